@@ -8,7 +8,10 @@
 //!
 //! | module | job |
 //! |---|---|
-//! | [`tools`] | the command line's commands |
+//! | [`cli`] | the command line: arguments, Lc0's flags, the configuration |
+//! | `commands` | a file for each command |
+//! | `config_file` | `zeitnot.config`: reads and writes it |
+//! | `output` | results on stdout, messages on stderr, exit codes |
 //! | [`uci`] | the protocol: reads a GUI's commands, writes the engine's answers |
 //! | `serve` | the analysis server: its clients and their JSON |
 //! | `setup` | what a machine needs for its GPU: finds out, chooses, fetches |
@@ -16,11 +19,14 @@
 // Tests may unwrap. Everything else says what went wrong.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
+pub mod cli;
+mod commands;
+mod config_file;
+mod output;
 mod serve;
 mod setup;
 #[cfg(test)]
 mod tests {
     mod documentation;
 }
-pub mod tools;
 pub mod uci;

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use zeitnot::tools::Cli;
+use zeitnot::cli::Cli;
 
 fn main() -> ExitCode {
     Cli::of_process().run()

@@ -266,7 +266,7 @@ fn rooms_of_the_search_use_those_below_them_only() {
     }
 }
 
-/// What is missing is named where it is found. How to install it is known to `setup`, and people are told by `tools` and `uci`.
+/// What is missing is named where it is found. How to install it is known to `setup`, and people are told by `commands` and `uci`.
 #[test]
 fn the_network_fetches_nothing_and_speaks_to_nobody() {
     let words = ["pip install", "pip download", "apt ", "dnf ", "sudo ", "stderr", "eprint"];
@@ -282,7 +282,7 @@ fn the_network_fetches_nothing_and_speaks_to_nobody() {
 #[test]
 fn uses_are_found_in_paths_and_groups_but_not_in_comments() {
     let text = "use crate::{chess::{self, Move}, time::Clock,\n    pgn};\n\
-                fn f(x: crate::network::Cache) {} // crate::tools\n/// [`crate::uci`]\npub(crate) use $crate::params;";
+                fn f(x: crate::network::Cache) {} // crate::commands\n/// [`crate::uci`]\npub(crate) use $crate::params;";
     let found: Vec<_> = used_modules(text).into_iter().collect();
     assert_eq!(found, ["chess", "network", "params", "pgn", "time"]);
 }

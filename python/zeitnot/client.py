@@ -7,6 +7,7 @@ callers share the connection. `Engine` is the same for programs without asyncio:
 import asyncio
 import json
 import math
+import os
 import re
 import socket
 import sys
@@ -70,6 +71,7 @@ class RootMove(NamedTuple):
 
     @property
     def centipawns(self) -> int:
+        """The value as a score in centipawns, as under UCI."""
         return _centipawns(self.wdl)
 
 
@@ -98,6 +100,7 @@ class Answer(NamedTuple):
 
     @property
     def centipawns(self) -> Optional[int]:
+        """The value as a score in centipawns, as under UCI, or None for a position without a legal move."""
         return _centipawns(self.wdl) if self.wdl else None
 
 
@@ -123,6 +126,12 @@ def program() -> str:
     """The path of the program: the one beside this Python, else that of the search path."""
     installed = Path(sysconfig.get_path("scripts"), "zeitnot" + (sysconfig.get_config_var("EXE") or ""))
     return str(installed) if installed.exists() else "zeitnot"
+
+
+def listed(queries: Any) -> Any:
+    """The queries of one position, which may stand alone, or of many."""
+    is_one = isinstance(queries, (dict, str)) or hasattr(queries, "move_stack") or hasattr(queries, "mainline")
+    return [queries] if is_one else queries
 
 
 def query_of(position: Position) -> Line:
@@ -169,11 +178,26 @@ class _Query:
                 self.left = len(set(map(str, plies))) or 1
 
 
+def _fields(line: Line, names: Sequence[str]) -> Iterator[Any]:
+    """The values of these keys, lists as tuples, so that what holds them can be hashed."""
+    return (tuple(value) if isinstance(value, list) else value for value in map(line.get, names))
+
+
 def _answer_of(line: Line, id: Any) -> Answer:
-    get = line.get
-    moves = tuple(RootMove._make(map(move.get, RootMove._fields)) for move in get("moves", ()))
-    answer = Answer._make(map(get, Answer._fields))
-    return answer._replace(id=id, moves=moves, warnings=tuple(get("warnings", ())))
+    moves = tuple(RootMove._make(_fields(move, RootMove._fields)) for move in line.get("moves", ()))
+    answer = Answer._make(_fields(line, Answer._fields))
+    return answer._replace(id=id, moves=moves, warnings=answer.warnings or ())
+
+
+def _check_process(own: int) -> None:
+    """A fork has the memory of its parent, but not the thread that reads the answers."""
+    if own != os.getpid():
+        raise EngineError("the engine was made in another process: make one in each process, after the fork")
+
+
+def _check_errors(errors: str) -> None:
+    if errors not in ("raise", "return"):
+        raise ValueError(f'errors is "raise" or "return", not {errors!r}')
 
 
 async def _each(queries: Any, defaults: Line) -> AsyncGenerator[_Query, None]:
@@ -232,8 +256,6 @@ class _Stream:
 
     def __init__(self, engine: "AsyncEngine", queries: Any, in_order: bool, defaults: Line) -> None:
         self._engine, self._in_order, self._is_closed = engine, in_order, False
-        if isinstance(queries, (dict, str)) or hasattr(queries, "move_stack") or hasattr(queries, "mainline"):
-            queries = [queries]
         self._order: Deque[_Query] = deque()
         self._refused: Deque[_Query] = deque()
         self._open: Set[int] = set()
@@ -243,9 +265,9 @@ class _Stream:
         self._error: Optional[Exception] = None
         self._timer: Optional[asyncio.TimerHandle] = None
         self._changed = asyncio.Event()
-        self._feeder = asyncio.ensure_future(self._feed(_each(queries, defaults)))
+        self._feeder = asyncio.ensure_future(self._feed(_each(listed(queries), defaults)))
         self._feeder.add_done_callback(lambda _: self._changed.set())
-        engine.ended.add_done_callback(self._end)
+        engine._ended.add_done_callback(self._end)
 
     async def _until(self, is_so: Callable[[], Any]) -> None:
         while not is_so():
@@ -255,7 +277,7 @@ class _Stream:
     async def _feed(self, queries: AsyncGenerator[_Query, None]) -> None:
         try:
             async for query in queries:
-                await self._until(lambda: not self._refused and self._under_way < self._engine.in_flight)
+                await self._until(lambda: not self._refused and self._under_way < self._engine._in_flight)
                 self._under_way += query.left
                 if self._in_order:
                     self._order.append(query)
@@ -263,7 +285,7 @@ class _Stream:
                     self._give(query, query.error, query.left)
                 else:
                     self._send(query)
-                    await self._engine.drain()
+                    await self._engine._drain()
         except Exception as error:
             # That of the caller's own iterator.
             self._error = self._error or error
@@ -271,7 +293,7 @@ class _Stream:
             await queries.aclose()
 
     def _send(self, query: _Query) -> None:
-        self._open.add(self._engine.send(query.text, partial(self._take, query)))
+        self._open.add(self._engine._send(query.text, partial(self._take, query)))
 
     def _send_again(self) -> None:
         """Sends two of the refused queries: the better it goes, the more there are."""
@@ -294,7 +316,7 @@ class _Stream:
             self._give(query, QueryError(query.id, error, line.get("field"), ply), query.left if ply is None else 1)
         elif line["final"]:
             self._give(query, _answer_of(line, query.id), 1)
-        elif len(self._ready) < self._engine.in_flight:
+        elif len(self._ready) < self._engine._in_flight:
             # Who reads slowly gets fewer reports.
             self._ready.append(_answer_of(line, query.id))
         is_last = bool(full) or query.left == 0
@@ -318,7 +340,7 @@ class _Stream:
     def _end(self, _: object) -> None:
         self._open.clear()
         self._feeder.cancel()
-        self._error = self._error or self._engine.error()
+        self._error = self._error or self._engine._error()
         self._changed.set()
 
     async def batch(self) -> List[Result]:
@@ -337,10 +359,10 @@ class _Stream:
         self._refused.clear()
         self._feeder.cancel()
         for number in self._open:
-            self._engine.write(f'{{"id": {number}, "action": "cancel"}}')
+            self._engine._write(f'{{"id": {number}, "action": "cancel"}}')
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._until(lambda: self._feeder.done() and not self._open), PATIENCE)
-        self._engine.ended.remove_done_callback(self._end)
+        self._engine._ended.remove_done_callback(self._end)
 
 
 class AsyncEngine:
@@ -353,7 +375,7 @@ class AsyncEngine:
     `address` such as "127.0.0.1:7777" names a server that runs already. Any number of tasks may call at once. `in_flight` is the
     number of positions under way of each. The program runs in `folder`."""
 
-    ended: "asyncio.Task[str]"
+    _ended: "asyncio.Task[str]"
     _reader: asyncio.StreamReader
     _writer: asyncio.StreamWriter
     _messages: "asyncio.Task[None]"
@@ -361,13 +383,14 @@ class AsyncEngine:
     def __init__(
         self, *flags: str, program: Text = None, address: Text = None, in_flight: int = IN_FLIGHT, folder: Text = None
     ) -> None:
-        self.in_flight, self._program, self._address, self._folder = max(1, in_flight), program, address, folder
+        self._in_flight, self._program, self._address, self._folder = max(1, in_flight), program, address, folder
         # The window is what the server takes, unless the caller gives it a queue of its own.
-        self._flags = flags if any(flag.startswith("--queue") for flag in flags) else (*flags, f"--queue={self.in_flight}")
+        self._flags = flags if any(flag.startswith("--queue") for flag in flags) else (*flags, f"--queue={self._in_flight}")
         self._process: Optional[asyncio.subprocess.Process] = None
         # Who waits for a line, by the number of the line that asked.
         self._waiting: Dict[int, Callable[[Line], Any]] = {}
         self._sent, self._said, self._is_closed = 0, "", False
+        self._loop: Optional[asyncio.AbstractEventLoop] = None
 
     async def __aenter__(self) -> "AsyncEngine":
         await self.start()
@@ -387,7 +410,8 @@ class AsyncEngine:
         except (OSError, ValueError, asyncio.TimeoutError) as error:
             what = "no server answers there" if self._address else "the program cannot be started"
             raise EngineError(f"{name}: {what}: {error}") from error
-        self._turn, self.ended = asyncio.Lock(), asyncio.ensure_future(self._read())
+        self._loop, self._process_id = asyncio.get_running_loop(), os.getpid()
+        self._turn, self._ended = asyncio.Lock(), asyncio.ensure_future(self._read())
         try:
             await asyncio.wait_for(self.version(), PATIENCE if self._address else START)
         except BaseException as error:
@@ -413,12 +437,12 @@ class AsyncEngine:
 
     async def close(self) -> None:
         """Ends the program, whatever it searches. A server on a port ends the queries of this client."""
-        if hasattr(self, "ended"):
+        if self._loop and self._process_id == os.getpid():
             self._is_closed = True
             self._writer.close()
             with suppress(ProcessLookupError):
                 self._process.terminate() if self._process else None
-            await asyncio.wait({self.ended}, timeout=3 * PATIENCE)
+            await asyncio.wait({self._ended}, timeout=3 * PATIENCE)
 
     def _break(self) -> None:
         self._writer.close()
@@ -463,23 +487,23 @@ class AsyncEngine:
         if take and line.get("action") != "cancel" and take(line):
             del self._waiting[line["id"]]
 
-    def error(self) -> EngineError:
-        return EngineError(self.ended.result() if self.ended.done() else "the engine is closed")
+    def _error(self) -> EngineError:
+        return EngineError(self._ended.result() if self._ended.done() else "the engine is closed")
 
-    def write(self, text: str) -> int:
+    def _write(self, text: str) -> int:
         """Writes a line, and returns its number."""
         self._sent += 1
         if not self._writer.is_closing():
             self._writer.write(text.encode() + b"\n")
         return self._sent
 
-    def send(self, text: str, take: Callable[[Line], Any]) -> int:
+    def _send(self, text: str, take: Callable[[Line], Any]) -> int:
         """Sends an object, which gets its line's number. `take` gets what is answered until it says that no more is to come."""
-        number = self.write(f'{{"id": {self._sent + 1}{", " if text else ""}{text}}}')
+        number = self._write(f'{{"id": {self._sent + 1}{", " if text else ""}{text}}}')
         self._waiting[number] = take
         return number
 
-    async def drain(self) -> None:
+    async def _drain(self) -> None:
         try:
             # Before Python 3.11 one task at a time may wait.
             async with self._turn:
@@ -488,18 +512,29 @@ class AsyncEngine:
             # Who reads finds out why.
             self._break()
 
-    async def open(self, queries: Any, in_order: bool, defaults: Line) -> _Stream:
-        if not hasattr(self, "ended"):
+    def _check(self) -> None:
+        """Refuses to wait where no answer can come."""
+        if not self._loop:
             raise EngineError("the engine has not been started: use `async with AsyncEngine() as engine:`")
+        _check_process(self._process_id)
+        if self._loop is not asyncio.get_running_loop():
+            raise EngineError("the engine was started in another event loop: start one in this loop")
+
+    async def _open(self, queries: Any, in_order: bool, defaults: Line) -> _Stream:
+        self._check()
         return _Stream(self, queries, in_order, defaults)
 
     @overload
     def answers(self, queries: Any, *, errors: Literal["return"], **keys: Any) -> AsyncIterator[Result]: ...
     @overload
     def answers(self, queries: Any, *, errors: Literal["raise"] = ..., **keys: Any) -> AsyncIterator[Answer]: ...
-    async def answers(self, queries: Any, *, in_order: bool = False, errors: str = "raise", **defaults: Any) -> AsyncIterator[Any]:
+    def answers(self, queries: Any, *, in_order: bool = False, errors: str = "raise", **defaults: Any) -> AsyncIterator[Any]:
         """Yields answers as `Engine.answers` does. Queries may be an asynchronous iterable, too."""
-        stream = await self.open(queries, in_order, defaults)
+        _check_errors(errors)
+        return self._answers(queries, in_order, errors, defaults)
+
+    async def _answers(self, queries: Any, in_order: bool, errors: str, defaults: Line) -> AsyncGenerator[Any, None]:
+        stream = await self._open(queries, in_order, defaults)
         try:
             while batch := await stream.batch():
                 for result in batch:
@@ -512,7 +547,7 @@ class AsyncEngine:
     async def analyse_all(self, position: Position, **keys: Any) -> List[Answer]:
         """Searches all positions that a query asks for, in their order."""
         found = [answer async for answer in self.answers([position], in_order=True, **keys)]
-        return [answer for answer in found if answer.final]
+        return [answer for answer in found if isinstance(answer, QueryError) or answer.final]
 
     async def analyse(self, position: Position, **keys: Any) -> Answer:
         """Searches one position."""
@@ -522,6 +557,7 @@ class AsyncEngine:
         return found[0]
 
     async def _ask(self, action: str) -> Line:
+        self._check()
         answer: "asyncio.Future[Line]" = asyncio.get_running_loop().create_future()
 
         def take(line: Line) -> bool:
@@ -530,11 +566,11 @@ class AsyncEngine:
                 answer.set_result(line)
             return True
 
-        self.send(f'"action": "{action}"', take)
-        either: Set["asyncio.Future[Any]"] = {answer, self.ended}
+        self._send(f'"action": "{action}"', take)
+        either: Set["asyncio.Future[Any]"] = {answer, self._ended}
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         if not answer.done():
-            raise self.error()
+            raise self._error()
         return {key: value for key, value in answer.result().items() if key not in ("action", "id")}
 
     async def version(self) -> Line:
@@ -556,17 +592,18 @@ class Engine:
     with zeitnot.Engine("--weights=network.pb.gz") as engine:
         for answer in engine.answers(boards, nodes=400):
             print(answer.best, answer.q)
-    """
+
+    A process that is forked makes an engine of its own."""
 
     def __init__(
         self, *flags: str, program: Text = None, address: Text = None, in_flight: int = IN_FLIGHT, folder: Text = None
     ) -> None:
         self._engine = AsyncEngine(*flags, program=program, address=address, in_flight=in_flight, folder=folder)
-        self._loop = asyncio.new_event_loop()
+        self._loop, self._process_id = asyncio.new_event_loop(), os.getpid()
         thread = threading.Thread(target=self._loop.run_forever, daemon=True, name="zeitnot")
         thread.start()
         # Also at the end of the interpreter, which leaves the thread where it is.
-        self._ending = weakref.finalize(self, _shut, self._engine, self._loop, thread)
+        self._ending = weakref.finalize(self, _shut, self._process_id, self._engine, self._loop, thread)
         try:
             self._wait(self._engine.start())
         except BaseException:
@@ -580,12 +617,17 @@ class Engine:
         self.close()
 
     def close(self) -> None:
+        """Ends the program, whatever it searches. A server on a port ends the queries of this client."""
         self._ending()
 
     def _wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        if not self._ending.alive:
+        try:
+            _check_process(self._process_id)
+            if not self._ending.alive:
+                raise EngineError("the engine is closed")
+        except EngineError:
             coroutine.close()
-            raise EngineError("the engine is closed")
+            raise
         future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         try:
             return future.result()
@@ -604,7 +646,11 @@ class Engine:
         in a thread of its own as there is room, and may wait for answers. `defaults` are keys of every query, such as nodes=400.
         What is refused raises `QueryError`, or is yielded as one with errors="return". Whoever leaves the loop early ends the
         searches under way."""
-        stream = self._wait(self._engine.open(queries, in_order, defaults))
+        _check_errors(errors)
+        return self._answers(queries, in_order, errors, defaults)
+
+    def _answers(self, queries: Any, in_order: bool, errors: str, defaults: Line) -> Iterator[Any]:
+        stream = self._wait(self._engine._open(queries, in_order, defaults))
         try:
             while batch := self._wait(stream.batch()):
                 for result in batch:
@@ -616,22 +662,31 @@ class Engine:
                 self._wait(stream.close())
 
     def analyse_all(self, position: Position, **keys: Any) -> List[Answer]:
+        """Searches all positions that a query asks for, in their order."""
         return self._wait(self._engine.analyse_all(position, **keys))
 
     def analyse(self, position: Position, **keys: Any) -> Answer:
+        """Searches one position."""
         return self._wait(self._engine.analyse(position, **keys))
 
     def version(self) -> Line:
+        """Version, backend and network of the server."""
         return self._wait(self._engine.version())
 
     def status(self) -> Line:
+        """What the server has done and has to do."""
         return self._wait(self._engine.status())
 
     def clear_cache(self) -> None:
+        """Lets the server forget its evaluations."""
         self._wait(self._engine.clear_cache())
 
 
-def _shut(engine: AsyncEngine, loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+def _shut(process_id: int, engine: AsyncEngine, loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+    if process_id != os.getpid():
+        # The program is the parent's.
+        return
+
     async def end() -> None:
         await engine.close()
         others = asyncio.all_tasks() - {asyncio.current_task()}

@@ -9,6 +9,8 @@ docs/guide/long-runs.md.
 """
 
 import argparse
+import asyncio
+import getpass
 import hashlib
 import json
 import logging
@@ -16,6 +18,7 @@ import os
 import re
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -24,8 +27,9 @@ import time
 import uuid
 from collections import defaultdict, deque
 from contextlib import contextmanager, suppress
-from itertools import chain, count, islice
-from pathlib import Path
+from functools import lru_cache
+from itertools import chain, count, islice, starmap
+from pathlib import Path, PurePath
 from typing import Any, Callable, Deque, Dict, Iterable, Iterator, List, NoReturn, Optional, Sequence, Set, Tuple
 
 try:
@@ -33,7 +37,9 @@ try:
 except ImportError as error:
     raise SystemExit("zeitnot.cluster needs Dask: pip install distributed") from error
 
-from .client import Engine, Position, Result, program, query_of
+from .client import Engine, Position, Result, listed, program, query_of
+
+__all__ = ["ClusterError", "analyse", "connect", "main", "run", "usable_workers"]
 
 # Dask's functions have no types.
 dask: Any = distributed
@@ -44,12 +50,16 @@ COMMANDS = (*SHARDED, "analyse")
 PARTS_PER_WORKER = 4
 # How often a part is begun again whose program failed.
 RETRIES = 2
-OPTIONS: Dict[str, Any] = {"allow_other_workers": False, "retries": RETRIES, "pure": False}
+# How often a part is begun again whose worker died: what kills workers must not kill all of them.
+LOSSES = 5
+OPTIONS: Dict[str, Any] = {"allow_other_workers": False, "pure": False}
 # Characters of a program's messages that are shown where it failed.
 SHOWN = 2000
-# Seconds until a scheduler must have answered, between two looks at the parts, between two lines of progress, and between two
-# looks for the workers.
-CONNECT, LOOK, PROGRESS, ABSENCE = 4, 0.1, 10, 15
+# Seconds until a scheduler must have answered, between two looks at the parts, between two lines of progress, between two looks for
+# workers that have come or gone, and without any worker before a run is given up.
+CONNECT, LOOK, PROGRESS, WORKERS, ABSENCE = 4, 0.1, 10, 1, 30
+# Seconds in which what a worker has returned must come.
+FETCH = 60
 # Seconds in which the parts must end that are told to.
 ENDING = 30
 # What is known of a run, in its folder.
@@ -71,12 +81,15 @@ sys.exit(child.wait())
 """
 
 Show = Callable[[str], Any]
-Submit = Callable[[str, int], Any]
+Submit = Callable[[str, int, str], Any]
 Keep = Callable[[int, bool, List[Tuple[str, bytes]]], bool]
 # Paths in a folder with contents.
 Files = List[Tuple[str, bytes]]
 # Paths in a part's folder with their contents' hashes.
 Places = List[Tuple[str, str]]
+
+
+NO_PROGRAM = "no program"
 
 
 class ClusterError(Exception):
@@ -95,28 +108,60 @@ def _version(name: Optional[str]) -> str:
         command = [_program(name), "--version"]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError) as error:
-        return f"no program ({error})"
+        return f"{NO_PROGRAM} ({error})"
 
 
-def _stored(sha256: str) -> Path:
-    return Path(tempfile.gettempdir(), "zeitnot-files", sha256)
+def _sha256(path: Path) -> str:
+    found = hashlib.sha256()
+    with path.open("rb") as file:
+        while data := file.read(1 << 20):
+            found.update(data)
+    return found.hexdigest()
+
+
+@lru_cache(None)
+def _store() -> Path:
+    """The folder of the files that this user's workers have got. No other user can write there: what they run comes from it."""
+    is_unix = hasattr(os, "getuid")
+    path = Path(tempfile.gettempdir(), f"zeitnot-files-{os.getuid() if is_unix else getpass.getuser()}")
+    with suppress(OSError):
+        path.mkdir(mode=0o700, exist_ok=True)
+        found = path.lstat()
+        if stat.S_ISDIR(found.st_mode) and (not is_unix or found.st_uid == os.getuid()):
+            path.chmod(0o700)
+            return path
+    # Somebody else has made it. This one goes with the worker.
+    own = tempfile.TemporaryDirectory(prefix="zeitnot-files-")
+    _folders.append(own)
+    return Path(own.name)
+
+
+_folders: List["tempfile.TemporaryDirectory[str]"] = []
 
 
 def _missing(hashes: List[str]) -> List[str]:
-    return [sha256 for sha256 in hashes if not _stored(sha256).exists()]
+    return [sha256 for sha256 in hashes if not _is_whole(_store() / sha256, sha256)]
 
 
-def _store(sha256: str, mode: int, data: bytes) -> None:
-    _write(_stored(sha256).parent, [(sha256, data)])
-    _stored(sha256).chmod(mode)
+def _is_whole(path: Path, sha256: str) -> bool:
+    return path.is_file() and not path.is_symlink() and _sha256(path) == sha256
+
+
+def _keep(sha256: str, mode: int, data: bytes) -> None:
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise ClusterError("a file has changed while it was sent: start again")
+    _write(_store(), [(sha256, data)])
+    (_store() / sha256).chmod(mode & 0o700 | 0o600)
 
 
 def _lay(folder: Path, places: Places) -> None:
-    """Puts the files that arguments name where they are named."""
+    """Puts the files that arguments name where they are named. What is used is what was hashed."""
     folder.mkdir(parents=True, exist_ok=True)
     for place, sha256 in places:
         (folder / place).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(_stored(sha256), folder / place)
+        shutil.copy2(_store() / sha256, folder / place)
+        if _sha256(folder / place) != sha256:
+            raise ClusterError(f"{place} is not the file that was sent: {_store()} is damaged, remove it on this worker")
 
 
 # The programs of a run, and the runs that are to end.
@@ -167,6 +212,8 @@ def _read(folder: Path) -> Files:
 def _write(folder: Path, files: Files) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, data in files:
+        if ".." in PurePath(name).parts or os.path.isabs(name):
+            raise ClusterError(f"{name!r} leads out of {folder}")
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         # Whole or not at all, whatever ends this.
@@ -179,7 +226,7 @@ def _write(folder: Path, files: Files) -> None:
 _engines: Dict[Any, Tuple[Engine, "tempfile.TemporaryDirectory[str]"]] = {}
 
 
-def _answers(name: Optional[str], flags: List[str], places: Places, queries: List[Any], keys: Dict[str, Any]) -> List[Result]:
+def _answers(name: Optional[str], flags: List[str], places: Places, queries: List[Any]) -> List[Result]:
     key = json.dumps([name, flags, places])
     with _lock:
         if key not in _engines:
@@ -188,7 +235,7 @@ def _answers(name: Optional[str], flags: List[str], places: Places, queries: Lis
             _engines[key] = Engine(*flags, program=_program(name), folder=folder.name), folder
         engine, _ = _engines[key]
     try:
-        return list(engine.answers(queries, in_order=True, errors="return", **keys))
+        return list(engine.answers(queries, in_order=True, errors="return"))
     except BaseException:
         # The next positions get a program of their own.
         _engines.pop(key, None)
@@ -217,26 +264,72 @@ def connect(scheduler: str) -> Iterator[Any]:
         with found[0] as client:
             yield client
         return
+    number = scheduler.partition(":")[2] or "1"
+    if not number.isdecimal() or int(number) == 0:
+        raise ClusterError(f"{scheduler}: write local:N, such as local:4 for four workers")
+    workers = int(number)
     # Ctrl-C on a terminal is for this process alone, which then ends the others.
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    workers = int(scheduler.partition(":")[2] or 1)
     with dask.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster:
         signal.signal(signal.SIGINT, handler)
         with dask.Client(cluster) as client:
             yield client
 
 
-def usable_workers(client: Any, name: Optional[str] = None) -> List[str]:
-    """The addresses of the workers whose program is of this machine's version. Others are named on stderr."""
+def _version_of(name: Optional[str]) -> str:
     own = _version(name)
-    found = client.run(_version, name, on_error="return")
-    if not found:
-        raise ClusterError("the scheduler has no workers: start some with `dask worker ADDRESS --nthreads 1`")
+    if own.startswith(NO_PROGRAM):
+        raise ClusterError(f"{name or program()}: {own}: name the program with --program PATH")
+    return own
+
+
+def usable_workers(client: Any, name: Optional[str] = None, workers: Optional[List[str]] = None) -> List[str]:
+    """The addresses of the workers whose program is of this machine's version. Others are named on stderr."""
+    own = _version_of(name)
+    found = client.run(_version, name, workers=workers, on_error="return")
     for worker in [worker for worker, version in found.items() if version != own]:
         print(f"{worker} is left out: {found.pop(worker)}, but {own} here", file=sys.stderr)
-    if not found:
-        raise ClusterError(f"no worker has {own}: install the same version of zeitnot on all")
     return list(found)
+
+
+class _Pool:
+    """The workers that have this version of the program, and get the files that arguments name. They may come and go."""
+
+    def __init__(self, client: Any, name: Optional[str], files: "_Files") -> None:
+        self._client, self._name, self._files = client, name, files
+        self._seen: Set[str] = set()
+        # How many parts each of them may have at once.
+        self.threads: Dict[str, int] = {}
+        self._looked, self._was_there = float("-inf"), time.monotonic()
+        self.look()
+        if not self._seen:
+            raise ClusterError("the scheduler has no workers: start some with `dask worker ADDRESS --nthreads 1`")
+        if not self.threads:
+            raise ClusterError(f"no worker has {_version(name)}: install the same version of zeitnot on all")
+
+    def look(self) -> None:
+        """Finds out which workers have come and gone."""
+        if time.monotonic() < self._looked + WORKERS:
+            return
+        there = self._client.nthreads()
+        self.threads = {worker: self.threads[worker] for worker in self.threads if worker in there}
+        new = [worker for worker in there if worker not in self._seen]
+        usable = usable_workers(self._client, self._name, new) if new else []
+        self.threads.update((worker, there[worker]) for worker in self._files.bring(self._client, usable))
+        self._seen |= set(new)
+        self._looked = time.monotonic()
+        if self.threads:
+            self._was_there = self._looked
+        elif self._looked > self._was_there + ABSENCE:
+            raise ClusterError("the workers are gone: start others, and give the same command again")
+
+    def free(self, busy: Iterable[str], per_thread: int = 1) -> Optional[str]:
+        """The worker with the most room besides what is busy."""
+        room = {worker: per_thread * threads for worker, threads in self.threads.items()}
+        for worker in busy:
+            room[worker] = room.get(worker, 0) - 1
+        best = max(room, key=lambda worker: room[worker], default=None)
+        return best if best and room[best] > 0 else None
 
 
 class _Files:
@@ -246,29 +339,81 @@ class _Files:
         self.paths: Dict[str, str] = {}
         self.places: Places = []
 
-    def place(self, text: str, separators: Sequence[str] = ("=,()\"'", r"\s")) -> str:
-        """The text as the workers are to read it: the name of a file, or words of which some are."""
-        if os.path.isfile(text):
-            path = os.path.normpath(text)
-            is_inside = not os.path.isabs(path) and not path.startswith(os.pardir)
-            place = path if is_inside else f"files/{len(self.places)}/{os.path.basename(path)}"
-            sha256 = hashlib.sha256(Path(path).read_bytes()).hexdigest()
-            self.paths[sha256] = path
-            self.places.append((place, sha256))
-            return text if is_inside else place
-        if not separators:
+    def place(self, text: str, is_quoted: bool = False) -> str:
+        """The name that workers read in the place of a file's. What is no file stays as it is."""
+        if not os.path.isfile(text):
             return text
-        return re.sub(f"[^{separators[0]}]+", lambda word: self.place(word[0], separators[1:]), text)
+        path = os.path.normpath(text)
+        is_inside = not os.path.isabs(path) and path.split(os.sep)[0] != os.pardir
+        place = path if is_inside else f"files/{len(self.places)}/{os.path.basename(path)}"
+        sha256 = _sha256(Path(path))
+        self.paths[sha256] = path
+        self.places.append((place, sha256))
+        if is_inside:
+            # Of a program, the folder says that it is none of the search path.
+            return text if os.pardir not in PurePath(text).parts else os.path.join(os.curdir, path)
+        return place if not is_quoted else f"'{place}'" if "'" not in place else f'"{place}"'
 
-    def bring(self, client: Any, workers: List[str]) -> None:
-        """Sends each worker what it lacks."""
+    def place_in_list(self, text: str) -> str:
+        """Places the files that a list such as "name=x,cmd=engine,args=--net 'a b.pb'" names, where values may be quoted."""
+        return ",".join(starmap(self._place_value, _entries(text)))
+
+    def _place_value(self, entry: str, key: str, value: str) -> str:
+        name = key.strip().lower()
+        if name == "args":
+            word = re.compile(r"""(?:[^\s'"]|'[^']*'|"[^"]*")+""")
+            return f"{key}={word.sub(lambda found: self._place_word(found[0]), value)}"
+        bare = _unquoted(value)
+        is_file = name in ("weightsfile", "cmd") or name.startswith("option.")
+        placed = self.place(bare, True) if is_file else bare
+        return entry if placed == bare else f"{key}={placed}"
+
+    def _place_word(self, word: str) -> str:
+        bare = re.sub(r"""'([^']*)'|"([^"]*)\"""", r"\1\2", word)
+        flag, sign, file = bare.rpartition("=") if not os.path.isfile(bare) else ("", "", bare)
+        placed = self.place(file, True)
+        return word if placed == file else f"{flag}{sign}{placed}"
+
+    def bring(self, client: Any, workers: List[str]) -> List[str]:
+        """Sends each worker what it lacks. Returns those that have all."""
+        if not workers or not self.paths:
+            return workers
         lacking = defaultdict(list)
-        for worker, missing in client.run(_missing, list(self.paths), workers=workers).items():
-            for sha256 in missing:
+        found = client.run(_missing, list(self.paths), workers=workers, on_error="return")
+        for worker, missing in found.items():
+            for sha256 in missing if isinstance(missing, list) else ():
                 lacking[sha256].append(worker)
+        failed = {worker: missing for worker, missing in found.items() if not isinstance(missing, list)}
         for sha256, these in lacking.items():
             path = Path(self.paths[sha256])
-            client.run(_store, sha256, path.stat().st_mode & 0o777, path.read_bytes(), workers=these)
+            sent = client.run(
+                _keep, sha256, path.stat().st_mode & 0o777, path.read_bytes(), workers=these, on_error="return"
+            )
+            failed.update((worker, error) for worker, error in sent.items() if error)
+        for worker, error in failed.items():
+            print(f"{worker} is left out: it cannot get the files: {error}", file=sys.stderr)
+        return [worker for worker in found if worker not in failed]
+
+
+def _entries(text: str) -> Iterator[Tuple[str, str, str]]:
+    """The parts of a list between commas outside brackets and quotes, as the program divides it: the part, its key, its value."""
+    depth, quote, part = 0, "", ""
+    for sign in [*text, None]:
+        if sign is None or (sign == "," and depth <= 0 and not quote):
+            key, is_given, value = part.partition("=")
+            yield part, key, value if is_given else ""
+            part = ""
+            continue
+        part += sign
+        if quote or sign in "\"'":
+            quote = "" if quote == sign else quote or sign
+        else:
+            depth += (sign == "(") - (sign == ")")
+
+
+def _unquoted(value: str) -> str:
+    value = value.strip()
+    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
 
 
 class _Parser(argparse.ArgumentParser):
@@ -300,12 +445,21 @@ class _Command:
     def place(self, files: _Files) -> None:
         """Names files as the workers have them. What must be a file and is none is an error before anything begins."""
         for flag, values in self.flags.items():
-            for value in filter(None, values):
-                is_file = "FILE" in self._kinds[flag] or flag == "--weights" and value[0] != "<"
-                for file in [value] if is_file else re.findall(r"(?i)WeightsFile=([^,\"'<]+)", value):
-                    if not os.path.isfile(file):
+            kind, placed = self._kinds[flag], list(values)
+            for number, value in enumerate(values):
+                if not value:
+                    continue
+                named: List[str] = []
+                place: Callable[[str], str] = files.place
+                if "FILE" in kind or flag == "--weights":
+                    named = [value]
+                elif kind == "LIST":
+                    place = files.place_in_list
+                    named = [_unquoted(of) for _, key, of in _entries(value) if key.strip().lower() == "weightsfile"]
+                for file in named:
+                    if file and file[0] != "<" and not os.path.isfile(file) and (flag, file) != ("--openings", "none"):
                         raise ClusterError(f"{flag} {file}: there is no such file".strip())
-            placed = [value and files.place(value) for value in values]
+                placed[number] = place(value) if named or kind == "LIST" else value
             if placed != values and flag in ("--a", "--b") and not re.search(r"\b(name|cmd)=|'", values[0] or ""):
                 # In tables and games the engine has the name that the user gave it.
                 placed = [f"name='{values[0]}',{placed[0]}"]
@@ -325,9 +479,11 @@ class _Command:
             raise ClusterError("analyse: no file of games is named")
         folders: List[str] = []
         for game in map(str, games):
-            stem = re.sub(r"(\.pgn)?(\.(gz|zst|bz2|zip))?$", "", os.path.basename(game))
+            # A name without dots in front is a folder in the run's own, and none is twice there, small or large letters.
+            stem = re.sub(r"(\.pgn)?(\.(gz|zst|bz2|zip))?$", "", os.path.basename(game)).strip(". ") or "games"
             names = chain([stem], (f"{stem}-{number}" for number in count(2)))
-            folders.append(next(name for name in names if name not in folders))
+            taken = {STATE, *(folder.lower() for folder in folders)}
+            folders.append(next(name for name in names if name.lower() not in taken))
         return [([self.command, str(game), *self.words()], folder) for game, folder in zip(games, folders)]
 
 
@@ -370,21 +526,20 @@ def run(
         raise ClusterError("name a folder for the results with --out")
     given.flags.setdefault("--threads", ["1"])
     given.place(files)
-    workers, folder = usable_workers(client, name), Path(out)
-    most = parts or PARTS_PER_WORKER * len(workers)
+    pool, folder = _Pool(client, name, files), Path(out)
+    most = parts or PARTS_PER_WORKER * len(pool.threads)
     if command == "match":
         most = max(1, min(most, int(given.flags.get("--games", ["100"])[-1] or 0) // 2))
     new = {"command": [command, *given.words()], "files": [[*place] for place in files.places], "parts": most, "done": []}
     state = _state(folder / STATE, new)
     planned = given.parts(state["parts"])
-    files.bring(client, workers)
     test = [f"--sprt={sprt}"] if sprt else []
 
-    def submit(run: str, index: int) -> Any:
+    def submit(run: str, index: int, worker: str) -> Any:
         words, place = planned[index]
         before = _read(folder / place)
         words = [name or "", *words]
-        return client.submit(_run, run, index + 1, words, files.places, before, workers=workers, **OPTIONS)
+        return client.submit(_run, run, index + 1, words, files.places, before, workers=[worker], **OPTIONS)
 
     def keep(index: int, is_whole: bool, written: Files) -> bool:
         _write(folder / planned[index][1], written)
@@ -395,7 +550,7 @@ def run(
         return is_whole and bool(sprt) and _is_decided(_report(name, folder, test))
 
     _write(folder, [(STATE, json.dumps(state).encode())])
-    _collect(client, submit, keep, [index for index in range(len(planned)) if index not in state["done"]], workers, show)
+    _collect(client, submit, keep, [index for index in range(len(planned)) if index not in state["done"]], pool, show)
     if command not in SHARDED:
         return {"out": out, "parts": len(planned)}
     if command == "match":
@@ -404,43 +559,62 @@ def run(
     return _report(name, folder, [*test, *(f"--estimator={value}" for value in estimators), f"--out={out}"])
 
 
-def _collect(client: Any, submit: Submit, keep: Keep, left: List[int], workers: List[str], show: Show) -> None:
+def _fetch(future: Any) -> Any:
+    """What a worker has returned, or None where it has not, or where that has gone with the worker."""
+    with suppress(asyncio.TimeoutError, TimeoutError):
+        return future.result(timeout=FETCH) if future.done() else None
+
+
+def _collect(client: Any, submit: Submit, keep: Keep, left: List[int], pool: _Pool, show: Show) -> None:
     """Runs the parts that are `left`, until `keep`, which gets what comes of them, says that this is enough. Whatever ends this
     early, the programs end and what they have written is kept."""
     notes: Deque[str] = deque([], 1)
-    run, tries = uuid.uuid4().hex, dict.fromkeys(left, 0)
+    run, tries, losses = uuid.uuid4().hex, dict.fromkeys(left, 0), dict.fromkeys(left, 0)
     client.subscribe_topic(run, lambda event: notes.append(event[1]))
-    waiting, end = {index: submit(run, index) for index in left}, None
-    deadline, told, looked, is_absent = float("inf"), 0.0, time.monotonic(), False
-    while waiting and time.monotonic() < deadline:
+    # The parts under way with their workers.
+    waiting: Dict[int, Tuple[Any, str]] = {}
+    end: Optional[BaseException] = None
+    deadline, told, queue = float("inf"), 0.0, deque(left)
+    while (waiting or (queue and not end)) and time.monotonic() < deadline:
         try:
-            for index, future in [(index, future) for index, future in waiting.items() if future.done()]:
-                why = future.exception() if future.status == "error" else future.status
-                is_whole, failure, written = future.result() if future.status == "finished" else (False, str(why), [])
-                is_enough = keep(index, is_whole, written)
+            while queue and not end and (worker := pool.free(busy for _, busy in waiting.values())):
+                waiting[queue[0]] = submit(run, queue[0], worker), worker
+                queue.popleft()
+            for index, (future, worker) in list(waiting.items()):
+                is_lost = worker not in pool.threads and not future.done()
+                try:
+                    found = (False, "", []) if is_lost else _fetch(future)
+                except Exception as error:
+                    found = False, str(error), []
+                if found is None:
+                    continue
+                is_whole, failure, written = found
+                is_enough = not is_lost and keep(index, is_whole, written)
                 del waiting[index]
-                tries[index] += 1
+                if is_lost:
+                    client.cancel([future])
+                    losses[index] += 1
+                    failure = f"{losses[index]} workers died with it"
+                else:
+                    tries[index] += 1
                 if is_enough and not end:
                     show("the test is decided, the other parts are not played")
                     raise _Enough
                 if failure and not end:
-                    if tries[index] > RETRIES:
+                    if tries[index] > RETRIES or losses[index] > LOSSES:
                         raise ClusterError(f"part {index + 1}: {failure}")
-                    waiting[index] = submit(run, index)
+                    queue.append(index)
             if notes and time.monotonic() >= told + PROGRESS:
                 show(notes.pop())
                 told = time.monotonic()
-            if time.monotonic() >= looked + ABSENCE:
-                looked, was_absent = time.monotonic(), is_absent
-                is_absent = not set(workers) & set(client.nthreads())
-                if was_absent and is_absent:
-                    raise ClusterError("the workers are gone: start others, and give the same command again")
+            if not end:
+                pool.look()
             time.sleep(LOOK)
         except (KeyboardInterrupt, ClusterError, _Enough) as reason:
             if end:
                 raise
             end, deadline = reason, time.monotonic() + ENDING
-            client.run(_stop, run)
+            client.run(_stop, run, on_error="ignore")
     if end and not isinstance(end, _Enough):
         raise end
 
@@ -458,22 +632,55 @@ def analyse(
     `flags` are those of the program, such as "--weights=net.pb.gz", whose files each worker gets. `keys` are those of every query.
     Only a few chunks of positions are under way, so that there may be any number of them."""
     files = _Files()
-    waiting: Deque[Any] = deque()
-    placed, workers = [files.place(flag) for flag in flags], usable_workers(client, name)
-    files.bring(client, workers)
-    queries = map(query_of, positions)
+    placed = [_place_flag(files, flag) for flag in flags]
+    pool = _Pool(client, name, files)
+    queries = ({"id": number, **keys, **query} for number, query in enumerate(map(query_of, listed(positions))))
+    # The chunks under way in their order, each with its worker and what came of it, and how often it lost one.
+    chunks: Deque[_Chunk] = deque()
     try:
         while True:
-            while len(waiting) < 2 * len(workers) and (these := list(islice(queries, chunk))):
-                waiting.append(client.submit(_answers, name, placed, files.places, these, keys, workers=workers, **OPTIONS))
-            if not waiting:
+            pool.look()
+            while len(chunks) < 2 * sum(pool.threads.values()) and (these := list(islice(queries, chunk))):
+                chunks.append(_Chunk(these))
+            if not chunks:
                 return
-            yield from waiting.popleft().result()
+            for one in chunks:
+                if one.future and one.worker not in pool.threads and not one.future.done():
+                    client.cancel([one.future])
+                    one.future, one.losses = None, one.losses + 1
+                    if one.losses > LOSSES:
+                        raise ClusterError(f"{one.losses} workers died with the same positions")
+                busy = (other.worker for other in chunks if other.future and not other.future.done())
+                if not one.future and (worker := pool.free(busy, 2)):
+                    given = (name, placed, files.places, one.queries)
+                    one.worker = worker
+                    one.future = client.submit(_answers, *given, workers=[worker], retries=RETRIES, **OPTIONS)
+            first = chunks[0].future
+            with suppress(asyncio.TimeoutError, TimeoutError):
+                dask.wait([first], timeout=WORKERS) if first else time.sleep(LOOK)
+            if first and (found := _fetch(first)) is not None:
+                chunks.popleft()
+                yield from found
     finally:
-        client.cancel(list(waiting))
+        client.cancel([one.future for one in chunks if one.future])
+
+
+class _Chunk:
+    """Positions that one worker answers, which may have to be another one."""
+
+    def __init__(self, queries: List[Any]) -> None:
+        self.queries, self.worker, self.losses = queries, "", 0
+        self.future: Any = None
+
+
+def _place_flag(files: _Files, flag: str) -> str:
+    """A flag such as --weights=FILE, with the file's name as workers read it."""
+    name, sign, value = flag.partition("=")
+    return f"{name}{sign}{files.place(value)}" if sign else files.place(flag)
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> None:
+    """Runs the command line, as `python -m zeitnot.cluster` does."""
     parser = argparse.ArgumentParser(
         prog="python -m zeitnot.cluster", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )

@@ -5,6 +5,7 @@ Usage: python3 tests/python/client.py PATH_TO_ZEITNOT    (boards and games are t
 """
 
 import asyncio
+import importlib.util
 import itertools
 import json
 import os
@@ -14,6 +15,7 @@ import re
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -445,9 +447,87 @@ class Streams(unittest.TestCase):
             answer = started.analyse({"moves": ["e4"]}, nodes=500)
         self.assertEqual({move.move: move.centipawns for move in answer.moves}, shown)
 
-    def test_async_engine_has_what_engine_has(self):
+    def test_what_is_public_is_documented_and_both_engines_have_the_same(self):
         public = lambda kind: {name for name in dir(kind) if not name.startswith("_")}
-        self.assertEqual(public(zeitnot.Engine) - public(zeitnot.AsyncEngine), set())
+        self.assertEqual(public(zeitnot.AsyncEngine), public(zeitnot.Engine) | {"start"})
+        for name in zeitnot.__all__:
+            thing = getattr(zeitnot, name)
+            self.assertTrue(thing.__doc__, name)
+            for method in public(thing) if isinstance(thing, type) else ():
+                if method not in (*getattr(thing, "_fields", ()), "count", "index", "args", "with_traceback", "add_note"):
+                    self.assertTrue(getattr(thing, method).__doc__, f"{name}.{method}")
+        with engine() as started:
+            # What an engine holds is its own.
+            self.assertEqual([name for name in vars(started) if not name.startswith("_")], [])
+            self.assertEqual([name for name in vars(started._engine) if not name.startswith("_")], [])
+
+    def test_errors_are_raised_or_returned_and_nothing_else(self):
+        with engine() as started:
+            for word in ("ignore", "Raise", "", None):
+                with self.assertRaisesRegex(ValueError, '"raise" or "return"'):
+                    started.answers([{}], errors=word)
+                with self.assertRaisesRegex(ValueError, '"raise" or "return"'):
+                    started.analyse({}, errors=word)
+                with self.assertRaisesRegex(ValueError, '"raise" or "return"'):
+                    zeitnot.AsyncEngine().answers([{}], errors=word)
+            (found,) = started.analyse_all({"moves": ["e4", "e4"]}, errors="return")
+            self.assertIsInstance(found, zeitnot.QueryError)
+
+    def test_answers_are_what_their_types_say_and_can_be_hashed(self):
+        with engine() as started:
+            answer = started.analyse({"moves": ["e4"]}, nodes=50)
+            self.assertIsInstance(answer.wdl, tuple)
+            for move in answer.moves:
+                self.assertEqual((type(move.wdl), type(move.pv)), (tuple, tuple))
+            self.assertEqual(len({answer, answer._replace(), pickle.loads(pickle.dumps(answer))}), 1)
+
+    @unittest.skipUnless(hasattr(os, "fork"), "nothing is forked here")
+    def test_an_engine_in_a_process_that_was_forked_says_so(self):
+        with engine() as started:
+            answers = started.answers(numbered(5, nodes=1))
+            next(answers)
+            for call in (lambda: started.analyse({}, nodes=1), lambda: list(answers), started.status, lambda: list(started.answers([{}]))):
+                read, write = os.pipe()
+                child = os.fork()
+                if child == 0:
+                    try:
+                        call()
+                    except zeitnot.EngineError as error:
+                        os.write(write, str(error).encode())
+                    started.close()
+                    os._exit(0)
+                os.close(write)
+                with open(read) as told:
+                    said = within(10, told.read)
+                os.waitpid(child, 0)
+                self.assertIn("another process", said)
+            # The parent's engine is none the worse.
+            self.assertEqual(started.analyse({"id": 7}, nodes=1).id, 7)
+
+    def test_an_engine_of_another_event_loop_says_so(self):
+        started = zeitnot.AsyncEngine(*FLAGS, program=PROGRAM)
+
+        async def start():
+            await started.start()
+            return asyncio.get_running_loop()
+
+        loop = asyncio.new_event_loop()
+        try:
+            loop.run_until_complete(start())
+            with self.assertRaisesRegex(zeitnot.EngineError, "another event loop"):
+                within(5, lambda: asyncio.run(started.analyse({}, nodes=1)))
+            loop.run_until_complete(started.close())
+        finally:
+            loop.close()
+
+    def test_the_package_runs_the_program(self):
+        path = {**os.environ, "PYTHONPATH": sys.path[0], "PATH": f"{Path(PROGRAM).parent}{os.pathsep}{os.environ['PATH']}"}
+        said = [subprocess.run([*command, "--version"], capture_output=True, text=True, env=path) for command in ([PROGRAM], [sys.executable, "-m", "zeitnot"])]
+        self.assertEqual((said[1].returncode, said[1].stdout), (0, said[0].stdout), said[1].stderr)
+        failed = subprocess.run([sys.executable, "-m", "zeitnot", "--nonsense"], capture_output=True, env=path)
+        self.assertEqual(failed.returncode, 2)
+        none = subprocess.run([sys.executable, "-m", "zeitnot"], capture_output=True, text=True, env={**path, "PATH": "/nowhere"})
+        self.assertEqual((none.returncode, "cannot be started" in none.stderr), (1, True), none.stderr)
 
     def test_boards_and_games_of_python_chess_are_queries(self):
         try:
@@ -465,6 +545,21 @@ class Streams(unittest.TestCase):
             self.assertEqual([answer.ply for answer in found], [3, 0, 0, 1, 2, 3])
             self.assertIn(chess.Move.from_uci(found[0].best), board.legal_moves)
             self.assertIn(chess.Move.from_uci(found[1].best), chess960.legal_moves)
+
+
+class Guide(unittest.TestCase):
+    def test_each_example_of_the_guide_runs(self):
+        guide = Path(__file__).parents[2] / "docs/guide"
+        blocks = [(page, block) for page in ("python.md", "serve.md") for block in re.findall(r"```python\n(.*?)```", (guide / page).read_text(), re.S)]
+        self.assertGreater(len(blocks), 10)
+        environment = {**os.environ, "PYTHONPATH": sys.path[0], "PATH": f"{Path(PROGRAM).parent}{os.pathsep}{os.environ['PATH']}"}
+        for page, block in blocks:
+            with self.subTest(page=page, block=block), tempfile.TemporaryDirectory() as folder:
+                if re.search("^import chess", block, re.M) and not importlib.util.find_spec("chess"):
+                    self.skipTest("the package chess is not there")
+                done = subprocess.run([sys.executable, "-c", block], capture_output=True, text=True, env=environment, cwd=folder, timeout=120)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertTrue(done.stdout.strip(), block)
 
 
 class Asyncio(unittest.TestCase):

@@ -4,10 +4,12 @@
 Usage: python3 tests/python/cluster.py PATH_TO_ZEITNOT    (needs the package `distributed` of PyPI)
 """
 
+import hashlib
 import os
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import tempfile
@@ -15,6 +17,7 @@ import threading
 import time
 import unittest
 from pathlib import Path
+from unittest import mock
 
 os.environ["PYTHONPATH"] = str(Path(__file__).parents[2] / "python")
 sys.path.insert(0, os.environ["PYTHONPATH"])
@@ -166,13 +169,147 @@ class Clusters(unittest.TestCase):
         os.chdir(self.path)
         try:
             with workers({}) as started, Client(started) as client:
-                shutil.rmtree(Path(tempfile.gettempdir(), "zeitnot-files"), ignore_errors=True)
+                shutil.rmtree(cluster._store(), ignore_errors=True)
+                cluster._store.cache_clear()
+                client.run(cluster._store.cache_clear)
                 report = cluster.run(client, "match", arguments, name=PROGRAM, parts=2, show=lambda _: None)
         finally:
             os.chdir(here)
         (match,) = report["matches"]
         self.assertEqual(match["games"], 4)
         self.assertEqual((match["a"], match["b"]), ("WeightsFile=net.pb.gz", f"WeightsFile={self.path / 'old/net.pb.gz'},CPuct=2"))
+
+    def test_what_names_a_file_is_parsed_as_the_program_parses_it(self):
+        folder = self.path / "folder with space"
+        folder.mkdir()
+        network, engine = folder / "öä (1), it's.pb.gz", folder / "engine"
+        network.write_bytes((Path(__file__).parents[2] / "models/zeitnot-small.pb.gz").read_bytes())
+        engine.write_text(f'#!/bin/sh\n[ -f "$2" ] || exit 3\nexec "{PROGRAM}" --backend=random "--logfile="\n')
+        engine.chmod(0o755)
+        plain = folder / "plain (1).pb.gz"
+        plain.write_bytes(network.read_bytes())
+        match = ["--games=4", "--nodes=5", "--max-plies=6"]
+        with workers({}) as started, Client(started) as client:
+            for number, side in enumerate((
+                f"WeightsFile={plain},CPuct=2",
+                f'CPuct=2,weightsfile="{network}"',
+                f"cmd={engine},args=--net \"{network}\",name=x",
+            )):
+                arguments = [*match, f"--b={side}", f"--out={self.path / str(number)}"]
+                report = cluster.run(client, "match", arguments, name=PROGRAM, parts=2, show=lambda _: None)
+                self.assertEqual(report["matches"][0]["games"], 4, side)
+            for side in ("CPuct=2,WeightsFile=no (such.pb,", "weightsfile='no such.pb'"):
+                with self.assertRaisesRegex(cluster.ClusterError, "no .*such.pb.*: there is no such file"):
+                    cluster.run(client, "match", [*match, f"--b={side}", "--out=x"], name=PROGRAM)
+
+    def test_files_are_those_that_were_sent_whatever_lies_in_the_temporary_folder(self):
+        data = b"what the user sent"
+        sha256 = hashlib.sha256(data).hexdigest()
+        theirs = self.path / "theirs"
+
+        def own_folder():
+            cluster._store.cache_clear()
+            return cluster._store()
+
+        def plant(folder):
+            folder.mkdir(exist_ok=True)
+            (folder / sha256).write_bytes(b"what somebody else put there")
+
+        with mock.patch.object(tempfile, "tempdir", str(self.path)):
+            folder = own_folder()
+            self.assertEqual(stat.S_IMODE(folder.lstat().st_mode), 0o700)
+            self.assertIn(str(os.getuid()), folder.name)
+            plant(folder)
+            self.assertEqual(cluster._missing([sha256]), [sha256])
+            with self.assertRaisesRegex(cluster.ClusterError, "not the file that was sent"):
+                cluster._lay(self.path / "part", [("name", sha256)])
+            cluster._keep(sha256, 0o755, data)
+            self.assertEqual(cluster._missing([sha256]), [])
+            cluster._lay(self.path / "part", [("name", sha256)])
+            self.assertEqual((self.path / "part/name").read_bytes(), data)
+            with self.assertRaisesRegex(cluster.ClusterError, "changed"):
+                cluster._keep(sha256, 0o755, b"other")
+            # A link, a file, and the folder of another user.
+            shutil.rmtree(folder)
+            plant(theirs)
+            folder.symlink_to(theirs)
+            self.assertEqual((own_folder() == folder, cluster._missing([sha256])), (False, [sha256]))
+            folder.unlink()
+            folder.write_text("")
+            self.assertNotEqual(own_folder(), folder)
+            folder.unlink()
+            if os.getuid() == 0:
+                plant(folder)
+                os.chown(folder, 12345, 12345)
+                self.assertEqual((own_folder() == folder, cluster._missing([sha256])), (False, [sha256]))
+            cluster._keep(sha256, 0o644, data)
+            self.assertEqual(cluster._missing([sha256]), [])
+        cluster._store.cache_clear()
+
+    def test_no_name_leads_out_of_the_folder(self):
+        names = ["...pgn", "..pgn", ".pgn", "....pgn.gz", "..", ". .pgn", "cluster.json.pgn", "a.pgn", "A.pgn", "b/a.pgn", "ok.pgn"]
+        folders = [folder for _, folder in cluster._Command(PROGRAM, "analyse", [f"x/{name}" for name in names]).parts(1)]
+        self.assertEqual(len({folder.lower() for folder in folders}), len(names), folders)
+        for folder in folders:
+            self.assertEqual((self.path / "out" / folder).resolve().parent, self.path.resolve() / "out", folder)
+            self.assertNotIn(folder, ("", ".", "..", cluster.STATE))
+        for name in ("../x", "a/../../x", "/tmp/x"):
+            with self.assertRaisesRegex(cluster.ClusterError, "leads out"):
+                cluster._write(self.path / "out", [(name, b"")])
+
+    def test_the_numbers_of_answers_go_on_and_one_position_needs_no_list(self):
+        with workers({}) as started, Client(started) as client:
+            keys = {"flags": ["--backend=random", "--threads=1"], "name": PROGRAM, "nodes": 1}
+            for chunk in (2, 64):
+                found = list(cluster.analyse(["startpos"] * 130, client, chunk=chunk, **keys))
+                self.assertEqual([answer.id for answer in found], list(range(130)))
+            self.assertEqual([answer.id for answer in cluster.analyse("startpos", client, **keys)], [0])
+            self.assertEqual([answer.id for answer in cluster.analyse([{"id": "own"}, {}], client, **keys)], ["own", 1])
+
+    def test_workers_may_come_late_and_go(self):
+        slow = ["--backend=simulated(latency-us=4000)", "--games=24", "--nodes=20", "--max-plies=12", "--threads=1", "--concurrency=1"]
+        alone = [PROGRAM, "match", *slow, "--out", str(self.path / "alone")]
+        subprocess.run(alone, check=True, capture_output=True)
+
+        def part_of(client):
+            while not (found := [worker for worker, tasks in client.processing().items() if tasks]):
+                time.sleep(0.01)
+            return found
+
+        def run(client, out):
+            return cluster.run(client, "match", [*slow, f"--out={self.path / out}"], name=PROGRAM, parts=8, show=lambda _: None)
+
+        with workers({}) as started, Client(started) as client:
+            seen, late = set(), []
+
+            def disturb():
+                # The only worker dies, its nanny starts another, and one more comes later.
+                first = part_of(client)[0]
+                os.kill(client.run(os.getpid, workers=[first])[first], signal.SIGKILL)
+                late.append(subprocess.Popen([sys.executable, "-m", "distributed.cli.dask_worker", started.scheduler_address, "--nthreads=1", "--no-dashboard"], stderr=subprocess.DEVNULL))
+                while len(seen) < 2:
+                    seen.update(worker for worker in part_of(client) if worker != first)
+
+            thread = threading.Thread(target=disturb, daemon=True)
+            thread.start()
+            run(client, "late")
+            thread.join(30)
+            late[0].terminate()
+            late[0].wait()
+            self.assertEqual(len(seen), 2)
+            self.assertEqual(self.rows("late"), self.rows("alone"))
+
+            # The same for positions.
+            def kill():
+                worker = part_of(client)[0]
+                os.kill(client.run(os.getpid, workers=[worker])[worker], signal.SIGKILL)
+
+            thread = threading.Thread(target=kill, daemon=True)
+            thread.start()
+            flags = ["--backend=simulated(latency-us=2000)", "--threads=1"]
+            found = list(cluster.analyse([{"moves": ["e4"]}] * 60, client, flags=flags, name=PROGRAM, chunk=4, nodes=10))
+            thread.join(30)
+            self.assertEqual([answer.id for answer in found], list(range(60)))
 
     def head(self, *arguments):
         command = [sys.executable, "-m", "zeitnot.cluster", "--program", PROGRAM, "--scheduler", *arguments]

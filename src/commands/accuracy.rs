@@ -1,0 +1,205 @@
+//! `zeitnot accuracy`: compares a backend's evaluations with a reference.
+//!
+//! The positions come from the reference's games against itself with moves drawn from its policy, as a search
+//! meets them.
+
+use std::fmt;
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::commands::network_args::NetworkArgs;
+use crate::output::{ExitStatus, Failure, Output};
+use zeitnot_engine::chance;
+use zeitnot_engine::chess::History;
+use zeitnot_engine::network::encode::InputFormat;
+use zeitnot_engine::network::throughput::SortedSamples;
+use zeitnot_engine::network::{Backend, BackendError, EvalSlot, Evaluator};
+
+#[derive(Debug, Args)]
+pub(crate) struct AccuracyArgs {
+    #[command(flatten)]
+    network: NetworkArgs,
+    /// The backend to compare with. Parameters may follow in parentheses
+    #[arg(long, value_name = "BACKEND", default_value = "onnxruntime(provider=cpu)")]
+    reference: String,
+    /// Positions to compare
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    positions: u32,
+    /// Threads that evaluate
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
+    threads: u32,
+}
+
+pub(super) fn run(args: &AccuracyArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+    // First, because it may need a library of its own, and a program has only one.
+    let tested = args.network.backend()?;
+    let mut settings = args.network.settings.clone();
+    settings.network.backend = args.reference.as_str().into();
+    settings.network.backend_options.clear();
+    let reference = NetworkArgs { settings }.backend()?;
+    let (format, other) = (reference.info().input_format, tested.info().input_format);
+    if format != other {
+        return Err(Failure::Input("the two backends want positions encoded differently".into()));
+    }
+    let evaluators = |backend: &dyn Backend| -> Result<Vec<_>, BackendError> {
+        (0..args.threads).map(|_| backend.evaluator()).collect()
+    };
+    let expected = self_play(&mut evaluators(&*reference)?, format, args.positions as usize)?;
+    let mut found = expected.clone();
+    let batch = GAMES.min(tested.info().max_batch);
+    evaluate_all(&mut evaluators(&*tested)?, &mut found, batch)?;
+    let report = AccuracyReport::new((&*tested, &found), (&*reference, &expected));
+    output.write(&report, &report)?;
+    Ok(ExitStatus::Success)
+}
+
+/// Games side by side, also the batch size.
+const GAMES: usize = 32;
+const GAME_PLIES: usize = 120;
+const SEED: u64 = 1;
+
+pub(super) fn self_play(
+    evaluators: &mut [Box<dyn Evaluator>],
+    format: InputFormat,
+    count: usize,
+) -> Result<Vec<EvalSlot>, BackendError> {
+    let mut random = fastrand::Rng::with_seed(SEED);
+    let mut games: Vec<(History, usize)> = (0..GAMES).map(|_| (History::start(), 0)).collect();
+    let mut positions = Vec::with_capacity(count + GAMES);
+    while positions.len() < count {
+        let mut batch: Vec<_> = games.iter().map(|(game, _)| EvalSlot::of(game, format.into())).collect();
+        evaluate_all(evaluators, &mut batch, GAMES)?;
+        for ((game, plies), slot) in games.iter_mut().zip(&batch) {
+            let legal = game.legal_moves();
+            let policy: Vec<_> = slot.policy().iter().map(|&p| f64::from(p)).collect();
+            game.push(legal[chance::draw(&policy, random.f32().into()).unwrap_or(0)]);
+            *plies += 1;
+            if *plies >= GAME_PLIES || game.legal_moves().is_empty() {
+                (*game, *plies) = (History::start(), 0);
+            }
+        }
+        positions.append(&mut batch);
+    }
+    positions.truncate(count);
+    Ok(positions)
+}
+
+/// Batches of at most `batch`, one thread per evaluator.
+pub(super) fn evaluate_all(
+    evaluators: &mut [Box<dyn Evaluator>],
+    slots: &mut [EvalSlot],
+    batch: usize,
+) -> Result<(), BackendError> {
+    let share = slots.len().div_ceil(evaluators.len().max(1)).max(1);
+    std::thread::scope(|scope| {
+        let parts = slots.chunks_mut(share).zip(evaluators);
+        let threads: Vec<_> = parts
+            .map(|(part, evaluator)| {
+                scope.spawn(move || part.chunks_mut(batch).try_for_each(|batch| evaluator.evaluate(batch)))
+            })
+            .collect();
+        threads.into_iter().try_for_each(|thread| match thread.join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        })
+    })
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub(super) struct ErrorSpread {
+    pub(super) mean: f64,
+    pub(super) max: f64,
+}
+
+impl ErrorSpread {
+    fn of(numbers: impl Iterator<Item = f64>) -> ErrorSpread {
+        let sorted = SortedSamples::of(&numbers.collect::<Vec<_>>());
+        ErrorSpread { mean: sorted.mean(), max: sorted.percentile(100.0) }
+    }
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct AccuracyReport {
+    backend: String,
+    reference: String,
+    positions: usize,
+    /// Kullback-Leibler divergence from the reference's policy, nats.
+    pub(super) policy_kl: ErrorSpread,
+    /// Expected result, `-1..=1`.
+    pub(super) q_error: ErrorSpread,
+    /// Probability of a draw.
+    d_error: ErrorSpread,
+    /// Moves left, plies.
+    m_error: ErrorSpread,
+    /// Share of positions with the same likeliest move.
+    pub(super) top1_agreement: f64,
+}
+
+type EvaluatedBy<'a> = (&'a dyn Backend, &'a [EvalSlot]);
+
+impl AccuracyReport {
+    pub(super) fn new(
+        (tested, found): EvaluatedBy<'_>,
+        (reference, expected): EvaluatedBy<'_>,
+    ) -> AccuracyReport {
+        let pairs = || found.iter().zip(expected);
+        let spread = |difference: fn(&EvalSlot, &EvalSlot) -> f64| {
+            ErrorSpread::of(pairs().map(|(a, b)| difference(a, b)))
+        };
+        let same = pairs().filter(|(a, b)| likeliest(a) == likeliest(b)).count();
+        AccuracyReport {
+            backend: tested.info().description.clone(),
+            reference: reference.info().description.clone(),
+            positions: expected.len(),
+            policy_kl: spread(|a, b| divergence(&b.policy(), &a.policy())),
+            q_error: spread(|a, b| f64::from((a.evaluation.q - b.evaluation.q).abs())),
+            d_error: spread(|a, b| f64::from((a.evaluation.d - b.evaluation.d).abs())),
+            m_error: spread(|a, b| f64::from((a.evaluation.m - b.evaluation.m).abs())),
+            top1_agreement: same as f64 / expected.len().max(1) as f64,
+        }
+    }
+}
+
+fn likeliest(slot: &EvalSlot) -> Option<usize> {
+    (0..slot.logits.len()).max_by(|&a, &b| slot.logits[a].total_cmp(&slot.logits[b]))
+}
+
+/// Kullback-Leibler divergence of `q` from `p`, `Σ p ln(p / q)`, in nats.
+fn divergence(p: &[f32], q: &[f32]) -> f64 {
+    let term = |(&p, &q): (&f32, &f32)| {
+        if p > 0.0 { f64::from(p) * f64::from(p / q.max(f32::MIN_POSITIVE)).ln() } else { 0.0 }
+    };
+    p.iter().zip(q).map(term).sum::<f64>().max(0.0)
+}
+
+impl fmt::Display for AccuracyReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "backend         {}", self.backend)?;
+        writeln!(f, "reference       {}", self.reference)?;
+        writeln!(f, "positions       {}", self.positions)?;
+        writeln!(f, "                      mean         max")?;
+        for (name, spread) in [
+            ("policy KL", self.policy_kl),
+            ("q error", self.q_error),
+            ("d error", self.d_error),
+            ("m error, plies", self.m_error),
+        ] {
+            writeln!(f, "{name:<15} {:>10.6}  {:>10.6}", spread.mean, spread.max)?;
+        }
+        writeln!(f, "same best move  {:>9.2} %", 100.0 * self.top1_agreement)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn divergence_is_zero_for_the_same_and_grows_with_the_difference() {
+        let p = [0.5, 0.25, 0.25];
+        assert_eq!(divergence(&p, &p), 0.0);
+        assert!((divergence(&[1.0, 0.0], &[0.5, 0.5]) - std::f64::consts::LN_2).abs() < 1e-6);
+        assert!(divergence(&p, &[0.1, 0.6, 0.3]) > divergence(&p, &[0.4, 0.3, 0.3]));
+    }
+}

@@ -1,0 +1,153 @@
+//! `zeitnot bench`: reports speed and a fingerprint of the search over a set of positions.
+
+use std::fmt;
+
+use clap::Args;
+use serde::Serialize;
+
+use super::measure::{self, BENCH, LimitArgs, PositionArgs, SpeedReport, engine};
+use crate::output::{ExitStatus, Failure, Output};
+use zeitnot_engine::engine::{Engine, EngineError, Settings, load_network};
+use zeitnot_engine::network::backends::{AUTO, native};
+use zeitnot_engine::network::weights::Model;
+use zeitnot_engine::time::{GoLimits, Millis, Nodes};
+
+/// Default nodes per position …
+const DEFAULT_NODES: Nodes = Nodes(2000);
+/// … and the time that ends each search on slower machines.
+const DEFAULT_MOVE_TIME: Millis = Millis(700.0);
+/// Backends with the same answers on every machine.
+const REPRODUCIBLE: [&str; 2] = ["random", "trivial"];
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchArgs {
+    #[command(flatten)]
+    limits: LimitArgs,
+    #[command(flatten)]
+    positions: PositionArgs,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+#[derive(Debug, Serialize)]
+struct BenchReport {
+    #[serde(flatten)]
+    speed: SpeedReport,
+    /// Fingerprint of the search on any machine.
+    bench: Option<u64>,
+    /// Hash over the root visits of all positions, for reproducible backends.
+    signature: Option<String>,
+}
+
+pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+    let is_reproducible = REPRODUCIBLE.contains(&&*args.settings.network.backend);
+    // Reproducible backends need no time limit.
+    let movetime = (!is_reproducible).then_some(DEFAULT_MOVE_TIME);
+    let limits = args.limits.or(GoLimits { nodes: Some(DEFAULT_NODES), movetime, ..GoLimits::default() })?;
+    let positions = args.positions.or(BENCH)?;
+    let mut engine = engine(&args.settings)?;
+    let is_cpu = engine.backend().is_some_and(|backend| backend.queues == 0);
+    if args.settings.network.threads.is_none() && is_cpu {
+        engine.set_option("Threads", "1")?;
+        engine.prepare()?;
+    }
+    measure::tell(&engine);
+    let speed = measure::search_all(&mut engine, positions, &limits, &args.settings, output, || ())?;
+    drop(engine);
+    let is_plain = args.limits.is_default() && args.positions.flags().is_empty();
+    let has_signature =
+        REPRODUCIBLE.contains(&&*speed.backend) && speed.threads == 1 && limits.movetime.is_none();
+    let report = BenchReport {
+        bench: match is_plain {
+            true => number(&args.settings, speed.positions.iter().map(|row| row.position.clone()))?,
+            false => None,
+        },
+        signature: has_signature.then(|| format!("{:016x}", speed.hash)),
+        speed,
+    };
+    output.write(&report, &report)?;
+    Ok(ExitStatus::Success)
+}
+
+impl fmt::Display for BenchReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut facts = self.speed.facts();
+        facts.extend(self.signature.clone().map(|signature| ("signature", signature)));
+        facts.extend(self.bench.map(|number| {
+            let what = "nodes to a fixed depth with plain kernels, the same on every machine";
+            ("bench number", format!("{number}: {what}"))
+        }));
+        writeln!(f)?;
+        measure::write_facts(f, facts)?;
+        // OpenBench reads this line.
+        let figures = &self.speed.figures;
+        writeln!(f, "{} nodes {} nps", self.bench.unwrap_or(figures.nodes), figures.nps)
+    }
+}
+
+/// Depth of each position for the bench number …
+const NUMBER_DEPTH: u32 = 5;
+/// … and its limit in visits.
+const NUMBER_NODES: u64 = 800;
+/// Most multiply-adds of an evaluation for plain kernels, about twice those of our network.
+const MAX_MACS: u64 = 60_000_000;
+
+/// The number by which OpenBench and commit messages identify a search: the visits to a fixed depth, with the
+/// network and the search's options. It is the same on every machine: kernels in plain Rust, one thread,
+/// batches of one size, fp32. `None` for a large network or a backend with other kernels.
+fn number(settings: &Settings, positions: impl IntoIterator<Item = String>) -> Result<Option<u64>, Failure> {
+    let is_native = [AUTO, native::NAME].contains(&&*settings.network.backend);
+    if !is_native || !settings.network.backend_options.is_empty() || !is_small(settings)? {
+        return Ok(None);
+    }
+    let mut settings = settings.clone();
+    for (name, value) in [
+        ("Backend", native::NAME),
+        ("BackendOptions", "kernel=portable,precision=fp32"),
+        ("Threads", "1"),
+        ("MinibatchSize", "8"),
+    ] {
+        settings.set(name, value).map_err(EngineError::from)?;
+    }
+    settings.stoppers.smart_pruning_factor = 0.0;
+    let mut engine = Engine::new(settings)?;
+    engine.prepare()?;
+    let nodes = Some(Nodes(NUMBER_NODES));
+    let limits = GoLimits { depth: Some(NUMBER_DEPTH), nodes, ..GoLimits::default() };
+    let mut visits = 0;
+    for position in positions {
+        visits += measure::search(&mut engine, position, &limits)?.1.new_nodes;
+    }
+    Ok(Some(visits))
+}
+
+fn is_small(settings: &Settings) -> Result<bool, Failure> {
+    match load_network(&settings.network).map_err(EngineError::from)?.network.model {
+        Model::Layers(network, _) => Ok(network.cost().macs <= MAX_MACS),
+        Model::Onnx(_) => Ok(false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A regression: the number was that of the requested visits, whatever search and network.
+    #[test]
+    fn the_number_depends_on_search_and_network_alone() {
+        let number = |options: &[(&str, &str)]| {
+            let mut settings = Settings::default();
+            let tiny = concat!(env!("CARGO_MANIFEST_DIR"), "/models/tiny/zeitnot-tiny.pb.gz");
+            settings.set("WeightsFile", tiny).unwrap();
+            options.iter().for_each(|(name, value)| settings.set(name, value).unwrap());
+            number(&settings, BENCH.lines().last().map(|fen| format!("fen {fen}"))).unwrap()
+        };
+        let plain = number(&[]).unwrap();
+        assert!(plain > 10, "{plain}");
+        let of_the_machine =
+            [("Threads", "2"), ("MinibatchSize", "3"), ("MoveOverheadMs", "7"), ("Backend", "native")];
+        assert_eq!(number(&of_the_machine), Some(plain));
+        assert_ne!(number(&[("CPuct", "3")]), Some(plain));
+        assert_eq!(number(&[("Backend", "random")]), None);
+    }
+}

@@ -1,0 +1,336 @@
+//! `zeitnot benchmark --backends a,b,c`: compares backends, numbers of threads and batch sizes in one report.
+//!
+//! Each run is a child process: a crash or hang becomes a row, and each can load its own ONNX Runtime.
+
+use std::fmt;
+use std::time::Duration;
+
+use clap::Args;
+use clap::builder::RangedU64ValueParser;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::advice::{Advice, Asked, Measured, Sample};
+use super::{BenchmarkArgs, OF_SPEEDS, speed_plot, write_advice};
+use crate::commands::child_process;
+use crate::commands::lab::run::quoted;
+use crate::commands::measure::write_report;
+use crate::output::eprint_message;
+use crate::output::{ExitStatus, Failure, Output};
+use crate::setup::{Machine, Processors};
+use zeitnot_engine::VERSION;
+use zeitnot_engine::params::Params;
+use zeitnot_lab::report::{Page, Table};
+
+/// Default time of each search, ms.
+const MOVE_TIME_MS: i64 = 1000;
+/// For builds before a run, beside three times its searches.
+const TIME_TO_BUILD: Duration = Duration::from_secs(900);
+/// For a run limited by nodes.
+const TIME_BY_NODES: Duration = Duration::from_secs(4 * 3600);
+
+#[derive(Debug, Args)]
+pub(crate) struct BackendsArgs {
+    /// Compare these backends in one report, each in a process of its own. A precision stands with its
+    /// backend, as in `native,webgpu,webgpu(precision=fp32)`. 1 s a position unless --movetime or --nodes
+    /// says otherwise
+    #[arg(long, value_name = "A,B,…", conflicts_with = "compare")]
+    backends: Option<String>,
+    /// Numbers of threads to try. With --backends each with all backends [default: what suits the processors]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', conflicts_with = "no_advice",
+          value_parser = RangedU64ValueParser::<usize>::new().range(1..=256))]
+    thread_counts: Vec<usize>,
+    /// Batch sizes to try. With --backends each with all backends and numbers of threads [default: half and
+    /// twice that in force]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', conflicts_with = "no_advice",
+          value_parser = RangedU64ValueParser::<usize>::new().range(..=65536))]
+    batches: Vec<usize>,
+}
+
+/// One run's settings. `None` is the engine's choice.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct Combination {
+    pub(crate) backend: String,
+    pub(super) threads: Option<usize>,
+    pub(super) batch: Option<usize>,
+}
+
+#[derive(Debug, Serialize)]
+struct Run {
+    #[serde(flatten)]
+    combination: Combination,
+    error: Option<String>,
+    /// The output of `zeitnot benchmark --json`.
+    report: Option<Value>,
+}
+
+/// The first backend is the one in force.
+#[derive(Debug, Serialize)]
+pub(crate) struct BackendsReport {
+    version: &'static str,
+    machine: Machine,
+    runs: Vec<Run>,
+    advice: Advice,
+}
+
+/// Exit code 1 if one could not be measured.
+pub(super) fn run(
+    args: &BenchmarkArgs,
+    positions: usize,
+    output: &mut Output,
+) -> Result<ExitStatus, Failure> {
+    let set_here = ["backend", "threads", "minibatch-size"];
+    if args.settings.changed().iter().any(|(flag, _)| set_here.contains(flag)) {
+        let text = "--backends sets backend, threads and batch size itself: give --thread-counts and --batches instead of \
+                    --threads and --minibatch-size";
+        return Err(Failure::Input(text.into()));
+    }
+    let movetime = args.limits.movetime.or_else(|| args.limits.nodes.is_none().then_some(MOVE_TIME_MS));
+    let patience = match movetime.filter(|&ms| ms > 0) {
+        Some(ms) => TIME_TO_BUILD + Duration::from_millis(ms.unsigned_abs()) * 3 * positions as u32,
+        None => TIME_BY_NODES,
+    };
+    let config = args.config_to_write()?;
+    super::warn_if_busy();
+    let limits = [("nodes", args.limits.nodes), ("movetime", movetime)];
+    let limits = limits.into_iter().filter_map(|(flag, limit)| Some((flag, limit?.to_string())));
+    let flags: Vec<_> = limits.chain(args.positions.flags()).chain(args.settings.changed()).collect();
+    let mut report = BackendsReport::measure(args.backends.combinations()?, &flags, patience);
+    let written = write_advice(Some(&mut report.advice), config.as_ref());
+    output.write(&report, &report)?;
+    if let Some(folder) = &args.out {
+        output.tell_page(write_report(folder, report.page(), "benchmark.json", &report)?);
+    }
+    let is_complete = report.runs.iter().all(|run| run.error.is_none());
+    Ok(if written? && is_complete { ExitStatus::Success } else { ExitStatus::Negative })
+}
+
+impl BackendsArgs {
+    pub(super) fn are_given(&self) -> bool {
+        self.backends.is_some()
+    }
+
+    pub(super) fn asked<'a>(&'a self, processors: &'a Processors) -> Asked<'a> {
+        Asked { thread_counts: &self.thread_counts, batches: &self.batches, processors }
+    }
+
+    fn combinations(&self) -> Result<Vec<Combination>, Failure> {
+        let text = self.backends.as_deref().unwrap_or_default();
+        let listed = Params::parse(text).map_err(|error| Failure::Input(error.to_string()))?;
+        let backend = |(name, options): (&str, &Params)| {
+            if options.is_empty() { name.to_owned() } else { format!("{name}({options})") }
+        };
+        let backends: Vec<_> = listed.lists().map(backend).collect();
+        if backends.is_empty() || backends.len() != listed.entries().len() {
+            return Err(Failure::Input(format!(
+                "--backends {text}: expected names, as in native,webgpu(precision=fp32)"
+            )));
+        }
+        let or_choice = |numbers: &[usize]| -> Vec<Option<usize>> {
+            if numbers.is_empty() { vec![None] } else { numbers.iter().copied().map(Some).collect() }
+        };
+        let mut combinations = Vec::new();
+        for backend in backends {
+            for &threads in &or_choice(&self.thread_counts) {
+                for &batch in &or_choice(&self.batches) {
+                    combinations.push(Combination { backend: backend.clone(), threads, batch });
+                }
+            }
+        }
+        Ok(combinations)
+    }
+}
+
+impl Combination {
+    /// With the engine's choice of threads and batch size.
+    pub(crate) fn of(backend: &str) -> Combination {
+        Combination { backend: backend.into(), ..Combination::default() }
+    }
+
+    /// Names what differs from `other`.
+    pub(super) fn beside(&self, other: &Combination) -> String {
+        let Combination { backend, threads, batch } = self;
+        let parts = [
+            Some(backend.clone()).filter(|_| *backend != other.backend),
+            threads.filter(|_| *threads != other.threads).map(|threads| format!("threads {threads}")),
+            batch.filter(|_| *batch != other.batch).map(|batch| format!("batch {batch}")),
+        ];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
+    fn run(self, flags: &[(&str, String)], patience: Duration) -> Run {
+        eprint_message(format_args!("measuring {self}"));
+        let own = [("threads", self.threads), ("minibatch-size", self.batch)];
+        let own = own.into_iter().filter_map(|(name, number)| Some((name, number?.to_string())));
+        let all = [("backend", self.backend.clone())].into_iter().chain(own).chain(flags.iter().cloned());
+        let all = all.map(|(name, value)| format!("--{name}={value}"));
+        let command = ["benchmark", "--json", "--no-advice"].map(String::from).into_iter().chain(all);
+        match child_process::json(&command.collect::<Vec<_>>(), patience) {
+            Ok(report) => Run { combination: self, error: None, report: Some(report) },
+            Err(reason) => {
+                eprint_message(format_args!("{self}: {reason}"));
+                // A library's message may name a folder of the user.
+                let remedy =
+                    format!("failed: `zeitnot doctor --backend {}` tells why", quoted(&self.backend));
+                Run { combination: self, error: Some(remedy), report: None }
+            }
+        }
+    }
+}
+
+impl fmt::Display for Combination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.beside(&Combination::default()))
+    }
+}
+
+impl Run {
+    fn figure(&self, path: &str) -> Option<f64> {
+        self.report.as_ref()?.pointer(path)?.as_f64()
+    }
+
+    fn measured(&self) -> Option<Measured<'_>> {
+        let number = |path: &str| self.figure(path).map(|number| number as usize);
+        let (threads, queues) = (number("/threads")?, number("/queues")?);
+        let sample = |row: &Value| {
+            let figure = |name: &str| row.get(name).and_then(Value::as_f64);
+            let nps = figure("nodes")? / (figure("time_ms")? / 1e3).max(1e-9);
+            Some(Sample::new(nps, figure("mean_batch")?, threads, queues))
+        };
+        let rows = self.report.as_ref()?.get("positions")?.as_array()?;
+        Some(Measured {
+            setting: &self.combination,
+            samples: rows.iter().filter_map(sample).collect(),
+            drift: self.figure("/noise/expected_difference")?,
+        })
+    }
+
+    fn description(&self) -> &str {
+        let description = || self.report.as_ref()?.pointer("/description")?.as_str();
+        self.error.as_deref().or_else(description).unwrap_or_default()
+    }
+}
+
+impl BackendsReport {
+    /// Measures the combinations in turn with the same `flags`, each for at most `patience`.
+    pub(crate) fn measure(
+        combinations: Vec<Combination>,
+        flags: &[(&str, String)],
+        patience: Duration,
+    ) -> BackendsReport {
+        let run = |combination: Combination| combination.run(flags, patience);
+        let runs: Vec<_> = combinations.into_iter().map(run).collect();
+        let advice = Advice::of_measured(&runs.iter().filter_map(Run::measured).collect::<Vec<_>>());
+        BackendsReport { version: VERSION, machine: Machine::this(), runs, advice }
+    }
+
+    /// The backend that is clearly better than the first, or else the first.
+    pub(crate) fn best(&self) -> &str {
+        self.advice.backend()
+    }
+
+    /// Nodes per second, `None` if it was not measured.
+    pub(crate) fn nps(&self, backend: &str) -> Option<f64> {
+        self.runs.iter().find(|run| run.combination.backend == backend)?.figure("/nps")
+    }
+
+    pub(crate) fn speeds(&self) -> Vec<String> {
+        let speed = |run: &Run| Some(format!("{}: {} nps", run.combination, run.figure("/nps")?));
+        self.runs.iter().filter_map(speed).collect()
+    }
+
+    fn headline(&self) -> (String, String) {
+        let measured = self.runs.iter().filter_map(|run| Some((run, run.figure("/nps")?)));
+        match measured.max_by(|a, b| a.1.total_cmp(&b.1)) {
+            Some((run, nps)) => {
+                let sentence = format!(
+                    "on {}: {} is the fastest, with {}.",
+                    self.machine,
+                    run.combination,
+                    run.description()
+                );
+                (format!("{nps} nodes per second"), sentence)
+            }
+            None => ("Nothing".into(), format!("could be measured on {}.", self.machine)),
+        }
+    }
+
+    /// For each run its card, or why it has none.
+    fn lines(&self) -> String {
+        let card = |run: &Run| run.report.as_ref()?.get("card")?.as_str().map(|card| format!("{card}\n"));
+        let line =
+            |run: &Run| card(run).unwrap_or_else(|| format!("{}: {}\n", run.combination, run.description()));
+        self.runs.iter().map(line).collect()
+    }
+
+    fn page(&self) -> Page {
+        let (figure, sentence) = self.headline();
+        let speeds = self.runs.iter().filter_map(|run| {
+            let evaluations = run.figure("/evaluations_per_s")?;
+            Some((run.combination.to_string(), run.figure("/nps")?, evaluations))
+        });
+        let speeds = speed_plot("Speed by backend", &speeds.collect::<Vec<_>>());
+        let page = Page::new("Backends compared").key_figure(&figure, &sentence);
+        let lines = format!("{}{}\n", self.lines(), self.advice);
+        page.bar_plot(&speeds, OF_SPEEDS).table(&self.table()).code(&lines)
+    }
+
+    fn table(&self) -> Table {
+        let figure = |path: &'static str, factor: f64, digits: usize| {
+            move |run: &&Run| {
+                run.figure(path).map_or(String::new(), |value| format!("{:.digits$}", value * factor))
+            }
+        };
+        let nps = figure("/nps", 1.0, 0);
+        Table::of("Backends compared; batch is the size in force", &self.runs)
+            .words("backend", |run| run.combination.backend.clone())
+            .numbers("threads", figure("/threads", 1.0, 0))
+            .numbers("batch", figure("/minibatch_size", 1.0, 0))
+            .numbers("nps", |run| if run.error.is_some() { "FAILS".into() } else { nps(run) })
+            .numbers("evals/s", figure("/evaluations_per_s", 1.0, 0))
+            .numbers("mean batch", figure("/mean_batch", 1.0, 1))
+            .numbers("busy %", figure("/device_busy", 100.0, 0))
+            .numbers("ready s", figure("/ready_s", 1.0, 2))
+            .numbers("first ms", figure("/first_batch_ms", 1.0, 1))
+            .numbers("W", figure("/sensors/watts", 1.0, 1))
+            .numbers("nodes/J", figure("/sensors/nodes_per_joule", 1.0, 1))
+            .numbers("± %", figure("/noise/expected_difference", 100.0, 1))
+            .table()
+    }
+}
+
+impl fmt::Display for BackendsReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (figure, sentence) = self.headline();
+        writeln!(f, "{figure} {sentence}\n\n{}{}{}", self.table(), self.lines(), self.advice)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_backend_is_combined_with_every_number_of_threads() {
+        let args = |backends: &str, thread_counts: &[usize], batches: &[usize]| BackendsArgs {
+            backends: Some(backends.into()),
+            thread_counts: thread_counts.into(),
+            batches: batches.into(),
+        };
+        let all = args("native,webgpu(precision=fp32,gpu=1)", &[1, 2], &[8]).combinations().unwrap();
+        assert_eq!(
+            all.iter().map(Combination::to_string).collect::<Vec<_>>(),
+            [
+                "native, threads 1, batch 8",
+                "native, threads 2, batch 8",
+                "webgpu(precision=fp32,gpu=1), threads 1, batch 8",
+                "webgpu(precision=fp32,gpu=1), threads 2, batch 8",
+            ]
+        );
+        let choice = Combination { backend: "random".into(), threads: None, batch: None };
+        assert_eq!(args("random", &[], &[]).combinations().unwrap(), [choice]);
+        for wrong in ["", "native,precision=fp32", "native("] {
+            assert!(args(wrong, &[], &[]).combinations().is_err(), "{wrong}");
+        }
+    }
+}

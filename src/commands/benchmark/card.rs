@@ -1,0 +1,205 @@
+//! The run in one line for a forum, in at most [`LENGTH`] characters.
+
+use super::threads_text;
+use crate::commands::measure::SpeedReport;
+use crate::commands::measure::noise::MachineNoise;
+use crate::setup::Machine;
+
+const LENGTH: usize = 120;
+/// Most characters of the backend with its precision.
+const BACKEND: usize = 20;
+const HASH: usize = 6;
+
+#[derive(Clone, Debug)]
+struct Card<'a> {
+    version: &'a str,
+    nps: u64,
+    /// Relative difference to expect between two such runs.
+    noise: f64,
+    machine: String,
+    network: String,
+    hash: Option<&'a str>,
+    backend: String,
+    threads: usize,
+    batch: usize,
+}
+
+pub(super) fn of(speed: &SpeedReport, machine: &Machine, noise: &MachineNoise) -> String {
+    let gpu = machine.gpus.first().filter(|_| speed.queues > 0);
+    let machine = match gpu {
+        Some(gpu) => short(&gpu.to_string()),
+        None => format!("{} x{}", short(&machine.cpu), machine.processors.usable),
+    };
+    let has_network = speed.network.is_some();
+    Card {
+        version: speed.version,
+        nps: speed.figures.nps,
+        noise: noise.expected_difference,
+        machine,
+        network: if has_network { network(&speed.description) } else { "no network".into() },
+        hash: speed.network.as_deref(),
+        backend: if has_network {
+            backend(&speed.backend, &speed.description)
+        } else {
+            speed.backend.clone()
+        },
+        threads: speed.threads,
+        batch: speed.minibatch_size,
+    }
+    .line()
+}
+
+impl Card<'_> {
+    fn line(&self) -> String {
+        let Card { version, nps, noise, machine, network, hash, backend, threads, batch } = self;
+        let begin = format!("Zeitnot {version}: {nps} nps ±{:.1} %, ", 100.0 * noise);
+        let hash: String = hash.iter().flat_map(|hash| [" ", hash.get(..HASH).unwrap_or(hash)]).collect();
+        let backend = cut(backend, BACKEND);
+        let end = format!("{hash}, {backend}, {}, batch {batch}", threads_text(*threads));
+        // Machine and network share the rest, and each gets what the other leaves.
+        let room =
+            LENGTH.saturating_sub([&begin, &end].map(|text| text.chars().count()).iter().sum::<usize>() + 2);
+        let wanted = network.chars().count().min(room / 2);
+        let machine = cut(machine, room - wanted);
+        let network = cut(network, room - machine.chars().count());
+        format!("{begin}{machine}, {network}{end}")
+    }
+}
+
+/// Replaces the end of a long text by an ellipsis.
+fn cut(text: &str, length: usize) -> String {
+    match text.char_indices().nth(length) {
+        Some(_) => text.chars().take(length.saturating_sub(1)).chain(['…']).take(length).collect(),
+        None => text.into(),
+    }
+}
+
+/// A processor's or GPU's name without empty words.
+fn short(name: &str) -> String {
+    let name = name.replace("(R)", "").replace("(TM)", "").replace("(tm)", "");
+    let name = name.split(" @ ").next().unwrap_or(&name).split(" with ").next().unwrap_or(&name);
+    let is_ordinal = |word: &str| word.ends_with("th") && word.starts_with(|c: char| c.is_ascii_digit());
+    let says_nothing = |word: &str| {
+        ["Intel", "AMD", "NVIDIA", "GeForce", "CPU", "Processor", "Gen"].contains(&word)
+            || word.ends_with("-Core")
+            || is_ordinal(word)
+    };
+    let words: Vec<_> = name.split_whitespace().filter(|word| !says_nothing(word)).collect();
+    if words.is_empty() { name.trim().into() } else { words.join(" ") }
+}
+
+/// The file's name without its ending, from a backend's description, which begins with it.
+fn network(description: &str) -> String {
+    let file = description.split([',', ' ']).next().unwrap_or(description);
+    [".gz", ".pb", ".onnx"]
+        .into_iter()
+        .fold(file, |name, ending| name.strip_suffix(ending).unwrap_or(name))
+        .into()
+}
+
+/// Both end a description: `native with avx2 kernels, fp32`.
+fn backend(name: &str, description: &str) -> String {
+    let word = |part: Option<&str>| part.and_then(|part| part.trim().split(' ').next()).map(str::to_owned);
+    let mut parts = description.rsplit(',');
+    match (word(parts.next()), word(parts.next())) {
+        (Some(precision), Some(device)) if precision.contains("16") || precision.contains("32") => {
+            format!("{device} {precision}")
+        }
+        _ => name.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn usual() -> Card<'static> {
+        Card {
+            version: "0.1.0-dev-176dfd038c",
+            nps: 9120,
+            noise: 0.021,
+            machine: "Xeon x2".into(),
+            network: "zeitnot-small".into(),
+            hash: Some("3ad1f2e8c0"),
+            backend: "native bf16".into(),
+            threads: 2,
+            batch: 6,
+        }
+    }
+
+    #[test]
+    fn a_card_has_all_fields() {
+        let expected = "Zeitnot 0.1.0-dev-176dfd038c: 9120 nps ±2.1 %, Xeon x2, zeitnot-small 3ad1f2, native bf16, \
+                        2 threads, batch 6";
+        assert_eq!(usual().line(), expected);
+        let without = Card { network: "no network".into(), hash: None, threads: 1, ..usual() }.line();
+        assert!(without.contains(", no network, native bf16, 1 thread, "), "{without}");
+    }
+
+    #[test]
+    fn a_card_has_room_for_whatever_the_names_are() {
+        let long = "Ünïcode and other long names ".repeat(9);
+        let everything = Card {
+            nps: 123_456_789,
+            noise: 1.234,
+            machine: long.clone(),
+            network: long.clone(),
+            backend: long.clone(),
+            threads: 256,
+            batch: 65_536,
+            ..usual()
+        };
+        for card in [
+            everything.clone(),
+            Card { machine: long.clone(), ..usual() },
+            Card { network: long.clone(), ..usual() },
+            Card { version: "12.34.56", ..everything.clone() },
+        ] {
+            let line = card.line();
+            assert_eq!(line.chars().count(), LENGTH, "{line}");
+        }
+        let line = Card { machine: long.clone(), version: "1.0.0", ..usual() }.line();
+        assert!(line.contains(", zeitnot-small 3ad1f2, native bf16, 2 threads, batch 6"), "{line}");
+        let line = everything.line();
+        assert!(
+            line.ends_with("…, 256 threads, batch 65536") && line.contains(" 123456789 nps ±123.4 %, "),
+            "{line}"
+        );
+        // A long version is not cut.
+        let line = Card { version: &long, ..usual() }.line();
+        assert!(line.contains(&long), "{line}");
+    }
+
+    #[test]
+    fn names_of_processors_are_short() {
+        for (name, expected) in [
+            ("Intel(R) Xeon(R) Processor", "Xeon"),
+            ("AMD EPYC 7763 64-Core Processor", "EPYC 7763"),
+            ("13th Gen Intel(R) Core(TM) i7-13700K", "Core i7-13700K"),
+            ("Intel(R) Core(TM) i5-8250U CPU @ 1.60GHz", "Core i5-8250U"),
+            ("AMD Ryzen 7 PRO 7840U w/ Radeon 780M Graphics", "Ryzen 7 PRO 7840U w/ Radeon 780M Graphics"),
+            ("AMD Ryzen 7 5800H with Radeon Graphics", "Ryzen 7 5800H"),
+            ("NVIDIA GeForce RTX 4090", "RTX 4090"),
+            ("Apple M2 Pro", "Apple M2 Pro"),
+            ("Processor", "Processor"),
+        ] {
+            assert_eq!(short(name), expected);
+        }
+    }
+
+    #[test]
+    fn descriptions_tell_network_and_precision() {
+        let native = "zeitnot-small.pb.gz (built in), 64x6, native with avx512 kernels, bf16 on amx";
+        assert_eq!(
+            (network(native).as_str(), backend("native", native).as_str()),
+            ("zeitnot-small", "native bf16")
+        );
+        let webgpu = "maia-1900.onnx on ONNX Runtime 1.31.1, webgpu on device 0, fp16";
+        assert_eq!(
+            (network(webgpu).as_str(), backend("onnxruntime", webgpu).as_str()),
+            ("maia-1900", "webgpu fp16")
+        );
+        let several = "multiplexing: batches go to whichever is free of 2 devices";
+        assert_eq!(backend("multiplexing", several), "multiplexing");
+    }
+}

@@ -1,0 +1,336 @@
+//! `zeitnot benchmark`: measures the search's speed over many positions, for comparisons.
+//!
+//! It searches more positions than `bench`, each for longer. The report names the machine, its noise and its
+//! GPUs' power, and closes with [`advice`]. It can compare with an earlier run, or several [`backends`].
+//! `setup --auto` uses it to compare a GPU with the CPU.
+
+pub(super) mod advice;
+pub(super) mod backends;
+mod card;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::Args;
+use serde::{Deserialize, Serialize};
+
+use super::measure::noise::{MachineMonitor, MachineNoise, Others};
+use super::measure::power::PowerReport;
+use super::measure::{
+    BENCHMARK, Facts, LimitArgs, PositionArgs, PositionRow, SpeedReport, engine, search_all, tell,
+    write_facts, write_report,
+};
+use crate::config_file::WritableConfig;
+use crate::output::eprint_message;
+use crate::output::{ExitStatus, Failure, Output};
+use crate::setup::Machine;
+use advice::{Advice, AdviceArgs};
+use backends::{BackendsArgs, Combination};
+use zeitnot_engine::engine::Settings;
+use zeitnot_engine::foreign::in_our_words;
+use zeitnot_engine::network::throughput::SortedSamples;
+use zeitnot_engine::network::without_folder;
+use zeitnot_engine::time::{GoLimits, Millis};
+use zeitnot_lab::report::{Bar, BarPlot, Page, Table};
+
+/// Default time of each search, as in Lc0.
+const MOVE_TIME: Millis = Millis(10_000.0);
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchmarkArgs {
+    #[command(flatten)]
+    limits: LimitArgs,
+    #[command(flatten)]
+    positions: PositionArgs,
+    /// Compare with an earlier run's --json. Exit code 1 if this one is slower
+    #[arg(long, value_name = "OLD.json")]
+    compare: Option<PathBuf>,
+    /// With --compare: the slowdown that is still accepted, percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 3.0, requires = "compare")]
+    tolerance: f64,
+    /// Folder for a report to share (index.html, benchmark.json)
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    backends: BackendsArgs,
+    #[command(flatten)]
+    advice: AdviceArgs,
+    /// The configuration file that was read, if there is one.
+    #[arg(skip)]
+    pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+impl BenchmarkArgs {
+    /// Opens the file for the advice before anything is measured.
+    fn config_to_write(&self) -> Result<Option<WritableConfig>, Failure> {
+        self.advice.write.then(|| WritableConfig::open(self.config.as_deref())).transpose()
+    }
+
+    fn wants_advice(&self) -> bool {
+        !self.advice.no_advice && self.compare.is_none()
+    }
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct BenchmarkReport {
+    #[serde(flatten)]
+    speed: SpeedReport,
+    /// Until network and backend are ready, with one-time builds, seconds.
+    ready_s: f64,
+    machine: Machine,
+    noise: MachineNoise,
+    sensors: PowerReport,
+    comparison: Option<Comparison>,
+    card: String,
+    advice: Option<Advice>,
+}
+
+/// Warns of other work before time is spent on measuring.
+fn warn_if_busy() {
+    if let Some(others) = Others::now().filter(Others::are_busy) {
+        eprint_message(format_args!(
+            "the machine is busy: other programs use {others}. Close them for figures that count"
+        ));
+    }
+}
+
+/// Measures and reports. Negative if the run is slower than an earlier one.
+pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+    let limits = args.limits.or(GoLimits { movetime: Some(MOVE_TIME), ..GoLimits::default() })?;
+    let positions = args.positions.or(BENCHMARK)?;
+    if args.backends.are_given() {
+        return backends::run(args, positions.len(), output);
+    }
+    let earlier = args.compare.as_deref().map(|file| EarlierRun::read(file, &positions)).transpose()?;
+    let config = args.config_to_write()?;
+    warn_if_busy();
+    let start = Instant::now();
+    let mut engine = engine(&args.settings)?;
+    let ready = start.elapsed();
+    tell(&engine);
+    let mut monitor = MachineMonitor::start(engine.threads(), positions.len());
+    let between = || monitor.between_searches();
+    let speed = search_all(&mut engine, positions.clone(), &limits, &args.settings, output, between)?;
+    let (noise, sensors) = monitor.finish(speed.figures.nodes, speed.figures.time_ms / 1e3);
+    let machine = Machine::this();
+    let ready_s = ready.as_secs_f64();
+    let card = card::of(&speed, &machine, &noise);
+    let mut advice = None;
+    if args.wants_advice() {
+        let asked = args.backends.asked(&machine.processors);
+        // Without advice the measurement still counts.
+        advice = Advice::by_races(engine, &args.settings, &positions, &limits, &asked)
+            .map_err(|failure| eprint_message(format_args!("no advice: {failure}")))
+            .ok();
+    }
+    let written = write_advice(advice.as_mut(), config.as_ref());
+    let mut report =
+        BenchmarkReport { speed, ready_s, machine, noise, sensors, comparison: None, card, advice };
+    report.comparison = earlier.map(|earlier| Comparison::new(&report, &earlier, args.tolerance / 100.0));
+    output.write(&report, &report)?;
+    if let Some(folder) = &args.out {
+        output.tell_page(write_report(folder, report.page(), "benchmark.json", &report)?);
+    }
+    let is_slower = report.comparison.as_ref().is_some_and(|comparison| comparison.is_slower);
+    Ok(if is_slower || !written? { ExitStatus::Negative } else { ExitStatus::Success })
+}
+
+/// False if the advice could not be written.
+fn write_advice(advice: Option<&mut Advice>, config: Option<&WritableConfig>) -> Result<bool, Failure> {
+    match (advice, config) {
+        (_, None) => Ok(true),
+        (None, Some(_)) => Ok(false),
+        (Some(advice), Some(config)) => advice.write(config),
+    }
+}
+
+impl BenchmarkReport {
+    fn facts(&self) -> Facts {
+        let mut facts = self.speed.facts();
+        facts.push(("ready", format!("after {:.2} s", self.ready_s)));
+        facts.extend(self.machine.facts());
+        facts.extend(self.sensors.facts());
+        facts.extend(self.advice.iter().flat_map(Advice::facts));
+        facts
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let comparison = self.comparison.as_ref().map(|comparison| comparison.to_string().trim().to_owned());
+        self.noise.verdict().into_iter().chain(comparison).collect()
+    }
+
+    fn advice_lines(&self) -> String {
+        self.advice.as_ref().map(|advice| format!("{advice}\n")).unwrap_or_default()
+    }
+
+    fn page(&self) -> Page {
+        let sentence = format!(
+            "on {}, by {}, with {}.",
+            self.machine,
+            threads_text(self.speed.threads),
+            self.speed.description
+        );
+        let facts = Table::of("The run", self.facts());
+        let facts = facts.words("what", |(name, _)| *name).words("value", |(_, value)| value.clone()).table();
+        let speeds = (1..).zip(&self.speed.positions).map(|(number, row): (u32, &PositionRow)| {
+            (number.to_string(), row.figures.nps as f64, row.figures.per_second(row.figures.evaluations))
+        });
+        let speeds = speed_plot("Speed by position", &speeds.collect::<Vec<_>>());
+        let nps = format!("{} nodes per second", self.speed.figures.nps);
+        let page = Page::new("Zeitnot benchmark").key_figure(&nps, &sentence);
+        let page = self.remarks().iter().fold(page, |page, remark| page.paragraph(remark));
+        let lines = format!("{}\n{}\n{}", self.card, self.advice_lines(), self.speed.lines());
+        page.bar_plot(&speeds, OF_SPEEDS).table(&facts).code(&lines)
+    }
+}
+
+fn threads_text(threads: usize) -> String {
+    if threads == 1 { "1 thread".into() } else { format!("{threads} threads") }
+}
+
+const OF_SPEEDS: &str = "Nodes beyond evaluations came from the cache or were finished games.";
+
+fn speed_plot(title: &str, rows: &[(String, f64, f64)]) -> BarPlot {
+    let names: Vec<&str> = rows.iter().map(|(name, ..)| name.as_str()).collect();
+    let bars = |value: fn(&(String, f64, f64)) -> f64| -> Vec<Bar> {
+        rows.iter().map(|row| Bar { value: value(row), error: None }).collect()
+    };
+    let plot = BarPlot::new(title, "per second", &names);
+    plot.series("nodes", &bars(|row| row.1)).series("evaluations", &bars(|row| row.2))
+}
+
+impl fmt::Display for BenchmarkReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f)?;
+        write_facts(f, self.facts())?;
+        writeln!(f)?;
+        writeln!(f, "{} nodes {} nps", self.speed.figures.nodes, self.speed.figures.nps)?;
+        self.remarks().iter().try_for_each(|remark| writeln!(f, "{remark}"))?;
+        write!(f, "{}\n{}", self.card, self.advice_lines())
+    }
+}
+
+/// The output of an earlier `zeitnot benchmark --json` or `zeitnot bench --json`.
+#[derive(Debug, Deserialize)]
+struct EarlierRun {
+    #[serde(skip)]
+    file: PathBuf,
+    description: String,
+    threads: usize,
+    positions: Vec<EarlierPosition>,
+    network: Option<String>,
+    limit: Option<String>,
+    noise: Option<MachineNoise>,
+}
+
+#[derive(Debug, Deserialize)]
+struct EarlierPosition {
+    position: String,
+    nodes: u64,
+    evaluations: u64,
+    time_ms: f64,
+}
+
+impl EarlierRun {
+    fn read(file: &Path, positions: &[String]) -> Result<EarlierRun, Failure> {
+        let refuse = |error: String| Failure::Input(format!("{}: {error}", file.display()));
+        let text = std::fs::read_to_string(file)
+            .map_err(|error| refuse(format!("cannot be read: {}", in_our_words(&error))))?;
+        let run: EarlierRun = serde_json::from_str(&text)
+            .map_err(|error| refuse(format!("not what `zeitnot benchmark --json` writes: {error}")))?;
+        if !run.positions.iter().any(|old| positions.contains(&old.position)) {
+            return Err(refuse("holds none of the positions that are to be searched".into()));
+        }
+        Ok(EarlierRun { file: file.into(), ..run })
+    }
+}
+
+/// Position by position. Ratios above 1 mean that the new run is faster.
+#[derive(Clone, Debug, Serialize)]
+struct Comparison {
+    old: String,
+    positions: usize,
+    nps_ratio: f64,
+    /// 95 % interval of that mean, from the scatter of positions.
+    low: f64,
+    high: f64,
+    /// Without cache hits and finished games.
+    evaluations_ratio: Option<f64>,
+    /// By the control measurement.
+    machine_ratio: Option<f64>,
+    /// Other differences that make the ratios unfair.
+    differences: Vec<String>,
+    /// Slower by more than the tolerance, and not by chance.
+    is_slower: bool,
+}
+
+impl Comparison {
+    /// The runs have positions in common.
+    fn new(new: &BenchmarkReport, old: &EarlierRun, tolerance: f64) -> Comparison {
+        let (mut nps, mut evaluations) = (Vec::new(), Vec::new());
+        for row in &new.speed.positions {
+            let same = old.positions.iter().find(|old| old.position == row.position);
+            let Some(same) = same else { continue };
+            let rate = |count: u64, ms: f64| (count as f64 / ms.max(1e-9)).max(1e-12);
+            let ratio = |new: u64, old: u64| (rate(new, row.figures.time_ms) / rate(old, same.time_ms)).ln();
+            nps.push(ratio(row.figures.nodes, same.nodes));
+            if row.figures.evaluations > 0 && same.evaluations > 0 {
+                evaluations.push(ratio(row.figures.evaluations, same.evaluations));
+            }
+        }
+        let ratios = SortedSamples::of(&nps);
+        let (mean, error) = (ratios.mean(), ratios.deviation() / (nps.len().max(1) as f64).sqrt());
+        let high = (mean + 1.96 * error).exp();
+        let machine_ratio = old.noise.as_ref().filter(|noise| noise.control_rate > 0.0);
+        Comparison {
+            old: old.file.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            positions: nps.len(),
+            nps_ratio: mean.exp(),
+            low: (mean - 1.96 * error).exp(),
+            high,
+            evaluations_ratio: (!evaluations.is_empty())
+                .then(|| SortedSamples::of(&evaluations).mean().exp()),
+            machine_ratio: machine_ratio.map(|noise| new.noise.control_rate / noise.control_rate),
+            differences: differences(&new.speed, old),
+            is_slower: mean.exp() < 1.0 - tolerance && high < 1.0,
+        }
+    }
+}
+
+fn differences(new: &SpeedReport, old: &EarlierRun) -> Vec<String> {
+    let pair = |name: &str, new: &dyn fmt::Display, old: &dyn fmt::Display| {
+        let (new, old) = (new.to_string(), old.to_string());
+        (new != old).then(|| format!("{name}: {new} (old: {old})"))
+    };
+    let has_other_network = old.network.is_some() && new.network != old.network;
+    let differences = [
+        // Earlier versions wrote the folder too.
+        pair("backend", &new.description, &without_folder(&old.description)),
+        pair("threads", &new.threads, &old.threads),
+        old.limit.as_ref().and_then(|old| pair("limit", &new.limit, old)),
+        pair("positions", &new.positions.len(), &old.positions.len()),
+        has_other_network.then(|| "the network is another one".into()),
+    ];
+    differences.into_iter().flatten().collect()
+}
+
+impl fmt::Display for Comparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Comparison { old, positions, nps_ratio, low, high, .. } = self;
+        let change = |ratio: f64| format!("{:+.1} %", (ratio - 1.0) * 100.0);
+        write!(f, "Against {old}, over {positions} positions: {} nodes/s ", change(*nps_ratio))?;
+        write!(f, "(95 %: {} to {})", change(*low), change(*high))?;
+        self.evaluations_ratio
+            .iter()
+            .try_for_each(|ratio| write!(f, ", {} evaluations/s", change(*ratio)))?;
+        writeln!(f, ".")?;
+        if let Some(ratio) = self.machine_ratio {
+            writeln!(f, "The machine itself, by the control: {}.", change(ratio))?;
+        }
+        self.differences.iter().try_for_each(|difference| writeln!(f, "Not the same: {difference}."))?;
+        f.write_str(if self.is_slower { "Slower.\n" } else { "" })
+    }
+}

@@ -1,0 +1,115 @@
+//! Runs commands of this program in child processes: a driver's crash ends only the child, and each can load
+//! another ONNX Runtime. Used by `doctor` and `benchmark --backends`.
+
+use std::io::{self, Read};
+use std::process::{Command, ExitStatus, Stdio};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+
+use crate::config_file::NO_CONFIG;
+use zeitnot_engine::foreign::{ONNX_RUNTIME, SYSTEM, VERBOSE_VARIABLE};
+
+/// Between two looks at a process.
+const TICK: Duration = Duration::from_millis(20);
+
+#[derive(Debug, Error)]
+pub(super) enum ChildError {
+    #[error("did not answer within {} s", .0.as_secs())]
+    Late(Duration),
+    #[error("crashed ({0}); {1}")]
+    Crashed(ExitStatus, String),
+    /// The command's own message, and those of libraries and the system.
+    #[error("{message}")]
+    Refused { message: String, foreign: String },
+    #[error(transparent)]
+    System(#[from] io::Error),
+}
+
+/// The command gets no configuration file.
+pub(super) fn json<T: DeserializeOwned>(arguments: &[String], patience: Duration) -> Result<T, ChildError> {
+    let mut command = Command::new(std::env::current_exe()?);
+    let command = command.args(arguments).arg(NO_CONFIG).env(VERBOSE_VARIABLE, "info");
+    let (stdout, stderr) = outputs(command, patience)?;
+    serde_json::from_str(&stdout)
+        .map_err(|_| ChildError::Refused { message: last_message(&stderr), foreign: foreign(&stderr) })
+}
+
+fn foreign(stderr: &str) -> String {
+    let is_foreign = |line: &&str| [ONNX_RUNTIME, SYSTEM].iter().any(|speaker| line.starts_with(speaker));
+    stderr.lines().filter(is_foreign).collect::<Vec<_>>().join("\n")
+}
+
+/// Waits for the end, whatever the exit code, and returns stdout and stderr.
+fn outputs(command: &mut Command, patience: Duration) -> Result<(String, String), ChildError> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let start = Instant::now();
+    let mut child = command.spawn()?;
+    let (stdout, stderr) = (read(child.stdout.take()), read(child.stderr.take()));
+    let status = loop {
+        match child.try_wait()? {
+            Some(status) => break status,
+            None if start.elapsed() < patience => thread::sleep(TICK),
+            None => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(ChildError::Late(patience));
+            }
+        }
+    };
+    let [stdout, stderr] = [stdout, stderr].map(|text| text.join().unwrap_or_default());
+    // Ended by a signal.
+    if status.code().is_none() {
+        return Err(ChildError::Crashed(status, last_message(&stderr)));
+    }
+    Ok((stdout, stderr))
+}
+
+fn read(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // Unreadable output is missing in a message or is no JSON.
+        let _ = pipe.map(|mut pipe| pipe.read_to_end(&mut bytes));
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+/// The program's last message on stderr, or else the last line.
+fn last_message(stderr: &str) -> String {
+    let own = stderr.rfind("zeitnot: ").map(|at| &stderr[at + "zeitnot: ".len()..]);
+    own.or_else(|| stderr.lines().last()).unwrap_or("it said nothing").trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_takes_too_long_is_ended() {
+        let program = if cfg!(windows) { "ping" } else { "sleep" };
+        let start = Instant::now();
+        let answer = outputs(Command::new(program).arg("60"), Duration::from_millis(50));
+        assert!(matches!(answer, Err(ChildError::Late(_))), "{answer:?}");
+        assert!(start.elapsed() < Duration::from_secs(10));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_a_process_writes_is_read_however_much_it_is() {
+        let sh = |script: &str| outputs(Command::new("sh").args(["-c", script]), Duration::from_secs(60));
+        let (stdout, stderr) = sh("head -c 300000 /dev/zero; echo zeitnot: no driver >&2; exit 3").unwrap();
+        assert_eq!((stdout.len(), last_message(&stderr).as_str()), (300_000, "no driver"));
+        let error = sh("kill -9 $$").unwrap_err().to_string();
+        assert!(error.starts_with("crashed (signal: 9") && error.ends_with("it said nothing"), "{error}");
+    }
+
+    #[test]
+    fn the_reason_of_a_failure_is_the_program_s_own_last_message() {
+        let stderr = "Warning: x\nzeitnot: using y\nONNX Runtime: it is\nzeitnot: no driver: install it\n";
+        assert_eq!(last_message(stderr), "no driver: install it");
+        assert_eq!(foreign(stderr), "ONNX Runtime: it is");
+        assert_eq!(last_message("Segmentation fault"), "Segmentation fault");
+    }
+}

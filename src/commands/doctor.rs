@@ -1,0 +1,580 @@
+//! `zeitnot doctor`: describes the machine, tries each backend for correctness and speed, and names remedies.
+//! `benchmark` recommends one.
+//!
+//! The doctor fetches nothing. Each trial is a process of its own: a driver may crash, and a process can load
+//! only one ONNX Runtime.
+
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use std::{fmt, io, slice};
+
+use clap::Args;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::accuracy::{AccuracyReport, evaluate_all};
+use super::child_process;
+use super::child_process::ChildError;
+use crate::commands::network_args::NetworkArgs;
+use crate::output::{ExitStatus, Failure, Output};
+use crate::output::{eprint_message, write_json};
+use crate::setup::{Machine, missing, obstacle};
+use zeitnot_engine::VERSION;
+use zeitnot_engine::engine;
+use zeitnot_engine::network::backends::onnxruntime::finder::Library;
+use zeitnot_engine::network::backends::onnxruntime::{NAME as ONNX_RUNTIME, Provider, SystemPart, finder};
+use zeitnot_engine::network::backends::{self, AUTO, BackendConfig, aliases, native};
+use zeitnot_engine::network::folders;
+use zeitnot_engine::network::throughput::{RoundLength, SortedSamples, ThroughputMeter, encoded_positions};
+use zeitnot_engine::network::weights::Model;
+use zeitnot_engine::network::{Backend, BackendError};
+use zeitnot_engine::options::OptionChoice;
+use zeitnot_engine::system::vulkan;
+use zeitnot_lab::report::{Table, terminal_width, write_fact_in};
+
+/// In the description of a backend with single precision.
+const SINGLE: &str = "fp32";
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    #[command(flatten)]
+    network: NetworkArgs,
+    /// Also write what was found into this file, to send in: without paths and names
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Try the backend in this process and print what was found
+    #[arg(long, hide = true)]
+    trial: bool,
+}
+
+/// A backend to try: the texts of `--backend` and `--backend-opts`.
+#[derive(Clone, Debug)]
+pub(super) struct Candidate {
+    pub(super) backend: String,
+    pub(super) options: String,
+}
+
+/// Exit code 1 if a backend was asked for and does not work.
+pub(super) fn run(args: &DoctorArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+    if args.trial {
+        let trial = Trial::run(&args.network)?;
+        output.write(&trial, &format_args!("{trial:?}\n"))?;
+        return Ok(ExitStatus::Success);
+    }
+    let options = &args.network.settings.network;
+    let is_asked_for = *options.backend != *AUTO;
+    let machine = Machine::this();
+    let candidates = if is_asked_for {
+        vec![Candidate { backend: options.backend.to_string(), options: options.backend_options.clone() }]
+    } else {
+        all_candidates(&machine)
+    };
+    let mut backends = Vec::new();
+    for candidate in &candidates {
+        eprint_message(format_args!("trying {}", candidate.backend));
+        let reports = candidate.examine(&args.network).into_iter();
+        backends.extend(reports.map(|report| candidate.judge_fault(report, &machine)));
+    }
+    let works = backends.iter().all(|backend| backend.works);
+    let chosen =
+        machine.choose().chosen.filter(|(gpu, provider)| machine.out_of_reach(gpu, *provider).is_none());
+    let recommended = chosen.map(|(_, provider)| provider.name());
+    let parts = parts(&machine);
+    let report = DoctorReport { version: VERSION, machine, parts, backends, recommended };
+    output.write(&report, &report)?;
+    if let Some(file) = &args.report {
+        write_json(file, &without_paths(&report)?)?;
+        let text =
+            format_args!("wrote {}, which has no paths and no names: please send it in", file.display());
+        eprint_message(text);
+    }
+    Ok(if is_asked_for && !works { ExitStatus::Negative } else { ExitStatus::Success })
+}
+
+/// Those for NVIDIA's GPUs only where there is one.
+fn all_candidates(machine: &Machine) -> Vec<Candidate> {
+    let has_nvidia = machine.has_nvidia();
+    let is_of_system = |provider: &Provider| {
+        let is_nvidia = provider.needed_part(&machine.os) == Some(SystemPart::NvidiaDriver);
+        *provider != Provider::Cpu
+            && provider.only_on(std::env::consts::OS, &machine.arch).is_none()
+            && (!is_nvidia || has_nvidia)
+    };
+    let name = |provider: Provider| match aliases::short_names().find(|&name| name == provider.name()) {
+        Some(name) => name.to_owned(),
+        None => format!("{ONNX_RUNTIME}(provider={provider})"),
+    };
+    let own = [AUTO, native::NAME, ONNX_RUNTIME].map(str::to_owned);
+    let all = own.into_iter().chain(Provider::all().filter(is_of_system).map(name));
+    all.map(|backend| Candidate { backend, options: String::new() }).collect()
+}
+
+/// JSON in which each path is reduced to its file name.
+fn without_paths(report: &DoctorReport) -> Result<Value, Failure> {
+    let mut value = serde_json::to_value(report).map_err(io::Error::from)?;
+    let homes = ["HOME", "USERPROFILE"].into_iter().filter_map(std::env::var_os).map(PathBuf::from);
+    let own: Vec<_> = homes.chain(folders::cache()).chain(folders::executable()).collect();
+    shorten_paths(&mut value, &own);
+    Ok(value)
+}
+
+fn shorten_paths(value: &mut Value, own: &[PathBuf]) {
+    match value {
+        Value::String(text) => *text = with_short_paths(text, own),
+        Value::Array(values) => values.iter_mut().for_each(|value| shorten_paths(value, own)),
+        Value::Object(values) => values.values_mut().for_each(|value| shorten_paths(value, own)),
+        _ => {}
+    }
+}
+
+/// Only the folders `own` may contain blanks.
+fn with_short_paths(text: &str, own: &[PathBuf]) -> String {
+    let known = |text: String, folder: &PathBuf| match folder.to_str() {
+        Some(folder) if folder.len() > 1 => text.replace(folder, "/…"),
+        _ => text,
+    };
+    let text = own.iter().fold(text.to_owned(), known);
+    let last_part = |word: &str| {
+        let is_path =
+            word.starts_with(['/', '~', '\\']) || word.get(1..).is_some_and(|rest| rest.starts_with(":\\"));
+        let last = word.rsplit(['/', '\\']).next().filter(|_| is_path);
+        last.map_or_else(|| word.to_owned(), |last| format!("…/{last}"))
+    };
+    let is_between = |c: char| c.is_whitespace() || "\"'`,;()".contains(c);
+    let words = text.split_inclusive(is_between);
+    words
+        .map(|word| match word.strip_suffix(is_between) {
+            Some(path) => format!("{}{}", last_part(path), &word[path.len()..]),
+            None => last_part(word),
+        })
+        .collect()
+}
+
+impl Candidate {
+    /// None if the texts cannot be read, which the trial will report.
+    fn providers(&self) -> Vec<Provider> {
+        BackendConfig::parse(&self.backend, &self.options).map_or(Vec::new(), |config| config.providers())
+    }
+
+    fn in_single_precision(&self) -> Candidate {
+        let comma = if self.options.is_empty() { "" } else { "," };
+        let options = format!("{}{comma}precision={SINGLE}", self.options);
+        Candidate { options, ..self.clone() }
+    }
+
+    /// Tries its default precision, and single precision if that differs.
+    pub(super) fn examine(&self, network: &NetworkArgs) -> Vec<BackendReport> {
+        let config = BackendConfig::parse(&self.backend, &self.options);
+        if config.is_ok_and(|config| !config.needs_network()) {
+            return vec![self.without_figures(FOR_TESTS, "it evaluates no network".into())];
+        }
+        if let Some(reason) = self.providers().into_iter().find_map(missing) {
+            return vec![self.without_figures(NOT_INSTALLED, reason)];
+        }
+        let default = self.try_in_child(network);
+        let is_single = default.trial.description.contains(SINGLE);
+        let names_precision = self.options.contains("precision") || self.backend == AUTO;
+        let mut reports = vec![default];
+        if reports[0].works && !is_single && !names_precision {
+            reports.push(self.in_single_precision().try_in_child(network));
+        }
+        reports
+    }
+
+    fn try_in_child(&self, network: &NetworkArgs) -> BackendReport {
+        let options = &network.settings.network;
+        let flags = [
+            format!("--backend={}", self.backend),
+            format!("--backend-opts={}", self.options),
+            format!("--weights={}", options.weights_file),
+            format!("--policy-head={}", options.policy_head),
+            format!("--value-head={}", options.value_head),
+            format!("--input-format={}", options.input_format.map_or(0, NonZero::get)),
+        ];
+        let line = ["doctor", "--trial", "--json"].map(String::from).into_iter().chain(flags);
+        match child_process::json(&line.collect::<Vec<_>>(), PATIENCE) {
+            Ok(trial) => BackendReport::judged(self.backend.clone(), trial),
+            Err(reason) => {
+                let foreign = match &reason {
+                    ChildError::Refused { foreign, .. } => foreign.clone(),
+                    _ => String::new(),
+                };
+                BackendReport { foreign, ..self.without_figures(FAILS, reason.to_string()) }
+            }
+        }
+    }
+
+    fn without_figures(&self, verdict: &'static str, remedy: String) -> BackendReport {
+        let backend = self.backend.clone();
+        let foreign = String::new();
+        BackendReport { backend, works: false, verdict, remedy, foreign, trial: Trial::default() }
+    }
+
+    /// Distinguishes a failing backend from one without hardware on this machine.
+    fn judge_fault(&self, report: BackendReport, machine: &Machine) -> BackendReport {
+        if ![FAILS, NOT_INSTALLED].contains(&report.verdict) {
+            return report;
+        }
+        match self.providers().into_iter().find_map(|provider| machine.unsuited(provider)) {
+            Some(reason) => self.without_figures(NOT_FOR_THIS_MACHINE, reason),
+            None => report,
+        }
+    }
+}
+
+/// Positions for comparing outputs, the same in each trial.
+const POSITIONS: usize = 64;
+/// Batch sizes to time, on cores and on devices.
+const CPU_SIZES: [usize; 3] = [1, 8, 32];
+const ACCELERATOR_SIZES: [usize; 3] = [1, 32, 256];
+const ROUND: RoundLength = RoundLength::Time(Duration::from_millis(150));
+const ROUNDS: u32 = 3;
+/// Sizes whose batches would take longer are skipped, s.
+const LONGEST_BATCH: f64 = 2.0;
+const PATIENCE: Duration = Duration::from_secs(240);
+
+/// Findings of a trial, empty if it failed before.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Trial {
+    pub(super) description: String,
+    /// From the beginning to the first evaluation, including one-time builds.
+    first_ms: Option<f64>,
+    throughput: Vec<BatchSpeed>,
+    pub(super) q_error_max: Option<f64>,
+    policy_kl_mean: Option<f64>,
+    pub(super) top1_agreement: Option<f64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct BatchSpeed {
+    batch: usize,
+    nps: f64,
+}
+
+impl Trial {
+    fn run(network: &NetworkArgs) -> Result<Trial, Failure> {
+        let start = Instant::now();
+        let tested = engine::open_backend(&network.settings.network)?.backend;
+        let info = tested.info();
+        let mut evaluator = tested.evaluator()?;
+        let mut found = encoded_positions(0, POSITIONS, info.input_format);
+        let mut expected = found.clone();
+        evaluator.evaluate(&mut found[..1])?;
+        let first_ms = 1e3 * start.elapsed().as_secs_f64();
+        evaluate_all(slice::from_mut(&mut evaluator), &mut found, info.max_batch)?;
+        drop(evaluator);
+
+        let reference = reference(network)?;
+        evaluate_all(&mut [reference.evaluator()?], &mut expected, reference.info().max_batch)?;
+        let accuracy = AccuracyReport::new((&*tested, &found), (&*reference, &expected));
+        Ok(Trial {
+            description: info.description.clone(),
+            first_ms: Some(first_ms),
+            throughput: speeds(&*tested)?,
+            q_error_max: Some(accuracy.q_error.max),
+            policy_kl_mean: Some(accuracy.policy_kl.mean),
+            top1_agreement: Some(accuracy.top1_agreement),
+        })
+    }
+
+    fn is_right(&self) -> bool {
+        let limits: &Limits =
+            if self.description.contains(SINGLE) { &SINGLE_LIMITS } else { &REDUCED_LIMITS };
+        self.q_error_max.is_some_and(|error| error <= limits.q_error_max)
+            && self.policy_kl_mean.is_some_and(|divergence| divergence <= limits.policy_kl_mean)
+            && self.top1_agreement.is_some_and(|share| share >= limits.top1_agreement)
+    }
+}
+
+/// The native backend, or ONNX Runtime on the CPU for ONNX models.
+fn reference(network: &NetworkArgs) -> Result<Arc<dyn Backend>, Failure> {
+    let options = &network.settings.network;
+    let file = engine::load_network(options).map_err(engine::EngineError::from)?.network;
+    let name = match file.model {
+        Model::Layers(..) => "native(precision=fp32)",
+        Model::Onnx(_) => "onnxruntime(provider=cpu)",
+    };
+    Ok(backends::create(&BackendConfig::parse(name, "")?, Some(file))?)
+}
+
+fn speeds(backend: &dyn Backend) -> Result<Vec<BatchSpeed>, BackendError> {
+    let sizes = if backend.info().queues == 0 { CPU_SIZES } else { ACCELERATOR_SIZES };
+    let mut meter = ThroughputMeter::new(backend, 1, None)?;
+    let mut speeds: Vec<BatchSpeed> = Vec::new();
+    for batch in sizes {
+        let expected = speeds.last().map_or(0.0, |last| batch as f64 / last.nps);
+        if expected > LONGEST_BATCH {
+            break;
+        }
+        let mut series = meter.begin(batch, RoundLength::Batches(1))?;
+        meter.measure(slice::from_mut(&mut series), ROUNDS, ROUND)?;
+        speeds.push(BatchSpeed { batch, nps: SortedSamples::of(&series.nps).percentile(50.0) });
+    }
+    Ok(speeds)
+}
+
+#[derive(Debug)]
+struct Limits {
+    q_error_max: f64,
+    /// Nats.
+    policy_kl_mean: f64,
+    top1_agreement: f64,
+}
+
+/// Single precision differs only in the order of additions.
+const SINGLE_LIMITS: Limits = Limits { q_error_max: 2e-3, policy_kl_mean: 1e-5, top1_agreement: 0.98 };
+/// Half precision and bfloat16 round. A wrong layout or operator is off by tenths.
+const REDUCED_LIMITS: Limits = Limits { q_error_max: 0.15, policy_kl_mean: 0.01, top1_agreement: 0.85 };
+
+const FAILS: &str = "FAILS";
+const NOT_INSTALLED: &str = "not installed";
+const NOT_FOR_THIS_MACHINE: &str = "not for this machine";
+
+const FOR_TESTS: &str = "for tests only";
+
+#[derive(Debug, Serialize)]
+struct DoctorReport {
+    version: &'static str,
+    machine: Machine,
+    parts: Vec<Part>,
+    backends: Vec<BackendReport>,
+    /// The choice of `setup --auto` for this machine's GPU.
+    recommended: Option<&'static str>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct BackendReport {
+    pub(super) backend: String,
+    pub(super) works: bool,
+    pub(super) verdict: &'static str,
+    /// Empty if nothing needs to be done.
+    pub(super) remedy: String,
+    /// A failure in the words of libraries and the system.
+    foreign: String,
+    #[serde(flatten)]
+    pub(super) trial: Trial,
+}
+
+impl BackendReport {
+    fn judged(backend: String, trial: Trial) -> BackendReport {
+        let works = trial.is_right();
+        let (verdict, remedy) = match works {
+            true => ("works", ""),
+            false => ("WRONG NUMBERS", "don't play with it; update the driver, and report this output"),
+        };
+        BackendReport { backend, works, verdict, remedy: remedy.into(), foreign: String::new(), trial }
+    }
+
+    /// With its precision.
+    fn name(&self) -> String {
+        let is_precision = |word: &&str| ["fp32", "fp16", "bf16"].iter().any(|name| word.starts_with(name));
+        let precision = self.trial.description.rsplit(", ").find(is_precision);
+        format!("{} {}", self.backend, precision.unwrap_or_default())
+    }
+}
+
+impl fmt::Display for DoctorReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, terminal_width())
+    }
+}
+
+impl DoctorReport {
+    /// Wraps at `width` characters, if given.
+    fn write(&self, f: &mut impl fmt::Write, width: Option<usize>) -> fmt::Result {
+        let mut facts = self.machine.facts().into_iter();
+        facts.try_for_each(|(name, value)| write_fact_in(f, name, 11, &value, width))?;
+        for Part { name, is_here, detail } in &self.parts {
+            let mark = if *is_here { "✓" } else { "–" };
+            write_fact_in(f, &format!("{mark} {name:<24} "), 27, detail, width)?;
+        }
+        let caption = "Backends: seconds to the first evaluation, evaluations per second by batch size, largest error of q, same best move";
+        let speed = |speed: &BatchSpeed| format!("{}: {:.0}", speed.batch, speed.nps);
+        let speeds = |trial: &Trial| trial.throughput.iter().map(speed).collect::<Vec<_>>().join(", ");
+        let figure = |value: Option<f64>, text: fn(f64) -> String| value.map_or(String::new(), text);
+        let table = Table::of(caption, &self.backends)
+            .words("backend", |backend| backend.name())
+            .words("verdict", |backend| backend.verdict)
+            .numbers("first s", |backend| figure(backend.trial.first_ms, |ms| format!("{:.1}", ms / 1e3)))
+            .words("batch: per second", |backend| speeds(&backend.trial))
+            .numbers("q error", |backend| figure(backend.trial.q_error_max, |error| format!("{error:.1e}")))
+            .numbers("same, %", |backend| {
+                figure(backend.trial.top1_agreement, |share| format!("{:.1}", 100.0 * share))
+            })
+            .table();
+        writeln!(f)?;
+        table.write(f, width)?;
+        writeln!(f)?;
+        let works = |name: &str| self.backends.iter().any(|backend| backend.works && backend.backend == name);
+        if let Some(provider) = self.recommended.filter(|name| !works(name)) {
+            let text = format!("{provider} suits this machine's GPU: `zeitnot setup --auto` sets it up");
+            write_fact_in(f, "", 0, &text, width)?;
+        }
+        let mut remedies = self.backends.iter().filter(|backend| !backend.remedy.is_empty());
+        remedies.try_for_each(|backend| {
+            let mut lines = backend.remedy.lines();
+            let first = lines.next().unwrap_or_default();
+            write_fact_in(f, "", 0, &format!("{}: {first}", backend.backend), width)?;
+            lines.try_for_each(|line| write_fact_in(f, "", 0, line, width))
+        })
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Part {
+    name: String,
+    is_here: bool,
+    /// Where it is, or why it is missing.
+    detail: String,
+}
+
+impl Part {
+    fn new(name: impl Into<String>, found: Result<String, String>) -> Part {
+        Part { name: name.into(), is_here: found.is_ok(), detail: found.unwrap_or_else(|reason| reason) }
+    }
+}
+
+fn parts(machine: &Machine) -> Vec<Part> {
+    let (plain, refused) = finder::look_for(Provider::Cpu);
+    let with_cuda = finder::look_for(Provider::Cuda).0;
+    let mut libraries = Vec::new();
+    for library in [plain, with_cuda] {
+        let text =
+            |library: Library| format!("{} {} ({})", library.version, library.path.display(), library.source);
+        libraries.extend(library.map(text));
+    }
+    libraries.dedup();
+    let libraries = match libraries.is_empty() {
+        true => Err("none is installed; `zeitnot setup` fetches it".into()),
+        false => Ok(libraries.join(", ")),
+    };
+    let mut onnx_runtime = Part::new("ONNX Runtime", libraries);
+    refused.iter().for_each(|reason| onnx_runtime.detail += &format!("; refused: {reason}"));
+    let plugin = |provider: Provider| {
+        let fetch = || format!("not installed; `zeitnot setup --provider {provider}` fetches it");
+        let (library, _) = finder::look_for(provider);
+        let beside = library.as_ref().and_then(|library| library.path.parent());
+        let file = provider.plugin().and_then(|plugin| finder::plugin_file(plugin, beside));
+        let file = file.map(|file| file.display().to_string());
+        Part::new(format!("plugin {provider}"), file.ok_or_else(fetch))
+    };
+    let system_part = |name: &str, provider| {
+        let obstacle = obstacle(provider);
+        Part::new(name, obstacle.map_or(Ok("loads".into()), |error| Err(error.to_string())))
+    };
+    let listed = |name: &str, found: Vec<String>, otherwise: &str| {
+        Part::new(name, if found.is_empty() { Err(otherwise.into()) } else { Ok(found.join(", ")) })
+    };
+    let candidates = all_candidates(machine);
+    let candidates: Vec<_> = candidates.iter().flat_map(Candidate::providers).collect();
+    let mut parts = vec![onnx_runtime];
+    let plugins = candidates.iter().copied().filter(|provider| provider.is_plugin());
+    parts.extend(plugins.map(plugin));
+    if candidates.contains(&Provider::Cuda) {
+        parts.push(system_part("NVIDIA driver", Provider::Cuda));
+    }
+    if cfg!(target_os = "linux") {
+        parts.push(system_part("Vulkan loader", Provider::WebGpu));
+        let drivers = vulkan::drivers().into_iter().map(|driver| driver.to_string()).collect();
+        let mut drivers = listed("Vulkan drivers", drivers, "none is registered");
+        if let Some(old) = vulkan::outdated() {
+            drivers.is_here = false;
+            drivers.detail += &format!("; {old}");
+        }
+        parts.push(drivers);
+        let otherwise = "there is none in /dev; in a container start that with access to the GPU";
+        let files = machine.devices.iter().flatten().map(|path| path.display().to_string()).collect();
+        parts.push(listed("GPU devices", files, otherwise));
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(backend: &str, description: &str, q_error_max: f64) -> BackendReport {
+        let trial = Trial {
+            description: description.into(),
+            q_error_max: Some(q_error_max),
+            policy_kl_mean: Some(1e-7),
+            top1_agreement: Some(1.0),
+            ..Trial::default()
+        };
+        BackendReport::judged(backend.into(), trial)
+    }
+
+    #[test]
+    fn numbers_that_are_off_are_no_working_backend() {
+        assert!(report("cuda", "cuda, fp32", 1e-5).works);
+        assert!(report("cuda", "cuda, fp16", 0.02).works);
+        let wrong = report("cuda", "cuda, fp32", 0.02);
+        assert_eq!((wrong.works, wrong.verdict), (false, "WRONG NUMBERS"));
+        assert!(!report("cuda", "cuda, fp16", f64::NAN).works, "nothing is right about NaN");
+    }
+
+    #[test]
+    fn the_report_fits_the_terminal() {
+        let cpu = "A Processor With A Name That Is Longer Than Most, 64-Core, And Than Some Lines";
+        let machine = Machine { cpu: cpu.into(), ..Machine::default() };
+        let part = Part::new(
+            "CUDA",
+            Err("no library of it is in any of the folders that the loader looks into on this system".into()),
+        );
+        let mut broken = report("webgpu", "a description of some length, fp16 on the GPU", 0.0);
+        broken.remedy = "install the driver of the maker, then run this again to see whether it is found\nor take another".into();
+        let backends = vec![report(AUTO, "fp32", 0.0), broken];
+        let doctor =
+            DoctorReport { version: VERSION, machine, parts: vec![part], backends, recommended: None };
+        for width in [60, 80, 120] {
+            let mut text = String::new();
+            doctor.write(&mut text, Some(width)).unwrap();
+            assert!(text.lines().all(|line| line.chars().count() <= width), "{width}: {text}");
+            assert!(text.contains("or take another"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_report_to_send_in_has_no_paths() {
+        let own = [PathBuf::from("/home/Jane Doe")];
+        for (text, expected) in [
+            ("loads", "loads"),
+            ("Debian GNU/Linux 12, kernel 6.1", "Debian GNU/Linux 12, kernel 6.1"),
+            (
+                "1.31.1 /home/Jane Doe/.cache/x/libonnxruntime.so (in the cache)",
+                "1.31.1 …/libonnxruntime.so (in the cache)",
+            ),
+            ("'/usr/lib/a.so' and C:\\Users\\jane\\b.dll; ~/c", "'…/a.so' and …/b.dll; …/c"),
+            ("/dev/dri/renderD128, /dev/nvidia0", "…/renderD128, …/nvidia0"),
+        ] {
+            assert_eq!(with_short_paths(text, &own), expected);
+        }
+    }
+
+    #[test]
+    fn single_precision_is_added_to_the_options() {
+        let plain = Candidate { backend: "webgpu".into(), options: String::new() };
+        assert_eq!(plain.in_single_precision().options, "precision=fp32");
+        let second = Candidate { options: "gpu=1".into(), ..plain };
+        assert_eq!(second.in_single_precision().options, "gpu=1,precision=fp32");
+    }
+
+    #[test]
+    fn every_system_has_auto_the_native_backend_and_onnx_runtime_first() {
+        let mut machine = Machine::this();
+        machine.gpus.clear();
+        machine.devices = None;
+        let candidates = all_candidates(&machine);
+        let names: Vec<_> = candidates.iter().map(|candidate| candidate.backend.as_str()).collect();
+        assert_eq!(names[..3], ["auto", "native", "onnxruntime"]);
+        assert!(names.contains(&"webgpu"));
+        assert!(!names.iter().any(|name| ["cuda", "tensorrt-rtx"].contains(name)), "{names:?}");
+        machine.devices = Some(vec!["/dev/nvidia0".into()]);
+        let with_nvidia = all_candidates(&machine).len();
+        assert_eq!(with_nvidia, names.len() + if cfg!(target_os = "macos") { 0 } else { 2 });
+        assert_eq!(candidates[1].providers(), []);
+        assert_eq!(candidates[2].providers(), [Provider::Cpu]);
+    }
+}

@@ -1,0 +1,357 @@
+//! `zeitnot analyse`: searches every position of recorded games, and writes them with comments, and a page
+//! that tells what happened.
+
+use std::fmt;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+use clap::Args;
+use indicatif::ProgressBar;
+use parking_lot::Mutex;
+use serde::Serialize;
+
+use super::game_args::threads;
+use super::matches::judge_command;
+use super::report::check_overwriting;
+use super::run::{RecordedGames, RunId, interruption, origin, tell_stopped};
+use crate::commands::measure::{self, LimitArgs, limit_text};
+use crate::output::eprint_message;
+use crate::output::{ExitStatus, Failure, Output};
+use zeitnot_engine::VERSION;
+use zeitnot_engine::chess::Color;
+use zeitnot_engine::engine::Settings;
+use zeitnot_engine::time::{GoLimits, Nodes, TimeControl};
+use zeitnot_lab::LabError;
+use zeitnot_lab::analysis::{
+    self, AnalysedGame, AnalysisJournal, AnalysisRow, AnalysisSummary, Analyst, ExternalJudge, GAMES,
+    SearchEffort, SpendingPlan,
+};
+use zeitnot_lab::pgn::{RecordedControl, RecordedGame};
+use zeitnot_lab::report::Origin;
+use zeitnot_lab::rows::make_folder;
+use zeitnot_lab::runner::{self, Jobs};
+
+/// The visits per position unless the user says otherwise.
+const DEFAULT_NODES: Nodes = Nodes(800);
+/// The nodes of another engine, whose nodes are cheaper as a rule.
+const DEFAULT_NODES_OF_ANOTHER: Nodes = Nodes(100_000);
+
+#[derive(Debug, Args)]
+pub(crate) struct AnalyseArgs {
+    /// Recorded games: PGN, plain or compressed (.gz, .zst, .bz2, .zip). "-" is standard input
+    #[arg(required = true, value_name = "FILE.pgn")]
+    pgn: Vec<PathBuf>,
+    /// Let another UCI engine judge: cmd=PROGRAM, args=…, option.NAME=…, wait=SECONDS of silence.
+    /// Each thread has a process of it, which gets 100000 nodes a position by default
+    #[arg(long, value_name = "LIST")]
+    with: Option<String>,
+    #[command(flatten)]
+    limits: LimitArgs,
+    /// Analyse at most N games
+    #[arg(long, value_name = "N")]
+    max_games: Option<usize>,
+    /// Positions that are searched at once [default: enough to fill a GPU's batches, or one for each thread
+    /// on CPUs, or 1 with --movetime]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    concurrency: Option<u32>,
+    /// Time control of all games, whatever their tags say, for what the time manager would have spent:
+    /// [MOVES/]SECONDS[+INCREMENT]
+    #[arg(long, value_name = "TC")]
+    tc: Option<TimeControl>,
+    /// The player whose games these are, for the list of games [default: who plays most of them]
+    #[arg(long, value_name = "NAME")]
+    player: Option<String>,
+    /// Write the games with comments (games.pgn) and a page to step through them (index.html) to this folder.
+    /// A run that was stopped goes on there
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// The result. Its fields are the keys of the JSON document.
+#[derive(Serialize)]
+struct AnalysisReport<'a> {
+    version: &'static str,
+    backend: &'a str,
+    /// What judged, in words.
+    #[serde(skip)]
+    judged: &'a str,
+    games: Vec<&'a AnalysisSummary>,
+    /// The games with comments, where they are not written to a folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pgn: Option<String>,
+}
+
+impl fmt::Display for AnalysisReport<'_> {
+    /// Writes the table. Without a folder, the games have gone out one by one.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.pgn {
+            Some(_) => Ok(()),
+            None => {
+                writeln!(f, "{}\n", self.judged)?;
+                analysis::table(self.games.iter().copied()).fmt(f)
+            }
+        }
+    }
+}
+
+pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+    if let Some(folder) = &args.out {
+        check_folder(args, folder)?;
+    }
+    let mut all_games = RecordedGames::new(&args.pgn)?;
+    let mut is_told = args.tc.is_some();
+    let tell = |game: &RecordedGame| match unknown_times(game) {
+        Some(text) if !std::mem::replace(&mut is_told, true) => eprint_message(text),
+        _ => {}
+    };
+    let nodes = if args.with.is_some() { DEFAULT_NODES_OF_ANOTHER } else { DEFAULT_NODES };
+    let limits = args.limits.or(GoLimits { nodes: Some(nodes), ..GoLimits::default() })?;
+    let mut judge = Judge::open(args, &limits)?;
+    let id = run_id(args, &limits, judge.network_sha256.as_deref());
+    let mut judged = judged_by(&judge, &limits);
+    if args.out.is_none() {
+        eprint_message(&judged);
+    }
+    let most = args.max_games.unwrap_or(usize::MAX);
+    let mut games = all_games.by_ref().take(most).inspect(tell);
+    let ahead: Vec<_> = games.by_ref().take(judge.concurrency).collect();
+    if let JudgedBy::Network(analyst) = &mut judge.by {
+        analyst.get_mut().divide_games(ahead.len());
+    }
+    // Without a game nothing is written.
+    let folder = args.out.as_deref().filter(|_| !ahead.is_empty());
+    let mut games = ahead.into_iter().chain(games);
+    let (mut journal, mut rows) = (None, Vec::new());
+    if let Some(folder) = folder {
+        Origin { run: id, ..origin(&[]) }.claim(folder)?;
+        let (opened, known) = AnalysisJournal::open(folder)?;
+        for row in &known {
+            row.check(games.next().as_ref(), folder)?;
+            judge.by.add_effort(row.effort);
+        }
+        (journal, rows) = (Some(opened), known);
+    }
+    let plan = plan(args);
+    let progress = ProgressBar::new(0);
+    let work = |_, jobs: &Jobs<'_, RecordedGame, AnalysisRow>| {
+        let deliver = |place, analysed: &AnalysedGame| {
+            jobs.deliver(place, AnalysisRow::new(analysed, &judge.description));
+        };
+        match &judge.by {
+            JudgedBy::Network(analyst) => search_games(&mut analyst.lock(), jobs, &plan, &progress, deliver),
+            JudgedBy::Engine(engine) => ask_engine(engine, jobs, &plan, &progress, deliver),
+        }
+    };
+    let stop = interruption()?;
+    let mut written = Ok(());
+    let threads = if matches!(judge.by, JudgedBy::Network(_)) { 1 } else { judge.concurrency };
+    runner::run(
+        threads,
+        stop,
+        || Ok(games.next()),
+        work,
+        |row| {
+            if let Some(journal) = &mut journal {
+                journal.add(&row)?;
+            }
+            if args.out.is_none() {
+                written = output.write_ahead(&row.pgn);
+            }
+            rows.push(row);
+            Ok(if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        },
+    )?;
+    written?;
+    progress.finish_and_clear();
+    let is_stopped = stop.load(Ordering::Relaxed);
+    if let Some((_, text)) = all_games.clocks() {
+        judged += &format!(" Clocks are {text}.");
+        if args.out.is_none() {
+            eprint_message(format_args!("clocks are {text}"));
+        }
+    }
+    if rows.is_empty() && !is_stopped {
+        return Err(Failure::Input("no game that can be analysed is in these files".into()));
+    }
+    if let (Some(folder), Some(journal)) = (folder, journal) {
+        output
+            .tell_page(analysis::page(&rows, args.player.as_deref(), &judged, &plan.manager).write(folder)?);
+        if !is_stopped {
+            journal.finish()?;
+        }
+    }
+    let report = AnalysisReport {
+        version: VERSION,
+        backend: &judge.description,
+        judged: &judged,
+        games: rows.iter().map(|row| &row.summary).collect(),
+        pgn: args.out.is_none().then(|| rows.iter().map(|row| row.pgn.as_str()).collect()),
+    };
+    output.write(&report, &report)?;
+    if is_stopped {
+        tell_stopped(args.out.is_some());
+    }
+    Ok(if all_games.broken + all_games.damaged > 0 { ExitStatus::BadInput } else { ExitStatus::Success })
+}
+
+/// What judges the games.
+struct Judge {
+    description: String,
+    network_sha256: Option<String>,
+    /// Games or positions that are searched at once.
+    concurrency: usize,
+    by: JudgedBy,
+}
+
+enum JudgedBy {
+    /// This engine, with its network. Its searches have threads of their own.
+    Network(Box<Mutex<Analyst>>),
+    /// Another one, in a process for each thread.
+    Engine(ExternalJudge),
+}
+
+impl JudgedBy {
+    fn add_effort(&self, effort: SearchEffort) {
+        match self {
+            JudgedBy::Network(analyst) => analyst.lock().add_effort(effort),
+            JudgedBy::Engine(engine) => engine.add_effort(effort),
+        }
+    }
+}
+
+impl Judge {
+    fn open(args: &AnalyseArgs, limits: &GoLimits) -> Result<Judge, Failure> {
+        let Some(command) = &args.with else {
+            // The page shows what the search looked at.
+            let mut settings = args.settings.clone();
+            settings.info.verbose_move_stats = true;
+            let searcher = measure::searcher(&settings, args.concurrency, limits)?;
+            return Ok(Judge {
+                // Of the network's file the name alone, as pages and games are passed on.
+                description: searcher.setup.backend().info().description_without_folder(),
+                network_sha256: searcher.setup.network_sha256().map(str::to_owned),
+                concurrency: searcher.size.searches,
+                by: JudgedBy::Network(Box::new(Mutex::new(Analyst::new(searcher, limits.clone())))),
+            });
+        };
+        let engine = ExternalJudge::new(judge_command(command)?, limits).map_err(LabError::from)?;
+        Ok(Judge {
+            description: engine.name().to_owned(),
+            network_sha256: None,
+            concurrency: args.concurrency.map_or_else(|| threads(&args.settings), |most| most as usize),
+            by: JudgedBy::Engine(engine),
+        })
+    }
+}
+
+/// Searches many games at once.
+fn search_games(
+    analyst: &mut Analyst,
+    jobs: &Jobs<'_, RecordedGame, AnalysisRow>,
+    plan: &SpendingPlan,
+    progress: &ProgressBar,
+    deliver: impl Fn(u64, &AnalysedGame),
+) -> Result<(), LabError> {
+    let mut is_at_end = false;
+    loop {
+        while !is_at_end && analyst.has_room() {
+            match jobs.take()? {
+                Some((place, game)) => progress.inc_length(analyst.begin(place, game)? as u64),
+                None => is_at_end = true,
+            }
+        }
+        let Some(games) = analyst.advance(plan, || jobs.are_stopped())? else { return Ok(()) };
+        progress.inc(1);
+        games.iter().for_each(|(place, analysed)| deliver(*place, analysed));
+    }
+}
+
+/// Has one game after the other judged by a process of another engine.
+fn ask_engine(
+    engine: &ExternalJudge,
+    jobs: &Jobs<'_, RecordedGame, AnalysisRow>,
+    plan: &SpendingPlan,
+    progress: &ProgressBar,
+    deliver: impl Fn(u64, &AnalysedGame),
+) -> Result<(), LabError> {
+    while let Some((place, game)) = jobs.take()? {
+        progress.inc_length(game.moves.len() as u64 + 1);
+        let is_stopped = || jobs.are_stopped();
+        let Some(analysed) = engine.analyse(game, plan, is_stopped, || progress.inc(1))? else { break };
+        deliver(place, &analysed);
+    }
+    Ok(())
+}
+
+/// Why the times of a game with clocks are left out.
+fn unknown_times(game: &RecordedGame) -> Option<String> {
+    let has_clocks = game.moves.iter().any(|played| played.clock_ms.is_some());
+    let is_known =
+        [Color::White, Color::Black].iter().all(|&color| RecordedControl::of(game, color).is_some());
+    if !has_clocks || is_known || !game.notes.is_empty() {
+        return None;
+    }
+    let why = match game.tags.get("TimeControl").map(str::trim).filter(|tag| !tag.is_empty()) {
+        Some(tag) => format!("the time control {tag:?} is not known"),
+        None => "no time control is named".to_owned(),
+    };
+    Some(format!(
+        "game {}{}: {why}, so that clocks do not tell the time that moves took; give --tc. \
+         Other games of this kind are not named.",
+        game.number,
+        game.tags.players()
+    ))
+}
+
+fn plan(args: &AnalyseArgs) -> SpendingPlan {
+    let time = &args.settings.time;
+    SpendingPlan {
+        manager: time.time_manager.clone(),
+        control: args.tc,
+        overhead_ms: time.move_overhead.as_secs_f64() * 1e3,
+    }
+}
+
+/// Returns a hash over all that the analysis of a game depends on.
+fn run_id(args: &AnalyseArgs, limits: &GoLimits, network_sha256: Option<&str>) -> String {
+    let mut id = RunId::new();
+    id.add_settings(&args.settings, network_sha256);
+    id.add(format!("{limits:?} {:?} {:?} {:?}", args.tc, args.max_games, args.with));
+    id.add_files(&args.pgn);
+    id.finish()
+}
+
+/// Makes the folder, and refuses one with games that are to be read or that no analysis has written.
+fn check_folder(args: &AnalyseArgs, folder: &Path) -> Result<(), Failure> {
+    make_folder(folder)?;
+    check_overwriting(&args.pgn, folder, &[GAMES, "index.html"])?;
+    let path = folder.join(GAMES);
+    // The first game of an unfinished one may be half written.
+    let is_other = !AnalysisJournal::is_in(folder)
+        && path.metadata().is_ok_and(|file| file.len() > 0)
+        && !analysis::is_analysis(&path);
+    if is_other {
+        return Err(Failure::Input(format!(
+            "{}: no analysis has written this; name another --out",
+            path.display()
+        )));
+    }
+    Ok(())
+}
+
+/// Says what judged. The built-in network is small.
+fn judged_by(judge: &Judge, limits: &GoLimits) -> String {
+    let who = match judge.by {
+        JudgedBy::Network(_) => format!("Zeitnot {VERSION} with {}", judge.description),
+        JudgedBy::Engine(_) => judge.description.clone(),
+    };
+    let more = if who.contains("(built in)") {
+        " A larger network judges better: `zeitnot setup --network` fetches one."
+    } else {
+        ""
+    };
+    format!("Judged by {who}, {} a position.{more}", limit_text(limits))
+}

@@ -1,0 +1,185 @@
+//! The arguments of the commands that play games, `match` and `tune`: limits, openings, adjudication.
+
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+
+use crate::output::Failure;
+use crate::output::eprint_message;
+use zeitnot_engine::engine::Settings;
+use zeitnot_engine::note::Note;
+use zeitnot_engine::options::OptionGroup;
+use zeitnot_engine::params::{ParamError, Params};
+use zeitnot_engine::tablebase::Tablebase;
+use zeitnot_engine::time::TimeControl;
+use zeitnot_lab::matches::{Adjudication, DrawRule, Openings, SideLimit, WinRule};
+
+/// Games at once per thread where clocks are virtual: enough for large batches.
+const GAMES_PER_THREAD: usize = 32;
+
+#[derive(Debug, Args)]
+pub(crate) struct GameArgs {
+    /// Nodes of every move. Smart pruning is off then
+    #[arg(long, value_name = "N", conflicts_with = "tc", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) nodes: Option<u64>,
+    /// Clocks: SECONDS, SECONDS+INCREMENT or MOVES/SECONDS+INCREMENT. Virtual ones under --nodestime
+    #[arg(long, value_name = "TIME")]
+    pub(super) tc: Option<TimeControl>,
+    /// Openings: EPD or FEN lines, or PGN games, also compressed (.gz, .zst, .bz2, .zip) [default: the start
+    /// position]
+    #[arg(long, value_name = "FILE")]
+    pub(super) openings: Option<PathBuf>,
+    /// Take at most N plies of each PGN opening
+    #[arg(long, value_name = "N")]
+    pub(super) opening_plies: Option<usize>,
+    /// Take the openings in the order of the file, not shuffled
+    #[arg(long)]
+    pub(super) sequential: bool,
+    /// Seed of the order of the openings and of random draws
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(super) seed: u64,
+    /// Games at once [default: 32 for each thread, or one for each thread with real clocks]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) concurrency: Option<u64>,
+    /// Draws by evaluation: move=40,count=8,score=10 (from move 40 on, both sides within 10 centipawns for 8
+    /// moves each)
+    #[arg(long, value_name = "LIST")]
+    pub(super) adjudicate_draw: Option<String>,
+    /// Wins by evaluation: count=3,score=600 (both sides agree on at least 600 centipawns for 3 moves each)
+    #[arg(long, value_name = "LIST")]
+    pub(super) adjudicate_win: Option<String>,
+    /// Results from the Syzygy tables in these folders
+    #[arg(long, value_name = "FOLDERS")]
+    pub(super) adjudicate_syzygy: Option<String>,
+    /// Draw games that reach N plies, those of the opening not counted
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) max_plies: Option<u32>,
+}
+
+/// Reads the list of parameters that a flag has, if it is given.
+fn parsed<T>(
+    flag: &str,
+    text: Option<&str>,
+    read: impl Fn(Params) -> Result<T, ParamError>,
+) -> Result<Option<T>, Failure> {
+    let rule = text.map(|text| Params::parse(text).and_then(read)).transpose();
+    rule.map_err(|error| argument_error(flag, error))
+}
+
+pub(super) fn argument_error(flag: &str, error: impl std::fmt::Display) -> Failure {
+    Failure::Input(format!("--{flag}: {error}"))
+}
+
+impl GameArgs {
+    pub(super) fn limit(&self) -> Option<SideLimit> {
+        self.nodes.map(SideLimit::Nodes).or(self.tc.map(SideLimit::Clock))
+    }
+
+    /// What a report names of the games, beside their limits.
+    pub(super) fn facts(&self) -> Vec<(&'static str, String)> {
+        let plies = self.opening_plies.map(|plies| format!(", the first {plies} plies")).unwrap_or_default();
+        let openings = match &self.openings {
+            Some(path) => format!("{}{plies}", path.display()),
+            None => "the start position".into(),
+        };
+        let rules = [
+            self.adjudicate_draw.as_ref().map(|rule| format!("draw {rule}")),
+            self.adjudicate_win.as_ref().map(|rule| format!("win {rule}")),
+            self.adjudicate_syzygy.as_ref().map(|_| "Syzygy tables".to_owned()),
+            self.max_plies.map(|plies| format!("draw at {plies} plies")),
+        ];
+        let rules: Vec<_> = rules.into_iter().flatten().collect();
+        let rules = if rules.is_empty() { "none".into() } else { rules.join("; ") };
+        vec![("openings", openings), ("adjudication", rules), ("seed", self.seed.to_string())]
+    }
+
+    /// Reads the openings, and says so if `pairs` pairs of games need more of them.
+    pub(super) fn read_openings(&self, pairs: u64) -> Result<Openings, Failure> {
+        let Some(path) = &self.openings else { return Ok(Openings::standard()) };
+        let mut openings =
+            Openings::read(path, self.opening_plies).map_err(|error| argument_error("openings", error))?;
+        openings.notes.iter().for_each(eprint_message);
+        if !self.sequential {
+            openings.shuffle(self.seed);
+        }
+        if pairs > openings.len() as u64 {
+            eprint_message(format_args!(
+                "{pairs} pairs of games, but {} openings: some are played again",
+                openings.len()
+            ));
+        }
+        Ok(openings)
+    }
+
+    pub(super) fn adjudication(&self) -> Result<Adjudication, Failure> {
+        let draw = |params: Params| DrawRule::default().read("draws", &params, &[]);
+        let win = |params: Params| WinRule::default().read("wins", &params, &[]);
+        let tables = self.adjudicate_syzygy.as_deref().map(Tablebase::open).transpose();
+        let tables = tables.map_err(|error| argument_error("adjudicate-syzygy", error))?;
+        if let Some(tables) = &tables {
+            eprint_message(tables.description());
+            for fault in tables.damage() {
+                let text = format!("--adjudicate-syzygy: {fault}. Games that need it are played on");
+                eprint_message(Note::Error(text));
+            }
+        }
+        Ok(Adjudication {
+            draw: parsed("adjudicate-draw", self.adjudicate_draw.as_deref(), draw)?,
+            win: parsed("adjudicate-win", self.adjudicate_win.as_deref(), win)?,
+            tables: tables.map(Arc::new),
+            max_plies: self.max_plies,
+        })
+    }
+
+    /// Returns the games at once: as many as are asked for, else one for each thread where they
+    /// `run_in_real_time`, or enough for large batches.
+    pub(super) fn concurrency(&self, threads: usize, run_in_real_time: bool) -> usize {
+        let per_thread = if run_in_real_time { 1 } else { GAMES_PER_THREAD };
+        self.concurrency.map_or(threads * per_thread, |games| games as usize)
+    }
+}
+
+/// Returns the error of games for which nothing says how long to think.
+pub(super) fn missing_limit() -> Failure {
+    Failure::Input("say how long to think: --nodes or --tc".into())
+}
+
+pub(super) fn threads(settings: &Settings) -> usize {
+    threads_or_cores(settings.network.threads.map(NonZero::get))
+}
+
+pub(super) fn threads_or_cores(threads: Option<usize>) -> usize {
+    threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, NonZero::get))
+}
+
+pub(super) fn runs_in_real_time(limit: SideLimit, settings: &Settings) -> bool {
+    matches!(limit, SideLimit::Clock(_)) && settings.stoppers.nodestime.nodes_per_ms == 0
+}
+
+/// Says whether smart pruning may end moves under `limit`. At fixed nodes it is off: the rule looks at real
+/// time, and games would not be the same again.
+pub(super) fn prunes_smartly(limit: SideLimit, settings: &Settings) -> bool {
+    matches!(limit, SideLimit::Clock(_)) || settings.stoppers.nodestime.nodes_per_ms != 0
+}
+
+/// Returns what to say of options that are set and have no effect in games under `limit`, or `None` if there
+/// are none.
+pub(super) fn idle_options(limit: SideLimit, settings: &Settings) -> Option<String> {
+    let is_idle = |flag: &str| {
+        Settings::spec(flag).is_ok_and(Settings::is_for_sessions_only)
+            || flag == "smart-pruning-factor" && !prunes_smartly(limit, settings)
+    };
+    let idle: Vec<_> =
+        settings.changed().into_iter().map(|(flag, _)| flag).filter(|flag| is_idle(flag)).collect();
+    (!idle.is_empty()).then(|| format!("without effect in these games: --{}", idle.join(", --")))
+}
+
+/// Returns the options with which an engine plays under `limit`.
+pub(super) fn settings_under(limit: SideLimit, mut settings: Settings) -> Settings {
+    if !prunes_smartly(limit, &settings) {
+        settings.stoppers.smart_pruning_factor = 0.0;
+    }
+    settings
+}

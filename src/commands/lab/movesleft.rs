@@ -1,0 +1,280 @@
+//! `zeitnot movesleft`: measures how well moves-left estimators foresee the length of recorded games.
+//!
+//! Measuring writes rows into the folder of `--out` (a temporary one without it). The report is computed from
+//! the rows, here and in `zeitnot report`.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use clap::Args;
+
+use super::game_args::threads_or_cores;
+use super::run::{Progress, RecordedGames, RunId, Shard, end_on_interruption, listed, origin, origins};
+use crate::commands::network_args::NetworkArgs;
+use crate::output::eprint_message;
+use crate::output::{ExitStatus, Failure, Output};
+use zeitnot_engine::engine::OpenedBackend;
+use zeitnot_lab::moves_left::{Estimator, Measurer, MovesLeftSource, PositionRow, Selection, Study};
+use zeitnot_lab::pgn::{Ending, RecordedGame, ending};
+use zeitnot_lab::report::Origin;
+use zeitnot_lab::rows::{RowError, RowReader, RowWriter, write_merged};
+use zeitnot_lab::runner::{self, Jobs};
+
+/// The name of the file of rows in the folder of `--out`.
+const ROWS: &str = "movesleft.csv";
+/// Games that a thread takes at a time, so that its batches are full.
+const CHUNK: usize = 8;
+
+/// Bytes of rows for each byte of PGN: 2.5 GB for 300 MB.
+const ROWS_OF_TEXT: f64 = 8.3;
+/// Bytes of rows of a game, some 80 positions.
+const ROWS_OF_A_GAME: f64 = 20_000.0;
+/// Bytes of text for each that is packed.
+const INFLATION: f64 = 5.0;
+/// Bytes of rows that are written without being asked for.
+const MOST_UNASKED: f64 = 1e9;
+
+#[derive(Debug, Args)]
+pub(crate) struct MovesLeftArgs {
+    #[command(flatten)]
+    network: NetworkArgs,
+    /// Recorded games, plain or compressed (.gz, .zst, .bz2, .zip). - is stdin
+    #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
+    pgn: Vec<PathBuf>,
+    #[command(flatten)]
+    selection: Selection,
+    #[command(flatten)]
+    estimators: EstimatorArgs,
+    /// Also search each position for N nodes, from an empty tree, and try the mean of the head over the tree
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    nodes: Option<u64>,
+    /// Threads that evaluate [default: one for each core]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    threads: Option<u32>,
+    /// This machine's part of the games, such as 2/8. Put the parts together with `zeitnot report`
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
+    /// Write report (index.html, plots as SVG) and rows (CSV) into this folder. A run that was stopped goes
+    /// on there
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct EstimatorArgs {
+    /// An estimator to compare, as in TimeManager, such as 'mle-legacy(midpoint=45.2,steepness=5.93)'. May be
+    /// repeated. The first is the one that all others are compared with
+    #[arg(long, value_name = "E")]
+    estimator: Vec<String>,
+    /// Fit mle-legacy, mle-pieces and mle-mlh to the games and print a TimeManager string of each that beats
+    /// its defaults on games it was not fitted to
+    #[arg(long)]
+    fit: bool,
+}
+
+/// The estimators that are compared if the user names none.
+const ESTIMATORS: [&str; 5] = [
+    "mle-legacy",
+    "mle-legacy(midpoint=45.2,steepness=5.93)",
+    "mle-pieces",
+    "mle-mlh",
+    "blend(mle-mlh,mle-legacy)",
+];
+
+impl EstimatorArgs {
+    pub(super) fn are_given(&self) -> bool {
+        self.fit || !self.estimator.is_empty()
+    }
+
+    /// Returns the estimators. Those that read the head are there a second time, to read the result of a
+    /// search.
+    fn estimators(&self) -> Result<Vec<Estimator>, Failure> {
+        let texts: Vec<&str> = match self.estimator.as_slice() {
+            [] => ESTIMATORS.to_vec(),
+            own => own.iter().map(String::as_str).collect(),
+        };
+        let mut estimators = Vec::new();
+        for text in texts {
+            for source in [MovesLeftSource::Root, MovesLeftSource::Search] {
+                let estimator = Estimator::parse(text, source)
+                    .map_err(|error| Failure::Input(format!("--estimator: {error}")))?;
+                let is_another = source == MovesLeftSource::Root || estimator.uses_head();
+                estimators.extend(Some(estimator).filter(|_| is_another));
+            }
+        }
+        Ok(estimators)
+    }
+}
+
+pub(super) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+    // Faults in them shall not come up after hours.
+    args.estimators.estimators()?;
+    let temporary = std::env::temp_dir().join(format!("zeitnot-movesleft-{}", std::process::id()));
+    let folder = args.out.as_deref().unwrap_or(&temporary);
+    std::fs::create_dir_all(folder)
+        .map_err(|error| Failure::Input(format!("--out {}: {error}", folder.display())))?;
+    let rows = folder.join(ROWS);
+    let measured = measure_into(args, folder);
+    let reported = measured.and_then(|damaged| {
+        if args.shard.is_some() && RowReader::<PositionRow>::open(&rows)?.next().is_none() {
+            eprint_message(
+                "no position of this shard has passed the filters: its file has no rows, only their names",
+            );
+            return Ok(ExitStatus::Success);
+        }
+        let reported = report(&[rows], &args.estimators, args.out.as_deref(), output)?;
+        Ok(if damaged > 0 { ExitStatus::BadInput } else { reported })
+    });
+    if args.out.is_none() {
+        std::fs::remove_dir_all(&temporary)?;
+    }
+    reported
+}
+
+/// The origin of the rows, with the identity of the run.
+fn run_origin(args: &MovesLeftArgs, opened: &OpenedBackend) -> Origin {
+    let mut id = RunId::new();
+    id.add_settings(&args.network.settings, opened.network_sha256.as_deref());
+    id.add(format!("{:?} {:?} {:?}", args.nodes, args.selection, args.shard));
+    id.add_files(&args.pgn);
+    let sample = match args.selection.sample {
+        None | Some(1) => "every position".to_owned(),
+        Some(sample) => format!("one position in {sample}"),
+    };
+    let facts = [
+        ("games", listed(&args.pgn)),
+        ("network", opened.backend.info().description.clone()),
+        ("sample", sample),
+        ("search", args.nodes.map_or("none".into(), |nodes| format!("{nodes} nodes a position"))),
+    ];
+    Origin { run: id.finish(), ..origin(&facts) }
+}
+
+/// Writes the rows. Returns the number of files that could not be read to their end.
+fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<u64, Failure> {
+    let mut games = RecordedGames::new(&args.pgn)?;
+    tell_size(args)?;
+    let opened = args.network.open()?;
+    let backend = &opened.backend;
+    if !backend.info().has_moves_left {
+        eprint_message("this network has no Moves Left Head: estimators that need it are left out");
+    }
+    let path = folder.join(ROWS);
+    end_on_interruption(args.out.is_some())?;
+    let mut origin = run_origin(args, &opened);
+    origin.claim(folder)?;
+    let (mut rows, first_game) = resume(&path)?;
+    let selection = &args.selection;
+    let threads = threads_or_cores(args.threads.map(|threads| threads as usize));
+    let (shard, most) = (args.shard.unwrap_or(Shard::WHOLE), args.selection.max_games.unwrap_or(u64::MAX));
+    let (mut taken, mut broken_off) = (0, 0);
+    let next_game = || {
+        while taken < most {
+            let Some(game) = games.next() else { break };
+            broken_off += u64::from(ending(&game) == Ending::Broken);
+            if selection.takes_game(&game) {
+                taken += 1;
+                if game.number >= first_game && shard.takes(game.number - 1) {
+                    return Ok(Some(game));
+                }
+            }
+        }
+        Ok(None)
+    };
+    let chunk = if args.nodes.is_some() { 1 } else { CHUNK };
+    let measure = |_, jobs: &Jobs<'_, RecordedGame, Vec<PositionRow>>| {
+        let mut measurer = Measurer::new(selection, &**backend, &args.network.settings, args.nodes)?;
+        jobs.do_in_chunks(chunk, |games| measurer.measure(&games))
+    };
+    let mut progress = Progress::new(args.selection.max_games, 0);
+    let (begun, mut measured, mut positions) = (Instant::now(), 0, 0);
+    let rates = |games: u64, positions: usize| {
+        let rate = |count: f64| count / begun.elapsed().as_secs_f64().max(1e-3);
+        format!("{:.1} games/s, {:.0} positions/s", rate(games as f64), rate(positions as f64))
+    };
+    runner::run(threads, &AtomicBool::new(false), next_game, measure, |game| {
+        game.iter().try_for_each(|row| rows.write(row))?;
+        // Whatever ends the run costs no game that was measured.
+        rows.flush()?;
+        measured += 1;
+        positions += game.len();
+        progress.show(measured, rates(measured, positions));
+        Ok(ControlFlow::Continue(()))
+    })?;
+    progress.finish();
+    origin.facts.extend(games.clocks());
+    origin.claim(folder)?;
+    let clocks = games.clocks().map_or(String::new(), |(_, text)| format!("; clocks are {text}"));
+    eprint_message(format_args!(
+        "{measured} games, {} ({} games read, {} broken, {broken_off} unfinished or broken off{clocks})",
+        rates(measured, positions),
+        games.read,
+        games.broken
+    ));
+    Ok(games.damaged)
+}
+
+/// Says how large the rows will be, as far as the files tell. Above [`MOST_UNASKED`] the user is to choose.
+fn tell_size(args: &MovesLeftArgs) -> Result<(), Failure> {
+    let text = |path: &PathBuf| {
+        let is_packed =
+            [".gz", ".zst", ".bz2", ".zip"].iter().any(|end| path.to_string_lossy().ends_with(end));
+        path.metadata().map_or(0.0, |file| file.len() as f64 * if is_packed { INFLATION } else { 1.0 })
+    };
+    let of_games = args.selection.max_games.map_or(f64::INFINITY, |most| most as f64 * ROWS_OF_A_GAME);
+    let all = of_games.min(ROWS_OF_TEXT * args.pgn.iter().map(text).sum::<f64>());
+    let shards = args.shard.unwrap_or(Shard::WHOLE).count();
+    let size = all / (args.selection.sample.unwrap_or(1) * shards) as f64;
+    if size > MOST_UNASKED && args.selection.sample.is_none() {
+        return Err(Failure::Input(format!(
+            "the rows of these games would take some {:.1} GB: --sample {} takes one position in so many, --sample 1 \
+             all of them",
+            size / 1e9,
+            (size / MOST_UNASKED).ceil() * 4.0
+        )));
+    }
+    if size > 1e6 {
+        eprint_message(format_args!("the rows of these games will take some {:.0} MB", size / 1e6));
+    }
+    Ok(())
+}
+
+/// Goes on behind the last game but one: the last may lack rows. Returns also the first game that is still to
+/// be measured.
+fn resume(path: &Path) -> Result<(RowWriter<PositionRow>, u64), RowError> {
+    let mut last = 0;
+    // Cuts off a half-written line, so that the file can be read.
+    drop(RowWriter::resume(path, |row: PositionRow| {
+        last = row.game;
+        true
+    })?);
+    let writer = RowWriter::resume(path, |row: PositionRow| row.game < last)?;
+    Ok((writer, last.max(1)))
+}
+
+/// Reports rows: on the terminal or as JSON, and in the folder of `out`.
+pub(super) fn report(
+    files: &[PathBuf],
+    args: &EstimatorArgs,
+    out: Option<&Path>,
+    output: &mut Output,
+) -> Result<ExitStatus, Failure> {
+    let study = Study { files: files.to_vec(), estimators: args.estimators()?, is_fit: args.fit };
+    let report = study.run()?;
+    if report.positions == 0 {
+        return Err(Failure::Input("no position has passed the filters: nothing to report".into()));
+    }
+    // The folder first: it is to be whole even if nobody reads what is printed.
+    if let Some(folder) = out {
+        std::fs::create_dir_all(folder)?;
+        let rows = folder.join(ROWS);
+        if files != [rows.as_path()] {
+            write_merged::<PositionRow>(files, &rows)?;
+        }
+        output.tell_page(report.write_page(&origins(files), folder)?);
+    }
+    output.write(&report.to_json(), &report)?;
+    Ok(ExitStatus::Success)
+}

@@ -1,0 +1,376 @@
+//! What the commands of the laboratory have in common: progress, Ctrl-C, shards, recorded games, the identity
+//! of a run, and the command line to go on with it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+use signal_hook::consts::SIGINT;
+use signal_hook::flag;
+use thiserror::Error;
+
+use super::game_args::GameArgs;
+use crate::output::Failure;
+use crate::output::{Told, eprint_message};
+use crate::setup::Machine;
+use crate::setup::sha256;
+use zeitnot_engine::VERSION;
+use zeitnot_engine::engine::{EngineSetup, Settings};
+use zeitnot_engine::files::hex;
+use zeitnot_lab::matches::{Adjudication, MatchRules, Openings};
+use zeitnot_lab::pgn::{GameError, Games, RecordedGame};
+use zeitnot_lab::report::Origin;
+
+/// The time between two lines of progress.
+const LINE_EVERY: Duration = Duration::from_secs(60);
+/// The exit code of a program that Ctrl-C ended.
+const INTERRUPTED: i32 = 130;
+
+/// Shows how far a run with many games is: a bar on a terminal, elsewhere a line now and then.
+#[derive(Debug)]
+pub(super) struct Progress {
+    bar: ProgressBar,
+    /// When the last line was written, if the bar cannot be seen.
+    told: Option<Instant>,
+}
+
+impl Progress {
+    /// Begins with `done` of `games` games, if it is known how many there are.
+    pub(super) fn new(games: Option<u64>, done: u64) -> Progress {
+        let template = match games {
+            Some(_) => "{pos}/{len} games {wide_bar} {msg}  {per_sec} {eta}",
+            None => "{pos} games {spinner} {msg}  {per_sec}",
+        };
+        let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        let bar = games.map_or_else(ProgressBar::no_length, ProgressBar::new).with_style(style);
+        bar.set_position(done);
+        bar.reset_eta();
+        Progress { bar, told: None }
+    }
+
+    /// Shows that `done` games are done, and where the run stands. The first line comes at once: it shows
+    /// that the run lives.
+    pub(super) fn show(&mut self, done: u64, state: String) {
+        let is_due = self.told.is_none_or(|told| told.elapsed() >= LINE_EVERY);
+        if self.bar.is_hidden() && is_due {
+            self.told = Some(Instant::now());
+            let of_all = self.bar.length().map(|games| format!("/{games}")).unwrap_or_default();
+            eprint_message(format_args!("{done}{of_all} games  {state}"));
+        }
+        self.bar.set_position(done);
+        self.bar.set_message(state);
+    }
+
+    pub(super) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// The names of files, for people.
+pub(super) fn listed(files: &[PathBuf]) -> String {
+    files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns a flag that becomes true when the user presses Ctrl-C. The second time the program ends at once.
+pub(super) fn interruption() -> Result<&'static AtomicBool, Failure> {
+    static STOP: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+    // The first of the two acts at the second time, when the other has set the flag.
+    flag::register_conditional_shutdown(SIGINT, INTERRUPTED, Arc::clone(&STOP))
+        .and_then(|_| flag::register(SIGINT, Arc::clone(&STOP)))
+        .map_err(|error| Failure::Input(format!("Ctrl-C cannot be heard: {error}")))?;
+    Ok(&STOP)
+}
+
+/// Ends the program when the user presses Ctrl-C, whatever it is doing.
+pub(super) fn end_on_interruption(is_kept: bool) -> Result<(), Failure> {
+    let stop = interruption()?;
+    thread::spawn(move || {
+        while !stop.load(Ordering::Relaxed) {
+            thread::sleep(Duration::from_millis(20));
+        }
+        tell_stopped(is_kept);
+        std::process::exit(INTERRUPTED);
+    });
+    Ok(())
+}
+
+/// Says that the user has stopped the run, and how to go on with what `is_kept` of it.
+pub(super) fn tell_stopped(is_kept: bool) {
+    if is_kept {
+        eprint_message(format_args!("stopped; the same command goes on:\n{}", command_line()));
+    } else {
+        eprint_message("stopped; nothing is kept to go on with: give --out FOLDER the next time");
+    }
+}
+
+/// Returns the command line of this process, as a user can paste it into a shell.
+pub(super) fn command_line() -> String {
+    let given = std::env::args_os().skip(1);
+    let words = given.map(|word| format!(" {}", quoted(&word.to_string_lossy())));
+    format!("zeitnot{}", words.collect::<String>())
+}
+
+/// The origin of what this process writes: its command, what it runs on, and `facts` with their names.
+pub(crate) fn origin(facts: &[(&str, String)]) -> Origin {
+    Origin {
+        run: String::new(),
+        command: command_line(),
+        version: VERSION.into(),
+        date: Timestamp::now().strftime("%Y-%m-%d").to_string(),
+        machine: Machine::this().to_string(),
+        facts: facts.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
+    }
+}
+
+/// Most origins of a page. More are alike but for their shards.
+const MOST_ORIGINS: usize = 8;
+
+/// The origins of rows in these files, as far as they are known, and of the report on them.
+pub(super) fn origins(files: &[PathBuf]) -> Vec<Origin> {
+    let mut folders: Vec<_> = files.iter().filter_map(|file| file.parent()).collect();
+    folders.sort_unstable();
+    folders.dedup();
+    let known = folders.into_iter().filter_map(Origin::of_folder).take(MOST_ORIGINS);
+    known.chain([origin(&[])]).collect()
+}
+
+/// Returns `text` as the system's shell reads it as one word.
+pub(crate) fn quoted(text: &str) -> String {
+    let is_plain =
+        |c: char| c.is_ascii_alphanumeric() || "/._-+,=:".contains(c) || cfg!(windows) && c == '\\';
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.to_owned(),
+        false if cfg!(windows) => format!("\"{}\"", text.replace('"', "\\\"")),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}
+
+/// One machine's part of a run that many do together: every n-th piece of work, beginning with the i-th. It
+/// is written `i/n`, i from 1 to n.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shard {
+    /// The index i, but counted from 0.
+    index: u64,
+    count: u64,
+}
+
+impl Shard {
+    pub(super) const WHOLE: Shard = Shard { index: 0, count: 1 };
+
+    pub(super) fn count(self) -> u64 {
+        self.count
+    }
+
+    /// Says whether this piece of work, counted from 0, is in the shard. Each piece is in one of the n
+    /// shards.
+    pub(super) fn takes(self, piece: u64) -> bool {
+        piece % self.count == self.index
+    }
+}
+
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("expected i/n with i from 1 to n, as in 2/8")]
+pub(super) struct ShardError;
+
+impl FromStr for Shard {
+    type Err = ShardError;
+
+    fn from_str(text: &str) -> Result<Shard, ShardError> {
+        let parsed = text.split_once('/').and_then(|(i, n)| Some((i.parse::<u64>().ok()?, n.parse().ok()?)));
+        match parsed {
+            Some((i, count)) if (1..=count).contains(&i) => Ok(Shard { index: i - 1, count }),
+            _ => Err(ShardError),
+        }
+    }
+}
+
+/// The identity of a run that can be resumed: a hash over all that its results depend on, except where files
+/// lie and how fast the machine is.
+#[derive(Debug)]
+pub(super) struct RunId(Sha256);
+
+impl RunId {
+    pub(super) fn new() -> RunId {
+        RunId(Sha256::new())
+    }
+
+    pub(super) fn add(&mut self, text: impl AsRef<[u8]>) {
+        self.0.update(text);
+    }
+
+    pub(super) fn add_engine(&mut self, setup: &EngineSetup) {
+        self.add_settings(setup.settings(), setup.network_sha256());
+    }
+
+    /// Adds all options, and the network's SHA-256.
+    pub(super) fn add_settings(&mut self, settings: &Settings, network_sha256: Option<&str>) {
+        let mut settings = settings.clone();
+        // What the file holds counts, not what it is called.
+        settings.network.weights_file = network_sha256.unwrap_or_default().to_owned();
+        if !settings.tablebase.syzygy_path.is_empty() {
+            settings.tablebase.syzygy_path = "tables".into();
+        }
+        settings.info.log_file.clear();
+        settings.network.threads = None;
+        settings.values().for_each(|(flag, value)| self.add(format!("--{flag}={value}\n")));
+    }
+
+    /// Adds what all games have in common: `names` of what plays, rules and openings.
+    pub(super) fn add_games(
+        &mut self,
+        names: &[&str],
+        rules: &MatchRules,
+        openings: &Openings,
+        args: &GameArgs,
+    ) {
+        let MatchRules { limits, adjudication, seed } = rules;
+        let Adjudication { draw, win, tables, max_plies } = adjudication;
+        let other = (names, limits, draw, win, max_plies, tables.is_some(), seed);
+        self.add(format!("{other:?} {}", args.sequential));
+        self.add(openings.fingerprint().to_le_bytes());
+    }
+
+    /// Adds what files of games hold, wherever they lie, and the names of pipes, which can be read once.
+    pub(super) fn add_files(&mut self, files: &[PathBuf]) {
+        for file in files {
+            let content = file.is_file().then(|| sha256(file).ok()).flatten();
+            self.add(content.unwrap_or_else(|| format!("{}\n", file.display())));
+        }
+    }
+
+    /// Returns the identity as 12 hexadecimal digits.
+    pub(super) fn finish(self) -> String {
+        hex(&self.0.finalize()[..6])
+    }
+}
+
+/// The games of all files, numbered from 1 across them. Those that are broken or have no moves count, and are
+/// named on stderr, as are files that cannot be read to their end.
+#[derive(Default)]
+pub(super) struct RecordedGames<'a> {
+    files: std::slice::Iter<'a, PathBuf>,
+    /// A file with its name, and the games that were read before it.
+    open: Option<(String, u64, Games<'static>)>,
+    /// Games read, broken ones included.
+    pub(super) read: u64,
+    pub(super) broken: u64,
+    /// Files that could not be read to their end.
+    pub(super) damaged: u64,
+    told: Told,
+    /// The forms in which clocks and times are written, and the games that have them.
+    time_forms: BTreeMap<&'static str, u64>,
+}
+
+impl<'a> RecordedGames<'a> {
+    /// Looks at all files first, so that one that is not there is known at once, and not after hours.
+    pub(super) fn new(files: &'a [PathBuf]) -> Result<RecordedGames<'a>, Failure> {
+        for path in files.iter().filter(|path| path.as_os_str() != "-") {
+            // What a pipe holds can be read once.
+            if path.metadata().map_or(true, |file| file.is_file() || file.is_dir()) {
+                Games::open(path).map_err(|error| Failure::Input(error.to_string()))?;
+            }
+        }
+        Ok(RecordedGames { files: files.iter(), ..RecordedGames::default() })
+    }
+
+    /// Where the clocks and times of the games read so far are from: a fact of an [`Origin`].
+    pub(super) fn clocks(&self) -> Option<(String, String)> {
+        let plural = |games: u64| if games == 1 { "" } else { "s" };
+        let forms = self.time_forms.iter();
+        let forms: Vec<_> =
+            forms.map(|(form, games)| format!("{form} in {games} game{}", plural(*games))).collect();
+        (!forms.is_empty()).then(|| ("clocks".to_owned(), format!("from {}", forms.join(", "))))
+    }
+
+    fn tell_damage(&mut self, error: &GameError) {
+        self.damaged += 1;
+        eprint_message(error);
+    }
+
+    /// Returns the games that come with the program: some that it played against itself, to their ends.
+    pub(super) fn sample() -> RecordedGames<'a> {
+        /// 64 games of `zeitnot-tiny` at 50 nodes a move.
+        const SAMPLE: &[u8] = include_bytes!("sample.pgn.gz");
+        let name = "the built-in sample".to_owned();
+        let open = Some((name.clone(), 0, Games::new(name, flate2::read::GzDecoder::new(SAMPLE))));
+        RecordedGames { open, ..RecordedGames::default() }
+    }
+}
+
+impl Iterator for RecordedGames<'_> {
+    type Item = RecordedGame;
+
+    fn next(&mut self) -> Option<RecordedGame> {
+        loop {
+            let Some((path, before, games)) = &mut self.open else {
+                let path = self.files.next()?;
+                match Games::open(path) {
+                    Ok(games) => {
+                        games.notes.iter().for_each(eprint_message);
+                        self.open = Some((path.display().to_string(), self.read, games));
+                    }
+                    Err(error) => self.tell_damage(&error),
+                }
+                continue;
+            };
+            match games.next() {
+                None => {
+                    if self.read == *before {
+                        eprint_message(format_args!("{path}: no game is in it"));
+                    }
+                    self.open = None;
+                }
+                Some(Ok(game)) => {
+                    self.read += 1;
+                    let (number, players) = (game.number, game.tags.players());
+                    for form in &game.time_forms {
+                        *self.time_forms.entry(form).or_default() += 1;
+                    }
+                    for note in &game.notes {
+                        let kind: String =
+                            note.chars().filter(|c| c.is_alphabetic() || *c == ' ').take(40).collect();
+                        self.told.tell(kind, format_args!("{path}: game {number}{players}: {note}"));
+                    }
+                    if !game.moves.is_empty() {
+                        return Some(RecordedGame { number: self.read, ..game });
+                    }
+                    self.told
+                        .tell("without moves", format_args!("{path}: game {number}{players} has no moves"));
+                }
+                Some(Err(broken @ GameError::Broken { .. })) => {
+                    self.read += 1;
+                    self.broken += 1;
+                    self.told.tell("skipped", format_args!("{path}: {broken}"));
+                }
+                Some(Err(error @ GameError::Read { .. })) => {
+                    self.open = None;
+                    self.tell_damage(&error);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_piece_is_in_one_shard() {
+        for n in 1..5 {
+            let shards: Vec<Shard> = (1..=n).map(|i| format!("{i}/{n}").parse().unwrap()).collect();
+            assert!((0..50).all(|piece| shards.iter().filter(|shard| shard.takes(piece)).count() == 1));
+        }
+        assert!((0..9).all(|piece| Shard::WHOLE.takes(piece)));
+        for text in ["0/4", "5/4", "1", "a/b", "1/0", "-1/3"] {
+            assert!(text.parse::<Shard>().unwrap_err().to_string().contains("2/8"), "{text}");
+        }
+    }
+}

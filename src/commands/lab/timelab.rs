@@ -1,0 +1,315 @@
+//! `zeitnot timelab`: tries time managers on recorded games in virtual time.
+//!
+//! It reads recorded games, or those that come with the program. The [laboratory](zeitnot_lab::replay)
+//! replays them, writes rows and shows them.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use clap::{Args, ValueEnum};
+
+use super::game_args::threads_or_cores;
+use super::run::{Progress, RecordedGames, RunId, Shard, listed, origin, origins};
+use crate::commands::measure;
+use crate::commands::network_args::NetworkArgs;
+use crate::output::eprint_message;
+use crate::output::{ExitStatus, Failure, Output};
+use zeitnot_engine::network::Backend;
+use zeitnot_engine::time::{DEFAULT_MANAGER, GoLimits, Millis, TimeControl, manager_from};
+use zeitnot_lab::replay::{
+    self, ClockSource, EngineModel, GameToReplay, NetworkHeads, ReplayFiles, ReplayOptions, ReplayRows,
+    ReplayStudy, Replayer, Speed,
+};
+use zeitnot_lab::report::Origin;
+use zeitnot_lab::runner::{self, Jobs};
+
+/// Endgames are faster than openings by this factor under `phase`, as with small networks on a CPU.
+const ENDGAME_SPEED: f64 = 1.6;
+/// Games that a thread takes at a time, so that its batches are full.
+const CHUNK: usize = 8;
+
+#[derive(Debug, Args)]
+pub(crate) struct TimelabArgs {
+    /// Recorded games: PGN, plain or compressed (.gz, .zst, .bz2, .zip). "-" is standard input [default: the
+    /// built-in sample]
+    #[arg(long, num_args = 1.., value_name = "FILE")]
+    pgn: Vec<PathBuf>,
+    /// A time manager as in the option TimeManager. May be given several times [default: the default manager,
+    /// and with --pgn eight others]
+    #[arg(long = "manager", value_name = "MANAGER")]
+    managers: Vec<String>,
+    /// Time controls in seconds, [MOVES/]TIME[+INCREMENT]
+    #[arg(long = "tc", value_name = "TC", value_delimiter = ',', default_values = ["60+0.6", "180+2", "300+0", "40/900"])]
+    controls: Vec<TimeControl>,
+    /// Show the managers the recorded clocks, at the recorded time controls, in place of clocks that they run
+    /// down themselves
+    #[arg(long, conflicts_with = "controls")]
+    recorded_clocks: bool,
+    /// Speed of the modelled engine: the same throughout the game, or faster with fewer pieces
+    #[arg(long, value_name = "MODEL", default_value = "phase")]
+    speed: SpeedModel,
+    /// Nodes per second with all pieces on the board [default: 10000, and without --pgn the speed of this
+    /// machine]
+    #[arg(long, value_name = "N", value_parser = nps)]
+    nps: Option<f64>,
+    /// Time that the engine keeps back of every clock, ms
+    #[arg(long, value_name = "MS", default_value_t = 50, value_parser = clap::value_parser!(u32).range(0..=100_000))]
+    move_overhead: u32,
+    /// Let the engine ponder: the opponent takes as long for each move as the engine for its last one
+    #[arg(long)]
+    ponder: bool,
+    /// Replay at most N games
+    #[arg(long, value_name = "N")]
+    max_games: Option<u64>,
+    /// Leave out games in which fewer moves of one side follow the book
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    min_moves: usize,
+    /// Keep the moves of the first N games, for curves and for --out. The figures are of all games
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    curves: u64,
+    /// Replay the i-th of n parts of the games. "report" puts the parts together
+    #[arg(long, value_name = "i/n")]
+    shard: Option<Shard>,
+    /// Write a report (index.html) and its rows (games and moves, as CSV) to this folder
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Threads that evaluate and replay [default: one for each core]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    threads: Option<u32>,
+    #[command(flatten)]
+    network: NetworkArgs,
+}
+
+/// The managers that are compared by default beside [`DEFAULT_MANAGER`].
+const OTHER_MANAGERS: [&str; 8] =
+    ["smooth", "smooth(mle-mlh)", "smooth(blend)", "legacy", "alphazero", "simple", "stockfish", "argo"];
+/// The nodes per second by default.
+const USUAL_NPS: f64 = 10_000.0;
+/// How long the speed of this machine is measured for.
+const MEASURING_TIME: Millis = Millis(2_000.0);
+
+impl TimelabArgs {
+    fn managers(&self) -> Vec<String> {
+        if !self.managers.is_empty() {
+            return self.managers.clone();
+        }
+        let others: &[&str] = if self.pgn.is_empty() { &[] } else { &OTHER_MANAGERS };
+        [&[DEFAULT_MANAGER], others].concat().into_iter().map(str::to_owned).collect()
+    }
+
+    fn nps(&self) -> Result<f64, Failure> {
+        match self.nps {
+            Some(nps) => Ok(nps),
+            None if !self.pgn.is_empty() => Ok(USUAL_NPS),
+            None => {
+                let mut engine = measure::engine(&self.network.settings)?;
+                let limits = GoLimits { movetime: Some(MEASURING_TIME), ..GoLimits::default() };
+                let summary = engine.search(limits)?.result.summary;
+                Ok((summary.new_nodes as f64 / summary.time.as_secs_f64()).max(1.0))
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum SpeedModel {
+    Constant,
+    Phase,
+}
+
+fn nps(text: &str) -> Result<f64, String> {
+    let nps = text.parse().ok().filter(|nps| (0.1..=1e9).contains(nps));
+    nps.ok_or_else(|| "expected a number from 0.1 to 1000000000".into())
+}
+
+pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+    let managers = args.managers();
+    let backend = backend(args, &managers)?;
+    check_repetitions(args, &managers)?;
+    let nps = args.nps()?;
+    let speed = match args.speed {
+        SpeedModel::Constant => Speed::constant(nps),
+        SpeedModel::Phase => Speed { opening: nps, endgame: ENDGAME_SPEED * nps },
+    };
+    let replayer = Replayer {
+        managers: &managers,
+        controls: &args.controls,
+        kept_games: args.curves,
+        options: ReplayOptions {
+            clock_source: if args.recorded_clocks { ClockSource::Recorded } else { ClockSource::Running },
+            model: EngineModel { speed, ..EngineModel::default() },
+            overhead_ms: f64::from(args.move_overhead),
+            ponders: args.ponder,
+            ..ReplayOptions::default()
+        },
+    };
+    let mut source = GameSource::new(args)?;
+    let names = if args.pgn.is_empty() { "the built-in sample".into() } else { listed(&args.pgn) };
+    let facts = [("games", names), ("speed", format!("{nps:.0} nodes per second"))];
+    let mut origin = Origin { run: run_id(args, &managers), ..origin(&facts) };
+    args.out.iter().try_for_each(|folder| origin.claim(folder))?;
+    let mut files = args.out.as_deref().map(ReplayFiles::create).transpose()?;
+    let mut study = ReplayStudy::default();
+    let (mut progress, mut done) = (Progress::new(args.max_games, 0), 0);
+    let replay = |_, jobs: &Jobs<'_, GameToReplay, Vec<ReplayRows>>| {
+        let settings = &args.network.settings;
+        let heads = backend.as_ref().map(|backend| NetworkHeads::new(&**backend, settings));
+        let mut heads = heads.transpose()?;
+        jobs.do_in_chunks(CHUNK, |mut games| {
+            if let Some(heads) = &mut heads {
+                heads.fill_in(&mut games)?;
+            }
+            Ok(games.iter().map(|game| replayer.replay(game)).collect())
+        })
+    };
+    runner::run(
+        threads_or_cores(args.threads.map(|threads| threads as usize)),
+        &AtomicBool::new(false),
+        || Ok(source.next()),
+        replay,
+        |replayed| {
+            done += 1;
+            progress.show(done, "replayed".into());
+            for rows in replayed {
+                if let Some(files) = &mut files {
+                    files.add(&rows.0, &rows.1)?;
+                }
+                study.add(rows);
+            }
+            Ok(ControlFlow::Continue(()))
+        },
+    )?;
+    progress.finish();
+    source.tell_what_was_left_out();
+    if let Some((_, text)) = source.games.clocks() {
+        eprint_message(format_args!("the clocks of the games are {text}"));
+    }
+    origin.facts.extend(source.games.clocks());
+    if study.is_empty() && args.shard.is_none() {
+        return Err(Failure::Input("no game is left to replay".into()));
+    }
+    if let Some(folder) = &args.out {
+        origin.claim(folder)?;
+        if let Some(files) = files {
+            files.finish()?;
+        }
+        output.tell_page(replay::page(&study).origins([&origin]).write(folder)?);
+    }
+    if args.pgn.is_empty() {
+        eprint_message(format_args!(
+            "the games are the built-in sample, the speed {nps:.0} nodes per second"
+        ));
+    }
+    output.write(&study, &study)?;
+    Ok(if source.games.broken + source.games.damaged > 0 {
+        ExitStatus::BadInput
+    } else {
+        ExitStatus::Success
+    })
+}
+
+fn run_id(args: &TimelabArgs, managers: &[String]) -> String {
+    let TimelabArgs { controls, nps, speed, recorded_clocks, move_overhead, ponder, .. } = args;
+    let mut id = RunId::new();
+    id.add_settings(&args.network.settings, None);
+    id.add(format!("{managers:?} {controls:?} {nps:?} {speed:?} {recorded_clocks} {move_overhead} {ponder}"));
+    id.add(format!("{:?} {:?} {:?}", args.min_moves, args.max_games, args.shard));
+    id.add_files(&args.pgn);
+    id.finish()
+}
+
+/// Refuses repeated values: their games would count twice.
+fn check_repetitions(args: &TimelabArgs, managers: &[String]) -> Result<(), Failure> {
+    let controls: Vec<_> = args.controls.iter().map(ToString::to_string).collect();
+    for (flag, texts) in [("manager", managers), ("tc", &controls)] {
+        let twice = texts.iter().enumerate().find(|(place, text)| texts[..*place].contains(text));
+        if let Some((_, text)) = twice {
+            return Err(Failure::Input(format!("--{flag} {text} is named twice; name it once")));
+        }
+    }
+    Ok(())
+}
+
+/// Opens the network if a manager needs it. All managers are checked on the way.
+fn backend(args: &TimelabArgs, managers: &[String]) -> Result<Option<Arc<dyn Backend>>, Failure> {
+    let manager = |text: &String| {
+        manager_from(text).map_err(|error| Failure::Input(format!("--manager {text}: {error}")))
+    };
+    let managers: Vec<_> = managers.iter().map(manager).collect::<Result<_, _>>()?;
+    let is_asked = |has_moves_left| managers.iter().any(|manager| manager.asks_network(has_moves_left));
+    if !is_asked(true) {
+        return Ok(None);
+    }
+    let backend = args.network.backend()?;
+    if backend.info().has_moves_left {
+        return Ok(Some(backend));
+    }
+    eprint_message("the network has no Moves Left Head: estimators that need it go without (mle-pieces)");
+    Ok(is_asked(false).then_some(backend))
+}
+
+/// Reports on rows of several runs, such as those of shards: `zeitnot report` on files of rows of games and
+/// of moves, in any order.
+pub(super) fn report(
+    files: &[PathBuf],
+    out: Option<&Path>,
+    output: &mut Output,
+) -> Result<ExitStatus, Failure> {
+    let study = ReplayStudy::read(files)?;
+    if study.is_empty() {
+        return Err(Failure::Input("no game is in these files: nothing to report".into()));
+    }
+    if let Some(folder) = out {
+        ReplayFiles::write_merged(files, folder)?;
+        output.tell_page(replay::page(&study).origins(&origins(files)).write(folder)?);
+    }
+    output.write(&study, &study)?;
+    Ok(ExitStatus::Success)
+}
+
+struct GameSource<'a> {
+    args: &'a TimelabArgs,
+    games: RecordedGames<'a>,
+    /// Games that are fit to replay, in all shards.
+    accepted: u64,
+    left_out: u64,
+}
+
+impl<'a> GameSource<'a> {
+    fn new(args: &'a TimelabArgs) -> Result<GameSource<'a>, Failure> {
+        let games =
+            if args.pgn.is_empty() { RecordedGames::sample() } else { RecordedGames::new(&args.pgn)? };
+        Ok(GameSource { args, games, accepted: 0, left_out: 0 })
+    }
+
+    fn next(&mut self) -> Option<GameToReplay> {
+        let shard = self.args.shard.unwrap_or(Shard::WHOLE);
+        while self.args.max_games.is_none_or(|most| self.accepted < most) {
+            let game = self.games.next()?;
+            let game = GameToReplay::new(self.accepted + 1, game, self.args.min_moves)
+                .filter(|game| !self.args.recorded_clocks || game.recorded_control().is_some());
+            match game {
+                Some(game) => {
+                    self.accepted += 1;
+                    if shard.takes(game.number - 1) {
+                        return Some(game);
+                    }
+                }
+                None => self.left_out += 1,
+            }
+        }
+        None
+    }
+
+    fn tell_what_was_left_out(&self) {
+        if self.left_out > 0 {
+            eprint_message(format_args!(
+                "{} games left out: too short, unfinished, ended by an accident{}",
+                self.left_out,
+                if self.args.recorded_clocks { ", or without clocks and one known time control" } else { "" }
+            ));
+        }
+    }
+}

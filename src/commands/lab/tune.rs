@@ -1,0 +1,140 @@
+//! `zeitnot tune`: compares values of many options at once by games. The [laboratory](zeitnot_lab::tuning)
+//! draws what is played, lets the games be played, and keeps, studies and shows the pairs.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+
+use super::game_args::{self, GameArgs, argument_error};
+use super::run::{Progress, RunId, interruption, origin, tell_stopped};
+use crate::output::eprint_message;
+use crate::output::{ExitStatus, Failure, Output};
+use zeitnot_engine::chess::Variant;
+use zeitnot_engine::engine::{EngineSetup, Settings};
+use zeitnot_engine::search::RootFpuStrategy;
+use zeitnot_lab::matches::{MatchConfig, MatchRules, SideLimit, Team};
+use zeitnot_lab::report::Origin;
+use zeitnot_lab::rows::RowError;
+use zeitnot_lab::tuning::{self, Parameter, TunePlan, TuneStudy};
+
+/// The time after which the page is written anew while games are played.
+const PAGE_EVERY: Duration = Duration::from_secs(60);
+/// The options that count under RootHasOwnCpuctParams only.
+const CPUCT_AT_ROOT: [&str; 3] = ["CPuctAtRoot", "CPuctBaseAtRoot", "CPuctFactorAtRoot"];
+
+#[derive(Debug, Args)]
+pub(crate) struct TuneArgs {
+    /// What is compared: values of any option, and of parameters inside TimeManager by name
+    /// (TimeManager.mle-mlh.scale=1|0.9), with the first one: NAME=VALUE|VALUE,…. Of the time manager also
+    /// lists of entries: TimeManager=(mle-mlh)|(mle-legacy)
+    #[arg(long, value_name = "LIST")]
+    params: String,
+    /// Games of the whole run, two from each opening with colours swapped
+    #[arg(long, short, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    games: u64,
+    /// Folder for the pairs (pairs.jsonl) and the report (index.html). A run that was stopped goes on there
+    #[arg(long, value_name = "FOLDER")]
+    out: PathBuf,
+    #[command(flatten)]
+    game: GameArgs,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+    let parameters = Parameter::parse_list(&args.params, &args.settings);
+    let parameters = parameters.map_err(|error| argument_error("params", error))?;
+    let plan = TunePlan { parameters, pairs: args.games.div_ceil(2), seed: args.game.seed };
+    let limit = limit(args, &plan)?;
+    let openings = args.game.read_openings(plan.pairs)?;
+    let rules =
+        MatchRules { limits: [limit; 2], adjudication: args.game.adjudication()?, seed: args.game.seed };
+    let settings = game_args::settings_under(limit, args.settings.clone());
+    let setup = Arc::new(EngineSetup::new(settings)?);
+    let threads = game_args::threads(&args.settings);
+    setup.told(threads).iter().for_each(eprint_message);
+    game_args::idle_options(limit, &args.settings).iter().for_each(eprint_message);
+    let in_real_time = game_args::runs_in_real_time(limit, &args.settings);
+    let config = MatchConfig {
+        teams: [Team::Own(setup.clone()), Team::Own(setup.clone())],
+        variant: crate::commands::network_args::variant(
+            args.settings.chess960 || openings.variant == Variant::Chess960,
+        ),
+        openings: &openings,
+        threads,
+        concurrency: args.game.concurrency(threads, in_real_time),
+        rules,
+    };
+    note_idle_options(&plan, &args.settings);
+    let mut id = RunId::new();
+    id.add_engine(&setup);
+    id.add(format!("{plan:?}"));
+    id.add_games(&[], &config.rules, &openings, &args.game);
+    let mut facts = vec![
+        ("network", setup.backend().info().description.clone()),
+        ("limit of a move or game", limit.to_string()),
+    ];
+    facts.extend(args.game.facts());
+    let origin = Origin { run: id.finish(), ..origin(&facts) };
+    origin.claim(&args.out)?;
+    let (mut file, mut rows) = tuning::open_pairs(&args.out)?;
+    let write_page = |study: &TuneStudy| tuning::page(study, &origin).write(&args.out);
+    let done = rows.len() as u64;
+    let mut progress = Progress::new(Some(2 * plan.pairs), 2 * done);
+    let mut shown = Instant::now();
+    tuning::play(&config, (&plan, done), &setup, interruption()?, |row| {
+        file.add(&row)?;
+        rows.push(row);
+        progress.show(2 * rows.len() as u64, String::new());
+        if shown.elapsed() >= PAGE_EVERY {
+            shown = Instant::now();
+            write_page(&TuneStudy::new(&plan, &rows)).map_err(RowError::io(&args.out))?;
+        }
+        Ok(())
+    })?;
+    progress.finish();
+    let study = TuneStudy::new(&plan, &rows);
+    output.tell_page(write_page(&study)?);
+    if !study.is_whole() {
+        tell_stopped(true);
+    }
+    output.write(&study, &tuning::table(&study))?;
+    Ok(ExitStatus::Success)
+}
+
+fn limit(args: &TuneArgs, plan: &TunePlan) -> Result<SideLimit, Failure> {
+    let limit = args.game.limit().ok_or_else(game_args::missing_limit)?;
+    let is_off = !game_args::prunes_smartly(limit, &args.settings);
+    let needs_clock = |name: &str| name == "SmartPruningFactor" || name.starts_with("TimeManager");
+    let idle = plan.parameters.iter().find(|parameter| is_off && needs_clock(&parameter.name));
+    if let Some(parameter) = idle {
+        let reason = format!(
+            "{}: has no effect at fixed nodes; give clocks, as --tc 5+0.05 --nodestime 1",
+            parameter.name
+        );
+        return Err(argument_error("params", reason));
+    }
+    Ok(limit)
+}
+
+/// Names options that are compared and have no effect because another one switches it off.
+fn note_idle_options(plan: &TunePlan, settings: &Settings) {
+    let search = &settings.search;
+    let switches = [
+        (&CPUCT_AT_ROOT[..], search.root_has_own_cpuct_params, "RootHasOwnCpuctParams=true"),
+        (
+            &["FpuValueAtRoot"],
+            search.fpu_strategy_at_root != RootFpuStrategy::Same,
+            "FpuStrategyAtRoot=reduction",
+        ),
+    ];
+    for (names, is_on, switch) in switches {
+        for parameter in
+            plan.parameters.iter().filter(|parameter| !is_on && names.contains(&&*parameter.name))
+        {
+            eprint_message(format_args!("{} has no effect without {switch}", parameter.name));
+        }
+    }
+}

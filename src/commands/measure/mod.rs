@@ -1,0 +1,489 @@
+//! Shared by the commands that measure speed: one search over positions with its figures ([`search_all`]),
+//! the machine's noise ([`noise`]), and the page ([`write_report`]). Rounds over a backend are in
+//! [`zeitnot_engine::network::throughput`].
+
+pub(super) mod noise;
+pub(super) mod power;
+
+use std::fmt;
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::output::{Failure, Output};
+use crate::output::{eprint_message, write_json};
+use zeitnot_engine::VERSION;
+use zeitnot_engine::chess::{History, ListedPosition, Variant};
+use zeitnot_engine::engine::{Engine, FinishedSearch, Settings};
+use zeitnot_engine::files::{self, Lines};
+use zeitnot_engine::foreign::in_our_words;
+use zeitnot_engine::network::BackendInfo;
+use zeitnot_engine::search::{CounterValues, SearchSummary};
+use zeitnot_engine::serve::{Searcher, positions_at_once};
+use zeitnot_engine::system::cpu_time;
+use zeitnot_engine::time::{GoLimits, Millis, Nodes};
+use zeitnot_lab::report::{Page, terminal_width, write_fact};
+
+/// The positions of `bench`, …
+pub(super) const BENCH: &str = include_str!("bench.txt");
+/// … and those of `benchmark`.
+pub(super) const BENCHMARK: &str = include_str!("benchmark.txt");
+
+#[derive(Debug, Args)]
+pub(crate) struct PositionArgs {
+    /// Number of the positions to search
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    num_positions: Option<u32>,
+    /// Search this position only
+    #[arg(long, value_name = "FEN", conflicts_with = "positions")]
+    fen: Option<String>,
+    /// Positions to search, one a line: FEN, EPD, or as after UCI's `position`. - is standard input [default:
+    /// built-in ones, ten with bench, Lc0's 34 with benchmark]
+    #[arg(long, value_name = "FILE")]
+    positions: Option<PathBuf>,
+}
+
+impl PositionArgs {
+    /// The positions, as after UCI's `position`, or else `default`.
+    pub(super) fn or(&self, default: &str) -> Result<Vec<String>, Failure> {
+        let mut positions = match (&self.fen, &self.positions) {
+            (Some(fen), _) => vec![format!("fen {fen}")],
+            (None, Some(file)) => read(&file.display().to_string(), open_positions(file)?)?,
+            (None, None) => read("the built-in positions", default.as_bytes())?,
+        };
+        positions.truncate(self.num_positions.map_or(usize::MAX, |count| count as usize));
+        Ok(positions)
+    }
+
+    pub(super) fn flags(&self) -> Vec<(&'static str, String)> {
+        let count = self.num_positions.map(|count| ("num-positions", count.to_string()));
+        let fen = self.fen.clone().map(|fen| ("fen", fen));
+        let file = self.positions.as_ref().map(|file| ("positions", file.display().to_string()));
+        [count, fen, file].into_iter().flatten().collect()
+    }
+}
+
+/// `-` is standard input. Stderr names ignored parts of an archive.
+pub(super) fn open_positions(file: &Path) -> Result<Box<dyn Read + Send>, Failure> {
+    let opened = files::open_text(file, &[".epd", ".fen"]).map_err(|error| {
+        Failure::Input(format!("{}: cannot be read: {}", file.display(), in_our_words(&error)))
+    })?;
+    opened.notes.iter().for_each(eprint_message);
+    Ok(opened.content)
+}
+
+fn read(name: &str, content: impl Read) -> Result<Vec<String>, Failure> {
+    let refuse = |reason: String| Failure::Input(format!("{name}: {reason}"));
+    let mut positions = Vec::new();
+    for line in Lines::new(BufReader::new(content)) {
+        let (number, line) = line.map_err(|error| refuse(error.to_string()))?;
+        let Some(listed) = ListedPosition::read(&line) else { continue };
+        let position = listed.map(|listed| listed.uci_position()).map_err(|error| error.to_string());
+        let checked = position.and_then(|position| {
+            let game = History::from_uci_position(&position, Variant::Standard);
+            game.map(|_| position).map_err(|error| error.to_string())
+        });
+        positions.push(checked.map_err(|error| Failure::Input(format!("{name}, line {number}: {error}")))?);
+    }
+    if positions.is_empty() { Err(refuse("no position in it".into())) } else { Ok(positions) }
+}
+
+/// What ends each search.
+#[derive(Debug, Args)]
+pub(crate) struct LimitArgs {
+    /// Visits per position. -1 is no limit [default without --movetime: 2000 with bench and solve, 800 with
+    /// analyse]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(super) nodes: Option<i64>,
+    /// Time per position, ms. -1 is no limit [default without --nodes: 700 with bench, 10000 with benchmark,
+    /// 1000 with --backends]
+    #[arg(long, value_name = "MS", allow_negative_numbers = true)]
+    pub(super) movetime: Option<i64>,
+}
+
+impl LimitArgs {
+    pub(super) fn or(&self, default: GoLimits) -> Result<GoLimits, Failure> {
+        let positive = |number: Option<i64>| number.filter(|&number| number > 0).map(i64::unsigned_abs);
+        let nodes = positive(self.nodes).map(Nodes);
+        let movetime = positive(self.movetime).map(|ms| Millis(ms as f64));
+        let lifts_default = self.movetime.is_some() || self.nodes.is_some() && default.nodes.is_some();
+        match (nodes, movetime) {
+            (None, None) if lifts_default => {
+                Err(Failure::Input("the searches need an end: give --nodes or --movetime above 0".into()))
+            }
+            (None, None) => Ok(default),
+            _ => Ok(GoLimits { nodes, movetime, ..GoLimits::default() }),
+        }
+    }
+
+    pub(super) fn is_default(&self) -> bool {
+        self.nodes.is_none() && self.movetime.is_none()
+    }
+}
+
+/// Without smart pruning and a GUI's overhead.
+pub(super) fn engine(settings: &Settings) -> Result<Engine, Failure> {
+    let mut settings = settings.clone();
+    settings.stoppers.smart_pruning_factor = 0.0;
+    settings.time.move_overhead = Duration::ZERO;
+    let mut engine = Engine::new(settings)?;
+    engine.prepare()?;
+    Ok(engine)
+}
+
+/// Prints the settings in force and notes to stderr.
+pub(super) fn tell(engine: &Engine) {
+    engine.in_force().iter().for_each(|in_force| eprint_message(format_args!("using {in_force}")));
+    engine.take_notes().iter().for_each(eprint_message);
+}
+
+/// For many positions at once: `concurrency`, or as many as suit backend and limits.
+pub(super) fn searcher(
+    settings: &Settings,
+    concurrency: Option<u32>,
+    limits: &GoLimits,
+) -> Result<Searcher, Failure> {
+    let searches = |backend: &BackendInfo, threads: usize| match concurrency {
+        Some(concurrency) => concurrency as usize,
+        None => positions_at_once(limits, backend, threads),
+    };
+    let searcher = Searcher::open(settings.clone(), searches, usize::MAX)?;
+    searcher.notes().iter().for_each(eprint_message);
+    Ok(searcher)
+}
+
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct SearchFigures {
+    pub(super) nodes: u64,
+    pub(super) nps: u64,
+    pub(super) time_ms: f64,
+    /// Visits evaluated by the network.
+    pub(super) evaluations: u64,
+    /// Visits evaluated from the cache.
+    cache_hits: u64,
+    /// Visits that ended at finished games, proven nodes and in endgame tables.
+    terminals: u64,
+    /// Visits given up at a leaf under evaluation, not counted as nodes.
+    collisions: u64,
+    /// Evaluations per batch.
+    pub(super) mean_batch: f64,
+    /// Memory of the final tree per visited node.
+    bytes_per_node: f64,
+    /// Time that search threads waited for a full device.
+    waited_for_device_ms: f64,
+    /// Time that they waited because the tree had nothing more to start.
+    waited_for_tree_ms: f64,
+    #[serde(skip)]
+    device_busy_ms: Option<f64>,
+    #[serde(skip)]
+    batches: u64,
+    #[serde(skip)]
+    tree_bytes: u64,
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+impl SearchFigures {
+    fn add(&mut self, summary: &SearchSummary) {
+        self.nodes += summary.new_nodes;
+        self.time_ms += ms(summary.time);
+        self.evaluations += summary.counts.evaluations;
+        self.cache_hits += summary.counts.cache_hits;
+        self.terminals += summary.counts.terminals;
+        self.collisions += summary.counts.collisions;
+        self.batches += summary.counts.batches;
+        self.tree_bytes += summary.tree_bytes;
+        self.waited_for_device_ms += ms(summary.counts.waited_for_device);
+        self.waited_for_tree_ms += ms(summary.counts.waited_for_tree);
+        if let Some(busy) = summary.device_busy {
+            *self.device_busy_ms.get_or_insert_default() += ms(busy);
+        }
+        self.nps = self.per_second(self.nodes) as u64;
+        self.mean_batch = self.evaluations as f64 / self.batches.max(1) as f64;
+        self.bytes_per_node = self.tree_bytes as f64 / self.nodes.max(1) as f64;
+    }
+
+    pub(super) fn per_second(&self, count: u64) -> f64 {
+        count as f64 / (self.time_ms / 1e3).max(1e-9)
+    }
+
+    /// What `threads` search threads waited for, `None` without a device.
+    fn waits(&self, threads: usize) -> Option<String> {
+        let [time, waited_for_device, waited_for_tree] =
+            [self.time_ms, self.waited_for_device_ms, self.waited_for_tree_ms]
+                .map(|ms| Duration::from_secs_f64(ms / 1e3));
+        let waits = CounterValues { waited_for_device, waited_for_tree, ..CounterValues::default() };
+        waits.waits(time, threads)
+    }
+}
+
+const HEADS: [(&str, usize); 9] = [
+    ("move", 6),
+    ("nodes", 10),
+    ("nps", 10),
+    ("time ms", 9),
+    ("evals", 10),
+    ("cached", 10),
+    ("terminals", 10),
+    ("collided", 10),
+    ("batch", 8),
+];
+/// Narrower terminals get the first columns only.
+const FEW_BELOW: usize = 120;
+const FEW: usize = 4;
+const FACT_INDENT: usize = 18;
+
+/// Cuts the position at the terminal's width.
+fn line_of(cells: &[String; HEADS.len()], position: &str, width: Option<usize>) -> String {
+    let count = if width.is_some_and(|width| width < FEW_BELOW) { FEW } else { HEADS.len() };
+    let mut line = format!("{:<width$}", cells[0], width = HEADS[0].1);
+    for (cell, (_, width)) in cells.iter().zip(HEADS).take(count).skip(1) {
+        line += &format!("{cell:>width$}");
+    }
+    line += "  ";
+    let room = width.map_or(usize::MAX, |width| width.saturating_sub(line.chars().count()));
+    match position.char_indices().nth(room) {
+        Some(_) => line.extend(position.chars().take(room - 1).chain(['…'])),
+        None => line += position,
+    }
+    line + "\n"
+}
+
+fn head(width: Option<usize>) -> String {
+    line_of(&HEADS.map(|(name, _)| name.to_owned()), "position", width)
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct PositionRow {
+    pub(super) position: String,
+    best_move: String,
+    #[serde(flatten)]
+    pub(super) figures: SearchFigures,
+    /// From `go`, `None` if the search needed no evaluation.
+    first_evaluation_ms: Option<f64>,
+    visits: Vec<MoveVisits>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct MoveVisits {
+    r#move: String,
+    visits: u32,
+}
+
+pub(super) fn search(
+    engine: &mut Engine,
+    position: String,
+    limits: &GoLimits,
+) -> Result<(PositionRow, SearchSummary), Failure> {
+    engine.new_game();
+    engine.set_position(&position)?;
+    let FinishedSearch { best, result, .. } = engine.search(limits.clone())?;
+    let summary = result.summary;
+    let text = |mv| engine.position().format_move(mv);
+    let visited = summary.root_visits.iter().filter(|(_, visits)| *visits > 0);
+    let mut visits: Vec<_> = visited.map(|&(mv, visits)| MoveVisits { r#move: text(mv), visits }).collect();
+    visits.sort_by(|a, b| b.visits.cmp(&a.visits).then_with(|| a.r#move.cmp(&b.r#move)));
+    let mut figures = SearchFigures::default();
+    figures.add(&summary);
+    let first_evaluation_ms = summary.counts.first_evaluation.map(ms);
+    Ok((PositionRow { position, best_move: text(best), figures, first_evaluation_ms, visits }, summary))
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct SpeedReport {
+    pub(super) version: &'static str,
+    #[serde(flatten)]
+    pub(super) figures: SearchFigures,
+    pub(super) evaluations_per_s: f64,
+    first_evaluation_ms: Option<f64>,
+    /// Until the run's very first evaluation, with what a device does only once.
+    first_batch_ms: Option<f64>,
+    /// All threads while searching, seconds, if the system measures it.
+    cpu_s: Option<f64>,
+    /// Share of the time in which the device computed, if measured.
+    pub(super) device_busy: Option<f64>,
+    pub(super) backend: String,
+    pub(super) description: String,
+    pub(super) network: Option<String>,
+    pub(super) threads: usize,
+    pub(super) minibatch_size: usize,
+    /// Batches that the device holds, or 0 if the cores evaluate.
+    pub(super) queues: usize,
+    pub(super) limit: String,
+    /// Options not at their defaults, as flags.
+    options: Vec<String>,
+    pub(super) positions: Vec<PositionRow>,
+    /// FNV-1a over every root move with its visits.
+    #[serde(skip)]
+    pub(super) hash: u64,
+}
+
+/// Shows each result at once. `between` is called before every search.
+pub(super) fn search_all(
+    engine: &mut Engine,
+    positions: Vec<String>,
+    limits: &GoLimits,
+    settings: &Settings,
+    output: &mut Output,
+    mut between: impl FnMut(),
+) -> Result<SpeedReport, Failure> {
+    let width = terminal_width();
+    output.write_ahead(&head(width))?;
+    let backend = engine.backend().cloned().ok_or_else(|| Failure::Input("no backend".into()))?;
+    let (mut figures, mut rows, mut hash) = (SearchFigures::default(), Vec::new(), 0xcbf2_9ce4_8422_2325);
+    let (mut wall, mut cpu, mut busy) = (Duration::ZERO, Some(Duration::ZERO), Some(Duration::ZERO));
+    for position in positions {
+        between();
+        let before = (Instant::now(), cpu_time(), engine.busy_time());
+        let (row, summary) = search(engine, position, limits)?;
+        wall += before.0.elapsed();
+        let add = |sum: &mut Option<Duration>, before: Option<Duration>, after: Option<Duration>| {
+            *sum =
+                sum.zip(before).zip(after).map(|((sum, before), after)| sum + after.saturating_sub(before));
+        };
+        add(&mut cpu, before.1, cpu_time());
+        add(&mut busy, before.2, engine.busy_time());
+        figures.add(&summary);
+        for (mv, visits) in &summary.root_visits {
+            for byte in mv.to_bits().to_le_bytes().into_iter().chain(visits.to_le_bytes()) {
+                hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+            }
+        }
+        output.write_ahead(&row.line(width))?;
+        rows.push(row);
+    }
+    let first: Vec<f64> = rows.iter().filter_map(|row| row.first_evaluation_ms).collect();
+    let share = |busy: Duration| busy.as_secs_f64() / wall.as_secs_f64().max(1e-9);
+    Ok(SpeedReport {
+        version: VERSION,
+        evaluations_per_s: figures.per_second(figures.evaluations),
+        first_evaluation_ms: (!first.is_empty()).then(|| first.iter().sum::<f64>() / first.len() as f64),
+        first_batch_ms: first.first().copied(),
+        cpu_s: cpu.map(|time| time.as_secs_f64()),
+        device_busy: match figures.device_busy_ms {
+            Some(busy) => Some(busy / figures.time_ms.max(1e-9)),
+            None => busy.map(share),
+        },
+        description: backend.description_without_folder(),
+        backend: backend.name,
+        network: engine.network_sha256().map(str::to_owned),
+        threads: engine.threads(),
+        minibatch_size: engine.batch_size(),
+        queues: backend.queues,
+        limit: limit_text(limits),
+        options: settings.changed().into_iter().map(option_text).collect(),
+        figures,
+        positions: rows,
+        hash,
+    })
+}
+
+/// Paths are reduced to their last part.
+fn option_text((flag, value): (&str, String)) -> String {
+    let name = value.rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or_default();
+    format!("--{flag}={name}")
+}
+
+pub(super) fn limit_text(limits: &GoLimits) -> String {
+    let nodes = limits.nodes.map(|nodes| format!("{nodes} nodes"));
+    let time = limits.movetime.map(|ms| format!("{ms} ms"));
+    nodes.into_iter().chain(time).collect::<Vec<_>>().join(" or ")
+}
+
+pub(super) type Facts = Vec<(&'static str, String)>;
+
+impl SpeedReport {
+    pub(super) fn facts(&self) -> Facts {
+        let figures = &self.figures;
+        let visits = (figures.evaluations + figures.cache_hits + figures.terminals).max(1) as f64;
+        let share = |count: u64| format!("{count} ({:.1} %)", 100.0 * count as f64 / visits);
+        let evaluations = format!("{}, {:.0} per second", share(figures.evaluations), self.evaluations_per_s);
+        let cpu_time = |seconds: f64| {
+            format!("{seconds:.2} s, {:.0} nodes per CPU second", figures.nodes as f64 / seconds.max(1e-9))
+        };
+        let after = |ms: f64| format!("after {ms:.2} ms");
+        let facts = [
+            ("nodes", Some(format!("{}, {} per second", figures.nodes, figures.nps))),
+            ("evaluations", Some(evaluations)),
+            ("cache hits", Some(share(figures.cache_hits))),
+            ("terminals", Some(share(figures.terminals))),
+            ("collisions", Some(format!("{} (no nodes)", figures.collisions))),
+            ("mean batch", Some(format!("{:.1} positions", figures.mean_batch))),
+            ("bytes per node", Some(format!("{:.1}", figures.bytes_per_node))),
+            ("device busy", self.device_busy.map(|busy| format!("{:.1} %", busy * 100.0))),
+            ("waited for", figures.waits(self.threads).map(|waits| waits.replace("waited for: ", ""))),
+            ("first evaluation", self.first_evaluation_ms.map(after)),
+            ("first batch", self.first_batch_ms.map(after)),
+            ("CPU time", self.cpu_s.map(cpu_time)),
+            ("backend", Some(format!("{}: {}", self.backend, self.description))),
+            ("network SHA-256", self.network.clone()),
+            ("threads", Some(self.threads.to_string())),
+            ("limit", Some(format!("{} a position, {} positions", self.limit, self.positions.len()))),
+            ("options", Some(self.options.join(" ")).filter(|options| !options.is_empty())),
+            ("Zeitnot", Some(self.version.into())),
+        ];
+        facts.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    }
+
+    pub(super) fn lines(&self) -> String {
+        [head(None)].into_iter().chain(self.positions.iter().map(|row| row.line(None))).collect()
+    }
+}
+
+pub(super) fn write_facts(f: &mut fmt::Formatter<'_>, facts: Facts) -> fmt::Result {
+    facts.into_iter().try_for_each(|(name, value)| write_fact(f, name, FACT_INDENT, &value))
+}
+
+impl PositionRow {
+    fn line(&self, width: Option<usize>) -> String {
+        let figures = &self.figures;
+        let cells = [
+            self.best_move.clone(),
+            figures.nodes.to_string(),
+            figures.nps.to_string(),
+            format!("{:.0}", figures.time_ms),
+            figures.evaluations.to_string(),
+            figures.cache_hits.to_string(),
+            figures.terminals.to_string(),
+            figures.collisions.to_string(),
+            format!("{:.1}", figures.mean_batch),
+        ];
+        line_of(&cells, &self.position, width)
+    }
+}
+
+/// The page names no folder, because it may be passed on.
+pub(super) fn write_report(
+    folder: &Path,
+    page: Page,
+    json: &str,
+    data: &impl Serialize,
+) -> Result<PathBuf, Failure> {
+    let origin = super::lab::run::origin(&[]).without_folders();
+    let path = page.origins([&origin]).write(folder)?;
+    write_json(&folder.join(json), data)?;
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zeitnot_engine::chess::{History, Variant};
+
+    #[test]
+    fn built_in_positions_are_positions() {
+        for (content, count) in [(BENCH, 10), (BENCHMARK, 34)] {
+            let positions = read("", content.as_bytes()).unwrap();
+            assert_eq!(positions.len(), count);
+            for text in positions {
+                let history = History::from_uci_position(&text, Variant::Standard).unwrap();
+                assert!(!history.legal_moves().is_empty(), "{text}");
+            }
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! Reference material from declarations: `zeitnot options`, `zeitnot completions` for shells, `zeitnot man`.
+
+use std::path::{Path, PathBuf};
+use std::{fmt, fs, io};
+
+use clap::Args;
+use clap_complete::Shell;
+use clap_mangen::Man;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::output::{ExitStatus, Failure, Output};
+use zeitnot_engine::engine::Settings;
+use zeitnot_engine::options::{OptionKind, OptionSpec};
+use zeitnot_lab::report::{terminal_width, write_fact_in};
+
+/// The section of a manual page that is replaced.
+const SYNOPSIS: &str = ".SH SYNOPSIS\n";
+
+struct OptionTable(Vec<OptionSpec>);
+
+#[derive(Debug, Args)]
+pub(crate) struct OptionsArgs {
+    /// List only options with this in their name or flag, in whatever case, or the parameters of the time
+    /// manager, estimator or backend of this name
+    word: Option<String>,
+}
+
+pub(super) fn options(args: &OptionsArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+    let word = args.word.as_deref().unwrap_or_default().to_lowercase();
+    let has_word = |spec: &OptionSpec| spec.name.to_lowercase().contains(&word) || spec.flag.contains(&word);
+    let parameters = Settings::parameters_of(&word);
+    let reference =
+        OptionTable(parameters.unwrap_or_else(|| Settings::listed().into_iter().filter(has_word).collect()));
+    if reference.0.is_empty() {
+        let text = format!("no option has {word:?} in its name; `zeitnot options` lists all");
+        return Err(Failure::Input(text));
+    }
+    let options: Vec<OptionJson> = reference.0.iter().map(OptionJson::of).collect();
+    output.write(&options, &reference)?;
+    Ok(ExitStatus::Success)
+}
+
+/// Keys that the option's kind doesn't have are left out.
+#[derive(Debug, Serialize)]
+struct OptionJson {
+    name: &'static str,
+    flag: &'static str,
+    /// UCI's type, except that a `string` of numbers is `number`.
+    r#type: &'static str,
+    default: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    min: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    choices: Option<Vec<&'static str>>,
+    help: &'static str,
+}
+
+impl OptionJson {
+    fn of(spec: &OptionSpec) -> OptionJson {
+        let default = &*spec.default;
+        let (r#type, default, range) = match &spec.kind {
+            OptionKind::Switch => ("check", json!(default == "true"), None),
+            OptionKind::Integer { min, max } => {
+                ("spin", json!(default.parse::<i64>().ok()), Some((json!(min), json!(max))))
+            }
+            OptionKind::Decimal { min, max } => {
+                ("number", json!(default.parse::<f64>().ok()), Some((json!(min), json!(max))))
+            }
+            OptionKind::Choice(_) => ("combo", json!(default), None),
+            OptionKind::Text => ("string", json!(default), None),
+            OptionKind::Button => ("button", Value::Null, None),
+        };
+        let (min, max) = range.unzip();
+        let choices = match &spec.kind {
+            OptionKind::Choice(choices) => Some(choices.clone()),
+            _ => None,
+        };
+        OptionJson { name: spec.name, flag: spec.flag, r#type, default, min, max, choices, help: spec.help }
+    }
+}
+
+impl fmt::Display for OptionTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, terminal_width())
+    }
+}
+
+impl OptionTable {
+    /// A line for each option, or lines of `width` in a terminal.
+    fn write(&self, f: &mut impl fmt::Write, width: Option<usize>) -> fmt::Result {
+        if width.is_some() {
+            return self.0.iter().map(row).try_for_each(|[name, flag, default, range, help]| {
+                let flag = if flag.is_empty() { flag } else { format!(", {flag}") };
+                let default = if default.is_empty() { default } else { format!(" = {default}") };
+                write_fact_in(f, "", 0, &format!("{name}{default} ({range}){flag}"), width)?;
+                write_fact_in(f, "", 4, &help, width)
+            });
+        }
+        let head = ["name", "flag", "default", "range", "help"].map(String::from);
+        let rows: Vec<_> = [head].into_iter().chain(self.0.iter().map(row)).collect();
+        let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
+        let [a, b, c, d] = [0, 1, 2, 3].map(width);
+        rows.iter().try_for_each(|[name, flag, default, range, help]| {
+            writeln!(f, "{name:<a$}  {flag:<b$}  {default:<c$}  {range:<d$}  {help}")
+        })
+    }
+}
+
+fn row(spec: &OptionSpec) -> [String; 5] {
+    let mut help = spec.help.to_owned();
+    let range = match &spec.kind {
+        OptionKind::Integer { min, max } => format!("{min} to {max}"),
+        OptionKind::Decimal { min, max } => format!("{min} to {max}"),
+        OptionKind::Choice(choices) => {
+            // They would make their own column too wide.
+            help += &if spec.meanings.is_empty() {
+                format!(" One of {}.", choices.join(", "))
+            } else {
+                spec.meanings.iter().map(|(word, meaning)| format!(" {word}: {meaning}")).collect()
+            };
+            format!("{} words", choices.len())
+        }
+        OptionKind::Switch => "true | false".into(),
+        OptionKind::Text => "text".into(),
+        OptionKind::Button => "button".into(),
+    };
+    let flag = if spec.flag.is_empty() { String::new() } else { format!("--{}", spec.flag) };
+    [spec.name.into(), flag, spec.default.clone(), range, help]
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell. Its own documentation says where it looks for the file
+    shell: Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Write a page for each command (zeitnot.1, zeitnot-bench.1, …) into this folder instead
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+}
+
+/// `command` is the whole command line.
+pub(super) fn completions(
+    args: &CompletionsArgs,
+    mut command: clap::Command,
+    output: &mut Output,
+) -> Result<ExitStatus, Failure> {
+    let mut text = Vec::new();
+    clap_complete::generate(args.shell, &mut command, "zeitnot", &mut text);
+    write(output, &text)
+}
+
+/// `command` is the whole command line.
+pub(super) fn man(
+    args: &ManArgs,
+    command: clap::Command,
+    output: &mut Output,
+) -> Result<ExitStatus, Failure> {
+    // A page names its command's version, and subcommands have none of their own.
+    let mut command = command.propagate_version(true).disable_help_subcommand(true);
+    command.build();
+    match &args.out {
+        Some(folder) => {
+            let written = fs::create_dir_all(folder).and_then(|()| write_pages(&mut command, folder));
+            written.map_err(|error| Failure::Input(format!("{}: {error}", folder.display())))?;
+            Ok(ExitStatus::Success)
+        }
+        None => write(output, page(&mut command)?.as_bytes()),
+    }
+}
+
+fn write_pages(command: &mut clap::Command, folder: &Path) -> io::Result<()> {
+    for subcommand in command.get_subcommands_mut().filter(|subcommand| !subcommand.is_hide_set()) {
+        write_pages(subcommand, folder)?;
+    }
+    fs::write(folder.join(Man::new(command.clone()).get_filename()), page(command)?)
+}
+
+/// A list of all options would fill a screen, and the next section has them.
+fn page(command: &mut clap::Command) -> io::Result<String> {
+    let usage = command.render_usage().to_string();
+    let usage: Vec<_> = usage.trim_start_matches("Usage:").lines().map(str::trim).collect();
+    let mut text = Vec::new();
+    Man::new(command.clone()).render(&mut text)?;
+    let text = String::from_utf8_lossy(&text);
+    let parts =
+        text.split_once(SYNOPSIS).and_then(|(before, rest)| Some((before, rest.split_once("\n.SH ")?.1)));
+    let Some((before, after)) = parts else { return Ok(text.into_owned()) };
+    Ok(format!("{before}{SYNOPSIS}{}\n.SH {after}", usage.join("\n.br\n").replace('-', "\\-")))
+}
+
+fn write(output: &mut Output, text: &[u8]) -> Result<ExitStatus, Failure> {
+    let text = String::from_utf8_lossy(text);
+    output.write(&text, &text)?;
+    Ok(ExitStatus::Success)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Subcommand;
+
+    use super::*;
+    use crate::commands::{Command, uci::UciArgs};
+
+    #[test]
+    fn every_option_is_a_line_under_the_head() {
+        let text = OptionTable(Settings::listed()).to_string();
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines.len(), Settings::listed().len() + 1);
+        let threads = lines.iter().find(|line| line.starts_with("Threads ")).unwrap();
+        let columns: Vec<_> =
+            threads.split("  ").map(str::trim).filter(|column| !column.is_empty()).collect();
+        assert_eq!(columns[..4], ["Threads", "--threads", "0", "0 to 256"]);
+        let column = |line: &str, word: &str| line.find(word);
+        assert_eq!(
+            column(lines[0], "help"),
+            column(threads, "Number of search threads"),
+            "columns are aligned"
+        );
+    }
+
+    #[test]
+    fn options_fit_the_terminal() {
+        let table = OptionTable(Settings::listed());
+        for width in [60, 80, 120] {
+            let mut text = String::new();
+            table.write(&mut text, Some(width)).unwrap();
+            assert!(text.lines().all(|line| line.chars().count() <= width), "{width}: {text}");
+            assert!(text.contains("CPuct = 1.745 (0 to 100), --cpuct\n    "), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_manual_page_has_a_short_synopsis_and_all_options() {
+        let command = clap::Command::new("zeitnot").about("An engine").args_conflicts_with_subcommands(true);
+        let command = Command::augment_subcommands(UciArgs::augment_args(command));
+        let mut command = command.mut_args(|arg| arg.hide(false)).disable_help_subcommand(true);
+        command.build();
+        let text = page(&mut command).unwrap();
+        let synopsis = text.split_once(SYNOPSIS).unwrap().1.split("\n.SH ").next().unwrap();
+        assert_eq!(synopsis, "zeitnot [OPTIONS]\n.br\nzeitnot <COMMAND>");
+        assert!(text.contains("\\-\\-cpuct\\-base") && text.contains(".SH DESCRIPTION"), "{text}");
+    }
+
+    #[test]
+    fn scripts_get_numbers_as_numbers() {
+        let entry = |name: &str| serde_json::to_value(OptionJson::of(Settings::spec(name).unwrap())).unwrap();
+        let threads = entry("Threads");
+        assert_eq!(
+            (&threads["type"], &threads["default"], &threads["max"]),
+            (&json!("spin"), &json!(0), &json!(256))
+        );
+        assert_eq!(entry("CPuct")["default"], json!(1.745));
+        assert_eq!(entry("HistoryFill")["choices"], json!(["no", "fen_only", "always"]));
+        assert_eq!(entry("WeightsFile").get("min"), None);
+    }
+}

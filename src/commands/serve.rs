@@ -1,0 +1,209 @@
+//! `zeitnot serve`: analyses many positions at once, in JSON lines.
+
+use std::io::{self, BufReader, Write};
+use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::json;
+
+use crate::output::eprint_message;
+use crate::output::{ExitStatus, Failure};
+use crate::serve::{Server, ServerLimits};
+use zeitnot_engine::engine::Settings;
+
+/// Clients of a port, two threads each.
+const MAX_CLIENTS: usize = 512;
+/// Silence after which the system checks that a client's machine is still there.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+const SILENCE: Duration = Duration::from_secs(60);
+/// Pause before accepting a client again when the system had no resources.
+const FAILURE_PAUSE: Duration = Duration::from_millis(100);
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// Serve clients on this address instead of stdin and stdout. Port 0 chooses one
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Option<String>,
+    /// Let --listen take an address that other machines reach: whoever reaches it may use the engine
+    #[arg(long, requires = "listen")]
+    listen_anywhere: bool,
+    /// Positions that are searched at once [default: two for each core, or what fills the batches of a
+    /// device]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    concurrency: Option<u32>,
+    /// Positions that may wait, beyond which a query gets an error, also the answers that a client may leave
+    /// unread before its next lines wait
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    queue: usize,
+    /// Visits of a query that has no limit
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
+    nodes: u64,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// Runs until the input ends, or with --listen until it is killed.
+pub(super) fn run(args: ServeArgs) -> Result<ExitStatus, Failure> {
+    let ServeArgs { listen, listen_anywhere, concurrency, queue, nodes, settings } = args;
+    let listener = listen.map(|address| bind(&address, listen_anywhere)).transpose()?;
+    let limits = ServerLimits { searches: concurrency.map(|n| n as usize), queue, nodes };
+    let server = Arc::new(Server::new(settings, limits)?);
+    server.notes().iter().for_each(eprint_message);
+    match listener {
+        Some(listener) => serve_port(&server, &listener)?,
+        None => serve_stdin(&server)?,
+    }
+    Ok(ExitStatus::Success)
+}
+
+fn serve_stdin(server: &Arc<Server>) -> io::Result<()> {
+    let (client, answers) = server.connect();
+    // If nobody reads the answers, it stays waiting for its next line.
+    thread::Builder::new().name("client".into()).spawn(move || {
+        if let Err(error) = client.read(io::stdin().lock()) {
+            eprint_message(format_args!("stdin: {error}"));
+        }
+    })?;
+    answers.write(&mut io::stdout().lock())
+}
+
+fn bind(address: &str, anywhere: bool) -> Result<TcpListener, Failure> {
+    let refuse = |reason: String| Failure::Input(format!("--listen {address}: {reason}"));
+    let addresses: Vec<_> = address.to_socket_addrs().map_err(|error| refuse(error.to_string()))?.collect();
+    if !anywhere && addresses.iter().any(|address| !address.ip().is_loopback()) {
+        return Err(refuse("other machines reach it; --listen-anywhere allows that".into()));
+    }
+    TcpListener::bind(&addresses[..]).map_err(|error| refuse(error.to_string()))
+}
+
+/// Serves clients until the process is killed. Stdout names the port.
+fn serve_port(server: &Arc<Server>, listener: &TcpListener) -> io::Result<()> {
+    writeln!(io::stdout(), "{}", json!({ "listening": listener.local_addr()?.to_string() }))?;
+    for (number, stream) in (1..).zip(listener.incoming()) {
+        let server = server.clone();
+        let spawned = stream.and_then(|mut stream| {
+            if server.clients() >= MAX_CLIENTS {
+                let error = format!("the server has {MAX_CLIENTS} clients already");
+                return writeln!(stream, "{}", json!({ "id": null, "error": error, "field": null }));
+            }
+            let builder = thread::Builder::new().name(format!("client-{number}"));
+            builder.spawn(move || serve_stream(&server, &stream)).map(drop)
+        });
+        if let Err(error) = spawned {
+            eprint_message(format_args!("client {number}: {error}"));
+            thread::sleep(FAILURE_PAUSE);
+        }
+    }
+    Ok(())
+}
+
+/// Queries of a client's vanished machine would stay for ever.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+fn watch(stream: &TcpStream) -> io::Result<()> {
+    use rustix::net::sockopt::{set_socket_keepalive, set_tcp_keepidle};
+    set_socket_keepalive(stream, true)?;
+    Ok(set_tcp_keepidle(stream, SILENCE)?)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+fn watch(_: &TcpStream) -> io::Result<()> {
+    Ok(())
+}
+
+/// Until the client is gone, or has got all answers.
+fn serve_stream(server: &Arc<Server>, stream: &TcpStream) {
+    let (client, answers) = server.connect();
+    thread::scope(|scope| {
+        scope.spawn(move || drop(client.read(BufReader::new(stream))));
+        let _ =
+            stream.set_nodelay(true).and_then(|()| watch(stream)).and_then(|()| answers.write(&mut &*stream));
+        let _ = stream.shutdown(Shutdown::Both);
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, Read};
+    use std::time::Instant;
+
+    use super::*;
+
+    /// A server with `queue`, the client's end of a connection, and the serving thread.
+    fn connect(queue: usize) -> (Arc<Server>, TcpStream, thread::JoinHandle<()>) {
+        let mut settings = Settings::default();
+        for (name, value) in [("Backend", "random"), ("Threads", "1"), ("RamLimitMb", "64")] {
+            settings.set(name, value).unwrap();
+        }
+        let limits = ServerLimits { searches: Some(1), queue, nodes: 10 };
+        let server = Arc::new(Server::new(settings, limits).unwrap());
+        let listener = bind("127.0.0.1:0", false).unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (stream, _) = listener.accept().unwrap();
+        let own = server.clone();
+        (server, client, thread::spawn(move || serve_stream(&own, &stream)))
+    }
+
+    fn version_lines(count: usize) -> Vec<u8> {
+        b"{\"id\":1,\"action\":\"version\"}\n".repeat(count)
+    }
+
+    #[test]
+    fn only_this_machine_is_served_unless_more_is_asked_for() {
+        let refusal = |address: &str| bind(address, false).unwrap_err().to_string();
+        assert!(refusal("0.0.0.0:0").contains("--listen-anywhere"), "{}", refusal("0.0.0.0:0"));
+        assert!(bind("0.0.0.0:0", true).is_ok());
+        assert!(refusal("nowhere").starts_with("--listen nowhere: "), "{}", refusal("nowhere"));
+    }
+
+    #[test]
+    fn a_client_that_has_ended_its_input_gets_all_answers_and_then_the_end() {
+        let (server, mut client, served) = connect(100);
+        client.write_all(b"{\"id\":1,\"nodes\":200}\n{\"id\":2,\"infinite\":true}\n{\"id\":3}\n").unwrap();
+        client.shutdown(Shutdown::Write).unwrap();
+        let mut text = String::new();
+        client.read_to_string(&mut text).unwrap();
+        assert_eq!(text.matches("\"final\":true").count(), 3, "{text}");
+        served.join().unwrap();
+        assert_eq!(server.clients(), 0);
+    }
+
+    #[test]
+    fn a_client_that_reads_slowly_gets_every_answer() {
+        const LINES: usize = 20_000;
+        let (_, client, served) = connect(10);
+        // More than the system buffers, so that both ends wait for each other.
+        thread::scope(|scope| {
+            let sent = scope.spawn(|| {
+                (&client).write_all(&version_lines(LINES)).unwrap();
+                client.shutdown(Shutdown::Write).unwrap();
+            });
+            let mut reader = BufReader::with_capacity(100, &client);
+            let mut line = String::new();
+            reader.read_line(&mut line).unwrap();
+            thread::sleep(Duration::from_millis(100));
+            let others = reader.lines().map_while(Result::ok).count();
+            assert_eq!(others + 1, LINES);
+            sent.join().unwrap();
+        });
+        served.join().unwrap();
+    }
+
+    #[test]
+    fn a_client_that_goes_without_reading_frees_its_place() {
+        let (server, mut client, served) = connect(10);
+        client.write_all(b"{\"id\":1,\"infinite\":true}\n").unwrap();
+        client.set_write_timeout(Some(Duration::from_secs(1))).unwrap();
+        while client.write_all(&version_lines(1000)).is_ok() {}
+        assert_eq!(server.clients(), 1);
+        drop(client);
+        let start = Instant::now();
+        while server.clients() > 0 {
+            assert!(start.elapsed() < Duration::from_secs(60));
+            thread::sleep(Duration::from_millis(1));
+        }
+        served.join().unwrap();
+    }
+}

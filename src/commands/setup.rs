@@ -1,0 +1,314 @@
+//! `zeitnot setup`: finds or fetches ONNX Runtime with all that a provider needs. No other command fetches
+//! anything.
+//!
+//! `setup --auto` describes the machine, chooses and fetches a provider, has `doctor` check the backend and
+//! `benchmark` compare it with the native one, and writes the recommendation to the configuration file.
+//! `--dry-run` only prints the steps.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::{fmt, fs};
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use serde::Serialize;
+
+use super::benchmark::advice::write_setting;
+use super::benchmark::backends::{BackendsReport, Combination};
+use super::doctor::{BackendReport, Candidate};
+use super::fetch_network::{self, FetchNetworkArgs, FetchRules};
+use crate::commands::network_args::NetworkArgs;
+use crate::config_file::{OF_A_BACKEND, WritableConfig};
+use crate::output::eprint_message;
+use crate::output::{ExitStatus, Failure, Output};
+use crate::setup::{Choice, Fetcher, Machine, Part, Plan, obstacle, with_remedy};
+use zeitnot_engine::engine::Settings;
+use zeitnot_engine::foreign::in_our_words;
+use zeitnot_engine::network::backends::native;
+use zeitnot_engine::network::backends::onnxruntime::finder::{self, Library, LibrarySource};
+use zeitnot_engine::network::backends::onnxruntime::{LibraryError, Provider, Runtime};
+use zeitnot_engine::options::OptionChoice;
+
+#[derive(Debug, Args)]
+pub(crate) struct SetupArgs {
+    /// The kind of device that the library must be able to drive
+    #[arg(long, value_name = "NAME", default_value = "cpu",
+          value_parser = PossibleValuesParser::new(Provider::all().map(Provider::name)))]
+    provider: String,
+    /// Find this machine's GPU, fetch all that it needs, check and measure it, and write the better backend
+    /// to zeitnot.config
+    #[arg(long, conflicts_with = "provider")]
+    auto: bool,
+    #[command(flatten)]
+    fetch_network: FetchNetworkArgs,
+    /// Say what would be done, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// With --auto: the network to check and measure with [default: the one that the engine plays with]
+    #[arg(long, value_name = "FILE", conflicts_with = "provider")]
+    weights: Option<String>,
+    /// A description of another machine, for rehearsals
+    #[arg(long, value_name = "FILE.json", hide = true, conflicts_with = "provider")]
+    machine: Option<PathBuf>,
+    /// Whether nothing may be fetched: a flag of all commands.
+    #[arg(skip)]
+    pub(crate) is_offline: bool,
+}
+
+impl SetupArgs {
+    fn fetch(&self, plan: &Plan) -> Result<(), Failure> {
+        Ok(plan.fetch(&Fetcher::new(&|text| eprint_message(text), self.is_offline))?)
+    }
+}
+
+pub(super) fn run(args: &SetupArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+    if args.auto {
+        return Auto::new(args)?.run(output);
+    }
+    if args.fetch_network.are_given() {
+        let rules = FetchRules {
+            is_rehearsal: args.dry_run,
+            is_offline: args.is_offline,
+            weights: args.weights.as_deref(),
+            machine: args.machine.as_deref().map(described).transpose()?,
+        };
+        return fetch_network::run(&args.fetch_network, rules, output);
+    }
+    let provider = Provider::from_name(&args.provider).unwrap_or(Provider::Cpu);
+    let obstacle = match obstacle(provider) {
+        Some(obstacle) if !args.dry_run || obstacle.is_final() => return Err(obstacle.into()),
+        obstacle => obstacle,
+    };
+    let plan = Plan::here(provider)?;
+    if plan.is_empty() && !finder::is_installed(provider) {
+        return Err(LibraryError::NotInstalled { provider, found: String::new() }.into());
+    }
+    if args.dry_run {
+        let obstacle = obstacle.map(|obstacle| format!("{obstacle}\n")).unwrap_or_default();
+        output.write(&plan, &format_args!("needed for {provider}:\n{plan}{obstacle}"))?;
+        return Ok(ExitStatus::Success);
+    }
+    announce(&plan, provider);
+    args.fetch(&plan)?;
+    let runtime = Runtime::get(provider).map_err(with_remedy)?;
+    // Only plugins find devices before a session is made.
+    let is_looked_for = provider.is_plugin() && provider.is_accelerator();
+    let no_device = is_looked_for.then(|| Runtime::check_device(provider).err()).flatten();
+    let Library { path, version, source } = runtime.library().clone();
+    let library = path.display().to_string();
+    let device = no_device.as_ref().map(|reason| format!("no GPU was found: {reason}"));
+    let report = RuntimeReport { library, version, source, providers: runtime.providers(), device };
+    output.write(&report, &report)?;
+    Ok(if no_device.is_some() { ExitStatus::Negative } else { ExitStatus::Success })
+}
+
+/// A single file is announced when it is fetched.
+fn announce(plan: &Plan, provider: Provider) {
+    if plan.missing().count() > 1 {
+        eprint_message(format_args!("needed for {provider}:\n{}", plan.to_string().trim_end()));
+    }
+}
+
+#[derive(Serialize)]
+struct RuntimeReport {
+    library: String,
+    version: String,
+    source: LibrarySource,
+    providers: Vec<&'static str>,
+    /// `None` where it has, or where only use can show it.
+    device: Option<String>,
+}
+
+impl fmt::Display for RuntimeReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "library    {} ({})", self.library, self.source)?;
+        writeln!(f, "version    {}", self.version)?;
+        writeln!(f, "providers  {}", self.providers.join(", "))?;
+        self.device.iter().try_for_each(|device| writeln!(f, "device     {device}"))
+    }
+}
+
+/// Positions of `benchmark`, and the time of each, ms.
+const POSITIONS: u32 = 5;
+const MOVE_TIME: u32 = 1000;
+/// Time limit of the measurement. TensorRT RTX first compiles the network.
+const PATIENCE: Duration = Duration::from_secs(1800);
+
+struct Auto<'a> {
+    args: &'a SetupArgs,
+    is_described: bool,
+    config: WritableConfig,
+    network: NetworkArgs,
+    report: AutoReport,
+}
+
+#[derive(Default, Serialize)]
+struct AutoReport {
+    machine: Machine,
+    provider: Option<&'static str>,
+    hint: Option<String>,
+    lacking: Vec<Part>,
+    remedy: Option<String>,
+    /// What the provider needed before anything was fetched.
+    files: Option<Plan>,
+    dry_run: bool,
+    check: Vec<BackendReport>,
+    benchmark: Option<BackendsReport>,
+    backend: Option<String>,
+    config: Option<String>,
+}
+
+fn tell(output: &mut Output, label: &str, text: impl fmt::Display) -> Result<(), Failure> {
+    output.write_ahead(&format_args!("{label:<11}{text}\n"))
+}
+
+impl Auto<'_> {
+    fn new(args: &SetupArgs) -> Result<Auto<'_>, Failure> {
+        let described = args.machine.as_deref().map(described).transpose()?;
+        let mut settings = Settings::default();
+        settings.network.weights_file = args.weights.clone().unwrap_or_default();
+        let is_described = described.is_some();
+        let machine = described.unwrap_or_else(Machine::with_parts);
+        let report = AutoReport { machine, dry_run: args.dry_run, ..AutoReport::default() };
+        let config = WritableConfig::open(None)?;
+        Ok(Auto { args, is_described, config, network: NetworkArgs { settings }, report })
+    }
+
+    fn run(mut self, output: &mut Output) -> Result<ExitStatus, Failure> {
+        let status = self.go(output)?;
+        if status == ExitStatus::Success {
+            let is_cpu = self.report.backend.as_deref() == Some(native::NAME);
+            let gpu_mb = if is_cpu { 0 } else { self.report.machine.evaluating_gpu_mb(true) };
+            output.write_ahead(&fetch_network::offer(&self.network.settings, gpu_mb)?)?;
+        }
+        output.write(&self.report, &"")?;
+        Ok(status)
+    }
+
+    /// Takes the steps, prints each and notes it in the report.
+    fn go(&mut self, output: &mut Output) -> Result<ExitStatus, Failure> {
+        let machine = self.report.machine.clone();
+        machine.facts().into_iter().try_for_each(|(name, value)| tell(output, name, value))?;
+        let Choice { chosen, next, hint } = machine.choose();
+        self.report.hint.clone_from(&hint);
+        let Some((gpu, provider)) = chosen else {
+            let (label, why) = match &hint {
+                Some(hint) => ("missing", hint.as_str()),
+                None if machine.gpus.is_empty() => (
+                    "CPU",
+                    "no GPU was found, and nothing is needed: the CPU evaluates, with the backend native",
+                ),
+                None => ("CPU", "nothing is published for this GPU under this system: the CPU evaluates"),
+            };
+            tell(output, label, why)?;
+            let is_lacking = hint.is_some() && !self.args.dry_run;
+            return Ok(if is_lacking { ExitStatus::Negative } else { ExitStatus::Success });
+        };
+        self.report.provider = Some(provider.name());
+        tell(output, "chosen", format_args!("{provider}, for {gpu}"))?;
+        hint.iter().try_for_each(|hint| tell(output, "note", hint))?;
+
+        let plan = match self.is_described && self.args.dry_run {
+            true => Plan::elsewhere(provider, &machine.os, &machine.arch),
+            false => Plan::here(provider)?,
+        };
+        output.write_ahead(&format_args!("needed:\n{plan}"))?;
+        let unsuited = machine.out_of_reach(gpu, provider);
+        unsuited.iter().try_for_each(|why| tell(output, "missing", why))?;
+        let mut lacking = machine.lacks(provider);
+        let lacks_pip = plan.missing().next().is_some() && !machine.parts.contains(&Part::Pip);
+        lacking.extend(lacks_pip.then_some(Part::Pip));
+        let remedy = (!lacking.is_empty()).then(|| machine.remedy(&lacking));
+        if let Some(remedy) = &remedy {
+            let names: Vec<_> = lacking.iter().map(Part::to_string).collect();
+            tell(output, "missing", names.join(", "))?;
+            tell(output, "", remedy)?;
+        }
+        self.report.lacking = lacking;
+        self.report.remedy = remedy.or(unsuited);
+        let plan = self.report.files.insert(plan);
+        if self.args.dry_run {
+            output.write_ahead(&format_args!(
+                "would check {provider} against {}, search {POSITIONS} positions with both, and write the better one to {}\n",
+                native::NAME,
+                self.config
+            ))?;
+            let lines = self.config.taken_lines(&OF_A_BACKEND);
+            lines.iter().try_for_each(|line| tell(output, "note", line))?;
+            return Ok(ExitStatus::Success);
+        }
+        if self.report.remedy.is_some() {
+            output.write_ahead(&"Nothing was changed. Run this again then.\n")?;
+            return Ok(ExitStatus::Negative);
+        }
+        self.args.fetch(plan)?;
+        self.check_and_measure((provider, next), output)
+    }
+
+    fn check_and_measure(
+        &mut self,
+        (provider, next): (Provider, Option<Provider>),
+        output: &mut Output,
+    ) -> Result<ExitStatus, Failure> {
+        eprint_message(format_args!("checking {provider}"));
+        let candidate = Candidate { backend: provider.name().into(), options: String::new() };
+        self.report.check = candidate.examine(&self.network);
+        self.report.check.iter().try_for_each(|check| tell(output, "checked", Checked(check)))?;
+        if self.report.check.iter().any(|check| !check.works) {
+            let next = next.filter(|next| *next != provider);
+            let next = next.map_or(String::new(), |next| {
+                format!(" {next} suits this GPU too: `zeitnot setup --provider {next}` fetches it.")
+            });
+            output.write_ahead(&format_args!("Nothing was written. `zeitnot doctor` tells more.{next}\n"))?;
+            return Ok(ExitStatus::Negative);
+        }
+        let flags = [
+            ("num-positions", POSITIONS.to_string()),
+            ("movetime", MOVE_TIME.to_string()),
+            ("weights", self.network.settings.network.weights_file.clone()),
+        ];
+        let backends = [native::NAME, provider.name()].map(Combination::of).into();
+        let measured = self.report.benchmark.insert(BackendsReport::measure(backends, &flags, PATIENCE));
+        if measured.nps(provider.name()).is_none() {
+            output.write_ahead(&"The GPU could not be measured. Nothing was written.\n")?;
+            return Ok(ExitStatus::Negative);
+        }
+        tell(output, "measured", measured.speeds().join(", "))?;
+        let best = Combination::of(measured.best());
+        if best.backend == native::NAME {
+            tell(
+                output,
+                "",
+                "the GPU is not clearly better with this network: with a larger one try --weights FILE",
+            )?;
+        }
+        let (config, is_written) = write_setting(&self.config, &best, &Combination::default())?;
+        tell(output, "config", config)?;
+        if is_written {
+            (self.report.backend, self.report.config) = (Some(best.backend), Some(self.config.to_string()));
+        }
+        Ok(ExitStatus::Success)
+    }
+}
+
+fn described(file: &Path) -> Result<Machine, Failure> {
+    let refuse = |error: String| Failure::Input(format!("{}: {error}", file.display()));
+    let text = fs::read_to_string(file)
+        .map_err(|error| refuse(format!("cannot be read: {}", in_our_words(&error))))?;
+    serde_json::from_str(&text).map_err(|error| refuse(format!("no description of a machine: {error}")))
+}
+
+struct Checked<'a>(&'a BackendReport);
+
+impl fmt::Display for Checked<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let BackendReport { backend, verdict, remedy, trial, .. } = self.0;
+        write!(f, "{backend}: {verdict}")?;
+        if !remedy.is_empty() {
+            return write!(f, ", {}", remedy.split_whitespace().collect::<Vec<_>>().join(" "));
+        }
+        let same = trial.top1_agreement.unwrap_or_default() * 100.0;
+        let error = trial.q_error_max.unwrap_or_default();
+        write!(f, ", {} (error of q up to {error:.1e}, same best move in {same:.1} %)", trial.description)
+    }
+}

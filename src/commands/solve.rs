@@ -1,0 +1,577 @@
+//! `zeitnot solve`: searches the positions of a test suite (EPD) and reports which were solved, and how soon.
+//!
+//! A position is solved if the move is one of `bm`, none of `am`, and for `dm` and `bm #N` if a mate in as
+//! many moves is proven: of the opponent, or for negative numbers of the side to move. The solution counts
+//! from the first report after which it stayed. Reports come up to 40 times a second, which bounds the
+//! precision. Points, as in the Strategic Test Suite, are added up.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::BufReader;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use crossbeam::channel::{Sender, unbounded};
+use serde::Serialize;
+
+use super::measure::{self, LimitArgs, open_positions};
+use crate::output::{ExitStatus, Failure, Output, Told, eprint_message};
+use zeitnot_engine::VERSION;
+use zeitnot_engine::chess::{History, ListedPosition, Move, Operation, Variant};
+use zeitnot_engine::engine::{GoRequest, Listener, SearchAnswer, Settings};
+use zeitnot_engine::files::{LineError, Lines};
+use zeitnot_engine::note::Note;
+use zeitnot_engine::search::SearchInfo;
+use zeitnot_engine::serve::Order;
+use zeitnot_engine::time::{GoLimits, Nodes};
+
+const DEFAULT_NODES: Nodes = Nodes(2000);
+const REPORT_EVERY: Duration = Duration::from_millis(25);
+
+#[derive(Debug, Args)]
+pub(crate) struct SolveArgs {
+    /// The test suite: a line for each position, with bm, am or dm
+    #[arg(value_name = "FILE.epd")]
+    file: PathBuf,
+    #[command(flatten)]
+    limits: LimitArgs,
+    /// Positions that are searched at once [default: enough to fill a GPU's batches, or one for each thread
+    /// on CPUs, or 1 with --movetime]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    concurrency: Option<u32>,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// A move solves it that is not in `avoid`, and in `best` if there is any.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Goal {
+    best: Vec<Move>,
+    avoid: Vec<Move>,
+    /// Most moves to the mate, negative if the side to move is mated.
+    mate: Option<i32>,
+}
+
+impl Goal {
+    fn is_met_by(&self, mv: Move, mate: Option<i32>) -> bool {
+        let is_mate =
+            |most: i32| mate.is_some_and(|seen| seen.signum() == most.signum() && seen.abs() <= most.abs());
+        (self.best.is_empty() || self.best.contains(&mv))
+            && !self.avoid.contains(&mv)
+            && self.mate.is_none_or(is_mate)
+    }
+
+    /// Adds an operation. `bm #3` names a mate instead of a move.
+    fn add(&mut self, operation: Operation<'_>, game: &History) -> Result<(), String> {
+        let Operation { code, operands } = operation;
+        let text = operation.text();
+        let mut words = text.split_whitespace();
+        let mate = match (words.next(), words.next()) {
+            (Some(word), None) => mate_in(word, code == "dm"),
+            _ => None,
+        };
+        match code {
+            "bm" | "dm" if mate.is_some() => self.mate = mate,
+            "dm" => return Err(format!("dm {operands}: expected a number of moves")),
+            _ => {
+                let moves = moves(game, text).map_err(|error| format!("{code}: {error}"))?;
+                if moves.is_empty() {
+                    return Err(format!("{code} names no move"));
+                }
+                let list = if code == "bm" { &mut self.best } else { &mut self.avoid };
+                list.extend(moves);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads the moves to a mate: `#3`, `#-3`, and `3` if `is_bare`.
+fn mate_in(word: &str, is_bare: bool) -> Option<i32> {
+    let number = word.strip_prefix('#').or(is_bare.then_some(word))?;
+    number.parse().ok().filter(|&moves: &i32| moves != 0 && moves != i32::MIN)
+}
+
+#[derive(Clone, Debug)]
+struct Problem {
+    id: String,
+    /// As after UCI's `position`.
+    position: String,
+    game: History,
+    goal: Goal,
+    asked: String,
+    points: Vec<(Move, u32)>,
+    /// What people should know of how it was read.
+    note: Option<String>,
+}
+
+impl Problem {
+    fn parse(line: &str, number: u64) -> Option<Result<Problem, String>> {
+        let listed = ListedPosition::read(line)?;
+        Some(listed.map_err(|error| error.to_string()).and_then(|listed| Problem::of(&listed, number)))
+    }
+
+    fn of(listed: &ListedPosition<'_>, number: u64) -> Result<Problem, String> {
+        let position = listed.uci_position();
+        let game =
+            History::from_uci_position(&position, Variant::Standard).map_err(|error| error.to_string())?;
+        if game.legal_moves().is_empty() {
+            return Err("it has no legal move".into());
+        }
+        let mut problem = Problem {
+            id: format!("line {number}"),
+            position,
+            game: game.clone(),
+            goal: Goal::default(),
+            asked: String::new(),
+            points: Vec::new(),
+            note: None,
+        };
+        if let Some((name, solution)) = listed.puzzle {
+            problem.goal.best = moves(&game, solution)?;
+            problem.asked = format!(
+                "bm {}",
+                problem.goal.best.iter().map(|&mv| game.current().format_san(mv)).collect::<String>()
+            );
+            problem.id = Some(name).filter(|name| !name.is_empty()).map_or(problem.id, str::to_owned);
+        }
+        let operations = listed.operations().map_err(|error| error.to_string())?;
+        let mut empty = None;
+        for operation in &operations {
+            let text = operation.text();
+            match operation.code {
+                code @ ("bm" | "am" | "dm") if ["", "-"].contains(&text) => empty = Some(code),
+                "bm" | "am" | "dm" => {
+                    problem.goal.add(*operation, &game)?;
+                    let comma = if problem.asked.is_empty() { "" } else { ", " };
+                    problem.asked += &format!("{comma}{} {}", operation.code, operation.operands);
+                }
+                "id" => problem.id = text.into(),
+                "c0" => (problem.points, problem.note) = points(&game, text),
+                _ => {}
+            }
+        }
+        if problem.goal == Goal::default() {
+            let reason = || "it has none of bm, am, dm".into();
+            return Err(empty.map_or_else(reason, |code| format!("{code} names no move")));
+        }
+        Ok(problem)
+    }
+
+    /// `None` where the suite gives no points.
+    fn points_of(&self, mv: Move) -> Option<Points> {
+        let most = self.points.iter().map(|&(_, points)| points).max()?;
+        let found = self.points.iter().find(|(known, _)| *known == mv);
+        Some(Points { reached: found.map_or(0, |&(_, points)| points), most })
+    }
+}
+
+/// `e4=10, d4=5`, as in the Strategic Test Suite. Other suites use the operation for any text.
+/// A word that cannot be read costs its points alone, and is said.
+fn points(game: &History, comment: &str) -> (Vec<(Move, u32)>, Option<String>) {
+    let pairs: Option<Vec<_>> = comment.split(',').map(|pair| pair.rsplit_once('=')).collect();
+    let number = |points: &str| Some(points.trim().parse::<i32>().ok()?.max(0).unsigned_abs());
+    let read = |(word, points)| Some((word, number(points)?));
+    let pairs: Option<Vec<(&str, u32)>> = pairs.and_then(|pairs| pairs.into_iter().map(read).collect());
+    let (words, points): (Vec<_>, Vec<_>) = pairs.unwrap_or_default().into_iter().unzip();
+    if !names_moves(game, &words) {
+        return (Vec::new(), None);
+    }
+    let (mut list, mut note) = (Vec::new(), None);
+    for (word, points) in words.iter().zip(points) {
+        match moves(game, word).map(|moves| moves.first().copied()) {
+            Ok(found) => list.extend(found.map(|mv| (mv, points))),
+            Err(error) => note = Some(format!("c0: {error}, and gives no points")),
+        }
+    }
+    (list, note)
+}
+
+/// Whether any word is a move. Otherwise they are a comment, as in `Elo=2400`.
+fn names_moves(game: &History, words: &[&str]) -> bool {
+    words.iter().any(|word| moves(game, word).is_ok_and(|moves| !moves.is_empty()))
+}
+
+/// Ignores move numbers and marks such as `!`, `#1` or `(#3)`.
+fn moves(game: &History, text: &str) -> Result<Vec<Move>, String> {
+    let read = |word: &str| game.current().read_move(word).map_err(|error| error.to_string());
+    let without_mate = |word| str::split(word, "(#").next().unwrap_or_default();
+    let is_mark = |word: &&str| match word.strip_prefix('#') {
+        Some(number) if !number.is_empty() => number.chars().all(|c| c.is_ascii_digit()),
+        _ => word.chars().all(|c| "+#!?".contains(c)),
+    };
+    let without_number = |word| match str::trim_start_matches(word, |c: char| c.is_ascii_digit()) {
+        rest if rest.starts_with('.') => rest.trim_start_matches('.'),
+        _ => word,
+    };
+    let words = text.split([' ', ',', '\t']).map(without_mate).map(without_number);
+    let words = words.filter(|word| !is_mark(word));
+    words.map(read).collect()
+}
+
+/// When the search first showed the solution and kept it.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Since {
+    nodes: u64,
+    ms: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+struct Points {
+    reached: u32,
+    most: u32,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct SolveRow {
+    id: String,
+    position: String,
+    asked: String,
+    r#move: String,
+    solved: bool,
+    since: Option<Since>,
+    points: Option<Points>,
+    nodes: u64,
+    time_ms: f64,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Within {
+    limit: u64,
+    solved: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct SolveReport {
+    version: &'static str,
+    backend: String,
+    positions: usize,
+    solved: usize,
+    rate: f64,
+    by_nodes: Vec<Within>,
+    by_ms: Vec<Within>,
+    /// Means to the solution over the solved positions.
+    mean_nodes: Option<f64>,
+    mean_ms: Option<f64>,
+    points: Option<Points>,
+    bad_lines: usize,
+    rows: Vec<SolveRow>,
+}
+
+pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+    let (problems, bad_lines) = read(args)?;
+    let limits = args.limits.or(GoLimits { nodes: Some(DEFAULT_NODES), ..GoLimits::default() })?;
+    let searcher = measure::searcher(&args.settings, args.concurrency, &limits)?;
+    let backend = searcher.setup.backend().info().description.clone();
+    let (sender, answers) = unbounded();
+    let orders = problems.iter().enumerate().map(|(place, problem)| {
+        let watcher = Watcher { place, goal: problem.goal.clone(), since: None, answers: sender.clone() };
+        let (game, ply) = (Arc::new(problem.game.clone()), problem.game.len() - 1);
+        let order = searcher.order(game, &[ply], GoRequest::new(limits.clone()), Box::new(watcher));
+        Order { report_every: Some(REPORT_EVERY), ..order }
+    });
+    searcher.submit(orders.collect())?;
+    // The last watcher closes the channel.
+    drop(sender);
+    let (mut rows, mut early) = (Vec::new(), BTreeMap::new());
+    for Answered { place, answer, since } in answers {
+        early.insert(place, (answer, since));
+        while let Some((answer, since)) = early.remove(&rows.len()) {
+            let row = SolveRow::new(&problems[rows.len()], answer, since)?;
+            output.write_ahead(&row)?;
+            rows.push(row);
+        }
+    }
+    let report = SolveReport::new(backend, rows, bad_lines);
+    output.write(&report, &report)?;
+    Ok(if bad_lines == 0 { ExitStatus::Success } else { ExitStatus::BadInput })
+}
+
+/// Names unreadable lines on stderr and returns their number.
+fn read(args: &SolveArgs) -> Result<(Vec<Problem>, usize), Failure> {
+    let name = args.file.display();
+    let refuse = |reason: String| Failure::Input(format!("{name}: {reason}"));
+    let (mut problems, mut bad_lines, mut told) = (Vec::new(), 0, Told::default());
+    for line in Lines::new(BufReader::new(open_positions(&args.file)?)) {
+        let (number, problem) = match line {
+            Ok((number, line)) => (number, Problem::parse(&line, number)),
+            Err(LineError::TooLong(number)) => (number, Some(Err("it is too long".into()))),
+            Err(LineError::Read(error)) => return Err(refuse(error.to_string())),
+        };
+        match problem {
+            None => {}
+            Some(Ok(problem)) => {
+                if let Some(note) = &problem.note {
+                    told.tell("note", format_args!("{name}, line {number}: {note}"));
+                }
+                problems.push(problem);
+            }
+            Some(Err(error)) => {
+                told.tell("line that cannot be read", format_args!("{name}, line {number}: {error}"));
+                bad_lines += 1;
+            }
+        }
+    }
+    if problems.is_empty() { Err(refuse("no position in it".into())) } else { Ok((problems, bad_lines)) }
+}
+
+impl SolveRow {
+    fn new(problem: &Problem, answer: SearchAnswer, since: Option<Since>) -> Result<SolveRow, Failure> {
+        let failed = |reason: &str| Failure::Input(format!("{}: the search failed{reason}", problem.id));
+        let (Some(best), Some(result)) = (answer.best, answer.result) else { return Err(failed("")) };
+        if let Some(reason) = result.failure {
+            return Err(failed(&format!(": {reason}")));
+        }
+        let (nodes, time_ms) = (result.summary.nodes, result.summary.time.as_secs_f64() * 1e3);
+        let seen = result.info.and_then(|info| info.lines.first().and_then(|line| line.mate));
+        let solved = problem.goal.is_met_by(best, seen);
+        let since = solved.then(|| since.unwrap_or(Since { nodes, ms: time_ms }));
+        Ok(SolveRow {
+            id: problem.id.clone(),
+            position: problem.position.clone(),
+            asked: problem.asked.clone(),
+            r#move: problem.game.current().format_san(best),
+            solved,
+            since,
+            points: problem.points_of(best),
+            nodes,
+            time_ms,
+        })
+    }
+}
+
+struct Answered {
+    place: usize,
+    answer: SearchAnswer,
+    since: Option<Since>,
+}
+
+struct Watcher {
+    place: usize,
+    goal: Goal,
+    since: Option<Since>,
+    answers: Sender<Answered>,
+}
+
+impl Listener for Watcher {
+    fn info(&mut self, _: &History, info: &SearchInfo) {
+        let Some(line) = info.lines.first() else { return };
+        if line.moves.first().is_some_and(|&mv| self.goal.is_met_by(mv, line.mate)) {
+            let now = Since { nodes: info.nodes, ms: info.time.as_secs_f64() * 1e3 };
+            self.since.get_or_insert(now);
+        } else {
+            self.since = None;
+        }
+    }
+
+    fn note(&mut self, note: Note) {
+        eprint_message(note);
+    }
+
+    fn answer(&mut self, root: &History, answer: SearchAnswer) {
+        if let Some(info) = answer.result.as_ref().and_then(|result| result.info.as_ref()) {
+            self.info(root, info);
+        }
+        // Nobody receives it if an earlier search has failed.
+        let _ = self.answers.send(Answered { place: self.place, answer, since: self.since });
+    }
+}
+
+impl SolveReport {
+    fn new(backend: String, rows: Vec<SolveRow>, bad_lines: usize) -> SolveReport {
+        let solved = rows.iter().filter(|row| row.solved).count();
+        let within = |figure: fn(Since) -> f64, largest: f64| -> Vec<Within> {
+            let limits = (0..).map(|power| 10u64.pow(power / 3) * [1, 2, 5][power as usize % 3]);
+            let limits = limits.skip(6).take_while(|&limit| (limit as f64) < largest * 2.5);
+            let count = |limit: u64| {
+                rows.iter().filter_map(|row| row.since).filter(|&s| figure(s) <= limit as f64).count()
+            };
+            limits.map(|limit| Within { limit, solved: count(limit) }).collect()
+        };
+        let mean = |figure: fn(Since) -> f64| {
+            let figures = rows.iter().filter_map(|row| row.since).map(figure);
+            (solved > 0).then(|| figures.sum::<f64>() / solved as f64)
+        };
+        let most_nodes = rows.iter().map(|row| row.nodes).max().unwrap_or(0) as f64;
+        let longest = rows.iter().map(|row| row.time_ms).fold(0.0, f64::max);
+        SolveReport {
+            version: VERSION,
+            backend,
+            positions: rows.len(),
+            solved,
+            rate: solved as f64 / rows.len().max(1) as f64,
+            by_nodes: within(|since| since.nodes as f64, most_nodes),
+            by_ms: within(|since| since.ms, longest),
+            mean_nodes: mean(|since| since.nodes as f64),
+            mean_ms: mean(|since| since.ms),
+            points: rows.iter().filter_map(|row| row.points).reduce(|sum, points| Points {
+                reached: sum.reached + points.reached,
+                most: sum.most + points.most,
+            }),
+            bad_lines,
+            rows,
+        }
+    }
+}
+
+impl fmt::Display for SolveRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mark = if self.solved { "yes" } else { "no" };
+        let since = self.since.map(|since| format!("since {} nodes, {:.0} ms", since.nodes, since.ms));
+        let since = since.unwrap_or_default();
+        write!(f, "{mark:<4} {:<24} {:<8} {:<28} ", self.id, self.r#move, self.asked)?;
+        if let Some(Points { reached, most }) = self.points {
+            write!(f, "{reached:>3} of {most} points  ")?;
+        }
+        writeln!(f, "{since}")
+    }
+}
+
+impl fmt::Display for SolveReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "\n{}", self.backend)?;
+        for (unit, column) in [("nodes", &self.by_nodes), ("ms", &self.by_ms)] {
+            for Within { limit, solved } in column {
+                writeln!(f, "within {limit:>9} {unit:<6} {solved:>5}")?;
+            }
+        }
+        if let (Some(nodes), Some(ms)) = (self.mean_nodes, self.mean_ms) {
+            writeln!(f, "mean to the solution: {nodes:.0} nodes, {ms:.0} ms")?;
+        }
+        if let Some(Points { reached, most }) = self.points {
+            let share = 100.0 * f64::from(reached) / f64::from(most.max(1));
+            writeln!(f, "points {reached} of {most} ({share:.1} %)")?;
+        }
+        if self.bad_lines > 0 {
+            writeln!(f, "lines that could not be read: {}", self.bad_lines)?;
+        }
+        writeln!(f, "solved {} of {} ({:.1} %)", self.solved, self.positions, self.rate * 100.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MATE: &str = "6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - -";
+
+    fn read(operations: &str) -> Result<Problem, String> {
+        Problem::parse(&format!("{MATE} {operations}"), 1).unwrap()
+    }
+
+    #[test]
+    fn operations_say_what_to_find() {
+        let problem = read("bm Rd8#; am d1d7 Kf1; dm 1; id \"a; b\"; c0 \"x\";").unwrap();
+        assert_eq!((problem.goal.best.len(), problem.goal.avoid.len(), problem.goal.mate), (1, 2, Some(1)));
+        assert_eq!((problem.asked.as_str(), problem.id.as_str()), ("bm Rd8#, am d1d7 Kf1, dm 1", "a; b"));
+        let best = problem.goal.best[0];
+        assert!(problem.goal.is_met_by(best, Some(1)));
+        assert!(!problem.goal.is_met_by(best, Some(2)) && !problem.goal.is_met_by(best, None));
+        assert!(!problem.goal.is_met_by(problem.goal.avoid[0], Some(1)));
+    }
+
+    /// A regression: counters were taken for an operation.
+    #[test]
+    fn counters_may_stand_before_the_operations() {
+        for (counters, position) in
+            [("", " 0 1"), (" 3 40", " 3 40"), (" 3", " 3 1"), (" hmvc 3; fmvn 40;", " 3 40")]
+        {
+            let problem = read(&format!("{counters} ; bm Rd8#;")).unwrap();
+            assert_eq!(
+                (problem.position, problem.asked.as_str()),
+                (format!("fen {MATE}{position}"), "bm Rd8#")
+            );
+        }
+    }
+
+    /// A regression: a mark behind a move was taken for a move.
+    #[test]
+    fn marks_say_nothing_of_the_move() {
+        let plain = read("bm Rd8 Kf1;").unwrap().goal;
+        for marked in [
+            "Rd8#1 Kf1",
+            "Rd8+ #1 Kf1!?",
+            "Rd8# (#1) Kf1",
+            "d1d8#1, g1f1",
+            "Rd8\tKf1",
+            "\"Rd8 Kf1\"",
+            "1. Rd8 1.Kf1",
+        ] {
+            assert_eq!(read(&format!("bm {marked};")).unwrap().goal, plain, "{marked}");
+        }
+        assert_eq!(read("bm Rd8; am -; bm Kf1;").unwrap().goal, plain);
+    }
+
+    /// A regression: the suites of matetrack could not be read.
+    #[test]
+    fn a_mate_may_be_asked_for_without_its_move() {
+        for (operations, mate) in
+            [("bm #1;", 1), ("bm #-2; PV: d1d8;", -2), ("dm 3", 3), ("dm #3", 3), ("dm -15;", -15)]
+        {
+            let problem = read(operations).unwrap();
+            let goal = Goal { mate: Some(mate), ..Goal::default() };
+            assert_eq!(problem.goal, goal, "{operations}");
+            let [mv, ..] = problem.game.legal_moves()[..] else { panic!() };
+            assert!(goal.is_met_by(mv, Some(mate)) && goal.is_met_by(mv, Some(mate.signum())));
+            assert!(!goal.is_met_by(mv, Some(-mate)) && !goal.is_met_by(mv, Some(mate + mate.signum())));
+            assert!(!goal.is_met_by(mv, None));
+        }
+    }
+
+    #[test]
+    fn faults_are_named() {
+        for (operations, expected) in [
+            ("", "none of bm, am, dm"),
+            ("bm ;", "bm names no move"),
+            ("am -;", "am names no move"),
+            ("bm Qd8;", "bm: "),
+            ("am #1;", "am names no move"),
+            ("dm soon;", "dm soon: expected a number of moves"),
+            ("dm 0;", "expected a number"),
+            ("id \"x; bm Rd8;", "quotation mark"),
+        ] {
+            let error = read(operations).unwrap_err();
+            assert!(error.contains(expected), "{error}");
+        }
+        assert!(Problem::parse("8/8/8/8/8/8/8/8 w - - bm e4;", 1).unwrap().is_err());
+    }
+
+    #[test]
+    fn points_come_in_the_form_of_the_strategic_test_suite() {
+        let problem = read("bm Rd8; c0 \"Rd8#=10, Kf1=3, Kh1=-5\";").unwrap();
+        let points = ["d1d8", "g1f1", "g1h1"].map(|text| {
+            let game = History::from_uci_position(&problem.position, Variant::Standard).unwrap();
+            problem.points_of(game.parse_move(text).unwrap()).map(|points| points.reached)
+        });
+        assert_eq!(points, [Some(10), Some(3), Some(0)]);
+        for other in [
+            "",
+            "c0 \"a rook, a king\"",
+            // A regression: the comment was taken for moves.
+            "c0 \"Elo=2400\"",
+        ] {
+            assert_eq!(read(&format!("bm Rd8; {other};")).unwrap().points, [], "{other}");
+        }
+        let typing_error = read("bm Rd8; c0 \"Rd8=10, Qd8=3\";").unwrap();
+        assert!(typing_error.points.len() == 1 && typing_error.note.unwrap().starts_with("c0: "));
+    }
+
+    /// A regression: lichess' puzzles gave a message for each line.
+    #[test]
+    fn puzzles_of_lichess_are_read() {
+        let read = |line: &str| Problem::parse(line, 2);
+        let fen = "6k1/5ppp/8/8/8/8/5PPP/3R2K1 b - - 0 1";
+        for line in [
+            format!("p1,{fen},g8f8 d1d8,1200,80,90,100,short,https://example.org/p1#1,"),
+            format!("\"p1\";\"g8f8 d1d8\";\"{fen}\""),
+        ] {
+            let puzzle = read(&line).unwrap().unwrap();
+            assert_eq!((&*puzzle.id, &*puzzle.asked), ("p1", "bm Rd8#"));
+            assert_eq!(puzzle.position, format!("fen {fen} moves g8f8"));
+        }
+        assert!(read("PuzzleId,FEN,Moves,Rating").is_none() && read("FEN,Moves").is_none());
+        assert!(read(&format!("{fen},g8f8")).unwrap().is_err(), "no solution");
+    }
+}

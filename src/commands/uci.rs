@@ -1,0 +1,49 @@
+//! `zeitnot uci`: the engine itself, for GUIs.
+
+use std::io::{self, BufReader, IsTerminal};
+
+use clap::Args;
+
+use crate::output::{ExitStatus, Failure};
+use crate::uci::Audience;
+use zeitnot_engine::engine::Settings;
+use zeitnot_engine::options::Visibility;
+
+#[derive(Debug, Args, Default)]
+pub(crate) struct UciArgs {
+    /// Let `uci` list all options, not only those that players need. With --help the same as --help-all
+    #[arg(long)]
+    show_hidden: bool,
+    #[command(flatten)]
+    settings: Settings,
+    /// What was wrong with the command line and the configuration file, and is left out.
+    #[arg(skip)]
+    pub(crate) mistakes: Vec<String>,
+}
+
+impl UciArgs {
+    pub(crate) fn wrong_option(&self) -> Option<String> {
+        self.settings.check().err().map(|error| error.to_string())
+    }
+
+    /// Whether the network's file is missing, and with `place_of` where it is named.
+    pub(crate) fn missing_file(&self, place_of: impl Fn(&str, &str) -> Option<String>) -> Option<String> {
+        let network = &self.settings.network;
+        let file = network.named_file().filter(|file| !file.exists())?.display();
+        let place =
+            place_of("weights", &network.weights_file).map_or(String::new(), |place| format!("{place}: "));
+        Some(format!("{place}WeightsFile: there is no file {file}. Without a network there is no bestmove"))
+    }
+}
+
+/// Exit code 2 if arguments were left out at the start.
+pub(crate) fn run(args: UciArgs) -> Result<ExitStatus, Failure> {
+    let status = if args.mistakes.is_empty() { ExitStatus::Success } else { ExitStatus::BadInput };
+    let audience = Audience {
+        is_person: io::stdin().is_terminal() && io::stdout().is_terminal(),
+        options: if args.show_hidden { Visibility::Hidden } else { Visibility::Normal },
+        mistakes: args.mistakes,
+    };
+    crate::uci::run(args.settings, audience, BufReader::new(io::stdin()), io::stdout())?;
+    Ok(status)
+}

@@ -1,0 +1,155 @@
+//! Output of commands: results to stdout, messages to stderr.
+
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::{fmt, fs};
+
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::setup::{DownloadError, NotFetched};
+use zeitnot_engine::engine::EngineError;
+use zeitnot_engine::network::BackendError;
+use zeitnot_engine::network::backends::onnxruntime::LibraryError;
+use zeitnot_engine::network::weights::NetworkError;
+
+/// Messages of a kind that are told. Those behind them are counted.
+const MOST_TOLD: u64 = 10;
+
+/// Messages by their kinds, the first of each told, and the others counted at the end.
+#[derive(Default)]
+pub(crate) struct Told(std::collections::BTreeMap<String, u64>);
+
+impl Told {
+    pub(crate) fn tell(&mut self, kind: impl Into<String>, message: impl fmt::Display) {
+        let count = self.0.entry(kind.into()).or_default();
+        *count += 1;
+        if *count <= MOST_TOLD {
+            eprint_message(message);
+        }
+    }
+}
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        for (kind, count) in self.0.iter().filter(|(_, count)| **count > MOST_TOLD) {
+            eprint_message(format_args!(
+                "{} more messages like these are not shown ({kind})",
+                count - MOST_TOLD
+            ));
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ExitStatus {
+    /// Exit code 0.
+    Success,
+    /// The answer is no, such as a failed comparison: exit code 1.
+    Negative,
+    /// Bad input was named on stderr, the rest is done: exit code 2.
+    BadInput,
+}
+
+/// Its text is the one message that the user sees.
+#[derive(Debug, Error)]
+pub(crate) enum Failure {
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    #[error(transparent)]
+    Network(#[from] NetworkError),
+    #[error(transparent)]
+    Library(#[from] LibraryError),
+    #[error(transparent)]
+    NotFetched(#[from] NotFetched),
+    #[error(transparent)]
+    Download(#[from] DownloadError),
+    #[error(transparent)]
+    Measurement(Box<dyn std::error::Error + Send + Sync>),
+    #[error("cannot write the output: {0}")]
+    Output(#[from] io::Error),
+    #[error("{0}")]
+    Input(String),
+}
+
+impl Failure {
+    /// The reader has closed our output, as `head` does, which is no error.
+    pub(super) fn is_closed_pipe(&self) -> bool {
+        matches!(self, Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+/// Writing to a closed pipe fails with [`Failure::is_closed_pipe`].
+pub(crate) struct Output {
+    sink: BufWriter<Box<dyn Write>>,
+    format: OutputFormat,
+    /// The page that the command has written.
+    page: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OutputFormat {
+    Text,
+    /// One document, or one on each line.
+    Json,
+}
+
+impl Output {
+    pub(super) fn stdout(format: OutputFormat) -> Output {
+        Output { sink: BufWriter::new(Box::new(io::stdout())), format, page: None }
+    }
+
+    /// Writes `document` as a line of JSON, or `text`, which ends its own lines.
+    pub(crate) fn write(
+        &mut self,
+        document: &impl Serialize,
+        text: &impl fmt::Display,
+    ) -> Result<(), Failure> {
+        match self.format {
+            OutputFormat::Json => {
+                serde_json::to_writer(&mut self.sink, document).map_err(io::Error::from)?;
+                self.sink.write_all(b"\n")?;
+            }
+            OutputFormat::Text => write!(self.sink, "{text}")?,
+        }
+        Ok(())
+    }
+
+    /// Writes `text` before the result, except in JSON.
+    pub(crate) fn write_ahead(&mut self, text: &impl fmt::Display) -> Result<(), Failure> {
+        if self.format == OutputFormat::Text {
+            write!(self.sink, "{text}")?;
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Lets the command end by the path of a page that it has written.
+    pub(crate) fn tell_page(&mut self, path: PathBuf) {
+        self.page = Some(path);
+    }
+
+    pub(super) fn finish(&mut self) -> Result<(), Failure> {
+        self.flush()?;
+        if let Some(page) = self.page.take() {
+            eprint_message(format_args!("page: {}", page.display()));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
+        Ok(self.sink.flush()?)
+    }
+}
+
+pub(super) fn write_json(file: &Path, document: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(document).map_err(io::Error::from)?;
+    Ok(fs::write(file, text + "\n")?)
+}
+
+/// Ignores errors: the command goes on if nobody can read it.
+pub(super) fn eprint_message(text: impl fmt::Display) {
+    let _ = writeln!(io::stderr(), "zeitnot: {text}");
+}
