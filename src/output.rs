@@ -15,6 +15,34 @@ use zeitnot_engine::network::weights::NetworkError;
 use zeitnot_lab::report::printable;
 use zeitnot_lab::rows::{RowError, replace};
 
+/// Messages of a kind that are told. Those behind them are counted.
+const MOST_TOLD: u64 = 10;
+
+/// Messages by their kinds, the first of each told, and the others counted at the end.
+#[derive(Default)]
+pub(crate) struct KindsTold(std::collections::BTreeMap<String, u64>);
+
+impl KindsTold {
+    pub(crate) fn tell(&mut self, kind: impl Into<String>, message: impl fmt::Display) {
+        let count = self.0.entry(kind.into()).or_default();
+        *count += 1;
+        if *count <= MOST_TOLD {
+            eprint_message(message);
+        }
+    }
+}
+
+impl Drop for KindsTold {
+    fn drop(&mut self) {
+        for (kind, count) in self.0.iter().filter(|(_, count)| **count > MOST_TOLD) {
+            eprint_message(format_args!(
+                "{} more messages like these are not shown ({kind})",
+                count - MOST_TOLD
+            ));
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExitStatus {
     /// Exit code 0.

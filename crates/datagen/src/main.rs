@@ -25,6 +25,8 @@ use zeitnot_lab::rows::{check_there, replace};
 
 /// Of `.zst` files. A higher one gains a few percent and takes minutes.
 const COMPRESSION_LEVEL: i32 = 9;
+/// The most bytes of records that are held in memory.
+const MOST_RECORDS: u64 = 8 << 30;
 const MOST_NOTES: usize = 20;
 
 /// Training data for networks: labelled games, and the trainer's tables of them
@@ -264,6 +266,9 @@ fn import(args: &ImportArgs) -> Result<DatagenSummary, Box<dyn Error>> {
             }
         }
     }
+    if summary.games == 0 {
+        return Err("no game with a result is in these files: nothing is written".into());
+    }
     let written = match args.out.extension().is_some_and(|extension| extension == "zst") {
         true => zstd::encode_all(&records[..], COMPRESSION_LEVEL),
         false => Ok(records),
@@ -296,7 +301,13 @@ fn each_game(
 ) -> Result<(), Box<dyn Error>> {
     for path in paths {
         let mut bytes = Vec::new();
-        let read = files::open(path).and_then(|mut content| content.read_to_end(&mut bytes));
+        // Our own records of games that are alike compress like nothing else.
+        let read = match path.extension().is_some_and(|extension| extension == "zst") {
+            true => File::open(path)
+                .and_then(zstd::Decoder::new)
+                .and_then(|own| own.take(MOST_RECORDS).read_to_end(&mut bytes)),
+            false => files::open(path).and_then(|mut content| content.read_to_end(&mut bytes)),
+        };
         read.map_err(|error| fault(path, error))?;
         for game in Records::new(&bytes).map_err(|error| fault(path, error))? {
             take(path, game.map_err(|error| fault(path, error))?)?;

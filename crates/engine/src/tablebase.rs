@@ -175,6 +175,10 @@ fn table_files(folder: &Path) -> Result<Vec<PathBuf>, TablebaseError> {
     let io_error = |error: io::Error| {
         let (path, reason) = (folder.to_path_buf(), in_our_words(&error));
         match error.kind() {
+            io::ErrorKind::NotFound if !cfg!(windows) && path.to_string_lossy().contains(';') => {
+                let reason = "folders are separated by a colon here, as in /a:/b".into();
+                TablebaseError::Folder { path, reason }
+            }
             io::ErrorKind::NotFound => TablebaseError::Missing(path),
             _ => TablebaseError::Folder { path, reason },
         }
@@ -198,6 +202,8 @@ fn has_extension(path: &Path, extension: &str) -> bool {
 fn usual_name(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let (stem, extension) = name.split_once('.')?;
+    // Browsers number what is fetched twice.
+    let stem = stem.split(" (").next()?;
     let usual = format!("{}.{}", stem.to_ascii_uppercase().replace('V', "v"), extension.to_ascii_lowercase());
     (usual != name && usual.matches('v').count() == 1).then_some(usual)
 }

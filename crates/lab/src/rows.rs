@@ -19,6 +19,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tempfile::{NamedTempFile, TempPath};
 use thiserror::Error;
+use zeitnot_engine::files;
 use zeitnot_engine::foreign::in_our_words;
 
 /// The message names the file.
@@ -111,10 +112,35 @@ pub trait Row: Default + Serialize + DeserializeOwned {
     }
 }
 
+/// Opens rows as they were written, or as spreadsheets write them: in UTF-16, with other marks between fields.
+fn csv_of_file(path: &Path) -> Result<csv::Reader<Box<dyn Read>>, RowError> {
+    const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+    let text = files::open_text(path, &[".csv"]).map_err(RowError::io(path))?.content;
+    let mut text = BufReader::with_capacity(1 << 16, text);
+    let start = text.fill_buf().map_err(RowError::io(path))?;
+    let begin = if start.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+    let columns = start[begin..].split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let count = |mark: &u8| columns.iter().filter(|byte| *byte == mark).count();
+    let delimiter = b"\t;,".iter().copied().max_by_key(count).unwrap_or(b',');
+    text.consume(begin);
+    let text: Box<dyn Read> = Box::new(text);
+    Ok(csv::ReaderBuilder::new().delimiter(delimiter).from_reader(text))
+}
+
 fn columns_of_file(path: &Path) -> Result<csv::StringRecord, RowError> {
-    let file = File::open(path).map_err(RowError::io(path))?;
-    let mut csv = csv::Reader::from_reader(BufReader::new(file));
-    csv.headers().cloned().map_err(|error| RowError::io(path)(error.into()))
+    csv_of_file(path)?.headers().cloned().map_err(|error| RowError::io(path)(error.into()))
+}
+
+/// A field as we write it, where pandas or a spreadsheet wrote it: `True`, `3.0`, `0,5`.
+fn plain(field: &str) -> String {
+    let number = field.replacen(',', ".", 1);
+    match number.parse::<f64>() {
+        _ if ["true", "false"].iter().any(|word| field.eq_ignore_ascii_case(word)) => {
+            field.to_ascii_lowercase()
+        }
+        Ok(_) => number.strip_suffix(".0").map_or(number.clone(), str::to_owned),
+        Err(_) => field.to_owned(),
+    }
 }
 
 /// Rows of a kind have most of its columns, as versions differ in some.
@@ -254,7 +280,8 @@ impl<R: Row> RowWriter<R> {
         let length = end_of_last_line(path).map_err(RowError::io(path))?;
         let mut kept = 0;
         let whole_lines = File::open(path).map_err(RowError::io(path))?.take(length);
-        let mut reader = RowReader::<R>::new(path, Box::new(BufReader::new(whole_lines)));
+        let whole_lines: Box<dyn Read> = Box::new(BufReader::new(whole_lines));
+        let mut reader = RowReader::<R>::new(path, csv::Reader::from_reader(whole_lines));
         while let Some(row) = reader.next() {
             if !keep(row?) {
                 break;
@@ -365,13 +392,11 @@ pub struct RowReader<R> {
 
 impl<R: Row> RowReader<R> {
     pub fn open(path: &Path) -> Result<RowReader<R>, RowError> {
-        let file = File::open(path).map_err(RowError::io(path))?;
-        Ok(RowReader::new(path, Box::new(BufReader::with_capacity(1 << 16, file))))
+        Ok(RowReader::new(path, csv_of_file(path)?))
     }
 
     /// `path` is for error messages.
-    fn new(path: &Path, source: Box<dyn Read>) -> RowReader<R> {
-        let csv = csv::Reader::from_reader(source);
+    fn new(path: &Path, csv: csv::Reader<Box<dyn Read>>) -> RowReader<R> {
         RowReader { path: path.to_owned(), csv, record: csv::StringRecord::new(), rows: PhantomData }
     }
 
@@ -386,7 +411,10 @@ impl<R: Row> RowReader<R> {
         if !self.csv.read_record(&mut self.record)? {
             return Ok(None);
         }
-        self.record.deserialize(Some(&headers)).map(Some)
+        self.record.deserialize(Some(&headers)).map(Some).or_else(|error| {
+            let plain: csv::StringRecord = self.record.iter().map(plain).collect();
+            plain.deserialize(Some(&headers)).map(Some).map_err(|_| error)
+        })
     }
 
     fn fault(&mut self, error: csv::Error) -> RowError {
@@ -542,6 +570,25 @@ mod tests {
 
         fn way(&self) -> String {
             self.name.clone()
+        }
+    }
+
+    /// A regression: what pandas or a spreadsheet had written again could not be read.
+    #[test]
+    fn rows_that_others_wrote_again_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows.csv");
+        let sample = Sample { game: 3, used_ms: 0.5, m_plies: Some(4.0), won: true, ..Sample::default() };
+        let wide = "game;name;used_ms;m_plies;won\r\n3;;0,5;4;WAHR\r\n".replace("WAHR", "TRUE");
+        let wide = wide.encode_utf16().flat_map(u16::to_le_bytes);
+        for bytes in [
+            b"game,name,used_ms,m_plies,won\n3.0,,0.5,4.0,True\n".to_vec(),
+            b"\xef\xbb\xbfgame;name;used_ms;m_plies;won\r\n3;;0,5;4;true\r\n".to_vec(),
+            b"\xff\xfe".iter().copied().chain(wide).collect(),
+        ] {
+            std::fs::write(&path, &bytes).unwrap();
+            let read: Vec<_> = RowReader::<Sample>::open(&path).unwrap().map(Result::unwrap).collect();
+            assert_eq!(read, std::slice::from_ref(&sample), "{bytes:?}");
         }
     }
 

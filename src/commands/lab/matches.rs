@@ -16,6 +16,7 @@ use super::run::{Progress, RunId, Shard, interruption, origin, origins, tell_sto
 use crate::commands::engine_args::EngineArgs;
 use crate::output::{ExitStatus, Failure, Output};
 use crate::output::{Told, eprint_message};
+use zeitnot_engine::chess::Variant;
 use zeitnot_engine::engine::{EngineSetup, Settings};
 use zeitnot_engine::note::Note;
 use zeitnot_engine::params::entries;
@@ -78,7 +79,9 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
     };
     let config = MatchConfig {
         teams: teams(&mut sides, &rules)?,
-        variant: crate::commands::network_args::variant(args.settings.0.chess960),
+        variant: crate::commands::network_args::variant(
+            args.settings.0.chess960 || openings.variant == Variant::Chess960,
+        ),
         openings: &openings,
         threads: threads(&args.settings.0),
         concurrency: concurrency(args, &sides, &rules),

@@ -30,6 +30,15 @@ const ROWS: &str = "movesleft.csv";
 /// Games that a thread takes at a time, so that its batches are full.
 const CHUNK: usize = 8;
 
+/// Bytes of rows for each byte of PGN: 2.5 GB for 300 MB.
+const ROWS_OF_TEXT: f64 = 8.3;
+/// Bytes of rows of a game, some 80 positions.
+const ROWS_OF_A_GAME: f64 = 20_000.0;
+/// Bytes of text for each that is packed.
+const INFLATION: f64 = 5.0;
+/// Bytes of rows that are written without being asked for.
+const MOST_UNASKED: f64 = 1e9;
+
 #[derive(Debug, Args)]
 pub(crate) struct MovesLeftArgs {
     #[command(flatten)]
@@ -124,8 +133,8 @@ fn run_origin(args: &MovesLeftArgs, opened: &OpenedBackend) -> Origin {
     id.add(format!("{:?} {:?} {:?}", args.nodes, args.selection, args.shard));
     id.add_files(&args.pgn);
     let sample = match args.selection.sample {
-        0 | 1 => "every position".to_owned(),
-        sample => format!("one position in {sample}"),
+        None | Some(1) => "every position".to_owned(),
+        Some(sample) => format!("one position in {sample}"),
     };
     let facts = [
         ("games", listed(&args.pgn)),
@@ -139,6 +148,7 @@ fn run_origin(args: &MovesLeftArgs, opened: &OpenedBackend) -> Origin {
 /// Writes the rows. Returns also the number of files that could not be read to their end.
 fn measure(args: &MovesLeftArgs) -> Result<(Run, u64), Failure> {
     let mut games = RecordedGames::new(&args.pgn)?;
+    tell_size(args)?;
     let opened = args.network.open()?;
     let backend = &opened.backend;
     if !backend.info().has_moves_left {
@@ -202,6 +212,31 @@ fn measure(args: &MovesLeftArgs) -> Result<(Run, u64), Failure> {
         games.broken
     ));
     Ok((run, games.damaged))
+}
+
+/// Says how large the rows will be, as far as the files tell. Above [`MOST_UNASKED`] the user is to choose.
+fn tell_size(args: &MovesLeftArgs) -> Result<(), Failure> {
+    let text = |path: &PathBuf| {
+        let is_packed =
+            [".gz", ".zst", ".bz2", ".zip"].iter().any(|end| path.to_string_lossy().ends_with(end));
+        path.metadata().map_or(0.0, |file| file.len() as f64 * if is_packed { INFLATION } else { 1.0 })
+    };
+    let of_games = args.selection.max_games.map_or(f64::INFINITY, |most| most as f64 * ROWS_OF_A_GAME);
+    let all = of_games.min(ROWS_OF_TEXT * args.pgn.iter().map(text).sum::<f64>());
+    let shards = args.shard.unwrap_or(Shard::WHOLE).count();
+    let size = all / (args.selection.sample.unwrap_or(1) * shards) as f64;
+    if size > MOST_UNASKED && args.selection.sample.is_none() {
+        return Err(Failure::Input(format!(
+            "the rows of these games would take some {:.1} GB: --sample {} takes one position in so many, --sample 1 \
+             all of them",
+            size / 1e9,
+            (size / MOST_UNASKED).ceil() * 4.0
+        )));
+    }
+    if size > 1e6 {
+        eprint_message(format_args!("the rows of these games will take some {:.0} MB", size / 1e6));
+    }
+    Ok(())
 }
 
 /// Goes on behind the last game but one: the last may lack rows. Returns also the first game that is still to

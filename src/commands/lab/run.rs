@@ -1,7 +1,7 @@
 //! What the commands of the laboratory have in common: progress, Ctrl-C, shards, recorded games, the identity
 //! of a run, and the command line to go on with it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +17,7 @@ use signal_hook::flag;
 use thiserror::Error;
 
 use super::game_args::GameArgs;
-use crate::output::{ExitStatus, Failure, STOPPED, eprint_message};
+use crate::output::{ExitStatus, Failure, KindsTold, STOPPED, eprint_message};
 use crate::setup::Machine;
 use crate::setup::sha256;
 use zeitnot_engine::VERSION;
@@ -202,6 +202,10 @@ pub(super) struct Shard {
 impl Shard {
     pub(super) const WHOLE: Shard = Shard { index: 0, count: 1 };
 
+    pub(super) fn count(self) -> u64 {
+        self.count
+    }
+
     /// Says whether this piece of work, counted from 0, is in the shard. Each piece is in one of the n
     /// shards.
     pub(super) fn takes(self, piece: u64) -> bool {
@@ -297,14 +301,10 @@ pub(super) struct RecordedGames<'a> {
     pub(super) broken: u64,
     /// Files that could not be read to their end.
     pub(super) damaged: u64,
-    /// How many notes of a kind there were, those that were not told included.
-    notes: HashMap<String, u32>,
+    told: KindsTold,
     /// The forms in which clocks and times are written, and the games that have them.
     time_forms: BTreeMap<&'static str, u64>,
 }
-
-/// Notes of a kind that are told: of a large file a few show what is odd.
-const MOST_NOTES: u32 = 5;
 
 impl<'a> RecordedGames<'a> {
     /// Looks at all files first, so that one that is not there is known at once, and not after hours.
@@ -372,27 +372,20 @@ impl Iterator for RecordedGames<'_> {
                         *self.time_forms.entry(form).or_default() += 1;
                     }
                     for note in &game.notes {
-                        let kind = note.chars().filter(|c| c.is_alphabetic()).take(20).collect();
-                        let told = self.notes.entry(kind).or_insert(0);
-                        *told += 1;
-                        if *told <= MOST_NOTES {
-                            let end = if *told == MOST_NOTES {
-                                ". Other games like this are not named"
-                            } else {
-                                ""
-                            };
-                            eprint_message(format_args!("{path}: game {number}{players}: {note}{end}"));
-                        }
+                        let kind: String =
+                            note.chars().filter(|c| c.is_alphabetic() || *c == ' ').take(40).collect();
+                        self.told.tell(kind, format_args!("{path}: game {number}{players}: {note}"));
                     }
                     if !game.moves.is_empty() {
                         return Some(RecordedGame { number: self.read, ..game });
                     }
-                    eprint_message(format_args!("{path}: game {number}{players} has no moves"));
+                    self.told
+                        .tell("without moves", format_args!("{path}: game {number}{players} has no moves"));
                 }
                 Some(Err(broken @ GameError::Broken { .. })) => {
                     self.read += 1;
                     self.broken += 1;
-                    eprint_message(format_args!("{path}: {broken}"));
+                    self.told.tell("skipped", format_args!("{path}: {broken}"));
                 }
                 Some(Err(error @ GameError::Read { .. })) => {
                     self.open = None;

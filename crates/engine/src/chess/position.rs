@@ -8,7 +8,9 @@ use std::time::Instant;
 
 use serde::Serialize;
 use shakmaty::zobrist::{Zobrist64, ZobristValue};
-use shakmaty::{Bitboard, Board, CastlingSide, Chess, Color, EnPassantMode, Position as _, Role, Square};
+use shakmaty::{
+    Bitboard, Board, CastlingSide, Chess, Color, EnPassantMode, File, Position as _, Role, Square,
+};
 
 use super::moves::{Move, MoveList, Variant};
 
@@ -97,6 +99,17 @@ impl Position {
     /// Ignores counters.
     pub fn is_standard_start(&self) -> bool {
         self.turn().is_white() && self.castling_rights() == Bitboard::CORNERS && *self.board() == Board::new()
+    }
+
+    /// Whether only Chess960 has its castling rights.
+    pub fn is_of_chess960(&self) -> bool {
+        let castles = |color: Color, side: CastlingSide| {
+            let rook = self.castling_rook(color, side)?;
+            let corner = if side == CastlingSide::KingSide { File::H } else { File::A };
+            Some(self.board().king_of(color)?.file() == File::E && rook.file() == corner)
+        };
+        let all = Color::ALL.into_iter().flat_map(|color| CastlingSide::ALL.map(|side| castles(color, side)));
+        all.flatten().any(|is_usual| !is_usual)
     }
 
     pub fn is_check(&self) -> bool {

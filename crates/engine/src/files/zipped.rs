@@ -79,7 +79,10 @@ fn content(mut archive: ZipArchive<File>, index: usize) -> io::Result<(Content, 
 }
 
 fn damaged(reason: impl Display) -> io::Error {
-    io::Error::new(ErrorKind::InvalidData, format!("the zip archive cannot be read: {reason}"))
+    io::Error::new(
+        ErrorKind::InvalidData,
+        format!("the zip archive cannot be read: {reason} (unpack it with 7z x, and name what is in it)"),
+    )
 }
 
 /// A content with its checksum, which is compared at the end.

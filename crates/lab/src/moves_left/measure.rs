@@ -22,8 +22,9 @@ pub struct Selection {
     #[arg(long, value_name = "N")]
     pub max_games: Option<u64>,
     /// One position in N, drawn at random but always the same ones. Use of the clock needs all of them
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
-    pub sample: u64,
+    /// [default: 1, where the rows stay below a gigabyte]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub sample: Option<u64>,
     /// Positions from this ply on (plies, not moves)
     #[arg(long, value_name = "PLY", default_value_t = 0)]
     from_ply: u32,
@@ -76,7 +77,7 @@ impl Selection {
 
     pub(crate) fn takes_position(&self, game: u64, ply: u32) -> bool {
         ply >= self.from_ply
-            && (self.sample <= 1 || mix(mix(game) ^ u64::from(ply)).is_multiple_of(self.sample))
+            && self.sample.is_none_or(|sample| mix(mix(game) ^ u64::from(ply)).is_multiple_of(sample))
     }
 }
 
