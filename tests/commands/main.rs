@@ -9,6 +9,7 @@ mod configuration;
 mod drivers;
 mod fetched_networks;
 mod files;
+mod guide;
 #[cfg(unix)]
 mod network_access;
 mod networks;

@@ -176,6 +176,10 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
     if rows.is_empty() && !is_stopped {
         return Err(Failure::Input("no game that can be analysed is in these files".into()));
     }
+    let has_games = |player: &str| rows.iter().any(|row| row.summary.has_player(player));
+    if let Some(player) = args.player.as_deref().filter(|player| !has_games(player)) {
+        eprint_message(format_args!("--player {player}: none of the games is of a player of this name"));
+    }
     if let (Some(folder), Some(journal)) = (folder, journal) {
         output
             .tell_page(analysis::page(&rows, args.player.as_deref(), &judged, &plan.manager).write(folder)?);

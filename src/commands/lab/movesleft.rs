@@ -194,7 +194,7 @@ fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<u64, Failure> {
         Ok(ControlFlow::Continue(()))
     })?;
     progress.finish();
-    origin.facts.extend(games.clocks());
+    origin.facts.extend(games.clocks().map(|(_, text)| ("clocks of the games read".to_owned(), text)));
     origin.claim(folder)?;
     let clocks = games.clocks().map_or(String::new(), |(_, text)| format!("; clocks are {text}"));
     eprint_message(format_args!(
