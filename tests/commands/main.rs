@@ -10,6 +10,7 @@ mod drivers;
 mod examples;
 mod fetched_networks;
 mod files;
+mod guide;
 #[cfg(unix)]
 mod network_access;
 mod networks;

@@ -203,7 +203,7 @@ fn measure(args: &MovesLeftArgs) -> Result<(Run, u64), Failure> {
         Ok(ControlFlow::Continue(()))
     })?;
     progress.finish();
-    run.add_facts(games.clocks())?;
+    run.add_facts(games.clocks().map(|(_, text)| ("clocks of the games read".to_owned(), text)))?;
     let clocks = games.clocks().map_or(String::new(), |(_, text)| format!("; clocks are {text}"));
     eprint_message(format_args!(
         "{measured} games, {} ({} games read, {} broken, {broken_off} unfinished or broken off{clocks})",
