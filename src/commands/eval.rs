@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::measure::open_positions;
 use crate::commands::network_args::NetworkArgs;
-use crate::output::{ExitStatus, Failure, Output, KindsTold};
+use crate::output::{ExitStatus, Failure, KindsTold, Output};
 use zeitnot_engine::chess::{
     History, ListedPosition, MAX_PERFT_DEPTH, MoveList, PerftReport, Position, PositionError, Variant,
 };

@@ -207,11 +207,6 @@ impl AnalysisSummary {
             black: side(game, false),
         }
     }
-
-    /// Whether White or Black has this name.
-    pub fn has_player(&self, name: &str) -> bool {
-        [&self.white, &self.black].iter().any(|side| side.name == name)
-    }
 }
 
 /// Computes the figures of White or Black.
