@@ -116,7 +116,7 @@ pub(super) fn listed(files: &[PathBuf]) -> String {
 }
 
 /// Returns a flag that becomes true when the user presses Ctrl-C. The second time the program ends at once.
-pub(super) fn interruption() -> Result<&'static AtomicBool, Failure> {
+pub(crate) fn interruption() -> Result<&'static AtomicBool, Failure> {
     static STOP: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
     // The first of the two acts at the second time, when the other has set the flag.
     flag::register_conditional_shutdown(SIGINT, STOPPED.into(), Arc::clone(&STOP))
