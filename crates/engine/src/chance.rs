@@ -12,7 +12,7 @@ pub fn mix(seed: u64) -> u64 {
 
 /// FNV-1a of `words`: the same fingerprint on every machine.
 pub fn fnv1a(words: impl IntoIterator<Item = u64>) -> u64 {
-    let add = |hash: u64, word| (hash ^ word).wrapping_mul(0x0100_0000_01b3);
+    let add = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x0100_0000_01b3);
     words.into_iter().fold(0xcbf2_9ce4_8422_2325, add)
 }
 

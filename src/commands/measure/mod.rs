@@ -16,6 +16,7 @@ use serde::Serialize;
 use crate::output::{Failure, Output};
 use crate::output::{eprint_message, write_json};
 use zeitnot_engine::VERSION;
+use zeitnot_engine::chance::fnv1a;
 use zeitnot_engine::chess::{History, ListedPosition, Variant};
 use zeitnot_engine::engine::{Engine, FinishedSearch, Settings};
 use zeitnot_engine::files::{self, Lines};
@@ -374,7 +375,7 @@ pub(super) fn search_all(
         options: settings.changed().into_iter().map(option_text).collect(),
         figures,
         positions: rows,
-        hash,
+        hash: fnv1a(hashed.into_iter().map(u64::from)),
     })
 }
 

@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use super::Side;
 use crate::pgn::{Ending, GameError, Games, RecordedGame};
+use zeitnot_engine::chance::fnv1a;
 use zeitnot_engine::chess::{History, ListedPosition, Move, Position, PositionError, Variant};
 use zeitnot_engine::files::{self, Lines};
 use zeitnot_engine::foreign::in_our_words;
