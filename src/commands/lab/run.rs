@@ -21,6 +21,7 @@ use crate::output::Failure;
 use crate::output::eprint_message;
 use crate::setup::Machine;
 use crate::setup::sha256;
+use crate::signals::{self, INTERRUPTED};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::engine::{EngineSetup, Settings};
 use zeitnot_engine::files::hex;
@@ -31,7 +32,6 @@ use zeitnot_lab::report::Origin;
 /// The time between two lines of progress.
 const LINE_EVERY: Duration = Duration::from_secs(60);
 /// The exit code of a program that Ctrl-C ended.
-const INTERRUPTED: i32 = 130;
 
 /// Shows how far a run with many games is: a bar on a terminal, elsewhere a line now and then.
 #[derive(Debug)]
@@ -81,6 +81,7 @@ pub(super) fn listed(files: &[PathBuf]) -> String {
 /// Returns a flag that becomes true when the user presses Ctrl-C. The second time the program ends at once.
 pub(super) fn interruption() -> Result<&'static AtomicBool, Failure> {
     static STOP: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+    signals::hear_interruption();
     // The first of the two acts at the second time, when the other has set the flag.
     flag::register_conditional_shutdown(SIGINT, INTERRUPTED, Arc::clone(&STOP))
         .and_then(|_| flag::register(SIGINT, Arc::clone(&STOP)))

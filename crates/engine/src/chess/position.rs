@@ -265,6 +265,7 @@ impl fmt::Display for PerftReport {
         for MovePaths { r#move, nodes } in &self.moves {
             writeln!(f, "{}: {nodes}", r#move)?;
         }
-        writeln!(f, "{} nodes {} nps", self.nodes, self.nps)
+        // The last line is Stockfish's, which wrappers wait for.
+        writeln!(f, "{} nodes {} nps\n\nNodes searched: {}", self.nodes, self.nps, self.nodes)
     }
 }

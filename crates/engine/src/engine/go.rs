@@ -93,7 +93,7 @@ impl Engine {
             backend: network.opened.backend.clone(),
             threads: network.workers.len(),
         };
-        self.active = Some(ActiveSearch::start(search, order, game, reporter));
+        self.active = Some(ActiveSearch::start(search, order, game, reporter)?);
         Ok(())
     }
 
@@ -256,12 +256,12 @@ impl ActiveSearch {
         order: SearchOrder,
         mut game: GameState,
         mut reporter: SearchReporter,
-    ) -> ActiveSearch {
+    ) -> Result<ActiveSearch, EngineError> {
         let answered = Arc::new(AtomicBool::new(false));
         let handed_over = Arc::new(AtomicBool::new(false));
         let is_pondering = order.request.limits.ponder;
         let (watched, answering, leaving) = (search.clone(), answered.clone(), handed_over.clone());
-        let thread = std::thread::spawn(move || {
+        let watching = move || {
             let search = watched;
             let mut inform = |info: &SearchInfo| {
                 reporter.pass_on_notes();
@@ -282,8 +282,16 @@ impl ActiveSearch {
             reporter.answer(&search, &order, result);
             game.finish_move(&search, end, &stats);
             SearchEnd { game: Some(game), unanswered: None }
-        });
-        ActiveSearch { search, thread, is_pondering, answered, handed_over }
+        };
+        match std::thread::Builder::new().name("controller".into()).spawn(watching) {
+            Ok(thread) => Ok(ActiveSearch { search, thread, is_pondering, answered, handed_over }),
+            Err(error) => {
+                let error = WorkerPoolError::thread(&error);
+                search.fail(error.to_string());
+                conclude(&search, EndReason::Failure);
+                Err(error.into())
+            }
+        }
     }
 
     fn stop(&self) {
