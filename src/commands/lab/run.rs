@@ -31,7 +31,6 @@ use zeitnot_lab::report::Origin;
 
 /// The time between two lines of progress.
 const LINE_EVERY: Duration = Duration::from_secs(60);
-/// The exit code of a program that Ctrl-C ended.
 
 /// Shows how far a run with many games is: a bar on a terminal, elsewhere a line now and then.
 #[derive(Debug)]

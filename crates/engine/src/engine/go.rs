@@ -18,7 +18,9 @@ use crate::network::Backend;
 use crate::network::cache::EvalCache;
 use crate::note::Note;
 use crate::search::tree::Reclaimer;
-use crate::search::{EndReason, Search, SearchInfo, SearchResult, SearchSummary, conclude, run};
+use crate::search::{
+    EndReason, Search, SearchInfo, SearchResult, SearchSummary, WorkerPoolError, conclude, run,
+};
 use crate::time::{Chain, GoLimits, Millis, Nodes};
 
 #[derive(Clone, Debug)]
