@@ -21,6 +21,7 @@ use shakmaty_syzygy::{Dtz, Material, MaybeRounded, Metric, ProbeError, Syzygy, S
 use thiserror::Error;
 
 use crate::chess::{History, Move, Position, Terminal};
+use crate::files::path_of;
 use crate::foreign::{in_our_words, our_words, record};
 use crate::note::Note;
 use crate::options::option_group;
@@ -87,6 +88,7 @@ impl Tablebase {
         let mut first_error = None;
         let mut known = Vec::new();
         for folder in std::env::split_paths(folders).filter(|folder| !folder.as_os_str().is_empty()) {
+            let folder = folder.to_str().map_or(folder.clone(), path_of);
             let whole = folder.canonicalize().unwrap_or_else(|_| folder.clone());
             if known.contains(&whole) {
                 continue;

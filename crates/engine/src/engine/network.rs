@@ -2,13 +2,14 @@
 
 use std::fmt;
 use std::num::NonZero;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::Serialize;
 
 use super::{Engine, EngineError};
 use crate::chess::{History, Move};
+use crate::files::path_of;
 use crate::network::backends::{BackendConfig, BackendName, Fallback};
 use crate::network::discover::Discovered;
 use crate::network::instrumented::{Instrumented, with_notes};
@@ -49,9 +50,9 @@ const AUTODISCOVER: &str = "<autodiscover>";
 
 impl NetworkOptions {
     /// `None` if it is to be discovered.
-    pub fn named_file(&self) -> Option<&Path> {
+    pub fn named_file(&self) -> Option<PathBuf> {
         let file = &self.weights_file;
-        (!file.is_empty() && file != AUTODISCOVER).then(|| Path::new(file))
+        (!file.is_empty() && file != AUTODISCOVER).then(|| path_of(file))
     }
 
     pub(crate) fn heads(&self) -> HeadChoice {
@@ -65,7 +66,7 @@ impl NetworkOptions {
 }
 
 pub fn load_network(options: &NetworkOptions) -> Result<Discovered, NetworkError> {
-    discover::load(options.named_file(), options.heads())
+    discover::load(options.named_file().as_deref(), options.heads())
 }
 
 #[derive(Clone, Debug)]

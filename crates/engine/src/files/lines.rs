@@ -1,7 +1,12 @@
 //! The lines of a text, whatever ends them and however they are encoded.
 
 use std::borrow::Cow;
+#[cfg(unix)]
+use std::ffi::OsString;
 use std::io::{self, BufRead};
+#[cfg(unix)]
+use std::path::Path;
+use std::path::PathBuf;
 
 use thiserror::Error;
 
@@ -23,6 +28,26 @@ pub fn decode(bytes: &[u8]) -> Cow<'_, str> {
         text.extend(chunk.invalid().iter().map(|&byte| windows(byte).unwrap_or(char::from(byte))));
     }
     Cow::Owned(text)
+}
+
+/// The path that `text` names. On Unix names are bytes of any encoding: text that names nothing is tried as the
+/// bytes of which [`decode`] has made it.
+pub fn path_of(text: &str) -> PathBuf {
+    #[cfg(unix)]
+    {
+        use std::os::unix::ffi::OsStringExt;
+        let byte = |letter: char| match WINDOWS_1252.chars().zip(0x80..).find(|&(known, _)| known == letter) {
+            Some((_, byte)) => Some(byte),
+            None => u8::try_from(u32::from(letter)).ok(),
+        };
+        let raw = || text.chars().map(byte).collect::<Option<Vec<u8>>>().map(OsString::from_vec);
+        let is_there = |path: &PathBuf| path.exists();
+        if let Some(raw) = (!Path::new(text).exists()).then(raw).flatten().map(PathBuf::from).filter(is_there)
+        {
+            return raw;
+        }
+    }
+    text.into()
 }
 
 /// The reason why a line is not there.
@@ -160,6 +185,20 @@ mod tests {
     #[test]
     fn old_encodings_come_out_whole() {
         assert_eq!(lines(b"J\xe1n \x8aimek\nJ\xc3\xa1n", 10), ["1 Ján Šimek", "2 Ján"]);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_path_is_found_in_the_bytes_that_were_given() {
+        use std::os::unix::ffi::OsStrExt;
+        let folder = tempfile::tempdir().unwrap();
+        // In Windows-1251, Latin-1, and UTF-8.
+        for name in [&b"\xf1\xe5\xf2\xfc.pb"[..], b"r\xe9seau.pb", "сеть.pb".as_bytes()] {
+            let path = folder.path().join(std::ffi::OsStr::from_bytes(name));
+            std::fs::write(&path, "").unwrap();
+            assert_eq!(path_of(&decode(path.as_os_str().as_bytes())), path);
+        }
+        assert_eq!(path_of("no/such/é"), Path::new("no/such/é"));
     }
 
     #[test]
