@@ -588,7 +588,7 @@ mod tests {
         folder
     }
 
-    /// A regression: each table that was ever read kept a descriptor, and beyond the limit no table was found any more.
+    /// A regression: each table that was read kept a descriptor, and beyond their limit no table was found.
     #[test]
     fn more_tables_are_read_than_may_be_open() {
         use shakmaty_syzygy::filesystem::{Filesystem, ReadHint};

@@ -30,8 +30,8 @@ pub fn decode(bytes: &[u8]) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// The path that `text` names. On Unix names are bytes of any encoding: text that names nothing is tried as the
-/// bytes of which [`decode`] has made it.
+/// The path that `text` names. On Unix names are bytes of any encoding: text that names nothing is tried as
+/// the bytes of which [`decode`] has made it.
 pub fn path_of(text: &str) -> PathBuf {
     #[cfg(unix)]
     {

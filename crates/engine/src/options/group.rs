@@ -75,8 +75,9 @@ pub fn nearest_name<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Opt
 /// Declares a group of options.
 ///
 /// An option's line has the help, the field with its type and default, the range where the type has one, the
-/// UCI name and the flag. `common` or `hidden` at the end is its [`Visibility`](crate::options::Visibility). An option of a
-/// parameter list has one name only. A field without a default is another group.
+/// UCI name and the flag. `common` or `hidden` at the end is its
+/// [`Visibility`](crate::options::Visibility). An option of a parameter list has one name only. A field
+/// without a default is another group.
 ///
 /// ```text
 /// option_group! {
