@@ -157,7 +157,7 @@ impl EnginePlayer {
         self.begin_search(position, GoRequest::new(limits))
     }
 
-    /// Likewise, of the root moves that `request` names.
+    /// As `begin_move`, for a request with root moves.
     pub(crate) fn begin_search(&mut self, position: &History, request: GoRequest) -> Result<(), EngineError> {
         self.ponder_time = None;
         self.begin(position, request, u64::MAX)

@@ -178,7 +178,8 @@ pub(crate) fn run(search: &Search, observer: &mut dyn FnMut(&SearchInfo)) -> Sea
     result
 }
 
-/// `on_tick` is called every few milliseconds meanwhile.
+/// Blocks until the search is over, then dismisses its workers and waits for the root. Calls `on_tick` every
+/// few milliseconds meanwhile.
 pub(crate) fn watch(search: &Search, on_tick: &mut dyn FnMut(&RootSnapshot)) -> EndReason {
     let SearchState { context, progress, .. } = &search.state;
     let reason = loop {

@@ -400,7 +400,7 @@ impl Gatherer {
         self.cancel(&search.context.tree, visits - 1);
     }
 
-    /// The others collide with it.
+    /// Queues a leaf for the network. One of the `visits` waits there, the others count as collisions.
     fn queue_leaf(&mut self, context: &SearchContext, moves: &MoveList, visits: u32) {
         self.batch.push_leaf(&self.path).fill(&self.history, moves, context.encoding());
         if visits > 1 {
