@@ -23,8 +23,10 @@ use crate::search::{
 };
 use crate::time::{Chain, GoLimits, Millis, Nodes};
 
+/// What a `go` asks for.
 #[derive(Clone, Debug)]
 pub struct GoRequest {
+    /// What ends the search.
     pub limits: GoLimits,
     /// Empty means all.
     pub root_moves: Vec<Move>,
@@ -33,17 +35,21 @@ pub struct GoRequest {
 }
 
 impl GoRequest {
+    /// A search of all legal moves.
     pub fn new(limits: GoLimits) -> GoRequest {
         GoRequest { limits, root_moves: Vec::new(), received: Instant::now() }
     }
 }
 
+/// The end of a search, as a listener hears it.
 #[derive(Clone, Debug, Default)]
 pub struct SearchAnswer {
     /// `None` only without a legal move, or if the search failed before it had evaluated anything. No move is
     /// made up then: the `failure` of `result` says what was wrong.
     pub best: Option<Move>,
+    /// The reply that is expected.
     pub ponder: Option<Move>,
+    /// The figures of the search, `None` if there was none.
     pub result: Option<SearchResult>,
 }
 
@@ -189,6 +195,7 @@ impl Engine {
         }
     }
 
+    /// True until the running search has answered.
     pub fn is_searching(&self) -> bool {
         self.pending_answer.is_some() || self.active.as_ref().is_some_and(|active| !active.is_answered())
     }
@@ -198,6 +205,7 @@ impl Engine {
         self.pending_answer.is_some() || self.active.as_ref().is_some_and(ActiveSearch::is_open_ended)
     }
 
+    /// Blocks until the running search has answered.
     pub fn wait(&mut self) {
         if let Some(active) = self.active.take() {
             // If the thread lost the game, the next search begins with an empty tree.

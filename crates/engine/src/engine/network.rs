@@ -65,17 +65,21 @@ impl NetworkOptions {
     }
 }
 
+/// Reads the network that the options name, or finds one.
 pub fn load_network(options: &NetworkOptions) -> Result<Discovered, NetworkError> {
     discover::load(options.named_file().as_deref(), options.heads())
 }
 
+/// A backend and the hash of its network.
 #[derive(Clone, Debug)]
 pub struct OpenedBackend {
+    /// What evaluates.
     pub backend: Arc<dyn Backend>,
     /// In hexadecimal, `None` without a network.
     pub network_sha256: Option<String>,
 }
 
+/// Opens the backend that the options name, with its network.
 pub fn open_backend(options: &NetworkOptions) -> Result<OpenedBackend, EngineError> {
     let mut config =
         BackendConfig::parse(&options.backend, &options.backend_options)?.with_fallback(options.fallback);
@@ -165,6 +169,7 @@ struct MovePolicy {
 }
 
 impl PositionEvaluation {
+    /// The evaluation in `slot` of the last position of `game`, with `legal` in the slot's order.
     pub fn of(game: &History, legal: &[Move], slot: &EvalSlot, has_moves_left: bool) -> PositionEvaluation {
         let evaluation = slot.evaluation;
         let mut policy: Vec<MovePolicy> = legal
@@ -178,6 +183,7 @@ impl PositionEvaluation {
         PositionEvaluation { q: evaluation.wl, w, d, l, m: has_moves_left.then_some(evaluation.m), policy }
     }
 
+    /// The same with the `count` likeliest moves.
     #[must_use]
     pub fn with_best_moves(mut self, count: usize) -> PositionEvaluation {
         self.policy.truncate(count);

@@ -22,6 +22,7 @@ use crate::search::{NextStep, PACE_WAIT, SearchInfo, SearchResult, SteppedSearch
 use crate::tablebase::TablesInForce;
 use crate::time::{GoLimits, Millis, MoveReport, Nodes, NodesPerMilli};
 
+/// Options, backend and tables, shared by the players of many games.
 #[derive(Debug)]
 pub struct EngineSetup {
     settings: Settings,
@@ -31,6 +32,7 @@ pub struct EngineSetup {
 }
 
 impl EngineSetup {
+    /// Loads what the options name. Fails if it cannot be had.
     pub fn new(settings: Settings) -> Result<EngineSetup, EngineError> {
         settings.check()?;
         let opened = open_backend(&settings.network)?;
@@ -63,6 +65,7 @@ impl EngineSetup {
         Ok(EngineSetup { settings, opened: self.opened.clone(), tables, notes })
     }
 
+    /// True if `settings` name the same backend and network.
     pub fn has_backend_of(&self, settings: &Settings) -> bool {
         self.settings.network.has_backend_of(&settings.network)
     }
@@ -72,10 +75,12 @@ impl EngineSetup {
         CacheSettings::of(&self.settings) == CacheSettings::of(&other.settings)
     }
 
+    /// The options.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
+    /// What evaluates.
     pub fn backend(&self) -> &Arc<dyn Backend> {
         &self.opened.backend
     }
@@ -92,11 +97,13 @@ impl EngineSetup {
         [first.into()].into_iter().chain(self.notes.iter().cloned()).chain(backend.take_notes()).collect()
     }
 
+    /// Nodes in the place of a millisecond with so many pieces. `None` without `nodestime`.
     pub fn nodes_per_ms(&self, pieces: usize) -> Option<NodesPerMilli> {
         self.settings.stoppers.nodestime.rate(pieces as u32)
     }
 }
 
+/// One side of a game, searched a step at a time by a thread of the caller.
 pub struct EnginePlayer {
     setup: Arc<EngineSetup>,
     /// With the player's own seed.
@@ -110,13 +117,16 @@ pub struct EnginePlayer {
     ponder_time: Option<Millis>,
 }
 
+/// The move of a player, with the search that found it.
 #[derive(Clone, Debug)]
 pub struct PlayerMove {
     /// `None` only without a legal move.
     pub best: Option<Move>,
     /// Time taken off the clock, under `nodestime` converted from the new nodes.
     pub used: Millis,
+    /// The figures of the search.
     pub result: SearchResult,
+    /// How the time was budgeted, `None` without a clock.
     pub report: Option<MoveReport>,
 }
 
@@ -148,6 +158,7 @@ impl EnginePlayer {
         Ok(EnginePlayer { setup, settings, game, cache, stepped: None, expected: None, ponder_time: None })
     }
 
+    /// What the player was made with.
     pub fn setup(&self) -> &Arc<EngineSetup> {
         &self.setup
     }
@@ -202,6 +213,7 @@ impl EnginePlayer {
         Ok(())
     }
 
+    /// Searches on until a batch waits for its evaluation, or the search is over.
     pub fn advance(&mut self) -> NextStep {
         let Some(stepped) = &mut self.stepped else { return NextStep::Over };
         let search = stepped.search();
@@ -257,6 +269,7 @@ impl EnginePlayer {
     }
 }
 
+/// Evaluates the batches of several players together.
 #[derive(Debug, Default)]
 pub struct SharedBatch {
     slots: Vec<EvalSlot>,
