@@ -15,7 +15,7 @@ const MAX_LINE: usize = 1 << 20;
 /// What Windows-1252 has at 0x80 to 0x9f, where Latin-1 has control characters.
 const WINDOWS_1252: &str = "€\u{81}‚ƒ„…†‡ˆ‰Š‹Œ\u{8d}Ž\u{8f}\u{90}‘’“”•–—˜™š›œ\u{9d}žŸ";
 
-/// Returns the text of `bytes`: UTF-8, and what is none as Latin-1, which the standard of PGN prescribes,
+/// The text of `bytes`: UTF-8, and what is none as Latin-1, which the standard of PGN prescribes,
 /// with the letters that Windows adds to it.
 pub fn decode(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(bytes) {
@@ -78,7 +78,7 @@ impl<R: BufRead> Lines<R> {
         Lines { input, number: 0, is_behind_cr: false, has_failed: false }
     }
 
-    /// Returns the input, which begins behind the last line.
+    /// The input, which begins behind the last line.
     pub fn input(&self) -> &R {
         &self.input
     }

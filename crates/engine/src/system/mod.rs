@@ -36,7 +36,7 @@ fn of_this_process<T>(read: impl Fn(&Process) -> T) -> Option<T> {
     system.process(own).map(read)
 }
 
-/// Returns the name of the processor, or its kind where the system has no name for it.
+/// The name of the processor, or its kind where the system has no name for it.
 pub fn cpu_name() -> String {
     let system = System::new().map(|mut system| {
         system.refresh_cpu_list(CpuRefreshKind::nothing());
@@ -96,7 +96,7 @@ pub fn raise_file_limit() {
     }
 }
 
-/// Returns what a tool of the system writes, if it is there, succeeds and writes anything.
+/// What a tool of the system writes, if it is there, succeeds and writes anything.
 pub(crate) fn told(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).stdin(Stdio::null()).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
@@ -119,7 +119,7 @@ pub(crate) fn entries_named(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> 
     paths
 }
 
-/// Returns what lies in a folder, in order. Nothing lies in one that is not there.
+/// What lies in a folder, in order. Nothing lies in one that is not there.
 pub fn entries(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
