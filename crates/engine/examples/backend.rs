@@ -25,7 +25,7 @@ struct Counter;
 impl Evaluator for Counter {
     fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
         for EvalSlot { planes, moves, evaluation, logits, .. } in batch {
-            // Planes 0 to 4 hold our pawns, knights, bishops, rooks and queens, 6 to 10 those of the opponent.
+            // Planes 0 to 4: our pawns, knights, bishops, rooks and queens. 6 to 10: the opponent's.
             let count = |plane: usize| planes.masks[plane].count_ones() as f32;
             let worth = [1.0, 3.0, 3.0, 5.0, 9.0].into_iter().enumerate();
             let ahead: f32 = worth.map(|(piece, worth)| worth * (count(piece) - count(piece + 6))).sum();

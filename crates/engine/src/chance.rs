@@ -24,7 +24,7 @@ pub(crate) fn spread(number: u64) -> u64 {
     number ^ number >> 31
 }
 
-/// Returns the number of the thing that `toss`, a random number from 0 to below 1, hits on a line on which
+/// The number of the thing that `toss`, a random number from 0 to below 1, hits on a line on which
 /// each has a stretch as long as its weight, or `None` if no weight is above 0. Things without a positive
 /// weight are never drawn.
 pub fn draw(weights: &[f64], toss: f64) -> Option<usize> {

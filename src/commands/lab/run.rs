@@ -20,6 +20,7 @@ use super::game_args::GameArgs;
 use crate::output::{ExitStatus, Failure, KindsTold, STOPPED, eprint_message};
 use crate::setup::Machine;
 use crate::setup::sha256;
+use crate::signals::{self, INTERRUPTED};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::engine::{EngineSetup, Settings};
 use zeitnot_engine::files::hex;
@@ -118,6 +119,7 @@ pub(super) fn listed(files: &[PathBuf]) -> String {
 /// Returns a flag that becomes true when the user presses Ctrl-C. The second time the program ends at once.
 pub(crate) fn interruption() -> Result<&'static AtomicBool, Failure> {
     static STOP: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+    signals::hear_interruption();
     // The first of the two acts at the second time, when the other has set the flag.
     flag::register_conditional_shutdown(SIGINT, STOPPED.into(), Arc::clone(&STOP))
         .and_then(|_| flag::register(SIGINT, Arc::clone(&STOP)))
