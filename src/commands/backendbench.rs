@@ -11,7 +11,7 @@ use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use serde::Serialize;
 
-use super::measure::write_report;
+use super::measure::{claim, write_report};
 use crate::commands::network_args::NetworkArgs;
 use crate::output::{ExitStatus, Failure, Output};
 use zeitnot_engine::chess::{History, Variant};
@@ -108,6 +108,7 @@ impl BackendbenchArgs {
 }
 
 pub(super) fn run(args: &BackendbenchArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+    let run = claim(args.out.as_deref(), "backendbench.json")?;
     let backend = args.network.backend()?;
     let plan = args.plan(backend.info())?;
     let position = args.fen.as_deref().map(|fen| History::from_fen(fen, Variant::Standard)).transpose();
@@ -126,9 +127,7 @@ pub(super) fn run(args: &BackendbenchArgs, output: &mut Output) -> Result<ExitSt
         let change_ms = Some(meter.change_ms([smaller.batch, larger.batch])?);
         (smaller.change_ms, larger.change_ms) = (change_ms, change_ms);
     }
-    if let Some(folder) = &args.out {
-        output.tell_page(write_report(folder, report.page(), "backendbench.json", &report)?);
-    }
+    run.iter().try_for_each(|run| write_report(run, report.page(), &report, output))?;
     output.write(&report.rows, &report)?;
     Ok(ExitStatus::Success)
 }

@@ -34,7 +34,8 @@ impl FakeGpu {
     fn get() -> Option<FakeGpu> {
         let caches = [Some(package_file("target/ci-gpu")), folders::cache()];
         let has_runtime = |cache: &PathBuf| {
-            let mut names = fs::read_dir(cache).into_iter().flatten().flatten().map(|entry| entry.file_name());
+            let mut names =
+                fs::read_dir(cache).into_iter().flatten().flatten().map(|entry| entry.file_name());
             names.any(|name| name.to_string_lossy().starts_with("onnxruntime-gpu-"))
         };
         let Some(cache) = caches.into_iter().flatten().find(has_runtime) else {
@@ -62,8 +63,10 @@ impl FakeGpu {
     }
 
     fn run(&self, network_name: &str, arguments: &[&str]) -> Output {
-        let output = self.show_to(&mut zeitnot(arguments)).arg("--backend=cuda").arg("--weights").arg(network(network_name));
-        let output = output.output().unwrap();
+        let mut command = zeitnot(arguments);
+        let network = network(network_name);
+        let output =
+            self.show_to(&mut command).arg("--backend=cuda").arg("--weights").arg(network).output().unwrap();
         assert!(output.status.success(), "{:?}: {}", output.status, stderr(&output));
         output
     }
@@ -100,7 +103,9 @@ fn calls_of_a_batch(gpu: &FakeGpu, network: &str) -> Calls {
         gpu.calls()
     };
     let (few, many) = (after("10"), after("20"));
-    many.into_iter().map(|(name, calls)| (name.clone(), (calls - few.get(&name).copied().unwrap_or(0)) / 10)).collect()
+    many.into_iter()
+        .map(|(name, calls)| (name.clone(), (calls - few.get(&name).copied().unwrap_or(0)) / 10))
+        .collect()
 }
 
 /// A regression: no batch came back, as outputs lay in memory that ONNX Runtime counts as the GPU's.
@@ -113,7 +118,9 @@ fn batches_travel_by_themselves_and_take_few_calls() {
         let of_copies = |name: &str| calls.get(name).copied().unwrap_or(0);
         assert_eq!(of_copies("copy async H2D pinned"), 1, "{network}: {calls:#?}");
         assert_eq!(of_copies("copy async D2H pinned"), outputs, "{network}: {calls:#?}");
-        let others = calls.iter().filter(|(name, calls)| name.starts_with("copy") && !name.ends_with("pinned") && **calls > 0);
+        let others = calls
+            .iter()
+            .filter(|(name, calls)| name.starts_with("copy") && !name.ends_with("pinned") && **calls > 0);
         assert_eq!(others.filter(|(name, _)| !name.contains("D2D")).count(), 0, "{network}: {calls:#?}");
         let made = ["cudaMalloc", "cudaMallocHost", "cudaStreamCreate", "plans"];
         assert_eq!(number_of(&calls, &made), 0, "{network}: {calls:#?}");
@@ -185,7 +192,8 @@ fn options_of_the_provider_reach_it() {
 #[ignore = "needs ONNX Runtime's GPU package"]
 fn the_cost_of_a_change_of_size_is_told() {
     let Some(gpu) = FakeGpu::get() else { return };
-    let rows = json(&gpu.run(TOWER, &["backendbench", "--json", "--batches=64,128", "--rounds=1", "--round-ms=1"]));
+    let rows =
+        json(&gpu.run(TOWER, &["backendbench", "--json", "--batches=64,128", "--rounds=1", "--round-ms=1"]));
     assert!(rows[1]["change_ms"].as_f64().is_some(), "{rows:#}");
 }
 
@@ -202,6 +210,7 @@ fn the_checklist_runs_through() {
     let summary = fs::read_to_string(Path::new(out.path()).join("summary.txt")).unwrap_or_default();
     assert!(summary.lines().count() >= 10, "{summary}{}", stderr(&output));
     // There is no GPU whose numbers could be right, and the doctor sees that.
-    let failed: Vec<_> = summary.lines().filter(|line| !line.contains(" ok ") && !line.starts_with("doctor-")).collect();
+    let failed: Vec<_> =
+        summary.lines().filter(|line| !line.contains(" ok ") && !line.starts_with("doctor-")).collect();
     assert!(failed.is_empty(), "{failed:#?}{}", stderr(&output));
 }

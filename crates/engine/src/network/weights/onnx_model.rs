@@ -79,6 +79,7 @@ impl OnnxModel {
             name: Some(name.clone()),
             op_type: Some("Softmax".into()),
             attribute: Vec::new(),
+            domain: None,
         };
         let output = onnx::ValueInfo { name: Some(name.clone()), kind };
         let graph = onnx::Graph { node: vec![node], output: vec![output], ..onnx::Graph::default() };
@@ -110,6 +111,7 @@ impl OnnxModel {
             name: Some(scaled),
             op_type: Some("Mul".into()),
             attribute: Vec::new(),
+            domain: None,
         };
         let mut tensor = tensor.encode_to_vec();
         encoding::bytes::encode(9, &raw, &mut tensor);

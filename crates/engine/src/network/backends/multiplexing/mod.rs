@@ -13,7 +13,7 @@ use crossbeam::channel::{Receiver, Sender, bounded, unbounded};
 use parking_lot::Mutex;
 
 use crate::foreign::in_our_words;
-use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator};
+use crate::network::{Backend, BackendError, BackendInfo, DevicePace, EvalSlot, Evaluator};
 use crate::note::Note;
 use crate::system::threads::EndingThreads;
 
@@ -62,11 +62,14 @@ impl Device {
         self.is_alive.load(Ordering::Relaxed)
     }
 
+    fn virtual_pace(&self) -> Option<DevicePace> {
+        self.info().virtual_pace.map(|pace| DevicePace { queues: pace.queues.min(self.threads), ..pace })
+    }
+
     /// Evaluates a batch of any size.
     fn evaluate(&self, evaluator: &mut dyn Evaluator, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
         for chunk in batch.chunks_mut(self.info().max_batch) {
             evaluator.evaluate_or_fail(&self.info().name, chunk)?;
-            EvalSlot::check_numbers(self.info(), chunk)?;
         }
         Ok(())
     }
@@ -102,8 +105,10 @@ impl DevicePool {
         if infos().any(|info| info.input_format != first.input_format) {
             return Err(refused("its devices need different encodings of positions"));
         }
-        if infos().any(BackendInfo::has_virtual_time) {
-            return Err(refused("virtual time works with one device only, use clock=real"));
+        let mut paces = self.devices.iter().map(|device| device.virtual_pace());
+        let pace = paces.next().flatten();
+        if paces.any(|other| other != pace) {
+            return Err(refused("virtual time works with equal devices only, use clock=real"));
         }
         let threads = self.devices.iter().map(|device| device.threads).sum();
         Ok(BackendInfo {
@@ -116,10 +121,11 @@ impl DevicePool {
             has_wdl: infos().all(|info| info.has_wdl),
             has_moves_left: infos().all(|info| info.has_moves_left),
             max_batch: infos().map(|info| info.max_batch).max().unwrap_or(1),
-            preferred_batch: infos().map(|info| info.preferred_batch).min().unwrap_or(1),
+            // As many leaves are under way as keep all devices busy. A device takes them as they come.
+            preferred_batch: infos().map(|info| info.preferred_batch).sum(),
             preferred_threads: infos().map(|info| info.preferred_threads).sum(),
             queues: if infos().any(|info| info.queues > 0) { threads } else { 0 },
-            virtual_pace: None,
+            virtual_pace: pace.map(|pace| DevicePace { devices: infos().len() * pace.devices, ..pace }),
         })
     }
 

@@ -15,7 +15,7 @@ const CONVOLVED: [usize; 4] = [4, 32, 128, 256];
 /// TensorRT RTX compiles kernels for each size beside the search.
 const COMPILED: [usize; 8] = [1, 4, 16, 32, 64, 128, 192, 256];
 /// What WebGPU compiles for two positions does for any larger number.
-const SINGLE_AND_SEVERAL: [usize; 2] = [1, 2];
+const SINGLE_AND_SEVERAL: [usize; 2] = [1, 3];
 /// The most bytes of weights in all sessions of one evaluator, which are by one for each size.
 const MOST_WEIGHTS: usize = 1 << 30;
 

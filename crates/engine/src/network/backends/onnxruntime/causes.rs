@@ -89,7 +89,8 @@ fn last_sentence(text: &str) -> String {
     let line = one_line(text);
     let line = line.split(" ; ").next().unwrap_or_default();
     // The place in the source and the signature of a function of C++.
-    let line = line.split_once(".cc:").and_then(|(_, place)| place.split_once(") ")).map_or(line, |(_, said)| said);
+    let line =
+        line.split_once(".cc:").and_then(|(_, place)| place.split_once(") ")).map_or(line, |(_, said)| said);
     let last = ["Status Message: ", " : ", ". "]
         .iter()
         .fold(line, |rest, mark| rest.trim_end_matches(['.', ' ']).rsplit(mark).next().unwrap_or_default());
@@ -125,10 +126,7 @@ mod tests {
     #[test]
     fn what_is_not_known_is_quoted_unless_a_gui_would_take_it_for_a_failed_start() {
         let text = "[ONNXRuntimeError] : 1 : FAIL : a.cc:7 f() CUDA failure 701: too many resources ; GPU=0 ; hostname=me ; line=7";
-        assert!(
-            cause(text)
-                .starts_with("ONNX Runtime says \"CUDA failure 701: too many resources\" (")
-        );
+        assert!(cause(text).starts_with("ONNX Runtime says \"CUDA failure 701: too many resources\" ("));
         let refused = ["not", "found"].join(" ");
         assert_eq!(
             cause(&format!("x was {refused}")),

@@ -5,9 +5,9 @@ use ort::ep::{self, ArbitrarilyConfigurableExecutionProvider as _, ExecutionProv
 use super::NAME;
 use super::batch_sizes::BatchSizes;
 use super::provider::Provider;
-use crate::network::folders;
-use crate::network::onnx::BuildOptions;
+use crate::network::onnx::{BuildOptions, Form};
 use crate::network::weights::{DataType, InputForm, OnnxModel};
+use crate::network::{ACCELERATOR_QUEUES, folders};
 use crate::options::{OptionChoice, OptionGroup, option_choice, option_group};
 use crate::params::{ParamError, Params};
 
@@ -37,6 +37,18 @@ option_choice! {
     }
 }
 
+option_choice! {
+    /// The form of a model that a user asks for.
+    pub(crate) enum WantedForm {
+        /// `fused` with `cuda`, `plain` elsewhere.
+        Auto = "auto",
+        /// Operations that all providers have.
+        Plain = "plain",
+        /// Operations that stand for several, so that a GPU is called less often.
+        Fused = "fused",
+    }
+}
+
 option_group! {
     /// The parameters of `onnxruntime` as users write them.
     pub(crate) struct OnnxRuntimeParams {
@@ -46,11 +58,14 @@ option_group! {
         gpu: u32 = 0, in 0..=255, "gpu";
         /// Number format in which the device computes.
         precision: WantedPrecision = WantedPrecision::Auto, "precision";
-        /// Number of threads that work on one batch on a CPU. 1 is best, because the search has its own
-        /// threads.
+        /// On a CPU the number of threads that work on one batch: 1 is best, because the search has its own
+        /// threads. On a GPU the number of batches that it receives at once, 2 if none is given: one can be
+        /// transferred while another is computed.
         threads: usize = 1, in 1..=256, "threads";
         /// Format in which positions are sent to the device.
         inputs: WantedInputs = WantedInputs::Auto, "inputs";
+        /// Operations of a model that is built from a network in Lc0's format.
+        form: WantedForm = WantedForm::Auto, "form";
         /// Options of the execution provider itself, for experiments, as in prefer_nhwc=1;fuse_conv_bias=1.
         ep: String = String::new(), "ep", "ep", hidden;
     }
@@ -66,6 +81,10 @@ pub struct DeviceOptions {
     pub(crate) precision: WantedPrecision,
     /// Threads that work on one batch on a CPU.
     pub threads: usize,
+    /// The operations of a model that is built.
+    pub(super) form: Form,
+    /// Batches that an accelerator receives at once, or 0 for a CPU.
+    pub(super) queues: usize,
     /// The form in which positions travel to it. A ready ONNX model keeps its own.
     pub input: InputForm,
     /// True if the CPU computes what the device cannot compute of a model. Otherwise that is an error.
@@ -80,15 +99,9 @@ impl DeviceOptions {
     /// # Errors
     /// Fails if an option is unknown or has no such value, or the provider does not compute in the precision.
     pub fn parse(options: &Params) -> Result<DeviceOptions, ParamError> {
-        use WantedPrecision::{Bf16, Fp16, Fp32};
-        let OnnxRuntimeParams { provider, gpu, precision, threads, inputs, ep } =
+        let OnnxRuntimeParams { provider, gpu, precision, threads, inputs, form, ep } =
             OnnxRuntimeParams::default().read(NAME, options, &[])?;
-        let computed: &[WantedPrecision] = match provider {
-            Provider::Cpu => &[Fp32],
-            Provider::OpenVino if computes_bfloat16() => &[Bf16, Fp32],
-            Provider::OpenVino => &[Fp32],
-            _ => &[Fp16, Fp32],
-        };
+        let computed = (provider.spec().precisions)();
         let refused = |key: &str, value: &str, expected: String| {
             Err(ParamError::Value { key: key.into(), value: value.into(), expected })
         };
@@ -112,7 +125,25 @@ impl DeviceOptions {
         };
         let provider_options =
             provider_options.into_iter().map(|(key, value)| (key.into(), value.into())).collect();
-        Ok(DeviceOptions { provider, gpu, precision, threads, input, needs_cpu: false, provider_options })
+        let queues = options.get("threads").map_or(ACCELERATOR_QUEUES, |_| threads);
+        let (threads, queues) = if provider.is_accelerator() { (1, queues) } else { (threads, 0) };
+        let form = match form {
+            WantedForm::Auto => provider.spec().form,
+            WantedForm::Plain => Form::Plain,
+            WantedForm::Fused => Form::Fused,
+        };
+        let needs_cpu = false;
+        Ok(DeviceOptions {
+            provider,
+            gpu,
+            precision,
+            threads,
+            queues,
+            form,
+            input,
+            needs_cpu,
+            provider_options,
+        })
     }
 
     /// Returns the way in which models must be built for it.
@@ -124,6 +155,8 @@ impl DeviceOptions {
                 DataType::Float32
             },
             input: self.input,
+            form: self.form,
+            fixed_batch: self.provider.spec().fixed_batch,
             ..BuildOptions::default()
         }
     }
@@ -139,8 +172,12 @@ impl DeviceOptions {
     pub fn choices(self, given: &Params) -> (Vec<DeviceOptions>, DeviceOptions) {
         let is_open = |key| given.get(key).is_none_or(|value| value == "auto");
         let mut first = vec![self];
+        if first[0].form == Form::Fused && is_open("form") {
+            first.push(DeviceOptions { form: Form::Plain, ..first[0].clone() });
+        }
         if first[0].input == InputForm::Packed && is_open("inputs") {
-            first.push(DeviceOptions { input: InputForm::Planes, ..first[0].clone() });
+            let form = first[first.len() - 1].form;
+            first.push(DeviceOptions { input: InputForm::Planes, form, ..first[0].clone() });
         }
         // Some of the devices that it drives do not compute in half precision.
         if first[0].provider == Provider::WebGpu && is_open("precision") {
@@ -178,7 +215,23 @@ impl DeviceOptions {
             let all = options.fold(ours, |ours, (key, value)| ours.with_arbitrary_config(key, value));
             all.build().error_on_failure()
         };
-        (self.provider == Provider::Cuda).then(cuda)
+        // Its programs are compiled once for each model. A session finds those of the last one in `cache`.
+        let coreml = || {
+            let cache = folders::cache().map(|cache| cache.join("coreml"));
+            let coreml = ep::CoreML::default()
+                .with_model_format(ep::coreml::ModelFormat::MLProgram)
+                .with_static_input_shapes(true);
+            let cached = match cache.filter(|folder| std::fs::create_dir_all(folder).is_ok()) {
+                Some(folder) => coreml.with_model_cache_dir(folder.to_string_lossy()),
+                None => coreml,
+            };
+            cached.build().error_on_failure()
+        };
+        match self.provider {
+            Provider::Cuda => Some(cuda()),
+            Provider::CoreMl => Some(coreml()),
+            _ => None,
+        }
     }
 
     /// Returns the options of a plugin's provider for `model`, under their full names.
@@ -220,14 +273,6 @@ fn tensorrt_rtx_options(model: &OnnxModel, sizes: &BatchSizes) -> Vec<(String, S
     let profiles =
         [profile("min", smallest), profile("opt", sizes.largest()), profile("max", sizes.largest())];
     profiles.into_iter().chain(cache).collect()
-}
-
-/// Returns whether the processor multiplies numbers in bfloat16.
-fn computes_bfloat16() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    return is_x86_feature_detected!("avx512bf16");
-    #[cfg(not(target_arch = "x86_64"))]
-    return false;
 }
 
 #[cfg(test)]
@@ -289,7 +334,7 @@ mod tests {
         let all = [("fp16", packed), ("fp16", planes), ("fp32", packed), ("fp32", planes)];
         assert_eq!(choices("provider=webgpu"), all);
         assert_eq!(choices("provider=webgpu,precision=fp32,inputs=packed"), [("fp32", packed)]);
-        assert_eq!(choices("provider=cuda"), all[..2]);
+        assert_eq!(choices("provider=cuda"), [all[0], all[0], all[1]], "fused, plain, planes");
         assert_eq!(choices(""), [("fp32", planes)]);
     }
 
@@ -299,12 +344,12 @@ mod tests {
         assert_eq!(error_of("precision=fp16"), "precision=fp16: expected one of auto, fp32");
         assert_eq!(
             error_of("provider=abacus"),
-            "provider=abacus: expected one of cpu, openvino, cuda, tensorrt-rtx, webgpu"
+            "provider=abacus: expected one of cpu, openvino, cuda, tensorrt-rtx, webgpu, coreml"
         );
         assert_eq!(
             error_of("batch=3"),
             "unknown parameter of onnxruntime \"batch\". Valid: provider, gpu, precision, threads, \
-             inputs, ep"
+             inputs, form, ep"
         );
         assert_eq!(
             error_of("provider=cuda,ep=nhwc"),

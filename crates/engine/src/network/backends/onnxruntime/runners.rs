@@ -203,7 +203,7 @@ mod tests {
                     run.run(&mut session, &model, &mut found, filled_up).unwrap();
                 }
                 for (found, expected) in found.iter().zip(&expected) {
-                    assert!((found.evaluation.q - expected.evaluation.q).abs() < 1e-5, "batch of {size}");
+                    assert!((found.evaluation.wl - expected.evaluation.wl).abs() < 1e-5, "batch of {size}");
                     let logits = found.logits.iter().zip(&expected.logits);
                     assert!(logits.len() == 3 && logits.into_iter().all(|(a, b)| (a - b).abs() < 1e-4));
                 }

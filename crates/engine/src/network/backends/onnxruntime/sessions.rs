@@ -26,7 +26,7 @@ use crate::network::weights::OnnxModel;
 use crate::network::{BackendError, EvalSlot, Evaluator};
 use crate::system::vulkan;
 
-/// Held while a session of a provider that [runs one at a time](Provider::runs_one_at_a_time) is made, runs
+/// Held while a session of a provider that [runs one at a time](super::provider::ProviderSpec::runs_one_at_a_time) is made, runs
 /// or is given up.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
@@ -78,7 +78,7 @@ impl SessionPool {
                 evaluator.run_part(&mut self.tried.clone()[..positions], self.sizes.place(size))?;
             }
         }
-        if provider.runs_one_at_a_time() {
+        if provider.spec().runs_one_at_a_time {
             evaluator.give_back();
         }
         Ok(evaluator)
@@ -97,7 +97,7 @@ impl SessionPool {
 
     /// Waits until no other session of a provider that runs one at a time is made or runs. Others don't wait.
     fn alone(&self) -> Option<MutexGuard<'static, ()>> {
-        let runs_alone = self.device.provider.runs_one_at_a_time();
+        let runs_alone = self.device.provider.spec().runs_one_at_a_time;
         runs_alone.then(|| ONE_AT_A_TIME.lock())
     }
 
