@@ -94,7 +94,8 @@ pub(super) fn end_on_interruption(is_kept: bool, temporary: Option<PathBuf>) -> 
         }
         temporary.map(std::fs::remove_dir_all);
         tell_stopped(is_kept);
-        std::process::exit(STOPPED.into());
+        // Exit handlers would tear a GPU's libraries down while threads use them.
+        signal_hook::low_level::exit(STOPPED.into());
     });
     Ok(())
 }
