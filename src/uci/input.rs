@@ -77,7 +77,8 @@ fn leave_if_stuck(output: &UciOutput) {
         std::thread::sleep(TICK);
         let writing_since = output.writing_since().map(|since| since.max(over));
         if writing_since.is_some_and(|since| since.elapsed() > WRITE_PATIENCE) {
-            std::process::exit(0);
+            // Exit handlers would tear a GPU's libraries down while threads use them.
+            signal_hook::low_level::exit(0);
         }
     }
 }

@@ -135,7 +135,8 @@ pub(in crate::commands) fn end_on_interruption(last: impl FnOnce() + Send + 'sta
             thread::sleep(Duration::from_millis(20));
         }
         last();
-        std::process::exit(STOPPED.into());
+        // Exit handlers would tear a GPU's libraries down while threads use them.
+        signal_hook::low_level::exit(STOPPED.into());
     });
     Ok(())
 }
