@@ -235,6 +235,8 @@ fn flag_of(line: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn set(text: &str, changes: &[Change]) -> String {

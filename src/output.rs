@@ -125,8 +125,50 @@ impl Output {
 pub(super) fn write_json(file: &Path, document: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(document).map_err(io::Error::from)?;
     let written = replace(file, text + "\n");
-    Ok(written.map_err(|error| Failure::Measurement(Box::new(RowError::io(file)(error))))?)
+    written.map_err(|error| Failure::Measurement(Box::new(RowError::io(file)(error))))
 }
+
+/// Texts that a run has to tell. Each goes to stderr once.
+#[derive(Debug, Default)]
+pub(crate) struct Told(pub(crate) Vec<String>);
+
+impl Told {
+    pub(crate) fn tell(&mut self, text: impl fmt::Display) {
+        let text = text.to_string();
+        if !self.0.contains(&text) {
+            eprint_message(&text);
+            self.0.push(text);
+        }
+    }
+
+    /// As facts of the run's origin.
+    pub(crate) fn facts(&self) -> impl Iterator<Item = (&'static str, String)> {
+        self.0.iter().map(|text| ("note", text.clone()))
+    }
+}
+
+/// Ends the process as soon as the reader of stdout is gone, although stdin may stay open: an orphan would
+/// search for nobody.
+#[cfg(unix)]
+pub(crate) fn leave_with_the_reader() {
+    use rustix::event::{PollFd, PollFlags, poll};
+    // Without a thread the next write ends it.
+    let _ = std::thread::Builder::new().name("stdout".into()).spawn(|| {
+        let stdout = io::stdout();
+        let mut watched = [PollFd::new(&stdout, PollFlags::empty())];
+        while matches!(poll(&mut watched, None), Ok(_) | Err(rustix::io::Errno::INTR)) {
+            if watched[0].revents().intersects(PollFlags::ERR | PollFlags::HUP) {
+                std::process::exit(0);
+            }
+            if watched[0].revents().contains(PollFlags::NVAL) {
+                return;
+            }
+        }
+    });
+}
+
+#[cfg(not(unix))]
+pub(crate) fn leave_with_the_reader() {}
 
 /// Ignores errors: the command goes on if nobody can read it.
 pub(super) fn eprint_message(text: impl fmt::Display) {

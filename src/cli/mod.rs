@@ -11,8 +11,8 @@ use clap::{ArgAction, CommandFactory, Parser};
 
 use zeitnot_engine::VERSION;
 use zeitnot_engine::network::folders;
-use zeitnot_engine::options::FLAGS_HEADING;
 
+use crate::commands::engine_args::FLAGS_HEADING;
 use crate::commands::{Command, uci};
 use crate::output::{ExitStatus, Output, OutputFormat, STOPPED, eprint_message};
 

@@ -13,7 +13,7 @@ use flate2::write::GzEncoder;
 use serde::Serialize;
 
 use crate::output::{ExitStatus, Failure, Output};
-use zeitnot_engine::network::onnx::{self, BuildOptions};
+use zeitnot_engine::network::onnx::{self, BuildOptions, Form};
 use zeitnot_engine::network::weights::{
     DataType, HeadChoice, INPUT_PLANES, InputForm, Model, NetworkFile, OUTPUT_POLICY, OUTPUT_WDL, OnnxModel,
     PolicyHeadName, TensorNames, ValueHeadName, ValueOutput,
@@ -82,6 +82,7 @@ pub(super) fn run(args: &ConvertArgs, output: &mut Output) -> Result<ExitStatus,
                 },
                 fixed_batch: args.batch.map(NonZeroUsize::get),
                 input: InputForm::Planes,
+                form: Form::Plain,
                 metadata: metadata.map(|(key, value)| (format!("zeitnot.{key}"), value)).into(),
             };
             onnx::build(network, &options)

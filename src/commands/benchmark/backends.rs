@@ -80,7 +80,7 @@ pub(super) fn run(
     output: &mut Output,
 ) -> Result<ExitStatus, Failure> {
     let set_here = ["backend", "threads", "minibatch-size"];
-    if args.settings.changed().iter().any(|(flag, _)| set_here.contains(flag)) {
+    if args.settings.0.changed().iter().any(|(flag, _)| set_here.contains(flag)) {
         let text = "--backends sets backend, threads and batch size itself: give --thread-counts and --batches instead of \
                     --threads and --minibatch-size";
         return Err(Failure::Input(text.into()));
@@ -95,7 +95,7 @@ pub(super) fn run(
     super::warn_if_busy();
     let limits = [("nodes", args.limits.nodes), ("movetime", movetime)];
     let limits = limits.into_iter().filter_map(|(flag, limit)| Some((flag, limit?.to_string())));
-    let flags: Vec<_> = limits.chain(args.positions.flags()).chain(args.settings.changed()).collect();
+    let flags: Vec<_> = limits.chain(args.positions.flags()).chain(args.settings.0.changed()).collect();
     let mut report = BackendsReport::measure(args.backends.combinations()?, &flags, patience);
     let written = write_advice(Some(&mut report.advice), config.as_ref());
     output.write(&report, &report)?;

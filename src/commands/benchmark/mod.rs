@@ -21,13 +21,13 @@ use super::measure::{
     BENCHMARK, Facts, LimitArgs, PositionArgs, PositionRow, SpeedReport, claim, engine, search_all, tell,
     write_facts, write_report,
 };
+use crate::commands::engine_args::EngineArgs;
 use crate::config_file::WritableConfig;
 use crate::output::eprint_message;
 use crate::output::{ExitStatus, Failure, Output};
 use crate::setup::Machine;
 use advice::{Advice, AdviceArgs};
 use backends::{BackendsArgs, Combination};
-use zeitnot_engine::engine::Settings;
 use zeitnot_engine::foreign::in_our_words;
 use zeitnot_engine::network::throughput::SortedSamples;
 use zeitnot_engine::network::without_folder;
@@ -60,7 +60,7 @@ pub(crate) struct BenchmarkArgs {
     #[arg(skip)]
     pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
-    settings: Settings,
+    settings: EngineArgs,
 }
 
 impl BenchmarkArgs {
@@ -109,12 +109,12 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
     let run = claim(args.out.as_deref(), "benchmark.json")?;
     warn_if_busy();
     let start = Instant::now();
-    let mut engine = engine(&args.settings)?;
+    let mut engine = engine(&args.settings.0)?;
     let ready = start.elapsed();
     tell(&engine);
     let mut monitor = MachineMonitor::start(engine.threads(), positions.len());
     let between = || monitor.between_searches();
-    let speed = search_all(&mut engine, positions.clone(), &limits, &args.settings, output, between)?;
+    let speed = search_all(&mut engine, positions.clone(), &limits, &args.settings.0, output, between)?;
     let (noise, sensors) = monitor.finish(speed.figures.nodes, speed.figures.time_ms / 1e3);
     let machine = Machine::this();
     let ready_s = ready.as_secs_f64();
@@ -123,7 +123,7 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
     if args.wants_advice() {
         let asked = args.backends.asked(&machine.processors);
         // Without advice the measurement still counts.
-        advice = Advice::by_races(engine, &args.settings, &positions, &limits, &asked)
+        advice = Advice::by_races(engine, &args.settings.0, &positions, &limits, &asked)
             .map_err(|failure| eprint_message(format_args!("no advice: {failure}")))
             .ok();
     }

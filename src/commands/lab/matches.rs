@@ -13,8 +13,9 @@ use serde::Serialize;
 
 use super::game_args::{self, GameArgs, argument_error, threads};
 use super::run::{Progress, RunId, Shard, interruption, origin, origins, tell_stopped};
-use crate::output::eprint_message;
+use crate::commands::engine_args::EngineArgs;
 use crate::output::{ExitStatus, Failure, Output};
+use crate::output::{Told, eprint_message};
 use zeitnot_engine::engine::{EngineSetup, Settings};
 use zeitnot_engine::note::Note;
 use zeitnot_engine::params::entries;
@@ -52,12 +53,12 @@ pub(crate) struct MatchArgs {
     #[command(flatten)]
     game: GameArgs,
     #[command(flatten)]
-    settings: Settings,
+    settings: EngineArgs,
 }
 
 pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let mut sides =
-        [SideArgs::parse(&args.a, &args.settings, "A")?, SideArgs::parse(&args.b, &args.settings, "B")?];
+        [SideArgs::parse(&args.a, &args.settings.0, "A")?, SideArgs::parse(&args.b, &args.settings.0, "B")?];
     let sprt = parse_sprt(args.sprt.as_deref())?;
     let limit = |side: &SideArgs| side.limit.or(args.game.limit()).ok_or_else(game_args::missing_limit);
     let limits = [limit(&sides[0])?, limit(&sides[1])?];
@@ -68,9 +69,9 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
     let rules = MatchRules { limits, adjudication: args.game.adjudication()?, seed: args.game.seed };
     let config = MatchConfig {
         teams: teams(&mut sides, &rules)?,
-        variant: crate::commands::network_args::variant(args.settings.chess960),
+        variant: crate::commands::network_args::variant(args.settings.0.chess960),
         openings: &openings,
-        threads: threads(&args.settings),
+        threads: threads(&args.settings.0),
         concurrency: concurrency(args, &sides, &rules),
         rules,
     };
@@ -79,7 +80,9 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
     let schedule: Vec<u64> = planned.clone().take_while(|game| *game < games).collect();
     let names = [sides[0].name.as_str(), sides[1].name.as_str()];
     let match_id = match_id(args, &config, names);
-    let origin = Origin { run: match_id.clone(), ..origin(&facts(args, &config)) };
+    let told = foretold(&config)?;
+    let facts: Vec<_> = facts(args, &config).into_iter().chain(told.facts()).collect();
+    let origin = Origin { run: match_id.clone(), ..origin(&facts) };
     let run = args.out.as_deref().map(|folder| Run::claim(folder, origin, &MatchFiles::NAMES)).transpose()?;
     let header = MatchHeader { match_id: &match_id, names, limits: config.rules.limits };
     let mut counts = MatchCounts::default();
@@ -94,6 +97,7 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
         progress: Progress::new(Some(planned.count() as u64), played_before),
         started: Instant::now(),
         nodes: 0,
+        told,
     };
     let stop = interruption()?;
     if !recorder.is_decided() {
@@ -115,13 +119,38 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
         let studies = MatchStudy::read(&files, sprt.as_ref())?;
         output.tell_page(write_page(&studies, None, &files, &[run.origin().clone()], run.folder())?);
     }
-    output.write(&summary, &summary)?;
+    output.write(&ToldSummary { summary: &summary, notes: &recorder.told.0 }, &summary)?;
     Ok(match stop.load(Ordering::Relaxed) {
         true if recorder.counts.games < schedule.len() as u64 && !recorder.is_decided() => {
             tell_stopped(args.out.is_some())
         }
         _ => ExitStatus::Success,
     })
+}
+
+#[derive(Serialize)]
+struct ToldSummary<'a> {
+    #[serde(flatten)]
+    summary: &'a MatchSummary,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    notes: &'a [String],
+}
+
+/// Tells what our engines have to tell at their first move, and whether they play alike.
+fn foretold(config: &MatchConfig<'_>) -> Result<Told, Failure> {
+    let (mut told, mut played) = (Told::default(), Vec::new());
+    for ((side, team), limit) in ["A", "B"].into_iter().zip(&config.teams).zip(config.rules.limits) {
+        let Team::Own(setup) = team else { continue };
+        let (notes, settings) = setup.as_played(&limit.first())?;
+        notes.iter().for_each(|note| told.tell(format_args!("{side}: {note}")));
+        played.push((settings, limit));
+    }
+    if let [a, b] = &played[..]
+        && a == b
+    {
+        told.tell("A and B play alike: their options come to the same");
+    }
+    Ok(told)
 }
 
 fn write_page(
@@ -147,7 +176,7 @@ fn facts(args: &MatchArgs, config: &MatchConfig<'_>) -> Vec<(&'static str, Strin
     let options =
         |text: &str| if text.trim().is_empty() { "the common options".into() } else { text.to_owned() };
     let common: Vec<_> =
-        args.settings.changed().into_iter().map(|(flag, value)| format!("--{flag}={value}")).collect();
+        args.settings.0.changed().into_iter().map(|(flag, value)| format!("--{flag}={value}")).collect();
     let common = if common.is_empty() { "the defaults".into() } else { common.join(" ") };
     let mut facts = vec![
         ("options of A", options(&args.a)),
@@ -181,11 +210,15 @@ struct MatchRecorder<'a> {
     progress: Progress,
     started: Instant,
     nodes: u64,
+    told: Told,
 }
 
 impl MatchRecorder<'_> {
     /// Adds a game. The answer is a break if no more are needed.
     fn add(&mut self, game: &GameRecord) -> Result<ControlFlow<()>, LabError> {
+        for (side, notes) in ["A", "B"].into_iter().zip(&game.notes) {
+            notes.iter().for_each(|note| self.told.tell(format_args!("{side}: {note}")));
+        }
         let game = PlayedGame::new(self.header, game);
         self.counts.add_game(&game);
         self.nodes += game.game.a_nodes + game.game.b_nodes;
@@ -269,7 +302,7 @@ fn concurrency(args: &MatchArgs, sides: &[SideArgs; 2], rules: &MatchRules) -> u
         .iter()
         .zip(rules.limits)
         .any(|(side, limit)| side.external.is_some() || game_args::runs_in_real_time(limit, &side.settings));
-    args.game.concurrency(game_args::threads(&args.settings), runs_in_real_time)
+    args.game.concurrency(game_args::threads(&args.settings.0), runs_in_real_time)
 }
 
 /// The arguments of one engine, such as `--a 'name=new,nodes=200,TimeManager=smooth(mle-mlh),CPuct=1.9'`.

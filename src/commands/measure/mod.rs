@@ -287,7 +287,7 @@ pub(super) fn search(
     let FinishedSearch { best, result, .. } = engine.search(limits.clone())?;
     let summary = result.summary;
     let text = |mv| engine.position().format_move(mv);
-    let visited = summary.root_visits.iter().filter(|(_, visits)| *visits > 0);
+    let visited = summary.visits_by_move.iter().filter(|(_, visits)| *visits > 0);
     let mut visits: Vec<_> = visited.map(|&(mv, visits)| MoveVisits { r#move: text(mv), visits }).collect();
     visits.sort_by(|a, b| b.visits.cmp(&a.visits).then_with(|| a.r#move.cmp(&b.r#move)));
     let mut figures = SearchFigures::default();
@@ -351,7 +351,7 @@ pub(super) fn search_all(
         add(&mut cpu, before.1, cpu_time());
         add(&mut busy, before.2, engine.busy_time());
         figures.add(&summary);
-        for (mv, visits) in &summary.root_visits {
+        for (mv, visits) in &summary.visits_by_move {
             for byte in mv.to_bits().to_le_bytes().into_iter().chain(visits.to_le_bytes()) {
                 hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
             }

@@ -56,8 +56,9 @@ pub(crate) struct AnalysedPosition {
     /// Visits of the root, those kept from the position before included, or 0 where the game is over.
     pub(crate) nodes: u64,
     pub(crate) effort: SearchEffort,
-    /// Moves that the search looked at, with their shares of the visits, permille, the largest first.
-    pub(crate) tries: Vec<(Move, u32)>,
+    /// Moves that the search looked at, with their shares of the visits, permille, the largest first, and the
+    /// mover's winning chances after each, percent.
+    pub(crate) tries: Vec<(Move, u32, f64)>,
 }
 
 impl AnalysedPosition {

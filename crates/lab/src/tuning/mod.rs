@@ -18,12 +18,13 @@ use std::sync::atomic::AtomicBool;
 use serde::{Deserialize, Serialize};
 
 use crate::LabError;
-use crate::matches::{self, GameAssignment, MatchConfig, PlannedGame, Team};
+use crate::matches::{self, GameAssignment, MatchConfig, PlannedGame, SideLimit, Team};
 use crate::run::{Journal, Run};
 use parameter::assignments;
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chance::GOLDEN;
-use zeitnot_engine::engine::{EngineError, EngineSetup};
+use zeitnot_engine::engine::{EngineError, EngineSetup, Settings};
+use zeitnot_engine::note::Note;
 
 /// The journal of a run.
 pub const PAIRS: &str = "pairs.jsonl";
@@ -84,26 +85,53 @@ pub fn open_pairs(run: &Run) -> Result<(Journal, Vec<PairRow>), LabError> {
     Ok((journal, rows))
 }
 
+/// The setup of an engine with the values that `chosen` has of some parameters, by index.
+fn setup_with<'a>(
+    base: &EngineSetup,
+    chosen: impl Iterator<Item = (&'a Parameter, usize)>,
+) -> Result<Arc<EngineSetup>, EngineError> {
+    let mut settings = base.settings().clone();
+    for (option, value) in assignments(chosen.map(|(p, index)| (p, p.values[index].clone()))) {
+        settings.set(option.name, &value)?;
+    }
+    Ok(Arc::new(base.with_settings(settings)?))
+}
+
+/// What engines with the values of `plan` tell at their first move, and which values of an option come to the
+/// same.
+pub fn foretold(plan: &TunePlan, base: &EngineSetup, limit: SideLimit) -> Result<Vec<Note>, EngineError> {
+    let mut told = Vec::new();
+    for parameter in &plan.parameters {
+        let mut known: Vec<(&str, Settings)> = Vec::new();
+        for (index, value) in parameter.values.iter().enumerate() {
+            let setup = setup_with(base, [(parameter, index)].into_iter())?;
+            let (notes, settings) = setup.as_played(&limit.first())?;
+            let named = |note: &Note| format!("{}={value}: {note}", parameter.name).into();
+            told.extend(notes.iter().map(named));
+            if let Some((same, _)) = known.iter().find(|(_, known)| *known == settings) {
+                told.push(format!("{}: {same} and {value} play alike", parameter.name).into());
+            }
+            known.push((value, settings));
+        }
+    }
+    Ok(told)
+}
+
 /// Plays the games that are left of `plan` behind the first `done` pairs. `base` has the options that are not
-/// compared. `finished` gets the row of each pair, in order, and may fail.
+/// compared. `finished` gets the row of each pair, in order, and what its games had to tell, and may fail.
 pub fn play(
     config: &MatchConfig<'_>,
     (plan, done): (&TunePlan, u64),
     base: &EngineSetup,
     stop: &AtomicBool,
-    mut finished: impl FnMut(PairRow) -> Result<(), LabError>,
+    mut finished: impl FnMut(PairRow, Vec<Note>) -> Result<(), LabError>,
 ) -> Result<(), LabError> {
     let engine = |indices: &[usize]| -> Result<Team, EngineError> {
-        let mut settings = base.settings().clone();
-        let values = plan.parameters.iter().zip(indices).map(|(p, &index)| (p, p.values[index].clone()));
-        for (option, value) in assignments(values) {
-            settings.set(option.name, &value)?;
-        }
-        Ok(Team::Own(Arc::new(base.with_settings(settings)?)))
+        Ok(Team::Own(setup_with(base, plan.parameters.iter().zip(indices.iter().copied()))?))
     };
     let mut teams = None::<[Team; 2]>;
     let mut games = 2 * done..2 * plan.pairs;
-    let (mut pair, mut first, mut nodes) = (done, None, 0);
+    let (mut pair, mut first, mut nodes, mut notes) = (done, None, 0, Vec::new());
     matches::play(
         config,
         stop,
@@ -120,13 +148,15 @@ pub fn play(
             teams = Some(of_pair.clone());
             Ok(Some(PlannedGame { assignment: GameAssignment::of(game), teams: of_pair }))
         },
-        |game| {
+        |mut game| {
+            notes.extend(game.notes.iter_mut().flat_map(|notes| notes.drain(..)));
             nodes += game.moves.iter().map(|played| played.row.new_nodes).sum::<u64>();
             let result = (game.half_points_of_a(), game.hash());
             match first.take() {
                 None => first = Some(result),
                 Some(first) => {
-                    finished(PairRow::new(plan, pair, [first, result], std::mem::take(&mut nodes)))?;
+                    let row = PairRow::new(plan, pair, [first, result], std::mem::take(&mut nodes));
+                    finished(row, std::mem::take(&mut notes))?;
                     pair += 1;
                 }
             }
@@ -141,7 +171,6 @@ mod tests {
 
     use super::*;
     use crate::run::Origin;
-    use zeitnot_engine::engine::Settings;
 
     #[test]
     fn half_a_row_is_cut_off_and_a_damaged_file_is_refused() {
