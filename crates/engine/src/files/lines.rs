@@ -78,7 +78,8 @@ pub fn path_of(text: &str) -> PathBuf {
             Ok(byte) if byte.is_ascii() => Some(byte),
             _ => Some(0x80 + letters.chars().position(|known| known == letter)? as u8),
         };
-        let raw = |letters: &&str| text.chars().map(|letter| byte(letter, letters)).collect::<Option<Vec<u8>>>();
+        let raw =
+            |letters: &&str| text.chars().map(|letter| byte(letter, letters)).collect::<Option<Vec<u8>>>();
         let paths = ENCODINGS.iter().filter_map(raw).map(|bytes| PathBuf::from(OsString::from_vec(bytes)));
         if let Some(path) = paths.filter(|_| !Path::new(text).exists()).find(|path| path.exists()) {
             return path;
