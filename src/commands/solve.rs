@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use super::measure::{self, LimitArgs, open_positions};
 use crate::commands::engine_args::EngineArgs;
-use crate::output::{Counted, ExitStatus, Failure, Output, Told, eprint_message};
+use crate::output::{ExitStatus, Failure, KindsTold, Output, Told, eprint_message};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::{History, ListedPosition, Move, Operation, Variant};
 use zeitnot_engine::engine::{GoRequest, Listener, SearchAnswer};
@@ -266,7 +266,7 @@ struct SolveReport {
 
 pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let (problems, bad_lines) = read(args)?;
-    let limits = args.limits.or(GoLimits { nodes: Some(DEFAULT_NODES), ..GoLimits::default() })?;
+    let limits = args.limits.or(GoLimits::nodes(DEFAULT_NODES.0))?;
     let searcher = measure::searcher(&args.settings.0, args.concurrency, &limits)?;
     let backend = searcher.setup.backend().info().description.clone();
     let (sender, answers) = unbounded();
@@ -305,7 +305,7 @@ pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus, F
 fn read(args: &SolveArgs) -> Result<(Vec<Problem>, usize), Failure> {
     let name = args.file.display();
     let refuse = |reason: String| Failure::Input(format!("{name}: {reason}"));
-    let (mut problems, mut bad_lines, mut told) = (Vec::new(), 0, Counted::default());
+    let (mut problems, mut bad_lines, mut told) = (Vec::new(), 0, KindsTold::default());
     for line in Lines::new(BufReader::new(open_positions(&args.file)?)) {
         let (number, problem) = match line {
             Ok((number, line)) => (number, Problem::parse(&line, number)),

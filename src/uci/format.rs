@@ -42,7 +42,7 @@ fn info_line(root: &History, info: &SearchInfo, index: usize, options: &InfoOpti
     if options.multi_pv > 1 {
         let _ = write!(text, " multipv {}", index + 1);
     }
-    let _ = write!(text, " pv {}", moves(root, &line.moves).join(" "));
+    let _ = write!(text, " pv {}", root.format_line(&line.moves).join(" "));
     text
 }
 
@@ -68,26 +68,13 @@ fn wdl(q: f32, d: f32) -> [i32; 3] {
     [w, 1000 - w - l, l]
 }
 
-/// A line from the last position of `root`, in UCI's notation.
-fn moves(root: &History, moves: &[Move]) -> Vec<String> {
-    let mut history = root.clone();
-    moves
-        .iter()
-        .map(|&mv| {
-            let text = history.format_move(mv);
-            history.push(mv);
-            text
-        })
-        .collect()
-}
-
 /// As Stockfish writes it, which wrappers and GUIs read.
 const NO_MOVE: &str = "bestmove (none)";
 
 pub(super) fn best_move(root: &History, answer: &SearchAnswer) -> String {
     let Some(best) = answer.best else { return NO_MOVE.into() };
     let line: Vec<_> = [Some(best), answer.ponder].into_iter().flatten().collect();
-    format!("bestmove {}", moves(root, &line).join(" ponder "))
+    format!("bestmove {}", root.format_line(&line).join(" ponder "))
 }
 
 /// Cut towards zero, as in Lc0.

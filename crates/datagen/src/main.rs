@@ -20,6 +20,7 @@ use zeitnot_engine::engine::{Settings, open_backend};
 use zeitnot_engine::network::BatchEvaluator;
 use zeitnot_engine::{VERSION, files};
 use zeitnot_lab::pgn::Games;
+use zeitnot_lab::report::printable;
 use zeitnot_lab::rows::{check_there, replace};
 
 /// Of `.zst` files. A higher one gains a few percent and takes minutes.
@@ -143,7 +144,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            eprintln!("{error}");
+            eprintln!("{}", printable(&error.to_string()));
             ExitCode::from(2)
         }
     }
@@ -245,8 +246,9 @@ fn import(args: &ImportArgs) -> Result<DatagenSummary, Box<dyn Error>> {
     let mut records = MAGIC.to_vec();
     for path in &args.pgn {
         let games = Games::open(path)?;
-        games.notes.iter().for_each(|note| eprintln!("{note}"));
-        let (tell, mut told) = (|text: String| eprintln!("{}: {text}", path.display()), 0);
+        games.notes.iter().for_each(|note| eprintln!("{}", printable(note)));
+        let (tell, mut told) =
+            (|text: String| eprintln!("{}", printable(&format!("{}: {text}", path.display()))), 0);
         for game in games {
             for note in game.iter().flat_map(|game| &game.notes).take(MOST_NOTES - told) {
                 told += 1;

@@ -11,7 +11,9 @@ use std::time::Instant;
 use clap::Args;
 
 use super::game_args::threads_or_cores;
-use super::run::{Progress, RecordedGames, RunId, Shard, end_on_interruption, listed, origin, origins};
+use super::run::{
+    Progress, RecordedGames, RunId, Shard, end_on_interruption, listed, origin, origins, tell_stopped,
+};
 use crate::commands::network_args::NetworkArgs;
 use crate::output::eprint_message;
 use crate::output::{ExitStatus, Failure, Output};
@@ -158,7 +160,10 @@ fn measure(args: &MovesLeftArgs) -> Result<(Run, u64), Failure> {
         None => Run::temporary(origin)?,
     };
     let temporary = args.out.is_none().then(|| run.folder().to_owned());
-    end_on_interruption(args.out.is_some(), temporary)?;
+    end_on_interruption(move || {
+        tell_stopped(temporary.is_none());
+        temporary.map(std::fs::remove_dir_all);
+    })?;
     let (mut rows, first_game) = resume(&run.folder().join(ROWS))?;
     let selection = &args.selection;
     let threads = threads_or_cores(args.threads.map(|threads| threads as usize));
@@ -198,7 +203,7 @@ fn measure(args: &MovesLeftArgs) -> Result<(Run, u64), Failure> {
         Ok(ControlFlow::Continue(()))
     })?;
     progress.finish();
-    run.add_facts(games.clocks())?;
+    run.add_facts(games.clocks().map(|(_, text)| ("clocks of the games read".to_owned(), text)))?;
     let clocks = games.clocks().map_or(String::new(), |(_, text)| format!("; clocks are {text}"));
     eprint_message(format_args!(
         "{measured} games, {} ({} games read, {} broken, {broken_off} unfinished or broken off{clocks})",

@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use signal_hook::consts::SIGINT;
@@ -17,7 +17,7 @@ use signal_hook::flag;
 use thiserror::Error;
 
 use super::game_args::GameArgs;
-use crate::output::{Counted, ExitStatus, Failure, STOPPED, eprint_message};
+use crate::output::{ExitStatus, Failure, KindsTold, STOPPED, eprint_message};
 use crate::setup::Machine;
 use crate::setup::sha256;
 use zeitnot_engine::VERSION;
@@ -30,10 +30,14 @@ use zeitnot_lab::report::Origin;
 /// The time between two lines of progress.
 const LINE_EVERY: Duration = Duration::from_secs(60);
 
-/// Shows how far a run with many games is: a bar on a terminal, elsewhere a line now and then.
+/// Shows how far a run with many games, or positions, is: a bar on a terminal, elsewhere a line now and then.
 #[derive(Debug)]
-pub(super) struct Progress {
+pub(crate) struct Progress {
     bar: ProgressBar,
+    /// What is counted.
+    what: &'static str,
+    /// When it began, and with how many.
+    began: (Instant, u64),
     /// When the last line was written, if the bar cannot be seen.
     told: Option<Instant>,
 }
@@ -41,15 +45,44 @@ pub(super) struct Progress {
 impl Progress {
     /// Begins with `done` of `games` games, if it is known how many there are.
     pub(super) fn new(games: Option<u64>, done: u64) -> Progress {
-        let template = match games {
-            Some(_) => "{pos}/{len} games {wide_bar} {msg}  {per_sec} {eta}",
-            None => "{pos} games {spinner} {msg}  {per_sec}",
+        let bar = games.map_or_else(ProgressBar::no_length, ProgressBar::new);
+        Progress::of("games", bar, done)
+    }
+
+    /// Begins with `done` of what `bar` counts.
+    pub(super) fn of(what: &'static str, bar: ProgressBar, done: u64) -> Progress {
+        let template = match bar.length() {
+            Some(_) => format!("{{pos}}/{{len}} {what} {{wide_bar}} {{msg}}  {{per_sec}} {{eta}}"),
+            None => format!("{{pos}} {what} {{spinner}} {{msg}}  {{per_sec}}"),
         };
-        let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-        let bar = games.map_or_else(ProgressBar::no_length, ProgressBar::new).with_style(style);
+        let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        let bar = bar.with_style(style);
         bar.set_position(done);
         bar.reset_eta();
-        Progress { bar, told: None }
+        Progress { bar, what, began: (Instant::now(), done), told: None }
+    }
+
+    /// Begins with none of `all` positions, and shows lines alone: a table is written meanwhile.
+    pub(crate) fn in_lines(all: usize) -> Progress {
+        let bar = ProgressBar::hidden();
+        bar.set_length(all as u64);
+        Progress::of("positions", bar, 0)
+    }
+
+    /// Shows that `done` are done, and on a line when the rest will be.
+    pub(crate) fn count(&mut self, done: u64) {
+        let (began, before) = self.began;
+        let rest = self.bar.length().map(|all| all.saturating_sub(done));
+        let left = rest.filter(|_| done > before && self.bar.is_hidden()).map(|rest| {
+            let seconds = began.elapsed().as_secs_f64() * rest as f64 / (done - before) as f64;
+            format!("about {} left", HumanDuration(Duration::from_secs_f64(seconds)))
+        });
+        self.show(done, left.unwrap_or_default());
+    }
+
+    /// Counts one more.
+    pub(super) fn count_one(&mut self) {
+        self.count(self.bar.position() + 1);
     }
 
     /// Shows that `done` games are done, and where the run stands. The first line comes at once: it shows
@@ -59,7 +92,7 @@ impl Progress {
         if self.bar.is_hidden() && is_due {
             self.told = Some(Instant::now());
             let of_all = self.bar.length().map(|games| format!("/{games}")).unwrap_or_default();
-            eprint_message(format_args!("{done}{of_all} games  {state}"));
+            eprint_message(format!("{done}{of_all} {}  {state}", self.what).trim_end());
         }
         self.bar.set_position(done);
         self.bar.set_message(state);
@@ -68,6 +101,13 @@ impl Progress {
     pub(super) fn finish(&self) {
         self.bar.finish_and_clear();
     }
+}
+
+/// The number of positions of the first `most` games. `None` if a file can be read only once.
+pub(super) fn positions_of(files: &[PathBuf], most: usize) -> Option<u64> {
+    let games = files.iter().filter_map(|file| Games::open(file).ok()).flatten().flatten();
+    let lengths = games.map(|game| game.moves.len() as u64).filter(|&moves| moves > 0).take(most);
+    files.iter().all(|file| file.is_file()).then(|| lengths.map(|moves| moves + 1).sum())
 }
 
 /// The names of files, for people.
@@ -85,15 +125,14 @@ pub(super) fn interruption() -> Result<&'static AtomicBool, Failure> {
     Ok(&STOP)
 }
 
-/// Ends the program when the user presses Ctrl-C, whatever it is doing. What is `temporary` is removed.
-pub(super) fn end_on_interruption(is_kept: bool, temporary: Option<PathBuf>) -> Result<(), Failure> {
+/// Ends the program when the user presses Ctrl-C, whatever it is doing, after `last`.
+pub(in crate::commands) fn end_on_interruption(last: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
     let stop = interruption()?;
     thread::spawn(move || {
         while !stop.load(Ordering::Relaxed) {
             thread::sleep(Duration::from_millis(20));
         }
-        temporary.map(std::fs::remove_dir_all);
-        tell_stopped(is_kept);
+        last();
         std::process::exit(STOPPED.into());
     });
     Ok(())
@@ -229,7 +268,7 @@ impl RunId {
         openings: &Openings,
         args: &GameArgs,
     ) {
-        let MatchRules { limits, adjudication, seed } = rules;
+        let MatchRules { limits, adjudication, seed, .. } = rules;
         let Adjudication { draw, win, tables, max_plies } = adjudication;
         let other = (names, limits, draw, win, max_plies, tables.is_some(), seed);
         self.add(format!("{other:?} {}", args.sequential));
@@ -262,7 +301,7 @@ pub(super) struct RecordedGames<'a> {
     pub(super) broken: u64,
     /// Files that could not be read to their end.
     pub(super) damaged: u64,
-    told: Counted,
+    told: KindsTold,
     /// The forms in which clocks and times are written, and the games that have them.
     time_forms: BTreeMap<&'static str, u64>,
 }

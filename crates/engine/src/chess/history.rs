@@ -142,6 +142,17 @@ impl History {
         self.current().format_move(m, self.variant)
     }
 
+    /// The moves of `line`, which begins at the last position, in UCI's notation.
+    pub fn format_line(&self, line: &[Move]) -> Vec<String> {
+        let mut game = self.clone();
+        let format = |&mv: &Move| {
+            let text = game.format_move(mv);
+            game.push(mv);
+            text
+        };
+        line.iter().map(format).collect()
+    }
+
     fn earlier_occurrence(&self, next: &Position) -> Option<usize> {
         let next_index = self.entries.len();
         let stretch = usize::try_from(next.rule50()).unwrap_or(usize::MAX).min(next_index);

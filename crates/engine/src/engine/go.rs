@@ -143,10 +143,13 @@ impl Engine {
         }
         let began = Instant::now();
         self.make_ready(listener)?;
-        let request = order.request.after_loading(began.elapsed());
+        let took = began.elapsed();
         let mut game = self.take_game()?;
         self.draining.retain(|progress| !progress.is_idle());
         let Some(network) = &self.network else { unreachable!("made ready above") };
+        let backend = network.opened.backend.info();
+        let is_real_time = self.settings.stoppers.nodestime.nodes_per_ms == 0 && !backend.has_virtual_time();
+        let request = order.request.after_loading(if is_real_time { took } else { Duration::ZERO });
         let resources = SearchResources {
             settings: &self.settings,
             info: &order.info,
@@ -188,7 +191,7 @@ impl Engine {
         if mem::take(&mut self.wants_new_manager) {
             self.game = None;
         }
-        let new = || GameState::new(&self.settings, Reclaimer::new());
+        let new = || GameState::new(&self.settings, self.own_manager.clone(), Reclaimer::new());
         let mut game = self.game.take().map_or_else(new, Ok)?;
         if mem::take(&mut self.wants_empty_tree) {
             game.release_tree();
@@ -391,19 +394,33 @@ impl SearchReporter {
     }
 }
 
+/// What [`Engine::search`] has found.
 #[derive(Clone, Debug)]
 pub struct FinishedSearch {
+    /// The move to play.
     pub best: Move,
+    /// All figures of the search.
     pub result: SearchResult,
+    /// Messages for people, in the order in which they came.
     pub notes: Vec<Note>,
 }
 
+impl FinishedSearch {
+    /// The visited moves with their visits, most visited first.
+    pub fn visits(&self) -> Vec<(Move, u32)> {
+        self.result.summary.visits()
+    }
+}
+
 impl Engine {
-    /// Searches the current position within `limits`, which must have an end.
+    /// Searches the current position within `limits`, and waits for the result.
     ///
-    /// Fails as [`Engine::go`] does, and with [`EngineError::NoResult`] if the search fails or there is no
-    /// legal move.
+    /// Fails as [`Engine::go`] does, with [`EngineError::Endless`] if no limit ends the search, and with
+    /// [`EngineError::NoResult`] if the search fails or there is no legal move.
     pub fn search(&mut self, limits: GoLimits) -> Result<FinishedSearch, EngineError> {
+        if !limits.has_end() {
+            return Err(EngineError::Endless);
+        }
         let (sender, answers) = unbounded();
         self.go(GoRequest::new(limits), Box::new(AnswerCollector { answers: sender, notes: Vec::new() }))?;
         self.wait();
@@ -445,7 +462,6 @@ mod tests {
 
     use super::*;
     use crate::engine::{Engine, Settings};
-    use crate::time::Nodes;
 
     struct PanickingListener(Sender<SearchAnswer>);
 
@@ -469,7 +485,7 @@ mod tests {
         for _ in 0..2 {
             engine.set_position("startpos").unwrap();
             let (sender, answers) = unbounded();
-            let limits = GoLimits { infinite: true, ..GoLimits::default() };
+            let limits = GoLimits::infinite();
             engine.go(GoRequest::new(limits), Box::new(PanickingListener(sender))).unwrap();
             let answer = answers.recv_timeout(Duration::from_secs(60)).unwrap();
             assert!(answer.best.is_some());
@@ -478,12 +494,29 @@ mod tests {
         }
     }
 
+    /// A regression: loading at the first `go` used up the budget, and the move came without a search.
+    #[test]
+    fn loading_is_taken_off_the_clock_and_the_search_is_planned_afterwards() {
+        let after = |limits: GoLimits, took_ms: u64| {
+            let request = GoRequest::new(limits).after_loading(Duration::from_millis(took_ms));
+            (request.limits.time, request.limits.movetime, request.loading)
+        };
+        let clock = GoLimits { time: Some(Millis(10_000.0)), ..GoLimits::default() };
+        assert_eq!(after(clock.clone(), 1_900), (Some(Millis(8_100.0)), None, Millis(1_900.0)));
+        assert_eq!(after(clock.clone(), 20_000).0, Some(Millis::ZERO));
+        assert_eq!(after(clock.clone(), 3).0, clock.time, "nothing was loaded");
+        assert_eq!(after(GoLimits { ponder: true, ..clock.clone() }, 1_900).0, clock.time);
+        let fixed = GoLimits { movetime: Some(Millis(1_000.0)), ..GoLimits::default() };
+        assert_eq!(after(fixed.clone(), 300).1, Some(Millis(700.0)));
+        assert_eq!(after(fixed, 5_000).1, Some(Millis(500.0)), "time for a search is left");
+    }
+
     #[test]
     fn a_search_ends_with_a_result_or_the_reason_why_there_is_none() {
         let mut settings = Settings::default();
         settings.network.backend = "random".into();
         let mut engine = Engine::new(settings).unwrap();
-        let limits = GoLimits { nodes: Some(Nodes(10)), ..GoLimits::default() };
+        let limits = GoLimits::nodes(10);
         let found = engine.search(limits.clone()).unwrap();
         assert_eq!(found.result.best, Some(found.best));
         assert_eq!(found.result.summary.nodes, 10);

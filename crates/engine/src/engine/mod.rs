@@ -19,7 +19,7 @@ use std::time::Duration;
 use crossbeam::utils::CachePadded;
 use thiserror::Error;
 
-use game::GameState;
+use game::{GameState, OwnManager};
 use go::ActiveSearch;
 pub use go::{FinishedSearch, GoRequest, Listener, SearchAnswer};
 use memory::CacheSettings;
@@ -33,14 +33,17 @@ use crate::chess::{History, PositionError, Variant};
 use crate::network::backends::BackendConfig;
 use crate::network::cache::EvalCache;
 use crate::network::weights::NetworkError;
-use crate::network::{BackendError, BackendInfo, discover};
+use crate::network::{Backend, BackendError, BackendInfo, discover};
 use crate::note::Note;
 use crate::options::OptionError;
 use crate::params::ParamError;
 use crate::search::tree::TreeFull;
 use crate::search::{ContemptError, WorkerPoolError, WorkerProgress};
 use crate::tablebase::TablesInForce;
+use crate::time::TimeManager;
 
+/// A player: one game, its network, its time managers, and at most one search at a time. Searches of many
+/// positions at once are the job of [`crate::serve`].
 pub struct Engine {
     settings: Settings,
     position: History,
@@ -64,6 +67,7 @@ pub struct Engine {
     wants_empty_tree: bool,
     /// A manager lives for one game, and the tree is dropped with it.
     wants_new_manager: bool,
+    own_manager: Option<OwnManager>,
 }
 
 impl Engine {
@@ -84,8 +88,26 @@ impl Engine {
             draining: Vec::new(),
             wants_empty_tree: false,
             wants_new_manager: false,
+            own_manager: None,
             settings,
         })
+    }
+
+    /// An engine that evaluates with `backend`, until an option names another backend or network.
+    ///
+    /// Fails as [`Engine::new`] does, or if the backend has no room for an evaluator of each thread.
+    pub fn with_backend(settings: Settings, backend: Arc<dyn Backend>) -> Result<Engine, EngineError> {
+        let mut engine = Engine::new(settings)?;
+        let network = LoadedNetwork::with_backend(&engine.settings.network, backend)?;
+        engine.network = Some(network);
+        Ok(engine)
+    }
+
+    /// Has `make` make the time manager of each side in each game from now on, in the place of the one that
+    /// the option TimeManager names.
+    pub fn set_time_manager(&mut self, make: impl Fn() -> Box<dyn TimeManager> + Send + Sync + 'static) {
+        self.own_manager = Some(OwnManager(Arc::new(make)));
+        self.wants_new_manager = true;
     }
 
     pub fn settings(&self) -> &Settings {
@@ -121,7 +143,7 @@ impl Engine {
     /// [`Engine::set_option`] or [`Engine::new_game`]: a file that takes seconds to be refused must not do so
     /// at each move.
     pub fn prepare(&mut self) -> Result<Option<String>, EngineError> {
-        let wanted = &self.settings.network;
+        let wanted = &self.settings.network_to_play();
         if let Some((refused, reason)) = &self.network_refusal
             && refused == wanted
         {
@@ -289,6 +311,8 @@ pub enum EngineError {
     NoPosition(String),
     #[error("{0}")]
     NetworkRefused(String),
+    #[error("nothing ends this search: name nodes, depth, a time or a clock")]
+    Endless,
     #[error("no result for {position}: {reason}")]
     NoResult { position: String, reason: String },
     #[error("{0}. Send ucinewgame to free it")]

@@ -15,6 +15,7 @@ use super::network::{OpenedBackend, open_backend};
 use super::{EngineError, GoRequest, InfoOptions, Settings, in_force};
 use crate::chess::{History, Move};
 use crate::network::cache::EvalCache;
+use crate::network::instrumented::Instrumented;
 use crate::network::{Backend, EvalSlot};
 use crate::note::Note;
 use crate::search::tree::Reclaimer;
@@ -33,8 +34,14 @@ pub struct EngineSetup {
 impl EngineSetup {
     pub fn new(settings: Settings) -> Result<EngineSetup, EngineError> {
         settings.check()?;
-        let opened = open_backend(&settings.network)?;
+        let opened = open_backend(&settings.network_to_play())?;
         EngineSetup::with_opened(settings, opened)
+    }
+
+    /// As [`EngineSetup::new`], with a backend of one's own in the place of what the options name.
+    pub fn with_backend(settings: Settings, backend: Arc<dyn Backend>) -> Result<EngineSetup, EngineError> {
+        let backend = Arc::new(Instrumented::new(backend, Vec::new()));
+        EngineSetup::with_opened(settings, OpenedBackend { backend, network_sha256: None })
     }
 
     /// Opens the tables for a backend.
@@ -159,7 +166,7 @@ impl EnginePlayer {
         settings: Settings,
         cache: Arc<EvalCache>,
     ) -> Result<EnginePlayer, EngineError> {
-        let game = GameState::new(&settings, Reclaimer::in_place())?;
+        let game = GameState::new(&settings, None, Reclaimer::in_place())?;
         Ok(EnginePlayer {
             setup,
             settings,
@@ -359,7 +366,7 @@ mod tests {
             settings.set(name, value).unwrap();
         }
         let mut player = EnginePlayer::new(Arc::new(EngineSetup::new(settings).unwrap()), 0).unwrap();
-        let limits = GoLimits { nodes: Some(Nodes(nodes)), ..GoLimits::default() };
+        let limits = GoLimits::nodes(nodes);
         player.begin_move(&History::start(), limits).unwrap();
         if in_steps {
             let mut evaluator = player.setup().backend().evaluator().unwrap();
@@ -476,7 +483,7 @@ mod tests {
         let mut evaluator = player.setup().backend().evaluator().unwrap();
         let mut position = History::start();
         for _ in 0..2 {
-            let limits = GoLimits { nodes: Some(Nodes(NODES)), ..GoLimits::default() };
+            let limits = GoLimits::nodes(NODES);
             player.begin_move(&position, limits).unwrap();
             let mut batch = SharedBatch::default();
             while player.advance() == NextStep::Evaluate {

@@ -8,9 +8,17 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-/// Returns a value without the quotation marks that Windows puts around a path that is copied.
-pub fn unquoted(value: &str) -> &str {
-    value.trim().strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(value)
+/// Returns a value as a shell would hand it over: without the quotation marks that Windows and people put
+/// around a path, and with the user's folder for `~` and `$HOME` at its start.
+pub fn unquoted(value: &str) -> String {
+    let within = |mark: char| value.trim().strip_prefix(mark)?.strip_suffix(mark);
+    let plain = ['"', '\''].into_iter().find_map(within).unwrap_or(value);
+    let below_home = ["~", "$HOME"].into_iter().find_map(|home| plain.trim_start().strip_prefix(home));
+    let below_home = below_home.filter(|rest| rest.is_empty() || rest.starts_with(['/', '\\']));
+    match below_home.zip(std::env::home_dir()) {
+        Some((rest, home)) => format!("{}{rest}", home.display()),
+        None => plain.to_owned(),
+    }
 }
 
 /// The reasons why an option was not set. The text says what would have been right.

@@ -75,7 +75,7 @@ impl MoveFacts {
     }
 
     /// The clock minus overhead and reserve, not negative. `None` without a clock.
-    pub(crate) fn available(&self) -> Option<Millis> {
+    pub fn available(&self) -> Option<Millis> {
         self.clock_less_overhead().map(|time| (time - self.reserve).max(Millis::ZERO))
     }
 
@@ -139,6 +139,33 @@ pub struct MoverClock {
 }
 
 impl GoLimits {
+    /// A search up to `nodes` visits of the root, those of earlier searches included.
+    pub fn nodes(nodes: u64) -> GoLimits {
+        GoLimits { nodes: Some(Nodes(nodes)), ..GoLimits::default() }
+    }
+
+    /// A search of fixed time.
+    pub fn movetime(time: impl Into<Millis>) -> GoLimits {
+        GoLimits { movetime: Some(time.into()), ..GoLimits::default() }
+    }
+
+    /// One move of a game with `time` left on the clock of the side to move, which gains `inc` a move.
+    pub fn clock(time: impl Into<Millis>, inc: impl Into<Millis>) -> GoLimits {
+        GoLimits { time: Some(time.into()), inc: inc.into(), ..GoLimits::default() }
+    }
+
+    /// A search that ends when it is told so.
+    pub fn infinite() -> GoLimits {
+        GoLimits { infinite: true, ..GoLimits::default() }
+    }
+
+    /// Some limit ends the search in any position. That to a mate does not, as there may be none.
+    pub fn has_end(&self) -> bool {
+        let ends =
+            self.time.is_some() || self.movetime.is_some() || self.nodes.is_some() || self.depth.is_some();
+        ends && !self.is_open_ended()
+    }
+
     /// The search must not end by itself: after `infinite`, and after `ponder` before `ponderhit`.
     pub(crate) fn is_open_ended(&self) -> bool {
         self.infinite || self.ponder

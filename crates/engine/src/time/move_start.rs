@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     fn clock() -> GoLimits {
-        GoLimits { time: Some(Millis(1e4)), ..GoLimits::default() }
+        GoLimits::clock(Millis(1e4), Millis::ZERO)
     }
 
     /// `position` read at 100, `go` came then and was taken up at 130.

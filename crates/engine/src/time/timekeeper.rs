@@ -181,8 +181,7 @@ mod tests {
         let mut keeper = Timekeeper::new(manager_from(manager).unwrap(), options);
         let mut moves = Vec::new();
         for i in 0..30 {
-            let limits =
-                GoLimits { time: Some(Millis(speed(i) * 1e5)), inc: Millis(100.0), ..GoLimits::default() };
+            let limits = GoLimits::clock(Millis(speed(i) * 1e5), Millis(100.0));
             let limits = if i == 0 { GoLimits { time: Some(Millis(30_000.0)), ..limits } } else { limits };
             let (game_ply, pieces) = (GamePly(2 * i as u32), 17 - i as u32 / 2);
             let facts = MoveFacts {

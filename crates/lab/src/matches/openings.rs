@@ -140,8 +140,7 @@ impl Openings {
             // Larger than any move. Separates openings.
             fen.chain(opening.moves.iter().map(|mv| mv.to_bits())).chain([u16::MAX])
         });
-        // FNV-1a
-        words.fold(0xcbf2_9ce4_8422_2325, |hash, word| (hash ^ u64::from(word)).wrapping_mul(0x100_0000_01b3))
+        fnv1a(words.map(u64::from))
     }
 
     /// Starts over after the last opening.
@@ -223,6 +222,11 @@ impl GameAssignment {
     pub fn of(game: u64) -> GameAssignment {
         let white = if game.is_multiple_of(2) { Side::A } else { Side::B };
         GameAssignment { game, pair: game / 2, white }
+    }
+
+    /// Returns the pair and the game of it, from 1, as PGN's tag `Round` has them.
+    pub(crate) fn round(&self) -> String {
+        format!("{}.{}", self.pair + 1, 1 + self.game % 2)
     }
 }
 

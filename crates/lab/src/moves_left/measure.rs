@@ -8,11 +8,11 @@ use super::PositionRow;
 use crate::LabError;
 use crate::pgn::{Ending, RecordedGame, base_seconds, ending, is_held_out};
 use zeitnot_engine::VERSION;
-use zeitnot_engine::chance::mix;
+use zeitnot_engine::chance::{fnv1a, mix};
 use zeitnot_engine::chess::{Color, History, Variant};
 use zeitnot_engine::engine::{Engine, EngineError, Settings};
 use zeitnot_engine::network::{Backend, BatchEvaluator};
-use zeitnot_engine::time::{GoLimits, Nodes};
+use zeitnot_engine::time::GoLimits;
 
 /// The games and positions that are looked at. By default these are all games whose length counts, and all
 /// their positions.
@@ -158,10 +158,6 @@ impl<'a> Measurer<'a> {
     }
 }
 
-fn fnv1a(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
-}
-
 fn facts(game: &RecordedGame, i: usize, history: &History) -> PositionRow {
     let position = history.current();
     let plies_left = (game.moves.len() - i) as u32;
@@ -173,7 +169,7 @@ fn facts(game: &RecordedGame, i: usize, history: &History) -> PositionRow {
         moves_left: plies_left.div_ceil(2),
         pieces: position.piece_count() as u32,
         ending: ending(game).name().to_owned(),
-        event: fnv1a(game.tags.get("Event").unwrap_or_default()),
+        event: fnv1a(game.tags.get("Event").unwrap_or_default().bytes().map(u64::from)),
         result: game.tags.result().map(|white| sign * i32::from(white)),
         centipawns: game.moves[i].centipawns.map(i32::from),
         version: VERSION.into(),
@@ -189,9 +185,8 @@ struct Searcher {
 impl Searcher {
     /// One thread, stopped by the number of nodes only.
     fn new(settings: &Settings, nodes: u64) -> Result<Searcher, EngineError> {
-        let mut settings = settings.clone();
+        let mut settings = settings.clone().for_analysis();
         settings.network.threads = NonZero::new(1);
-        settings.stoppers.smart_pruning_factor = 0.0;
         let mut engine = Engine::new(settings)?;
         engine.prepare()?;
         Ok(Searcher { engine, nodes })
@@ -207,7 +202,7 @@ impl Searcher {
         // Cached evaluations would make rows depend on the start of a run.
         self.engine.clear_cache();
         self.engine.set_position(position)?;
-        let limits = GoLimits { nodes: Some(Nodes(self.nodes)), ..GoLimits::default() };
+        let limits = GoLimits::nodes(self.nodes);
         let found = self.engine.search(limits)?;
         if let Some(root) = found.result.summary.root {
             row.m_search_plies = root.m.map(|m| m.0 as f32);

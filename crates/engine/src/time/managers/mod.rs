@@ -111,7 +111,7 @@ mod tests {
     }
 
     fn name_of(manager: &mut dyn TimeManager) -> &'static str {
-        let limits = GoLimits { time: Some(Millis(1e3)), ..GoLimits::default() };
+        let limits = GoLimits::clock(Millis(1e3), Millis::ZERO);
         let stopper = manager.start_move(&MoveFacts { limits, ..MoveFacts::default() }).unwrap();
         stopper.report().unwrap().manager
     }
