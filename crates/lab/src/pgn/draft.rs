@@ -19,6 +19,8 @@ pub(crate) const MARKS_OF_PEOPLE: &str = "marks=";
 const MOST_PLIES: usize = 20_000;
 /// Most bytes of tags, comments and variations that are kept of a game.
 const MOST_TEXT: usize = 16 << 20;
+/// Most tags of a game.
+const MOST_TAGS: usize = 1000;
 /// Where a DGT board's operator puts the kings to say who has won.
 const CENTRE: [&str; 4] = ["d4", "e4", "d5", "e5"];
 /// Begins a note.
@@ -111,7 +113,8 @@ impl Draft {
 
     /// Says whether nothing of a game has been read.
     pub(super) fn is_empty(&self) -> bool {
-        self.game.tags.first().is_none() && !self.has_movetext && self.fault.is_none()
+        let has_tags = self.game.tags.first().is_some() || self.header_before.is_some();
+        !has_tags && !self.has_movetext && self.fault.is_none()
     }
 
     /// Says whether the result has been read. Only comments may follow.
@@ -122,6 +125,9 @@ impl Draft {
     pub(super) fn take(&mut self, token: Token<'_>) -> Taken {
         if let Token::Tag(text) | Token::Word(text) | Token::Comment(text) | Token::Brace(text) = token {
             self.text += text.len();
+        }
+        if self.text > MOST_TEXT || self.game.tags.iter().nth(MOST_TAGS).is_some() {
+            self.drop_all(format!("it has more than {} MB of text, or {MOST_TAGS} tags", MOST_TEXT >> 20));
         }
         let is_behind_comment = std::mem::take(&mut self.is_behind_comment);
         let is_over = self.is_over();
@@ -159,17 +165,14 @@ impl Draft {
             (Token::EmptyLine, Some(_)) => {}
             (Token::Fault(text), _) => self.break_off(text.into()),
         }
-        if self.text > MOST_TEXT {
-            self.drop_all(format!("it has more than {} MB of text", MOST_TEXT >> 20));
-        }
         Taken::Inside
     }
 
     /// Breaks off, and keeps nothing more: a game without end needs no memory.
     fn drop_all(&mut self, reason: String) {
         self.break_off(reason);
-        self.game.moves = Vec::new();
-        self.game.comments = Vec::new();
+        (self.game.moves, self.game.comments, self.game.tags) = (Vec::new(), Vec::new(), Tags::default());
+        (self.game.notes, self.header_before) = (Vec::new(), None);
         self.variation = self.variation.take().map(|_| Variation::new(None));
         self.text = 0;
     }
@@ -231,7 +234,7 @@ impl Draft {
         self.variation = None;
         if self.game.tags.first().is_none() {
             self.game.comments.clear();
-        } else if known.is_some() && [Some(tag.name), Some(tags::FIRST)].contains(&self.game.tags.first()) {
+        } else if known.is_some() && (tag.name == tags::FIRST || self.game.tags.first() == Some(tag.name)) {
             self.begin_header();
         }
         match &tag.value {
