@@ -54,7 +54,7 @@ impl Answer {
             .and_then(|best| reply_to(best, position, &context.cache));
         let guessed_info = guess.filter(|_| !limits.ponder).map(|guess| guess.info(result.summary.time));
         let mut last_info = guessed_info.or_else(|| result.info.clone().filter(|_| guessed_reply.is_some()));
-        let first_line = last_info.iter_mut().flat_map(|info| info.lines.first_mut());
+        let first_line = last_info.iter_mut().filter_map(|info| info.lines.first_mut());
         first_line.for_each(|line| line.moves.extend(guessed_reply));
         Answer { best, ponder: result.ponder.or(guessed_reply), told, last_info }
     }
