@@ -102,10 +102,10 @@ pub struct TimeControl {
     pub moves: Option<u32>,
 }
 
+/// A text that is no time control.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "\"{0}\" is no time control: expected seconds, with an increment or moves if any, as in 60+0.6, 300 or 40/900"
-/// A text that is no time control.
 )]
 pub struct NoTimeControl(String);
 
