@@ -214,7 +214,10 @@ fn tell_unknown_player(player: Option<&str>, rows: &[AnalysisRow]) {
     let more = names.len().saturating_sub(MOST_NAMES);
     let names: Vec<_> = names.into_iter().take(MOST_NAMES).collect();
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-    eprint_message(format_args!("--player {player}: no game has such a player. There are: {}{more}", names.join(", ")));
+    eprint_message(format_args!(
+        "--player {player}: no game has such a player. There are: {}{more}",
+        names.join(", ")
+    ));
 }
 
 /// What judges the games.
@@ -299,7 +302,9 @@ fn ask_engine(
 ) -> Result<(), LabError> {
     while let Some((place, game)) = jobs.take()? {
         let is_stopped = || jobs.are_stopped();
-        let Some(analysed) = engine.analyse(game, plan, is_stopped, || progress.lock().count_one())? else { break };
+        let Some(analysed) = engine.analyse(game, plan, is_stopped, || progress.lock().count_one())? else {
+            break;
+        };
         deliver(place, &analysed);
     }
     Ok(())

@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde::Serialize;
 
+use super::lab::run::interruption;
 use crate::output::{Failure, Output};
 use crate::output::{eprint_message, write_json};
-use super::lab::run::interruption;
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::{History, ListedPosition, Variant};
 use zeitnot_engine::engine::{Engine, FinishedSearch, Settings};
