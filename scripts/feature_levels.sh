@@ -10,10 +10,11 @@ tests=(kernels:: native:: policy_map)
 # Emulation is a hundred times slower, and the ordinary tests have tried more.
 export PROPTEST_CASES=${PROPTEST_CASES:-16}
 
-# Prints the program of the unit tests, which `cargo` builds, or `cargo-zigbuild` for another machine.
+# Prints the program of the unit tests, which `cargo` builds, or `cargo-zigbuild` for another machine. All libraries are named, as
+# `cargo test` has then built it already: of one package alone the crates would have other features.
 program() {
-    "$1" test --release -p zeitnot-engine --lib --no-run --message-format=json-render-diagnostics "${@:2}" |
-        sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -n 1
+    "$1" test --lib --no-run --message-format=json-render-diagnostics "${@:2}" |
+        sed -n 's/.*"name":"zeitnot_engine".*"executable":"\([^"]*\)".*/\1/p' | tail -n 1
 }
 
 if ! command -v qemu-x86_64 >/dev/null; then

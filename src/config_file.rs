@@ -3,15 +3,16 @@
 //! write lines of ours ([`WritableConfig`]).
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
-use std::{fmt, fs};
 
 use crate::output::Failure;
 use zeitnot_engine::files::{self, Lines};
 use zeitnot_engine::foreign::in_our_words;
 use zeitnot_engine::network::folders;
 use zeitnot_engine::options::unquoted;
+use zeitnot_lab::rows::replace;
 
 /// Looked for beside the program, in this order.
 const CONFIG_FILES: [&str; 2] = ["zeitnot.config", "lc0.config"];
@@ -167,7 +168,7 @@ impl WritableConfig {
         let old = self.text.as_deref().unwrap_or_default();
         let own = changed_lines(old, changes);
         let path = self.path.display();
-        fs::write(&self.path, with_own_lines(old, &own)).map_err(|error| {
+        replace(&self.path, with_own_lines(old, &own)).map_err(|error| {
             let flags: Vec<_> = own.iter().map(|line| format!("--{line}")).collect();
             Failure::Input(format!(
                 "cannot write to {path} ({}). Start the engine with {}",
@@ -234,6 +235,8 @@ fn flag_of(line: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn set(text: &str, changes: &[Change]) -> String {

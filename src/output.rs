@@ -1,8 +1,8 @@
 //! Output of commands: results to stdout, messages to stderr.
 
+use std::fmt;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::{fmt, fs};
 
 use serde::Serialize;
 use thiserror::Error;
@@ -13,6 +13,7 @@ use zeitnot_engine::network::BackendError;
 use zeitnot_engine::network::backends::onnxruntime::LibraryError;
 use zeitnot_engine::network::weights::NetworkError;
 use zeitnot_lab::report::printable;
+use zeitnot_lab::rows::{RowError, replace};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExitStatus {
@@ -22,7 +23,12 @@ pub(crate) enum ExitStatus {
     Negative,
     /// Bad input was named on stderr, the rest is done: exit code 2.
     BadInput,
+    /// The user has stopped it: exit code [`STOPPED`].
+    Stopped,
 }
+
+/// The exit code of what Ctrl-C ends, as shells have it.
+pub(crate) const STOPPED: u8 = 130;
 
 /// Its text is the one message that the user sees.
 #[derive(Debug, Error)]
@@ -123,8 +129,51 @@ impl Output {
 
 pub(super) fn write_json(file: &Path, document: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(document).map_err(io::Error::from)?;
-    Ok(fs::write(file, text + "\n")?)
+    let written = replace(file, text + "\n");
+    written.map_err(|error| Failure::Measurement(Box::new(RowError::io(file)(error))))
 }
+
+/// Texts that a run has to tell. Each goes to stderr once.
+#[derive(Debug, Default)]
+pub(crate) struct Told(pub(crate) Vec<String>);
+
+impl Told {
+    pub(crate) fn tell(&mut self, text: impl fmt::Display) {
+        let text = text.to_string();
+        if !self.0.contains(&text) {
+            eprint_message(&text);
+            self.0.push(text);
+        }
+    }
+
+    /// As facts of the run's origin.
+    pub(crate) fn facts(&self) -> impl Iterator<Item = (&'static str, String)> {
+        self.0.iter().map(|text| ("note", text.clone()))
+    }
+}
+
+/// Ends the process as soon as the reader of stdout is gone, although stdin may stay open: an orphan would
+/// search for nobody.
+#[cfg(unix)]
+pub(crate) fn leave_with_the_reader() {
+    use rustix::event::{PollFd, PollFlags, poll};
+    // Without a thread the next write ends it.
+    let _ = std::thread::Builder::new().name("stdout".into()).spawn(|| {
+        let stdout = io::stdout();
+        let mut watched = [PollFd::new(&stdout, PollFlags::empty())];
+        while matches!(poll(&mut watched, None), Ok(_) | Err(rustix::io::Errno::INTR)) {
+            if watched[0].revents().intersects(PollFlags::ERR | PollFlags::HUP) {
+                std::process::exit(0);
+            }
+            if watched[0].revents().contains(PollFlags::NVAL) {
+                return;
+            }
+        }
+    });
+}
+
+#[cfg(not(unix))]
+pub(crate) fn leave_with_the_reader() {}
 
 /// Ignores errors: the command goes on if nobody can read it.
 pub(super) fn eprint_message(text: impl fmt::Display) {

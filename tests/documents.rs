@@ -341,7 +341,7 @@ mod commands {
             &["describenet", network],
             &["bench", random, "--nodes=20", "--num-positions=1"],
             &["benchmark", random, "--nodes=20", "--num-positions=1"],
-            &["backendbench", random, "--batches=1", "--rounds=1", "--round-ms=20"],
+            &["backendbench", random, "--batches=1,2", "--rounds=1", "--round-ms=20"],
             &["match", random, "--games=2", "--nodes=2"],
             &["tune", random, "--games=4", "--nodes=2", "--params=CPuct=2|3", "--out", out],
             &["movesleft", random, "--pgn", &game],

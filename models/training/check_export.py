@@ -1,7 +1,7 @@
 """Writes PyTorch's outputs for an exported network in the form that `tests/network/goldens.rs` compares with.
 
 Usage: python check_export.py TABLE_FOLDER CHECKPOINT NETWORK.pb.gz OUT_FOLDER
-then:  ZEITNOT_GOLDENS=OUT_FOLDER cargo test --release --test network goldens -- --nocapture
+then:  ZEITNOT_GOLDENS=OUT_FOLDER cargo test --test network goldens -- --nocapture
 
 The outputs are those of the network with its weights rounded as the file has them; how much the rounding
 itself changes is printed. What is compared goes two ways: here table → planes → PyTorch, there game → the engine's encoder → file → the engine's

@@ -11,10 +11,10 @@ use clap::{ArgAction, CommandFactory, Parser};
 
 use zeitnot_engine::VERSION;
 use zeitnot_engine::network::folders;
-use zeitnot_engine::options::FLAGS_HEADING;
 
+use crate::commands::engine_args::FLAGS_HEADING;
 use crate::commands::{Command, uci};
-use crate::output::{ExitStatus, Output, OutputFormat, eprint_message};
+use crate::output::{ExitStatus, Output, OutputFormat, STOPPED, eprint_message};
 
 /// Places common options behind each command's own in the help.
 const LAST: usize = 900;
@@ -123,6 +123,7 @@ impl Cli {
             Ok(ExitStatus::Success) => ExitCode::SUCCESS,
             Ok(ExitStatus::Negative) => ExitCode::from(1),
             Ok(ExitStatus::BadInput) => ExitCode::from(2),
+            Ok(ExitStatus::Stopped) => ExitCode::from(STOPPED),
             Err(failure) if failure.is_closed_pipe() => ExitCode::SUCCESS,
             Err(failure) => {
                 eprint_message(failure);

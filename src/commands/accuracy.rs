@@ -1,9 +1,9 @@
 //! `zeitnot accuracy`: compares a backend's evaluations with a reference.
 //!
 //! The positions come from the reference's games against itself with moves drawn from its policy, as a search
-//! meets them.
+//! meets them. The first games begin with positions that are hard to compute.
 
-use std::fmt;
+use std::{fmt, iter};
 
 use clap::Args;
 use serde::Serialize;
@@ -11,7 +11,8 @@ use serde::Serialize;
 use crate::commands::network_args::NetworkArgs;
 use crate::output::{ExitStatus, Failure, Output};
 use zeitnot_engine::chance;
-use zeitnot_engine::chess::History;
+use zeitnot_engine::chess::{History, Variant};
+use zeitnot_engine::network::backends::onnxruntime::TRIED;
 use zeitnot_engine::network::encode::InputFormat;
 use zeitnot_engine::network::throughput::SortedSamples;
 use zeitnot_engine::network::{Backend, BackendError, EvalSlot, Evaluator};
@@ -65,7 +66,9 @@ pub(super) fn self_play(
     count: usize,
 ) -> Result<Vec<EvalSlot>, BackendError> {
     let mut random = fastrand::Rng::with_seed(SEED);
-    let mut games: Vec<(History, usize)> = (0..GAMES).map(|_| (History::start(), 0)).collect();
+    let hard = TRIED.iter().filter_map(|fen| History::from_fen(fen, Variant::Standard).ok());
+    let games = hard.chain(iter::repeat_with(History::start)).take(GAMES);
+    let mut games: Vec<(History, usize)> = games.map(|game| (game, 0)).collect();
     let mut positions = Vec::with_capacity(count + GAMES);
     while positions.len() < count {
         let mut batch: Vec<_> = games.iter().map(|(game, _)| EvalSlot::of(game, format.into())).collect();
@@ -153,7 +156,7 @@ impl AccuracyReport {
             reference: reference.info().description.clone(),
             positions: expected.len(),
             policy_kl: spread(|a, b| divergence(&b.policy(), &a.policy())),
-            q_error: spread(|a, b| f64::from((a.evaluation.q - b.evaluation.q).abs())),
+            q_error: spread(|a, b| f64::from((a.evaluation.wl - b.evaluation.wl).abs())),
             d_error: spread(|a, b| f64::from((a.evaluation.d - b.evaluation.d).abs())),
             m_error: spread(|a, b| f64::from((a.evaluation.m - b.evaluation.m).abs())),
             top1_agreement: same as f64 / expected.len().max(1) as f64,

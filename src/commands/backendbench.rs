@@ -11,7 +11,7 @@ use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use serde::Serialize;
 
-use super::measure::write_report;
+use super::measure::{claim, write_report};
 use crate::commands::network_args::NetworkArgs;
 use crate::output::{ExitStatus, Failure, Output};
 use zeitnot_engine::chess::{History, Variant};
@@ -108,6 +108,7 @@ impl BackendbenchArgs {
 }
 
 pub(super) fn run(args: &BackendbenchArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+    let run = claim(args.out.as_deref(), "backendbench.json")?;
     let backend = args.network.backend()?;
     let plan = args.plan(backend.info())?;
     let position = args.fen.as_deref().map(|fen| History::from_fen(fen, Variant::Standard)).transpose();
@@ -121,10 +122,12 @@ pub(super) fn run(args: &BackendbenchArgs, output: &mut Output) -> Result<ExitSt
         series.push(meter.begin(size, plan.round_length)?);
     }
     meter.measure(&mut series, plan.rounds, plan.round_length)?;
-    let report = ThroughputReport::new(backend.info(), args.threads, &series);
-    if let Some(folder) = &args.out {
-        output.tell_page(write_report(folder, report.page(), "backendbench.json", &report)?);
+    let mut report = ThroughputReport::new(backend.info(), args.threads, &series);
+    if let [.., smaller, larger] = &mut report.rows[..] {
+        let change_ms = Some(meter.change_ms([smaller.batch, larger.batch])?);
+        (smaller.change_ms, larger.change_ms) = (change_ms, change_ms);
     }
+    run.iter().try_for_each(|run| write_report(run, report.page(), &report, output))?;
     output.write(&report.rows, &report)?;
     Ok(ExitStatus::Success)
 }
@@ -142,6 +145,8 @@ struct BatchSizeRow {
     /// Median over the rounds, per second of CPU time, if the system measures it.
     cpu_nps: Option<f64>,
     first_ms: f64,
+    /// How much longer a batch takes after one of another size. Of the two largest sizes, which are alternated.
+    change_ms: Option<f64>,
     mean_ms: f64,
     deviation_ms: f64,
     p50_ms: f64,
@@ -169,6 +174,7 @@ fn summarize(series: &BatchSizeSeries) -> BatchSizeRow {
         deviation_nps: nps.deviation(),
         cpu_nps: (!series.cpu_nps.is_empty()).then(|| SortedSamples::of(&series.cpu_nps).percentile(50.0)),
         first_ms: series.first_ms,
+        change_ms: None,
         mean_ms: ms.mean(),
         deviation_ms: ms.deviation(),
         p50_ms: ms.percentile(50.0),
@@ -194,6 +200,12 @@ impl ThroughputReport {
         let rows = series.iter().map(summarize).collect();
         let (backend, description) = (info.name.clone(), info.description.clone());
         ThroughputReport { backend, description, threads, rows }
+    }
+
+    fn change(&self) -> Option<String> {
+        let [.., smaller, larger] = &self.rows[..] else { return None };
+        let ms = larger.change_ms?.max(0.0);
+        Some(format!("A change between {} and {} positions costs {ms:.2} ms.", smaller.batch, larger.batch))
     }
 
     fn warning(&self) -> Option<String> {
@@ -267,7 +279,8 @@ impl ThroughputReport {
         let page = Page::new("Backend speed by batch size").key_figure(&figure, &sentence);
         let page = self.warning().iter().fold(page, |page, warning| page.paragraph(warning));
         let page = page.plot(&throughput, "The band reaches from the slowest round to the fastest.");
-        page.plot(&latency, "As one thread sees it.").table(&self.table())
+        let page = page.plot(&latency, "As one thread sees it.").table(&self.table());
+        self.change().iter().fold(page, |page, change| page.paragraph(change))
     }
 }
 
@@ -275,6 +288,7 @@ impl fmt::Display for ThroughputReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.title())?;
         write!(f, "{}", self.table())?;
+        self.change().iter().try_for_each(|change| writeln!(f, "{change}"))?;
         self.warning().iter().try_for_each(|warning| writeln!(f, "{warning}"))
     }
 }

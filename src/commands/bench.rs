@@ -6,6 +6,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::measure::{self, BENCH, LimitArgs, PositionArgs, SpeedReport, engine};
+use crate::commands::engine_args::EngineArgs;
 use crate::output::{ExitStatus, Failure, Output};
 use zeitnot_engine::engine::{Engine, EngineError, Settings, load_network};
 use zeitnot_engine::network::backends::{AUTO, native};
@@ -26,7 +27,7 @@ pub(crate) struct BenchArgs {
     #[command(flatten)]
     positions: PositionArgs,
     #[command(flatten)]
-    settings: Settings,
+    settings: EngineArgs,
 }
 
 #[derive(Debug, Serialize)]
@@ -40,26 +41,26 @@ struct BenchReport {
 }
 
 pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
-    let is_reproducible = REPRODUCIBLE.contains(&&*args.settings.network.backend);
+    let is_reproducible = REPRODUCIBLE.contains(&&*args.settings.0.network.backend);
     // Reproducible backends need no time limit.
     let movetime = (!is_reproducible).then_some(DEFAULT_MOVE_TIME);
     let limits = args.limits.or(GoLimits { nodes: Some(DEFAULT_NODES), movetime, ..GoLimits::default() })?;
     let positions = args.positions.or(BENCH)?;
-    let mut engine = engine(&args.settings)?;
+    let mut engine = engine(&args.settings.0)?;
     let is_cpu = engine.backend().is_some_and(|backend| backend.queues == 0);
-    if args.settings.network.threads.is_none() && is_cpu {
+    if args.settings.0.network.threads.is_none() && is_cpu {
         engine.set_option("Threads", "1")?;
         engine.prepare()?;
     }
     measure::tell(&engine);
-    let speed = measure::search_all(&mut engine, positions, &limits, &args.settings, output, || ())?;
+    let speed = measure::search_all(&mut engine, positions, &limits, &args.settings.0, output, || ())?;
     drop(engine);
     let is_plain = args.limits.is_default() && args.positions.flags().is_empty();
     let has_signature =
         REPRODUCIBLE.contains(&&*speed.backend) && speed.threads == 1 && limits.movetime.is_none();
     let report = BenchReport {
         bench: match is_plain {
-            true => number(&args.settings, speed.positions.iter().map(|row| row.position.clone()))?,
+            true => number(&args.settings.0, speed.positions.iter().map(|row| row.position.clone()))?,
             false => None,
         },
         signature: has_signature.then(|| format!("{:016x}", speed.hash)),

@@ -1,10 +1,10 @@
 //! `zeitnot convert`: writes a network as an ONNX model. `onnx2leela` puts an ONNX model into a file of Lc0's
 //! format, with the flags of Lc0's mode of this name.
 
+use std::fmt;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::{fmt, fs};
 
 use bytes::Bytes;
 use clap::{Args, ValueEnum};
@@ -13,12 +13,13 @@ use flate2::write::GzEncoder;
 use serde::Serialize;
 
 use crate::output::{ExitStatus, Failure, Output};
-use zeitnot_engine::network::onnx::{self, BuildOptions};
+use zeitnot_engine::network::onnx::{self, BuildOptions, Form};
 use zeitnot_engine::network::weights::{
     DataType, HeadChoice, INPUT_PLANES, InputForm, Model, NetworkFile, OUTPUT_POLICY, OUTPUT_WDL, OnnxModel,
     PolicyHeadName, TensorNames, ValueHeadName, ValueOutput,
 };
 use zeitnot_engine::options::OptionChoice;
+use zeitnot_lab::rows::replace;
 
 #[derive(Debug, Args)]
 pub(crate) struct ConvertArgs {
@@ -81,6 +82,7 @@ pub(super) fn run(args: &ConvertArgs, output: &mut Output) -> Result<ExitStatus,
                 },
                 fixed_batch: args.batch.map(NonZeroUsize::get),
                 input: InputForm::Planes,
+                form: Form::Plain,
                 metadata: metadata.map(|(key, value)| (format!("zeitnot.{key}"), value)).into(),
             };
             onnx::build(network, &options)
@@ -123,13 +125,8 @@ fn in_one_file(path: &Path, model: &OnnxModel) -> Result<(), Failure> {
     if model.weights_folder.is_some() { Err(refusal) } else { Ok(()) }
 }
 
-/// Other programs never see the file half written.
 fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".part");
-    let part = path.with_file_name(name);
-    fs::write(&part, bytes)
-        .and_then(|()| fs::rename(&part, path))
+    replace(path, bytes)
         .map_err(|error| Failure::Input(format!("{}: cannot be written: {error}", path.display())))
 }
 

@@ -242,6 +242,8 @@ pub(super) struct Trial {
     /// From the beginning to the first evaluation, including one-time builds.
     first_ms: Option<f64>,
     throughput: Vec<BatchSpeed>,
+    /// How much longer a batch takes after one of another size.
+    change_ms: Option<f64>,
     pub(super) q_error_max: Option<f64>,
     policy_kl_mean: Option<f64>,
     pub(super) top1_agreement: Option<f64>,
@@ -269,10 +271,12 @@ impl Trial {
         let reference = reference(network)?;
         evaluate_all(&mut [reference.evaluator()?], &mut expected, reference.info().max_batch)?;
         let accuracy = AccuracyReport::new((&*tested, &found), (&*reference, &expected));
+        let (throughput, change_ms) = speeds(&*tested)?;
         Ok(Trial {
             description: info.description.clone(),
             first_ms: Some(first_ms),
-            throughput: speeds(&*tested)?,
+            throughput,
+            change_ms,
             q_error_max: Some(accuracy.q_error.max),
             policy_kl_mean: Some(accuracy.policy_kl.mean),
             top1_agreement: Some(accuracy.top1_agreement),
@@ -299,7 +303,8 @@ fn reference(network: &NetworkArgs) -> Result<Arc<dyn Backend>, Failure> {
     Ok(backends::create(&BackendConfig::parse(name, "")?, Some(file))?)
 }
 
-fn speeds(backend: &dyn Backend) -> Result<Vec<BatchSpeed>, BackendError> {
+/// With the cost of a change between the two largest sizes.
+fn speeds(backend: &dyn Backend) -> Result<(Vec<BatchSpeed>, Option<f64>), BackendError> {
     let sizes = if backend.info().queues == 0 { CPU_SIZES } else { ACCELERATOR_SIZES };
     let mut meter = ThroughputMeter::new(backend, 1, None)?;
     let mut speeds: Vec<BatchSpeed> = Vec::new();
@@ -312,7 +317,11 @@ fn speeds(backend: &dyn Backend) -> Result<Vec<BatchSpeed>, BackendError> {
         meter.measure(slice::from_mut(&mut series), ROUNDS, ROUND)?;
         speeds.push(BatchSpeed { batch, nps: SortedSamples::of(&series.nps).percentile(50.0) });
     }
-    Ok(speeds)
+    let change_ms = match &speeds[..] {
+        [.., smaller, larger] => Some(meter.change_ms([smaller.batch, larger.batch])?),
+        _ => None,
+    };
+    Ok((speeds, change_ms))
 }
 
 #[derive(Debug)]
@@ -390,7 +399,7 @@ impl DoctorReport {
             let mark = if *is_here { "✓" } else { "–" };
             write_fact_in(f, &format!("{mark} {name:<24} "), 27, detail, width)?;
         }
-        let caption = "Backends: seconds to the first evaluation, evaluations per second by batch size, largest error of q, same best move";
+        let caption = "Backends: seconds to the first evaluation, evaluations per second by batch size, cost of another size, largest error of q, same best move";
         let speed = |speed: &BatchSpeed| format!("{}: {:.0}", speed.batch, speed.nps);
         let speeds = |trial: &Trial| trial.throughput.iter().map(speed).collect::<Vec<_>>().join(", ");
         let figure = |value: Option<f64>, text: fn(f64) -> String| value.map_or(String::new(), text);
@@ -399,6 +408,9 @@ impl DoctorReport {
             .words("verdict", |backend| backend.verdict)
             .numbers("first s", |backend| figure(backend.trial.first_ms, |ms| format!("{:.1}", ms / 1e3)))
             .words("batch: per second", |backend| speeds(&backend.trial))
+            .numbers("change ms", |backend| {
+                figure(backend.trial.change_ms, |ms| format!("{:.2}", ms.max(0.0)))
+            })
             .numbers("q error", |backend| figure(backend.trial.q_error_max, |error| format!("{error:.1e}")))
             .numbers("same, %", |backend| {
                 figure(backend.trial.top1_agreement, |share| format!("{:.1}", 100.0 * share))

@@ -13,6 +13,7 @@ mod child_process;
 mod convert;
 mod describenet;
 mod doctor;
+pub(crate) mod engine_args;
 mod eval;
 mod fetch_network;
 mod lab;

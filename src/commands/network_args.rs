@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 
+use super::engine_args::{self, EngineArgs};
 use crate::output::Failure;
 use crate::output::eprint_message;
 use zeitnot_engine::chess::Variant;
 use zeitnot_engine::engine::{self, OpenedBackend, Settings};
 use zeitnot_engine::network::Backend;
+use zeitnot_engine::options::Visibility;
 
 const FLAGS: [&str; 9] = [
     "weights",
@@ -44,7 +46,7 @@ impl NetworkArgs {
 
 impl Args for NetworkArgs {
     fn augment_args(command: Command) -> Command {
-        Settings::augment_with(command, &FLAGS)
+        engine_args::with_flags(command, Visibility::Hidden, |spec| FLAGS.contains(&spec.flag))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -54,11 +56,12 @@ impl Args for NetworkArgs {
 
 impl FromArgMatches for NetworkArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        Ok(NetworkArgs { settings: Settings::from_arg_matches(matches)? })
+        Ok(NetworkArgs { settings: EngineArgs::from_arg_matches(matches)?.0 })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        self.settings.update_from_arg_matches(matches)
+        *self = NetworkArgs::from_arg_matches(matches)?;
+        Ok(())
     }
 }
 

@@ -9,10 +9,10 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::json;
 
-use crate::output::eprint_message;
+use crate::commands::engine_args::EngineArgs;
 use crate::output::{ExitStatus, Failure};
+use crate::output::{eprint_message, leave_with_the_reader};
 use crate::serve::{Server, ServerLimits};
-use zeitnot_engine::engine::Settings;
 
 /// Clients of a port, two threads each.
 const MAX_CLIENTS: usize = 512;
@@ -42,7 +42,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     nodes: u64,
     #[command(flatten)]
-    settings: Settings,
+    settings: EngineArgs,
 }
 
 /// Runs until the input ends, or with --listen until it is killed.
@@ -50,11 +50,14 @@ pub(super) fn run(args: ServeArgs) -> Result<ExitStatus, Failure> {
     let ServeArgs { listen, listen_anywhere, concurrency, queue, nodes, settings } = args;
     let listener = listen.map(|address| bind(&address, listen_anywhere)).transpose()?;
     let limits = ServerLimits { searches: concurrency.map(|n| n as usize), queue, nodes };
-    let server = Arc::new(Server::new(settings, limits)?);
+    let server = Arc::new(Server::new(settings.0, limits)?);
     server.notes().iter().for_each(eprint_message);
     match listener {
         Some(listener) => serve_port(&server, &listener)?,
-        None => serve_stdin(&server)?,
+        None => {
+            leave_with_the_reader();
+            serve_stdin(&server)?;
+        }
     }
     Ok(ExitStatus::Success)
 }
@@ -130,6 +133,7 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
+    use zeitnot_engine::engine::Settings;
 
     /// A server with `queue`, the client's end of a connection, and the serving thread.
     fn connect(queue: usize) -> (Arc<Server>, TcpStream, thread::JoinHandle<()>) {

@@ -250,12 +250,21 @@ impl Auto<'_> {
         (provider, next): (Provider, Option<Provider>),
         output: &mut Output,
     ) -> Result<ExitStatus, Failure> {
-        eprint_message(format_args!("checking {provider}"));
-        let candidate = Candidate { backend: provider.name().into(), options: String::new() };
-        self.report.check = candidate.examine(&self.network);
-        self.report.check.iter().try_for_each(|check| tell(output, "checked", Checked(check)))?;
-        if self.report.check.iter().any(|check| !check.works) {
-            let next = next.filter(|next| *next != provider);
+        let next = next.filter(|next| *next != provider);
+        // What suits the GPU too and is here, as CoreML beside WebGPU, is measured with it.
+        let is_here = |provider: &Provider| {
+            Plan::here(*provider).is_ok_and(|plan| !plan.is_empty() && plan.missing().next().is_none())
+        };
+        let mut backends = vec![native::NAME];
+        for provider in [provider].into_iter().chain(next.filter(is_here)) {
+            eprint_message(format_args!("checking {provider}"));
+            let candidate = Candidate { backend: provider.name().into(), options: String::new() };
+            let checks = candidate.examine(&self.network);
+            checks.iter().try_for_each(|check| tell(output, "checked", Checked(check)))?;
+            backends.extend(checks.iter().all(|check| check.works).then(|| provider.name()));
+            self.report.check.extend(checks);
+        }
+        if backends.len() == 1 {
             let next = next.map_or(String::new(), |next| {
                 format!(" {next} suits this GPU too: `zeitnot setup --provider {next}` fetches it.")
             });
@@ -267,9 +276,9 @@ impl Auto<'_> {
             ("movetime", MOVE_TIME.to_string()),
             ("weights", self.network.settings.network.weights_file.clone()),
         ];
-        let backends = [native::NAME, provider.name()].map(Combination::of).into();
-        let measured = self.report.benchmark.insert(BackendsReport::measure(backends, &flags, PATIENCE));
-        if measured.nps(provider.name()).is_none() {
+        let combinations = backends.iter().copied().map(Combination::of).collect();
+        let measured = self.report.benchmark.insert(BackendsReport::measure(combinations, &flags, PATIENCE));
+        if backends[1..].iter().all(|name| measured.nps(name).is_none()) {
             output.write_ahead(&"The GPU could not be measured. Nothing was written.\n")?;
             return Ok(ExitStatus::Negative);
         }

@@ -17,11 +17,12 @@ use crossbeam::channel::{Sender, unbounded};
 use serde::Serialize;
 
 use super::measure::{self, LimitArgs, open_positions};
-use crate::output::eprint_message;
+use crate::commands::engine_args::EngineArgs;
 use crate::output::{ExitStatus, Failure, Output};
+use crate::output::{Told, eprint_message};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::{History, ListedPosition, Move, Operation, Variant};
-use zeitnot_engine::engine::{GoRequest, Listener, SearchAnswer, Settings};
+use zeitnot_engine::engine::{GoRequest, Listener, SearchAnswer};
 use zeitnot_engine::files::{LineError, Lines};
 use zeitnot_engine::note::Note;
 use zeitnot_engine::search::SearchInfo;
@@ -43,7 +44,7 @@ pub(crate) struct SolveArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     concurrency: Option<u32>,
     #[command(flatten)]
-    settings: Settings,
+    settings: EngineArgs,
 }
 
 /// A move solves it that is not in `avoid`, and in `best` if there is any.
@@ -240,17 +241,26 @@ struct SolveReport {
     mean_ms: Option<f64>,
     points: Option<Points>,
     bad_lines: usize,
+    /// What the searches had to tell.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
     rows: Vec<SolveRow>,
 }
 
 pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let (problems, bad_lines) = read(args)?;
     let limits = args.limits.or(GoLimits { nodes: Some(DEFAULT_NODES), ..GoLimits::default() })?;
-    let searcher = measure::searcher(&args.settings, args.concurrency, &limits)?;
+    let searcher = measure::searcher(&args.settings.0, args.concurrency, &limits)?;
     let backend = searcher.setup.backend().info().description.clone();
     let (sender, answers) = unbounded();
     let orders = problems.iter().enumerate().map(|(place, problem)| {
-        let watcher = Watcher { place, goal: problem.goal.clone(), since: None, answers: sender.clone() };
+        let watcher = Watcher {
+            place,
+            goal: problem.goal.clone(),
+            since: None,
+            notes: Vec::new(),
+            answers: sender.clone(),
+        };
         let (game, ply) = (Arc::new(problem.game.clone()), problem.game.len() - 1);
         let order = searcher.order(game, &[ply], GoRequest::new(limits.clone()), Box::new(watcher));
         Order { report_every: Some(REPORT_EVERY), ..order }
@@ -259,7 +269,9 @@ pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus, F
     // The last watcher closes the channel.
     drop(sender);
     let (mut rows, mut early) = (Vec::new(), BTreeMap::new());
-    for Answered { place, answer, since } in answers {
+    let mut told = Told::default();
+    for Answered { place, answer, since, notes } in answers {
+        notes.iter().for_each(|note| told.tell(note));
         early.insert(place, (answer, since));
         while let Some((answer, since)) = early.remove(&rows.len()) {
             let row = SolveRow::new(&problems[rows.len()], answer, since)?;
@@ -267,7 +279,7 @@ pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus, F
             rows.push(row);
         }
     }
-    let report = SolveReport::new(backend, rows, bad_lines);
+    let report = SolveReport { notes: told.0, ..SolveReport::new(backend, rows, bad_lines) };
     output.write(&report, &report)?;
     Ok(if bad_lines == 0 { ExitStatus::Success } else { ExitStatus::BadInput })
 }
@@ -324,12 +336,14 @@ struct Answered {
     place: usize,
     answer: SearchAnswer,
     since: Option<Since>,
+    notes: Vec<Note>,
 }
 
 struct Watcher {
     place: usize,
     goal: Goal,
     since: Option<Since>,
+    notes: Vec<Note>,
     answers: Sender<Answered>,
 }
 
@@ -345,7 +359,7 @@ impl Listener for Watcher {
     }
 
     fn note(&mut self, note: Note) {
-        eprint_message(note);
+        self.notes.push(note);
     }
 
     fn answer(&mut self, root: &History, answer: SearchAnswer) {
@@ -353,7 +367,8 @@ impl Listener for Watcher {
             self.info(root, info);
         }
         // Nobody receives it if an earlier search has failed.
-        let _ = self.answers.send(Answered { place: self.place, answer, since: self.since });
+        let notes = std::mem::take(&mut self.notes);
+        let _ = self.answers.send(Answered { place: self.place, answer, since: self.since, notes });
     }
 }
 
@@ -389,6 +404,7 @@ impl SolveReport {
                 most: sum.most + points.most,
             }),
             bad_lines,
+            notes: Vec::new(),
             rows,
         }
     }

@@ -4,9 +4,9 @@ use std::io::{self, BufReader, IsTerminal};
 
 use clap::Args;
 
-use crate::output::{ExitStatus, Failure};
+use crate::commands::engine_args::EngineArgs;
+use crate::output::{ExitStatus, Failure, leave_with_the_reader};
 use crate::uci::Audience;
-use zeitnot_engine::engine::Settings;
 use zeitnot_engine::options::Visibility;
 
 #[derive(Debug, Args, Default)]
@@ -15,7 +15,7 @@ pub(crate) struct UciArgs {
     #[arg(long)]
     show_hidden: bool,
     #[command(flatten)]
-    settings: Settings,
+    settings: EngineArgs,
     /// What was wrong with the command line and the configuration file, and is left out.
     #[arg(skip)]
     pub(crate) mistakes: Vec<String>,
@@ -23,12 +23,12 @@ pub(crate) struct UciArgs {
 
 impl UciArgs {
     pub(crate) fn wrong_option(&self) -> Option<String> {
-        self.settings.check().err().map(|error| error.to_string())
+        self.settings.0.check().err().map(|error| error.to_string())
     }
 
     /// Whether the network's file is missing, and with `place_of` where it is named.
     pub(crate) fn missing_file(&self, place_of: impl Fn(&str, &str) -> Option<String>) -> Option<String> {
-        let network = &self.settings.network;
+        let network = &self.settings.0.network;
         let file = network.named_file().filter(|file| !file.exists())?.display();
         let place =
             place_of("weights", &network.weights_file).map_or(String::new(), |place| format!("{place}: "));
@@ -44,6 +44,7 @@ pub(crate) fn run(args: UciArgs) -> Result<ExitStatus, Failure> {
         options: if args.show_hidden { Visibility::Hidden } else { Visibility::Normal },
         mistakes: args.mistakes,
     };
-    crate::uci::run(args.settings, audience, BufReader::new(io::stdin()), io::stdout())?;
+    leave_with_the_reader();
+    crate::uci::run(args.settings.0, audience, BufReader::new(io::stdin()), io::stdout())?;
     Ok(status)
 }

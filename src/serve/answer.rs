@@ -1,8 +1,8 @@
 //! The server's output: one JSON object a line.
 
 use serde::Serialize;
-use serde_json::Value;
 
+use super::query::Id;
 use zeitnot_engine::chess::{Color, History, Move};
 use zeitnot_engine::search::{PvLine, SearchInfo};
 use zeitnot_engine::serve::PoolStatus;
@@ -10,7 +10,7 @@ use zeitnot_engine::serve::PoolStatus;
 /// An answer, or a report before it.
 #[derive(Serialize)]
 pub(super) struct Answer<'a> {
-    pub(super) id: &'a Value,
+    pub(super) id: &'a Id,
     /// Moves of the query played before it.
     pub(super) ply: usize,
     pub(super) turn: &'static str,
@@ -31,7 +31,7 @@ pub(super) struct Answer<'a> {
 #[derive(Serialize)]
 pub(super) struct Figures {
     visits: u64,
-    /// Win minus loss for the side to move.
+    /// The best move's, proofs counted, as under UCI: win minus loss for the side to move.
     q: Option<f32>,
     wdl: Option<[f32; 3]>,
     /// To the end of the game.
@@ -59,14 +59,11 @@ pub(super) struct MoveFigures {
 impl Figures {
     pub(super) fn of(info: &SearchInfo) -> Figures {
         let best = info.lines.first();
-        let mean = info.move_stats.as_ref().and_then(|stats| stats.root.mean);
         Figures {
             visits: info.nodes,
-            q: mean.map(|mean| mean.q),
-            wdl: mean.map(|mean| wdl(mean.wl, mean.d)),
-            plies_left: mean
-                .map(|mean| mean.m)
-                .filter(|_| best.is_some_and(|best| best.moves_left.is_some())),
+            q: best.map(|best| best.q),
+            wdl: best.map(|best| wdl(best.wl, best.d)),
+            plies_left: best.and_then(|best| best.moves_left),
             mate: best.and_then(|best| best.mate),
             depth: info.depth,
             seldepth: info.seldepth,
@@ -121,7 +118,7 @@ pub(super) fn name_of(color: Color) -> &'static str {
 /// A refused line or a position that could not be searched.
 #[derive(Serialize)]
 pub(super) struct ErrorAnswer<'a> {
-    pub(super) id: &'a Value,
+    pub(super) id: &'a Id,
     pub(super) error: &'a str,
     /// Null if no field is wrong.
     pub(super) field: Option<&'a str>,
@@ -131,7 +128,7 @@ pub(super) struct ErrorAnswer<'a> {
 
 #[derive(Serialize)]
 pub(super) struct ActionAnswer<'a, T> {
-    pub(super) id: &'a Value,
+    pub(super) id: &'a Id,
     pub(super) action: &'a str,
     #[serde(flatten)]
     pub(super) result: T,
@@ -188,7 +185,7 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_left_out_or_null() {
-        let id = json!("a");
+        let id: Id = Id::of("a");
         let answer = Answer {
             id: &id,
             ply: 2,
@@ -202,7 +199,7 @@ mod tests {
         };
         let bare = json!({ "id": "a", "ply": 2, "turn": "white", "final": true, "best": null, "moves": [] });
         assert_eq!(serde_json::to_value(&answer).unwrap(), bare);
-        let error = ErrorAnswer { id: &Value::Null, error: "no", field: None, ply: None };
+        let error = ErrorAnswer { id: &Id::default(), error: "no", field: None, ply: None };
         assert_eq!(
             serde_json::to_value(&error).unwrap(),
             json!({ "id": null, "error": "no", "field": null })

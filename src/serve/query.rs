@@ -1,10 +1,13 @@
 //! Reads a line of JSON as a [`Command`].
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
@@ -34,19 +37,21 @@ const FIELDS: [&str; 16] = [
 /// Longest time in a query: eleven days.
 const MAX_MS: u64 = 1_000_000_000;
 const LEAST_REPORT_MS: u64 = 10;
+/// Each answer to a query repeats its id.
+const MAX_ID: usize = 200;
 const FLAG: &str = "true or false";
 
 pub(super) enum Command {
     Search(Box<Query>),
-    Cancel(Value),
-    CancelAll(Value),
-    ClearCache(Value),
-    Version(Value),
-    Status(Value),
+    Cancel(Id),
+    CancelAll(Id),
+    ClearCache(Id),
+    Version(Id),
+    Status(Id),
 }
 
 pub(super) struct Query {
-    pub(super) id: Value,
+    pub(super) id: Id,
     pub(super) game: Arc<History>,
     /// The positions, by the moves played before them.
     pub(super) plies: BTreeSet<usize>,
@@ -60,7 +65,7 @@ pub(super) struct Query {
 #[derive(Debug, Error)]
 #[error("{field}: {reason}")]
 pub(super) struct QueryError {
-    pub(super) id: Value,
+    pub(super) id: Id,
     /// Empty if the line is no object.
     pub(super) field: String,
     pub(super) reason: String,
@@ -80,46 +85,137 @@ fn refuse<T>(field: &str, reason: impl ToString) -> Result<T, Refusal> {
     Err((field.into(), reason.to_string()))
 }
 
-impl Command {
-    /// Fails if the line is no JSON object, or a field is wrong.
-    pub(super) fn parse(line: &str, defaults: &Defaults) -> Result<Command, QueryError> {
-        let object: Map<String, Value> = serde_json::from_str(line).map_err(|error| {
-            let reason = format!("expected a JSON object on one line: {error}");
-            QueryError { id: Value::Null, field: String::new(), reason }
-        })?;
-        let id = object.get("id").filter(|id| id.is_string() || id.is_number()).cloned().unwrap_or_default();
-        Fields(object).command(defaults).map_err(|(field, reason)| QueryError { id, field, reason })
+/// A string or a number as it was written, or null.
+#[derive(Clone, Debug, Serialize)]
+#[serde(transparent)]
+pub(super) struct Id(Box<RawValue>);
+
+impl Id {
+    fn read(text: &RawValue) -> Result<Id, Refusal> {
+        let (raw, bytes) = match text.get().as_bytes() {
+            [b'"', ..] => {
+                let text: String = serde_json::from_str(text.get()).or_else(|error| refuse("id", error))?;
+                (to_raw_value(&text).or_else(|error| refuse("id", error))?, text.len())
+            }
+            [b'-' | b'0'..=b'9', ..] => (text.to_owned(), text.get().len()),
+            _ => return refuse("id", "expected a string or a number"),
+        };
+        if bytes > MAX_ID {
+            return refuse("id", format!("expected at most {MAX_ID} bytes, found {bytes}"));
+        }
+        Ok(Id(raw))
     }
 }
 
-struct Fields(Map<String, Value>);
+impl Default for Id {
+    fn default() -> Id {
+        Id(RawValue::NULL.to_owned())
+    }
+}
+
+impl PartialEq for Id {
+    fn eq(&self, other: &Id) -> bool {
+        self.0.get() == other.0.get()
+    }
+}
+
+/// The keys and values of an object in their order. A key may come twice.
+struct Entries(Vec<(String, Box<RawValue>)>);
+
+impl<'de> Deserialize<'de> for Entries {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Entries, D::Error> {
+        struct EntriesVisitor;
+        impl<'de> Visitor<'de> for EntriesVisitor {
+            type Value = Entries;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Entries(entries))
+            }
+        }
+        deserializer.deserialize_map(EntriesVisitor)
+    }
+}
+
+impl Entries {
+    /// The values behind their keys. `name` names a key in a refusal.
+    fn into_map(self, name: impl Fn(&str) -> String) -> Result<Map<String, Value>, Refusal> {
+        let mut map = Map::new();
+        for (key, value) in self.0 {
+            let value = serde_json::from_str(value.get()).or_else(|error| refuse(&name(&key), error))?;
+            if map.contains_key(&key) {
+                return refuse(&name(&key), "it is there twice");
+            }
+            map.insert(key, value);
+        }
+        Ok(map)
+    }
+}
+
+impl Command {
+    /// Fails if the line is no JSON object, or a field is wrong.
+    pub(super) fn parse(line: &str, defaults: &Defaults) -> Result<Command, QueryError> {
+        let Entries(entries) = serde_json::from_str(line).map_err(|error| {
+            let reason = format!("expected a JSON object on one line: {error}");
+            QueryError { id: Id::default(), field: String::new(), reason }
+        })?;
+        let id = entries.iter().find(|(key, _)| key == "id").map(|(_, text)| Id::read(text));
+        let known = id.as_ref().and_then(|id| id.as_ref().ok()).cloned().unwrap_or_default();
+        let fields = Fields::read(Entries(entries), id);
+        let command = fields.and_then(|fields| fields.command(defaults));
+        command.map_err(|(field, reason)| QueryError { id: known, field, reason })
+    }
+}
+
+struct Fields {
+    id: Option<Result<Id, Refusal>>,
+    options: Map<String, Value>,
+    others: Map<String, Value>,
+}
 
 impl Fields {
+    fn read(entries: Entries, id: Option<Result<Id, Refusal>>) -> Result<Fields, Refusal> {
+        let (mut options, others) = (Map::new(), entries);
+        if let Some((_, text)) = others.0.iter().find(|(key, _)| key == "options") {
+            let entries: Entries = serde_json::from_str(text.get())
+                .or_else(|_| refuse("options", "expected an object of names and values"))?;
+            options = entries.into_map(|name| format!("options.{name}"))?;
+        }
+        Ok(Fields { id, options, others: others.into_map(str::to_owned)? })
+    }
+
     fn command(&self, defaults: &Defaults) -> Result<Command, Refusal> {
-        if let Some(unknown) = self.0.keys().find(|field| !FIELDS.contains(&field.as_str())) {
+        if let Some(unknown) = self.others.keys().find(|field| !FIELDS.contains(&field.as_str())) {
             let near = nearest_name(unknown, FIELDS.into_iter());
             let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
             return refuse(unknown, format!("unknown field{hint} (fields: {})", FIELDS.join(", ")));
         }
-        let id = self.0.get("id").cloned().unwrap_or_default();
-        let Some(action) = self.0.get("action") else { return self.query(defaults) };
+        let Some(action) = self.others.get("action") else { return self.query(defaults) };
         let allowed = ["id", "action"];
-        if let Some(other) = self.0.keys().find(|field| !allowed.contains(&field.as_str())) {
+        if let Some(other) = self.others.keys().find(|field| !allowed.contains(&field.as_str())) {
             return refuse(other, "an action has no such field");
         }
+        // Most actions need no id, and any null is none.
+        let id = if self.others.get("id").is_none_or(Value::is_null) { Ok(Id::default()) } else { self.id() };
         match action.as_str() {
             Some("cancel") => Ok(Command::Cancel(self.id()?)),
-            Some("cancel_all") => Ok(Command::CancelAll(id)),
-            Some("clear_cache") => Ok(Command::ClearCache(id)),
-            Some("version") => Ok(Command::Version(id)),
-            Some("status") => Ok(Command::Status(id)),
+            Some("cancel_all") => Ok(Command::CancelAll(id?)),
+            Some("clear_cache") => Ok(Command::ClearCache(id?)),
+            Some("version") => Ok(Command::Version(id?)),
+            Some("status") => Ok(Command::Status(id?)),
             _ => refuse("action", "expected cancel, cancel_all, clear_cache, version or status"),
         }
     }
 
-    fn id(&self) -> Result<Value, Refusal> {
-        let id = self.0.get("id").filter(|id| id.is_string() || id.is_number());
-        id.cloned().map_or_else(|| refuse("id", "expected a string or a number"), Ok)
+    fn id(&self) -> Result<Id, Refusal> {
+        self.id.clone().unwrap_or_else(|| refuse("id", "expected a string or a number"))
     }
 
     fn query(&self, defaults: &Defaults) -> Result<Command, Refusal> {
@@ -157,7 +253,7 @@ impl Fields {
 
     fn plies(&self, game: &History) -> Result<BTreeSet<usize>, Refusal> {
         let last = game.len() - 1;
-        match self.0.get("plies") {
+        match self.others.get("plies") {
             None => Ok(BTreeSet::from([last])),
             Some(Value::String(all)) if all == "all" => Ok((0..=last).collect()),
             Some(Value::Array(plies)) if !plies.is_empty() => {
@@ -179,7 +275,8 @@ impl Fields {
             infinite: self.get("infinite", FLAG)?.unwrap_or_default(),
             ..GoLimits::default()
         };
-        let is_limited = limits != GoLimits::default();
+        // A mate may never be found.
+        let is_limited = GoLimits { mate: None, ..limits.clone() } != GoLimits::default();
         let nodes = if is_limited { limits.nodes } else { Some(Nodes(defaults.nodes)) };
         Ok(GoLimits { nodes, ..limits })
     }
@@ -200,15 +297,7 @@ impl Fields {
 
     fn setup(&self, defaults: &Defaults) -> Result<Arc<EngineSetup>, Refusal> {
         let mut settings = defaults.setup.settings().clone();
-        match self.0.get("options") {
-            None => {}
-            Some(Value::Object(options)) => {
-                for (name, value) in options {
-                    set_option(&mut settings, name, value)?;
-                }
-            }
-            Some(_) => return refuse("options", "expected an object of names and values"),
-        }
+        self.options.iter().try_for_each(|(name, value)| set_option(&mut settings, name, value))?;
         settings.chess960 = self.get("chess960", FLAG)?.unwrap_or(settings.chess960);
         if let Some(lines) = self.number("multipv", 1..=500)? {
             settings.info.multi_pv = lines as usize;
@@ -235,7 +324,7 @@ impl Fields {
     }
 
     fn get<'a, T: Deserialize<'a>>(&'a self, field: &str, expected: &str) -> Result<Option<T>, Refusal> {
-        let Some(value) = self.0.get(field) else { return Ok(None) };
+        let Some(value) = self.others.get(field) else { return Ok(None) };
         T::deserialize(value)
             .map(Some)
             .or_else(|_| refuse(field, format!("expected {expected}, found {value}")))
@@ -255,6 +344,9 @@ fn set_option(settings: &mut Settings, name: &str, value: &Value) -> Result<(), 
         Value::Number(_) | Value::Bool(_) => value.to_string(),
         _ => return refuse(&field, "expected a string, a number, true or false"),
     };
+    if Settings::spec(name).is_ok_and(|spec| spec.name == "LogFile") {
+        return refuse(&field, "it acts in a UCI session only");
+    }
     let before = settings.clone();
     settings.set(name, &text).or_else(|error| refuse(&field, error))?;
     let of_server = |s: &Settings| (s.network.clone(), s.tablebase.clone(), s.memory.clone());
@@ -262,6 +354,13 @@ fn set_option(settings: &mut Settings, name: &str, value: &Value) -> Result<(), 
         Ok(())
     } else {
         refuse(&field, "the server has one for all queries; give it on its command line")
+    }
+}
+
+#[cfg(test)]
+impl Id {
+    pub(super) fn of(text: &str) -> Id {
+        Id(RawValue::from_string(format!("{text:?}")).unwrap())
     }
 }
 
@@ -324,6 +423,10 @@ mod tests {
             (r#"{"id":1,"options":{"NoSuch":1}}"#, "options.NoSuch", ""),
             (r#"{"id":1,"options":{"Threads":2}}"#, "options.Threads", "the server has one for all queries"),
             (r#"{"id":1,"options":{"Backend":"trivial"}}"#, "options.Backend", "the server has one"),
+            (r#"{"id":1,"options":{"logfile":""}}"#, "options.logfile", "a UCI session only"),
+            (r#"{"id":1,"nodes":5,"nodes":6}"#, "nodes", "it is there twice"),
+            (r#"{"id":1,"id":2}"#, "id", "it is there twice"),
+            (r#"{"id":1,"options":{"CPuct":1,"CPuct":1}}"#, "options.CPuct", "it is there twice"),
         ];
         let lines = cases.map(|(line, ..)| line);
         for ((line, field, reason), parsed) in cases.into_iter().zip(parse(&lines)) {
@@ -331,14 +434,30 @@ mod tests {
             assert_eq!(error.field, field, "{line}: {error:?}");
             assert!(error.reason.contains(reason), "{line}: {error:?}");
             let has_id = line.starts_with(r#"{"id":1,"#);
-            assert_eq!(error.id, if has_id { 1.into() } else { Value::Null }, "{line}");
+            assert_eq!(error.id.0.get(), if has_id { "1" } else { "null" }, "{line}");
+        }
+    }
+
+    #[test]
+    fn ids_come_back_as_they_were_written_and_are_short() {
+        let id = |text: &str| query(&format!(r#"{{"id":{text}}}"#)).id.0.get().to_owned();
+        for text in ["-0", "123456789012345678901234567890", "1.50", "1e2", "\"a\\n\"", "\"é\""] {
+            assert_eq!(id(text), text);
+        }
+        assert_eq!(id("\"\\u0041\""), "\"A\"", "one text, however it is escaped");
+        assert_eq!(id(&"7".repeat(200)).len(), 200);
+        for long in ["7".repeat(201), format!("\"{}\"", "é".repeat(101))] {
+            let Err(error) = parse(&[&format!(r#"{{"id":{long}}}"#)]).remove(0) else { panic!("{long}") };
+            assert_eq!((&*error.field, error.id.0.get()), ("id", "null"), "{error:?}");
         }
     }
 
     #[test]
     fn deep_json_is_refused_and_does_not_fill_the_stack() {
-        let deep = format!(r#"{{"id":1,"moves":{}"#, "[".repeat(1_000_000));
+        let deep = format!(r#"{{"id":1,"moves":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
         assert!(parse(&[&deep]).remove(0).is_err_and(|error| error.reason.contains("recursion limit")));
+        let deep = format!(r#"{{"id":1,"moves":{}"#, "[".repeat(1_000_000));
+        assert!(parse(&[&deep]).remove(0).is_err_and(|error| error.reason.contains("EOF")));
     }
 
     #[test]
@@ -346,10 +465,12 @@ mod tests {
         let nodes = |line: &str| query(line).request.limits.nodes;
         assert_eq!(nodes(r#"{"id":1}"#), Some(Nodes(NODES)));
         assert_eq!(nodes(r#"{"id":1,"nodes":5,"movetime":10}"#), Some(Nodes(5)));
-        for limit in [r#""movetime":10"#, r#""depth":3"#, r#""mate":2"#, r#""infinite":true"#] {
+        for limit in [r#""movetime":10"#, r#""depth":3"#, r#""mate":2,"depth":3"#, r#""infinite":true"#] {
             assert_eq!(nodes(&format!(r#"{{"id":1,{limit}}}"#)), None, "{limit}");
         }
         assert_eq!(nodes(r#"{"id":1,"infinite":false}"#), Some(Nodes(NODES)));
+        // A regression: a query for a mate that is not there never ended.
+        assert_eq!(nodes(r#"{"id":1,"moves":["e4"],"mate":2}"#), Some(Nodes(NODES)));
     }
 
     #[test]

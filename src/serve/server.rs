@@ -14,12 +14,11 @@ use std::time::{Duration, Instant};
 use crossbeam::channel::{Receiver, Sender, unbounded};
 use parking_lot::Mutex;
 use serde::Serialize;
-use serde_json::Value;
 
 use super::answer::{
     ActionAnswer, Answer, Cancelled, ErrorAnswer, Figures, MoveFigures, ServerStatus, ServerVersion, name_of,
 };
-use super::query::{Command, Defaults, Query, QueryError};
+use super::query::{Command, Defaults, Id, Query, QueryError};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::History;
 use zeitnot_engine::engine::{EngineError, Listener, SearchAnswer, Settings};
@@ -55,7 +54,7 @@ pub(crate) struct Server {
     /// Keeps nothing, for searches whose options change evaluations.
     no_cache: Arc<EvalCache>,
     version: ServerVersion,
-    clients: AtomicUsize,
+    room: Arc<Room>,
     next_number: AtomicU64,
     started: Instant,
 }
@@ -71,6 +70,7 @@ impl Server {
         };
         let searcher = Searcher::open(settings, searches, limits.queue)?;
         let setup = searcher.setup.clone();
+        let room = Arc::new(Room { bytes: searcher.answer_bytes, clients: AtomicUsize::new(0) });
         let version = ServerVersion {
             version: VERSION,
             backend: setup.backend().info().description_without_folder(),
@@ -82,7 +82,7 @@ impl Server {
             no_cache: Arc::new(EvalCache::new(0)),
             version,
             defaults: Defaults { setup, nodes: limits.nodes },
-            clients: AtomicUsize::new(0),
+            room,
             next_number: AtomicU64::new(0),
             started: Instant::now(),
         })
@@ -95,10 +95,12 @@ impl Server {
     /// One end reads a client's lines, the other writes its answers.
     pub(crate) fn connect(self: &Arc<Server>) -> (Client, Answers) {
         let (sender, receiver) = unbounded();
-        self.clients.fetch_add(1, Ordering::Relaxed);
+        self.room.clients.fetch_add(1, Ordering::Relaxed);
         let queries = Arc::new(Queries {
             number: self.number(),
             sender,
+            unread_bytes: AtomicUsize::new(0),
+            room: self.room.clone(),
             is_gone: AtomicBool::new(false),
             open: Mutex::default(),
         });
@@ -107,7 +109,7 @@ impl Server {
     }
 
     pub(crate) fn clients(&self) -> usize {
-        self.clients.load(Ordering::Relaxed)
+        self.room.clients.load(Ordering::Relaxed)
     }
 
     /// Each number is given once.
@@ -131,6 +133,9 @@ impl Server {
 struct Queries {
     number: u64,
     sender: Sender<Vec<u8>>,
+    /// Bytes of answers that the client has not read. Relaxed: a limit that nothing else depends on.
+    unread_bytes: AtomicUsize,
+    room: Arc<Room>,
     /// Relaxed: who queues a query after [`Queries::stop`] has locked `open` sees it.
     is_gone: AtomicBool,
     /// Unanswered queries by number.
@@ -139,14 +144,27 @@ struct Queries {
 
 #[derive(Debug)]
 struct OpenQuery {
-    id: Value,
+    id: Id,
     number: u64,
     is_infinite: bool,
     stop: Arc<AtomicBool>,
     left: AtomicUsize,
 }
 
+/// What all clients share of the memory for answers that they have not read.
+#[derive(Debug)]
+struct Room {
+    bytes: usize,
+    clients: AtomicUsize,
+}
+
 impl Queries {
+    /// Whether the client may have further answers: all clients have equal parts of the room.
+    fn has_room(&self) -> bool {
+        let part = self.room.bytes / self.room.clients.load(Ordering::Relaxed).max(1);
+        self.unread_bytes.load(Ordering::Relaxed) <= part
+    }
+
     fn is_gone(&self) -> bool {
         self.is_gone.load(Ordering::Relaxed)
     }
@@ -154,6 +172,7 @@ impl Queries {
     fn send(&self, answer: &impl Serialize) {
         let Ok(mut line) = serde_json::to_vec(answer) else { unreachable!("all keys are strings") };
         line.push(b'\n');
+        self.unread_bytes.fetch_add(line.len(), Ordering::Relaxed);
         // The client may be gone.
         let _ = self.sender.send(line);
     }
@@ -188,7 +207,7 @@ impl Client {
     pub(crate) fn read(self, input: impl BufRead) -> io::Result<()> {
         let mut lines = Lines::new(input);
         let end = loop {
-            while self.queries.sender.len() > self.server.limits.queue && !self.queries.is_gone() {
+            while !self.has_room() && !self.queries.is_gone() {
                 thread::sleep(UNREAD_PAUSE);
             }
             if self.queries.is_gone() {
@@ -201,7 +220,7 @@ impl Client {
                 Some(Ok((number, line))) => self.follow(number, &line),
                 Some(Err(error @ LineError::TooLong(_))) => {
                     let reason = error.to_string();
-                    self.queries.send_error(&QueryError { id: Value::Null, field: String::new(), reason });
+                    self.queries.send_error(&QueryError { id: Id::default(), field: String::new(), reason });
                 }
                 Some(Err(LineError::Read(error))) => break Err(error),
                 None => break Ok(()),
@@ -213,13 +232,17 @@ impl Client {
         end
     }
 
+    fn has_room(&self) -> bool {
+        self.queries.sender.len() <= self.server.limits.queue && self.queries.has_room()
+    }
+
     fn follow(&self, number: u64, line: &str) {
         let Client { server, queries } = self;
         match Command::parse(line, &server.defaults) {
             // Without an identity the line number names the query.
-            Err(QueryError { id: Value::Null, field, reason }) => {
+            Err(QueryError { id, field, reason }) if id == Id::default() => {
                 let reason = format!("line {number}: {reason}");
-                queries.send_error(&QueryError { id: Value::Null, field, reason });
+                queries.send_error(&QueryError { id, field, reason });
             }
             Err(error) => queries.send_error(&error),
             Ok(Command::Search(query)) => self.search(*query),
@@ -238,7 +261,7 @@ impl Client {
         }
     }
 
-    fn cancel(&self, id: &Value, action: &str, is_meant: impl Fn(&OpenQuery) -> bool) {
+    fn cancel(&self, id: &Id, action: &str, is_meant: impl Fn(&OpenQuery) -> bool) {
         let cancelled = self.queries.stop(is_meant);
         self.server.searcher.pool.remove_stopped();
         self.queries.send(&ActionAnswer { id, action, result: Cancelled { cancelled } });
@@ -305,6 +328,9 @@ impl Answers {
     pub(crate) fn write(&self, output: &mut impl Write) -> io::Result<()> {
         let written = self.receiver.iter().try_for_each(|answer| {
             output.write_all(&answer)?;
+            self.queries.upgrade().iter().for_each(|queries| {
+                queries.unread_bytes.fetch_sub(answer.len(), Ordering::Relaxed);
+            });
             if self.receiver.is_empty() { output.flush() } else { Ok(()) }
         });
         if let (Err(_), Some(queries)) = (&written, self.queries.upgrade()) {
@@ -318,7 +344,7 @@ impl Answers {
 
 impl Drop for Answers {
     fn drop(&mut self) {
-        self.server.clients.fetch_sub(1, Ordering::Relaxed);
+        self.server.room.clients.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -360,8 +386,12 @@ impl Reply {
 }
 
 impl Listener for Reply {
+    fn has_room(&self) -> bool {
+        self.queries.has_room()
+    }
+
     fn info(&mut self, root: &History, info: &SearchInfo) {
-        if self.queries.sender.len() < MAX_UNREAD_BEFORE_REPORT {
+        if self.queries.sender.len() < MAX_UNREAD_BEFORE_REPORT && self.has_room() {
             self.queries.send(&Answer { is_final: false, ..self.answer_of(root, Some(info)) });
         }
     }
@@ -395,7 +425,7 @@ impl Listener for Reply {
 mod tests {
     use std::io::{BufReader, Read};
 
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 

@@ -8,14 +8,14 @@ use std::env;
 use std::fmt::Display;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::{self, Path, PathBuf};
+use std::process::Stdio;
 
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 use zip::ZipArchive;
 
-use super::machine::{pip_remedy, pythons_with_pip};
+use super::machine::{pip, pip_remedy, pythons_with_pip};
 use super::packages::{Package, Wheel, own_os};
 use zeitnot_engine::files::hex;
 use zeitnot_engine::foreign::{VERBOSE_SETTING, in_our_words, record};
@@ -37,11 +37,13 @@ pub(crate) enum FetchError {
     #[error("PyPI has no {name} {version} for {os} on {arch}")]
     NoWheel { name: &'static str, version: &'static str, os: &'static str, arch: &'static str },
     #[error("cannot write to {}: {reason}", path.display())]
-    Cache { path: PathBuf, reason: String },
+    Cache { path: PathBuf, reason: String, kind: io::ErrorKind },
     #[error("no Python 3.8 or newer with pip is here")]
     NoPip,
     #[error("pip cannot reach the package index (no network?)")]
     Unreachable,
+    #[error("the disk is full: pip cannot store it")]
+    Full,
     #[error("pip cannot download it ({VERBOSE_SETTING} tells more)")]
     Pip,
     #[error("the file that pip downloaded is not the one expected (SHA-256 {found}, expected {expected})")]
@@ -52,7 +54,7 @@ pub(crate) enum FetchError {
 
 impl FetchError {
     pub(super) fn cache(path: &Path, error: &io::Error) -> FetchError {
-        FetchError::Cache { path: path.to_path_buf(), reason: in_our_words(error) }
+        FetchError::Cache { path: path.to_path_buf(), reason: in_our_words(error), kind: error.kind() }
     }
 
     fn unpack(error: &io::Error) -> FetchError {
@@ -61,8 +63,10 @@ impl FetchError {
 
     fn of_pip(stderr: &str) -> FetchError {
         stderr.lines().for_each(|line| record("pip", &line));
-        let lost = ["NewConnectionError", "ConnectTimeout", "NameResolutionError"];
-        if lost.iter().any(|warning| stderr.contains(warning)) {
+        let says = |words: &[&str]| words.iter().any(|word| stderr.contains(word));
+        if says(&["No space left", "Disk quota exceeded", "File too large", "not enough space on the disk"]) {
+            FetchError::Full
+        } else if says(&["NewConnectionError", "ConnectTimeout", "NameResolutionError"]) {
             FetchError::Unreachable
         } else {
             FetchError::Pip
@@ -79,9 +83,19 @@ impl FetchError {
             FetchError::Unreachable | FetchError::Pip => {
                 format!("{self}. Start again with a network connection, or run `{by_pip}`")
             }
+            FetchError::Cache { kind, .. } if is_forbidden(*kind) => {
+                let variable = folders::CACHE_VARIABLE;
+                format!("{self}. Name a folder of your own with {variable}, or run `{by_pip}`")
+            }
+            FetchError::WrongHash { .. } => format!("{self}. Run `{by_pip}`"),
             _ => format!("{self}. Start again, or run `{by_pip}`"),
         }
     }
+}
+
+/// Starting again does not help.
+pub(super) fn is_forbidden(kind: io::ErrorKind) -> bool {
+    matches!(kind, io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
 
 pub(crate) struct Fetcher<'a> {
@@ -110,15 +124,19 @@ impl Fetcher<'_> {
         let at_cache = |error| FetchError::cache(&cache, &error);
         fs::create_dir_all(&cache).map_err(at_cache)?;
         let lock = File::create(cache.join("onnxruntime.lock")).map_err(at_cache)?;
-        match lock.try_lock() {
-            Ok(()) => {}
+        self.lock_file(&lock).map_err(at_cache)?;
+        Ok((cache, lock))
+    }
+
+    pub(super) fn lock_file(&self, file: &File) -> io::Result<()> {
+        match file.try_lock() {
+            Ok(()) => Ok(()),
             Err(TryLockError::WouldBlock) => {
                 self.tell(&"Another process is fetching. Waiting for it.");
-                lock.lock().map_err(at_cache)?;
+                file.lock()
             }
-            Err(TryLockError::Error(error)) => return Err(at_cache(error)),
+            Err(TryLockError::Error(error)) => Err(error),
         }
-        Ok((cache, lock))
     }
 
     /// Fetches into [`destination`](Package::destination), unless another process did. A damaged folder is
@@ -213,8 +231,11 @@ fn wanted_name<'a>(library_folder: &str, entry: &'a str) -> Option<&'a str> {
 }
 
 pub(crate) fn sha256(path: &Path) -> io::Result<String> {
+    sha256_of(&mut File::open(path)?)
+}
+
+pub(super) fn sha256_of(file: &mut File) -> io::Result<String> {
     let mut hasher = Sha256::new();
-    let mut file = File::open(path)?;
     let mut buffer = vec![0; 1 << 16];
     loop {
         let length = file.read(&mut buffer)?;
@@ -240,18 +261,19 @@ fn download(package: &Package, wheel: &Wheel, folder: &Path) -> Result<(), Fetch
 
 fn download_with(python: &str, package: &Package, wheel: &Wheel, folder: &Path) -> Result<(), FetchError> {
     let requirement = format!("{}=={}", package.name, package.version);
-    let output = Command::new(python)
-        .args(["-m", "pip", "download", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:"])
+    let failed = |error: io::Error| FetchError::of_pip(&error.to_string());
+    let place = path::absolute(folder).map_err(failed)?;
+    let output = pip(python, &place)
+        .args(["download", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:"])
         .args(["--retries", "1", "--timeout", "20"])
         .args(["--implementation", "cp", "--python-version", "3.12", "--abi", "cp312"])
         .args(["--platform", wheel.platform, &requirement, "--dest"])
-        .arg(folder)
-        .stdin(Stdio::null())
+        .arg(&place)
         .stdout(io::stderr())
         .stderr(Stdio::piped())
         .spawn()
         .and_then(|child| child.wait_with_output())
-        .map_err(|error| FetchError::of_pip(&error.to_string()))?;
+        .map_err(failed)?;
     if output.status.success() {
         Ok(())
     } else {
@@ -321,6 +343,8 @@ mod tests {
             said(missing).starts_with(&format!("pip cannot download it (RUST_LOG=info tells more). {again}"))
         );
         assert!(!said(missing).contains("distribution"), "{}", said(missing));
+        let full = "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device";
+        assert!(said(full).starts_with("the disk is full: pip cannot store it. Start again, or run `py"));
         // A missing Python is reported like one that fails.
         let absent = download_with(
             "no-such-python",
@@ -331,5 +355,6 @@ mod tests {
         assert!(matches!(absent, Err(FetchError::Pip)), "{absent:?}");
         let denied = FetchError::cache(Path::new("/x"), &io::Error::from(io::ErrorKind::PermissionDenied));
         assert_eq!(denied.to_string(), "cannot write to /x: access to it is denied");
+        assert!(!denied.with_remedy(package).contains("Start again"), "{}", denied.with_remedy(package));
     }
 }

@@ -217,9 +217,15 @@ pub(crate) fn with_remedy(error: LibraryError) -> LibraryError {
 }
 
 pub(super) fn pythons_with_pip() -> impl Iterator<Item = &'static str> {
-    let asked =
-        |python: &str| Command::new(python).args(["-m", "pip", "--version"]).stdin(Stdio::null()).output();
+    let asked = |python: &str| pip(python, tempfile::tempdir()?.path()).arg("--version").output();
     PYTHONS.iter().copied().filter(move |python| asked(python).is_ok_and(|output| output.status.success()))
+}
+
+/// Starts in an empty `folder` of our own: Python runs modules of the folder in which it starts.
+pub(super) fn pip(python: &str, folder: &Path) -> Command {
+    let mut pip = Command::new(python);
+    pip.args(["-m", "pip"]).current_dir(folder).stdin(Stdio::null());
+    pip
 }
 
 pub(super) fn pip_remedy() -> String {

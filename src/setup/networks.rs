@@ -1,10 +1,11 @@
 //! Networks for `setup --network`: a table of published ones, the choice for a machine, and the download.
 //!
-//! The system's curl uses the user's proxies and certificates, and resumes broken downloads. The file gets
-//! its name when its SHA-256 is right, in the folder where the engine looks.
+//! The system's curl uses the user's proxies and certificates. It writes into a pipe: what comes is counted,
+//! limited and written here, into a file that has one writer. The file gets its name when its SHA-256 is
+//! right, in the folder where the engine looks.
 
 use std::fs::{self, File};
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, ErrorKind, IsTerminal, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::SystemTime;
@@ -13,7 +14,7 @@ use std::{env, fmt};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::fetch::{FetchError, Fetcher, sha256};
+use super::fetch::{FetchError, Fetcher, is_forbidden, sha256, sha256_of};
 use super::machine::Machine;
 use zeitnot_engine::foreign::{in_our_words, record};
 use zeitnot_engine::network::backends::onnxruntime::finder;
@@ -23,6 +24,8 @@ use zeitnot_engine::network::{discover, folders};
 const TABLE_VARIABLE: &str = "ZEITNOT_NETWORKS";
 /// Resumptions of a broken download, as long as each attempt makes progress.
 const ATTEMPTS: u32 = 5;
+/// Attempts in a row in which nothing comes.
+const FRUITLESS_ATTEMPTS: u32 = 2;
 
 /// Fetched in this very version.
 #[derive(Debug, Deserialize, Serialize)]
@@ -52,9 +55,37 @@ pub(crate) enum DownloadError {
     #[error(transparent)]
     Fetch(#[from] FetchError),
     #[error(
-        "{reason}. Start again, or get {address} in another way and give the engine the file with --weights"
+        "{reason}. {} {address} in another way and give the engine the file with --weights",
+        begin(helps)
     )]
-    Failed { reason: String, address: String },
+    Failed { reason: String, helps: Helps, address: String },
+}
+
+/// What helps after a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Helps {
+    /// Another attempt at once.
+    Attempt,
+    /// The command once more.
+    StartingAgain,
+    AnotherWay,
+}
+
+fn begin(helps: &Helps) -> &'static str {
+    if *helps == Helps::AnotherWay { "Get" } else { "Start again, or get" }
+}
+
+/// Why an attempt failed.
+#[derive(Debug)]
+struct Broken {
+    reason: String,
+    helps: Helps,
+}
+
+impl Broken {
+    fn new(helps: Helps, reason: impl Into<String>) -> Broken {
+        Broken { reason: reason.into(), helps }
+    }
 }
 
 pub(crate) fn published() -> Result<Vec<PublishedNetwork>, DownloadError> {
@@ -106,79 +137,207 @@ impl PublishedNetwork {
     pub(crate) fn fetch(&self, fetcher: &Fetcher<'_>) -> Result<(), DownloadError> {
         let path = &self.path;
         let folder = path.parent().unwrap_or(Path::new("."));
-        let failed = |reason| DownloadError::Failed { reason, address: self.address.clone() };
-        let refused = |error: io::Error| failed(FetchError::cache(folder, &error).to_string());
-        if !sha256(path).is_ok_and(|found| found == self.sha256) {
+        let failed = |Broken { reason, helps }| {
+            let address = self.address.clone();
+            DownloadError::Failed { reason, helps, address }
+        };
+        let refused = |error: io::Error| {
+            let helps = if is_forbidden(error.kind()) { Helps::AnotherWay } else { Helps::StartingAgain };
+            failed(Broken::new(helps, FetchError::cache(folder, &error).to_string()))
+        };
+        let is_right = || sha256(path).is_ok_and(|found| found == self.sha256);
+        if !is_right() {
             let _lock = fetcher.lock()?;
             fs::create_dir_all(folder).map_err(refused)?;
             let part = path.with_added_extension("part");
-            self.download(&part).map_err(failed)?;
-            fs::rename(&part, path).map_err(refused)?;
+            let mut file = open_alone(&part, fetcher).map_err(refused)?;
+            // Another process may have fetched it meanwhile.
+            let done = if is_right() { Ok(()) } else { self.download(&mut file) };
+            if length(&file) == 0 {
+                // What cannot be removed is empty.
+                let _ = fs::remove_file(&part);
+            }
+            done.map_err(failed)?;
+            if part.exists() {
+                fs::rename(&part, path).map_err(refused)?;
+            }
         }
         let file = File::options().append(true).open(path).map_err(refused)?;
         file.set_modified(SystemTime::now()).map_err(refused)
     }
 
-    /// Leaves the right file at `part`, or one that can be resumed, or none.
-    fn download(&self, part: &Path) -> Result<(), String> {
-        let arrived = || fs::metadata(part).map_or(0, |file| file.len());
+    /// Leaves the right file in `part`, or one that can be resumed, or nothing.
+    fn download(&self, part: &mut File) -> Result<(), Broken> {
+        let mut fruitless = 0;
         for attempt in 1.. {
-            let before = arrived();
+            let before = length(part);
             // A complete file would be asked for bytes behind its end.
-            let broken = if before < self.size { self.run_curl(part)?.err() } else { None };
-            let Some(reason) = broken else { break };
-            if attempt == ATTEMPTS || arrived() == before {
-                return Err(reason);
+            let Some(missing) = self.size.checked_sub(before).filter(|missing| *missing > 0) else { break };
+            let Err(broken) = self.run_curl(part, missing) else { break };
+            fruitless = if length(part) == before { fruitless + 1 } else { 0 };
+            if broken.helps != Helps::Attempt || attempt == ATTEMPTS || fruitless == FRUITLESS_ATTEMPTS {
+                return Err(broken);
             }
         }
-        let found = sha256(part).map_err(|error| in_our_words(&error))?;
+        let read = part.rewind().and_then(|()| sha256_of(part)).map_err(|error| in_our_words(&error));
+        let found = read.map_err(|reason| Broken::new(Helps::StartingAgain, reason))?;
         if found == self.sha256 {
             return Ok(());
         }
         let mut start = Vec::new();
-        // An unreadable start is no web page. What cannot be removed is refused again.
-        let _ = File::open(part).and_then(|file| file.take(100).read_to_end(&mut start));
-        let _ = fs::remove_file(part);
-        let what = match start.trim_ascii_start().first() {
-            Some(b'<') => "what came is a web page, as where this connection wants a login",
-            _ => "the file that came is not the one expected",
+        // An unreadable start is no web page. What cannot be emptied is refused again.
+        let _ = part.rewind().and_then(|()| part.take(100).read_to_end(&mut start));
+        let _ = part.set_len(0);
+        let (helps, what) = match start.trim_ascii_start().first() {
+            Some(b'<') => {
+                (Helps::StartingAgain, "what came is a web page, as where this connection wants a login")
+            }
+            _ => (Helps::AnotherWay, "the file that came is not the one expected"),
         };
-        Err(format!("{what} (SHA-256 {found}, expected {}), and was removed", self.sha256))
+        let reason = format!("{what} (SHA-256 {found}, expected {}), and was removed", self.sha256);
+        Err(Broken::new(helps, reason))
     }
 
-    /// Another attempt may mend the inner error if this one has changed the file.
-    fn run_curl(&self, part: &Path) -> Result<Result<(), String>, String> {
+    /// Appends to `part` what comes, at most `missing` bytes. curl ends when nobody reads its pipe any more,
+    /// as when this process is killed.
+    fn run_curl(&self, part: &mut File, missing: u64) -> Result<(), Broken> {
+        let before = self.size - missing;
+        let schemes = if self.address.starts_with("https:") { "=https" } else { "=http,https" };
+        let mut curl = Command::new("curl");
+        curl.args([
+            "--fail",
+            "--location",
+            "--max-redirs",
+            "10",
+            "--proto",
+            schemes,
+            "--proto-redir",
+            schemes,
+        ])
+        .args(["--connect-timeout", "20", "--speed-limit", "1000", "--speed-time", "30"])
+        .args(["--max-filesize", &self.size.to_string(), "--silent", "--show-error"]);
+        if before > 0 {
+            curl.args(["--continue-at", &before.to_string()]);
+        }
+        curl.arg(&self.address).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let absent = "this system has no curl, which Windows 10, macOS and most of Linux have";
+        let mut curl = curl.spawn().map_err(|_| Broken::new(Helps::AnotherWay, absent))?;
+        let written = curl.stdout.take().map_or(Ok(()), |from| self.write(part, from));
+        if written.is_err() {
+            // It may have ended by itself.
+            let _ = curl.kill();
+        }
+        let output = curl.wait_with_output();
+        written?;
+        let output = output.map_err(|error| Broken::new(Helps::StartingAgain, in_our_words(&error)))?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        said.lines().for_each(|line| record("curl", &line));
+        let broken = broken_by(output.status.code(), &said, before > 0);
+        if broken.as_ref().is_some_and(|broken| broken.reason == OTHER_FILE) {
+            let _ = part.set_len(0);
+        }
+        let kept = length(part);
+        match broken {
+            None => Ok(()),
+            Some(Broken { reason, helps: Helps::Attempt }) if kept > 0 => {
+                let mb = |bytes: u64| bytes as f64 / 1e6;
+                let reason = format!(
+                    "{reason}, and what has come is kept ({:.1} of {:.1} MB)",
+                    mb(kept),
+                    mb(self.size)
+                );
+                Err(Broken { reason, helps: Helps::Attempt })
+            }
+            Some(broken) => Err(broken),
+        }
+    }
+
+    /// Appends to `part` up to the network's size. More than that is another file.
+    fn write(&self, part: &mut File, mut from: impl Read) -> Result<(), Broken> {
         let is_watched = io::stderr().is_terminal();
-        let output = Command::new("curl")
-            .args(["--fail", "--location", "--continue-at", "-", "--connect-timeout", "20"])
-            .args(["--speed-limit", "1000", "--speed-time", "30", "--max-filesize", &self.size.to_string()])
-            .args(if is_watched { &["--progress-bar"][..] } else { &["--silent", "--show-error"] })
-            .args(["--write-out", "%{http_code}", "--output"])
-            .args([part.as_os_str(), self.address.as_ref()])
-            .stdin(Stdio::null())
-            .stderr(if is_watched { Stdio::inherit() } else { Stdio::piped() })
-            .output()
-            .map_err(|_| "this system has no curl, which Windows 10, macOS and most of Linux have")?;
-        String::from_utf8_lossy(&output.stderr).lines().for_each(|line| record("curl", &line));
-        let proxies = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
-        let proxy = proxies.iter().find(|name| env::var_os(name).is_some_and(|value| !value.is_empty()));
-        let way = proxy.map_or("no network?".into(), |name| format!("through the proxy of {name}"));
-        Err(match output.status.code() {
-            Some(0) => return Ok(Ok(())),
-            Some(5..=7 | 28 | 97) => format!("the server cannot be reached ({way})"),
-            Some(18 | 52 | 55 | 56 | 92) => {
-                return Ok(Err(format!("the connection broke off ({way}), and what has come is kept")));
+        let before = length(part);
+        let mut buffer = vec![0; 1 << 16];
+        let mut told = 0;
+        let mut arrived = before;
+        loop {
+            let count = match from.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(count) => count,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                // curl says why.
+                Err(_) => break,
+            };
+            if arrived + count as u64 > self.size {
+                let _ = part.set_len(0);
+                let helps = if before > 0 { Helps::Attempt } else { Helps::AnotherWay };
+                return Err(Broken::new(helps, OTHER_FILE));
             }
-            Some(22) => format!("the server answers {}", String::from_utf8_lossy(&output.stdout)),
-            Some(23) => "what came cannot be written. Is the disk full? What is there is kept".into(),
-            // The file cannot be resumed or has another size.
-            Some(33 | 36 | 63) => {
-                let _ = fs::remove_file(part);
-                return Ok(Err("the server has another file".into()));
+            part.write_all(&buffer[..count]).map_err(|error| {
+                let reason = match error.kind() {
+                    ErrorKind::StorageFull | ErrorKind::FileTooLarge | ErrorKind::QuotaExceeded => {
+                        "what came cannot be written. Is the disk full? What is there is kept".into()
+                    }
+                    _ => format!("what came cannot be written ({})", in_our_words(&error)),
+                };
+                Broken::new(Helps::StartingAgain, reason)
+            })?;
+            arrived += count as u64;
+            if is_watched && arrived / 1_000_000 > told {
+                told = arrived / 1_000_000;
+                eprint!("\r{told} of {} MB ", self.megabytes());
             }
-            Some(35 | 51 | 58 | 60 | 77) => format!("no secure connection can be made ({way})"),
-            code => format!("curl fails with code {}", code.unwrap_or(-1)),
-        })
+        }
+        if is_watched {
+            eprintln!();
+        }
+        Ok(())
+    }
+}
+
+const OTHER_FILE: &str = "the server has another file";
+
+/// Why curl ended with `code`, after it `said` something. `None` if all is there.
+fn broken_by(code: Option<i32>, said: &str, is_resumed: bool) -> Option<Broken> {
+    use Helps::{AnotherWay, Attempt, StartingAgain};
+    let proxies = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
+    let proxy = proxies.iter().find(|name| env::var_os(name).is_some_and(|value| !value.is_empty()));
+    let way = proxy.map_or("no network?".into(), |name| format!("through the proxy of {name}"));
+    let (helps, reason) = match code {
+        Some(0) => return None,
+        Some(28) if said.contains("too slow") => {
+            (Attempt, format!("the server is silent or too slow ({way})"))
+        }
+        Some(28) => (Attempt, format!("the server cannot be reached ({way})")),
+        Some(5..=7 | 97) => (StartingAgain, format!("the server cannot be reached ({way})")),
+        Some(18 | 52 | 55 | 56 | 92) => (Attempt, format!("the connection broke off ({way})")),
+        Some(22) => {
+            let status: String = said.rsplit("error: ").next().unwrap_or_default().chars().take(3).collect();
+            // Too many requests, too late a request, and what the server may mend.
+            let may_change = status.starts_with('5') || ["408", "425", "429"].contains(&status.as_str());
+            (if may_change { StartingAgain } else { AnotherWay }, format!("the server answers {status}"))
+        }
+        Some(1 | 47) => (AnotherWay, "the server sends elsewhere, in a way that is not followed".into()),
+        // The file cannot be resumed or has another size.
+        Some(33 | 36 | 63) => (if is_resumed { Attempt } else { AnotherWay }, OTHER_FILE.into()),
+        Some(35 | 51 | 58 | 60 | 77) => (AnotherWay, format!("no secure connection can be made ({way})")),
+        code => (StartingAgain, format!("curl fails with code {}", code.unwrap_or(-1))),
+    };
+    Some(Broken { reason, helps })
+}
+
+fn length(file: &File) -> u64 {
+    file.metadata().map_or(0, |file| file.len())
+}
+
+/// Opens the file at `path` for its only writer, which waits for another.
+fn open_alone(path: &Path, fetcher: &Fetcher<'_>) -> io::Result<File> {
+    loop {
+        let file = File::options().read(true).append(true).create(true).open(path)?;
+        fetcher.lock_file(&file)?;
+        // Whoever held it may have given it its name, or removed it.
+        if path.exists() {
+            return Ok(file);
+        }
     }
 }
 
@@ -214,5 +373,28 @@ mod tests {
             assert_eq!(choose(None, gpu_mb).unwrap().name, expected, "{gpu_mb}");
         }
         assert!(choose(Some("Maia-1900"), 0).unwrap().path.ends_with("networks/maia-1900.pb.gz"));
+    }
+
+    #[test]
+    fn what_curl_ends_with_says_whether_trying_again_helps() {
+        let helps = |code, said: &str| broken_by(Some(code), said, false).map(|broken| broken.helps);
+        let slow = "curl: (28) Operation too slow. Less than 1000 bytes/sec transferred the last 30 seconds";
+        assert_eq!(
+            [helps(0, ""), helps(18, ""), helps(28, slow)],
+            [None, Some(Helps::Attempt), Some(Helps::Attempt)]
+        );
+        assert!(
+            broken_by(Some(28), slow, true).unwrap().reason.starts_with("the server is silent or too slow")
+        );
+        let answered = |status| format!("curl: (22) The requested URL returned error: {status}");
+        assert_eq!(
+            broken_by(Some(22), &answered("404 Not Found"), false).unwrap().reason,
+            "the server answers 404"
+        );
+        for (status, expected) in
+            [("404", Helps::AnotherWay), ("503", Helps::StartingAgain), ("429", Helps::StartingAgain)]
+        {
+            assert_eq!(helps(22, &answered(status)), Some(expected), "{status}");
+        }
     }
 }

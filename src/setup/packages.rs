@@ -50,7 +50,7 @@ impl Package {
     }
 
     pub(super) fn runtime(provider: Provider) -> Option<&'static Package> {
-        Package::named(provider.runtime_package())
+        Package::named(provider.spec().runtime_package)
     }
 
     pub(super) fn plugin(provider: Provider) -> Option<&'static Package> {
@@ -93,7 +93,8 @@ impl Package {
 
 /// All packages of `provider` are published for a system.
 pub(super) fn has_builds(provider: Provider, os: &str, arch: &str) -> bool {
-    let is_built = |package: &Package| package.wheel(os, arch).is_some();
+    let is_built =
+        |package: &Package| package.wheel(os, arch).is_some() && provider.only_on(os, arch).is_none();
     Package::runtime(provider).is_some_and(is_built)
         && (!provider.is_plugin() || Package::plugin(provider).is_some_and(is_built))
 }
@@ -109,7 +110,7 @@ mod tests {
     #[test]
     fn the_file_has_a_version_and_hashes_of_all_that_providers_need() {
         let all: Vec<Package> = serde_json::from_str(include_str!("packages.json")).unwrap();
-        let mut needed: Vec<_> = Provider::all().map(Provider::runtime_package).collect();
+        let mut needed: Vec<_> = Provider::all().map(|provider| provider.spec().runtime_package).collect();
         needed.extend(Provider::all().filter_map(|provider| Some(provider.plugin()?.package)));
         for name in needed {
             assert!(Package::named(name).is_some(), "{name}");

@@ -2,48 +2,37 @@
 
 use super::machine::{Machine, Part};
 use super::packages::has_builds;
+#[cfg(test)]
+use zeitnot_engine::network::backends::onnxruntime::provider::Capabilities;
 use zeitnot_engine::network::backends::onnxruntime::{Provider, SystemPart};
 use zeitnot_engine::system::gpus::{Gpu, Maker};
 
-/// The oldest driver for CUDA 13, which NVIDIA's providers are built for …
+/// The oldest driver for CUDA 13, which NVIDIA's providers are built for.
 const CUDA_DRIVER: u32 = 580;
-/// … and the oldest GPUs for it.
-const CUDA_CAPABILITY: (u32, u32) = (7, 5);
 
 #[derive(Debug)]
 struct Rule {
     maker: Maker,
     /// NVIDIA's oldest sufficient driver. Any with 0.
     least_driver: Option<u32>,
-    capabilities: Capabilities,
     provider: Provider,
 }
 
-#[derive(Debug)]
-enum Capabilities {
-    All,
-    From((u32, u32)),
-    OneOf(&'static [(u32, u32)]),
-}
-
-/// The first line wins that fits a GPU and is published for the system.
-const RULES: [Rule; 7] = [
-    Rule::nvidia(CUDA_DRIVER, Capabilities::OneOf(&[(8, 6), (8, 9), (12, 0)]), Provider::TensorRtRtx),
-    Rule::nvidia(CUDA_DRIVER, Capabilities::From(CUDA_CAPABILITY), Provider::Cuda),
-    Rule::nvidia(0, Capabilities::All, Provider::WebGpu),
+/// The first line wins that fits a GPU for which its provider has code, and is published for the system.
+const RULES: [Rule; 8] = [
+    Rule { maker: Maker::Nvidia, least_driver: Some(CUDA_DRIVER), provider: Provider::TensorRtRtx },
+    Rule { maker: Maker::Nvidia, least_driver: Some(CUDA_DRIVER), provider: Provider::Cuda },
+    Rule { maker: Maker::Nvidia, least_driver: Some(0), provider: Provider::WebGpu },
     Rule::of(Maker::Amd),
     Rule::of(Maker::Apple),
+    Rule { provider: Provider::CoreMl, ..Rule::of(Maker::Apple) },
     Rule::of(Maker::Intel),
     Rule::of(Maker::Software),
 ];
 
 impl Rule {
     const fn of(maker: Maker) -> Rule {
-        Rule { maker, least_driver: None, capabilities: Capabilities::All, provider: Provider::WebGpu }
-    }
-
-    const fn nvidia(least_driver: u32, capabilities: Capabilities, provider: Provider) -> Rule {
-        Rule { maker: Maker::Nvidia, least_driver: Some(least_driver), capabilities, provider }
+        Rule { maker, least_driver: None, provider: Provider::WebGpu }
     }
 
     fn fits(&self, gpu: &Gpu) -> bool {
@@ -51,13 +40,7 @@ impl Rule {
             Some(least) => gpu.driver_number().is_some_and(|number| number >= least),
             None => true,
         };
-        let capability = gpu.capability();
-        let is_capable = match self.capabilities {
-            Capabilities::All => true,
-            Capabilities::From(least) => capability.is_some_and(|capability| capability >= least),
-            Capabilities::OneOf(known) => capability.is_some_and(|capability| known.contains(&capability)),
-        };
-        gpu.maker == self.maker && has_driver && is_capable
+        gpu.maker == self.maker && has_driver && self.provider.has_code_for(gpu) == Some(true)
     }
 }
 
@@ -65,7 +48,7 @@ impl Rule {
 pub(crate) struct Choice<'a> {
     /// `None` where the CPU is to evaluate.
     pub(crate) chosen: Option<(&'a Gpu, Provider)>,
-    /// The next fitting row's provider, should this one fail.
+    /// The next fitting row's provider, should this one fail or be slower.
     pub(crate) next: Option<Provider>,
     pub(crate) hint: Option<String>,
 }
@@ -95,7 +78,7 @@ impl Machine {
             let remedy = self.remedy(&[Part::System(SystemPart::NvidiaDriver)]);
             return Some(format!("{gpu} has no driver of NVIDIA that answers. {remedy}"));
         };
-        let is_capable = gpu.capability().is_none_or(|capability| capability >= CUDA_CAPABILITY);
+        let is_capable = Provider::Cuda.has_code_for(gpu) != Some(false);
         (number < CUDA_DRIVER && is_capable).then(|| {
             format!(
                 "NVIDIA's own providers need driver {CUDA_DRIVER} or newer, and {gpu} has {}. Update the driver and run this \
@@ -116,19 +99,18 @@ pub(crate) fn rule_rows() -> Vec<Vec<String>> {
 #[cfg(test)]
 impl Rule {
     fn row(&self) -> Vec<String> {
-        let numbers = |list: &[(u32, u32)]| {
-            list.iter().map(|(major, minor)| format!("{major}.{minor}")).collect::<Vec<_>>().join(", ")
+        let range = |range: &Capabilities| match (*range.start(), *range.end()) {
+            (first, last) if first == last => format!("{}.{}", first.0, first.1),
+            ((major, 0), (last, u32::MAX)) if major == last => format!("{major}.x"),
+            (first, last) => format!("{}.{} to {}.{}", first.0, first.1, last.0, last.1),
         };
         let driver = match self.least_driver {
             Some(0) => "NVIDIA's".into(),
             Some(least) => format!("{least} or newer"),
             None => "any".into(),
         };
-        let capability = match self.capabilities {
-            Capabilities::All => String::new(),
-            Capabilities::From(least) => format!("{} or higher", numbers(&[least])),
-            Capabilities::OneOf(known) => numbers(known),
-        };
+        let capabilities = self.provider.spec().capabilities.iter().map(range);
+        let capability = capabilities.collect::<Vec<_>>().join(", ");
         let systems = [("linux", "Linux"), ("windows", "Windows"), ("macos", "macOS")];
         let archs = [("x86_64", "x86-64"), ("aarch64", "ARM64")];
         let mut places = Vec::new();
@@ -180,10 +162,11 @@ mod tests {
         assert_eq!(machine.choose().next, Some(Provider::Cuda));
     }
 
-    /// `auto` takes what `setup --auto` sets up.
+    /// `auto` takes what `setup --auto` sets up, but CoreML only where that has measured it.
     #[test]
     fn gpus_have_the_order_of_the_rule_of_auto() {
         let mut providers: Vec<_> = rule_rows().into_iter().map(|row| row[3].clone()).collect();
+        providers.retain(|provider| provider != "`coreml`");
         providers.dedup();
         assert_eq!(providers, GPUS.map(|provider| format!("`{provider}`")));
     }

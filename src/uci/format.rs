@@ -81,8 +81,11 @@ fn moves(root: &History, moves: &[Move]) -> Vec<String> {
         .collect()
 }
 
+/// As Stockfish writes it, which wrappers and GUIs read.
+const NO_MOVE: &str = "bestmove (none)";
+
 pub(super) fn best_move(root: &History, answer: &SearchAnswer) -> String {
-    let Some(best) = answer.best else { return "bestmove 0000".into() };
+    let Some(best) = answer.best else { return NO_MOVE.into() };
     let line: Vec<_> = [Some(best), answer.ponder].into_iter().flatten().collect();
     format!("bestmove {}", moves(root, &line).join(" ponder "))
 }
@@ -141,7 +144,11 @@ fn counts(text: &mut String, node: &NodeStats) {
 fn mean(text: &mut String, node: &NodeStats) {
     match node.mean {
         Some(mean) => {
-            let _ = write!(text, "(WL: {:>8.5}) (D: {:>5.3}) (M: {:>4.1}) ", mean.wl, mean.d, mean.m);
+            let _ = write!(
+                text,
+                "(WL: {:>8.5}) (D: {:>5.3}) (M: {:>4.1}) ",
+                mean.value.wl, mean.value.d, mean.value.m
+            );
         }
         None => text.push_str("(WL:  -.-----) (D: -.---) (M:  -.-) "),
     }
@@ -169,6 +176,7 @@ mod tests {
 
     use super::*;
     use zeitnot_engine::chess::{Move, Variant};
+    use zeitnot_engine::network::Value;
     use zeitnot_engine::options::OptionChoice;
     use zeitnot_engine::search::MeanStats;
 
@@ -276,7 +284,7 @@ mod tests {
         visits: 123,
         in_flight: 0,
         policy: 0.1234,
-        mean: Some(MeanStats { wl: 0.01234, d: 0.567, m: 89.1, q: 0.01235 }),
+        mean: Some(MeanStats { value: Value { wl: 0.01234, d: 0.567, m: 89.1 }, q: 0.01235 }),
         q: 0.01234,
         v: Some(0.0123),
         is_certain: false,

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use std::io::{BufRead, Write};
 use std::time::{Duration, Instant};
 
+use crossbeam::channel::RecvTimeoutError;
+
 use super::command::{GoCommand, UciCommand};
 use super::input::Received;
 use super::output::UciOutput;
@@ -21,13 +23,16 @@ use zeitnot_engine::time::{DEFAULT_MANAGER, GoLimits, GoTimes, Millis, MoveStart
 /// Between two checks for the search's end, after the end of the input.
 const FINISHING_TICK: Duration = Duration::from_millis(2);
 
+/// Between two looks whether the output still has a reader.
+const READER_TICK: Duration = Duration::from_millis(250);
+
 /// Speaks UCI with `audience` until `quit` or the end of the input, whatever fails meanwhile.
 ///
 /// At the end of the input a search that ends by itself may finish, so that commands can be piped in, unless
 /// the reader of the output has gone.
 ///
-/// Errors go to the GUI as `info string ERROR: …`, and to stderr. An impossible `go` has no `bestmove`, so
-/// that a match host notices too.
+/// Errors go to the GUI as `info string ERROR: …`, and to stderr. An impossible `go` gets a `bestmove` without
+/// a move. Without a reader of the output the session ends.
 ///
 /// Fails if an option's text in `settings` is invalid.
 pub fn run(
@@ -45,7 +50,13 @@ pub fn run(
     }
     session.audience.mistakes.iter().for_each(|mistake| session.output.error(mistake));
     session.tell_of_slowmover();
-    for Received { line, at } in lines {
+    loop {
+        let Received { line, at } = match lines.recv_timeout(READER_TICK) {
+            Ok(received) => received,
+            Err(RecvTimeoutError::Timeout) if session.output.is_broken() => return Ok(()),
+            Err(RecvTimeoutError::Timeout) => continue,
+            Err(RecvTimeoutError::Disconnected) => break,
+        };
         let text = match line {
             Ok(text) => text,
             Err(error) => {
@@ -129,7 +140,7 @@ impl Session {
             }
             UciCommand::Go(go) => self.go(&go, at),
             UciCommand::Stop => self.engine.stop(),
-            UciCommand::PonderHit => self.report(|engine| engine.ponder_hit(Instant::now())),
+            UciCommand::PonderHit => drop(self.engine.ponder_hit(Instant::now())),
             UciCommand::Wait => self.wait(),
             UciCommand::Show => self.show(board),
             UciCommand::Eval => self.evaluate(),
@@ -190,12 +201,6 @@ impl Session {
             self.changed_under.push(name);
         }
         None
-    }
-
-    fn report(&mut self, action: impl FnOnce(&mut Engine) -> Result<(), EngineError>) {
-        if let Err(error) = action(&mut self.engine) {
-            self.output.error(&error);
-        }
     }
 
     fn name(&self) -> String {
@@ -298,16 +303,11 @@ impl Session {
         let limits = go.limits_for(self.engine.position().current().turn());
         let received = self.clock_started(at, &limits);
         let root_moves = self.root_moves(self.engine.position(), &go.search_moves);
-        let request = GoRequest { limits, root_moves, received };
+        let request = GoRequest { root_moves, received, ..GoRequest::new(limits) };
         let options = self.engine.settings().info.clone();
         let listener = UciListener { output: self.output.clone(), options };
-        match self.engine.go(request, Box::new(listener)) {
-            Ok(()) => {}
-            Err(error) if self.engine.backend().is_some() || error.is_of_position() => {
-                self.output.error(format_args!("{error}. There is no bestmove"));
-            }
-            Err(error) => self.output.error(self.engine.describe_load_error(&error)),
-        }
+        // The listener has told an error.
+        let _ = self.engine.go(request, Box::new(listener));
     }
 
     fn root_moves(&self, position: &History, texts: &[String]) -> Vec<Move> {
@@ -355,12 +355,7 @@ impl Listener for UciListener {
         }
     }
 
-    /// Sends `bestmove`, unless the search failed before it knew any move.
     fn answer(&mut self, root: &History, answer: SearchAnswer) {
-        let has_failed = answer.result.as_ref().is_some_and(|result| result.failure.is_some());
-        if answer.best.is_none() && has_failed {
-            return;
-        }
         self.output.line(format::best_move(root, &answer));
     }
 }

@@ -1,7 +1,7 @@
 //! Tests damaged, foreign and odd network files: each is refused with a message, or loads, and none does harm.
 //!
 //! `tests/data/bad_networks.json` holds recipes: which bytes of which good network, which bytes between them, and the number of
-//! times to gzip the result. `cargo test --release --test bad_networks -- --nocapture` lists the messages.
+//! times to gzip the result. `cargo test --test bad_networks -- --nocapture` lists the messages.
 
 #[path = "../common/mod.rs"]
 mod common;

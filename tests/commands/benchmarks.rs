@@ -200,6 +200,28 @@ fn clearly_better_settings_are_recommended_and_written() {
     assert_refused(&run(&["benchmark", "--backend=random", "--write", "--no-advice"]), "cannot be used with");
 }
 
+/// A regression: the search sent two devices hardly more than one, which gave 1.2 times its speed.
+#[test]
+fn two_equal_devices_are_nearly_twice_as_fast_as_one_in_virtual_time() {
+    let speed = |devices: &str| {
+        let device = "backend=simulated,clock=virtual,latency-us=2500,per-position-ns=20000";
+        let options = format!("--backend-opts={device},{devices}");
+        let line =
+            ["bench", "--backend=multiplexing", &options, "--movetime=1000", "--num-positions=1", "--json"];
+        let report = json(&run(&line));
+        (report["nps"].as_f64().unwrap(), report["minibatch_size"].as_u64().unwrap())
+    };
+    let ((one, batch), (two, batch_of_two)) = (speed("()"), speed("(),()"));
+    assert_eq!(batch_of_two, 2 * batch);
+    assert!(two >= 1.85 * one, "{two} nodes a second on two devices, {one} on one");
+    let line = [
+        "bench",
+        "--backend=multiplexing",
+        "--backend-opts=backend=simulated,clock=virtual,(),(latency-us=9)",
+    ];
+    assert_refused(&run(&line), "virtual time works with equal devices only");
+}
+
 /// A regression: the report named the folder of the network and began with remarks.
 #[test]
 fn a_report_begins_with_the_headline_and_names_no_folder() {

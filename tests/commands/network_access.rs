@@ -17,7 +17,7 @@ struct Machine {
 }
 
 const PYTHON: &str = r#"#!/bin/sh
-echo "$@" >>"$ASKED"
+echo "$@" "in a folder with" * >>"$ASKED"
 case "$*" in
     *"pip download"*) for folder; do :; done; echo junk >"$folder/onnxruntime.whl" ;;
 esac
@@ -137,6 +137,21 @@ fn a_file_with_another_hash_is_not_unpacked() {
     assert!(message.contains("is not the one expected (SHA-256 "), "{message}");
     assert!(machine.asked().contains("pip download"));
     assert_eq!(files_in(&machine.cache()), ["onnxruntime.lock"]);
+}
+
+/// A regression: Python ran a `pip.py` or `random.py` of the folder in which `setup` was started.
+#[test]
+fn python_starts_in_an_empty_folder() {
+    let machine = Machine::new();
+    if machine.has_library() {
+        return skipped("the system has an ONNX Runtime, so that there is nothing to fetch");
+    }
+    machine.asked();
+    fs::write(machine.folder.path().join("pip.py"), "").unwrap();
+    let output = machine.command(&["setup"]).current_dir(&machine.folder).output().unwrap();
+    let asked = (failed(&output), machine.asked()).1;
+    let pips: Vec<_> = asked.lines().filter(|line| line.starts_with("-m pip")).collect();
+    assert!(pips.len() >= 2 && pips.iter().all(|line| line.ends_with("in a folder with *")), "{asked}");
 }
 
 /// Looks at the system calls of whole runs: a UCI session with a search, a match, a report.

@@ -47,7 +47,7 @@ fn evaluations(model: OnnxModel) -> Vec<EvalSlot> {
 /// Returns the largest difference of q, d and logits.
 fn difference(a: &[EvalSlot], b: &[EvalSlot]) -> f32 {
     let numbers = |slots: &[EvalSlot]| -> Vec<f32> {
-        let numbers = |slot: &EvalSlot| [&[slot.evaluation.q, slot.evaluation.d], &slot.logits[..]].concat();
+        let numbers = |slot: &EvalSlot| [&[slot.evaluation.wl, slot.evaluation.d], &slot.logits[..]].concat();
         slots.iter().flat_map(numbers).collect()
     };
     numbers(a).iter().zip(numbers(b)).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)

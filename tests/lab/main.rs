@@ -12,6 +12,7 @@ mod moves_left;
 mod overwriting;
 mod pages;
 mod round_trip;
+mod runs;
 mod time_lab;
 mod tuning;
 mod wild;

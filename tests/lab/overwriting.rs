@@ -46,12 +46,18 @@ fn a_match_cuts_off_no_games_of_others() {
     let (own, moves) = (out("own"), out("moves"));
     fs::create_dir(&own).unwrap();
     fs::write(own.join("games.pgn"), GAME).unwrap();
-    is_refused(&own, &MATCH, &["--out".as_ref(), &own], "games.pgn: has games of which no games.csv");
+    is_refused(&own, &MATCH, &["--out".as_ref(), &own], "games.pgn: holds a file that no run has written");
     succeed(&MATCH, &["--out".as_ref(), &moves]);
-    for name in ["games.csv", "games.pgn"] {
+    let before = files(&moves);
+    for name in ["games.csv", "games.pgn", "moves.csv"] {
         fs::remove_file(moves.join(name)).unwrap();
     }
-    is_refused(&moves, &MATCH, &["--out".as_ref(), &moves], "moves.csv: has games of which no games.csv");
+    succeed(&MATCH, &["--out".as_ref(), &moves]);
+    for name in ["games.csv", "games.pgn", "moves.csv"].map(|name| moves.join(name)) {
+        assert!(fs::read(&name).unwrap() == before[&name], "{name:?} is made of the journal");
+    }
+    fs::remove_file(moves.join("games.jsonl")).unwrap();
+    is_refused(&moves, &MATCH, &["--out".as_ref(), &moves], "games.csv: has games of which no games.jsonl");
 }
 
 #[test]
@@ -63,7 +69,7 @@ fn an_analysis_overwrites_neither_its_input_nor_games_of_others() {
     fs::write(&games, GAME).unwrap();
     fs::write(&other, GAME).unwrap();
     is_refused(&own, &ANALYSE, &[&games, "--out".as_ref(), &own], "would overwrite");
-    is_refused(&own, &ANALYSE, &[&other, "--out".as_ref(), &own], "no analysis has written this");
+    is_refused(&own, &ANALYSE, &[&other, "--out".as_ref(), &own], "a file that no run has written");
     let out = folder.path().join("out");
     for _ in 0..2 {
         succeed(&ANALYSE, &[&other, "--out".as_ref(), &out]);

@@ -3,4 +3,4 @@
 #[path = "../../crates/engine/src/network/cache.rs"]
 pub(crate) mod cache;
 
-pub(crate) use zeitnot_engine::network::Evaluation;
+pub(crate) use zeitnot_engine::network::Value;

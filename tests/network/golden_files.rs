@@ -160,7 +160,7 @@ pub fn compare(backend: &str, options: &str, limits: impl Fn(&str) -> Option<Err
         let Errors { mut value, mut moves_left, mut logit } = Errors::default();
         for (slot, position) in slots.iter().zip(&golden.positions) {
             let evaluation = &slot.evaluation;
-            value = value.max((evaluation.q - position.q).abs()).max((evaluation.d - position.d).abs());
+            value = value.max((evaluation.wl - position.q).abs()).max((evaluation.d - position.d).abs());
             moves_left = moves_left.max((evaluation.m - position.m).abs());
             assert_eq!(slot.logits.len(), position.legal().len());
             for (found, (_, _, expected)) in slot.logits.iter().zip(position.legal()) {

@@ -1,6 +1,6 @@
 //! Compares every kind of network with what Lc0 gives: file → layers → ONNX → ONNX Runtime, through our own encoder.
 //!
-//! `cargo test --release --test network goldens -- --nocapture` prints the largest error of each output for each network.
+//! `cargo test --test network goldens -- --nocapture` prints the largest error of each output for each network.
 //! The repository keeps some of Lc0's outputs for most networks; `ZEITNOT_GOLDENS=folder` (with `nets` and
 //! `golden` in it) runs another collection in their place.
 
@@ -26,4 +26,10 @@ fn every_network_gives_what_lc0_gives() {
 #[ignore = "needs ONNX Runtime, which pip fetches"]
 fn every_network_gives_what_lc0_gives_with_packed_inputs() {
     compare_all("inputs=packed");
+}
+
+#[test]
+#[ignore = "needs ONNX Runtime, which pip fetches"]
+fn every_network_gives_what_lc0_gives_with_fused_operations() {
+    compare_all("form=fused");
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use zeitnot_engine::network::backends::native::{Native, available_kernels};
 use zeitnot_engine::network::weights::{HeadChoice, Model, Network, NetworkFile, PolicyHeadName};
-use zeitnot_engine::network::{Backend, EvalSlot, Evaluation, MAX_MOVES, POLICY_SIZE};
+use zeitnot_engine::network::{Backend, EvalSlot, MAX_MOVES, POLICY_SIZE, Value};
 use zeitnot_engine::params::Params;
 
 use crate::common::network;
@@ -55,7 +55,7 @@ fn every_kernel_meets_every_golden() {
             backend.evaluator().unwrap().evaluate(&mut batch).unwrap();
             for (slot, position) in batch.iter().zip(&golden.positions) {
                 let place = format!("{} {} {kernel}", golden.net, position.name);
-                let Evaluation { q, d, m } = slot.evaluation;
+                let Value { wl: q, d, m } = slot.evaluation;
                 assert!((q - position.q).abs() < 1e-4, "{place}: q {q}, Lc0 {}", position.q);
                 assert!((d - position.d).abs() < 1e-4, "{place}: d {d}, Lc0 {}", position.d);
                 assert!((m - position.m).abs() < 2e-3, "{place}: m {m}, Lc0 {}", position.m);

@@ -1,5 +1,5 @@
 //! Tests the search's golden trees: the same positions give the same visits, on every machine, until someone means to change
-//! the search. `ZEITNOT_UPDATE=1 cargo test --release --test search` writes them anew; the diff then shows the change.
+//! the search. `ZEITNOT_UPDATE=1 cargo test --test search` writes them anew; the diff then shows the change.
 
 use serde_json::{Map, Value, json};
 

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use zeitnot_datagen::TrainingDataError;
 use zeitnot_datagen::game::{LabelledGame, labelled};
-use zeitnot_datagen::record::{MAGIC, Records, encode};
+use zeitnot_datagen::record::{MAGIC, Records, encode, encode_old};
 use zeitnot_datagen::table::Tables;
 use zeitnot_datagen::teacher::{Lines, UciTeacher, play_game};
 use zeitnot_engine::engine::{Settings, open_backend};
@@ -21,6 +21,7 @@ use zeitnot_engine::network::BatchEvaluator;
 use zeitnot_engine::{VERSION, files};
 use zeitnot_lab::pgn::Games;
 use zeitnot_lab::report::printable;
+use zeitnot_lab::rows::{check_there, replace};
 
 /// Of `.zst` files. A higher one gains a few percent and takes minutes.
 const COMPRESSION_LEVEL: i32 = 9;
@@ -192,26 +193,34 @@ fn make_games(
 ) -> Result<DatagenSummary, Box<dyn Error>> {
     let teacher = UciTeacher::start(&args.teacher, &args.teacher_arg);
     let teacher = teacher.map_err(|error| format!("the teacher {error}"))?;
-    let (mut file, mut summary) = resume(&args.out)?;
+    let (mut file, mut summary, encode) = resume(&args.out)?;
     let progress = ProgressBar::new(args.games);
     while (summary.games as u64) < args.games {
         progress.set_position(summary.games as u64);
         let game = make_game(&teacher, summary.games as u64)?;
         // Written at once: an interruption costs the game in progress.
         let bytes = encode(&game).map_err(|error| fault(&args.out, error))?;
-        file.write_all(&bytes).map_err(|error| fault(&args.out, error))?;
+        let written = file.write_all(&bytes).and_then(|()| check_there(&args.out));
+        written.map_err(|error| fault(&args.out, error))?;
         summary.count(&game);
     }
     progress.finish_and_clear();
     Ok(summary)
 }
 
-/// Opens or makes the file, at the end of its last whole game.
-fn resume(path: &Path) -> Result<(File, DatagenSummary), Box<dyn Error>> {
+/// How games are written.
+type Encode = fn(&LabelledGame) -> Result<Vec<u8>, TrainingDataError>;
+
+/// Opens or makes the file for this process alone, at the end of its last whole game.
+fn resume(path: &Path) -> Result<(File, DatagenSummary, Encode), Box<dyn Error>> {
     let io_fault = |error: std::io::Error| fault(path, error);
     let mut summary = DatagenSummary::default();
-    if !path.exists() {
-        fs::write(path, MAGIC).map_err(io_fault)?;
+    let mut file = OpenOptions::new().append(true).create(true).open(path).map_err(io_fault)?;
+    if let Err(TryLockError::WouldBlock) = file.try_lock() {
+        return Err(format!("{}: in use by another process; name another --out", path.display()).into());
+    }
+    if file.metadata().map_err(io_fault)?.len() == 0 {
+        file.write_all(MAGIC).map_err(io_fault)?;
     }
     // From the disk: games cannot be added to a compressed file.
     let bytes = fs::read(path).map_err(io_fault)?;
@@ -219,12 +228,15 @@ fn resume(path: &Path) -> Result<(File, DatagenSummary), Box<dyn Error>> {
         let reason = "is no uncompressed file of training records: no games can be added; name another --out";
         format!("{} {reason}", path.display())
     })?;
-    for game in records.by_ref().map_while(Result::ok) {
-        summary.count(&game);
+    while let Some(game) = records.next() {
+        match game {
+            Ok(game) => summary.count(&game),
+            Err(_) if records.is_torn => break,
+            Err(error) => return Err(fault(path, error)),
+        }
     }
-    let file = OpenOptions::new().append(true).open(path).map_err(io_fault)?;
-    file.set_len(records.whole_bytes() as u64).map_err(io_fault)?;
-    Ok((file, summary))
+    file.set_len(records.whole_bytes as u64).map_err(io_fault)?;
+    Ok((file, summary, if records.is_old { encode_old } else { encode }))
 }
 
 fn import(args: &ImportArgs) -> Result<DatagenSummary, Box<dyn Error>> {
@@ -256,7 +268,7 @@ fn import(args: &ImportArgs) -> Result<DatagenSummary, Box<dyn Error>> {
         true => zstd::encode_all(&records[..], COMPRESSION_LEVEL),
         false => Ok(records),
     };
-    let written = written.and_then(|bytes| fs::write(&args.out, bytes));
+    let written = written.and_then(|bytes| replace(&args.out, bytes));
     written.map_err(|error| fault(&args.out, error))?;
     Ok(summary)
 }

@@ -1,10 +1,12 @@
 //! The record format: labelled games in at most 12 bytes per position (4 where only the move and its
 //! evaluation are known).
 //!
-//! A file is 4 bytes `ZNTG`, a version byte (1), then games back to back, all numbers little-endian:
+//! A file is 4 bytes `ZNTG`, a version byte (2), then games back to back, all numbers little-endian:
 //!
 //! | bytes | what |
 //! |---|---|
+//! | 4 + 4 | bytes of the game from here on but for the checksum, and the same with all bits inverted |
+//! | 4 | CRC-32 of these bytes |
 //! | 2 | plies n |
 //! | 1 | result, signed, White's view |
 //! | 1 | [`Ending`] |
@@ -22,6 +24,8 @@
 //! | k − 1 | how much worse than the best each further candidate is, see [`gap_code`] |
 //! | 1 | only if none of the candidates was played: the place of the move played |
 //!
+//! Files of version 1 have games without lengths and checksums.
+//!
 //! A place is a move's index in the list of all legal moves, in ascending order of their 16 bits
 //! ([`Move::to_bits`](zeitnot_engine::chess::Move::to_bits)): whoever reads records needs the rules of chess,
 //! and gets illegal moves for errors at once.
@@ -31,7 +35,10 @@ use crate::game::{LabelledGame, LabelledPly, MoveChoice, TeacherMove};
 use zeitnot_engine::chess::{History, Move, Variant};
 use zeitnot_lab::pgn::Ending;
 
-pub const MAGIC: &[u8; 5] = b"ZNTG\x01";
+pub const MAGIC: &[u8; 5] = b"ZNTG\x02";
+const OLD_MAGIC: &[u8; 5] = b"ZNTG\x01";
+/// Length and checksum of a game.
+const HEAD: usize = 12;
 pub const MAX_CANDIDATES: usize = 5;
 const BY_TEACHER: u8 = 1;
 const HELD_OUT: u8 = 2;
@@ -106,6 +113,14 @@ impl Cursor {
 
 /// The bytes go behind [`MAGIC`] or another game.
 pub fn encode(game: &LabelledGame) -> Result<Vec<u8>, TrainingDataError> {
+    let content = encode_old(game)?;
+    let (length, sum) = (content.len() as u32, crc32fast::hash(&content));
+    let head = [length, !length, sum].into_iter().flat_map(u32::to_le_bytes);
+    Ok(head.chain(content).collect())
+}
+
+/// The same for files for which [`Records::is_old`].
+pub fn encode_old(game: &LabelledGame) -> Result<Vec<u8>, TrainingDataError> {
     let length = u16::try_from(game.plies.len());
     let length = length.map_err(|_| TrainingDataError::TooLarge("more than 65535 plies"))?;
     let mut bytes = Vec::with_capacity(16 + 12 * game.plies.len());
@@ -152,20 +167,21 @@ fn encode_ply(ply: &LabelledPly, cursor: &Cursor, bytes: &mut Vec<u8>) -> Result
 pub struct Records<'a> {
     bytes: &'a [u8],
     offset: usize,
-    whole: usize,
+    /// Behind the last whole game.
+    pub whole_bytes: usize,
+    pub is_old: bool,
+    /// The file ends within a game.
+    pub is_torn: bool,
 }
 
 impl<'a> Records<'a> {
     pub fn new(bytes: &'a [u8]) -> Result<Self, TrainingDataError> {
-        let mut records = Records { bytes, offset: 0, whole: MAGIC.len() };
-        if records.next_bytes(MAGIC.len())? != MAGIC {
-            return Err(records.fault("no file of training records, or of a newer version"));
+        let (is_old, whole_bytes) = (bytes.starts_with(OLD_MAGIC), MAGIC.len());
+        let records = Records { bytes, offset: whole_bytes, whole_bytes, is_old, is_torn: false };
+        match is_old || bytes.starts_with(MAGIC) {
+            true => Ok(records),
+            false => Err(records.fault("no file of training records, or of a newer version")),
         }
-        Ok(records)
-    }
-
-    pub fn whole_bytes(&self) -> usize {
-        self.whole
     }
 
     fn fault(&self, reason: &str) -> TrainingDataError {
@@ -173,10 +189,10 @@ impl<'a> Records<'a> {
     }
 
     fn next_bytes(&mut self, count: usize) -> Result<&'a [u8], TrainingDataError> {
-        let taken =
-            self.bytes[self.offset..].get(..count).ok_or_else(|| self.fault("the file ends early"))?;
-        self.offset += count;
-        Ok(taken)
+        let taken = self.bytes[self.offset..].get(..count);
+        self.is_torn = taken.is_none();
+        self.offset += if self.is_torn { 0 } else { count };
+        taken.ok_or_else(|| self.fault("the file ends early"))
     }
 
     fn byte(&mut self) -> Result<u8, TrainingDataError> {
@@ -185,6 +201,22 @@ impl<'a> Records<'a> {
 
     fn pair(&mut self) -> Result<[u8; 2], TrainingDataError> {
         Ok([self.byte()?, self.byte()?])
+    }
+
+    /// A game behind its length and checksum.
+    fn checked_game(&mut self) -> Result<LabelledGame, TrainingDataError> {
+        let mut head =
+            self.next_bytes(HEAD)?.chunks_exact(4).map(|word| word.try_into().map_or(0, u32::from_le_bytes));
+        let [length, inverted, sum] = std::array::from_fn(|_| head.next().unwrap_or_default());
+        if length != !inverted {
+            return Err(self.fault("the length of a game is damaged"));
+        }
+        let start = self.offset;
+        if crc32fast::hash(self.next_bytes(length as usize)?) != sum {
+            return Err(self.fault("the checksum of a game is another one"));
+        }
+        self.offset = start;
+        self.game()
     }
 
     fn game(&mut self) -> Result<LabelledGame, TrainingDataError> {
@@ -246,9 +278,9 @@ impl Iterator for Records<'_> {
         if self.offset >= self.bytes.len() {
             return None;
         }
-        let game = self.game();
+        let game = if self.is_old { self.game() } else { self.checked_game() };
         match game {
-            Ok(_) => self.whole = self.offset,
+            Ok(_) => self.whole_bytes = self.offset,
             Err(_) => self.offset = self.bytes.len(),
         }
         Some(game)

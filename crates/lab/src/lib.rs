@@ -23,7 +23,8 @@
 //! | [`report`] | tables, plots and pages |
 //! | [`runner`] | jobs in order on threads |
 //! | [`pgn`] | recorded games |
-//! | [`rows`] | CSV files, lines of JSON, and how the rows of several machines are put together |
+//! | [`run`] | who owns the folder of a run, and the journal in it |
+//! | [`rows`] | CSV files, and how the rows of several machines are put together |
 
 // Tests may unwrap. Everything else says what went wrong.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
@@ -36,6 +37,7 @@ pub mod pgn;
 pub mod replay;
 pub mod report;
 pub mod rows;
+pub mod run;
 pub mod runner;
 mod score;
 pub mod tuning;

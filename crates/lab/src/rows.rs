@@ -4,9 +4,8 @@
 //!
 //! A row type is declared once: `#[derive(Default, Serialize, Deserialize)] struct GameRow { … }` and `impl
 //! Row for GameRow`. A column that a later version adds gets `#[serde(default)]`, so that older rows can be
-//! read. [`RowWriter`] and [`GameFiles`] append to the CSV, from which a stopped run resumes behind the last
-//! whole row. Floats round-trip. [`MergedGames`] reads the rows of many files game by game. [`JsonLines`] is
-//! for rows with lists.
+//! read. [`RowWriter`] and [`GameFiles`] write CSV. Floats round-trip. [`MergedGames`] reads the rows of many
+//! files game by game. [`replace`] is how any file comes into the place of an older one.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -18,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tempfile::{NamedTempFile, TempPath};
 use thiserror::Error;
 use zeitnot_engine::foreign::in_our_words;
 
@@ -30,6 +30,17 @@ pub enum RowError {
         /// The system's error.
         error: io::Error,
     },
+    /// A row could not be added.
+    #[error(
+        "{}: {}; what was written before is kept, and the same command goes on from there",
+        path.display(),
+        in_our_words(error)
+    )]
+    Ended {
+        path: PathBuf,
+        /// The system's error.
+        error: io::Error,
+    },
     /// What is wrong with the file, and what helps.
     #[error("{0}")]
     Content(String),
@@ -38,6 +49,10 @@ pub enum RowError {
 impl RowError {
     pub fn io(path: &Path) -> impl FnOnce(io::Error) -> RowError {
         |error| RowError::Io { path: path.to_owned(), error }
+    }
+
+    pub(crate) fn ended(path: &Path) -> impl FnOnce(io::Error) -> RowError {
+        |error| RowError::Ended { path: path.to_owned(), error }
     }
 
     fn csv<R: Row>(path: &Path) -> impl FnOnce(csv::Error) -> RowError {
@@ -126,21 +141,107 @@ pub fn make_folder(folder: &Path) -> Result<(), RowError> {
     std::fs::create_dir_all(folder).map_err(RowError::io(folder))
 }
 
+/// Fails if a file that is open was deleted, to which one can still write.
+pub fn check_there(path: &Path) -> io::Result<()> {
+    path.metadata().map(drop)
+}
+
+/// Puts `content` into the place of what `path` holds, in one step: written beside it and renamed. Whatever
+/// goes wrong, the old content stays. Permissions stay, and a link stays a link.
+pub fn replace(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
+    let is_plain = |path: &Path| path.metadata().map_or(true, |known| known.is_file());
+    if !is_plain(path) {
+        return std::fs::write(path, content);
+    }
+    let mut beside = beside(path)?;
+    beside.write_all(content.as_ref())?;
+    persist(beside.into_temp_path(), path)
+}
+
+/// A file that is to come into the place of `path`.
+fn beside(path: &Path) -> io::Result<NamedTempFile> {
+    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".zeitnot-");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind()))
+}
+
+fn persist(beside: TempPath, path: &Path) -> io::Result<()> {
+    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    // Some network drives put content on the disk after the name. A crash between the two would leave neither.
+    File::open(&beside)?.sync_all()?;
+    if let Ok(known) = target.metadata() {
+        if known.permissions().readonly() {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        std::fs::set_permissions(&beside, known.permissions())?;
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            // Others may not give files away.
+            let _ = std::os::unix::fs::chown(&beside, Some(known.uid()), Some(known.gid()));
+        }
+    }
+    beside.persist(target).map_err(|error| error.error)
+}
+
+/// A text that is made anew beside an older one, comes into its place, and grows there.
+#[derive(Debug)]
+pub(crate) struct Export {
+    path: PathBuf,
+    file: BufWriter<File>,
+    beside: Option<TempPath>,
+}
+
+impl Export {
+    pub(crate) fn create(path: &Path) -> Result<Export, RowError> {
+        let (file, beside) = beside(path).map_err(RowError::io(path))?.into_parts();
+        Ok(Export { path: path.to_owned(), file: BufWriter::new(file), beside: Some(beside) })
+    }
+
+    pub(crate) fn publish(&mut self) -> Result<(), RowError> {
+        let flushed =
+            self.file.flush().and_then(|()| self.beside.take().map_or(Ok(()), |it| persist(it, &self.path)));
+        flushed.map_err(RowError::io(&self.path))
+    }
+
+    /// What has come into its place survives the end of the program.
+    pub(crate) fn add(&mut self, text: &str) -> Result<(), RowError> {
+        let mut written = self.file.write_all(text.as_bytes());
+        if self.beside.is_none() {
+            written = written.and_then(|()| self.file.flush()).and_then(|()| check_there(&self.path));
+        }
+        written.map_err(RowError::ended(&self.path))
+    }
+}
+
 #[derive(Debug)]
 pub struct RowWriter<R> {
     path: PathBuf,
     csv: csv::Writer<BufWriter<File>>,
+    /// Where the rows are until they come into their place.
+    beside: Option<TempPath>,
     rows: PhantomData<fn(R)>,
 }
 
 impl<R: Row> RowWriter<R> {
-    /// Replaces an old file only with the same kind of rows.
+    /// Rows that come into their place by [`RowWriter::publish`]. They replace the same kind of rows only.
     pub fn create(path: &Path) -> Result<RowWriter<R>, RowError> {
         if path.metadata().is_ok_and(|file| file.len() > 0) && !has_rows_of::<R>(path)? {
             return Err(RowError::other_columns(path));
         }
-        let file = File::create(path).map_err(RowError::io(path))?;
-        RowWriter::begin(path, file)
+        let (file, beside) = beside(path).map_err(RowError::io(path))?.into_parts();
+        Ok(RowWriter { beside: Some(beside), ..RowWriter::begin(path, file)? })
+    }
+
+    /// Replaces the file, which then grows by each flush.
+    pub fn publish(&mut self) -> Result<(), RowError> {
+        self.csv.flush().map_err(RowError::io(&self.path))?;
+        let Some(beside) = self.beside.take() else { return Ok(()) };
+        persist(beside, &self.path).map_err(RowError::io(&self.path))
     }
 
     /// Resumes behind the rows that `keep` accepts in order. Cuts off the rest, including a half-written last
@@ -148,10 +249,8 @@ impl<R: Row> RowWriter<R> {
     ///
     /// Refuses and keeps a file with other rows, or with rows of a version that wrote other columns.
     pub fn resume(path: &Path, mut keep: impl FnMut(R) -> bool) -> Result<RowWriter<R>, RowError> {
-        if !path.exists() {
-            return RowWriter::create(path);
-        }
-        let mut file = OpenOptions::new().write(true).open(path).map_err(RowError::io(path))?;
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
+        let mut file = file.map_err(RowError::io(path))?;
         let length = end_of_last_line(path).map_err(RowError::io(path))?;
         let mut kept = 0;
         let whole_lines = File::open(path).map_err(RowError::io(path))?.take(length);
@@ -186,21 +285,26 @@ impl<R: Row> RowWriter<R> {
 
     fn behind(path: &Path, file: File) -> RowWriter<R> {
         let csv = csv::WriterBuilder::new().has_headers(false).from_writer(BufWriter::new(file));
-        RowWriter { path: path.to_owned(), csv, rows: PhantomData }
+        RowWriter { path: path.to_owned(), csv, beside: None, rows: PhantomData }
     }
 
     pub fn write(&mut self, row: &R) -> Result<(), RowError> {
-        self.csv.serialize(row).map_err(RowError::csv::<R>(&self.path))
+        self.csv.serialize(row).map_err(|error| match error.is_io_error() {
+            true => RowError::ended(&self.path)(error.into()),
+            false => RowError::csv::<R>(&self.path)(error),
+        })
     }
 
     /// The rows survive the end of the program.
     pub fn flush(&mut self) -> Result<(), RowError> {
-        self.csv.flush().map_err(RowError::io(&self.path))
+        let written = self.csv.flush();
+        let is_there = || check_there(self.beside.as_deref().unwrap_or(&self.path));
+        written.and_then(|()| is_there()).map_err(RowError::ended(&self.path))
     }
 }
 
 /// Bytes up to the last newline. No text of a row contains one.
-fn end_of_last_line(path: &Path) -> io::Result<u64> {
+pub(crate) fn end_of_last_line(path: &Path) -> io::Result<u64> {
     let (mut reader, mut line, mut end) = (BufReader::new(File::open(path)?), Vec::new(), 0);
     while reader.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
         end += line.len() as u64;
@@ -220,18 +324,14 @@ impl<G: Row, M: Row> GameFiles<G, M> {
     pub fn create(folder: &Path) -> Result<GameFiles<G, M>, RowError> {
         make_folder(folder)?;
         let [games, moves] = GameFiles::<G, M>::paths(folder);
-        Ok(GameFiles::new(RowWriter::create(&games)?, RowWriter::create(&moves)?))
-    }
-
-    pub(crate) fn new(games: RowWriter<G>, moves: RowWriter<M>) -> GameFiles<G, M> {
-        GameFiles { games, moves }
+        Ok(GameFiles { games: RowWriter::create(&games)?, moves: RowWriter::create(&moves)? })
     }
 
     pub fn paths(folder: &Path) -> [PathBuf; 2] {
         ["games.csv", "moves.csv"].map(|name| folder.join(name))
     }
 
-    /// Adds a game and flushes. A game counts when its own row, the last, is there.
+    /// Adds a game and flushes.
     pub fn add(&mut self, game: &G, moves: &[M]) -> Result<(), RowError> {
         moves.iter().try_for_each(|row| self.moves.write(row))?;
         self.moves.flush()?;
@@ -239,9 +339,10 @@ impl<G: Row, M: Row> GameFiles<G, M> {
         self.games.flush()
     }
 
-    pub fn finish(mut self) -> Result<(), RowError> {
-        self.moves.flush()?;
-        self.games.flush()
+    /// Both files come into their places.
+    pub fn publish(&mut self) -> Result<(), RowError> {
+        self.moves.publish()?;
+        self.games.publish()
     }
 
     /// Merges `files` of either kind into both files of `folder`, see [`write_merged`].
@@ -314,41 +415,6 @@ impl<R: Row> Iterator for RowReader<R> {
 
     fn next(&mut self) -> Option<Self::Item> {
         self.read().map_err(|error| self.fault(error)).transpose()
-    }
-}
-
-/// Rows as lines of JSON, open to be continued.
-#[derive(Debug)]
-pub struct JsonLines {
-    path: PathBuf,
-    file: File,
-}
-
-impl JsonLines {
-    /// `take` gets the existing rows in order. Cuts off a half-written last line.
-    pub(crate) fn resume<R: DeserializeOwned>(
-        path: &Path,
-        mut take: impl FnMut(R),
-    ) -> Result<JsonLines, RowError> {
-        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
-        let mut file = file.map_err(RowError::io(path))?;
-        let whole = end_of_last_line(path).map_err(RowError::io(path))?;
-        let lines = File::open(path).map_err(RowError::io(path))?.take(whole);
-        for (line, number) in BufReader::new(lines).lines().zip(1..) {
-            let row = serde_json::from_str(&line.map_err(RowError::io(path))?);
-            take(row.map_err(|error| {
-                let remedy = "bring the file back as it was, or begin anew in another --out";
-                RowError::Content(format!("{}, line {number}: {error}; {remedy}", path.display()))
-            })?);
-        }
-        file.set_len(whole).and_then(|()| file.seek(SeekFrom::End(0))).map_err(RowError::io(path))?;
-        Ok(JsonLines { path: path.to_owned(), file })
-    }
-
-    pub fn add(&mut self, row: &impl Serialize) -> Result<(), RowError> {
-        let line = serde_json::to_string(row).map_err(io::Error::from);
-        let written = line.and_then(|line| self.file.write_all(format!("{line}\n").as_bytes()));
-        written.map_err(RowError::io(&self.path))
     }
 }
 
@@ -447,7 +513,7 @@ pub fn write_merged<R: Row>(files: &[PathBuf], path: &Path) -> Result<(), RowErr
     for game in MergedGames::open(files)? {
         game?.iter().try_for_each(|row| writer.write(row))?;
     }
-    writer.flush()
+    writer.publish()
 }
 
 #[cfg(test)]
@@ -494,7 +560,7 @@ mod tests {
     fn write(path: &Path, rows: &[Sample]) {
         let mut writer = RowWriter::create(path).unwrap();
         rows.iter().for_each(|row| writer.write(row).unwrap());
-        writer.flush().unwrap();
+        writer.publish().unwrap();
     }
 
     fn read(path: &Path) -> Vec<Sample> {

@@ -14,7 +14,7 @@ use super::advice::{Advice, Asked, Measured, Sample};
 use super::{BenchmarkArgs, OF_SPEEDS, speed_plot, write_advice};
 use crate::commands::child_process;
 use crate::commands::lab::run::quoted;
-use crate::commands::measure::write_report;
+use crate::commands::measure::{claim, write_report};
 use crate::output::eprint_message;
 use crate::output::{ExitStatus, Failure, Output};
 use crate::setup::{Machine, Processors};
@@ -80,7 +80,7 @@ pub(super) fn run(
     output: &mut Output,
 ) -> Result<ExitStatus, Failure> {
     let set_here = ["backend", "threads", "minibatch-size"];
-    if args.settings.changed().iter().any(|(flag, _)| set_here.contains(flag)) {
+    if args.settings.0.changed().iter().any(|(flag, _)| set_here.contains(flag)) {
         let text = "--backends sets backend, threads and batch size itself: give --thread-counts and --batches instead of \
                     --threads and --minibatch-size";
         return Err(Failure::Input(text.into()));
@@ -91,16 +91,15 @@ pub(super) fn run(
         None => TIME_BY_NODES,
     };
     let config = args.config_to_write()?;
+    let run = claim(args.out.as_deref(), "benchmark.json")?;
     super::warn_if_busy();
     let limits = [("nodes", args.limits.nodes), ("movetime", movetime)];
     let limits = limits.into_iter().filter_map(|(flag, limit)| Some((flag, limit?.to_string())));
-    let flags: Vec<_> = limits.chain(args.positions.flags()).chain(args.settings.changed()).collect();
+    let flags: Vec<_> = limits.chain(args.positions.flags()).chain(args.settings.0.changed()).collect();
     let mut report = BackendsReport::measure(args.backends.combinations()?, &flags, patience);
     let written = write_advice(Some(&mut report.advice), config.as_ref());
     output.write(&report, &report)?;
-    if let Some(folder) = &args.out {
-        output.tell_page(write_report(folder, report.page(), "benchmark.json", &report)?);
-    }
+    run.iter().try_for_each(|run| write_report(run, report.page(), &report, output))?;
     let is_complete = report.runs.iter().all(|run| run.error.is_none());
     Ok(if written? && is_complete { ExitStatus::Success } else { ExitStatus::Negative })
 }

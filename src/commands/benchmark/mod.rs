@@ -19,16 +19,16 @@ use super::lab::run::Progress;
 use super::measure::noise::{MachineMonitor, MachineNoise, Others};
 use super::measure::power::PowerReport;
 use super::measure::{
-    BENCHMARK, Facts, LimitArgs, PositionArgs, PositionRow, SpeedReport, engine, search_all, tell,
+    BENCHMARK, Facts, LimitArgs, PositionArgs, PositionRow, SpeedReport, claim, engine, search_all, tell,
     write_facts, write_report,
 };
+use crate::commands::engine_args::EngineArgs;
 use crate::config_file::WritableConfig;
 use crate::output::eprint_message;
 use crate::output::{ExitStatus, Failure, Output};
 use crate::setup::Machine;
 use advice::{Advice, AdviceArgs};
 use backends::{BackendsArgs, Combination};
-use zeitnot_engine::engine::Settings;
 use zeitnot_engine::foreign::in_our_words;
 use zeitnot_engine::network::throughput::SortedSamples;
 use zeitnot_engine::network::without_folder;
@@ -61,7 +61,7 @@ pub(crate) struct BenchmarkArgs {
     #[arg(skip)]
     pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
-    settings: Settings,
+    settings: EngineArgs,
 }
 
 impl BenchmarkArgs {
@@ -107,9 +107,10 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
     }
     let earlier = args.compare.as_deref().map(|file| EarlierRun::read(file, &positions)).transpose()?;
     let config = args.config_to_write()?;
+    let run = claim(args.out.as_deref(), "benchmark.json")?;
     warn_if_busy();
     let start = Instant::now();
-    let mut engine = engine(&args.settings)?;
+    let mut engine = engine(&args.settings.0)?;
     let ready = start.elapsed();
     tell(&engine);
     let mut monitor = MachineMonitor::start(engine.threads(), positions.len());
@@ -119,7 +120,7 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
         progress.count(done);
         done += 1;
     };
-    let speed = search_all(&mut engine, positions.clone(), &limits, &args.settings, output, between)?;
+    let speed = search_all(&mut engine, positions.clone(), &limits, &args.settings.0, output, between)?;
     let (noise, sensors) = monitor.finish(speed.figures.nodes, speed.figures.time_ms / 1e3);
     let machine = Machine::this();
     let ready_s = ready.as_secs_f64();
@@ -129,7 +130,7 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
     if args.wants_advice() && !is_stopped {
         let asked = args.backends.asked(&machine.processors);
         // Without advice the measurement still counts.
-        advice = Advice::by_races(engine, &args.settings, &positions, &limits, &asked)
+        advice = Advice::by_races(engine, &args.settings.0, &positions, &limits, &asked)
             .map_err(|failure| eprint_message(format_args!("no advice: {failure}")))
             .ok();
     }
@@ -138,9 +139,7 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
         BenchmarkReport { speed, ready_s, machine, noise, sensors, comparison: None, card, advice };
     report.comparison = earlier.map(|earlier| Comparison::new(&report, &earlier, args.tolerance / 100.0));
     output.write(&report, &report)?;
-    if let Some(folder) = &args.out {
-        output.tell_page(write_report(folder, report.page(), "benchmark.json", &report)?);
-    }
+    run.iter().try_for_each(|run| write_report(run, report.page(), &report, output))?;
     if is_stopped {
         eprint_message("stopped; these are the positions until then");
         return Ok(ExitStatus::Stopped);

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use clap::Args;
@@ -16,21 +16,23 @@ use super::game_args::threads;
 use super::matches::judge_command;
 use super::report::check_overwriting;
 use super::run::{Progress, RecordedGames, RunId, interruption, origin, positions_of, tell_stopped};
+use crate::commands::engine_args::EngineArgs;
 use crate::commands::measure::{self, LimitArgs, limit_text};
-use crate::output::eprint_message;
 use crate::output::{ExitStatus, Failure, Output};
+use crate::output::{Told, eprint_message};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::Color;
-use zeitnot_engine::engine::Settings;
-use zeitnot_engine::time::{GoLimits, Nodes, TimeControl};
+use zeitnot_engine::note::Note;
+use zeitnot_engine::time::{GoLimits, Millis, Nodes, TimeControl};
 use zeitnot_lab::LabError;
 use zeitnot_lab::analysis::{
-    self, AnalysedGame, AnalysisJournal, AnalysisRow, AnalysisSummary, Analyst, ExternalJudge, GAMES,
+    self, AnalysedGame, AnalysisJournal, AnalysisRow, AnalysisSummary, Analyst, ExternalJudge, FILES,
     SearchEffort, SpendingPlan,
 };
 use zeitnot_lab::pgn::{RecordedControl, RecordedGame};
 use zeitnot_lab::report::Origin;
 use zeitnot_lab::rows::make_folder;
+use zeitnot_lab::run::Run;
 use zeitnot_lab::runner::{self, Jobs};
 
 /// The visits per position unless the user says otherwise.
@@ -71,7 +73,7 @@ pub(crate) struct AnalyseArgs {
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     #[command(flatten)]
-    settings: Settings,
+    settings: EngineArgs,
 }
 
 /// The result. Its fields are the keys of the JSON document.
@@ -82,6 +84,9 @@ struct AnalysisReport<'a> {
     /// What judged, in words.
     #[serde(skip)]
     judged: &'a str,
+    /// What the searches and the time manager had to tell.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    notes: &'a [String],
     games: Vec<&'a AnalysisSummary>,
     /// The games with comments.
     pgn: String,
@@ -102,7 +107,8 @@ impl fmt::Display for AnalysisReport<'_> {
 
 pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     if let Some(folder) = &args.out {
-        check_folder(args, folder)?;
+        make_folder(folder)?;
+        check_overwriting(&args.pgn, folder, &FILES)?;
     }
     let mut all_games = RecordedGames::new(&args.pgn)?;
     let mut is_told = args.tc.is_some();
@@ -127,18 +133,17 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
     }
     // Without a game nothing is written.
     let folder = args.out.as_deref().filter(|_| !ahead.is_empty());
+    let mut told = Told::default();
+    if args.tc.is_some() || ahead.iter().any(has_clock) {
+        judge.foretold.iter().for_each(|note| told.tell(note));
+    }
     let mut games = ahead.into_iter().chain(games);
     let (mut journal, mut rows, mut known_positions) = (None, Vec::new(), 0);
-    if let Some(folder) = folder {
-        Origin { run: id, ..origin(&[]) }.claim(folder)?;
-        let (opened, known) = AnalysisJournal::open(folder)?;
-        for row in &known {
-            let game = games.next();
-            row.check(game.as_ref(), folder)?;
-            known_positions += game.map_or(0, |game| game.moves.len() as u64 + 1);
-            judge.by.add_effort(row.effort);
-        }
-        (journal, rows) = (Some(opened), known);
+    let origin = Origin { run: id, ..origin(&told.facts().collect::<Vec<_>>()) };
+    let run = folder.map(|folder| Run::claim(folder, origin, &FILES)).transpose()?;
+    if let Some(run) = &run {
+        let (opened, known, read) = resume(run, &mut games, &judge.by)?;
+        (journal, rows, known_positions) = (Some(opened), known, read);
     }
     let plan = plan(args);
     let bar = positions.map_or_else(ProgressBar::no_length, ProgressBar::new);
@@ -185,24 +190,25 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
         return Err(Failure::Input("no game that can be analysed is in these files".into()));
     }
     tell_unknown_player(args.player.as_deref(), &rows);
-    if let (Some(folder), Some(journal)) = (folder, journal) {
-        output
-            .tell_page(analysis::page(&rows, args.player.as_deref(), &judged, &plan.manager).write(folder)?);
-        if !is_stopped {
-            journal.finish()?;
-        }
+    if let Some(run) = &run {
+        let page = analysis::page(&rows, args.player.as_deref(), &judged, &plan.manager);
+        output.tell_page(page.write(run.folder())?);
+    }
+    if let JudgedBy::Network(analyst) = judge.by {
+        analyst.lock().take_notes().iter().for_each(|note| told.tell(note));
     }
     let report = AnalysisReport {
         version: VERSION,
         backend: &judge.description,
         judged: &judged,
+        notes: &told.0,
         games: rows.iter().map(|row| &row.summary).collect(),
         pgn: rows.iter().map(|row| row.pgn.as_str()).collect(),
         is_in_folder: args.out.is_some(),
     };
     output.write(&report, &report)?;
     if is_stopped {
-        tell_stopped(args.out.is_some());
+        return Ok(tell_stopped(args.out.is_some()));
     }
     Ok(if all_games.broken + all_games.damaged > 0 { ExitStatus::BadInput } else { ExitStatus::Success })
 }
@@ -212,12 +218,28 @@ fn tell_unknown_player(player: Option<&str>, rows: &[AnalysisRow]) {
     let names: BTreeSet<_> = rows.iter().flat_map(|row| row.summary.players()).collect();
     let Some(player) = player.filter(|player| !names.contains(player)) else { return };
     let more = names.len().saturating_sub(MOST_NAMES);
-    let names: Vec<_> = names.into_iter().take(MOST_NAMES).collect();
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-    eprint_message(format_args!(
-        "--player {player}: no game has such a player. There are: {}{more}",
-        names.join(", ")
-    ));
+    let names: Vec<_> = names.into_iter().take(MOST_NAMES).collect();
+    let names = names.join(", ");
+    eprint_message(format_args!("--player {player}: no game has such a player. There are: {names}{more}"));
+}
+
+/// Opens the journal of `run` with the games that are in it, which are the first ones of `games`, and counts
+/// their positions.
+fn resume(
+    run: &Run,
+    games: &mut impl Iterator<Item = RecordedGame>,
+    judge: &JudgedBy,
+) -> Result<(AnalysisJournal, Vec<AnalysisRow>, u64), Failure> {
+    let (journal, known) = AnalysisJournal::open(run)?;
+    let mut positions = 0;
+    for row in &known {
+        let game = games.next();
+        row.check(game.as_ref(), run.folder())?;
+        positions += game.map_or(0, |game| game.moves.len() as u64 + 1);
+        judge.add_effort(row.effort);
+    }
+    Ok((journal, known, positions))
 }
 
 /// What judges the games.
@@ -226,6 +248,8 @@ struct Judge {
     network_sha256: Option<String>,
     /// Games or positions that are searched at once.
     concurrency: usize,
+    /// What the time manager tells of games with clocks.
+    foretold: Vec<Note>,
     by: JudgedBy,
 }
 
@@ -249,10 +273,12 @@ impl Judge {
     fn open(args: &AnalyseArgs, limits: &GoLimits) -> Result<Judge, Failure> {
         let Some(command) = &args.with else {
             // The page shows what the search looked at.
-            let mut settings = args.settings.clone();
+            let mut settings = args.settings.0.clone();
             settings.info.verbose_move_stats = true;
             let searcher = measure::searcher(&settings, args.concurrency, limits)?;
+            let clock = GoLimits { time: Some(Millis(60_000.0)), ..GoLimits::default() };
             return Ok(Judge {
+                foretold: searcher.setup.as_played(&clock)?.0,
                 // Of the network's file the name alone, as pages and games are passed on.
                 description: searcher.setup.backend().info().description_without_folder(),
                 network_sha256: searcher.setup.network_sha256().map(str::to_owned),
@@ -262,9 +288,10 @@ impl Judge {
         };
         let engine = ExternalJudge::new(judge_command(command)?, limits).map_err(LabError::from)?;
         Ok(Judge {
+            foretold: Vec::new(),
             description: engine.name().to_owned(),
             network_sha256: None,
-            concurrency: args.concurrency.map_or_else(|| threads(&args.settings), |most| most as usize),
+            concurrency: args.concurrency.map_or_else(|| threads(&args.settings.0), |most| most as usize),
             by: JudgedBy::Engine(engine),
         })
     }
@@ -310,12 +337,15 @@ fn ask_engine(
     Ok(())
 }
 
+fn has_clock(game: &RecordedGame) -> bool {
+    game.moves.iter().any(|played| played.clock_ms.is_some())
+}
+
 /// Why the times of a game with clocks are left out.
 fn unknown_times(game: &RecordedGame) -> Option<String> {
-    let has_clocks = game.moves.iter().any(|played| played.clock_ms.is_some());
     let is_known =
         [Color::White, Color::Black].iter().all(|&color| RecordedControl::of(game, color).is_some());
-    if !has_clocks || is_known || !game.notes.is_empty() {
+    if !has_clock(game) || is_known || !game.notes.is_empty() {
         return None;
     }
     let why = match game.tags.get("TimeControl").map(str::trim).filter(|tag| !tag.is_empty()) {
@@ -331,7 +361,7 @@ fn unknown_times(game: &RecordedGame) -> Option<String> {
 }
 
 fn plan(args: &AnalyseArgs) -> SpendingPlan {
-    let time = &args.settings.time;
+    let time = &args.settings.0.time;
     SpendingPlan {
         manager: time.time_manager.clone(),
         control: args.tc,
@@ -342,28 +372,10 @@ fn plan(args: &AnalyseArgs) -> SpendingPlan {
 /// Returns a hash over all that the analysis of a game depends on.
 fn run_id(args: &AnalyseArgs, limits: &GoLimits, network_sha256: Option<&str>) -> String {
     let mut id = RunId::new();
-    id.add_settings(&args.settings, network_sha256);
+    id.add_settings(&args.settings.0, network_sha256);
     id.add(format!("{limits:?} {:?} {:?} {:?}", args.tc, args.max_games, args.with));
     id.add_files(&args.pgn);
     id.finish()
-}
-
-/// Makes the folder, and refuses one with games that are to be read or that no analysis has written.
-fn check_folder(args: &AnalyseArgs, folder: &Path) -> Result<(), Failure> {
-    make_folder(folder)?;
-    check_overwriting(&args.pgn, folder, &[GAMES, "index.html"])?;
-    let path = folder.join(GAMES);
-    // The first game of an unfinished one may be half written.
-    let is_other = !AnalysisJournal::is_in(folder)
-        && path.metadata().is_ok_and(|file| file.len() > 0)
-        && !analysis::is_analysis(&path);
-    if is_other {
-        return Err(Failure::Input(format!(
-            "{}: no analysis has written this; name another --out",
-            path.display()
-        )));
-    }
-    Ok(())
 }
 
 /// Says what judged. The built-in network is small.

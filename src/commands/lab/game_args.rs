@@ -27,8 +27,8 @@ pub(crate) struct GameArgs {
     /// Clocks: SECONDS, SECONDS+INCREMENT or MOVES/SECONDS+INCREMENT. Virtual ones under --nodestime
     #[arg(long, value_name = "TIME")]
     pub(super) tc: Option<TimeControl>,
-    /// Openings: EPD or FEN lines, or PGN games, also compressed (.gz, .zst, .bz2, .zip) [default: the start
-    /// position]
+    /// Openings: EPD or FEN lines, or PGN games, also compressed (.gz, .zst, .bz2, .zip). "none" is the start
+    /// position alone [default: a built-in book]
     #[arg(long, value_name = "FILE")]
     pub(super) openings: Option<PathBuf>,
     /// Take at most N plies of each PGN opening
@@ -81,8 +81,9 @@ impl GameArgs {
     pub(super) fn facts(&self) -> Vec<(&'static str, String)> {
         let plies = self.opening_plies.map(|plies| format!(", the first {plies} plies")).unwrap_or_default();
         let openings = match &self.openings {
+            Some(_) if self.are_none() => "the start position".into(),
             Some(path) => format!("{}{plies}", path.display()),
-            None => "the start position".into(),
+            None => format!("the built-in book{plies}"),
         };
         let rules = [
             self.adjudicate_draw.as_ref().map(|rule| format!("draw {rule}")),
@@ -95,22 +96,39 @@ impl GameArgs {
         vec![("openings", openings), ("adjudication", rules), ("seed", self.seed.to_string())]
     }
 
-    /// Reads the openings, and says so if `pairs` pairs of games need more of them.
-    pub(super) fn read_openings(&self, pairs: u64) -> Result<Openings, Failure> {
-        let Some(path) = &self.openings else { return Ok(Openings::standard()) };
-        let mut openings =
-            Openings::read(path, self.opening_plies).map_err(|error| argument_error("openings", error))?;
+    fn are_none(&self) -> bool {
+        self.openings.as_ref().is_some_and(|path| path.as_os_str() == "none")
+    }
+
+    /// Reads the openings of so many games. Returns how many games there are with them: none twice where
+    /// games of one opening `are_alike`. Says so if there are too few openings.
+    pub(super) fn read_openings(&self, games: u64, are_alike: bool) -> Result<(Openings, u64), Failure> {
+        let mut openings = match &self.openings {
+            _ if self.are_none() => Openings::standard(),
+            None => Openings::built_in(self.opening_plies),
+            Some(path) => {
+                Openings::read(path, self.opening_plies).map_err(|error| argument_error("openings", error))?
+            }
+        };
         openings.notes.iter().for_each(eprint_message);
         if !self.sequential {
             openings.shuffle(self.seed);
         }
-        if pairs > openings.len() as u64 {
+        let (pairs, count) = (games.div_ceil(2), openings.len() as u64);
+        if pairs > count && are_alike {
+            let different = 2 * count;
             eprint_message(format_args!(
-                "{pairs} pairs of games, but {} openings: some are played again",
-                openings.len()
+                "{games} games, {different} different: without clocks and random moves an opening gives the same two games \
+                 again. The run ends after {different}; more --openings give more"
+            ));
+            return Ok((openings, different));
+        }
+        if pairs > count {
+            eprint_message(format_args!(
+                "{pairs} pairs of games, but {count} openings: some are played again"
             ));
         }
-        Ok(openings)
+        Ok((openings, games))
     }
 
     pub(super) fn adjudication(&self) -> Result<Adjudication, Failure> {
@@ -156,6 +174,13 @@ pub(super) fn threads_or_cores(threads: Option<usize>) -> usize {
 
 pub(super) fn runs_in_real_time(limit: SideLimit, settings: &Settings) -> bool {
     matches!(limit, SideLimit::Clock(_)) && settings.stoppers.nodestime.nodes_per_ms == 0
+}
+
+/// Whether nothing in such games is left to chance.
+pub(super) fn are_alike(limit: SideLimit, settings: &Settings) -> bool {
+    let is_random =
+        |flag: &str| ["noise-epsilon", "temperature", "temp-endgame", "limit-strength"].contains(&flag);
+    !runs_in_real_time(limit, settings) && !settings.changed().iter().any(|(flag, _)| is_random(flag))
 }
 
 /// Says whether smart pruning may end moves under `limit`. At fixed nodes it is off: the rule looks at real

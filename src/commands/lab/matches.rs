@@ -5,6 +5,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -12,17 +13,19 @@ use serde::Serialize;
 
 use super::game_args::{self, GameArgs, argument_error, threads};
 use super::run::{Progress, RunId, Shard, interruption, origin, origins, tell_stopped};
-use crate::output::eprint_message;
+use crate::commands::engine_args::EngineArgs;
 use crate::output::{ExitStatus, Failure, Output};
+use crate::output::{Told, eprint_message};
 use zeitnot_engine::engine::{EngineSetup, Settings};
 use zeitnot_engine::note::Note;
 use zeitnot_engine::params::entries;
 use zeitnot_engine::time::NoTimeControl;
 use zeitnot_lab::matches::{
-    self, GameAssignment, GameRecord, MatchConfig, MatchCounts, MatchFiles, MatchGameRow, MatchHeader,
-    MatchRowFiles, MatchRules, MatchStudy, MatchSummary, PlannedGame, Ranking, SideLimit, Sprt, Team,
+    self, GameAssignment, GameRecord, MatchConfig, MatchCounts, MatchFiles, MatchHeader, MatchRowFiles,
+    MatchRules, MatchStudy, MatchSummary, PlannedGame, PlayedGame, Ranking, SideLimit, Sprt, Team,
 };
 use zeitnot_lab::report::Origin;
+use zeitnot_lab::run::Run;
 use zeitnot_lab::{ExternalCommand, ExternalEngine, LabError};
 
 #[derive(Debug, Args)]
@@ -54,54 +57,57 @@ pub(crate) struct MatchArgs {
     #[command(flatten)]
     game: GameArgs,
     #[command(flatten)]
-    settings: Settings,
+    settings: EngineArgs,
 }
 
 pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let mut sides =
-        [SideArgs::parse(&args.a, &args.settings, "A")?, SideArgs::parse(&args.b, &args.settings, "B")?];
+        [SideArgs::parse(&args.a, &args.settings.0, "A")?, SideArgs::parse(&args.b, &args.settings.0, "B")?];
     let sprt = parse_sprt(args.sprt.as_deref())?;
-    let openings = args.game.read_openings(args.games.div_ceil(2))?;
     let limit = |side: &SideArgs| side.limit.or(args.game.limit()).ok_or_else(game_args::missing_limit);
-    let rules = MatchRules {
-        limits: [limit(&sides[0])?, limit(&sides[1])?],
-        adjudication: args.game.adjudication()?,
-        seed: args.game.seed,
-        recover: args.recover,
+    let limits = [limit(&sides[0])?, limit(&sides[1])?];
+    let are_alike = |(side, limit): (&SideArgs, SideLimit)| {
+        side.external.is_none() && game_args::are_alike(limit, &side.settings)
     };
+    let (openings, games) = args.game.read_openings(args.games, sides.iter().zip(limits).all(are_alike))?;
+    let (adjudication, seed) = (args.game.adjudication()?, args.game.seed);
+    let rules = MatchRules { limits, adjudication, seed, recover: args.recover };
     let config = MatchConfig {
         teams: teams(&mut sides, &rules)?,
-        variant: crate::commands::network_args::variant(args.settings.chess960),
+        variant: crate::commands::network_args::variant(args.settings.0.chess960),
         openings: &openings,
-        threads: threads(&args.settings),
+        threads: threads(&args.settings.0),
         concurrency: concurrency(args, &sides, &rules),
         rules,
     };
     let shard = args.shard.unwrap_or(Shard::WHOLE);
-    let schedule: Vec<u64> = (0..args.games).filter(|game| shard.takes(game / 2)).collect();
+    let schedule: Vec<u64> = (0..games).filter(|game| shard.takes(game / 2)).collect();
     let names = [sides[0].name.as_str(), sides[1].name.as_str()];
     let match_id = match_id(args, &config, names);
-    let origin = Origin { run: match_id.clone(), ..origin(&facts(args, &config)) };
-    args.out.iter().try_for_each(|folder| origin.check(folder))?;
+    let told = foretold(&config)?;
+    let facts: Vec<_> = facts(args, &config).into_iter().chain(told.facts()).collect();
+    let origin = Origin { run: match_id.clone(), ..origin(&facts) };
+    let run = args.out.as_deref().map(|folder| Run::claim(folder, origin, &MatchFiles::NAMES)).transpose()?;
     let header = MatchHeader { match_id: &match_id, names, limits: config.rules.limits };
     let mut counts = MatchCounts::default();
-    let files = args.out.as_deref().map(|folder| MatchFiles::open(folder, &schedule, header, &mut counts));
-    let played_before = counts.tally.games();
+    let files = run.as_ref().map(|run| MatchFiles::open(run, &schedule, |game| counts.add_game(game)));
+    let files = files.transpose()?;
+    let played_before = counts.games;
     let mut recorder = MatchRecorder {
         header,
         counts,
         sprt,
-        files: files.transpose()?,
+        files,
         progress: Progress::new(Some(schedule.len() as u64), played_before),
         started: Instant::now(),
         nodes: 0,
+        told,
     };
-    // Its own files have refused those of others.
-    args.out.iter().try_for_each(|folder| origin.claim(folder))?;
     let stop = interruption()?;
     if !recorder.is_decided() {
-        let mut games = schedule[played_before as usize..]
+        let mut games = schedule
             .iter()
+            .skip(played_before as usize)
             .map(|&game| PlannedGame { assignment: GameAssignment::of(game), teams: config.teams.clone() });
         matches::play(&config, stop, || Ok(games.next()), |game| recorder.add(&game))?;
     }
@@ -112,19 +118,43 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
         eprint_message(Note::Error(text));
     }
     let summary = recorder.summary();
-    if let Some(files) = recorder.files.take() {
-        files.finish()?;
-    }
-    if let Some(folder) = &args.out {
-        let files = MatchRowFiles::paths(folder);
+    if let Some(run) = &run {
+        let files = MatchRowFiles::paths(run.folder());
         let studies = MatchStudy::read(&files, sprt.as_ref())?;
-        output.tell_page(write_page(&studies, None, &files, &[origin], folder)?);
+        output.tell_page(write_page(&studies, None, &files, &[run.origin().clone()], run.folder())?);
     }
-    if !recorder.is_decided() && recorder.counts.tally.games() < schedule.len() as u64 {
-        tell_stopped(args.out.is_some());
+    output.write(&ToldSummary { summary: &summary, notes: &recorder.told.0 }, &summary)?;
+    Ok(match stop.load(Ordering::Relaxed) {
+        true if recorder.counts.games < schedule.len() as u64 && !recorder.is_decided() => {
+            tell_stopped(args.out.is_some())
+        }
+        _ => ExitStatus::Success,
+    })
+}
+
+#[derive(Serialize)]
+struct ToldSummary<'a> {
+    #[serde(flatten)]
+    summary: &'a MatchSummary,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    notes: &'a [String],
+}
+
+/// Tells what our engines have to tell at their first move, and whether they play alike.
+fn foretold(config: &MatchConfig<'_>) -> Result<Told, Failure> {
+    let (mut told, mut played) = (Told::default(), Vec::new());
+    for ((side, team), limit) in ["A", "B"].into_iter().zip(&config.teams).zip(config.rules.limits) {
+        let Team::Own(setup) = team else { continue };
+        let (notes, settings) = setup.as_played(&limit.first())?;
+        notes.iter().for_each(|note| told.tell(format_args!("{side}: {note}")));
+        played.push((settings, limit));
     }
-    output.write(&summary, &summary)?;
-    Ok(ExitStatus::Success)
+    if let [a, b] = &played[..]
+        && a == b
+    {
+        told.tell("A and B play alike: their options come to the same");
+    }
+    Ok(told)
 }
 
 fn write_page(
@@ -150,7 +180,7 @@ fn facts(args: &MatchArgs, config: &MatchConfig<'_>) -> Vec<(&'static str, Strin
     let options =
         |text: &str| if text.trim().is_empty() { "the common options".into() } else { text.to_owned() };
     let common: Vec<_> =
-        args.settings.changed().into_iter().map(|(flag, value)| format!("--{flag}={value}")).collect();
+        args.settings.0.changed().into_iter().map(|(flag, value)| format!("--{flag}={value}")).collect();
     let common = if common.is_empty() { "the defaults".into() } else { common.join(" ") };
     let mut facts = vec![
         ("options of A", options(&args.a)),
@@ -184,21 +214,23 @@ struct MatchRecorder<'a> {
     progress: Progress,
     started: Instant,
     nodes: u64,
+    told: Told,
 }
 
 impl MatchRecorder<'_> {
     /// Adds a game. The answer is a break if no more are needed.
     fn add(&mut self, game: &GameRecord) -> Result<ControlFlow<()>, LabError> {
         game.fault.iter().for_each(eprint_message);
-        let row = MatchGameRow::new(self.header, game);
-        let moves = matches::rows_of_moves(self.header, game);
-        self.counts.add(&row);
-        moves.iter().for_each(|row| self.counts.add_move(row));
-        self.nodes += row.a_nodes + row.b_nodes;
-        if let Some(files) = &mut self.files {
-            files.add(self.header, game, &row, &moves)?;
+        for (side, notes) in ["A", "B"].into_iter().zip(&game.notes) {
+            notes.iter().for_each(|note| self.told.tell(format_args!("{side}: {note}")));
         }
-        self.progress.show(self.counts.tally.games(), self.summary().line());
+        let game = PlayedGame::new(self.header, game);
+        self.counts.add_game(&game);
+        self.nodes += game.game.a_nodes + game.game.b_nodes;
+        if let Some(files) = &mut self.files {
+            files.add(&game)?;
+        }
+        self.progress.show(self.counts.games, self.summary().line());
         Ok(if self.is_decided() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
@@ -275,7 +307,7 @@ fn concurrency(args: &MatchArgs, sides: &[SideArgs; 2], rules: &MatchRules) -> u
         .iter()
         .zip(rules.limits)
         .any(|(side, limit)| side.external.is_some() || game_args::runs_in_real_time(limit, &side.settings));
-    args.game.concurrency(game_args::threads(&args.settings), runs_in_real_time)
+    args.game.concurrency(game_args::threads(&args.settings.0), runs_in_real_time)
 }
 
 /// The arguments of one engine, such as `--a 'name=new,nodes=200,TimeManager=smooth(mle-mlh),CPuct=1.9'`.

@@ -20,6 +20,7 @@ use zeitnot_lab::moves_left::{Estimator, Measurer, MovesLeftSource, PositionRow,
 use zeitnot_lab::pgn::{Ending, RecordedGame, ending};
 use zeitnot_lab::report::Origin;
 use zeitnot_lab::rows::{RowError, RowReader, RowWriter, write_merged};
+use zeitnot_lab::run::Run;
 use zeitnot_lab::runner::{self, Jobs};
 
 /// The name of the file of rows in the folder of `--out`.
@@ -102,26 +103,16 @@ impl EstimatorArgs {
 pub(super) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     // Faults in them shall not come up after hours.
     args.estimators.estimators()?;
-    let temporary = std::env::temp_dir().join(format!("zeitnot-movesleft-{}", std::process::id()));
-    let folder = args.out.as_deref().unwrap_or(&temporary);
-    std::fs::create_dir_all(folder)
-        .map_err(|error| Failure::Input(format!("--out {}: {error}", folder.display())))?;
-    let rows = folder.join(ROWS);
-    let measured = measure_into(args, folder);
-    let reported = measured.and_then(|damaged| {
-        if args.shard.is_some() && RowReader::<PositionRow>::open(&rows)?.next().is_none() {
-            eprint_message(
-                "no position of this shard has passed the filters: its file has no rows, only their names",
-            );
-            return Ok(ExitStatus::Success);
-        }
-        let reported = report(&[rows], &args.estimators, args.out.as_deref(), output)?;
-        Ok(if damaged > 0 { ExitStatus::BadInput } else { reported })
-    });
-    if args.out.is_none() {
-        std::fs::remove_dir_all(&temporary)?;
+    let (run, damaged) = measure(args)?;
+    let rows = run.folder().join(ROWS);
+    if args.shard.is_some() && RowReader::<PositionRow>::open(&rows)?.next().is_none() {
+        eprint_message(
+            "no position of this shard has passed the filters: its file has no rows, only their names",
+        );
+        return Ok(ExitStatus::Success);
     }
-    reported
+    let reported = report(&[rows], &args.estimators, args.out.as_deref(), output)?;
+    Ok(if damaged > 0 { ExitStatus::BadInput } else { reported })
 }
 
 /// The origin of the rows, with the identity of the run.
@@ -143,19 +134,22 @@ fn run_origin(args: &MovesLeftArgs, opened: &OpenedBackend) -> Origin {
     Origin { run: id.finish(), ..origin(&facts) }
 }
 
-/// Writes the rows. Returns the number of files that could not be read to their end.
-fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<u64, Failure> {
+/// Writes the rows. Returns also the number of files that could not be read to their end.
+fn measure(args: &MovesLeftArgs) -> Result<(Run, u64), Failure> {
     let mut games = RecordedGames::new(&args.pgn)?;
     let opened = args.network.open()?;
     let backend = &opened.backend;
     if !backend.info().has_moves_left {
         eprint_message("this network has no Moves Left Head: estimators that need it are left out");
     }
-    let path = folder.join(ROWS);
-    end_on_interruption(args.out.is_some())?;
-    let mut origin = run_origin(args, &opened);
-    origin.claim(folder)?;
-    let (mut rows, first_game) = resume(&path)?;
+    let origin = run_origin(args, &opened);
+    let mut run = match &args.out {
+        Some(folder) => Run::claim(folder, origin, &[ROWS, "index.html"])?,
+        None => Run::temporary(origin)?,
+    };
+    let temporary = args.out.is_none().then(|| run.folder().to_owned());
+    end_on_interruption(args.out.is_some(), temporary)?;
+    let (mut rows, first_game) = resume(&run.folder().join(ROWS))?;
     let selection = &args.selection;
     let threads = threads_or_cores(args.threads.map(|threads| threads as usize));
     let (shard, most) = (args.shard.unwrap_or(Shard::WHOLE), args.selection.max_games.unwrap_or(u64::MAX));
@@ -194,8 +188,7 @@ fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<u64, Failure> {
         Ok(ControlFlow::Continue(()))
     })?;
     progress.finish();
-    origin.facts.extend(games.clocks());
-    origin.claim(folder)?;
+    run.add_facts(games.clocks())?;
     let clocks = games.clocks().map_or(String::new(), |(_, text)| format!("; clocks are {text}"));
     eprint_message(format_args!(
         "{measured} games, {} ({} games read, {} broken, {broken_off} unfinished or broken off{clocks})",
@@ -203,7 +196,7 @@ fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<u64, Failure> {
         games.read,
         games.broken
     ));
-    Ok(games.damaged)
+    Ok((run, games.damaged))
 }
 
 /// Goes on behind the last game but one: the last may lack rows. Returns also the first game that is still to

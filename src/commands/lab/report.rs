@@ -12,6 +12,7 @@ use zeitnot_lab::move_rows::MoveRow;
 use zeitnot_lab::moves_left::PositionRow;
 use zeitnot_lab::replay::ReplayGameRow;
 use zeitnot_lab::rows::{RowError, RowReader, has_rows_of};
+use zeitnot_lab::run::check_unused;
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ReportArgs {
@@ -61,6 +62,16 @@ impl Writer {
 }
 
 pub(super) fn run(args: &ReportArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+    for path in args.files.iter().chain(&args.out) {
+        check_unused(if path.is_dir() { path } else { path.parent().unwrap_or(path) })?;
+        if path.join("games.csv").exists()
+            && !path.join("moves.csv").exists()
+            && args.out.as_ref() != Some(path)
+        {
+            let text = format!("{}: lacks moves.csv; bring it back, or name games.csv alone", path.display());
+            return Err(Failure::Input(text));
+        }
+    }
     let files: Vec<_> = args.files.iter().flat_map(|path| files_of(path)).collect();
     let mut found = None;
     for path in &files {

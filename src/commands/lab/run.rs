@@ -17,8 +17,7 @@ use signal_hook::flag;
 use thiserror::Error;
 
 use super::game_args::GameArgs;
-use crate::output::Failure;
-use crate::output::eprint_message;
+use crate::output::{ExitStatus, Failure, STOPPED, eprint_message};
 use crate::setup::Machine;
 use crate::setup::sha256;
 use zeitnot_engine::VERSION;
@@ -30,8 +29,6 @@ use zeitnot_lab::report::Origin;
 
 /// The time between two lines of progress.
 const LINE_EVERY: Duration = Duration::from_secs(60);
-/// The exit code of a program that Ctrl-C ended.
-const INTERRUPTED: i32 = 130;
 
 /// Shows how far a run with many games, or positions, is: a bar on a terminal, elsewhere a line now and then.
 #[derive(Debug)]
@@ -119,35 +116,37 @@ pub(super) fn listed(files: &[PathBuf]) -> String {
 }
 
 /// Returns a flag that becomes true when the user presses Ctrl-C. The second time the program ends at once.
-pub(super) fn interruption() -> Result<&'static AtomicBool, Failure> {
+pub(crate) fn interruption() -> Result<&'static AtomicBool, Failure> {
     static STOP: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
     // The first of the two acts at the second time, when the other has set the flag.
-    flag::register_conditional_shutdown(SIGINT, INTERRUPTED, Arc::clone(&STOP))
+    flag::register_conditional_shutdown(SIGINT, STOPPED.into(), Arc::clone(&STOP))
         .and_then(|_| flag::register(SIGINT, Arc::clone(&STOP)))
         .map_err(|error| Failure::Input(format!("Ctrl-C cannot be heard: {error}")))?;
     Ok(&STOP)
 }
 
-/// Ends the program when the user presses Ctrl-C, whatever it is doing.
-pub(super) fn end_on_interruption(is_kept: bool) -> Result<(), Failure> {
+/// Ends the program when the user presses Ctrl-C, whatever it is doing. What is `temporary` is removed.
+pub(super) fn end_on_interruption(is_kept: bool, temporary: Option<PathBuf>) -> Result<(), Failure> {
     let stop = interruption()?;
     thread::spawn(move || {
         while !stop.load(Ordering::Relaxed) {
             thread::sleep(Duration::from_millis(20));
         }
+        temporary.map(std::fs::remove_dir_all);
         tell_stopped(is_kept);
-        std::process::exit(INTERRUPTED);
+        std::process::exit(STOPPED.into());
     });
     Ok(())
 }
 
 /// Says that the user has stopped the run, and how to go on with what `is_kept` of it.
-pub(super) fn tell_stopped(is_kept: bool) {
+pub(super) fn tell_stopped(is_kept: bool) -> ExitStatus {
     if is_kept {
         eprint_message(format_args!("stopped; the same command goes on:\n{}", command_line()));
     } else {
         eprint_message("stopped; nothing is kept to go on with: give --out FOLDER the next time");
     }
+    ExitStatus::Stopped
 }
 
 /// Returns the command line of this process, as a user can paste it into a shell.

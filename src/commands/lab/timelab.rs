@@ -6,12 +6,12 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
 
 use clap::{Args, ValueEnum};
 
 use super::game_args::threads_or_cores;
-use super::run::{Progress, RecordedGames, RunId, Shard, listed, origin, origins};
+use super::run::{Progress, RecordedGames, RunId, Shard, interruption, listed, origin, origins};
 use crate::commands::measure;
 use crate::commands::network_args::NetworkArgs;
 use crate::output::eprint_message;
@@ -23,6 +23,7 @@ use zeitnot_lab::replay::{
     ReplayStudy, Replayer, Speed,
 };
 use zeitnot_lab::report::Origin;
+use zeitnot_lab::run::Run;
 use zeitnot_lab::runner::{self, Jobs};
 
 /// Endgames are faster than openings by this factor under `phase`, as with small networks on a CPU.
@@ -148,9 +149,10 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
     let mut source = GameSource::new(args)?;
     let names = if args.pgn.is_empty() { "the built-in sample".into() } else { listed(&args.pgn) };
     let facts = [("games", names), ("speed", format!("{nps:.0} nodes per second"))];
-    let mut origin = Origin { run: run_id(args, &managers), ..origin(&facts) };
-    args.out.iter().try_for_each(|folder| origin.claim(folder))?;
-    let mut files = args.out.as_deref().map(ReplayFiles::create).transpose()?;
+    let origin = Origin { run: run_id(args, &managers), ..origin(&facts) };
+    let written = ["games.csv", "moves.csv", "index.html"];
+    let mut run = args.out.as_deref().map(|folder| Run::claim(folder, origin, &written)).transpose()?;
+    let mut files = run.as_ref().map(|run| ReplayFiles::create(run.folder())).transpose()?;
     let mut study = ReplayStudy::default();
     let (mut progress, mut done) = (Progress::new(args.max_games, 0), 0);
     let replay = |_, jobs: &Jobs<'_, GameToReplay, Vec<ReplayRows>>| {
@@ -164,9 +166,10 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
             Ok(games.iter().map(|game| replayer.replay(game)).collect())
         })
     };
+    let stop = interruption()?;
     runner::run(
         threads_or_cores(args.threads.map(|threads| threads as usize)),
-        &AtomicBool::new(false),
+        stop,
         || Ok(source.next()),
         replay,
         |replayed| {
@@ -182,20 +185,21 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
         },
     )?;
     progress.finish();
+    if stop.load(Ordering::Relaxed) {
+        eprint_message("stopped; the same command begins anew");
+        return Ok(ExitStatus::Stopped);
+    }
     source.tell_what_was_left_out();
     if let Some((_, text)) = source.games.clocks() {
         eprint_message(format_args!("the clocks of the games are {text}"));
     }
-    origin.facts.extend(source.games.clocks());
     if study.is_empty() && args.shard.is_none() {
         return Err(Failure::Input("no game is left to replay".into()));
     }
-    if let Some(folder) = &args.out {
-        origin.claim(folder)?;
-        if let Some(files) = files {
-            files.finish()?;
-        }
-        output.tell_page(replay::page(&study).origins([&origin]).write(folder)?);
+    if let (Some(run), Some(files)) = (&mut run, &mut files) {
+        run.add_facts(source.games.clocks())?;
+        files.publish()?;
+        output.tell_page(replay::page(&study).origins([run.origin()]).write(run.folder())?);
     }
     if args.pgn.is_empty() {
         eprint_message(format_args!(

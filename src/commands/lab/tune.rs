@@ -9,14 +9,16 @@ use clap::Args;
 
 use super::game_args::{self, GameArgs, argument_error};
 use super::run::{Progress, RunId, interruption, origin, tell_stopped};
-use crate::output::eprint_message;
+use crate::commands::engine_args::EngineArgs;
 use crate::output::{ExitStatus, Failure, Output};
+use crate::output::{Told, eprint_message};
 use zeitnot_engine::engine::{EngineSetup, Settings};
 use zeitnot_engine::search::RootFpuStrategy;
 use zeitnot_lab::matches::{MatchConfig, MatchRules, SideLimit, Team};
 use zeitnot_lab::report::Origin;
 use zeitnot_lab::rows::RowError;
-use zeitnot_lab::tuning::{self, Parameter, TunePlan, TuneStudy};
+use zeitnot_lab::run::Run;
+use zeitnot_lab::tuning::{self, PAIRS, Parameter, TunePlan, TuneStudy};
 
 /// The time after which the page is written anew while games are played.
 const PAGE_EVERY: Duration = Duration::from_secs(60);
@@ -39,36 +41,34 @@ pub(crate) struct TuneArgs {
     #[command(flatten)]
     game: GameArgs,
     #[command(flatten)]
-    settings: Settings,
+    settings: EngineArgs,
 }
 
 pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
-    let parameters = Parameter::parse_list(&args.params, &args.settings);
+    let parameters = Parameter::parse_list(&args.params, &args.settings.0);
     let parameters = parameters.map_err(|error| argument_error("params", error))?;
     let plan = TunePlan { parameters, pairs: args.games.div_ceil(2), seed: args.game.seed };
     let limit = limit(args, &plan)?;
-    let openings = args.game.read_openings(plan.pairs)?;
-    let rules = MatchRules {
-        limits: [limit; 2],
-        adjudication: args.game.adjudication()?,
-        seed: args.game.seed,
-        recover: 0,
-    };
-    let settings = game_args::settings_under(limit, args.settings.clone());
+    let (openings, _) = args.game.read_openings(2 * plan.pairs, false)?;
+    let (adjudication, seed) = (args.game.adjudication()?, args.game.seed);
+    let rules = MatchRules { limits: [limit; 2], adjudication, seed, recover: 0 };
+    let settings = game_args::settings_under(limit, args.settings.0.clone());
     let setup = Arc::new(EngineSetup::new(settings)?);
-    let threads = game_args::threads(&args.settings);
+    let threads = game_args::threads(&args.settings.0);
     setup.told(threads).iter().for_each(eprint_message);
-    game_args::idle_options(limit, &args.settings).iter().for_each(eprint_message);
-    let in_real_time = game_args::runs_in_real_time(limit, &args.settings);
+    game_args::idle_options(limit, &args.settings.0).iter().for_each(eprint_message);
+    let in_real_time = game_args::runs_in_real_time(limit, &args.settings.0);
     let config = MatchConfig {
         teams: [Team::Own(setup.clone()), Team::Own(setup.clone())],
-        variant: crate::commands::network_args::variant(args.settings.chess960),
+        variant: crate::commands::network_args::variant(args.settings.0.chess960),
         openings: &openings,
         threads,
         concurrency: args.game.concurrency(threads, in_real_time),
         rules,
     };
-    note_idle_options(&plan, &args.settings);
+    let mut told = Told::default();
+    note_idle_options(&plan, &args.settings.0, &mut told);
+    tuning::foretold(&plan, &setup, limit)?.iter().for_each(|note| told.tell(note));
     let mut id = RunId::new();
     id.add_engine(&setup);
     id.add(format!("{plan:?}"));
@@ -78,14 +78,16 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
         ("limit of a move or game", limit.to_string()),
     ];
     facts.extend(args.game.facts());
+    facts.extend(told.facts());
     let origin = Origin { run: id.finish(), ..origin(&facts) };
-    origin.claim(&args.out)?;
-    let (mut file, mut rows) = tuning::open_pairs(&args.out)?;
-    let write_page = |study: &TuneStudy| tuning::page(study, &origin).write(&args.out);
+    let run = Run::claim(&args.out, origin, &[PAIRS, "index.html"])?;
+    let (mut file, mut rows) = tuning::open_pairs(&run)?;
+    let write_page = |study: &TuneStudy| tuning::page(study, run.origin()).write(run.folder());
     let done = rows.len() as u64;
     let mut progress = Progress::new(Some(2 * plan.pairs), 2 * done);
     let mut shown = Instant::now();
-    tuning::play(&config, (&plan, done), &setup, interruption()?, |row| {
+    tuning::play(&config, (&plan, done), &setup, interruption()?, |row, notes| {
+        notes.iter().for_each(|note| told.tell(note));
         file.add(&row)?;
         rows.push(row);
         progress.show(2 * rows.len() as u64, String::new());
@@ -98,16 +100,13 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
     progress.finish();
     let study = TuneStudy::new(&plan, &rows);
     output.tell_page(write_page(&study)?);
-    if !study.is_whole() {
-        tell_stopped(true);
-    }
     output.write(&study, &tuning::table(&study))?;
-    Ok(ExitStatus::Success)
+    Ok(if study.is_whole() { ExitStatus::Success } else { tell_stopped(true) })
 }
 
 fn limit(args: &TuneArgs, plan: &TunePlan) -> Result<SideLimit, Failure> {
     let limit = args.game.limit().ok_or_else(game_args::missing_limit)?;
-    let is_off = !game_args::prunes_smartly(limit, &args.settings);
+    let is_off = !game_args::prunes_smartly(limit, &args.settings.0);
     let needs_clock = |name: &str| name == "SmartPruningFactor" || name.starts_with("TimeManager");
     let idle = plan.parameters.iter().find(|parameter| is_off && needs_clock(&parameter.name));
     if let Some(parameter) = idle {
@@ -121,7 +120,7 @@ fn limit(args: &TuneArgs, plan: &TunePlan) -> Result<SideLimit, Failure> {
 }
 
 /// Names options that are compared and have no effect because another one switches it off.
-fn note_idle_options(plan: &TunePlan, settings: &Settings) {
+fn note_idle_options(plan: &TunePlan, settings: &Settings, told: &mut Told) {
     let search = &settings.search;
     let switches = [
         (&CPUCT_AT_ROOT[..], search.root_has_own_cpuct_params, "RootHasOwnCpuctParams=true"),
@@ -135,7 +134,7 @@ fn note_idle_options(plan: &TunePlan, settings: &Settings) {
         for parameter in
             plan.parameters.iter().filter(|parameter| !is_on && names.contains(&&*parameter.name))
         {
-            eprint_message(format_args!("{} has no effect without {switch}", parameter.name));
+            told.tell(format_args!("{} has no effect without {switch}", parameter.name));
         }
     }
 }

@@ -27,7 +27,9 @@ use zeitnot_engine::search::{CounterValues, SearchSummary};
 use zeitnot_engine::serve::{Searcher, positions_at_once};
 use zeitnot_engine::system::cpu_time;
 use zeitnot_engine::time::{GoLimits, Millis, Nodes};
-use zeitnot_lab::report::{Page, terminal_width, write_fact};
+use zeitnot_lab::report::{Origin, Page, terminal_width, write_fact};
+use zeitnot_lab::rows::RowError;
+use zeitnot_lab::run::Run;
 
 /// The positions of `bench`, …
 pub(super) const BENCH: &str = include_str!("bench.txt");
@@ -290,7 +292,7 @@ pub(super) fn search(
     let FinishedSearch { best, result, .. } = engine.search(limits.clone())?;
     let summary = result.summary;
     let text = |mv| engine.position().format_move(mv);
-    let visited = summary.root_visits.iter().filter(|(_, visits)| *visits > 0);
+    let visited = summary.visits_by_move.iter().filter(|(_, visits)| *visits > 0);
     let mut visits: Vec<_> = visited.map(|&(mv, visits)| MoveVisits { r#move: text(mv), visits }).collect();
     visits.sort_by(|a, b| b.visits.cmp(&a.visits).then_with(|| a.r#move.cmp(&b.r#move)));
     let mut figures = SearchFigures::default();
@@ -359,7 +361,7 @@ pub(super) fn search_all(
         add(&mut cpu, before.1, cpu_time());
         add(&mut busy, before.2, engine.busy_time());
         figures.add(&summary);
-        for (mv, visits) in &summary.root_visits {
+        for (mv, visits) in &summary.visits_by_move {
             for byte in mv.to_bits().to_le_bytes().into_iter().chain(visits.to_le_bytes()) {
                 hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
             }
@@ -467,17 +469,25 @@ impl PositionRow {
     }
 }
 
+/// Claims the folder for a report before anything is measured. `json` is the file for its data.
+pub(super) fn claim(folder: Option<&Path>, json: &str) -> Result<Option<Run>, Failure> {
+    let origin = Origin { run: json.into(), ..super::lab::run::origin(&[]).without_folders() };
+    let run = folder.map(|folder| Run::claim(folder, origin, &[json, "index.html"])).transpose();
+    run.map_err(|error| Failure::Input(error.to_string()))
+}
+
 /// The page names no folder, because it may be passed on.
 pub(super) fn write_report(
-    folder: &Path,
+    run: &Run,
     page: Page,
-    json: &str,
     data: &impl Serialize,
-) -> Result<PathBuf, Failure> {
+    output: &mut Output,
+) -> Result<(), Failure> {
     let origin = super::lab::run::origin(&[]).without_folders();
-    let path = page.origins([&origin]).write(folder)?;
-    write_json(&folder.join(json), data)?;
-    Ok(path)
+    let page = page.origins([&origin]);
+    write_json(&run.folder().join(&run.origin().run), data)?;
+    output.tell_page(page.write(run.folder()).map_err(RowError::io(run.folder()))?);
+    Ok(())
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ fn run(arguments: &[&str]) -> Output {
 /// The engine, which lies beside the program.
 fn teacher() -> String {
     let path = Path::new(PROGRAM).with_file_name(format!("zeitnot{}", std::env::consts::EXE_SUFFIX));
-    assert!(path.exists(), "{path:?} is missing: cargo build --release makes it");
+    assert!(path.exists(), "{path:?} is missing: cargo build makes it");
     path.to_str().unwrap().to_owned()
 }
 

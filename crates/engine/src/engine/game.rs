@@ -8,11 +8,13 @@ use super::{Draining, EngineError, GoRequest, InfoOptions, Settings, wait_for};
 use crate::chess::{History, Move};
 use crate::network::Backend;
 use crate::network::cache::EvalCache;
+use crate::note::Note;
 use crate::search::tree::{GameTree, MAX_VISITS, NodeId, Past, Reclaimer, Tree, TreeFull, continues};
 use crate::search::{EndReason, Rescale, Search, SearchClock, SearchContext, SearchParams, root_evaluation};
 use crate::tablebase::TablesInForce;
 use crate::time::{
-    Chain, GamePly, GoLimits, Millis, MoveFacts, Nodes, SearchEnd, SearchStats, StopReason, Timekeeper,
+    Chain, GamePly, GoLimits, Millis, MoveFacts, Nodes, SearchEnd, SearchStats, StopReason, TimeManager,
+    Timekeeper,
 };
 
 /// How long an analysis waits for the last search's batches in flight.
@@ -44,6 +46,12 @@ pub(super) struct GameState {
     before_pondering: Option<BeforePondering>,
     /// Up to the last search with a clock.
     last_clocked: Option<History>,
+}
+
+/// A search that has its game, and what there is to tell before it.
+pub(super) struct Begun {
+    pub(super) search: Search,
+    pub(super) told: Vec<Note>,
 }
 
 #[derive(Debug)]
@@ -81,7 +89,7 @@ impl GameState {
         position: &History,
         request: &GoRequest,
         resources: &SearchResources<'_>,
-    ) -> Result<Search, EngineError> {
+    ) -> Result<Begun, EngineError> {
         let limits = &request.limits;
         let weakening = resources.settings.strength.weakening(position, limits);
         let changed = resources.settings.for_search(weakening);
@@ -136,7 +144,17 @@ impl GameState {
             reporting: resources.info.reporting(),
             clock,
         };
-        Ok(Search::new(context, chain, visits))
+        let settings = resources.settings;
+        let lacks_side = !settings.strength.analyse_mode && settings.contempt.lacks_side(limits.infinite)?;
+        let no_side = "contempt favours no side in infinite search. ContemptMode can choose one";
+        let message = self.sides[self.side].timekeeper.take_message();
+        let told = lacks_side.then(|| no_side.into()).into_iter().chain(message.map(Note::from)).collect();
+        Ok(Begun { search: Search::new(context, chain, visits), told })
+    }
+
+    /// That of the side that moved last.
+    pub(super) fn manager(&self) -> &dyn TimeManager {
+        self.sides[self.side].timekeeper.manager()
     }
 
     fn set_position(
@@ -221,6 +239,7 @@ impl GameState {
         let (settings, backend) = (resources.settings, resources.backend.info());
         let mut facts = MoveFacts {
             limits: request.limits.clone(),
+            loading: request.loading,
             overhead: Millis(settings.time.move_overhead.as_millis() as f64),
             first_move: self.sides[self.side].moves_made == 0,
             has_moves_left: backend.has_moves_left,
@@ -241,14 +260,10 @@ impl GameState {
             facts.reused_nodes = root.visits().into();
             let kept = self.before_pondering.as_ref().and_then(|before| before.visits_of(tree.history()));
             facts.pondered_nodes = kept.map_or(Nodes(0), |kept| facts.reused_nodes.saturating_sub(kept));
-            facts.root_visits = tree.tree().children(root).map(|(_, child)| child.visits()).collect();
+            facts.reused_visits = tree.tree().children(root).map(|(_, child)| child.visits()).collect();
             facts.root = root_evaluation(tree.tree(), tree.root(), backend);
         }
         facts
-    }
-
-    pub(super) fn take_message(&mut self) -> Option<String> {
-        self.sides[self.side].timekeeper.take_message()
     }
 
     /// Lets the timekeeper learn from the move. `stats` are its search's last figures.
@@ -448,7 +463,7 @@ mod tests {
         for _ in 0..2 {
             let limits = GoLimits { nodes: Some(Nodes(500)), ..GoLimits::default() };
             let request = GoRequest::new(limits);
-            let search = Arc::new(game.begin_search(&position, &request, &resources).unwrap());
+            let search = Arc::new(game.begin_search(&position, &request, &resources).unwrap().search);
             workers.assign(&search);
             let result = run(&search, &mut |_| {});
             search.state.progress.wait_idle(Duration::from_secs(60));
@@ -477,7 +492,7 @@ mod tests {
             let position = History::from_uci_position(position, Variant::Standard).unwrap();
             let limits = GoLimits { time: Some(Millis(10_000.0)), ponder, ..GoLimits::default() };
             let request = GoRequest::new(limits);
-            let search = game.begin_search(&position, &request, &resources).unwrap();
+            let search = game.begin_search(&position, &request, &resources).unwrap().search;
             let nodes = search.stop_controller.with_chain(|chain| chain.max_new_nodes());
             let stats = SearchStats { new_nodes: Nodes(4_000), ..SearchStats::default() };
             game.finish_move(&search, EndReason::Rule(StopReason::Budget), &stats);

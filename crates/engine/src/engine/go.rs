@@ -6,20 +6,23 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Sender, unbounded};
 
-use super::game::{GameState, SearchResources};
+use super::answer::Answer;
+use super::game::{Begun, GameState, SearchResources};
 use super::memory::CacheSettings;
-use super::{Engine, EngineError, InfoOptions, quick_look};
+use super::{Engine, EngineError, InfoOptions};
 use crate::chess::{History, Move};
 use crate::network::Backend;
-use crate::network::cache::EvalCache;
 use crate::note::Note;
 use crate::search::tree::Reclaimer;
 use crate::search::{EndReason, Search, SearchInfo, SearchResult, SearchSummary, conclude, run};
 use crate::time::{Chain, GoLimits, Millis, Nodes};
+
+/// What takes less before a search counts as part of it.
+const LEAST_LOADING: Duration = Duration::from_millis(10);
 
 #[derive(Clone, Debug)]
 pub struct GoRequest {
@@ -28,11 +31,29 @@ pub struct GoRequest {
     pub root_moves: Vec<Move>,
     /// The clock runs from then.
     pub received: Instant,
+    /// What the clock had lost before, until the network was loaded.
+    pub loading: Millis,
 }
 
 impl GoRequest {
     pub fn new(limits: GoLimits) -> GoRequest {
-        GoRequest { limits, root_moves: Vec::new(), received: Instant::now() }
+        GoRequest { limits, root_moves: Vec::new(), received: Instant::now(), loading: Millis::ZERO }
+    }
+
+    /// The request to a search that could not begin before a network was loaded, which took this long. The
+    /// clock has lost that time, and the move is planned anew with the rest.
+    fn after_loading(&self, took: Duration) -> GoRequest {
+        let GoLimits { time, movetime, ponder, .. } = self.limits;
+        if took < LEAST_LOADING || ponder {
+            return self.clone();
+        }
+        let loading = Millis::from(took);
+        let limits = GoLimits {
+            time: time.map(|time| (time - loading).max(Millis::ZERO)),
+            movetime: movetime.map(|time| (time - loading).max(time / 2.0)),
+            ..self.limits.clone()
+        };
+        GoRequest { limits, received: Instant::now(), loading, ..self.clone() }
     }
 }
 
@@ -49,6 +70,10 @@ pub struct SearchAnswer {
 pub trait Listener: Send {
     fn info(&mut self, root: &History, info: &SearchInfo);
     fn note(&mut self, note: Note);
+    /// Whether it can take an answer. A pool begins no search for one that cannot.
+    fn has_room(&self) -> bool {
+        true
+    }
     /// How the search's time was budgeted and used.
     fn time_report(&mut self, _text: &str) {}
     /// Nothing to search: mate or stalemate at the root.
@@ -61,54 +86,66 @@ impl Engine {
     /// Starts a search of the current position. A running search is dropped without an answer, unless it was
     /// told to stop.
     ///
-    /// Fails if there is no network or the last position was refused. The listener then gets no answer, and
-    /// no move is made up, so that the caller notices.
-    pub fn go(&mut self, request: GoRequest, mut listener: Box<dyn Listener>) -> Result<(), EngineError> {
+    /// Fails if there is no network or the last position was refused. The listener has heard so, and gets an
+    /// answer without a move: no move is made up, and nobody waits for one.
+    pub fn go(&mut self, request: GoRequest, listener: Box<dyn Listener>) -> Result<(), EngineError> {
         self.drop_search();
-        let position = self.accepted_position()?.clone();
-        if position.legal_moves().is_empty() {
-            listener.note("there is no legal move in this position".into());
-            listener.game_is_over(position.current().is_check());
-            self.pending_answer = Some((listener, position));
-            if !request.limits.is_open_ended() {
-                self.send_pending_answer();
-            }
-            return Ok(());
-        }
-        let info = self.settings.info.clone();
+        let (position, info) = (self.position.clone(), self.settings.info.clone());
         self.start_search(SearchOrder { position, request, info }, listener)
     }
 
-    /// Starts the search of a position with a legal move, while no other runs.
+    /// Starts a search while no other runs. Where there is nothing to search, an answer without a move comes
+    /// at once, or in an open-ended search after `stop` or `ponderhit`.
     fn start_search(
         &mut self,
         order: SearchOrder,
         mut listener: Box<dyn Listener>,
     ) -> Result<(), EngineError> {
-        let (search, game) = self.prepare_search(&order, &mut *listener)?;
-        let Some(network) = &self.network else { unreachable!("the search has begun with one") };
-        let reporter = SearchReporter {
-            listener,
-            wants_reply: self.settings.ponder,
-            backend: network.opened.backend.clone(),
-            threads: network.workers.len(),
+        let refusal = match self.prepare_search(&order, &mut *listener) {
+            Ok(Some((search, game))) => {
+                let Some(network) = &self.network else { unreachable!("the search has begun with one") };
+                let reporter = SearchReporter {
+                    listener,
+                    wants_reply: self.settings.ponder,
+                    backend: network.opened.backend.clone(),
+                    threads: network.workers.len(),
+                };
+                self.active = Some(ActiveSearch::start(search, order, game, reporter));
+                return Ok(());
+            }
+            Ok(None) => Ok(()),
+            Err(error) => {
+                listener.note(Note::Error(match self.network {
+                    None if !error.is_of_position() => self.describe_load_error(&error),
+                    _ => format!("{error}. There is no bestmove"),
+                }));
+                Err(error)
+            }
         };
-        self.active = Some(ActiveSearch::start(search, order, game, reporter));
-        Ok(())
+        self.pending_answer = Some((listener, order.position));
+        if !order.request.limits.is_open_ended() {
+            self.send_pending_answer();
+        }
+        refusal
     }
 
+    /// `None` without a legal move.
     fn prepare_search(
         &mut self,
         order: &SearchOrder,
         listener: &mut dyn Listener,
-    ) -> Result<(Arc<Search>, GameState), EngineError> {
+    ) -> Result<Option<(Arc<Search>, GameState)>, EngineError> {
+        let position = self.accepted_position()?;
+        if position.legal_moves().is_empty() {
+            listener.note("there is no legal move in this position".into());
+            listener.game_is_over(position.current().is_check());
+            return Ok(None);
+        }
+        let began = Instant::now();
         self.make_ready(listener)?;
+        let request = order.request.after_loading(began.elapsed());
         let mut game = self.take_game()?;
         self.draining.retain(|progress| !progress.is_idle());
-        let has_contempt = !self.settings.strength.analyse_mode;
-        if has_contempt && self.settings.contempt.lacks_side(order.request.limits.infinite)? {
-            listener.note("contempt favours no side in infinite search. ContemptMode can choose one".into());
-        }
         let Some(network) = &self.network else { unreachable!("made ready above") };
         let resources = SearchResources {
             settings: &self.settings,
@@ -118,13 +155,12 @@ impl Engine {
             backend: &network.opened.backend,
             draining: &self.draining,
         };
-        let search = Arc::new(game.begin_search(&order.position, &order.request, &resources)?);
-        if let Some(notice) = game.take_message() {
-            listener.note(notice.into());
-        }
+        let Begun { search, told } = game.begin_search(&order.position, &request, &resources)?;
+        told.into_iter().for_each(|note| listener.note(note));
+        let search = Arc::new(search);
         self.draining.push(search.state.progress.clone());
         network.workers.assign(&search);
-        Ok((search, game))
+        Ok(Some((search, game)))
     }
 
     fn make_ready(&mut self, listener: &mut dyn Listener) -> Result<(), EngineError> {
@@ -332,11 +368,9 @@ impl SearchReporter {
 
     fn answer(&mut self, search: &Search, order: &SearchOrder, result: SearchResult) {
         self.pass_on_notes();
-        if let Some(reason) = &result.failure {
-            let ending =
-                if result.best.is_none() { ". Nothing was evaluated, so there is no bestmove" } else { "" };
-            self.listener.note(Note::Error(format!("{reason}{ending}")));
-        }
+        let (position, limits) = (&order.position, &order.request.limits);
+        let answer = Answer::of(&result, (position, &search.state.context), limits, self.wants_reply);
+        answer.told.into_iter().for_each(|note| self.listener.note(note));
         let SearchSummary { time, new_nodes, nodes, .. } = result.summary;
         let reported =
             |chain: &mut Chain| Some((chain.report()?, chain.time_used(time.into(), Nodes(new_nodes))));
@@ -351,46 +385,10 @@ impl SearchReporter {
             let mean_batch = counts.evaluations as f64 / counts.batches.max(1) as f64;
             self.listener.time_report(&format!("device: mean batch {mean_batch:.1}; {waits}"));
         }
-        let is_pondering = order.request.limits.ponder;
-        let wanted_mate = order.request.limits.mate.filter(|_| !is_pondering);
-        if let Some(moves) = wanted_mate
-            && !result.stats.has_mate_in(moves)
-        {
-            self.listener.note(format!("no mate in {moves} has been found").into());
-        }
-        let (position, cache) = (&order.position, &search.state.context.cache);
-        let has_choice = position.legal_moves().len() > 1;
-        let must_guess = result.best.is_none() && result.failure.is_none();
-        if must_guess && has_choice && !is_pondering {
-            self.listener.note(
-                "no evaluation has come back in time: the move is taken from a quick look at mates and captures"
-                    .into(),
-            );
-        }
-        let guess =
-            must_guess.then(|| quick_look(position, search.state.context.answer_moves(), cache)).flatten();
-        let best = result.best.or(guess.map(|guess| guess.mv));
-        let guessed_reply = best
-            .filter(|_| result.ponder.is_none() && (self.wants_reply || !has_choice))
-            .and_then(|best| reply_to(best, position, cache));
-        let guessed_info = guess.filter(|_| !is_pondering).map(|guess| guess.info(result.summary.time));
-        let last_info = guessed_info.or_else(|| result.info.clone().filter(|_| guessed_reply.is_some()));
-        if let Some(mut info) = last_info {
-            info.lines.iter_mut().take(1).for_each(|line| line.moves.extend(guessed_reply));
-            self.listener.info(position, &info);
-        }
-        let ponder = result.ponder.or(guessed_reply);
-        let answer = SearchAnswer { best, ponder, result: Some(result) };
+        answer.last_info.iter().for_each(|info| self.listener.info(position, info));
+        let answer = SearchAnswer { best: answer.best, ponder: answer.ponder, result: Some(result) };
         self.listener.answer(position, answer);
     }
-}
-
-/// A reply to an unevaluated `best`, unless the game is over.
-fn reply_to(best: Move, position: &History, cache: &EvalCache) -> Option<Move> {
-    let mut game = position.clone();
-    game.push(best);
-    let is_over = game.terminal(&game.legal_moves()).is_some();
-    quick_look(&game, &[], cache).filter(|_| !is_over).map(|look| look.mv)
 }
 
 #[derive(Clone, Debug)]

@@ -25,6 +25,9 @@ option_group! {
 }
 
 const CACHE_DIVISOR: usize = 4;
+/// Share and most bytes of a server's unread answers.
+const ANSWERS_DIVISOR: usize = 16;
+const MOST_ANSWERS: usize = 64_000_000;
 
 /// A search's bytes beside tree, cache and batches: game, reports …
 const SEARCH_BYTES: u64 = 500_000;
@@ -47,11 +50,16 @@ impl MemoryOptions {
         set.or_else(of_system)
     }
 
-    /// Options for one of `searches` beside one cache of this size: an equal part of the remaining memory,
-    /// and no cache of its own.
+    /// Bytes of answers that nobody has read yet.
+    pub(crate) fn answer_bytes(&self) -> usize {
+        self.limit_bytes().map_or(MOST_ANSWERS, |bytes| (bytes / ANSWERS_DIVISOR).min(MOST_ANSWERS))
+    }
+
+    /// Options for one of `searches` beside unread answers and one cache of this size: an equal part of the
+    /// remaining memory, and no cache of its own.
     pub(crate) fn share_of(&self, searches: usize) -> MemoryOptions {
-        let cache = EvalCache::full_bytes(self.cache_capacity());
-        let share = |bytes: usize| bytes.saturating_sub(cache) / searches.max(1) / 1_000_000;
+        let others = EvalCache::full_bytes(self.cache_capacity()) + self.answer_bytes();
+        let share = |bytes: usize| bytes.saturating_sub(others) / searches.max(1) / 1_000_000;
         let ram_limit_mb = self.limit_bytes().and_then(|bytes| NonZero::new(share(bytes).max(LEAST_MB)));
         MemoryOptions { nn_cache_size: 0, ram_limit_mb }
     }

@@ -3,6 +3,7 @@
 //! A search runs on its own threads and reports to a [`Listener`]. Settings, game and process survive any
 //! failure.
 
+mod answer;
 mod game;
 mod go;
 mod memory;
@@ -26,7 +27,6 @@ pub use memory::MemoryOptions;
 use network::LoadedNetwork;
 pub use network::{NetworkOptions, OpenedBackend, PositionEvaluation, load_network, open_backend};
 pub use player::{EnginePlayer, EngineSetup, PlayerMove, SharedBatch};
-use quick_look::quick_look;
 pub use settings::{CLEAR_TREE, InfoOptions, ScoreType, Settings};
 
 use crate::chess::{History, PositionError, Variant};

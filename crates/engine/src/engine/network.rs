@@ -167,10 +167,10 @@ impl PositionEvaluation {
             .collect();
         policy.sort_by(|a, b| b.p.total_cmp(&a.p));
         PositionEvaluation {
-            q: evaluation.q,
-            w: (1.0 + evaluation.q - evaluation.d) / 2.0,
+            q: evaluation.wl,
+            w: (1.0 + evaluation.wl - evaluation.d) / 2.0,
             d: evaluation.d,
-            l: (1.0 - evaluation.q - evaluation.d) / 2.0,
+            l: (1.0 - evaluation.wl - evaluation.d) / 2.0,
             m: has_moves_left.then_some(evaluation.m),
             policy,
         }

@@ -8,10 +8,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::game::{GameState, SearchResources};
+use super::answer::Answer;
+use super::game::{Begun, GameState, SearchResources};
 use super::memory::CacheSettings;
 use super::network::{OpenedBackend, open_backend};
-use super::{EngineError, GoRequest, Settings, in_force, quick_look};
+use super::{EngineError, GoRequest, InfoOptions, Settings, in_force};
 use crate::chess::{History, Move};
 use crate::network::cache::EvalCache;
 use crate::network::{Backend, EvalSlot};
@@ -85,6 +86,22 @@ impl EngineSetup {
         [first.into()].into_iter().chain(self.notes.iter().cloned()).chain(backend.take_notes()).collect()
     }
 
+    /// What a player under this setup tells at its first move within `limits`, and settings that are equal for
+    /// setups that play alike, however their options are spelled.
+    pub fn as_played(self: &Arc<Self>, limits: &GoLimits) -> Result<(Vec<Note>, Settings), EngineError> {
+        let mut player = EnginePlayer::new(self.clone(), 0)?;
+        player.begin_move(&History::start(), limits.clone())?;
+        let mut settings = self.settings.clone();
+        settings.network.weights_file = self.network_sha256().unwrap_or_default().into();
+        settings.info = InfoOptions::default();
+        // Without a clock no manager has a say.
+        settings.time.time_manager = match limits.mover_clock() {
+            Some(_) => format!("{:?}", player.game.manager()),
+            None => String::new(),
+        };
+        Ok((player.take_notes(), settings))
+    }
+
     pub fn nodes_per_ms(&self, pieces: usize) -> Option<NodesPerMilli> {
         self.settings.stoppers.nodestime.rate(pieces as u32)
     }
@@ -98,6 +115,9 @@ pub struct EnginePlayer {
     /// In a game the player's own, so that the game does not depend on others' searches.
     cache: Arc<EvalCache>,
     stepped: Option<SteppedSearch>,
+    limits: GoLimits,
+    /// What has not been told yet.
+    notes: Vec<Note>,
     /// The reply expected after the last move.
     expected: Option<Move>,
     ponder_time: Option<Millis>,
@@ -110,6 +130,8 @@ pub struct PlayerMove {
     /// Time taken off the clock, under `nodestime` converted from the new nodes.
     pub used: Millis,
     pub result: SearchResult,
+    /// What the search had to tell.
+    pub notes: Vec<Note>,
     pub report: Option<MoveReport>,
 }
 
@@ -138,7 +160,17 @@ impl EnginePlayer {
         cache: Arc<EvalCache>,
     ) -> Result<EnginePlayer, EngineError> {
         let game = GameState::new(&settings, Reclaimer::in_place())?;
-        Ok(EnginePlayer { setup, settings, game, cache, stepped: None, expected: None, ponder_time: None })
+        Ok(EnginePlayer {
+            setup,
+            settings,
+            game,
+            cache,
+            stepped: None,
+            limits: GoLimits::default(),
+            notes: Vec::new(),
+            expected: None,
+            ponder_time: None,
+        })
     }
 
     pub fn setup(&self) -> &Arc<EngineSetup> {
@@ -185,7 +217,9 @@ impl EnginePlayer {
             backend: self.setup.backend(),
             draining: &[],
         };
-        let mut search = self.game.begin_search(position, &request, &resources)?;
+        let Begun { mut search, told } = self.game.begin_search(position, &request, &resources)?;
+        self.notes.extend(told);
+        self.limits = request.limits;
         search.state.limit_visits(nodes);
         let search = Arc::new(search);
         match &mut self.stepped {
@@ -210,13 +244,24 @@ impl EnginePlayer {
         self.stepped.as_mut().map_or(Some(NextStep::Over), |stepped| stepped.advance_within(rounds))
     }
 
-    /// Lets idle `workers` finish the begun search, as under UCI, and waits. `on_tick` is called every few
-    /// milliseconds meanwhile.
-    pub(crate) fn search_with(&self, workers: &WorkerPool, on_tick: &mut dyn FnMut()) {
-        let Some(search) = self.stepped.as_ref().map(SteppedSearch::search) else { return };
-        workers.assign(search);
-        watch(search, &mut |_| on_tick());
-        search.state.progress.wait_idle(Duration::MAX);
+    /// Lets idle `workers` finish the begun search, as under UCI.
+    pub(crate) fn assign_to(&self, workers: &WorkerPool) {
+        self.stepped.iter().for_each(|stepped| workers.assign(stepped.search()));
+    }
+
+    /// Waits until workers have finished the search. `goes_on` is asked every few milliseconds, and may end the
+    /// wait: the workers then search on. True if the search is over.
+    pub(crate) fn wait_for_workers(&self, goes_on: &mut dyn FnMut() -> bool) -> bool {
+        let Some(search) = self.stepped.as_ref().map(SteppedSearch::search) else { return true };
+        let is_over = watch(search, &mut |_| goes_on()).is_some();
+        if is_over {
+            search.state.progress.wait_idle(Duration::MAX);
+        }
+        is_over
+    }
+
+    pub(crate) fn take_notes(&mut self) -> Vec<Note> {
+        std::mem::take(&mut self.notes)
     }
 
     /// Ends the search once its root is evaluated.
@@ -243,10 +288,10 @@ impl EnginePlayer {
         };
         let report = search.stop_controller.with_chain(|chain| chain.report());
         self.game.finish_move(&search, result.reason, &result.stats);
-        let look = || quick_look(&context.history, &context.root_moves, &context.cache).map(|look| look.mv);
-        let best = result.best.or_else(look);
+        let Answer { best, told, .. } = Answer::of(&result, (&context.history, context), &self.limits, false);
         self.expected = result.ponder;
-        Some(PlayerMove { best, used, result, report })
+        self.notes.extend(told);
+        Some(PlayerMove { best, used, result, notes: self.take_notes(), report })
     }
 }
 
@@ -323,10 +368,12 @@ mod tests {
                 batch.evaluate(&mut [&mut player], |slots| evaluator.evaluate(slots)).unwrap();
             }
         } else {
-            player.search_with(&WorkerPool::new(&**player.setup().backend(), 1).unwrap(), &mut || {});
+            let workers = WorkerPool::new(&**player.setup().backend(), 1).unwrap();
+            player.assign_to(&workers);
+            assert!(player.wait_for_workers(&mut || true));
         }
         let summary = player.end_move().unwrap().result.summary;
-        (summary.counts.evaluations, summary.root_visits, summary.time)
+        (summary.counts.evaluations, summary.visits_by_move, summary.time)
     }
 
     /// A non-default value for every option that changes a search of 800 nodes.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use shakmaty::{Position as _, Role, Square};
 
 use crate::chess::{History, Move, Position};
-use crate::network::Evaluation;
+use crate::network::Value;
 use crate::network::cache::EvalCache;
 use crate::search::{PvLine, SearchInfo};
 use crate::time::expected_result;
@@ -17,7 +17,7 @@ const MATE_MOVES: u32 = 2;
 pub(super) struct QuickLook {
     pub(super) mv: Move,
     /// For the side to move: from the cache, or from the material after the move.
-    value: Evaluation,
+    value: Value,
     mate: Option<u32>,
 }
 
@@ -25,8 +25,8 @@ impl QuickLook {
     /// Reports the move `time` after `go`, because GUIs and match runners expect a score before each move.
     pub(super) fn info(&self, time: Duration) -> SearchInfo {
         let line = PvLine {
-            q: self.value.q,
-            wl: self.value.q,
+            q: self.value.wl,
+            wl: self.value.wl,
             d: self.value.d,
             mate: self.mate.map(u32::cast_signed),
             moves: vec![self.mv],
@@ -48,7 +48,7 @@ pub(super) fn quick_look(game: &History, allowed: &[Move], cache: &EvalCache) ->
     };
     let is_candidate = |&(mv, _): &(Move, u32)| candidates().any(|candidate| candidate == mv);
     if let Some((mv, moves)) = in_one.or_else(in_more).filter(is_candidate) {
-        let value = Evaluation { q: 1.0, ..Evaluation::default() };
+        let value = Value { wl: 1.0, ..Value::default() };
         return Some(QuickLook { mv, value, mate: Some(moves) });
     }
     let mut policy = Vec::new();
@@ -61,7 +61,7 @@ pub(super) fn quick_look(game: &History, allowed: &[Move], cache: &EvalCache) ->
     let rated = candidates().map(|mv| ((gain(position, mv), placement(position, mv)), mv));
     let ((gain, _), mv) = rated.max_by_key(|(reasons, _)| *reasons)?;
     let score = balance(position) + gain;
-    let value = Evaluation { q: expected_result(score.into()) as f32, ..Evaluation::default() };
+    let value = Value { wl: expected_result(score.into()) as f32, ..Value::default() };
     Some(QuickLook { mv, value, mate: None })
 }
 
@@ -168,7 +168,7 @@ mod tests {
             let moves = game.legal_moves();
             let policy: Vec<_> =
                 moves.iter().map(|mv| if game.format_move(*mv) == "h2h3" { 0.6 } else { 0.01 }).collect();
-            cache.insert(game.evaluation_key(), Evaluation::default(), &policy);
+            cache.insert(game.evaluation_key(), Value::default(), &policy);
         }
         assert_eq!(look("6k1/5ppp/8/q7/8/8/5PPP/R5K1 w - - 0 1", &[], &cache), "h2h3");
         assert_eq!(look("6k1/5ppp/8/q7/8/8/5PPP/R5K1 w - - 0 1", &["a1a5", "g2g3"], &cache).len(), 4);
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(line("4k3/8/8/8/8/8/q7/4K3 w - - 0 1", &none), (-900, None), "a queen down");
         let cache = EvalCache::new(100);
         let game = History::start();
-        let known = Evaluation { q: 0.25, d: 0.5, m: 90.0 };
+        let known = Value { wl: 0.25, d: 0.5, m: 90.0 };
         cache.insert(game.evaluation_key(), known, &vec![0.05; game.legal_moves().len()]);
         let score = line(&game.current().to_fen(), &cache).0;
         assert_eq!(score, centipawns(0.25).round() as i32);

@@ -2,8 +2,6 @@
 
 use std::sync::LazyLock;
 
-use clap::{ArgMatches, Args, Command, FromArgMatches};
-
 use super::memory::MemoryOptions;
 use super::network::NetworkOptions;
 use crate::chess::History;
@@ -11,7 +9,7 @@ use crate::network::backends::BACKENDS;
 use crate::network::discover;
 use crate::options::{
     IGNORED_OPTIONS, OTHER_NAMES, OptionError, OptionGroup, OptionKind, OptionSpec, OtherName, Visibility,
-    add_flags, nearest_name, option_choice, option_group, own_name, read_flags, unquoted,
+    nearest_name, option_choice, option_group, own_name, unquoted,
 };
 use crate::search::{ContemptMode, ContemptOptions, MoveStatsWhen, Reporting, SearchParams};
 use crate::tablebase::TablebaseOptions;
@@ -50,7 +48,6 @@ option_group! {
 /// The option that is a command: it drops the tree before the next search.
 pub const CLEAR_TREE: OptionSpec = OptionSpec {
     meanings: Vec::new(),
-    before: None,
     name: "ClearTree",
     flag: "",
     kind: OptionKind::Button,
@@ -59,19 +56,7 @@ pub const CLEAR_TREE: OptionSpec = OptionSpec {
     visibility: Visibility::Hidden,
 };
 
-static SPECS: LazyLock<Vec<OptionSpec>> = LazyLock::new(|| {
-    let mut specs = Settings::declared();
-    for spec in Settings::declared() {
-        let place = |specs: &[OptionSpec], name| specs.iter().position(|spec| spec.name == name);
-        let from = place(&specs, spec.name);
-        if let (Some(from), Some(follower)) = (from, spec.before) {
-            specs.remove(from);
-            let to = place(&specs, follower).unwrap_or(from);
-            specs.insert(to, spec);
-        }
-    }
-    specs
-});
+static SPECS: LazyLock<Vec<OptionSpec>> = LazyLock::new(Settings::declared);
 
 impl Settings {
     pub fn specs() -> &'static [OptionSpec] {
@@ -143,43 +128,12 @@ impl Settings {
         let values = self.values().zip(Settings::specs());
         values.filter(|((_, value), spec)| *value != spec.default).map(|(set, _)| set).collect()
     }
-
-    pub fn augment_with(command: Command, flags: &[&str]) -> Command {
-        let wanted = Settings::specs().iter().filter(|spec| flags.contains(&spec.flag));
-        add_flags(command, wanted, Visibility::Hidden, check_value)
-    }
 }
 
 fn unknown(name: &str) -> OptionError {
     let near = nearest_name(name, Settings::specs().iter().map(|spec| spec.name));
     let hint = near.map(|near| format!(". Did you mean {near}?")).unwrap_or_default();
     OptionError::Unknown { name: name.into(), hint }
-}
-
-fn check_value(spec: &OptionSpec, value: &str) -> Result<(), OptionError> {
-    Settings::default().set(spec.flag, value)
-}
-
-impl Args for Settings {
-    fn augment_args(command: Command) -> Command {
-        add_flags(command, Settings::specs().iter(), Visibility::Common, check_value)
-    }
-
-    fn augment_args_for_update(command: Command) -> Command {
-        Settings::augment_args(command)
-    }
-}
-
-impl FromArgMatches for Settings {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let mut settings = Settings::default();
-        settings.update_from_arg_matches(matches)?;
-        Ok(settings)
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        read_flags(matches, Settings::specs(), |spec, value| self.set(spec.flag, value))
-    }
 }
 
 option_choice! {
@@ -208,7 +162,7 @@ option_group! {
     /// The options that choose what is reported about a search, to the GUI and to the log.
     pub struct InfoOptions {
         /// Report how each move's time was budgeted and used, as an `info string`.
-        verbose_time: bool = false, "VerboseTime", "verbose-time" before "MoveOverheadMs";
+        verbose_time: bool = false, "VerboseTime", "verbose-time";
         /// Number of principal variations to show.
         multi_pv: usize = 1, in 1..=500, "MultiPV", "multipv", common;
         /// Show the visits of each line as its node count, instead of the total.
@@ -364,15 +318,6 @@ mod tests {
                 assert!(!a.name.eq_ignore_ascii_case(b.name) && a.flag != b.flag, "{} {}", a.name, b.name);
             }
         }
-    }
-
-    #[test]
-    fn some_options_are_listed_beside_those_of_another_group() {
-        let names: Vec<_> = Settings::specs().iter().map(|spec| spec.name).collect();
-        let after = |name| names[names.iter().position(|known| *known == name).unwrap() + 1];
-        assert_eq!((after("Threads"), after("MinibatchSize")), ("MinibatchSize", "NNCacheSize"));
-        assert_eq!((after("VerboseTime"), after("MoveOverheadMs")), ("MoveOverheadMs", "SmartPruningFactor"));
-        assert_eq!((names[0], names.last()), ("WeightsFile", Some(&"Ponder")));
     }
 
     #[test]

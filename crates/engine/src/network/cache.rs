@@ -10,7 +10,7 @@ use crossbeam::utils::CachePadded;
 use dashmap::DashMap;
 use nohash_hasher::BuildNoHashHasher;
 
-use super::Evaluation;
+use super::Value;
 
 /// Biased `f32` exponent of the smallest nonzero probability (2⁻³¹).
 const MIN_EXPONENT: u32 = 96;
@@ -29,7 +29,7 @@ pub(crate) fn expand(bits: u16) -> f32 {
 
 #[derive(Debug)]
 struct CachedEvaluation {
-    evaluation: Evaluation,
+    evaluation: Value,
     policy: Box<[u16]>,
 }
 
@@ -96,7 +96,7 @@ impl EvalCache {
 
     /// Looks up a position with `moves` legal moves, and writes their policy to `policy` in their order. An
     /// entry with another number of moves is another position with the same key.
-    pub fn get(&self, key: u64, moves: usize, policy: &mut Vec<f32>) -> Option<Evaluation> {
+    pub fn get(&self, key: u64, moves: usize, policy: &mut Vec<f32>) -> Option<Value> {
         if self.capacity == 0 {
             return None;
         }
@@ -107,7 +107,7 @@ impl EvalCache {
     }
 
     /// `policy` holds the probabilities of the legal moves in their order.
-    pub fn insert(&self, key: u64, evaluation: Evaluation, policy: &[f32]) {
+    pub fn insert(&self, key: u64, evaluation: Value, policy: &[f32]) {
         if self.capacity == 0 {
             return;
         }
@@ -137,8 +137,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn evaluation(q: f32) -> Evaluation {
-        Evaluation { q, d: 0.25, m: 40.0 }
+    fn evaluation(wl: f32) -> Value {
+        Value { wl, d: 0.25, m: 40.0 }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::fmt::Debug;
 use arrayvec::ArrayVec;
 
 use super::encode::{HistoryFill, InputFormat, encode};
-use super::{Backend, BackendError, BackendInfo, Evaluation, Evaluator, InputPlanes, MAX_MOVES, policy_map};
+use super::{Backend, BackendError, BackendInfo, Evaluator, InputPlanes, MAX_MOVES, Value, policy_map};
 use crate::chess::{History, Move};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub struct EvalSlot {
     /// Policy indices (`0..1858`) of the moves, in the caller's order.
     pub moves: ArrayVec<u16, MAX_MOVES>,
     /// Output, from the point of view of the side to move.
-    pub evaluation: Evaluation,
+    pub evaluation: Value,
     /// Output: raw policy logits, in the order of `moves`.
     pub logits: ArrayVec<f32, MAX_MOVES>,
 }
@@ -71,8 +71,8 @@ impl EvalSlot {
     /// or out of its precision's range gives them.
     pub fn check_numbers(backend: &BackendInfo, batch: &[EvalSlot]) -> Result<(), BackendError> {
         let is_sound = |slot: &EvalSlot| {
-            let Evaluation { q, d, m } = slot.evaluation;
-            [q, d, m].iter().chain(&slot.logits).all(|output| output.is_finite())
+            let Value { wl, d, m } = slot.evaluation;
+            [wl, d, m].iter().chain(&slot.logits).all(|output| output.is_finite())
         };
         if batch.iter().all(is_sound) {
             return Ok(());

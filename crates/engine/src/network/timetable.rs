@@ -16,6 +16,8 @@ pub(crate) struct DevicePace {
     pub step: u32,
     /// Batches in flight. Further ones wait until one is back.
     pub(crate) queues: usize,
+    /// Equal devices, each with such queues, which take batches from one line.
+    pub(crate) devices: usize,
     /// The host's descent to a leaf and its backup.
     pub(crate) host_per_visit: Duration,
 }
@@ -31,38 +33,43 @@ impl DevicePace {
 #[derive(Debug)]
 pub(crate) struct Timetable {
     pace: DevicePace,
+    devices: Vec<DeviceLoad>,
+    submitted: Duration,
+    positions: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct DeviceLoad {
     /// When each batch in flight returns, soonest first, at most `queues`.
     on_their_way: VecDeque<Duration>,
     /// When the bus has copied all submitted batches.
     bus_free_at: Duration,
     /// When the device has computed them.
     free_at: Duration,
-    submitted: Duration,
-    positions: u64,
 }
 
 impl Timetable {
     pub fn new(pace: DevicePace) -> Timetable {
-        let zero = Duration::ZERO;
-        let on_their_way = VecDeque::new();
-        Timetable { pace, on_their_way, bus_free_at: zero, free_at: zero, submitted: zero, positions: 0 }
+        let devices = vec![DeviceLoad::default(); pace.devices];
+        Timetable { pace, devices, submitted: Duration::ZERO, positions: 0 }
     }
 
-    /// Sends a batch of `positions` and returns when its answers are back.
+    /// Sends a batch of `positions` to the device with the least to do and returns when its answers are back.
     ///
     /// Half of the latency is the way there, half the way back. Batches arrive in the order of submission.
     pub(crate) fn submit(&mut self, now: Duration, positions: u32) -> Duration {
         let DevicePace { latency, per_position, copy, step, queues, .. } = self.pace;
+        let Some(device) = self.devices.iter_mut().min_by_key(|device| device.free_at) else { return now };
         let queue_free_at =
-            if self.on_their_way.len() < queues { None } else { self.on_their_way.pop_front() };
+            if device.on_their_way.len() < queues { None } else { device.on_their_way.pop_front() };
         let start = queue_free_at.map_or(now, |free| free.max(now));
-        self.bus_free_at = self.bus_free_at.max(start + latency / 2) + copy * positions;
+        device.bus_free_at = device.bus_free_at.max(start + latency / 2) + copy * positions;
         let work = per_position * positions.next_multiple_of(step);
-        self.free_at = self.free_at.max(self.bus_free_at) + work;
+        device.free_at = device.free_at.max(device.bus_free_at) + work;
         self.submitted += work;
         self.positions += u64::from(positions);
-        let back = self.free_at + (latency - latency / 2);
-        self.on_their_way.push_back(back);
+        let back = device.free_at + (latency - latency / 2);
+        device.on_their_way.push_back(back);
         back
     }
 
@@ -70,10 +77,11 @@ impl Timetable {
         self.positions
     }
 
-    /// Computing time until `now`. The work ahead is subtracted as if it had no gaps, which is exact up to
-    /// half a latency.
+    /// Computing time until `now`, the mean over devices. The work ahead is subtracted as if it had no gaps,
+    /// which is exact up to half a latency.
     pub(crate) fn busy_until(&self, now: Duration) -> Duration {
-        self.submitted.saturating_sub(self.free_at.saturating_sub(now))
+        let ahead: Duration = self.devices.iter().map(|device| device.free_at.saturating_sub(now)).sum();
+        self.submitted.saturating_sub(ahead) / self.devices.len().max(1) as u32
     }
 }
 
@@ -88,6 +96,7 @@ mod tests {
         copy: Duration::ZERO,
         step: 1,
         queues: usize::MAX,
+        devices: 1,
         host_per_visit: Duration::ZERO,
     };
 
@@ -129,5 +138,13 @@ mod tests {
     fn one_batch_is_copied_while_another_is_computed() {
         let mut device = Timetable::new(DevicePace { copy: MS, ..PACE });
         assert_eq!([0; 2].map(|now| device.submit(now * MS, 10)), [22 * MS, 32 * MS]);
+    }
+
+    #[test]
+    fn two_devices_compute_side_by_side() {
+        let mut devices = Timetable::new(DevicePace { devices: 2, ..PACE });
+        let back: Vec<_> = (0..4).map(|_| devices.submit(Duration::ZERO, 10)).collect();
+        assert_eq!(back, [12 * MS, 12 * MS, 22 * MS, 22 * MS]);
+        assert_eq!(devices.busy_until(21 * MS), 20 * MS);
     }
 }

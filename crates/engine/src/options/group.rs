@@ -75,8 +75,7 @@ pub fn nearest_name<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Opt
 /// Declares a group of options.
 ///
 /// An option's line has the help, the field with its type and default, the range where the type has one, the
-/// UCI name and the flag. `before "Name"` behind them names the option of another group before which it is
-/// listed. `common` or `hidden` at the end is its [`Visibility`](crate::options::Visibility). An option of a
+/// UCI name and the flag. `common` or `hidden` at the end is its [`Visibility`](crate::options::Visibility). An option of a
 /// parameter list has one name only. A field without a default is another group.
 ///
 /// ```text
@@ -102,7 +101,7 @@ macro_rules! option_group {
                 $field:ident: $type:ty
                 $(
                     = $default:expr, $(in $range:expr,)?
-                    $name:literal $(, $flag:literal $(before $follower:literal)? $(, $shown:ident)?)?
+                    $name:literal $(, $flag:literal $(, $shown:ident)?)?
                 )?;
             )+
         }
@@ -125,7 +124,7 @@ macro_rules! option_group {
                 let defaults = $group::default();
                 $( $crate::options::option_group!(
                     @list specs, &defaults.$field, $type, [$($help)+]
-                    $(, ($($range)?), [$name $(, $flag $(before $follower)? $(, $shown)?)?])?
+                    $(, ($($range)?), [$name $(, $flag $(, $shown)?)?])?
                 ); )+
                 specs
             }
@@ -137,12 +136,12 @@ macro_rules! option_group {
             ) -> Result<bool, $crate::options::OptionError> {
                 Ok(false
                     $( || $crate::options::option_group!(
-                        @set self.$field, (name, value) $(, ($($range)?), [$name $(, $flag $(before $follower)? $(, $shown)?)?])?
+                        @set self.$field, (name, value) $(, ($($range)?), [$name $(, $flag $(, $shown)?)?])?
                     ) )+)
             }
 
             fn text_of(&self, flag: &str) -> Option<String> {
-                $( $crate::options::option_group!(@text self.$field, flag $(, [$name $(, $flag $(before $follower)? $(, $shown)?)?])?); )+
+                $( $crate::options::option_group!(@text self.$field, flag $(, [$name $(, $flag $(, $shown)?)?])?); )+
                 None
             }
         }
@@ -152,28 +151,24 @@ macro_rules! option_group {
     (@default $type:ty, $default:expr) => { $default };
 
     (@names [$name:literal]) => { [$name, $name] };
-    (@names [$name:literal, $flag:literal $(before $follower:literal)? $(, $shown:ident)?]) => { [$name, $flag] };
+    (@names [$name:literal, $flag:literal $(, $shown:ident)?]) => { [$name, $flag] };
 
-    (@before [$name:literal, $flag:literal before $follower:literal $(, $shown:ident)?]) => { Some($follower) };
-    (@before $names:tt) => { None };
-
-    (@visibility [$($name:literal),+ $(before $follower:literal)?]) => { $crate::options::Visibility::Normal };
-    (@visibility [$($name:literal),+ $(before $follower:literal)?, common]) => { $crate::options::Visibility::Common };
-    (@visibility [$($name:literal),+ $(before $follower:literal)?, hidden]) => { $crate::options::Visibility::Hidden };
+    (@visibility [$($name:literal),+]) => { $crate::options::Visibility::Normal };
+    (@visibility [$($name:literal),+, common]) => { $crate::options::Visibility::Common };
+    (@visibility [$($name:literal),+, hidden]) => { $crate::options::Visibility::Hidden };
 
     (@list $specs:ident, $default:expr, $type:ty, [$($help:literal)+]) => {
         let _: &$type = $default;
         $specs.extend(<$type as $crate::options::OptionGroup>::declared());
     };
     (@list $specs:ident, $default:expr, $type:ty, [$($help:literal)+], $range:tt, $names:tt) => {
-        let spec = $crate::options::OptionSpec::new::<$type>(
+        $specs.push($crate::options::OptionSpec::new::<$type>(
             $crate::options::option_group!(@names $names),
             $default,
             &$range,
             concat!($($help),+).trim_ascii(),
             $crate::options::option_group!(@visibility $names),
-        );
-        $specs.push($crate::options::OptionSpec { before: $crate::options::option_group!(@before $names), ..spec });
+        ));
     };
 
     (@set $place:expr, $assignment:tt) => {{

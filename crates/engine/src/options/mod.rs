@@ -7,13 +7,10 @@
 //! of their lists in the same way. From those declarations come the reading of the lists, the numbers that
 //! `tune` may reach, and the tables of the documents. Uses [`crate::params`] only.
 
-mod flags;
 mod group;
 mod names;
 mod value;
 
-pub use flags::FLAGS_HEADING;
-pub(crate) use flags::{add_flags, read_flags};
 pub use group::{OptionGroup, nearest_name, option_group};
 pub use names::{IGNORED_OPTIONS, OTHER_NAMES, both_names, ignored_option};
 pub(crate) use names::{OtherName, own_name};

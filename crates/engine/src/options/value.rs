@@ -50,8 +50,8 @@ pub enum OptionKind {
 }
 
 impl OptionKind {
-    /// Returns what a value may be, in words.
-    pub(crate) fn expected(&self) -> String {
+    /// What a value may be, in words.
+    pub fn expected(&self) -> String {
         match self {
             OptionKind::Switch => "true or false".into(),
             OptionKind::Integer { min, max } => format!("an integer from {min} to {max}"),
@@ -92,8 +92,6 @@ pub struct OptionSpec {
     pub visibility: Visibility,
     /// The words of a choice, each with its meaning.
     pub meanings: Vec<(&'static str, &'static str)>,
-    /// The option of another group before which it is listed, as users look for it there.
-    pub before: Option<&'static str>,
 }
 
 impl OptionSpec {
@@ -106,7 +104,7 @@ impl OptionSpec {
         visibility: Visibility,
     ) -> OptionSpec {
         let (kind, default, meanings) = (T::kind(range), default.text(), T::meanings());
-        OptionSpec { name, flag, kind, default, help, visibility, meanings, before: None }
+        OptionSpec { name, flag, kind, default, help, visibility, meanings }
     }
 
     /// Returns true if `name` names this option: its UCI name in any case, or its flag.
@@ -424,7 +422,6 @@ mod tests {
             help: "",
             visibility: Visibility::Normal,
             meanings: Vec::new(),
-            before: None,
         }
     }
 

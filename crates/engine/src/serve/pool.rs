@@ -4,6 +4,8 @@
 //! between rounds. So batches are large, though each search finds what it would find alone, except for shared
 //! cache entries.
 //!
+//! A search without an end gives its place to waiting ones that end, unless its priority is higher.
+//!
 //! A lone search cannot fill a device this way. Workers then search it as under UCI, with several batches in
 //! flight. On a CPU only a pool for one search at a time does so.
 
@@ -28,6 +30,8 @@ use crate::search::{NextStep, STACK_BYTES, WorkerPool, WorkerPoolError};
 
 /// Gatherings of one search before its thread turns to the others.
 const ROUNDS: u32 = 256;
+/// Between two looks whether a client has read its answers.
+const ROOM_TICK: Duration = Duration::from_millis(20);
 const PANIC: &str = "the search panicked";
 
 /// Positions of a game to search in turn. Each search reuses the tree below the moves played.
@@ -52,6 +56,11 @@ pub struct Order {
 }
 
 impl Order {
+    /// A search without an end of its own gives way to others.
+    fn ends(&self) -> bool {
+        !self.request.limits.infinite
+    }
+
     pub(super) fn position(&self) -> History {
         let mut position = (*self.game).clone();
         position.truncate(position.len().min(self.plies.front().copied().unwrap_or_default() + 1));
@@ -90,8 +99,11 @@ pub struct QueueFull {
 
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct PoolStatus {
+    /// Paused searches among them.
     pub waiting: usize,
     pub searching: usize,
+    #[serde(skip)]
+    paused: usize,
     /// Finished searches, and their visits.
     pub(super) searched: u64,
     pub(super) nodes: u64,
@@ -165,7 +177,7 @@ impl SearchPool {
 
     pub fn status(&self) -> PoolStatus {
         let state = self.shared.state.lock();
-        PoolStatus { waiting: state.queue.len, ..state.status }
+        PoolStatus { waiting: state.queue.len + state.status.paused, ..state.status }
     }
 }
 
@@ -200,18 +212,37 @@ impl Queue {
         self.len += 1;
     }
 
-    fn pop(&mut self) -> Option<Order> {
-        let mut level = self.levels.first_entry()?;
-        let mut line = level.get_mut().pop_front()?;
-        let order = line.orders.pop_front();
+    /// Takes the next order that `is_wanted` and whose listener has room. Within a priority, searches that end
+    /// come first.
+    fn pop(&mut self, is_wanted: impl Fn(&Order) -> bool) -> Option<Order> {
+        let places =
+            self.levels.iter().flat_map(|(&level, lines)| [(level, lines, true), (level, lines, false)]);
+        let found = places.into_iter().find_map(|(level, lines, ends)| {
+            let is_next = |order: &Order| order.ends() == ends && is_wanted(order);
+            lines.iter().enumerate().find_map(|(place, line)| {
+                let has_room = line.orders.front().is_some_and(|order| order.listener.has_room());
+                let index = line.orders.iter().position(is_next).filter(|_| has_room)?;
+                Some((level, place, index))
+            })
+        });
+        let (level, place, index) = found?;
+        let lines = self.levels.get_mut(&level)?;
+        let mut line = lines.remove(place)?;
+        let order = line.orders.remove(index);
         if !line.orders.is_empty() {
-            level.get_mut().push_back(line);
-        }
-        if level.get().is_empty() {
-            level.remove();
+            lines.push_back(line);
+        } else if lines.is_empty() {
+            self.levels.remove(&level);
         }
         self.len -= usize::from(order.is_some());
         order
+    }
+
+    /// Whether a search that ends waits, of at least this priority.
+    fn needs_place_of(&self, priority: i32) -> bool {
+        let levels = self.levels.range(..=Reverse(priority));
+        let mut orders = levels.flat_map(|(_, lines)| lines).flat_map(|line| &line.orders);
+        orders.any(|order| order.ends() && order.listener.has_room())
     }
 
     fn remove_stopped(&mut self) -> Vec<Order> {
@@ -239,8 +270,17 @@ struct OpenSearch {
     reported: Instant,
     /// For the network, or for time to pass.
     waits: bool,
-    /// No other search was open when it began, so workers search it.
-    is_alone: bool,
+    way: Way,
+    /// It has no end, and gives way to searches that have one.
+    is_paused: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// No other search was open when it was opened, so workers may search it.
+    Alone,
+    Workers,
+    Steps,
 }
 
 impl SearchThread {
@@ -267,33 +307,63 @@ impl SearchThread {
     /// Opens this thread's share of searches, and waits if it has none. False when no more will come.
     fn take_orders(&mut self) -> bool {
         let PoolSize { threads, searches, .. } = self.shared.size;
-        let mut state = self.shared.state.lock();
+        let shared = self.shared.clone();
+        let mut state = shared.state.lock();
         loop {
             // Shares few orders out, so that no thread is idle.
-            let wanted = (state.queue.len + state.status.searching).min(searches).div_ceil(threads);
-            if self.open.len() >= wanted.max(1) {
-                return true;
-            }
-            match state.queue.pop() {
+            let all = state.queue.len + state.status.searching + state.status.paused;
+            let wanted = all.min(searches).div_ceil(threads).max(1);
+            let paused = self.open.iter().filter(|search| search.is_paused).count();
+            let order = if self.open.len() - paused < wanted {
+                let resumed = self.open.iter().filter(|search| search.is_paused);
+                let most = resumed.map(|search| search.order.priority).max();
+                // As the paused search comes before others without an end.
+                let comes_first =
+                    |order: &Order| most.is_none_or(|most| (order.priority, order.ends()) >= (most, true));
+                state.queue.pop(comes_first)
+            } else {
+                let endless = self.open.iter_mut().filter(|search| !search.is_paused && !search.order.ends());
+                let Some(search) = endless.min_by_key(|search| search.order.priority) else { return true };
+                let least = search.order.priority;
+                let order = if paused < wanted {
+                    state.queue.pop(|order| order.ends() && order.priority >= least)
+                } else {
+                    None
+                };
+                if order.is_none() {
+                    return true;
+                }
+                search.pause(true, &mut state);
+                order
+            };
+            match order {
                 Some(order) => {
                     state.status.searching += 1;
-                    let is_alone = state.has_one_search(&self.shared.size);
+                    let is_alone = state.has_one_search(&shared.size) && self.open.is_empty();
                     drop(state);
-                    self.open(order, is_alone);
-                    state = self.shared.state.lock();
+                    self.open(order, if is_alone { Way::Alone } else { Way::Steps });
+                    state = shared.state.lock();
+                }
+                None if paused > 0 => {
+                    let resumed = self.open.iter_mut().filter(|search| search.is_paused);
+                    if let Some(search) = resumed.max_by_key(|search| search.order.priority) {
+                        search.pause(false, &mut state);
+                    }
                 }
                 None if !self.open.is_empty() => return true,
-                None if state.is_closed => return false,
-                None => self.shared.changed.wait(&mut state),
+                None if state.is_closed && state.queue.len == 0 => return false,
+                // Who has room again does not say so.
+                None if state.queue.len > 0 => drop(shared.changed.wait_for(&mut state, ROOM_TICK)),
+                None => shared.changed.wait(&mut state),
             }
         }
     }
 
-    fn open(&mut self, order: Order, is_alone: bool) {
+    fn open(&mut self, order: Order, way: Way) {
         match EnginePlayer::of_search(order.setup.clone(), order.cache.clone()) {
             Ok(player) => {
                 let reported = Instant::now();
-                self.open.push(OpenSearch { order, player, reported, waits: false, is_alone });
+                self.open.push(OpenSearch { order, player, reported, waits: false, way, is_paused: false });
                 self.begin(self.open.len() - 1);
             }
             Err(error) => self.give_up(order, Some(error.to_string())),
@@ -318,19 +388,36 @@ impl SearchThread {
 
     /// Lets workers search the thread's only search, if it has been alone from its beginning.
     fn search_lone_one(&mut self) {
-        while let (Some(workers), [search]) = (&self.shared.workers, &mut self.open[..])
-            && search.is_alone
+        let shared = self.shared.clone();
+        let Some(workers) = &shared.workers else { return };
+        let is_active = |search: &OpenSearch| !search.is_paused;
+        while let Some(place) = self.open.iter().position(is_active)
+            && self.open[place].way != Way::Steps
+            && !self.open[place + 1..].iter().any(is_active)
         {
-            let OpenSearch { order, player, reported, .. } = search;
-            player.search_with(workers, &mut || {
+            let others = self.open.iter().filter(|search| search.is_paused);
+            let stops: Vec<_> = others.map(|search| search.order.stop.clone()).collect();
+            let OpenSearch { order, player, reported, way, .. } = &mut self.open[place];
+            if std::mem::replace(way, Way::Workers) == Way::Alone {
+                player.assign_to(workers);
+            }
+            let is_over = player.wait_for_workers(&mut || {
                 if order.stop.load(Ordering::Relaxed) {
                     player.stop();
                 }
                 report_if_due(order, player, reported);
+                let is_needed = !order.ends() && shared.state.lock().queue.needs_place_of(order.priority);
+                !is_needed && !stops.iter().any(|stop| stop.load(Ordering::Relaxed))
             });
-            self.close(0);
-            let is_alone = self.shared.state.lock().has_one_search(&self.shared.size);
-            self.open.iter_mut().for_each(|search| search.is_alone = is_alone);
+            if !is_over {
+                return;
+            }
+            let is_last = order.plies.len() == 1;
+            self.close(place);
+            if let Some(next) = self.open.get_mut(place).filter(|_| !is_last) {
+                let is_alone = shared.state.lock().has_one_search(&shared.size);
+                next.way = if is_alone { Way::Alone } else { Way::Steps };
+            }
         }
     }
 
@@ -338,11 +425,24 @@ impl SearchThread {
     fn gather(&mut self) {
         let mut place = 0;
         while let Some(search) = self.open.get_mut(place) {
-            // A search begun in steps goes on in steps.
-            search.is_alone = false;
-            if search.order.stop.load(Ordering::Relaxed) {
+            let is_stopped = search.order.stop.load(Ordering::Relaxed);
+            if is_stopped {
                 search.player.stop();
             }
+            if search.way == Way::Workers {
+                if is_stopped && search.player.wait_for_workers(&mut || true) {
+                    self.close(place);
+                } else {
+                    place += 1;
+                }
+                continue;
+            }
+            if search.is_paused && !is_stopped {
+                place += 1;
+                continue;
+            }
+            // A search begun in steps goes on in steps.
+            search.way = Way::Steps;
             match search.player.advance_within(ROUNDS) {
                 Some(NextStep::Over) => self.close(place),
                 step => {
@@ -357,7 +457,7 @@ impl SearchThread {
     /// Evaluates all waiting positions, in batches up to the backend's limit.
     fn evaluate(&mut self) -> Result<(), BackendError> {
         let most = self.shared.backend.info().max_batch.max(1);
-        let waiting = self.open.iter_mut().filter(|search| search.waits);
+        let waiting = self.open.iter_mut().filter(|search| search.waits && !search.is_paused);
         let mut players: Vec<_> = waiting.map(|search| &mut search.player).collect();
         self.batch.evaluate(&mut players, |slots| {
             slots.chunks_mut(most).try_for_each(|batch| self.evaluator.evaluate(batch))
@@ -367,6 +467,7 @@ impl SearchThread {
     /// Also begins the order's next search.
     fn close(&mut self, place: usize) {
         let mut search = self.open.remove(place);
+        search.pause(false, &mut self.shared.state.lock());
         let OpenSearch { order, player, .. } = &mut search;
         let is_last = order.plies.len() == 1;
         let played = player.end_move();
@@ -379,6 +480,7 @@ impl SearchThread {
         drop(state);
         self.shared.backend.take_notes().into_iter().for_each(|note| order.listener.note(note));
         let answer = played.map_or_else(SearchAnswer::default, |played| {
+            played.notes.into_iter().for_each(|note| order.listener.note(note));
             let mut result = played.result;
             result.info = player.report();
             SearchAnswer { best: played.best, ponder: result.ponder, result: Some(result) }
@@ -391,7 +493,11 @@ impl SearchThread {
     }
 
     fn fail(&mut self, reason: &str) {
-        self.shared.state.lock().status.searching -= self.open.len();
+        let shared = self.shared.clone();
+        let mut state = shared.state.lock();
+        self.open.iter_mut().for_each(|search| search.pause(false, &mut state));
+        state.status.searching -= self.open.len();
+        drop(state);
         for OpenSearch { order, player, .. } in self.open.drain(..) {
             // Workers may still search it after a panic.
             player.stop();
@@ -401,10 +507,24 @@ impl SearchThread {
 }
 
 impl OpenSearch {
+    /// Pauses it or lets it go on. While it is paused it counts as waiting.
+    fn pause(&mut self, is_paused: bool, state: &mut PoolState) {
+        if self.is_paused != is_paused {
+            let [from, to] = match is_paused {
+                true => [&mut state.status.searching, &mut state.status.paused],
+                false => [&mut state.status.paused, &mut state.status.searching],
+            };
+            (*from, *to) = (*from - 1, *to + 1);
+            self.is_paused = is_paused;
+        }
+    }
+
     fn begin(&mut self) -> Result<(), EngineError> {
         let request = GoRequest { received: Instant::now(), ..self.order.request.clone() };
         (self.reported, self.waits) = (request.received, false);
-        self.player.begin_search(&self.order.position(), request)
+        self.player.begin_search(&self.order.position(), request)?;
+        self.player.take_notes().into_iter().for_each(|note| self.order.listener.note(note));
+        Ok(())
     }
 }
 
@@ -464,10 +584,10 @@ mod tests {
         // Owner 7 comes first and 9 last, and each has one turn per round.
         let expected = [6, 1, 4, 8, 2, 7, 3, 5];
         for (left, number) in (0..8).rev().zip(expected) {
-            queue.pop().unwrap().give_up(None);
+            queue.pop(|_| true).unwrap().give_up(None);
             assert_eq!((receiver.try_recv().unwrap(), queue.len), ((number, false), left));
         }
-        assert!(queue.pop().is_none() && queue.levels.is_empty());
+        assert!(queue.pop(|_| true).is_none() && queue.levels.is_empty());
     }
 
     #[test]
@@ -482,7 +602,7 @@ mod tests {
         }
         assert_eq!(queue.remove_stopped().len(), 2);
         assert_eq!(queue.len, 4);
-        std::iter::from_fn(|| queue.pop()).for_each(|order| order.give_up(None));
+        std::iter::from_fn(|| queue.pop(|_| true)).for_each(|order| order.give_up(None));
         let numbers: Vec<_> = receiver.try_iter().map(|(number, _)| number).collect();
         assert_eq!(numbers, [1, 2, 5, 4]);
     }
@@ -493,7 +613,7 @@ mod tests {
         let orders = Orders { searcher: Searcher::random(1, 3), sender };
         let pool = &orders.searcher.pool;
         // An endless search takes the only place.
-        let blocker = orders.order(0, 1, 0);
+        let blocker = orders.order(0, 1, 9);
         let stop = blocker.stop.clone();
         let endless = GoRequest::new(GoLimits { infinite: true, ..GoLimits::default() });
         pool.submit(vec![Order { request: endless, ..blocker }]).unwrap();

@@ -45,6 +45,8 @@ pub struct Searcher {
     pub cache: Arc<EvalCache>,
     pub pool: SearchPool,
     pub size: PoolSize,
+    /// Bytes of answers that may be unread.
+    pub answer_bytes: usize,
     /// Ends all searches without a flag of their own.
     stop: Arc<AtomicBool>,
 }
@@ -69,9 +71,12 @@ impl Searcher {
         let searches = searches(info, threads).max(1);
         let size = PoolSize { threads: threads.min(searches), searches, workers, queue };
         let cache = Arc::new(EvalCache::new(settings.memory.cache_capacity()));
-        settings.memory = settings.memory.share_of(searches);
+        let answer_bytes = settings.memory.answer_bytes();
+        // Each thread may pause as many as it searches.
+        settings.memory = settings.memory.share_of(2 * searches);
         let setup = Arc::new(EngineSetup::with_opened(settings, opened)?);
-        Ok(Searcher { setup, cache, pool: SearchPool::new(backend, size)?, size, stop: Arc::default() })
+        let pool = SearchPool::new(backend, size)?;
+        Ok(Searcher { setup, cache, pool, size, answer_bytes, stop: Arc::default() })
     }
 
     pub fn notes(&self) -> Vec<Note> {

@@ -3,6 +3,7 @@
 
 pub mod gpus;
 pub(crate) mod huge_pages;
+pub(crate) mod threads;
 pub mod vulkan;
 
 use std::fs;

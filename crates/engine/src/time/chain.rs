@@ -181,7 +181,7 @@ mod tests {
             since_first_eval: Some(Millis(elapsed)),
             nodes: Nodes(nodes),
             new_nodes: Nodes(nodes),
-            root_visits: vec![nodes as u32 / 2; 2],
+            race_visits: vec![nodes as u32 / 2; 2],
             ..SearchStats::default()
         }
     }
@@ -193,7 +193,7 @@ mod tests {
         let mut hints = Hints::default();
         assert_eq!(chain.should_stop(&stats(300.0, 800), &mut hints), None);
         // 200 nodes are left: 200/1.33 < 600 − 150.
-        let decided = SearchStats { root_visits: vec![600, 150], ..stats(300.0, 800) };
+        let decided = SearchStats { race_visits: vec![600, 150], ..stats(300.0, 800) };
         assert_eq!(chain.should_stop(&decided, &mut hints), Some(StopReason::SmartPruning));
         assert_eq!(chain.should_stop(&stats(300.0, 1_000), &mut hints), Some(StopReason::Nodes));
     }

@@ -4,7 +4,7 @@ use super::units::{GamePly, Millis, Nodes, Plies};
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RootEvaluation {
     /// Win minus loss, `-1..=1`, visit-weighted where there is a tree.
-    pub q: f64,
+    pub wl: f64,
     /// Probability of a draw, `None` without a WDL head.
     pub d: Option<f64>,
     /// Plies to the end of the game by the Moves Left Head, visit-weighted over the tree if there is one.
@@ -43,6 +43,8 @@ pub struct MoveFacts {
     pub reserve: Millis,
     /// Since the `go` line was read.
     pub elapsed: Millis,
+    /// What the clock had lost before, because a network was loaded first.
+    pub loading: Millis,
     pub game_ply: GamePly,
     /// Pieces and pawns on the board, kings included.
     pub pieces: u32,
@@ -55,7 +57,7 @@ pub struct MoveFacts {
     /// Made while pondering. They shorten no move and do not teach tree reuse.
     pub pondered_nodes: Nodes,
     /// Reused visits of the root moves, in any order, empty for a fresh root.
-    pub root_visits: Vec<u32>,
+    pub reused_visits: Vec<u32>,
     /// 0 where smart pruning is off.
     pub smart_pruning_factor: f64,
     pub root: Option<RootEvaluation>,
@@ -90,7 +92,7 @@ impl MoveFacts {
     /// New nodes that the most visited move's lead saves: smart pruning stops when the remaining nodes,
     /// divided by its factor, are fewer.
     pub(crate) fn pruning_lead(&self) -> f64 {
-        let most = MostVisits::of(&self.root_visits);
+        let most = MostVisits::of(&self.reused_visits);
         self.smart_pruning_factor * f64::from(most.best - most.second)
     }
 

@@ -101,7 +101,7 @@ mod tests {
             since_first_eval: Some(Millis(1000.0)),
             new_nodes: Nodes(1000),
             batches: 10,
-            root_visits: vec![400, 900],
+            race_visits: vec![400, 900],
             ..SearchStats::default()
         }
     }
@@ -172,7 +172,7 @@ mod tests {
         let at = |elapsed, since: Option<f64>, visits: &[u32], root| SearchStats {
             elapsed: Millis(elapsed),
             since_first_eval: since.map(Millis),
-            root_visits: visits.into(),
+            race_visits: visits.into(),
             root,
             ..SearchStats::default()
         };

@@ -20,8 +20,8 @@ pub struct SearchStats {
     /// Average, plies.
     pub depth: u32,
     /// In a fixed order, empty before the root is expanded. 0 for forbidden moves and certain losses.
-    pub root_visits: Vec<u32>,
-    /// Index into `root_visits`.
+    pub race_visits: Vec<u32>,
+    /// Index into `race_visits`.
     pub best_by_q: Option<usize>,
     pub root: Option<RootEvaluation>,
     pub proven_win: bool,
@@ -40,7 +40,7 @@ impl SearchStats {
     }
 
     pub(crate) fn most_visits(&self) -> MostVisits {
-        MostVisits::of(&self.root_visits)
+        MostVisits::of(&self.race_visits)
     }
 
     pub(crate) fn is_exhausted(&self) -> bool {
@@ -52,7 +52,7 @@ impl SearchStats {
     /// Index of the most visited root move, the first of equals.
     pub fn most_visited(&self) -> Option<usize> {
         let most = self.most_visits().best;
-        self.root_visits.iter().position(|&n| n == most && n > 0)
+        self.race_visits.iter().position(|&n| n == most && n > 0)
     }
 }
 
@@ -110,22 +110,22 @@ pub(super) mod tests {
     use super::*;
 
     pub(in crate::time) fn at(elapsed_ms: f64, nodes: u64, q: f64, best: usize) -> SearchStats {
-        let mut root_visits = vec![0, 0];
-        root_visits[best] = nodes as u32;
+        let mut race_visits = vec![0, 0];
+        race_visits[best] = nodes as u32;
         SearchStats {
             elapsed: Millis(elapsed_ms),
             since_first_eval: Some(Millis(elapsed_ms)),
             nodes: Nodes(nodes),
             new_nodes: Nodes(nodes),
-            root_visits,
-            root: Some(RootEvaluation { q, ..RootEvaluation::default() }),
+            race_visits,
+            root: Some(RootEvaluation { wl: q, ..RootEvaluation::default() }),
             ..SearchStats::default()
         }
     }
 
     #[test]
     fn most_visits_in_any_order() {
-        let stats = |visits: &[u32]| SearchStats { root_visits: visits.into(), ..SearchStats::default() };
+        let stats = |visits: &[u32]| SearchStats { race_visits: visits.into(), ..SearchStats::default() };
         assert_eq!(stats(&[]).most_visits(), MostVisits { best: 0, second: 0 });
         assert_eq!(stats(&[]).most_visited(), None);
         assert_eq!(stats(&[0, 0]).most_visited(), None);

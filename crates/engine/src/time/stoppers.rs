@@ -64,6 +64,10 @@ impl FirstEvaluationWait {
         let clock = facts.limits.mover_clock().unwrap_or_default();
         let least = LEAST_GRACE.min(clock.time / 2.0);
         let share = (clock.time - facts.reserve).max(Millis::ZERO) * GRACE_SHARE;
+        // Loading was part of the move, for which half of the clock may go.
+        let after_loading = (clock.time - facts.loading) / 2.0;
+        let has_loaded = facts.loading > Millis::ZERO;
+        let share = if has_loaded { share.max(after_loading) } else { share };
         let grace = if facts.root.is_some() { least } else { share.max(least) };
         FirstEvaluationWait { grace, is_over: false }
     }
@@ -204,14 +208,14 @@ impl KldGain {
 impl Stopper for KldGain {
     fn should_stop(&mut self, stats: &SearchStats, _: &mut Hints) -> Option<StopReason> {
         let before: u64 = total(&self.earlier);
-        let now: u64 = total(&stats.root_visits);
+        let now: u64 = total(&stats.race_visits);
         if now < before + self.interval {
             return None;
         }
         // New moves are appended, the earlier ones keep their places.
         let gain =
-            (before > 0).then(|| divergence(&self.earlier, &stats.root_visits) / (now - before) as f64);
-        self.earlier.clone_from(&stats.root_visits);
+            (before > 0).then(|| divergence(&self.earlier, &stats.race_visits) / (now - before) as f64);
+        self.earlier.clone_from(&stats.race_visits);
         gain.is_some_and(|gain| gain < self.minimum).then_some(StopReason::KldGain)
     }
 }
@@ -367,7 +371,7 @@ mod tests {
     }
 
     fn visited(visits: &[u32]) -> SearchStats {
-        SearchStats { root_visits: visits.into(), ..SearchStats::default() }
+        SearchStats { race_visits: visits.into(), ..SearchStats::default() }
     }
 
     #[test]

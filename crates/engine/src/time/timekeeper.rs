@@ -73,6 +73,10 @@ impl Timekeeper {
         self.lag.clock_is_unwatched();
     }
 
+    pub(crate) fn manager(&self) -> &dyn TimeManager {
+        &*self.manager
+    }
+
     /// Takes the message for an `info string`.
     pub(crate) fn take_message(&mut self) -> Option<String> {
         self.manager.take_message()
@@ -198,7 +202,7 @@ mod tests {
                 stats.batches += 1;
                 stats.elapsed += Millis(speed(i + stats.new_nodes.0));
                 stats.since_first_eval = Some(stats.elapsed);
-                stats.root_visits = vec![(stats.nodes.0 / 2) as u32; 2];
+                stats.race_visits = vec![(stats.nodes.0 / 2) as u32; 2];
                 if let Some(reason) = chain.should_stop(&stats, &mut hints) {
                     break reason;
                 }

@@ -3,11 +3,9 @@
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
-use std::path::Path;
 
 use super::judgement::Mark;
 use super::{AnalysedGame, AnalysedLine, AnalysedPosition};
-use crate::pgn::Games;
 use crate::pgn::{ANNOTATOR, ANNOTATOR_BREAK, commands, numbered, write_game};
 use crate::score::MoveScore;
 use zeitnot_engine::VERSION;
@@ -23,12 +21,6 @@ pub(super) fn write_pgn(out: &mut impl Write, game: &AnalysedGame, engine: &str)
     let annotators = format!("{people}{stop}Zeitnot {VERSION}, {engine}");
     let others = game.recorded.tags.iter().filter(|(name, _)| *name != ANNOTATOR);
     write_game(out, others.chain([(ANNOTATOR, &*annotators)]), &movetext(game))
-}
-
-/// Says whether [`write_pgn`] has written the first game of a file.
-pub fn is_analysis(path: &Path) -> bool {
-    let first = Games::open(path).ok().and_then(|mut games| games.next()?.ok());
-    first.is_some_and(|game| game.tags.annotators().1)
 }
 
 fn movetext(game: &AnalysedGame) -> String {

@@ -39,7 +39,8 @@ pub fn page(games: &[AnalysisRow], player: Option<&str>, judged: &str, manager: 
              lichess’ evaluations. Another UCI engine’s pawns go through lichess’ own formula. The accuracy of moves and games and the limits \
              of ?!, ? and ?? (5, 10 and 15 % of the winning chances) are those that lichess publishes (lichess.org/page/accuracy). \
              A mark needs a loss that the visits can support: at least {:.0} % divided by the cube root of the visits. \
-             All marks need {} visits, accuracy needs {}. Pawns are those that UCI shows.",
+             From {} visits on every loss of 5 % or more gets its mark, with fewer only the larger losses do. Accuracy needs {}. \
+             Pawns are those that UCI shows.",
             super::judgement::ERROR_OF_ONE_VISIT,
             super::judgement::visits_for(Mark::Inaccuracy),
             super::judgement::visits_for(Mark::Mistake),
@@ -61,7 +62,9 @@ pub fn table<'a>(games: impl IntoIterator<Item = &'a AnalysisSummary>) -> Table 
         .words("player", |(side, ..)| &side.name)
         .words("result", |(.., result)| *result)
         .numbers("moves", |(side, ..)| side.moves)
-        .numbers("accuracy, %", |(side, ..)| figure(side.accuracy, "too few visits"))
+        .numbers("accuracy, %", |(side, ..)| {
+            figure(side.accuracy, if side.moves == 0 { "–" } else { "too few visits" })
+        })
         .numbers("?!", |(side, ..)| side.inaccuracies)
         .numbers("?", |(side, ..)| side.mistakes)
         .numbers("??", |(side, ..)| side.blunders)
@@ -87,6 +90,7 @@ fn figures(summary: &AnalysisSummary) -> Vec<[String; 3]> {
     let mut rows = vec![
         row("Accuracy", &|side| match side.accuracy {
             Some(accuracy) => format!("{accuracy:.0} %"),
+            None if side.moves == 0 => "–".into(),
             None => "too few visits to judge".into(),
         }),
         row("?! Inaccuracies", &|side| side.inaccuracies.to_string()),
@@ -176,7 +180,7 @@ fn viewed_position(game: &AnalysedGame, board: &Position, index: usize) -> Viewe
         tries: found
             .tries
             .iter()
-            .map(|(tried, permille)| format!("{tried:?} {permille}"))
+            .map(|(tried, permille, win)| format!("{tried:?} {permille} {win:.0}"))
             .collect::<Vec<_>>()
             .join(" "),
         lines: lines.map(|line| (eval(line.score), searched_line(board, &line.moves))).collect(),

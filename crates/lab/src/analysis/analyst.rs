@@ -13,7 +13,7 @@ use crate::score::{MoveScore, winning_chances};
 use zeitnot_engine::chess::{History, Move, Terminal};
 use zeitnot_engine::engine::{EngineError, GoRequest, Listener, SearchAnswer};
 use zeitnot_engine::note::Note;
-use zeitnot_engine::search::{PvLine, SearchInfo, SearchResult};
+use zeitnot_engine::search::{MoveStats, PvLine, SearchInfo, SearchResult};
 use zeitnot_engine::serve::Searcher;
 use zeitnot_engine::time::{GoLimits, Plies, RootEvaluation, TimeControl, manager_from};
 
@@ -52,6 +52,8 @@ pub struct Analyst {
     sender: Sender<SearchedPosition>,
     searched: Receiver<SearchedPosition>,
     effort: SearchEffort,
+    /// What the searches had to tell, not yet taken.
+    notes: Vec<Note>,
     /// The time at which the last position was done.
     last: Instant,
 }
@@ -111,8 +113,13 @@ impl Analyst {
             sender,
             searched,
             effort: SearchEffort::default(),
+            notes: Vec::new(),
             last: Instant::now(),
         }
+    }
+
+    pub fn take_notes(&mut self) -> Vec<Note> {
+        std::mem::take(&mut self.notes)
     }
 
     /// Divides games so that so many of them are enough.
@@ -195,6 +202,7 @@ impl Analyst {
         if let Some(reason) = failure {
             return refuse(reason);
         }
+        self.notes.extend(notes);
         let lines = lines(best, &result);
         if lines.is_empty() {
             return refuse("no evaluation has come back in time".into());
@@ -220,13 +228,15 @@ impl Analyst {
 const LEAST_SHARE: u32 = 10;
 const MOST_TRIES: usize = 10;
 
-fn tries(result: &SearchResult) -> Vec<(Move, u32)> {
+fn tries(result: &SearchResult) -> Vec<(Move, u32, f64)> {
     let stats = result.info.as_ref().and_then(|info| info.move_stats.as_ref());
     let moves = stats.map_or(&[][..], |stats| &stats.moves);
     let all = moves.iter().map(|one| one.node.visits).sum::<u32>().max(1);
-    let shares =
-        moves.iter().rev().map(|one| (one.mv, (1000 * u64::from(one.node.visits) / u64::from(all)) as u32));
-    shares.filter(|&(_, share)| share >= LEAST_SHARE).take(MOST_TRIES).collect()
+    let tries = moves.iter().rev().map(|MoveStats { mv, node, .. }| {
+        let share = (1000 * u64::from(node.visits) / u64::from(all)) as u32;
+        (*mv, share, winning_chances(f64::midpoint(1.0, node.q.into())))
+    });
+    tries.filter(|&(_, share, _)| share >= LEAST_SHARE).take(MOST_TRIES).collect()
 }
 
 /// The lines of a search, that of the move to play first.
@@ -328,7 +338,7 @@ fn searched_moves(
     let moves = moves.map(|(recorded, found)| {
         let best = found.best();
         let m = best.moves_left.map(Plies);
-        let root = Some(RootEvaluation { q: best.wl, d: Some(best.d), m, m_spread: None });
+        let root = Some(RootEvaluation { wl: best.wl, d: Some(best.d), m, m_spread: None });
         ReplayMove { root, plies_to_mate: plies_to_mate(best.score), ..recorded }
     });
     moves.collect()

@@ -1,8 +1,6 @@
 //! The journal of a run: a row of each game that is done. A run that was stopped goes on behind the last one.
 
-use std::fs::{self, File};
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -13,14 +11,17 @@ use super::analyst::SearchEffort;
 use super::{AnalysedGame, AnalysisSummary};
 use crate::LabError;
 use crate::pgn::RecordedGame;
-use crate::rows::{JsonLines, RowError, make_folder};
+use crate::rows::{Export, RowError};
+use crate::run::{Journal, Run};
 use crate::viewer::ViewedGame;
 use zeitnot_engine::files::hex;
 
-/// The journal in the folder of a run. It is there as long as the run is unfinished.
-const JOURNAL: &str = "unfinished.jsonl";
-/// The name of the file with the games in the folder of a run.
-pub const GAMES: &str = "games.pgn";
+/// The journal of a run.
+const JOURNAL: &str = "analysis.jsonl";
+/// The games with comments, as the journal has them.
+const GAMES: &str = "games.pgn";
+/// What an analysis writes.
+pub const FILES: [&str; 3] = [JOURNAL, GAMES, "index.html"];
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AnalysisRow {
@@ -57,7 +58,7 @@ impl AnalysisRow {
         if game.is_some_and(|game| fingerprint(game) == self.game) {
             return Ok(());
         }
-        let what = "an unfinished analysis of other games or with other options";
+        let what = "an analysis of other games or with other options";
         Err(LabError::OtherRun { path: folder.join(JOURNAL), what })
     }
 }
@@ -65,40 +66,29 @@ impl AnalysisRow {
 /// The files of a run: its journal, and the games with comments.
 #[derive(Debug)]
 pub struct AnalysisJournal {
-    folder: PathBuf,
-    file: JsonLines,
-    pgn: File,
+    journal: Journal,
+    pgn: Export,
 }
 
 impl AnalysisJournal {
-    /// Opens or makes the files of the run that has `folder`. Returns also the rows of its first games, if
-    /// they were analysed before.
-    pub fn open(folder: &Path) -> Result<(AnalysisJournal, Vec<AnalysisRow>), RowError> {
-        make_folder(folder)?;
-        let mut rows = Vec::new();
-        let file = JsonLines::resume(&folder.join(JOURNAL), |row: AnalysisRow| rows.push(row))?;
-        let pgn_path = folder.join(GAMES);
-        let pgn = File::create(&pgn_path).and_then(|mut pgn| {
-            rows.iter().try_for_each(|row| pgn.write_all(row.pgn.as_bytes()))?;
-            Ok(pgn)
-        });
-        let pgn = pgn.map_err(RowError::io(&pgn_path))?;
-        Ok((AnalysisJournal { folder: folder.to_owned(), file, pgn }, rows))
-    }
-
-    pub fn is_in(folder: &Path) -> bool {
-        folder.join(JOURNAL).exists()
+    /// Opens or makes the files of the run. Returns also the rows of its first games, if they were analysed
+    /// before.
+    pub fn open(run: &Run) -> Result<(AnalysisJournal, Vec<AnalysisRow>), LabError> {
+        run.check_journal(JOURNAL, &[GAMES])?;
+        let (mut rows, mut pgn) = (Vec::new(), Export::create(&run.folder().join(GAMES))?);
+        let journal = Journal::open(run, JOURNAL, |row: AnalysisRow| {
+            pgn.add(&row.pgn)?;
+            rows.push(row);
+            Ok(())
+        })?;
+        pgn.publish()?;
+        Ok((AnalysisJournal { journal, pgn }, rows))
     }
 
     /// Adds a game, which then survives the end of the program.
     pub fn add(&mut self, row: &AnalysisRow) -> Result<(), RowError> {
-        self.file.add(row)?;
-        self.pgn.write_all(row.pgn.as_bytes()).map_err(RowError::io(&self.folder.join(GAMES)))
-    }
-
-    pub fn finish(self) -> Result<(), RowError> {
-        let path = self.folder.join(JOURNAL);
-        fs::remove_file(&path).map_err(RowError::io(&path))
+        self.journal.add(row)?;
+        self.pgn.add(&row.pgn)
     }
 }
 

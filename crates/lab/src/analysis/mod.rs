@@ -15,11 +15,10 @@ mod journal;
 mod judgement;
 mod move_sums;
 
-pub use analysed_pgn::is_analysis;
 pub use analysis_page::{page, table};
 pub use analyst::{Analyst, SearchEffort, SpendingPlan};
 pub use external_judge::ExternalJudge;
-pub use journal::{AnalysisJournal, AnalysisRow, GAMES};
+pub use journal::{AnalysisJournal, AnalysisRow, FILES};
 
 use judgement::{Judgement, Mark, game_accuracy, least_certain_loss};
 use move_sums::{MoveSums, TimesOfMove};
@@ -57,8 +56,9 @@ pub(crate) struct AnalysedPosition {
     /// Visits of the root, those kept from the position before included, or 0 where the game is over.
     pub(crate) nodes: u64,
     pub(crate) effort: SearchEffort,
-    /// Moves that the search looked at, with their shares of the visits, permille, the largest first.
-    pub(crate) tries: Vec<(Move, u32)>,
+    /// Moves that the search looked at, with their shares of the visits, permille, the largest first, and the
+    /// mover's winning chances after each, percent.
+    pub(crate) tries: Vec<(Move, u32, f64)>,
 }
 
 impl AnalysedPosition {

@@ -4,6 +4,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use sha2::{Digest, Sha256};
+
 use super::external::{ExternalPlayer, MoveFault};
 use super::openings::GameAssignment;
 use super::{Side, Team};
@@ -14,6 +16,8 @@ use crate::score::MoveScore;
 use zeitnot_engine::chance::GOLDEN;
 use zeitnot_engine::chess::{Color, History, Move, Terminal};
 use zeitnot_engine::engine::{EnginePlayer, PlayerMove};
+use zeitnot_engine::files::hex;
+use zeitnot_engine::note::Note;
 use zeitnot_engine::options::option_group;
 use zeitnot_engine::search::NextStep;
 use zeitnot_engine::tablebase::{ProbeResult, Tablebase};
@@ -33,6 +37,13 @@ impl fmt::Display for SideLimit {
             SideLimit::Nodes(nodes) => write!(f, "{nodes} nodes"),
             SideLimit::Clock(control) => control.fmt(f),
         }
+    }
+}
+
+impl SideLimit {
+    /// What `go` tells the side at its first move.
+    pub fn first(self) -> GoLimits {
+        SideBudget::new(self).limits()
     }
 }
 
@@ -128,6 +139,8 @@ pub struct GameRecord {
     pub(crate) moves: Vec<PlayedMove>,
     /// The move that came after the flag had fallen, which is none of the game.
     pub(crate) late: Option<PlayedMove>,
+    /// What the searches of A and B had to tell.
+    pub notes: [Vec<Note>; 2],
     pub(crate) end: GameEnd,
     /// What an engine did wrong, with its side, the position and the last moves.
     pub fault: Option<String>,
@@ -141,6 +154,13 @@ impl GameRecord {
             GameOutcome::Win(color) if color.is_white() == (self.assignment.white == Side::A) => 2,
             GameOutcome::Win(_) => 0,
         }
+    }
+
+    /// A hash over all positions, which tells equal games.
+    pub(crate) fn hash(&self) -> String {
+        let mut hash = Sha256::new();
+        (0..self.history.len()).for_each(|index| hash.update(self.history.position(index).to_fen()));
+        hex(&hash.finalize()[..6])
     }
 
     /// Returns who made move `index` of [`GameRecord::moves`], or the late one behind them.
@@ -170,6 +190,7 @@ pub(super) struct OngoingGame {
     moves: Vec<PlayedMove>,
     late: Option<PlayedMove>,
     fault: Option<String>,
+    notes: [Vec<Note>; 2],
     activity: Activity,
 }
 
@@ -219,6 +240,7 @@ impl OngoingGame {
             moves: Vec::new(),
             late: None,
             fault: None,
+            notes: Default::default(),
             activity: Activity::Waiting,
         })
     }
@@ -309,13 +331,15 @@ impl OngoingGame {
         let side = self.side_to_move();
         let winner = !self.history.current().turn();
         let lost = |termination| GameEnd { outcome: GameOutcome::Win(winner), termination };
+        let mover = self.mover();
         let legal = self.history.legal_moves();
         let (pieces, ply) = (self.history.current().piece_count(), self.history.current().game_ply());
         let (played, used, node_time) = match &mut self.players[side] {
             Player::Own(player) => {
                 let rate = player.setup().nodes_per_ms(pieces);
                 let node_time = rate.map_or(Millis::ZERO, |rate| rate.time_of(Nodes(1)));
-                let played = player.end_move();
+                let mut played = player.end_move();
+                self.notes[mover.index()].extend(played.iter_mut().flat_map(|played| played.notes.drain(..)));
                 let used = played.as_ref().map_or(Millis::ZERO, |played| played.used);
                 let best = |played: &PlayerMove| played.best.filter(|best| legal.contains(best));
                 (played.and_then(|played| Some((best(&played)?, row_of(&played)))), used, node_time)
@@ -336,7 +360,7 @@ impl OngoingGame {
         let Some((mv, row)) = played else {
             return Ok(Some(lost(Termination::IllegalMove)));
         };
-        let player = self.mover().name().into();
+        let player = mover.name().into();
         let clock = &mut self.clocks[side].clock;
         let row = MoveRow {
             player,
@@ -380,8 +404,8 @@ impl OngoingGame {
     }
 
     pub(super) fn into_record(self, end: GameEnd) -> GameRecord {
-        let OngoingGame { assignment, history, moves, late, fault, .. } = self;
-        GameRecord { assignment, history, moves, late, end, fault }
+        let OngoingGame { assignment, history, moves, late, notes, fault, .. } = self;
+        GameRecord { assignment, history, moves, late, notes, end, fault }
     }
 }
 

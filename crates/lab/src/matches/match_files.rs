@@ -1,24 +1,26 @@
-//! A match's files. A stopped match resumes behind its last whole game.
+//! A match's files. A stopped match resumes behind the last whole game of its journal.
 
 use std::fmt::Write as _;
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
 
 use super::game::{GameOutcome, GameRecord, PlayedMove, SideLimit, Termination};
-use super::match_rows::{MatchGameRow, MatchHeader, MatchRowFiles};
-use super::summary::MatchCounts;
+use super::match_rows::{MatchGameRow, MatchHeader, MatchRowFiles, rows_of_moves};
 use crate::LabError;
 use crate::move_rows::MoveRow;
 use crate::pgn::{commands, numbered, write_game};
-use crate::rows::{RowError, RowReader, RowWriter, make_folder};
+use crate::rows::{Export, RowError};
+use crate::run::{Journal, Run};
 use crate::score::MoveScore;
 use crate::uci_process::move_between;
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::{Color, Variant};
 
-/// Most games replayed because another file lacks them, more than a crash can lose.
-const MOST_LOST: usize = 100;
+/// The journal of a match.
+const JOURNAL: &str = "games.jsonl";
+const GAMES: &str = "games.pgn";
 
 fn write_pgn(out: &mut impl Write, game: &GameRecord, header: MatchHeader<'_>) -> io::Result<()> {
     let MatchHeader { names, limits, .. } = header;
@@ -108,131 +110,77 @@ fn comment(played: &PlayedMove, mover: Color) -> String {
     text
 }
 
-/// `games.pgn`, `games.csv` and `moves.csv`.
+/// A finished game as it stands in the journal of a match.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PlayedGame {
+    pub game: MatchGameRow,
+    pub moves: Vec<MoveRow>,
+    pub(super) pgn: String,
+}
+
+impl PlayedGame {
+    pub fn new(header: MatchHeader<'_>, game: &GameRecord) -> PlayedGame {
+        let mut pgn = Vec::new();
+        // Writing into memory cannot fail.
+        let _ = write_pgn(&mut pgn, game, header);
+        PlayedGame {
+            game: MatchGameRow::new(header, game),
+            moves: rows_of_moves(header, game),
+            pgn: String::from_utf8_lossy(&pgn).into_owned(),
+        }
+    }
+}
+
+/// The files of a match: its journal, and `games.csv`, `moves.csv` and `games.pgn`, which are made of it.
 #[derive(Debug)]
 pub struct MatchFiles {
+    journal: Journal,
     rows: MatchRowFiles,
-    pgn: BufWriter<File>,
-    pgn_path: PathBuf,
+    pgn: Export,
 }
 
 impl MatchFiles {
-    /// `counts` gets the existing games. The last games of `games.csv` that other files lack, as after a
-    /// crash, are replayed. Refuses files of another match or with many missing games.
+    /// What a match writes.
+    pub const NAMES: [&str; 5] = [JOURNAL, "games.csv", "moves.csv", GAMES, "index.html"];
+
+    /// `take` gets the games that are there, which must be the first ones of `schedule`.
     pub fn open(
-        folder: &Path,
+        run: &Run,
         schedule: &[u64],
-        header: MatchHeader<'_>,
-        counts: &mut MatchCounts,
+        mut take: impl FnMut(&PlayedGame),
     ) -> Result<MatchFiles, LabError> {
-        make_folder(folder)?;
-        let pgn_path = folder.join("games.pgn");
-        let ends = ends_of_games(&pgn_path).map_err(RowError::io(&pgn_path))?;
-        let whole = whole_games(folder, &pgn_path, ends.len() - 1)?;
-        let [games_path, moves_path] = MatchRowFiles::paths(folder);
-        let (mut done, mut last, mut is_other) = (0, None, false);
-        let games = RowWriter::<MatchGameRow>::resume(&games_path, |row| {
-            let expected = schedule.get(done);
-            is_other |= row.match_id != header.match_id || expected.is_some_and(|&game| game != row.game);
-            if is_other || done == whole {
-                // Nothing of another match is cut off.
-                return is_other;
+        run.check_journal(JOURNAL, &MatchFiles::NAMES[1..4])?;
+        let mut rows = MatchRowFiles::create(run.folder())?;
+        let mut pgn = Export::create(&run.folder().join(GAMES))?;
+        let mut schedule = schedule.iter();
+        let journal = Journal::open(run, JOURNAL, |game: PlayedGame| {
+            if schedule.next().is_some_and(|&expected| expected != game.game.game) {
+                let what = "the games of another match or shard";
+                return Err(LabError::OtherRun { path: run.folder().into(), what });
             }
-            done += 1;
-            last = Some(row.game);
-            counts.add(&row);
-            true
+            rows.add(&game.game, &game.moves)?;
+            pgn.add(&game.pgn)?;
+            take(&game);
+            Ok(())
         })?;
-        if is_other {
-            let what = "the games of another match or shard";
-            return Err(LabError::OtherRun { path: folder.into(), what });
-        }
-        let pgn = OpenOptions::new().write(true).create(true).truncate(false).open(&pgn_path);
-        let pgn = pgn.and_then(|mut pgn| {
-            pgn.set_len(ends[done])?;
-            pgn.seek(SeekFrom::End(0))?;
-            Ok(BufWriter::new(pgn))
-        });
-        let pgn = pgn.map_err(RowError::io(&pgn_path))?;
-        let moves = RowWriter::<MoveRow>::resume(&moves_path, |row| {
-            let is_kept = Some(row.game) <= last;
-            if is_kept {
-                counts.add_move(&row);
-            }
-            is_kept
-        })?;
-        Ok(MatchFiles { rows: MatchRowFiles::new(games, moves), pgn, pgn_path })
+        rows.publish()?;
+        pgn.publish()?;
+        Ok(MatchFiles { journal, rows, pgn })
     }
 
-    /// Adds a finished game and flushes.
-    pub fn add(
-        &mut self,
-        header: MatchHeader<'_>,
-        game: &GameRecord,
-        row: &MatchGameRow,
-        moves: &[MoveRow],
-    ) -> Result<(), RowError> {
-        let written = write_pgn(&mut self.pgn, game, header).and_then(|()| self.pgn.flush());
-        written.map_err(RowError::io(&self.pgn_path))?;
-        self.rows.add(row, moves)
-    }
-
-    pub fn finish(self) -> Result<(), RowError> {
-        self.rows.finish()
+    /// Adds a finished game, which then survives the end of the program.
+    pub fn add(&mut self, game: &PlayedGame) -> Result<(), RowError> {
+        self.journal.add(game)?;
+        self.rows.add(&game.game, &game.moves)?;
+        self.pgn.add(&game.pgn)
     }
 }
 
-/// First games in `games.csv` that the other files have whole too.
-fn whole_games(folder: &Path, pgn: &Path, in_pgn: usize) -> Result<usize, RowError> {
-    let [games, moves] = MatchRowFiles::paths(folder);
-    let rows_of_moves = || -> Result<u64, RowError> {
-        let rows = moves.exists().then(|| RowReader::<MoveRow>::open(&moves)).transpose()?;
-        Ok(rows.into_iter().flatten().map_while(Result::ok).count() as u64)
-    };
-    if !games.exists() {
-        let has_games = pgn.metadata().is_ok_and(|file| file.len() > 0);
-        if has_games || rows_of_moves()? > 0 {
-            let path = if has_games { pgn } else { &moves };
-            let text =
-                "has games of which no games.csv is beside it; bring that back, or choose another --out";
-            return Err(RowError::Content(format!("{}: {text}", path.display())));
-        }
-        return Ok(0);
-    }
-    // A half-written row ends the rows. Other kinds are refused later.
-    let rows = RowReader::<MatchGameRow>::open(&games)?.map_while(Result::ok);
-    let moves_of_games: Vec<u64> = rows.map(|row| u64::from(row.a_moves) + u64::from(row.b_moves)).collect();
-    let listed = moves_of_games.len();
-    let mut left = Some(rows_of_moves()?);
-    let has_moves = |made: &&u64| {
-        left = left.and_then(|left| left.checked_sub(**made));
-        left.is_some()
-    };
-    let with_moves = moves_of_games.iter().take_while(has_moves).count();
-    for (there, path) in [(in_pgn, pgn), (with_moves, &moves)] {
-        if there < listed && (there + MOST_LOST < listed || !path.exists()) {
-            let text = "lacks many games that games.csv beside it has; bring it back as it was, or begin anew in another --out";
-            return Err(RowError::Content(format!("{}: {text}", path.display())));
-        }
-    }
-    Ok(listed.min(in_pgn).min(with_moves))
-}
-
-/// 0 and the ends of whole games, bytes. An empty line follows each.
-pub(super) fn ends_of_games(path: &Path) -> io::Result<Vec<u64>> {
-    let (mut ends, mut end, mut in_moves, mut line) = (vec![0], 0, false, Vec::new());
-    if !path.exists() {
-        return Ok(ends);
-    }
-    let mut reader = BufReader::new(File::open(path)?);
-    while reader.read_until(b'\n', &mut line)? > 0 {
-        end += line.len() as u64;
-        if in_moves && line == b"\n" {
-            ends.push(end);
-        }
-        // Moves may continue with a comment's `[%clk …]`.
-        in_moves = line != b"\n" && !matches!(line[..], [b'[', b'A'..=b'Z', ..]);
-        line.clear();
-    }
-    Ok(ends)
+/// The games of the match in `folder`, if its journal is there.
+pub(super) fn games_in(
+    folder: &Path,
+) -> Result<impl Iterator<Item = Result<PlayedGame, LabError>>, LabError> {
+    let path = folder.join(JOURNAL);
+    let games = path.exists().then(|| crate::run::rows(&path, None)).transpose()?;
+    Ok(games.into_iter().flatten())
 }

@@ -44,6 +44,9 @@ pub struct MatchGameRow {
     /// See [`VERSION`], empty in older rows.
     #[serde(default)]
     pub(crate) version: String,
+    /// Of start and moves, those of the opening included. Empty in older rows.
+    #[serde(default)]
+    pub(crate) moves_hash: String,
 }
 
 impl Row for MatchGameRow {
@@ -55,7 +58,7 @@ impl Row for MatchGameRow {
 }
 
 impl MatchGameRow {
-    pub fn new(header: MatchHeader<'_>, game: &GameRecord) -> MatchGameRow {
+    pub(super) fn new(header: MatchHeader<'_>, game: &GameRecord) -> MatchGameRow {
         let mut row = MatchGameRow {
             match_id: header.match_id.into(),
             game: game.assignment.game,
@@ -73,6 +76,7 @@ impl MatchGameRow {
             a_clock_ms: None,
             b_clock_ms: None,
             version: VERSION.into(),
+            moves_hash: game.hash(),
         };
         for (index, played) in game.moves.iter().chain(&game.late).enumerate() {
             let (moves, nodes, clock_ms) = match game.mover(index) {
@@ -103,7 +107,7 @@ impl MatchGameRow {
 }
 
 /// The rows of a game's moves.
-pub fn rows_of_moves(header: MatchHeader<'_>, game: &GameRecord) -> Vec<MoveRow> {
+pub(super) fn rows_of_moves(header: MatchHeader<'_>, game: &GameRecord) -> Vec<MoveRow> {
     let row = |(index, played): (usize, &PlayedMove)| MoveRow {
         match_id: header.match_id.into(),
         game: game.assignment.game,

@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use super::Side;
 use super::match_rows::MatchGameRow;
 use super::statistics::{Elo, ResultTally, Sprt};
-use super::summary::{MatchCounts, MatchSummary, Ranking, pruning_table, table, tally_of};
+use super::summary::{MatchCounts, MatchSummary, Ranking, different, pruning_table, table, tally_of};
 use super::viewed::viewed_games;
-use crate::RowError;
 use crate::move_rows::{Curves, MoveRow};
 use crate::report::{Bar, BarPlot, Page, Plot};
-use crate::rows::{MergedGames, files_of};
+use crate::rows::{GameKey, MergedGames, Row, files_of};
 use crate::viewer::VIEWER;
+use crate::{LabError, RowError};
 use serde_json::json;
 
 /// Fewest games that a point of the plot of the course of a match rests on, and at most half of the match:
@@ -42,17 +42,29 @@ impl MatchStudy {
     /// [`RowError`] if a file cannot be read or a game is in two of them.
     pub fn read(files: &[PathBuf], sprt: Option<&Sprt>) -> Result<Vec<MatchStudy>, RowError> {
         let mut matches = BTreeMap::<String, MatchRows>::new();
-        for game in MergedGames::<MatchGameRow>::open(&files_of::<MatchGameRow>(files)?)? {
+        let (of_games, of_moves) = (files_of::<MatchGameRow>(files)?, files_of::<MoveRow>(files)?);
+        let mut without_moves = BTreeMap::new();
+        for game in MergedGames::<MatchGameRow>::open(&of_games)? {
             for row in game? {
+                without_moves.insert(row.game(), (row.a_moves + row.b_moves) as usize);
                 matches.entry(row.match_id.clone()).or_default().0.push(row);
             }
         }
-        for game in MergedGames::<MoveRow>::open(&files_of::<MoveRow>(files)?)? {
-            for row in game? {
+        for game in MergedGames::<MoveRow>::open(&of_moves)? {
+            let game = game?;
+            let key = game[0].game();
+            if !of_games.is_empty() && without_moves.remove(&key) != Some(game.len()) {
+                return Err(lacking(key));
+            }
+            for row in game {
                 let (_, counts, curves) = matches.entry(row.match_id.clone()).or_default();
                 counts.add_move(&row);
                 curves[Side::of(&row).index()].add(&row);
             }
+        }
+        let lacks_moves = without_moves.into_iter().find(|(_, moves)| *moves > 0 && !of_moves.is_empty());
+        if let Some((key, _)) = lacks_moves {
+            return Err(lacking(key));
         }
         Ok(matches.into_values().filter_map(|rows| MatchStudy::new(rows, sprt)).collect())
     }
@@ -69,6 +81,11 @@ impl MatchStudy {
     pub fn ranking(studies: &[MatchStudy]) -> Option<Ranking> {
         Ranking::of(studies.iter().map(|study| &study.games[..]))
     }
+}
+
+fn lacking(game: GameKey) -> RowError {
+    let text = "rows of it are missing; the command that played it makes games.csv and moves.csv whole";
+    RowError::Content(format!("game {game}: {text}"))
 }
 
 /// Returns the page: results and ranking, then for each match its pairs, its course and the curves of its
@@ -128,7 +145,7 @@ pub fn page(studies: &[MatchStudy], ranking: Option<&Ranking>) -> Page {
 }
 
 /// Adds the games that lie beside the `files` of rows, for a look at each.
-pub fn add_games(page: Page, studies: &[MatchStudy], files: &[PathBuf]) -> Result<Page, RowError> {
+pub fn add_games(page: Page, studies: &[MatchStudy], files: &[PathBuf]) -> Result<Page, LabError> {
     let games = viewed_games(files)?;
     if games.is_empty() {
         return Ok(page);
@@ -147,6 +164,7 @@ type LineAndBand = (Vec<(f64, f64)>, Vec<(f64, f64, f64)>);
 
 /// Returns the Elo of A by the number of games, and its interval.
 fn course(games: &[MatchGameRow]) -> LineAndBand {
+    let games: Vec<_> = different(games).collect();
     let mut tally = ResultTally::default();
     let (mut line, mut band) = (Vec::new(), Vec::new());
     let step = games.len().div_ceil(POINTS).max(1);

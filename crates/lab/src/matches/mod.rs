@@ -23,8 +23,8 @@ mod summary;
 mod viewed;
 
 pub use game::{Adjudication, DrawRule, GameRecord, MatchRules, SideLimit, WinRule};
-pub use match_files::MatchFiles;
-pub use match_rows::{MatchGameRow, MatchHeader, MatchRowFiles, rows_of_moves};
+pub use match_files::{MatchFiles, PlayedGame};
+pub use match_rows::{MatchGameRow, MatchHeader, MatchRowFiles};
 pub use match_study::{MatchStudy, add_games, page};
 pub use openings::{GameAssignment, Opening, Openings, OpeningsError};
 pub use play::{MatchConfig, PlannedGame, play};

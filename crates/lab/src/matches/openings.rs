@@ -11,6 +11,8 @@ use zeitnot_engine::chess::{History, ListedPosition, Move, Position, PositionErr
 use zeitnot_engine::files::{self, Lines};
 use zeitnot_engine::foreign::in_our_words;
 
+/// Balanced lines that are far apart, as `scripts/opening_book.py` makes them: one on each line, in SAN.
+const BUILT_IN: &str = include_str!("openings.txt");
 /// Openings that are named where they are left out.
 const MOST_NAMED: usize = 5;
 
@@ -54,8 +56,23 @@ pub struct Openings {
 }
 
 impl Openings {
+    /// The start position alone.
     pub fn standard() -> Openings {
         Openings { list: vec![Opening { fen: None, moves: Vec::new() }], notes: Vec::new() }
+    }
+
+    /// Those that come with the program, with at most `max_plies` of each.
+    pub fn built_in(max_plies: Option<usize>) -> Openings {
+        let opening = |line: &str| {
+            let mut position = Position::start();
+            let moves = line.split(' ').take(max_plies.unwrap_or(usize::MAX)).map_while(|text| {
+                let played = position.read_move(text).ok()?;
+                position = position.play(played);
+                Some(played)
+            });
+            Opening { fen: None, moves: moves.collect() }
+        };
+        Openings { list: BUILT_IN.lines().map(opening).collect(), notes: Vec::new() }
     }
 
     /// Reads PGN games (at most `max_plies` of each), or EPD or FEN lines, possibly compressed.
@@ -281,6 +298,19 @@ mod tests {
         );
         assert_eq!(Openings::read(&pgn, Some(6)).unwrap().len(), 2);
         assert!(fault("a.epd", over).contains("over by checkmate"));
+    }
+
+    #[test]
+    fn the_built_in_openings_are_many_different_lines_of_legal_moves() {
+        let (openings, mut ends) = (Openings::built_in(None), positions(&Openings::built_in(None)));
+        for (opening, line) in openings.list.iter().zip(BUILT_IN.lines()) {
+            assert_eq!(opening.moves.len(), line.split(' ').count(), "{line}");
+            assert!((4..=8).contains(&opening.moves.len()) && opening.end().is_none(), "{line}");
+        }
+        ends.sort();
+        ends.dedup();
+        assert!(ends.len() == openings.len() && (400..=600).contains(&ends.len()), "{}", ends.len());
+        assert!(Openings::built_in(Some(4)).list.iter().all(|opening| opening.moves.len() == 4));
     }
 
     #[test]

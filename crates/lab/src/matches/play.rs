@@ -18,7 +18,7 @@ use crate::LabError;
 use crate::runner::{self, Jobs};
 use zeitnot_engine::chess::Variant;
 use zeitnot_engine::engine::{EngineError, SharedBatch};
-use zeitnot_engine::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluation, Evaluator};
+use zeitnot_engine::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Value};
 
 #[derive(Debug)]
 pub struct MatchConfig<'a> {
@@ -149,7 +149,7 @@ struct SharedEvalCache {
     evaluator: Box<dyn Evaluator>,
     info: BackendInfo,
     /// The network's outputs by the position's key.
-    known: HashMap<u64, (Evaluation, Box<[f32]>), BuildNoHashHasher<u64>>,
+    known: HashMap<u64, (Value, Box<[f32]>), BuildNoHashHasher<u64>>,
 }
 
 impl SharedEvalCache {
@@ -171,7 +171,6 @@ impl SharedEvalCache {
         let evaluated = &mut slots[..misses.len()];
         for batch in evaluated.chunks_mut(self.info.max_batch.max(1)) {
             self.evaluator.evaluate(batch)?;
-            EvalSlot::check_numbers(&self.info, batch)?;
         }
         if self.known.len() >= CAPACITY {
             self.known.clear();

@@ -228,12 +228,24 @@ pub struct SprtState {
     /// Below this H0 is accepted, above the upper bound H1.
     pub(super) lower: f64,
     pub(super) upper: f64,
-    verdict: &'static str,
+    pub(super) verdict: &'static str,
 }
 
 impl SprtState {
     pub fn is_decided(&self) -> bool {
         self.verdict != UNDECIDED
+    }
+
+    /// What is shown of two players.
+    pub(super) fn in_words(&self, a: &str, b: &str) -> String {
+        let SprtState { elo0, elo1, model, verdict, .. } = self;
+        match *verdict {
+            "H1" => format!("{a} is better than {b}, by {elo1} {model} Elo rather than by {elo0}."),
+            "H0" => {
+                format!("{a} is not {elo1} {model} Elo better than {b}: {elo0} is the likelier difference.")
+            }
+            _ => "Neither is proven yet: more games can.".into(),
+        }
     }
 }
 

@@ -1,11 +1,12 @@
 //! A match's result from its rows, and a ranking of several matches' players.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
 use serde::Serialize;
 
 use super::Side;
+use super::match_files::PlayedGame;
 use super::match_rows::MatchGameRow;
 use super::statistics::{Elo, Rating, ResultTally, Sprt, SprtState, Verdict, ratings};
 use crate::move_rows::{MoveRow, PruningCounts};
@@ -14,10 +15,31 @@ use crate::report::Table;
 /// For a ranking: two players have their match.
 const FEWEST_PLAYERS: usize = 3;
 
+/// The games of a match so far, by their moves and colours: one that was played before proves nothing more.
+#[derive(Clone, Debug, Default)]
+struct KnownGames(HashSet<(String, bool)>);
+
+impl KnownGames {
+    fn is_new(&mut self, row: &MatchGameRow) -> bool {
+        // Older rows do not say.
+        row.moves_hash.is_empty() || self.0.insert((row.moves_hash.clone(), row.a_is_white))
+    }
+}
+
+/// The games of one match without those that were played before.
+pub(super) fn different(games: &[MatchGameRow]) -> impl Iterator<Item = &MatchGameRow> {
+    let mut known = KnownGames::default();
+    games.iter().filter(move |row| known.is_new(row))
+}
+
 /// Over all games, from A's point of view.
 #[derive(Clone, Debug, Default)]
 pub struct MatchCounts {
+    /// Of the games that differ.
     pub tally: ResultTally,
+    /// All of them.
+    pub games: u64,
+    known: KnownGames,
     terminations: BTreeMap<String, u64>,
     time_losses: [u64; 2],
     faults: [u64; 2],
@@ -28,12 +50,20 @@ pub struct MatchCounts {
 }
 
 impl MatchCounts {
-    pub fn add_move(&mut self, row: &MoveRow) {
+    pub(super) fn add_move(&mut self, row: &MoveRow) {
         self.pruning[Side::of(row).index()].add(row);
     }
 
-    pub fn add(&mut self, row: &MatchGameRow) {
-        self.tally.add(row.pair, row.half_points.min(2) as u8);
+    pub fn add_game(&mut self, game: &PlayedGame) {
+        self.add(&game.game);
+        game.moves.iter().for_each(|row| self.add_move(row));
+    }
+
+    pub(super) fn add(&mut self, row: &MatchGameRow) {
+        self.games += 1;
+        if self.known.is_new(row) {
+            self.tally.add(row.pair, row.half_points.min(2) as u8);
+        }
         *self.terminations.entry(row.termination.clone()).or_default() += 1;
         let ([a_lost, b_lost], faults) = (row.time_losses(), row.faults());
         let sides = [(row.a_moves, row.a_nodes, a_lost), (row.b_moves, row.b_nodes, b_lost)];
@@ -52,6 +82,8 @@ pub struct MatchSummary {
     a: String,
     b: String,
     games: u64,
+    /// One that equals an earlier one counts in no figure from here to the test.
+    different_games: u64,
     wins: u64,
     draws: u64,
     losses: u64,
@@ -101,7 +133,8 @@ impl MatchSummary {
         MatchSummary {
             a: names[0].into(),
             b: names[1].into(),
-            games: tally.games(),
+            games: counts.games,
+            different_games: tally.games(),
             wins: tally.wins,
             draws: tally.draws,
             losses: tally.losses,
@@ -169,8 +202,8 @@ impl MatchSummary {
     }
 
     pub(super) fn key_figure(&self) -> (String, String) {
-        let MatchSummary { a, b, games, wins, draws, losses, .. } = self;
-        let of_games = format!("{games} games: {wins} won, {draws} drawn, {losses} lost by {a}.");
+        let MatchSummary { a, b, wins, draws, losses, .. } = self;
+        let of_games = format!("{}: {wins} won, {draws} drawn, {losses} lost by {a}.", self.games());
         let Some(verdict) = self.verdict else {
             return ("undecided".into(), format!("No pair of games is complete yet. {of_games}"));
         };
@@ -185,6 +218,12 @@ impl MatchSummary {
             Verdict::Undecided => "With 0 in it, either may be the stronger one.".to_owned(),
             Verdict::Ahead | Verdict::Behind => format!("{leader} is stronger."),
         };
+        if let Some(sprt) = self.sprt.as_ref().filter(|sprt| sprt.is_decided()) {
+            return (
+                format!("{} is accepted", sprt.verdict),
+                format!("{} {lead}. {of_games}", sprt.in_words(a, b)),
+            );
+        }
         let elo = self.elo.map_or(self.elo(), |elo| format!("{elo:+.0}")).replace('-', "−");
         let undecided = if verdict == Verdict::Undecided { ": undecided" } else { "" };
         (
@@ -193,15 +232,26 @@ impl MatchSummary {
         )
     }
 
+    fn games(&self) -> String {
+        let MatchSummary { games, different_games, .. } = self;
+        match games == different_games {
+            true => format!("{games} games"),
+            false => format!("{games} games, {different_games} different"),
+        }
+    }
+
     pub(super) fn is_decided(&self) -> bool {
         matches!(self.verdict, Some(Verdict::Ahead | Verdict::Behind))
     }
 
     pub(super) fn sprt_in_words(&self) -> Option<String> {
         let sprt = self.sprt.as_ref()?;
+        let SprtState { elo0, elo1, model, .. } = sprt;
+        let (a, b) = (&self.a, &self.b);
         Some(format!(
-            "The sequential test of {} against {} {} Elo: {sprt}.",
-            sprt.elo0, sprt.elo1, sprt.model
+            "The sequential test weighs H1, that {a} is {elo1} {model} Elo ahead of {b}, against H0, that it is {elo0}: {sprt}. \
+             {} The test ends when the logarithm of the ratio (LLR) leaves its bounds.",
+            sprt.in_words(a, b)
         ))
     }
 
@@ -221,7 +271,8 @@ impl fmt::Display for MatchSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "A                 {}", self.a)?;
         writeln!(f, "B                 {}", self.b)?;
-        writeln!(f, "games             {}: +{} ={} -{}", self.games, self.wins, self.draws, self.losses)?;
+        let games = self.games().replacen(" games", "", 1);
+        writeln!(f, "games             {games}: +{} ={} -{}", self.wins, self.draws, self.losses)?;
         writeln!(f, "pairs 0-½-1-1½-2  {:?}", self.pairs)?;
         if let Some(score) = self.score {
             writeln!(f, "score             {:.2} %", 100.0 * score)?;
@@ -238,6 +289,7 @@ impl fmt::Display for MatchSummary {
         }
         if let Some(sprt) = &self.sprt {
             writeln!(f, "SPRT [{}, {}]      {sprt} ({} Elo)", sprt.elo0, sprt.elo1, sprt.model)?;
+            writeln!(f, "                  {}", sprt.in_words("A", "B"))?;
         }
         let ends: Vec<_> = self.terminations.iter().map(|(word, n)| format!("{word} {n}")).collect();
         writeln!(f, "ends              {}", ends.join(", "))?;
@@ -265,7 +317,7 @@ pub fn table(matches: &[MatchSummary]) -> Table {
     let table = Table::of("Results of A; intervals and errors are those of 95 %", matches)
         .words("A", |summary| &summary.a)
         .words("B", |summary| &summary.b)
-        .numbers("games", |summary| summary.games)
+        .numbers("games", |summary| summary.games().replacen(" games", "", 1))
         .numbers("won", |summary| summary.wins)
         .numbers("drawn", |summary| summary.draws)
         .numbers("lost", |summary| summary.losses)
@@ -358,7 +410,7 @@ impl Ranking {
 
 pub(super) fn tally_of(games: &[MatchGameRow]) -> ResultTally {
     let mut tally = ResultTally::default();
-    games.iter().for_each(|row| tally.add(row.pair, row.half_points.min(2) as u8));
+    different(games).for_each(|row| tally.add(row.pair, row.half_points.min(2) as u8));
     tally
 }
 

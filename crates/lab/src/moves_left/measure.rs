@@ -150,7 +150,7 @@ impl<'a> Measurer<'a> {
     fn evaluate(&mut self, rows: &mut [Vec<PositionRow>]) -> Result<(), LabError> {
         for ((game, row), slot) in self.batch.evaluate()? {
             let row = &mut rows[game][row];
-            row.q = Some(slot.evaluation.q);
+            row.q = Some(slot.evaluation.wl);
             row.m_plies = self.has_moves_left.then_some(slot.evaluation.m);
         }
         Ok(())

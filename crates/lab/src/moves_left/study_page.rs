@@ -82,7 +82,8 @@ impl fmt::Display for StudyReport {
 }
 
 fn page(report: &StudyReport, origins: &[Origin], plots: &[NamedPlot]) -> Page {
-    let mut page = Page::new("Moves left: estimators against recorded games");
+    let names: Vec<_> = report.names.iter().map(String::as_str).collect();
+    let mut page = Page::new("Moves left: estimators against recorded games").shorten(&names);
     if let Some((figure, sentence)) = key_figure(report) {
         page = page.key_figure(&figure, &sentence);
     }
@@ -104,7 +105,7 @@ fn page(report: &StudyReport, origins: &[Origin], plots: &[NamedPlot]) -> Page {
             page = plots.iter().fold(through, |page, (_, plot, caption)| page.plot(plot, caption));
         }
     }
-    page.origins(origins)
+    page.names_in_full().origins(origins)
 }
 
 fn key_figure(report: &StudyReport) -> Option<(String, String)> {

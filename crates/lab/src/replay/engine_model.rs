@@ -92,7 +92,7 @@ impl EngineModel {
         self.speed.nps(pieces) * (1.0 + self.nps_scatter * random.normal()).max(0.2)
     }
 
-    pub(super) fn root_visits(nodes: u64, legal_moves: u32) -> Vec<u32> {
+    pub(super) fn race_visits(nodes: u64, legal_moves: u32) -> Vec<u32> {
         let moves = (legal_moves as usize).min(VISITED_MOVES);
         let mut left = nodes as f64;
         (0..moves)
@@ -142,7 +142,7 @@ impl<'a> VirtualSearch<'a> {
         let best_share = if is_contested { random.between(0.4, 0.55) } else { random.between(0.6, 0.95) };
         let stats = SearchStats {
             nodes: facts.reused_nodes,
-            root_visits: facts.root_visits.clone(),
+            race_visits: facts.reused_visits.clone(),
             ..SearchStats::default()
         };
         VirtualSearch {
@@ -151,7 +151,7 @@ impl<'a> VirtualSearch<'a> {
             best_share,
             second_share: ((1.0 - best_share) * 0.7).min(0.9 * best_share),
             new_visits: [0.0; 2],
-            reused_visits: facts.root_visits.clone(),
+            reused_visits: facts.reused_visits.clone(),
             root: position.root.unwrap_or_default(),
             plies_to_mate: position.plies_to_mate,
             fluctuation: model.fluctuates.then(|| Fluctuation {
@@ -211,12 +211,12 @@ impl<'a> VirtualSearch<'a> {
             (stats.mate_in, stats.mated_in) =
                 if stats.proven_win { (Some(moves), None) } else { (None, Some(moves)) };
         }
-        stats.best_by_q = best_by_q.filter(|&index| index < stats.root_visits.len());
+        stats.best_by_q = best_by_q.filter(|&index| index < stats.race_visits.len());
         let shift = if favourite == 0 { 0.0 } else { CATCHING_UP.min(self.second_share) };
         self.new_visits[favourite] += nodes as f64 * (self.best_share + shift);
         self.new_visits[1 - favourite] += nodes as f64 * (self.second_share - shift);
         for (i, new) in self.new_visits.into_iter().enumerate() {
-            if let (Some(visits), Some(reused)) = (stats.root_visits.get_mut(i), self.reused_visits.get(i)) {
+            if let (Some(visits), Some(reused)) = (stats.race_visits.get_mut(i), self.reused_visits.get(i)) {
                 *visits = reused + new as u32;
             }
         }
@@ -230,8 +230,8 @@ fn nodes_to_find_mate(plies: u32) -> Nodes {
 
 /// Q moved by `drift`, with d kept possible.
 fn drifted(root: RootEvaluation, drift: f64) -> RootEvaluation {
-    let q = (root.q + drift).clamp(-1.0, 1.0);
-    RootEvaluation { q, d: root.d.map(|d| d.min(1.0 - q.abs())), ..root }
+    let wl = (root.wl + drift).clamp(-1.0, 1.0);
+    RootEvaluation { wl, d: root.d.map(|d| d.min(1.0 - wl.abs())), ..root }
 }
 
 /// Standard deviation of the change of Q per doubling of the nodes, …
@@ -349,8 +349,8 @@ mod tests {
         let mut kept = |opponent_ms| model.kept_nodes(1_000, opponent_ms, 32, &mut random);
         assert!((0..100).all(|_| kept(0.0).searched <= 950 && kept(0.0).pondered == 0));
         assert!((0..100).all(|_| (1..=975).contains(&kept(100.0).pondered)), "1,000 nodes in 100 ms");
-        assert_eq!(EngineModel::root_visits(1_000, 3), [500, 250, 125]);
-        assert!(EngineModel::root_visits(1_000, 0).is_empty());
+        assert_eq!(EngineModel::race_visits(1_000, 3), [500, 250, 125]);
+        assert!(EngineModel::race_visits(1_000, 0).is_empty());
     }
 
     /// Recorded in 300 positions from 64 to 16,384 nodes: Q changed by more than 0.02 in 28 % of the

@@ -130,7 +130,7 @@ impl NetworkHeads {
     fn evaluate(&mut self, games: &mut [GameToReplay]) -> Result<(), BackendError> {
         for ((game, place), slot) in self.batch.evaluate()? {
             games[game].moves[place].root = Some(RootEvaluation {
-                q: slot.evaluation.q.into(),
+                wl: slot.evaluation.wl.into(),
                 d: self.has_wdl.then_some(slot.evaluation.d.into()),
                 m: self.has_moves_left.then_some(Plies(slot.evaluation.m.into())),
                 m_spread: None,

@@ -129,7 +129,7 @@ fn facts(position: &ReplayMove, clock: &GameClock, kept: KeptNodes, options: &Re
         reused_nodes: Nodes(reused_nodes),
         pondered_nodes: Nodes(kept.pondered),
         ponder_enabled: options.ponders,
-        root_visits: EngineModel::root_visits(reused_nodes, position.legal_moves),
+        reused_visits: EngineModel::race_visits(reused_nodes, position.legal_moves),
         root,
         has_moves_left: position.root.is_some_and(|root| root.m.is_some()),
         ..MoveFacts::default()

@@ -1,5 +1,6 @@
 use std::fmt;
 
+use super::engine_model::EngineModel;
 use super::replay_study::{ManagerFigures, ReplayStudy};
 use crate::move_rows::{Curves, ExactMean, MovePlot, MoveRow, plot_of_moves};
 use crate::report::{Bar, BarPlot, Page, Table};
@@ -26,8 +27,10 @@ fn comparison(study: &ReplayStudy, managers: &[&str]) -> Table {
         let lost = if summary.losses > 0 { format!(" ({} lost)", summary.losses) } else { String::new() };
         format!("{:.3}{lost}", summary.nodes_cv.value().unwrap_or_default())
     };
+    let lost =
+        if study.managers.iter().any(|figures| figures.summary.losses > 0) { cost() } else { String::new() };
     let caption = "Variation of nodes by clock: less is steadier. Only a match tells which is stronger";
-    let table = Table::of(caption, managers).words("manager", |manager| **manager);
+    let table = Table::of(format!("{caption}{lost}"), managers).words("manager", |manager| **manager);
     let controls = study.controls().into_iter();
     controls.fold(table, |table, control| table.numbers(control, |manager| cell(manager, control))).table()
 }
@@ -56,11 +59,18 @@ fn in_words(figures: &ManagerFigures) -> String {
     });
     let lost = match summary.losses {
         0 => String::new(),
-        losses => format!(". It loses {losses} of {} games on time", summary.games),
+        losses => format!(". It loses {losses} of {} games on time{}", summary.games, cost()),
     };
     format!(
         "At {control} {name} uses {used:.0} % of the clock. Its slowest move takes {slowest} s{least}{lost}."
     )
+}
+
+/// What stands beside games that are lost on time.
+fn cost() -> String {
+    let EngineModel { batch_latency_ms, lag_ms, reaction_ms, .. } = EngineModel::default();
+    let ms = batch_latency_ms + lag_ms + reaction_ms;
+    format!("; the modelled engine needs {ms:.0} ms a move that no manager can save (batch, lag, reaction)")
 }
 
 fn seconds(ms: f64) -> String {
@@ -102,10 +112,11 @@ const MOVES_LEFT: &str = "Moves left, estimated";
 
 /// For each time control the table and the mean curves, then the sample games.
 pub fn page(study: &ReplayStudy) -> Page {
-    let mut page = Page::new("Time managers over recorded games");
     let managers = study.names();
+    let mut page = Page::new("Time managers over recorded games").shorten(&managers);
     if let ([_, _, ..], Some((best, losses))) = (&managers[..], steadiest(study, &managers)) {
-        let lost = format!("It loses {losses} games on time.");
+        let cost = if losses > 0 { cost() } else { String::new() };
+        let lost = format!("It loses {losses} games on time{cost}.");
         let text = format!("is the steadiest of {} managers over these clocks. {lost}", managers.len());
         page = page.key_figure(best, &text).table(&comparison(study, &managers));
     } else if let Some(first) = study.managers.first() {
@@ -119,16 +130,18 @@ pub fn page(study: &ReplayStudy) -> Page {
          plays all moves with equal care has a small one. Curves are means over the games whose moves were kept.",
     );
     for control in study.controls() {
-        page = page.heading(control).table(&table(study, control));
-        page = page.bar_plot(&variation(study, control), "Less is steadier.");
-        let curves: Vec<_> =
-            study.at(control).map(|figures| (figures.manager.as_str(), &figures.curves)).collect();
-        page = Curves::show(page, &curves);
+        page = page.part(control, control == study.controls()[0], |page| {
+            let page = page.bar_plot(&variation(study, control), "Less is steadier.");
+            let page = page.table(&table(study, control));
+            let curves: Vec<_> =
+                study.at(control).map(|figures| (figures.manager.as_str(), &figures.curves)).collect();
+            Curves::show(page, &curves)
+        });
     }
     for (game, rows) in &study.samples {
         page = sample(page, *game, rows);
     }
-    page
+    page.names_in_full()
 }
 
 fn variation(study: &ReplayStudy, control: &str) -> BarPlot {
@@ -139,9 +152,8 @@ fn variation(study: &ReplayStudy, control: &str) -> BarPlot {
         .series("", &bars)
 }
 
-fn sample(mut page: Page, game: u64, rows: &[MoveRow]) -> Page {
+fn sample(page: Page, game: u64, rows: &[MoveRow]) -> Page {
     let Some(control) = rows.first().map(|row| row.control.as_str()) else { return page };
-    page = page.heading(&format!("Game {game} at {control}"));
     let mut by_manager: Vec<(&str, Vec<&MoveRow>)> = Vec::new();
     for row in rows.iter().filter(|row| row.control == control) {
         match by_manager.iter_mut().find(|(manager, _)| *manager == row.player) {
@@ -152,15 +164,15 @@ fn sample(mut page: Page, game: u64, rows: &[MoveRow]) -> Page {
     let points = |rows: &[&MoveRow], quantity: fn(&MoveRow) -> Option<f64>| {
         rows.iter().filter_map(|row| Some((f64::from(row.number), quantity(row)?))).collect::<Vec<_>>()
     };
-    for (title, label, quantity) in SAMPLES {
+    let plot = |page: Page, (title, label, quantity): MovePlot| {
         let lines = by_manager.iter().map(|(manager, rows)| (*manager, points(rows, quantity)));
         let really_left = by_manager
             .first()
             .filter(|_| title == MOVES_LEFT)
             .map(|(_, rows)| ("really left", points(rows, |row| Some(row.really_left.into()))));
-        page = page.plot(&plot_of_moves(title, label, lines.chain(really_left)), "");
-    }
-    page
+        page.plot(&plot_of_moves(title, label, lines.chain(really_left)), "")
+    };
+    page.part(&format!("Game {game} at {control}"), false, |page| SAMPLES.into_iter().fold(page, plot))
 }
 
 #[cfg(test)]

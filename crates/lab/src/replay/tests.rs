@@ -42,7 +42,7 @@ fn synthetic_game(seed: u64) -> Vec<ReplayMove> {
             pieces,
             legal_moves: if forced { 1 } else { random.between(5.0, 40.0) as u32 },
             root: Some(RootEvaluation {
-                q,
+                wl: q,
                 d: Some(DRAWN * (1.0 - q.abs())),
                 m: Some(Plies((left * (1.0 + 0.3 * random.normal())).max(0.0))),
                 m_spread: None,
@@ -175,8 +175,8 @@ fn the_best_move_changes_as_often_as_recorded() {
     let mut random = ReplayRandom::new(3);
     let (mut changes, mut doublings, mut disagreements) = (0, 0, 0);
     for _ in 0..1_000 {
-        let visits = EngineModel::root_visits(0, 30);
-        let facts = MoveFacts { legal_moves: 30, root_visits: visits, ..MoveFacts::default() };
+        let visits = EngineModel::race_visits(0, 30);
+        let facts = MoveFacts { legal_moves: 30, reused_visits: visits, ..MoveFacts::default() };
         let mut search = VirtualSearch::new(&model, &facts, &position, &mut random);
         let mut best = None;
         for number in 6..=14 {

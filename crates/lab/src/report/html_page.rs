@@ -8,13 +8,20 @@ use serde::Serialize;
 
 use super::table::Align;
 use super::{BarPlot, Origin, Plot, Table};
+use crate::rows::replace;
 
 /// The style sheet of all pages. Colours follow the reader's system. On a phone columns fold into one, and a
 /// row of a table with many columns becomes a block. What is still too wide scrolls in its own box: its first
 /// column stays, and a shadow shows where more is.
 const STYLE: &str = include_str!("page.css");
+/// A page needs only what is in it, so that a browser may refuse to load anything else.
+const POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
 /// A table with more columns becomes blocks on a phone.
 const MOST_COLUMNS: usize = 3;
+/// Names with more characters are long, and so many stay of them.
+const LONG: usize = 24;
+const SHORT: usize = 18;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PageProgram {
@@ -34,11 +41,16 @@ pub struct Page {
     title: String,
     body: String,
     in_figures: bool,
+    /// Long names with what tables and plots show in their place.
+    short_names: Vec<(String, String)>,
+    /// Where a phone shows one table or plot at a time: the number of those that can be chosen among.
+    choice: Option<usize>,
 }
 
 impl Page {
     pub fn new(title: impl Into<String>) -> Page {
-        Page { title: title.into(), body: String::new(), in_figures: false }
+        let (title, body, short_names) = (title.into(), String::new(), Vec::new());
+        Page { title, body, in_figures: false, short_names, choice: None }
     }
 
     /// Adds what most readers have come for: a figure, and a sentence that says what it means.
@@ -47,9 +59,64 @@ impl Page {
         self.block(format_args!("<p class=\"key-figure\"><b>{figure}</b> {sentence}</p>"))
     }
 
+    /// Lets tables and plots show long ones of these names short. [`names_in_full`](Page::names_in_full) tells
+    /// which is which.
+    pub(crate) fn shorten(mut self, names: &[&str]) -> Page {
+        let short = |name: &str| format!("{}…", name.chars().take(SHORT).collect::<String>());
+        for &name in names.iter().filter(|name| name.chars().count() > LONG) {
+            let alike = self.short_names.iter().filter(|(other, _)| short(other) == short(name)).count();
+            let number = if alike > 0 { format!(" {}", alike + 1) } else { String::new() };
+            self.short_names.push((name.to_owned(), short(name) + &number));
+        }
+        self
+    }
+
+    pub(crate) fn names_in_full(self) -> Page {
+        if self.short_names.is_empty() {
+            return self;
+        }
+        let names = Table::of("Names in full", self.short_names.clone());
+        let names =
+            names.words("short", |(_, short)| short.clone()).words("in full", |(name, _)| name.clone());
+        Page { short_names: Vec::new(), ..self }.table(&names.table())
+    }
+
+    fn shown(&self, name: &str) -> String {
+        let known = self.short_names.iter().find(|(long, _)| long == name);
+        known.map_or(name, |(_, short)| short).to_owned()
+    }
+
+    /// Adds a part that can be folded. Of all of them one is open at a time, the first one to begin with.
+    pub(crate) fn part(self, heading: &str, is_open: bool, fill: impl FnOnce(Page) -> Page) -> Page {
+        let (open, heading) = (if is_open { " open" } else { "" }, escape(heading));
+        let page = self.block(format_args!(
+            "<details class=\"part\" name=\"part\"{open}><summary><h2>{heading}</h2></summary>"
+        ));
+        let page = fill(Page { choice: Some(0), ..page });
+        Page { choice: None, ..page }.block(format_args!("</details>"))
+    }
+
+    /// On a phone one of the tables and plots of a part is open at a time.
+    fn choosable(&mut self, title: &str, html: &str) {
+        let Some(number) = self.choice else { return self.put(format_args!("{html}")) };
+        let open = if number == 0 { " open" } else { "" };
+        let group = self.body.matches("<details class=\"part\"").count();
+        self.choice = Some(number + 1);
+        self.put(format_args!(
+            "<details class=\"choice\" name=\"choice{group}\"{open}><summary>{}</summary>{html}</details>",
+            escape(title)
+        ));
+    }
+
     /// Adds how the report, and the rows that it rests on, came about.
     pub fn origins<'a>(self, origins: impl IntoIterator<Item = &'a Origin>) -> Page {
-        origins.into_iter().fold(self.heading("How this was made"), Page::origin)
+        let mut commands = Vec::new();
+        let others = origins.into_iter().filter(|origin| {
+            let is_new = !commands.contains(&&origin.command);
+            commands.push(&origin.command);
+            is_new
+        });
+        others.fold(self.heading("How this was made"), Page::origin)
     }
 
     pub fn origin(self, origin: &Origin) -> Page {
@@ -83,7 +150,7 @@ impl Page {
         let blocks = if table.columns.len() > MOST_COLUMNS { " blocks" } else { "" };
         tell(&format!("<div class=\"table{blocks}\" tabindex=\"0\"><table><thead><tr>"));
         for (name, align) in &table.columns {
-            tell(&format!("<th{}>{}</th>", class(*align), escape(name)));
+            tell(&format!("<th{}>{}</th>", class(*align), escape(&self.shown(name))));
         }
         tell("</tr></thead>\n<tbody>\n");
         for row in &table.rows {
@@ -92,28 +159,33 @@ impl Page {
                 let name = if blocks.is_empty() {
                     String::new()
                 } else {
-                    format!(" data-name=\"{}\"", escape(name))
+                    format!(" data-name=\"{}\"", escape(&self.shown(name)))
                 };
-                tell(&format!("<td{}{name}>{}</td>", class(*align), escape(cell)));
+                tell(&format!("<td{}{name}>{}</td>", class(*align), escape(&self.shown(cell))));
             }
             tell("</tr>\n");
         }
         tell("</tbody></table></div>");
-        self.block(format_args!("{html}"))
+        let mut page = self;
+        page.close_figures();
+        page.choosable("Figures", &html);
+        page
     }
 
     /// Adds a plot with an explanation, which may be empty. One without data is left out. Figures that follow
     /// each other stand side by side where there is room.
     pub fn plot(self, plot: &Plot, caption: &str) -> Page {
-        if plot.has_data() { self.figure(&plot.to_svg(), caption) } else { self }
+        let svg = plot.has_data().then(|| plot.renamed(|name| self.shown(name)).to_svg());
+        svg.into_iter().fold(self, |page, svg| page.figure(plot.title(), &svg, caption))
     }
 
     pub fn bar_plot(self, plot: &BarPlot, caption: &str) -> Page {
-        if plot.has_data() { self.figure(&plot.to_svg(), caption) } else { self }
+        let svg = plot.has_data().then(|| plot.renamed(|name| self.shown(name)).to_svg());
+        svg.into_iter().fold(self, |page, svg| page.figure(plot.title(), &svg, caption))
     }
 
     /// Adds the text of an SVG.
-    pub(crate) fn figure(mut self, svg: &str, caption: &str) -> Page {
+    fn figure(mut self, title: &str, svg: &str, caption: &str) -> Page {
         if !self.in_figures {
             self.body.push_str("<div class=\"figures\">\n");
             self.in_figures = true;
@@ -123,7 +195,7 @@ impl Page {
         } else {
             format!("<figcaption>{}</figcaption>", escape(caption))
         };
-        self.put(format_args!("<figure>{svg}{caption}</figure>"));
+        self.choosable(title, &format!("<figure>{svg}{caption}</figure>"));
         self
     }
 
@@ -162,9 +234,8 @@ impl Page {
         let (title, body) = (escape(&page.title), &page.body);
         format!(
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
-             script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\">\n\
-             <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>{title}</title>\n\
+             <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n<title>{title}</title>\n\
              <style>{STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n{body}</main>\n</body>\n</html>\n"
         )
     }
@@ -172,7 +243,7 @@ impl Page {
     pub fn write(&self, folder: &Path) -> io::Result<PathBuf> {
         std::fs::create_dir_all(folder)?;
         let path = folder.join("index.html");
-        std::fs::write(&path, self.to_html())?;
+        replace(&path, self.to_html())?;
         Ok(path)
     }
 }
@@ -221,7 +292,7 @@ mod tests {
         };
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(Origin::of_folder(folder.path()), None);
-        origin.claim(folder.path()).unwrap();
+        crate::run::Run::claim(folder.path(), origin.clone(), &[]).unwrap();
         assert_eq!(Origin::of_folder(folder.path()).as_ref(), Some(&origin));
         let html = Page::new("T").key_figure("+12 Elo", "A is ahead").origin(&origin).to_html();
         for text in [
@@ -240,10 +311,11 @@ mod tests {
         let table = Table::of("A < B", ["<script>"]).words("name", |name| *name).numbers("n", |_| 1).table();
         let svg = Plot::new("plot", "x", "y").line("a", &[(0.0, 0.0), (1.0, 1.0)]).to_svg();
         let folder = tempfile::tempdir().unwrap();
-        let page = Page::new("T & t").heading("h").paragraph("a < b").figure(&svg, "one").figure(&svg, "");
+        let page =
+            Page::new("T & t").heading("h").paragraph("a < b").figure("", &svg, "one").figure("", &svg, "");
         let path = page
             .table(&table)
-            .figure(&svg, "last")
+            .figure("", &svg, "last")
             .code("zeitnot bench")
             .write(&folder.path().join("new"))
             .unwrap();

@@ -4,12 +4,11 @@
 //! self-contained HTML report of both. It knows nothing of chess.
 
 mod html_page;
-mod origin;
 mod plot;
 mod table;
 
+pub use crate::run::Origin;
 pub(crate) use html_page::PageProgram;
 pub use html_page::{Page, printable};
-pub use origin::Origin;
 pub use plot::{Bar, BarPlot, Plot};
 pub use table::{Table, TableOf, terminal_width, write_fact, write_fact_in};

@@ -91,9 +91,19 @@ impl Plot {
         })
     }
 
+    pub(super) fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// Returns the plot with other names of its series, as many of them.
+    pub(super) fn renamed(&self, name: impl Fn(&str) -> String) -> Plot {
+        Plot { names: self.names.iter().map(|old| name(old)).collect(), ..self.clone() }
+    }
+
     pub fn to_svg(&self) -> String {
         let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
-        let mut svg = Svg::new(&self.title, &names, HEIGHT);
+        let is_line = self.layers.iter().any(|(_, kind, _)| *kind == LayerKind::Line);
+        let mut svg = Svg::new(&self.title, &names, is_line, HEIGHT);
         let on_axes = |part: &Part| part.on_axes(&self.x, &self.y);
         let layers: Vec<(usize, LayerKind, Vec<Part>)> = self
             .layers
@@ -107,7 +117,7 @@ impl Plot {
         svg.x_axis(&frame, &self.x);
         svg.y_axis(&frame, &self.y);
         for (place, kind, parts) in &layers {
-            svg.layer(&frame, *kind, parts, &series(*place));
+            svg.layer(&frame, *kind, parts, *place);
         }
         // Over the layers, so that they stand on a line.
         svg.polyline([(frame.left, frame.bottom), (RIGHT, frame.bottom)], "zis", 1);
@@ -184,13 +194,22 @@ impl BarPlot {
         self.series.iter().flat_map(|(_, bars)| bars).any(|bar| bar.value.is_finite())
     }
 
+    pub(super) fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// Returns the plot with other names of its categories.
+    pub(super) fn renamed(&self, name: impl Fn(&str) -> String) -> BarPlot {
+        BarPlot { categories: self.categories.iter().map(|old| name(old)).collect(), ..self.clone() }
+    }
+
     pub fn to_svg(&self) -> String {
         let names: Vec<&str> = self.series.iter().map(|(name, _)| name.as_str()).collect();
         let longest = self.categories.iter().map(|name| name.chars().count()).max().unwrap_or(0);
         let is_above = longest > LONG_NAME;
         let name_line = if is_above { BAR } else { 0.0 };
         let group = name_line + BAR * self.series.len() as f64 + GAP;
-        let mut svg = Svg::new(&self.title, &names, self.categories.len() as f64 * group + 68.0);
+        let mut svg = Svg::new(&self.title, &names, false, self.categories.len() as f64 * group + 68.0);
         let left = if is_above { 8.0 } else { (longest as f64 * 10.5 + 14.0).max(40.0) };
         let (top, bottom) = (svg.top, svg.height - BELOW);
         let frame = Frame { x: self.range(), y: 0.0..1.0, left, top, bottom };
@@ -319,12 +338,14 @@ const RIGHT: f64 = WIDTH - MARGIN;
 const TITLE_LINE: f64 = 36.0;
 /// Height of a line of the legend.
 const LEGEND_LINE: f64 = 25.0;
+/// Width of the sample of a line in the legend, which shows its pattern.
+const SAMPLE: f64 = 30.0;
 /// Mean width of a letter on a narrow screen: enough to place the entries of a legend.
 const LETTER: f64 = 11.0;
 
 /// Colours of series in light and dark surroundings: Okabe and Ito's, which the colour-blind can tell apart,
 /// shifted for contrast.
-const SERIES: [(&str, &str); 8] = [
+const SERIES: [(&str, &str); 9] = [
     ("#0072b2", "#56b4e9"),
     ("#d55e00", "#ff8a3d"),
     ("#008a63", "#2fd3a3"),
@@ -333,11 +354,19 @@ const SERIES: [(&str, &str); 8] = [
     ("#5a4fcf", "#a8a0ff"),
     ("#6b6b6b", "#b8b8b8"),
     ("#8c2d04", "#d9a383"),
+    ("#4d7c0f", "#a3d14b"),
 ];
+/// Patterns of lines, as lengths of dashes and gaps, so that no two of many look alike without colours.
+const DASHES: [&str; 5] = ["", "9 5", "3 4", "14 4 3 4", "9 3 3 3 3 3"];
 
 /// Returns the class of the series at this place. Colours repeat when they are used up.
 fn series(place: usize) -> String {
     format!("z{}", place % SERIES.len())
+}
+
+/// Returns the classes of a line at this place: the colour, and the pattern.
+fn line_of_series(place: usize) -> String {
+    format!("{}s zd{}", series(place), place % DASHES.len())
 }
 
 /// The stretches of two axes, in positions, and where the plot between them lies in the picture.
@@ -383,7 +412,7 @@ struct Svg {
 impl Svg {
     /// Begins a picture with an entry of the legend for each of `names` that is not empty, and so much room
     /// below.
-    fn new(title: &str, names: &[&str], room: f64) -> Svg {
+    fn new(title: &str, names: &[&str], is_line: bool, room: f64) -> Svg {
         let entries = legend(names);
         let top = TITLE_LINE + LEGEND_LINE * entries.last().map_or(0.0, |last| last.line + 1.0);
         let mut svg = Svg { title: printable(title), body: String::new(), top, height: top + room };
@@ -391,8 +420,13 @@ impl Svg {
         svg.put(format_args!("<text class=\"zif zt\" x=\"8\" y=\"22\">{title}</text>"));
         for LegendEntry { place, name, left, line } in entries {
             let middle = TITLE_LINE + LEGEND_LINE * (line + 0.5);
-            svg.rectangle((left, middle - 5.0), (left + 16.0, middle + 5.0), &series(place), 1.0);
-            svg.text((left + 22.0, middle), Anchor::Start, &printable(name));
+            let end = left + SAMPLE;
+            if is_line {
+                svg.polyline([(left, middle), (end, middle)], &line_of_series(place), 3);
+            } else {
+                svg.rectangle((left, middle - 5.0), (end, middle + 5.0), &series(place), 1.0);
+            }
+            svg.text((end + 6.0, middle), Anchor::Start, &printable(name));
         }
         svg
     }
@@ -405,6 +439,9 @@ impl Svg {
         for (place, (on_light, on_dark)) in SERIES.iter().enumerate() {
             light += &css(&place.to_string(), on_light);
             dark += &css(&place.to_string(), on_dark);
+        }
+        for (place, dashes) in DASHES.iter().enumerate().skip(1) {
+            light += &format!(".zd{place}{{stroke-dasharray:{dashes}}}");
         }
         let Svg { title, body, height, .. } = self;
         format!(
@@ -469,7 +506,7 @@ impl Svg {
         ));
     }
 
-    fn layer(&mut self, frame: &Frame, kind: LayerKind, parts: &[Part], series: &str) {
+    fn layer(&mut self, frame: &Frame, kind: LayerKind, parts: &[Part], place: usize) {
         let Frame { x, .. } = frame;
         let shown = |part: &Part| {
             (x.contains(&part.x.0) || part.x.0 == x.end) && part.y.0.is_finite() && part.y.1.is_finite()
@@ -479,7 +516,7 @@ impl Svg {
         match kind {
             LayerKind::Line => {
                 for piece in parts.split(|part| !shown(part)).filter(|piece| !piece.is_empty()) {
-                    self.polyline(piece.iter().map(low), &format!("{series}s"), 2);
+                    self.polyline(piece.iter().map(low), &line_of_series(place), 2);
                 }
             }
             LayerKind::Band => {
@@ -487,7 +524,8 @@ impl Svg {
                 let lower = edges.iter().map(|part| low(part));
                 let outline = coordinates(lower.chain(edges.iter().rev().map(|part| high(part))));
                 self.put(format_args!(
-                    "<polygon class=\"{series}f\" opacity=\"0.22\" points=\"{outline}\"/>"
+                    "<polygon class=\"{}f\" opacity=\"0.22\" points=\"{outline}\"/>",
+                    series(place)
                 ));
             }
         }
@@ -529,7 +567,7 @@ fn legend<'a>(names: &[&'a str]) -> Vec<LegendEntry<'a>> {
     let (mut left, mut line) = (8.0, 0.0);
     let mut entries = Vec::new();
     for (place, &name) in names.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
-        let width = 40.0 + LETTER * name.chars().count() as f64;
+        let width = SAMPLE + 24.0 + LETTER * name.chars().count() as f64;
         if left + width > WIDTH && left > 8.0 {
             (left, line) = (8.0, line + 1.0);
         }

@@ -1,5 +1,7 @@
 //! What the compared values are worth, computed from the rows of a run, with its table and its page.
 
+use std::collections::HashSet;
+
 use ndarray::{Array1, Array2};
 use serde::Serialize;
 
@@ -16,6 +18,8 @@ pub struct TuneStudy {
     pairs: u64,
     planned_pairs: u64,
     games: u64,
+    /// One that equals an earlier one of the same values counts in no effect.
+    different_games: u64,
     nodes: u64,
     draws: f64,
     effects: Vec<Effect>,
@@ -35,14 +39,32 @@ struct Effect {
 impl TuneStudy {
     pub fn new(plan: &TunePlan, rows: &[PairRow]) -> TuneStudy {
         let games = 2 * rows.len() as u64;
+        let nodes = rows.iter().map(|row| row.nodes).sum();
+        let mut known = HashSet::new();
+        let pairs = rows.len() as u64;
+        let mut different: Vec<&PairRow> = Vec::new();
+        for row in rows {
+            if row.moves_hashes[0].is_empty() || known.insert((&row.moves_hashes, &row.a, &row.b)) {
+                different.push(row);
+            }
+        }
+        let rows = different;
         let drawn = rows.iter().flat_map(|row| &row.half_points).filter(|&&points| points == 1).count();
         TuneStudy {
-            pairs: rows.len() as u64,
+            pairs,
             planned_pairs: plan.pairs,
             games,
-            nodes: rows.iter().map(|row| row.nodes).sum(),
-            draws: drawn as f64 / games.max(1) as f64,
-            effects: (0..plan.parameters.len()).flat_map(|index| effects(plan, rows, index)).collect(),
+            different_games: 2 * rows.len() as u64,
+            nodes,
+            draws: drawn as f64 / (2 * rows.len()).max(1) as f64,
+            effects: (0..plan.parameters.len()).flat_map(|index| effects(plan, &rows, index)).collect(),
+        }
+    }
+
+    fn games(&self) -> String {
+        match self.games == self.different_games {
+            true => format!("{} games", self.games),
+            false => format!("{} games, {} different", self.games, self.different_games),
         }
     }
 
@@ -57,7 +79,7 @@ impl TuneStudy {
 /// independently of each other, so that each has the games of all: the effects of one are found by least
 /// squares without a look at the others. The intervals are those of White (1980), which hold whatever the
 /// spread of results is.
-fn effects(plan: &TunePlan, rows: &[PairRow], index: usize) -> Vec<Effect> {
+fn effects(plan: &TunePlan, rows: &[&PairRow], index: usize) -> Vec<Effect> {
     let parameter = &plan.parameters[index];
     let size = parameter.values.len() - 1;
     let mut squares = Array2::<f64>::zeros((size, size));
@@ -87,8 +109,8 @@ fn effects(plan: &TunePlan, rows: &[PairRow], index: usize) -> Vec<Effect> {
 
 pub fn table(study: &TuneStudy) -> Table {
     let caption = format!(
-        "After {} games, {:.0} % of them draws; all at once, each game answers every line",
-        study.games,
+        "After {}, {:.0} % of them draws; all at once, each game answers every line",
+        study.games(),
         100.0 * study.draws
     );
     let elo = |Effect { elo, elo_error, .. }: &Effect| match elo_error {
@@ -105,21 +127,19 @@ pub fn table(study: &TuneStudy) -> Table {
 
 /// The largest difference that is certain, if any is.
 fn key_figure(study: &TuneStudy) -> (String, String) {
-    let games = study.games;
+    let games = study.games();
     let clear =
         study.effects.iter().filter(|effect| effect.elo_error > 0.0 && effect.elo.abs() > effect.elo_error);
     match clear.max_by(|a, b| a.elo.abs().total_cmp(&b.elo.abs())) {
         Some(Effect { name, base, value, elo, elo_error }) => (
             format!("{elo:+.0} ± {elo_error:.0} Elo"),
             format!(
-                "is what {name}={value} is worth against {base}, the largest difference that {games} games show."
+                "is what {name}={value} is worth against {base}, the largest difference that {games} show."
             ),
         ),
         None => (
             "undecided".into(),
-            format!(
-                "After {games} games no value is certain to be better than the one that it is compared with."
-            ),
+            format!("After {games} no value is certain to be better than the one that it is compared with."),
         ),
     }
 }
@@ -146,7 +166,7 @@ mod tests {
         let parameters = Parameter::parse_list(list, &Settings::default()).unwrap();
         let plan = TunePlan { parameters, pairs: 3000, seed: 1 };
         let row = |pair| {
-            let row = PairRow::new(&plan, pair, [0, 0], 1);
+            let row = PairRow::new(&plan, pair, [0, 0].map(|points| (points, String::new())), 1);
             PairRow { half_points: points(&row), ..row }
         };
         TuneStudy::new(&plan, &(0..plan.pairs).map(row).collect::<Vec<_>>())

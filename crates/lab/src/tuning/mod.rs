@@ -12,21 +12,22 @@ pub use effects::{TuneStudy, page, table};
 pub use parameter::{Parameter, ParameterError};
 
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
 
 use crate::LabError;
-use crate::matches::{self, GameAssignment, MatchConfig, PlannedGame, Team};
-use crate::rows::{JsonLines, RowError, make_folder};
+use crate::matches::{self, GameAssignment, MatchConfig, PlannedGame, SideLimit, Team};
+use crate::run::{Journal, Run};
 use parameter::assignments;
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chance::GOLDEN;
-use zeitnot_engine::engine::{EngineError, EngineSetup};
+use zeitnot_engine::engine::{EngineError, EngineSetup, Settings};
+use zeitnot_engine::note::Note;
 
-const FILE_NAME: &str = "pairs.jsonl";
+/// The journal of a run.
+pub const PAIRS: &str = "pairs.jsonl";
 
 /// All that a run depends on, results of games apart.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,44 +60,78 @@ pub struct PairRow {
     /// New nodes that the games took.
     nodes: u64,
     version: String,
+    /// Of the moves of both games. Empty in older rows.
+    #[serde(default)]
+    moves_hashes: [String; 2],
 }
 
 impl PairRow {
-    fn new(plan: &TunePlan, pair: u64, half_points: [u8; 2], nodes: u64) -> PairRow {
+    fn new(plan: &TunePlan, pair: u64, games: [(u8, String); 2], nodes: u64) -> PairRow {
         let [a, b] = plan.values_of(pair);
         let names = plan.parameters.iter().map(|parameter| parameter.name.clone()).collect();
-        PairRow { pair, names, a, b, half_points, nodes, version: VERSION.into() }
+        let [(first, first_hash), (second, second_hash)] = games;
+        let (half_points, moves_hashes) = ([first, second], [first_hash, second_hash]);
+        PairRow { pair, names, a, b, half_points, nodes, version: VERSION.into(), moves_hashes }
     }
 }
 
-/// Opens or makes the file of the run that has `folder`. Returns it with the rows that are there.
-pub fn open_pairs(folder: &Path) -> Result<(JsonLines, Vec<PairRow>), RowError> {
-    make_folder(folder)?;
+/// Opens or makes the journal of the run. Returns it with the rows that are there.
+pub fn open_pairs(run: &Run) -> Result<(Journal, Vec<PairRow>), LabError> {
     let mut rows = Vec::new();
-    let file = JsonLines::resume(&folder.join(FILE_NAME), |row| rows.push(row))?;
-    Ok((file, rows))
+    let journal = Journal::open(run, PAIRS, |row| {
+        rows.push(row);
+        Ok(())
+    })?;
+    Ok((journal, rows))
+}
+
+/// The setup of an engine with the values that `chosen` has of some parameters, by index.
+fn setup_with<'a>(
+    base: &EngineSetup,
+    chosen: impl Iterator<Item = (&'a Parameter, usize)>,
+) -> Result<Arc<EngineSetup>, EngineError> {
+    let mut settings = base.settings().clone();
+    for (option, value) in assignments(chosen.map(|(p, index)| (p, p.values[index].clone()))) {
+        settings.set(option.name, &value)?;
+    }
+    Ok(Arc::new(base.with_settings(settings)?))
+}
+
+/// What engines with the values of `plan` tell at their first move, and which values of an option come to the
+/// same.
+pub fn foretold(plan: &TunePlan, base: &EngineSetup, limit: SideLimit) -> Result<Vec<Note>, EngineError> {
+    let mut told = Vec::new();
+    for parameter in &plan.parameters {
+        let mut known: Vec<(&str, Settings)> = Vec::new();
+        for (index, value) in parameter.values.iter().enumerate() {
+            let setup = setup_with(base, [(parameter, index)].into_iter())?;
+            let (notes, settings) = setup.as_played(&limit.first())?;
+            let named = |note: &Note| format!("{}={value}: {note}", parameter.name).into();
+            told.extend(notes.iter().map(named));
+            if let Some((same, _)) = known.iter().find(|(_, known)| *known == settings) {
+                told.push(format!("{}: {same} and {value} play alike", parameter.name).into());
+            }
+            known.push((value, settings));
+        }
+    }
+    Ok(told)
 }
 
 /// Plays the games that are left of `plan` behind the first `done` pairs. `base` has the options that are not
-/// compared. `finished` gets the row of each pair, in order, and may fail.
+/// compared. `finished` gets the row of each pair, in order, and what its games had to tell, and may fail.
 pub fn play(
     config: &MatchConfig<'_>,
     (plan, done): (&TunePlan, u64),
     base: &EngineSetup,
     stop: &AtomicBool,
-    mut finished: impl FnMut(PairRow) -> Result<(), LabError>,
+    mut finished: impl FnMut(PairRow, Vec<Note>) -> Result<(), LabError>,
 ) -> Result<(), LabError> {
     let engine = |indices: &[usize]| -> Result<Team, EngineError> {
-        let mut settings = base.settings().clone();
-        let values = plan.parameters.iter().zip(indices).map(|(p, &index)| (p, p.values[index].clone()));
-        for (option, value) in assignments(values) {
-            settings.set(option.name, &value)?;
-        }
-        Ok(Team::Own(Arc::new(base.with_settings(settings)?)))
+        Ok(Team::Own(setup_with(base, plan.parameters.iter().zip(indices.iter().copied()))?))
     };
     let mut teams = None::<[Team; 2]>;
     let mut games = 2 * done..2 * plan.pairs;
-    let (mut pair, mut first, mut nodes) = (done, None, 0);
+    let (mut pair, mut first, mut nodes, mut notes) = (done, None, 0, Vec::new());
     matches::play(
         config,
         stop,
@@ -113,13 +148,15 @@ pub fn play(
             teams = Some(of_pair.clone());
             Ok(Some(PlannedGame { assignment: GameAssignment::of(game), teams: of_pair }))
         },
-        |game| {
+        |mut game| {
+            notes.extend(game.notes.iter_mut().flat_map(|notes| notes.drain(..)));
             nodes += game.moves.iter().map(|played| played.row.new_nodes).sum::<u64>();
+            let result = (game.half_points_of_a(), game.hash());
             match first.take() {
-                None => first = Some(game.half_points_of_a()),
-                Some(points) => {
-                    let points = [points, game.half_points_of_a()];
-                    finished(PairRow::new(plan, pair, points, std::mem::take(&mut nodes)))?;
+                None => first = Some(result),
+                Some(first) => {
+                    let row = PairRow::new(plan, pair, [first, result], std::mem::take(&mut nodes));
+                    finished(row, std::mem::take(&mut notes))?;
                     pair += 1;
                 }
             }
@@ -133,23 +170,30 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use zeitnot_engine::engine::Settings;
+    use crate::run::Origin;
 
     #[test]
     fn half_a_row_is_cut_off_and_a_damaged_file_is_refused() {
         let parameters = Parameter::parse_list("CPuct=1.745|2|3,FpuValue=.33|.5", &Settings::default());
         let plan = TunePlan { parameters: parameters.unwrap(), pairs: 9, seed: 1 };
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join(FILE_NAME);
-        let (mut file, _) = open_pairs(folder.path()).unwrap();
-        (0..3).for_each(|pair| file.add(&PairRow::new(&plan, pair, [2, 1], 5)).unwrap());
+        let path = folder.path().join(PAIRS);
+        let run =
+            Run::claim(folder.path(), Origin { run: "id".into(), ..Origin::default() }, &[PAIRS]).unwrap();
+        let (mut file, _) = open_pairs(&run).unwrap();
+        (0..3).for_each(|pair| {
+            file.add(&PairRow::new(&plan, pair, [2, 1].map(|points| (points, String::new())), 5)).unwrap()
+        });
         let before = fs::read_to_string(&path).unwrap();
-        let open = || open_pairs(folder.path()).map(|(_, rows)| rows.len());
+        let open = || open_pairs(&run).map(|(_, rows)| rows.len());
         fs::write(&path, format!("{before}{{\"pair\":4,\"half written")).unwrap();
         assert_eq!(open().unwrap(), 3);
         assert_eq!(fs::read_to_string(&path).unwrap(), before);
         fs::write(&path, format!("{before}no row\n")).unwrap();
         let fault = open().unwrap_err().to_string();
         assert!(fault.contains("line 4: expected"), "{fault}");
+        fs::write(&path, before.replacen("\"nodes\":5", "\"nodes\":6", 1)).unwrap();
+        let fault = open().unwrap_err().to_string();
+        assert!(fault.contains("line 1: its checksum is another one"), "{fault}");
     }
 }

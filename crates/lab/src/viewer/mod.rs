@@ -39,6 +39,9 @@ pub(crate) struct ViewedGame {
     date: Option<String>,
     /// Event, date, time control, opening and end, where they are known.
     facts: Vec<String>,
+    /// How it ended, if that is known.
+    #[serde(default)]
+    end: Option<String>,
     /// The start.
     fen: String,
     /// The moves, each as two words: squares as in UCI, and SAN.
@@ -82,7 +85,8 @@ pub(crate) struct ViewedPosition {
     /// The lines of the search: the evaluation, and the moves as in [`ViewedGame::moves`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) lines: Vec<(String, String)>,
-    /// The moves that the search looked at: squares and the share of the visits, permille.
+    /// The moves that the search looked at, each as three words: squares, the share of the visits in permille,
+    /// and the mover's winning chances after it in percent.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) tries: String,
 }
@@ -134,6 +138,7 @@ impl ViewedGame {
             result: tag(&game.tags, "Result").unwrap_or("*").to_owned(),
             date: date(game),
             facts: facts(game, control),
+            end: end(game),
             fen: game.start.to_fen(),
             moves: line_of(&game.start, &moves),
             base,

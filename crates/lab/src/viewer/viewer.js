@@ -35,6 +35,17 @@
     return made;
   }
 
+  // A key of a legend: drawn as on the graph, as backgrounds are left out in print and in high contrast.
+  const SWATCHES = { one: 'bar-of one', two: 'bar-of two', white: 'area white', draw: 'area draw', black: 'area black', best: 'arrow-head best', better: 'arrow-head better' };
+  function swatch(kind) {
+    const svg = draw(null, 'svg', { viewBox: '-8 -8 16 16', class: 'swatch', 'aria-hidden': 'true' });
+    const mark = Object.keys(KINDS).find((one) => KINDS[one] === kind);
+    if (mark) draw(svg, 'path', { d: SHAPES[mark], class: `dot ${kind}` });
+    else if (kind === 'plan') draw(svg, 'line', { x1: -7, x2: 7, y1: 0, y2: 0, class: 'plan' });
+    else draw(svg, 'rect', { x: -6, y: -6, width: 12, height: 12, class: SWATCHES[kind] });
+    return svg;
+  }
+
   // A button with a text is called so. One with a picture alone needs the label for its name.
   function button(content, label, act) {
     const made = make('button', { type: 'button', ...(label ? { title: label } : {}), ...(typeof content === 'string' ? {} : { 'aria-label': label }) }, content);
@@ -202,7 +213,7 @@
 
   const viewer = document.getElementById('viewer');
   const board = draw(null, 'svg', { viewBox: '0 0 800 800', class: 'board', role: 'img' });
-  const bar = make('div', { class: 'bar', 'aria-hidden': 'true' }, make('i'), make('i'), make('i'));
+  const bar = draw(null, 'svg', { viewBox: '0 0 10 1000', preserveAspectRatio: 'none' });
   const players = [make('div', { class: 'player' }), make('div', { class: 'player' })];
   const said = make('div', { class: 'said', 'aria-live': 'polite' });
   const lines = make('div', { class: 'lines' });
@@ -221,23 +232,25 @@
     button(icon('M17 4v16L6 12z'), 'back (left arrow)', () => step(-1)),
     button(icon('M7 4v16l11-8z'), 'forward (right arrow)', () => step(1)),
     button(icon('M16 4h3v16h-3zM5 4v16l11-8z'), 'last position (End)', () => go(game.plies.length)),
-    button(icon('M7 3l5 6H9v12H5V9H2zM17 21l-5-6h3V3h4v12h3z'), 'turn the board (f)', () => { flipped = !flipped; go(ply); }));
+    button(icon('M7 3l5 6H9v12H5V9H2zM17 21l-5-6h3V3h4v12h3z'), 'turn the board (f)', () => { flipped = !flipped; show(); }));
   const errors = make('div', { class: 'buttons errors' },
     button('Previous mistake', 'p', () => seek(-1)),
     button('Next mistake', 'n', () => seek(1)));
+  const lessons = make('div', { class: 'buttons' }, button('Learn from your mistakes', '', () => learn()));
   const copies = make('div', { class: 'buttons copies' },
     button('Copy FEN', '', () => copy(fenOf(current()), 'FEN')),
     button('Copy PGN', '', () => copy(pgn, 'PGN')),
     button('Download PGN', '', download),
-    button('Copy link', '', () => copy(location.href, 'Link')));
+    button('Copy link', '', () => copy(location.href, 'Link')),
+    button('Save this game as a page', '', saveGame));
   const letters = make('input', { type: 'checkbox' });
   letters.checked = hasLetters;
   letters.addEventListener('change', () => { hasLetters = letters.checked; });
   const turnsHeading = make('h2', {}, 'Turning points ', make('span', { class: 'told' }, '% of the winning chances'));
   const movesHeading = make('h2', {}, 'Moves');
-  const gameHeading = make('h2', {});
+  const gameHeading = make('h2', { tabindex: '-1' });
   viewer.append(gameHeading, facts, make('div', { class: 'game' },
-    make('div', { class: 'left' }, players[1], make('div', { class: 'board-row' }, bar, board), players[0], steps, errors, said, lines,
+    make('div', { class: 'left' }, players[1], make('div', { class: 'board-row' }, make('div', { class: 'bar', 'aria-hidden': 'true' }, bar), board), players[0], steps, errors, lessons, said, lines,
       make('p', { class: 'hint' }, 'Keys: ← → move, ', make('label', {}, letters, ' letters p n mistakes, f turns the board'), '. A move on the board is tried.')),
     make('div', { class: 'score' }, movesHeading, moves),
     make('div', { class: 'right' }, figures, turnsHeading, turns, mainGraphs, copies, told)), time, moreGraphs);
@@ -261,10 +274,31 @@
     told.textContent = `${what} copied.`;
   }
 
-  function download() {
-    const link = make('a', { download: 'game.pgn', href: URL.createObjectURL(new Blob([pgn], { type: 'application/x-chess-pgn' })) });
+  function save(name, text, type) {
+    const link = make('a', { download: name, href: URL.createObjectURL(new Blob([text], { type })) });
     link.click();
-    URL.revokeObjectURL(link.href);
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  }
+
+  function download() {
+    save('game.pgn', pgn, 'application/x-chess-pgn');
+  }
+
+  // This page with the game that is shown alone, as one file to send.
+  function saveGame() {
+    const page = document.documentElement.cloneNode(true);
+    const title = `${game.players[0].name} – ${game.players[1].name}  ${game.result.replaceAll('1/2', '½')}`;
+    page.querySelector('#viewer').replaceChildren();
+    page.querySelector('body').removeAttribute('data-fen');
+    page.querySelector('body').removeAttribute('data-ply');
+    page.querySelectorAll('title, h1').forEach((one) => { one.textContent = title; });
+    // What a match says of all its games is not of this one.
+    if (game.by_players) [...page.querySelector('main').children].filter((one) => !one.matches('h1, #viewer, style, script, noscript')).forEach((one) => one.remove());
+    const json = JSON.stringify({ games: [games[shown]], player: null });
+    page.querySelector('#games').textContent = json.replace(/[<>&]/g, (sign) => `\\u00${sign.charCodeAt(0).toString(16)}`);
+    const name = title.replaceAll('½', '').replace(/[^\p{L}\p{N}]+/gu, '-').replace(/^-|-$/g, '').slice(0, 80);
+    save(`${name || 'game'}.html`, `<!DOCTYPE html>\n${page.outerHTML}\n`, 'text/html');
+    told.textContent = 'Saved as a page of its own.';
   }
 
   // The corner of a square's picture.
@@ -316,33 +350,127 @@
     draw(group, 'text', { y: 12 }, text);
   }
 
-  // The moves that the search looked at in a position of the game, with their shares of the visits, percent.
+  // The moves that the search looked at in a position of the game, with their shares of the visits and the mover's winning chances,
+  // percent.
   function tries(at) {
     const words = (game.positions[at].tries || '').split(' ').filter(Boolean);
-    return words.filter((_, index) => index % 2 === 0).map((move, index) => [move, words[2 * index + 1] / 10]);
+    return words.filter((_, index) => index % 3 === 0).map((move, index) => [move, words[3 * index + 1] / 10, Number(words[3 * index + 2])]);
   }
 
-  // Plays a move of one's own, and says what the search thought of it.
-  function tryMove(move) {
-    const [at, san] = [current(), sanOf(current(), move)];
-    const looked = aside ? [] : tries(ply);
+  // The moves that end a line, as one text.
+  const movesOfLine = (text) => text.split(' ').filter((_, index) => index % 2 === 0).join(' ');
+
+  // What the search thought of a move in a position of the game, or of one behind a line.
+  function verdictOn(move, san, text) {
+    const looked = tries(aside ? aside.at : ply);
+    const searched = (game.positions[aside ? aside.at : ply].lines || []).some(([, line]) => `${movesOfLine(line)} `.startsWith(`${movesOfLine(text)} `));
+    if (aside) return searched ? `${san} is in the search’s line.` : `${san}: the search’s lines do not go there.`;
     const place = looked.findIndex(([one]) => one === move);
-    const share = place < 0 ? '' : `, with ${looked[place][1].toFixed(0)} % of the visits`;
     const nth = ['first', 'second', 'third'][place] || `${place + 1}th`;
-    const verdict = place >= 0 ? `${san} is the search’s ${nth} choice${share}.` : looked.length ? `${san} got less than 1 % of the visits.` : `${san} was not searched.`;
+    if (place >= 0) return `${san} is the search’s ${nth} choice, with ${looked[place][1].toFixed(0)} % of the visits.`;
+    if (searched) return `${san} is the search’s choice.`;
+    return looked.length ? `${san} got less than 1 % of the visits.` : `${san} was not searched.`;
+  }
+
+  // Plays a move of one's own. That of the game leads on in the game, others to a line with what the search thought of them.
+  function tryMove(move) {
+    chosen = null;
+    if (lesson && !aside) {
+      judgeTry(move);
+      return;
+    }
+    const own = aside ? '' : (main.moves[ply] || [''])[0];
+    if (own && own.slice(0, 4) === move.slice(0, 4)) {
+      go(ply + 1);
+      return;
+    }
+    const san = sanOf(current(), move);
     const start = aside ? aside.text.split(' ').slice(0, 2 * aside.made).join(' ') : '';
     const [from, text] = [aside ? aside.at : ply, `${start} ${move} ${san}`.trim()];
     const line = lineFrom(main.positions[from], text);
-    chosen = null;
-    aside = { line, at: from, text, made: line.moves.length, verdict };
+    // What is said belongs to the position that it is said of.
+    const verdicts = { ...(aside ? aside.verdicts : {}), [line.moves.length]: verdictOn(move, san, text) };
+    aside = { line, at: from, text, made: line.moves.length, verdicts };
     show();
-    return at;
+  }
+
+  // Learning from mistakes: at each `?` and `??` of one side a better move is asked for. A try is as good as what the search knows of
+  // it says. `lesson` has the side, the plies of the mistakes, which one it is, and what became of it.
+  let lesson = null;
+  // Winning chances, percent, that a move may give away and be good.
+  const GOOD = 5;
+
+  function mistakesOf(color) {
+    return game.plies.map(({ mark }, at) => (mark === '?' || mark === '??' ? at : -1)).filter((at) => at >= 0 && (main.positions[at].turn === 'w') === (color === 0) && (game.positions[at].lines || []).length);
+  }
+
+  // The side whose mistakes are asked for: that of the player, else the one at the bottom of the board, else the one that has some.
+  function learner() {
+    const side = player ? game.players.findIndex(({ name }) => name === player) : -1;
+    if (side >= 0) return side;
+    return mistakesOf(flipped ? 1 : 0).length ? (flipped ? 1 : 0) : (flipped ? 0 : 1);
+  }
+
+  function learn() {
+    const color = learner();
+    lesson = { color, plies: mistakesOf(color), index: -1, found: 0 };
+    flipped = color === 1;
+    nextMistake();
+  }
+
+  function nextMistake() {
+    const { color, plies, index, found } = lesson;
+    if (index + 1 >= plies.length) {
+      lesson = null;
+      show();
+      told.textContent = `${found} of ${plies.length} better moves found.`;
+      return;
+    }
+    lesson = { color, plies, index: index + 1, found, isOpen: true, said: '' };
+    [aside, chosen, ply] = [null, null, plies[index + 1]];
+    show();
+  }
+
+  // Says how good a try is, by the search's lines and the moves that it looked at.
+  function judgeTry(move) {
+    const san = sanOf(current(), move);
+    const all = game.positions[ply].lines;
+    const isFirst = (line) => line && line[1].split(' ')[0] === move;
+    const looked = tries(ply);
+    const [best] = all[0][1].split(' ');
+    const chances = (one) => (looked.find(([other]) => other === one) || [])[2];
+    const loss = chances(best) - chances(move);
+    const isBest = isFirst(all[0]);
+    const isPlayed = move === main.moves[ply][0];
+    const isGood = isBest || (!isPlayed && loss < GOOD);
+    const known = all.find(isFirst);
+    if (isBest) lesson.said = `${san} is best.`;
+    else if (isPlayed) lesson.said = `${san} was played. Try another move.`;
+    else if (isGood) lesson.said = `${san} is good: ${loss < 1 ? 'as good as the best move' : `only ${loss.toFixed(0)} % less than the best move`}.`;
+    else if (Number.isFinite(loss)) lesson.said = `${san} gives away ${loss.toFixed(0)} %. Try another move.`;
+    else lesson.said = known ? `${san} leads to ${signed(known[0])}, and there is better. Try another move.` : `The search preferred other moves to ${san}. Try another move.`;
+    if (isGood) {
+      lesson.found += lesson.isOpen ? 1 : 0;
+      lesson.isOpen = false;
+    }
+    show();
+  }
+
+  function drawLesson() {
+    const { color, plies, index, isOpen, said: words } = lesson;
+    const { full, turn } = main.positions[ply];
+    const name = `${full}${turn === 'w' ? '.' : '…'}${main.moves[ply][1]}${game.plies[ply].mark}`;
+    said.append(make('p', { class: 'note' }, `${index + 1} of ${plies.length}: ${name} was played. Find a better move for ${color ? 'Black' : 'White'}.`));
+    if (words) said.append(make('p', {}, kept(words)));
+    const leave = button('End the lesson', 'Esc', () => { lesson = null; show(); });
+    const answer = button('Show the answer', '', () => { lesson.isOpen = false; lesson.said = game.plies[ply].note; show(); });
+    said.append(make('div', { class: 'buttons' }, ...(isOpen ? [answer] : []), button(index + 1 < plies.length ? 'Next' : 'Done', '', nextMistake), leave));
   }
 
   // A line as buttons that lead through it.
   function lineButtons(label, kind, at, [evaluation, text]) {
     const line = lineFrom(main.positions[at], text);
-    const row = make('div', { class: `line ${kind}` }, make('b', {}, `${label} ${signed(evaluation)}`));
+    const row = make('div', { class: `line ${kind}` }, swatch(kind), make('b', {}, `${label} ${signed(evaluation)}`));
     line.moves.forEach(([, san], index) => {
       const isNow = aside && aside.at === at && aside.text === text && aside.made === index + 1;
       const one = button(line.numbers[index] + san, '', () => { aside = { line, at, text, made: index + 1 }; show(); });
@@ -359,7 +487,7 @@
       for (let at = 0; at < ply; at++) if (of(at) && game.plies[at].clock !== undefined) left = game.plies[at].clock;
       const title = player.title ? `${player.title} ` : '';
       const row = players[flipped ? 1 - color : color];
-      row.replaceChildren(make('i', { class: color ? 'black' : 'white', 'aria-hidden': 'true' }), make('b', {}, title + player.name), player.rating ? ` ${player.rating}` : '');
+      row.replaceChildren(swatch(color ? 'black' : 'white'), make('b', {}, title + player.name), player.rating ? ` ${player.rating}` : '');
       const hasClock = game.plies.some((played) => played.clock !== undefined);
       const low = left !== null && left < game.low ? ' low' : '';
       if (hasClock && left !== null) row.append(make('span', { class: `clock${low}`, 'aria-label': `clock of ${color ? 'Black' : 'White'}` }, clock(left)));
@@ -376,8 +504,13 @@
     const best = here.lines || [];
     lines.replaceChildren();
     said.replaceChildren();
+    const isAsked = lesson && lesson.isOpen && !aside;
     if (aside) {
-      said.append(make('p', { class: 'note' }, kept(aside.verdict || 'A line, not the game.')), button('Back to the game', 'Esc', () => { aside = null; show(); }));
+      const verdict = (aside.verdicts || {})[aside.made];
+      said.append(make('p', { class: 'note' }, kept(verdict || 'A line, not the game.')), button('Back to the game', 'Esc', () => { aside = null; show(); }));
+    } else if (lesson) {
+      drawLesson();
+      if (!isAsked && best.length) arrow(best[0][1].slice(0, 4), 'best');
     } else {
       const evaluation = here.eval ? `${here.eval === 'mate' ? 'Mate' : `Evaluation ${signed(here.eval)}`}` : '';
       const chances = here.wdl ? `: White wins ${(here.wdl[0] / 10).toFixed(0)} %, draws ${(here.wdl[1] / 10).toFixed(0)} %, loses ${(here.wdl[2] / 10).toFixed(0)} %` : '';
@@ -394,16 +527,20 @@
       if (played && played.mark) badge(at.played[1], played.mark, KINDS[played.mark]);
       else if (choice && choice === main.moves[ply - 1][0]) badge(at.played[1], '✓', 'good');
     }
-    before.forEach((line, index) => lines.append(lineButtons(index ? '' : 'Better', 'better', ply - 1, line)));
-    best.forEach((line, index) => lines.append(lineButtons(index ? '' : 'Now best', 'best', ply, line)));
-    const looked = aside ? [] : tries(ply);
+    if (isAsked) lines.append(make('p', { class: 'told' }, 'The answer is hidden.'));
+    if (!lesson) before.forEach((line, index) => lines.append(lineButtons(index ? '' : 'Better', 'better', ply - 1, line)));
+    if (!isAsked) best.forEach((line, index) => lines.append(lineButtons(index ? '' : 'Now best', 'best', ply, line)));
+    const looked = aside || lesson ? [] : tries(ply);
     if (looked.length) {
       lines.append(make('div', { class: 'line looked' }, make('b', {}, 'Looked at'), ...looked.map(([move, share]) => button(`${sanOf(at, move)} ${kept(`${share.toFixed(0)} %`)}`, '', () => tryMove(move)))));
     }
+    lessons.hidden = Boolean(lesson) || !(mistakesOf(0).length + mistakesOf(1).length);
     const shares = here.wdl || (here.win === undefined ? [500, 0, 500] : [10 * here.win, 0, 1000 - 10 * here.win]);
-    (flipped ? [0, 1, 2] : [2, 1, 0]).forEach((of, place) => {
-      bar.children[place].className = ['white', 'draw', 'black'][of];
-      bar.children[place].style.flexGrow = shares[of];
+    bar.replaceChildren();
+    let top = 0;
+    (flipped ? [0, 1, 2] : [2, 1, 0]).forEach((of) => {
+      draw(bar, 'rect', { y: top, width: 10, height: shares[of], class: `area ${['white', 'draw', 'black'][of]}` });
+      top += shares[of];
     });
     const isInMoves = moves.contains(document.activeElement);
     moves.querySelectorAll('button').forEach((one, index) => {
@@ -423,14 +560,17 @@
   }
 
   function go(goal) {
-    [aside, chosen] = [null, null];
+    [aside, chosen, lesson] = [null, null, null];
     ply = Math.min(Math.max(goal, 0), game.plies.length);
     show();
   }
 
   function step(by) {
     if (!aside) go(ply + by);
-    else if (aside.made + by < 1) go(ply);
+    else if (aside.made + by < 1) {
+      aside = null;
+      show();
+    }
     else {
       aside.made = Math.min(aside.made + by, aside.line.moves.length);
       show();
@@ -445,13 +585,15 @@
   }
 
   document.addEventListener('keydown', (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
-    // A box that scrolls has these keys for itself.
-    if (/^(Arrow|Home|End)/.test(event.key) && event.target.closest('.table')) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches('select, textarea, input:not([type=checkbox])')) return;
+    // A box that scrolls has these keys for itself, while it has the focus and more to show.
+    const box = event.target;
+    const scrolls = box.matches('.table') && (/^Arrow/.test(event.key) ? box.scrollWidth > box.clientWidth : box.scrollHeight > box.clientHeight);
+    if (/^(Arrow|Home|End)/.test(event.key) && scrolls) return;
     if (event.key.length === 1 && !hasLetters) return;
     const inMoves = moves.contains(event.target) ? { ArrowUp: () => go(ply - 2), ArrowDown: () => go(ply + 2) } : {};
     const act = {
-      ArrowLeft: () => step(-1), ArrowRight: () => step(1), Home: () => go(0), End: () => go(game.plies.length), Escape: () => go(ply),
+      ArrowLeft: () => step(-1), ArrowRight: () => step(1), Home: () => go(0), End: () => go(game.plies.length), Escape: () => { if (aside && lesson) { aside = null; show(); } else go(ply); },
       n: () => seek(1), p: () => seek(-1), f: () => { flipped = !flipped; show(); }, ...inMoves,
     }[event.key];
     if (!act) return;
@@ -485,7 +627,7 @@
   // A graph over the plies, as wide as its place. `paint` gets the drawing and the scales; `ticks` are texts with their heights, 0 to 1.
   // It is painted by `paintings`, when all graphs have their places.
   function graph(place, title, legend, { height = 170, ticks = [], paint }) {
-    const names = legend.map(([name, kind]) => make('span', { class: `key ${kind}` }, name));
+    const names = legend.map(([name, kind]) => make('span', { class: `key ${kind}` }, swatch(kind), name));
     const figure = make('figure', { class: 'graph' }, make('figcaption', {}, make('b', {}, title), ...names));
     place.append(figure);
     paintings.push(() => paintGraph(figure, title, { height, ticks, paint }));
@@ -556,7 +698,8 @@
         draw(svg, 'rect', { x: x(0), y: y(1), width: x(plies.length) - x(0), height: y(0) - y(1), class: 'area black' });
         draw(svg, 'polygon', { points: [[x(0), y(0)], ...edge, [x(plies.length), y(0)]].join(' '), class: 'area white' });
         plies.forEach((played, at) => {
-          if (isMarked(played)) draw(draw(svg, 'path', { d: SHAPES[played.mark], transform: `translate(${x(at + 1)} ${y(positions[at + 1].win / 100)})`, class: `dot ${KINDS[played.mark]}` }), 'title', {}, played.note);
+          const size = x(1) - x(0) < 3 ? 0.6 : 1;
+          if (isMarked(played)) draw(draw(svg, 'path', { d: SHAPES[played.mark], transform: `translate(${x(at + 1)} ${y(positions[at + 1].win / 100)}) scale(${size})`, class: `dot ${KINDS[played.mark]}` }), 'title', {}, played.note);
         });
       } });
     }
@@ -569,11 +712,16 @@
       const ticks = [...marks.map(([text, share]) => [text, 0.5 + share]), ['0', 0.5], ...marks.map(([text, share]) => [text, 0.5 - share])];
       graph(mainGraphs, 'Time for each move', legend, { ticks, paint: (svg, x, y) => {
         const half = Math.min(7, Math.max(1, (x(1) - x(0)) * 0.8));
+        // Marks over the bars, the worst first, where none is too near.
+        const marked = [];
+        ['??', '?', '?!'].forEach((mark) => plies.forEach((played, at) => {
+          if (played.mark === mark && !marked.some((other) => mover(other) === mover(at) && x(Math.abs(other - at)) - x(0) < 14)) marked.push(at);
+        }));
         plies.forEach((played, at) => {
           const side = mover(at) === 'one' ? 1 : -1;
           const ends = [y(0.5), y(0.5 + side * root(played.used || 0))].sort((a, b) => a - b);
           draw(svg, 'rect', { x: x(at + 1) - half, width: 2 * half, y: ends[0], height: ends[1] - ends[0], class: `bar-of ${isMarked(played) ? KINDS[played.mark] : mover(at)}` });
-          if (isMarked(played)) draw(svg, 'text', { x: x(at + 1), y: ends[side > 0 ? 0 : 1] + (side > 0 ? -3 : 12), class: `middle glyph ${KINDS[played.mark]}` }, played.mark);
+          if (marked.includes(at)) draw(svg, 'text', { x: x(at + 1), y: ends[side > 0 ? 0 : 1] + (side > 0 ? -3 : 12), class: `middle glyph ${KINDS[played.mark]}` }, played.mark);
           if (played.planned === undefined) return;
           const height = y(0.5 + side * root(played.planned));
           draw(svg, 'line', { x1: x(at + 1) - half - 1, x2: x(at + 1) + half + 1, y1: height, y2: height, class: 'plan' });
@@ -652,7 +800,7 @@
     time.replaceChildren();
     if (stories.some((remarks) => remarks.length)) {
       time.append(make('h2', {}, 'Where the time went'), make('p', { class: 'told' }, 'The plan is what Zeitnot would spend on the move with the same clock.'), make('div', { class: 'sides' }, ...stories.map((remarks, color) => (
-        make('div', {}, make('h3', {}, `${color ? 'Black' : 'White'}: ${game.players[color].name}`), make('ul', { class: 'remarks' }, ...remarks.map(remark)))))));
+        !remarks.length ? '' : make('div', {}, make('h3', {}, `${color ? 'Black' : 'White'}: ${game.players[color].name}`), make('ul', { class: 'remarks' }, ...remarks.map(remark)))))));
     }
     markOpen();
     errors.hidden = !game.plies.some((played) => played.mark);
@@ -708,7 +856,7 @@
     if (rushed.length) tell(`${rushed.length} of ${errors.length} mistakes came in less than a third of the planned time: ${name(rushed[0])} took ${seconds(rushed[0].used)} where the plan is ${seconds(rushed[0].planned)}.`, rushed);
     if (!game.low || all.every(({ left }) => left === undefined)) return story;
     const low = lowClock(game, color, all);
-    if (!low) tell(`The clock was not low at the end (less than ${seconds(game.low)}): it did not decide.`);
+    if (!low) tell(`The clock did not decide: at the end it was above ${seconds(game.low)}, below which it is low.`);
     else {
       const [start, end] = [all[low.start], all[all.length - 1]];
       const then = low.onTime ? 'the flag fell' : `they ended at ${end.after.toFixed(0)} %`;
@@ -721,13 +869,20 @@
   // What a link to a position says: `#12`, or `#3/12` with several games.
   function openLinked() {
     const [, number, at] = location.hash.match(/^#(?:(\d+)\/)?(\d+)$/) || [];
-    const index = Math.min(Math.max(Number(number || shown + 1) - 1, 0), games.length - 1);
+    const first = game || listed.includes(shown) ? shown : listed[0] ?? shown;
+    const index = Math.min(Math.max(Number(number || first + 1) - 1, 0), games.length - 1);
+    if (games.length > 1 && !listed.includes(index)) {
+      // A link leads to a game whatever is chosen.
+      [player, words, names.value, filter.value] = ['', '', '', ''];
+      [shown, game] = [index, null];
+      drawList();
+    }
     if (index === shown && game) go(Number(at || 0));
     else open(index, Number(at || 0));
   }
 
   // The games as a table that can be sorted and filtered, from the view of one player or of nobody, and what they have in common.
-  let [player, sorted, descends, words] = ['', 0, false, ''];
+  let [player, sorted, descends, words, listed] = ['', 0, false, '', []];
   const commonest = () => {
     const counts = new Map();
     games.forEach(({ game: { players: both } }) => both.forEach(({ name }) => counts.set(name, (counts.get(name) || 0) + 1)));
@@ -770,7 +925,7 @@
       ['Moves', ({ game: { plies } }) => [String(Math.ceil(plies.length / 2)), plies.length]],
       ...(has((one) => clockLeft(one, 0) !== undefined) ? [clockOf(player ? 'Clock left' : 'White’s clock', own), ...(player ? [] : [clockOf('Black’s clock', () => 1)])] : []),
       ...(has(({ summary }) => summary && summary.control) ? [['Time', ({ summary }) => [summary.control || '', summary.control || '']]] : []),
-      ['End', ({ game: { facts: all }, summary }) => { const end = all[all.length - 1] || ''; return summary && end === summary.control ? ['', ''] : [end, end]; }],
+      ...(has(({ game: { end } }) => end) ? [['End', ({ game: { end } }) => [end || '', end || '']]] : []),
     ];
   }
 
@@ -778,10 +933,13 @@
   function groupsOf(parts, name, rest) {
     const groups = new Map();
     parts.forEach((part) => name(part).forEach(([key, sums]) => {
-      const group = groups.get(key) || { games: 0, points: 0, byClock: 0, marks: [0, 0, 0] };
+      const group = groups.get(key) || { games: 0, scored: 0, points: 0, byClock: 0, marks: [0, 0, 0] };
       groups.set(key, group);
       group.games += 1;
-      group.points += points(part.one.game.result, part.side) ?? 0.5;
+      const won = points(part.one.game.result, part.side);
+      // A game without a result counts for no score.
+      group.scored += won === undefined ? 0 : 1;
+      group.points += won ?? 0;
       group.byClock += part.byClock ? 1 : 0;
       sums.forEach((sum) => ['moves', 'accuracy', 'timed', 'planned', 'low', 'used_ms', 'planned_ms'].forEach((field) => { group[field] = (group[field] || 0) + sum[field]; }));
       sums.forEach((sum) => sum.marks.forEach((count, mark) => { group.marks[mark] += count; }));
@@ -793,7 +951,7 @@
     const per = (sum, count, digits = 1) => (count ? (sum / count).toFixed(digits) : '–');
     const isTimed = groups.some(([, { timed }]) => timed);
     const names = ['', ...(hasGames ? ['games', 'score, %'] : []), 'moves', 'accuracy, %', '?! / ? / ?? in 100', ...(isTimed ? ['s a move (plan)', 'low clock, %'] : []), ...(isTimed && hasGames ? ['lost by clock'] : [])];
-    const rows = groups.map(([name, sum]) => [name, ...(hasGames ? [String(sum.games), per(100 * sum.points, sum.games, 0)] : []), String(sum.moves), per(sum.accuracy, sum.moves), sum.marks.map((count) => per(100 * count, sum.moves)).join(' / '),
+    const rows = groups.map(([name, sum]) => [name, ...(hasGames ? [String(sum.games), per(100 * sum.points, sum.scored, 0)] : []), String(sum.moves), per(sum.accuracy, sum.moves), sum.marks.map((count) => per(100 * count, sum.moves)).join(' / '),
       ...(isTimed ? [`${per(sum.used_ms / 1000, sum.timed)} (${per(sum.planned_ms / 1000, sum.planned)})`, per(100 * sum.low, sum.timed, 0)] : []), ...(isTimed && hasGames ? [String(sum.byClock)] : [])]);
     return [make('h3', {}, title), dataTable(title, names.map((name) => make('th', { scope: 'col' }, name || title.replace('By ', ''))), names, rows)];
   }
@@ -805,12 +963,17 @@
 
   const [names, table, common] = [make('select'), make('div', { class: 'table games', tabindex: '0', role: 'group', 'aria-label': 'games' }), make('div')];
   const found = make('span', { class: 'told', role: 'status' });
+  const filter = make('input', { type: 'search' });
 
   function drawList() {
     const all = games.map((one, index) => ({ ...one, index })).filter((one) => !player || sideOf(one) >= 0);
     const columns = columnsOf(all);
     const rows = all.map((one) => ({ one, cells: columns.map(([, of]) => of(one)) }));
-    const kept = rows.filter(({ one, cells }) => [...cells.map(([text]) => text), ...one.game.facts].join(' ').toLowerCase().includes(words.toLowerCase()));
+    const wanted = words.toLowerCase().split(/\s+/);
+    const kept = rows.filter(({ one, cells }) => {
+      const text = [...cells.map(([cell]) => cell), ...one.game.facts].join(' ').toLowerCase();
+      return wanted.every((word) => text.includes(word));
+    });
     const key = ({ cells }) => cells[Math.min(sorted, columns.length - 1)][1];
     kept.sort((a, b) => (key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : a.one.index - b.one.index) * (descends ? -1 : 1));
     const heads = columns.map(([name], at) => {
@@ -823,8 +986,11 @@
       return row;
     }))));
     found.textContent = `${kept.length} of ${games.length} games`;
+    listed = kept.map(({ one }) => one.index);
     markOpen();
     drawCommon(kept.map(({ one }) => one));
+    // The board shows a game of the list.
+    if (game && listed.length && !listed.includes(shown)) open(listed[0], 0);
   }
 
   function drawCommon(chosenGames) {
@@ -849,9 +1015,8 @@
     names.append(make('option', { value: '' }, 'all players'), ...commonest().map(([name]) => make('option', { value: name }, name)));
     names.value = player;
     names.addEventListener('change', () => { [player, sorted, descends] = [names.value, 0, false]; drawList(); });
-    const filter = make('input', { type: 'search' });
     filter.addEventListener('input', () => { words = filter.value.trim(); drawList(); });
-    table.addEventListener('click', ({ target }) => { if (target.closest('a')) setTimeout(() => gameHeading.scrollIntoView(), 0); });
+    table.addEventListener('click', ({ target }) => { if (target.closest('a')) setTimeout(() => { gameHeading.focus({ preventScroll: true }); gameHeading.scrollIntoView(); }, 0); });
     list.append(make('h2', {}, 'Games'), make('p', { class: 'choice' }, make('label', {}, 'Player ', names), ' ', make('label', {}, 'Filter ', filter), ' ', found), table, common);
     drawList();
   }

@@ -2,50 +2,45 @@
 
 use super::multiplexing::MULTIPLEXING;
 use super::native::NativeParams;
-use super::onnxruntime::{self, OnnxRuntimeParams};
+use super::onnxruntime::{self, OnnxRuntimeParams, Provider};
 use super::{AUTO, registered};
 use crate::note::Note;
-use crate::options::OptionGroup;
+use crate::options::{OptionChoice, OptionGroup};
 use crate::params::{ParamEntry, Params};
 
 struct Alias {
     /// Separated by spaces.
     names: &'static str,
     backend: &'static str,
-    /// Precede the user's options.
-    options: &'static [(&'static str, &'static str)],
+    /// The values of `provider` and `precision` that precede the user's options, or empty.
+    provider: &'static str,
+    precision: &'static str,
 }
 
-const CUDA: (&str, &str) = ("provider", "cuda");
-const WEBGPU: (&str, &str) = ("provider", "webgpu");
-const FP16: (&str, &str) = ("precision", "fp16");
-
 /// Ours. Lc0 shares some, for the same device.
-const SHORT: [Alias; 5] = [
+fn short() -> impl Iterator<Item = Alias> {
     // Lc0 splits each batch, or gives it to the next device in turn. We give it to a free one.
-    Alias { names: "demux roundrobin", backend: MULTIPLEXING, options: &[] },
-    provider("cuda", &[CUDA]),
-    provider("tensorrt-rtx", &[("provider", "tensorrt-rtx")]),
-    provider("webgpu", &[WEBGPU]),
-    provider("openvino", &[("provider", "openvino")]),
-];
+    let several = Alias { backend: MULTIPLEXING, ..of_provider("demux roundrobin", "", "") };
+    let providers = Provider::all().filter(|provider| *provider != Provider::Cpu).map(Provider::name);
+    std::iter::once(several).chain(providers.map(|name| of_provider(name, name, "")))
+}
 
 /// Lc0's.
-const LC0: [Alias; 7] = [
-    provider("cuda-auto cudnn-auto onnx-cuda onnx-trt", &[CUDA]),
-    provider("cuda-fp16 cudnn-fp16", &[CUDA, FP16]),
-    provider("cudnn", &[CUDA, ("precision", "fp32")]),
-    provider("onnx-cpu", &[("provider", "cpu")]),
-    provider(OTHER_GPUS, &[WEBGPU]),
-    provider("sycl-fp16", &[WEBGPU, FP16]),
-    Alias { names: ON_CPU, backend: AUTO, options: &[] },
+const LC0: [Alias; 8] = [
+    of_provider("cuda-auto cudnn-auto onnx-cuda onnx-trt", "cuda", ""),
+    of_provider("cuda-fp16 cudnn-fp16", "cuda", "fp16"),
+    of_provider("cudnn", "cuda", "fp32"),
+    of_provider("onnx-cpu", "cpu", ""),
+    of_provider("onnx-coreml", "coreml", ""),
+    of_provider("dx12 metal onnx-dml onnx-migraphx onnx-rocm opencl sycl sycl-auto xla", "webgpu", ""),
+    of_provider("sycl-fp16", "webgpu", "fp16"),
+    Alias { backend: AUTO, ..of_provider(ON_CPU, "", "") },
 ];
-const OTHER_GPUS: &str = "dx12 metal onnx-coreml onnx-dml onnx-migraphx onnx-rocm opencl sycl sycl-auto xla";
 /// `check` compares two other backends while it plays. `recordreplay` records or replays evaluations.
 const ON_CPU: &str = "blas eigen onednn tensorflow-cc tensorflow-cc-cpu check recordreplay";
 
-const fn provider(names: &'static str, options: &'static [(&'static str, &'static str)]) -> Alias {
-    Alias { names, backend: onnxruntime::NAME, options }
+const fn of_provider(names: &'static str, provider: &'static str, precision: &'static str) -> Alias {
+    Alias { names, backend: onnxruntime::NAME, provider, precision }
 }
 
 pub(super) struct Resolved<'a> {
@@ -55,11 +50,11 @@ pub(super) struct Resolved<'a> {
 }
 
 pub fn short_names() -> impl Iterator<Item = &'static str> {
-    SHORT.iter().flat_map(|alias| alias.names.split(' '))
+    short().flat_map(|alias| alias.names.split(' '))
 }
 
 pub(super) fn all_names() -> impl Iterator<Item = &'static str> {
-    SHORT.iter().chain(&LC0).flat_map(|alias| alias.names.split(' '))
+    short().chain(LC0).flat_map(|alias| alias.names.split(' '))
 }
 
 /// Of Lc0's backends. Those that ours lacks are ignored.
@@ -76,14 +71,16 @@ const LC0_PARAMETERS: [&str; 50] = [
 
 /// A name that is no alias stands for itself.
 pub(super) fn resolve(name: &str, options: Params) -> Resolved<'_> {
-    let is_meant = |alias: &&Alias| alias.names.split(' ').any(|own| own == name);
-    let of_lc0 = LC0.iter().find(is_meant);
-    let alias = SHORT.iter().find(is_meant).or(of_lc0);
-    let backend = alias.map_or(name, |alias| alias.backend);
-    let (options, dropped) = without_lc0s(backend, options, of_lc0.is_some());
+    let is_meant = |alias: &Alias| alias.names.split(' ').any(|own| own == name);
+    let ours = short().find(is_meant);
+    let of_lc0 = LC0.into_iter().find(is_meant).filter(|_| ours.is_none());
+    let is_name_of_lc0 = of_lc0.is_some();
+    let alias = ours.or(of_lc0);
+    let backend = alias.as_ref().map_or(name, |alias| alias.backend);
+    let (options, dropped) = without_lc0s(backend, options, is_name_of_lc0);
     let options = alias.map_or(options.clone(), |alias| alias.before(&options));
     let mut notes = Vec::new();
-    if of_lc0.is_some() {
+    if is_name_of_lc0 {
         let with = if options.is_empty() { String::new() } else { format!(" with {options}") };
         notes.push(format!("Lc0's backend {name} is mapped to {backend}{with}").into());
     }
@@ -101,7 +98,9 @@ pub(super) fn resolve(name: &str, options: Params) -> Resolved<'_> {
 impl Alias {
     /// The alias's options, then `options`.
     fn before(&self, options: &Params) -> Params {
-        let own = self.options.iter().fold(Params::default(), |own, (key, value)| own.with(key, value));
+        let own = [("provider", self.provider), ("precision", self.precision)].into_iter();
+        let own = own.filter(|(_, value)| !value.is_empty());
+        let own = own.fold(Params::default(), |own, (key, value)| own.with(key, value));
         options.inheriting(&own)
     }
 }

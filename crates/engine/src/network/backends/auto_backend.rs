@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use super::aliases::{self, Resolved};
 use super::onnxruntime::{self, LibraryError, Provider, Runtime, finder};
-use super::{AUTO, BackendConfig, Fallback, native, native_backend, onnx_runtime_backend, with_notes};
+use super::{AUTO, BackendConfig, Fallback, native, native_backend, with_notes};
 use crate::network::weights::{Model, NetworkFile};
 use crate::network::{Backend, BackendError};
 use crate::options::OptionChoice;
@@ -69,7 +69,7 @@ fn choose(
 /// `native` if it evaluates `network` and no provider is named, else ONNX Runtime.
 pub(super) fn make(network: NetworkFile, options: &Params) -> Result<Arc<dyn Backend>, BackendError> {
     if !is_for_native(&network) || options.get("provider").is_some() {
-        return onnx_runtime_backend(network, options);
+        return onnxruntime::open(network, options);
     }
     let Resolved { options, notes, .. } = aliases::resolve(native::NAME, options.clone());
     Ok(with_notes(native_backend(&network, &options)?, notes))

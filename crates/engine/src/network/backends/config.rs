@@ -108,14 +108,7 @@ impl BackendConfig {
         let (name, inline) = name_and_inline.ok_or_else(|| unknown_name(backend))?;
         let options = if inline.is_empty() { options.into() } else { format!("{inline},{options}") };
         let options = Params::parse(&options)?;
-        let config = BackendConfig::named(name, options.clone())?;
-        // Its own threads keep an accelerator busy, however few search threads there are.
-        let is_accelerator = config.provider().is_some_and(Provider::is_accelerator);
-        Ok(if is_accelerator {
-            BackendConfig::named(MULTIPLEXING, options.with("backend", name))?
-        } else {
-            config
-        })
+        Ok(BackendConfig::named(name, options)?)
     }
 
     fn named(name: &str, options: Params) -> Result<BackendConfig, ParamError> {
@@ -287,14 +280,13 @@ mod tests {
         assert!(parse("demux", "random,native").needs_network());
     }
 
+    /// A regression: there were two queues before it.
     #[test]
-    fn accelerators_get_threads_of_their_own() {
+    fn a_single_accelerator_needs_no_other_backend() {
         let config = parse("cuda", "gpu=1,threads=3");
-        assert_eq!((config.name.as_str(), config.devices.len()), (MULTIPLEXING, 1));
-        let DeviceConfig { backend, threads, join_up_to, .. } = &config.devices[0];
-        assert_eq!((*threads, *join_up_to), (3, 256));
-        assert_eq!(backend.name, "onnxruntime");
-        assert_eq!((backend.options.get("provider"), backend.options.get("gpu")), (Some("cuda"), Some("1")));
+        assert_eq!((config.name.as_str(), config.devices.len()), ("onnxruntime", 0));
+        assert_eq!(config.options.to_string(), "provider=cuda,gpu=1,threads=3");
+        assert!(config.wants_more_than_a_cpu());
         assert_eq!(devices("demux", "backend=cuda,(gpu=0),(gpu=1)").len(), 2);
         assert_eq!(config.providers(), [Provider::Cuda]);
         let mixed = parse("demux", "(backend=opencl),(backend=native),(backend=onnxruntime)");
@@ -318,7 +310,7 @@ mod tests {
             assert_eq!((config.options.to_string().as_str(), config.notes.len()), (kept, 1), "{options}");
         }
         assert_eq!(parse("native", "kernal=avx2").options.to_string(), "kernal=avx2", "nobody's");
-        assert_eq!(devices("cuda", "graph_capture=true,max_batch=64"), ["onnxruntime: provider=cuda"]);
+        assert_eq!(parse("cuda", "graph_capture=true,max_batch=64").options.to_string(), "provider=cuda");
         let two = parse("demux", "backend=native,nhwc=true,(gpu=0),(gpu=1)");
         assert_eq!((two.devices.len(), two.notes.len()), (2, 2), "{:?}", two.notes);
     }

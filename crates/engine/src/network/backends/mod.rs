@@ -27,17 +27,16 @@ pub mod synthetic;
 use std::sync::Arc;
 
 use super::instrumented::{Instrumented, with_notes};
-use super::onnx;
-use super::weights::{InputForm, Model, NetworkFile};
+use super::weights::{Model, NetworkFile};
 use super::{Backend, BackendError};
 use crate::note::Note;
-use crate::options::{OptionChoice, OptionGroup, OptionSpec};
+use crate::options::{OptionGroup, OptionSpec};
 use crate::params::Params;
 use config::FeedingParams;
 pub use config::{BackendConfig, BackendName, Fallback};
 use multiplexing::Device;
 use native::{Native, NativeParams};
-use onnxruntime::{DeviceOptions, OnnxRuntime, OnnxRuntimeParams};
+use onnxruntime::OnnxRuntimeParams;
 use synthetic::random::{self, Random, RandomParams};
 use synthetic::simulated::{self, Simulated, SimulatedParams};
 use synthetic::trivial::Trivial;
@@ -64,7 +63,7 @@ pub const BACKENDS: [Registered; 7] = [
         native_backend(&needed(config, file)?, &config.options)
     }),
     backend(onnxruntime::NAME, true, OnnxRuntimeParams::declared, |config, file| {
-        onnx_runtime_backend(needed(config, file)?, &config.options)
+        onnxruntime::open(needed(config, file)?, &config.options)
     }),
     backend(multiplexing::MULTIPLEXING, true, FeedingParams::declared, several_devices),
     backend("trivial", false, Vec::new, |config, _| Ok(Arc::new(Trivial::backend(&config.options)?))),
@@ -142,7 +141,7 @@ fn several_devices(
         match make(&device.backend, network.clone()) {
             Ok(backend) => devices.push(Device {
                 label: device.label.clone(),
-                backend,
+                backend: Arc::new(Instrumented::new(backend, Vec::new())),
                 threads: device.threads,
                 join_up_to: device.join_up_to,
                 is_alive: true.into(),
@@ -172,53 +171,6 @@ fn native_backend(network: &NetworkFile, options: &Params) -> Result<Arc<dyn Bac
                 .into(),
         }),
     }
-}
-
-/// Opens `network` as an ONNX model in the precision and with the inputs of the options.
-///
-/// Where these are open and the device refuses the model, it gets one with inputs as planes, then one in
-/// single precision. If it refuses all and is no plugin's, it computes what it can, and the CPU the rest, as
-/// of a model that others have made.
-fn onnx_runtime_backend(network: NetworkFile, options: &Params) -> Result<Arc<dyn Backend>, BackendError> {
-    let name = network.path.display().to_string();
-    let device = DeviceOptions::parse(options)?;
-    let (first, last) = match network.model {
-        Model::Layers(..) => device.choices(options),
-        Model::Onnx(_) => device.choices_for_ready_model(),
-    };
-    let open = |model, device: &DeviceOptions| {
-        let model = match model {
-            Model::Layers(layers, _) => onnx::build(layers, &device.build_options()),
-            Model::Onnx(model) => model,
-        };
-        OnnxRuntime::new(model, &name, device)
-    };
-    let mut refused = None;
-    for device in first {
-        match open(network.model.clone(), &device) {
-            Err(BackendError::Model { reason, .. } | BackendError::Evaluation { reason, .. }) => {
-                refused.get_or_insert(reason);
-            }
-            made => return Ok(with_refusal(made?, &device, refused)),
-        }
-    }
-    Ok(with_refusal(open(network.model, &last)?, &last, refused))
-}
-
-/// Adds a note on the first model refused, if any.
-fn with_refusal(backend: OnnxRuntime, device: &DeviceOptions, refused: Option<String>) -> Arc<dyn Backend> {
-    let inputs = if device.input == InputForm::Packed { "packed inputs" } else { "inputs as planes" };
-    let note = |reason| {
-        if device.needs_cpu {
-            let provider = device.provider;
-            Note::Error(format!(
-                "{provider} cannot compute all of this model. The CPU computes the rest ({reason})"
-            ))
-        } else {
-            format!("the device supports {} with {inputs} only ({reason})", device.precision.name()).into()
-        }
-    };
-    with_notes(Arc::new(backend), refused.map(note).into_iter().collect())
 }
 
 #[cfg(test)]

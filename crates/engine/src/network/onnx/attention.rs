@@ -4,7 +4,7 @@
 //! with its weights as they lie in the file.
 
 use super::graph::{AxisRange, Graph, Value};
-use super::{dense, tower};
+use super::{Form, dense, tower};
 use crate::network::PLANES;
 use crate::network::policy_map::ATTENTION_CELLS;
 use crate::network::weights::{
@@ -51,8 +51,7 @@ pub(crate) fn body(graph: &mut Graph, planes: &Value, body: AttentionBody, activ
         x = graph.reshape("/body/gates/out", &x, &[-1, width]);
     }
     if let Some((ffn, norm2)) = pieces.1 {
-        let y = feed_forward(graph, "/body/ffn", &x, ffn, alpha);
-        x = layer_norm(graph, "/body/norm2", &y, norm2, EMBEDDING_EPSILON);
+        x = feed_forward(graph, "/body", &x, ffn, Joint { alpha, norm: norm2, epsilon: EMBEDDING_EPSILON });
     }
     let shared = smolgen.map(|shared| smolgen_weights(graph, shared));
     for (index, layers) in encoders.into_iter().enumerate() {
@@ -110,12 +109,46 @@ fn layer_norm(graph: &mut Graph, name: &str, x: &Value, norm: LayerNorm, epsilon
     graph.layer_norm(name, x, &gammas, &betas, epsilon)
 }
 
-/// `x + alpha · ffn(x)`
-fn feed_forward(graph: &mut Graph, name: &str, x: &Value, ffn: FeedForward, alpha: f32) -> Value {
-    let y = dense(graph, &format!("{name}/dense1"), x, ffn.hidden);
-    let y = graph.activation(&format!("{name}/dense1"), &y, ffn.activation);
-    let y = dense(graph, &format!("{name}/dense2"), &y, scaled(ffn.output, alpha));
-    graph.add(name, &y, x)
+/// How a branch joins the trunk: scaled, added, and normed.
+struct Joint {
+    alpha: f32,
+    norm: LayerNorm,
+    epsilon: f32,
+}
+
+/// The names of a branch's last layer, of its sum with the trunk, and of the norm.
+type JointNames = [String; 3];
+
+/// `norm(x + alpha · layer(y))`
+fn join(
+    graph: &mut Graph,
+    names: &JointNames,
+    x: &Value,
+    (y, layer): (&Value, Dense),
+    joint: Joint,
+) -> Value {
+    let [last, sum, norm] = names;
+    let layer = scaled(layer, joint.alpha);
+    if graph.form == Form::Plain {
+        let y = dense(graph, last, y, layer);
+        let y = graph.add(sum, &y, x);
+        return layer_norm(graph, norm, &y, joint.norm, joint.epsilon);
+    }
+    let weights = graph.floats(&format!("{last}/w"), &[layer.outputs, layer.inputs], layer.weights);
+    let bias = graph.floats(&format!("{last}/b"), &[layer.outputs], layer.bias);
+    let y = graph.dense_without_bias(last, y, &weights);
+    let LayerNorm { gammas, betas } = joint.norm;
+    let gammas = graph.floats(&format!("{norm}/gammas"), &[gammas.len()], gammas);
+    let betas = graph.floats(&format!("{norm}/betas"), &[betas.len()], betas);
+    graph.skip_norm(norm, [&y, &bias, x], [&gammas, &betas], joint.epsilon)
+}
+
+/// `norm2(x + alpha · ffn(x))`
+fn feed_forward(graph: &mut Graph, name: &str, x: &Value, ffn: FeedForward, joint: Joint) -> Value {
+    let y = dense(graph, &format!("{name}/ffn/dense1"), x, ffn.hidden);
+    let y = graph.activation(&format!("{name}/ffn/dense1"), &y, ffn.activation);
+    let names = ["/ffn/dense2", "/ffn", "/norm2"].map(|part| format!("{name}{part}"));
+    join(graph, &names, x, (&y, ffn.output), joint)
 }
 
 fn scaled(mut layer: Dense, factor: f32) -> Dense {
@@ -133,29 +166,37 @@ fn encoder(
     let model = layers.query.outputs;
     let (heads, depth) = (layers.heads as i64, (model / layers.heads) as i64);
     let scale = 1.0 / (depth as f32).sqrt();
+    let is_fused = graph.form == Form::Fused;
     let mut split = |part: &str, layer: Dense, order: &[i64]| {
         let y = dense(graph, &format!("{name}/{part}"), x, layer);
+        if is_fused {
+            return graph.reshape(&format!("{name}/{part}/boards"), &y, &[-1, BOARD, model as i64]);
+        }
         let y = graph.reshape(&format!("{name}/{part}/heads"), &y, &[-1, BOARD, heads, depth]);
         graph.transpose(&format!("{name}/{part}/by_head"), &y, order)
     };
     let query = split("query", scaled(layers.query, scale), &[0, 2, 1, 3]);
     let key = split("key", layers.key, &[0, 2, 3, 1]);
     let value = split("value", layers.value, &[0, 2, 1, 3]);
-
-    let mut logits = graph.matmul(&format!("{name}/logits"), &query, &key);
-    if let (Some(smolgen), Some(shared)) = (layers.smolgen, shared) {
-        let extra = smolgen_logits(graph, &format!("{name}/smolgen"), x, smolgen, heads, shared);
-        logits = graph.add(&format!("{name}/logits/smolgen"), &logits, &extra);
-    }
-    let attention = graph.softmax(&format!("{name}/attention"), &logits);
-    let y = graph.matmul(&format!("{name}/mixed"), &attention, &value);
-    let y = graph.transpose(&format!("{name}/mixed/by_square"), &y, &[0, 2, 1, 3]);
+    let extra = layers.smolgen.zip(shared).map(|(smolgen, shared)| {
+        smolgen_logits(graph, &format!("{name}/smolgen"), x, smolgen, heads, shared)
+    });
+    let y = if is_fused {
+        graph.attention(&format!("{name}/mixed"), [&query, &key, &value], extra.as_ref(), heads)
+    } else {
+        let mut logits = graph.matmul(&format!("{name}/logits"), &query, &key);
+        if let Some(extra) = extra {
+            logits = graph.add(&format!("{name}/logits/smolgen"), &logits, &extra);
+        }
+        let attention = graph.softmax(&format!("{name}/attention"), &logits);
+        let y = graph.matmul(&format!("{name}/mixed"), &attention, &value);
+        graph.transpose(&format!("{name}/mixed/by_square"), &y, &[0, 2, 1, 3])
+    };
     let y = graph.reshape(&format!("{name}/mixed/rows"), &y, &[-1, model as i64]);
-    let y = dense(graph, &format!("{name}/output"), &y, scaled(layers.output, layers.alpha));
-    let y = graph.add(&format!("{name}/skip"), &y, x);
-    let y = layer_norm(graph, &format!("{name}/norm1"), &y, layers.norm1, layers.epsilon);
-    let y = feed_forward(graph, &format!("{name}/ffn"), &y, layers.ffn, layers.alpha);
-    layer_norm(graph, &format!("{name}/norm2"), &y, layers.norm2, layers.epsilon)
+    let Encoder { alpha, epsilon, .. } = layers;
+    let names = ["/output", "/skip", "/norm1"].map(|part| format!("{name}{part}"));
+    let y = join(graph, &names, x, (&y, layers.output), Joint { alpha, norm: layers.norm1, epsilon });
+    feed_forward(graph, name, &y, layers.ffn, Joint { alpha, norm: layers.norm2, epsilon })
 }
 
 struct SharedSmolgen {

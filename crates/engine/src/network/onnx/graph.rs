@@ -1,4 +1,4 @@
-//! A small language for ONNX graphs, opset 17: each method adds an operation and gives its result.
+//! A small language for ONNX graphs, opset 17 or 23: each method adds an operation and gives its result.
 //!
 //! Constants stay `f32` until [`Graph::serialize`] writes them once, in the graph's precision, straight into
 //! the model's bytes, and frees them on the way: no second copy ever exists.
@@ -8,22 +8,30 @@ use half::{bf16, f16};
 use prost::Message;
 use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint, key_len};
 
+use super::Form;
 use crate::network::weights::message::onnx::{
     Attribute, Dimension, Graph as GraphMessage, Metadata, Model, Node, OperatorSet, Shape, Tensor,
     TensorType, Type, ValueInfo,
 };
 use crate::network::weights::{Activation, DataType};
 
-/// As Lc0's own converter writes.
+/// As Lc0's own converter writes …
 const IR_VERSION: i64 = 8;
-/// The first version with `LayerNormalization`.
+/// … and that of the first opset with `Attention`.
+const FUSED_IR_VERSION: i64 = 10;
+/// The first version with `LayerNormalization` …
 const OPSET: i64 = 17;
+/// … and the first with `Attention`.
+const FUSED_OPSET: i64 = 23;
+/// Operations of ONNX Runtime's own.
+const CONTRIB: &str = "com.microsoft";
 const MODEL_GRAPH: u32 = 7;
 const GRAPH_INITIALIZER: u32 = 5;
 // Values of `Attribute::kind`.
 const KIND_FLOAT: i32 = 1;
 const KIND_INT: i32 = 2;
 const KIND_INTS: i32 = 7;
+const SKIP_NORM: &str = "SkipLayerNormalization";
 /// SELU is `gamma · elu(x, alpha)`.
 const SELU_ALPHA: f32 = 1.673_263_2;
 const SELU_GAMMA: f32 = 1.050_701;
@@ -34,6 +42,7 @@ pub(crate) struct Value(String);
 #[derive(Debug)]
 pub(crate) struct Graph {
     data_type: DataType,
+    pub(super) form: Form,
     message: GraphMessage,
     constants: Vec<Constant>,
 }
@@ -67,9 +76,9 @@ operations! {
 }
 
 impl Graph {
-    pub(crate) fn new(name: &str, data_type: DataType) -> Graph {
+    pub(crate) fn new(name: &str, data_type: DataType, form: Form) -> Graph {
         let message = GraphMessage { name: Some(name.into()), ..Default::default() };
-        Graph { data_type, message, constants: Vec::new() }
+        Graph { data_type, form, message, constants: Vec::new() }
     }
 
     /// `None` is the free batch size.
@@ -113,6 +122,7 @@ impl Graph {
             output: vec![name.into()],
             name: Some(name.into()),
             op_type: Some(op.into()),
+            domain: (op == SKIP_NORM).then(|| CONTRIB.into()),
             attribute,
         });
         Value(name.into())
@@ -186,6 +196,31 @@ impl Graph {
         self.node("LayerNormalization", name, &[x, gammas, betas], vec![float("epsilon", epsilon)])
     }
 
+    /// The norm of `x + bias + skip`.
+    pub(crate) fn skip_norm(
+        &mut self,
+        name: &str,
+        [x, bias, skip]: [&Value; 3],
+        [gammas, betas]: [&Value; 2],
+        epsilon: f32,
+    ) -> Value {
+        self.node(SKIP_NORM, name, &[x, skip, gammas, betas, bias], vec![float("epsilon", epsilon)])
+    }
+
+    /// Attention of `[batch, 64, heads · depth]`, with scaled queries. `extra` `[batch, heads, 64, 64]` is
+    /// added to the logits.
+    pub(crate) fn attention(
+        &mut self,
+        name: &str,
+        query_key_value: [&Value; 3],
+        extra: Option<&Value>,
+        heads: i64,
+    ) -> Value {
+        let inputs: Vec<_> = query_key_value.into_iter().chain(extra).collect();
+        let attributes = vec![int("q_num_heads", heads), int("kv_num_heads", heads), float("scale", 1.0)];
+        self.node("Attention", name, &inputs, attributes)
+    }
+
     /// One size may be -1.
     pub(crate) fn reshape(&mut self, name: &str, x: &Value, shape: &[i64]) -> Value {
         let shape = self.integers(&format!("{name}/shape"), shape.to_vec());
@@ -226,14 +261,22 @@ impl Graph {
     }
 
     pub(crate) fn serialize(self, metadata: Vec<(String, String)>) -> Bytes {
-        let Graph { data_type, message, constants } = self;
+        let Graph { data_type, form, message, constants } = self;
+        let set = |domain: Option<&str>, version| OperatorSet {
+            domain: domain.map(Into::into),
+            version: Some(version),
+        };
+        let (ir_version, sets) = match form {
+            Form::Plain => (IR_VERSION, vec![set(None, OPSET)]),
+            Form::Fused => (FUSED_IR_VERSION, vec![set(None, FUSED_OPSET), set(Some(CONTRIB), 1)]),
+        };
         let model = Model {
-            ir_version: Some(IR_VERSION),
+            ir_version: Some(ir_version),
             producer_name: Some("zeitnot".into()),
             producer_version: Some(env!("CARGO_PKG_VERSION").into()),
             doc_string: None,
             graph: None,
-            opset_import: vec![OperatorSet { domain: None, version: Some(OPSET) }],
+            opset_import: sets,
             metadata: metadata
                 .into_iter()
                 .map(|(key, value)| Metadata { key: Some(key), value: Some(value) })

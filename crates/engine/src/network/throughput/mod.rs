@@ -13,6 +13,7 @@ use crate::system::cpu_time;
 const POSITIONS: usize = 1024;
 /// Large batches first, so that a device leaves its idle clock.
 const WARM_UP_BATCHES: usize = 2;
+const CHANGES: usize = 10;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RoundLength {
@@ -79,6 +80,18 @@ impl ThroughputMeter {
             }
         }
         Ok(())
+    }
+
+    /// Alternates two sizes, two batches each. Returns how much longer the first of two takes than the second,
+    /// in ms, the median. A device that prepares for each size shows it here, and nowhere else: other
+    /// measurements stay with one size.
+    pub fn change_ms(&mut self, sizes: [usize; 2]) -> Result<f64, BackendError> {
+        let mut longer = Vec::new();
+        for size in [sizes; CHANGES / 2].concat() {
+            let times = self.run(size, RoundLength::Batches(2))?;
+            longer.extend(times.iter().map(|times| times[0] - times[1]));
+        }
+        Ok(SortedSamples::of(&longer).percentile(50.0))
     }
 
     /// One round on all threads at once. The result holds each thread's batch durations in ms.

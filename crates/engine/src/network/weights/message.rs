@@ -229,6 +229,8 @@ pub(crate) mod onnx {
             name: Option<String> [string, optional] = 3,
             op_type: Option<String> [string, optional] = 4,
             attribute: Vec<Attribute> [message, repeated] = 5,
+            /// Empty for ONNX's own.
+            domain: Option<String> [string, optional] = 7,
         }
 
         Attribute {

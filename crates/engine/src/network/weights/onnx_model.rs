@@ -79,6 +79,7 @@ impl OnnxModel {
             name: Some(name.clone()),
             op_type: Some("Softmax".into()),
             attribute: Vec::new(),
+            domain: None,
         };
         let output = onnx::ValueInfo { name: Some(name.clone()), kind };
         let graph = onnx::Graph { node: vec![node], output: vec![output], ..onnx::Graph::default() };
@@ -110,6 +111,7 @@ impl OnnxModel {
             name: Some(scaled),
             op_type: Some("Mul".into()),
             attribute: Vec::new(),
+            domain: None,
         };
         let mut tensor = tensor.encode_to_vec();
         encoding::bytes::encode(9, &raw, &mut tensor);
@@ -123,8 +125,12 @@ impl OnnxModel {
 
     /// Returns whether it computes with 8-bit integers. Its inputs and outputs are floats all the same.
     pub fn is_quantized(&self) -> bool {
+        self.has_node("DequantizeLinear")
+    }
+
+    pub(crate) fn has_node(&self, op_type: &str) -> bool {
         let graph = parse(&self.bytes).ok().and_then(|model| model.graph).unwrap_or_default();
-        graph.node.iter().any(|node| node.op_type() == "DequantizeLinear")
+        graph.node.iter().any(|node| node.op_type() == op_type)
     }
 }
 

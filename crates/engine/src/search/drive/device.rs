@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use crate::foreign::in_our_words;
 use crate::network::{Backend, BackendError, BackendInfo, Evaluator};
 use crate::search::leaf::Batch;
 use crate::search::state::SearchClock;
+use crate::system::threads::EndingThreads;
 
 #[derive(Debug, Error)]
 pub enum WorkerPoolError {
@@ -45,8 +47,14 @@ struct Request {
 
 enum Way {
     Own(Box<dyn Evaluator>),
-    Threads(Sender<Request>),
+    Threads(Arc<DeviceThreads>),
     Owner,
+}
+
+/// The threads end when the last worker drops the queue, and that worker waits for them.
+struct DeviceThreads {
+    queue: Sender<Request>,
+    _threads: EndingThreads,
 }
 
 enum UnderWay {
@@ -75,15 +83,16 @@ impl Device {
             let own = |_| Ok(Device::new(info, Way::Own(backend.evaluator()?)));
             return (0..workers).map(own).collect();
         }
+        let mut threads = EndingThreads::default();
         let (sender, requests) = unbounded();
         for index in 0..info.queues {
             let (requests, evaluator, name) = (requests.clone(), backend.evaluator()?, info.name.clone());
-            thread::Builder::new()
-                .name(format!("device-{index}"))
-                .spawn(move || serve(&requests, evaluator, &name))
-                .map_err(|error| WorkerPoolError::thread(&error))?;
+            let builder = thread::Builder::new().name(format!("device-{index}"));
+            let thread = builder.spawn(move || serve(&requests, evaluator, &name));
+            threads.0.push(thread.map_err(|error| WorkerPoolError::thread(&error))?);
         }
-        Ok((0..workers).map(|_| Device::new(info, Way::Threads(sender.clone()))).collect())
+        let threads = Arc::new(DeviceThreads { queue: sender, _threads: threads });
+        Ok((0..workers).map(|_| Device::new(info, Way::Threads(threads.clone()))).collect())
     }
 
     pub(super) fn of_owner(info: &BackendInfo) -> Device {
@@ -115,10 +124,10 @@ impl Device {
         let outcome = match &mut self.way {
             Way::Own(evaluator) => evaluator.evaluate(batch.slots_mut()),
             Way::Owner => Ok(()),
-            Way::Threads(queue) => {
+            Way::Threads(threads) => {
                 let (back, evaluated) = bounded(1);
                 // Without threads the channel is closed, and `receive` finds that.
-                drop(queue.send(Request { batch, back }));
+                drop(threads.queue.send(Request { batch, back }));
                 return self.under_way.push_back(UnderWay::Elsewhere(evaluated));
             }
         };

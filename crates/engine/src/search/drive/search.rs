@@ -95,7 +95,7 @@ impl Search {
 
     pub(super) fn check_stoppers(&self) {
         let SearchState { context, root, counters, .. } = &self.state;
-        if context.root_visits() > root.reused_visits {
+        if context.visits() > root.reused_visits {
             counters.lock().first_evaluation.get_or_insert_with(|| context.clock.elapsed());
         }
         if self.stop_controller.check(&self.stats(), self.state.visits_left(), &self.state.hints) {
@@ -166,7 +166,11 @@ pub struct SearchResult {
 pub(crate) fn run(search: &Search, observer: &mut dyn FnMut(&SearchInfo)) -> SearchResult {
     let context = &search.state.context;
     let mut reporter = InfoReporter { observer, last: None };
-    let reason = watch(search, &mut |snapshot| reporter.report_if_news(context, snapshot));
+    let reason = watch(search, &mut |snapshot| {
+        reporter.report_if_news(context, snapshot);
+        true
+    });
+    let reason = reason.unwrap_or(EndReason::Stopped);
     let snapshot = search.snapshot();
     let mut result = result_of(search, &snapshot, reason);
     if let Some(info) = &mut result.info {
@@ -178,8 +182,9 @@ pub(crate) fn run(search: &Search, observer: &mut dyn FnMut(&SearchInfo)) -> Sea
     result
 }
 
-/// `on_tick` is called every few milliseconds meanwhile.
-pub(crate) fn watch(search: &Search, on_tick: &mut dyn FnMut(&RootSnapshot)) -> EndReason {
+/// Blocks until the search is over, dismisses its workers and waits for the root. `goes_on` is asked every few
+/// milliseconds. `None` if it ended the watch: the workers then search on.
+pub(crate) fn watch(search: &Search, goes_on: &mut dyn FnMut(&RootSnapshot) -> bool) -> Option<EndReason> {
     let SearchState { context, progress, .. } = &search.state;
     let reason = loop {
         match search.stop_controller.wait(&context.clock, TICK) {
@@ -187,7 +192,9 @@ pub(crate) fn watch(search: &Search, on_tick: &mut dyn FnMut(&RootSnapshot)) -> 
             Wake::Tick => {
                 let snapshot = search.snapshot();
                 search.check_stoppers_by_clock(&snapshot);
-                on_tick(&snapshot);
+                if !goes_on(&snapshot) {
+                    return None;
+                }
             }
         }
     };
@@ -203,7 +210,7 @@ pub(crate) fn watch(search: &Search, on_tick: &mut dyn FnMut(&RootSnapshot)) -> 
         let is_stopped = || search.stop_controller.is_stop_requested();
         progress.wait_idle_unless(LAST_BATCH_WAIT, is_stopped);
     }
-    reason
+    Some(reason)
 }
 
 /// A move based on the root's evaluation is better than one without. The deadline allows for it.

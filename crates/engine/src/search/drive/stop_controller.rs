@@ -227,7 +227,7 @@ mod tests {
             nodes: Nodes(50),
             new_nodes: Nodes(50),
             batches: 2,
-            root_visits: vec![25, 24],
+            race_visits: vec![25, 24],
             ..SearchStats::default()
         };
         let hints = SearchHints::default();

@@ -18,6 +18,7 @@ use crate::search::leaf::{Gathered, Gatherer};
 use crate::search::report::{SearchInfo, root_stats, search_info};
 use crate::search::state::SearchState;
 use crate::search::tree::TreeFull;
+use crate::system::threads::EndingThreads;
 
 /// Stack of a search thread: a descent recurses once per ply, and lines can be thousands of plies long.
 pub const STACK_BYTES: usize = 32 << 20;
@@ -42,33 +43,32 @@ struct Mailbox {
 #[derive(Debug)]
 pub(crate) struct WorkerPool {
     mailbox: Arc<Mailbox>,
-    threads: usize,
+    threads: EndingThreads,
 }
 
 impl WorkerPool {
     /// Starts `threads` workers, or one in virtual time.
     pub(crate) fn new(backend: &dyn Backend, threads: usize) -> Result<WorkerPool, WorkerPoolError> {
         let threads = if backend.info().has_virtual_time() { 1 } else { threads.max(1) };
-        let mailbox = Arc::new(Mailbox::default());
-        let mut started = 0;
+        let mut pool = WorkerPool { mailbox: Arc::default(), threads: EndingThreads::default() };
         for (index, device) in Device::of_workers(backend, threads)?.into_iter().enumerate() {
-            let mailbox = mailbox.clone();
+            let mailbox = pool.mailbox.clone();
             let thread = std::thread::Builder::new()
                 .name(format!("search-{index}"))
                 .stack_size(STACK_BYTES)
                 .spawn(move || worker_loop(&mailbox, device));
             match thread {
-                Ok(_) => started += 1,
-                Err(error) if started == 0 => return Err(WorkerPoolError::thread(&error)),
+                Ok(thread) => pool.threads.0.push(thread),
+                Err(error) if pool.len() == 0 => return Err(WorkerPoolError::thread(&error)),
                 // Fewer threads than asked for are better than none.
                 Err(_) => break,
             }
         }
-        Ok(WorkerPool { mailbox, threads: started })
+        Ok(pool)
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.threads
+        self.threads.0.len()
     }
 
     /// Workers that are still busy with an earlier search follow later.
@@ -82,7 +82,7 @@ impl WorkerPool {
 }
 
 impl Drop for WorkerPool {
-    /// Closes the pool without waiting: a worker may be blocked in an evaluation and leaves afterwards.
+    /// A worker that is blocked in an evaluation leaves afterwards.
     fn drop(&mut self) {
         self.mailbox.assignment.lock().closed = true;
         self.mailbox.changed.notify_all();

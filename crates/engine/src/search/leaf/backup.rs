@@ -5,22 +5,20 @@
 
 use std::ops::Range;
 
-use crate::network::{EvalSlot, Evaluation, approximate_softmax};
-use crate::search::state::{ExpectedResult, SearchContext, SearchCounters, VisitBudget};
-use crate::search::tree::{NodeId, NodeValue, Tree, VisitSum};
+use crate::network::{EvalSlot, Value, approximate_softmax};
+use crate::search::state::{SearchContext, SearchCounters, VisitBudget};
+use crate::search::tree::{NodeId, Tree, VisitSum};
 
 /// Converts an evaluation for the side to move into the node's point of view. `depth` counts the positions
 /// from the root on.
-pub(crate) fn leaf_value(context: &SearchContext, depth: usize, evaluation: Evaluation) -> NodeValue {
+pub(crate) fn leaf_value(context: &SearchContext, depth: usize, evaluation: Value) -> Value {
     let root_turn = context.history.current().turn();
     let mover = if depth.is_multiple_of(2) { root_turn } else { !root_turn };
-    let result = ExpectedResult { wl: -evaluation.q, d: evaluation.d };
-    let ExpectedResult { wl, d } = context.rescale.apply(result, mover);
-    NodeValue { v: wl, d, m: evaluation.m }
+    context.rescale.apply(evaluation.for_opponent(), mover)
 }
 
 /// Ends `visits` visits along `path` with `value`, or from a proven node on with its certain result.
-pub(super) fn finish(tree: &Tree, path: &[NodeId], visits: u32, value: NodeValue) {
+pub(super) fn finish(tree: &Tree, path: &[NodeId], visits: u32, value: Value) {
     let mut sum = VisitSum::finished(visits, value);
     for &id in path.iter().rev() {
         sum = tree.node(id).end_visits(sum).at_parent();
@@ -121,7 +119,7 @@ pub(crate) fn finish_batch(
 }
 
 /// `None` if the visit does not count.
-fn finish_leaf(context: &SearchContext, batch: &Batch, index: usize) -> Option<NodeValue> {
+fn finish_leaf(context: &SearchContext, batch: &Batch, index: usize) -> Option<Value> {
     let EvalSlot { key, evaluation, logits: policy, .. } = &batch.slots()[index];
     let path = batch.path(&batch.leaves[index]);
     context.cache.insert(*key, *evaluation, policy);

@@ -14,13 +14,11 @@ use super::backup::Batch;
 use super::select::{Candidate, CandidateMove, MovesLeftUtility, UnvisitedTerms};
 use super::{backup, select};
 use crate::chess::{History, MoveList, Terminal};
-use crate::network::Evaluation;
+use crate::network::Value;
 use crate::search::state::{
     CollisionScaling, SearchContext, SearchCounters, SearchParams, SearchState, VisitBudget,
 };
-use crate::search::tree::{
-    Node, NodeId, NodeState, NodeValue, Proof, ProofOutcome, Tree, TreeFull, Unvisited, verdict,
-};
+use crate::search::tree::{Node, NodeId, NodeState, Proof, ProofOutcome, Tree, TreeFull, Unvisited, verdict};
 use crate::tablebase;
 
 /// Visits sent for each leaf that is still wanted.
@@ -81,7 +79,7 @@ impl Gatherer {
         self.target = target as usize;
         let gain = search.context.params.pending_visit_gain;
         self.pending_gain = select::pending_gain(gain, target, self.has_device());
-        let quota = Quota::new(&search.context.params, target, search.context.root_visits(), self.queues);
+        let quota = Quota::new(&search.context.params, target, search.context.visits(), self.queues);
         let mut per_leaf = 1;
         while !search.progress.is_stopped() && !search.context.tree.is_full() {
             let found = self.waiting_leaves();
@@ -284,7 +282,7 @@ impl Gatherer {
                 q = pending_q;
             }
             if finished > 0 {
-                q = if draw_score == 0.0 { child.q() } else { select::child_q(child.mean(), draw_score) };
+                q = if draw_score == 0.0 { child.wl() } else { select::child_q(child.mean(), draw_score) };
                 q += utility.map_or(0.0, |utility| utility.of(q, child.mean().m));
             }
             if plies == 0 && is_settled(&search.context, child) {
@@ -393,7 +391,7 @@ impl Gatherer {
     }
 
     /// One visit ends here, the others are cancelled.
-    fn open_cached(&mut self, search: &SearchState, evaluation: Evaluation, visits: u32) {
+    fn open_cached(&mut self, search: &SearchState, evaluation: Value, visits: u32) {
         if !backup::expand(&search.context.tree, &self.path, &self.policy) {
             return self.cancel(&search.context.tree, visits);
         }
@@ -418,7 +416,7 @@ impl Gatherer {
         }
     }
 
-    fn end_in_known(&mut self, search: &SearchState, visits: u32, value: NodeValue) {
+    fn end_in_known(&mut self, search: &SearchState, visits: u32, value: Value) {
         backup::finish(&search.context.tree, &self.path, visits, value);
         let depth = self.path.len();
         self.counts.depth_sum += depth * visits as usize;
@@ -576,7 +574,7 @@ fn leaves_under_way(visits: u32, batch: u32, queues: usize) -> u32 {
 }
 
 pub(crate) fn leaves_that_may_begin(context: &SearchContext, under_way: u32, queues: usize) -> u32 {
-    leaves_under_way(context.root_visits(), context.batch_size(), queues).saturating_sub(under_way)
+    leaves_under_way(context.visits(), context.batch_size(), queues).saturating_sub(under_way)
 }
 
 /// A visit that knows all results is worth 1.

@@ -6,8 +6,9 @@
 //! child's visits, including those under way (AlphaZero, Silver et al. 2018, with Lc0's growth of `cpuct` and
 //! reduction). The system's mathematics library is not used, so that a search is the same on every machine.
 
+use crate::network::Value;
 use crate::search::state::{Exploration, FirstPlayUrgency, SearchParams};
-use crate::search::tree::{NodeId, NodeValue, Unvisited};
+use crate::search::tree::{NodeId, Unvisited};
 
 /// Up to this batch size [`pending_gain`] takes nothing away.
 const SMALL_BATCH: u32 = 16;
@@ -61,13 +62,13 @@ pub(super) fn pending_gain(gain: f32, leaves: u32, has_device: bool) -> f32 {
 
 /// A child's value for the side that chooses, which gets `draw_score` for a draw.
 #[inline]
-pub(crate) fn child_q(mean: NodeValue, draw_score: f32) -> f32 {
-    mean.v + draw_score * mean.d
+pub(crate) fn child_q(mean: Value, draw_score: f32) -> f32 {
+    mean.wl + draw_score * mean.d
 }
 
 /// A node's value for its side to move, which gets `draw_score` for a draw.
-pub(crate) fn parent_q(mean: NodeValue, draw_score: f32) -> f32 {
-    draw_score * mean.d - mean.v
+pub(crate) fn parent_q(mean: Value, draw_score: f32) -> f32 {
+    draw_score * mean.d - mean.wl
 }
 
 /// Lc0's change of values by the Moves Left Head: shorter wins and longer losses are better.
@@ -83,9 +84,9 @@ impl<'a> MovesLeftUtility<'a> {
     pub(crate) fn new(
         params: &'a SearchParams,
         has_moves_left: bool,
-        parent: NodeValue,
+        parent: Value,
     ) -> Option<MovesLeftUtility<'a>> {
-        let counts = has_moves_left && parent.v.abs() > params.moves_left_threshold;
+        let counts = has_moves_left && parent.wl.abs() > params.moves_left_threshold;
         counts.then_some(MovesLeftUtility { params, parent_m: parent.m })
     }
 
@@ -319,7 +320,7 @@ mod tests {
 
     #[test]
     fn draws_count_for_one_side_and_against_the_other() {
-        let mean = NodeValue { v: 0.25, d: 0.5, m: 0.0 };
+        let mean = Value { wl: 0.25, d: 0.5, m: 0.0 };
         assert_eq!((child_q(mean, 0.5), child_q(mean, -0.5)), (0.5, 0.0));
         assert_eq!((parent_q(mean, 0.5), parent_q(mean, -0.5)), (0.0, -0.5));
     }
@@ -327,7 +328,7 @@ mod tests {
     #[test]
     fn short_wins_and_long_losses_are_better() {
         let params = SearchParams::default();
-        let parent = |v| NodeValue { v, d: 0.0, m: 40.0 };
+        let parent = |wl| Value { wl, d: 0.0, m: 40.0 };
         assert!(MovesLeftUtility::new(&params, false, parent(0.9)).is_none());
         assert!(MovesLeftUtility::new(&params, true, parent(0.8)).is_none());
         let utility = MovesLeftUtility::new(&params, true, parent(-0.9)).unwrap();

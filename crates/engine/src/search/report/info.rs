@@ -5,13 +5,14 @@ use std::time::Duration;
 use super::best_move::principal_variation;
 use super::snapshot::{NodeReading, RootMove, RootSnapshot, moves_to_mate};
 use crate::chess::{History, Move};
+use crate::network::Value;
 use crate::network::cache::EvalCache;
 use crate::network::encode::Transform;
 use crate::network::policy_map;
 use crate::search::leaf::select;
 use crate::search::leaf::select::MovesLeftUtility;
 use crate::search::state::SearchContext;
-use crate::search::tree::{Inside, NodeValue, Proof, ProofOutcome};
+use crate::search::tree::{Inside, Proof, ProofOutcome};
 
 /// A line. `wl`, `d` and `mu` are free of contempt, as far as the objectivity goes.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -129,7 +130,7 @@ fn line(
     let mean = node.map_or_else(|| snapshot.root.mean.at_child(), |node| node.mean);
     let turn = history.current().turn();
     let mover = if snapshot.plies.is_multiple_of(2) { turn } else { !turn };
-    let shown = rescale.shown(mean.into(), mover);
+    let shown = rescale.shown(mean, mover);
     PvLine {
         q: select::child_q(mean, snapshot.draw_score),
         wl: shown.wl,
@@ -152,14 +153,12 @@ fn mate(proof: Option<Proof>) -> Option<i32> {
     }
 }
 
-/// Means are for the side to move at the root, free of contempt as far as the objectivity goes.
+/// The mean value of a node's visits for the side to move at the root.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeanStats {
-    pub wl: f32,
-    pub d: f32,
-    /// Plies from the node to the end of the game.
-    pub m: f32,
-    /// Win minus loss, plus the worth of draws.
+    /// Free of contempt as far as the objectivity goes. `m` is plies from the node on.
+    pub value: Value,
+    /// `value.wl` plus the worth of draws.
     pub q: f32,
 }
 
@@ -238,7 +237,7 @@ fn move_stats(
     let q = if is_visited { root_move.q } else { terms.fpu };
     let is_certain = is_visited && node.is_certain;
     history.push(mv);
-    let network_value = || network_value(&context.cache, history).map(|q| -q).filter(|_| is_visited);
+    let network_value = || network_value(&context.cache, history).map(|v| -v).filter(|_| is_visited);
     let node_stats = NodeStats {
         visits: node.visits,
         in_flight: node.in_flight,
@@ -257,26 +256,26 @@ fn move_stats(
 
 fn root_node_stats(context: &SearchContext, snapshot: &RootSnapshot) -> NodeStats {
     let NodeReading { visits, in_flight, mean, is_certain, .. } = snapshot.root;
-    let own = NodeValue { v: -mean.v, ..mean };
     NodeStats {
         visits,
         in_flight,
         policy: snapshot.visited_policy(),
-        mean: (visits > 0).then(|| mean_stats(context, own, snapshot.draw_score)),
+        mean: (visits > 0).then(|| mean_stats(context, mean.for_opponent(), snapshot.draw_score)),
         q: select::parent_q(mean, snapshot.draw_score),
         v: network_value(&context.cache, &context.history),
         is_certain,
     }
 }
 
-fn mean_stats(context: &SearchContext, mean: NodeValue, draw_score: f32) -> MeanStats {
+fn mean_stats(context: &SearchContext, mean: Value, draw_score: f32) -> MeanStats {
     let SearchContext { rescale, history, .. } = context;
-    let shown = rescale.shown(mean.into(), history.current().turn());
-    MeanStats { wl: shown.wl, d: shown.d, m: mean.m, q: shown.wl + draw_score * shown.d }
+    let shown = rescale.shown(mean, history.current().turn());
+    let value = Value { wl: shown.wl, d: shown.d, m: mean.m };
+    MeanStats { value, q: select::child_q(value, draw_score) }
 }
 
 /// The cached network value of the last position, for its side to move.
 fn network_value(cache: &EvalCache, history: &History) -> Option<f32> {
     let moves = history.legal_moves().len();
-    cache.get(history.evaluation_key(), moves, &mut Vec::new()).map(|evaluation| evaluation.q)
+    cache.get(history.evaluation_key(), moves, &mut Vec::new()).map(|evaluation| evaluation.wl)
 }

@@ -6,13 +6,11 @@ use std::cmp::Ordering;
 use std::time::Duration;
 
 use crate::chess::{History, Move};
-use crate::network::BackendInfo;
+use crate::network::{BackendInfo, Value};
 use crate::search::leaf::select;
 use crate::search::state::{CounterValues, FoundMate, SearchContext, SearchCounters, SearchRoot};
 use crate::search::tree::verdict::{MoveProof, Verdict};
-use crate::search::tree::{
-    Bounds, Inside, Node, NodeId, NodeState, NodeValue, Proof, ProofOutcome, Tree, verdict,
-};
+use crate::search::tree::{Bounds, Inside, Node, NodeId, NodeState, Proof, ProofOutcome, Tree, verdict};
 use crate::time::{Nodes, Plies, RootEvaluation, SearchStats};
 
 #[derive(Clone, Debug)]
@@ -43,7 +41,7 @@ pub(crate) struct NodeReading {
     pub(crate) visits: u32,
     pub(crate) in_flight: u32,
     /// Meaningless without finished visits.
-    pub(crate) mean: NodeValue,
+    pub(crate) mean: Value,
     /// At the root it follows from the moves that may be searched.
     pub(crate) proof: Option<Proof>,
     pub(crate) bounds: Bounds,
@@ -69,7 +67,7 @@ impl NodeReading {
     const NONE: NodeReading = NodeReading {
         visits: 0,
         in_flight: 0,
-        mean: NodeValue { v: 0.0, d: 0.0, m: 0.0 },
+        mean: Value { wl: 0.0, d: 0.0, m: 0.0 },
         proof: None,
         bounds: Bounds::OPEN,
         is_certain: false,
@@ -117,7 +115,7 @@ impl RootMove {
         let (mean, bounds) = (proof.value(), Bounds::certain(proof.outcome));
         let visits = self.node.visits.max(1);
         self.node = NodeReading { visits, mean, proof: Some(proof), bounds, is_certain: true, ..self.node };
-        self.q = mean.v;
+        self.q = mean.wl;
     }
 }
 
@@ -386,7 +384,7 @@ pub(crate) fn root_evaluation(tree: &Tree, root: NodeId, backend: &BackendInfo) 
     let mean = node.mean();
     let m = backend.has_moves_left.then_some(Plies(mean.m.into()));
     Some(RootEvaluation {
-        q: -f64::from(mean.v),
+        wl: -f64::from(mean.wl),
         d: backend.has_wdl.then_some(mean.d.into()),
         m,
         m_spread: m.and_then(|m| moves_left_spread(tree, node, m)),
@@ -458,7 +456,7 @@ pub(crate) fn stats(snapshot: &RootSnapshot) -> SearchStats {
         terminal_visits: Nodes(counts.terminals),
         batches: counts.batches,
         depth: counts.mean_depth(),
-        root_visits: children.iter().map(visits_in_the_race).collect(),
+        race_visits: children.iter().map(visits_in_the_race).collect(),
         best_by_q: (0..children.len())
             .filter(|&i| children[i].is_visited() && children[i].is_allowed)
             .max_by(|&a, &b| {
@@ -495,7 +493,7 @@ pub struct SearchSummary {
     /// For the side to move.
     pub root: Option<RootEvaluation>,
     /// Visited root moves in the order of their policy.
-    pub root_visits: Vec<(Move, u32)>,
+    pub visits_by_move: Vec<(Move, u32)>,
 }
 
 pub(crate) fn summary(context: &SearchContext, snapshot: &RootSnapshot) -> SearchSummary {
@@ -507,7 +505,7 @@ pub(crate) fn summary(context: &SearchContext, snapshot: &RootSnapshot) -> Searc
         device_busy: context.clock.device_busy(),
         tree_bytes: context.tree.bytes(),
         root: snapshot.evaluation,
-        root_visits: snapshot.children.iter().map(|child| (child.mv, child.node.visits)).collect(),
+        visits_by_move: snapshot.children.iter().map(|child| (child.mv, child.node.visits)).collect(),
     }
 }
 

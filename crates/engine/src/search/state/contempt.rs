@@ -14,24 +14,11 @@ use std::f64::consts::LN_10;
 use thiserror::Error;
 
 use crate::chess::Color;
+use crate::network::Value;
 use crate::options::{option_choice, option_group};
-use crate::search::tree::NodeValue;
 
 /// Probabilities nearer than this to 0 or 1 don't determine the distribution.
 const MIN_PROBABILITY: f64 = 0.0001;
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct ExpectedResult {
-    /// Win minus loss, `-1..=1`.
-    pub(crate) wl: f32,
-    pub(crate) d: f32,
-}
-
-impl From<NodeValue> for ExpectedResult {
-    fn from(value: NodeValue) -> ExpectedResult {
-        ExpectedResult { wl: value.v, d: value.d }
-    }
-}
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Advantage {
@@ -43,7 +30,7 @@ struct Advantage {
 impl Advantage {
     /// Solves `l = 1 / (1 + exp((1 + μ) / s))` and `w = 1 / (1 + exp((1 − μ) / s))` for μ and s. `None` where
     /// a result is too sure or too unlikely.
-    fn of(ExpectedResult { wl, d }: ExpectedResult) -> Option<Advantage> {
+    fn of(Value { wl, d, .. }: Value) -> Option<Advantage> {
         let (wl, d) = (f64::from(wl), f64::from(d));
         let (w, l) = ((1.0 + wl - d) / 2.0, (1.0 - wl - d) / 2.0);
         let is_telling = |p: f64| p > MIN_PROBABILITY && p < 1.0 - MIN_PROBABILITY;
@@ -54,10 +41,11 @@ impl Advantage {
         Some(Advantage { mu: (a - b) / (a + b), s: 2.0 / (a + b) })
     }
 
-    fn result(self) -> ExpectedResult {
+    /// The value with this result and the length of `value`.
+    fn applied_to(self, value: Value) -> Value {
         let w = logistic((self.mu - 1.0) / self.s);
         let l = logistic((-self.mu - 1.0) / self.s);
-        ExpectedResult { wl: (w - l) as f32, d: (1.0 - w - l).max(0.0) as f32 }
+        Value { wl: (w - l) as f32, d: (1.0 - w - l).max(0.0) as f32, ..value }
     }
 }
 
@@ -117,26 +105,26 @@ impl Rescale {
         }
     }
 
-    pub(crate) fn apply(&self, result: ExpectedResult, viewer: Color) -> ExpectedResult {
+    pub(crate) fn apply(&self, value: Value, viewer: Color) -> Value {
         if self.is_identity() {
-            return result;
+            return value;
         }
-        let Some(Advantage { mu, s }) = Advantage::of(result) else { return result };
+        let Some(Advantage { mu, s }) = Advantage::of(value) else { return value };
         let s = s.min(self.max_s);
-        Advantage { mu: mu + self.shift(viewer) * s * s, s: s * self.ratio }.result()
+        Advantage { mu: mu + self.shift(viewer) * s * s, s: s * self.ratio }.applied_to(value)
     }
 
     /// Shown values are without favour, as far as the objectivity goes.
-    pub(crate) fn shown(&self, result: ExpectedResult, viewer: Color) -> ShownValue {
-        let ExpectedResult { wl, d } = result;
-        let Some(Advantage { mu, s }) = Advantage::of(result) else { return ShownValue { wl, d, mu: None } };
+    pub(crate) fn shown(&self, value: Value, viewer: Color) -> ShownValue {
+        let Value { wl, d, .. } = value;
+        let Some(Advantage { mu, s }) = Advantage::of(value) else { return ShownValue { wl, d, mu: None } };
         let shift = self.shift(viewer) * self.objectivity;
         if shift == 0.0 {
             return ShownValue { wl, d, mu: Some(mu as f32) };
         }
         let network_s = (s / self.ratio).min(self.max_s);
         let fair = Advantage { mu: mu - shift * network_s * network_s, s };
-        let ExpectedResult { wl, d } = fair.result();
+        let Value { wl, d, .. } = fair.applied_to(value);
         ShownValue { wl, d, mu: Some(fair.mu as f32) }
     }
 }
@@ -384,8 +372,8 @@ mod tests {
         }
     }
 
-    fn result(wl: f32, d: f32) -> ExpectedResult {
-        ExpectedResult { wl, d }
+    fn result(wl: f32, d: f32) -> Value {
+        Value { wl, d, m: 40.0 }
     }
 
     fn close(a: f64, b: f64) -> bool {
@@ -417,9 +405,9 @@ mod tests {
     #[test]
     fn rescaling_worked_by_hand() {
         let rescale = Rescale { ratio: 0.5, diff: 0.2, favoured: Some(Color::Black), ..Rescale::default() };
-        let ExpectedResult { wl, d } = rescale.apply(result(0.3, 0.5), Color::Black);
+        let Value { wl, d, .. } = rescale.apply(result(0.3, 0.5), Color::Black);
         assert!(close(wl.into(), 0.367_708) && close(d.into(), 0.614_298), "{wl} {d}");
-        let ExpectedResult { wl, d } = rescale.apply(result(0.3, 0.5), Color::White);
+        let Value { wl, d, .. } = rescale.apply(result(0.3, 0.5), Color::White);
         assert!(close(wl.into(), 0.229_815) && close(d.into(), 0.737_163), "{wl} {d}");
     }
 
@@ -427,7 +415,7 @@ mod tests {
     fn wide_distributions_are_capped() {
         // w = 0.45, l = 0.4: a = ln 1.5, b = ln(11/9): μ = 0.337869, s = 3.3, capped to 1.4
         let rescale = Rescale { diff: 1e-9, favoured: Some(Color::White), ..Rescale::default() };
-        let ExpectedResult { wl, d } = rescale.apply(result(0.05, 0.15), Color::White);
+        let Value { wl, d, .. } = rescale.apply(result(0.05, 0.15), Color::White);
         assert!(close(wl.into(), 0.106_162) && close(d.into(), 0.338_326), "{wl} {d}");
     }
 
@@ -458,7 +446,7 @@ mod tests {
         fn a_distribution_gives_its_value_back(w in 0.001f32..0.9, l in 0.001f32..0.9) {
             prop_assume!(w + l < 0.999);
             let (wl, d) = (w - l, 1.0 - w - l);
-            let back = Advantage::of(result(wl, d)).unwrap().result();
+            let back = Advantage::of(result(wl, d)).unwrap().applied_to(Value::DRAW);
             prop_assert!((wl - back.wl).abs() < 1e-5 && (d - back.d).abs() < 1e-5);
         }
 

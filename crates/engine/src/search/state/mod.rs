@@ -16,7 +16,6 @@ use crossbeam::utils::CachePadded;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 pub(crate) use clock::SearchClock;
-pub(super) use contempt::ExpectedResult;
 pub use contempt::{ContemptError, ContemptMode, ContemptOptions, Rescale};
 pub use params::{
     CollisionScaling, Exploration, FirstPlayUrgency, FpuStrategy, NoiseParams, RootFpuStrategy, SearchParams,
@@ -108,7 +107,7 @@ impl SearchContext {
         self.tree.node(self.root)
     }
 
-    pub(crate) fn root_visits(&self) -> u32 {
+    pub(crate) fn visits(&self) -> u32 {
         self.root_node().visits()
     }
 

@@ -109,7 +109,7 @@ option_group! {
     /// options.
     pub struct SearchParams {
         /// Number of positions per batch. 0 uses the number that the backend prefers.
-        minibatch_size: Option<NonZero<usize>> = None, in 0..=65536, "MinibatchSize", "minibatch-size" before "NNCacheSize";
+        minibatch_size: Option<NonZero<usize>> = None, in 0..=65536, "MinibatchSize", "minibatch-size";
         /// Exploration constant of the PUCT formula.
         cpuct: f32 = 1.745, in 0.0..=100.0, "CPuct", "cpuct";
         /// Number of visits over which the exploration constant grows.

@@ -42,7 +42,7 @@ impl SearchRoot {
             moves,
             rng,
             mate: FoundMate::by_checks(history, params.leaf_mate_search),
-            reused_visits: context.root_visits(),
+            reused_visits: context.visits(),
             draw_score: params.draw_score_for(history.current().turn()),
         }
     }

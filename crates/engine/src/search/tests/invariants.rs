@@ -8,13 +8,11 @@ use std::time::{Duration, Instant};
 
 use super::{KIWIPETE, TestBench};
 use crate::chess::History;
-use crate::network::{EvalSlot, Evaluator};
+use crate::network::{EvalSlot, Evaluator, Value};
 use crate::search::leaf::select::{self, Candidate, CandidateMove};
 use crate::search::leaf::{Gatherer, backup};
 use crate::search::tree::verdict::{self, Verdict};
-use crate::search::tree::{
-    GameTree, Node, NodeId, NodeState, NodeValue, Past, ProofOutcome, Reclaimer, Tree, fixed,
-};
+use crate::search::tree::{GameTree, Node, NodeId, NodeState, Past, ProofOutcome, Reclaimer, Tree, fixed};
 use crate::search::{RootFpuStrategy, Search};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,12 +38,12 @@ pub(super) fn check_tree(tree: &Tree, root: NodeId, kept: Kept) -> u64 {
 fn check_node(tree: &Tree, node: &Node, kept: Kept) {
     assert_eq!(node.in_flight(), 0, "virtual loss is left");
     assert_ne!(node.state(), NodeState::Claimed, "a claim is left");
-    let NodeValue { v, d, m } = node.mean();
-    assert!((-1.0..=1.0).contains(&v) && (0.0..=1.0).contains(&d) && m >= 0.0, "{:?}", node.mean());
+    let Value { wl, d, m } = node.mean();
+    assert!((-1.0..=1.0).contains(&wl) && (0.0..=1.0).contains(&d) && m >= 0.0, "{:?}", node.mean());
     if let Some(proof) = node.proof()
         && node.visits() > 0
     {
-        assert_eq!(node.value_sum(), i64::from(node.visits()) * fixed(proof.value().v), "{proof:?}");
+        assert_eq!(node.value_sum(), i64::from(node.visits()) * fixed(proof.value().wl), "{proof:?}");
         assert_eq!((d, m), (proof.value().d, proof.value().m), "{proof:?}");
         assert_eq!(proof.plies.fract(), 0.0, "{proof:?}");
     }
@@ -91,7 +89,7 @@ struct OwnVisits {
 impl OwnVisits {
     fn of(tree: &Tree, node: &Node) -> OwnVisits {
         let sums = |node: &Node| {
-            let (NodeValue { d, m, .. }, n) = (node.mean(), f64::from(node.visits()));
+            let (Value { d, m, .. }, n) = (node.mean(), f64::from(node.visits()));
             (n * f64::from(d), n * f64::from(m))
         };
         let ((d, m), n) = (sums(node), f64::from(node.visits()));
@@ -137,7 +135,7 @@ impl OwnVisitsWalk<'_> {
             self.evaluator.evaluate(std::slice::from_mut(&mut slot)).unwrap();
             let expected = backup::leaf_value(&self.search.state.context, self.path.len(), slot.evaluation);
             let own = OwnVisits::of(tree, node);
-            assert_eq!((own.visits, own.value_sum), (1, fixed(expected.v)));
+            assert_eq!((own.visits, own.value_sum), (1, fixed(expected.wl)));
             assert!((own.d - f64::from(expected.d)).abs() <= own.slack, "{own:?} for {expected:?}");
             let m_error = (own.m - f64::from(expected.m)).abs();
             assert!(m_error <= MOST_PLIES * own.slack, "{own:?} for {expected:?}");
@@ -212,7 +210,7 @@ fn trees_are_sound_after_pruning() {
         bench.tree.tree().set_limit(0);
         let mut prunings = 0;
         for _ in 0..3 {
-            let before = bench.root_visits();
+            let before = bench.visits();
             bench.search(u64::from(before) + 120_000);
             bench.search_for(Duration::from_millis(20));
             prunings += u32::from(bench.nodes().into_iter().any(is_pruned));
@@ -257,11 +255,11 @@ fn visits_to_two_fold_draws_are_taken_back_once_the_root_has_moved_past() {
         let mut bench = TestBench::new("trivial", threads, "fen 7k/8/8/8/8/8/P7/K7 w - - 0 1");
         let mut reverted = 0;
         for _ in 0..6 {
-            let before = bench.root_visits();
+            let before = bench.visits();
             let (search, result) = bench.search(u64::from(before) + 20_000);
             let taken_back = search.state.counters.lock().reverted;
             assert_eq!(result.summary.new_nodes, 20_000);
-            assert_eq!(search.context().root_visits() + taken_back, before + 20_000);
+            assert_eq!(search.context().visits() + taken_back, before + 20_000);
             bench.check(Kept::Whole);
             reverted += taken_back;
             bench.play_on(2);
@@ -350,12 +348,12 @@ fn batches_that_come_back_after_the_game_has_moved_on_count_in_the_kept_part() {
     let (mut late, mut round) = (0, 0);
     while round < 5 || late == 0 && round < 100 {
         let search = bench.start(None, &[]);
-        let wanted = bench.root_visits() + 100;
-        wait_until("visits are made", || search.context().root_visits() >= wanted);
+        let wanted = bench.visits() + 100;
+        wait_until("visits are made", || search.context().visits() >= wanted);
         search.request_stop();
         bench.move_on(&search, &reclaimer);
         late += u32::from(bench.root().in_flight() > 0);
-        let before = bench.root_visits();
+        let before = bench.visits();
         let (next, _) = bench.search(u64::from(before) + 50 + round);
         search.state.progress.wait_idle(Duration::from_secs(60));
         assert!(search.state.progress.is_idle() && next.state.progress.is_idle());
@@ -373,7 +371,7 @@ fn a_search_goes_on_while_the_reclaimer_frees_what_the_game_has_left() {
     let (mut search, _) = bench.search(6_000);
     for _ in 0..3 {
         bench.move_on(&search, &reclaimer);
-        let before = bench.root_visits();
+        let before = bench.visits();
         search = bench.search(u64::from(before) + 2_000).0;
         bench.check(Kept::Whole);
         bench.wait_until_reclaimed();

@@ -54,7 +54,7 @@ impl TestBench {
     }
 
     fn start(&self, nodes: Option<u64>, root_moves: &[&str]) -> Arc<Search> {
-        let visits = |n: u64| n.saturating_sub(self.root_visits().into());
+        let visits = |n: u64| n.saturating_sub(self.visits().into());
         let limits = GoLimits { nodes: nodes.map(Nodes), infinite: nodes.is_none(), ..GoLimits::default() };
         self.start_within(limits, nodes.map_or(u64::MAX, visits), root_moves)
     }
@@ -103,7 +103,7 @@ impl TestBench {
         self.tree.tree().node(self.tree.root())
     }
 
-    fn root_visits(&self) -> u32 {
+    fn visits(&self) -> u32 {
         self.root().visits()
     }
 
@@ -160,7 +160,7 @@ fn visits_are_exact_on_any_number_of_threads() {
 fn a_search_is_reported_while_workers_change_it() {
     let bench = TestBench::new("random", 4, KIWIPETE);
     let search = bench.start(None, &[]);
-    while search.context().root_visits() < 100_000 {
+    while search.context().visits() < 100_000 {
         let snapshot = search.snapshot();
         let ranked = snapshot.ranked_moves();
         assert!(ranked.len() <= search.state.root.moves().len());
@@ -181,7 +181,7 @@ fn the_move_to_play_is_the_first_of_the_last_line() {
     let bench = TestBench::new("random", 4, KIWIPETE);
     let search = bench.start(None, &[]);
     let mut results = 0;
-    while search.context().root_visits() < 100_000 {
+    while search.context().visits() < 100_000 {
         let result = conclude(&search, EndReason::Stopped);
         let Some(info) = result.info else { continue };
         let line = &info.lines[0].moves;
@@ -189,7 +189,7 @@ fn the_move_to_play_is_the_first_of_the_last_line() {
         let summary = result.summary;
         assert_eq!((info.nodes, info.time), (summary.nodes, summary.time));
         let found = |&(mv, visits): &(Move, u32)| (mv, u64::from(visits)) == (line[0], info.lines[0].nodes);
-        assert!(summary.root_visits.iter().any(found) || info.lines[0].nodes == 0);
+        assert!(summary.visits_by_move.iter().any(found) || info.lines[0].nodes == 0);
         assert_eq!((result.stats.nodes, result.stats.root), (Nodes(summary.nodes), summary.root));
         results += 1;
     }
@@ -220,7 +220,7 @@ const VIRTUAL: &str = "simulated(network=trivial,latency-us=4000,per-position-ns
 
 #[test]
 fn one_thread_with_a_device_is_deterministic_in_real_and_in_virtual_time() {
-    let visits = |backend: &str| TestBench::new(backend, 1, KIWIPETE).search(3_000).1.summary.root_visits;
+    let visits = |backend: &str| TestBench::new(backend, 1, KIWIPETE).search(3_000).1.summary.visits_by_move;
     let in_virtual_time = visits(VIRTUAL);
     assert_eq!(in_virtual_time, visits("simulated(network=trivial,latency-us=200,per-position-ns=2500)"));
     assert_ne!(in_virtual_time, visits("trivial"), "more is under way than on a core");
@@ -260,9 +260,9 @@ fn stoppers_hear_of_allowed_root_moves_only() {
     let (search, result) = bench.search_moves(2_500, &["d1d2", "h2h3"]);
     let stats = search.stats();
     assert!(!stats.proven_win && !stats.root_is_certain, "the mate may not be played");
-    let visited = result.summary.root_visits.iter().filter(|(_, visits)| *visits > 0);
+    let visited = result.summary.visits_by_move.iter().filter(|(_, visits)| *visits > 0);
     assert!(visited.count() > 2, "those of the first search");
-    assert_eq!(stats.root_visits.iter().filter(|visits| **visits > 0).count(), 2);
+    assert_eq!(stats.race_visits.iter().filter(|visits| **visits > 0).count(), 2);
 }
 
 #[test]
@@ -275,7 +275,7 @@ fn the_subtree_is_kept_over_several_plies_and_the_rest_freed() {
     line[..2].iter().for_each(|&mv| history.push(mv));
     let before = bench.tree.tree().bytes();
     bench.tree.advance(history.clone(), Past::Release, &reclaimer, || {}).unwrap();
-    let kept = bench.root_visits();
+    let kept = bench.visits();
     assert!(kept > 1, "the expected line was searched");
     let deadline = Instant::now() + Duration::from_secs(10);
     while bench.tree.tree().bytes() > before / 2 {
@@ -293,7 +293,7 @@ fn a_position_that_does_not_follow_starts_afresh() {
     bench.search(1_000);
     let other = History::from_uci_position("startpos moves d2d4 d7d5", Variant::Standard).unwrap();
     bench.step_to(&other, Past::Release);
-    assert_eq!(bench.root_visits(), 0);
+    assert_eq!(bench.visits(), 0);
 }
 
 #[test]
@@ -313,7 +313,7 @@ fn the_fifty_move_rule_and_repetitions_are_draws_in_the_tree() {
     for (_, child) in bench.tree.tree().children(bench.root()) {
         let is_quiet = !search.context().history.format_move(child.edge().mv()).starts_with("a2");
         assert_eq!(child.is_terminal(), is_quiet);
-        assert!(!is_quiet || child.q() == 0.0);
+        assert!(!is_quiet || child.wl() == 0.0);
     }
 }
 
@@ -342,7 +342,7 @@ fn two_fold_draws_are_searched_again_once_the_root_has_moved_past() {
     assert!(result.summary.counts.terminals > 0, "kings shuffle back and forth");
     bench.check(Kept::Whole);
     bench.play(&result.info.unwrap().lines[0].moves[..2]);
-    let kept = bench.root_visits();
+    let kept = bench.visits();
     let (_, result) = bench.search(u64::from(kept) + 5_000);
     assert_eq!(result.summary.new_nodes, 5_000);
 }

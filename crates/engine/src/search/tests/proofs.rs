@@ -39,7 +39,7 @@ fn the_root_is_decided_by_the_moves_that_may_be_searched() {
     let bench = TestBench::new("random", 1, MATE_IN_ONE);
     let (search, _) = bench.search(3_000);
     assert!(search.stats().root_is_certain);
-    let before = search.context().root_visits();
+    let before = search.context().visits();
     let limits = GoLimits { depth: Some(6), ..GoLimits::default() };
     let search = bench.start_within(limits, 2_000, &["h2h3"]);
     let result = run(&search, &mut |_| {});
@@ -47,7 +47,7 @@ fn the_root_is_decided_by_the_moves_that_may_be_searched() {
     assert!(result.summary.nodes >= u64::from(before) + 50, "{:?}", result.summary);
     let root = search.context().tree.node(search.context().root);
     assert_eq!((root.proof(), root.visits()), (None, result.summary.nodes as u32));
-    assert!(root.q().abs() < 1.0, "visits to other moves count for what they are worth");
+    assert!(root.wl().abs() < 1.0, "visits to other moves count for what they are worth");
 }
 
 /// A regression: a proven position that the game reached kept its certain value and its terminal visits.
@@ -97,7 +97,7 @@ fn a_mate_that_was_found_at_a_leaf_is_known_where_the_game_comes_to_it() {
     let mut bench = TestBench::new("random", 1, "fen 3K4/8/8/8/8/7k/2r4q/8 b - - 0 1");
     let mut moves_left = 100;
     while moves_left > 1 {
-        let (search, result) = bench.search(u64::from(bench.root_visits()) + 50);
+        let (search, result) = bench.search(u64::from(bench.visits()) + 50);
         let line = result.info.unwrap().lines.remove(0);
         let mate = line.mate.expect("a mate once told is not forgotten");
         assert!(mate > 0 && mate < moves_left, "{mate} after {moves_left}");

@@ -16,7 +16,7 @@ impl TestBench {
         let (tree, history) = (self.tree.tree(), self.tree.history());
         let children = tree.children(tree.node(self.tree.root()));
         children
-            .map(|(_, child)| (history.format_move(child.edge().mv()), child.visits(), child.q()))
+            .map(|(_, child)| (history.format_move(child.edge().mv()), child.visits(), child.wl()))
             .collect()
     }
 }
@@ -32,7 +32,7 @@ fn a_step_back_finds_the_tree_as_it_was_and_a_step_forward_what_was_searched_the
     let best = result.info.unwrap().lines[0].moves.clone();
     best[..2].iter().for_each(|&mv| line.push(mv));
     bench.step_to(&line, Past::Keep);
-    let kept = bench.root_visits();
+    let kept = bench.visits();
     assert!(kept > 1);
     bench.search(5_000);
     let mut untried = line.clone();
@@ -45,9 +45,9 @@ fn a_step_back_finds_the_tree_as_it_was_and_a_step_forward_what_was_searched_the
     bench.step_to(&start, Past::Keep);
     assert_eq!(bench.root_moves(), before, "nothing that was searched below counts here");
     bench.step_to(&line, Past::Keep);
-    assert_eq!(bench.root_visits(), 5_000);
+    assert_eq!(bench.visits(), 5_000);
     bench.step_to(&untried, Past::Keep);
-    assert!(bench.root_visits() >= 700);
+    assert!(bench.visits() >= 700);
     check_memory(&bench.tree);
 
     // Searches above continue, and a game frees all behind it.
@@ -59,7 +59,7 @@ fn a_step_back_finds_the_tree_as_it_was_and_a_step_forward_what_was_searched_the
     assert!(bench.tree.tree().bytes() < used);
     check_memory(&bench.tree);
     bench.step_to(&start, Past::Keep);
-    assert_eq!(bench.root_visits(), 0);
+    assert_eq!(bench.visits(), 0);
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn a_tree_that_is_short_of_memory_keeps_nothing_of_the_past() {
     bench.step_to(&next, Past::Keep);
     check_memory(&bench.tree);
     bench.step_to(&start, Past::Keep);
-    assert_eq!(bench.root_visits(), 0);
+    assert_eq!(bench.visits(), 0);
 }
 
 /// A regression: after a step back the position kept its visits as a root, and the move to it was played.
@@ -93,7 +93,7 @@ fn what_was_searched_below_does_not_count_above_where_the_past_is_released_eithe
         bench.search(visits);
         bench.step_to(&start, past);
         assert_eq!((bench.root_moves(), bench.roots_own_value()), (before, own));
-        assert_eq!(bench.root_visits(), 2_000);
+        assert_eq!(bench.visits(), 2_000);
     }
 }
 
@@ -110,7 +110,7 @@ fn a_position_whose_tree_was_pruned_is_searched_from_nothing() {
     let pruned: Vec<_> = replies.filter(|(.., reply)| is_pruned(reply)).collect();
     let (mv, reply, _) = pruned[0];
     bench.play(&[mv, reply]);
-    assert_eq!(bench.root_visits(), 0);
+    assert_eq!(bench.visits(), 0);
     let (_, result) = bench.search(1);
     assert_eq!((result.best.is_some(), result.summary.nodes), (true, 1));
 }
@@ -149,7 +149,7 @@ fn a_position_that_was_stepped_into_and_not_searched_proves_nothing() {
     let mut next = start.clone();
     next.push(mv);
     bench.step_to(&next, Past::Keep);
-    assert_eq!(bench.root_visits(), 0);
+    assert_eq!(bench.visits(), 0);
     bench.step_to(&start, Past::Keep);
     assert_eq!(tree.node(child).proof(), None);
 }
@@ -175,7 +175,7 @@ fn a_mate_that_was_found_below_is_known_above() {
         assert!(search.stats().root_is_certain);
         bench.step_to(&start, Past::Keep);
         assert_eq!(bench.roots_own_value(), own, "the root sees the visits to the move at their new worth");
-        let (search, result) = bench.search(u64::from(bench.root_visits()) + 5);
+        let (search, result) = bench.search(u64::from(bench.visits()) + 5);
         assert!(search.stats().proven_win);
         assert_eq!(result.best.map(|mv| start.format_move(mv)).as_deref(), Some("c6b6"));
     }

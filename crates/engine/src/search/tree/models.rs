@@ -6,13 +6,14 @@
 use std::sync::Arc;
 
 use crate::chess::Move;
+use crate::network::Value;
 use crate::search::sync::atomic::{AtomicU32, Ordering};
 use crate::search::sync::thread;
 use crate::search::tree::node::Correction;
 use crate::search::tree::nodes::POLICY_RUNS;
 use crate::search::tree::prune::Discard;
 use crate::search::tree::slab::{Run, Slab};
-use crate::search::tree::{NodeId, NodeState, NodeValue, Proof, ProofOutcome, Reclaimer, Tree, VisitSum};
+use crate::search::tree::{NodeId, NodeState, Proof, ProofOutcome, Reclaimer, Tree, VisitSum};
 
 /// What each model shows, and a function that panics if it does not hold.
 pub(crate) const MODELS: &[(&str, fn())] = &[
@@ -147,8 +148,8 @@ fn no_child_is_lost_or_made_twice() {
 type Line = [NodeId; 3];
 
 /// Sums of these are exact in all formats.
-const OWN: NodeValue = NodeValue { v: 0.5, d: 0.25, m: 16.0 };
-const OTHER: NodeValue = NodeValue { v: -0.25, d: 0.5, m: 32.0 };
+const OWN: Value = Value { wl: 0.5, d: 0.25, m: 16.0 };
+const OTHER: Value = Value { wl: -0.25, d: 0.5, m: 32.0 };
 const MATE: Proof = Proof { outcome: ProofOutcome::Win, plies: 0.0, is_mate: true };
 const TABLE_LOSS: Proof = Proof { outcome: ProofOutcome::Loss, plies: 8.0, is_mate: false };
 
@@ -161,7 +162,7 @@ fn line() -> (Arc<Tree>, Line) {
     (tree, [root, child, grandchild])
 }
 
-fn visit(tree: &Tree, path: &[NodeId], visits: u32, value: NodeValue) {
+fn visit(tree: &Tree, path: &[NodeId], visits: u32, value: Value) {
     for &id in path {
         tree.node(id).start_visits(visits);
     }
@@ -182,20 +183,20 @@ fn prove(tree: &Tree, path: &[NodeId], proof: Proof) {
     }
 }
 
-fn end_state(tree: &Tree, id: NodeId) -> (u32, NodeValue) {
+fn end_state(tree: &Tree, id: NodeId) -> (u32, Value) {
     let node = tree.node(id);
     assert_eq!(node.in_flight(), 0);
     (node.visits(), node.mean())
 }
 
 /// Values are exact, other means rounded.
-fn expect(tree: &Tree, id: NodeId, results: &[(u32, NodeValue)]) {
+fn expect(tree: &Tree, id: NodeId, results: &[(u32, Value)]) {
     let (visits, mean) = end_state(tree, id);
     let n: u32 = results.iter().map(|(visits, _)| visits).sum();
-    let mean_of = |part: fn(&NodeValue) -> f32| {
+    let mean_of = |part: fn(&Value) -> f32| {
         results.iter().map(|(visits, value)| *visits as f32 * part(value)).sum::<f32>() / n as f32
     };
-    assert_eq!((visits, mean.v), (n, mean_of(|value| value.v)));
+    assert_eq!((visits, mean.wl), (n, mean_of(|value| value.wl)));
     assert!((mean.d - mean_of(|value| value.d)).abs() < 1e-6, "{mean:?} of {results:?}");
     assert!((mean.m - mean_of(|value| value.m)).abs() < 1e-4, "{mean:?} of {results:?}");
 }
@@ -244,7 +245,7 @@ fn visits_of_a_draw_are_taken_back_once() {
     assert!(tree.node(grandchild).claim());
     tree.node(grandchild).set_two_fold_draw(2);
     visit(&tree, &[root, child], 1, OTHER);
-    visit(&tree, &[root, child, grandchild], 3, NodeValue::DRAW);
+    visit(&tree, &[root, child, grandchild], 3, Value::DRAW);
     let other = beside(&tree, move |tree| {
         visit(tree, &[root], 1, OWN);
         tree.revert_two_fold_draw(&[root, child, grandchild])
@@ -261,7 +262,7 @@ fn a_draw_that_is_none_any_more_does_not_end_the_game() {
     let (tree, [root, child, grandchild]) = line();
     assert!(tree.node(grandchild).claim());
     tree.node(grandchild).set_two_fold_draw(2);
-    visit(&tree, &[root, child, grandchild], 1, NodeValue::DRAW);
+    visit(&tree, &[root, child, grandchild], 1, Value::DRAW);
     let other = beside(&tree, move |tree| tree.node(grandchild).state());
     assert_eq!(tree.revert_two_fold_draw(&[root, child, grandchild]), 1);
     let seen = other.join().unwrap();
@@ -340,7 +341,7 @@ fn inner(tree: &Tree, parent: NodeId) -> NodeId {
     assert!(tree.node(child).claim());
     tree.expand(child, &[1.0]).unwrap();
     tree.node(child).start_visits(1);
-    tree.node(child).end_visits(VisitSum::finished(1, NodeValue::DRAW));
+    tree.node(child).end_visits(VisitSum::finished(1, Value::DRAW));
     child
 }
 
@@ -358,7 +359,7 @@ fn descend(tree: &Tree, root: NodeId) {
     } else if node.claim() {
         tree.expand(id, &[1.0]).unwrap();
     }
-    node.end_visits(VisitSum::finished(1, NodeValue::DRAW));
+    node.end_visits(VisitSum::finished(1, Value::DRAW));
 }
 
 fn a_descent_and_pruning_keep_apart() {
@@ -367,7 +368,7 @@ fn a_descent_and_pruning_keep_apart() {
     append(&tree, child).unwrap();
     // More visits than below it, so that the child is pruned.
     tree.node(root).start_visits(10);
-    tree.node(root).end_visits(VisitSum::finished(10, NodeValue::DRAW));
+    tree.node(root).end_visits(VisitSum::finished(10, Value::DRAW));
     tree.full.store(true, Ordering::Relaxed);
     let other = beside(&tree, move |tree| descend(tree, root));
     tree.prune(root, || false);

@@ -11,33 +11,9 @@
 use super::slab::Slot;
 use super::slab::Zeroed;
 use crate::chess::Move;
-use crate::network::cache;
+use crate::network::{Value, cache};
 use crate::search::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 use crate::search::sync::wait_for_lock;
-
-/// Values are for the side that moved into the node.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct NodeValue {
-    /// Win minus loss, `-1..=1`.
-    pub(crate) v: f32,
-    pub(crate) d: f32,
-    /// Plies to the end of the game.
-    pub(crate) m: f32,
-}
-
-impl NodeValue {
-    pub(crate) const DRAW: NodeValue = NodeValue { v: 0.0, d: 1.0, m: 0.0 };
-
-    /// The result one ply further from the root, for the other side.
-    pub(crate) fn at_child(self) -> NodeValue {
-        NodeValue { v: -self.v, d: self.d, m: (self.m - 1.0).max(0.0) }
-    }
-
-    /// The result one ply nearer to the root, for the other side.
-    pub(crate) fn at_parent(self) -> NodeValue {
-        NodeValue { v: -self.v, d: self.d, m: self.m + 1.0 }
-    }
-}
 
 /// A certain result for the side that moved into the node. Better ones are greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -86,13 +62,13 @@ impl Proof {
         self.outcome == ProofOutcome::Loss
     }
 
-    pub(crate) fn value(self) -> NodeValue {
-        let (v, d) = match self.outcome {
+    pub(crate) fn value(self) -> Value {
+        let (wl, d) = match self.outcome {
             ProofOutcome::Loss => (-1.0, 0.0),
             ProofOutcome::Draw => (0.0, 1.0),
             ProofOutcome::Win => (1.0, 0.0),
         };
-        NodeValue { v, d, m: self.plies }
+        Value { wl, d, m: self.plies }
     }
 }
 
@@ -117,8 +93,8 @@ pub(crate) const MAX_VISITS: u32 = i32::MAX as u32 - (1 << 24);
 /// Steps of a node's fixed-point value sum per unit. Integer sums don't depend on the order of visits.
 const VALUE_SCALE: f64 = (1u64 << 32) as f64;
 
-pub(crate) fn fixed(v: f32) -> i64 {
-    (f64::from(v) * VALUE_SCALE) as i64
+pub(crate) fn fixed(wl: f32) -> i64 {
+    (f64::from(wl) * VALUE_SCALE) as i64
 }
 
 /// Visits that end at a node, with a result or cancelled.
@@ -133,7 +109,7 @@ pub(crate) struct VisitSum {
 }
 
 impl VisitSum {
-    pub(crate) fn finished(visits: u32, value: NodeValue) -> VisitSum {
+    pub(crate) fn finished(visits: u32, value: Value) -> VisitSum {
         VisitSum { finished: visits, ..VisitSum::default() }.with(value)
     }
 
@@ -141,8 +117,8 @@ impl VisitSum {
         VisitSum { cancelled: visits, ..VisitSum::default() }
     }
 
-    fn with(self, value: NodeValue) -> VisitSum {
-        VisitSum { value_sum: fixed(value.v) * i64::from(self.finished), d: value.d, m: value.m, ..self }
+    fn with(self, value: Value) -> VisitSum {
+        VisitSum { value_sum: fixed(value.wl) * i64::from(self.finished), d: value.d, m: value.m, ..self }
     }
 
     pub(crate) fn at_parent(self) -> VisitSum {
@@ -318,7 +294,7 @@ impl Node {
     }
 
     #[inline]
-    pub(crate) fn q(&self) -> f32 {
+    pub(crate) fn wl(&self) -> f32 {
         // Visits are counted after the sum was raised, so the quotient may leave the range for a moment.
         match self.visits() {
             0 => 0.0,
@@ -333,11 +309,11 @@ impl Node {
         self.value_sum.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn mean(&self) -> NodeValue {
+    pub(crate) fn mean(&self) -> Value {
         // A correction from below may arrive before the visits that it revalues, and take the means out of
         // their range.
         let (d, m) = self.means.get();
-        NodeValue { v: self.q(), d: d.clamp(0.0, 1.0), m: m.max(0.0) }
+        Value { wl: self.wl(), d: d.clamp(0.0, 1.0), m: m.max(0.0) }
     }
 
     /// Legal moves, or 0 before the node is expanded.
@@ -426,7 +402,7 @@ impl Node {
     }
 
     /// Takes back finished visits, all with the result `value` or this node's certain one, which is returned.
-    pub(super) fn take_back_visits(&self, visits: u32, value: NodeValue) -> NodeValue {
+    pub(super) fn take_back_visits(&self, visits: u32, value: Value) -> Value {
         let all = self.lock_sums();
         let proof = self.proof();
         if proof.is_none() {
@@ -436,7 +412,7 @@ impl Node {
             self.means.set(without(d, value.d), without(m, value.m));
         }
         let value = proof.map_or(value, Proof::value);
-        self.add_value(-fixed(value.v) * i64::from(visits));
+        self.add_value(-fixed(value.wl) * i64::from(visits));
         self.counts.fetch_sub((u64::from(visits) << 32) + SUMS_LOCK, Ordering::Release);
         value
     }
@@ -515,7 +491,7 @@ impl Node {
     }
 
     pub(crate) fn set_terminal(&self, proof: Proof) {
-        let NodeValue { d, m, .. } = proof.value();
+        let Value { d, m, .. } = proof.value();
         self.means.set(d, m);
         self.drop_policy_if_lost(proof);
         self.meta.store(meta::TERMINAL | proof_bits(proof), Ordering::Release);
@@ -531,8 +507,8 @@ impl Node {
 
     /// A draw by repetition: the position occurred `cycle` plies ago, after the root. The way back counts as
     /// plies to the end, as in Lc0.
-    pub(crate) fn set_two_fold_draw(&self, cycle: u8) -> NodeValue {
-        let value = NodeValue { m: cycle.into(), ..NodeValue::DRAW };
+    pub(crate) fn set_two_fold_draw(&self, cycle: u8) -> Value {
+        let value = Value { m: cycle.into(), ..Value::DRAW };
         self.means.set(value.d, value.m);
         self.meta.store(meta::TERMINAL | u32::from(cycle) << meta::CYCLE_SHIFT, Ordering::Release);
         value
@@ -595,7 +571,7 @@ impl Node {
         let is_open = self.proof().is_none();
         let correction = is_open.then(|| {
             let (d, m) = self.means.get();
-            let certain = fixed(value.v) * i64::from(visits);
+            let certain = fixed(value.wl) * i64::from(visits);
             let old = self.value_sum.load(Ordering::Relaxed);
             self.means.set(value.d, value.m);
             self.value_sum.store(certain, Ordering::Relaxed);
@@ -709,9 +685,9 @@ impl Node {
     }
 }
 
-fn with_visits_below<'a>(own: NodeValue, children: impl Iterator<Item = &'a Node>) -> VisitSum {
+fn with_visits_below<'a>(own: Value, children: impl Iterator<Item = &'a Node>) -> VisitSum {
     children.fold(VisitSum::finished(1, own), |sum, child| {
-        let NodeValue { d, m, .. } = child.mean();
+        let Value { d, m, .. } = child.mean();
         let value_sum = child.value_sum.load(Ordering::Relaxed);
         let visits = VisitSum { finished: child.visits(), value_sum, d, m, ..VisitSum::default() };
         sum.and(visits.at_parent())
@@ -725,14 +701,14 @@ mod tests {
 
     #[test]
     fn sums_keep_what_single_visits_would_add_up_to() {
-        let loss = NodeValue { v: -1.0, d: 0.0, m: 10.0 };
-        let sum = VisitSum::finished(3, NodeValue::DRAW)
+        let loss = Value { wl: -1.0, d: 0.0, m: 10.0 };
+        let sum = VisitSum::finished(3, Value::DRAW)
             .and(VisitSum::cancelled(5))
             .and(VisitSum::finished(1, loss))
             .at_parent();
         assert_eq!((sum.finished, sum.cancelled, sum.value_sum), (4, 5, fixed(1.0)));
         assert_eq!((sum.d, sum.m), (0.75, 3.5));
-        let won = sum.with(NodeValue { v: 1.0, d: 0.0, m: 1.0 });
+        let won = sum.with(Value { wl: 1.0, d: 0.0, m: 1.0 });
         assert_eq!((won.finished, won.cancelled, won.value_sum), (4, 5, fixed(4.0)));
     }
 
@@ -745,8 +721,8 @@ mod tests {
     fn sums_are_exact_up_to_the_last_visit_that_can_be_counted() {
         const MOST: u32 = (1 << 31) - 1;
         let (parent, child) = (Node::default(), Node::default());
-        let loss = VisitSum::finished(1 << 30, NodeValue { v: -1.0, d: 0.0, m: 3.0 });
-        let rest = VisitSum::finished(MOST - (1 << 30), NodeValue { v: -1.0, d: 0.0, m: 3.0 });
+        let loss = VisitSum::finished(1 << 30, Value { wl: -1.0, d: 0.0, m: 3.0 });
+        let rest = VisitSum::finished(MOST - (1 << 30), Value { wl: -1.0, d: 0.0, m: 3.0 });
         for sum in [loss, rest] {
             for node in [&parent, &child] {
                 node.start_visits(sum.finished);
@@ -754,13 +730,13 @@ mod tests {
             parent.end_visits(child.end_visits(sum).at_parent());
         }
         let result = |node: &Node| (node.visits(), node.in_flight(), node.mean());
-        assert_eq!(result(&child), (MOST, 0, NodeValue { v: -1.0, d: 0.0, m: 3.0 }));
-        assert_eq!(result(&parent), (MOST, 0, NodeValue { v: 1.0, d: 0.0, m: 4.0 }));
+        assert_eq!(result(&child), (MOST, 0, Value { wl: -1.0, d: 0.0, m: 3.0 }));
+        assert_eq!(result(&parent), (MOST, 0, Value { wl: 1.0, d: 0.0, m: 4.0 }));
         let proof = Proof { outcome: ProofOutcome::Win, plies: 1.0, is_mate: true };
         assert!(parent.correct(child.prove(proof).unwrap().at_parent()));
         assert_eq!(result(&child).2, proof.value());
         assert_eq!(parent.value_sum(), -child.value_sum());
-        assert_eq!((parent.q(), parent.mean().d), (-1.0, 0.0));
+        assert_eq!((parent.wl(), parent.mean().d), (-1.0, 0.0));
         assert!((parent.mean().m - 2.0).abs() < 1e-3);
     }
 
@@ -771,9 +747,9 @@ mod tests {
             let node = Node::default();
             for visits in [MAX_VISITS / 2, MAX_VISITS - MAX_VISITS / 2] {
                 node.start_visits(visits);
-                node.end_visits(VisitSum::finished(visits, NodeValue { v, d: 0.0, m: 1.0 }));
+                node.end_visits(VisitSum::finished(visits, Value { wl: v, d: 0.0, m: 1.0 }));
             }
-            assert_eq!((node.visits(), node.q()), (MAX_VISITS, v));
+            assert_eq!((node.visits(), node.wl()), (MAX_VISITS, v));
         }
     }
 
@@ -802,13 +778,13 @@ mod tests {
             let (mut n, mut v_sum, mut d_sum, mut m_sum) = (0f64, 0f64, 0f64, 0f64);
             for (v, d, m, visits) in values {
                 node.start_visits(visits);
-                node.end_visits(VisitSum::finished(visits, NodeValue { v, d, m }));
+                node.end_visits(VisitSum::finished(visits, Value { wl: v, d, m }));
                 let k = f64::from(visits);
                 (n, v_sum, d_sum, m_sum) = (n + k, v_sum + k * f64::from(v), d_sum + k * f64::from(d), m_sum + k * f64::from(m));
             }
             prop_assert_eq!(node.in_flight(), 0);
             let mean = node.mean();
-            prop_assert!((f64::from(mean.v) - v_sum / n).abs() < 1e-6);
+            prop_assert!((f64::from(mean.wl) - v_sum / n).abs() < 1e-6);
             prop_assert!((f64::from(mean.d) - d_sum / n).abs() < 1e-5);
             prop_assert!((f64::from(mean.m) - m_sum / n).abs() < 1e-2);
         }

@@ -11,9 +11,10 @@
 
 use thiserror::Error;
 
-use super::node::{Edge, Node, NodeValue};
+use super::node::{Edge, Node};
 use super::slab::{self, Run, RunClasses, Slab, Slot};
 use crate::chess::Move;
+use crate::network::Value;
 use crate::network::cache;
 use crate::search::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use crate::search::sync::{Mutex, RwLock};
@@ -224,7 +225,7 @@ impl Tree {
     /// Makes the last node of `path`, a draw by repetition that the root has moved past, a leaf again. Its
     /// visits are taken back from the whole path.
     pub(crate) fn revert_two_fold_draw(&self, path: &[NodeId]) -> u32 {
-        let draw = path.last().map_or(NodeValue::DRAW, |&leaf| self.node(leaf).mean());
+        let draw = path.last().map_or(Value::DRAW, |&leaf| self.node(leaf).mean());
         let visits = path.last().and_then(|&leaf| self.node(leaf).reopen()).unwrap_or(0);
         if visits > 0 {
             path.iter()

@@ -249,7 +249,8 @@ fn release_subtree(tree: &Tree, root: NodeId, keep: NodeId) -> u64 {
 mod tests {
     use super::*;
     use crate::chess::Move;
-    use crate::search::tree::node::{NodeValue, VisitSum};
+    use crate::network::Value;
+    use crate::search::tree::node::VisitSum;
     use crate::search::tree::nodes::POLICY_RUNS;
     use crate::search::tree::slab::Slab;
 
@@ -261,7 +262,7 @@ mod tests {
         tree.expand(child, &[0.1; 10]).ok()?;
         for &id in path.iter().chain([&child]) {
             tree.node(id).start_visits(1);
-            tree.node(id).end_visits(VisitSum::finished(1, NodeValue { v: 0.5, d: 0.0, m: 1.0 }));
+            tree.node(id).end_visits(VisitSum::finished(1, Value { wl: 0.5, d: 0.0, m: 1.0 }));
         }
         Some(child)
     }
@@ -402,7 +403,7 @@ mod tests {
             (tree.node(busy).state(), tree.node(idle).state()),
             (NodeState::Expanded, NodeState::Unexpanded)
         );
-        assert_eq!((tree.node(idle).visits(), tree.node(idle).q()), (2, 0.5));
+        assert_eq!((tree.node(idle).visits(), tree.node(idle).wl()), (2, 0.5));
     }
 
     #[test]

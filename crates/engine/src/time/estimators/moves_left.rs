@@ -79,6 +79,27 @@ impl MovesLeftEstimator {
     pub fn uses_head(&self) -> bool {
         self.rule().uses_head()
     }
+
+    /// The estimator with the same estimates for a network without the head.
+    pub(crate) fn without_head(self) -> MovesLeftEstimator {
+        match self {
+            MovesLeftEstimator::Head(_) => MovesLeftEstimator::Pieces(PieceCountTable::default()),
+            MovesLeftEstimator::Blend(Blend { mut members })
+                if members.iter().any(BlendMember::counts_without_head) =>
+            {
+                members.retain(BlendMember::counts_without_head);
+                if members.len() > 1 {
+                    MovesLeftEstimator::Blend(Blend { members })
+                } else {
+                    members.remove(0).estimator
+                }
+            }
+            MovesLeftEstimator::Blend(Blend { mut members }) if !members.is_empty() => {
+                members.remove(0).estimator.without_head()
+            }
+            other => other,
+        }
+    }
 }
 
 pub(crate) fn estimator_names() -> Vec<&'static str> {
@@ -291,6 +312,12 @@ pub struct BlendMember {
     pub estimator: MovesLeftEstimator,
     /// Not negative.
     pub weight: f64,
+}
+
+impl BlendMember {
+    fn counts_without_head(&self) -> bool {
+        self.weight > 0.0 && !self.estimator.uses_head()
+    }
 }
 
 impl From<BlendMemberParams> for Blend {

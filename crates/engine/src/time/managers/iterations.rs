@@ -29,7 +29,7 @@ impl IterationTracker {
         if last.is_some_and(|last| number <= last) {
             return None;
         }
-        let iteration = Iteration { number, best_move: stats.most_visited()?, q: stats.root?.q };
+        let iteration = Iteration { number, best_move: stats.most_visited()?, q: stats.root?.wl };
         self.last_number = Some(number);
         Some(iteration)
     }
@@ -46,7 +46,7 @@ mod tests {
             since_first_eval: Some(Millis(1.0)),
             nodes: Nodes(nodes),
             new_nodes: Nodes(new_nodes),
-            root_visits: vec![1, 3],
+            race_visits: vec![1, 3],
             root: Some(RootEvaluation::default()),
             ..SearchStats::default()
         }

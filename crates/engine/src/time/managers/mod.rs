@@ -95,7 +95,7 @@ option_group! {
         /// Factor on the move times of the manager `legacy`. Any value except 1 selects that manager.
         slowmover: f64 = 1.0, in 0.0..=100.0, "Slowmover", "slowmover", hidden;
         /// Time reserved on every clock for lag and the GUI, in milliseconds.
-        move_overhead: Duration = Duration::from_millis(200), in 0..=100_000_000, "MoveOverheadMs", "move-overhead" before "SmartPruningFactor", common;
+        move_overhead: Duration = Duration::from_millis(200), in 0..=100_000_000, "MoveOverheadMs", "move-overhead", common;
     }
 }
 

@@ -205,7 +205,7 @@ impl Stopper for StockfishStopper {
         let q_before = self.last.map(|last| last.q);
         self.fails = match (q_before, stats.root) {
             (Some(before), Some(root)) => {
-                root.q < before - self.params.fail_low_q || root.q > before + self.params.fail_high_q
+                root.wl < before - self.params.fail_low_q || root.wl > before + self.params.fail_high_q
             }
             _ => false,
         };

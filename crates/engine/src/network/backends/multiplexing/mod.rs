@@ -6,14 +6,16 @@
 use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crossbeam::channel::{Receiver, Sender, bounded, unbounded};
 use parking_lot::Mutex;
 
 use crate::foreign::in_our_words;
-use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator};
+use crate::network::{Backend, BackendError, BackendInfo, DevicePace, EvalSlot, Evaluator};
 use crate::note::Note;
+use crate::system::threads::EndingThreads;
 
 #[cfg(test)]
 mod tests;
@@ -37,16 +39,18 @@ pub struct Device {
 pub fn join(devices: Vec<Device>, notes: Vec<Note>) -> Result<Arc<dyn Backend>, BackendError> {
     let pool = DevicePool::new(devices, notes);
     let info = pool.joint_info()?;
+    let mut threads = EndingThreads::default();
     let (sender, requests) = unbounded();
     let queue = Arc::new(Mutex::new(Queue { next: None, requests }));
     // From here on a failure drops the sender, which ends the threads.
     for device in &pool.devices {
         for _ in 0..device.threads {
             let thread = DeviceThread { pool: pool.clone(), device: device.clone(), queue: queue.clone() };
-            thread.start()?;
+            threads.0.push(thread.start()?);
         }
     }
-    Ok(Arc::new(Multiplexer { info, pool, requests: sender }))
+    let requests = Arc::new(DeviceThreads { queue: sender, _threads: threads });
+    Ok(Arc::new(Multiplexer { info, pool, requests }))
 }
 
 impl Device {
@@ -58,11 +62,14 @@ impl Device {
         self.is_alive.load(Ordering::Relaxed)
     }
 
+    fn virtual_pace(&self) -> Option<DevicePace> {
+        self.info().virtual_pace.map(|pace| DevicePace { queues: pace.queues.min(self.threads), ..pace })
+    }
+
     /// Evaluates a batch of any size.
     fn evaluate(&self, evaluator: &mut dyn Evaluator, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
         for chunk in batch.chunks_mut(self.info().max_batch) {
             evaluator.evaluate_or_fail(&self.info().name, chunk)?;
-            EvalSlot::check_numbers(self.info(), chunk)?;
         }
         Ok(())
     }
@@ -98,8 +105,10 @@ impl DevicePool {
         if infos().any(|info| info.input_format != first.input_format) {
             return Err(refused("its devices need different encodings of positions"));
         }
-        if infos().any(BackendInfo::has_virtual_time) {
-            return Err(refused("virtual time works with one device only, use clock=real"));
+        let mut paces = self.devices.iter().map(|device| device.virtual_pace());
+        let pace = paces.next().flatten();
+        if paces.any(|other| other != pace) {
+            return Err(refused("virtual time works with equal devices only, use clock=real"));
         }
         let threads = self.devices.iter().map(|device| device.threads).sum();
         Ok(BackendInfo {
@@ -112,10 +121,11 @@ impl DevicePool {
             has_wdl: infos().all(|info| info.has_wdl),
             has_moves_left: infos().all(|info| info.has_moves_left),
             max_batch: infos().map(|info| info.max_batch).max().unwrap_or(1),
-            preferred_batch: infos().map(|info| info.preferred_batch).min().unwrap_or(1),
+            // As many leaves are under way as keep all devices busy. A device takes them as they come.
+            preferred_batch: infos().map(|info| info.preferred_batch).sum(),
             preferred_threads: infos().map(|info| info.preferred_threads).sum(),
             queues: if infos().any(|info| info.queues > 0) { threads } else { 0 },
-            virtual_pace: None,
+            virtual_pace: pace.map(|pace| DevicePace { devices: infos().len() * pace.devices, ..pace }),
         })
     }
 
@@ -157,8 +167,14 @@ impl DevicePool {
 struct Multiplexer {
     info: BackendInfo,
     pool: Arc<DevicePool>,
-    /// The threads end with the last sender, here or in an evaluator.
-    requests: Sender<Request>,
+    requests: Arc<DeviceThreads>,
+}
+
+/// The threads end when the last of backend and evaluators drops the queue, and that waits for them.
+#[derive(Debug)]
+struct DeviceThreads {
+    queue: Sender<Request>,
+    _threads: EndingThreads,
 }
 
 impl Backend for Multiplexer {
@@ -181,7 +197,7 @@ impl Backend for Multiplexer {
 
 /// Positions are copied, so that no thread refers to another one's memory.
 struct Dispatcher {
-    requests: Sender<Request>,
+    requests: Arc<DeviceThreads>,
     spare: Vec<EvalSlot>,
 }
 
@@ -200,7 +216,7 @@ impl Evaluator for Dispatcher {
             slots.resize_with(batch.len(), EvalSlot::default);
             slots.iter_mut().zip(&*batch).for_each(|(slot, asked)| slot.copy_inputs(asked));
             let (back, evaluated) = bounded(1);
-            if self.requests.send(Request { slots, back }).is_err() {
+            if self.requests.queue.send(Request { slots, back }).is_err() {
                 let reason = "all of its devices have failed, as the messages before this one explain".into();
                 return Err(BackendError::Evaluation { backend: MULTIPLEXING.into(), reason });
             }
@@ -229,10 +245,10 @@ struct DeviceThread {
 }
 
 impl DeviceThread {
-    fn start(self) -> Result<(), BackendError> {
+    fn start(self) -> Result<JoinHandle<()>, BackendError> {
         let evaluator = self.device.backend.evaluator()?;
         let thread = std::thread::Builder::new().name("device".into()).spawn(move || self.run(evaluator));
-        thread.map(drop).map_err(|error| BackendError::Thread {
+        thread.map_err(|error| BackendError::Thread {
             backend: MULTIPLEXING.into(),
             reason: in_our_words(&error),
         })

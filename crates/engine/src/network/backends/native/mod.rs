@@ -25,9 +25,7 @@ use self::kernels::{Kernels, Tiles};
 use self::layers::{Arithmetic, Boards, Stream};
 use self::tower::{Tower, TowerScratch};
 use crate::network::weights::{self, Network, PolicyHead};
-use crate::network::{
-    Backend, BackendError, BackendInfo, EvalSlot, Evaluation, Evaluator, POLICY_SIZE, cores,
-};
+use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator, POLICY_SIZE, Value, cores};
 use crate::options::{OptionChoice, OptionGroup, option_choice, option_group};
 use crate::params::{ParamError, Params};
 
@@ -352,7 +350,7 @@ impl Model {
             slot.evaluation = if self.has_wdl {
                 from_wdl([outputs[0], outputs[1], outputs[2]])
             } else {
-                Evaluation { q: libm::tanhf(outputs[0]), ..Evaluation::default() }
+                Value { wl: libm::tanhf(outputs[0]), ..Value::default() }
             };
         }
         if let Some(head) = &self.moves_left {
@@ -365,9 +363,9 @@ impl Model {
     }
 }
 
-fn from_wdl(logits: [f32; 3]) -> Evaluation {
+fn from_wdl(logits: [f32; 3]) -> Value {
     let largest = logits.iter().copied().fold(f32::MIN, f32::max);
     let [win, draw, loss] = logits.map(|logit| libm::expf(logit - largest));
     let sum = win + draw + loss;
-    Evaluation { q: (win - loss) / sum, d: draw / sum, m: 0.0 }
+    Value { wl: (win - loss) / sum, d: draw / sum, m: 0.0 }
 }

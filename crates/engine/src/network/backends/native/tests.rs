@@ -62,7 +62,7 @@ fn bf16_stays_near_fp32() {
         assert!(bf16.info().description.ends_with("bf16 on definition"), "{}", bf16.info().description);
         let (mut dq, mut divergence) = (0.0, 0.0);
         for (exact, rounded) in evaluate(&fp32, slots.clone()).iter().zip(evaluate(&bf16, slots)) {
-            dq += f64::from((exact.evaluation.q - rounded.evaluation.q).abs()) / PLIES as f64;
+            dq += f64::from((exact.evaluation.wl - rounded.evaluation.wl).abs()) / PLIES as f64;
             let policies = exact.policy().into_iter().zip(rounded.policy());
             let terms = policies.map(|(p, r)| f64::from(p) * (f64::from(p) / f64::from(r)).ln());
             divergence += terms.sum::<f64>() / PLIES as f64;

@@ -6,7 +6,7 @@ use crate::foreign::{VERBOSE_SETTING, one_line};
 
 /// What a text has in it, in small letters and with blanks for `_`, and what that means, with what helps. The
 /// first row that fits counts.
-const CAUSES: [(&[&str], &str); 12] = [
+const CAUSES: [(&[&str], &str); 13] = [
     (
         &["cuda failure 35:", "driver version is insufficient", "cuda failure 803:"],
         "NVIDIA's driver is too old for CUDA 13. Install driver 580 or newer, and restart the machine",
@@ -30,6 +30,10 @@ const CAUSES: [(&[&str], &str); 12] = [
     (
         &["out of memory", "failed to allocate memory", "8007000e"],
         "the device's memory is used up. Close other programs that use it, or take a smaller network",
+    ),
+    (
+        &["only supports rtx devices"],
+        "TensorRT RTX takes NVIDIA GPUs of compute capability 8.6, 8.9, 12.0 and above. Use --backend=cuda",
     ),
     (
         &["could not build engine", "failed to create engine", "buildserializednetwork"],
@@ -84,6 +88,9 @@ pub(super) fn cause(text: &str) -> String {
 fn last_sentence(text: &str) -> String {
     let line = one_line(text);
     let line = line.split(" ; ").next().unwrap_or_default();
+    // The place in the source and the signature of a function of C++.
+    let line =
+        line.split_once(".cc:").and_then(|(_, place)| place.split_once(") ")).map_or(line, |(_, said)| said);
     let last = ["Status Message: ", " : ", ". "]
         .iter()
         .fold(line, |rest, mark| rest.trim_end_matches(['.', ' ']).rsplit(mark).next().unwrap_or_default());
@@ -119,10 +126,7 @@ mod tests {
     #[test]
     fn what_is_not_known_is_quoted_unless_a_gui_would_take_it_for_a_failed_start() {
         let text = "[ONNXRuntimeError] : 1 : FAIL : a.cc:7 f() CUDA failure 701: too many resources ; GPU=0 ; hostname=me ; line=7";
-        assert!(
-            cause(text)
-                .starts_with("ONNX Runtime says \"a.cc:7 f() CUDA failure 701: too many resources\" (")
-        );
+        assert!(cause(text).starts_with("ONNX Runtime says \"CUDA failure 701: too many resources\" ("));
         let refused = ["not", "found"].join(" ");
         assert_eq!(
             cause(&format!("x was {refused}")),

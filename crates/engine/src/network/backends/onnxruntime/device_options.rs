@@ -1,11 +1,13 @@
 //! The options of the backend: the device that evaluates, and how it is to do that.
 
-use ort::ep::{self, ExecutionProviderDispatch};
+use ort::ep::{self, ArbitrarilyConfigurableExecutionProvider as _, ExecutionProviderDispatch};
 
 use super::NAME;
+use super::batch_sizes::BatchSizes;
 use super::provider::Provider;
-use crate::network::onnx::BuildOptions;
-use crate::network::weights::{DataType, InputForm};
+use crate::network::onnx::{BuildOptions, Form};
+use crate::network::weights::{DataType, InputForm, OnnxModel};
+use crate::network::{ACCELERATOR_QUEUES, folders};
 use crate::options::{OptionChoice, OptionGroup, option_choice, option_group};
 use crate::params::{ParamError, Params};
 
@@ -35,9 +37,20 @@ option_choice! {
     }
 }
 
+option_choice! {
+    /// The form of a model that a user asks for.
+    pub(crate) enum WantedForm {
+        /// `fused` with `cuda`, `plain` elsewhere.
+        Auto = "auto",
+        /// Operations that all providers have.
+        Plain = "plain",
+        /// Operations that stand for several, so that a GPU is called less often.
+        Fused = "fused",
+    }
+}
+
 option_group! {
     /// The parameters of `onnxruntime` as users write them.
-    #[derive(Copy)]
     pub(crate) struct OnnxRuntimeParams {
         /// Execution provider, which is a type of device.
         provider: Provider = Provider::Cpu, "provider";
@@ -45,11 +58,16 @@ option_group! {
         gpu: u32 = 0, in 0..=255, "gpu";
         /// Number format in which the device computes.
         precision: WantedPrecision = WantedPrecision::Auto, "precision";
-        /// Number of threads that work on one batch on a CPU. 1 is best, because the search has its own
-        /// threads.
+        /// On a CPU the number of threads that work on one batch: 1 is best, because the search has its own
+        /// threads. On a GPU the number of batches that it receives at once, 2 if none is given: one can be
+        /// transferred while another is computed.
         threads: usize = 1, in 1..=256, "threads";
         /// Format in which positions are sent to the device.
         inputs: WantedInputs = WantedInputs::Auto, "inputs";
+        /// Operations of a model that is built from a network in Lc0's format.
+        form: WantedForm = WantedForm::Auto, "form";
+        /// Options of the execution provider itself, for experiments, as in prefer_nhwc=1;fuse_conv_bias=1.
+        ep: String = String::new(), "ep", "ep", hidden;
     }
 }
 
@@ -63,10 +81,16 @@ pub struct DeviceOptions {
     pub(crate) precision: WantedPrecision,
     /// Threads that work on one batch on a CPU.
     pub threads: usize,
+    /// The operations of a model that is built.
+    pub(super) form: Form,
+    /// Batches that an accelerator receives at once, or 0 for a CPU.
+    pub(super) queues: usize,
     /// The form in which positions travel to it. A ready ONNX model keeps its own.
     pub input: InputForm,
     /// True if the CPU computes what the device cannot compute of a model. Otherwise that is an error.
     pub(crate) needs_cpu: bool,
+    /// Options of the provider that the user adds, or has in the place of ours.
+    provider_options: Vec<(String, String)>,
 }
 
 impl DeviceOptions {
@@ -75,15 +99,9 @@ impl DeviceOptions {
     /// # Errors
     /// Fails if an option is unknown or has no such value, or the provider does not compute in the precision.
     pub fn parse(options: &Params) -> Result<DeviceOptions, ParamError> {
-        use WantedPrecision::{Bf16, Fp16, Fp32};
-        let OnnxRuntimeParams { provider, gpu, precision, threads, inputs } =
+        let OnnxRuntimeParams { provider, gpu, precision, threads, inputs, form, ep } =
             OnnxRuntimeParams::default().read(NAME, options, &[])?;
-        let computed: &[WantedPrecision] = match provider {
-            Provider::Cpu => &[Fp32],
-            Provider::OpenVino if computes_bfloat16() => &[Bf16, Fp32],
-            Provider::OpenVino => &[Fp32],
-            _ => &[Fp16, Fp32],
-        };
+        let computed = (provider.spec().precisions)();
         let refused = |key: &str, value: &str, expected: String| {
             Err(ParamError::Value { key: key.into(), value: value.into(), expected })
         };
@@ -100,7 +118,32 @@ impl DeviceOptions {
             WantedInputs::Packed => InputForm::Packed,
             WantedInputs::Planes => InputForm::Planes,
         };
-        Ok(DeviceOptions { provider, gpu, precision, threads, input, needs_cpu: false })
+        let of_provider =
+            ep.split(';').filter(|option| !option.is_empty()).map(|option| option.split_once('='));
+        let Some(provider_options) = of_provider.collect::<Option<Vec<_>>>() else {
+            return refused("ep", &ep, "KEY=VALUE, and more behind semicolons".into());
+        };
+        let provider_options =
+            provider_options.into_iter().map(|(key, value)| (key.into(), value.into())).collect();
+        let queues = options.get("threads").map_or(ACCELERATOR_QUEUES, |_| threads);
+        let (threads, queues) = if provider.is_accelerator() { (1, queues) } else { (threads, 0) };
+        let form = match form {
+            WantedForm::Auto => provider.spec().form,
+            WantedForm::Plain => Form::Plain,
+            WantedForm::Fused => Form::Fused,
+        };
+        let needs_cpu = false;
+        Ok(DeviceOptions {
+            provider,
+            gpu,
+            precision,
+            threads,
+            queues,
+            form,
+            input,
+            needs_cpu,
+            provider_options,
+        })
     }
 
     /// Returns the way in which models must be built for it.
@@ -112,6 +155,8 @@ impl DeviceOptions {
                 DataType::Float32
             },
             input: self.input,
+            form: self.form,
+            fixed_batch: self.provider.spec().fixed_batch,
             ..BuildOptions::default()
         }
     }
@@ -127,8 +172,12 @@ impl DeviceOptions {
     pub fn choices(self, given: &Params) -> (Vec<DeviceOptions>, DeviceOptions) {
         let is_open = |key| given.get(key).is_none_or(|value| value == "auto");
         let mut first = vec![self];
+        if first[0].form == Form::Fused && is_open("form") {
+            first.push(DeviceOptions { form: Form::Plain, ..first[0].clone() });
+        }
         if first[0].input == InputForm::Packed && is_open("inputs") {
-            first.push(DeviceOptions { input: InputForm::Planes, ..first[0].clone() });
+            let form = first[first.len() - 1].form;
+            first.push(DeviceOptions { input: InputForm::Planes, form, ..first[0].clone() });
         }
         // Some of the devices that it drives do not compute in half precision.
         if first[0].provider == Provider::WebGpu && is_open("precision") {
@@ -157,23 +206,43 @@ impl DeviceOptions {
     /// registered, and for plugins, whose devices are given to the session.
     pub(super) fn registration(&self) -> Option<ExecutionProviderDispatch> {
         let cuda = || {
-            ep::CUDA::default()
+            let ours = ep::CUDA::default()
                 .with_device_id(self.gpu as i32)
                 .with_tf32(true)
-                // The exhaustive search takes seconds for each size of batch, in the middle of a game.
-                .with_conv_algorithm_search(ep::cuda::ConvAlgorithmSearch::Heuristic)
-                .build()
-                .error_on_failure()
+                // The exhaustive search takes seconds for each size of batch.
+                .with_conv_algorithm_search(ep::cuda::ConvAlgorithmSearch::Heuristic);
+            let options = self.provider_options.iter();
+            let all = options.fold(ours, |ours, (key, value)| ours.with_arbitrary_config(key, value));
+            all.build().error_on_failure()
         };
-        (self.provider == Provider::Cuda).then(cuda)
+        // Its programs are compiled once for each model. A session finds those of the last one in `cache`.
+        let coreml = || {
+            let cache = folders::cache().map(|cache| cache.join("coreml"));
+            let coreml = ep::CoreML::default()
+                .with_model_format(ep::coreml::ModelFormat::MLProgram)
+                .with_static_input_shapes(true);
+            let cached = match cache.filter(|folder| std::fs::create_dir_all(folder).is_ok()) {
+                Some(folder) => coreml.with_model_cache_dir(folder.to_string_lossy()),
+                None => coreml,
+            };
+            cached.build().error_on_failure()
+        };
+        match self.provider {
+            Provider::Cuda => Some(cuda()),
+            Provider::CoreMl => Some(coreml()),
+            _ => None,
+        }
     }
 
-    /// Returns the options of a plugin's provider, under their full names.
-    pub(super) fn plugin_options(&self) -> Vec<(String, String)> {
-        let options = match self.provider {
-            Provider::OpenVino => vec![("load_config", self.openvino_config())],
+    /// Returns the options of a plugin's provider for `model`, under their full names.
+    pub(super) fn plugin_options(&self, model: &OnnxModel, sizes: &BatchSizes) -> Vec<(String, String)> {
+        let mut options = match self.provider {
+            Provider::OpenVino => vec![("load_config".to_owned(), self.openvino_config())],
+            Provider::TensorRtRtx => tensorrt_rtx_options(model, sizes),
             _ => Vec::new(),
         };
+        options.retain(|(key, _)| self.provider_options.iter().all(|(own, _)| own != key));
+        options.extend_from_slice(&self.provider_options);
         let ep_name = self.provider.plugin().map_or("", |plugin| plugin.ep_name);
         options.into_iter().map(|(key, value)| (format!("{ep_name}.{key}"), value)).collect()
     }
@@ -192,17 +261,27 @@ impl DeviceOptions {
     }
 }
 
-/// Returns whether the processor multiplies numbers in bfloat16.
-fn computes_bfloat16() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    return is_x86_feature_detected!("avx512bf16");
-    #[cfg(not(target_arch = "x86_64"))]
-    return false;
+/// Kernels that were compiled are kept for the next start, and the sizes of batches are said beforehand.
+fn tensorrt_rtx_options(model: &OnnxModel, sizes: &BatchSizes) -> Vec<(String, String)> {
+    let one: String = model.input_form.sizes().iter().map(|size| format!("x{size}")).collect();
+    let profile = |name: &str, size: usize| {
+        (format!("nv_profile_{name}_shapes"), format!("{}:{size}{one}", model.names.input))
+    };
+    let smallest = model.fixed_batch.unwrap_or(1);
+    let cache = folders::cache().map(|folder| folder.join("tensorrt-rtx").to_string_lossy().into_owned());
+    let cache = cache.map(|folder| ("nv_runtime_cache_path".to_owned(), folder));
+    let profiles =
+        [profile("min", smallest), profile("opt", sizes.largest()), profile("max", sizes.largest())];
+    profiles.into_iter().chain(cache).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+    use crate::network::onnx;
+    use crate::network::weights::{HeadChoice, Model, NetworkFile};
 
     fn parse(options: &str) -> Result<DeviceOptions, ParamError> {
         DeviceOptions::parse(&Params::parse(options).unwrap())
@@ -255,7 +334,7 @@ mod tests {
         let all = [("fp16", packed), ("fp16", planes), ("fp32", packed), ("fp32", planes)];
         assert_eq!(choices("provider=webgpu"), all);
         assert_eq!(choices("provider=webgpu,precision=fp32,inputs=packed"), [("fp32", packed)]);
-        assert_eq!(choices("provider=cuda"), all[..2]);
+        assert_eq!(choices("provider=cuda"), [all[0], all[0], all[1]], "fused, plain, planes");
         assert_eq!(choices(""), [("fp32", planes)]);
     }
 
@@ -265,12 +344,39 @@ mod tests {
         assert_eq!(error_of("precision=fp16"), "precision=fp16: expected one of auto, fp32");
         assert_eq!(
             error_of("provider=abacus"),
-            "provider=abacus: expected one of cpu, openvino, cuda, tensorrt-rtx, webgpu"
+            "provider=abacus: expected one of cpu, openvino, cuda, tensorrt-rtx, webgpu, coreml"
         );
         assert_eq!(
             error_of("batch=3"),
             "unknown parameter of onnxruntime \"batch\". Valid: provider, gpu, precision, threads, \
-             inputs"
+             inputs, form, ep"
         );
+        assert_eq!(
+            error_of("provider=cuda,ep=nhwc"),
+            "ep=nhwc: expected KEY=VALUE, and more behind semicolons"
+        );
+    }
+
+    #[test]
+    fn tensorrt_rtx_keeps_its_kernels_and_knows_the_sizes_of_its_batches() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/goldens/nets/tiny.pb.gz");
+        let file = NetworkFile::load(path.as_ref(), HeadChoice::default()).unwrap();
+        let Model::Layers(layers, _) = file.model else { panic!("no layers") };
+        let options = |text: &str| {
+            let device = parse(text).unwrap();
+            let model = onnx::build(layers.clone(), &device.build_options());
+            let options = device.plugin_options(&model, &BatchSizes::of(device.provider, &model));
+            let short = |key: &str| key.strip_prefix("NvTensorRTRTXExecutionProvider.").unwrap().to_owned();
+            options.into_iter().map(|(key, value)| (short(&key), value)).collect::<BTreeMap<_, _>>()
+        };
+        let packed = options("provider=tensorrt-rtx");
+        assert_eq!(packed["nv_profile_min_shapes"], "/input/packed:1x112x8");
+        assert_eq!(packed["nv_profile_opt_shapes"], "/input/packed:256x112x8");
+        assert_eq!(packed["nv_profile_max_shapes"], "/input/packed:256x112x8");
+        assert!(packed["nv_runtime_cache_path"].ends_with("tensorrt-rtx"));
+        let planes =
+            options("provider=tensorrt-rtx,inputs=planes,ep=nv_runtime_cache_path=x;enable_cuda_graph=1");
+        assert_eq!(planes["nv_profile_max_shapes"], "/input/planes:256x112x8x8");
+        assert_eq!((&*planes["nv_runtime_cache_path"], &*planes["enable_cuda_graph"]), ("x", "1"));
     }
 }

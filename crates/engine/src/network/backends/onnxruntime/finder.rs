@@ -166,6 +166,8 @@ pub enum LibraryError {
     NoDevice { provider: Provider, number: u32, found: usize, remedy: String },
     #[error("{0} finds no device (software emulation of a GPU does not count without {SOFTWARE_VARIABLE}=1)")]
     NoHardware(Provider),
+    #[error("{provider} has no code for {gpu}")]
+    NoCode { provider: Provider, gpu: String },
     #[error(
         "the ONNX Runtime in use, {}, has no {provider}, and a program can use only one. Start the engine with \
          --backend=onnxruntime --backend-opts=provider={provider}",
@@ -288,7 +290,7 @@ pub fn refused_suffix(refused: &[Unusable]) -> String {
 fn known_folders(provider: Provider) -> Vec<(LibrarySource, PathBuf)> {
     let beside = folders_beside_the_program();
     let mut known: Vec<_> = beside.into_iter().map(|folder| (LibrarySource::Executable, folder)).collect();
-    let fetched = fetched_folders(|name| name == provider.runtime_package());
+    let fetched = fetched_folders(|name| name == provider.spec().runtime_package);
     known.extend(fetched.into_iter().map(|folder| (LibrarySource::Cache, folder)));
     known.extend(system_folders().into_iter().map(|folder| (LibrarySource::System, folder)));
     known

@@ -10,27 +10,33 @@
 pub mod finder;
 pub mod provider;
 
+mod batch_sizes;
 pub mod causes;
 mod device_options;
+mod fallback;
 pub mod nvidia;
+mod pinned;
 mod process_environment;
 mod runners;
 mod runtime;
 mod sessions;
+mod shared;
 mod tensors;
 
 use std::sync::Arc;
 
 use self::sessions::SessionPool;
+use self::shared::SharedEvaluators;
 use crate::chess::{History, Variant};
 use crate::foreign;
 use crate::network::weights::{DataType, OnnxModel, ValueOutput};
-use crate::network::{ACCELERATOR_QUEUES, Backend, BackendError, BackendInfo, EvalSlot, Evaluator, cores};
+use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator, cores};
 use crate::options::OptionChoice;
 use crate::system::gpus::nvidia_gpus;
 
 pub use device_options::DeviceOptions;
 pub(crate) use device_options::OnnxRuntimeParams;
+pub(super) use fallback::open;
 pub use finder::LibraryError;
 pub use process_environment::software_counts_as_gpu;
 pub use provider::{Provider, SystemPart};
@@ -45,13 +51,12 @@ const PREFERRED_GPU_BATCH: usize = 256;
 
 /// The preferred batch on CPUs, where throughput hardly grows beyond 8.
 const PREFERRED_BATCH: usize = 8;
-/// Batch sizes for which WebGPU has kernels of their own. What it compiles for two positions does for any
-/// larger number. They are compiled at the start, not in the middle of a move.
-const COMPILED_SIZES: &[usize] = &[1, 2];
 /// Positions with which a model is tried: none is lost, won or drawn in all networks.
-const TRIED: [&str; 2] = [
+pub const TRIED: [&str; 3] = [
     "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
     "r3k2r/1P4P1/2n2n2/3pP3/3Pp3/2N2N2/1p4p1/R3K2R b KQkq - 0 12",
+    // Squared ReLUs overflow fp16 here where a norm sums in it (LeelaChessZero/lc0#1921).
+    "rnbq1rk1/p1p3pp/4pp2/1p1n4/P1pP2N1/6P1/1PQbPPBP/R1B2RK1 b - - 1 12",
 ];
 
 /// A model made ready in ONNX Runtime.
@@ -59,6 +64,8 @@ const TRIED: [&str; 2] = [
 pub struct OnnxRuntime {
     info: BackendInfo,
     sessions: Arc<SessionPool>,
+    /// Of an accelerator.
+    shared: Option<Arc<SharedEvaluators>>,
 }
 
 impl OnnxRuntime {
@@ -73,10 +80,10 @@ impl OnnxRuntime {
     pub fn new(model: OnnxModel, network: &str, device: &DeviceOptions) -> Result<OnnxRuntime, BackendError> {
         let runtime = Runtime::get(device.provider)?;
         let version = &runtime.library().version;
-        let (queues, preferred_batch, preferred_threads) = if device.provider.is_accelerator() {
-            (ACCELERATOR_QUEUES, PREFERRED_GPU_BATCH, 1)
+        let (preferred_batch, preferred_threads) = if device.provider.is_accelerator() {
+            (PREFERRED_GPU_BATCH, 1)
         } else {
-            (0, PREFERRED_BATCH, cores().div_ceil(device.threads))
+            (PREFERRED_BATCH, cores().div_ceil(device.threads))
         };
         let info = BackendInfo {
             name: NAME.into(),
@@ -90,22 +97,21 @@ impl OnnxRuntime {
             max_batch: MAX_BATCH,
             preferred_batch: model.fixed_batch.unwrap_or(preferred_batch).min(MAX_BATCH),
             preferred_threads,
-            queues,
+            queues: device.queues,
             virtual_pace: None,
         };
-        let sessions = Arc::new(SessionPool::new(runtime, model, device.clone()));
-        // The first evaluator makes the first session, and its batches find outputs of a wrong type, shape or
-        // range.
-        let mut evaluator = sessions.evaluator()?;
         let tried = TRIED.map(|fen| {
             let history = History::from_fen(fen, Variant::Standard).unwrap_or_else(|_| History::start());
             EvalSlot::of(&history, info.input_format.into())
         });
-        for &size in if device.provider == Provider::WebGpu { COMPILED_SIZES } else { &[2] } {
-            evaluator.evaluate(&mut tried.clone()[..size])?;
-        }
-        drop(evaluator);
-        Ok(OnnxRuntime { info, sessions })
+        let sessions = Arc::new(SessionPool::new(runtime, model, device.clone(), tried));
+        // The first evaluator makes the first session, and its batch finds outputs of a wrong type, shape or
+        // range.
+        let mut batch = sessions.tried.clone();
+        sessions.evaluator()?.evaluate(&mut batch)?;
+        EvalSlot::check_numbers(&info, &batch)?;
+        let shared = (info.queues > 0).then(|| Arc::new(SharedEvaluators::new(info.queues)));
+        Ok(OnnxRuntime { info, sessions, shared })
     }
 }
 
@@ -151,7 +157,10 @@ impl Backend for OnnxRuntime {
     }
 
     fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
-        Ok(Box::new(self.sessions.evaluator()?))
+        match &self.shared {
+            Some(shared) => shared.evaluator(|| self.sessions.evaluator()),
+            None => Ok(Box::new(self.sessions.evaluator()?)),
+        }
     }
 }
 

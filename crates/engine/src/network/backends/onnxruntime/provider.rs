@@ -2,16 +2,20 @@
 //!
 //! A provider other than the CPU's needs a library that was built with it ([`super::finder`]) and registers
 //! with each session. A provider's own answer before a session is made cannot be trusted. Only registering it
-//! shows whether it works. What is known of each provider stands here: its systems, and the packages, files
-//! and parts of the system that it needs.
+//! shows whether it works. [`PROVIDERS`] says what is known of each. A new one needs a row there, its options
+//! in `device_options`, and its package and rule in `setup`.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
+use super::device_options::WantedPrecision;
 use super::process_environment::set_variables;
+use crate::network::onnx::Form;
 use crate::network::weights::InputForm;
 use crate::options::option_choice;
+use crate::system::gpus::Gpu;
 
 option_choice! {
     /// A kind of device.
@@ -26,14 +30,152 @@ option_choice! {
         TensorRtRtx = "tensorrt-rtx",
         /// Any GPU, through Vulkan, Metal or Direct3D 12.
         WebGpu = "webgpu",
+        /// GPU and Neural Engine of Apple's chips.
+        CoreMl = "coreml",
     }
 }
 
+/// The first and the last compute capability of NVIDIA's for which a library holds code.
+pub type Capabilities = RangeInclusive<(u32, u32)>;
+
+/// What is known of a provider.
+#[derive(Debug)]
+pub struct ProviderSpec {
+    provider: Provider,
+    /// It computes on a device beside the processor. On the processor each of many sessions has one thread.
+    pub is_accelerator: bool,
+    /// The plugin that brings it, or `None` if ONNX Runtime is built with it.
+    pub plugin: Option<Plugin>,
+    /// The package on PyPI with an ONNX Runtime that has it or takes it in.
+    pub runtime_package: &'static str,
+    /// The systems that it is for, in words …
+    systems: &'static str,
+    /// … and by system and processor.
+    is_for: fn(&str, &str) -> bool,
+    /// The part of a system that it cannot do without.
+    needs: fn(&str) -> Option<SystemPart>,
+    /// The number formats in which it computes, the usual one first.
+    pub(super) precisions: fn() -> &'static [WantedPrecision],
+    /// No two of its sessions may run at the same time. Those of WebGPU crash: microsoft/onnxruntime#32561,
+    /// #31627, #27592.
+    pub(super) runs_one_at_a_time: bool,
+    /// Of NVIDIA's GPUs. Empty for any GPU.
+    pub capabilities: &'static [Capabilities],
+    /// It compiles a model for one size of batch, which it is to be given as a constant.
+    pub(super) fixed_batch: Option<usize>,
+    /// Operations that stand for several.
+    pub(super) form: Form,
+    /// Its library beside ONNX Runtime, without the system's beginning and ending, or `None` if it is part of
+    /// that or a plugin.
+    file_stem: Option<&'static str>,
+}
+
+const HALF: fn() -> &'static [WantedPrecision] = || &[WantedPrecision::Fp16, WantedPrecision::Fp32];
+
+/// Any ONNX Runtime on any CPU, from which the others differ.
+const CPU: ProviderSpec = ProviderSpec {
+    provider: Provider::Cpu,
+    is_accelerator: false,
+    plugin: None,
+    runtime_package: "onnxruntime",
+    systems: "all systems",
+    is_for: |_, _| true,
+    needs: |_| None,
+    precisions: || &[WantedPrecision::Fp32],
+    runs_one_at_a_time: false,
+    capabilities: &[],
+    fixed_batch: None,
+    form: Form::Plain,
+    file_stem: None,
+};
+
+const GPU: ProviderSpec = ProviderSpec { is_accelerator: true, precisions: HALF, ..CPU };
+
+const NVIDIA: ProviderSpec = ProviderSpec {
+    systems: "Linux and Windows",
+    is_for: |os, _| os != "macos",
+    needs: |_| Some(SystemPart::NvidiaDriver),
+    ..GPU
+};
+
+/// In the order of [`Provider`].
+pub static PROVIDERS: [ProviderSpec; 6] = [
+    CPU,
+    ProviderSpec {
+        provider: Provider::OpenVino,
+        plugin: Some(Plugin {
+            ep_name: "OpenVINOExecutionProvider",
+            file_stem: "onnxruntime_providers_openvino_plugin",
+            package: "onnxruntime-ep-openvino",
+            module: "onnxruntime_ep_openvino",
+        }),
+        systems: "Linux and Windows on x86_64",
+        is_for: |os, arch| os != "macos" && arch == "x86_64",
+        precisions: || {
+            if computes_bfloat16() {
+                &[WantedPrecision::Bf16, WantedPrecision::Fp32]
+            } else {
+                &[WantedPrecision::Fp32]
+            }
+        },
+        ..CPU
+    },
+    ProviderSpec {
+        provider: Provider::Cuda,
+        runtime_package: "onnxruntime-gpu",
+        // Its library has code for 7.5, 8.0, 8.6, 8.9, 9.0 and 12.0, which later GPUs of a series run too,
+        // and none that a driver could translate for other series.
+        capabilities: &[(7, 5)..=(9, 0), (12, 0)..=(12, u32::MAX)],
+        form: Form::Fused,
+        file_stem: Some("onnxruntime_providers_cuda"),
+        ..NVIDIA
+    },
+    ProviderSpec {
+        provider: Provider::TensorRtRtx,
+        plugin: Some(Plugin {
+            ep_name: "NvTensorRTRTXExecutionProvider",
+            file_stem: "onnxruntime_providers_nv_tensorrt_rtx",
+            package: "onnxruntime-ep-nv-tensorrt-rtx-cu13",
+            module: "onnxruntime_ep_nv_tensorrt_rtx",
+        }),
+        capabilities: &[(8, 6)..=(8, 6), (8, 9)..=(8, 9), (12, 0)..=(12, 0)],
+        ..NVIDIA
+    },
+    ProviderSpec {
+        provider: Provider::WebGpu,
+        plugin: Some(Plugin {
+            ep_name: "WebGpuExecutionProvider",
+            file_stem: "onnxruntime_providers_webgpu",
+            package: "onnxruntime-ep-webgpu",
+            module: "onnxruntime_ep_webgpu",
+        }),
+        needs: |os| os.starts_with("linux").then_some(SystemPart::VulkanLoader),
+        runs_one_at_a_time: true,
+        ..GPU
+    },
+    ProviderSpec {
+        provider: Provider::CoreMl,
+        systems: "macOS",
+        is_for: |os, _| os == "macos",
+        fixed_batch: Some(COREML_BATCH),
+        ..GPU
+    },
+];
+
+/// Lc0 gives CoreML batches of 16, 32, 48 and 64.
+const COREML_BATCH: usize = 32;
+
 impl Provider {
-    /// Returns whether it computes on a device beside the processor. On the processor each of many sessions
-    /// has one thread.
+    /// Returns what is known of it.
+    pub fn spec(self) -> &'static ProviderSpec {
+        let spec = &PROVIDERS[self as usize];
+        debug_assert_eq!(spec.provider, self);
+        spec
+    }
+
+    /// Returns whether it computes on a device beside the processor.
     pub fn is_accelerator(self) -> bool {
-        !matches!(self, Provider::Cpu | Provider::OpenVino)
+        self.spec().is_accelerator
     }
 
     /// Returns whether it is a plugin: a library of its own that any ONNX Runtime takes in.
@@ -43,36 +185,24 @@ impl Provider {
 
     /// Returns the plugin that brings it, or `None` if ONNX Runtime is built with it.
     pub fn plugin(self) -> Option<&'static Plugin> {
-        match self {
-            Provider::WebGpu => Some(&WEBGPU),
-            Provider::OpenVino => Some(&OPENVINO),
-            Provider::TensorRtRtx => Some(&TENSORRT_RTX),
-            _ => None,
-        }
-    }
-
-    /// Returns the package on PyPI with an ONNX Runtime that has it or takes it in.
-    pub fn runtime_package(self) -> &'static str {
-        if self == Provider::Cuda { "onnxruntime-gpu" } else { "onnxruntime" }
+        self.spec().plugin.as_ref()
     }
 
     /// Returns the systems that it is for, if one with `os` on `arch` is none of them.
     pub fn only_on(self, os: &str, arch: &str) -> Option<&'static str> {
-        let (systems, is_one) = match self {
-            Provider::Cpu | Provider::WebGpu => return None,
-            Provider::OpenVino => ("Linux and Windows on x86_64", os != "macos" && arch == "x86_64"),
-            Provider::Cuda | Provider::TensorRtRtx => ("Linux and Windows", os != "macos"),
-        };
-        (!is_one).then_some(systems)
+        (!(self.spec().is_for)(os, arch)).then_some(self.spec().systems)
     }
 
     /// Returns the part of a system with `os` that it cannot do without.
     pub fn needed_part(self, os: &str) -> Option<SystemPart> {
-        match self {
-            Provider::Cuda | Provider::TensorRtRtx => Some(SystemPart::NvidiaDriver),
-            Provider::WebGpu if os.starts_with("linux") => Some(SystemPart::VulkanLoader),
-            _ => None,
-        }
+        (self.spec().needs)(os)
+    }
+
+    /// Returns whether its library holds code for `gpu`, or `None` if that is not known.
+    pub fn has_code_for(self, gpu: &Gpu) -> Option<bool> {
+        let known = self.spec().capabilities;
+        let capability = if known.is_empty() { return Some(true) } else { gpu.capability()? };
+        Some(known.iter().any(|range| range.contains(&capability)))
     }
 
     /// Returns the form of inputs with which it is fastest. On a processor, where nothing travels, expanding
@@ -81,21 +211,24 @@ impl Provider {
         if self.is_accelerator() { InputForm::Packed } else { InputForm::Planes }
     }
 
-    /// Returns whether no two of its sessions may run at the same time. Those of WebGPU crash:
-    /// microsoft/onnxruntime#32561, #31627, #27592.
-    pub(super) fn runs_one_at_a_time(self) -> bool {
-        self == Provider::WebGpu
-    }
-
     /// Returns the file beside ONNX Runtime that holds it, or that it needs there, or `None` if it is part of
     /// the library or a plugin.
     pub(super) fn file_name(self) -> Option<String> {
-        match self {
-            Provider::Cuda if cfg!(windows) => Some(format!("onnxruntime_providers_{self}.dll")),
-            Provider::Cuda => Some(format!("libonnxruntime_providers_{self}.so")),
-            _ => None,
-        }
+        self.spec().file_stem.map(library_name)
     }
+}
+
+/// Returns whether the processor multiplies numbers in bfloat16.
+fn computes_bfloat16() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return is_x86_feature_detected!("avx512bf16");
+    #[cfg(not(target_arch = "x86_64"))]
+    return false;
+}
+
+/// Returns the system's file name of a library.
+fn library_name(stem: &str) -> String {
+    format!("{}{stem}{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX)
 }
 
 /// A provider that is a library of its own.
@@ -111,35 +244,9 @@ pub struct Plugin {
     pub(super) module: &'static str,
 }
 
-const WEBGPU: Plugin = Plugin {
-    ep_name: "WebGpuExecutionProvider",
-    file_stem: "onnxruntime_providers_webgpu",
-    package: "onnxruntime-ep-webgpu",
-    module: "onnxruntime_ep_webgpu",
-};
-const OPENVINO: Plugin = Plugin {
-    ep_name: "OpenVINOExecutionProvider",
-    file_stem: "onnxruntime_providers_openvino_plugin",
-    package: "onnxruntime-ep-openvino",
-    module: "onnxruntime_ep_openvino",
-};
-const TENSORRT_RTX: Plugin = Plugin {
-    ep_name: "NvTensorRTRTXExecutionProvider",
-    file_stem: "onnxruntime_providers_nv_tensorrt_rtx",
-    package: "onnxruntime-ep-nv-tensorrt-rtx-cu13",
-    module: "onnxruntime_ep_nv_tensorrt_rtx",
-};
-
 impl Plugin {
     pub fn file_name(&self) -> String {
-        let stem = self.file_stem;
-        if cfg!(windows) {
-            format!("{stem}.dll")
-        } else if cfg!(target_os = "macos") {
-            format!("lib{stem}.dylib")
-        } else {
-            format!("lib{stem}.so")
-        }
+        library_name(self.file_stem)
     }
 }
 
@@ -175,5 +282,36 @@ impl fmt::Display for SystemPart {
             SystemPart::VulkanLoader => "the Vulkan loader",
         };
         write!(f, "{name} ({})", self.library())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::OptionChoice;
+    use crate::system::gpus::Maker;
+
+    #[test]
+    fn each_provider_has_its_row() {
+        assert!(Provider::all().eq(PROVIDERS.iter().map(|spec| spec.provider)));
+    }
+
+    #[test]
+    fn code_for_a_gpu_is_known_by_its_series() {
+        let has_code = |provider: Provider, capability: &str| {
+            let capability = Some(capability.to_owned()).filter(|text| !text.is_empty());
+            let (name, driver, version) = (None, None, None);
+            let gpu = Gpu { maker: Maker::Nvidia, name, driver, version, memory_mb: None, capability };
+            provider.has_code_for(&gpu)
+        };
+        for yes in ["7.5", "8.0", "8.7", "8.9", "9.0", "12.0", "12.1"] {
+            assert_eq!(has_code(Provider::Cuda, yes), Some(true), "{yes}");
+        }
+        for no in ["6.1", "7.0", "7.2", "9.1", "10.0", "10.3", "11.0", "13.0"] {
+            assert_eq!(has_code(Provider::Cuda, no), Some(false), "{no}");
+            assert_eq!(has_code(Provider::WebGpu, no), Some(true), "{no}");
+        }
+        assert_eq!(has_code(Provider::TensorRtRtx, "12.1"), Some(false));
+        assert_eq!(has_code(Provider::Cuda, ""), None);
     }
 }

@@ -1,56 +1,56 @@
 //! Runs batches in one session: planes in, outputs read back into the slots.
 //!
-//! On a CPU the session gets a view of the input. A GPU gets batches of few sizes, through tensors that are
-//! made once for each in memory that it reaches itself, so that it copies without a detour.
+//! On a CPU the session gets a view of the input. A GPU of NVIDIA's gets batches in pinned memory, from which
+//! and to which it copies itself.
 
-use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::marker::PhantomData;
 
 use half::{bf16, f16};
 use ndarray::{ArrayD, Axis};
-use ort::memory::{AllocationDevice, Allocator, AllocatorType, MemoryInfo, MemoryType};
-use ort::session::{IoBinding, Session};
-use ort::value::{Tensor, TensorRef};
+use ort::memory::Allocator;
+use ort::session::Session;
+use ort::value::TensorRef;
 
+use super::pinned::PinnedMemory;
 use super::tensors::{
-    BatchOutputs, InputElement, OutputElement, RunError, TensorElement, input_shape, output_array,
-    write_batch,
+    BatchOutputs, InputElement, OutputElement, RunError, input_shape, output_array, write_batch,
 };
 use crate::network::weights::{DataType, InputForm, OnnxModel, TensorNames, ValueOutput};
 use crate::network::{EvalSlot, POLICY_SIZE};
 
 /// Runs batches of one model, whatever its number type.
 pub(super) trait RunBatch: Debug + Send {
-    /// Fills the outputs of `batch`, which fits the model's batch size.
+    /// Fills the outputs of `batch`, which is filled up to `positions` on its way to the device.
     fn run(
         &mut self,
         session: &mut Session,
         model: &OnnxModel,
         batch: &mut [EvalSlot],
+        positions: usize,
     ) -> Result<(), RunError>;
 }
 
-/// Returns the runner for the inputs and outputs of `model`. With `pinned_for` a GPU of NVIDIA's, batches
-/// have few sizes, each with its tensors in memory from which and to which that GPU copies itself.
-pub(super) fn runner(model: &OnnxModel, pinned_for: Option<u32>) -> Box<dyn RunBatch> {
+/// Returns the runner for the inputs and outputs of `model`. With an allocator of pinned memory, batches lie
+/// there.
+pub(super) fn runner(model: &OnnxModel, pinned: Option<Allocator>) -> Box<dyn RunBatch> {
     match (model.input_form, model.data_type) {
-        (InputForm::Planes, DataType::Float32) => typed_runner::<f32, f32>(pinned_for),
-        (InputForm::Planes, DataType::Float16) => typed_runner::<f16, f16>(pinned_for),
-        (InputForm::Planes, DataType::Bfloat16) => typed_runner::<bf16, bf16>(pinned_for),
-        (InputForm::Packed, DataType::Float32) => typed_runner::<u8, f32>(pinned_for),
-        (InputForm::Packed, DataType::Float16) => typed_runner::<u8, f16>(pinned_for),
-        (InputForm::Packed, DataType::Bfloat16) => typed_runner::<u8, bf16>(pinned_for),
+        (InputForm::Planes, DataType::Float32) => typed_runner::<f32, f32>(pinned),
+        (InputForm::Planes, DataType::Float16) => typed_runner::<f16, f16>(pinned),
+        (InputForm::Planes, DataType::Bfloat16) => typed_runner::<bf16, bf16>(pinned),
+        (InputForm::Packed, DataType::Float32) => typed_runner::<u8, f32>(pinned),
+        (InputForm::Packed, DataType::Float16) => typed_runner::<u8, f16>(pinned),
+        (InputForm::Packed, DataType::Bfloat16) => typed_runner::<u8, bf16>(pinned),
     }
 }
 
-fn typed_runner<I: InputElement, T: OutputElement>(pinned_for: Option<u32>) -> Box<dyn RunBatch> {
-    match pinned_for {
+fn typed_runner<I: InputElement, T: OutputElement>(pinned: Option<Allocator>) -> Box<dyn RunBatch> {
+    match pinned {
         None => {
             let input = ArrayD::default(input_shape::<I>(0));
             Box::new(PlainRunner::<I, T> { input, outputs: PhantomData })
         }
-        Some(gpu) => Box::new(BoundRunner::<I, T>::new(AllocationDevice::CUDA_PINNED, gpu as i32)),
+        Some(allocator) => Box::new(BoundRunner::<I, T>::new(allocator)),
     }
 }
 
@@ -68,8 +68,8 @@ impl<I: InputElement, T: OutputElement> RunBatch for PlainRunner<I, T> {
         session: &mut Session,
         model: &OnnxModel,
         batch: &mut [EvalSlot],
+        positions: usize,
     ) -> Result<(), RunError> {
-        let positions = model.fixed_batch.unwrap_or(batch.len());
         if self.input.len_of(Axis(0)) < positions {
             self.input = ArrayD::default(input_shape::<I>(positions));
         }
@@ -80,45 +80,18 @@ impl<I: InputElement, T: OutputElement> RunBatch for PlainRunner<I, T> {
     }
 }
 
-/// The size up to which a batch is filled up to the next power of two. A larger one is filled up to the next
-/// multiple of it.
-const STEP: usize = 32;
-
-/// Runs batches through tensors that were made for their size.
+/// Binds tensors in memory of `allocator` to the session's input and outputs.
 #[derive(Debug)]
-struct BoundRunner<I: TensorElement, T> {
-    /// Memory of the host that the device reaches.
-    host: AllocationDevice<'static>,
-    device: i32,
-    /// The tensors by batch size.
-    bound: BTreeMap<usize, BoundTensors<I>>,
-    outputs: PhantomData<T>,
-}
-
-/// The tensors of one batch size. The binding holds the outputs that the device writes.
-#[derive(Debug)]
-struct BoundTensors<I: TensorElement> {
-    input: Tensor<I>,
-    binding: IoBinding,
+struct BoundRunner<I: InputElement, T: OutputElement> {
+    allocator: Allocator,
+    input: PinnedMemory<I>,
+    /// In the order of [`output_widths`].
+    outputs: [PinnedMemory<T>; 3],
 }
 
 impl<I: InputElement, T: OutputElement> BoundRunner<I, T> {
-    fn new(host: AllocationDevice<'static>, device: i32) -> BoundRunner<I, T> {
-        BoundRunner { host, device, bound: BTreeMap::new(), outputs: PhantomData }
-    }
-
-    fn bind(&self, session: &Session, model: &OnnxModel, positions: usize) -> ort::Result<BoundTensors<I>> {
-        let allocator = |kind| {
-            let memory = MemoryInfo::new(self.host.clone(), self.device, AllocatorType::Device, kind)?;
-            Allocator::new(session, memory)
-        };
-        let input = Tensor::<I>::new(&allocator(MemoryType::CPUInput)?, input_shape::<I>(positions))?;
-        let outputs = allocator(MemoryType::CPUOutput)?;
-        let mut binding = session.create_binding()?;
-        for (name, width) in output_widths(&model.names) {
-            binding.bind_output(name, Tensor::<T>::new(&outputs, [positions, width])?)?;
-        }
-        Ok(BoundTensors { input, binding })
+    fn new(allocator: Allocator) -> BoundRunner<I, T> {
+        BoundRunner { allocator, input: PinnedMemory::default(), outputs: Default::default() }
     }
 }
 
@@ -128,19 +101,32 @@ impl<I: InputElement, T: OutputElement> RunBatch for BoundRunner<I, T> {
         session: &mut Session,
         model: &OnnxModel,
         batch: &mut [EvalSlot],
+        positions: usize,
     ) -> Result<(), RunError> {
-        let positions = model.fixed_batch.unwrap_or_else(|| filled_up(batch.len()));
-        if !self.bound.contains_key(&positions) {
-            let new = self.bind(session, model, positions)?;
-            self.bound.insert(positions, new);
+        let mut binding = session.create_binding()?;
+        let mut input = self.input.tensor(&self.allocator, input_shape::<I>(positions))?;
+        write_batch(batch, model.input_format, input.extract_array_mut());
+        // Sends the positions to the device.
+        binding.bind_input(model.names.input.as_str(), &*input)?;
+        for ((name, width), memory) in output_widths(&model.names).zip(&mut self.outputs) {
+            let shape = output_shape(session, name, positions, width);
+            binding.bind_output(name, memory.tensor(&self.allocator, shape)?)?;
         }
-        let Some(bound) = self.bound.get_mut(&positions) else { unreachable!("it was inserted above") };
-        write_batch(batch, model.input_format, bound.input.extract_array_mut());
-        // Sends the numbers to the device, so it must be done for each batch.
-        bound.binding.bind_input(model.names.input.as_str(), &bound.input)?;
-        let outputs = session.run_binding(&bound.binding)?;
+        let outputs = session.run_binding(&binding)?;
         BatchOutputs::<T>::of(&model.names, positions, |name| output_array(&outputs, name))?.read_into(batch)
     }
+}
+
+/// Returns the shape of an output with `width` numbers for each position as the model declares it: a column
+/// may be `[batch]`, `[batch, 1]` or `[batch, 1, 1]`.
+fn output_shape(session: &Session, name: &str, positions: usize, width: usize) -> Vec<usize> {
+    let output = session.outputs().iter().find(|output| output.name() == name);
+    let declared = output.and_then(|output| output.dtype().tensor_shape());
+    let of_one = declared
+        .and_then(|shape| shape.get(1..))
+        .filter(|sizes| sizes.iter().product::<i64>() == width as i64);
+    let of_one = of_one.map_or(vec![width], |sizes| sizes.iter().map(|&size| size as usize).collect());
+    [vec![positions], of_one].concat()
 }
 
 /// Returns the name of each output and how many numbers it has for each position.
@@ -151,11 +137,6 @@ fn output_widths(names: &TensorNames) -> impl Iterator<Item = (&str, usize)> {
     };
     let moves_left = names.moves_left.as_deref().map(|name| (name, 1));
     [(names.policy.as_str(), POLICY_SIZE), value].into_iter().chain(moves_left)
-}
-
-/// Returns the size to which a batch of `positions` positions is filled up.
-fn filled_up(positions: usize) -> usize {
-    if positions <= STEP { positions.next_power_of_two() } else { positions.next_multiple_of(STEP) }
 }
 
 #[cfg(test)]
@@ -184,7 +165,7 @@ mod tests {
         (1..=count as u64).map(slot).collect()
     }
 
-    /// Runs on a CPU, whose memory stands for a GPU's.
+    /// Runs on a CPU. `tests/gpu` does this with memory that is pinned.
     #[test]
     #[ignore = "needs ONNX Runtime in the cache, where `zeitnot setup` puts it"]
     fn bound_tensors_and_packed_inputs_give_the_same_as_views_for_every_size_of_batch() {
@@ -204,31 +185,29 @@ mod tests {
         let (mut session, model) = open(InputForm::Planes);
         let (mut packed_session, packed_model) = open(InputForm::Packed);
         let mut plain = runner(&model, None);
-        let cpu = AllocationDevice::CPU;
-        let mut bound = BoundRunner::<f32, f32>::new(cpu.clone(), 0);
+        let mut bound = BoundRunner::<f32, f32>::new(Allocator::default());
         let mut packed = runner(&packed_model, None);
-        let mut packed_bound = BoundRunner::<u8, f32>::new(cpu, 0);
-        for (round, size) in [1, 3, 4, 33, 3].into_iter().enumerate() {
+        let mut packed_bound = BoundRunner::<u8, f32>::new(Allocator::default());
+        for (round, (size, filled_up)) in [(1, 1), (3, 4), (4, 4), (33, 64), (3, 3)].into_iter().enumerate() {
             // Other positions each time, so that a tensor that was left as it was shows.
             let mut expected = slots(size + round).split_off(round);
             let input = expected.clone();
-            plain.run(&mut session, &model, &mut expected).unwrap();
+            plain.run(&mut session, &model, &mut expected, size).unwrap();
             let runs: [(&mut dyn RunBatch, _); 3] =
                 [(&mut bound, false), (&mut *packed, true), (&mut packed_bound, true)];
             for (run, is_packed) in runs {
                 let mut found = input.clone();
                 if is_packed {
-                    run.run(&mut packed_session, &packed_model, &mut found).unwrap();
+                    run.run(&mut packed_session, &packed_model, &mut found, filled_up).unwrap();
                 } else {
-                    run.run(&mut session, &model, &mut found).unwrap();
+                    run.run(&mut session, &model, &mut found, filled_up).unwrap();
                 }
                 for (found, expected) in found.iter().zip(&expected) {
-                    assert!((found.evaluation.q - expected.evaluation.q).abs() < 1e-5, "batch of {size}");
+                    assert!((found.evaluation.wl - expected.evaluation.wl).abs() < 1e-5, "batch of {size}");
                     let logits = found.logits.iter().zip(&expected.logits);
                     assert!(logits.len() == 3 && logits.into_iter().all(|(a, b)| (a - b).abs() < 1e-4));
                 }
             }
         }
-        assert_eq!(bound.bound.keys().copied().collect::<Vec<_>>(), [1, 4, 64]);
     }
 }

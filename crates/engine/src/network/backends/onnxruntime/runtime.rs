@@ -22,6 +22,7 @@ use super::process_environment::{set_variables, software_counts_as_gpu};
 use super::provider::Provider;
 use super::{in_our_words, nvidia};
 use crate::foreign::{ONNX_RUNTIME, SYSTEM, record};
+use crate::system::gpus::nvidia_gpus;
 use crate::system::{cpu_name, entries_named};
 
 /// A loaded library and its environment, from which sessions are made.
@@ -103,7 +104,11 @@ impl Runtime {
         if provider.is_plugin() && !devices.iter().any(suits) {
             return Err(LibraryError::NoHardware(provider));
         }
-        Ok(())
+        let gpus = nvidia_gpus();
+        let has_code = gpus.is_empty() || gpus.iter().any(|gpu| provider.has_code_for(gpu) != Some(false));
+        let gpu =
+            || gpus.iter().map(|gpu| format!("{gpu}, {}", gpu.details())).collect::<Vec<_>>().join(", ");
+        if has_code { Ok(()) } else { Err(LibraryError::NoCode { provider, gpu: gpu() }) }
     }
 
     /// Returns the library in use.

@@ -1,29 +1,32 @@
-//! A pool of sessions with one model, one for each thread that evaluates.
+//! A pool of sessions with one model, for each thread that evaluates.
 //!
 //! A session must not be run by two threads at once, and one session with many threads is no faster than one
-//! session per thread with one: so each [`Evaluator`] holds a session of its own. It goes back to the pool
-//! with the evaluator, so that the next search starts at once. Sessions share the weights that the library
-//! has rearranged for the processor.
+//! session per thread with one: so each [`Evaluator`] holds sessions of its own, one or [one for each
+//! size](BatchSizes). They go back to the pool with the evaluator, so that the next search starts at once.
+//! Sessions share the weights that the library has rearranged for the processor.
 
 use std::fmt;
+use std::mem;
 use std::sync::Arc;
 
 use ort::device::Device;
+use ort::memory::{AllocationDevice, Allocator, AllocatorType, MemoryInfo, MemoryType};
 use ort::session::Session;
 use ort::session::builder::{GraphOptimizationLevel, PrepackedWeights};
 use parking_lot::{Mutex, MutexGuard};
 
+use super::batch_sizes::BatchSizes;
 use super::device_options::DeviceOptions;
 use super::provider::Provider;
 use super::runners::{RunBatch, runner};
 use super::runtime::Runtime;
 use super::tensors::RunError;
-use super::{MAX_BATCH, NAME, in_our_words, known_limit};
+use super::{NAME, TRIED, in_our_words, known_limit};
 use crate::network::weights::OnnxModel;
 use crate::network::{BackendError, EvalSlot, Evaluator};
 use crate::system::vulkan;
 
-/// Held while a session of a provider that [runs one at a time](Provider::runs_one_at_a_time) is made, runs
+/// Held while a session of a provider that [runs one at a time](super::provider::ProviderSpec::runs_one_at_a_time) is made, runs
 /// or is given up.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
@@ -32,8 +35,12 @@ pub(super) struct SessionPool {
     runtime: &'static Runtime,
     model: OnnxModel,
     device: DeviceOptions,
+    sizes: BatchSizes,
+    /// Positions with which new sessions are run.
+    pub(super) tried: [EvalSlot; TRIED.len()],
     prepacked: PrepackedWeights,
-    idle: Mutex<Vec<Session>>,
+    /// The sessions of one evaluator each, in the order of the sizes.
+    idle: Mutex<Vec<Vec<Session>>>,
 }
 
 impl fmt::Debug for SessionPool {
@@ -44,36 +51,53 @@ impl fmt::Debug for SessionPool {
 
 impl SessionPool {
     /// Returns a pool without a session yet.
-    pub(super) fn new(runtime: &'static Runtime, model: OnnxModel, device: DeviceOptions) -> SessionPool {
-        SessionPool { runtime, model, device, prepacked: PrepackedWeights::new(), idle: Mutex::default() }
+    pub(super) fn new(
+        runtime: &'static Runtime,
+        model: OnnxModel,
+        device: DeviceOptions,
+        tried: [EvalSlot; TRIED.len()],
+    ) -> SessionPool {
+        let sizes = BatchSizes::of(device.provider, &model);
+        let (prepacked, idle) = (PrepackedWeights::new(), Mutex::default());
+        SessionPool { runtime, model, device, sizes, tried, prepacked, idle }
     }
 
     pub(super) fn evaluator(self: &Arc<SessionPool>) -> Result<SessionEvaluator, BackendError> {
-        let session = {
-            let _alone = self.alone();
-            self.take_or_open()?
-        };
-        let DeviceOptions { provider, gpu, .. } = self.device;
-        let mut evaluator = SessionEvaluator {
-            session: Some(session),
-            run: runner(&self.model, (provider == Provider::Cuda).then_some(gpu)),
-            sessions: Arc::clone(self),
-        };
-        if provider.runs_one_at_a_time() {
+        let _alone = self.alone();
+        let provider = self.device.provider;
+        let idle = self.idle.lock().pop();
+        let is_new = idle.is_none();
+        let sessions = idle.map_or_else(|| self.open_all(), Ok)?;
+        let pinned = (provider == Provider::Cuda).then(|| self.pinned(&sessions[0])).transpose();
+        let run = runner(&self.model, pinned.map_err(|error| self.refusal(&error))?);
+        let mut evaluator = SessionEvaluator { sessions, run, pool: Arc::clone(self) };
+        // What a device prepares for a size, it prepares before the first move.
+        if is_new && provider.is_accelerator() {
+            for &size in &self.sizes.known {
+                let positions = size.min(TRIED.len());
+                evaluator.run_part(&mut self.tried.clone()[..positions], self.sizes.place(size))?;
+            }
+        }
+        if provider.spec().runs_one_at_a_time {
             evaluator.give_back();
         }
         Ok(evaluator)
     }
 
-    /// Returns a session that nobody uses, or a new one.
-    fn take_or_open(&self) -> Result<Session, BackendError> {
-        let idle = self.idle.lock().pop();
-        idle.map_or_else(|| self.open(), Ok)
+    /// Opens the sessions of one evaluator.
+    fn open_all(&self) -> Result<Vec<Session>, BackendError> {
+        (0..self.sizes.sessions()).map(|_| self.open()).collect()
+    }
+
+    /// Returns where memory comes from that the GPU of `session`, one of NVIDIA's, reaches itself.
+    fn pinned(&self, session: &Session) -> ort::Result<Allocator> {
+        let (device, gpu) = (AllocationDevice::CUDA_PINNED, self.device.gpu as i32);
+        Allocator::new(session, MemoryInfo::new(device, gpu, AllocatorType::Device, MemoryType::CPU)?)
     }
 
     /// Waits until no other session of a provider that runs one at a time is made or runs. Others don't wait.
     fn alone(&self) -> Option<MutexGuard<'static, ()>> {
-        let runs_alone = self.device.provider.runs_one_at_a_time();
+        let runs_alone = self.device.provider.spec().runs_one_at_a_time;
         runs_alone.then(|| ONE_AT_A_TIME.lock())
     }
 
@@ -84,16 +108,19 @@ impl SessionPool {
             Some(_) => Some(self.runtime.device(provider, gpu)?),
             None => None,
         };
-        self.open_on(device).map_err(|error| {
-            let own = in_our_words(&error);
-            let old_driver = vulkan::outdated().filter(|_| provider == Provider::WebGpu);
-            let reason = match (known_limit(self.model.data_type, provider), old_driver) {
-                (Some(known), _) => known.into(),
-                (None, Some(old)) => format!("{old}. {own}"),
-                (None, None) => own,
-            };
-            BackendError::Model { backend: NAME.into(), reason }
-        })
+        self.open_on(device).map_err(|error| self.refusal(&error))
+    }
+
+    fn refusal(&self, error: &ort::Error) -> BackendError {
+        let provider = self.device.provider;
+        let own = in_our_words(error);
+        let old_driver = vulkan::outdated().filter(|_| provider == Provider::WebGpu);
+        let reason = match (known_limit(self.model.data_type, provider), old_driver) {
+            (Some(known), _) => known.into(),
+            (None, Some(old)) => format!("{old}. {own}"),
+            (None, None) => own,
+        };
+        BackendError::Model { backend: NAME.into(), reason }
     }
 
     /// Opens a new session, for a plugin on its device.
@@ -122,7 +149,8 @@ impl SessionPool {
             builder = builder.with_execution_providers([provider])?;
         }
         if let Some(device) = device {
-            builder = builder.with_devices([device], Some(&self.device.plugin_options()))?;
+            builder = builder
+                .with_devices([device], Some(&self.device.plugin_options(&self.model, &self.sizes)))?;
         }
         builder.commit_from_memory(&self.model.bytes)
     }
@@ -137,42 +165,48 @@ fn sums_bytes_exactly() -> bool {
     return true;
 }
 
-/// A session with what runs batches on it.
+/// Sessions with what runs batches on them.
 pub(super) struct SessionEvaluator {
-    /// `None` while it is given back: where sessions run one at a time, all evaluators share one.
-    session: Option<Session>,
+    /// Empty while they are given back: where sessions run one at a time, all evaluators share one.
+    sessions: Vec<Session>,
     run: Box<dyn RunBatch>,
-    sessions: Arc<SessionPool>,
+    pool: Arc<SessionPool>,
 }
 
 impl SessionEvaluator {
     fn give_back(&mut self) {
-        let mut idle = self.sessions.idle.lock();
-        idle.extend(self.session.take());
+        if !self.sessions.is_empty() {
+            self.pool.idle.lock().push(mem::take(&mut self.sessions));
+        }
     }
 
     fn run_parts(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
-        let session = match &mut self.session {
-            Some(session) => session,
-            None => self.session.insert(self.sessions.take_or_open()?),
-        };
-        let model = &self.sessions.model;
-        for part in batch.chunks_mut(model.fixed_batch.unwrap_or(MAX_BATCH)) {
-            self.run.run(session, model, part).map_err(|error| {
-                let reason = match &error {
-                    RunError::Library(error) => in_our_words(error),
-                    own => own.to_string(),
-                };
-                BackendError::Evaluation { backend: NAME.into(), reason }
-            })?;
+        if self.sessions.is_empty() {
+            let idle = self.pool.idle.lock().pop();
+            self.sessions = idle.map_or_else(|| self.pool.open_all(), Ok)?;
         }
-        Ok(())
+        let pool = Arc::clone(&self.pool);
+        let mut parts = batch.chunks_mut(pool.sizes.largest());
+        parts.try_for_each(|part| self.run_part(part, pool.sizes.place(part.len())))
+    }
+
+    fn run_part(&mut self, batch: &mut [EvalSlot], place: (usize, usize)) -> Result<(), BackendError> {
+        let (session, positions) = place;
+        let model = &self.pool.model;
+        self.run.run(&mut self.sessions[session], model, batch, positions).map_err(|error| {
+            let reason = match &error {
+                RunError::Library(error) => in_our_words(error),
+                own => own.to_string(),
+            };
+            BackendError::Evaluation { backend: NAME.into(), reason }
+        })
     }
 }
 
 impl Evaluator for SessionEvaluator {
     fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
-        let alone = self.sessions.alone();
+        let pool = Arc::clone(&self.pool);
+        let alone = pool.alone();
         let done = self.run_parts(batch);
         if alone.is_some() {
             self.give_back();

@@ -15,7 +15,7 @@ use thiserror::Error;
 
 use crate::network::encode::InputFormat;
 use crate::network::weights::{InputForm, TensorNames, ValueOutput};
-use crate::network::{EvalSlot, Evaluation, InputPlanes, PLANES, POLICY_SIZE};
+use crate::network::{EvalSlot, InputPlanes, PLANES, POLICY_SIZE, Value};
 
 #[derive(Debug, Error)]
 pub(super) enum RunError {
@@ -25,8 +25,6 @@ pub(super) enum RunError {
     MissingOutput { name: String },
     #[error("the output \"{name}\" has the shape {shape:?}: {} numbers, not {expected}", .shape.iter().product::<usize>())]
     OutputShape { name: String, shape: Vec<usize>, expected: usize },
-    #[error("the network returned numbers that are not finite")]
-    NotFinite,
     #[error(
         "the network gives {} for win, draw and loss, which are no probabilities: if its model has no softmax, \
          `zeitnot onnx2leela --fix-wdl-softmax` adds one", .0.map(|share| format!("{share:.2}")).join(", ")
@@ -169,12 +167,11 @@ impl<'a, T: OutputElement> BatchOutputs<'a, T> {
         let plies = self.moves_left.map_or(0.0, |plies| plies[row].into());
         // NaN must stay.
         let m = if plies < 0.0 { 0.0 } else { plies };
-        slot.evaluation = Evaluation { q, d, m };
+        slot.evaluation = Value { wl: q, d, m };
         let policy = self.policy.row(row);
         slot.logits.clear();
         slot.logits.extend(slot.moves.iter().map(|&index| policy[usize::from(index)].into()));
-        let is_finite = (q + d + m + slot.logits.iter().sum::<f32>()).is_finite();
-        if is_finite { Ok(()) } else { Err(RunError::NotFinite) }
+        Ok(())
     }
 }
 
@@ -182,22 +179,20 @@ impl<'a, T: OutputElement> BatchOutputs<'a, T> {
 /// of 16 bits round.
 const ROUNDING: f32 = 0.03;
 
-/// Returns q and d of win, draw and loss.
+/// Returns q and d of win, draw and loss. What is no number is refused where that is checked of all backends.
 fn value_of(wdl: [f32; 3]) -> Result<(f32, f32), RunError> {
     let [win, draw, loss] = wdl;
     let are_shares = wdl.iter().all(|share| (-ROUNDING..=1.0 + ROUNDING).contains(share));
     match are_shares && (win + draw + loss - 1.0).abs() <= ROUNDING {
-        true => Ok((win - loss, draw)),
         false if wdl.iter().all(|share| share.is_finite()) => Err(RunError::NoProbabilities(wdl)),
-        false => Err(RunError::NotFinite),
+        _ => Ok((win - loss, draw)),
     }
 }
 
 fn scalar_value(value: f32) -> Result<f32, RunError> {
-    match value.abs() <= 1.0 + ROUNDING {
+    match value.abs() <= 1.0 + ROUNDING || !value.is_finite() {
         true => Ok(value),
-        false if value.is_finite() => Err(RunError::NoValue(value)),
-        false => Err(RunError::NotFinite),
+        false => Err(RunError::NoValue(value)),
     }
 }
 
@@ -247,23 +242,23 @@ mod tests {
             Array3::from_shape_vec((2, 1, 1), vec![7.0, -1.0]).unwrap().into_dyn(),
         ] {
             let batch = read(&wdl, mlh.view()).unwrap();
-            assert_eq!(batch[0].evaluation, Evaluation { q: 0.25, d: 0.25, m: 7.0 });
-            assert_eq!(batch[1].evaluation, Evaluation { q: -0.25, d: 0.5, m: 0.0 });
+            assert_eq!(batch[0].evaluation, Value { wl: 0.25, d: 0.25, m: 7.0 });
+            assert_eq!(batch[1].evaluation, Value { wl: -0.25, d: 0.5, m: 0.0 });
             assert_eq!(batch[1].logits[..], [10_003.0, 11_857.0]);
         }
     }
 
     #[test]
-    fn outputs_of_another_shape_and_numbers_that_are_not_finite_are_refused() {
+    fn outputs_of_another_shape_are_refused_and_what_is_no_number_stays() {
         let wdl = Array2::from_elem((2, 3), 1.0 / 3.0);
         let error = read(&wdl, Array1::from_vec(vec![1.0; 3]).view().into_dyn()).unwrap_err().to_string();
         assert_eq!(error, "the output \"mlh\" has the shape [3]: 3 numbers, not 2");
-        let error = read(&Array2::from_elem((2, 3), f32::INFINITY), Array1::zeros(2).view().into_dyn());
-        assert!(matches!(error, Err(RunError::NotFinite)));
+        let infinite = read(&Array2::from_elem((2, 3), f32::INFINITY), Array1::zeros(2).view().into_dyn());
+        assert!(!infinite.unwrap()[0].evaluation.wl.is_finite());
         // A regression: NaN became 0.
         let wdl = Array2::from_shape_vec((2, 3), [0.5, 0.25, 0.25].repeat(2)).unwrap();
-        let error = read(&wdl, Array1::from_vec(vec![1.0, f32::NAN]).view().into_dyn());
-        assert!(matches!(error, Err(RunError::NotFinite)));
+        let batch = read(&wdl, Array1::from_vec(vec![1.0, f32::NAN]).view().into_dyn()).unwrap();
+        assert!(batch[1].evaluation.m.is_nan());
     }
 
     /// A regression: a model without softmax played.
@@ -277,7 +272,6 @@ mod tests {
         assert_eq!(value_of([0.5, 0.25, 0.26]).unwrap(), (0.5 - 0.26, 0.25), "rounding");
         assert!(scalar_value(4.46).unwrap_err().to_string().contains("value of 4.46"));
         assert_eq!(scalar_value(-1.01).unwrap(), -1.01);
-        assert!(matches!(scalar_value(f32::NAN), Err(RunError::NotFinite)));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! The policy is as uneven as a real network's in a quiet position, so that trees have a natural shape.
 
 use crate::chance::{GOLDEN, mix};
-use crate::network::{BackendError, EvalSlot, Evaluation, Evaluator};
+use crate::network::{BackendError, EvalSlot, Evaluator, Value};
 use crate::options::{OptionGroup, option_group};
 use crate::params::Params;
 
@@ -41,7 +41,7 @@ impl Random {
         let position = mix(slot.key ^ self.seed);
         let share = |output: u64| unit(mix(position.wrapping_add(output)));
         let q = 2.0 * share(1) - 1.0;
-        slot.evaluation = Evaluation { q, d: (1.0 - q.abs()) * share(2), m: PLIES_SPAN * share(3) };
+        slot.evaluation = Value { wl: q, d: (1.0 - q.abs()) * share(2), m: PLIES_SPAN * share(3) };
         slot.logits.clear();
         slot.logits.extend(slot.moves.iter().map(|&index| {
             let hash = mix(position ^ u64::from(index).wrapping_add(1).wrapping_mul(GOLDEN));
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn answers_are_fixed_for_all_time() {
         let slot = evaluate("", 0x1234_5678_9abc_def0, &[0, 1, 1857]);
-        let Evaluation { q, d, m } = slot.evaluation;
+        let Value { wl: q, d, m } = slot.evaluation;
         let bits: Vec<u32> = [q, d, m].iter().chain(&slot.logits).map(|x| x.to_bits()).collect();
         assert_eq!(bits, GOLDEN_BITS);
     }
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn values_are_spread_evenly() {
-        let q: Vec<f32> = (0..10_000).map(|key| evaluate("", key, &[]).evaluation.q).collect();
+        let q: Vec<f32> = (0..10_000).map(|key| evaluate("", key, &[]).evaluation.wl).collect();
         let mean = q.iter().sum::<f32>() / 10_000.0;
         let square = q.iter().map(|q| q * q).sum::<f32>() / 10_000.0;
         assert!(mean.abs() < 0.03, "mean {mean}");
@@ -105,7 +105,7 @@ mod tests {
         #[test]
         fn answers_are_in_range_and_the_order_of_moves_does_not_matter(key: u64, a in 0u16..1858, b in 0u16..1858) {
             let slot = evaluate("", key, &[a, b]);
-            let Evaluation { q, d, m } = slot.evaluation;
+            let Value { wl: q, d, m } = slot.evaluation;
             prop_assert!((-1.0..=1.0).contains(&q) && d >= 0.0 && q.abs() + d <= 1.0 + 1e-6);
             prop_assert!((0.0..200.0).contains(&m));
             prop_assert!(slot.logits.iter().all(|logit| (0.0..3.0).contains(logit)));

@@ -117,6 +117,7 @@ impl Simulated {
             copy: Duration::from_nanos(params.copy_ns),
             step: params.step,
             queues: params.queues,
+            devices: 1,
             host_per_visit: Duration::from_nanos(params.host_ns),
         };
         let SimulatedParams { max_batch, fail_after, clock, .. } = params;

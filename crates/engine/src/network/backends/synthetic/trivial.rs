@@ -2,7 +2,7 @@
 //!
 //! It is the cheapest evaluation that prefers winning a piece: a search with it measures the search.
 
-use crate::network::{BackendError, EvalSlot, Evaluation, Evaluator, InputPlanes};
+use crate::network::{BackendError, EvalSlot, Evaluator, InputPlanes, Value};
 use crate::params::Params;
 
 use super::{Synthetic, info};
@@ -29,7 +29,7 @@ impl Trivial {
 impl Evaluator for Trivial {
     fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
         for slot in batch {
-            slot.evaluation = Evaluation { q: expected_result(material(&slot.planes)), d: 0.0, m: 0.0 };
+            slot.evaluation = Value { wl: expected_result(material(&slot.planes)), d: 0.0, m: 0.0 };
             slot.logits.clear();
             slot.logits.extend(slot.moves.iter().map(|_| 0.0));
         }
@@ -61,7 +61,7 @@ mod tests {
         batch[2].planes.masks[10] = 1 << 59;
         batch[2].moves.extend([7, 1857]);
         Trivial::backend(&Params::default()).unwrap().evaluator().unwrap().evaluate(&mut batch).unwrap();
-        let q: Vec<_> = batch.iter().map(|slot| slot.evaluation.q).collect();
+        let q: Vec<_> = batch.iter().map(|slot| slot.evaluation.wl).collect();
         assert_eq!(q[0], 0.0);
         assert!(q[1] > 0.5 && q[1] < 1.0 && q[2] == -q[1], "{q:?}");
         assert_eq!(batch[2].logits[..], [0.0, 0.0]);

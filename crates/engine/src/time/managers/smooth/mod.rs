@@ -54,7 +54,6 @@ pub struct Smooth {
     lead_nodes: f64,
     piggybank: Piggybank,
     message: Option<String>,
-    missing_head_reported: bool,
 }
 
 impl Smooth {
@@ -82,7 +81,6 @@ impl Smooth {
             lead_nodes: 0.0,
             piggybank: Piggybank::default(),
             message: None,
-            missing_head_reported: false,
             config,
         }
     }
@@ -95,9 +93,9 @@ impl Smooth {
         if let Some(previous) = self.previous.take().filter(|previous| previous.nodes > 0.0) {
             self.tree_reuse.learn(reused_nodes / previous.nodes, previous.weight);
         }
+        self.do_without_missing_head(facts);
         let position = moves_left_input(facts);
         let (estimate, share_of_game) = self.config.planned_moves(&facts.limits, &position);
-        self.report_missing_head(facts, estimate.source);
         let moves_left = estimate.moves;
         let SmoothValues { params, piggybank: bank, .. } = self.config.values;
         let to_control = facts.time_to_control(moves_left).unwrap_or_default();
@@ -149,20 +147,22 @@ impl Smooth {
     /// Reused nodes as the target counts them, without pondered ones.
     fn counted_reuse(&self, facts: &MoveFacts) -> f64 {
         let in_tree = facts.reused_nodes.as_f64();
-        let most = facts.root_visits.iter().copied().max().map_or(0.0, f64::from);
+        let most = facts.reused_visits.iter().copied().max().map_or(0.0, f64::from);
         let counted = match (self.config.values.params.target, self.config.values.params.reuse) {
             (NodeTarget::BestMove, _) => most,
             (NodeTarget::Tree, ReuseCount::Distribution) if most > 0.0 => {
-                facts.root_visits.iter().map(|&n| f64::from(n) * f64::from(n) / most).sum()
+                facts.reused_visits.iter().map(|&n| f64::from(n) * f64::from(n) / most).sum()
             }
             (NodeTarget::Tree, _) => in_tree,
         };
         if in_tree > 0.0 { counted * (facts.kept_nodes().as_f64() / in_tree) } else { 0.0 }
     }
 
-    fn report_missing_head(&mut self, facts: &MoveFacts, source: &str) {
-        if !self.missing_head_reported && !facts.has_moves_left && self.config.moves_left.uses_head() {
-            self.missing_head_reported = true;
+    /// A network without the head will not get one in this game.
+    fn do_without_missing_head(&mut self, facts: &MoveFacts) {
+        if !facts.has_moves_left && self.config.moves_left.uses_head() {
+            self.config.moves_left = self.config.moves_left.clone().without_head();
+            let source = self.config.moves_left.estimate(&moves_left_input(facts)).source;
             let text = "The network has no Moves Left Head: moves left are estimated without it";
             self.message = Some(format!("{text} ({source})."));
         }

@@ -53,20 +53,20 @@ impl VisitRates {
 
     /// The window keeps its length however often this is called. (Lc0's shrinks to one tick.)
     pub(crate) fn observe(&mut self, stats: &SearchStats) {
-        if stats.root_visits.is_empty() {
+        if stats.race_visits.is_empty() {
             return;
         }
         let now = stats.elapsed.0;
         let due = self.samples.back().is_none_or(|(ms, _)| now >= ms + self.window_ms / SAMPLES);
         if due {
-            self.samples.push_back((now, stats.root_visits.clone()));
+            self.samples.push_back((now, stats.race_visits.clone()));
         }
         while self.samples.get(1).is_some_and(|(ms, _)| *ms <= now - self.window_ms) {
             self.samples.pop_front();
         }
         let (ms, visits) = self.latest.get_or_insert_default();
         *ms = now;
-        visits.clone_from(&stats.root_visits);
+        visits.clone_from(&stats.race_visits);
     }
 
     /// Some move i would overtake the best one, with optimism for the rivals: N_i + 4·rate_i·Δ > N_best +
@@ -121,7 +121,7 @@ mod tests {
     }
 
     fn at(elapsed_ms: f64, visits: [u32; 2]) -> SearchStats {
-        SearchStats { elapsed: Millis(elapsed_ms), root_visits: visits.into(), ..SearchStats::default() }
+        SearchStats { elapsed: Millis(elapsed_ms), race_visits: visits.into(), ..SearchStats::default() }
     }
 
     #[test]

@@ -105,15 +105,15 @@ impl SmoothParams {
 
 /// Average weight ahead if a move weighs what is at stake, `0.5..=1`. 1 for networks without draws.
 ///
-/// At an expected result q, better play gains in proportion to 1 − q² (the derivative of a logistic function
-/// of an advantage). q wanders without drift, so the mean of q² rises evenly to that of the final results, 1
-/// − d: the mean weight falls from 1 − q² to d.
+/// At an expected result wl, better play gains in proportion to 1 − wl² (the derivative of a logistic
+/// function of an advantage). wl wanders without drift, so the mean of wl² rises evenly to that of the final
+/// results, 1 − d: the mean weight falls from 1 − wl² to d.
 ///
 /// `part` is the share of the remaining game that is planned for.
 fn stakes_ahead(root: RootEvaluation, part: f64) -> f64 {
-    let RootEvaluation { q, d: Some(d), .. } = root else { return 1.0 };
-    let now = 1.0 - q * q;
-    // d ≤ 1 − |q| ≤ 1 − q², up to rounding.
+    let RootEvaluation { wl, d: Some(d), .. } = root else { return 1.0 };
+    let now = 1.0 - wl * wl;
+    // d ≤ 1 − |wl| ≤ 1 − wl², up to rounding.
     let end = if now > 0.0 { (d / now).clamp(0.0, 1.0) } else { 1.0 };
     1.0 - (1.0 - end) * part / 2.0
 }
@@ -252,8 +252,8 @@ mod tests {
         }
     }
 
-    fn root(q: f64, d: f64) -> RootEvaluation {
-        RootEvaluation { q, d: Some(d), ..RootEvaluation::default() }
+    fn root(wl: f64, d: f64) -> RootEvaluation {
+        RootEvaluation { wl, d: Some(d), ..RootEvaluation::default() }
     }
 
     #[test]

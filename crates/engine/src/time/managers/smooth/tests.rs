@@ -34,7 +34,7 @@ fn stats(elapsed_ms: f64, reused: u64) -> SearchStats {
         nodes: Nodes(reused + new_nodes),
         new_nodes: Nodes(new_nodes),
         batches: new_nodes / 10,
-        root_visits: vec![(reused + new_nodes) as u32 / 2; 2],
+        race_visits: vec![(reused + new_nodes) as u32 / 2; 2],
         ..SearchStats::default()
     }
 }
@@ -68,7 +68,7 @@ fn nodes_made_while_pondering_do_not_shorten_a_move() {
     let pondered = MoveFacts {
         reused_nodes: Nodes(31_000),
         pondered_nodes: Nodes(30_000),
-        root_visits: vec![20_000, 10_000],
+        reused_visits: vec![20_000, 10_000],
         ..facts(60_000.0, 600.0)
     };
     let alone = MoveFacts { reused_nodes: Nodes(1_000), ..facts(60_000.0, 600.0) };
@@ -140,7 +140,7 @@ fn a_fresh_root_revises_its_budget_when_m_is_known() {
 #[test]
 fn a_move_gets_more_where_more_is_at_stake() {
     let params = "mle-mlh,init-tree-reuse=0,init-timeuse=1,move-weight=stakes";
-    let root = RootEvaluation { q: 0.6, d: Some(0.2), m: Some(Plies(39.0)), m_spread: None };
+    let root = RootEvaluation { wl: 0.6, d: Some(0.2), m: Some(Plies(39.0)), m_spread: None };
     let known = MoveFacts { root: Some(root), has_moves_left: true, ..facts(60_000.0, 0.0) };
     // 20 moves. Those ahead weigh (0.64 + 0.2)/2/0.64 = 0.65625: 59,800/(1 + 19·0.65625) = 4,439.907
     assert!(close(report_of(&mut smooth(params), &known).budget.0, 4_439.907_193));
@@ -160,7 +160,7 @@ fn a_lead_at_the_start_lengthens_the_budget_that_it_shortens() {
     let params = "timeuse=tree,init-timeuse=0.8,min-timeuse=0.5,init-tree-reuse=0,init-nps=1000";
     let known = |visits: &[u32]| MoveFacts {
         reused_nodes: Nodes(visits.iter().map(|&n| u64::from(n)).sum()),
-        root_visits: visits.into(),
+        reused_visits: visits.into(),
         smart_pruning_factor: 1.5,
         ..facts(51_700.0, 0.0)
     };
@@ -193,10 +193,10 @@ fn a_network_without_the_head_is_noticed_once() {
     }
 }
 
-fn end_of_search(params: &str, time_ms: f64, elapsed_ms: f64, root_visits: [u32; 2]) -> Option<StopReason> {
+fn end_of_search(params: &str, time_ms: f64, elapsed_ms: f64, race_visits: [u32; 2]) -> Option<StopReason> {
     let mut keeper = Timekeeper::new(Box::new(smooth(params)), StopperOptions::default());
     let mut chain = keeper.start_move(&facts(time_ms, 0.0));
-    let decided = SearchStats { root_visits: root_visits.into(), ..stats(elapsed_ms, 0) };
+    let decided = SearchStats { race_visits: race_visits.into(), ..stats(elapsed_ms, 0) };
     chain.should_stop(&decided, &mut Hints::default())
 }
 
@@ -280,8 +280,8 @@ fn settled_clock_ms(params: &str) -> f64 {
 #[test]
 fn reuse_by_distribution_counts_dead_branches_little() {
     let with = |params: &str| {
-        let root_visits = vec![600, 300, 100];
-        let facts = MoveFacts { reused_nodes: Nodes(1_000), root_visits, ..facts(60_000.0, 0.0) };
+        let reused_visits = vec![600, 300, 100];
+        let facts = MoveFacts { reused_nodes: Nodes(1_000), reused_visits, ..facts(60_000.0, 0.0) };
         report_of(&mut smooth(params), &facts).reused_nodes.unwrap().0
     };
     assert_eq!(with("reuse=tree"), 1_000.0);
@@ -296,8 +296,8 @@ fn the_reserve_is_drawn_when_the_best_move_is_in_doubt() {
     let mut stopper = manager.start_move(&MoveFacts { first_move: true, ..facts(60_000.0, 600.0) }).unwrap();
     let mut hints = Hints::default();
     let ask = |stopper: &mut Box<dyn Stopper>, elapsed_ms, best_by_q, hints: &mut Hints| {
-        let root_visits = vec![elapsed_ms as u32, 10];
-        let stats = SearchStats { best_by_q, root_visits, ..stats(elapsed_ms, 0) };
+        let race_visits = vec![elapsed_ms as u32, 10];
+        let stats = SearchStats { best_by_q, race_visits, ..stats(elapsed_ms, 0) };
         stopper.should_stop(&stats, hints)
     };
     assert_eq!(ask(&mut stopper, 2_000.0, Some(0), &mut hints), None);
@@ -350,7 +350,7 @@ proptest! {
                 game_ply: GamePly(2 * i as u32),
                 legal_moves,
                 reused_nodes: Nodes((nodes as f64 * kept) as u64),
-                root_visits: vec![(nodes / 2) as u32, (nodes / 3) as u32],
+                reused_visits: vec![(nodes / 2) as u32, (nodes / 3) as u32],
                 ..facts(clock, inc_ms)
             };
             let mut stopper = manager.start_move(&facts).unwrap();

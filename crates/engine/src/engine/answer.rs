@@ -1,0 +1,69 @@
+//! What a search comes to, whoever drives it: the move, and what there is to tell.
+
+use super::quick_look::quick_look;
+use crate::chess::{History, Move};
+use crate::network::cache::EvalCache;
+use crate::note::Note;
+use crate::search::{SearchContext, SearchInfo, SearchResult};
+use crate::time::GoLimits;
+
+#[derive(Debug)]
+pub(super) struct Answer {
+    /// `None` only without a legal move, or if the search failed before it had evaluated anything. No move is
+    /// made up then.
+    pub(super) best: Option<Move>,
+    pub(super) ponder: Option<Move>,
+    pub(super) told: Vec<Note>,
+    /// A report that the search itself has not made: of a guess, or with a guessed reply.
+    pub(super) last_info: Option<SearchInfo>,
+}
+
+impl Answer {
+    /// The answer to a search of `position` within `limits`. Where a reply is wanted, one is guessed even if
+    /// the search has looked at none.
+    pub(super) fn of(
+        result: &SearchResult,
+        (position, context): (&History, &SearchContext),
+        limits: &GoLimits,
+        wants_reply: bool,
+    ) -> Answer {
+        let mut told = Vec::new();
+        if let Some(reason) = &result.failure {
+            let ending =
+                if result.best.is_none() { ". Nothing was evaluated, so there is no bestmove" } else { "" };
+            told.push(Note::Error(format!("{reason}{ending}")));
+        }
+        if let Some(moves) = limits.mate.filter(|_| !limits.ponder)
+            && !result.stats.has_mate_in(moves)
+        {
+            told.push(format!("no mate in {moves} has been found").into());
+        }
+        let has_choice = position.legal_moves().len() > 1;
+        let must_guess = result.best.is_none() && result.failure.is_none();
+        if must_guess && has_choice && !limits.ponder {
+            told.push(
+                "no evaluation has come back in time: the move is taken from a quick look at mates and captures"
+                    .into(),
+            );
+        }
+        let look = || quick_look(position, context.answer_moves(), &context.cache);
+        let guess = must_guess.then(look).flatten();
+        let best = result.best.or(guess.map(|guess| guess.mv));
+        let guessed_reply = best
+            .filter(|_| result.ponder.is_none() && (wants_reply || !has_choice))
+            .and_then(|best| reply_to(best, position, &context.cache));
+        let guessed_info = guess.filter(|_| !limits.ponder).map(|guess| guess.info(result.summary.time));
+        let mut last_info = guessed_info.or_else(|| result.info.clone().filter(|_| guessed_reply.is_some()));
+        let first_line = last_info.iter_mut().filter_map(|info| info.lines.first_mut());
+        first_line.for_each(|line| line.moves.extend(guessed_reply));
+        Answer { best, ponder: result.ponder.or(guessed_reply), told, last_info }
+    }
+}
+
+/// A reply to an unevaluated `best`, unless the game is over.
+fn reply_to(best: Move, position: &History, cache: &EvalCache) -> Option<Move> {
+    let mut game = position.clone();
+    game.push(best);
+    let is_over = game.terminal(&game.legal_moves()).is_some();
+    quick_look(&game, &[], cache).filter(|_| !is_over).map(|look| look.mv)
+}

@@ -1,0 +1,36 @@
+//! Memory of the host that a GPU of NVIDIA's reaches itself, for the tensors of batches.
+//!
+//! It is described to ONNX Runtime as any memory of the host. As what it is, ONNX Runtime 1.23 and newer
+//! count it as the device's: kernels would read inputs in it over the bus, and outputs in it are refused.
+
+use ort::memory::{Allocator, MemoryInfo};
+use ort::value::{Tensor, TensorRefMut};
+
+use super::tensors::TensorElement;
+
+/// As large as the largest tensor so far.
+#[derive(Debug)]
+pub(super) struct PinnedMemory<T: TensorElement>(Option<Tensor<T>>);
+
+impl<T: TensorElement> Default for PinnedMemory<T> {
+    fn default() -> PinnedMemory<T> {
+        PinnedMemory(None)
+    }
+}
+
+impl<T: TensorElement> PinnedMemory<T> {
+    /// Returns a tensor of this shape. What it holds is what the one before held.
+    pub(super) fn tensor(
+        &mut self,
+        allocator: &Allocator,
+        shape: Vec<usize>,
+    ) -> ort::Result<TensorRefMut<'_, T>> {
+        let size = shape.iter().product::<usize>();
+        let memory = match self.0.take().filter(|memory| memory.shape().num_elements() >= size) {
+            Some(memory) => self.0.insert(memory),
+            None => self.0.insert(Tensor::new(allocator, [size])?),
+        };
+        // SAFETY: the memory has room for the shape, lies on the host, and lives as long as the borrow.
+        unsafe { TensorRefMut::from_raw(MemoryInfo::default(), memory.data_ptr_mut(), shape.into()) }
+    }
+}

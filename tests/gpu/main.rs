@@ -1,0 +1,216 @@
+//! Tests the backend `cuda` on a GPU that computes nothing (`fake/cuda.c`): what it is asked to do, how often, and how the process
+//! ends.
+//!
+//! ONNX Runtime's GPU package alone is needed, not CUDA. `.ci/gpu` puts it into `target/ci-gpu`, and `zeitnot setup --provider cuda`
+//! into the cache. Where it is missing, these tests say so and pass.
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use common::engine::Engine;
+use common::{json, network, package_file, skipped, stderr, zeitnot};
+use tempfile::TempDir;
+use zeitnot_engine::network::folders;
+
+const TOWER: &str = "se_mlh.pb.gz";
+const TRANSFORMER: &str = "ab_smol_mish_mish.pb.gz";
+
+/// The GPU that computes nothing, and the folder into which its calls are written.
+struct FakeGpu {
+    folder: TempDir,
+    cache: PathBuf,
+}
+
+/// How often each of the GPU's functions was called.
+type Calls = HashMap<String, i64>;
+
+impl FakeGpu {
+    fn get() -> Option<FakeGpu> {
+        let caches = [Some(package_file("target/ci-gpu")), folders::cache()];
+        let has_runtime = |cache: &PathBuf| {
+            let mut names =
+                fs::read_dir(cache).into_iter().flatten().flatten().map(|entry| entry.file_name());
+            names.any(|name| name.to_string_lossy().starts_with("onnxruntime-gpu-"))
+        };
+        let Some(cache) = caches.into_iter().flatten().find(has_runtime) else {
+            skipped("ONNX Runtime's GPU package is not installed: .ci/gpu fetches it");
+            return None;
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let built = Command::new(package_file("tests/gpu/fake/build")).arg(folder.path()).status();
+        assert!(built.unwrap().success());
+        Some(FakeGpu { folder, cache })
+    }
+
+    fn log(&self) -> PathBuf {
+        self.folder.path().join("calls")
+    }
+
+    /// Lets a command see the GPU.
+    fn show_to<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        let _ = fs::remove_file(self.log());
+        command
+            .env("LD_LIBRARY_PATH", self.folder.path())
+            .env("FAKE_CUDA_LOG", self.log())
+            .env("ZEITNOT_CACHE_DIR", &self.cache)
+            .env_remove("ORT_DYLIB_PATH")
+    }
+
+    fn run(&self, network_name: &str, arguments: &[&str]) -> Output {
+        let mut command = zeitnot(arguments);
+        let network = network(network_name);
+        let output =
+            self.show_to(&mut command).arg("--backend=cuda").arg("--weights").arg(network).output().unwrap();
+        assert!(output.status.success(), "{:?}: {}", output.status, stderr(&output));
+        output
+    }
+
+    fn engine(&self, network_name: &str) -> Engine {
+        let weights = format!("--weights={}", network(network_name).display());
+        let mut engine = Engine::spawn(self.show_to(&mut zeitnot(&["--backend=cuda", &weights])));
+        engine.ask(&["isready"], "readyok");
+        engine
+    }
+
+    /// What was called by the process that has ended.
+    fn calls(&self) -> Calls {
+        let text = fs::read_to_string(self.log()).unwrap_or_default();
+        let row = |line: &str| {
+            let mut cells = line.splitn(3, ' ');
+            Some((cells.next()?.parse().ok()?, cells.nth(1)?.to_owned()))
+        };
+        text.lines().filter_map(row).map(|(calls, name): (i64, String)| (name, calls)).collect()
+    }
+}
+
+fn number_of(calls: &Calls, names: &[&str]) -> i64 {
+    names.iter().filter_map(|name| calls.get(*name)).sum()
+}
+
+const COMPUTATIONS: [&str; 4] = ["kernels", "products", "convolutions", "operations of cuDNN"];
+
+/// What one more batch of 64 positions is made of.
+fn calls_of_a_batch(gpu: &FakeGpu, network: &str) -> Calls {
+    let after = |batches: &str| {
+        let size = ["--start-batch-size=64", "--max-batch-size=64", "--rounds=1"];
+        gpu.run(network, &[&["backendbench", "--batches", batches][..], &size].concat());
+        gpu.calls()
+    };
+    let (few, many) = (after("10"), after("20"));
+    many.into_iter()
+        .map(|(name, calls)| (name.clone(), (calls - few.get(&name).copied().unwrap_or(0)) / 10))
+        .collect()
+}
+
+/// A regression: no batch came back, as outputs lay in memory that ONNX Runtime counts as the GPU's.
+#[test]
+#[ignore = "needs ONNX Runtime's GPU package"]
+fn batches_travel_by_themselves_and_take_few_calls() {
+    let Some(gpu) = FakeGpu::get() else { return };
+    for (network, most, outputs) in [(TOWER, 100, 3), (TRANSFORMER, 200, 3)] {
+        let calls = calls_of_a_batch(&gpu, network);
+        let of_copies = |name: &str| calls.get(name).copied().unwrap_or(0);
+        assert_eq!(of_copies("copy async H2D pinned"), 1, "{network}: {calls:#?}");
+        assert_eq!(of_copies("copy async D2H pinned"), outputs, "{network}: {calls:#?}");
+        let others = calls
+            .iter()
+            .filter(|(name, calls)| name.starts_with("copy") && !name.ends_with("pinned") && **calls > 0);
+        assert_eq!(others.filter(|(name, _)| !name.contains("D2D")).count(), 0, "{network}: {calls:#?}");
+        let made = ["cudaMalloc", "cudaMallocHost", "cudaStreamCreate", "plans"];
+        assert_eq!(number_of(&calls, &made), 0, "{network}: {calls:#?}");
+        let computations = number_of(&calls, &COMPUTATIONS);
+        assert!((1..=most).contains(&computations), "{network}: {computations} calls: {calls:#?}");
+    }
+}
+
+/// A regression: each change of the size planned all convolutions anew, in the middle of a move.
+#[test]
+#[ignore = "needs ONNX Runtime's GPU package"]
+fn no_convolution_is_planned_after_the_start() {
+    let Some(gpu) = FakeGpu::get() else { return };
+    let plans = |rounds: &str| {
+        gpu.run(TOWER, &["backendbench", "--batches=64,128", "--round-ms=1", "--rounds", rounds]);
+        number_of(&gpu.calls(), &["plans"])
+    };
+    let at_the_start = plans("1");
+    assert_eq!(plans("4"), at_the_start);
+    let planned = |moves: usize| {
+        let mut engine = gpu.engine(TOWER);
+        for _ in 0..moves {
+            engine.search(&["position startpos", "go movetime 100"]);
+        }
+        engine.send("quit");
+        engine.finish();
+        number_of(&gpu.calls(), &["plans"])
+    };
+    let idle = planned(0);
+    assert!(idle > 0);
+    assert_eq!(planned(5), idle);
+}
+
+/// A regression: threads of the device gave up their sessions while the process ended, and it crashed.
+#[test]
+#[ignore = "needs ONNX Runtime's GPU package"]
+fn the_process_ends_without_a_crash() {
+    let Some(gpu) = FakeGpu::get() else { return };
+    for round in 0..10 {
+        let mut engine = gpu.engine(if round % 2 == 0 { TOWER } else { TRANSFORMER });
+        match round % 3 {
+            0 => {}
+            1 => engine.send("go infinite"),
+            _ => drop(engine.search(&["go movetime 100"])),
+        }
+        engine.send("quit");
+        let (code, lines) = engine.end();
+        assert_eq!(code, Some(0), "round {round}: {lines:?}");
+    }
+    for _ in 0..3 {
+        gpu.run(TRANSFORMER, &["bench", "--movetime=50", "--num-positions=2"]);
+    }
+}
+
+#[test]
+#[ignore = "needs ONNX Runtime's GPU package"]
+fn options_of_the_provider_reach_it() {
+    let Some(gpu) = FakeGpu::get() else { return };
+    let biases = |options: &str| {
+        gpu.run(TOWER, &["bench", "--nodes=20", "--num-positions=1", "--backend-opts", options]);
+        number_of(&gpu.calls(), &["cudnnAddTensor"])
+    };
+    assert!(biases("") > 0);
+    assert_eq!(biases("ep=prefer_nhwc=1;fuse_conv_bias=1"), 0);
+}
+
+/// What a change of the size costs is measured: here it costs nothing, as each size was prepared at the start.
+#[test]
+#[ignore = "needs ONNX Runtime's GPU package"]
+fn the_cost_of_a_change_of_size_is_told() {
+    let Some(gpu) = FakeGpu::get() else { return };
+    let rows =
+        json(&gpu.run(TOWER, &["backendbench", "--json", "--batches=64,128", "--rounds=1", "--round-ms=1"]));
+    assert!(rows[1]["change_ms"].as_f64().is_some(), "{rows:#}");
+}
+
+/// The script for people with a GPU runs through.
+#[test]
+#[ignore = "needs ONNX Runtime's GPU package"]
+fn the_checklist_runs_through() {
+    let Some(gpu) = FakeGpu::get() else { return };
+    let out = tempfile::tempdir().unwrap();
+    let mut command = Command::new(package_file("tests/gpu/run"));
+    let weights = [TOWER, TRANSFORMER].map(network);
+    let command = command.arg(out.path()).arg(env!("CARGO_BIN_EXE_zeitnot")).args(&weights).env("QUICK", "1");
+    let output = gpu.show_to(command).output().unwrap();
+    let summary = fs::read_to_string(Path::new(out.path()).join("summary.txt")).unwrap_or_default();
+    assert!(summary.lines().count() >= 10, "{summary}{}", stderr(&output));
+    // Nothing that the GPU gives is right, so that only the comparison of numbers may fail.
+    let failed: Vec<_> =
+        summary.lines().filter(|line| !line.contains(" ok ") && !line.contains("accuracy")).collect();
+    assert!(failed.is_empty(), "{failed:#?}{}", stderr(&output));
+}
