@@ -192,7 +192,8 @@ pub(crate) fn leave_with_the_reader() {
         let mut watched = [PollFd::new(&stdout, PollFlags::empty())];
         while matches!(poll(&mut watched, None), Ok(_) | Err(rustix::io::Errno::INTR)) {
             if watched[0].revents().intersects(PollFlags::ERR | PollFlags::HUP) {
-                std::process::exit(0);
+                // Exit handlers would tear a GPU's libraries down while threads use them.
+                signal_hook::low_level::exit(0);
             }
             if watched[0].revents().contains(PollFlags::NVAL) {
                 return;

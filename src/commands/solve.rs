@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use super::measure::{self, LimitArgs, open_positions};
 use crate::commands::engine_args::EngineArgs;
-use crate::output::{ExitStatus, Failure, KindsTold, Output, Told, eprint_message};
+use crate::output::{ExitStatus, Failure, KindsTold, Output, Told};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::{History, ListedPosition, Move, Operation, Variant};
 use zeitnot_engine::engine::{GoRequest, Listener, SearchAnswer};

@@ -170,7 +170,7 @@ mod tests {
             game.push(mv);
             mv
         });
-        assert_eq!(formatted(&root.unwrap(), &line), ["e8g8", "e1c1", "f8e8"]);
+        assert_eq!(root.unwrap().format_line(&line), ["e8g8", "e1c1", "f8e8"]);
     }
 
     #[test]

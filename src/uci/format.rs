@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use zeitnot_engine::chess::{History, Move, Variant};
+use zeitnot_engine::chess::{History, Variant};
 use zeitnot_engine::engine::{InfoOptions, ScoreType, SearchAnswer};
 use zeitnot_engine::search::{MoveStats, NodeStats, PvLine, RootStats, SearchInfo};
 use zeitnot_engine::time::centipawns;
@@ -38,10 +38,9 @@ fn info_line(root: &History, info: &SearchInfo, index: usize, options: &InfoOpti
     if options.show_eps {
         let _ = write!(text, " eps {}", info.eps);
     }
-    let _ = write!(text, " hashfull {} tbhits {}", info.hashfull, info.tablebase_hits);
-    if options.multi_pv > 1 {
-        let _ = write!(text, " multipv {}", index + 1);
-    }
+    let (hashfull, tbhits) = (info.hashfull, info.tablebase_hits);
+    // Also of a single line: wrappers ask for it.
+    let _ = write!(text, " hashfull {hashfull} tbhits {tbhits} multipv {}", index + 1);
     let _ = write!(text, " pv {}", root.format_line(&line.moves).join(" "));
     text
 }
@@ -212,7 +211,9 @@ mod tests {
         );
         assert_eq!(
             info(&root, &search, &InfoOptions::default()),
-            ["info depth 3 seldepth 9 time 1234 nodes 100 score cp 7 nps 81 hashfull 2 tbhits 5 pv e2e4"]
+            [
+                "info depth 3 seldepth 9 time 1234 nodes 100 score cp 7 nps 81 hashfull 2 tbhits 5 multipv 1 pv e2e4"
+            ]
         );
     }
 

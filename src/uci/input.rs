@@ -1,12 +1,15 @@
 //! Reads the GUI's lines on a thread of its own, to note when each came.
 
 use std::io::BufRead;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crossbeam::channel::{Receiver, Sender, bounded};
+use crossbeam::channel::{Sender, bounded};
+use parking_lot::Mutex;
 
 use super::output::UciOutput;
 use zeitnot_engine::files::{LineError, Lines};
+use zeitnot_engine::foreign::in_our_words;
 
 /// Lines read ahead of the session.
 const MAX_AHEAD: usize = 1 << 10;
@@ -20,40 +23,62 @@ pub(super) struct Received {
     pub(super) at: Instant,
 }
 
-/// The session must end after them: if `output` is not read, the process ends.
-pub(super) fn lines(input: impl BufRead + Send + 'static, output: &UciOutput) -> Receiver<Received> {
+/// The session must end after them: if `output` is not read, the process ends. Where no thread is to be had,
+/// each line is read when the one before has been obeyed.
+pub(super) fn lines(
+    input: impl BufRead + Send + 'static,
+    output: &UciOutput,
+) -> Box<dyn Iterator<Item = Received>> {
     let (sender, lines) = bounded(MAX_AHEAD);
-    let output = output.clone();
-    std::thread::spawn(move || {
-        read(input, sender);
-        leave_if_stuck(&output);
+    // A thread that does not start leaves the input here.
+    let input = Arc::new(Mutex::new(Some(input)));
+    let (given, shared) = (input.clone(), output.clone());
+    let reader = std::thread::Builder::new().name("input".into()).spawn(move || {
+        let input = given.lock().take();
+        read(input, &sender);
+        drop(sender);
+        leave_if_stuck(&shared);
     });
-    lines
+    match reader {
+        Ok(_) => Box::new(lines.into_iter()),
+        Err(error) => {
+            let reason = in_our_words(&error);
+            output.error(format!("no thread can be started to read commands meanwhile: {reason}"));
+            let input = input.lock().take();
+            Box::new(input.into_iter().flat_map(received))
+        }
+    }
 }
 
-fn read(input: impl BufRead, lines: Sender<Received>) {
-    for line in Lines::new(input) {
-        let at = Instant::now();
-        let line = match line {
-            Ok((_, text)) => Ok(text),
-            Err(error @ LineError::TooLong(_)) => Err(error),
-            Err(LineError::Read(_)) => return,
-        };
-        let is_last = line.as_ref().is_ok_and(|text| text.trim_ascii() == "quit");
-        if lines.send(Received { line, at }).is_err() || is_last {
+fn read(input: Option<impl BufRead>, lines: &Sender<Received>) {
+    for received in input.into_iter().flat_map(received) {
+        let is_last = received.line.as_ref().is_ok_and(|text| text.trim_ascii() == "quit");
+        if lines.send(received).is_err() || is_last {
             return;
         }
     }
 }
 
-/// All that is left would wait for a stuck write.
+fn received(input: impl BufRead) -> impl Iterator<Item = Received> {
+    Lines::new(input).map_while(|line| {
+        let line = match line {
+            Ok((_, text)) => Ok(text),
+            Err(error @ LineError::TooLong(_)) => Err(error),
+            Err(LineError::Read(_)) => return None,
+        };
+        Some(Received { line, at: Instant::now() })
+    })
+}
+
+/// Ends the process if the GUI has not taken a line for a second after the end of its input.
 fn leave_if_stuck(output: &UciOutput) {
     let over = Instant::now();
     while output.is_shared() {
         std::thread::sleep(TICK);
         let writing_since = output.writing_since().map(|since| since.max(over));
         if writing_since.is_some_and(|since| since.elapsed() > WRITE_PATIENCE) {
-            std::process::exit(0);
+            // Exit handlers would tear a GPU's libraries down while threads use them.
+            signal_hook::low_level::exit(0);
         }
     }
 }

@@ -64,7 +64,7 @@ impl UciOutput {
         *self.writing_since.lock() = time;
     }
 
-    /// Anybody else may still write.
+    /// True while another thread holds this output.
     pub(super) fn is_shared(&self) -> bool {
         Arc::strong_count(&self.channel) > 1
     }

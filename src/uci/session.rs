@@ -475,6 +475,7 @@ mod tests {
             " plies\n  move ",
             "\na7a6: 30\n",
             "\n600 nodes ",
+            "\n\nNodes searched: 600\n",
             "\n  go perft N ",
         ] {
             assert!(text.contains(expected), "{expected}: {text}");

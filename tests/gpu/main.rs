@@ -209,8 +209,8 @@ fn the_checklist_runs_through() {
     let output = gpu.show_to(command).output().unwrap();
     let summary = fs::read_to_string(Path::new(out.path()).join("summary.txt")).unwrap_or_default();
     assert!(summary.lines().count() >= 10, "{summary}{}", stderr(&output));
-    // Nothing that the GPU gives is right, so that only the comparison of numbers may fail.
+    // There is no GPU whose numbers could be right, and the doctor sees that.
     let failed: Vec<_> =
-        summary.lines().filter(|line| !line.contains(" ok ") && !line.contains("accuracy")).collect();
+        summary.lines().filter(|line| !line.contains(" ok ") && !line.starts_with("doctor-")).collect();
     assert!(failed.is_empty(), "{failed:#?}{}", stderr(&output));
 }

@@ -1,4 +1,4 @@
-//! Searches a position for a second, and prints the visits of its moves: `cargo run --release --example search`
+//! Searches for a second, and prints the visits of the moves: `cargo run --release --example search`
 
 use std::error::Error;
 

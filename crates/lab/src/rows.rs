@@ -9,8 +9,8 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::iter::Peekable;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
@@ -259,48 +259,51 @@ impl<R: Row> RowWriter<R> {
         if path.metadata().is_ok_and(|file| file.len() > 0) && !has_rows_of::<R>(path)? {
             return Err(RowError::other_columns(path));
         }
+        RowWriter::beside(path)
+    }
+
+    fn beside(path: &Path) -> Result<RowWriter<R>, RowError> {
         let (file, beside) = beside(path).map_err(RowError::io(path))?.into_parts();
         Ok(RowWriter { beside: Some(beside), ..RowWriter::begin(path, file)? })
     }
 
-    /// Replaces the file, which then grows by each flush.
+    /// Writes what is there: at first in the place of the older file, which stays until then.
     pub fn publish(&mut self) -> Result<(), RowError> {
-        self.csv.flush().map_err(RowError::io(&self.path))?;
+        self.flush()?;
         let Some(beside) = self.beside.take() else { return Ok(()) };
-        persist(beside, &self.path).map_err(RowError::io(&self.path))
+        persist(beside, &self.path).map_err(RowError::ended(&self.path))
     }
 
-    /// Resumes behind the rows that `keep` accepts in order. Cuts off the rest, including a half-written last
-    /// line. A missing file is created.
+    /// The same rows as far as `keep` accepts them in order, to be continued. A half-written last line is
+    /// left out, and a missing file has no rows.
     ///
-    /// Refuses and keeps a file with other rows, or with rows of a version that wrote other columns.
-    pub fn resume(path: &Path, mut keep: impl FnMut(R) -> bool) -> Result<RowWriter<R>, RowError> {
-        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
-        let mut file = file.map_err(RowError::io(path))?;
+    /// Refuses a file with other rows, or with rows of a version that wrote other columns.
+    pub fn resume(path: &Path, mut keep: impl FnMut(&R) -> bool) -> Result<RowWriter<R>, RowError> {
+        if !path.exists() {
+            return RowWriter::create(path);
+        }
+        let mut writer = RowWriter::beside(path)?;
         let length = end_of_last_line(path).map_err(RowError::io(path))?;
-        let mut kept = 0;
+        let mut has_rows = false;
         let whole_lines = File::open(path).map_err(RowError::io(path))?.take(length);
         let whole_lines: Box<dyn Read> = Box::new(BufReader::new(whole_lines));
-        let mut reader = RowReader::<R>::new(path, csv::Reader::from_reader(whole_lines));
-        while let Some(row) = reader.next() {
-            if !keep(row?) {
+        for row in RowReader::<R>::new(path, csv::Reader::from_reader(whole_lines)) {
+            let row = row?;
+            if !keep(&row) {
                 break;
             }
-            kept = reader.bytes();
+            has_rows = true;
+            writer.write(&row)?;
         }
         let columns = columns_of_file(path)?;
-        let is_own = if kept > 0 {
+        let is_own = if has_rows {
             columns == R::columns()
         } else {
             let begun = columns.iter().collect::<Vec<_>>().join(",");
             let is_begun = length == 0 && R::columns().join(",").starts_with(&begun);
             is_begun || are_columns_of::<R>(&columns)
         };
-        if !is_own {
-            return Err(RowError::other_columns(path));
-        }
-        file.set_len(kept).and_then(|()| file.seek(SeekFrom::End(0))).map_err(RowError::io(path))?;
-        if kept == 0 { RowWriter::begin(path, file) } else { Ok(RowWriter::behind(path, file)) }
+        if is_own { Ok(writer) } else { Err(RowError::other_columns(path)) }
     }
 
     /// The header shows the kind of rows even if none follows.
@@ -398,11 +401,6 @@ impl<R: Row> RowReader<R> {
     /// `path` is for error messages.
     fn new(path: &Path, csv: csv::Reader<Box<dyn Read>>) -> RowReader<R> {
         RowReader { path: path.to_owned(), csv, record: csv::StringRecord::new(), rows: PhantomData }
-    }
-
-    /// Bytes up to the end of the last row.
-    fn bytes(&self) -> u64 {
-        self.csv.position().byte()
     }
 
     fn read(&mut self) -> Result<Option<R>, csv::Error> {
@@ -622,10 +620,15 @@ mod tests {
         for half_line in ["", "41,half", "41,a,0.1,,tru"] {
             for keep in [0, 1, 40, 41] {
                 write(&path, &rows[..41]);
-                OpenOptions::new().append(true).open(&path).unwrap().write_all(half_line.as_bytes()).unwrap();
-                let mut writer = RowWriter::resume(&path, |row: Sample| row.game < keep).unwrap();
+                std::fs::OpenOptions::new()
+                    .append(true)
+                    .open(&path)
+                    .unwrap()
+                    .write_all(half_line.as_bytes())
+                    .unwrap();
+                let mut writer = RowWriter::resume(&path, |row: &Sample| row.game < keep).unwrap();
                 rows[keep as usize..].iter().for_each(|row| writer.write(row).unwrap());
-                writer.flush().unwrap();
+                writer.publish().unwrap();
                 assert_eq!(read(&path), rows, "kept {keep}, then {half_line:?}");
             }
         }
@@ -643,14 +646,14 @@ mod tests {
             ("a,b", "other.csv: has other columns"),
         ] {
             std::fs::write(&other, text).unwrap();
-            let refused = RowWriter::resume(&other, |_: Sample| true).unwrap_err().to_string();
+            let refused = RowWriter::resume(&other, |_: &Sample| true).unwrap_err().to_string();
             assert!(refused.contains(message), "{text:?}: {refused}");
             assert!(RowWriter::<Sample>::create(&other).is_err(), "{text:?}");
             assert_eq!(std::fs::read_to_string(&other).unwrap(), text);
         }
         let begun = "game,na";
         std::fs::write(&other, begun).unwrap();
-        drop(RowWriter::resume(&other, |_: Sample| true).unwrap());
+        RowWriter::resume(&other, |_: &Sample| true).unwrap().publish().unwrap();
         assert_eq!(columns_of_file(&other).unwrap(), Sample::columns(), "its own header, half written");
     }
 
@@ -663,7 +666,7 @@ mod tests {
         std::fs::write(&path, "game,name,used_ms,m_plies,won,later\n7,a,1.5,,true,x\n").unwrap();
         assert!(has_rows_of::<Sample>(&path).unwrap());
         assert_eq!(read(&path)[0].version, "");
-        let refused = RowWriter::resume(&path, |_: Sample| true).unwrap_err();
+        let refused = RowWriter::resume(&path, |_: &Sample| true).unwrap_err();
         assert!(refused.to_string().contains("other columns"), "{refused}");
         assert_eq!(read(&path).len(), 1, "the file is left alone");
         for (text, writer) in [
@@ -684,7 +687,7 @@ mod tests {
         write(&path, &[]);
         assert_eq!(Sample::columns(), ["game", "name", "used_ms", "m_plies", "won", "version"]);
         assert_eq!(columns_of_file(&path).unwrap(), Sample::columns());
-        drop(RowWriter::resume(&path, |_: Sample| true).unwrap());
+        drop(RowWriter::resume(&path, |_: &Sample| true).unwrap());
         assert_eq!(read(&path), []);
     }
 

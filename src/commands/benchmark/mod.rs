@@ -15,6 +15,7 @@ use std::time::Instant;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
+use super::lab::run::Progress;
 use super::measure::noise::{MachineMonitor, MachineNoise, Others};
 use super::measure::power::PowerReport;
 use super::measure::{

@@ -181,12 +181,7 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
     written?;
     progress.lock().finish();
     let is_stopped = stop.load(Ordering::Relaxed);
-    if let Some((_, text)) = all_games.clocks() {
-        judged += &format!(" Clocks are {text}.");
-        if args.out.is_none() {
-            eprint_message(format_args!("clocks are {text}"));
-        }
-    }
+    judged += &clocks_in_words(&all_games, args.out.is_none());
     if rows.is_empty() && !is_stopped {
         return Err(Failure::Input("no game that can be analysed is in these files".into()));
     }
@@ -212,6 +207,15 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
         return Ok(tell_stopped(args.out.is_some()));
     }
     Ok(if all_games.broken + all_games.damaged > 0 { ExitStatus::BadInput } else { ExitStatus::Success })
+}
+
+/// A sentence on where clocks are from, which stderr has as well where no page will have it.
+fn clocks_in_words(games: &RecordedGames<'_>, is_told: bool) -> String {
+    let Some((_, text)) = games.clocks() else { return String::new() };
+    if is_told {
+        eprint_message(format_args!("clocks are {text}"));
+    }
+    format!(" Clocks are {text}.")
 }
 
 /// Opens the journal of `run` with the games that are in it, which are the first ones of `games`, and counts

@@ -196,13 +196,14 @@ fn measure(args: &MovesLeftArgs) -> Result<(Run, u64), Failure> {
     runner::run(threads, &AtomicBool::new(false), next_game, measure, |game| {
         game.iter().try_for_each(|row| rows.write(row))?;
         // Whatever ends the run costs no game that was measured.
-        rows.flush()?;
+        rows.publish()?;
         measured += 1;
         positions += game.len();
         progress.show(measured, rates(measured, positions));
         Ok(ControlFlow::Continue(()))
     })?;
     progress.finish();
+    rows.publish()?;
     run.add_facts(games.clocks().map(|(_, text)| ("clocks of the games read".to_owned(), text)))?;
     let clocks = games.clocks().map_or(String::new(), |(_, text)| format!("; clocks are {text}"));
     eprint_message(format_args!(
@@ -243,12 +244,15 @@ fn tell_size(args: &MovesLeftArgs) -> Result<(), Failure> {
 /// be measured.
 fn resume(path: &Path) -> Result<(RowWriter<PositionRow>, u64), RowError> {
     let mut last = 0;
-    // Cuts off a half-written line, so that the file can be read.
-    drop(RowWriter::resume(path, |row: PositionRow| {
+    drop(RowWriter::resume(path, |row: &PositionRow| {
         last = row.game;
         true
     })?);
-    let writer = RowWriter::resume(path, |row: PositionRow| row.game < last)?;
+    let mut writer = RowWriter::resume(path, |row: &PositionRow| row.game < last)?;
+    // Where games are lost by that, the file stays until one of them is measured again.
+    if last == 0 {
+        writer.publish()?;
+    }
     Ok((writer, last.max(1)))
 }
 

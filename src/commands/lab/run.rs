@@ -20,6 +20,7 @@ use super::game_args::GameArgs;
 use crate::output::{ExitStatus, Failure, KindsTold, STOPPED, eprint_message};
 use crate::setup::Machine;
 use crate::setup::sha256;
+use crate::signals::{self, INTERRUPTED};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::engine::{EngineSetup, Settings};
 use zeitnot_engine::files::hex;
@@ -116,8 +117,9 @@ pub(super) fn listed(files: &[PathBuf]) -> String {
 }
 
 /// Returns a flag that becomes true when the user presses Ctrl-C. The second time the program ends at once.
-pub(super) fn interruption() -> Result<&'static AtomicBool, Failure> {
+pub(crate) fn interruption() -> Result<&'static AtomicBool, Failure> {
     static STOP: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+    signals::hear_interruption();
     // The first of the two acts at the second time, when the other has set the flag.
     flag::register_conditional_shutdown(SIGINT, STOPPED.into(), Arc::clone(&STOP))
         .and_then(|_| flag::register(SIGINT, Arc::clone(&STOP)))
@@ -133,7 +135,8 @@ pub(in crate::commands) fn end_on_interruption(last: impl FnOnce() + Send + 'sta
             thread::sleep(Duration::from_millis(20));
         }
         last();
-        std::process::exit(STOPPED.into());
+        // Exit handlers would tear a GPU's libraries down while threads use them.
+        signal_hook::low_level::exit(STOPPED.into());
     });
     Ok(())
 }

@@ -18,6 +18,7 @@ use super::lab::run::interruption;
 use crate::output::{Failure, Output};
 use crate::output::{eprint_message, write_json};
 use zeitnot_engine::VERSION;
+use zeitnot_engine::chance::fnv1a;
 use zeitnot_engine::chess::{History, ListedPosition, Variant};
 use zeitnot_engine::engine::{Engine, FinishedSearch, Settings};
 use zeitnot_engine::files::{self, Lines};
@@ -386,7 +387,7 @@ pub(super) fn search_all(
         options: settings.changed().into_iter().map(option_text).collect(),
         figures,
         positions: rows,
-        hash,
+        hash: fnv1a(hashed.into_iter().map(u64::from)),
     })
 }
 

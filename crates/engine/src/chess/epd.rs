@@ -10,6 +10,7 @@ const FIELDS: usize = 4;
 const CODES: [&str; 16] =
     ["acd", "acn", "acs", "am", "bm", "c0", "c9", "ce", "dm", "eco", "fmvn", "hmvc", "id", "pm", "pv", "sm"];
 
+/// Why a line of a test suite is refused.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum EpdError {
     #[error("a quotation mark (\") is not closed")]
@@ -24,10 +25,12 @@ pub enum EpdError {
     LeftOver(String),
 }
 
+/// A position of a list, with the operations of EPD behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedPosition<'a> {
     /// With counters. `None` is the start position.
     pub fen: Option<String>,
+    /// The moves behind a position in UCI's form.
     pub moves: Vec<&'a str>,
     operations: &'a str,
     /// The name of a puzzle, and the move that solves it.
@@ -37,12 +40,14 @@ pub struct ListedPosition<'a> {
 /// Such as `bm Nf3`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operation<'a> {
+    /// The operation's name, such as `bm`.
     pub code: &'a str,
     /// With quotation marks.
     pub operands: &'a str,
 }
 
 impl Operation<'_> {
+    /// The operand as text, without quotes.
     pub fn text(&self) -> &str {
         self.operands.trim_matches('"')
     }

@@ -14,6 +14,7 @@ use shakmaty::{
 
 use super::moves::{Move, MoveList, Variant};
 
+/// A position with its rights and counters.
 #[derive(Clone, Debug)]
 pub struct Position {
     chess: Chess,
@@ -27,6 +28,7 @@ pub struct Position {
 }
 
 impl Position {
+    /// The start position.
     pub fn start() -> Position {
         Position::from_chess(Chess::new())
     }
@@ -49,6 +51,7 @@ impl Position {
         Position { king_en_prise: None, ..self }
     }
 
+    /// The side to move.
     pub fn turn(&self) -> Color {
         self.chess.turn()
     }
@@ -69,10 +72,12 @@ impl Position {
         NonZeroU32::new(number.get() - u32::from(self.is_move_ahead)).unwrap_or(number)
     }
 
+    /// The pieces and their squares.
     pub fn board(&self) -> &Board {
         self.chess.board()
     }
 
+    /// Pieces and pawns of both sides, kings included.
     pub fn piece_count(&self) -> usize {
         self.board().occupied().count()
     }
@@ -82,6 +87,7 @@ impl Position {
         self.chess.castles().castling_rights()
     }
 
+    /// The square of the rook with which a side may still castle.
     pub fn castling_rook(&self, color: Color, side: CastlingSide) -> Option<Square> {
         self.chess.castles().rook(color, side)
     }
@@ -112,10 +118,12 @@ impl Position {
         all.flatten().any(|is_usual| !is_usual)
     }
 
+    /// True if the side to move is in check.
     pub fn is_check(&self) -> bool {
         self.chess.is_check()
     }
 
+    /// The pieces that give check.
     pub fn checkers(&self) -> Bitboard {
         self.chess.checkers()
     }
@@ -130,6 +138,7 @@ impl Position {
         moves
     }
 
+    /// True if the move captures or promotes.
     pub fn is_tactical(&self, m: Move) -> bool {
         let is_capture = self.to_shakmaty(m).is_some_and(|m| m.is_capture());
         is_capture || m.promotion().is_some() || self.play(m).is_check()
@@ -237,6 +246,7 @@ pub fn perft(position: &Position, depth: u32) -> u64 {
     moves.into_iter().map(|m| perft(&position.play(m), depth - 1)).sum()
 }
 
+/// The count of move paths, by first moves.
 #[derive(Clone, Debug, Serialize)]
 pub struct PerftReport {
     nodes: u64,
@@ -278,6 +288,7 @@ impl fmt::Display for PerftReport {
         for MovePaths { r#move, nodes } in &self.moves {
             writeln!(f, "{}: {nodes}", r#move)?;
         }
-        writeln!(f, "{} nodes {} nps", self.nodes, self.nps)
+        // The last line is Stockfish's, which wrappers wait for.
+        writeln!(f, "{} nodes {} nps\n\nNodes searched: {}", self.nodes, self.nps, self.nodes)
     }
 }

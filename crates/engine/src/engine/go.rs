@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Sender, unbounded};
+use parking_lot::Mutex;
 
 use super::answer::Answer;
 use super::game::{Begun, GameState, SearchResources};
@@ -18,14 +19,18 @@ use crate::chess::{History, Move};
 use crate::network::Backend;
 use crate::note::Note;
 use crate::search::tree::Reclaimer;
-use crate::search::{EndReason, Search, SearchInfo, SearchResult, SearchSummary, conclude, run};
+use crate::search::{
+    EndReason, Search, SearchInfo, SearchResult, SearchSummary, WorkerPoolError, conclude, run,
+};
 use crate::time::{Chain, GoLimits, Millis, Nodes};
 
 /// What takes less before a search counts as part of it.
 const LEAST_LOADING: Duration = Duration::from_millis(10);
 
+/// What a `go` asks for.
 #[derive(Clone, Debug)]
 pub struct GoRequest {
+    /// What ends the search.
     pub limits: GoLimits,
     /// Empty means all.
     pub root_moves: Vec<Move>,
@@ -36,6 +41,7 @@ pub struct GoRequest {
 }
 
 impl GoRequest {
+    /// A search of all legal moves.
     pub fn new(limits: GoLimits) -> GoRequest {
         GoRequest { limits, root_moves: Vec::new(), received: Instant::now(), loading: Millis::ZERO }
     }
@@ -57,12 +63,15 @@ impl GoRequest {
     }
 }
 
+/// The end of a search, as a listener hears it.
 #[derive(Clone, Debug, Default)]
 pub struct SearchAnswer {
     /// `None` only without a legal move, or if the search failed before it had evaluated anything. No move is
     /// made up then: the `failure` of `result` says what was wrong.
     pub best: Option<Move>,
+    /// The reply that is expected.
     pub ponder: Option<Move>,
+    /// The figures of the search, `None` if there was none.
     pub result: Option<SearchResult>,
 }
 
@@ -110,7 +119,14 @@ impl Engine {
                     backend: network.opened.backend.clone(),
                     threads: network.workers.len(),
                 };
-                self.active = Some(ActiveSearch::start(search, order, game, reporter));
+                match ActiveSearch::start(search, order, game, reporter) {
+                    Ok(active) => self.active = Some(active),
+                    Err((error, order, mut listener)) => {
+                        listener.note(Note::Error(format!("{error}. There is no bestmove")));
+                        self.answer_no_move(order, listener);
+                        return Err(error);
+                    }
+                }
                 return Ok(());
             }
             Ok(None) => Ok(()),
@@ -122,11 +138,16 @@ impl Engine {
                 Err(error)
             }
         };
+        self.answer_no_move(order, listener);
+        refusal
+    }
+
+    /// Answers by no move, an open-ended search when it is ended.
+    fn answer_no_move(&mut self, order: SearchOrder, listener: Box<dyn Listener>) {
         self.pending_answer = Some((listener, order.position));
         if !order.request.limits.is_open_ended() {
             self.send_pending_answer();
         }
-        refusal
     }
 
     /// `None` without a legal move.
@@ -226,6 +247,7 @@ impl Engine {
         }
     }
 
+    /// True until the running search has answered.
     pub fn is_searching(&self) -> bool {
         self.pending_answer.is_some() || self.active.as_ref().is_some_and(|active| !active.is_answered())
     }
@@ -235,6 +257,7 @@ impl Engine {
         self.pending_answer.is_some() || self.active.as_ref().is_some_and(ActiveSearch::is_open_ended)
     }
 
+    /// Blocks until the running search has answered.
     pub fn wait(&mut self) {
         if let Some(active) = self.active.take() {
             // If the thread lost the game, the next search begins with an empty tree.
@@ -293,15 +316,21 @@ impl ActiveSearch {
     fn start(
         search: Arc<Search>,
         order: SearchOrder,
-        mut game: GameState,
-        mut reporter: SearchReporter,
-    ) -> ActiveSearch {
+        game: GameState,
+        reporter: SearchReporter,
+    ) -> Result<ActiveSearch, (EngineError, SearchOrder, Box<dyn Listener>)> {
         let answered = Arc::new(AtomicBool::new(false));
         let handed_over = Arc::new(AtomicBool::new(false));
         let is_pondering = order.request.limits.ponder;
         let (watched, answering, leaving) = (search.clone(), answered.clone(), handed_over.clone());
-        let thread = std::thread::spawn(move || {
+        // Here they stay if there is no thread to take them.
+        let handed = Arc::new(Mutex::new(Some((order, game, reporter))));
+        let taken = handed.clone();
+        let watching = move || {
             let search = watched;
+            let Some((order, mut game, mut reporter)) = taken.lock().take() else {
+                unreachable!("nobody else takes them once the thread runs")
+            };
             let mut inform = |info: &SearchInfo| {
                 reporter.pass_on_notes();
                 reporter.listener.info(&order.position, info);
@@ -321,8 +350,19 @@ impl ActiveSearch {
             reporter.answer(&search, &order, result);
             game.finish_move(&search, end, &stats);
             SearchEnd { game: Some(game), unanswered: None }
-        });
-        ActiveSearch { search, thread, is_pondering, answered, handed_over }
+        };
+        match std::thread::Builder::new().name("controller".into()).spawn(watching) {
+            Ok(thread) => Ok(ActiveSearch { search, thread, is_pondering, answered, handed_over }),
+            Err(error) => {
+                let error = WorkerPoolError::thread(&error);
+                search.fail(error.to_string());
+                conclude(&search, EndReason::Failure);
+                let Some((order, _, reporter)) = handed.lock().take() else {
+                    unreachable!("no thread has taken them")
+                };
+                Err((error.into(), order, reporter.listener))
+            }
+        }
     }
 
     fn stop(&self) {

@@ -110,14 +110,17 @@ impl Engine {
         self.wants_new_manager = true;
     }
 
+    /// The options in force from the next search on.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
+    /// The last accepted position, with the game before it.
     pub fn position(&self) -> &History {
         &self.position
     }
 
+    /// The position to search. Fails if the last one was refused.
     pub fn accepted_position(&self) -> Result<&History, EngineError> {
         match &self.position_refusal {
             Some(refusal) => Err(EngineError::NoPosition(refusal.clone())),
@@ -165,6 +168,7 @@ impl Engine {
         Ok(self.in_force())
     }
 
+    /// What evaluates and on how many threads, for people. `None` before anything is loaded.
     pub fn in_force(&self) -> Option<String> {
         self.network.as_ref().map(|network| in_force(network.opened.backend.info(), network.workers.len()))
     }
@@ -174,6 +178,7 @@ impl Engine {
         self.cache_settings = CacheSettings::of(&self.settings);
     }
 
+    /// The error with what holds instead, for people.
     pub fn describe_load_error(&self, error: &EngineError) -> String {
         match &self.network {
             Some(network) => {
@@ -203,10 +208,12 @@ impl Engine {
         self.tables.forget_failure();
     }
 
+    /// Lets the next search begin with an empty tree.
     pub fn clear_tree(&mut self) {
         self.wants_empty_tree = true;
     }
 
+    /// Forgets all evaluations.
     pub fn clear_cache(&mut self) {
         self.finish();
         self.new_cache();
@@ -231,10 +238,12 @@ impl Engine {
         }
     }
 
+    /// What evaluates. `None` before anything is loaded.
     pub fn backend(&self) -> Option<&BackendInfo> {
         self.network.as_ref().map(|network| network.opened.backend.info())
     }
 
+    /// The hash of the network's file in hexadecimal. `None` without a network.
     pub fn network_sha256(&self) -> Option<&str> {
         self.network.as_ref()?.opened.network_sha256.as_deref()
     }
@@ -257,6 +266,7 @@ impl Engine {
             .unwrap_or(0)
     }
 
+    /// The time for which the backend has computed so far.
     pub fn busy_time(&self) -> Option<Duration> {
         self.network.as_ref()?.opened.backend.busy_time()
     }
@@ -269,6 +279,7 @@ impl Drop for Engine {
 }
 
 impl Settings {
+    /// Fails if the text of an option has wrong syntax.
     pub fn check(&self) -> Result<(), EngineError> {
         self.time.manager()?;
         BackendConfig::parse(&self.network.backend, &self.network.backend_options)?;
@@ -293,6 +304,7 @@ fn wait_for(searches: Vec<Draining>) {
     }
 }
 
+/// Why the engine refuses something. Its old state stays.
 #[derive(Debug, Error)]
 pub enum EngineError {
     #[error(transparent)]
@@ -322,6 +334,7 @@ pub enum EngineError {
 }
 
 impl EngineError {
+    /// True if the position was refused.
     pub fn is_of_position(&self) -> bool {
         matches!(self, EngineError::Position(_) | EngineError::NoPosition(_))
     }

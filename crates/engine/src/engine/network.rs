@@ -2,13 +2,14 @@
 
 use std::fmt;
 use std::num::NonZero;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::Serialize;
 
 use super::{Engine, EngineError};
 use crate::chess::{History, Move};
+use crate::files::path_of;
 use crate::network::backends::{BackendConfig, BackendName, Fallback};
 use crate::network::discover::Discovered;
 use crate::network::instrumented::{Instrumented, with_notes};
@@ -49,14 +50,14 @@ option_group! {
 const AUTODISCOVER: &str = "<autodiscover>";
 
 impl NetworkOptions {
-    /// Returns the name of the network, `None` if it is to be discovered.
-    fn name(&self) -> Option<&Path> {
+    /// The name of the network, `None` if it is to be discovered.
+    fn name(&self) -> Option<PathBuf> {
         let file = &self.weights_file;
-        (!file.is_empty() && file != AUTODISCOVER).then(|| Path::new(file))
+        (!file.is_empty() && file != AUTODISCOVER).then(|| path_of(file))
     }
 
-    /// Returns the file that is named, `None` if it is to be discovered or is built in.
-    pub fn named_file(&self) -> Option<&Path> {
+    /// The file that is named, `None` if it is to be discovered or is built in.
+    pub fn named_file(&self) -> Option<PathBuf> {
         self.name().filter(|name| !discover::names_built_in(name))
     }
 
@@ -70,17 +71,21 @@ impl NetworkOptions {
     }
 }
 
+/// Reads the network that the options name, or finds one.
 pub fn load_network(options: &NetworkOptions) -> Result<Discovered, NetworkError> {
-    discover::load(options.name(), options.heads())
+    discover::load(options.name().as_deref(), options.heads())
 }
 
+/// A backend and the hash of its network.
 #[derive(Clone, Debug)]
 pub struct OpenedBackend {
+    /// What evaluates.
     pub backend: Arc<dyn Backend>,
     /// In hexadecimal, `None` without a network.
     pub network_sha256: Option<String>,
 }
 
+/// Opens the backend that the options name, with its network.
 pub fn open_backend(options: &NetworkOptions) -> Result<OpenedBackend, EngineError> {
     let mut config =
         BackendConfig::parse(&options.backend, &options.backend_options)?.with_fallback(options.fallback);
@@ -170,6 +175,7 @@ struct MovePolicy {
 }
 
 impl PositionEvaluation {
+    /// The evaluation in `slot` of the last position of `game`, with `legal` in the slot's order.
     pub fn of(game: &History, legal: &[Move], slot: &EvalSlot, has_moves_left: bool) -> PositionEvaluation {
         let evaluation = slot.evaluation;
         let mut policy: Vec<MovePolicy> = legal
@@ -183,6 +189,7 @@ impl PositionEvaluation {
         PositionEvaluation { q: evaluation.wl, w, d, l, m: has_moves_left.then_some(evaluation.m), policy }
     }
 
+    /// The same with the `count` likeliest moves.
     #[must_use]
     pub fn with_best_moves(mut self, count: usize) -> PositionEvaluation {
         self.policy.truncate(count);

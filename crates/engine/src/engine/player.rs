@@ -23,6 +23,7 @@ use crate::search::{NextStep, PACE_WAIT, SearchInfo, SearchResult, SteppedSearch
 use crate::tablebase::TablesInForce;
 use crate::time::{GoLimits, Millis, MoveReport, Nodes, NodesPerMilli};
 
+/// Options, backend and tables, shared by the players of many games.
 #[derive(Debug)]
 pub struct EngineSetup {
     settings: Settings,
@@ -32,6 +33,7 @@ pub struct EngineSetup {
 }
 
 impl EngineSetup {
+    /// Loads what the options name. Fails if it cannot be had.
     pub fn new(settings: Settings) -> Result<EngineSetup, EngineError> {
         settings.check()?;
         let opened = open_backend(&settings.network_to_play())?;
@@ -64,6 +66,7 @@ impl EngineSetup {
         Ok(EngineSetup { settings, opened: self.opened.clone(), tables, notes })
     }
 
+    /// True if `settings` name the same backend and network.
     pub fn has_backend_of(&self, settings: &Settings) -> bool {
         self.settings.network.has_backend_of(&settings.network)
     }
@@ -73,10 +76,12 @@ impl EngineSetup {
         CacheSettings::of(&self.settings) == CacheSettings::of(&other.settings)
     }
 
+    /// The options.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
+    /// What evaluates.
     pub fn backend(&self) -> &Arc<dyn Backend> {
         &self.opened.backend
     }
@@ -109,11 +114,13 @@ impl EngineSetup {
         Ok((player.take_notes(), settings))
     }
 
+    /// Nodes in the place of a millisecond with so many pieces. `None` without `nodestime`.
     pub fn nodes_per_ms(&self, pieces: usize) -> Option<NodesPerMilli> {
         self.settings.stoppers.nodestime.rate(pieces as u32)
     }
 }
 
+/// One side of a game, searched a step at a time by a thread of the caller.
 pub struct EnginePlayer {
     setup: Arc<EngineSetup>,
     /// With the player's own seed.
@@ -130,15 +137,18 @@ pub struct EnginePlayer {
     ponder_time: Option<Millis>,
 }
 
+/// The move of a player, with the search that found it.
 #[derive(Clone, Debug)]
 pub struct PlayerMove {
     /// `None` only without a legal move.
     pub best: Option<Move>,
     /// Time taken off the clock, under `nodestime` converted from the new nodes.
     pub used: Millis,
+    /// The figures of the search.
     pub result: SearchResult,
     /// What the search had to tell.
     pub notes: Vec<Note>,
+    /// How the time was budgeted, `None` without a clock.
     pub report: Option<MoveReport>,
 }
 
@@ -180,6 +190,7 @@ impl EnginePlayer {
         })
     }
 
+    /// What the player was made with.
     pub fn setup(&self) -> &Arc<EngineSetup> {
         &self.setup
     }
@@ -189,7 +200,7 @@ impl EnginePlayer {
         self.begin_search(position, GoRequest::new(limits))
     }
 
-    /// Likewise, of the root moves that `request` names.
+    /// As `begin_move`, for a request with root moves.
     pub(crate) fn begin_search(&mut self, position: &History, request: GoRequest) -> Result<(), EngineError> {
         self.ponder_time = None;
         self.begin(position, request, u64::MAX)
@@ -236,6 +247,7 @@ impl EnginePlayer {
         Ok(())
     }
 
+    /// Searches on until a batch waits for its evaluation, or the search is over.
     pub fn advance(&mut self) -> NextStep {
         let Some(stepped) = &mut self.stepped else { return NextStep::Over };
         let search = stepped.search();
@@ -302,6 +314,7 @@ impl EnginePlayer {
     }
 }
 
+/// Evaluates the batches of several players together.
 #[derive(Debug, Default)]
 pub struct SharedBatch {
     slots: Vec<EvalSlot>,

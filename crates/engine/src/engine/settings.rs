@@ -60,6 +60,7 @@ pub const CLEAR_TREE: OptionSpec = OptionSpec {
 static SPECS: LazyLock<Vec<OptionSpec>> = LazyLock::new(Settings::declared);
 
 impl Settings {
+    /// The declarations of all options, in their order.
     pub fn specs() -> &'static [OptionSpec] {
         &SPECS
     }
@@ -121,10 +122,12 @@ impl Settings {
         network
     }
 
+    /// Flags and values of all options.
     pub fn values(&self) -> impl Iterator<Item = (&'static str, String)> {
         Settings::specs().iter().filter_map(|spec| Some((spec.flag, self.text_of(spec.flag)?)))
     }
 
+    /// Flags and values of the options that differ from their defaults.
     pub fn changed(&self) -> Vec<(&'static str, String)> {
         let values = self.values().zip(Settings::specs());
         values.filter(|((_, value), spec)| *value != spec.default).map(|(set, _)| set).collect()

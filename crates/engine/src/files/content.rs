@@ -74,7 +74,7 @@ fn raw(path: &Path) -> io::Result<(Option<FileKind>, Content)> {
     if path.as_os_str() == "-" { sniffed(io::stdin()) } else { sniffed(File::open(path)?) }
 }
 
-/// Returns the uncompressed content of `source`, which may be anything.
+/// The uncompressed content of `source`, which may be anything.
 fn inflated(source: impl Read + Send + 'static) -> io::Result<Content> {
     let (kind, source) = sniffed(source)?;
     let consumed = Arc::new(AtomicU64::new(0));
@@ -87,7 +87,7 @@ fn inflated(source: impl Read + Send + 'static) -> io::Result<Content> {
     })
 }
 
-/// Returns the text in `source`, plain or compressed.
+/// The text in `source`, plain or compressed.
 pub fn text(source: impl Read + Send + 'static) -> io::Result<Content> {
     text_of(source, "")
 }

@@ -89,7 +89,7 @@ const SIGNATURES: [(&[u8], FileKind); 7] = [
 impl FileKind {
     pub(crate) const BINARY: FileKind = FileKind::Other("no text but binary data (name another file)");
 
-    /// Returns the kind of a file that begins with `start`, or `None` for text, and for nothing.
+    /// The kind of a file that begins with `start`, or `None` for text, and for nothing.
     pub(crate) fn of(start: &[u8]) -> Option<FileKind> {
         let signed = SIGNATURES.iter().find(|(signature, _)| start.starts_with(signature));
         // A Zstandard stream may begin with a frame to be skipped, as parallel compressors write it.

@@ -1,7 +1,12 @@
 //! The lines of a text, whatever ends them and however they are encoded.
 
 use std::borrow::Cow;
+#[cfg(unix)]
+use std::ffi::OsString;
 use std::io::{self, BufRead};
+#[cfg(unix)]
+use std::path::Path;
+use std::path::PathBuf;
 
 use thiserror::Error;
 
@@ -22,7 +27,7 @@ const ENCODINGS: [&str; 5] = [
      рстуфхцчшщъыьэюяЁёЄєЇїЎў°∙·√№¤■\u{a0}",
 ];
 
-/// Returns the text of `bytes`: UTF-8, and what is none in the encoding of one byte a letter that makes words of
+/// The text of `bytes`: UTF-8, and what is none in the encoding of one byte a letter that makes words of
 /// it, in doubt in Latin-1, which the standard of PGN prescribes.
 pub fn decode(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(bytes) {
@@ -65,6 +70,26 @@ fn oddities(text: &str) -> usize {
     letters.windows(2).filter(odd).count() + undefined.count()
 }
 
+/// The path that `text` names. On Unix names are bytes of any encoding: text that names nothing is tried as
+/// the bytes of which [`decode`] has made it.
+pub fn path_of(text: &str) -> PathBuf {
+    #[cfg(unix)]
+    {
+        use std::os::unix::ffi::OsStringExt;
+        let byte = |letter: char, letters: &str| match u8::try_from(letter) {
+            Ok(byte) if byte.is_ascii() => Some(byte),
+            _ => Some(0x80 + letters.chars().position(|known| known == letter)? as u8),
+        };
+        let raw =
+            |letters: &&str| text.chars().map(|letter| byte(letter, letters)).collect::<Option<Vec<u8>>>();
+        let paths = ENCODINGS.iter().filter_map(raw).map(|bytes| PathBuf::from(OsString::from_vec(bytes)));
+        if let Some(path) = paths.filter(|_| !Path::new(text).exists()).find(|path| path.exists()) {
+            return path;
+        }
+    }
+    text.into()
+}
+
 /// The reason why a line is not there.
 #[derive(Debug, Error)]
 pub enum LineError {
@@ -93,7 +118,7 @@ impl<R: BufRead> Lines<R> {
         Lines { input, number: 0, is_behind_cr: false, has_failed: false }
     }
 
-    /// Returns the input, which begins behind the last line.
+    /// The input, which begins behind the last line.
     pub fn input(&self) -> &R {
         &self.input
     }
@@ -210,6 +235,20 @@ mod tests {
         ] {
             assert_eq!(decode(bytes), text);
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_path_is_found_in_the_bytes_that_were_given() {
+        use std::os::unix::ffi::OsStrExt;
+        let folder = tempfile::tempdir().unwrap();
+        // In Windows-1251, Latin-1, and UTF-8.
+        for name in [&b"\xf1\xe5\xf2\xfc.pb"[..], b"r\xe9seau.pb", "сеть.pb".as_bytes()] {
+            let path = folder.path().join(std::ffi::OsStr::from_bytes(name));
+            std::fs::write(&path, "").unwrap();
+            assert_eq!(path_of(&decode(path.as_os_str().as_bytes())), path);
+        }
+        assert_eq!(path_of("no/such/é"), Path::new("no/such/é"));
     }
 
     #[test]

@@ -41,7 +41,9 @@ use crate::params::ParamError;
 pub use eval_slot::{BatchEvaluator, EvalSlot, PositionEncoding, approximate_softmax};
 pub(crate) use timetable::DevicePace;
 
+/// Input planes of a network.
 pub const PLANES: usize = 112;
+/// Moves to which a network gives a policy.
 pub const POLICY_SIZE: usize = 1858;
 /// Above 218, the most legal moves of any chess position.
 pub const MAX_MOVES: usize = 256;
@@ -52,7 +54,9 @@ pub const MAX_MOVES: usize = 256;
 /// Bit 0 is a1, bit 7 h1, bit 63 h8, as seen by the side to move.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InputPlanes {
+    /// The squares of each plane.
     pub masks: [u64; PLANES],
+    /// What stands on the squares of each plane.
     pub values: [f32; PLANES],
 }
 
@@ -197,6 +201,7 @@ pub fn cores() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
 
+/// Why a backend cannot be made or cannot evaluate.
 #[derive(Debug, Error)]
 pub enum BackendError {
     #[error(transparent)]

@@ -67,7 +67,7 @@ impl Order {
         position
     }
 
-    /// Without a search.
+    /// Answers every position of the order without searching it, `reason` as a note.
     fn give_up(mut self, reason: Option<String>) {
         reason.map(Note::Error).into_iter().for_each(|note| self.listener.note(note));
         while !self.plies.is_empty() {

@@ -45,6 +45,7 @@ pub struct Chain {
 }
 
 impl Chain {
+    /// The rules of one search: those of `options` and the manager's own.
     pub fn new(facts: &MoveFacts, options: &StopperOptions, managers: Option<Box<dyn Stopper>>) -> Chain {
         let open_ended = facts.limits.is_open_ended();
         let mut stoppers: Vec<Box<dyn Stopper>> = Vec::new();
@@ -97,6 +98,7 @@ impl Chain {
         self.open_ended
     }
 
+    /// How the manager has budgeted. `None` without a clock.
     pub fn report(&self) -> Option<MoveReport> {
         self.stoppers.iter().find_map(|stopper| stopper.report())
     }

@@ -29,6 +29,7 @@ const RESERVE_COST: f64 = 0.5;
 /// … and the largest reserve for them, as a share of the game's first clock.
 const RESERVE_SHARE: f64 = 0.1;
 
+/// The end of a search, as a timekeeper hears it.
 #[derive(Clone, Debug)]
 pub struct SearchEnd<'a> {
     /// Counted from `go`.
@@ -39,6 +40,7 @@ pub struct SearchEnd<'a> {
 }
 
 impl Timekeeper {
+    /// The time management of a new game.
     pub fn new(manager: Box<dyn TimeManager>, options: StopperOptions) -> Self {
         Timekeeper {
             manager,
@@ -69,6 +71,7 @@ impl Timekeeper {
         Chain::new(facts, &self.options, stopper)
     }
 
+    /// Notes that somebody has set the clock: its change is no lag.
     pub fn clock_was_set(&mut self) {
         self.lag.clock_is_unwatched();
     }

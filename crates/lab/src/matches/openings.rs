@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use super::Side;
 use crate::pgn::{Ending, GameError, Games, RecordedGame};
+use zeitnot_engine::chance::fnv1a;
 use zeitnot_engine::chess::{History, ListedPosition, Move, Position, PositionError, Variant};
 use zeitnot_engine::files::{self, Lines};
 use zeitnot_engine::foreign::in_our_words;
@@ -79,7 +80,8 @@ impl Openings {
             });
             Opening { fen: None, moves: moves.collect() }
         };
-        Openings { list: BUILT_IN.lines().map(opening).collect(), notes: Vec::new() }
+        let list = BUILT_IN.lines().map(opening).collect();
+        Openings { list, variant: Variant::Standard, notes: Vec::new() }
     }
 
     /// Reads PGN games (at most `max_plies` of each), or EPD or FEN lines, possibly compressed.
