@@ -584,7 +584,7 @@ mod tests {
             format!("\"p1\";\"g8f8 d1d8\";\"{fen}\""),
         ] {
             let puzzle = read(&line).unwrap().unwrap();
-            assert_eq!((&*puzzle.id, &*puzzle.asked), ("p1", "bm Rd8#"));
+            assert_eq!((&*puzzle.id, &*puzzle.asked), ("p1", "bm Rd8+"));
             assert_eq!(puzzle.position, format!("fen {fen} moves g8f8"));
         }
         assert!(read("PuzzleId,FEN,Moves,Rating").is_none() && read("FEN,Moves").is_none());

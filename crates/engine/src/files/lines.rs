@@ -51,7 +51,9 @@ pub fn decode(bytes: &[u8]) -> Cow<'_, str> {
 /// How many places of a text no word has: signs and capitals within small letters, letters of two alphabets side by
 /// side, and Latin letters with marks side by side.
 fn oddities(text: &str) -> usize {
-    let is_sign = |c: char| c == 'ƒ' || !c.is_alphanumeric() && !c.is_ascii() && !"’‘“”«»„–—…№½".contains(c);
+    let is_sign = |c: char| {
+        c == 'ƒ' || !c.is_alphanumeric() && !c.is_ascii() && !c.is_whitespace() && !"’‘“”«»„–—…№½".contains(c)
+    };
     let is_marked = |c: char| c.is_alphabetic() && !c.is_ascii();
     let is_cyrillic = |c: char| ('\u{400}'..'\u{500}').contains(&c);
     let letters: Vec<char> = text.chars().collect();

@@ -230,7 +230,9 @@ mod tests {
             "[%eval #99999999999]",
             "[%emt 0:nan]",
         ] {
-            assert_eq!(read_comment(text, Color::White), nothing, "{text}");
+            let read = read_comment(text, Color::White);
+            assert_eq!(read.comments, [text], "what is not understood stays");
+            assert_eq!(RecordedMove { comments: Vec::new(), ..read }, nothing, "{text}");
         }
         assert!(read_comment("[%eval #-2147483648]", Color::White).centipawns.is_some());
     }

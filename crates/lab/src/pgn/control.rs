@@ -177,7 +177,8 @@ pub(super) fn settle_time(game: &mut RecordedGame, are_short: bool) {
                 let control = of(controls, color);
                 control.is_none_or(|control| {
                     let used = if control.is_per_move() { longest } else { sum };
-                    control.allows(number, used / times)
+                    let most = control.most(number);
+                    used / times <= 1.1 * most + most.min(GIVEN_MS)
                 })
             })
         }
@@ -286,7 +287,7 @@ fn in_words(text: &str) -> Option<TimeControl> {
 
 /// Where a number of seconds begins that stands behind minutes.
 fn seconds_behind_minutes(text: &str) -> Option<usize> {
-    let all: Vec<_> = words(text).collect();
+    let all: Vec<_> = words(text).filter(|word| !WORDS_OF_INCREMENTS.contains(word)).collect();
     let [.., minutes, seconds, unit] = all[..] else { return None };
     let (minute, second) = (unit_seconds(minutes)?, unit_seconds(unit)?);
     let at = seconds.as_ptr().addr() - text.as_ptr().addr();
@@ -346,6 +347,11 @@ mod tests {
             ("10 minutes", &[control(600e3, 0.0, None)]),
             ("90min/40m+30s/move", &[control(5400e3, 30e3, Some(40))]),
             ("90' / 40 moves", &[control(5400e3, 0.0, Some(40))]),
+            ("15 min 10 sec", &[control(900e3, 10e3, None)]),
+            ("3 min 2 sec per move", &[control(180e3, 2e3, None)]),
+            ("15|10", &[control(900e3, 10e3, None)]),
+            ("90 min for 40 moves", &[control(5400e3, 0.0, Some(40))]),
+            ("1 h 30 min", &[control(5400e3, 0.0, None)]),
             ("3 days", &[control(259_200e3, 0.0, Some(1))]),
         ] {
             assert_eq!(RecordedControl::parse(text).unwrap().periods, expected, "{text}");
@@ -441,6 +447,25 @@ mod tests {
         let text = "[TimeControl \"60\"]\n\n1. e4 {[%clk 0:00:50]} e5 2. d4 {[%emt 0:00:51.5] [%clk 0:00:40]} d5 *\n";
         let game = Games::new("text", text.as_bytes()).next().unwrap().unwrap();
         assert_eq!(used_ms(&game, None)[2], Some(10_000.0));
+    }
+
+    /// A regression: only clocks were held against the control.
+    #[test]
+    fn times_that_a_control_does_not_allow_contradict_it() {
+        for (control, times, minutes, note) in [
+            ("60", ["[%emt 0:03:45]", "[%emt 0:07:05]"], Some(60.0), "in minutes, which its times need"),
+            ("1", ["+0.3/14 12.0s", "0.1/12 20.0s"], Some(1.0), "in minutes"),
+            ("60", ["[%emt 0:00:45]", "[%emt 0:00:20]"], Some(1.0), ""),
+            ("15 min", ["[%emt 0:40:00]", "[%emt 0:00:20]"], None, "its times contradict"),
+        ] {
+            let text =
+                format!("[TimeControl \"{control}\"]\n\n1. e4 {{{}}} e5 {{{}}} *\n", times[0], times[1]);
+            let game = Games::new("text", text.as_bytes()).next().unwrap().unwrap();
+            let first =
+                RecordedControl::of(&game, Color::White).map(|control| control.first().time.as_secs() / 60.0);
+            assert_eq!(first, minutes, "{text}");
+            assert!(game.notes.join(" ").contains(note), "{text}: {:?}", game.notes);
+        }
     }
 
     #[test]
