@@ -204,18 +204,10 @@ impl PublishedNetwork {
         let before = self.size - missing;
         let schemes = if self.address.starts_with("https:") { "=https" } else { "=http,https" };
         let mut curl = Command::new("curl");
-        curl.args([
-            "--fail",
-            "--location",
-            "--max-redirs",
-            "10",
-            "--proto",
-            schemes,
-            "--proto-redir",
-            schemes,
-        ])
-        .args(["--connect-timeout", "20", "--speed-limit", "1000", "--speed-time", "30"])
-        .args(["--max-filesize", &self.size.to_string(), "--silent", "--show-error"]);
+        curl.args(["--fail", "--silent", "--show-error", "--no-buffer"])
+            .args(["--location", "--max-redirs", "10", "--proto", schemes, "--proto-redir", schemes])
+            .args(["--connect-timeout", "20", "--speed-limit", "1000", "--speed-time", "30"])
+            .args(["--max-filesize", &self.size.to_string()]);
         if before > 0 {
             curl.args(["--continue-at", &before.to_string()]);
         }
@@ -239,14 +231,10 @@ impl PublishedNetwork {
         let kept = length(part);
         match broken {
             None => Ok(()),
-            Some(Broken { reason, helps: Helps::Attempt }) if kept > 0 => {
-                let mb = |bytes: u64| bytes as f64 / 1e6;
-                let reason = format!(
-                    "{reason}, and what has come is kept ({:.1} of {:.1} MB)",
-                    mb(kept),
-                    mb(self.size)
-                );
-                Err(Broken { reason, helps: Helps::Attempt })
+            Some(Broken { reason, helps }) if kept > 0 => {
+                let [kept, size] = [kept, self.size].map(|bytes| bytes as f64 / 1e6);
+                let kept = format!("and what has come is kept ({kept:.1} of {size:.1} MB)");
+                Err(Broken::new(helps, format!("{reason}, {kept}")))
             }
             Some(broken) => Err(broken),
         }
