@@ -11,6 +11,7 @@
 //! | [`cli`] | the command line: arguments, Lc0's flags, the configuration |
 //! | `commands` | a file for each command |
 //! | `config_file` | `zeitnot.config`: reads and writes it |
+//! | [`signals`] | what signals do to the process |
 //! | `output` | results on stdout, messages on stderr, exit codes |
 //! | [`uci`] | the protocol: reads a GUI's commands, writes the engine's answers |
 //! | `serve` | the analysis server: its clients and their JSON |
@@ -25,6 +26,7 @@ mod config_file;
 mod output;
 mod serve;
 mod setup;
+pub mod signals;
 #[cfg(test)]
 mod tests {
     mod documentation;

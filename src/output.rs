@@ -12,7 +12,36 @@ use zeitnot_engine::engine::EngineError;
 use zeitnot_engine::network::BackendError;
 use zeitnot_engine::network::backends::onnxruntime::LibraryError;
 use zeitnot_engine::network::weights::NetworkError;
+use zeitnot_lab::report::printable;
 use zeitnot_lab::rows::{RowError, replace};
+
+/// Messages of a kind that are told. Those behind them are counted.
+const MOST_TOLD: u64 = 10;
+
+/// Messages by their kinds, the first of each told, and the others counted at the end.
+#[derive(Default)]
+pub(crate) struct KindsTold(std::collections::BTreeMap<String, u64>);
+
+impl KindsTold {
+    pub(crate) fn tell(&mut self, kind: impl Into<String>, message: impl fmt::Display) {
+        let count = self.0.entry(kind.into()).or_default();
+        *count += 1;
+        if *count <= MOST_TOLD {
+            eprint_message(message);
+        }
+    }
+}
+
+impl Drop for KindsTold {
+    fn drop(&mut self) {
+        for (kind, count) in self.0.iter().filter(|(_, count)| **count > MOST_TOLD) {
+            eprint_message(format_args!(
+                "{} more messages like these are not shown ({kind})",
+                count - MOST_TOLD
+            ));
+        }
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExitStatus {
@@ -90,7 +119,7 @@ impl Output {
                 serde_json::to_writer(&mut self.sink, document).map_err(io::Error::from)?;
                 self.sink.write_all(b"\n")?;
             }
-            OutputFormat::Text => write!(self.sink, "{text}")?,
+            OutputFormat::Text => self.write_text(text)?,
         }
         Ok(())
     }
@@ -98,10 +127,14 @@ impl Output {
     /// Writes `text` before the result, except in JSON.
     pub(crate) fn write_ahead(&mut self, text: &impl fmt::Display) -> Result<(), Failure> {
         if self.format == OutputFormat::Text {
-            write!(self.sink, "{text}")?;
+            self.write_text(text)?;
             self.flush()?;
         }
         Ok(())
+    }
+
+    fn write_text(&mut self, text: &impl fmt::Display) -> Result<(), Failure> {
+        Ok(self.sink.write_all(printable(&text.to_string()).as_bytes())?)
     }
 
     /// Lets the command end by the path of a page that it has written.
@@ -135,7 +168,8 @@ pub(crate) struct Told(pub(crate) Vec<String>);
 impl Told {
     pub(crate) fn tell(&mut self, text: impl fmt::Display) {
         let text = text.to_string();
-        if !self.0.contains(&text) {
+        // The same may come again without the name of who says it.
+        if !self.0.iter().any(|known| known.ends_with(&text)) {
             eprint_message(&text);
             self.0.push(text);
         }
@@ -173,5 +207,21 @@ pub(crate) fn leave_with_the_reader() {}
 
 /// Ignores errors: the command goes on if nobody can read it.
 pub(super) fn eprint_message(text: impl fmt::Display) {
-    let _ = writeln!(io::stderr(), "zeitnot: {text}");
+    let _ = writeln!(io::stderr(), "zeitnot: {}", message(&text.to_string()));
+}
+
+/// Names from files and engines must not steer the terminal, and their line ends begin no message of ours.
+fn message(text: &str) -> String {
+    printable(text).replace("\nzeitnot:", "\n  zeitnot:")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_others_neither_steer_the_terminal_nor_begin_a_message() {
+        let name = "x\x1b]0;OWNED\x07\u{9b}31m\u{202e}y\r\nzeitnot: forged\u{2028}é";
+        assert_eq!(message(name), "x]0;OWNED31my\n  zeitnot: forgedé");
+    }
 }

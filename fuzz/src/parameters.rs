@@ -23,7 +23,7 @@ pub fn run(data: &[u8]) -> bool {
 fn plans(text: &str) -> bool {
     let Ok(mut manager) = manager_from(text) else { return false };
     for time_ms in [0.0, 17.0, 3_000.0, 900_000.0] {
-        let limits = GoLimits { time: Some(Millis(time_ms)), inc: Millis(20.0), ..GoLimits::default() };
+        let limits = GoLimits::clock(Millis(time_ms), Millis(20.0));
         let facts = MoveFacts { limits, pieces: 20, legal_moves: 30, ..MoveFacts::default() };
         let Some(stopper) = manager.start_move(&facts) else { continue };
         let Some(report) = stopper.report() else { continue };

@@ -110,8 +110,7 @@ fn number(settings: &Settings, positions: impl IntoIterator<Item = String>) -> R
     ] {
         settings.set(name, value).map_err(EngineError::from)?;
     }
-    settings.stoppers.smart_pruning_factor = 0.0;
-    let mut engine = Engine::new(settings)?;
+    let mut engine = Engine::new(settings.for_analysis())?;
     engine.prepare()?;
     let nodes = Some(Nodes(NUMBER_NODES));
     let limits = GoLimits { depth: Some(NUMBER_DEPTH), nodes, ..GoLimits::default() };

@@ -27,7 +27,7 @@ pub(crate) mod uci;
 
 use clap::Subcommand;
 
-use crate::output::{ExitStatus, Failure, Output};
+use crate::output::{ExitStatus, Failure, Output, eprint_message};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -92,6 +92,10 @@ impl Command {
         whole: fn() -> clap::Command,
         output: &mut Output,
     ) -> Result<ExitStatus, Failure> {
+        // The others end by rules of their own.
+        if !matches!(self, Command::Uci(_) | Command::Serve(_) | Command::Lab(_)) {
+            lab::run::end_on_interruption(|| eprint_message("stopped"))?;
+        }
         match self {
             Command::Uci(args) => uci::run(args),
             Command::Bench(args) => bench::run(&args, output),

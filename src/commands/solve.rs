@@ -18,8 +18,7 @@ use serde::Serialize;
 
 use super::measure::{self, LimitArgs, open_positions};
 use crate::commands::engine_args::EngineArgs;
-use crate::output::{ExitStatus, Failure, Output};
-use crate::output::{Told, eprint_message};
+use crate::output::{ExitStatus, Failure, KindsTold, Output, Told};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::{History, ListedPosition, Move, Operation, Variant};
 use zeitnot_engine::engine::{GoRequest, Listener, SearchAnswer};
@@ -105,6 +104,8 @@ struct Problem {
     goal: Goal,
     asked: String,
     points: Vec<(Move, u32)>,
+    /// What people should know of how it was read.
+    note: Option<String>,
 }
 
 impl Problem {
@@ -127,7 +128,16 @@ impl Problem {
             goal: Goal::default(),
             asked: String::new(),
             points: Vec::new(),
+            note: None,
         };
+        if let Some((name, solution)) = listed.puzzle {
+            problem.goal.best = moves(&game, solution)?;
+            problem.asked = format!(
+                "bm {}",
+                problem.goal.best.iter().map(|&mv| game.current().format_san(mv)).collect::<String>()
+            );
+            problem.id = Some(name).filter(|name| !name.is_empty()).map_or(problem.id, str::to_owned);
+        }
         let operations = listed.operations().map_err(|error| error.to_string())?;
         let mut empty = None;
         for operation in &operations {
@@ -140,7 +150,7 @@ impl Problem {
                     problem.asked += &format!("{comma}{} {}", operation.code, operation.operands);
                 }
                 "id" => problem.id = text.into(),
-                "c0" => problem.points = points(&game, text)?,
+                "c0" => (problem.points, problem.note) = points(&game, text),
                 _ => {}
             }
         }
@@ -160,17 +170,24 @@ impl Problem {
 }
 
 /// `e4=10, d4=5`, as in the Strategic Test Suite. Other suites use the operation for any text.
-fn points(game: &History, comment: &str) -> Result<Vec<(Move, u32)>, String> {
+/// A word that cannot be read costs its points alone, and is said.
+fn points(game: &History, comment: &str) -> (Vec<(Move, u32)>, Option<String>) {
     let pairs: Option<Vec<_>> = comment.split(',').map(|pair| pair.rsplit_once('=')).collect();
     let number = |points: &str| Some(points.trim().parse::<i32>().ok()?.max(0).unsigned_abs());
     let read = |(word, points)| Some((word, number(points)?));
     let pairs: Option<Vec<(&str, u32)>> = pairs.and_then(|pairs| pairs.into_iter().map(read).collect());
     let (words, points): (Vec<_>, Vec<_>) = pairs.unwrap_or_default().into_iter().unzip();
     if !names_moves(game, &words) {
-        return Ok(Vec::new());
+        return (Vec::new(), None);
     }
-    let moves = moves(game, &words.join(" ")).map_err(|error| format!("c0: {error}"))?;
-    Ok(moves.into_iter().zip(points).collect())
+    let (mut list, mut note) = (Vec::new(), None);
+    for (word, points) in words.iter().zip(points) {
+        match moves(game, word).map(|moves| moves.first().copied()) {
+            Ok(found) => list.extend(found.map(|mv| (mv, points))),
+            Err(error) => note = Some(format!("c0: {error}, and gives no points")),
+        }
+    }
+    (list, note)
 }
 
 /// Whether any word is a move. Otherwise they are a comment, as in `Elo=2400`.
@@ -249,7 +266,7 @@ struct SolveReport {
 
 pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let (problems, bad_lines) = read(args)?;
-    let limits = args.limits.or(GoLimits { nodes: Some(DEFAULT_NODES), ..GoLimits::default() })?;
+    let limits = args.limits.or(GoLimits::nodes(DEFAULT_NODES.0))?;
     let searcher = measure::searcher(&args.settings.0, args.concurrency, &limits)?;
     let backend = searcher.setup.backend().info().description.clone();
     let (sender, answers) = unbounded();
@@ -288,7 +305,7 @@ pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus, F
 fn read(args: &SolveArgs) -> Result<(Vec<Problem>, usize), Failure> {
     let name = args.file.display();
     let refuse = |reason: String| Failure::Input(format!("{name}: {reason}"));
-    let (mut problems, mut bad_lines) = (Vec::new(), 0);
+    let (mut problems, mut bad_lines, mut told) = (Vec::new(), 0, KindsTold::default());
     for line in Lines::new(BufReader::new(open_positions(&args.file)?)) {
         let (number, problem) = match line {
             Ok((number, line)) => (number, Problem::parse(&line, number)),
@@ -297,9 +314,14 @@ fn read(args: &SolveArgs) -> Result<(Vec<Problem>, usize), Failure> {
         };
         match problem {
             None => {}
-            Some(Ok(problem)) => problems.push(problem),
+            Some(Ok(problem)) => {
+                if let Some(note) = &problem.note {
+                    told.tell("note", format_args!("{name}, line {number}: {note}"));
+                }
+                problems.push(problem);
+            }
             Some(Err(error)) => {
-                eprint_message(format_args!("{name}, line {number}: {error}"));
+                told.tell("line that cannot be read", format_args!("{name}, line {number}: {error}"));
                 bad_lines += 1;
             }
         }
@@ -548,6 +570,24 @@ mod tests {
         ] {
             assert_eq!(read(&format!("bm Rd8; {other};")).unwrap().points, [], "{other}");
         }
-        assert!(read("bm Rd8; c0 \"Rd8=10, Qd8=3\";").unwrap_err().contains("c0: "));
+        let typing_error = read("bm Rd8; c0 \"Rd8=10, Qd8=3\";").unwrap();
+        assert!(typing_error.points.len() == 1 && typing_error.note.unwrap().starts_with("c0: "));
+    }
+
+    /// A regression: lichess' puzzles gave a message for each line.
+    #[test]
+    fn puzzles_of_lichess_are_read() {
+        let read = |line: &str| Problem::parse(line, 2);
+        let fen = "6k1/5ppp/8/8/8/8/5PPP/3R2K1 b - - 0 1";
+        for line in [
+            format!("p1,{fen},g8f8 d1d8,1200,80,90,100,short,https://example.org/p1#1,"),
+            format!("\"p1\";\"g8f8 d1d8\";\"{fen}\""),
+        ] {
+            let puzzle = read(&line).unwrap().unwrap();
+            assert_eq!((&*puzzle.id, &*puzzle.asked), ("p1", "bm Rd8+"));
+            assert_eq!(puzzle.position, format!("fen {fen} moves g8f8"));
+        }
+        assert!(read("PuzzleId,FEN,Moves,Rating").is_none() && read("FEN,Moves").is_none());
+        assert!(read(&format!("{fen},g8f8")).unwrap().is_err(), "no solution");
     }
 }

@@ -29,7 +29,8 @@ impl UciArgs {
     /// Whether the network's file is missing, and with `place_of` where it is named.
     pub(crate) fn missing_file(&self, place_of: impl Fn(&str, &str) -> Option<String>) -> Option<String> {
         let network = &self.settings.0.network;
-        let file = network.named_file().filter(|file| !file.exists())?.display();
+        let file = network.named_file().filter(|file| !file.exists())?;
+        let file = file.display();
         let place =
             place_of("weights", &network.weights_file).map_or(String::new(), |place| format!("{place}: "));
         Some(format!("{place}WeightsFile: there is no file {file}. Without a network there is no bestmove"))

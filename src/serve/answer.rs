@@ -78,7 +78,7 @@ impl MoveFigures {
         let stats = info.move_stats.iter().flat_map(|stats| &stats.moves);
         let policy = |mv: Move| stats.clone().find(|stats| stats.mv == mv).map(|stats| stats.node.policy);
         let figures = |line: &PvLine| {
-            let pv = formatted(root, &line.moves);
+            let pv = root.format_line(&line.moves);
             MoveFigures {
                 r#move: pv.first().cloned().unwrap_or_default(),
                 visits: line.nodes,
@@ -95,17 +95,7 @@ impl MoveFigures {
 }
 
 fn wdl(wl: f32, d: f32) -> [f32; 3] {
-    [(1.0 + wl - d) / 2.0, d, (1.0 - wl - d) / 2.0].map(|p| p.clamp(0.0, 1.0))
-}
-
-fn formatted(root: &History, line: &[Move]) -> Vec<String> {
-    let mut position = root.clone();
-    let format = |&mv: &Move| {
-        let text = position.format_move(mv);
-        position.push(mv);
-        text
-    };
-    line.iter().map(format).collect()
+    zeitnot_engine::network::Value { wl, d, m: 0.0 }.wdl().map(|p| p.clamp(0.0, 1.0))
 }
 
 pub(super) fn name_of(color: Color) -> &'static str {
@@ -180,7 +170,7 @@ mod tests {
             game.push(mv);
             mv
         });
-        assert_eq!(formatted(&root.unwrap(), &line), ["e8g8", "e1c1", "f8e8"]);
+        assert_eq!(root.unwrap().format_line(&line), ["e8g8", "e1c1", "f8e8"]);
     }
 
     #[test]

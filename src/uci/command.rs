@@ -22,7 +22,7 @@ pub enum UciError {
     GoParameter(String),
 }
 
-/// Not yet checked against the position.
+/// One line of the GUI. Its moves are not yet checked against the position.
 #[derive(Clone, Debug, PartialEq)]
 pub enum UciCommand {
     Uci,

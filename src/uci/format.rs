@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use zeitnot_engine::chess::{History, Move, Variant};
+use zeitnot_engine::chess::{History, Variant};
 use zeitnot_engine::engine::{InfoOptions, ScoreType, SearchAnswer};
 use zeitnot_engine::search::{MoveStats, NodeStats, PvLine, RootStats, SearchInfo};
 use zeitnot_engine::time::centipawns;
@@ -38,11 +38,10 @@ fn info_line(root: &History, info: &SearchInfo, index: usize, options: &InfoOpti
     if options.show_eps {
         let _ = write!(text, " eps {}", info.eps);
     }
-    let _ = write!(text, " hashfull {} tbhits {}", info.hashfull, info.tablebase_hits);
-    if options.multi_pv > 1 {
-        let _ = write!(text, " multipv {}", index + 1);
-    }
-    let _ = write!(text, " pv {}", moves(root, &line.moves).join(" "));
+    let (hashfull, tbhits) = (info.hashfull, info.tablebase_hits);
+    // Also of a single line: wrappers ask for it.
+    let _ = write!(text, " hashfull {hashfull} tbhits {tbhits} multipv {}", index + 1);
+    let _ = write!(text, " pv {}", root.format_line(&line.moves).join(" "));
     text
 }
 
@@ -68,26 +67,13 @@ fn wdl(q: f32, d: f32) -> [i32; 3] {
     [w, 1000 - w - l, l]
 }
 
-/// A line from the last position of `root`, in UCI's notation.
-fn moves(root: &History, moves: &[Move]) -> Vec<String> {
-    let mut history = root.clone();
-    moves
-        .iter()
-        .map(|&mv| {
-            let text = history.format_move(mv);
-            history.push(mv);
-            text
-        })
-        .collect()
-}
-
 /// As Stockfish writes it, which wrappers and GUIs read.
 const NO_MOVE: &str = "bestmove (none)";
 
 pub(super) fn best_move(root: &History, answer: &SearchAnswer) -> String {
     let Some(best) = answer.best else { return NO_MOVE.into() };
     let line: Vec<_> = [Some(best), answer.ponder].into_iter().flatten().collect();
-    format!("bestmove {}", moves(root, &line).join(" ponder "))
+    format!("bestmove {}", root.format_line(&line).join(" ponder "))
 }
 
 /// Cut towards zero, as in Lc0.
@@ -225,7 +211,9 @@ mod tests {
         );
         assert_eq!(
             info(&root, &search, &InfoOptions::default()),
-            ["info depth 3 seldepth 9 time 1234 nodes 100 score cp 7 nps 81 hashfull 2 tbhits 5 pv e2e4"]
+            [
+                "info depth 3 seldepth 9 time 1234 nodes 100 score cp 7 nps 81 hashfull 2 tbhits 5 multipv 1 pv e2e4"
+            ]
         );
     }
 

@@ -1,12 +1,15 @@
 //! Reads the GUI's lines on a thread of its own, to note when each came.
 
 use std::io::BufRead;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crossbeam::channel::{Receiver, Sender, bounded};
+use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use parking_lot::Mutex;
 
 use super::output::UciOutput;
 use zeitnot_engine::files::{LineError, Lines};
+use zeitnot_engine::foreign::in_our_words;
 
 /// Lines read ahead of the session.
 const MAX_AHEAD: usize = 1 << 10;
@@ -20,33 +23,69 @@ pub(super) struct Received {
     pub(super) at: Instant,
 }
 
-/// The session must end after them: if `output` is not read, the process ends.
-pub(super) fn lines(input: impl BufRead + Send + 'static, output: &UciOutput) -> Receiver<Received> {
-    let (sender, lines) = bounded(MAX_AHEAD);
-    let output = output.clone();
-    std::thread::spawn(move || {
-        read(input, sender);
-        leave_if_stuck(&output);
-    });
-    lines
+/// The lines as they come.
+pub(super) enum Incoming {
+    /// Read by a thread ahead of the session.
+    Ahead(Receiver<Received>),
+    /// Read when the line before has been obeyed.
+    InTurn(Box<dyn Iterator<Item = Received>>),
 }
 
-fn read(input: impl BufRead, lines: Sender<Received>) {
-    for line in Lines::new(input) {
-        let at = Instant::now();
-        let line = match line {
-            Ok((_, text)) => Ok(text),
-            Err(error @ LineError::TooLong(_)) => Err(error),
-            Err(LineError::Read(_)) => return,
-        };
-        let is_last = line.as_ref().is_ok_and(|text| text.trim_ascii() == "quit");
-        if lines.send(Received { line, at }).is_err() || is_last {
+impl Incoming {
+    /// The next line. Fails after `patience` if a thread waits for it, and at the end.
+    pub(super) fn next(&mut self, patience: Duration) -> Result<Received, RecvTimeoutError> {
+        match self {
+            Incoming::Ahead(lines) => lines.recv_timeout(patience),
+            Incoming::InTurn(lines) => lines.next().ok_or(RecvTimeoutError::Disconnected),
+        }
+    }
+}
+
+/// The session must end after them: if `output` is not read, the process ends. Where no thread is to be had,
+/// each line is read when the one before has been obeyed.
+pub(super) fn lines(input: impl BufRead + Send + 'static, output: &UciOutput) -> Incoming {
+    let (sender, lines) = bounded(MAX_AHEAD);
+    // A thread that does not start leaves the input here.
+    let input = Arc::new(Mutex::new(Some(input)));
+    let (given, shared) = (input.clone(), output.clone());
+    let reader = std::thread::Builder::new().name("input".into()).spawn(move || {
+        let input = given.lock().take();
+        read(input, &sender);
+        drop(sender);
+        leave_if_stuck(&shared);
+    });
+    match reader {
+        Ok(_) => Incoming::Ahead(lines),
+        Err(error) => {
+            let reason = in_our_words(&error);
+            output.error(format!("no thread can be started to read commands meanwhile: {reason}"));
+            let input = input.lock().take();
+            Incoming::InTurn(Box::new(input.into_iter().flat_map(received)))
+        }
+    }
+}
+
+fn read(input: Option<impl BufRead>, lines: &Sender<Received>) {
+    for received in input.into_iter().flat_map(received) {
+        let is_last = received.line.as_ref().is_ok_and(|text| text.trim_ascii() == "quit");
+        if lines.send(received).is_err() || is_last {
             return;
         }
     }
 }
 
-/// All that is left would wait for a stuck write.
+fn received(input: impl BufRead) -> impl Iterator<Item = Received> {
+    Lines::new(input).map_while(|line| {
+        let line = match line {
+            Ok((_, text)) => Ok(text),
+            Err(error @ LineError::TooLong(_)) => Err(error),
+            Err(LineError::Read(_)) => return None,
+        };
+        Some(Received { line, at: Instant::now() })
+    })
+}
+
+/// Ends the process if the GUI has not taken a line for a second after the end of its input.
 fn leave_if_stuck(output: &UciOutput) {
     let over = Instant::now();
     while output.is_shared() {

@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use zeitnot_engine::VERSION;
 use zeitnot_engine::foreign::{self, one_line, our_words};
 use zeitnot_engine::note::Note;
+use zeitnot_lab::report::printable;
 
 #[derive(Clone)]
 pub(super) struct UciOutput {
@@ -63,7 +64,7 @@ impl UciOutput {
         *self.writing_since.lock() = time;
     }
 
-    /// Anybody else may still write.
+    /// True while another thread holds this output.
     pub(super) fn is_shared(&self) -> bool {
         Arc::strong_count(&self.channel) > 1
     }
@@ -91,7 +92,7 @@ impl UciOutput {
     /// Each line is an `info string`. An error is a single line, and goes to stderr too.
     pub(super) fn note(&self, note: impl Into<Note>) {
         let note = note.into();
-        let text = note.to_string();
+        let text = printable(&note.to_string());
         if matches!(note, Note::Info(_)) {
             return self.lines(text.lines().map(|line| format!("info string {line}")));
         }

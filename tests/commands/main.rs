@@ -7,12 +7,12 @@ mod common;
 mod configuration;
 #[cfg(target_os = "linux")]
 mod drivers;
+mod examples;
 mod fetched_networks;
 mod files;
+mod guide;
 #[cfg(unix)]
 mod network_access;
 mod networks;
-#[path = "../../examples/search.rs"]
-mod search_example;
 mod serve;
 mod setup;

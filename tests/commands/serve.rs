@@ -13,12 +13,11 @@ use zeitnot_engine::chess::{History, Move, Variant};
 use zeitnot_engine::engine::{GoRequest, Listener, SearchAnswer, Settings};
 use zeitnot_engine::note::Note;
 use zeitnot_engine::search::SearchInfo;
-use zeitnot_engine::time::{GoLimits, Nodes};
+use zeitnot_engine::time::GoLimits;
 
-use crate::common::engine::Engine;
+use crate::common::engine::{Engine, last_info};
 use crate::common::games::{Game, games};
 use crate::common::{self, package_file, run, stderr};
-use crate::search_example;
 
 /// One thread that has one open search.
 const ONE_AT_A_TIME: [&str; 5] =
@@ -80,13 +79,8 @@ impl Query {
     }
 
     fn to_json(&self, id: u64) -> Value {
-        let mut game = History::from_fen(self.game.fen, Variant::Chess960).unwrap();
-        let mut format = |mv: Move| {
-            let text = game.format_move(mv);
-            game.push(mv);
-            text
-        };
-        let moves: Vec<_> = self.game.moves.iter().map(|&mv| format(mv)).collect();
+        let moves =
+            History::from_fen(self.game.fen, Variant::Chess960).unwrap().format_line(&self.game.moves);
         let search_moves = self.root_moves.iter().map(|&mv| self.game.history.format_move(mv));
         json!({
             "id": id,
@@ -110,7 +104,7 @@ impl Query {
         engine.set_option("MultiPV", &self.lines.to_string()).unwrap();
         engine.set_option("CPuct", &self.cpuct.to_string()).unwrap();
         engine.set_position(&format!("fen {} moves {}", self.game.fen, moves.join(" "))).unwrap();
-        let limits = GoLimits { nodes: Some(Nodes(self.nodes)), ..GoLimits::default() };
+        let limits = GoLimits::nodes(self.nodes);
         let (sender, answers) = channel();
         let request = GoRequest { root_moves: self.root_moves.clone(), ..GoRequest::new(limits) };
         engine.go(request, Box::new(Collector(sender))).unwrap();
@@ -129,16 +123,6 @@ impl Listener for Collector {
     fn answer(&mut self, _: &History, answer: SearchAnswer) {
         self.0.send(answer).unwrap();
     }
-}
-
-fn format_line(root: &History, line: &[Move]) -> Vec<String> {
-    let mut game = root.clone();
-    let format = |&mv: &Move| {
-        let text = game.format_move(mv);
-        game.push(mv);
-        text
-    };
-    line.iter().map(format).collect()
 }
 
 /// A search beside others, on any thread, finds what it finds alone.
@@ -181,7 +165,7 @@ fn a_thousand_random_queries_are_answered_as_single_searches_are() {
         let lines = result.info.unwrap().lines;
         assert_eq!(answer["moves"].as_array().unwrap().len(), lines.len(), "{answer}");
         for (found, line) in answer["moves"].as_array().unwrap().iter().zip(&lines) {
-            assert_eq!(found["pv"], json!(format_line(root, &line.moves)), "{answer}");
+            assert_eq!(found["pv"], json!(root.format_line(&line.moves)), "{answer}");
             assert_eq!(
                 (&found["visits"], &found["mate"]),
                 (&json!(line.nodes), &json!(line.mate)),
@@ -291,6 +275,126 @@ fn queries_are_cancelled_under_load() {
         assert_eq!(answer["reason"], if answer["id"] == 60 { "nodes" } else { "cancelled" }, "{answer}");
     }
     assert!(answers.iter().any(|answer| answer["id"] == 50 && answer["visits"].is_null()));
+}
+
+/// A regression: endless queries held all places, and nobody else was ever answered.
+#[test]
+fn endless_queries_give_way_to_those_that_end() {
+    for flags in [&["--concurrency=1"][..], &["--concurrency=2"]] {
+        let mut server = start(flags);
+        let endless = |server: &mut Engine| {
+            (0..8).for_each(|id| {
+                server
+                    .send(&json!({"id": id, "infinite": true, "multipv": 1, "report_every": 10}).to_string());
+            });
+            server.read_until(r#"{"id":0,"ply":0,"turn":"white","final":false"#);
+        };
+        endless(&mut server);
+        for id in 100..110 {
+            let answer = ask_final(&mut server, &json!({"id": id, "nodes": 30}));
+            assert_eq!((&answer["reason"], &answer["visits"]), (&json!("nodes"), &json!(30)), "{answer}");
+        }
+        // They go on afterwards.
+        server.read_until(r#"{"id":0,"ply":0,"turn":"white","final":false"#);
+        server.send(r#"{"id":"all","action":"cancel_all"}"#);
+        let lines = server.finish();
+        let ended = finished(&lines).into_iter().filter(|id| id.is_u64()).count();
+        assert_eq!(ended, 8, "{lines:#?}");
+    }
+}
+
+/// Sends a query, and returns its final answer.
+fn ask_final(server: &mut Engine, line: &Value) -> Value {
+    server.send(&line.to_string());
+    loop {
+        let answer = parse(server.read_until("{").last().unwrap());
+        if answer["id"] == line["id"] && answer["final"] != false {
+            return answer;
+        }
+    }
+}
+
+/// A regression: where a mate was proven, the root had the figures of its unproven average.
+#[test]
+fn figures_of_the_root_are_those_under_uci() {
+    let mut runner = TestRunner::deterministic();
+    let drawn = (0..100).map(|_| games(40).new_tree(&mut runner).unwrap().current());
+    let drawn = drawn.filter(|game| !game.history.legal_moves().is_empty());
+    let mut fens: Vec<String> = drawn.map(|game| game.history.current().to_fen()).collect();
+    fens.extend(
+        [
+            "r1bqkb1r/pppp1ppp/2n2n2/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 0 4",
+            "6k1/5ppp/8/8/8/8/8/3R2K1 w - - 0 1",
+            "8/8/8/8/8/k7/8/K2Q4 w - - 0 1",
+            "k7/8/1K6/8/8/8/8/7R b - - 0 1",
+            "7k/8/5KQ1/8/8/8/8/8 b - - 0 1",
+            "8/8/8/8/4k3/8/8/4K2R w K - 0 1",
+            "8/8/8/3k4/8/8/3p4/3K4 w - - 0 1",
+        ]
+        .map(str::to_owned),
+    );
+    let mut server =
+        Engine::start(&["serve", "--backend=random", "--nncache=0", "--concurrency=1", "--threads=1"]);
+    let flags = ["--nncache=0", "--threads=1", "--smart-pruning-factor=0", "--chess960", "--show-wdl"];
+    let mut engine =
+        Engine::start(&[&["--backend=random", "--score-type=Q", "--show-movesleft"], &flags[..]].concat());
+    let mut mates = 0;
+    for (id, fen) in fens.iter().enumerate() {
+        for nodes in [1, 60] {
+            let query = json!({"id": id, "fen": fen, "chess960": true, "nodes": nodes});
+            let answer = ask(&mut server, &query);
+            let lines =
+                engine.search(&["ucinewgame", &format!("position fen {fen}"), &format!("go nodes {nodes}")]);
+            let info = last_info(&lines);
+            let said = |key: &str| -> Option<i64> {
+                let mut words = info.split(' ').skip_while(|word| *word != key).skip(1);
+                words.next().and_then(|word| word.parse().ok())
+            };
+            let mate = info.contains(" score mate ").then(|| said("mate").unwrap());
+            assert_eq!(answer["mate"].as_i64(), mate, "{fen}: {info}\n{answer}");
+            let number = |value: &Value| value.as_f64().unwrap();
+            if mate.is_none() {
+                let q = 10_000.0 * number(&answer["q"]);
+                assert!((q - said("cp").unwrap() as f64).abs() < 1.01, "{fen}: {info}\n{answer}");
+            } else {
+                mates += 1;
+                assert!(number(&answer["q"]) * mate.unwrap() as f64 > 0.0, "{fen}: {answer}");
+            }
+            let win = 1000.0 * number(&answer["wdl"][0]);
+            assert!((win - said("wdl").unwrap() as f64).abs() < 1.01, "{fen}: {info}\n{answer}");
+            let left = answer["plies_left"].as_f64().map(|plies| (plies / 2.0).ceil() as i64);
+            assert_eq!(left, said("movesleft"), "{fen}: {info}\n{answer}");
+        }
+    }
+    assert!(mates >= 4, "{mates} mates");
+}
+
+/// A regression: ids beyond 64 bits came back rounded, and a mate that is not there was looked for for ever.
+#[test]
+fn ids_come_back_as_written_and_a_mate_that_is_not_there_ends() {
+    let mut server = start(&[]);
+    for id in ["123456789012345678901234567890", "-0", "1.0", "\"a\""] {
+        server.send(&format!(r#"{{"id":{id},"moves":["e4"],"mate":2}}"#));
+        server.read_until(&format!(r#"{{"id":{id},"ply":1,"#));
+    }
+    server.finish();
+}
+
+/// A regression: contempt without a side, and the mate that was not found, were told under UCI alone.
+#[test]
+fn what_a_search_has_to_tell_is_in_its_answer() {
+    let mut server = start(&[]);
+    let answer = ask(&mut server, &json!({"id": 1, "mate": 2, "nodes": 20}));
+    assert_eq!(answer["warnings"], json!(["no mate in 2 has been found"]));
+    let options = json!({"Contempt": 100});
+    server.send(&json!({"id": 2, "infinite": true, "options": options}).to_string());
+    server.send(r#"{"id":3,"nodes":20}"#);
+    server.read_until(r#"{"id":3,"ply"#);
+    server.send(r#"{"id":2,"action":"cancel"}"#);
+    let lines = server.finish();
+    let answer = lines.iter().map(|line| parse(line)).find(|line| line["final"] == true && line["id"] == 2);
+    let answer = answer.unwrap();
+    assert!(answer["warnings"].to_string().contains("contempt favours no side"), "{answer}");
 }
 
 #[test]
@@ -671,13 +775,4 @@ fn the_guide_names_every_key() {
             assert!(row.contains(&format!("`{key}`")), "{key}: {row}");
         }
     }
-}
-
-#[test]
-fn the_example_of_the_library_prints_its_search() {
-    let mut lines = Vec::new();
-    search_example::search("startpos moves e2e4 e7e5 d1h5 b8c6 f1c4 g8f6", 50, |line| lines.push(line))
-        .unwrap();
-    assert!(lines.iter().any(|line| line.starts_with("#1 after ") && line.ends_with(": h5f7")), "{lines:#?}");
-    assert_eq!(lines.last().unwrap(), "best h5f7");
 }

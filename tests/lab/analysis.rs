@@ -142,6 +142,80 @@ fn keys_lead_to_mistakes_and_lines_can_be_clicked() {
     assert!(dom.contains("data-told=\"3, 4, 0, 4, 3, 3 line, 3\""), "{}", &dom[dom.find("<body").unwrap()..]);
 }
 
+/// Does what a player does, and notes what the page says of it.
+const PLAY: &str = r#"<script>
+const told = [];
+const note = () => told.push([location.hash, document.body.dataset.ply, document.querySelector('.said .note').textContent].join(' '));
+const key = (name) => document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key: name, bubbles: true }));
+const named = (text) => [...document.querySelectorAll('button')].find((one) => one.textContent.startsWith(text));
+const board = document.querySelector('.board');
+const touch = (square) => {
+  const { left, top, width, height } = board.getBoundingClientRect();
+  const isFlipped = [...board.querySelectorAll('.name')].find((one) => one.textContent === 'a').getAttribute('x') > 400;
+  const [file, rank] = ['abcdefgh'.indexOf(square[0]), square[1] - 1];
+  const [x, y] = isFlipped ? [7 - file, rank] : [file, 7 - rank];
+  const at = { clientX: left + (x + 0.5) * width / 8, clientY: top + (y + 0.5) * height / 8, bubbles: true };
+  ['pointerdown', 'pointerup'].forEach((type) => board.dispatchEvent(new PointerEvent(type, at)));
+};
+const play = (move) => [move.slice(0, 2), move.slice(2)].forEach(touch);
+const run = async () => {
+  // A game of the list, and keys right after it.
+  const link = document.querySelectorAll('.games tbody a')[1];
+  link.focus();
+  location.hash = link.getAttribute('href');
+  await new Promise((done) => setTimeout(done, 50));
+  key('ArrowRight');
+  note();
+  // The game's own move, a move of one's own, and back from it.
+  play('e7e5');
+  note();
+  play('a2a3');
+  note();
+  play('a7a6');
+  key('ArrowLeft');
+  note();
+  key('ArrowLeft');
+  note();
+  named('Learn').click();
+  note();
+  play('g2g4');
+  told.push(document.querySelectorAll('.said p')[1].textContent);
+  named('Show the answer').click();
+  told.push(document.querySelectorAll('.said p')[1].textContent);
+  named('Done').click();
+  // One game as a file.
+  let saved;
+  URL.createObjectURL = (blob) => { saved = blob; return 'data:,'; };
+  named('Save this game').click();
+  const page = new DOMParser().parseFromString(await saved.text(), 'text/html');
+  const { games } = JSON.parse(page.getElementById('games').textContent);
+  told.push(`${games.length} ${games[0].game.players[0].name} ${page.title} ${page.querySelectorAll('#viewer *').length}`);
+  document.body.dataset.told = told.join('; ');
+};
+run();
+</script></body>"#;
+
+#[test]
+#[ignore = "needs Chromium"]
+fn games_are_played_learnt_from_and_saved() {
+    let folder = tempfile::tempdir().unwrap();
+    let (page, html) = page_about(folder.path(), "A</script><img src=x>");
+    std::fs::write(&page, html.replace("</body>", PLAY)).unwrap();
+    let Some(dom) = seen_by_a_browser(&page.display().to_string()) else { return };
+    let told = dom.split_once("data-told=\"").map_or(&*dom, |(_, rest)| rest.split('"').next().unwrap());
+    let told: Vec<_> = told.split("; ").collect();
+    let [moved, own, tried, back, left, asked, played, answer, saved] = &told[..] else { panic!("{told:?}") };
+    assert!(moved.starts_with("#2/1 1 1.f3"), "{told:?}");
+    assert!(own.starts_with("#2/2 2 1…e5"), "the game's own move leads on in the game: {told:?}");
+    assert!(tried.starts_with("#2/2 2 a3 "), "{told:?}");
+    assert!(back.starts_with("#2/2 2 a3 "), "what is said is of the position that is shown: {told:?}");
+    assert!(left.starts_with("#2/2 2 1…e5"), "{told:?}");
+    assert!(asked.contains("2.g4?? was played. Find a better move for White."), "{told:?}");
+    assert!(played.starts_with("g4 was played."), "{told:?}");
+    assert!(answer.starts_with("2.g4?? allows mate in 1: "), "{told:?}");
+    assert_eq!(*saved, "1 C C – D  0-1 0", "{told:?}");
+}
+
 #[test]
 #[ignore = "needs Chromium"]
 fn nothing_is_cut_off_on_a_phone_or_a_wide_window() {
@@ -252,7 +326,10 @@ fn a_judge_that_dies_is_named_with_its_last_words() {
     std::fs::write(&script, "echo uciok; while read word rest; do case $word in isready) echo readyok;; go) echo no licence >&2; exit 1;; esac; done").unwrap();
     let judge = format!("--with=cmd=/bin/sh,args='{}'", script.display());
     let output = analyse(folder.path(), &games("A"), &[&judge]);
-    assert_refused(&output, "/bin/sh ended before it said bestmove. Its last words: no licence");
+    assert_refused(
+        &output,
+        "/bin/sh ended (exit code 1) before it said bestmove. Its last words: no licence",
+    );
 }
 
 #[test]

@@ -156,12 +156,8 @@ fn a_file_behind_the_rows_is_made_up_for_and_a_missing_one_is_noticed() {
             assert!(read() == at_the_end, "{name} cut at {kept}");
         }
         std::fs::remove_file(path).unwrap();
-        let out = format!("--out={}", folder.path().display());
-        let openings = format!("--openings={}", openings());
-        let own = ["match", "--threads=2", "--nncache=10000", &openings, &out];
-        let refused = error_message(&[&own[..], &args].concat());
-        assert!(refused.contains(&format!("{name}: lacks many games")), "{refused}");
-        std::fs::write(path, whole).unwrap();
+        play(folder.path(), &args);
+        assert!(read() == at_the_end, "{name} is made of the journal");
     }
 }
 
@@ -331,6 +327,49 @@ fn external_engines_play_under_uci() {
     }
 }
 
+/// A regression: two managers that come to the same without the head were compared, and nothing said so.
+#[test]
+fn what_a_side_has_to_tell_is_told_once_and_sides_that_play_alike_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let play = |name: &str, a: &str, b: &str, limit: &str| {
+        let out = folder.path().join(name);
+        let backend = ["--backend=trivial", "--nodestime=1", "--threads=1"];
+        let output = zeitnot(&["match", "--json", "--games=2", "--max-plies=6", limit])
+            .args(backend)
+            .arg("--out")
+            .arg(&out)
+            .args([format!("--a={a}"), format!("--b={b}")])
+            .output()
+            .unwrap();
+        let report = json(&output);
+        let files = ["run.json", "index.html"].map(|file| std::fs::read_to_string(out.join(file)).unwrap());
+        (stderr(&output).to_owned(), report, files)
+    };
+    let (told, report, files) =
+        play("head", "TimeManager=smooth(mle-mlh)", "TimeManager=smooth(mle-pieces)", "--tc=1+0.1");
+    let head = "The network has no Moves Left Head";
+    let alike = "A and B play alike";
+    for (text, of) in [(head, "A: "), (alike, "")] {
+        let text = format!("{of}{text}");
+        assert_eq!(told.matches(&text).count(), 1, "{told}");
+        assert!(report["notes"].to_string().contains(&text), "{report}");
+        assert!(files.iter().all(|file| file.contains(&text)), "{text}");
+    }
+    assert!(!told.contains("B: The network"), "{told}");
+    let same =
+        [("CPuct=2", "CPuct=2.0", "--nodes=3"), ("TimeManager=legacy", "TimeManager=simple", "--nodes=3")];
+    for (number, (a, b, limit)) in same.into_iter().enumerate() {
+        let (told, ..) = play(&format!("same{number}"), a, b, limit);
+        assert!(told.contains(alike), "{told}");
+    }
+    let other =
+        [("CPuct=2", "CPuct=2.1", "--nodes=3"), ("TimeManager=legacy", "TimeManager=simple", "--tc=1+0.1")];
+    for (number, (a, b, limit)) in other.into_iter().enumerate() {
+        let (told, report, _) = play(&format!("other{number}"), a, b, limit);
+        assert!(!told.contains(alike) && report["notes"].is_null(), "{told}");
+    }
+}
+
 #[test]
 fn bad_arguments_are_named() {
     for (args, message) in [
@@ -408,7 +447,16 @@ fn play_script(folder: &Path, script: &str, limit: &str) -> Vec<Vec<(String, Str
     let (engine, out) = (folder.join("engine.sh"), folder.join("out"));
     std::fs::write(&engine, script).unwrap();
     let side = format!("--b=cmd=/bin/sh,args={},{limit}", engine.display());
-    let options = ["match", "--backend=random", "--games=2", "--max-plies=2", "--a=nodes=5", &side, "--out"];
+    let options = [
+        "match",
+        "--backend=random",
+        "--games=2",
+        "--max-plies=2",
+        "--openings=none",
+        "--a=nodes=5",
+        &side,
+        "--out",
+    ];
     let output = zeitnot(&options).arg(&out).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     let text = std::fs::read_to_string(out.join("games.csv")).unwrap();
@@ -430,6 +478,49 @@ while true; do
   esac
 done
 "#;
+
+/// A regression: a crash ended the match, told nothing and kept no game, and talk without end was waited for.
+#[cfg(unix)]
+#[test]
+fn an_engine_that_crashes_or_talks_without_end_loses_its_games_and_the_match_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let (engine, out) = (folder.path().join("engine.sh"), folder.path().join("out"));
+    let play = |go: &str, recover: &str| {
+        std::fs::remove_dir_all(&out).ok();
+        std::fs::write(&engine, ENGINE.replace("GO", go)).unwrap();
+        let side = format!("--b=cmd=/bin/sh,args={},tc=0.2+0.01", engine.display());
+        let options = [
+            "match",
+            "--backend=random",
+            "--games=2",
+            "--max-plies=2",
+            "--a=nodes=5",
+            &side,
+            recover,
+            "--out",
+        ];
+        let output = zeitnot(&options).arg(&out).output().unwrap();
+        let games = std::fs::read_to_string(out.join("games.pgn")).unwrap();
+        (output.status.code(), stderr(&output).to_owned(), games)
+    };
+    for (go, end, told) in [
+        ("exit 3", "disconnection", "(exit code 3)"),
+        ("kill -SEGV $$", "disconnection", "SIGSEGV"),
+        ("echo bestmove e2e5", "illegal-move", "the move e2e5 is not legal"),
+        ("while :; do echo info depth 1 nodes 5; done", "time-forfeit", "has not said bestmove"),
+    ] {
+        let (code, told_at_all, games) = play(go, "--recover=9");
+        assert_eq!(code, Some(0), "{go}: {told_at_all}");
+        let ends = games.matches(&format!("[TerminationDetails \"{end}\"]")).count();
+        assert_eq!(ends, 2, "{go}: {games}");
+        let is_told =
+            |line: &&str| line.contains("engine B: ") && line.contains(told) && line.contains("Position: ");
+        assert_eq!(told_at_all.lines().filter(is_told).count(), 2, "{go}: {told_at_all}");
+    }
+    let (code, told, games) = play("exit 3", "--recover=0");
+    assert_eq!((code, games.matches("[Event ").count()), (Some(2), 1), "{told}");
+    assert!(told.contains("--recover"), "{told}");
+}
 
 /// A regression: the match was played, and then waited for the engine without end.
 #[cfg(unix)]

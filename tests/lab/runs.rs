@@ -27,7 +27,7 @@ fn started(command: &mut Command, path: &Path) -> Child {
 fn long_runs(games: &Path, out: &Path) -> Vec<(Command, &'static str)> {
     let endless = "--nodes=1000000000";
     let mut play = a_match(out);
-    play.arg("--games=20000");
+    play.arg(endless);
     let mut tune = zeitnot(&["tune", "--backend=random", "--params=CPuct=1.7|4", endless, "--out"]);
     tune.arg(out);
     let mut analyse = zeitnot(&["analyse", "--backend=random", endless]);

@@ -122,6 +122,21 @@ fn options_that_are_switched_off_are_named() {
     assert!(!notes(&["--root-has-own-cpuct-params"]).contains("no effect"));
 }
 
+#[test]
+fn values_that_come_to_the_same_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().display().to_string();
+    let backend = ["--backend=trivial", "--nodestime=1", "--threads=1"];
+    let args = ["tune", "--tc=1+0.1", "--games=2", "--max-plies=2", "--out", &out];
+    let args = [&args[..], &backend].concat();
+    let output = run(&[&args[..], &["--params=TimeManager=(mle-mlh)|(mle-pieces)|(mle-legacy)"]].concat());
+    let told = stderr(&output);
+    assert!(output.status.success(), "{told}");
+    assert_eq!(told.matches("The network has no Moves Left Head").count(), 1, "{told}");
+    assert_eq!(told.matches("play alike").count(), 1, "{told}");
+    assert!(fs::read_to_string(folder.path().join("run.json")).unwrap().contains("play alike"));
+}
+
 /// Ctrl-C is a signal here.
 #[cfg(unix)]
 #[test]
@@ -137,7 +152,8 @@ fn a_run_that_the_user_stops_reports_what_is_there() {
     assert!(killed.success());
     let output = process.wait_with_output().unwrap();
     assert!(stderr(&output).contains("stopped; the same command goes on"), "{}", stderr(&output));
-    let report = json(&output);
+    assert_eq!(output.status.code(), Some(130));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let done = report["pairs"].as_u64().unwrap();
     assert!((2..10_000).contains(&done), "{done}");
     assert_eq!(rows(folder.path()).lines().count() as u64, done);

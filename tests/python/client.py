@@ -447,6 +447,38 @@ class Streams(unittest.TestCase):
             answer = started.analyse({"moves": ["e4"]}, nodes=500)
         self.assertEqual({move.move: move.centipawns for move in answer.moves}, shown)
 
+    def test_answers_are_those_of_uci_mates_included(self):
+        """A regression: where mate was proven, the answer had the average of the search."""
+        mates = [
+            "r1bqkb1r/pppp1ppp/2n2n2/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4",
+            "6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1",
+            "7k/8/5K2/6Q1/8/8/8/8 w - - 0 1",
+            "k7/8/1K6/8/8/8/8/7Q b - - 0 1",
+            "8/8/8/8/8/5k2/7q/4K3 w - - 0 1",
+            "kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1",
+        ]
+        book = (Path(__file__).parents[1] / "data/openings.epd").read_text().splitlines()
+        fens = mates + [" ".join(line.split()[:4]) + " 0 1" for line in book[:60]]
+        flags = ["--backend=trivial", "--threads=1", "--smart-pruning-factor=0"]
+        game = subprocess.Popen([PROGRAM, *flags], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        shown = []
+        for fen in fens:
+            game.stdin.write(f"ucinewgame\nposition fen {fen}\ngo nodes 300\n")
+            game.stdin.flush()
+            lines = list(itertools.takewhile(lambda line: not line.startswith("bestmove"), game.stdout))
+            shown.append(re.search(r" score (cp|mate) (\S+)", [line for line in lines if " score " in line][-1]).groups())
+        game.communicate("quit\n")
+        with zeitnot.Engine(*flags[:2], program=PROGRAM) as started:
+            found = list(started.answers(fens, in_order=True, nodes=300))
+        for fen, (kind, value), answer in zip(fens, shown, found):
+            with self.subTest(fen=fen):
+                best = answer.moves[0]
+                self.assertEqual((answer.q, answer.wdl, answer.mate, answer.centipawns), (best.q, best.wdl, best.mate, best.centipawns))
+                self.assertEqual(("mate", answer.mate) if answer.mate else ("cp", answer.centipawns), (kind, int(value)))
+                if answer.mate:
+                    self.assertEqual(answer.q, 1 if answer.mate > 0 else -1)
+        self.assertGreaterEqual(sum(answer.mate is not None for answer in found), 4)
+
     def test_what_is_public_is_documented_and_both_engines_have_the_same(self):
         public = lambda kind: {name for name in dir(kind) if not name.startswith("_")}
         self.assertEqual(public(zeitnot.AsyncEngine), public(zeitnot.Engine) | {"start"})

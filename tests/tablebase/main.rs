@@ -13,7 +13,7 @@ use zeitnot_engine::engine::{Engine, GoRequest, Listener, SearchAnswer, Settings
 use zeitnot_engine::note::Note;
 use zeitnot_engine::search::{SearchInfo, SearchResult};
 use zeitnot_engine::tablebase::{ProbeResult, RootPace, RootTables, Tablebase};
-use zeitnot_engine::time::{GoLimits, Nodes};
+use zeitnot_engine::time::GoLimits;
 
 /// Random positions of all kinds of material, with their values by python-chess: `fen,wdl,dtz`, a header first.
 const POSITIONS: &str = include_str!("../data/syzygy.csv");
@@ -174,7 +174,7 @@ fn with_tables_a_move_that_is_asked_for_takes_its_nodes() {
     let mut engine = Engine::new(settings(tables)).unwrap();
     engine.set_position("fen 8/8/8/3k4/8/8/1R6/K7 w - - 0 100").unwrap();
     let root_moves = vec![engine.position().parse_move("b2b5").unwrap()];
-    let limits = GoLimits { nodes: Some(Nodes(400)), ..GoLimits::default() };
+    let limits = GoLimits::nodes(400);
     let (sender, answers) = std::sync::mpsc::channel();
     let request = GoRequest { root_moves, ..GoRequest::new(limits) };
     engine.go(request, Box::new(AnswerSender(sender))).unwrap();
@@ -231,7 +231,7 @@ impl Player {
     /// Searches the position after `moves` with `nodes` nodes.
     fn search(&mut self, fen: &str, moves: &[String], nodes: u64) -> (String, SearchResult) {
         self.0.set_position(&format!("fen {fen} moves {}", moves.join(" "))).unwrap();
-        let limits = GoLimits { nodes: Some(Nodes(nodes)), ..GoLimits::default() };
+        let limits = GoLimits::nodes(nodes);
         let found = self.0.search(limits).unwrap();
         assert!(found.notes.iter().all(|note| matches!(note, Note::Info(_))), "{:?}", found.notes);
         (self.0.position().format_move(found.best), found.result)

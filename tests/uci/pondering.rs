@@ -212,7 +212,8 @@ fn what_is_shown_does_not_change_at_ponderhit() {
         std::thread::sleep(WHILE);
         let lines = engine.search(&["stop"]);
         let last = &lines[lines.len() - 1 - before..lines.len() - 1];
-        assert!(last.iter().all(|line| line.contains(" multipv ") == (before > 1)), "{lines:#?}");
+        assert!(last[before - 1].contains(&format!(" multipv {before} ")), "{lines:#?}");
+        assert_eq!(lines.iter().any(|line| line.contains(" multipv 2 ")), before > 1, "{lines:#?}");
         let best = lines[lines.len() - 1].split(' ').nth(1).unwrap();
         assert_eq!(first_move(&last[0]), best, "{lines:#?}");
     }

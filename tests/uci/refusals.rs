@@ -44,8 +44,11 @@ fn without_a_network_no_move_is_played() {
         engine.send("position startpos moves e2e4");
         for go in ["go wtime 1000 btime 1000", "go ponder wtime 1000 btime 1000", "go infinite"] {
             assert!(engine.ask(&[go], ERROR).contains(name));
-            engine.send("stop");
-            engine.assert_no_best_move(WAIT);
+            if go != "go wtime 1000 btime 1000" {
+                engine.assert_no_best_move(WAIT);
+                engine.send("stop");
+            }
+            answers_without_a_move(&mut engine);
         }
         // With a network all is well.
         engine.send("setoption name Backend value random");
@@ -120,7 +123,7 @@ fn a_bad_network_on_the_command_line_is_told_and_nothing_is_played() {
         assert!(lines.iter().any(|line| line.starts_with(ERROR) && line.contains(name)), "{lines:#?}");
         let line = engine.ask(&["go nodes 10"], ERROR);
         assert!(line.contains(name) && line.ends_with("Without a network there is no bestmove"), "{line}");
-        engine.assert_no_best_move(WAIT);
+        answers_without_a_move(&mut engine);
         let good = choose(&network("tiny.pb.gz"));
         assert_eq!(engine.best_move(&[&good, "go nodes 10"]).len(), 4);
     }
@@ -138,7 +141,7 @@ fn a_search_that_fails_before_any_evaluation_plays_nothing() {
     engine.send("position startpos moves d2d4");
     let line = engine.ask(&["go nodes 1000"], ERROR);
     assert!(line.ends_with(". Nothing was evaluated, so there is no bestmove"), "{line}");
-    engine.assert_no_best_move(WAIT);
+    answers_without_a_move(&mut engine);
     assert_eq!(engine.ask(&["isready"], "readyok"), "readyok");
 }
 
@@ -147,15 +150,50 @@ fn a_search_that_fails_before_any_evaluation_plays_nothing() {
 fn after_a_refused_position_nothing_is_searched() {
     let mut engine = Engine::random();
     for position in
-        ["position startpos moves e2e4 e2e4", "position fen 8/8/8/8/8/8/8/8 w - - 0 1", "position"]
+        ["position startpos moves e2e4 e2e4", "position fen 8/8/8/8/8/8/8/8 w - - 0 1", "position", TWO_KINGS]
     {
         engine.best_move(&["position startpos", "go nodes 10"]);
         assert!(engine.ask(&[position], "info string").starts_with(ERROR));
         let line = engine.ask(&["go wtime 1000 btime 1000"], "info string");
         assert!(line.starts_with("info string ERROR: the last position was rejected: "), "{line}");
-        engine.assert_no_best_move(WAIT);
+        answers_without_a_move(&mut engine);
     }
     engine.best_move(&["ucinewgame", "go nodes 10"]);
+}
+
+const TWO_KINGS: &str = "position fen 8/8/8/3kK3/8/8/8/8 w - - 0 1";
+
+fn answers_without_a_move(engine: &mut Engine) {
+    assert_eq!(engine.read_until("bestmove").last().map(String::as_str), Some("bestmove (none)"));
+}
+
+/// A regression: neither `go` after a refused position nor the later `stop` brought a `bestmove`, and hosts waited for ever.
+#[test]
+fn each_go_after_a_refused_position_gets_one_bestmove() {
+    let mut engine = Engine::random();
+    for (go, end) in [
+        ("go infinite", "stop"),
+        ("go ponder wtime 1000 btime 1000", "ponderhit"),
+        ("go ponder wtime 1000 btime 1000", "stop"),
+    ] {
+        engine.ask(&[TWO_KINGS, go], "info string ERROR: the last position was rejected: ");
+        engine.assert_no_best_move(WAIT);
+        engine.send(end);
+        answers_without_a_move(&mut engine);
+        engine.send("stop");
+        engine.assert_no_best_move(WAIT);
+    }
+    // What comes afterwards is as ever.
+    engine.best_move(&["position startpos", "go nodes 10"]);
+    for go in ["go nodes 5", "go depth 3", "go movetime 10", "go mate 1", "go"] {
+        engine.send(TWO_KINGS);
+        engine.send(go);
+        if go == "go" {
+            engine.send("stop");
+        }
+        answers_without_a_move(&mut engine);
+    }
+    assert_eq!(engine.finish(), [""; 0], "one bestmove per go");
 }
 
 /// Hosts that show or keep stderr, but not `info string`, see errors there.

@@ -20,10 +20,13 @@ use zeitnot_engine::engine::{Settings, open_backend};
 use zeitnot_engine::network::BatchEvaluator;
 use zeitnot_engine::{VERSION, files};
 use zeitnot_lab::pgn::Games;
+use zeitnot_lab::report::printable;
 use zeitnot_lab::rows::{check_there, replace};
 
 /// Of `.zst` files. A higher one gains a few percent and takes minutes.
 const COMPRESSION_LEVEL: i32 = 9;
+/// The most bytes of records that are held in memory.
+const MOST_RECORDS: u64 = 8 << 30;
 const MOST_NOTES: usize = 20;
 
 /// Training data for networks: labelled games, and the trainer's tables of them
@@ -141,7 +144,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            eprintln!("{error}");
+            eprintln!("{}", printable(&error.to_string()));
             ExitCode::from(2)
         }
     }
@@ -243,8 +246,9 @@ fn import(args: &ImportArgs) -> Result<DatagenSummary, Box<dyn Error>> {
     let mut records = MAGIC.to_vec();
     for path in &args.pgn {
         let games = Games::open(path)?;
-        games.notes.iter().for_each(|note| eprintln!("{note}"));
-        let (tell, mut told) = (|text: String| eprintln!("{}: {text}", path.display()), 0);
+        games.notes.iter().for_each(|note| eprintln!("{}", printable(note)));
+        let (tell, mut told) =
+            (|text: String| eprintln!("{}", printable(&format!("{}: {text}", path.display()))), 0);
         for game in games {
             for note in game.iter().flat_map(|game| &game.notes).take(MOST_NOTES - told) {
                 told += 1;
@@ -261,6 +265,9 @@ fn import(args: &ImportArgs) -> Result<DatagenSummary, Box<dyn Error>> {
                 }
             }
         }
+    }
+    if summary.games == 0 {
+        return Err("no game with a result is in these files: nothing is written".into());
     }
     let written = match args.out.extension().is_some_and(|extension| extension == "zst") {
         true => zstd::encode_all(&records[..], COMPRESSION_LEVEL),
@@ -294,7 +301,13 @@ fn each_game(
 ) -> Result<(), Box<dyn Error>> {
     for path in paths {
         let mut bytes = Vec::new();
-        let read = files::open(path).and_then(|mut content| content.read_to_end(&mut bytes));
+        // Our own records of games that are alike compress like nothing else.
+        let read = match path.extension().is_some_and(|extension| extension == "zst") {
+            true => File::open(path)
+                .and_then(zstd::Decoder::new)
+                .and_then(|own| own.take(MOST_RECORDS).read_to_end(&mut bytes)),
+            false => files::open(path).and_then(|mut content| content.read_to_end(&mut bytes)),
+        };
         read.map_err(|error| fault(path, error))?;
         for game in Records::new(&bytes).map_err(|error| fault(path, error))? {
             take(path, game.map_err(|error| fault(path, error))?)?;

@@ -10,6 +10,12 @@ pub fn mix(seed: u64) -> u64 {
     spread(seed.wrapping_add(GOLDEN))
 }
 
+/// FNV-1a of `words`: the same fingerprint on every machine.
+pub fn fnv1a(words: impl IntoIterator<Item = u64>) -> u64 {
+    let add = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x0100_0000_01b3);
+    words.into_iter().fold(0xcbf2_9ce4_8422_2325, add)
+}
+
 /// The output function of SplitMix64 (Steele, Lea, Flood 2014): every bit changes half of the bits. 0 stays
 /// 0.
 pub(crate) fn spread(number: u64) -> u64 {
@@ -18,7 +24,7 @@ pub(crate) fn spread(number: u64) -> u64 {
     number ^ number >> 31
 }
 
-/// Returns the number of the thing that `toss`, a random number from 0 to below 1, hits on a line on which
+/// The number of the thing that `toss`, a random number from 0 to below 1, hits on a line on which
 /// each has a stretch as long as its weight, or `None` if no weight is above 0. Things without a positive
 /// weight are never drawn.
 pub fn draw(weights: &[f64], toss: f64) -> Option<usize> {

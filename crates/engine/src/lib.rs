@@ -1,26 +1,42 @@
 //! The engine of Zeitnot as a library: the rules of chess, networks of the family of Leela Chess Zero, the
 //! search, and its time management.
 //!
-//! Load the network that comes with it, search the start position, print the best move:
-//!
 //! ```
 //! use zeitnot_engine::engine::{Engine, Settings};
-//! use zeitnot_engine::time::{GoLimits, Nodes};
+//! use zeitnot_engine::time::GoLimits;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // The network that comes with it, unless the option WeightsFile names another.
 //! let mut engine = Engine::new(Settings::default())?;
-//! engine.set_option("WeightsFile", "../../models/zeitnot-small.pb.gz")?;
 //! engine.set_position("startpos")?;
-//! let limits = GoLimits { nodes: Some(Nodes(100)), ..GoLimits::default() };
-//! let found = engine.search(limits)?;
+//! let found = engine.search(GoLimits::nodes(100))?;
 //! println!("{}", engine.position().format_move(found.best));
 //! # assert_eq!(engine.position().format_move(found.best).len(), 4);
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! [`Engine::go`](engine::Engine::go) returns at once and reports to a [`Listener`](engine::Listener)
-//! instead.
+//! # What to read first
+//!
+//! - [`engine::Engine`]: one game and its searches. [`Engine::search`](engine::Engine::search) waits for the
+//!   result, [`Engine::go`](engine::Engine::go) returns at once and reports to a
+//!   [`Listener`](engine::Listener).
+//! - [`engine::Settings`]: all options, by UCI's names.
+//!   [`Settings::for_analysis`](engine::Settings::for_analysis) has a search use its limits in full.
+//! - [`time::GoLimits`]: nodes, a fixed time or a clock.
+//! - [`chess::History`]: a game so far, its positions and moves, and their text.
+//! - [`serve::Searcher`]: many positions at once.
+//!
+//! The examples of the crate search a position (`search`), print what a search reports (`listener`), plug in
+//! an evaluator of one's own (`backend`), and a time manager of one's own (`manager`).
+//!
+//! # What it can do
+//!
+//! - Search positions by PUCT on any number of threads, with proofs, contempt and Syzygy tables.
+//! - Play games on a clock by six time managers, or by a [`time::TimeManager`] of the user's own.
+//! - Evaluate Lc0's networks and ONNX models on CPU and GPU, or by a [`network::Backend`] of the user's own.
+//! - Read and write positions, games' moves and networks, compressed or not, within bounds.
+//! - Search many positions at once in the batches of one device.
 //!
 //! # Layers
 //!

@@ -52,7 +52,7 @@ impl Params {
         }
     }
 
-    /// Returns all entries in the order written.
+    /// All entries in the order written.
     pub fn entries(&self) -> &[ParamEntry] {
         &self.entries
     }
@@ -62,12 +62,12 @@ impl Params {
         self.entries.push(entry);
     }
 
-    /// Returns true if there is no entry.
+    /// True if there is no entry.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Returns the text at `key`. The last one written counts.
+    /// The text at `key`. The last one written counts.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.entries.iter().rev().find_map(|entry| match entry {
             ParamEntry::Value { key: k, value } if k == key => Some(value.as_str()),
@@ -75,7 +75,7 @@ impl Params {
         })
     }
 
-    /// Returns the nested lists with their names.
+    /// The nested lists with their names.
     pub fn lists(&self) -> impl Iterator<Item = (&str, &Params)> {
         self.entries.iter().filter_map(|entry| match entry {
             ParamEntry::List { name, params } => Some((name.as_str(), params)),
@@ -118,7 +118,7 @@ impl Params {
         Some(changed)
     }
 
-    /// Returns the names of all entries: keys, and names of lists.
+    /// The names of all entries: keys, and names of lists.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().map(|entry| match entry {
             ParamEntry::Value { key: name, .. } | ParamEntry::List { name, .. } => name.as_str(),

@@ -21,9 +21,11 @@ use shakmaty_syzygy::{Dtz, Material, MaybeRounded, Metric, ProbeError, Syzygy, S
 use thiserror::Error;
 
 use crate::chess::{History, Move, Position, Terminal};
+use crate::files::path_of;
 use crate::foreign::{in_our_words, our_words, record};
 use crate::note::Note;
 use crate::options::option_group;
+use open_files::TableFiles;
 
 const WDL_EXTENSION: &str = "rtbw";
 const DTZ_EXTENSION: &str = "rtbz";
@@ -77,7 +79,7 @@ impl Tablebase {
     /// if no folder holds a table. Other unreadable folders are named in [`Tablebase::description`].
     pub fn open(folders: &str) -> Result<Tablebase, TablebaseError> {
         let mut tablebase = Tablebase {
-            tables: shakmaty_syzygy::Tablebase::new(),
+            tables: shakmaty_syzygy::Tablebase::with_filesystem(Arc::new(TableFiles::default())),
             dtz_files: 0,
             names: Vec::new(),
             unusable: Vec::new(),
@@ -86,6 +88,7 @@ impl Tablebase {
         let mut first_error = None;
         let mut known = Vec::new();
         for folder in std::env::split_paths(folders).filter(|folder| !folder.as_os_str().is_empty()) {
+            let folder = folder.to_str().map_or(folder.clone(), path_of);
             let whole = folder.canonicalize().unwrap_or_else(|_| folder.clone());
             if known.contains(&whole) {
                 continue;
@@ -175,6 +178,10 @@ fn table_files(folder: &Path) -> Result<Vec<PathBuf>, TablebaseError> {
     let io_error = |error: io::Error| {
         let (path, reason) = (folder.to_path_buf(), in_our_words(&error));
         match error.kind() {
+            io::ErrorKind::NotFound if !cfg!(windows) && path.to_string_lossy().contains(';') => {
+                let reason = "folders are separated by a colon here, as in /a:/b".into();
+                TablebaseError::Folder { path, reason }
+            }
             io::ErrorKind::NotFound => TablebaseError::Missing(path),
             _ => TablebaseError::Folder { path, reason },
         }
@@ -198,6 +205,8 @@ fn has_extension(path: &Path, extension: &str) -> bool {
 fn usual_name(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let (stem, extension) = name.split_once('.')?;
+    // Browsers number what is fetched twice.
+    let stem = stem.split(" (").next()?;
     let usual = format!("{}.{}", stem.to_ascii_uppercase().replace('V', "v"), extension.to_ascii_lowercase());
     (usual != name && usual.matches('v').count() == 1).then_some(usual)
 }
@@ -225,6 +234,84 @@ fn fault_of(metric: Metric, material: &Material, error: &ProbeError) -> String {
         Metric::Dtz => DTZ_EXTENSION,
     };
     format!("the table {material}.{extension} cannot be read: {reason}")
+}
+
+/// A bounded number of tables is open at once: six men have 1,020 files, and a process may often open 1,024.
+mod open_files {
+    use std::fs::File;
+    use std::io;
+    use std::path::{Path, PathBuf};
+    use std::sync::Arc;
+
+    use parking_lot::Mutex;
+    use shakmaty_syzygy::filesystem::{Filesystem, OsFilesystem, RandomAccessFile, ReadHint};
+
+    pub(super) const MOST_OPEN: usize = 256;
+
+    /// Open files with their paths, the one used last at the end.
+    type Recent = Arc<Mutex<Vec<(Arc<Path>, Arc<File>)>>>;
+
+    #[derive(Debug, Default)]
+    pub(super) struct TableFiles {
+        os: OsFilesystem,
+        pub(super) recent: Recent,
+    }
+
+    impl Filesystem for TableFiles {
+        fn regular_file_size(&self, path: &Path) -> io::Result<u64> {
+            self.os.regular_file_size(path)
+        }
+
+        fn read_dir(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
+            self.os.read_dir(path)
+        }
+
+        fn open(&self, path: &Path) -> io::Result<Box<dyn RandomAccessFile>> {
+            let table = TableFile { path: path.into(), recent: self.recent.clone() };
+            table.file()?;
+            Ok(Box::new(table))
+        }
+    }
+
+    /// Opened anew when it is read after others have taken its place.
+    struct TableFile {
+        path: Arc<Path>,
+        recent: Recent,
+    }
+
+    impl TableFile {
+        fn file(&self) -> io::Result<Arc<File>> {
+            let mut recent = self.recent.lock();
+            let place = recent.iter().rposition(|(path, _)| Arc::ptr_eq(path, &self.path));
+            let file = if let Some(place) = place {
+                recent.remove(place).1
+            } else {
+                if recent.len() >= MOST_OPEN {
+                    recent.remove(0);
+                }
+                // The process may have no other file to spare than the tables' own.
+                let retried = |_| {
+                    recent.clear();
+                    File::open(&self.path)
+                };
+                Arc::new(File::open(&self.path).or_else(retried)?)
+            };
+            recent.push((self.path.clone(), file.clone()));
+            Ok(file)
+        }
+    }
+
+    impl RandomAccessFile for TableFile {
+        fn read_at(&self, buffer: &mut [u8], offset: u64, _: ReadHint) -> io::Result<usize> {
+            let file = self.file()?;
+            #[cfg(unix)]
+            {
+                std::os::unix::fs::FileExt::read_at(&*file, buffer, offset)
+            }
+            #[cfg(windows)]
+            std::os::windows::fs::FileExt::seek_read(&*file, buffer, offset)
+        }
+    }
 }
 
 /// Checks all tables before games that need them.
@@ -507,6 +594,29 @@ mod tests {
             fs::write(folder.path().join(name), table).unwrap();
         }
         folder
+    }
+
+    /// A regression: each table that was read kept a descriptor, and beyond their limit no table was found.
+    #[test]
+    fn more_tables_are_read_than_may_be_open() {
+        use shakmaty_syzygy::filesystem::{Filesystem, ReadHint};
+
+        let folder = tempfile::tempdir().unwrap();
+        let files = TableFiles::default();
+        let tables: Vec<_> = (0..=open_files::MOST_OPEN as u16 + 20)
+            .map(|number| {
+                let path = folder.path().join(number.to_string());
+                fs::write(&path, number.to_le_bytes()).unwrap();
+                files.open(&path).unwrap()
+            })
+            .collect();
+        for round in 0..2 {
+            for (number, table) in tables.iter().enumerate() {
+                assert_eq!(table.read_u16_le_at(0, ReadHint::Data).unwrap(), number as u16, "round {round}");
+                assert!(files.recent.lock().len() <= open_files::MOST_OPEN);
+            }
+        }
+        assert!(files.open(&folder.path().join("none")).is_err());
     }
 
     #[test]

@@ -75,6 +75,11 @@ pub enum LabError {
     /// Files could not be read or written.
     #[error(transparent)]
     Rows(#[from] RowError),
+    /// More games than the rules of the match allow were lost by disconnection.
+    #[error(
+        "external engines have failed in {0} games, and the match ends (--recover N allows more); the games so far are kept with --out"
+    )]
+    TooManyFailures(u64),
     /// The system starts no thread.
     #[error("the system starts no thread to work on: {0}")]
     Thread(std::io::Error),

@@ -9,8 +9,8 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::iter::Peekable;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
@@ -19,6 +19,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tempfile::{NamedTempFile, TempPath};
 use thiserror::Error;
+use zeitnot_engine::files;
 use zeitnot_engine::foreign::in_our_words;
 
 /// The message names the file.
@@ -111,10 +112,35 @@ pub trait Row: Default + Serialize + DeserializeOwned {
     }
 }
 
+/// Opens rows as they were written, or as spreadsheets write them: in UTF-16, with other marks between fields.
+fn csv_of_file(path: &Path) -> Result<csv::Reader<Box<dyn Read>>, RowError> {
+    const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+    let text = files::open_text(path, &[".csv"]).map_err(RowError::io(path))?.content;
+    let mut text = BufReader::with_capacity(1 << 16, text);
+    let start = text.fill_buf().map_err(RowError::io(path))?;
+    let begin = if start.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+    let columns = start[begin..].split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let count = |mark: &u8| columns.iter().filter(|byte| *byte == mark).count();
+    let delimiter = b"\t;,".iter().copied().max_by_key(count).unwrap_or(b',');
+    text.consume(begin);
+    let text: Box<dyn Read> = Box::new(text);
+    Ok(csv::ReaderBuilder::new().delimiter(delimiter).from_reader(text))
+}
+
 fn columns_of_file(path: &Path) -> Result<csv::StringRecord, RowError> {
-    let file = File::open(path).map_err(RowError::io(path))?;
-    let mut csv = csv::Reader::from_reader(BufReader::new(file));
-    csv.headers().cloned().map_err(|error| RowError::io(path)(error.into()))
+    csv_of_file(path)?.headers().cloned().map_err(|error| RowError::io(path)(error.into()))
+}
+
+/// A field as we write it, where pandas or a spreadsheet wrote it: `True`, `3.0`, `0,5`.
+fn plain(field: &str) -> String {
+    let number = field.replacen(',', ".", 1);
+    match number.parse::<f64>() {
+        _ if ["true", "false"].iter().any(|word| field.eq_ignore_ascii_case(word)) => {
+            field.to_ascii_lowercase()
+        }
+        Ok(_) => number.strip_suffix(".0").map_or(number.clone(), str::to_owned),
+        Err(_) => field.to_owned(),
+    }
 }
 
 /// Rows of a kind have most of its columns, as versions differ in some.
@@ -233,47 +259,51 @@ impl<R: Row> RowWriter<R> {
         if path.metadata().is_ok_and(|file| file.len() > 0) && !has_rows_of::<R>(path)? {
             return Err(RowError::other_columns(path));
         }
+        RowWriter::beside(path)
+    }
+
+    fn beside(path: &Path) -> Result<RowWriter<R>, RowError> {
         let (file, beside) = beside(path).map_err(RowError::io(path))?.into_parts();
         Ok(RowWriter { beside: Some(beside), ..RowWriter::begin(path, file)? })
     }
 
-    /// Replaces the file, which then grows by each flush.
+    /// Writes what is there: at first in the place of the older file, which stays until then.
     pub fn publish(&mut self) -> Result<(), RowError> {
-        self.csv.flush().map_err(RowError::io(&self.path))?;
+        self.flush()?;
         let Some(beside) = self.beside.take() else { return Ok(()) };
-        persist(beside, &self.path).map_err(RowError::io(&self.path))
+        persist(beside, &self.path).map_err(RowError::ended(&self.path))
     }
 
-    /// Resumes behind the rows that `keep` accepts in order. Cuts off the rest, including a half-written last
-    /// line. A missing file is created.
+    /// The same rows as far as `keep` accepts them in order, to be continued. A half-written last line is
+    /// left out, and a missing file has no rows.
     ///
-    /// Refuses and keeps a file with other rows, or with rows of a version that wrote other columns.
-    pub fn resume(path: &Path, mut keep: impl FnMut(R) -> bool) -> Result<RowWriter<R>, RowError> {
-        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
-        let mut file = file.map_err(RowError::io(path))?;
+    /// Refuses a file with other rows, or with rows of a version that wrote other columns.
+    pub fn resume(path: &Path, mut keep: impl FnMut(&R) -> bool) -> Result<RowWriter<R>, RowError> {
+        if !path.exists() {
+            return RowWriter::create(path);
+        }
+        let mut writer = RowWriter::beside(path)?;
         let length = end_of_last_line(path).map_err(RowError::io(path))?;
-        let mut kept = 0;
+        let mut has_rows = false;
         let whole_lines = File::open(path).map_err(RowError::io(path))?.take(length);
-        let mut reader = RowReader::<R>::new(path, Box::new(BufReader::new(whole_lines)));
-        while let Some(row) = reader.next() {
-            if !keep(row?) {
+        let whole_lines: Box<dyn Read> = Box::new(BufReader::new(whole_lines));
+        for row in RowReader::<R>::new(path, csv::Reader::from_reader(whole_lines)) {
+            let row = row?;
+            if !keep(&row) {
                 break;
             }
-            kept = reader.bytes();
+            has_rows = true;
+            writer.write(&row)?;
         }
         let columns = columns_of_file(path)?;
-        let is_own = if kept > 0 {
+        let is_own = if has_rows {
             columns == R::columns()
         } else {
             let begun = columns.iter().collect::<Vec<_>>().join(",");
             let is_begun = length == 0 && R::columns().join(",").starts_with(&begun);
             is_begun || are_columns_of::<R>(&columns)
         };
-        if !is_own {
-            return Err(RowError::other_columns(path));
-        }
-        file.set_len(kept).and_then(|()| file.seek(SeekFrom::End(0))).map_err(RowError::io(path))?;
-        if kept == 0 { RowWriter::begin(path, file) } else { Ok(RowWriter::behind(path, file)) }
+        if is_own { Ok(writer) } else { Err(RowError::other_columns(path)) }
     }
 
     /// The header shows the kind of rows even if none follows.
@@ -365,19 +395,12 @@ pub struct RowReader<R> {
 
 impl<R: Row> RowReader<R> {
     pub fn open(path: &Path) -> Result<RowReader<R>, RowError> {
-        let file = File::open(path).map_err(RowError::io(path))?;
-        Ok(RowReader::new(path, Box::new(BufReader::with_capacity(1 << 16, file))))
+        Ok(RowReader::new(path, csv_of_file(path)?))
     }
 
     /// `path` is for error messages.
-    fn new(path: &Path, source: Box<dyn Read>) -> RowReader<R> {
-        let csv = csv::Reader::from_reader(source);
+    fn new(path: &Path, csv: csv::Reader<Box<dyn Read>>) -> RowReader<R> {
         RowReader { path: path.to_owned(), csv, record: csv::StringRecord::new(), rows: PhantomData }
-    }
-
-    /// Bytes up to the end of the last row.
-    fn bytes(&self) -> u64 {
-        self.csv.position().byte()
     }
 
     fn read(&mut self) -> Result<Option<R>, csv::Error> {
@@ -386,7 +409,10 @@ impl<R: Row> RowReader<R> {
         if !self.csv.read_record(&mut self.record)? {
             return Ok(None);
         }
-        self.record.deserialize(Some(&headers)).map(Some)
+        self.record.deserialize(Some(&headers)).map(Some).or_else(|error| {
+            let plain: csv::StringRecord = self.record.iter().map(plain).collect();
+            plain.deserialize(Some(&headers)).map(Some).map_err(|_| error)
+        })
     }
 
     fn fault(&mut self, error: csv::Error) -> RowError {
@@ -545,6 +571,25 @@ mod tests {
         }
     }
 
+    /// A regression: what pandas or a spreadsheet had written again could not be read.
+    #[test]
+    fn rows_that_others_wrote_again_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows.csv");
+        let sample = Sample { game: 3, used_ms: 0.5, m_plies: Some(4.0), won: true, ..Sample::default() };
+        let wide = "game;name;used_ms;m_plies;won\r\n3;;0,5;4;WAHR\r\n".replace("WAHR", "TRUE");
+        let wide = wide.encode_utf16().flat_map(u16::to_le_bytes);
+        for bytes in [
+            b"game,name,used_ms,m_plies,won\n3.0,,0.5,4.0,True\n".to_vec(),
+            b"\xef\xbb\xbfgame;name;used_ms;m_plies;won\r\n3;;0,5;4;true\r\n".to_vec(),
+            b"\xff\xfe".iter().copied().chain(wide).collect(),
+        ] {
+            std::fs::write(&path, &bytes).unwrap();
+            let read: Vec<_> = RowReader::<Sample>::open(&path).unwrap().map(Result::unwrap).collect();
+            assert_eq!(read, std::slice::from_ref(&sample), "{bytes:?}");
+        }
+    }
+
     fn samples() -> Vec<Sample> {
         let sample = |game: u64| Sample {
             game,
@@ -575,10 +620,15 @@ mod tests {
         for half_line in ["", "41,half", "41,a,0.1,,tru"] {
             for keep in [0, 1, 40, 41] {
                 write(&path, &rows[..41]);
-                OpenOptions::new().append(true).open(&path).unwrap().write_all(half_line.as_bytes()).unwrap();
-                let mut writer = RowWriter::resume(&path, |row: Sample| row.game < keep).unwrap();
+                std::fs::OpenOptions::new()
+                    .append(true)
+                    .open(&path)
+                    .unwrap()
+                    .write_all(half_line.as_bytes())
+                    .unwrap();
+                let mut writer = RowWriter::resume(&path, |row: &Sample| row.game < keep).unwrap();
                 rows[keep as usize..].iter().for_each(|row| writer.write(row).unwrap());
-                writer.flush().unwrap();
+                writer.publish().unwrap();
                 assert_eq!(read(&path), rows, "kept {keep}, then {half_line:?}");
             }
         }
@@ -596,14 +646,14 @@ mod tests {
             ("a,b", "other.csv: has other columns"),
         ] {
             std::fs::write(&other, text).unwrap();
-            let refused = RowWriter::resume(&other, |_: Sample| true).unwrap_err().to_string();
+            let refused = RowWriter::resume(&other, |_: &Sample| true).unwrap_err().to_string();
             assert!(refused.contains(message), "{text:?}: {refused}");
             assert!(RowWriter::<Sample>::create(&other).is_err(), "{text:?}");
             assert_eq!(std::fs::read_to_string(&other).unwrap(), text);
         }
         let begun = "game,na";
         std::fs::write(&other, begun).unwrap();
-        drop(RowWriter::resume(&other, |_: Sample| true).unwrap());
+        RowWriter::resume(&other, |_: &Sample| true).unwrap().publish().unwrap();
         assert_eq!(columns_of_file(&other).unwrap(), Sample::columns(), "its own header, half written");
     }
 
@@ -616,7 +666,7 @@ mod tests {
         std::fs::write(&path, "game,name,used_ms,m_plies,won,later\n7,a,1.5,,true,x\n").unwrap();
         assert!(has_rows_of::<Sample>(&path).unwrap());
         assert_eq!(read(&path)[0].version, "");
-        let refused = RowWriter::resume(&path, |_: Sample| true).unwrap_err();
+        let refused = RowWriter::resume(&path, |_: &Sample| true).unwrap_err();
         assert!(refused.to_string().contains("other columns"), "{refused}");
         assert_eq!(read(&path).len(), 1, "the file is left alone");
         for (text, writer) in [
@@ -637,7 +687,7 @@ mod tests {
         write(&path, &[]);
         assert_eq!(Sample::columns(), ["game", "name", "used_ms", "m_plies", "won", "version"]);
         assert_eq!(columns_of_file(&path).unwrap(), Sample::columns());
-        drop(RowWriter::resume(&path, |_: Sample| true).unwrap());
+        drop(RowWriter::resume(&path, |_: &Sample| true).unwrap());
         assert_eq!(read(&path), []);
     }
 

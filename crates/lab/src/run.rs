@@ -163,7 +163,7 @@ impl Origin {
         }
         match Origin::of_folder(folder).filter(|origin| !origin.run.is_empty()) {
             None => {
-                let what = "no identity of a run that can be read: bring the file back as it was";
+                let what = "no identity of a run that can be read, as it is damaged";
                 Err(LabError::OtherRun { path, what })
             }
             Some(known) if known.run != self.run => {

@@ -2,30 +2,41 @@
 //! ends. An engine that fails is named with what it said last.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufReader, Write};
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crossbeam::channel::{Receiver, RecvTimeoutError, unbounded};
+use crossbeam::channel::{Receiver, RecvTimeoutError, bounded};
 use parking_lot::Mutex;
 use thiserror::Error;
+
+use crate::report::printable;
 use zeitnot_engine::chess::{History, Move, Position, Variant};
+use zeitnot_engine::files::{LineError, Lines};
+use zeitnot_engine::foreign::{one_line, our_words};
 use zeitnot_engine::time::Millis;
 
 /// The time that an engine may be silent where no clock runs, unless the user says otherwise.
 const SILENCE: Duration = Duration::from_secs(10);
 /// The time that it may be silent once it has told of an error in the place of an answer.
 const SILENCE_AFTER_ERROR: Duration = Duration::from_secs(8);
-/// The time beyond its limit after which an engine without a move counts as dead.
-const MARGIN: Duration = Duration::from_secs(9);
+/// How many times as long it may talk before it answers, where no clock runs.
+const TALK: u32 = 30;
+/// The time beyond its limit after which an engine without a move is ended.
+const MARGIN: Duration = Duration::from_secs(3);
 /// The time that it has to end after `quit`.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// The time after which it is looked whether it has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// Most lines of its last words.
-const LAST_WORDS: usize = 4;
+/// Most lines of its last words, and most characters of each.
+const LAST_WORDS: (usize, usize) = (4, 300);
+/// Most bytes that are kept of what it says before an answer. The oldest lines go.
+const MOST_SAID: usize = 4 << 20;
+/// Most lines that wait to be read. The engine waits with the next one.
+const MOST_WAITING: usize = 16;
 
 /// What was wrong with an engine.
 #[derive(Clone, Debug, Error)]
@@ -57,11 +68,11 @@ impl ExternalCommand {
 
 /// How long an answer is waited for.
 #[derive(Clone, Copy, Debug)]
-enum Patience {
-    /// So long in all.
-    Whole(Duration),
-    /// So long after the last line that it has said.
-    Silence(Duration),
+struct Patience {
+    /// In all, whatever the engine says meanwhile.
+    whole: Duration,
+    /// After the last line that it has said.
+    silence: Duration,
 }
 
 /// A running engine. It gets `quit` when dropped, and is ended if it does not obey.
@@ -72,10 +83,11 @@ pub(crate) struct UciProcess {
     /// `None` once it is told to end.
     input: Option<ChildStdin>,
     /// Its lines, as a thread reads them. The end of the channel is that of its output.
-    output: Receiver<io::Result<String>>,
+    output: Receiver<Result<String, LineError>>,
     /// What it said for people, on both outputs, since its last answer.
     words: Arc<Mutex<VecDeque<String>>>,
-    silence: Patience,
+    /// Where no clock runs.
+    patience: Patience,
 }
 
 impl UciProcess {
@@ -88,27 +100,36 @@ impl UciProcess {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .map_err(|error| fault(format!("cannot be started: {error}")))?;
+            .map_err(|error| fault(format!("cannot be started: {}", why_not(&command.program, &error))))?;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(input), Some(output), Some(errors)) = pipes else {
             return Err(fault("has no input or output".into()));
         };
         let words = Arc::new(Mutex::new(VecDeque::new()));
-        let heard = words.clone();
-        let mut errors = texts(errors);
-        thread::spawn(move || errors.try_for_each(|text| text.map(|text| hear(&heard, &text))));
-        let (sender, received) = unbounded();
-        let mut lines = texts(output);
-        thread::spawn(move || lines.try_for_each(|text| sender.send(text)));
+        let (heard, (sender, received)) = (words.clone(), bounded(MOST_WAITING));
+        let hears =
+            move || Lines::new(BufReader::new(errors)).flatten().for_each(|(_, text)| hear(&heard, &text));
+        let reads = move || {
+            let mut lines = Lines::new(BufReader::new(output)).map(|line| line.map(|(_, text)| text));
+            let _ = lines.try_for_each(|text| sender.send(text));
+        };
+        let threads = [Box::new(hears) as Box<dyn FnOnce() + Send>, Box::new(reads)];
+        let started =
+            threads.into_iter().try_for_each(|thread| thread::Builder::new().spawn(thread).map(drop));
         let mut process = UciProcess {
             name: command.program.clone(),
             child,
             input: Some(input),
             output: received,
             words,
-            silence: Patience::Silence(command.silence),
+            patience: Patience { whole: command.silence * TALK, silence: command.silence },
         };
-        let answer = process.send("uci").and_then(|()| process.read_until("uciok", process.silence));
+        // A start is no search: whoever talks for longer never gets to its end.
+        let patience = Patience { whole: command.silence * 3, ..process.patience };
+        let started =
+            started.map_err(|error| process.fault(format!("cannot be read: {}", our_words(&error))));
+        let answer =
+            started.and_then(|()| process.send("uci")).and_then(|()| process.read_until("uciok", patience));
         let answer = answer.inspect_err(|_| process.kill())?;
         for (name, value) in &command.options {
             if !declares(&answer, name) {
@@ -131,28 +152,33 @@ impl UciProcess {
     fn new_game(&mut self) -> Result<(), UciProcessError> {
         self.send("ucinewgame")?;
         self.send("isready")?;
-        self.read_until("readyok", self.silence)?;
+        self.read_until("readyok", self.patience)?;
         Ok(())
     }
 
     /// Reads the lines up to the one that begins with `word`, which is the last of those that are returned.
     fn read_until(&mut self, word: &str, patience: Patience) -> Result<Vec<String>, UciProcessError> {
         let began = Instant::now();
-        let (mut last, mut lines) = (began, Vec::new());
+        let (mut last, mut said, mut bytes) = (began, VecDeque::new(), 0);
         loop {
-            let received = self.output.recv_timeout(LOOK_EVERY * 10);
-            let line = match received {
-                Ok(line) => line.map_err(|error| self.fault(error.to_string()))?,
+            // Looked at before every line: whoever talks without end runs out of time, too.
+            if began.elapsed() >= patience.whole {
+                return Err(
+                    self.fault(format!("has not said {word} within {:.0} s", patience.whole.as_secs_f64()))
+                );
+            }
+            let line = match self.output.recv_timeout(LOOK_EVERY * 10) {
+                Ok(Ok(line)) => line,
+                // One that is too long is none.
+                Ok(Err(LineError::TooLong(_))) => continue,
+                Ok(Err(LineError::Read(error))) => return Err(self.fault(our_words(&error))),
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(self.fault(format!("ended before it said {word}")));
+                    let end = self.end();
+                    return Err(self.fault(format!("ended{end} before it said {word}")));
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    let (since, most) = match patience {
-                        Patience::Whole(most) => (began, most),
-                        Patience::Silence(most) => (last, most),
-                    };
                     let is_mute = last.elapsed() >= SILENCE_AFTER_ERROR && self.has_told_of_an_error();
-                    if is_mute || since.elapsed() >= most {
+                    if is_mute || last.elapsed() >= patience.silence {
                         let waited = last.elapsed().as_secs_f64();
                         return Err(self.fault(format!(
                             "has not said {word} and is silent for {waited:.0} s (wait=SECONDS allows more)"
@@ -162,18 +188,39 @@ impl UciProcess {
                 }
             };
             last = Instant::now();
-            let first = line.split_ascii_whitespace().next().unwrap_or_default().to_owned();
-            let is_for_people = !["info", "option", "id", ""].contains(&first.as_str());
-            if first == word {
-                self.words.lock().clear();
-                lines.push(line);
-                return Ok(lines);
-            }
-            if is_for_people || line.starts_with("info string") {
+            let first = line.split_ascii_whitespace().next().unwrap_or_default();
+            let is_last = first == word;
+            let is_for_people = !["info", "option", "id", ""].contains(&first);
+            if !is_last && (is_for_people || line.starts_with("info string")) {
                 hear(&self.words, &line);
             }
-            lines.push(line);
+            bytes += line.len();
+            said.push_back(line);
+            while bytes > MOST_SAID {
+                bytes -= said.pop_front().map_or(bytes, |line| line.len());
+            }
+            if is_last {
+                self.words.lock().clear();
+                return Ok(said.into());
+            }
         }
+    }
+
+    /// How the process has ended, as in " (exit code 3)". Empty where the system does not say.
+    fn end(&mut self) -> String {
+        let told = Instant::now();
+        while told.elapsed() < FAREWELL {
+            match self.child.try_wait() {
+                Ok(None) => thread::sleep(LOOK_EVERY),
+                Ok(Some(status)) => {
+                    return status
+                        .code()
+                        .map_or_else(|| format!(" ({status})"), |code| format!(" (exit code {code})"));
+                }
+                Err(_) => break,
+            }
+        }
+        String::new()
     }
 
     fn has_told_of_an_error(&self) -> bool {
@@ -197,19 +244,25 @@ impl UciProcess {
 
 fn hear(words: &Mutex<VecDeque<String>>, line: &str) {
     let mut words = words.lock();
-    let line = line.strip_prefix("info string ").unwrap_or(line).trim().to_owned();
+    let line = line.strip_prefix("info string ").unwrap_or(line).trim();
+    let line: String = line.chars().take(LAST_WORDS.1).collect();
     if !line.is_empty() && words.back() != Some(&line) {
         words.push_back(line);
     }
-    if words.len() > LAST_WORDS {
+    if words.len() > LAST_WORDS.0 {
         words.pop_front();
     }
 }
 
-/// The lines of an output. By bytes: names may be in any old encoding.
-fn texts(output: impl Read) -> impl Iterator<Item = io::Result<String>> {
-    let text = |line: Vec<u8>| String::from_utf8_lossy(&line).trim_end_matches('\r').to_owned();
-    BufReader::new(output).split(b'\n').map(move |line| line.map(text))
+/// Says why a program cannot be started. A name without a folder is looked for on the path.
+fn why_not(program: &str, error: &io::Error) -> String {
+    let is_name = Path::new(program).parent().is_some_and(|folder| folder.as_os_str().is_empty());
+    match error.kind() {
+        io::ErrorKind::NotFound if is_name => {
+            "no folder of PATH has a program of this name. Give the whole path, as in cmd=/usr/games/stockfish".into()
+        }
+        _ => our_words(error),
+    }
 }
 
 /// Whether an answer to `uci` has an option.
@@ -234,7 +287,7 @@ impl ExternalEngine {
     pub fn new(command: ExternalCommand) -> Result<ExternalEngine, UciProcessError> {
         let (process, answer) = UciProcess::start(&command)?;
         let own_name = answer.iter().find_map(|line| line.strip_prefix("id name "));
-        let name = own_name.unwrap_or(&command.program).trim().to_owned();
+        let name = one_line(&printable(own_name.unwrap_or(&command.program)));
         Ok(ExternalEngine { name, answer, idle: Mutex::new(vec![process]), command })
     }
 
@@ -292,11 +345,12 @@ impl ExternalGame {
     /// Waits for the end of the search, which may take the time `within` or any time. Returns what the engine
     /// said since `go`, `bestmove` included.
     pub fn answer(&mut self, within: Option<Millis>) -> Result<Vec<String>, UciProcessError> {
-        let patience = match within {
-            Some(time) => Patience::Whole(Duration::from_secs_f64((time.0 / 1000.0).max(0.0)) + MARGIN),
-            None => Patience::Silence(self.engine.command.silence),
-        };
-        let read = self.process()?.read_until("bestmove", patience);
+        let process = self.process()?;
+        let patience = within.map_or(process.patience, |time| {
+            let whole = Duration::from_secs_f64((time.0 / 1000.0).max(0.0)) + MARGIN;
+            Patience { whole, silence: whole }
+        });
+        let read = process.read_until("bestmove", patience);
         if read.is_err()
             && let Some(mut process) = self.process.take()
         {
@@ -428,10 +482,42 @@ mod tests {
         UciProcess::start(&ExternalCommand { arguments, silence, ..ExternalCommand::new("/bin/sh") })
     }
 
+    fn patience(whole: f64) -> Patience {
+        let whole = Duration::from_secs_f64(whole);
+        Patience { whole, silence: whole }
+    }
+
+    /// A regression: such an engine was waited for without end, and all that it said was kept.
+    #[test]
+    fn an_engine_that_talks_without_end_runs_out_of_time_and_fills_no_memory() {
+        for talk in [
+            "while :; do echo info depth 1 score cp 1 nodes 5 pv e2e4; done",
+            "while :; do echo option name x type check; sleep 0.01; done",
+            "while :; do printf xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done",
+            "while :; do echo x >&2; done",
+            "exec cat /dev/zero",
+            "exec cat /dev/zero >&2",
+        ] {
+            let fault = try_to_start(talk, Duration::from_millis(200)).unwrap_err().to_string();
+            assert!(fault.contains("has not said uciok"), "{talk}: {fault}");
+            let (mut engine, _) = start(&format!("echo uciok; read uci; read go; {talk}"));
+            engine.send("go").unwrap();
+            let fault = engine.read_until("bestmove", patience(0.5)).unwrap_err().to_string();
+            assert!(fault.contains("has not said bestmove"), "{talk}: {fault}");
+            engine.kill();
+        }
+        let long = "echo uciok; read uci; read go; i=0; while [ $i -lt 9 ]; do i=$((i+1)); head -c 900000 /dev/zero | tr '\\0' x; echo; done; echo bestmove e2e4; read quit";
+        let (mut engine, _) = start(long);
+        engine.send("go").unwrap();
+        let said = engine.read_until("bestmove", patience(60.0)).unwrap();
+        assert!(said.iter().map(String::len).sum::<usize>() <= MOST_SAID && said.len() > 2);
+        assert_eq!(said.last().map(String::as_str), Some("bestmove e2e4"));
+    }
+
     /// A regression: such an engine was waited for without end, and the result of its match never printed.
     #[test]
     fn an_engine_that_ignores_quit_is_ended() {
-        let (dropped, waiting) = unbounded();
+        let (dropped, waiting) = bounded(1);
         thread::spawn(move || {
             drop(start("echo uciok; exec sleep 1000"));
             dropped.send(())
@@ -443,7 +529,7 @@ mod tests {
     #[test]
     fn old_encodings_are_no_fault() {
         let (_engine, answer) = start(r"printf 'id author R\351ti\r\nuciok\r\n'; read quit");
-        assert_eq!(answer, ["id author R\u{fffd}ti", "uciok"]);
+        assert_eq!(answer, ["id author Réti", "uciok"]);
     }
 
     #[test]
@@ -452,14 +538,21 @@ mod tests {
         let mute = fault("exec sleep 1000");
         assert!(mute.starts_with("/bin/sh has not said uciok and is silent for "), "{mute}");
         let died = fault("echo licence file missing >&2; echo id name x; exit 3");
-        assert_eq!(died, "/bin/sh ended before it said uciok. Its last words: licence file missing");
+        assert_eq!(
+            died,
+            "/bin/sh ended (exit code 3) before it said uciok. Its last words: licence file missing"
+        );
         // Whether the engine ended before or after `uci` was sent makes no difference.
         assert_eq!(
             fault("exec <&-; echo no licence >&2; sleep 0.2"),
-            "/bin/sh ended before it said uciok. Its last words: no licence"
+            "/bin/sh ended (exit code 0) before it said uciok. Its last words: no licence"
         );
         let missing = UciProcess::start(&ExternalCommand::new("/no/such/engine")).unwrap_err().to_string();
-        assert!(missing.starts_with("/no/such/engine cannot be started"), "{missing}");
+        assert_eq!(missing, "/no/such/engine cannot be started: it does not exist");
+        let unknown = UciProcess::start(&ExternalCommand::new("nosuchengine")).unwrap_err().to_string();
+        assert!(unknown.starts_with("nosuchengine cannot be started: no folder of PATH"), "{unknown}");
+        let killed = fault("kill -SEGV $$");
+        assert!(killed.contains("SIGSEGV"), "{killed}");
     }
 
     /// A regression: an engine that had said why it cannot play was waited for ten minutes.
@@ -468,7 +561,7 @@ mod tests {
         let script = "echo uciok; while read word rest; do case $word in go) echo info string ERROR: no network;; esac; done";
         let (mut engine, _) = start(script);
         engine.send("go infinite").unwrap();
-        let fault = engine.read_until("bestmove", Patience::Whole(Duration::from_secs(600))).unwrap_err();
+        let fault = engine.read_until("bestmove", patience(600.0)).unwrap_err();
         assert!(fault.to_string().ends_with("Its last words: ERROR: no network"), "{fault}");
     }
 }

@@ -15,6 +15,7 @@ use std::time::Instant;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
+use super::lab::run::Progress;
 use super::measure::noise::{MachineMonitor, MachineNoise, Others};
 use super::measure::power::PowerReport;
 use super::measure::{
@@ -99,7 +100,7 @@ fn warn_if_busy() {
 
 /// Measures and reports. Negative if the run is slower than an earlier one.
 pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
-    let limits = args.limits.or(GoLimits { movetime: Some(MOVE_TIME), ..GoLimits::default() })?;
+    let limits = args.limits.or(GoLimits::movetime(MOVE_TIME))?;
     let positions = args.positions.or(BENCHMARK)?;
     if args.backends.are_given() {
         return backends::run(args, positions.len(), output);
@@ -113,14 +114,20 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
     let ready = start.elapsed();
     tell(&engine);
     let mut monitor = MachineMonitor::start(engine.threads(), positions.len());
-    let between = || monitor.between_searches();
+    let (mut progress, mut done) = (Progress::in_lines(positions.len()), 0);
+    let between = || {
+        monitor.between_searches();
+        progress.count(done);
+        done += 1;
+    };
     let speed = search_all(&mut engine, positions.clone(), &limits, &args.settings.0, output, between)?;
     let (noise, sensors) = monitor.finish(speed.figures.nodes, speed.figures.time_ms / 1e3);
     let machine = Machine::this();
     let ready_s = ready.as_secs_f64();
     let card = card::of(&speed, &machine, &noise);
     let mut advice = None;
-    if args.wants_advice() {
+    let is_stopped = speed.positions.len() < positions.len();
+    if args.wants_advice() && !is_stopped {
         let asked = args.backends.asked(&machine.processors);
         // Without advice the measurement still counts.
         advice = Advice::by_races(engine, &args.settings.0, &positions, &limits, &asked)
@@ -133,6 +140,10 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
     report.comparison = earlier.map(|earlier| Comparison::new(&report, &earlier, args.tolerance / 100.0));
     output.write(&report, &report)?;
     run.iter().try_for_each(|run| write_report(run, report.page(), &report, output))?;
+    if is_stopped {
+        eprint_message("stopped; these are the positions until then");
+        return Ok(ExitStatus::Stopped);
+    }
     let is_slower = report.comparison.as_ref().is_some_and(|comparison| comparison.is_slower);
     Ok(if is_slower || !written? { ExitStatus::Negative } else { ExitStatus::Success })
 }

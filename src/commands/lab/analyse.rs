@@ -1,6 +1,7 @@
 //! `zeitnot analyse`: searches every position of recorded games, and writes them with comments, and a page
 //! that tells what happened.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -14,7 +15,7 @@ use serde::Serialize;
 use super::game_args::threads;
 use super::matches::judge_command;
 use super::report::check_overwriting;
-use super::run::{RecordedGames, RunId, interruption, origin, tell_stopped};
+use super::run::{Progress, RecordedGames, RunId, interruption, origin, positions_of, tell_stopped};
 use crate::commands::engine_args::EngineArgs;
 use crate::commands::measure::{self, LimitArgs, limit_text};
 use crate::output::{ExitStatus, Failure, Output};
@@ -38,6 +39,9 @@ use zeitnot_lab::runner::{self, Jobs};
 const DEFAULT_NODES: Nodes = Nodes(800);
 /// The nodes of another engine, whose nodes are cheaper as a rule.
 const DEFAULT_NODES_OF_ANOTHER: Nodes = Nodes(100_000);
+
+/// Most players that a message names.
+const MOST_NAMES: usize = 20;
 
 #[derive(Debug, Args)]
 pub(crate) struct AnalyseArgs {
@@ -84,21 +88,20 @@ struct AnalysisReport<'a> {
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     notes: &'a [String],
     games: Vec<&'a AnalysisSummary>,
-    /// The games with comments, where they are not written to a folder.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pgn: Option<String>,
+    /// The games with comments.
+    pgn: String,
+    #[serde(skip)]
+    is_in_folder: bool,
 }
 
 impl fmt::Display for AnalysisReport<'_> {
     /// Writes the table. Without a folder, the games have gone out one by one.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.pgn {
-            Some(_) => Ok(()),
-            None => {
-                writeln!(f, "{}\n", self.judged)?;
-                analysis::table(self.games.iter().copied()).fmt(f)
-            }
+        if !self.is_in_folder {
+            return Ok(());
         }
+        writeln!(f, "{}\n", self.judged)?;
+        analysis::table(self.games.iter().copied()).fmt(f)
     }
 }
 
@@ -114,7 +117,7 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
         _ => {}
     };
     let nodes = if args.with.is_some() { DEFAULT_NODES_OF_ANOTHER } else { DEFAULT_NODES };
-    let limits = args.limits.or(GoLimits { nodes: Some(nodes), ..GoLimits::default() })?;
+    let limits = args.limits.or(GoLimits::nodes(nodes.0))?;
     let mut judge = Judge::open(args, &limits)?;
     let id = run_id(args, &limits, judge.network_sha256.as_deref());
     let mut judged = judged_by(&judge, &limits);
@@ -134,15 +137,14 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
         judge.foretold.iter().for_each(|note| told.tell(note));
     }
     let mut games = ahead.into_iter().chain(games);
-    let (mut journal, mut rows) = (None, Vec::new());
     let origin = Origin { run: id, ..origin(&told.facts().collect::<Vec<_>>()) };
     let run = folder.map(|folder| Run::claim(folder, origin, &FILES)).transpose()?;
-    if let Some(run) = &run {
-        let (opened, known) = resume(run, &mut games, &judge.by)?;
-        (journal, rows) = (Some(opened), known);
-    }
+    let (mut journal, mut rows, known) = match &run {
+        Some(run) => resume(run, &mut games, &judge.by)?,
+        None => (None, Vec::new(), 0),
+    };
     let plan = plan(args);
-    let progress = ProgressBar::new(0);
+    let progress = Mutex::new(progress(args, known));
     let work = |_, jobs: &Jobs<'_, RecordedGame, AnalysisRow>| {
         let deliver = |place, analysed: &AnalysedGame| {
             jobs.deliver(place, AnalysisRow::new(analysed, &judge.description));
@@ -161,9 +163,7 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
         || Ok(games.next()),
         work,
         |row| {
-            if let Some(journal) = &mut journal {
-                journal.add(&row)?;
-            }
+            journal.iter_mut().try_for_each(|journal| journal.add(&row))?;
             if args.out.is_none() {
                 written = output.write_ahead(&row.pgn);
             }
@@ -172,17 +172,13 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
         },
     )?;
     written?;
-    progress.finish_and_clear();
+    progress.lock().finish();
     let is_stopped = stop.load(Ordering::Relaxed);
-    if let Some((_, text)) = all_games.clocks() {
-        judged += &format!(" Clocks are {text}.");
-        if args.out.is_none() {
-            eprint_message(format_args!("clocks are {text}"));
-        }
-    }
+    judged += &clocks_in_words(&all_games, args.out.is_none());
     if rows.is_empty() && !is_stopped {
         return Err(Failure::Input("no game that can be analysed is in these files".into()));
     }
+    tell_unknown_player(args.player.as_deref(), &rows);
     if let Some(run) = &run {
         let page = analysis::page(&rows, args.player.as_deref(), &judged, &plan.manager);
         output.tell_page(page.write(run.folder())?);
@@ -196,7 +192,8 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
         judged: &judged,
         notes: &told.0,
         games: rows.iter().map(|row| &row.summary).collect(),
-        pgn: args.out.is_none().then(|| rows.iter().map(|row| row.pgn.as_str()).collect()),
+        pgn: rows.iter().map(|row| row.pgn.as_str()).collect(),
+        is_in_folder: args.out.is_some(),
     };
     output.write(&report, &report)?;
     if is_stopped {
@@ -205,18 +202,51 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
     Ok(if all_games.broken + all_games.damaged > 0 { ExitStatus::BadInput } else { ExitStatus::Success })
 }
 
-/// Opens the journal of `run` with the games that are in it, which are the first ones of `games`.
+/// A sentence on where clocks are from, which stderr has as well where no page will have it.
+fn clocks_in_words(games: &RecordedGames<'_>, is_told: bool) -> String {
+    let Some((_, text)) = games.clocks() else { return String::new() };
+    if is_told {
+        eprint_message(format_args!("clocks are {text}"));
+    }
+    format!(" Clocks are {text}.")
+}
+
+/// The progress by positions, `known` of which are done.
+fn progress(args: &AnalyseArgs, known: u64) -> Progress {
+    let positions = positions_of(&args.pgn, args.max_games.unwrap_or(usize::MAX));
+    let bar = positions.map_or_else(ProgressBar::no_length, ProgressBar::new);
+    let mut progress = Progress::of("positions", bar, known);
+    progress.count(known);
+    progress
+}
+
+/// Names the players that there are, if `player` is none of them.
+fn tell_unknown_player(player: Option<&str>, rows: &[AnalysisRow]) {
+    let names: BTreeSet<_> = rows.iter().flat_map(|row| row.summary.players()).collect();
+    let Some(player) = player.filter(|player| !names.contains(player)) else { return };
+    let more = names.len().saturating_sub(MOST_NAMES);
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    let names: Vec<_> = names.into_iter().take(MOST_NAMES).collect();
+    let names = names.join(", ");
+    eprint_message(format_args!("--player {player}: no game has such a player. There are: {names}{more}"));
+}
+
+/// Opens the journal of `run` with the games that are in it, which are the first ones of `games`, and counts
+/// their positions.
 fn resume(
     run: &Run,
     games: &mut impl Iterator<Item = RecordedGame>,
     judge: &JudgedBy,
-) -> Result<(AnalysisJournal, Vec<AnalysisRow>), Failure> {
+) -> Result<(Option<AnalysisJournal>, Vec<AnalysisRow>, u64), Failure> {
     let (journal, known) = AnalysisJournal::open(run)?;
+    let mut positions = 0;
     for row in &known {
-        row.check(games.next().as_ref(), run.folder())?;
+        let game = games.next();
+        row.check(game.as_ref(), run.folder())?;
+        positions += game.map_or(0, |game| game.moves.len() as u64 + 1);
         judge.add_effort(row.effort);
     }
-    Ok((journal, known))
+    Ok((Some(journal), known, positions))
 }
 
 /// What judges the games.
@@ -279,19 +309,19 @@ fn search_games(
     analyst: &mut Analyst,
     jobs: &Jobs<'_, RecordedGame, AnalysisRow>,
     plan: &SpendingPlan,
-    progress: &ProgressBar,
+    progress: &Mutex<Progress>,
     deliver: impl Fn(u64, &AnalysedGame),
 ) -> Result<(), LabError> {
     let mut is_at_end = false;
     loop {
         while !is_at_end && analyst.has_room() {
             match jobs.take()? {
-                Some((place, game)) => progress.inc_length(analyst.begin(place, game)? as u64),
+                Some((place, game)) => drop(analyst.begin(place, game)?),
                 None => is_at_end = true,
             }
         }
         let Some(games) = analyst.advance(plan, || jobs.are_stopped())? else { return Ok(()) };
-        progress.inc(1);
+        progress.lock().count_one();
         games.iter().for_each(|(place, analysed)| deliver(*place, analysed));
     }
 }
@@ -301,13 +331,14 @@ fn ask_engine(
     engine: &ExternalJudge,
     jobs: &Jobs<'_, RecordedGame, AnalysisRow>,
     plan: &SpendingPlan,
-    progress: &ProgressBar,
+    progress: &Mutex<Progress>,
     deliver: impl Fn(u64, &AnalysedGame),
 ) -> Result<(), LabError> {
     while let Some((place, game)) = jobs.take()? {
-        progress.inc_length(game.moves.len() as u64 + 1);
         let is_stopped = || jobs.are_stopped();
-        let Some(analysed) = engine.analyse(game, plan, is_stopped, || progress.inc(1))? else { break };
+        let Some(analysed) = engine.analyse(game, plan, is_stopped, || progress.lock().count_one())? else {
+            break;
+        };
         deliver(place, &analysed);
     }
     Ok(())

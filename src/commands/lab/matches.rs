@@ -16,6 +16,7 @@ use super::run::{Progress, RunId, Shard, interruption, origin, origins, tell_sto
 use crate::commands::engine_args::EngineArgs;
 use crate::output::{ExitStatus, Failure, Output};
 use crate::output::{Told, eprint_message};
+use zeitnot_engine::chess::Variant;
 use zeitnot_engine::engine::{EngineSetup, Settings};
 use zeitnot_engine::note::Note;
 use zeitnot_engine::params::entries;
@@ -43,6 +44,10 @@ pub(crate) struct MatchArgs {
     /// Play only part i of n, for several machines. `zeitnot report` puts the parts together
     #[arg(long, value_name = "i/n")]
     shard: Option<Shard>,
+    /// Go on with a new process after an external engine has crashed or hung, which loses it the game, in up to
+    /// N games
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    recover: u64,
     /// End as soon as one hypothesis is proven:
     /// elo0=0,elo1=5[,alpha=0.05][,beta=0.05][,model=normalized|logistic]
     #[arg(long, value_name = "LIST")]
@@ -66,17 +71,21 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
         side.external.is_none() && game_args::are_alike(limit, &side.settings)
     };
     let (openings, games) = args.game.read_openings(args.games, sides.iter().zip(limits).all(are_alike))?;
-    let rules = MatchRules { limits, adjudication: args.game.adjudication()?, seed: args.game.seed };
+    let (adjudication, seed) = (args.game.adjudication()?, args.game.seed);
+    let rules = MatchRules { limits, adjudication, seed, recover: args.recover };
     let config = MatchConfig {
         teams: teams(&mut sides, &rules)?,
-        variant: crate::commands::network_args::variant(args.settings.0.chess960),
+        variant: crate::commands::network_args::variant(
+            args.settings.0.chess960 || openings.variant == Variant::Chess960,
+        ),
         openings: &openings,
         threads: threads(&args.settings.0),
         concurrency: concurrency(args, &sides, &rules),
         rules,
     };
     let shard = args.shard.unwrap_or(Shard::WHOLE);
-    let schedule: Vec<u64> = (0..games).filter(|game| shard.takes(game / 2)).collect();
+    let planned = (0..args.games).filter(|game| shard.takes(game / 2));
+    let schedule: Vec<u64> = planned.clone().take_while(|game| *game < games).collect();
     let names = [sides[0].name.as_str(), sides[1].name.as_str()];
     let match_id = match_id(args, &config, names);
     let told = foretold(&config)?;
@@ -93,7 +102,7 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
         counts,
         sprt,
         files,
-        progress: Progress::new(Some(schedule.len() as u64), played_before),
+        progress: Progress::new(Some(planned.count() as u64), played_before),
         started: Instant::now(),
         nodes: 0,
         told,
@@ -215,6 +224,7 @@ struct MatchRecorder<'a> {
 impl MatchRecorder<'_> {
     /// Adds a game. The answer is a break if no more are needed.
     fn add(&mut self, game: &GameRecord) -> Result<ControlFlow<()>, LabError> {
+        game.fault.iter().for_each(eprint_message);
         for (side, notes) in ["A", "B"].into_iter().zip(&game.notes) {
             notes.iter().for_each(|note| self.told.tell(format_args!("{side}: {note}")));
         }

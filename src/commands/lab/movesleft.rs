@@ -11,7 +11,9 @@ use std::time::Instant;
 use clap::Args;
 
 use super::game_args::threads_or_cores;
-use super::run::{Progress, RecordedGames, RunId, Shard, end_on_interruption, listed, origin, origins};
+use super::run::{
+    Progress, RecordedGames, RunId, Shard, end_on_interruption, listed, origin, origins, tell_stopped,
+};
 use crate::commands::network_args::NetworkArgs;
 use crate::output::eprint_message;
 use crate::output::{ExitStatus, Failure, Output};
@@ -27,6 +29,15 @@ use zeitnot_lab::runner::{self, Jobs};
 const ROWS: &str = "movesleft.csv";
 /// Games that a thread takes at a time, so that its batches are full.
 const CHUNK: usize = 8;
+
+/// Bytes of rows for each byte of PGN: 2.5 GB for 300 MB.
+const ROWS_OF_TEXT: f64 = 8.3;
+/// Bytes of rows of a game, some 80 positions.
+const ROWS_OF_A_GAME: f64 = 20_000.0;
+/// Bytes of text for each that is packed.
+const INFLATION: f64 = 5.0;
+/// Bytes of rows that are written without being asked for.
+const MOST_UNASKED: f64 = 1e9;
 
 #[derive(Debug, Args)]
 pub(crate) struct MovesLeftArgs {
@@ -122,8 +133,8 @@ fn run_origin(args: &MovesLeftArgs, opened: &OpenedBackend) -> Origin {
     id.add(format!("{:?} {:?} {:?}", args.nodes, args.selection, args.shard));
     id.add_files(&args.pgn);
     let sample = match args.selection.sample {
-        0 | 1 => "every position".to_owned(),
-        sample => format!("one position in {sample}"),
+        None | Some(1) => "every position".to_owned(),
+        Some(sample) => format!("one position in {sample}"),
     };
     let facts = [
         ("games", listed(&args.pgn)),
@@ -137,6 +148,7 @@ fn run_origin(args: &MovesLeftArgs, opened: &OpenedBackend) -> Origin {
 /// Writes the rows. Returns also the number of files that could not be read to their end.
 fn measure(args: &MovesLeftArgs) -> Result<(Run, u64), Failure> {
     let mut games = RecordedGames::new(&args.pgn)?;
+    tell_size(args)?;
     let opened = args.network.open()?;
     let backend = &opened.backend;
     if !backend.info().has_moves_left {
@@ -148,7 +160,10 @@ fn measure(args: &MovesLeftArgs) -> Result<(Run, u64), Failure> {
         None => Run::temporary(origin)?,
     };
     let temporary = args.out.is_none().then(|| run.folder().to_owned());
-    end_on_interruption(args.out.is_some(), temporary)?;
+    end_on_interruption(move || {
+        tell_stopped(temporary.is_none());
+        temporary.map(std::fs::remove_dir_all);
+    })?;
     let (mut rows, first_game) = resume(&run.folder().join(ROWS))?;
     let selection = &args.selection;
     let threads = threads_or_cores(args.threads.map(|threads| threads as usize));
@@ -181,14 +196,15 @@ fn measure(args: &MovesLeftArgs) -> Result<(Run, u64), Failure> {
     runner::run(threads, &AtomicBool::new(false), next_game, measure, |game| {
         game.iter().try_for_each(|row| rows.write(row))?;
         // Whatever ends the run costs no game that was measured.
-        rows.flush()?;
+        rows.publish()?;
         measured += 1;
         positions += game.len();
         progress.show(measured, rates(measured, positions));
         Ok(ControlFlow::Continue(()))
     })?;
     progress.finish();
-    run.add_facts(games.clocks())?;
+    rows.publish()?;
+    run.add_facts(games.clocks().map(|(_, text)| ("clocks of the games read".to_owned(), text)))?;
     let clocks = games.clocks().map_or(String::new(), |(_, text)| format!("; clocks are {text}"));
     eprint_message(format_args!(
         "{measured} games, {} ({} games read, {} broken, {broken_off} unfinished or broken off{clocks})",
@@ -199,16 +215,44 @@ fn measure(args: &MovesLeftArgs) -> Result<(Run, u64), Failure> {
     Ok((run, games.damaged))
 }
 
+/// Says how large the rows will be, as far as the files tell. Above [`MOST_UNASKED`] the user is to choose.
+fn tell_size(args: &MovesLeftArgs) -> Result<(), Failure> {
+    let text = |path: &PathBuf| {
+        let is_packed =
+            [".gz", ".zst", ".bz2", ".zip"].iter().any(|end| path.to_string_lossy().ends_with(end));
+        path.metadata().map_or(0.0, |file| file.len() as f64 * if is_packed { INFLATION } else { 1.0 })
+    };
+    let of_games = args.selection.max_games.map_or(f64::INFINITY, |most| most as f64 * ROWS_OF_A_GAME);
+    let all = of_games.min(ROWS_OF_TEXT * args.pgn.iter().map(text).sum::<f64>());
+    let shards = args.shard.unwrap_or(Shard::WHOLE).count();
+    let size = all / (args.selection.sample.unwrap_or(1) * shards) as f64;
+    if size > MOST_UNASKED && args.selection.sample.is_none() {
+        return Err(Failure::Input(format!(
+            "the rows of these games would take some {:.1} GB: --sample {} takes one position in so many, --sample 1 \
+             all of them",
+            size / 1e9,
+            (size / MOST_UNASKED).ceil() * 4.0
+        )));
+    }
+    if size > 1e6 {
+        eprint_message(format_args!("the rows of these games will take some {:.0} MB", size / 1e6));
+    }
+    Ok(())
+}
+
 /// Goes on behind the last game but one: the last may lack rows. Returns also the first game that is still to
 /// be measured.
 fn resume(path: &Path) -> Result<(RowWriter<PositionRow>, u64), RowError> {
     let mut last = 0;
-    // Cuts off a half-written line, so that the file can be read.
-    drop(RowWriter::resume(path, |row: PositionRow| {
+    drop(RowWriter::resume(path, |row: &PositionRow| {
         last = row.game;
         true
     })?);
-    let writer = RowWriter::resume(path, |row: PositionRow| row.game < last)?;
+    let mut writer = RowWriter::resume(path, |row: &PositionRow| row.game < last)?;
+    // Where games are lost by that, the file stays until one of them is measured again.
+    if last == 0 {
+        writer.publish()?;
+    }
     Ok((writer, last.max(1)))
 }
 

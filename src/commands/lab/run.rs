@@ -1,7 +1,7 @@
 //! What the commands of the laboratory have in common: progress, Ctrl-C, shards, recorded games, the identity
 //! of a run, and the command line to go on with it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use signal_hook::consts::SIGINT;
@@ -17,9 +17,10 @@ use signal_hook::flag;
 use thiserror::Error;
 
 use super::game_args::GameArgs;
-use crate::output::{ExitStatus, Failure, STOPPED, eprint_message};
+use crate::output::{ExitStatus, Failure, KindsTold, STOPPED, eprint_message};
 use crate::setup::Machine;
 use crate::setup::sha256;
+use crate::signals;
 use zeitnot_engine::VERSION;
 use zeitnot_engine::engine::{EngineSetup, Settings};
 use zeitnot_engine::files::hex;
@@ -30,10 +31,14 @@ use zeitnot_lab::report::Origin;
 /// The time between two lines of progress.
 const LINE_EVERY: Duration = Duration::from_secs(60);
 
-/// Shows how far a run with many games is: a bar on a terminal, elsewhere a line now and then.
+/// Shows how far a run with many games, or positions, is: a bar on a terminal, elsewhere a line now and then.
 #[derive(Debug)]
-pub(super) struct Progress {
+pub(crate) struct Progress {
     bar: ProgressBar,
+    /// What is counted.
+    what: &'static str,
+    /// When it began, and with how many.
+    began: (Instant, u64),
     /// When the last line was written, if the bar cannot be seen.
     told: Option<Instant>,
 }
@@ -41,15 +46,44 @@ pub(super) struct Progress {
 impl Progress {
     /// Begins with `done` of `games` games, if it is known how many there are.
     pub(super) fn new(games: Option<u64>, done: u64) -> Progress {
-        let template = match games {
-            Some(_) => "{pos}/{len} games {wide_bar} {msg}  {per_sec} {eta}",
-            None => "{pos} games {spinner} {msg}  {per_sec}",
+        let bar = games.map_or_else(ProgressBar::no_length, ProgressBar::new);
+        Progress::of("games", bar, done)
+    }
+
+    /// Begins with `done` of what `bar` counts.
+    pub(super) fn of(what: &'static str, bar: ProgressBar, done: u64) -> Progress {
+        let template = match bar.length() {
+            Some(_) => format!("{{pos}}/{{len}} {what} {{wide_bar}} {{msg}}  {{per_sec}} {{eta}}"),
+            None => format!("{{pos}} {what} {{spinner}} {{msg}}  {{per_sec}}"),
         };
-        let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-        let bar = games.map_or_else(ProgressBar::no_length, ProgressBar::new).with_style(style);
+        let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        let bar = bar.with_style(style);
         bar.set_position(done);
         bar.reset_eta();
-        Progress { bar, told: None }
+        Progress { bar, what, began: (Instant::now(), done), told: None }
+    }
+
+    /// Begins with none of `all` positions, and shows lines alone: a table is written meanwhile.
+    pub(crate) fn in_lines(all: usize) -> Progress {
+        let bar = ProgressBar::hidden();
+        bar.set_length(all as u64);
+        Progress::of("positions", bar, 0)
+    }
+
+    /// Shows that `done` are done, and on a line when the rest will be.
+    pub(crate) fn count(&mut self, done: u64) {
+        let (began, before) = self.began;
+        let rest = self.bar.length().map(|all| all.saturating_sub(done));
+        let left = rest.filter(|_| done > before && self.bar.is_hidden()).map(|rest| {
+            let seconds = began.elapsed().as_secs_f64() * rest as f64 / (done - before) as f64;
+            format!("about {} left", HumanDuration(Duration::from_secs_f64(seconds)))
+        });
+        self.show(done, left.unwrap_or_default());
+    }
+
+    /// Counts one more.
+    pub(super) fn count_one(&mut self) {
+        self.count(self.bar.position() + 1);
     }
 
     /// Shows that `done` games are done, and where the run stands. The first line comes at once: it shows
@@ -59,7 +93,7 @@ impl Progress {
         if self.bar.is_hidden() && is_due {
             self.told = Some(Instant::now());
             let of_all = self.bar.length().map(|games| format!("/{games}")).unwrap_or_default();
-            eprint_message(format_args!("{done}{of_all} games  {state}"));
+            eprint_message(format!("{done}{of_all} {}  {state}", self.what).trim_end());
         }
         self.bar.set_position(done);
         self.bar.set_message(state);
@@ -70,14 +104,22 @@ impl Progress {
     }
 }
 
+/// The number of positions of the first `most` games. `None` if a file can be read only once.
+pub(super) fn positions_of(files: &[PathBuf], most: usize) -> Option<u64> {
+    let games = files.iter().filter_map(|file| Games::open(file).ok()).flatten().flatten();
+    let lengths = games.map(|game| game.moves.len() as u64).filter(|&moves| moves > 0).take(most);
+    files.iter().all(|file| file.is_file()).then(|| lengths.map(|moves| moves + 1).sum())
+}
+
 /// The names of files, for people.
 pub(super) fn listed(files: &[PathBuf]) -> String {
     files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns a flag that becomes true when the user presses Ctrl-C. The second time the program ends at once.
-pub(super) fn interruption() -> Result<&'static AtomicBool, Failure> {
+pub(crate) fn interruption() -> Result<&'static AtomicBool, Failure> {
     static STOP: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+    signals::hear_interruption();
     // The first of the two acts at the second time, when the other has set the flag.
     flag::register_conditional_shutdown(SIGINT, STOPPED.into(), Arc::clone(&STOP))
         .and_then(|_| flag::register(SIGINT, Arc::clone(&STOP)))
@@ -85,15 +127,14 @@ pub(super) fn interruption() -> Result<&'static AtomicBool, Failure> {
     Ok(&STOP)
 }
 
-/// Ends the program when the user presses Ctrl-C, whatever it is doing. What is `temporary` is removed.
-pub(super) fn end_on_interruption(is_kept: bool, temporary: Option<PathBuf>) -> Result<(), Failure> {
+/// Ends the program when the user presses Ctrl-C, whatever it is doing, after `last`.
+pub(in crate::commands) fn end_on_interruption(last: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
     let stop = interruption()?;
     thread::spawn(move || {
         while !stop.load(Ordering::Relaxed) {
             thread::sleep(Duration::from_millis(20));
         }
-        temporary.map(std::fs::remove_dir_all);
-        tell_stopped(is_kept);
+        last();
         // Exit handlers would tear a GPU's libraries down while threads use them.
         signal_hook::low_level::exit(STOPPED.into());
     });
@@ -164,6 +205,10 @@ pub(super) struct Shard {
 impl Shard {
     pub(super) const WHOLE: Shard = Shard { index: 0, count: 1 };
 
+    pub(super) fn count(self) -> u64 {
+        self.count
+    }
+
     /// Says whether this piece of work, counted from 0, is in the shard. Each piece is in one of the n
     /// shards.
     pub(super) fn takes(self, piece: u64) -> bool {
@@ -226,7 +271,7 @@ impl RunId {
         openings: &Openings,
         args: &GameArgs,
     ) {
-        let MatchRules { limits, adjudication, seed } = rules;
+        let MatchRules { limits, adjudication, seed, .. } = rules;
         let Adjudication { draw, win, tables, max_plies } = adjudication;
         let other = (names, limits, draw, win, max_plies, tables.is_some(), seed);
         self.add(format!("{other:?} {}", args.sequential));
@@ -259,14 +304,10 @@ pub(super) struct RecordedGames<'a> {
     pub(super) broken: u64,
     /// Files that could not be read to their end.
     pub(super) damaged: u64,
-    /// How many notes of a kind there were, those that were not told included.
-    notes: HashMap<String, u32>,
+    told: KindsTold,
     /// The forms in which clocks and times are written, and the games that have them.
     time_forms: BTreeMap<&'static str, u64>,
 }
-
-/// Notes of a kind that are told: of a large file a few show what is odd.
-const MOST_NOTES: u32 = 5;
 
 impl<'a> RecordedGames<'a> {
     /// Looks at all files first, so that one that is not there is known at once, and not after hours.
@@ -334,27 +375,20 @@ impl Iterator for RecordedGames<'_> {
                         *self.time_forms.entry(form).or_default() += 1;
                     }
                     for note in &game.notes {
-                        let kind = note.chars().filter(|c| c.is_alphabetic()).take(20).collect();
-                        let told = self.notes.entry(kind).or_insert(0);
-                        *told += 1;
-                        if *told <= MOST_NOTES {
-                            let end = if *told == MOST_NOTES {
-                                ". Other games like this are not named"
-                            } else {
-                                ""
-                            };
-                            eprint_message(format_args!("{path}: game {number}{players}: {note}{end}"));
-                        }
+                        let kind: String =
+                            note.chars().filter(|c| c.is_alphabetic() || *c == ' ').take(40).collect();
+                        self.told.tell(kind, format_args!("{path}: game {number}{players}: {note}"));
                     }
                     if !game.moves.is_empty() {
                         return Some(RecordedGame { number: self.read, ..game });
                     }
-                    eprint_message(format_args!("{path}: game {number}{players} has no moves"));
+                    self.told
+                        .tell("without moves", format_args!("{path}: game {number}{players} has no moves"));
                 }
                 Some(Err(broken @ GameError::Broken { .. })) => {
                     self.read += 1;
                     self.broken += 1;
-                    eprint_message(format_args!("{path}: {broken}"));
+                    self.told.tell("skipped", format_args!("{path}: {broken}"));
                 }
                 Some(Err(error @ GameError::Read { .. })) => {
                     self.open = None;

@@ -106,7 +106,7 @@ impl TimelabArgs {
             None if !self.pgn.is_empty() => Ok(USUAL_NPS),
             None => {
                 let mut engine = measure::engine(&self.network.settings)?;
-                let limits = GoLimits { movetime: Some(MEASURING_TIME), ..GoLimits::default() };
+                let limits = GoLimits::movetime(MEASURING_TIME);
                 let summary = engine.search(limits)?.result.summary;
                 Ok((summary.new_nodes as f64 / summary.time.as_secs_f64()).max(1.0))
             }

@@ -12,6 +12,7 @@ use super::run::{Progress, RunId, interruption, origin, tell_stopped};
 use crate::commands::engine_args::EngineArgs;
 use crate::output::{ExitStatus, Failure, Output};
 use crate::output::{Told, eprint_message};
+use zeitnot_engine::chess::Variant;
 use zeitnot_engine::engine::{EngineSetup, Settings};
 use zeitnot_engine::search::RootFpuStrategy;
 use zeitnot_lab::matches::{MatchConfig, MatchRules, SideLimit, Team};
@@ -50,8 +51,8 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
     let plan = TunePlan { parameters, pairs: args.games.div_ceil(2), seed: args.game.seed };
     let limit = limit(args, &plan)?;
     let (openings, _) = args.game.read_openings(2 * plan.pairs, false)?;
-    let rules =
-        MatchRules { limits: [limit; 2], adjudication: args.game.adjudication()?, seed: args.game.seed };
+    let (adjudication, seed) = (args.game.adjudication()?, args.game.seed);
+    let rules = MatchRules { limits: [limit; 2], adjudication, seed, recover: 0 };
     let settings = game_args::settings_under(limit, args.settings.0.clone());
     let setup = Arc::new(EngineSetup::new(settings)?);
     let threads = game_args::threads(&args.settings.0);
@@ -60,7 +61,9 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
     let in_real_time = game_args::runs_in_real_time(limit, &args.settings.0);
     let config = MatchConfig {
         teams: [Team::Own(setup.clone()), Team::Own(setup.clone())],
-        variant: crate::commands::network_args::variant(args.settings.0.chess960),
+        variant: crate::commands::network_args::variant(
+            args.settings.0.chess960 || openings.variant == Variant::Chess960,
+        ),
         openings: &openings,
         threads,
         concurrency: args.game.concurrency(threads, in_real_time),

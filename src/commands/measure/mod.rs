@@ -8,14 +8,17 @@ pub(super) mod power;
 use std::fmt;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde::Serialize;
 
+use super::lab::run::interruption;
 use crate::output::{Failure, Output};
 use crate::output::{eprint_message, write_json};
 use zeitnot_engine::VERSION;
+use zeitnot_engine::chance::fnv1a;
 use zeitnot_engine::chess::{History, ListedPosition, Variant};
 use zeitnot_engine::engine::{Engine, FinishedSearch, Settings};
 use zeitnot_engine::files::{self, Lines};
@@ -128,10 +131,7 @@ impl LimitArgs {
 
 /// Without smart pruning and a GUI's overhead.
 pub(super) fn engine(settings: &Settings) -> Result<Engine, Failure> {
-    let mut settings = settings.clone();
-    settings.stoppers.smart_pruning_factor = 0.0;
-    settings.time.move_overhead = Duration::ZERO;
-    let mut engine = Engine::new(settings)?;
+    let mut engine = Engine::new(settings.clone().for_analysis())?;
     engine.prepare()?;
     Ok(engine)
 }
@@ -282,6 +282,9 @@ pub(super) fn search(
     position: String,
     limits: &GoLimits,
 ) -> Result<(PositionRow, SearchSummary), Failure> {
+    if interruption()?.load(Ordering::Relaxed) {
+        return Err(Failure::Input("stopped by Ctrl-C".into()));
+    }
     engine.new_game();
     engine.set_position(&position)?;
     let FinishedSearch { best, result, .. } = engine.search(limits.clone())?;
@@ -325,7 +328,8 @@ pub(super) struct SpeedReport {
     pub(super) hash: u64,
 }
 
-/// Shows each result at once. `between` is called before every search.
+/// Shows each result at once. `between` is called before every search. After Ctrl-C the report has the
+/// positions that were searched until then.
 pub(super) fn search_all(
     engine: &mut Engine,
     positions: Vec<String>,
@@ -337,9 +341,13 @@ pub(super) fn search_all(
     let width = terminal_width();
     output.write_ahead(&head(width))?;
     let backend = engine.backend().cloned().ok_or_else(|| Failure::Input("no backend".into()))?;
-    let (mut figures, mut rows, mut hash) = (SearchFigures::default(), Vec::new(), 0xcbf2_9ce4_8422_2325);
+    let (mut figures, mut rows, mut hashed) = (SearchFigures::default(), Vec::new(), Vec::new());
     let (mut wall, mut cpu, mut busy) = (Duration::ZERO, Some(Duration::ZERO), Some(Duration::ZERO));
+    let stop = interruption()?;
     for position in positions {
+        if stop.load(Ordering::Relaxed) && !rows.is_empty() {
+            break;
+        }
         between();
         let before = (Instant::now(), cpu_time(), engine.busy_time());
         let (row, summary) = search(engine, position, limits)?;
@@ -352,9 +360,7 @@ pub(super) fn search_all(
         add(&mut busy, before.2, engine.busy_time());
         figures.add(&summary);
         for (mv, visits) in &summary.visits_by_move {
-            for byte in mv.to_bits().to_le_bytes().into_iter().chain(visits.to_le_bytes()) {
-                hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
-            }
+            hashed.extend(mv.to_bits().to_le_bytes().into_iter().chain(visits.to_le_bytes()));
         }
         output.write_ahead(&row.line(width))?;
         rows.push(row);
@@ -381,7 +387,7 @@ pub(super) fn search_all(
         options: settings.changed().into_iter().map(option_text).collect(),
         figures,
         positions: rows,
-        hash,
+        hash: fnv1a(hashed.into_iter().map(u64::from)),
     })
 }
 

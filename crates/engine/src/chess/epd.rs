@@ -10,6 +10,7 @@ const FIELDS: usize = 4;
 const CODES: [&str; 16] =
     ["acd", "acn", "acs", "am", "bm", "c0", "c9", "ce", "dm", "eco", "fmvn", "hmvc", "id", "pm", "pv", "sm"];
 
+/// Why a line of a test suite is refused.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum EpdError {
     #[error("a quotation mark (\") is not closed")]
@@ -24,23 +25,29 @@ pub enum EpdError {
     LeftOver(String),
 }
 
+/// A position of a list, with the operations of EPD behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedPosition<'a> {
     /// With counters. `None` is the start position.
     pub fen: Option<String>,
+    /// The moves behind a position in UCI's form.
     pub moves: Vec<&'a str>,
     operations: &'a str,
+    /// The name of a puzzle, and the move that solves it.
+    pub puzzle: Option<(&'a str, &'a str)>,
 }
 
 /// Such as `bm Nf3`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operation<'a> {
+    /// The operation's name, such as `bm`.
     pub code: &'a str,
     /// With quotation marks.
     pub operands: &'a str,
 }
 
 impl Operation<'_> {
+    /// The operand as text, without quotes.
     pub fn text(&self) -> &str {
         self.operands.trim_matches('"')
     }
@@ -53,6 +60,9 @@ impl<'a> ListedPosition<'a> {
         let mut rest = line.trim();
         if rest.is_empty() || rest.starts_with('#') {
             return None;
+        }
+        if let Some(puzzle) = puzzle(rest) {
+            return puzzle.map(Ok);
         }
         let mut behind = rest;
         let fen = match take_word(&mut behind) {
@@ -82,7 +92,7 @@ impl<'a> ListedPosition<'a> {
         } else if first.split([',', '.']).any(is_uci_move) || first.contains("-O") {
             return Some(Err(EpdError::LeftOver(first.into())));
         }
-        let listed = ListedPosition { fen, moves, operations: behind };
+        let listed = ListedPosition { fen, moves, operations: behind, puzzle: None };
         Some(listed.with_counters(&counters))
     }
 
@@ -123,6 +133,31 @@ impl<'a> ListedPosition<'a> {
         }
         Ok(parts.into_iter().flat_map(operations_in).collect())
     }
+}
+
+/// Reads a line of a table of puzzles, as Lichess has them: among its fields a FEN, and moves, of which the first
+/// leads to the puzzle and the second solves it. Its head names FEN and Moves, and is no position.
+fn puzzle(line: &str) -> Option<Option<ListedPosition<'_>>> {
+    let fields = line.split([',', ';', '\t']).map(|field| field.trim().trim_matches('"'));
+    let fields: Vec<_> = fields.collect();
+    let is_named = |name: &str| fields.iter().any(|field| field.eq_ignore_ascii_case(name));
+    if is_named("FEN") && is_named("Moves") {
+        return Some(None);
+    }
+    let is_fen = |field: &str| field.matches('/').count() == 7 && (4..=6).contains(&field.split(' ').count());
+    let are_moves = |field: &str| field.contains(' ') && field.split(' ').all(is_uci_move);
+    let fen = *fields.iter().find(|field| is_fen(field))?;
+    let mut moves = fields.iter().find(|field| are_moves(field))?.split(' ');
+    let (first, solution) = (moves.next()?, moves.next()?);
+    let counters = ["", "", "", "", " 0 1", " 1", ""][fen.split(' ').count()];
+    let puzzle = Some((fields[0], solution)).filter(|(name, _)| *name != fen);
+    let puzzle = puzzle.or(Some(("", solution)));
+    Some(Some(ListedPosition {
+        fen: Some(format!("{fen}{counters}")),
+        moves: vec![first],
+        operations: "",
+        puzzle,
+    }))
 }
 
 fn operations_in(text: &str) -> Vec<Operation<'_>> {

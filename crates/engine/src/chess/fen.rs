@@ -26,6 +26,7 @@ const MAX_MOBILITY: usize = 256;
 /// arrangement found by annealing has 242 moves. A [`MoveList`](super::MoveList) holds 256.
 const MAX_QUEENS_AND_PAWNS: usize = 12;
 
+/// Why a position is refused.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum PositionError {
     #[error("a position starts with \"startpos\" or \"fen\", not with \"{0}\"")]

@@ -31,15 +31,18 @@ struct Entry {
 }
 
 impl History {
+    /// A game at the start position.
     pub fn start() -> History {
         History::from_position(Position::start(), Variant::Standard)
     }
 
+    /// A game that begins with `position`.
     pub fn from_position(position: Position, variant: Variant) -> History {
         let entries = vec![Entry { position, repetitions: 0, cycle: 0 }];
         History { entries, variant, left_out: Vec::new() }
     }
 
+    /// A game that begins with the position of `fen`.
     pub fn from_fen(fen: &str, variant: Variant) -> Result<History, PositionError> {
         let (position, left_out) = Position::from_fen_with_repairs(fen)?;
         Ok(History { left_out, ..History::from_position(position, variant) })
@@ -61,6 +64,7 @@ impl History {
         &self.left_out
     }
 
+    /// The rules of castling and its notation.
     pub fn variant(&self) -> Variant {
         self.variant
     }
@@ -76,10 +80,12 @@ impl History {
         &self.entries[index].position
     }
 
+    /// The last position.
     pub fn current(&self) -> &Position {
         &self.last().position
     }
 
+    /// How often the last position was there before, at most 2.
     pub fn repetitions(&self) -> u8 {
         self.last().repetitions
     }
@@ -89,6 +95,7 @@ impl History {
         self.entries[index].repetitions
     }
 
+    /// Plies back to where the last position was there before, if it was.
     pub fn plies_since_repetition(&self) -> Option<u32> {
         Some(self.last().cycle).filter(|&cycle| cycle > 0)
     }
@@ -98,10 +105,12 @@ impl History {
         self.current().game_ply()
     }
 
+    /// The legal moves of the last position.
     pub fn legal_moves(&self) -> MoveList {
         self.current().legal_moves()
     }
 
+    /// Plays a move, which must be legal.
     pub fn push(&mut self, m: Move) {
         let position = self.current().play(m);
         let (repetitions, cycle) = match self.earlier_occurrence(&position) {
@@ -133,6 +142,7 @@ impl History {
         self.current().key() ^ spread(counters)
     }
 
+    /// The legal move of the last position that `uci` names.
     pub fn parse_move(&self, uci: &str) -> Result<Move, MoveError> {
         self.current().parse_move(uci)
     }
@@ -140,6 +150,17 @@ impl History {
     /// In this game's variant. `m` must be legal.
     pub fn format_move(&self, m: Move) -> String {
         self.current().format_move(m, self.variant)
+    }
+
+    /// The moves of `line`, which begins at the last position, in UCI's notation.
+    pub fn format_line(&self, line: &[Move]) -> Vec<String> {
+        let mut game = self.clone();
+        let format = |&mv: &Move| {
+            let text = game.format_move(mv);
+            game.push(mv);
+            text
+        };
+        line.iter().map(format).collect()
     }
 
     fn earlier_occurrence(&self, next: &Position) -> Option<usize> {
@@ -183,6 +204,7 @@ fn parse_uci_position(
     Ok(history)
 }
 
+/// Why a game is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Terminal {
     /// The side to move has lost. All others are draws.

@@ -26,14 +26,17 @@ impl Move {
         Move(from as u16 | (to as u16) << 6 | promotion << 12)
     }
 
+    /// The square of the piece that moves.
     pub const fn from_square(self) -> Square {
         Square::new((self.0 & 63) as u32)
     }
 
+    /// The square to which it moves. For castling that of the rook.
     pub const fn to_square(self) -> Square {
         Square::new((self.0 >> 6 & 63) as u32)
     }
 
+    /// The piece that a pawn becomes.
     pub const fn promotion(self) -> Option<Role> {
         match self.0 >> 12 {
             1 => Some(Role::Knight),
@@ -44,6 +47,7 @@ impl Move {
         }
     }
 
+    /// The move in 16 bits.
     pub const fn to_bits(self) -> u16 {
         self.0
     }

@@ -20,6 +20,7 @@ const MARKS: [&str; 36] = [
 const EN_PASSANT: [&str; 5] = ["e.p.", "e.p", "ep", "(ep)", "(e.p.)"];
 const NULL_MOVES: [&str; 6] = ["--", "Z0", "z0", "0000", "null", "@@@@"];
 
+/// Why a move is refused.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum MoveError {
     #[error("\"{0}\" is not a move in UCI notation (such as e2e4 or e7e8q)")]
@@ -118,6 +119,7 @@ impl Position {
             && (!written.is_en_passant || self.is_en_passant(m))
     }
 
+    /// True if a pawn takes another in passing by this move.
     pub fn is_en_passant(&self, m: Move) -> bool {
         matches!(self.to_shakmaty(m), Some(shakmaty::Move::EnPassant { .. }))
     }
@@ -262,10 +264,12 @@ pub fn is_mark(word: &str) -> bool {
     without_marks(word.strip_prefix('\\').unwrap_or(&word)).is_empty()
 }
 
+/// True for the words by which programs write that no move is made.
 pub fn is_null_move(word: &str) -> bool {
     NULL_MOVES.contains(&word)
 }
 
+/// True for the words that people write behind a move in passing.
 pub fn is_en_passant_sign(word: &str) -> bool {
     EN_PASSANT.contains(&word)
 }

@@ -8,10 +8,13 @@ use std::time::Instant;
 
 use serde::Serialize;
 use shakmaty::zobrist::{Zobrist64, ZobristValue};
-use shakmaty::{Bitboard, Board, CastlingSide, Chess, Color, EnPassantMode, Position as _, Role, Square};
+use shakmaty::{
+    Bitboard, Board, CastlingSide, Chess, Color, EnPassantMode, File, Position as _, Role, Square,
+};
 
 use super::moves::{Move, MoveList, Variant};
 
+/// A position with its rights and counters.
 #[derive(Clone, Debug)]
 pub struct Position {
     chess: Chess,
@@ -25,6 +28,7 @@ pub struct Position {
 }
 
 impl Position {
+    /// The start position.
     pub fn start() -> Position {
         Position::from_chess(Chess::new())
     }
@@ -47,6 +51,7 @@ impl Position {
         Position { king_en_prise: None, ..self }
     }
 
+    /// The side to move.
     pub fn turn(&self) -> Color {
         self.chess.turn()
     }
@@ -67,10 +72,12 @@ impl Position {
         NonZeroU32::new(number.get() - u32::from(self.is_move_ahead)).unwrap_or(number)
     }
 
+    /// The pieces and their squares.
     pub fn board(&self) -> &Board {
         self.chess.board()
     }
 
+    /// Pieces and pawns of both sides, kings included.
     pub fn piece_count(&self) -> usize {
         self.board().occupied().count()
     }
@@ -80,6 +87,7 @@ impl Position {
         self.chess.castles().castling_rights()
     }
 
+    /// The square of the rook with which a side may still castle.
     pub fn castling_rook(&self, color: Color, side: CastlingSide) -> Option<Square> {
         self.chess.castles().rook(color, side)
     }
@@ -99,10 +107,23 @@ impl Position {
         self.turn().is_white() && self.castling_rights() == Bitboard::CORNERS && *self.board() == Board::new()
     }
 
+    /// Whether only Chess960 has its castling rights.
+    pub fn is_of_chess960(&self) -> bool {
+        let castles = |color: Color, side: CastlingSide| {
+            let rook = self.castling_rook(color, side)?;
+            let corner = if side == CastlingSide::KingSide { File::H } else { File::A };
+            Some(self.board().king_of(color)?.file() == File::E && rook.file() == corner)
+        };
+        let all = Color::ALL.into_iter().flat_map(|color| CastlingSide::ALL.map(|side| castles(color, side)));
+        all.flatten().any(|is_usual| !is_usual)
+    }
+
+    /// True if the side to move is in check.
     pub fn is_check(&self) -> bool {
         self.chess.is_check()
     }
 
+    /// The pieces that give check.
     pub fn checkers(&self) -> Bitboard {
         self.chess.checkers()
     }
@@ -117,6 +138,7 @@ impl Position {
         moves
     }
 
+    /// True if the move captures or promotes.
     pub fn is_tactical(&self, m: Move) -> bool {
         let is_capture = self.to_shakmaty(m).is_some_and(|m| m.is_capture());
         is_capture || m.promotion().is_some() || self.play(m).is_check()
@@ -224,6 +246,7 @@ pub fn perft(position: &Position, depth: u32) -> u64 {
     moves.into_iter().map(|m| perft(&position.play(m), depth - 1)).sum()
 }
 
+/// The count of move paths, by first moves.
 #[derive(Clone, Debug, Serialize)]
 pub struct PerftReport {
     nodes: u64,
@@ -265,6 +288,7 @@ impl fmt::Display for PerftReport {
         for MovePaths { r#move, nodes } in &self.moves {
             writeln!(f, "{}: {nodes}", r#move)?;
         }
-        writeln!(f, "{} nodes {} nps", self.nodes, self.nps)
+        // The last line is Stockfish's, which wrappers wait for.
+        writeln!(f, "{} nodes {} nps\n\nNodes searched: {}", self.nodes, self.nps, self.nodes)
     }
 }

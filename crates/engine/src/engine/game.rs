@@ -1,5 +1,6 @@
 //! One game's tree and timekeepers, and the tree's visits when pondering began.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -40,6 +41,7 @@ pub(super) struct GameState {
     reclaimer: Reclaimer,
     /// White and Black: one process may play both.
     sides: [Side; 2],
+    own_manager: Option<OwnManager>,
     /// Index of the last search's side.
     side: usize,
     /// Kept until our next move.
@@ -60,22 +62,39 @@ struct Side {
     moves_made: u32,
 }
 
-fn new_sides(settings: &Settings) -> Result<[Side; 2], EngineError> {
+/// Makes time managers that are not among the engine's own.
+#[derive(Clone)]
+pub(super) struct OwnManager(pub(super) Arc<dyn Fn() -> Box<dyn TimeManager> + Send + Sync>);
+
+impl fmt::Debug for OwnManager {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OwnManager")
+    }
+}
+
+fn new_sides(settings: &Settings, own: Option<&OwnManager>) -> Result<[Side; 2], EngineError> {
     let side = || {
-        let timekeeper = Timekeeper::new(settings.time.manager()?, settings.stoppers.clone());
+        let manager = own.map_or_else(|| settings.time.manager(), |OwnManager(make)| Ok(make()))?;
+        let timekeeper = Timekeeper::new(manager, settings.stoppers.clone());
         Ok::<_, EngineError>(Side { timekeeper, moves_made: 0 })
     };
     Ok([side()?, side()?])
 }
 
 impl GameState {
-    pub(super) fn new(settings: &Settings, reclaimer: Reclaimer) -> Result<GameState, EngineError> {
+    /// `own_manager` goes before the manager that the options name.
+    pub(super) fn new(
+        settings: &Settings,
+        own_manager: Option<OwnManager>,
+        reclaimer: Reclaimer,
+    ) -> Result<GameState, EngineError> {
         Ok(GameState {
             tree: None,
             made_with: SearchParams::default(),
             rescaled_by: Rescale::default(),
             reclaimer,
-            sides: new_sides(settings)?,
+            sides: new_sides(settings, own_manager.as_ref())?,
+            own_manager,
             side: 0,
             before_pondering: None,
             last_clocked: None,
@@ -206,7 +225,7 @@ impl GameState {
             continues(position, last) || now == before + 2 && agree(position, last)
         };
         if self.last_clocked.as_ref().is_some_and(|last| !goes_on(last)) {
-            self.sides = new_sides(settings)?;
+            self.sides = new_sides(settings, self.own_manager.as_ref())?;
         }
         self.last_clocked = Some(position.clone());
         Ok(())
@@ -454,14 +473,14 @@ mod tests {
             is_done: Arc::default(),
         });
         let workers = WorkerPool::new(&*backend, 1).unwrap();
-        let mut game = GameState::new(&settings, Reclaimer::new()).unwrap();
+        let mut game = GameState::new(&settings, None, Reclaimer::new()).unwrap();
         let position = History::start();
         let tables = TablesInForce::default();
         let cache = Arc::new(EvalCache::new(0));
         let resources = resources(&settings, &tables, &cache, &backend);
         let mut failures = Vec::new();
         for _ in 0..2 {
-            let limits = GoLimits { nodes: Some(Nodes(500)), ..GoLimits::default() };
+            let limits = GoLimits::nodes(500);
             let request = GoRequest::new(limits);
             let search = Arc::new(game.begin_search(&position, &request, &resources).unwrap().search);
             workers.assign(&search);
@@ -486,7 +505,7 @@ mod tests {
         let backend: Arc<dyn Backend> = backends::create(&config, None).unwrap();
         let (tables, cache) = (TablesInForce::default(), Arc::new(EvalCache::new(0)));
         let resources = resources(&settings, &tables, &cache, &backend);
-        let mut game = GameState::new(&settings, Reclaimer::new()).unwrap();
+        let mut game = GameState::new(&settings, None, Reclaimer::new()).unwrap();
         // Each move uses 4,000 nodes.
         let mut nodes_before_move = |position: &str, ponder| {
             let position = History::from_uci_position(position, Variant::Standard).unwrap();

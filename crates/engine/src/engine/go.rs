@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Sender, unbounded};
+use parking_lot::Mutex;
 
 use super::answer::Answer;
 use super::game::{Begun, GameState, SearchResources};
@@ -18,14 +19,21 @@ use crate::chess::{History, Move};
 use crate::network::Backend;
 use crate::note::Note;
 use crate::search::tree::Reclaimer;
-use crate::search::{EndReason, Search, SearchInfo, SearchResult, SearchSummary, conclude, run};
+use crate::search::{
+    EndReason, Search, SearchInfo, SearchResult, SearchSummary, WorkerPoolError, conclude, run,
+};
 use crate::time::{Chain, GoLimits, Millis, Nodes};
 
 /// What takes less before a search counts as part of it.
 const LEAST_LOADING: Duration = Duration::from_millis(10);
 
+/// A search that could not begin, why, and who waits for its answer.
+type Refused = (EngineError, SearchOrder, Box<dyn Listener>);
+
+/// What a `go` asks for.
 #[derive(Clone, Debug)]
 pub struct GoRequest {
+    /// What ends the search.
     pub limits: GoLimits,
     /// Empty means all.
     pub root_moves: Vec<Move>,
@@ -36,6 +44,7 @@ pub struct GoRequest {
 }
 
 impl GoRequest {
+    /// A search of all legal moves.
     pub fn new(limits: GoLimits) -> GoRequest {
         GoRequest { limits, root_moves: Vec::new(), received: Instant::now(), loading: Millis::ZERO }
     }
@@ -57,12 +66,15 @@ impl GoRequest {
     }
 }
 
+/// The end of a search, as a listener hears it.
 #[derive(Clone, Debug, Default)]
 pub struct SearchAnswer {
     /// `None` only without a legal move, or if the search failed before it had evaluated anything. No move is
     /// made up then: the `failure` of `result` says what was wrong.
     pub best: Option<Move>,
+    /// The reply that is expected.
     pub ponder: Option<Move>,
+    /// The figures of the search, `None` if there was none.
     pub result: Option<SearchResult>,
 }
 
@@ -110,7 +122,15 @@ impl Engine {
                     backend: network.opened.backend.clone(),
                     threads: network.workers.len(),
                 };
-                self.active = Some(ActiveSearch::start(search, order, game, reporter));
+                match ActiveSearch::start(search, order, game, reporter) {
+                    Ok(active) => self.active = Some(active),
+                    Err(refused) => {
+                        let (error, order, mut listener) = *refused;
+                        listener.note(Note::Error(format!("{error}. There is no bestmove")));
+                        self.answer_no_move(order, listener);
+                        return Err(error);
+                    }
+                }
                 return Ok(());
             }
             Ok(None) => Ok(()),
@@ -122,11 +142,16 @@ impl Engine {
                 Err(error)
             }
         };
+        self.answer_no_move(order, listener);
+        refusal
+    }
+
+    /// Answers by no move, an open-ended search when it is ended.
+    fn answer_no_move(&mut self, order: SearchOrder, listener: Box<dyn Listener>) {
         self.pending_answer = Some((listener, order.position));
         if !order.request.limits.is_open_ended() {
             self.send_pending_answer();
         }
-        refusal
     }
 
     /// `None` without a legal move.
@@ -143,10 +168,13 @@ impl Engine {
         }
         let began = Instant::now();
         self.make_ready(listener)?;
-        let request = order.request.after_loading(began.elapsed());
+        let took = began.elapsed();
         let mut game = self.take_game()?;
         self.draining.retain(|progress| !progress.is_idle());
         let Some(network) = &self.network else { unreachable!("made ready above") };
+        let backend = network.opened.backend.info();
+        let is_real_time = self.settings.stoppers.nodestime.nodes_per_ms == 0 && !backend.has_virtual_time();
+        let request = order.request.after_loading(if is_real_time { took } else { Duration::ZERO });
         let resources = SearchResources {
             settings: &self.settings,
             info: &order.info,
@@ -188,7 +216,7 @@ impl Engine {
         if mem::take(&mut self.wants_new_manager) {
             self.game = None;
         }
-        let new = || GameState::new(&self.settings, Reclaimer::new());
+        let new = || GameState::new(&self.settings, self.own_manager.clone(), Reclaimer::new());
         let mut game = self.game.take().map_or_else(new, Ok)?;
         if mem::take(&mut self.wants_empty_tree) {
             game.release_tree();
@@ -223,6 +251,7 @@ impl Engine {
         }
     }
 
+    /// True until the running search has answered.
     pub fn is_searching(&self) -> bool {
         self.pending_answer.is_some() || self.active.as_ref().is_some_and(|active| !active.is_answered())
     }
@@ -232,6 +261,7 @@ impl Engine {
         self.pending_answer.is_some() || self.active.as_ref().is_some_and(ActiveSearch::is_open_ended)
     }
 
+    /// Blocks until the running search has answered.
     pub fn wait(&mut self) {
         if let Some(active) = self.active.take() {
             // If the thread lost the game, the next search begins with an empty tree.
@@ -290,15 +320,21 @@ impl ActiveSearch {
     fn start(
         search: Arc<Search>,
         order: SearchOrder,
-        mut game: GameState,
-        mut reporter: SearchReporter,
-    ) -> ActiveSearch {
+        game: GameState,
+        reporter: SearchReporter,
+    ) -> Result<ActiveSearch, Box<Refused>> {
         let answered = Arc::new(AtomicBool::new(false));
         let handed_over = Arc::new(AtomicBool::new(false));
         let is_pondering = order.request.limits.ponder;
         let (watched, answering, leaving) = (search.clone(), answered.clone(), handed_over.clone());
-        let thread = std::thread::spawn(move || {
+        // Here they stay if there is no thread to take them.
+        let handed = Arc::new(Mutex::new(Some((order, game, reporter))));
+        let taken = handed.clone();
+        let watching = move || {
             let search = watched;
+            let Some((order, mut game, mut reporter)) = taken.lock().take() else {
+                unreachable!("nobody else takes them once the thread runs")
+            };
             let mut inform = |info: &SearchInfo| {
                 reporter.pass_on_notes();
                 reporter.listener.info(&order.position, info);
@@ -318,8 +354,19 @@ impl ActiveSearch {
             reporter.answer(&search, &order, result);
             game.finish_move(&search, end, &stats);
             SearchEnd { game: Some(game), unanswered: None }
-        });
-        ActiveSearch { search, thread, is_pondering, answered, handed_over }
+        };
+        match std::thread::Builder::new().name("controller".into()).spawn(watching) {
+            Ok(thread) => Ok(ActiveSearch { search, thread, is_pondering, answered, handed_over }),
+            Err(error) => {
+                let error = WorkerPoolError::thread(&error);
+                search.fail(error.to_string());
+                conclude(&search, EndReason::Failure);
+                let Some((order, _, reporter)) = handed.lock().take() else {
+                    unreachable!("no thread has taken them")
+                };
+                Err(Box::new((error.into(), order, reporter.listener)))
+            }
+        }
     }
 
     fn stop(&self) {
@@ -391,19 +438,33 @@ impl SearchReporter {
     }
 }
 
+/// What [`Engine::search`] has found.
 #[derive(Clone, Debug)]
 pub struct FinishedSearch {
+    /// The move to play.
     pub best: Move,
+    /// All figures of the search.
     pub result: SearchResult,
+    /// Messages for people, in the order in which they came.
     pub notes: Vec<Note>,
 }
 
+impl FinishedSearch {
+    /// The visited moves with their visits, most visited first.
+    pub fn visits(&self) -> Vec<(Move, u32)> {
+        self.result.summary.visits()
+    }
+}
+
 impl Engine {
-    /// Searches the current position within `limits`, which must have an end.
+    /// Searches the current position within `limits`, and waits for the result.
     ///
-    /// Fails as [`Engine::go`] does, and with [`EngineError::NoResult`] if the search fails or there is no
-    /// legal move.
+    /// Fails as [`Engine::go`] does, with [`EngineError::Endless`] if no limit ends the search, and with
+    /// [`EngineError::NoResult`] if the search fails or there is no legal move.
     pub fn search(&mut self, limits: GoLimits) -> Result<FinishedSearch, EngineError> {
+        if !limits.has_end() {
+            return Err(EngineError::Endless);
+        }
         let (sender, answers) = unbounded();
         self.go(GoRequest::new(limits), Box::new(AnswerCollector { answers: sender, notes: Vec::new() }))?;
         self.wait();
@@ -445,7 +506,6 @@ mod tests {
 
     use super::*;
     use crate::engine::{Engine, Settings};
-    use crate::time::Nodes;
 
     struct PanickingListener(Sender<SearchAnswer>);
 
@@ -469,7 +529,7 @@ mod tests {
         for _ in 0..2 {
             engine.set_position("startpos").unwrap();
             let (sender, answers) = unbounded();
-            let limits = GoLimits { infinite: true, ..GoLimits::default() };
+            let limits = GoLimits::infinite();
             engine.go(GoRequest::new(limits), Box::new(PanickingListener(sender))).unwrap();
             let answer = answers.recv_timeout(Duration::from_secs(60)).unwrap();
             assert!(answer.best.is_some());
@@ -478,12 +538,29 @@ mod tests {
         }
     }
 
+    /// A regression: loading at the first `go` used up the budget, and the move came without a search.
+    #[test]
+    fn loading_is_taken_off_the_clock_and_the_search_is_planned_afterwards() {
+        let after = |limits: GoLimits, took_ms: u64| {
+            let request = GoRequest::new(limits).after_loading(Duration::from_millis(took_ms));
+            (request.limits.time, request.limits.movetime, request.loading)
+        };
+        let clock = GoLimits { time: Some(Millis(10_000.0)), ..GoLimits::default() };
+        assert_eq!(after(clock.clone(), 1_900), (Some(Millis(8_100.0)), None, Millis(1_900.0)));
+        assert_eq!(after(clock.clone(), 20_000).0, Some(Millis::ZERO));
+        assert_eq!(after(clock.clone(), 3).0, clock.time, "nothing was loaded");
+        assert_eq!(after(GoLimits { ponder: true, ..clock.clone() }, 1_900).0, clock.time);
+        let fixed = GoLimits { movetime: Some(Millis(1_000.0)), ..GoLimits::default() };
+        assert_eq!(after(fixed.clone(), 300).1, Some(Millis(700.0)));
+        assert_eq!(after(fixed, 5_000).1, Some(Millis(500.0)), "time for a search is left");
+    }
+
     #[test]
     fn a_search_ends_with_a_result_or_the_reason_why_there_is_none() {
         let mut settings = Settings::default();
         settings.network.backend = "random".into();
         let mut engine = Engine::new(settings).unwrap();
-        let limits = GoLimits { nodes: Some(Nodes(10)), ..GoLimits::default() };
+        let limits = GoLimits::nodes(10);
         let found = engine.search(limits.clone()).unwrap();
         assert_eq!(found.result.best, Some(found.best));
         assert_eq!(found.result.summary.nodes, 10);

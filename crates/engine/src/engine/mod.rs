@@ -19,7 +19,7 @@ use std::time::Duration;
 use crossbeam::utils::CachePadded;
 use thiserror::Error;
 
-use game::GameState;
+use game::{GameState, OwnManager};
 use go::ActiveSearch;
 pub use go::{FinishedSearch, GoRequest, Listener, SearchAnswer};
 use memory::CacheSettings;
@@ -33,14 +33,17 @@ use crate::chess::{History, PositionError, Variant};
 use crate::network::backends::BackendConfig;
 use crate::network::cache::EvalCache;
 use crate::network::weights::NetworkError;
-use crate::network::{BackendError, BackendInfo, discover};
+use crate::network::{Backend, BackendError, BackendInfo, discover};
 use crate::note::Note;
 use crate::options::OptionError;
 use crate::params::ParamError;
 use crate::search::tree::TreeFull;
 use crate::search::{ContemptError, WorkerPoolError, WorkerProgress};
 use crate::tablebase::TablesInForce;
+use crate::time::TimeManager;
 
+/// A player: one game, its network, its time managers, and at most one search at a time. Searches of many
+/// positions at once are the job of [`crate::serve`].
 pub struct Engine {
     settings: Settings,
     position: History,
@@ -64,6 +67,7 @@ pub struct Engine {
     wants_empty_tree: bool,
     /// A manager lives for one game, and the tree is dropped with it.
     wants_new_manager: bool,
+    own_manager: Option<OwnManager>,
 }
 
 impl Engine {
@@ -84,18 +88,39 @@ impl Engine {
             draining: Vec::new(),
             wants_empty_tree: false,
             wants_new_manager: false,
+            own_manager: None,
             settings,
         })
     }
 
+    /// An engine that evaluates with `backend`, until an option names another backend or network.
+    ///
+    /// Fails as [`Engine::new`] does, or if the backend has no room for an evaluator of each thread.
+    pub fn with_backend(settings: Settings, backend: Arc<dyn Backend>) -> Result<Engine, EngineError> {
+        let mut engine = Engine::new(settings)?;
+        let network = LoadedNetwork::with_backend(&engine.settings.network, backend)?;
+        engine.network = Some(network);
+        Ok(engine)
+    }
+
+    /// Has `make` make the time manager of each side in each game from now on, in the place of the one that
+    /// the option TimeManager names.
+    pub fn set_time_manager(&mut self, make: impl Fn() -> Box<dyn TimeManager> + Send + Sync + 'static) {
+        self.own_manager = Some(OwnManager(Arc::new(make)));
+        self.wants_new_manager = true;
+    }
+
+    /// The options in force from the next search on.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
+    /// The last accepted position, with the game before it.
     pub fn position(&self) -> &History {
         &self.position
     }
 
+    /// The position to search. Fails if the last one was refused.
     pub fn accepted_position(&self) -> Result<&History, EngineError> {
         match &self.position_refusal {
             Some(refusal) => Err(EngineError::NoPosition(refusal.clone())),
@@ -121,7 +146,7 @@ impl Engine {
     /// [`Engine::set_option`] or [`Engine::new_game`]: a file that takes seconds to be refused must not do so
     /// at each move.
     pub fn prepare(&mut self) -> Result<Option<String>, EngineError> {
-        let wanted = &self.settings.network;
+        let wanted = &self.settings.network_to_play();
         if let Some((refused, reason)) = &self.network_refusal
             && refused == wanted
         {
@@ -143,6 +168,7 @@ impl Engine {
         Ok(self.in_force())
     }
 
+    /// What evaluates and on how many threads, for people. `None` before anything is loaded.
     pub fn in_force(&self) -> Option<String> {
         self.network.as_ref().map(|network| in_force(network.opened.backend.info(), network.workers.len()))
     }
@@ -152,6 +178,7 @@ impl Engine {
         self.cache_settings = CacheSettings::of(&self.settings);
     }
 
+    /// The error with what holds instead, for people.
     pub fn describe_load_error(&self, error: &EngineError) -> String {
         match &self.network {
             Some(network) => {
@@ -181,10 +208,12 @@ impl Engine {
         self.tables.forget_failure();
     }
 
+    /// Lets the next search begin with an empty tree.
     pub fn clear_tree(&mut self) {
         self.wants_empty_tree = true;
     }
 
+    /// Forgets all evaluations.
     pub fn clear_cache(&mut self) {
         self.finish();
         self.new_cache();
@@ -209,10 +238,12 @@ impl Engine {
         }
     }
 
+    /// What evaluates. `None` before anything is loaded.
     pub fn backend(&self) -> Option<&BackendInfo> {
         self.network.as_ref().map(|network| network.opened.backend.info())
     }
 
+    /// The hash of the network's file in hexadecimal. `None` without a network.
     pub fn network_sha256(&self) -> Option<&str> {
         self.network.as_ref()?.opened.network_sha256.as_deref()
     }
@@ -235,6 +266,7 @@ impl Engine {
             .unwrap_or(0)
     }
 
+    /// The time for which the backend has computed so far.
     pub fn busy_time(&self) -> Option<Duration> {
         self.network.as_ref()?.opened.backend.busy_time()
     }
@@ -247,6 +279,7 @@ impl Drop for Engine {
 }
 
 impl Settings {
+    /// Fails if the text of an option has wrong syntax.
     pub fn check(&self) -> Result<(), EngineError> {
         self.time.manager()?;
         BackendConfig::parse(&self.network.backend, &self.network.backend_options)?;
@@ -271,6 +304,7 @@ fn wait_for(searches: Vec<Draining>) {
     }
 }
 
+/// Why the engine refuses something. Its old state stays.
 #[derive(Debug, Error)]
 pub enum EngineError {
     #[error(transparent)]
@@ -289,6 +323,8 @@ pub enum EngineError {
     NoPosition(String),
     #[error("{0}")]
     NetworkRefused(String),
+    #[error("nothing ends this search: name nodes, depth, a time or a clock")]
+    Endless,
     #[error("no result for {position}: {reason}")]
     NoResult { position: String, reason: String },
     #[error("{0}. Send ucinewgame to free it")]
@@ -298,6 +334,7 @@ pub enum EngineError {
 }
 
 impl EngineError {
+    /// True if the position was refused.
     pub fn is_of_position(&self) -> bool {
         matches!(self, EngineError::Position(_) | EngineError::NoPosition(_))
     }

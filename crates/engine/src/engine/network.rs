@@ -2,16 +2,17 @@
 
 use std::fmt;
 use std::num::NonZero;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::Serialize;
 
 use super::{Engine, EngineError};
 use crate::chess::{History, Move};
+use crate::files::path_of;
 use crate::network::backends::{BackendConfig, BackendName, Fallback};
 use crate::network::discover::Discovered;
-use crate::network::instrumented::with_notes;
+use crate::network::instrumented::{Instrumented, with_notes};
 use crate::network::weights::{HeadChoice, NetworkError, PolicyHeadName, ValueHeadName};
 use crate::network::{Backend, BackendError, BatchEvaluator, EvalSlot, backends, discover};
 use crate::note::Note;
@@ -22,7 +23,8 @@ option_group! {
     /// The options that choose the network, what evaluates it, and the number of search threads.
     pub struct NetworkOptions {
         /// Network file (.pb.gz, .pb or .onnx). If empty, Zeitnot loads the newest network beside the program
-        /// or in networks, weights or models there. If there is none, it uses the built-in network.
+        /// or in networks, weights or models there. If there is none, or with `<built in>`, it uses the
+        /// built-in network.
         weights_file: String = String::new(), "WeightsFile", "weights", common;
         /// Backend that evaluates positions. Parameters can follow in parentheses.
         backend: BackendName = BackendName::default(), "Backend", "backend", common;
@@ -48,10 +50,15 @@ option_group! {
 const AUTODISCOVER: &str = "<autodiscover>";
 
 impl NetworkOptions {
-    /// `None` if it is to be discovered.
-    pub fn named_file(&self) -> Option<&Path> {
+    /// The name of the network, `None` if it is to be discovered.
+    fn name(&self) -> Option<PathBuf> {
         let file = &self.weights_file;
-        (!file.is_empty() && file != AUTODISCOVER).then(|| Path::new(file))
+        (!file.is_empty() && file != AUTODISCOVER).then(|| path_of(file))
+    }
+
+    /// The file that is named, `None` if it is to be discovered or is built in.
+    pub fn named_file(&self) -> Option<PathBuf> {
+        self.name().filter(|name| !discover::names_built_in(name))
     }
 
     pub(crate) fn heads(&self) -> HeadChoice {
@@ -64,17 +71,21 @@ impl NetworkOptions {
     }
 }
 
+/// Reads the network that the options name, or finds one.
 pub fn load_network(options: &NetworkOptions) -> Result<Discovered, NetworkError> {
-    discover::load(options.named_file(), options.heads())
+    discover::load(options.name().as_deref(), options.heads())
 }
 
+/// A backend and the hash of its network.
 #[derive(Clone, Debug)]
 pub struct OpenedBackend {
+    /// What evaluates.
     pub backend: Arc<dyn Backend>,
     /// In hexadecimal, `None` without a network.
     pub network_sha256: Option<String>,
 }
 
+/// Opens the backend that the options name, with its network.
 pub fn open_backend(options: &NetworkOptions) -> Result<OpenedBackend, EngineError> {
     let mut config =
         BackendConfig::parse(&options.backend, &options.backend_options)?.with_fallback(options.fallback);
@@ -122,10 +133,23 @@ impl LoadedNetwork {
             Some(old) => old.opened.clone(),
             None => open_without_wrong_parameters(options)?,
         };
+        LoadedNetwork::of(options, opened).map(Some)
+    }
+
+    /// A backend of the user's own stands for what the options name.
+    pub(super) fn with_backend(
+        options: &NetworkOptions,
+        backend: Arc<dyn Backend>,
+    ) -> Result<LoadedNetwork, EngineError> {
+        let backend = Arc::new(Instrumented::new(backend, Vec::new()));
+        LoadedNetwork::of(options, OpenedBackend { backend, network_sha256: None })
+    }
+
+    fn of(options: &NetworkOptions, opened: OpenedBackend) -> Result<LoadedNetwork, EngineError> {
         let backend = &*opened.backend;
         let threads = options.threads.map_or(backend.info().preferred_threads, NonZero::get);
         let workers = WorkerPool::new(backend, threads)?;
-        Ok(Some(LoadedNetwork { options: options.clone(), opened, workers }))
+        Ok(LoadedNetwork { options: options.clone(), opened, workers })
     }
 }
 
@@ -151,6 +175,7 @@ struct MovePolicy {
 }
 
 impl PositionEvaluation {
+    /// The evaluation in `slot` of the last position of `game`, with `legal` in the slot's order.
     pub fn of(game: &History, legal: &[Move], slot: &EvalSlot, has_moves_left: bool) -> PositionEvaluation {
         let evaluation = slot.evaluation;
         let mut policy: Vec<MovePolicy> = legal
@@ -160,16 +185,11 @@ impl PositionEvaluation {
             .map(|((&m, &index), (&logit, p))| MovePolicy { r#move: game.format_move(m), index, logit, p })
             .collect();
         policy.sort_by(|a, b| b.p.total_cmp(&a.p));
-        PositionEvaluation {
-            q: evaluation.wl,
-            w: (1.0 + evaluation.wl - evaluation.d) / 2.0,
-            d: evaluation.d,
-            l: (1.0 - evaluation.wl - evaluation.d) / 2.0,
-            m: has_moves_left.then_some(evaluation.m),
-            policy,
-        }
+        let [w, d, l] = evaluation.wdl();
+        PositionEvaluation { q: evaluation.wl, w, d, l, m: has_moves_left.then_some(evaluation.m), policy }
     }
 
+    /// The same with the `count` likeliest moves.
     #[must_use]
     pub fn with_best_moves(mut self, count: usize) -> PositionEvaluation {
         self.policy.truncate(count);

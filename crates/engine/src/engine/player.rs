@@ -15,6 +15,7 @@ use super::network::{OpenedBackend, open_backend};
 use super::{EngineError, GoRequest, InfoOptions, Settings, in_force};
 use crate::chess::{History, Move};
 use crate::network::cache::EvalCache;
+use crate::network::instrumented::Instrumented;
 use crate::network::{Backend, EvalSlot};
 use crate::note::Note;
 use crate::search::tree::Reclaimer;
@@ -22,6 +23,7 @@ use crate::search::{NextStep, PACE_WAIT, SearchInfo, SearchResult, SteppedSearch
 use crate::tablebase::TablesInForce;
 use crate::time::{GoLimits, Millis, MoveReport, Nodes, NodesPerMilli};
 
+/// Options, backend and tables, shared by the players of many games.
 #[derive(Debug)]
 pub struct EngineSetup {
     settings: Settings,
@@ -31,10 +33,17 @@ pub struct EngineSetup {
 }
 
 impl EngineSetup {
+    /// Loads what the options name. Fails if it cannot be had.
     pub fn new(settings: Settings) -> Result<EngineSetup, EngineError> {
         settings.check()?;
-        let opened = open_backend(&settings.network)?;
+        let opened = open_backend(&settings.network_to_play())?;
         EngineSetup::with_opened(settings, opened)
+    }
+
+    /// As [`EngineSetup::new`], with a backend of one's own in the place of what the options name.
+    pub fn with_backend(settings: Settings, backend: Arc<dyn Backend>) -> Result<EngineSetup, EngineError> {
+        let backend = Arc::new(Instrumented::new(backend, Vec::new()));
+        EngineSetup::with_opened(settings, OpenedBackend { backend, network_sha256: None })
     }
 
     /// Opens the tables for a backend.
@@ -57,6 +66,7 @@ impl EngineSetup {
         Ok(EngineSetup { settings, opened: self.opened.clone(), tables, notes })
     }
 
+    /// True if `settings` name the same backend and network.
     pub fn has_backend_of(&self, settings: &Settings) -> bool {
         self.settings.network.has_backend_of(&settings.network)
     }
@@ -66,10 +76,12 @@ impl EngineSetup {
         CacheSettings::of(&self.settings) == CacheSettings::of(&other.settings)
     }
 
+    /// The options.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
+    /// What evaluates.
     pub fn backend(&self) -> &Arc<dyn Backend> {
         &self.opened.backend
     }
@@ -102,11 +114,13 @@ impl EngineSetup {
         Ok((player.take_notes(), settings))
     }
 
+    /// Nodes in the place of a millisecond with so many pieces. `None` without `nodestime`.
     pub fn nodes_per_ms(&self, pieces: usize) -> Option<NodesPerMilli> {
         self.settings.stoppers.nodestime.rate(pieces as u32)
     }
 }
 
+/// One side of a game, searched a step at a time by a thread of the caller.
 pub struct EnginePlayer {
     setup: Arc<EngineSetup>,
     /// With the player's own seed.
@@ -123,15 +137,18 @@ pub struct EnginePlayer {
     ponder_time: Option<Millis>,
 }
 
+/// The move of a player, with the search that found it.
 #[derive(Clone, Debug)]
 pub struct PlayerMove {
     /// `None` only without a legal move.
     pub best: Option<Move>,
     /// Time taken off the clock, under `nodestime` converted from the new nodes.
     pub used: Millis,
+    /// The figures of the search.
     pub result: SearchResult,
     /// What the search had to tell.
     pub notes: Vec<Note>,
+    /// How the time was budgeted, `None` without a clock.
     pub report: Option<MoveReport>,
 }
 
@@ -159,7 +176,7 @@ impl EnginePlayer {
         settings: Settings,
         cache: Arc<EvalCache>,
     ) -> Result<EnginePlayer, EngineError> {
-        let game = GameState::new(&settings, Reclaimer::in_place())?;
+        let game = GameState::new(&settings, None, Reclaimer::in_place())?;
         Ok(EnginePlayer {
             setup,
             settings,
@@ -173,6 +190,7 @@ impl EnginePlayer {
         })
     }
 
+    /// What the player was made with.
     pub fn setup(&self) -> &Arc<EngineSetup> {
         &self.setup
     }
@@ -182,7 +200,7 @@ impl EnginePlayer {
         self.begin_search(position, GoRequest::new(limits))
     }
 
-    /// Likewise, of the root moves that `request` names.
+    /// As `begin_move`, for a request with root moves.
     pub(crate) fn begin_search(&mut self, position: &History, request: GoRequest) -> Result<(), EngineError> {
         self.ponder_time = None;
         self.begin(position, request, u64::MAX)
@@ -229,6 +247,7 @@ impl EnginePlayer {
         Ok(())
     }
 
+    /// Searches on until a batch waits for its evaluation, or the search is over.
     pub fn advance(&mut self) -> NextStep {
         let Some(stepped) = &mut self.stepped else { return NextStep::Over };
         let search = stepped.search();
@@ -295,6 +314,7 @@ impl EnginePlayer {
     }
 }
 
+/// Evaluates the batches of several players together.
 #[derive(Debug, Default)]
 pub struct SharedBatch {
     slots: Vec<EvalSlot>,
@@ -359,7 +379,7 @@ mod tests {
             settings.set(name, value).unwrap();
         }
         let mut player = EnginePlayer::new(Arc::new(EngineSetup::new(settings).unwrap()), 0).unwrap();
-        let limits = GoLimits { nodes: Some(Nodes(nodes)), ..GoLimits::default() };
+        let limits = GoLimits::nodes(nodes);
         player.begin_move(&History::start(), limits).unwrap();
         if in_steps {
             let mut evaluator = player.setup().backend().evaluator().unwrap();
@@ -476,7 +496,7 @@ mod tests {
         let mut evaluator = player.setup().backend().evaluator().unwrap();
         let mut position = History::start();
         for _ in 0..2 {
-            let limits = GoLimits { nodes: Some(Nodes(NODES)), ..GoLimits::default() };
+            let limits = GoLimits::nodes(NODES);
             player.begin_move(&position, limits).unwrap();
             let mut batch = SharedBatch::default();
             while player.advance() == NextStep::Evaluate {

@@ -1,11 +1,13 @@
 //! All options together.
 
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use super::memory::MemoryOptions;
 use super::network::NetworkOptions;
 use crate::chess::History;
 use crate::network::backends::BACKENDS;
+use crate::network::discover;
 use crate::options::{
     IGNORED_OPTIONS, OTHER_NAMES, OptionError, OptionGroup, OptionKind, OptionSpec, OtherName, Visibility,
     nearest_name, option_choice, option_group, own_name, unquoted,
@@ -58,6 +60,7 @@ pub const CLEAR_TREE: OptionSpec = OptionSpec {
 static SPECS: LazyLock<Vec<OptionSpec>> = LazyLock::new(Settings::declared);
 
 impl Settings {
+    /// The declarations of all options, in their order.
     pub fn specs() -> &'static [OptionSpec] {
         &SPECS
     }
@@ -107,16 +110,37 @@ impl Settings {
 
     /// Named as for [`Settings::spec`]. The value may be quoted.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
-        if self.set_if_known(own_name(name), unquoted(value))? { Ok(()) } else { Err(unknown(name)) }
+        if self.set_if_known(own_name(name), &unquoted(value))? { Ok(()) } else { Err(unknown(name)) }
     }
 
+    /// The network to play with: under UCI_LimitStrength the built-in one, for which its levels are measured.
+    pub(crate) fn network_to_play(&self) -> NetworkOptions {
+        let mut network = self.network.clone();
+        if self.strength.limit_strength && !self.strength.analyse_mode {
+            network.weights_file = discover::BUILT_IN_NAME.into();
+        }
+        network
+    }
+
+    /// Flags and values of all options.
     pub fn values(&self) -> impl Iterator<Item = (&'static str, String)> {
         Settings::specs().iter().filter_map(|spec| Some((spec.flag, self.text_of(spec.flag)?)))
     }
 
+    /// Flags and values of the options that differ from their defaults.
     pub fn changed(&self) -> Vec<(&'static str, String)> {
         let values = self.values().zip(Settings::specs());
         values.filter(|((_, value), spec)| *value != spec.default).map(|(set, _)| set).collect()
+    }
+}
+
+impl Settings {
+    /// The same options for the analysis of positions: limits alone end a search, which uses them in full. No
+    /// search is pruned because its move is clear, and no time is kept back for a GUI.
+    pub fn for_analysis(mut self) -> Settings {
+        self.stoppers.smart_pruning_factor = 0.0;
+        self.time.move_overhead = Duration::ZERO;
+        self
     }
 }
 
@@ -201,8 +225,7 @@ option_group! {
         /// Play at about the strength that UCI_Elo sets, with few nodes and moves chosen at random. It has no
         /// effect in infinite search.
         limit_strength: bool = false, "UCI_LimitStrength", "limit-strength";
-        /// Strength under UCI_LimitStrength. It holds for the network that comes with Zeitnot, and other
-        /// networks differ from it.
+        /// Strength under UCI_LimitStrength, which plays with the built-in network, whatever network is named.
         elo: u32 = 1500, in 1000..=2090, "UCI_Elo", "elo";
     }
 }
@@ -398,7 +421,7 @@ mod tests {
     #[test]
     fn analysis_is_never_weakened() {
         let mut options = StrengthOptions { limit_strength: true, ..StrengthOptions::default() };
-        let infinite = GoLimits { infinite: true, ..GoLimits::default() };
+        let infinite = GoLimits::infinite();
         assert_eq!(options.weakening(&History::start(), &infinite), None);
         options.analyse_mode = true;
         assert_eq!(options.weakening(&History::start(), &GoLimits::default()), None);

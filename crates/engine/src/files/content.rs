@@ -45,11 +45,13 @@ pub fn open_text(path: &Path, endings: &[&str]) -> io::Result<TextFile> {
     let (kind, content) = raw(path)?;
     if kind == Some(FileKind::Zip) && path.is_file() {
         let zipped::Member { name, content, compressed, notes } = zipped::open(path, endings)?;
-        let content = text(bounded(content, Arc::new(AtomicU64::new(compressed))))?;
-        return Ok(TextFile { name: without_compression(&name), content, notes });
+        let name = without_compression(&name);
+        let content = text_of(bounded(content, Arc::new(AtomicU64::new(compressed))), &name)?;
+        return Ok(TextFile { name, content, notes });
     }
     let name = path.file_name().filter(|name| *name != "-").unwrap_or_default().to_string_lossy();
-    Ok(TextFile { name: without_compression(&name), content: text(content)?, notes: Vec::new() })
+    let name = without_compression(&name);
+    Ok(TextFile { content: text_of(content, &name)?, name, notes: Vec::new() })
 }
 
 /// Reads a whole file of text, whatever its encoding. The ends of its lines stay as they are.
@@ -72,7 +74,7 @@ fn raw(path: &Path) -> io::Result<(Option<FileKind>, Content)> {
     if path.as_os_str() == "-" { sniffed(io::stdin()) } else { sniffed(File::open(path)?) }
 }
 
-/// Returns the uncompressed content of `source`, which may be anything.
+/// The uncompressed content of `source`, which may be anything.
 fn inflated(source: impl Read + Send + 'static) -> io::Result<Content> {
     let (kind, source) = sniffed(source)?;
     let consumed = Arc::new(AtomicU64::new(0));
@@ -85,13 +87,28 @@ fn inflated(source: impl Read + Send + 'static) -> io::Result<Content> {
     })
 }
 
-/// Returns the text in `source`, plain or compressed.
+/// The text in `source`, plain or compressed.
 pub fn text(source: impl Read + Send + 'static) -> io::Result<Content> {
-    match sniffed(inflated(source)?)? {
-        (None, content) => Ok(content),
-        (Some(FileKind::Utf16 { is_little_endian }), content) => utf8(content, is_little_endian),
-        (Some(other), _) => Err(io::Error::new(ErrorKind::InvalidInput, format!("it is {other}"))),
-    }
+    text_of(source, "")
+}
+
+/// The same of a source whose name tells what it is where its first bytes do not.
+fn text_of(source: impl Read + Send + 'static, name: &str) -> io::Result<Content> {
+    let other = match sniffed(inflated(source)?)? {
+        (None, content) if FileKind::of_ending(name) == FileKind::BINARY => return Ok(content),
+        (Some(FileKind::Utf16 { is_little_endian }), source) => {
+            return Ok(Box::new(Utf16 {
+                source,
+                is_little_endian,
+                letters: Vec::new(),
+                half: None,
+                odd: None,
+            }));
+        }
+        (Some(FileKind::BINARY) | None, _) => FileKind::of_ending(name),
+        (Some(other), _) => other,
+    };
+    Err(io::Error::new(ErrorKind::InvalidInput, format!("it is {other}")))
 }
 
 /// Looks at what comes first. Of a source that gives a few bytes at a time, as a person who types, one line
@@ -152,14 +169,43 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
-/// Turns UTF-16 into UTF-8, all at once: nobody has large files of it. What is no character becomes U+FFFD.
-fn utf8(mut source: Content, is_little_endian: bool) -> io::Result<Content> {
-    let mut bytes = Vec::new();
-    source.read_to_end(&mut bytes)?;
-    let unit = if is_little_endian { u16::from_le_bytes } else { u16::from_be_bytes };
-    let units = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
-    let letters = char::decode_utf16(units).map(|letter| letter.unwrap_or(char::REPLACEMENT_CHARACTER));
-    Ok(Box::new(Cursor::new(letters.collect::<String>().into_bytes())))
+/// Turns UTF-16 into UTF-8. What is no character becomes U+FFFD.
+struct Utf16 {
+    source: Content,
+    is_little_endian: bool,
+    /// What is read next, from its end.
+    letters: Vec<u8>,
+    /// The first half of a character of two units.
+    half: Option<u16>,
+    odd: Option<u8>,
+}
+
+impl Read for Utf16 {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.letters.is_empty() {
+            let mut bytes = Vec::from_iter(self.odd.take());
+            let kept = bytes.len();
+            bytes.resize(1 << 13, 0);
+            let read = self.source.read(&mut bytes[kept..])?;
+            bytes.truncate(kept + read);
+            self.odd = (bytes.len() % 2 == 1).then(|| bytes.pop()).flatten();
+            let unit = if self.is_little_endian { u16::from_le_bytes } else { u16::from_be_bytes };
+            let mut units = Vec::from_iter(self.half.take());
+            units.extend(bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]])));
+            let is_half = |unit: &u16| (0xd800..0xdc00).contains(unit);
+            self.half = units.pop_if(|unit| read > 0 && is_half(unit));
+            let text = char::decode_utf16(units).map(|letter| letter.unwrap_or(char::REPLACEMENT_CHARACTER));
+            self.letters = text.collect::<String>().into_bytes();
+            self.letters.reverse();
+            if read == 0 {
+                break;
+            }
+        }
+        let length = buffer.len().min(self.letters.len());
+        let at = self.letters.len() - length;
+        self.letters.drain(at..).rev().zip(buffer).for_each(|(letter, place)| *place = letter);
+        Ok(length)
+    }
 }
 
 #[cfg(test)]

@@ -22,8 +22,61 @@ pub(crate) enum FileKind {
     Other(&'static str),
 }
 
-/// How files begin.
-const SIGNATURES: [(&[u8], FileKind); 12] = [
+/// Files that are not read: where their signature stands, the signature, what they are and what to do.
+const FOREIGN: [(usize, &[u8], &str); 35] = [
+    (0, b"\xfd7zXZ\0", "an xz file (unpack it with xz -d)"),
+    (0, b"\x5d\0\0", "an lzma file (unpack it with xz -d --format=lzma)"),
+    (0, b"LZIP", "an lzip file (unpack it with lzip -d)"),
+    (0, b"\x04\x22\x4d\x18", "an lz4 file (unpack it with lz4 -d)"),
+    (0, b"\x1f\x9d", "a file of compress (.Z) (unpack it with gzip -d)"),
+    (0, b"7z\xbc\xaf\x27\x1c", "a 7z archive (unpack it with 7z x)"),
+    (0, b"Rar!\x1a\x07", "a rar archive (unpack it with unrar x)"),
+    (257, b"ustar", "a tar archive (unpack it with tar -xf)"),
+    (0, b"{\\rtf", "a text of a word processor (RTF) (save it as plain text)"),
+    (0, b"\xd0\xcf\x11\xe0", "a document of Microsoft Office (save it as plain text or CSV)"),
+    (0, b"%PDF-", "a PDF (copy its text into a plain file)"),
+    (0, b"SQLite format 3", "an SQLite database (export its games as PGN)"),
+    (0, b"PAR1", "a Parquet file (save it as CSV)"),
+    (
+        0,
+        b"version https://git-lfs",
+        "a pointer of Git LFS in the place of the file (fetch the file with git lfs pull)",
+    ),
+    (0, b"\x03ABK", "an opening book of Arena (ABK) (let Arena export it as PGN)"),
+    (0, b"\0\0\0\0\0\0\0\x03", "an opening book of ChessBase (CTG) (let ChessBase export its lines as PGN)"),
+    (0, b"Scid.s", "a database of Scid (let Scid export its games as PGN)"),
+    (0, b"\x89HDF\r\n\x1a\n", "HDF5, as Keras writes it (export the model as ONNX with tf2onnx)"),
+    (0, b"ptrt", "a plan of TensorRT, made for one GPU (take the ONNX model that it was made from)"),
+    (0, b"ftrt", "a plan of TensorRT, made for one GPU (take the ONNX model that it was made from)"),
+    (4, b"TFL3", "a model of TensorFlow Lite (export the model as ONNX with tf2onnx)"),
+    (4, b"ORTM", "ONNX Runtime's own format (take the ONNX model that it was made from)"),
+    (0, b"GGUF", "GGUF, weights of a language model (take a chess network, .pb.gz or .onnx)"),
+    (8, b"{\"", "safetensors, weights without a network (export the model as ONNX with torch.onnx)"),
+    (0, b"\x93NUMPY", "an array of NumPy (export the model as ONNX)"),
+    (0, b"\x80\x02", "a Python pickle, as PyTorch writes it (export the model as ONNX with torch.onnx)"),
+    (0, b"\x80\x03", "a Python pickle (export the model as ONNX with torch.onnx)"),
+    (0, b"\x80\x04", "a Python pickle (export the model as ONNX with torch.onnx)"),
+    (0, b"\x80\x05", "a Python pickle (export the model as ONNX with torch.onnx)"),
+    (0, b"\x08\x01\x12", "a SavedModel of TensorFlow (export it as ONNX with tf2onnx)"),
+    (0, b"\x03\0\0\0", "training data of Lc0 (name a network, or games as PGN)"),
+    (0, b"\x04\0\0\0", "training data of Lc0 (name a network, or games as PGN)"),
+    (0, b"\x05\0\0\0", "training data of Lc0 (name a network, or games as PGN)"),
+    (0, b"\x06\0\0\0", "training data of Lc0 (name a network, or games as PGN)"),
+    (0, b"\x20\x2f\xf3\x7a", "a network of Stockfish (NNUE) (take one of Lc0)"),
+];
+/// Binary files that have no signature, by the ends of their names.
+const ENDINGS: [(&str, &str); 5] = [
+    (
+        ".bin",
+        "an opening book of Polyglot (write it as PGN or EPD, with the tools of PolyGlot or python-chess)",
+    ),
+    (".abk", "an opening book of Arena (ABK) (let Arena export it as PGN)"),
+    (".ctg", "an opening book of ChessBase (CTG) (let ChessBase export its lines as PGN)"),
+    (".cbh", "a database of ChessBase (let ChessBase or Scid export its games as PGN)"),
+    (".cbv", "an archive of ChessBase (let ChessBase export its games as PGN)"),
+];
+/// How files begin that are read.
+const SIGNATURES: [(&[u8], FileKind); 7] = [
     (b"\x1f\x8b", FileKind::Gzip),
     (b"\x28\xb5\x2f\xfd", FileKind::Zstandard),
     (b"BZh", FileKind::Bzip2),
@@ -31,40 +84,49 @@ const SIGNATURES: [(&[u8], FileKind); 12] = [
     (b"PK\x05\x06", FileKind::Zip),
     (b"\xff\xfe", FileKind::Utf16 { is_little_endian: true }),
     (b"\xfe\xff", FileKind::Utf16 { is_little_endian: false }),
-    (b"\xfd7zXZ\0", FileKind::Other("an xz file (unpack it with xz -d)")),
-    (b"7z\xbc\xaf\x27\x1c", FileKind::Other("a 7z archive (unpack it with 7z x)")),
-    (b"Rar!\x1a\x07", FileKind::Other("a rar archive (unpack it with unrar x)")),
-    (b"{\\rtf", FileKind::Other("a text of a word processor (RTF) (save it as plain text)")),
-    (
-        b"version https://git-lfs",
-        FileKind::Other("a pointer of Git LFS in the place of the file (fetch the file with git lfs pull)"),
-    ),
 ];
 
 impl FileKind {
     pub(crate) const BINARY: FileKind = FileKind::Other("no text but binary data (name another file)");
 
-    /// Returns the kind of a file that begins with `start`, or `None` for text, and for nothing.
+    /// The kind of a file that begins with `start`, or `None` for text, and for nothing.
     pub(crate) fn of(start: &[u8]) -> Option<FileKind> {
         let signed = SIGNATURES.iter().find(|(signature, _)| start.starts_with(signature));
         // A Zstandard stream may begin with a frame to be skipped, as parallel compressors write it.
         let is_skippable = matches!(start, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..]);
+        let is_foreign = |(at, signature, _): &&(usize, &[u8], _)| {
+            start.get(*at..).is_some_and(|start| start.starts_with(signature))
+        };
         Some(match signed {
             Some((_, kind)) => *kind,
             None if is_skippable => FileKind::Zstandard,
-            None if start.get(257..262) == Some(b"ustar") => {
-                FileKind::Other("a tar archive (unpack it with tar -xf)")
-            }
             None if is_web_page(start) => {
                 FileKind::Other("a web page (the download went wrong, fetch the file itself)")
             }
-            None if is_json(start) => FileKind::Other("JSON (take the games or positions out of it)"),
-            None if is_utf16(start) => {
-                FileKind::Other("text in UTF-16 without a byte order mark (save it as UTF-8)")
+            None if is_json(start) => {
+                FileKind::Other("JSON (write plain lines: games, positions, or flags such as threads=2)")
             }
-            None if is_binary(start) => FileKind::BINARY,
-            None => return None,
+            None if is_wide(start, 1) => FileKind::Utf16 { is_little_endian: true },
+            None if is_wide(start, 0) => FileKind::Utf16 { is_little_endian: false },
+            None if is_core_ml(start) => {
+                FileKind::Other("a model of CoreML (take the model that it was made from, as ONNX)")
+            }
+            None if is_binary(start) => {
+                let foreign = FOREIGN.iter().find(is_foreign);
+                foreign.map_or(FileKind::BINARY, |(.., text)| FileKind::Other(text))
+            }
+            None => FOREIGN
+                .iter()
+                .filter(|(at, signature, _)| *at == 0 && signature[0].is_ascii_graphic())
+                .find(is_foreign)
+                .map(|(.., text)| FileKind::Other(text))?,
         })
+    }
+
+    /// What a binary file of this name is.
+    pub(crate) fn of_ending(name: &str) -> FileKind {
+        let known = ENDINGS.iter().find(|(ending, _)| name.ends_with(ending));
+        known.map_or(FileKind::BINARY, |(_, text)| FileKind::Other(text))
     }
 }
 
@@ -97,13 +159,16 @@ fn is_json(start: &[u8]) -> bool {
     parts.next().is_some_and(|behind| behind.trim_ascii_start().starts_with(b":"))
 }
 
-/// Plain letters of two bytes each.
-fn is_utf16(start: &[u8]) -> bool {
-    let is_wide = |zero: usize| {
-        let pairs = start.chunks_exact(2);
-        pairs.len() >= 4 && pairs.clone().all(|pair| pair[zero] == 0 && pair[1 - zero] != 0)
-    };
-    is_wide(0) || is_wide(1)
+/// Plain letters of two bytes each, with the one at `zero` empty.
+fn is_wide(start: &[u8], zero: usize) -> bool {
+    let pairs = start.chunks_exact(2);
+    pairs.len() >= 4 && pairs.clone().all(|pair| pair[zero] == 0 && pair[1 - zero] != 0)
+}
+
+/// A version, and a description whose first field has fields, where ONNX has the name of a program.
+fn is_core_ml(start: &[u8]) -> bool {
+    let [0x08, 2..=0xff, 0x12, length @ ..] = start else { return false };
+    length.iter().position(|byte| *byte < 0x80).and_then(|end| length.get(end + 1)) == Some(&0x0a)
 }
 
 fn is_binary(start: &[u8]) -> bool {
@@ -151,12 +216,20 @@ mod tests {
             (&tar, "a tar archive"),
             (b"\xff\xfe[\0E\0", "text in UTF-16 (save"),
             (b"\xfe\xff\0[\0E", "text in UTF-16 (save"),
-            (b"[\0E\0v\0e\0n\0t\0", "text in UTF-16 without a byte order mark"),
+            (b"[\0E\0v\0e\0n\0t\0", "text in UTF-16 (save"),
             (b"\n <!DOCTYPE html>", "a web page"),
             (b"[\n {\"id\" : 1", "JSON"),
             (b"{\\rtf1\\ansi", "a text of a word processor"),
             (b"version https://git-lfs.github.com/spec/v1\n", "a pointer of Git LFS"),
             (b"\x89PNG\r\n\x1a\n\0\0", "no text but binary data"),
+            (b"\x89HDF\r\n\x1a\n\0\0", "HDF5, as Keras writes it (export"),
+            (b"\x08\x07\x12\x80\x01\x0a\x05", "a model of CoreML"),
+            (b"\x08\x01\x12\x90\x01\x0a\x10", "a SavedModel of TensorFlow"),
+            (b"\x40\0\0\0\0\0\0\0{\"a\":1}", "safetensors"),
+            (b"GGUF\x03\0\0\0", "GGUF"),
+            (b"\x80\x04\x95\0\0", "a Python pickle"),
+            (b"\x1f\x9d\x90ab", "a file of compress (.Z)"),
+            (b"SQLite format 3\0", "an SQLite database"),
         ] {
             assert!(FileKind::of(start).unwrap().to_string().starts_with(kind), "{start:?}");
         }

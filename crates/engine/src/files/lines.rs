@@ -1,28 +1,93 @@
 //! The lines of a text, whatever ends them and however they are encoded.
 
 use std::borrow::Cow;
+#[cfg(unix)]
+use std::ffi::OsString;
 use std::io::{self, BufRead};
+#[cfg(unix)]
+use std::path::Path;
+use std::path::PathBuf;
 
 use thiserror::Error;
 
 /// The longest line that is read, bytes.
 const MAX_LINE: usize = 1 << 20;
-/// What Windows-1252 has at 0x80 to 0x9f, where Latin-1 has control characters.
-const WINDOWS_1252: &str = "€\u{81}‚ƒ„…†‡ˆ‰Š‹Œ\u{8d}Ž\u{8f}\u{90}‘’“”•–—˜™š›œ\u{9d}žŸ";
+/// What encodings of one byte for each letter have at 0x80 to 0xff: Windows-1252, which is Latin-1 with more
+/// letters, Windows-1251, KOI8-R and DOS's code page 866 for Russian, and Mac Roman. The first is the rule.
+const ENCODINGS: [&str; 5] = [
+    "€\u{81}‚ƒ„…†‡ˆ‰Š‹Œ\u{8d}Ž\u{8f}\u{90}‘’“”•–—˜™š›œ\u{9d}žŸ\u{a0}¡¢£¤¥¦§¨©ª«¬\u{ad}®¯°±²³´µ¶·¸¹º»¼\
+     ½¾¿ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖ×ØÙÚÛÜÝÞßàáâãäåæçèéêëìíîïðñòóôõö÷øùúûüýþÿ",
+    "ЂЃ‚ѓ„…†‡€‰Љ‹ЊЌЋЏђ‘’“”•–—\u{fffd}™љ›њќћџ\u{a0}ЎўЈ¤Ґ¦§Ё©Є«¬\u{ad}®Ї°±Ііґµ¶·ё№є»јЅѕїАБВГДЕЖЗИЙКЛМНО\
+     ПРСТУФХЦЧШЩЪЫЬЭЮЯабвгдежзийклмнопрстуфхцчшщъыьэюя",
+    "ÄÅÇÉÑÖÜáàâäãåçéèêëíìîïñóòôöõúùûü†°¢£§•¶ß®©™´¨≠ÆØ∞±≤≥¥µ∂∑∏π∫ªºΩæø¿¡¬√ƒ≈∆«»…\u{a0}ÀÃÕŒœ–—“”‘’÷◊ÿŸ⁄\
+     €‹›ﬁﬂ‡·‚„‰ÂÊÁËÈÍÎÏÌÓÔ\u{f8ff}ÒÚÛÙıˆ˜¯˘˙˚¸˝˛ˇ",
+    "─│┌┐└┘├┤┬┴┼▀▄█▌▐░▒▓⌠■∙√≈≤≥\u{a0}⌡°²·÷═║╒ё╓╔╕╖╗╘╙╚╛╜╝╞╟╠╡Ё╢╣╤╥╦╧╨╩╪╫╬©юабцдефгхийклмнопярстужвьыз\
+     шэщчъЮАБЦДЕФГХИЙКЛМНОПЯРСТУЖВЬЫЗШЭЩЧЪ",
+    "АБВГДЕЖЗИЙКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯабвгдежзийклмноп░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀\
+     рстуфхцчшщъыьэюяЁёЄєЇїЎў°∙·√№¤■\u{a0}",
+];
 
-/// Returns the text of `bytes`: UTF-8, and what is none as Latin-1, which the standard of PGN prescribes,
-/// with the letters that Windows adds to it.
+/// The text of `bytes`: UTF-8, and what is none in the encoding of one byte a letter that makes words of
+/// it, in doubt in Latin-1, which the standard of PGN prescribes.
 pub fn decode(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(bytes) {
         return Cow::Borrowed(text);
     }
-    let windows = |byte: u8| WINDOWS_1252.chars().nth(usize::from(byte.checked_sub(0x80)?));
-    let mut text = String::new();
-    for chunk in bytes.utf8_chunks() {
-        text += chunk.valid();
-        text.extend(chunk.invalid().iter().map(|&byte| windows(byte).unwrap_or(char::from(byte))));
+    let texts = ENCODINGS.map(|letters| {
+        let letter =
+            |byte: u8| letters.chars().nth(usize::from(byte) - 0x80).unwrap_or(char::REPLACEMENT_CHARACTER);
+        let mut text = String::new();
+        for chunk in bytes.utf8_chunks() {
+            text += chunk.valid();
+            text.extend(chunk.invalid().iter().map(|&byte| letter(byte)));
+        }
+        text
+    });
+    // The first of the best.
+    let best = texts.into_iter().min_by_key(|text| oddities(text));
+    Cow::Owned(best.unwrap_or_default())
+}
+
+/// How many places of a text no word has: signs and capitals within small letters, letters of two alphabets side by
+/// side, and Latin letters with marks side by side.
+fn oddities(text: &str) -> usize {
+    let is_sign = |c: char| {
+        c == 'ƒ' || !c.is_alphanumeric() && !c.is_ascii() && !c.is_whitespace() && !"’‘“”«»„–—…№½".contains(c)
+    };
+    let is_marked = |c: char| c.is_alphabetic() && !c.is_ascii();
+    let is_cyrillic = |c: char| ('\u{400}'..'\u{500}').contains(&c);
+    let letters: Vec<char> = text.chars().collect();
+    let odd = |pair: &&[char]| {
+        let (before, after) = (pair[0], pair[1]);
+        let are_letters = before.is_alphabetic() && after.is_alphabetic();
+        let is_within = before.is_alphabetic() && is_sign(after) || is_sign(before) && after.is_alphabetic();
+        let is_capital = before.is_lowercase() && is_marked(after) && after.is_uppercase();
+        let are_marked = is_marked(before) && is_marked(after) && !is_cyrillic(before);
+        is_within || is_capital || are_marked || are_letters && is_cyrillic(before) != is_cyrillic(after)
+    };
+    let undefined =
+        letters.iter().filter(|c| c.is_control() && !c.is_ascii() || **c == char::REPLACEMENT_CHARACTER);
+    letters.windows(2).filter(odd).count() + undefined.count()
+}
+
+/// The path that `text` names. On Unix names are bytes of any encoding: text that names nothing is tried as
+/// the bytes of which [`decode`] has made it.
+pub fn path_of(text: &str) -> PathBuf {
+    #[cfg(unix)]
+    {
+        use std::os::unix::ffi::OsStringExt;
+        let byte = |letter: char, letters: &str| match u8::try_from(letter) {
+            Ok(byte) if byte.is_ascii() => Some(byte),
+            _ => Some(0x80 + letters.chars().position(|known| known == letter)? as u8),
+        };
+        let raw =
+            |letters: &&str| text.chars().map(|letter| byte(letter, letters)).collect::<Option<Vec<u8>>>();
+        let paths = ENCODINGS.iter().filter_map(raw).map(|bytes| PathBuf::from(OsString::from_vec(bytes)));
+        if let Some(path) = paths.filter(|_| !Path::new(text).exists()).find(|path| path.exists()) {
+            return path;
+        }
     }
-    Cow::Owned(text)
+    text.into()
 }
 
 /// The reason why a line is not there.
@@ -53,7 +118,7 @@ impl<R: BufRead> Lines<R> {
         Lines { input, number: 0, is_behind_cr: false, has_failed: false }
     }
 
-    /// Returns the input, which begins behind the last line.
+    /// The input, which begins behind the last line.
     pub fn input(&self) -> &R {
         &self.input
     }
@@ -160,6 +225,30 @@ mod tests {
     #[test]
     fn old_encodings_come_out_whole() {
         assert_eq!(lines(b"J\xe1n \x8aimek\nJ\xc3\xa1n", 10), ["1 Ján Šimek", "2 Ján"]);
+        for (bytes, text) in [
+            (&b"\xcf\xe5\xf2\xf0\xee\xe2, \xc0\xeb\xe5\xea\xf1\xe5\xe9"[..], "Петров, Алексей"),
+            (b"\xf0\xc5\xd4\xd2\xcf\xd7", "Петров"),
+            (b"\x8f\xa5\xe2\xe0\xae\xa2", "Петров"),
+            (b"M\x9fller, Ren\x8e", "Müller, René"),
+            (b"M\xfcller, Ren\xe9 \x96 \xc5sa", "Müller, René – Åsa"),
+            (b"Fran\xe7ois, Mu\xf1oz, Gau\xdf, \xd8rjan", "François, Muñoz, Gauß, Ørjan"),
+        ] {
+            assert_eq!(decode(bytes), text);
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_path_is_found_in_the_bytes_that_were_given() {
+        use std::os::unix::ffi::OsStrExt;
+        let folder = tempfile::tempdir().unwrap();
+        // In Windows-1251, Latin-1, and UTF-8.
+        for name in [&b"\xf1\xe5\xf2\xfc.pb"[..], b"r\xe9seau.pb", "сеть.pb".as_bytes()] {
+            let path = folder.path().join(std::ffi::OsStr::from_bytes(name));
+            std::fs::write(&path, "").unwrap();
+            assert_eq!(path_of(&decode(path.as_os_str().as_bytes())), path);
+        }
+        assert_eq!(path_of("no/such/é"), Path::new("no/such/é"));
     }
 
     #[test]

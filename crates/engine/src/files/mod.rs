@@ -13,7 +13,7 @@ mod zipped;
 
 pub use content::{open, open_text, read_text, text};
 pub(crate) use kind::{FileKind, TELLING};
-pub use lines::{LineError, Lines, decode, is_blank};
+pub use lines::{LineError, Lines, decode, is_blank, path_of};
 
 /// Writes bytes, as those of a hash, in hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {

@@ -60,7 +60,7 @@ fn is_hidden(name: &str) -> bool {
     name.split('/').any(|part| part.starts_with('.') || part == "__macosx")
 }
 
-/// Returns the content of a file, and the bytes that it takes. The archive lends it to nobody, so that it is
+/// The content of a file, and the bytes that it takes. The archive lends it to nobody, so that it is
 /// read here in a stream.
 fn content(mut archive: ZipArchive<File>, index: usize) -> io::Result<(Content, u64)> {
     let member = archive.by_index(index).map_err(damaged)?;
@@ -79,7 +79,10 @@ fn content(mut archive: ZipArchive<File>, index: usize) -> io::Result<(Content, 
 }
 
 fn damaged(reason: impl Display) -> io::Error {
-    io::Error::new(ErrorKind::InvalidData, format!("the zip archive cannot be read: {reason}"))
+    io::Error::new(
+        ErrorKind::InvalidData,
+        format!("the zip archive cannot be read: {reason} (unpack it with 7z x, and name what is in it)"),
+    )
 }
 
 /// A content with its checksum, which is compared at the end.

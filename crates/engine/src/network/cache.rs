@@ -55,7 +55,7 @@ pub struct EvalCache {
 }
 
 impl EvalCache {
-    /// 0 keeps nothing.
+    /// A cache of at most `capacity` evaluations. 0 turns it off.
     pub fn new(capacity: usize) -> EvalCache {
         EvalCache {
             entries: DashMap::with_hasher_and_shard_amount(BuildNoHashHasher::default(), SHARDS),

@@ -20,6 +20,14 @@ const BUILT_IN: (&str, &[u8]) = (env!("ZEITNOT_EMBEDDED_NAME"), include_bytes!(e
 
 const BUILT_IN_MARK: &str = " (built in)";
 
+/// What names the network in the program.
+pub(crate) const BUILT_IN_NAME: &str = "<built in>";
+
+/// Says whether a name is that of the network in the program, also as it is shown.
+pub(crate) fn names_built_in(name: &Path) -> bool {
+    name == Path::new(BUILT_IN_NAME) || name == Path::new(&format!("{}{BUILT_IN_MARK}", BUILT_IN.0))
+}
+
 pub fn is_built_in(description: &str) -> bool {
     description.contains(BUILT_IN_MARK)
 }
@@ -40,6 +48,7 @@ pub struct Discovered {
 /// Fails if the named or built-in network cannot be used.
 pub fn load(named: Option<&Path>, heads: HeadChoice) -> Result<Discovered, NetworkError> {
     match named {
+        Some(name) if names_built_in(name) => newest_or_built_in(&[], heads),
         Some(path) => Ok(Discovered { network: NetworkFile::load(path, heads)?, passed_over: Vec::new() }),
         None => newest_or_built_in(&folders::beside_the_program(&FOLDERS), heads),
     }
@@ -122,6 +131,10 @@ mod tests {
         let outside = NetworkFile::load(&file, HeadChoice::default()).unwrap();
         assert_eq!((found.network.sha256, found.network.size), (outside.sha256, outside.size));
         assert_eq!(found.network.path, Path::new("zeitnot-small.pb.gz (built in)"));
+        for name in [BUILT_IN_NAME, "zeitnot-small.pb.gz (built in)"] {
+            let named = load(Some(Path::new(name)), HeadChoice::default()).unwrap();
+            assert_eq!(named.network.path, found.network.path, "{name}");
+        }
         let start = format!("beside the program, but not usable: {}: ", bad.display());
         let passed_over = found.passed_over;
         assert!(passed_over.len() == 1 && passed_over[0].to_string().starts_with(&start), "{passed_over:?}");

@@ -10,6 +10,7 @@ use super::encode::{HistoryFill, InputFormat, encode};
 use super::{Backend, BackendError, BackendInfo, Evaluator, InputPlanes, MAX_MOVES, Value, policy_map};
 use crate::chess::{History, Move};
 
+/// How positions become input planes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PositionEncoding {
     /// The network's, as in [`BackendInfo::input_format`](super::BackendInfo::input_format).
@@ -24,10 +25,12 @@ impl From<InputFormat> for PositionEncoding {
     }
 }
 
+/// A position to evaluate, and its evaluation.
 #[derive(Clone, Debug, Default)]
 pub struct EvalSlot {
     /// Hash of all that the evaluation depends on. The `random` backend's only input.
     pub key: u64,
+    /// The position as a network's input.
     pub planes: InputPlanes,
     /// Policy indices (`0..1858`) of the moves, in the caller's order.
     pub moves: ArrayVec<u16, MAX_MOVES>,
@@ -50,6 +53,7 @@ impl EvalSlot {
         self.moves.extend(moves.iter().map(|&mv| policy_map::index(mv, side_to_move, transform)));
     }
 
+    /// The last position of `history`, to be evaluated.
     pub fn of(history: &History, encoding: PositionEncoding) -> EvalSlot {
         let mut slot = EvalSlot::default();
         slot.fill(history, &history.legal_moves(), encoding);
@@ -171,10 +175,12 @@ impl<Tag> BatchEvaluator<Tag> {
         self.tags.push(tag);
     }
 
+    /// True if no further position fits into the batch.
     pub fn is_full(&self) -> bool {
         self.tags.len() == self.slots.len()
     }
 
+    /// What waits for the next evaluation, in order.
     pub fn waiting(&self) -> &[Tag] {
         &self.tags
     }

@@ -41,7 +41,9 @@ use crate::params::ParamError;
 pub use eval_slot::{BatchEvaluator, EvalSlot, PositionEncoding, approximate_softmax};
 pub(crate) use timetable::DevicePace;
 
+/// Input planes of a network.
 pub const PLANES: usize = 112;
+/// Moves to which a network gives a policy.
 pub const POLICY_SIZE: usize = 1858;
 /// Above 218, the most legal moves of any chess position.
 pub const MAX_MOVES: usize = 256;
@@ -52,7 +54,9 @@ pub const MAX_MOVES: usize = 256;
 /// Bit 0 is a1, bit 7 h1, bit 63 h8, as seen by the side to move.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InputPlanes {
+    /// The squares of each plane.
     pub masks: [u64; PLANES],
+    /// What stands on the squares of each plane.
     pub values: [f32; PLANES],
 }
 
@@ -99,26 +103,44 @@ impl Value {
         Value { wl: -self.wl, d: self.d, m: self.m + 1.0 }
     }
 
+    /// The probabilities of win, draw and loss.
+    pub fn wdl(self) -> [f32; 3] {
+        [(1.0 + self.wl - self.d) / 2.0, self.d, (1.0 - self.wl - self.d) / 2.0]
+    }
+
     /// The same result for the other side.
     pub fn for_opponent(self) -> Value {
         Value { wl: -self.wl, ..self }
     }
 }
 
+/// What a backend is, and how it wants to be used.
 #[derive(Clone, Debug)]
 pub struct BackendInfo {
+    /// The name by which options choose it.
     pub name: String,
     /// Network, device, library and precision, for people.
     pub description: String,
+    /// The network's file or another name of it. Empty without a network.
+    pub network: String,
+    /// The device that computes, for people. Empty if no one device does.
+    pub device: String,
+    /// The library that computes, with its version. Empty if the engine itself does.
+    pub library: String,
+    /// The number format: `fp32`, `fp16`, `bf16`, `int8`. Empty without a network.
+    pub precision: String,
+    /// The encoding of positions that it evaluates.
     pub input_format: encode::InputFormat,
     /// The network gives draws a probability of their own.
     pub has_wdl: bool,
+    /// The network has a Moves Left Head.
     pub has_moves_left: bool,
-    /// In positions.
+    /// The largest batch that it takes, in positions.
     pub max_batch: usize,
     /// The smallest batch with about the best throughput, as far as known.
     pub preferred_batch: usize,
-    pub(crate) preferred_threads: usize,
+    /// Search threads that are best for it.
+    pub preferred_threads: usize,
     /// Batches in flight while the search goes on, or 0 without an accelerator: then evaluation occupies the
     /// calling thread's core.
     pub queues: usize,
@@ -127,6 +149,28 @@ pub struct BackendInfo {
 }
 
 impl BackendInfo {
+    /// A backend that computes on the calling thread and takes batches of any size, without a network's heads
+    /// for draws and moves left. Its fields say what is otherwise.
+    pub fn new(name: &str, description: &str) -> BackendInfo {
+        BackendInfo {
+            name: name.into(),
+            description: description.into(),
+            network: String::new(),
+            device: String::new(),
+            library: String::new(),
+            precision: String::new(),
+            input_format: encode::InputFormat::Classical,
+            has_wdl: false,
+            has_moves_left: false,
+            max_batch: ANY_BATCH,
+            // Cheap for the search, and fills a vector machine. Others would do as well.
+            preferred_batch: 32,
+            preferred_threads: cores(),
+            queues: 0,
+            virtual_pace: None,
+        }
+    }
+
     /// Virtual time allows one search thread only.
     pub(crate) fn has_virtual_time(&self) -> bool {
         self.virtual_pace.is_some()
@@ -146,6 +190,9 @@ pub fn without_folder(description: &str) -> String {
     if rest.is_empty() { name.to_owned() } else { format!("{name}, {rest}") }
 }
 
+/// The largest batch of backends without a limit of their own.
+pub(crate) const ANY_BATCH: usize = 65_536;
+
 /// While one batch is computed, the other travels.
 pub(crate) const ACCELERATOR_QUEUES: usize = 2;
 
@@ -154,6 +201,7 @@ pub fn cores() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
 
+/// Why a backend cannot be made or cannot evaluate.
 #[derive(Debug, Error)]
 pub enum BackendError {
     #[error(transparent)]

@@ -6,7 +6,7 @@ use crate::params::{ParamEntry, ParamError, Params};
 
 /// A struct whose fields are options or other groups. `option_group!` declares one.
 pub trait OptionGroup: Default {
-    /// Returns all options of the group in the order of their declaration.
+    /// All options of the group in the order of their declaration.
     fn declared() -> Vec<OptionSpec>;
 
     /// Sets the option that `name` means. Returns false if the group has no such option.
@@ -16,7 +16,7 @@ pub trait OptionGroup: Default {
     /// has changed then.
     fn set_if_known(&mut self, name: &str, value: &str) -> Result<bool, OptionError>;
 
-    /// Returns the value of the option with the flag `flag` as text, or `None` if the group has no such
+    /// The value of the option with the flag `flag` as text, or `None` if the group has no such
     /// option.
     fn text_of(&self, flag: &str) -> Option<String>;
 
@@ -63,7 +63,7 @@ impl From<OptionError> for ParamError {
     }
 }
 
-/// Returns the known name that differs least from `name`, if it differs by few letters only.
+/// The known name that differs least from `name`, if it differs by few letters only.
 pub fn nearest_name<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let name = name.to_ascii_lowercase();
     let (distance, best) = known
@@ -75,8 +75,9 @@ pub fn nearest_name<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Opt
 /// Declares a group of options.
 ///
 /// An option's line has the help, the field with its type and default, the range where the type has one, the
-/// UCI name and the flag. `common` or `hidden` at the end is its [`Visibility`](crate::options::Visibility). An option of a
-/// parameter list has one name only. A field without a default is another group.
+/// UCI name and the flag. `common` or `hidden` at the end is its
+/// [`Visibility`](crate::options::Visibility). An option of a parameter list has one name only. A field
+/// without a default is another group.
 ///
 /// ```text
 /// option_group! {

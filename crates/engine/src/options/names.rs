@@ -66,7 +66,7 @@ pub struct OtherName {
 }
 
 impl OtherName {
-    /// Returns true if `name` is this name, in any case, or its flag.
+    /// True if `name` is this name, in any case, or its flag.
     pub(crate) fn is_named(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name) || self.flag == name
     }
@@ -88,7 +88,7 @@ pub const OTHER_NAMES: [OtherName; 2] = [
     },
 ];
 
-/// Returns the name of an option that has two, as it is listed, and its other one, or `None` if `name` is no
+/// The name of an option that has two, as it is listed, and its other one, or `None` if `name` is no
 /// such name.
 pub fn both_names(name: &str) -> Option<[&'static str; 2]> {
     let own = own_name(name);
@@ -96,7 +96,7 @@ pub fn both_names(name: &str) -> Option<[&'static str; 2]> {
     Some(if other.is_named(name) { [other.name, other.option] } else { [other.option, other.name] })
 }
 
-/// Returns the own name of the option that `name` means. `name` itself unless it is a second one.
+/// The own name of the option that `name` means. `name` itself unless it is a second one.
 pub(crate) fn own_name(name: &str) -> &str {
     OTHER_NAMES.iter().find(|other| other.is_named(name)).map_or(name, |other| other.option)
 }

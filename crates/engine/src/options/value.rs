@@ -8,9 +8,17 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-/// Returns a value without the quotation marks that Windows puts around a path that is copied.
-pub fn unquoted(value: &str) -> &str {
-    value.trim().strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(value)
+/// A value as a shell would hand it over: without the quotation marks that Windows and people put
+/// around a path, and with the user's folder for `~` and `$HOME` at its start.
+pub fn unquoted(value: &str) -> String {
+    let within = |mark: char| value.trim().strip_prefix(mark)?.strip_suffix(mark);
+    let plain = ['"', '\''].into_iter().find_map(within).unwrap_or(value);
+    let below_home = ["~", "$HOME"].into_iter().find_map(|home| plain.trim_start().strip_prefix(home));
+    let below_home = below_home.filter(|rest| rest.is_empty() || rest.starts_with(['/', '\\']));
+    match below_home.zip(std::env::home_dir()) {
+        Some((rest, home)) => format!("{}{rest}", home.display()),
+        None => plain.to_owned(),
+    }
 }
 
 /// The reasons why an option was not set. The text says what would have been right.
@@ -99,12 +107,12 @@ impl OptionSpec {
         OptionSpec { name, flag, kind, default, help, visibility, meanings }
     }
 
-    /// Returns true if `name` names this option: its UCI name in any case, or its flag.
+    /// True if `name` names this option: its UCI name in any case, or its flag.
     pub fn is_named(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name) || self.flag == name
     }
 
-    /// Returns the line that answers `uci`, with `default` in the place of the declared default.
+    /// The line that answers `uci`, with `default` in the place of the declared default.
     pub(crate) fn uci_line(&self, default: &str) -> String {
         let mut line = format!("option name {} type ", self.name);
         // Writing to a string cannot fail.
@@ -134,16 +142,16 @@ pub trait OptionValue: Sized {
     /// none.
     type Range;
 
-    /// Returns the kind that is shown for an option of this type.
+    /// The kind that is shown for an option of this type.
     fn kind(range: &Self::Range) -> OptionKind;
 
     /// Reads a value. Returns `None` if `text` is not of the type or outside the range.
     fn parse(text: &str, range: &Self::Range) -> Option<Self>;
 
-    /// Returns the value as [`OptionValue::parse`] reads it.
+    /// The value as [`OptionValue::parse`] reads it.
     fn text(&self) -> String;
 
-    /// Returns the words of a choice, each with its meaning, or nothing for other types.
+    /// The words of a choice, each with its meaning, or nothing for other types.
     fn meanings() -> Vec<(&'static str, &'static str)> {
         Vec::new()
     }
@@ -309,7 +317,7 @@ pub trait OptionChoice: Copy + PartialEq + 'static {
     /// All variants with their words and what these mean, in the order in which they are listed.
     const CHOICES: &'static [(&'static str, Self, &'static str)];
 
-    /// Returns the variant of this word, in any case of letters.
+    /// The variant of this word, in any case of letters.
     fn from_name(name: &str) -> Option<Self> {
         Self::CHOICES
             .iter()
@@ -327,7 +335,7 @@ pub trait OptionChoice: Copy + PartialEq + 'static {
         Self::CHOICES.iter().map(|(_, choice, _)| *choice)
     }
 
-    /// Returns the variant's word.
+    /// The variant's word.
     fn name(self) -> &'static str {
         Self::CHOICES.iter().find(|(_, choice, _)| *choice == self).map_or("", |(name, ..)| name)
     }

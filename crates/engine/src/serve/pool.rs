@@ -67,7 +67,7 @@ impl Order {
         position
     }
 
-    /// Without a search.
+    /// Answers every position of the order without searching it, `reason` as a note.
     fn give_up(mut self, reason: Option<String>) {
         reason.map(Note::Error).into_iter().for_each(|note| self.listener.note(note));
         while !self.plies.is_empty() {
@@ -543,7 +543,7 @@ mod tests {
     use super::*;
     use crate::search::SearchInfo;
     use crate::serve::Searcher;
-    use crate::time::{GoLimits, Nodes};
+    use crate::time::GoLimits;
 
     /// Sends an order's number when it is answered, and whether it was searched.
     struct Told(u32, Sender<(u32, bool)>);
@@ -563,7 +563,7 @@ mod tests {
 
     impl Orders {
         fn order(&self, number: u32, owner: u64, priority: i32) -> Order {
-            let request = GoRequest::new(GoLimits { nodes: Some(Nodes(1)), ..GoLimits::default() });
+            let request = GoRequest::new(GoLimits::nodes(1));
             let listener = Box::new(Told(number, self.sender.clone()));
             let order = self.searcher.order(Arc::new(History::start()), &[0], request, listener);
             Order { owner, priority, stop: Arc::default(), ..order }
@@ -615,7 +615,7 @@ mod tests {
         // An endless search takes the only place.
         let blocker = orders.order(0, 1, 9);
         let stop = blocker.stop.clone();
-        let endless = GoRequest::new(GoLimits { infinite: true, ..GoLimits::default() });
+        let endless = GoRequest::new(GoLimits::infinite());
         pool.submit(vec![Order { request: endless, ..blocker }]).unwrap();
         while pool.status().searching == 0 {
             thread::sleep(Duration::from_millis(1));

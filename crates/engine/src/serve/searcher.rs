@@ -3,7 +3,6 @@
 use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use super::pool::{Order, PoolSize, QueueFull, SearchPool};
 use crate::chess::History;
@@ -55,12 +54,11 @@ impl Searcher {
     /// Loads the network and starts the search threads. Only limits end a search, unless the options say so.
     /// `searches` chooses the concurrent searches for a number of threads, and `queue` more may wait.
     pub fn open(
-        mut settings: Settings,
+        settings: Settings,
         searches: impl FnOnce(&BackendInfo, usize) -> usize,
         queue: usize,
     ) -> Result<Searcher, EngineError> {
-        settings.stoppers.smart_pruning_factor = 0.0;
-        settings.time.move_overhead = Duration::ZERO;
+        let mut settings = settings.for_analysis();
         let opened = open_backend(&settings.network)?;
         let backend = opened.backend.clone();
         let info = backend.info();

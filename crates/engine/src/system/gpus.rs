@@ -77,7 +77,7 @@ impl fmt::Display for Gpu {
 }
 
 impl Maker {
-    /// Returns the maker with this number among PCI's vendors, or `None` for what only shows a picture, as
+    /// The maker with this number among PCI's vendors, or `None` for what only shows a picture, as
     /// those of virtual machines do.
     fn of_vendor(vendor: u32) -> Option<Maker> {
         match vendor {
@@ -102,7 +102,7 @@ pub fn gpus() -> Vec<Gpu> {
     with_nvidias(nvidia_gpus().to_vec(), others)
 }
 
-/// Returns the GPUs of which NVIDIA's driver tells. It is asked once.
+/// The GPUs of which NVIDIA's driver tells. It is asked once.
 pub fn nvidia_gpus() -> &'static [Gpu] {
     static TOLD: LazyLock<Vec<Gpu>> = LazyLock::new(|| nvidias(super::nvidia_smi));
     &TOLD
@@ -116,7 +116,7 @@ fn with_nvidias(nvidias: Vec<Gpu>, mut others: Vec<Gpu>) -> Vec<Gpu> {
     nvidias.into_iter().chain(others).collect()
 }
 
-/// Returns the GPUs of which NVIDIA's driver tells. `smi` answers a query with a line for each GPU. Drivers
+/// The GPUs of which NVIDIA's driver tells. `smi` answers a query with a line for each GPU. Drivers
 /// before 510 don't know the compute capability.
 fn nvidias(smi: impl Fn(&str) -> Option<String>) -> Vec<Gpu> {
     let text = smi("name,driver_version,memory.total,compute_cap")

@@ -32,12 +32,12 @@ pub fn cpu_time() -> Option<Duration> {
 
 fn of_this_process<T>(read: impl Fn(&Process) -> T) -> Option<T> {
     let (mut system, own) = (System::new().ok()?, get_current_pid().ok()?);
-    let cpu = ProcessRefreshKind::nothing().with_cpu();
-    system.refresh_processes_specifics(ProcessesToUpdate::Some(&[own]), false, cpu);
+    let wanted = ProcessRefreshKind::nothing().with_cpu().with_memory();
+    system.refresh_processes_specifics(ProcessesToUpdate::Some(&[own]), false, wanted);
     system.process(own).map(read)
 }
 
-/// Returns the name of the processor, or its kind where the system has no name for it.
+/// The name of the processor, or its kind where the system has no name for it.
 pub fn cpu_name() -> String {
     let system = System::new().map(|mut system| {
         system.refresh_cpu_list(CpuRefreshKind::nothing());
@@ -66,14 +66,38 @@ pub fn memory() -> Option<u64> {
     Some(system.total_memory()).filter(|&bytes| bytes > 0)
 }
 
-/// The bytes after which the system would end this process: the least limit of its control groups, or the
-/// machine's memory.
+/// The bytes after which the system would end this process or refuse memory to it: the least limit of its
+/// control groups, the machine's memory, or what is left of its address space.
 pub(crate) fn memory_limit() -> Option<u64> {
     let group = of_this_process(|process| Some(process.cgroup_limits()?.total_memory)).flatten();
-    group.into_iter().chain(memory()).min()
+    group.into_iter().chain(memory()).chain(address_space_left()).min()
 }
 
-/// Returns what a tool of the system writes, if it is there, succeeds and writes anything.
+/// `None` without a limit (`ulimit -v`).
+fn address_space_left() -> Option<u64> {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, getrlimit};
+        let limit = getrlimit(Resource::As).current?;
+        let taken = of_this_process(Process::virtual_memory).unwrap_or(0);
+        Some(limit.saturating_sub(taken))
+    }
+    #[cfg(not(unix))]
+    None
+}
+
+/// Lets this process open as many files as the system allows it at most.
+pub fn raise_file_limit() {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+        let limit = getrlimit(Resource::Nofile);
+        // Without it the usual limit holds.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+    }
+}
+
+/// What a tool of the system writes, if it is there, succeeds and writes anything.
 pub(crate) fn told(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).stdin(Stdio::null()).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
@@ -96,7 +120,7 @@ pub(crate) fn entries_named(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> 
     paths
 }
 
-/// Returns what lies in a folder, in order. Nothing lies in one that is not there.
+/// What lies in a folder, in order. Nothing lies in one that is not there.
 pub fn entries(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();

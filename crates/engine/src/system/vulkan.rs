@@ -29,7 +29,7 @@ impl Driver {
         self.file.file_name().and_then(|name| name.to_str()).unwrap_or_default()
     }
 
-    /// Returns whether WebGPU can be expected to work with it. NVIDIA's own number their Vulkan otherwise.
+    /// Whether WebGPU can be expected to work with it. NVIDIA's own number their Vulkan otherwise.
     fn is_new(&self) -> bool {
         let api = self.api.as_deref().unwrap_or_default();
         let mut numbers = api.split('.').map_while(|number| number.parse::<u32>().ok());
@@ -38,7 +38,7 @@ impl Driver {
     }
 }
 
-/// Returns the drivers that Vulkan's loader finds.
+/// The drivers that Vulkan's loader finds.
 pub fn drivers() -> Vec<Driver> {
     let named = ["VK_DRIVER_FILES", "VK_ICD_FILENAMES"].into_iter().find_map(std::env::var_os);
     let folders = ["/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d", "/usr/local/share/vulkan/icd.d"];

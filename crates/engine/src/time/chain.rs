@@ -45,6 +45,7 @@ pub struct Chain {
 }
 
 impl Chain {
+    /// The rules of one search: those of `options` and the manager's own.
     pub fn new(facts: &MoveFacts, options: &StopperOptions, managers: Option<Box<dyn Stopper>>) -> Chain {
         let open_ended = facts.limits.is_open_ended();
         let mut stoppers: Vec<Box<dyn Stopper>> = Vec::new();
@@ -97,6 +98,7 @@ impl Chain {
         self.open_ended
     }
 
+    /// How the manager has budgeted. `None` without a clock.
     pub fn report(&self) -> Option<MoveReport> {
         self.stoppers.iter().find_map(|stopper| stopper.report())
     }
@@ -188,7 +190,7 @@ mod tests {
 
     #[test]
     fn smart_pruning_reads_the_hints_of_those_before_it() {
-        let limits = GoLimits { nodes: Some(Nodes(1_000)), ..GoLimits::default() };
+        let limits = GoLimits::nodes(1_000);
         let mut chain = chain(limits, &StopperOptions::default());
         let mut hints = Hints::default();
         assert_eq!(chain.should_stop(&stats(300.0, 800), &mut hints), None);
@@ -240,7 +242,7 @@ mod tests {
 
     #[test]
     fn the_nearest_deadline_counts() {
-        let limits = GoLimits { movetime: Some(Millis(500.0)), ..GoLimits::default() };
+        let limits = GoLimits::movetime(Millis(500.0));
         assert_eq!(chain(limits, &StopperOptions::default()).deadline(), Some(Millis(490.0)));
         assert_eq!(chain(GoLimits::default(), &StopperOptions::default()).deadline(), None);
     }
@@ -249,8 +251,8 @@ mod tests {
     fn under_nodestime_only_nodes_pass() {
         let nodestime = NodesTimeOptions { nodes_per_ms: 10, dynamic: false };
         let options = StopperOptions { nodestime, smart_pruning_factor: 0.0, ..StopperOptions::default() };
-        let limits = GoLimits { movetime: Some(Millis(100.0)), ..GoLimits::default() };
-        let clock = |time| GoLimits { time: Some(Millis(time)), ..GoLimits::default() };
+        let limits = GoLimits::movetime(Millis(100.0));
+        let clock = |time| GoLimits::clock(Millis(time), Millis::ZERO);
         let most_nodes = |time| chain(clock(time), &options).max_new_nodes();
         assert_eq!((most_nodes(1.23), most_nodes(0.0)), (Some(Nodes(13)), Some(Nodes(1))));
         let mut chain = chain(limits, &options);

@@ -32,8 +32,10 @@ impl MostVisits {
     }
 }
 
+/// What a time manager is told of a move at its start.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MoveFacts {
+    /// What ends the search.
     pub limits: GoLimits,
     /// Kept back from every clock for lag and the GUI.
     pub overhead: Millis,
@@ -45,12 +47,15 @@ pub struct MoveFacts {
     pub elapsed: Millis,
     /// What the clock had lost before, because a network was loaded first.
     pub loading: Millis,
+    /// Plies since the start of the game.
     pub game_ply: GamePly,
     /// Pieces and pawns on the board, kings included.
     pub pieces: u32,
     /// At the root, even under `searchmoves`. With endgame tables, those that keep the result.
     pub legal_moves: u32,
+    /// Of the legal moves, captures and promotions.
     pub tactical_moves: u32,
+    /// True for the side's first move of this game here.
     pub first_move: bool,
     /// Visits under the root from earlier searches.
     pub reused_nodes: Nodes,
@@ -60,9 +65,13 @@ pub struct MoveFacts {
     pub reused_visits: Vec<u32>,
     /// 0 where smart pruning is off.
     pub smart_pruning_factor: f64,
+    /// The root's value in the tree, `None` for a fresh root.
     pub root: Option<RootEvaluation>,
+    /// True if the network has a Moves Left Head.
     pub has_moves_left: bool,
+    /// Principal variations to be shown.
     pub lines: usize,
+    /// True if the GUI lets the engine ponder.
     pub ponder_enabled: bool,
     /// `UCI_AnalyseMode` or `searchmoves`: without a clock the value is wanted, not a move.
     pub asks_for_value: bool,
@@ -75,7 +84,7 @@ impl MoveFacts {
     }
 
     /// The clock minus overhead and reserve, not negative. `None` without a clock.
-    pub(crate) fn available(&self) -> Option<Millis> {
+    pub fn available(&self) -> Option<Millis> {
         self.clock_less_overhead().map(|time| (time - self.reserve).max(Millis::ZERO))
     }
 
@@ -105,6 +114,7 @@ impl MoveFacts {
         !self.asks_for_value || self.limits.mover_clock().is_some()
     }
 
+    /// True with more than one legal move.
     pub fn has_choice(&self) -> bool {
         self.legal_moves > 1
     }
@@ -119,6 +129,7 @@ pub struct GoLimits {
     pub inc: Millis,
     /// This move included. 0, which some GUIs send, means none.
     pub movestogo: Option<u32>,
+    /// Fixed time of the search.
     pub movetime: Option<Millis>,
     /// Visits in the tree, or playouts of this search with `NodesAsPlayouts`.
     pub nodes: Option<Nodes>,
@@ -126,10 +137,13 @@ pub struct GoLimits {
     pub depth: Option<u32>,
     /// Ends the search at a mate in as many moves.
     pub mate: Option<u32>,
+    /// True if only `stop` ends the search.
     pub infinite: bool,
+    /// True for a search on the opponent's time.
     pub ponder: bool,
 }
 
+/// The clock of the side to move.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MoverClock {
     /// Not negative.
@@ -139,6 +153,33 @@ pub struct MoverClock {
 }
 
 impl GoLimits {
+    /// A search up to `nodes` visits of the root, those of earlier searches included.
+    pub fn nodes(nodes: u64) -> GoLimits {
+        GoLimits { nodes: Some(Nodes(nodes)), ..GoLimits::default() }
+    }
+
+    /// A search of fixed time.
+    pub fn movetime(time: impl Into<Millis>) -> GoLimits {
+        GoLimits { movetime: Some(time.into()), ..GoLimits::default() }
+    }
+
+    /// One move of a game with `time` left on the clock of the side to move, which gains `inc` a move.
+    pub fn clock(time: impl Into<Millis>, inc: impl Into<Millis>) -> GoLimits {
+        GoLimits { time: Some(time.into()), inc: inc.into(), ..GoLimits::default() }
+    }
+
+    /// A search that ends when it is told so.
+    pub fn infinite() -> GoLimits {
+        GoLimits { infinite: true, ..GoLimits::default() }
+    }
+
+    /// Some limit ends the search in any position. That to a mate does not, as there may be none.
+    pub fn has_end(&self) -> bool {
+        let ends =
+            self.time.is_some() || self.movetime.is_some() || self.nodes.is_some() || self.depth.is_some();
+        ends && !self.is_open_ended()
+    }
+
     /// The search must not end by itself: after `infinite`, and after `ponder` before `ponderhit`.
     pub(crate) fn is_open_ended(&self) -> bool {
         self.infinite || self.ponder

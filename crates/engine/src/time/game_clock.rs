@@ -7,6 +7,7 @@ use super::facts::GoLimits;
 use super::units::Millis;
 use thiserror::Error;
 
+/// The clock of one side during a game.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GameClock {
     control: TimeControl,
@@ -16,6 +17,7 @@ pub struct GameClock {
 }
 
 impl GameClock {
+    /// A clock at the start of a game.
     pub fn new(control: TimeControl) -> GameClock {
         GameClock {
             control,
@@ -30,6 +32,7 @@ impl GameClock {
         self.left
     }
 
+    /// Sets the time left.
     pub fn set_left(&mut self, left: Millis) {
         self.left = left;
     }
@@ -44,6 +47,7 @@ impl GameClock {
         self.movestogo
     }
 
+    /// The `go` of the next move.
     pub fn limits(&self) -> GoLimits {
         GoLimits {
             time: Some(self.left),
@@ -74,6 +78,7 @@ impl GameClock {
         true
     }
 
+    /// Begins another period of the time control.
     pub fn enter_period(&mut self, next: TimeControl) {
         self.give(next.time - self.control.time);
         self.control = next;
@@ -91,11 +96,13 @@ impl GameClock {
 pub struct TimeControl {
     /// For the game or each period.
     pub time: Millis,
+    /// Time gained with each move.
     pub inc: Millis,
     /// Per period.
     pub moves: Option<u32>,
 }
 
+/// A text that is no time control.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "\"{0}\" is no time control: expected seconds, with an increment or moves if any, as in 60+0.6, 300 or 40/900"

@@ -8,15 +8,18 @@ use super::stats::SearchStats;
 use super::stoppers::{StopReason, Stopper};
 use super::units::Millis;
 
+/// What became of a move's budget.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MoveOutcome {
     /// From `go` (or `ponderhit`) to `bestmove`.
     pub used: Millis,
+    /// The statistics at the end of the search.
     pub stats: SearchStats,
     /// At the root. Moves without a choice teach nothing.
     pub legal_moves: u32,
     /// `None` if the user stopped it.
     pub reason: Option<StopReason>,
+    /// The budget at the end of the search.
     pub report: MoveReport,
 }
 

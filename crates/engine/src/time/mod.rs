@@ -2,7 +2,7 @@
 //!
 //! The engine holds a [`Timekeeper`] for each game. At `go` it turns the [`MoveFacts`] into a [`Chain`] of
 //! stoppers, the [`TimeManager`]'s own among them. The search asks the chain with fresh [`SearchStats`] and
-//! reads the [`Hints`]. After the move, the manager learns from the [`MoveOutcome`](manager::MoveOutcome).
+//! reads the [`Hints`]. After the move, the manager learns from the [`MoveOutcome`].
 //!
 //! Nothing here reads the machine's clock: times and statistics come in as numbers, so that every rule can be
 //! tested and replayed. The module knows nothing of tree, network or chess, and uses [`crate::params`] and
@@ -40,14 +40,14 @@ pub mod units;
 pub use chain::{Chain, StopperOptions};
 pub use facts::{GoLimits, MoveFacts, RootEvaluation};
 pub use game_clock::{GameClock, NoTimeControl, TimeControl};
-pub use manager::TimeManager;
+pub use manager::{MoveOutcome, TimeManager};
 pub(crate) use managers::TimeOptions;
 pub use managers::{DEFAULT_MANAGER, manager_from, spelled_out};
 pub use move_start::{GoTimes, MoveStart};
 pub use nodestime::{NodesPerMilli, NodesTimeOptions};
-pub(crate) use report::MoveReport;
+pub use report::MoveReport;
 pub use stats::{Hints, SearchStats};
-pub use stoppers::StopReason;
+pub use stoppers::{BudgetLimit, StopReason, Stopper};
 pub use timekeeper::{SearchEnd, Timekeeper};
 pub(crate) use units::expected_result;
 pub use units::{GamePly, Millis, Nodes, Nps, Plies, centipawns};

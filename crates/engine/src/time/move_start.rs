@@ -13,17 +13,22 @@ pub struct MoveStart {
     position_read_at: Option<Millis>,
 }
 
+/// When a `go` came, and when it was obeyed.
 #[derive(Clone, Copy, Debug)]
 pub struct GoTimes {
+    /// When it was read.
     pub came: Millis,
+    /// When the search begins.
     pub now: Millis,
 }
 
 impl MoveStart {
+    /// Notes that a position was read at `now`.
     pub fn position_read(&mut self, now: Millis) {
         self.position_read_at = Some(now);
     }
 
+    /// Notes that the engine has said that it is ready.
     pub fn readyok_sent(&mut self) {
         self.position_read_at = None;
     }
@@ -42,7 +47,7 @@ mod tests {
     use super::*;
 
     fn clock() -> GoLimits {
-        GoLimits { time: Some(Millis(1e4)), ..GoLimits::default() }
+        GoLimits::clock(Millis(1e4), Millis::ZERO)
     }
 
     /// `position` read at 100, `go` came then and was taken up at 130.

@@ -35,10 +35,12 @@ impl NodesTimeOptions {
     }
 }
 
+/// Nodes in the place of a millisecond.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct NodesPerMilli(pub f64);
 
 impl NodesPerMilli {
+    /// The time for which `nodes` stand.
     pub fn time_of(self, nodes: Nodes) -> Millis {
         Millis(nodes.as_f64() / self.0)
     }

@@ -3,6 +3,7 @@
 use crate::options::{OptionGroup, OptionSpec};
 use crate::params::{ParamError, Params};
 
+/// What is chosen by name, with parameters in a list.
 pub trait Named: Sized {
     const NAME: &'static str;
     const SUMMARY: &'static str;
@@ -13,10 +14,14 @@ pub trait Named: Sized {
     }
 }
 
+/// An entry of a list of choices.
 #[derive(Clone, Copy, Debug)]
 pub struct Registered<T> {
+    /// The name by which it is chosen.
     pub name: &'static str,
+    /// A sentence for people.
     pub summary: &'static str,
+    /// The declarations of its parameters.
     pub parameters: fn() -> Vec<OptionSpec>,
     pub(in crate::time) create: fn(&Params) -> Result<T, ParamError>,
 }

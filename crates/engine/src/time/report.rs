@@ -5,28 +5,35 @@ use super::units::{ExpectedNodes, Millis, Nps, Plies};
 /// Printed in one line as `key=value …`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MoveReport {
+    /// The manager's name.
     pub manager: &'static str,
     /// Longest time from `go` by the current plan.
     pub budget: Millis,
     /// Per move to the game's end or time control, at the move's start.
     pub average: Option<Millis>,
+    /// New nodes that the budget is for.
     pub target_nodes: Option<ExpectedNodes>,
     /// Expected share of the tree that survives a move.
     pub tree_reuse: Option<f64>,
+    /// Nodes that the search began with, as the target counts them.
     pub reused_nodes: Option<ExpectedNodes>,
     /// Expected share of a budget that is used.
     pub timeuse: Option<f64>,
+    /// Measured nodes per second.
     pub nps: Option<Nps>,
     /// Search time in this game that the rate was measured over, not printed.
     pub nps_measured: Millis,
     /// Full moves of our side.
     pub moves_left: Option<f64>,
+    /// The estimator of the moves left.
     pub moves_left_source: Option<&'static str>,
+    /// Plies left by the Moves Left Head.
     pub m: Option<Plies>,
     /// Standard deviation of M over the tree.
     pub m_spread: Option<Plies>,
     /// Taken from a reserve beyond the regular budget.
     pub overdraft: Millis,
+    /// Time put into the reserve.
     pub saved: Millis,
 }
 

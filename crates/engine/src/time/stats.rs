@@ -16,6 +16,7 @@ pub struct SearchStats {
     pub new_nodes: Nodes,
     /// New visits that ended at terminals, proven nodes and in endgame tables.
     pub terminal_visits: Nodes,
+    /// Batches that were evaluated.
     pub batches: u64,
     /// Average, plies.
     pub depth: u32,
@@ -23,14 +24,19 @@ pub struct SearchStats {
     pub race_visits: Vec<u32>,
     /// Index into `race_visits`.
     pub best_by_q: Option<usize>,
+    /// The root's value, `None` before it is evaluated.
     pub root: Option<RootEvaluation>,
+    /// True if a move is known to win.
     pub proven_win: bool,
     /// More visits tell nothing new.
     pub root_is_certain: bool,
+    /// Moves that are known to lose.
     pub losing_moves: u32,
     /// All root moves lose almost certainly: a better score is worth more than time.
     pub is_resignable: bool,
+    /// Moves to the shortest mate that was found.
     pub mate_in: Option<u32>,
+    /// Moves to the mate that cannot be avoided.
     pub mated_in: Option<u32>,
 }
 
@@ -59,6 +65,7 @@ impl SearchStats {
 /// Each stopper tightens them for later ones and the search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hints {
+    /// Expected nodes per second.
     pub nps: Option<Nps>,
     /// Until the clock ends the search, infinite without one.
     pub remaining_time: Millis,

@@ -85,14 +85,16 @@ impl FirstEvaluationWait {
     }
 }
 
+/// Ends a search at the budget of its report, and later if no evaluation has come back by then.
 #[derive(Clone, Debug)]
-pub(crate) struct BudgetLimit {
+pub struct BudgetLimit {
     report: MoveReport,
     wait: FirstEvaluationWait,
 }
 
 impl BudgetLimit {
-    pub(crate) fn new(facts: &MoveFacts, report: MoveReport) -> Self {
+    /// The stopper of a move for which `report` names the budget, counted from `go`.
+    pub fn new(facts: &MoveFacts, report: MoveReport) -> Self {
         BudgetLimit { report, wait: FirstEvaluationWait::new(facts) }
     }
 }
@@ -256,7 +258,7 @@ mod tests {
 
     #[test]
     fn waits_a_tenth_of_the_clock_for_the_first_evaluation() {
-        let limits = GoLimits { time: Some(Millis(120.0)), ..GoLimits::default() };
+        let limits = GoLimits::clock(Millis(120.0), Millis::ZERO);
         let facts = MoveFacts { limits, overhead: Millis(200.0), ..MoveFacts::default() };
         let mut budget = BudgetLimit::new(&facts, MoveReport::default());
         let mut hints = Hints::default();
@@ -271,7 +273,7 @@ mod tests {
     #[test]
     fn a_root_that_is_evaluated_already_is_not_waited_for() {
         let deadline = |budget: f64| {
-            let limits = GoLimits { time: Some(Millis(6_000.0)), ..GoLimits::default() };
+            let limits = GoLimits::clock(Millis(6_000.0), Millis::ZERO);
             let facts = MoveFacts { limits, root: Some(RootEvaluation::default()), ..MoveFacts::default() };
             let report = MoveReport { budget: Millis(budget), ..MoveReport::default() };
             let mut stopper = BudgetLimit::new(&facts, report);
@@ -284,13 +286,21 @@ mod tests {
 
     #[test]
     fn a_slow_network_is_waited_for_where_the_clock_has_the_time() {
-        let limits = GoLimits { time: Some(Millis(10_000.0)), ..GoLimits::default() };
+        let limits = GoLimits::clock(Millis(10_000.0), Millis::ZERO);
         let facts = MoveFacts { limits, overhead: Millis(200.0), ..MoveFacts::default() };
         let report = MoveReport { budget: Millis(200.0), ..MoveReport::default() };
         let mut budget = BudgetLimit::new(&facts, report);
         assert_eq!(budget.should_stop(&stats(400.0, None), &mut Hints::default()), None);
         let evaluated = stats(401.0, Some(0.5));
         assert_eq!(budget.should_stop(&evaluated, &mut Hints::default()), Some(StopReason::Budget));
+    }
+
+    /// 10 s at `go`, of which loading took 3 s: half of them may go before the first evaluation.
+    #[test]
+    fn after_loading_half_of_the_clock_may_go_for_the_first_evaluation() {
+        let limits = GoLimits { time: Some(Millis(7_000.0)), ..GoLimits::default() };
+        let facts = MoveFacts { limits, loading: Millis(3_000.0), ..MoveFacts::default() };
+        assert_eq!(FirstEvaluationWait::new(&facts).extend(Millis(300.0)), Millis(2_000.0));
     }
 
     #[test]

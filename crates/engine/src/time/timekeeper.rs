@@ -29,6 +29,7 @@ const RESERVE_COST: f64 = 0.5;
 /// … and the largest reserve for them, as a share of the game's first clock.
 const RESERVE_SHARE: f64 = 0.1;
 
+/// The end of a search, as a timekeeper hears it.
 #[derive(Clone, Debug)]
 pub struct SearchEnd<'a> {
     /// Counted from `go`.
@@ -39,6 +40,7 @@ pub struct SearchEnd<'a> {
 }
 
 impl Timekeeper {
+    /// The time management of a new game.
     pub fn new(manager: Box<dyn TimeManager>, options: StopperOptions) -> Self {
         Timekeeper {
             manager,
@@ -69,6 +71,7 @@ impl Timekeeper {
         Chain::new(facts, &self.options, stopper)
     }
 
+    /// Notes that somebody has set the clock: its change is no lag.
     pub fn clock_was_set(&mut self) {
         self.lag.clock_is_unwatched();
     }
@@ -181,8 +184,7 @@ mod tests {
         let mut keeper = Timekeeper::new(manager_from(manager).unwrap(), options);
         let mut moves = Vec::new();
         for i in 0..30 {
-            let limits =
-                GoLimits { time: Some(Millis(speed(i) * 1e5)), inc: Millis(100.0), ..GoLimits::default() };
+            let limits = GoLimits::clock(Millis(speed(i) * 1e5), Millis(100.0));
             let limits = if i == 0 { GoLimits { time: Some(Millis(30_000.0)), ..limits } } else { limits };
             let (game_ply, pieces) = (GamePly(2 * i as u32), 17 - i as u32 / 2);
             let facts = MoveFacts {

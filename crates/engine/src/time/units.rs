@@ -9,13 +9,16 @@ use std::time::Duration;
 pub struct Millis(pub f64);
 
 impl Millis {
+    /// No time.
     pub const ZERO: Millis = Millis(0.0);
     pub(crate) const INFINITY: Millis = Millis(f64::INFINITY);
 
+    /// Seconds as milliseconds.
     pub fn from_secs(seconds: f64) -> Millis {
         Millis(seconds * 1000.0)
     }
 
+    /// Milliseconds as seconds.
     pub fn as_secs(self) -> f64 {
         self.0 / 1000.0
     }
@@ -24,6 +27,7 @@ impl Millis {
         Millis(self.0.min(other.0))
     }
 
+    /// The longer of both.
     pub fn max(self, other: Millis) -> Millis {
         Millis(self.0.max(other.0))
     }
@@ -110,6 +114,7 @@ impl Nodes {
         Nodes(self.0.saturating_sub(other.0))
     }
 
+    /// The number as a float.
     pub fn as_f64(self) -> f64 {
         self.0 as f64
     }
@@ -145,6 +150,7 @@ impl GamePly {
     }
 }
 
+/// Half moves, whole or as a mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Plies(pub f64);
 

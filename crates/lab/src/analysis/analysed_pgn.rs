@@ -6,7 +6,9 @@ use std::io::{self, Write};
 
 use super::judgement::Mark;
 use super::{AnalysedGame, AnalysedLine, AnalysedPosition};
-use crate::pgn::{ANNOTATOR, ANNOTATOR_BREAK, commands, numbered, write_game};
+use crate::pgn::{
+    ANNOTATOR, ANNOTATOR_BREAK, MARKS_OF_PEOPLE, NEITHER_SCORES, commands, numbered, write_game,
+};
 use crate::score::MoveScore;
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::{Color, Move, Position};
@@ -30,8 +32,11 @@ fn movetext(game: &AnalysedGame) -> String {
     for (ply, played) in game.recorded.moves.iter().enumerate() {
         let (before, judgement) = (&boards[ply], game.judgement(ply));
         text += &numbered(before, played.r#move);
-        if let Some(nag) = judgement.mark.map(Mark::nag) {
-            let _ = write!(text, " ${nag}");
+        let marks = played.marks.iter().copied();
+        for mark in
+            judgement.mark.map(Mark::nag).filter(|own| !played.marks.contains(own)).into_iter().chain(marks)
+        {
+            let _ = write!(text, " ${mark}");
         }
         let book = if played.is_book { "{book} " } else { "" };
         let _ = write!(text, " {{{}}} {book}", comment(game, ply, &boards[ply + 1]));
@@ -43,7 +48,8 @@ fn movetext(game: &AnalysedGame) -> String {
             let _ = write!(text, "({}) ", variation(before, line));
         }
     }
-    text + game.recorded.tags.get("Result").unwrap_or("*")
+    // Other programs take 0-0 for castling.
+    text + game.recorded.tags.get("Result").filter(|result| *result != NEITHER_SCORES).unwrap_or("*")
 }
 
 fn in_braces(comments: &[String]) -> String {
@@ -93,6 +99,10 @@ fn comment(game: &AnalysedGame, ply: usize, after: &Position) -> String {
     let _ = write!(text, " n={}", found.nodes);
     if let Some(ms) = game.planned_ms[ply] {
         let _ = write!(text, " planned={:.3}", ms / 1000.0);
+    }
+    if !played.marks.is_empty() {
+        let marks: Vec<_> = played.marks.iter().map(u8::to_string).collect();
+        let _ = write!(text, " {MARKS_OF_PEOPLE}{}", marks.join(","));
     }
     text
 }

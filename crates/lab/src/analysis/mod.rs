@@ -193,6 +193,11 @@ pub struct AnalysisSummary {
 }
 
 impl AnalysisSummary {
+    /// Returns the names of White and Black.
+    pub fn players(&self) -> [&str; 2] {
+        [&self.white.name, &self.black.name]
+    }
+
     pub(crate) fn of(game: &AnalysedGame) -> AnalysisSummary {
         AnalysisSummary {
             game: game.recorded.number,

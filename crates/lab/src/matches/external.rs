@@ -3,56 +3,68 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use thiserror::Error;
+
 use crate::move_rows::MoveRow;
 use crate::score::MoveScore;
 use crate::uci_process::{ExternalEngine, ExternalGame, UciProcessError, latest_lines, latest_nodes};
 use zeitnot_engine::chess::{History, Move};
-use zeitnot_engine::time::GoLimits;
+use zeitnot_engine::time::{GoLimits, Millis};
 
 /// One side of one game.
 #[derive(Debug)]
 pub(super) struct ExternalPlayer {
-    game: ExternalGame,
+    /// The fault after which it plays no more.
+    game: Result<ExternalGame, UciProcessError>,
     limits: GoLimits,
     started: Instant,
 }
 
 impl ExternalPlayer {
-    /// Returns a player before its first move of a game that goes on from `opening`.
-    pub(super) fn new(
-        engine: Arc<ExternalEngine>,
-        opening: &History,
-    ) -> Result<ExternalPlayer, UciProcessError> {
-        let game = ExternalGame::new(engine, opening, &[])?;
-        Ok(ExternalPlayer { game, limits: GoLimits::default(), started: Instant::now() })
+    /// Returns a player before its first move of a game that goes on from `opening`. An engine that cannot
+    /// begin has lost when its turn comes.
+    pub(super) fn new(engine: Arc<ExternalEngine>, opening: &History) -> ExternalPlayer {
+        let game = ExternalGame::new(engine, opening, &[]);
+        ExternalPlayer { game, limits: GoLimits::default(), started: Instant::now() }
     }
 
     /// Begins the search of the last position of `game`. `opponent` has the other side's clock.
-    pub(super) fn begin_move(
-        &mut self,
-        game: &History,
-        limits: GoLimits,
-        opponent: &GoLimits,
-    ) -> Result<(), UciProcessError> {
-        self.game.begin(game, &go(&limits, opponent, game.current().turn().is_white()))?;
+    pub(super) fn begin_move(&mut self, game: &History, limits: GoLimits, opponent: &GoLimits) {
+        let go = go(&limits, opponent, game.current().turn().is_white());
+        if let Ok(own) = &mut self.game
+            && let Err(fault) = own.begin(game, &go)
+        {
+            self.game = Err(fault);
+        }
         self.limits = limits;
         self.started = Instant::now();
-        Ok(())
     }
 
     /// Waits for the end of the search. Returns the move that was made, if it is legal in `game`, with its
-    /// figures. The time it took, ms.
-    pub(super) fn end_move(
-        &mut self,
-        game: &History,
-    ) -> Result<(Option<(Move, MoveRow)>, f64), UciProcessError> {
-        let lines = self.game.answer(self.limits.time)?;
-        let used_ms = self.started.elapsed().as_secs_f64() * 1e3;
-        let best = lines.last().and_then(|line| line.split_ascii_whitespace().nth(1));
-        let best = best.and_then(|text| game.parse_move(text).ok());
-        let best = best.filter(|best| game.legal_moves().contains(best));
-        Ok((best.map(|best| (best, row_of(&lines))), used_ms))
+    /// figures, or what the engine did instead. The time it took.
+    pub(super) fn end_move(&mut self, game: &History) -> (Result<(Move, MoveRow), MoveFault>, Millis) {
+        let said = match &mut self.game {
+            Ok(own) => own.answer(self.limits.time),
+            Err(fault) => Err(fault.clone()),
+        };
+        let used = Millis(self.started.elapsed().as_secs_f64() * 1e3);
+        let played = said.map_err(MoveFault::Gone).and_then(|lines| {
+            let best =
+                lines.last().and_then(|line| line.split_ascii_whitespace().nth(1)).unwrap_or("nothing");
+            let legal = game.parse_move(best).ok().filter(|best| game.legal_moves().contains(best));
+            legal.map(|legal| (legal, row_of(&lines))).ok_or_else(|| MoveFault::Illegal(best.to_owned()))
+        });
+        (played, used)
     }
+}
+
+/// What an engine did in the place of a legal move.
+#[derive(Debug, Error)]
+pub(super) enum MoveFault {
+    #[error("{0}")]
+    Gone(UciProcessError),
+    #[error("the move {0} is not legal")]
+    Illegal(String),
 }
 
 /// What the engine has said of its move since `go`.

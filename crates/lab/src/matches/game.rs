@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use super::external::ExternalPlayer;
+use super::external::{ExternalPlayer, MoveFault};
 use super::openings::GameAssignment;
 use super::{Side, Team};
 use crate::LabError;
@@ -77,7 +77,12 @@ pub struct MatchRules {
     pub adjudication: Adjudication,
     /// The seed, which with the game's number decides what players draw at random.
     pub seed: u64,
+    /// The number of games lost by disconnection after which the match goes on. One more ends it.
+    pub recover: u64,
 }
+
+/// Moves that are told of a game in which an engine failed.
+const LAST_MOVES: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GameOutcome {
@@ -90,8 +95,10 @@ pub(crate) enum GameOutcome {
 pub(crate) enum Termination {
     Rules(Terminal),
     TimeForfeit,
-    /// A search returned no legal move. That is a bug.
+    /// A search returned no legal move. Of this engine that is a bug.
     IllegalMove,
+    /// An external engine has ended, or does not answer.
+    Disconnection,
     /// By a rule of [`Adjudication`].
     Adjudication,
 }
@@ -102,6 +109,7 @@ impl Termination {
             Termination::Rules(terminal) => Ending::from(terminal).name(),
             Termination::TimeForfeit => "time-forfeit",
             Termination::IllegalMove => "illegal-move",
+            Termination::Disconnection => "disconnection",
             Termination::Adjudication => "adjudication",
         }
     }
@@ -134,6 +142,8 @@ pub struct GameRecord {
     /// What the searches of A and B had to tell.
     pub notes: [Vec<Note>; 2],
     pub(crate) end: GameEnd,
+    /// What an engine did wrong, with its side, the position and the last moves.
+    pub fault: Option<String>,
 }
 
 impl GameRecord {
@@ -180,6 +190,7 @@ pub(super) struct OngoingGame {
     moves: Vec<PlayedMove>,
     late: Option<PlayedMove>,
     notes: [Vec<Note>; 2],
+    fault: Option<String>,
     activity: Activity,
 }
 
@@ -215,7 +226,7 @@ impl OngoingGame {
                     Player::Own(Box::new(player))
                 }
                 Team::External(engine) => {
-                    Player::External(Box::new(ExternalPlayer::new(engine.clone(), &opening)?))
+                    Player::External(Box::new(ExternalPlayer::new(engine.clone(), &opening)))
                 }
             })
         };
@@ -229,6 +240,7 @@ impl OngoingGame {
             moves: Vec::new(),
             late: None,
             notes: Default::default(),
+            fault: None,
             activity: Activity::Waiting,
         })
     }
@@ -266,7 +278,7 @@ impl OngoingGame {
         let [own, opponent] = [side, 1 - side].map(|side| self.clocks[side].limits());
         match &mut self.players[side] {
             Player::Own(player) => player.begin_move(&self.history, own)?,
-            Player::External(player) => player.begin_move(&self.history, own, &opponent)?,
+            Player::External(player) => player.begin_move(&self.history, own, &opponent),
         }
         Ok(())
     }
@@ -332,10 +344,18 @@ impl OngoingGame {
                 let best = |played: &PlayerMove| played.best.filter(|best| legal.contains(best));
                 (played.and_then(|played| Some((best(&played)?, row_of(&played)))), used, node_time)
             }
-            Player::External(player) => {
-                let (played, used_ms) = player.end_move(&self.history)?;
-                (played, Millis(used_ms), Millis::ZERO)
-            }
+            Player::External(player) => match player.end_move(&self.history) {
+                (Ok(played), used) => (Some(played), used, Millis::ZERO),
+                (Err(fault), used) => {
+                    let is_late = self.clocks[side].clock.is_some_and(|clock| used > clock.left());
+                    self.fault = Some(self.story(&fault));
+                    return Ok(Some(lost(match fault {
+                        _ if is_late => Termination::TimeForfeit,
+                        MoveFault::Gone(_) => Termination::Disconnection,
+                        MoveFault::Illegal(_) => Termination::IllegalMove,
+                    })));
+                }
+            },
         };
         let Some((mv, row)) = played else {
             return Ok(Some(lost(Termination::IllegalMove)));
@@ -368,9 +388,24 @@ impl OngoingGame {
         Ok(outcome.map(|outcome| GameEnd { outcome, termination: Termination::Adjudication }))
     }
 
+    /// Says what the side to move did wrong, and where.
+    fn story(&self, fault: &MoveFault) -> String {
+        let first = self.moves.len().saturating_sub(LAST_MOVES);
+        let start = self.history.len() - 1 - self.moves.len();
+        let moves = self.moves.iter().enumerate().skip(first);
+        let moves = moves.map(|(index, played)| {
+            self.history.position(start + index).format_move(played.mv, self.history.variant())
+        });
+        let moves: Vec<_> = moves.map(|text| text.to_string()).collect();
+        let moves = if moves.is_empty() { String::new() } else { format!(", after {}", moves.join(" ")) };
+        let (round, side, fen) =
+            (self.assignment.round(), self.mover().name(), self.history.current().to_fen());
+        format!("round {round}, engine {side}: {fault}. Position: {fen}{moves}")
+    }
+
     pub(super) fn into_record(self, end: GameEnd) -> GameRecord {
-        let OngoingGame { assignment, history, moves, late, notes, .. } = self;
-        GameRecord { assignment, history, moves, late, notes, end }
+        let OngoingGame { assignment, history, moves, late, notes, fault, .. } = self;
+        GameRecord { assignment, history, moves, late, notes, end, fault }
     }
 }
 

@@ -29,7 +29,7 @@ fn write_pgn(out: &mut impl Write, game: &GameRecord, header: MatchHeader<'_>) -
         ("Event", "zeitnot match".to_owned()),
         ("Site", "?".to_owned()),
         ("Date", "????.??.??".to_owned()),
-        ("Round", format!("{}.{}", game.assignment.pair + 1, 1 + game.assignment.game % 2)),
+        ("Round", game.assignment.round()),
         ("White", names[white].to_owned()),
         ("Black", names[black].to_owned()),
         ("Result", result(game.end.outcome).to_owned()),
@@ -69,6 +69,7 @@ fn termination(termination: Termination) -> &'static str {
         Termination::Rules(_) => "normal",
         Termination::TimeForfeit => "time forfeit",
         Termination::IllegalMove => "rules infraction",
+        Termination::Disconnection => "abandoned",
         Termination::Adjudication => "adjudication",
     }
 }

@@ -41,12 +41,12 @@ pub struct MatchGameRow {
     /// At the end, negative for a fallen flag, `None` where only nodes count.
     pub(crate) a_clock_ms: Option<f64>,
     pub(crate) b_clock_ms: Option<f64>,
-    /// See [`VERSION`], empty in older rows.
-    #[serde(default)]
-    pub(crate) version: String,
     /// Of start and moves, those of the opening included. Empty in older rows.
     #[serde(default)]
     pub(crate) moves_hash: String,
+    /// See [`VERSION`], empty in older rows.
+    #[serde(default)]
+    pub(crate) version: String,
 }
 
 impl Row for MatchGameRow {
@@ -90,9 +90,19 @@ impl MatchGameRow {
         row
     }
 
+    /// Whether A, or B, has lost on time.
     pub(crate) fn time_losses(&self) -> [bool; 2] {
-        let on_time = self.termination == Termination::TimeForfeit.word();
-        [on_time && self.half_points == 0, on_time && self.half_points == 2]
+        self.losses_by(&[Termination::TimeForfeit])
+    }
+
+    /// Whether A, or B, has lost by an illegal move or a crash.
+    pub(super) fn faults(&self) -> [bool; 2] {
+        self.losses_by(&[Termination::IllegalMove, Termination::Disconnection])
+    }
+
+    fn losses_by(&self, ways: &[Termination]) -> [bool; 2] {
+        [0, 2]
+            .map(|points| points == self.half_points && ways.iter().any(|way| way.word() == self.termination))
     }
 }
 

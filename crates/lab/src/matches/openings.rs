@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use super::Side;
 use crate::pgn::{Ending, GameError, Games, RecordedGame};
+use zeitnot_engine::chance::fnv1a;
 use zeitnot_engine::chess::{History, ListedPosition, Move, Position, PositionError, Variant};
 use zeitnot_engine::files::{self, Lines};
 use zeitnot_engine::foreign::in_our_words;
@@ -41,6 +42,10 @@ impl Opening {
         Ok(history)
     }
 
+    fn is_of_chess960(&self) -> bool {
+        self.history(Variant::Standard).is_ok_and(|history| history.position(0).is_of_chess960())
+    }
+
     fn end(&self) -> Option<Ending> {
         let history = self.history(Variant::Standard).ok()?;
         history.terminal(&history.legal_moves()).map(Ending::from)
@@ -51,6 +56,8 @@ impl Opening {
 #[derive(Clone, Debug)]
 pub struct Openings {
     list: Vec<Opening>,
+    /// Chess960 if any of them needs its rules.
+    pub variant: Variant,
     /// What people should know of how they were read.
     pub notes: Vec<String>,
 }
@@ -58,7 +65,8 @@ pub struct Openings {
 impl Openings {
     /// The start position alone.
     pub fn standard() -> Openings {
-        Openings { list: vec![Opening { fen: None, moves: Vec::new() }], notes: Vec::new() }
+        let list = vec![Opening { fen: None, moves: Vec::new() }];
+        Openings { list, variant: Variant::Standard, notes: Vec::new() }
     }
 
     /// Those that come with the program, with at most `max_plies` of each.
@@ -72,7 +80,8 @@ impl Openings {
             });
             Opening { fen: None, moves: moves.collect() }
         };
-        Openings { list: BUILT_IN.lines().map(opening).collect(), notes: Vec::new() }
+        let list = BUILT_IN.lines().map(opening).collect();
+        Openings { list, variant: Variant::Standard, notes: Vec::new() }
     }
 
     /// Reads PGN games (at most `max_plies` of each), or EPD or FEN lines, possibly compressed.
@@ -85,11 +94,19 @@ impl Openings {
             true => read_pgn(content, max_plies.unwrap_or(usize::MAX)),
             false => read_lines(content),
         };
-        let (mut list, mut over) = (Vec::new(), Vec::new());
+        let (mut list, mut over, mut variant) = (Vec::new(), Vec::new(), Variant::Standard);
         for (place, opening) in read.map_err(fault)? {
-            match opening.end() {
-                None => list.push(opening),
-                Some(end) => over.push(format!("{place} is left out: the game is over by {}", end.name())),
+            match opening.map(|opening| (opening.end(), opening)) {
+                Ok((None, opening)) => {
+                    if opening.is_of_chess960() {
+                        variant = Variant::Chess960;
+                    }
+                    list.push(opening);
+                }
+                Ok((Some(end), _)) => {
+                    over.push(format!("{place} is left out: the game is over by {}", end.name()))
+                }
+                Err(reason) => over.push(format!("{place}: {reason}; it is left out")),
             }
         }
         if list.is_empty() {
@@ -102,7 +119,10 @@ impl Openings {
         if over.len() > MOST_NAMED {
             notes.push(format!("{}: {} openings are left out in all", path.display(), over.len()));
         }
-        Ok(Openings { list, notes })
+        if variant == Variant::Chess960 {
+            notes.push(format!("{}: positions of Chess960, whose rules count", path.display()));
+        }
+        Ok(Openings { list, variant, notes })
     }
 
     /// The seed alone decides the order.
@@ -122,8 +142,7 @@ impl Openings {
             // Larger than any move. Separates openings.
             fen.chain(opening.moves.iter().map(|mv| mv.to_bits())).chain([u16::MAX])
         });
-        // FNV-1a
-        words.fold(0xcbf2_9ce4_8422_2325, |hash, word| (hash ^ u64::from(word)).wrapping_mul(0x100_0000_01b3))
+        fnv1a(words.map(u64::from))
     }
 
     /// Starts over after the last opening.
@@ -133,19 +152,24 @@ impl Openings {
 }
 
 fn is_pgn(name: &str, content: &mut impl BufRead) -> bool {
-    let begins_with_tag = |start: &[u8]| start.trim_ascii_start().starts_with(b"[");
+    let begins_with_tag = |start: &[u8]| {
+        start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start().starts_with(b"[")
+    };
     name.ends_with(".pgn") || content.fill_buf().is_ok_and(begins_with_tag)
 }
 
-/// Each opening comes with its place. An error is the text of an [`OpeningsError`].
-fn read_lines(content: impl BufRead) -> Result<Vec<(String, Opening)>, String> {
+/// Openings with their places, or why one is left out.
+type Places = Vec<(String, Result<Opening, String>)>;
+
+/// An error is the text of an [`OpeningsError`].
+fn read_lines(content: impl BufRead) -> Result<Places, String> {
     let mut list = Vec::new();
     for line in Lines::new(content) {
         let (number, line) = line.map_err(|error| format!(": {error}"))?;
         let Some(listed) = ListedPosition::read(&line) else { continue };
         let opening = listed.map_err(|error| error.to_string()).and_then(|listed| opening_of(&listed));
         let place = format!("line {number}");
-        list.push((place, opening.map_err(|error| format!(", line {number}: {error}"))?));
+        list.push((place, Ok(opening.map_err(|error| format!(", line {number}: {error}"))?)));
     }
     Ok(list)
 }
@@ -164,21 +188,24 @@ fn opening_of(listed: &ListedPosition<'_>) -> Result<Opening, String> {
     Ok(Opening { fen: listed.fen.clone(), moves })
 }
 
-fn read_pgn(content: impl Read + Send, max_plies: usize) -> Result<Vec<(String, Opening)>, String> {
+fn read_pgn(content: impl Read + Send, max_plies: usize) -> Result<Places, String> {
     let opening = |game: Result<RecordedGame, GameError>| {
-        let game = game.map_err(|error| match error {
-            GameError::Broken { number, players, reason } => format!(", game {number}{players}: {reason}"),
-            GameError::Read { error, .. } => format!(": {error}"),
-        })?;
+        let game = match game {
+            Ok(game) => game,
+            Err(GameError::Broken { number, players, reason }) => {
+                return Ok((format!("game {number}{players}"), Err(reason)));
+            }
+            Err(GameError::Read { error, .. }) => return Err(format!(": {error}")),
+        };
         let is_usual = game.start.is_standard_start() && game.start.game_ply() == 0;
         if is_usual && game.moves.is_empty() {
-            return Err(format!(", game {}: it has neither moves nor a FEN", game.number));
+            return Ok((format!("game {}", game.number), Err("it has neither moves nor a FEN".into())));
         }
         let opening = Opening {
             fen: (!is_usual).then(|| game.start.to_fen()),
             moves: game.moves.iter().take(max_plies).map(|played| played.r#move).collect(),
         };
-        Ok((format!("game {}", game.number), opening))
+        Ok((format!("game {}", game.number), Ok(opening)))
     };
     Games::new("", content).map(opening).collect()
 }
@@ -197,6 +224,11 @@ impl GameAssignment {
     pub fn of(game: u64) -> GameAssignment {
         let white = if game.is_multiple_of(2) { Side::A } else { Side::B };
         GameAssignment { game, pair: game / 2, white }
+    }
+
+    /// Returns the pair and the game of it, from 1, as PGN's tag `Round` has them.
+    pub(crate) fn round(&self) -> String {
+        format!("{}.{}", self.pair + 1, 1 + self.game % 2)
     }
 }
 
@@ -270,7 +302,7 @@ mod tests {
         assert!(
             fault("a.epd", "8/8/8/8/4k3/8/4P3/4K3 w - -\nx y z\n").starts_with("/a.epd, line 2: bad FEN")
         );
-        assert!(fault("a.pgn", "1. e4 e5 *\n\n1. e4 Ke7 *\n").starts_with("/a.pgn, game 2: ply 2: "));
+        assert!(fault("a.pgn", "1. e4 Ke7 *\n").contains("(game 1: ply 2: "));
         assert!(fault("a.epd", "\n").contains("no openings in it"));
     }
 

@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 use nohash_hasher::BuildNoHashHasher;
 
 use super::Team;
-use super::game::{GameNeed, GameRecord, MatchRules, OngoingGame};
+use super::game::{GameNeed, GameRecord, MatchRules, OngoingGame, Termination};
 use super::openings::{GameAssignment, Openings};
 use crate::LabError;
 use crate::runner::{self, Jobs};
@@ -43,13 +43,21 @@ pub fn play(
     config: &MatchConfig<'_>,
     stop: &AtomicBool,
     next: impl FnMut() -> Result<Option<PlannedGame>, LabError> + Send,
-    finished: impl FnMut(GameRecord) -> Result<ControlFlow<()>, LabError>,
+    mut finished: impl FnMut(GameRecord) -> Result<ControlFlow<()>, LabError>,
 ) -> Result<(), LabError> {
     let concurrency = config.concurrency.max(1);
     let threads = config.threads.clamp(1, concurrency);
     let play = |index: usize, jobs: &Jobs<'_, PlannedGame, GameRecord>| {
         let size = concurrency / threads + usize::from(index < concurrency % threads);
         GameBatch::new(config, size)?.play(jobs)
+    };
+    let mut failures = 0;
+    let finished = |game: GameRecord| {
+        let has_failed = game.end.termination == Termination::Disconnection;
+        failures += u64::from(has_failed);
+        let next = finished(game)?;
+        let is_over = has_failed && failures > config.rules.recover;
+        if is_over { Err(LabError::TooManyFailures(failures)) } else { Ok(next) }
     };
     runner::run(threads, stop, next, play, finished)
 }

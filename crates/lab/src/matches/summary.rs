@@ -42,6 +42,7 @@ pub struct MatchCounts {
     known: KnownGames,
     terminations: BTreeMap<String, u64>,
     time_losses: [u64; 2],
+    faults: [u64; 2],
     /// Moves of A and B, and their new nodes.
     moves: [u64; 2],
     nodes: [u64; 2],
@@ -64,12 +65,13 @@ impl MatchCounts {
             self.tally.add(row.pair, row.half_points.min(2) as u8);
         }
         *self.terminations.entry(row.termination.clone()).or_default() += 1;
-        let [a_lost, b_lost] = row.time_losses();
+        let ([a_lost, b_lost], faults) = (row.time_losses(), row.faults());
         let sides = [(row.a_moves, row.a_nodes, a_lost), (row.b_moves, row.b_nodes, b_lost)];
         for (index, (moves, nodes, lost)) in sides.into_iter().enumerate() {
             self.moves[index] += u64::from(moves);
             self.nodes[index] += nodes;
             self.time_losses[index] += u64::from(lost);
+            self.faults[index] += u64::from(faults[index]);
         }
     }
 }
@@ -103,8 +105,10 @@ pub struct MatchSummary {
     sprt: Option<SprtState>,
     terminations: BTreeMap<String, u64>,
     time_losses: [u64; 2],
-    /// New nodes of A and B.
-    nodes_per_move: [f64; 2],
+    /// Games that A and B lost by illegal moves and crashes.
+    faults: [u64; 2],
+    /// New nodes of A and B. `null` of an engine that does not tell them.
+    nodes_per_move: [Option<f64>; 2],
     /// Of the moves of A and B. `null` without clocks, and in reports on rows of games alone.
     pruned: [Option<f64>; 2],
     /// Time that this saved A and B, as shares of the time used.
@@ -148,7 +152,11 @@ impl MatchSummary {
             sprt: sprt.map(|sprt| sprt.state(tally)),
             terminations: counts.terminations.clone(),
             time_losses: counts.time_losses,
-            nodes_per_move: [0, 1].map(|side| counts.nodes[side] as f64 / counts.moves[side].max(1) as f64),
+            faults: counts.faults,
+            nodes_per_move: [0, 1].map(|side| {
+                let nodes = Some(counts.nodes[side]).filter(|&nodes| nodes > 0);
+                nodes.map(|nodes| nodes as f64 / counts.moves[side].max(1) as f64)
+            }),
             pruned: counts.pruning.map(|side| side.pruned()),
             pruning_saved: counts.pruning.map(|side| side.saved()),
             nodes: speed.map(|(nodes, _)| nodes),
@@ -286,7 +294,12 @@ impl fmt::Display for MatchSummary {
         let ends: Vec<_> = self.terminations.iter().map(|(word, n)| format!("{word} {n}")).collect();
         writeln!(f, "ends              {}", ends.join(", "))?;
         writeln!(f, "lost on time      A {}, B {}", self.time_losses[0], self.time_losses[1])?;
-        writeln!(f, "nodes per move    A {:.1}, B {:.1}", self.nodes_per_move[0], self.nodes_per_move[1])?;
+        if self.faults != [0, 0] {
+            writeln!(f, "lost by a fault   A {}, B {}", self.faults[0], self.faults[1])?;
+        }
+        let [a, b] =
+            self.nodes_per_move.map(|nodes| nodes.map_or("–".into(), |nodes| format!("{nodes:.1}")));
+        writeln!(f, "nodes per move    A {a}, B {b}")?;
         if let Some(sides) = self.pruning() {
             let [a, b] = sides.map(|(_, pruned, saved)| {
                 format!("{:.1} % of the moves, {:.1} % of the time saved", 100.0 * pruned, 100.0 * saved)

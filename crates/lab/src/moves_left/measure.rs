@@ -8,11 +8,11 @@ use super::PositionRow;
 use crate::LabError;
 use crate::pgn::{Ending, RecordedGame, base_seconds, ending, is_held_out};
 use zeitnot_engine::VERSION;
-use zeitnot_engine::chance::mix;
+use zeitnot_engine::chance::{fnv1a, mix};
 use zeitnot_engine::chess::{Color, History, Variant};
 use zeitnot_engine::engine::{Engine, EngineError, Settings};
 use zeitnot_engine::network::{Backend, BatchEvaluator};
-use zeitnot_engine::time::{GoLimits, Nodes};
+use zeitnot_engine::time::GoLimits;
 
 /// The games and positions that are looked at. By default these are all games whose length counts, and all
 /// their positions.
@@ -22,8 +22,9 @@ pub struct Selection {
     #[arg(long, value_name = "N")]
     pub max_games: Option<u64>,
     /// One position in N, drawn at random but always the same ones. Use of the clock needs all of them
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
-    pub sample: u64,
+    /// [default: 1, where the rows stay below a gigabyte]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub sample: Option<u64>,
     /// Positions from this ply on (plies, not moves)
     #[arg(long, value_name = "PLY", default_value_t = 0)]
     from_ply: u32,
@@ -76,7 +77,7 @@ impl Selection {
 
     pub(crate) fn takes_position(&self, game: u64, ply: u32) -> bool {
         ply >= self.from_ply
-            && (self.sample <= 1 || mix(mix(game) ^ u64::from(ply)).is_multiple_of(self.sample))
+            && self.sample.is_none_or(|sample| mix(mix(game) ^ u64::from(ply)).is_multiple_of(sample))
     }
 }
 
@@ -157,10 +158,6 @@ impl<'a> Measurer<'a> {
     }
 }
 
-fn fnv1a(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
-}
-
 fn facts(game: &RecordedGame, i: usize, history: &History) -> PositionRow {
     let position = history.current();
     let plies_left = (game.moves.len() - i) as u32;
@@ -172,7 +169,7 @@ fn facts(game: &RecordedGame, i: usize, history: &History) -> PositionRow {
         moves_left: plies_left.div_ceil(2),
         pieces: position.piece_count() as u32,
         ending: ending(game).name().to_owned(),
-        event: fnv1a(game.tags.get("Event").unwrap_or_default()),
+        event: fnv1a(game.tags.get("Event").unwrap_or_default().bytes().map(u64::from)),
         result: game.tags.result().map(|white| sign * i32::from(white)),
         centipawns: game.moves[i].centipawns.map(i32::from),
         version: VERSION.into(),
@@ -188,9 +185,8 @@ struct Searcher {
 impl Searcher {
     /// One thread, stopped by the number of nodes only.
     fn new(settings: &Settings, nodes: u64) -> Result<Searcher, EngineError> {
-        let mut settings = settings.clone();
+        let mut settings = settings.clone().for_analysis();
         settings.network.threads = NonZero::new(1);
-        settings.stoppers.smart_pruning_factor = 0.0;
         let mut engine = Engine::new(settings)?;
         engine.prepare()?;
         Ok(Searcher { engine, nodes })
@@ -206,7 +202,7 @@ impl Searcher {
         // Cached evaluations would make rows depend on the start of a run.
         self.engine.clear_cache();
         self.engine.set_position(position)?;
-        let limits = GoLimits { nodes: Some(Nodes(self.nodes)), ..GoLimits::default() };
+        let limits = GoLimits::nodes(self.nodes);
         let found = self.engine.search(limits)?;
         if let Some(root) = found.result.summary.root {
             row.m_search_plies = root.m.map(|m| m.0 as f32);

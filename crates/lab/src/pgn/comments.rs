@@ -33,10 +33,11 @@ impl Commands {
         let mut prose = String::new();
         let mut rest = text;
         while let Some((before, behind)) = rest.split_once("[%") {
-            let (command, after) = behind.split_once(']').unwrap_or((behind, ""));
+            let end = behind.find(']').map_or(behind.len(), |end| end + 1);
+            let (command, after) = behind.split_at(end);
             prose += before;
-            if !self.take(command.trim_ascii_start(), mover, place, played) {
-                prose.extend(["[%", command, "]"]);
+            if !self.take(command.trim_end_matches(']').trim_ascii_start(), mover, place, played) {
+                prose.extend(["[%", command]);
             }
             rest = after;
         }
@@ -62,7 +63,8 @@ impl Commands {
         let is_number = |text: &str| text.parse::<u64>().is_ok();
         let (eval, used, source) = match words[..] {
             [clock] if clock.split(':').count() == 3 => {
-                return self.set(&mut played.clock_ms, time_ms(clock), "ICC's clocks");
+                self.set(&mut played.clock_ms, time_ms(clock), "ICC's clocks");
+                return;
             }
             [eval, depths, used, nodes] if depths.contains('/') && is_number(nodes) => {
                 (eval, ms(used), "OpenBench's times")
@@ -82,9 +84,8 @@ impl Commands {
             match name {
                 "tl" => self.set(&mut played.clock_ms, ms(value), "tl="),
                 "mt" => self.set(&mut played.used_ms, ms(value), "mt="),
-                "wv" => self.take_eval(value, "", mover, place),
-                _ => {}
-            }
+                _ => name == "wv" && self.take_eval(value, "", mover, place),
+            };
         }
     }
 
@@ -93,38 +94,45 @@ impl Commands {
         let name = command.split(|c: char| c.is_ascii_whitespace()).next().unwrap_or_default();
         // Lines may be broken anywhere, so white space says nothing.
         let values: String = command[name.len()..].split_ascii_whitespace().collect();
-        let (value, depth) = values.split_once(',').unwrap_or((&values, ""));
+        let (value, depth) = values.split_once([',', '/']).unwrap_or((&values, ""));
         match name {
-            "eval" => match value.strip_prefix('#') {
-                Some(moves) => played.centipawns = mate(moves, mover).or(played.centipawns),
-                None => self.take_eval(value, depth, mover, place),
-            },
+            "eval" => {
+                // `#5`, `+#5`, `M5`, as programs write a mate.
+                let number = value.replace(['#', 'M', 'm', '+'], "");
+                let is_mate = value.contains(['#', 'M', 'm']) && number != "-";
+                match mate(&number, mover).filter(|_| is_mate) {
+                    Some(mate) => played.centipawns = Some(mate),
+                    None => return !is_mate && self.take_eval(value, depth, mover, place),
+                }
+            }
             "clk" => {
                 let is_short = value.split(':').count() == 2 && !value.contains('.');
                 self.has_long_clocks |= time_ms(value).is_some() && !is_short;
                 self.has_short_clocks |= is_short;
-                self.set(&mut played.clock_ms, time_ms(value), "[%clk]");
+                return self.set(&mut played.clock_ms, time_ms(value), "[%clk]");
             }
-            "emt" => self.set(&mut played.used_ms, time_ms(value), "[%emt]"),
+            "emt" => return self.set(&mut played.used_ms, time_ms(value), "[%emt]"),
             _ => return false,
         }
         true
     }
 
-    /// Takes a time where it is one, and keeps the form in which it is written.
-    fn set(&mut self, time: &mut Option<f64>, ms: Option<f64>, form: &'static str) {
+    /// Takes a time where it is one, says so, and keeps the form in which it is written.
+    fn set(&mut self, time: &mut Option<f64>, ms: Option<f64>, form: &'static str) -> bool {
         *time = ms.or(*time);
         if ms.is_some() && !self.time_forms.contains(&form) {
             self.time_forms.push(form);
         }
+        ms.is_some()
     }
 
-    fn take_eval(&mut self, value: &str, depth: &str, mover: Color, place: usize) {
-        let Some(white) = value.parse().ok().filter(|eval: &f64| eval.is_finite()) else { return };
+    fn take_eval(&mut self, value: &str, depth: &str, mover: Color, place: usize) -> bool {
+        let Some(white) = value.parse().ok().filter(|eval: &f64| eval.is_finite()) else { return false };
         self.evals.push((place, if mover == Color::White { white } else { -white }));
         let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let is_whole = is_number(value.strip_prefix('-').unwrap_or(value)) && is_number(depth);
         self.whole_evals += usize::from(is_whole);
+        true
     }
 
     /// Gives the moves their evaluations. Whole numbers with a depth throughout are centipawns, as ChessBase
@@ -222,7 +230,9 @@ mod tests {
             "[%eval #99999999999]",
             "[%emt 0:nan]",
         ] {
-            assert_eq!(read_comment(text, Color::White), nothing, "{text}");
+            let read = read_comment(text, Color::White);
+            assert_eq!(read.comments, [text], "what is not understood stays");
+            assert_eq!(RecordedMove { comments: Vec::new(), ..read }, nothing, "{text}");
         }
         assert!(read_comment("[%eval #-2147483648]", Color::White).centipawns.is_some());
     }

@@ -10,9 +10,11 @@ const TOLERANCE_MS: f64 = 1000.0;
 /// The first clock of a side may be above what the control allows by this, ms, and by a tenth: opponents give
 /// time on some servers.
 const GIVEN_MS: f64 = 15_000.0;
+/// Where the sum of recorded times is more than so many times what a control allows, its unit is another.
+const OTHER_UNIT: f64 = 2.0;
 /// Words that say nothing but that what stands before them is an increment.
-const WORDS_OF_INCREMENTS: [&str; 9] =
-    ["per", "move", "increment", "increments", "inc", "each", "from", "bonus", "added"];
+const WORDS_OF_INCREMENTS: [&str; 12] =
+    ["per", "move", "moves", "increment", "increments", "inc", "each", "from", "bonus", "added", "game", "a"];
 
 /// A time control of one or several periods, such as `40/7200:20/3600:900+30`.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,7 +32,10 @@ impl RecordedControl {
     /// Reads the text of a tag `TimeControl`: as the standard has it, or in words such as `15 min. + 10 s.
     /// per move`.
     fn parse(text: &str) -> Option<RecordedControl> {
+        let in_minutes =
+            || RecordedControl::of_numbers(&text.replacen('|', "+", 1), 60.0).filter(|_| text.contains('|'));
         RecordedControl::of_numbers(text, 1.0)
+            .or_else(in_minutes)
             .or_else(|| Some(RecordedControl { periods: vec![in_words(text)?] }))
     }
 
@@ -45,15 +50,20 @@ impl RecordedControl {
         others.iter().all(|period| period.moves.is_some()).then_some(RecordedControl { periods })
     }
 
-    /// Whether a clock may show this after the first `number` moves, which may have taken most of the time.
-    fn allows(&self, number: u32, clock_ms: f64) -> bool {
+    /// The time that a side has for its first `number` moves together, ms, and for one of them where each has
+    /// its own.
+    fn most(&self, number: u32) -> f64 {
         let base = self.first().time.0;
         let given = |number| {
             let (rules, next) = self.at(number);
             rules.inc.0 + next.0
         };
-        let most = if self.is_per_move() { base } else { base + (1..=number).map(given).sum::<f64>() };
-        clock_ms <= 1.1 * most + GIVEN_MS
+        if self.is_per_move() { base } else { base + (1..=number).map(given).sum::<f64>() }
+    }
+
+    /// Whether a clock may show this after the first `number` moves, which may have taken most of the time.
+    fn allows(&self, number: u32, clock_ms: f64) -> bool {
+        clock_ms <= 1.1 * self.most(number) + GIVEN_MS
     }
 
     /// The same of moves that have taken less than half of the time.
@@ -146,28 +156,92 @@ pub(super) fn settle_time(game: &mut RecordedGame, are_short: bool) {
         let mut own = moves.iter().skip(first).step_by(2).zip(1..);
         own.find_map(|(played, number)| Some((color, number, played.clock_ms?)))
     });
+    // The recorded times of each side: its moves, their sum, and the longest.
+    let spent = [start.turn(), !start.turn()].map(|color| {
+        let own = moves.iter().skip(usize::from(color != start.turn())).step_by(2);
+        let times = own.clone().filter_map(|played| played.used_ms);
+        let longest = times.clone().fold(0.0, f64::max);
+        (color, own.count() as u32, times.sum::<f64>(), longest)
+    });
     type Controls = [Option<RecordedControl>; 2];
+    let of = |controls: &Controls, color: Color| controls[color as usize].clone();
     let agree = |controls: &Controls, unit: f64, fits: fn(&RecordedControl, u32, f64) -> bool| {
-        first_clocks.iter().flatten().all(|&(color, number, clock)| {
-            controls[color as usize].as_ref().is_none_or(|control| fits(control, number, unit * clock))
+        let mut clocks = first_clocks.iter().flatten();
+        clocks.all(|&(color, number, clock)| {
+            of(controls, color).is_none_or(|control| fits(&control, number, unit * clock))
         })
+    };
+    let last = |times: f64| {
+        move |controls: &Controls| {
+            spent.iter().all(|&(color, number, sum, longest)| {
+                let control = of(controls, color);
+                control.is_none_or(|control| {
+                    let used = if control.is_per_move() { longest } else { sum };
+                    let most = control.most(number);
+                    used / times <= 1.1 * most + most.min(GIVEN_MS)
+                })
+            })
+        }
     };
     let written = read(RecordedControl::parse);
     let minutes = read(|text| RecordedControl::of_numbers(text, 60.0));
+    let has_clocks = first_clocks.iter().any(Option::is_some);
     let name = tag(start.turn());
     let is_explained = agree(&written, 1.0, RecordedControl::explains);
+    // Of the two, clocks tell more than the times of moves.
+    let is_lasting = has_clocks || last(1.0)(&written);
+    let needs = if has_clocks { "clocks" } else { "times" };
+    let fits_minutes = match has_clocks {
+        true => agree(&minutes, 1.0, RecordedControl::explains),
+        false => last(1.0)(&minutes) && !last(OTHER_UNIT)(&written),
+    };
     if are_short && !is_explained && agree(&written, 60.0, RecordedControl::explains) {
         moves.iter_mut().filter_map(|played| played.clock_ms.as_mut()).for_each(|clock| *clock *= 60.0);
         notes.push("its clocks are read as hours and minutes, which its time control needs".into());
         game.controls = written;
-    } else if agree(&written, 1.0, RecordedControl::allows) {
+    } else if is_lasting && agree(&written, 1.0, RecordedControl::allows) {
         game.controls = written;
-    } else if minutes.iter().any(Option::is_some) && agree(&minutes, 1.0, RecordedControl::explains) {
-        notes.push(format!("its time control {name:?} is read in minutes, which its clocks need"));
+    } else if minutes.iter().any(Option::is_some) && fits_minutes {
+        notes.push(format!("its time control {name:?} is read in minutes, which its {needs} need"));
         game.controls = minutes;
     } else {
-        notes.push(format!("its clocks contradict its time control {name:?}, which is left out"));
+        notes.push(format!("its {needs} contradict its time control {name:?}, which is left out"));
     }
+    settle_used(game);
+}
+
+/// Leaves out recorded times that the clocks contradict.
+fn settle_used(game: &mut RecordedGame) {
+    let by_clocks = by_clocks(game, None);
+    let mut contradicted = 0;
+    for (played, by_clock) in game.moves.iter_mut().zip(by_clocks) {
+        let differs =
+            |used: f64, by_clock: f64| (used - by_clock).abs() > 2.0 * TOLERANCE_MS + 0.1 * by_clock;
+        if played.used_ms.zip(by_clock).is_some_and(|(used, by_clock)| differs(used, by_clock)) {
+            played.used_ms = None;
+            contradicted += 1;
+        }
+    }
+    if contradicted > 0 {
+        game.notes.push(format!(
+            "the times of {contradicted} of its moves contradict its clocks: the clocks count"
+        ));
+    }
+}
+
+/// Returns the time that was used for each move by the clocks, where the control is known.
+fn by_clocks(game: &RecordedGame, told: Option<TimeControl>) -> Vec<Option<f64>> {
+    let mut used = vec![None; game.moves.len()];
+    let turn = game.start.turn();
+    for (first, color) in [turn, !turn].into_iter().enumerate() {
+        let told = told.map(|told| RecordedControl { periods: vec![told] });
+        let Some(control) = told.or_else(|| RecordedControl::of(game, color)) else { continue };
+        let clocks: Vec<_> = game.moves.iter().skip(first).step_by(2).map(|played| played.clock_ms).collect();
+        let number = (game.start.game_ply() + first as u32) / 2 + 1;
+        let own = used.iter_mut().skip(first).step_by(2);
+        own.zip(control.used_ms(number, &clocks)).for_each(|(used, by_clock)| *used = by_clock);
+    }
+    used
 }
 
 /// Returns the time that was used for each move of a game, ms: as recorded, or by the clocks, where the
@@ -177,25 +251,26 @@ pub(crate) fn used_ms(game: &RecordedGame, told: Option<TimeControl>) -> Vec<Opt
     let recorded = |(ply, played): (usize, &RecordedMove)| {
         played.used_ms.and_then(|used| before(ply).map_or(Some(used), |clock| within(used, clock)))
     };
-    let mut used: Vec<_> = game.moves.iter().enumerate().map(recorded).collect();
-    let turn = game.start.turn();
-    for (first, color) in [turn, !turn].into_iter().enumerate() {
-        let told = told.map(|told| RecordedControl { periods: vec![told] });
-        let Some(control) = told.or_else(|| RecordedControl::of(game, color)) else { continue };
-        let clocks: Vec<_> = game.moves.iter().skip(first).step_by(2).map(|played| played.clock_ms).collect();
-        let number = (game.start.game_ply() + first as u32) / 2 + 1;
-        let own = used.iter_mut().skip(first).step_by(2);
-        own.zip(control.used_ms(number, &clocks)).for_each(|(used, by_clock)| *used = used.or(by_clock));
-    }
-    used
+    let recorded = game.moves.iter().enumerate().map(recorded);
+    recorded.zip(by_clocks(game, told)).map(|(used, by_clock)| used.or(by_clock)).collect()
 }
 
 /// Reads `15 min. + 10 s. per move`, `1 h 30 min + 30 s`, `90' + 30''`, `90min/40m + 30s`: each number has
 /// its unit. Days are for each move.
 fn in_words(text: &str) -> Option<TimeControl> {
-    let text = text.to_lowercase().replace("plus", "+");
-    let (time, increment) = text.split_once('+').unwrap_or((&text, "0 s"));
-    let inc = duration(words(increment).filter(|word| !WORDS_OF_INCREMENTS.contains(word)))?;
+    let text = [" plus ", " with ", " and ", "&"]
+        .iter()
+        .fold(text.to_lowercase(), |text, word| text.replace(word, " + "));
+    let text = text.strip_prefix("g/").unwrap_or(&text).replace(" for ", "/");
+    let (time, increment) = match text.split_once('+') {
+        Some((time, increment)) => (time, increment.to_owned()),
+        // Seconds behind minutes are an increment.
+        None => match seconds_behind_minutes(&text) {
+            Some(at) => (&text[..at], text[at..].to_owned()),
+            None => (&*text, "0 s".to_owned()),
+        },
+    };
+    let inc = duration(words(&increment).filter(|word| !WORDS_OF_INCREMENTS.contains(word)))?;
     let moves = |text: &str| match words(text).collect::<Vec<_>>()[..] {
         [number] | [number, "m" | "mv" | "move" | "moves", ..] => {
             number.parse().ok().filter(|moves| *moves > 0)
@@ -206,8 +281,27 @@ fn in_words(text: &str) -> Option<TimeControl> {
         Some((time, behind)) => (time, Some(moves(behind)?)),
         None => (time, text.contains("day").then_some(1)),
     };
-    let time = duration(words(time))?;
+    let time = duration(words(time).filter(|word| !WORDS_OF_INCREMENTS.contains(word)))?;
     (time > Millis::ZERO).then_some(TimeControl { time, inc, moves })
+}
+
+/// Where a number of seconds begins that stands behind minutes.
+fn seconds_behind_minutes(text: &str) -> Option<usize> {
+    let all: Vec<_> = words(text).filter(|word| !WORDS_OF_INCREMENTS.contains(word)).collect();
+    let [.., minutes, seconds, unit] = all[..] else { return None };
+    let (minute, second) = (unit_seconds(minutes)?, unit_seconds(unit)?);
+    let at = seconds.as_ptr().addr() - text.as_ptr().addr();
+    (minute > second && second == 1.0 && seconds.parse::<u32>().is_ok()).then_some(at)
+}
+
+fn unit_seconds(word: &str) -> Option<f64> {
+    Some(match word {
+        "d" | "day" | "days" => 86_400.0,
+        "h" | "hr" | "hrs" | "hour" | "hours" => 3600.0,
+        "m" | "min" | "mins" | "minute" | "minutes" | "'" | "′" | "’" => 60.0,
+        "s" | "sec" | "secs" | "second" | "seconds" | "''" | "\"" | "″" | "”" | "’’" => 1.0,
+        _ => return None,
+    })
 }
 
 /// Splits text into numbers and what stands between them, without dots and spaces.
@@ -222,16 +316,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 
 /// The sum of numbers with their units, at least one.
 fn duration<'t>(words: impl Iterator<Item = &'t str>) -> Option<Millis> {
-    let part = |pair: &[&str]| {
-        let unit = match pair.get(1)? {
-            &"d" | &"day" | &"days" => 86_400.0,
-            &"h" | &"hr" | &"hrs" | &"hour" | &"hours" => 3600.0,
-            &"m" | &"min" | &"mins" | &"minute" | &"minutes" | &"'" | &"′" => 60.0,
-            &"s" | &"sec" | &"secs" | &"second" | &"seconds" | &"''" | &"\"" | &"″" => 1.0,
-            _ => return None,
-        };
-        Some(unit * pair[0].parse::<f64>().ok()?)
-    };
+    let part = |pair: &[&str]| Some(unit_seconds(pair.get(1)?)? * pair[0].parse::<f64>().ok()?);
     let words: Vec<_> = words.collect();
     let seconds: Option<f64> = words.chunks(2).map(part).sum();
     seconds.filter(|_| !words.is_empty()).map(Millis::from_secs)
@@ -262,6 +347,11 @@ mod tests {
             ("10 minutes", &[control(600e3, 0.0, None)]),
             ("90min/40m+30s/move", &[control(5400e3, 30e3, Some(40))]),
             ("90' / 40 moves", &[control(5400e3, 0.0, Some(40))]),
+            ("15 min 10 sec", &[control(900e3, 10e3, None)]),
+            ("3 min 2 sec per move", &[control(180e3, 2e3, None)]),
+            ("15|10", &[control(900e3, 10e3, None)]),
+            ("90 min for 40 moves", &[control(5400e3, 0.0, Some(40))]),
+            ("1 h 30 min", &[control(5400e3, 0.0, None)]),
             ("3 days", &[control(259_200e3, 0.0, Some(1))]),
         ] {
             assert_eq!(RecordedControl::parse(text).unwrap().periods, expected, "{text}");
@@ -357,6 +447,25 @@ mod tests {
         let text = "[TimeControl \"60\"]\n\n1. e4 {[%clk 0:00:50]} e5 2. d4 {[%emt 0:00:51.5] [%clk 0:00:40]} d5 *\n";
         let game = Games::new("text", text.as_bytes()).next().unwrap().unwrap();
         assert_eq!(used_ms(&game, None)[2], Some(10_000.0));
+    }
+
+    /// A regression: only clocks were held against the control.
+    #[test]
+    fn times_that_a_control_does_not_allow_contradict_it() {
+        for (control, times, minutes, note) in [
+            ("60", ["[%emt 0:03:45]", "[%emt 0:07:05]"], Some(60.0), "in minutes, which its times need"),
+            ("1", ["+0.3/14 12.0s", "0.1/12 20.0s"], Some(1.0), "in minutes"),
+            ("60", ["[%emt 0:00:45]", "[%emt 0:00:20]"], Some(1.0), ""),
+            ("15 min", ["[%emt 0:40:00]", "[%emt 0:00:20]"], None, "its times contradict"),
+        ] {
+            let text =
+                format!("[TimeControl \"{control}\"]\n\n1. e4 {{{}}} e5 {{{}}} *\n", times[0], times[1]);
+            let game = Games::new("text", text.as_bytes()).next().unwrap().unwrap();
+            let first =
+                RecordedControl::of(&game, Color::White).map(|control| control.first().time.as_secs() / 60.0);
+            assert_eq!(first, minutes, "{text}");
+            assert!(game.notes.join(" ").contains(note), "{text}: {:?}", game.notes);
+        }
     }
 
     #[test]

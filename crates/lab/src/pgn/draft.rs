@@ -7,13 +7,22 @@ use super::comments::{Commands, one_line};
 use super::control::settle_time;
 use super::tags::{self, NEITHER_SCORES, Tags, result_of};
 use super::tokens::Token;
-use super::{RecordedGame, RecordedMove};
-use zeitnot_engine::chess::{Position, Variant, is_en_passant_sign, is_mark, is_null_move};
+use super::variation::Variation;
+use super::{RecordedGame, RecordedMove, marks};
+use zeitnot_engine::chess::{Position, Variant, is_en_passant_sign, is_null_move};
 
 /// Begins the figures in comments and variations of an analysis.
 const OWN_FIGURES: &str = "wdl=";
-/// Letters that people write behind moves: novelty, editorial comment, diagram.
-const LETTERS: [&str; 3] = ["N", "RR", "D"];
+/// Behind our figures, the marks of people.
+pub(crate) const MARKS_OF_PEOPLE: &str = "marks=";
+/// Most plies of a game. The rules allow 17,697.
+const MOST_PLIES: usize = 20_000;
+/// Most bytes of tags, comments and variations that are kept of a game.
+const MOST_TEXT: usize = 16 << 20;
+/// Most tags of a game.
+const MOST_TAGS: usize = 1000;
+/// Where a DGT board's operator puts the kings to say who has won.
+const CENTRE: [&str; 4] = ["d4", "e4", "d5", "e5"];
 /// Begins a note.
 const UNKNOWN_MARK: &str = "a mark that is not known is passed over:";
 /// The longest text in a message, letters.
@@ -32,14 +41,26 @@ pub(super) enum Taken {
 
 pub(super) struct Draft {
     pub(super) game: RecordedGame,
+    /// A header that stands before the tags, which may be that of a game that was cut off.
+    header_before: Option<Tags>,
     has_movetext: bool,
+    /// Whether an empty line stands between the tags and the moves.
+    is_apart: bool,
+    begins_with_number: bool,
     commands: Commands,
-    /// Variations that are open.
-    depth: u32,
-    /// What has been read of them.
-    variation: String,
+    /// The variation that is open.
+    variation: Option<Variation>,
     /// The first problem.
     fault: Option<String>,
+    /// The problem with kings in the centre, if nothing but they follow.
+    kings: Option<String>,
+    /// Set if a brace stands where none should: the next number must be the one that is due.
+    has_brace: bool,
+    is_behind_comment: bool,
+    /// The position before the last move.
+    before: Position,
+    /// Bytes that have been kept.
+    text: usize,
     /// The result that follows the moves.
     result: Option<&'static str>,
     /// The last number of a move.
@@ -69,11 +90,18 @@ impl Draft {
                 end: Position::start(),
                 has_result: false,
             },
+            header_before: None,
             has_movetext: false,
+            is_apart: false,
+            begins_with_number: false,
             commands: Commands::default(),
-            depth: 0,
-            variation: String::new(),
+            variation: None,
             fault: None,
+            kings: None,
+            has_brace: false,
+            is_behind_comment: false,
+            before: Position::start(),
+            text: 0,
             result: None,
             number: None,
             shift: None,
@@ -85,32 +113,73 @@ impl Draft {
 
     /// Says whether nothing of a game has been read.
     pub(super) fn is_empty(&self) -> bool {
-        self.game.tags.first().is_none() && !self.has_movetext && self.fault.is_none()
+        let has_tags = self.game.tags.first().is_some() || self.header_before.is_some();
+        !has_tags && !self.has_movetext && self.fault.is_none()
+    }
+
+    /// Says whether the result has been read. Only comments may follow.
+    pub(super) fn is_over(&self) -> bool {
+        self.result.is_some()
     }
 
     pub(super) fn take(&mut self, token: Token<'_>) -> Taken {
-        match token {
-            Token::Tag(text) => return self.take_tag(text),
-            Token::Word(word) if self.depth > 0 => self.add_to_variation(word),
-            Token::Word(word) => return self.take_word(word),
-            Token::Comment(text) if self.depth > 0 => {
-                self.add_to_variation(&format!("{{{}}}", one_line(text)));
+        if let Token::Tag(text) | Token::Word(text) | Token::Comment(text) | Token::Brace(text) = token {
+            self.text += text.len();
+        }
+        if self.text > MOST_TEXT || self.game.tags.iter().nth(MOST_TAGS).is_some() {
+            self.drop_all(format!("it has more than {} MB of text, or {MOST_TAGS} tags", MOST_TEXT >> 20));
+        }
+        let is_behind_comment = std::mem::take(&mut self.is_behind_comment);
+        let is_over = self.is_over();
+        match (token, &mut self.variation) {
+            (Token::Tag(text), _) => return self.take_tag(text),
+            (Token::EmptyLine, _) if is_over => return Taken::Last,
+            (Token::Word(text), None) if is_over => return self.take_word_behind(text),
+            (Token::Word(word), Some(variation)) => variation.take_word(word),
+            (Token::Word(word), None) => return self.take_word(word),
+            (Token::Comment(text) | Token::Brace(text), Some(variation)) => {
+                variation.take_comment(&one_line(text))
             }
-            Token::Comment(text) => self.take_comment(text),
-            Token::Open => self.open_variation(),
+            (Token::Comment(text), None) => self.take_comment(text),
+            // A comment that is closed twice.
+            (Token::Brace(""), None) if is_behind_comment => {}
+            (Token::Brace(text), None) => {
+                self.has_brace = true;
+                self.take_comment(text);
+            }
+            (Token::Open, Some(variation)) => variation.open(),
+            (Token::Open, None) => {
+                self.zeros = None;
+                let start = (!self.game.moves.is_empty()).then(|| self.before.clone());
+                self.variation = Some(Variation::new(start));
+            }
+            (Token::Close, Some(variation)) => {
+                if variation.close() {
+                    self.end_variation();
+                }
+            }
             // As in `1) e4`.
-            Token::Close if self.depth == 0 && self.is_behind_number => {}
-            Token::Close if self.depth == 0 => self.break_off("a ) stands without its (".into()),
-            Token::Close => self.close_variation(),
-            Token::EmptyLine => self.is_behind_empty_line |= self.depth == 0,
-            Token::Fault(text) => self.break_off(text.into()),
+            (Token::Close, None) if self.is_behind_number => {}
+            (Token::Close, None) => self.break_off("a ) stands without its (".into()),
+            (Token::EmptyLine, None) => self.is_behind_empty_line = true,
+            (Token::EmptyLine, Some(_)) => {}
+            (Token::Fault(text), _) => self.break_off(text.into()),
         }
         Taken::Inside
     }
 
+    /// Breaks off, and keeps nothing more: a game without end needs no memory.
+    fn drop_all(&mut self, reason: String) {
+        self.break_off(reason);
+        (self.game.moves, self.game.comments, self.game.tags) = (Vec::new(), Vec::new(), Tags::default());
+        (self.game.notes, self.header_before) = (Vec::new(), None);
+        self.variation = self.variation.take().map(|_| Variation::new(None));
+        self.text = 0;
+    }
+
     /// Returns the game, or the problem with it. `is_last` says that the text ends here.
     pub(super) fn finish(mut self, is_last: bool) -> Result<RecordedGame, String> {
-        if self.depth > 0 {
+        if self.variation.is_some() {
             self.break_off("a variation has no end".into());
         }
         self.begin_movetext();
@@ -119,6 +188,11 @@ impl Draft {
             return Err(fault);
         }
         let mut game = self.game;
+        if let Some(kings) = self.kings {
+            game.notes.push(format!(
+                "the last steps of its kings are a board's sign of the result, and no moves ({kings})"
+            ));
+        }
         game.notes.extend(game.tags.settle_result(self.result));
         self.commands.settle_evals(&mut game.moves, &mut game.notes);
         settle_time(&mut game, self.commands.has_short_clocks && !self.commands.has_long_clocks);
@@ -128,6 +202,11 @@ impl Draft {
         game.has_result = game.tags.result().is_some() && (self.result.is_some() || !is_last);
         if game.tags.annotators().1 {
             for played in &mut game.moves {
+                let own = played.comments.iter().find(|comment| comment.starts_with(OWN_FIGURES));
+                let marks =
+                    own.and_then(|own| own.split(' ').find_map(|word| word.strip_prefix(MARKS_OF_PEOPLE)));
+                played.marks =
+                    marks.into_iter().flat_map(|marks| marks.split(',')).flat_map(str::parse).collect();
                 played.comments.retain(|comment| !comment.starts_with(OWN_FIGURES));
                 played.variations.retain(|variation| !variation.contains(OWN_FIGURES));
             }
@@ -140,81 +219,141 @@ impl Draft {
     }
 
     fn take_tag(&mut self, text: &str) -> Taken {
-        let read = tags::read(text);
-        let tags = &self.game.tags;
-        let is_next = read.as_ref().is_some_and(|tag| match self.is_behind_empty_line {
-            false => tags.first() == Some(tag.name),
-            true => tags.first().is_some() && (tag.name == tags::FIRST || tags.get(tag.name).is_some()),
-        });
-        if is_next || self.has_movetext {
+        let tag = tags::read(text);
+        let known = self.game.tags.get(tag.name).map(str::to_owned);
+        if self.has_movetext && !(self.is_prose() && !self.is_apart && known.is_none()) {
+            return Taken::Next;
+        }
+        self.forget_prose();
+        let is_apart = std::mem::take(&mut self.is_behind_empty_line);
+        // A tag that says the same once more begins no game.
+        if is_apart && known.is_some() && (tag.name == tags::FIRST || known != tag.value) {
             return Taken::Next;
         }
         // A variation or a comment in front of the tags was prose.
-        self.depth = 0;
-        self.variation.clear();
-        if tags.first().is_none() {
+        self.variation = None;
+        if self.game.tags.first().is_none() {
             self.game.comments.clear();
+        } else if known.is_some() && (tag.name == tags::FIRST || self.game.tags.first() == Some(tag.name)) {
+            self.begin_header();
         }
-        self.is_behind_empty_line = false;
-        match read {
-            Some(tag) => self.game.tags.push(tag.name, tag.value),
-            None => self.break_off(format!("the tag {} cannot be read", quoted(text))),
+        match &tag.value {
+            Some(value) => {
+                if !tag.is_closed {
+                    self.note(format!("its tag {} has no end, and is read as {value:?}", tag.name));
+                }
+                if self.game.tags.set(tag.name, &**value) {
+                    self.note(format!("its tag {} stands twice: the last counts", tag.name));
+                }
+            }
+            None => self.note(format!("a tag that cannot be read is left out: {}", quoted(text))),
+        }
+        if !tag.is_closed {
+            self.begin_header();
         }
         Taken::Inside
     }
 
+    fn note(&mut self, text: String) {
+        self.game.notes.push(text);
+    }
+
+    /// Whether what has been read of the moves is none, but words before them.
+    fn is_prose(&self) -> bool {
+        self.fault.is_some() && self.game.moves.is_empty() && self.game.tags.first().is_some()
+    }
+
+    fn forget_prose(&mut self) {
+        if std::mem::take(&mut self.has_movetext) {
+            (self.fault, self.number, self.is_behind_number, self.zeros) = (None, None, false, None);
+            self.note("the words before its moves are passed over".into());
+        }
+    }
+
+    /// Takes what has been read of tags for what may be the header of a game that was cut off.
+    fn begin_header(&mut self) {
+        self.settle_header();
+        self.header_before = Some(std::mem::take(&mut self.game.tags));
+    }
+
+    /// Decides whether the header before is that of another game: it has tags that come again. Else it belongs
+    /// to this one.
+    fn settle_header(&mut self) {
+        let Some(mut before) = self.header_before.take() else { return };
+        let tags = std::mem::take(&mut self.game.tags);
+        if tags.shared_with(&before) > 1 {
+            self.note(format!(
+                "the header of another game{} stands before its own, and is left out",
+                before.players()
+            ));
+            self.game.tags = tags;
+            return;
+        }
+        for (name, value) in tags.iter() {
+            if before.set(name, value) {
+                self.game.notes.push(format!("its tag {name} stands twice: the last counts"));
+            }
+        }
+        self.game.tags = before;
+    }
+
     fn take_comment(&mut self, text: &str) {
-        if self.game.moves.is_empty() {
+        self.is_behind_comment = true;
+        if self.kings.is_some() && !self.is_over() || self.fault.is_some() {
+        } else if self.game.moves.is_empty() {
             self.game.comments.extend(Some(one_line(text)).filter(|text| !text.is_empty()));
         } else {
             self.commands.apply(text, !self.game.end.turn(), &mut self.game.moves);
         }
     }
 
-    fn add_to_variation(&mut self, text: &str) {
-        if !self.variation.is_empty() && !self.variation.ends_with('(') && text != ")" {
-            self.variation.push(' ');
+    fn end_variation(&mut self) {
+        let Some(variation) = self.variation.take() else { return };
+        let comments = self.game.moves.last_mut().map_or(&mut self.game.comments, |last| &mut last.comments);
+        match variation.finish() {
+            _ if self.fault.is_some() => {}
+            Ok(text) if text.is_empty() => {}
+            Ok(text) => {
+                self.game.moves.last_mut().into_iter().for_each(|last| last.variations.push(text.clone()))
+            }
+            Err(text) => comments.push(text),
         }
-        self.variation += text;
     }
 
-    fn open_variation(&mut self) {
-        if self.depth > 0 {
-            self.add_to_variation("(");
+    /// Takes a word behind the result: it begins the next game if a game can begin so.
+    fn take_word_behind(&mut self, text: &str) -> Taken {
+        if self.is_behind_empty_line || split_number(text).0.is_some() || result_of(text).is_some() {
+            return Taken::Next;
         }
-        self.zeros = None;
-        self.depth += 1;
-    }
-
-    fn close_variation(&mut self) {
-        self.depth -= 1;
-        if self.depth > 0 {
-            return self.add_to_variation(")");
-        }
-        let text = std::mem::take(&mut self.variation);
-        if let Some(played) = self.game.moves.last_mut().filter(|_| !text.is_empty()) {
-            played.variations.push(text);
-        }
+        self.note(format!("what follows its result is passed over: {}", quoted(text)));
+        Taken::Inside
     }
 
     fn take_word(&mut self, text: &str) -> Taken {
-        let is_written_out = text.starts_with(|c: char| c.is_ascii_alphabetic());
-        if LETTERS.contains(&text) || !is_written_out && (is_mark(text) || self.is_unknown_mark(text)) {
+        let (core, marks) = marks::behind(text);
+        if core.is_empty() || self.is_unknown_mark(text) {
+            self.game.moves.last_mut().into_iter().for_each(|last| last.marks.extend(&marks));
             self.zeros = None;
             return Taken::Inside;
         }
         let result = result_of(text);
         let (number, rest) = if result.is_some() { (None, text) } else { split_number(text) };
-        if result.is_none() && self.begins_another_game(number) {
+        if self.is_prose() && self.is_behind_empty_line && !self.begins_with_number && number.is_some() {
+            self.forget_prose();
+        } else if result.is_none() && self.begins_another_game(number) {
             return Taken::Next;
         }
+        self.begins_with_number |= !self.has_movetext && number.is_some();
         self.begin_movetext();
         self.is_behind_empty_line = false;
+        if std::mem::take(&mut self.has_brace) && !self.is_due(number) {
+            self.break_off("a { stands within a comment, or a } without its {".into());
+        }
         let may_be_result = result == Some(NEITHER_SCORES) && self.fault.is_none();
         self.zeros = may_be_result.then_some(self.is_behind_number);
         if result.is_some_and(|result| result != NEITHER_SCORES) {
             self.result = result;
-            return Taken::Last;
+            return Taken::Inside;
         }
         if let Some(number) = number {
             self.take_number(number.value);
@@ -240,7 +379,8 @@ impl Draft {
     fn begins_another_game(&mut self, number: Option<MoveNumber>) -> bool {
         let has_begun = self.has_movetext && (!self.game.moves.is_empty() || self.fault.is_some());
         let is_first = matches!(number, Some(MoveNumber { value: 1, is_blacks: false }));
-        let is_behind_first = self.number == Some(1) && self.game.end.turn().is_black();
+        let is_behind_first =
+            self.number == Some(0) || self.number == Some(1) && self.game.end.turn().is_black();
         if is_first && self.game.tags.first().is_none() && has_begun && !is_behind_first {
             return true;
         }
@@ -267,8 +407,15 @@ impl Draft {
         if std::mem::replace(&mut self.has_movetext, true) {
             return;
         }
+        self.settle_header();
+        self.is_apart = self.is_behind_empty_line;
         match self.game.tags.start() {
-            Ok((variant, start)) => {
+            Ok((mut variant, start)) => {
+                if variant == Variant::Standard && start.is_of_chess960() {
+                    variant = Variant::Chess960;
+                    self.note("its position is one of Chess960, whose rules count".into());
+                }
+                self.game.tags.settle_variant(variant);
                 (self.game.variant, self.game.end) = (variant, start.clone());
                 self.game.start = start;
             }
@@ -292,7 +439,7 @@ impl Draft {
         self.fault = None;
         self.result = Some(NEITHER_SCORES);
         if is_legal {
-            self.game.end = self.before_last();
+            self.game.end = self.before.clone();
             let last = self.game.moves.pop().map(|last| last.comments).unwrap_or_default();
             let before = self.game.moves.last_mut();
             before.map_or(&mut self.game.comments, |last| &mut last.comments).extend(last);
@@ -305,19 +452,59 @@ impl Draft {
         }
         self.is_behind_number = false;
         let position = &self.game.end;
+        let is_of_king = text.strip_prefix('K').is_some_and(|to| CENTRE.contains(&to));
         match position.read_move(text) {
+            Ok(_) if self.kings.is_some() => {}
+            Ok(_) if self.game.moves.len() == MOST_PLIES => {
+                return self.drop_all(format!("it has more than {MOST_PLIES} plies"));
+            }
             Ok(played) => {
-                self.game.end = position.play(played);
-                self.game.moves.push(RecordedMove::new(played));
+                let next = position.play(played);
+                self.before = std::mem::replace(&mut self.game.end, next);
+                self.game
+                    .moves
+                    .push(RecordedMove { marks: marks::behind(text).1, ..RecordedMove::new(played) });
+                return;
             }
-            Err(_) if is_en_passant_sign(text) && self.ends_en_passant() => {}
-            Err(_) => {
-                // Of garbage the beginning is enough.
-                let error = position.read_move(&shown(text));
-                let error = error.map_or_else(|error| error.to_string(), |_| quoted(text));
-                self.break_off(format!("ply {}: {error}", self.game.moves.len() + 1));
-            }
+            Err(_) if is_en_passant_sign(text) && self.ends_en_passant() => return,
+            Err(_) if is_of_king && self.kings.is_some() => return,
+            Err(_) => {}
         }
+        if let Some((first, second)) = self.glued(text) {
+            self.take_move(first);
+            return self.take_move(second);
+        }
+        // Of garbage the beginning is enough.
+        let error = position.read_move(&shown(text));
+        let error = error.map_or_else(|error| error.to_string(), |_| quoted(text));
+        let error = format!("ply {}: {error}", self.game.moves.len() + 1);
+        match self.kings.take() {
+            None if is_of_king => self.kings = Some(error),
+            before => self.break_off(before.unwrap_or(error)),
+        }
+    }
+
+    /// Two moves without a blank between them, if the text can be read as no others.
+    fn glued<'t>(&self, text: &'t str) -> Option<(&'t str, &'t str)> {
+        let is_second = |first: &str, second: &str| {
+            let first = self.game.end.read_move(first).ok()?;
+            self.game.end.play(first).read_move(second).ok()
+        };
+        let places =
+            text.char_indices().skip(2).filter(|_| text.len() <= LONGEST_QUOTE && self.kings.is_none());
+        let mut found = places
+            .map(|(at, _)| text.split_at(at))
+            .filter(|(first, second)| is_second(first, second).is_some());
+        found.next().filter(|_| found.next().is_none())
+    }
+
+    /// Whether a number is that of the next move.
+    fn is_due(&self, number: Option<MoveNumber>) -> bool {
+        let shift = self.shift.unwrap_or_default();
+        let due = i64::from(self.game.end.game_ply() / 2 + 1) + shift;
+        number.is_some_and(|number| {
+            i64::from(number.value) == due && number.is_blacks == self.game.end.turn().is_black()
+        })
     }
 
     /// Takes the number of a move. If it is too high, a move before it is missing. One that is too low is a
@@ -327,32 +514,27 @@ impl Draft {
         self.is_behind_number = true;
         let shift = i64::from(number) - i64::from(self.game.end.game_ply() / 2 + 1);
         let most = *self.shift.get_or_insert(shift);
-        if shift > most {
+        // A number that is the position's own is right, whatever those before it were.
+        if shift > most && shift != 0 {
             let (ply, due) = (self.game.moves.len() + 1, i64::from(number) - shift + most);
             self.break_off(format!("ply {ply}: the number {number} stands where move {due} is due"));
         }
     }
 
-    /// The position before the last move.
-    fn before_last(&self) -> Position {
-        let before = &self.game.moves[..self.game.moves.len().saturating_sub(1)];
-        before.iter().fold(self.game.start.clone(), |position, played| position.play(played.r#move))
-    }
-
     fn ends_en_passant(&self) -> bool {
-        self.game.moves.last().is_some_and(|last| self.before_last().is_en_passant(last.r#move))
+        self.game.moves.last().is_some_and(|last| self.before.is_en_passant(last.r#move))
     }
 }
 
 #[derive(Clone, Copy, Debug)]
-struct MoveNumber {
+pub(super) struct MoveNumber {
     value: u32,
     /// True if several dots stand behind it.
     is_blacks: bool,
 }
 
 /// Returns the number of a move, with its dots or without, and what is written behind it.
-fn split_number(text: &str) -> (Option<MoveNumber>, &str) {
+pub(super) fn split_number(text: &str) -> (Option<MoveNumber>, &str) {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, behind) = text.split_at(digits);
     let rest = behind.trim_start_matches(['.', '…']);

@@ -153,6 +153,7 @@ mod tests {
             ("adjudication", Ending::Adjudication),
             ("time-forfeit", Ending::Broken),
             ("illegal-move", Ending::Broken),
+            ("disconnection", Ending::Broken),
         ] {
             let text = format!("[Termination \"normal\"]\n[TerminationDetails \"{word}\"]\n\n1. e4 1-0\n");
             assert_eq!(ending_of(&text), expected, "{word}");

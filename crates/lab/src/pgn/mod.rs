@@ -11,8 +11,10 @@ mod comments;
 mod control;
 mod draft;
 mod ending;
+mod marks;
 mod tags;
 mod tokens;
+mod variation;
 mod write;
 
 use std::io::{self, ErrorKind, Read};
@@ -22,10 +24,11 @@ use thiserror::Error;
 
 pub use control::RecordedControl;
 pub(crate) use control::used_ms;
+pub(crate) use draft::MARKS_OF_PEOPLE;
 use draft::{Draft, Taken};
 pub use ending::{Ending, base_seconds, ending, is_held_out};
 pub use tags::Tags;
-pub(crate) use tags::{ANNOTATOR, ANNOTATOR_BREAK};
+pub(crate) use tags::{ANNOTATOR, ANNOTATOR_BREAK, NEITHER_SCORES};
 use tokens::Tokens;
 pub(crate) use write::{commands, numbered, write_game};
 use zeitnot_engine::chess::{Move, Position, Variant};
@@ -75,7 +78,9 @@ pub struct RecordedMove {
     pub used_ms: Option<f64>,
     /// What people wrote behind the move, without what the fields above say. White space is one blank.
     pub comments: Vec<String>,
-    /// The variations behind the move, as they are written, without their outer brackets.
+    /// The numbers of people's marks behind the move, as the standard has them (NAG).
+    pub marks: Vec<u8>,
+    /// The variations behind the move, as the standard has them, without their outer brackets.
     pub variations: Vec<String>,
 }
 
@@ -88,6 +93,7 @@ impl RecordedMove {
             clock_ms: None,
             used_ms: None,
             comments: Vec::new(),
+            marks: Vec::new(),
             variations: Vec::new(),
         }
     }
@@ -179,11 +185,17 @@ impl Iterator for Games<'_> {
         let mut draft = Draft::new(self.number + 1);
         while let Some(token) = self.tokens.next() {
             match draft.take(token) {
-                Taken::Inside => continue,
-                // What follows on the same line may be a tag.
-                Taken::Last => self.tokens.may_be_tag = true,
+                Taken::Inside => {
+                    // What follows the result on the same line may be a tag.
+                    self.tokens.may_be_tag |= draft.is_over();
+                    continue;
+                }
+                Taken::Last => {}
                 Taken::Next => self.tokens.give_back(),
             }
+            return Some(self.finish(draft));
+        }
+        if draft.is_over() {
             return Some(self.finish(draft));
         }
         self.ended = true;

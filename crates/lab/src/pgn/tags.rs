@@ -6,12 +6,42 @@ use zeitnot_engine::files::is_blank;
 
 /// The tag with which the standard lets a game begin.
 pub(super) const FIRST: &str = "Event";
+/// Tags whose names are known in any letters. Others are kept as they are written.
+const KNOWN: [&str; 17] = [
+    FIRST,
+    "Site",
+    "Date",
+    "Round",
+    "White",
+    "Black",
+    RESULT,
+    "FEN",
+    "SetUp",
+    "Variant",
+    "TimeControl",
+    "WhiteTimeControl",
+    "BlackTimeControl",
+    "WhiteElo",
+    "BlackElo",
+    "Termination",
+    ANNOTATOR,
+];
+/// Tags without which a game would be played from another position.
+const OF_START: [&str; 3] = ["FEN", "SetUp", "Variant"];
+/// Quotation marks around values: people's, and the standard's.
+const QUOTES: [char; 8] = ['"', '\'', '“', '”', '„', '‘', '’', '«'];
+const CLOSING_QUOTES: [char; 6] = ['"', '\'', '“', '”', '’', '»'];
 /// The tag of the result.
 const RESULT: &str = "Result";
 /// The tag that says who wrote the comments.
 pub(crate) const ANNOTATOR: &str = "Annotator";
 /// Stands between annotators.
 pub(crate) const ANNOTATOR_BREAK: &str = "; ";
+/// Names of variants that other programs know. Theirs stay, others are written as the standard has it.
+const COMMON_NAMES: [[&str; 6]; 2] = [
+    ["standard", "chess", "classical", "normal", "illegal", "from position"],
+    ["chess960", "chess 960", "fischerandom", "fischerrandom", "fischer random", "wild/fr"],
+];
 /// Results as people write them: White's points, Black's, and what the standard writes.
 const RESULTS: [(&str, &str, &str); 10] = [
     ("1", "0", "1-0"),
@@ -26,7 +56,7 @@ const RESULTS: [(&str, &str, &str); 10] = [
     ("0.0", "0.0", NEITHER_SCORES),
 ];
 /// Both have lost.
-pub(super) const NEITHER_SCORES: &str = "0-0";
+pub(crate) const NEITHER_SCORES: &str = "0-0";
 /// Names of standard chess, in small letters and digits alone.
 const STANDARD: &str = "standard standardchess chess normal normalchess regular classical classicalchess \
                         fromposition standardfromposition";
@@ -41,7 +71,7 @@ pub struct Tags {
 }
 
 impl Tags {
-    /// Returns the value of the first tag of this name, in small letters or capitals.
+    /// Returns the value of the tag of this name, in small letters or capitals.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.pairs.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
@@ -62,8 +92,21 @@ impl Tags {
         self.pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    pub(super) fn push(&mut self, name: &str, value: impl Into<String>) {
-        self.pairs.push((name.into(), value.into()));
+    /// Sets a tag. Of two with the same name the last counts. Returns whether it contradicts the first.
+    pub(super) fn set(&mut self, name: &str, value: impl Into<String>) -> bool {
+        let value = value.into();
+        match self.pairs.iter_mut().find(|(key, _)| key.eq_ignore_ascii_case(name)) {
+            Some((_, first)) => std::mem::replace(first, value) != *first,
+            None => {
+                self.pairs.push((name.into(), value));
+                false
+            }
+        }
+    }
+
+    /// How many tags of the other header are in this one too.
+    pub(super) fn shared_with(&self, other: &Tags) -> usize {
+        self.iter().filter(|(name, _)| other.get(name).is_some()).count()
     }
 
     /// The name of the first tag.
@@ -84,10 +127,8 @@ impl Tags {
             (None | Some("*"), Some(marker)) => marker,
             (tag, _) => tag.unwrap_or("*"),
         };
-        match self.pairs.iter_mut().find(|(name, _)| name.eq_ignore_ascii_case(RESULT)) {
-            Some((_, value)) => result.clone_into(value),
-            None if result == "*" => {}
-            None => self.push(RESULT, result),
+        if result != "*" || self.get(RESULT).is_some() {
+            self.set(RESULT, result);
         }
         let other = marker.filter(|&marker| marker != result && marker != "*")?;
         Some(format!("its tag says {result}, and {other} follows its moves: the tag counts"))
@@ -110,6 +151,15 @@ impl Tags {
         match [self.get("White"), self.get("Black")] {
             [None, None] => String::new(),
             players => format!(" ({})", players.map(|name| name.unwrap_or("?")).join(" – ")),
+        }
+    }
+
+    /// Writes the name of the variant so that other programs know it.
+    pub(super) fn settle_variant(&mut self, variant: Variant) {
+        let name = self.get("Variant").unwrap_or_default().to_lowercase();
+        let is_common = COMMON_NAMES[variant as usize].contains(&&*name) || name.starts_with("wild");
+        if !is_common && (variant == Variant::Chess960 || !name.is_empty()) {
+            self.set("Variant", ["Standard", "Chess960"][variant as usize]);
         }
     }
 
@@ -173,31 +223,74 @@ pub(super) fn result_at(text: &str) -> Option<(&'static str, usize)> {
 /// A tag as it is written.
 pub(super) struct Written<'t> {
     pub(super) name: &'t str,
-    /// Without the backslashes before quotes and backslashes.
-    pub(super) value: String,
+    /// Without the backslashes before quotes and backslashes. `None` if it cannot be read.
+    pub(super) value: Option<String>,
+    /// Whether the tag is closed.
+    pub(super) is_closed: bool,
+    /// Where the tag ends, in bytes of the line.
     pub(super) length: usize,
 }
 
-/// Reads the tag at the start of a line. White space may be anywhere in it, and a value may have quotes in
-/// it: the tag ends at a quote with a bracket.
-pub(super) fn read(line: &str) -> Option<Written<'_>> {
+/// Where within a line a tag of the next game begins, as files have it that were cut off: it goes to the end
+/// of the line, and is one of a header.
+pub(super) fn cut_at(line: &str) -> Option<usize> {
+    let is_whole = |at: usize| {
+        let tag = read_closed(&line[at..]);
+        tag.filter(|tag| KNOWN.contains(&tag.name) && at + tag.length == line.len()).map(|_| at)
+    };
+    line.match_indices('[')
+        .filter(|(at, _)| line[at + 1..].starts_with(char::is_alphabetic))
+        .find_map(|(at, _)| is_whole(at))
+}
+
+/// Reads what begins like a tag at the start of a line.
+pub(super) fn read(line: &str) -> Written<'_> {
+    let cut = line.get(1..).and_then(cut_at).map(|at| at + 1);
+    let whole = &line[..cut.unwrap_or(line.len())];
+    if let Some(tag) = read_closed(whole) {
+        return tag;
+    }
+    let (name, rest) = named(whole).unwrap_or_default();
+    let inner = rest.strip_prefix(QUOTES);
+    // The value of a tag whose bracket alone is missing is whole.
+    let closed = inner.and_then(|inner| inner.strip_suffix(CLOSING_QUOTES));
+    let raw = || rest.trim_end_matches(']').trim_matches(QUOTES).trim().to_owned();
+    let value = closed.map(unescaped).or_else(|| OF_START.contains(&name).then(raw));
+    Written { name, value, is_closed: false, length: whole.len() }
+}
+
+/// The name of a tag, in the letters of the standard, and what is behind it.
+fn named(line: &str) -> Option<(&str, &str)> {
     let rest = line.strip_prefix('[')?.trim_start();
     let is_name = |c: char| c.is_ascii_alphanumeric() || "_+#=:-".contains(c);
     let (name, rest) = rest.split_at(rest.find(|c| !is_name(c))?);
-    let value = rest.trim_start().strip_prefix('"').filter(|_| !name.is_empty())?;
-    let ends = |(place, _): (usize, _)| {
-        let behind = value[place + 1..].trim_start().strip_prefix(']')?;
+    let known = KNOWN.into_iter().find(|known| known.eq_ignore_ascii_case(name));
+    name.starts_with(|c: char| c.is_ascii_alphanumeric()).then(|| (known.unwrap_or(name), rest.trim_start()))
+}
+
+/// Reads a whole tag. White space may be anywhere in it, and a value may have quotes in it: the tag ends at a
+/// quote with a bracket.
+fn read_closed(line: &str) -> Option<Written<'_>> {
+    let (name, rest) = named(line)?;
+    let value = rest.strip_prefix(QUOTES)?;
+    let ends = |(place, quote): (usize, &str)| {
+        let behind = value[place + quote.len()..].trim_start().strip_prefix(']')?;
         Some((&value[..place], line.len() - behind.len()))
     };
     let is_escaped = |place: usize| (place - value[..place].trim_end_matches('\\').len()) % 2 == 1;
-    let mut quotes = value.match_indices('"');
+    let closing = if rest.starts_with('"') { &CLOSING_QUOTES[..1] } else { &CLOSING_QUOTES };
+    let mut quotes = value.match_indices(closing);
     let plain = quotes.clone().filter(|(place, _)| !is_escaped(*place)).find_map(ends);
     // As in "C:\", where the backslash is meant as it stands.
     let (value, length) = plain.or_else(|| quotes.find_map(ends))?;
-    let mut rest = value.chars().peekable();
+    Some(Written { name, value: Some(unescaped(value)), is_closed: true, length })
+}
+
+fn unescaped(text: &str) -> String {
+    let mut rest = text.chars().peekable();
     let mut value = String::new();
     while let Some(c) = rest.next() {
         value.push(rest.next_if(|next| c == '\\' && "\"\\".contains(*next)).unwrap_or(c));
     }
-    Some(Written { name, value, length })
+    value
 }

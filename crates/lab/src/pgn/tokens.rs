@@ -19,6 +19,9 @@ pub(super) enum Token<'t> {
     Word(&'t str),
     /// What stands between `{` and `}`, or behind `;`.
     Comment(&'t str),
+    /// A brace that does not belong there, or a comment that may have swallowed moves on its account: the
+    /// number behind it tells.
+    Brace(&'t str),
     /// `(`
     Open,
     /// `)`
@@ -96,7 +99,7 @@ impl<'a> Tokens<'a> {
             }
             b'[' if may_be_tag => {
                 self.may_be_tag = true;
-                tags::read(line).map_or(line.len(), |tag| tag.length)
+                tags::read(line).length
             }
             b'(' | b')' | b'}' | b'*' => 1,
             _ => tags::result_at(line).map_or_else(|| word_length(line), |(_, length)| length),
@@ -107,8 +110,13 @@ impl<'a> Tokens<'a> {
             b'[' if may_be_tag => Token::Tag(text),
             b'(' => Token::Open,
             b')' => Token::Close,
-            b'}' => Token::Fault("a } stands without its {"),
-            _ => Token::Word(text),
+            b'}' => Token::Brace(""),
+            _ => {
+                // A file that was cut off within a word.
+                self.may_be_tag |=
+                    self.line[self.at..].starts_with('[') && tags::cut_at(&self.line[self.at..]) == Some(0);
+                Token::Word(text)
+            }
         })
     }
 
@@ -118,23 +126,49 @@ impl<'a> Tokens<'a> {
         self.at += 1;
         loop {
             let text = &self.line[self.at..];
-            let end = text.find('}');
+            let end = self.end_of_comment(text);
+            // A comment without end would swallow the tags of the next game. People name tags behind a blank.
+            let is_cut = |cut: &usize| {
+                end.is_none_or(|end| *cut < end)
+                    && !text[..*cut].trim_end_matches(is_blank).is_empty()
+                    && !text[..*cut].ends_with(is_blank)
+            };
+            if let Some(cut) = tags::cut_at(text).filter(is_cut) {
+                self.at += cut;
+                self.may_be_tag = true;
+                return Token::Fault("a comment has no end");
+            }
             if self.comment.len() <= LONGEST {
                 self.comment += &text[..end.unwrap_or(text.len())];
                 self.comment.push('\n');
             }
             if let Some(end) = end {
                 self.go_behind(self.at + end + 1);
+                self.comment = self.comment.replace("\\{", "(").replace("\\}", ")");
                 return whole_comment(&self.comment);
             }
             let is_behind_empty = self.line.is_empty();
             let has_another_line = self.next_line();
-            // A comment without end would swallow the tags of the next game.
-            let tag = tags::read(&self.line).filter(|tag| self.may_be_tag && tag.length == self.line.len());
-            if !has_another_line || tag.is_some_and(|tag| is_behind_empty || tag.name == tags::FIRST) {
+            let tag =
+                Some(tags::read(&self.line)).filter(|tag| tag.is_closed && tag.length == self.line.len());
+            let is_next = |tag: tags::Written| is_behind_empty || tag.name == tags::FIRST;
+            if !has_another_line || self.may_be_tag && tag.is_some_and(is_next) {
                 return Token::Fault("a comment has no end");
             }
         }
+    }
+
+    /// Where a comment ends in `text`, which begins within it: at the first `}`, unless both braces were
+    /// escaped, or the first closes another `{` of the comment, and the next one the comment.
+    fn end_of_comment(&self, text: &str) -> Option<usize> {
+        let mut ends = text.match_indices('}').map(|(at, _)| at);
+        let opened = |text: &str| self.comment.contains('{') || text.contains('{');
+        let is_escaped = |at: usize| {
+            text[..at].ends_with('\\') && (self.comment.contains("\\{") || text[..at].contains("\\{"))
+        };
+        let end = ends.by_ref().find(|&at| !is_escaped(at))?;
+        let next = ends.next().filter(|&next| opened(&text[..end]) && !text[end..next].contains('{'));
+        Some(next.unwrap_or(end))
     }
 
     /// Goes to the next token of the line, from `at` on.
@@ -154,7 +188,9 @@ impl<'a> Tokens<'a> {
         self.line.clear();
         self.at = 0;
         let mut bytes = std::mem::take(&mut self.behind_piece);
-        let read = self.lines.read(&mut bytes, LONGEST).unwrap_or_else(|error| {
+        // Nothing is read behind an error.
+        let read = if self.error.is_some() { Ok(None) } else { self.lines.read(&mut bytes, LONGEST) };
+        let read = read.unwrap_or_else(|error| {
             self.error = Some(error);
             None
         });
@@ -170,15 +206,15 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// A comment without end goes on to the end of the next one. What it swallows would be missed, and moves have
-/// digits or zeros.
+/// A comment without end goes on to the end of the next one, and one with braces in it may end too late. What
+/// they swallow would be missed, and moves have digits or zeros.
 fn whole_comment(text: &str) -> Token<'_> {
     let before = text.rsplit_once('{').map_or("", |(before, _)| before);
+    let behind = text.split_once('}').map_or("", |(_, behind)| behind);
+    let may_be_move = |c: char| c.is_ascii_digit() || "*O".contains(c);
     match () {
         () if text.len() > LONGEST => Token::Fault("a comment is longer than 65536 bytes"),
-        () if before.contains(|c: char| c.is_ascii_digit() || "*O".contains(c)) => {
-            Token::Fault("a { stands within a comment")
-        }
+        () if before.contains(may_be_move) || behind.contains(may_be_move) => Token::Brace(text),
         () => Token::Comment(text),
     }
 }
@@ -191,6 +227,7 @@ fn word_length(line: &str) -> usize {
         match bracket.filter(|_| at > 0) {
             Some(bracket) => at += bracket.len(),
             None if at > 0 && (is_blank(next) || "{}();*".contains(next)) => break,
+            None if at > 0 && next == '[' && tags::cut_at(&line[at..]) == Some(0) => break,
             None => at += next.len_utf8(),
         }
     }

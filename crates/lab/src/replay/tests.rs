@@ -180,7 +180,7 @@ fn the_best_move_changes_as_often_as_recorded() {
         let mut search = VirtualSearch::new(&model, &facts, &position, &mut random);
         let mut best = None;
         for number in 6..=14 {
-            let limits = GoLimits { nodes: Some(Nodes(1 << number)), ..GoLimits::default() };
+            let limits = GoLimits::nodes(1 << number);
             let facts = MoveFacts { limits, ..facts.clone() };
             search.run(&mut Chain::new(&facts, &stoppers, None));
             let now = search.stats().most_visited();

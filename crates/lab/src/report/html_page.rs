@@ -176,12 +176,12 @@ impl Page {
     /// each other stand side by side where there is room.
     pub fn plot(self, plot: &Plot, caption: &str) -> Page {
         let svg = plot.has_data().then(|| plot.renamed(|name| self.shown(name)).to_svg());
-        svg.into_iter().fold(self, |page, svg| page.figure(plot.title(), &svg, caption))
+        svg.into_iter().fold(self, |page, svg| page.figure(&plot.title, &svg, caption))
     }
 
     pub fn bar_plot(self, plot: &BarPlot, caption: &str) -> Page {
         let svg = plot.has_data().then(|| plot.renamed(|name| self.shown(name)).to_svg());
-        svg.into_iter().fold(self, |page, svg| page.figure(plot.title(), &svg, caption))
+        svg.into_iter().fold(self, |page, svg| page.figure(&plot.title, &svg, caption))
     }
 
     /// Adds the text of an SVG.
@@ -253,9 +253,11 @@ pub(super) fn escape(text: &str) -> String {
     text.replace('"', "&quot;").replace('\'', "&#39;")
 }
 
-/// Leaves out the characters that no page or picture may hold, in whatever form.
-pub(super) fn printable(text: &str) -> String {
-    text.chars().filter(|&c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+/// Leaves out the characters of other people's text that no page, picture or terminal may get: control
+/// characters, with which terminals are steered, and those that turn the direction of writing.
+pub fn printable(text: &str) -> String {
+    let turns = |c| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.chars().filter(|&c| !c.is_control() && !turns(c) || matches!(c, '\n' | '\t')).collect()
 }
 
 #[cfg(test)]
@@ -302,6 +304,44 @@ mod tests {
             assert!(html.contains(text), "{text}: {html}");
         }
         assert!(!html.contains("seed") && !html.contains("machine"), "what is not known is left out: {html}");
+    }
+
+    #[test]
+    fn long_names_are_short_in_tables_and_plots_and_in_full_below() {
+        let long = ["smooth(mle-pieces,move-weight=stakes)", "smooth(mle-pieces,init-timeuse=1)", "legacy"];
+        let points = [(0.0, 0.0), (1.0, 1.0)];
+        let plot = long.iter().fold(Plot::new("plot", "x", "y"), |plot, name| plot.line(name, &points));
+        let table = Table::of("", long).words("manager", |name| *name).numbers("n", |_| 1).table();
+        let html = Page::new("T").shorten(&long).table(&table).plot(&plot, "").names_in_full().to_html();
+        for (text, count) in [("<td>smooth(mle-pieces,…</td>", 2), ("<td>smooth(mle-pieces,… 2</td>", 2)]
+        {
+            assert_eq!(html.matches(text).count(), count, "{text}: {html}");
+        }
+        assert_eq!(
+            (html.matches(long[1]).count(), html.matches("<td>legacy</td>").count()),
+            (1, 1),
+            "{html}"
+        );
+        assert!(!Page::new("T").shorten(&["legacy"]).names_in_full().to_html().contains("in full"));
+    }
+
+    #[test]
+    fn of_the_parts_of_a_page_one_is_open_and_a_command_is_told_once() {
+        let plot = |title: &str| Plot::new(title, "x", "y").line("a", &[(0.0, 0.0), (1.0, 1.0)]);
+        let fill = |page: Page| page.plot(&plot("one"), "").plot(&plot("two"), "");
+        let origin =
+            |date: &str| Origin { command: "zeitnot x".into(), date: date.into(), ..Origin::default() };
+        let other = Origin { command: "zeitnot y".into(), ..Origin::default() };
+        let page = Page::new("T").part("60+0", true, fill).part("1+0", false, fill);
+        let html = page.origins(&[origin("1"), other, origin("2")]).to_html();
+        let count = |text: &str| html.matches(text).count();
+        assert_eq!((count("<details class=\"part\" name=\"part\" open>"), count("class=\"part\"")), (1, 2));
+        assert_eq!(
+            (count("name=\"choice1\" open>"), count("name=\"choice1\""), count("name=\"choice2\"")),
+            (1, 2, 2)
+        );
+        assert_eq!((count("<details"), count("<div"), count("<summary>")), (6, count("</div>"), 6), "{html}");
+        assert_eq!((count("</details>"), count("zeitnot x"), count("zeitnot y")), (6, 1, 1));
     }
 
     #[test]

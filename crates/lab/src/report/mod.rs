@@ -8,7 +8,7 @@ mod plot;
 mod table;
 
 pub use crate::run::Origin;
-pub use html_page::Page;
 pub(crate) use html_page::PageProgram;
+pub use html_page::{Page, printable};
 pub use plot::{Bar, BarPlot, Plot};
 pub use table::{Table, TableOf, terminal_width, write_fact, write_fact_in};

@@ -22,7 +22,7 @@ const MARGIN: f64 = 14.0;
 /// ones have none.
 #[derive(Clone, Debug)]
 pub struct Plot {
-    title: String,
+    pub(super) title: String,
     x: Axis,
     y: Axis,
     /// Names in the order of their colours. Layers refer to them by place.
@@ -89,10 +89,6 @@ impl Plot {
             let least = if *kind == LayerKind::Line { 2 } else { 1 };
             parts.iter().filter(is_shown).count() >= least
         })
-    }
-
-    pub(super) fn title(&self) -> &str {
-        &self.title
     }
 
     /// Returns the plot with other names of its series, as many of them.
@@ -167,7 +163,7 @@ pub struct Bar {
 /// Groups of bars: a group for each category, in it a bar for each series.
 #[derive(Clone, Debug)]
 pub struct BarPlot {
-    title: String,
+    pub(super) title: String,
     axis: Axis,
     categories: Vec<String>,
     series: Vec<(String, Vec<Bar>)>,
@@ -192,10 +188,6 @@ impl BarPlot {
 
     pub(crate) fn has_data(&self) -> bool {
         self.series.iter().flat_map(|(_, bars)| bars).any(|bar| bar.value.is_finite())
-    }
-
-    pub(super) fn title(&self) -> &str {
-        &self.title
     }
 
     /// Returns the plot with other names of its categories.
@@ -584,6 +576,7 @@ fn css(class: &str, color: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
     fn every_kind_of_layer_gives_well_formed_svg() {
@@ -659,6 +652,22 @@ mod tests {
         let log = Axis { scale: AxisScale::Log, ..axis };
         let ticks = log.ticks(&log.range([1.0, 128.0].map(|n| log.position(n)).into_iter()));
         assert_eq!(ticks.iter().map(|&at| log.format(at)).collect::<Vec<_>>(), ["1", "4", "16", "64"]);
+    }
+
+    /// A regression: of nine managers two had one colour, and all lines looked alike in print.
+    #[test]
+    fn nine_series_have_nine_colours_and_lines_differ_without_them() {
+        let colors: BTreeSet<_> = SERIES.iter().flat_map(|&(light, dark)| [light, dark]).collect();
+        assert_eq!(colors.len(), 2 * SERIES.len());
+        let names: Vec<_> = (0..20).map(|place| format!("manager {place}")).collect();
+        let points = [(0.0, 0.0), (1.0, 1.0)];
+        let plot = names.iter().fold(Plot::new("t", "x", "y"), |plot, name| plot.line(name, &points));
+        let svg = plot.to_svg();
+        let lines = svg.lines().filter(|line| line.contains(" zd"));
+        let classes: Vec<_> = lines.map(|line| line.split('"').nth(1).unwrap()).collect();
+        // Each in the legend and in the plot.
+        assert_eq!((classes.len(), classes.iter().collect::<BTreeSet<_>>().len()), (40, 20), "{classes:?}");
+        assert!(svg.contains(".zd4{stroke-dasharray:"), "{svg}");
     }
 
     #[test]

@@ -233,9 +233,11 @@ fn facts(game: &RecordedGame, control: Option<TimeControl>) -> Vec<String> {
 
 /// Writes a time control as players say it.
 pub(crate) fn control_in_words(control: TimeControl) -> String {
+    let is_whole = |seconds: f64, unit: f64| seconds >= unit && (seconds / unit).fract() == 0.0;
     let time = match control.time.as_secs() {
-        seconds if seconds >= 86_400.0 => format!("{} d", seconds / 86_400.0),
-        seconds if seconds >= 60.0 => format!("{} min", seconds / 60.0),
+        seconds if is_whole(seconds, 86_400.0) => format!("{} d", seconds / 86_400.0),
+        seconds if is_whole(2.0 * seconds, 60.0) && seconds >= 60.0 => format!("{} min", seconds / 60.0),
+        seconds if seconds > 60.0 => format!("{} min {} s", (seconds / 60.0).floor(), seconds % 60.0),
         seconds => format!("{seconds} s"),
     };
     let increment = control.inc.as_secs();

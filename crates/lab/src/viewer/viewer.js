@@ -715,7 +715,7 @@
         // Marks over the bars, the worst first, where none is too near.
         const marked = [];
         ['??', '?', '?!'].forEach((mark) => plies.forEach((played, at) => {
-          if (played.mark === mark && !marked.some((other) => mover(other) === mover(at) && x(Math.abs(other - at)) - x(0) < 14)) marked.push(at);
+          if (played.mark === mark && !marked.some((other) => mover(other) === mover(at) && x(Math.abs(other - at)) - x(0) < 24)) marked.push(at);
         }));
         plies.forEach((played, at) => {
           const side = mover(at) === 'one' ? 1 : -1;
@@ -1011,7 +1011,7 @@
   if (games.length > 1) {
     const [first, second] = commonest();
     const isOne = first && first[1] > 1 && !(second && second[1] === first[1]);
-    player = asked || (isOne ? first[0] : '');
+    player = commonest().some(([name]) => name === asked) ? asked : isOne ? first[0] : '';
     names.append(make('option', { value: '' }, 'all players'), ...commonest().map(([name]) => make('option', { value: name }, name)));
     names.value = player;
     names.addEventListener('change', () => { [player, sorted, descends] = [names.value, 0, false]; drawList(); });

@@ -132,15 +132,17 @@ impl ChunkCollector {
 }
 
 fn recognise(start: &[u8]) -> Result<FileKind, NetworkErrorKind> {
+    let other = OtherKind::of(&start[..start.len().min(TELLING)]).filter(|kind| *kind != OtherKind::BINARY);
     let found = match start {
         _ if start.starts_with(&NETWORK_START) => return Ok(FileKind::Lc0),
-        [ONNX_START, ..] if start.len() > 16 => return Ok(FileKind::Onnx),
+        [ONNX_START, ..] if start.len() > 16 && other.is_none() => return Ok(FileKind::Onnx),
         [b'1' | b'2', b'\n', ..] => "Lc0's old text format, which Lc0 itself no longer reads".into(),
         _ if start.starts_with(&GZIP_MAGIC) => "gzip inside gzip, which must be unpacked once".into(),
         _ if start.starts_with(b"PK") => {
-            "a zip archive: unzip it if a network is in it. PyTorch's checkpoints are no networks".into()
+            "a zip archive: unzip it if a network is in it. Checkpoints of PyTorch and Keras are no networks: \
+             export them as ONNX"
+                .into()
         }
-        [0x20, 0x2f, 0xf3, 0x7a, ..] => "a network of Stockfish (NNUE)".into(),
         // A name, a version, and the number of planes.
         _ if start.splitn(4, |&byte| byte == b'\n').nth(2) == Some(b"22") => {
             "a network of KataGo, for Go".into()
@@ -148,9 +150,9 @@ fn recognise(start: &[u8]) -> Result<FileKind, NetworkErrorKind> {
         [0x0d, a, b, c, d, ..] => {
             format!("magic number {:#x} instead of 0x1c0", u32::from_le_bytes([*a, *b, *c, *d]))
         }
-        _ => match OtherKind::of(&start[..start.len().min(TELLING)]) {
-            Some(kind) if kind != OtherKind::BINARY => kind.to_string(),
-            _ => {
+        _ => match other {
+            Some(kind) => kind.to_string(),
+            None => {
                 let bytes: Vec<_> = start.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
                 format!("starts with {}", bytes.join(" "))
             }

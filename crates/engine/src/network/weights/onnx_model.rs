@@ -363,22 +363,22 @@ fn checked(
     let wanted = [(&*names.policy, POLICY_SIZE), (names.value.name(), value_size)];
     let wanted = wanted.into_iter().chain(names.moves_left.as_deref().map(|name| (name, 1)));
     let number = tensor_type(input).elem_type.unwrap_or_default();
+    let unsupported = |tensor: String, found: i32, supported: String| NetworkErrorKind::Unsupported {
+        part: format!("ONNX {tensor}"),
+        found: element_type(found),
+        supported,
+    };
+    let data_type = DataType::try_from(number).map_err(|_| {
+        unsupported(format!("input \"{}\"", names.input), number, "float32, float16, bfloat16".into())
+    })?;
     for (name, size) in wanted {
         let output = require(&outputs, "output", name, &[size])?;
         let found = tensor_type(output).elem_type.filter(|&found| found != 0 && found != number);
         if let Some(found) = found {
-            return Err(NetworkErrorKind::Unsupported {
-                part: format!("ONNX output \"{name}\""),
-                found: format!("element type {found}"),
-                supported: format!("{number}, that of the input"),
-            });
+            let own = format!("{}, the type of the input", element_type(number));
+            return Err(unsupported(format!("output \"{name}\""), found, own));
         }
     }
-    let data_type = DataType::try_from(number).map_err(|_| NetworkErrorKind::Unsupported {
-        part: format!("ONNX input \"{}\"", names.input),
-        found: format!("element type {number}"),
-        supported: "1 float32, 10 float16, 16 bfloat16".into(),
-    })?;
     let batch = dimensions(input).first().copied().unwrap_or_default();
     let fixed_batch = usize::try_from(batch).ok().filter(|&size| size > 0);
     let input_form = InputForm::Planes;
@@ -406,13 +406,23 @@ fn require<'a>(
     let found = dimensions(tensor);
     let fits = |(&found, &wanted): (&i64, &usize)| found <= 0 || found == wanted as i64;
     if !found.is_empty() && (found.len() != shape.len() + 1 || !found[1..].iter().zip(shape).all(fits)) {
-        let reason = format!("its shape is {found:?}, but [batch, {shape:?}] is expected");
+        let size = |&size: &i64| if size > 0 { size.to_string() } else { "any".into() };
+        let found = found.iter().map(size).collect::<Vec<_>>().join(", ");
+        let reason = format!("its shape is [{found}], but [batch, {shape:?}] is expected");
         return Err(NetworkErrorKind::Mismatch {
             part,
             reason: reason.replace(", [", ", ").replace("]]", "]"),
         });
     }
     Ok(tensor)
+}
+
+/// The name of a type of elements by its number in ONNX.
+fn element_type(number: i32) -> String {
+    const NAMES: &str = "no type,float32,uint8,int8,uint16,int16,int32,int64,string,bool,float16,float64,uint32,uint64,\
+                         complex64,complex128,bfloat16,float8e4m3fn,float8e4m3fnuz,float8e5m2,float8e5m2fnuz,uint4,int4";
+    let name = usize::try_from(number).ok().and_then(|number| NAMES.split(',').nth(number));
+    name.map_or_else(|| format!("element type {number}"), str::to_owned)
 }
 
 fn tensor_type(info: &onnx::ValueInfo) -> onnx::TensorType {

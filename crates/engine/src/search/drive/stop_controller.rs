@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn batches_are_no_larger_than_this_search_can_finish_in_time() {
         let manager = manager_from("smooth(init-nps=1e6,init-nps-weight=1e6,nps-update-rate=1e6)").unwrap();
-        let limits = GoLimits { time: Some(Millis(51_500.0)), ..GoLimits::default() };
+        let limits = GoLimits::clock(Millis(51_500.0), Millis::ZERO);
         let facts = MoveFacts { limits, legal_moves: 20, ..MoveFacts::default() };
         let chain = Timekeeper::new(manager, StopperOptions::default()).start_move(&facts);
         let controller = StopController::new(chain, true);

@@ -1,13 +1,14 @@
 //! The way of a leaf, in the order in which it happens. Descents `gather` leaves, found by the formula in
-//! `select`, into a batch. Once it is evaluated, they are backed up (`backup`).
+//! `select`, into a batch, within a `quota`. Once it is evaluated, they are backed up (`backup`).
 
 pub(super) mod backup;
 mod gather;
+mod quota;
 pub(super) mod select;
 
 pub(super) use backup::Batch;
 pub(crate) use backup::buffer_bytes;
-#[cfg(test)]
-pub(super) use gather::leaves_that_may_begin;
-pub use gather::worth_under_way;
 pub(super) use gather::{Gathered, Gatherer};
+#[cfg(test)]
+pub(super) use quota::leaves_that_may_begin;
+pub use quota::worth_under_way;

@@ -2,7 +2,7 @@
 //! meanwhile, so the figures of two moves may be from slightly different moments.
 
 use std::borrow::Cow;
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 use std::time::Duration;
 
 use crate::chess::{History, Move};
@@ -481,19 +481,34 @@ pub(crate) fn stats(snapshot: &RootSnapshot) -> SearchStats {
     }
 }
 
+/// The figures of a search at its end.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SearchSummary {
+    /// Visits of the root, those of earlier searches included.
     pub nodes: u64,
+    /// Visits that this search made.
     pub new_nodes: u64,
+    /// Time since `go`.
     pub time: Duration,
+    /// What the search's threads counted.
     pub counts: CounterValues,
     /// How long the device computed. `None` in real time.
     pub device_busy: Option<Duration>,
+    /// Memory of the tree.
     pub tree_bytes: u64,
-    /// For the side to move.
+    /// The root's value for the side to move.
     pub root: Option<RootEvaluation>,
     /// Visited root moves in the order of their policy.
     pub visits_by_move: Vec<(Move, u32)>,
+}
+
+impl SearchSummary {
+    /// The visited moves with their visits, most visited first.
+    pub fn visits(&self) -> Vec<(Move, u32)> {
+        let mut visits: Vec<_> = self.visits_by_move.iter().copied().filter(|&(_, n)| n > 0).collect();
+        visits.sort_by_key(|&(_, n)| Reverse(n));
+        visits
+    }
 }
 
 pub(crate) fn summary(context: &SearchContext, snapshot: &RootSnapshot) -> SearchSummary {

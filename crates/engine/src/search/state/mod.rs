@@ -333,7 +333,7 @@ impl WorkerProgress {
         may_enter
     }
 
-    /// It holds no visits under way any more.
+    /// Counts a worker out, which must have ended all its visits.
     pub(crate) fn leave(&self) {
         self.change(|state| state.workers -= 1);
     }

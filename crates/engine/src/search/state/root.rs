@@ -11,7 +11,7 @@ use super::params::NoiseParams;
 use crate::chess::{History, Move, MoveList};
 use crate::search::tree::{Node, Proof, ProofOutcome, Unvisited};
 
-/// Never changes while it runs.
+/// What is fixed at the root for one search: moves, noise, draw score.
 #[derive(Debug)]
 pub(crate) struct SearchRoot {
     moves: MoveList,

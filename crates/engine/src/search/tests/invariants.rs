@@ -22,7 +22,7 @@ pub(super) enum Kept {
     Pruned,
 }
 
-/// Returns the number of nodes.
+/// The number of nodes.
 pub(super) fn check_tree(tree: &Tree, root: NodeId, kept: Kept) -> u64 {
     let mut open = vec![root];
     let mut seen = 0;

@@ -355,7 +355,7 @@ fn draws_that_are_opened_again_do_not_end_a_stepwise_search() {
     bench.params.max_collision_visits = 1;
     let mut evaluator = bench.backend.evaluator().unwrap();
     for _ in 0..6 {
-        let limits = GoLimits { nodes: Some(Nodes(u64::MAX)), ..GoLimits::default() };
+        let limits = GoLimits::nodes(u64::MAX);
         let search = bench.prepare(limits, 3_000, &[]);
         let mut stepped = SteppedSearch::new(search.clone());
         while stepped.advance() == NextStep::Evaluate {
@@ -406,7 +406,7 @@ fn the_spread_of_moves_left_is_that_of_the_lines_searched() {
 fn rules_without_a_clock_are_asked_by_workers_only() {
     let bench = TestBench::new("random", 1, "startpos");
     let done = bench.search(50).0.stats();
-    let without_clock = GoLimits { nodes: Some(Nodes(10)), ..GoLimits::default() };
+    let without_clock = GoLimits::nodes(10);
     let with_clock = GoLimits { movetime: Some(Millis(1e6)), ..without_clock.clone() };
     let nodestime = StopperOptions {
         nodestime: NodesTimeOptions { nodes_per_ms: 1, dynamic: false },

@@ -171,11 +171,13 @@ pub(crate) struct Reclaimer {
 }
 
 impl Reclaimer {
-    /// The thread ends when the reclaimer is dropped and its tasks are done.
+    /// The thread ends when the reclaimer is dropped and its tasks are done. If the system has none to spare,
+    /// the tasks are done in place.
     pub(crate) fn new() -> Reclaimer {
         let (queue, tasks) = unbounded::<ReclaimTask>();
-        std::thread::spawn(move || tasks.into_iter().for_each(|task| task()));
-        Reclaimer { queue: Some(queue) }
+        let thread = std::thread::Builder::new().name("reclaim".into());
+        let spawned = thread.spawn(move || tasks.into_iter().for_each(|task| task()));
+        Reclaimer { queue: spawned.is_ok().then_some(queue) }
     }
 
     /// Without a thread, for searches that nobody waits for.

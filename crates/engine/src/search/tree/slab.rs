@@ -148,6 +148,14 @@ impl<T: Slot> Slab<T> {
         self.blocks[block].get_or_init(|| take_block((FIRST as usize) << block))
     }
 
+    /// False if a new block begins at the slot, and the system has no memory for it. Taking it would end the
+    /// process.
+    fn has_memory_from(&self, index: u32) -> bool {
+        let (block, place) = place(index);
+        // Taken on trial and given back. No page of it becomes resident.
+        place > 0 || Vec::<T>::new().try_reserve_exact((FIRST as usize) << block).is_ok()
+    }
+
     /// The block of the slot exists.
     #[inline]
     pub(super) fn fetch(&self, index: u32) {
@@ -289,6 +297,9 @@ impl<T: Slot> Slab<T> {
             let left = room(next);
             let start = if left >= len { next } else { next.checked_add(left)? };
             let end = start.checked_add(CHUNK.min(room(start))).filter(|&end| end <= self.end)?;
+            if !self.has_memory_from(start) {
+                return None;
+            }
             match self.next.compare_exchange_weak(next, end, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => {
                     self.park(next..start);

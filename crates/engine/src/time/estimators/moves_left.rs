@@ -12,8 +12,10 @@ use crate::time::units::{GamePly, Plies};
 /// Bounds every estimate, whatever the network's output.
 const MOST_MOVES: f64 = 1000.0;
 
+/// What moves left are estimated from.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MovesLeftInput {
+    /// Plies since the start of the game.
     pub game_ply: GamePly,
     /// Pieces and pawns on the board, kings included.
     pub pieces: u32,
@@ -23,10 +25,12 @@ pub struct MovesLeftInput {
     pub m_spread: Option<Plies>,
 }
 
+/// An estimate of the moves left.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MovesLeftEstimate {
     /// Full moves that our side still has to make, `1..=1000`.
     pub moves: f64,
+    /// The name of the estimator that gave it.
     pub source: &'static str,
 }
 
@@ -42,6 +46,7 @@ trait Estimate {
 /// Declares the estimators: an enum with a variant for each, and their table.
 macro_rules! estimators {
     ($($variant:ident($Type:ty),)+) => {
+        /// The estimators of moves left.
         #[derive(Clone, Debug, PartialEq)]
         pub enum MovesLeftEstimator {
             $(#[doc = concat!("[`", stringify!($Type), "`]")] $variant($Type),)+
@@ -76,6 +81,7 @@ impl MovesLeftEstimator {
         MovesLeftEstimate { moves, source }
     }
 
+    /// True if it reads the Moves Left Head.
     pub fn uses_head(&self) -> bool {
         self.rule().uses_head()
     }

@@ -39,7 +39,7 @@ mod tests {
     #[test]
     fn twelve_percent_of_the_clock_less_the_overhead() {
         let budget = |time_ms: f64| {
-            let limits = GoLimits { time: Some(Millis(time_ms)), inc: Millis(500.0), ..GoLimits::default() };
+            let limits = GoLimits::clock(Millis(time_ms), Millis(500.0));
             let facts = MoveFacts { limits, overhead: Millis(200.0), ..MoveFacts::default() };
             let stopper = Alphazero::default().start_move(&facts).unwrap();
             stopper.report().unwrap().budget.0

@@ -21,6 +21,7 @@ mod simple;
 pub mod smooth;
 mod stockfish;
 
+/// The engine's own time managers.
 pub const MANAGERS: &[Registered<Box<dyn TimeManager>>] = &registered![
     Smooth => boxed,
     Legacy => boxed,
@@ -74,6 +75,7 @@ pub fn manager_from(text: &str) -> Result<Box<dyn TimeManager>, ParamError> {
     (manager.create)(own)
 }
 
+/// The parameters of a manager with those that a preset stands for.
 pub fn spelled_out(text: &str) -> Result<Params, ParamError> {
     let params = Params::parse(&text.to_ascii_lowercase())?;
     let own = params.lists().find(|(name, _)| *name == Smooth::NAME);
@@ -111,7 +113,7 @@ mod tests {
     }
 
     fn name_of(manager: &mut dyn TimeManager) -> &'static str {
-        let limits = GoLimits { time: Some(Millis(1e3)), ..GoLimits::default() };
+        let limits = GoLimits::clock(Millis(1e3), Millis::ZERO);
         let stopper = manager.start_move(&MoveFacts { limits, ..MoveFacts::default() }).unwrap();
         stopper.report().unwrap().manager
     }

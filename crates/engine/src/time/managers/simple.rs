@@ -75,7 +75,7 @@ mod tests {
     use crate::time::units::GamePly;
 
     fn facts(time_ms: f64, inc_ms: f64, game_ply: u32) -> MoveFacts {
-        let limits = GoLimits { time: Some(Millis(time_ms)), inc: Millis(inc_ms), ..GoLimits::default() };
+        let limits = GoLimits::clock(Millis(time_ms), Millis(inc_ms));
         MoveFacts { limits, overhead: Millis(200.0), game_ply: GamePly(game_ply), ..MoveFacts::default() }
     }
 

@@ -113,6 +113,10 @@ impl DevicePool {
         let threads = self.devices.iter().map(|device| device.threads).sum();
         Ok(BackendInfo {
             name: MULTIPLEXING.into(),
+            network: first.network.clone(),
+            device: if infos().len() == 1 { first.device.clone() } else { String::new() },
+            library: first.library.clone(),
+            precision: first.precision.clone(),
             description: match infos().len() {
                 1 => first.description.clone(),
                 count => format!("{MULTIPLEXING}: batches go to whichever is free of {count} devices"),

@@ -25,7 +25,7 @@ use self::kernels::{Kernels, Tiles};
 use self::layers::{Arithmetic, Boards, Stream};
 use self::tower::{Tower, TowerScratch};
 use crate::network::weights::{self, Network, PolicyHead};
-use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator, POLICY_SIZE, Value, cores};
+use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator, POLICY_SIZE, Value};
 use crate::options::{OptionChoice, OptionGroup, option_choice, option_group};
 use crate::params::{ParamError, Params};
 
@@ -105,7 +105,9 @@ impl Native {
         let Arithmetic { kernels, tiles } = arithmetic;
         let precision = tiles.map_or("fp32".into(), |tiles| format!("bf16 on {}", tiles.name()));
         let info = BackendInfo {
-            name: NAME.into(),
+            network: name.into(),
+            device: "CPU".into(),
+            precision: if tiles.is_some() { "bf16" } else { "fp32" }.into(),
             description: format!(
                 "{name}, {}, {NAME} with {} kernels, {precision}",
                 model.description(),
@@ -116,9 +118,7 @@ impl Native {
             has_moves_left: network.moves_left.is_some(),
             max_batch: MAX_BATCH,
             preferred_batch: model.preferred_batch(),
-            preferred_threads: cores(),
-            queues: 0,
-            virtual_pace: None,
+            ..BackendInfo::new(NAME, "")
         };
         Ok(Native { info, model: Arc::new(model) })
     }

@@ -85,12 +85,14 @@ impl OnnxRuntime {
         } else {
             (PREFERRED_BATCH, cores().div_ceil(device.threads))
         };
+        let (on, precision) = describe(device, model.data_type);
         let info = BackendInfo {
             name: NAME.into(),
-            description: format!(
-                "{network} on ONNX Runtime {version}, {}",
-                describe(device, model.data_type)
-            ),
+            description: format!("{network} on ONNX Runtime {version}, {on}, {precision}"),
+            network: network.into(),
+            device: on,
+            library: format!("ONNX Runtime {version}"),
+            precision: precision.into(),
             input_format: model.input_format,
             has_wdl: matches!(model.names.value, ValueOutput::Wdl(_)),
             has_moves_left: model.names.moves_left.is_some(),
@@ -115,7 +117,8 @@ impl OnnxRuntime {
     }
 }
 
-fn describe(device: &DeviceOptions, data_type: DataType) -> String {
+/// The device and the precision, for people.
+fn describe(device: &DeviceOptions, data_type: DataType) -> (String, &'static str) {
     let precision = match data_type {
         DataType::Float32 => device.precision.name(),
         DataType::Float16 => "fp16",
@@ -134,7 +137,7 @@ fn describe(device: &DeviceOptions, data_type: DataType) -> String {
         }
         _ => format!("{provider} on device {gpu}"),
     };
-    format!("{device}, {precision}")
+    (device, precision)
 }
 
 /// Says in our words why ONNX Runtime refuses something, and keeps its own: those of C++ fill several lines.

@@ -35,6 +35,12 @@ pub(super) enum RunError {
          output, and `zeitnot onnx2leela --onnx-output-value` names the right one"
     )]
     NoValue(f32),
+    #[error(
+        "the network's policy adds up to 1, which are probabilities, and raw logits are expected: export the \
+         model without the softmax of its policy, or name the output before it: `zeitnot onnx2leela \
+         --onnx-output-policy`"
+    )]
+    NoLogits,
 }
 
 pub(super) trait TensorElement:
@@ -171,6 +177,14 @@ impl<'a, T: OutputElement> BatchOutputs<'a, T> {
         let policy = self.policy.row(row);
         slot.logits.clear();
         slot.logits.extend(slot.moves.iter().map(|&index| policy[usize::from(index)].into()));
+        let is_share = |logit: &f32| (0.0..=1.0).contains(logit);
+        if slot.logits.iter().all(is_share) && !slot.logits.is_empty() {
+            let shares = policy.iter().map(|&logit| logit.into());
+            let sum: f32 = shares.map(|share| if is_share(&share) { share } else { f32::INFINITY }).sum();
+            if (sum - 1.0).abs() <= ROUNDING {
+                return Err(RunError::NoLogits);
+            }
+        }
         Ok(())
     }
 }
@@ -272,6 +286,26 @@ mod tests {
         assert_eq!(value_of([0.5, 0.25, 0.26]).unwrap(), (0.5 - 0.26, 0.25), "rounding");
         assert!(scalar_value(4.46).unwrap_err().to_string().contains("value of 4.46"));
         assert_eq!(scalar_value(-1.01).unwrap(), -1.01);
+    }
+
+    /// A regression: a second softmax made all moves of such a policy alike.
+    #[test]
+    fn a_policy_of_probabilities_is_refused_with_the_remedy() {
+        let read = |share: f32| {
+            let mut policy = Array2::from_elem((1, POLICY_SIZE), 0.0_f32);
+            (policy[[0, 3]], policy[[0, 1000]]) = (0.75, share);
+            let wdl = Array2::from_shape_vec((1, 3), vec![0.5, 0.25, 0.25]).unwrap();
+            let mlh = Array1::<f32>::zeros(1);
+            let output = |name: &str| match name {
+                "policy" => Ok(policy.view().into_dyn()),
+                "wdl" => Ok(wdl.view().into_dyn()),
+                _ => Ok(mlh.view().into_dyn()),
+            };
+            let mut batch = [EvalSlot { moves: [3, 1857].into_iter().collect(), ..EvalSlot::default() }];
+            BatchOutputs::of(&names(), 1, output)?.read_into(&mut batch)
+        };
+        assert!(read(0.25).unwrap_err().to_string().contains("--onnx-output-policy"));
+        assert!(read(0.5).is_ok() && read(-0.25).is_ok(), "logits of another sum");
     }
 
     #[test]

@@ -9,11 +9,7 @@ pub mod trivial;
 
 use std::fmt::Debug;
 
-use crate::network::encode::InputFormat;
-use crate::network::{Backend, BackendError, BackendInfo, Evaluator, cores};
-
-/// For backends without a limit of their own.
-const MAX_BATCH: usize = 65_536;
+use crate::network::{Backend, BackendError, BackendInfo, Evaluator};
 
 /// A backend whose evaluators are all like `evaluator`.
 #[derive(Debug)]
@@ -29,21 +25,5 @@ impl<E: Evaluator + Copy + Debug + Sync + 'static> Backend for Synthetic<E> {
 
     fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
         Ok(Box::new(self.evaluator))
-    }
-}
-
-fn info(name: &str, description: String, has_wdl: bool, has_moves_left: bool) -> BackendInfo {
-    BackendInfo {
-        name: name.into(),
-        description,
-        input_format: InputFormat::Classical,
-        has_wdl,
-        has_moves_left,
-        max_batch: MAX_BATCH,
-        // Cheap for the search, and fills a vector machine. Others would do as well.
-        preferred_batch: 32,
-        preferred_threads: cores(),
-        queues: 0,
-        virtual_pace: None,
     }
 }

@@ -4,11 +4,11 @@
 //! The policy is as uneven as a real network's in a quiet position, so that trees have a natural shape.
 
 use crate::chance::{GOLDEN, mix};
-use crate::network::{BackendError, EvalSlot, Evaluator, Value};
+use crate::network::{BackendError, BackendInfo, EvalSlot, Evaluator, Value};
 use crate::options::{OptionGroup, option_group};
 use crate::params::Params;
 
-use super::{Synthetic, info};
+use super::Synthetic;
 
 pub const NAME: &str = "random";
 /// Logits lie in `0..LOGIT_SPAN`: the best move is up to e^3 = 20 times as likely as the worst.
@@ -34,7 +34,9 @@ impl Random {
     pub fn backend(options: &Params) -> Result<Synthetic<Random>, BackendError> {
         let RandomParams { seed } = RandomParams::default().read(NAME, options, &[])?;
         let description = format!("numbers from a hash of the position, seed {seed}, no network");
-        Ok(Synthetic { info: info(NAME, description, true, true), evaluator: Random { seed: mix(seed) } })
+        let info =
+            BackendInfo { has_wdl: true, has_moves_left: true, ..BackendInfo::new(NAME, &description) };
+        Ok(Synthetic { info, evaluator: Random { seed: mix(seed) } })
     }
 
     fn fill(&self, slot: &mut EvalSlot) {

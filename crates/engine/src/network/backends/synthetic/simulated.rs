@@ -23,7 +23,7 @@ use crate::network::encode::InputFormat;
 use crate::network::packed_planes::PACKED_BYTES;
 use crate::network::timetable::Timetable;
 use crate::network::{
-    ACCELERATOR_QUEUES, Backend, BackendError, BackendInfo, DevicePace, EvalSlot, Evaluator,
+    ACCELERATOR_QUEUES, ANY_BATCH, Backend, BackendError, BackendInfo, DevicePace, EvalSlot, Evaluator,
 };
 use crate::note::Note;
 use crate::options::{OptionGroup, option_choice, option_group};
@@ -93,7 +93,7 @@ option_group! {
         /// Number of batches in flight at once.
         queues: usize = ACCELERATOR_QUEUES, in 1..=64, "queues";
         /// Maximum number of positions in a batch.
-        max_batch: usize = 1_024, in 1..=super::MAX_BATCH as i64, "max-batch";
+        max_batch: usize = 1_024, in 1..=ANY_BATCH as i64, "max-batch";
         /// Number of positions after which every batch fails.
         fail_after: u64 = i64::MAX as u64, in 0..=i64::MAX, "fail-after";
         /// Real or virtual time.

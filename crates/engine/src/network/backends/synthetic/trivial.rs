@@ -2,10 +2,10 @@
 //!
 //! It is the cheapest evaluation that prefers winning a piece: a search with it measures the search.
 
-use crate::network::{BackendError, EvalSlot, Evaluator, InputPlanes, Value};
+use crate::network::{BackendError, BackendInfo, EvalSlot, Evaluator, InputPlanes, Value};
 use crate::params::Params;
 
-use super::{Synthetic, info};
+use super::Synthetic;
 
 /// Pawn to queen, in pawns, in the order of the input planes.
 const PIECE_VALUES: [f32; 5] = [1.0, 3.0, 3.25, 5.0, 9.5];
@@ -21,8 +21,8 @@ impl Trivial {
     /// Fails if `options` is not empty.
     pub fn backend(options: &Params) -> Result<Synthetic<Trivial>, BackendError> {
         options.allow_only("trivial", &[], &[])?;
-        let description = "material, uniform policy, no network".into();
-        Ok(Synthetic { info: info("trivial", description, false, false), evaluator: Trivial })
+        let info = BackendInfo::new("trivial", "material, uniform policy, no network");
+        Ok(Synthetic { info, evaluator: Trivial })
     }
 }
 

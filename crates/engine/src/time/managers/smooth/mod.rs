@@ -40,6 +40,7 @@ struct PreviousMove {
     weight: f64,
 }
 
+/// The default manager.
 #[derive(Clone, Debug)]
 pub struct Smooth {
     config: SmoothConfig,

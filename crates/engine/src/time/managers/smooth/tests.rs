@@ -17,7 +17,7 @@ fn smooth(params: &str) -> Smooth {
 
 fn facts(time_ms: f64, inc_ms: f64) -> MoveFacts {
     MoveFacts {
-        limits: GoLimits { time: Some(Millis(time_ms)), inc: Millis(inc_ms), ..GoLimits::default() },
+        limits: GoLimits::clock(Millis(time_ms), Millis(inc_ms)),
         overhead: Millis(200.0),
         pieces: 32,
         legal_moves: 30,

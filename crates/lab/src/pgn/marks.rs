@@ -1,0 +1,80 @@
+//! Marks that people write behind moves, and their numbers in the standard of PGN (NAG).
+
+/// Marks and their numbers, 0 for those that say no more than the move does. Longer ones first.
+const MARKS: [(&str, u8); 46] = [
+    ("+/-", 16),
+    ("-/+", 17),
+    ("+/=", 14),
+    ("=/+", 15),
+    ("=/∞", 44),
+    ("+--", 18),
+    ("--+", 19),
+    ("!!", 3),
+    ("??", 4),
+    ("!?", 5),
+    ("?!", 6),
+    ("+-", 18),
+    ("-+", 19),
+    ("+=", 14),
+    ("=+", 15),
+    ("++", 0),
+    ("RR", 145),
+    ("!", 1),
+    ("?", 2),
+    ("‼", 3),
+    ("⁇", 4),
+    ("⁉", 5),
+    ("⁈", 6),
+    ("□", 7),
+    ("=", 10),
+    ("∞", 13),
+    ("⩲", 14),
+    ("⩱", 15),
+    ("±", 16),
+    ("∓", 17),
+    ("⊙", 22),
+    ("○", 26),
+    ("⟳", 32),
+    ("↑", 36),
+    ("→", 40),
+    ("⇆", 132),
+    ("⊕", 138),
+    ("⌓", 142),
+    ("N", 146),
+    ("D", 0),
+    ("≅", 0),
+    ("≠", 0),
+    ("†", 0),
+    ("‡", 0),
+    ("+", 0),
+    ("#", 0),
+];
+
+/// Splits a word into what stands before its marks, and the numbers of these.
+pub(super) fn behind(word: &str) -> (&str, Vec<u8>) {
+    let (mut rest, mut numbers) = (word, Vec::new());
+    loop {
+        let core = rest.trim_end_matches(|c: char| c.is_ascii_digit());
+        let digits = &rest[core.len()..];
+        let (before, number) = match core.strip_suffix(['$', '#']).filter(|_| !digits.is_empty()) {
+            // Some escape the `$`, or write it twice. Behind a `#` stand the moves to the mate.
+            Some(before) => {
+                let number = if core.ends_with('$') { digits.parse().unwrap_or_default() } else { 0 };
+                (before.trim_end_matches(['\\', '$']), number)
+            }
+            None => {
+                let plain = rest.replace(['−', '–'], "-");
+                let mark = MARKS.iter().find(|(mark, _)| {
+                    plain.ends_with(mark) && (plain == *mark || !mark.starts_with(char::is_alphabetic))
+                });
+                let Some((mark, number)) = mark else { break };
+                let length = rest.char_indices().rev().nth(mark.chars().count() - 1).map_or(0, |(at, _)| at);
+                (&rest[..length], *number)
+            }
+        };
+        rest = before;
+        numbers.insert(0, number);
+    }
+    numbers.retain(|number| *number > 0);
+    (rest, numbers)
+}

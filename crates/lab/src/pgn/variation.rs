@@ -1,0 +1,107 @@
+//! A variation that is being read: played, so that what is written of it can be read by others.
+
+use super::draft::split_number;
+use super::tags::result_of;
+use super::{marks, numbered};
+use zeitnot_engine::chess::{Position, is_en_passant_sign, is_null_move};
+
+/// Variations within each other that are played.
+const DEEPEST: usize = 64;
+
+pub(super) struct Variation {
+    /// As it is written.
+    raw: String,
+    /// As the standard has it.
+    played: String,
+    depth: usize,
+    /// The positions before and after the last move of each open line. Empty if a word cannot be played.
+    lines: Vec<(Option<Position>, Position)>,
+    /// Whether a number must stand before the next move.
+    is_apart: bool,
+}
+
+impl Variation {
+    /// A variation from the position `start`, or one that replaces no move.
+    pub(super) fn new(start: Option<Position>) -> Variation {
+        let lines = start.into_iter().map(|start| (None, start)).collect();
+        Variation { raw: String::new(), played: String::new(), depth: 1, lines, is_apart: true }
+    }
+
+    pub(super) fn open(&mut self) {
+        self.depth += 1;
+        add(&mut self.raw, "(");
+        match self.lines.last() {
+            Some((Some(before), _)) if self.depth < DEEPEST => self.lines.push((None, before.clone())),
+            _ => self.lines.clear(),
+        }
+        add(&mut self.played, "(");
+        self.is_apart = true;
+    }
+
+    /// Returns whether the variation ends.
+    pub(super) fn close(&mut self) -> bool {
+        self.depth -= 1;
+        if self.depth > 0 {
+            self.raw.push(')');
+            self.played.push(')');
+            self.lines.pop();
+            self.is_apart = true;
+        }
+        self.depth == 0
+    }
+
+    pub(super) fn take_comment(&mut self, text: &str) {
+        let text = format!("{{{text}}}");
+        add(&mut self.raw, &text);
+        add(&mut self.played, &text);
+        self.is_apart = true;
+    }
+
+    pub(super) fn take_word(&mut self, word: &str) {
+        add(&mut self.raw, word);
+        let (core, numbers) = marks::behind(word);
+        let rest = if result_of(word).is_some() { "" } else { split_number(core).1 };
+        let Some((before, end)) = self.lines.last_mut() else { return };
+        if !rest.is_empty() && !is_en_passant_sign(rest) {
+            let is_null = is_null_move(rest);
+            let next = match end.read_move(rest) {
+                Ok(played) => Some((numbered(end, played), end.play(played))),
+                Err(_) if is_null => {
+                    passed(end).map(|next| (format!("{}. --", end.game_ply() / 2 + 1), next))
+                }
+                Err(_) => None,
+            };
+            let Some((text, next)) = next else { return self.lines.clear() };
+            let is_numbered = end.turn().is_white() || std::mem::take(&mut self.is_apart);
+            self.is_apart = false;
+            add(
+                &mut self.played,
+                if is_numbered { &text } else { text.rsplit(' ').next().unwrap_or_default() },
+            );
+            *before = Some(std::mem::replace(end, next));
+        }
+        numbers.iter().for_each(|number| add(&mut self.played, &format!("${number}")));
+    }
+
+    /// Returns the variation, or if it cannot be played a comment with its text.
+    pub(super) fn finish(self) -> Result<String, String> {
+        let is_played = !self.lines.is_empty() || self.raw.is_empty();
+        if is_played { Ok(self.played) } else { Err(format!("({})", super::comments::one_line(&self.raw))) }
+    }
+}
+
+fn add(text: &mut String, word: &str) {
+    if !text.is_empty() && !text.ends_with('(') {
+        text.push(' ');
+    }
+    *text += word;
+}
+
+/// The position after a move that is none.
+fn passed(position: &Position) -> Option<Position> {
+    let fen = position.to_fen();
+    let mut fields: Vec<_> = fen.split(' ').collect();
+    let number = (position.game_ply() / 2 + 1 + u32::from(position.turn().is_black())).to_string();
+    (fields[1], fields[3], fields[5]) = (if position.turn().is_white() { "b" } else { "w" }, "-", &number);
+    Position::from_fen(&fields.join(" ")).ok()
+}
