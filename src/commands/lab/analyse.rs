@@ -127,10 +127,7 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
     }
     // Without a game nothing is written.
     let folder = args.out.as_deref().filter(|_| !ahead.is_empty());
-    let mut told = Told::default();
-    if args.tc.is_some() || ahead.iter().any(has_clock) {
-        judge.foretold.iter().for_each(|note| told.tell(note));
-    }
+    let mut told = foretold(args, &judge, &ahead);
     let mut games = ahead.into_iter().chain(games);
     let (mut journal, mut rows) = (None, Vec::new());
     if let Some(folder) = folder {
@@ -191,9 +188,7 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
             journal.finish()?;
         }
     }
-    if let JudgedBy::Network(analyst) = judge.by {
-        analyst.lock().take_notes().iter().for_each(|note| told.tell(note));
-    }
+    judge.by.take_notes().iter().for_each(|note| told.tell(note));
     let report = AnalysisReport {
         version: VERSION,
         backend: &judge.description,
@@ -228,6 +223,13 @@ enum JudgedBy {
 }
 
 impl JudgedBy {
+    fn take_notes(&self) -> Vec<Note> {
+        match self {
+            JudgedBy::Network(analyst) => analyst.lock().take_notes(),
+            JudgedBy::Engine(_) => Vec::new(),
+        }
+    }
+
     fn add_effort(&self, effort: SearchEffort) {
         match self {
             JudgedBy::Network(analyst) => analyst.lock().add_effort(effort),
@@ -301,6 +303,15 @@ fn ask_engine(
         deliver(place, &analysed);
     }
     Ok(())
+}
+
+/// Tells what the time manager has to tell, if games have clocks.
+fn foretold(args: &AnalyseArgs, judge: &Judge, ahead: &[RecordedGame]) -> Told {
+    let mut told = Told::default();
+    if args.tc.is_some() || ahead.iter().any(has_clock) {
+        judge.foretold.iter().for_each(|note| told.tell(note));
+    }
+    told
 }
 
 fn has_clock(game: &RecordedGame) -> bool {
