@@ -132,10 +132,7 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
     }
     // Without a game nothing is written.
     let folder = args.out.as_deref().filter(|_| !ahead.is_empty());
-    let mut told = Told::default();
-    if args.tc.is_some() || ahead.iter().any(has_clock) {
-        judge.foretold.iter().for_each(|note| told.tell(note));
-    }
+    let mut told = foretold(args, &judge, &ahead);
     let mut games = ahead.into_iter().chain(games);
     let origin = Origin { run: id, ..origin(&told.facts().collect::<Vec<_>>()) };
     let run = folder.map(|folder| Run::claim(folder, origin, &FILES)).transpose()?;
@@ -183,9 +180,7 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
         let page = analysis::page(&rows, args.player.as_deref(), &judged, &plan.manager);
         output.tell_page(page.write(run.folder())?);
     }
-    if let JudgedBy::Network(analyst) = judge.by {
-        analyst.lock().take_notes().iter().for_each(|note| told.tell(note));
-    }
+    judge.by.take_notes().iter().for_each(|note| told.tell(note));
     let report = AnalysisReport {
         version: VERSION,
         backend: &judge.description,
@@ -268,6 +263,13 @@ enum JudgedBy {
 }
 
 impl JudgedBy {
+    fn take_notes(&self) -> Vec<Note> {
+        match self {
+            JudgedBy::Network(analyst) => analyst.lock().take_notes(),
+            JudgedBy::Engine(_) => Vec::new(),
+        }
+    }
+
     fn add_effort(&self, effort: SearchEffort) {
         match self {
             JudgedBy::Network(analyst) => analyst.lock().add_effort(effort),
@@ -342,6 +344,15 @@ fn ask_engine(
         deliver(place, &analysed);
     }
     Ok(())
+}
+
+/// Tells what the time manager has to tell, if games have clocks.
+fn foretold(args: &AnalyseArgs, judge: &Judge, ahead: &[RecordedGame]) -> Told {
+    let mut told = Told::default();
+    if args.tc.is_some() || ahead.iter().any(has_clock) {
+        judge.foretold.iter().for_each(|note| told.tell(note));
+    }
+    told
 }
 
 fn has_clock(game: &RecordedGame) -> bool {
