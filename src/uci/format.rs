@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use zeitnot_engine::chess::{History, Move, Variant};
+use zeitnot_engine::chess::{History, Variant};
 use zeitnot_engine::engine::{InfoOptions, ScoreType, SearchAnswer};
 use zeitnot_engine::search::{MoveStats, NodeStats, PvLine, RootStats, SearchInfo};
 use zeitnot_engine::time::centipawns;
