@@ -453,7 +453,7 @@ fn an_engine_that_crashes_or_talks_without_end_loses_its_games_and_the_match_goe
         ];
         let output = zeitnot(&options).arg(&out).output().unwrap();
         let games = std::fs::read_to_string(out.join("games.pgn")).unwrap();
-        (output.status.code(), stderr(&output), games)
+        (output.status.code(), stderr(&output).to_owned(), games)
     };
     for (go, end, told) in [
         ("exit 3", "disconnection", "(exit code 3)"),
