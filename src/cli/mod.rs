@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{ArgAction, CommandFactory, Parser};
 
 use zeitnot_engine::VERSION;
@@ -61,6 +62,10 @@ impl Cli {
                         .for_each(eprint_message);
                 }
                 parsed.unwrap_or_else(|error| {
+                    if let Some(hint) = hint_for_file(&error) {
+                        eprint_message(hint);
+                        std::process::exit(2)
+                    }
                     let wrong_line = if is_message { None } else { translation.wrong_line() };
                     let Some((place, error)) = wrong_line else { error.exit() };
                     eprint_message(place);
@@ -133,6 +138,31 @@ impl Cli {
     }
 }
 
+/// What a file is for, by its ending: it may have been dropped on the program.
+const FILES: [(&[&str], &str); 3] = [
+    (
+        &[".pgn", ".pgn.gz", ".pgn.zst", ".pgn.bz2"],
+        "holds games. `zeitnot analyse FILE --out analysis` analyses them",
+    ),
+    (
+        &[".pb.gz", ".pb", ".onnx"],
+        "is a network. `zeitnot --weights=FILE` plays with it, `zeitnot describenet FILE` describes it",
+    ),
+    (
+        &[".epd", ".fen"],
+        "holds positions. `zeitnot eval FILE` evaluates them, `zeitnot solve FILE` solves a test suite",
+    ),
+];
+
+/// Says what to type for a file that was given in the place of a command.
+fn hint_for_file(error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::String(file)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+    let name = file.to_lowercase();
+    let (_, text) = FILES.iter().find(|(endings, _)| endings.iter().any(|ending| name.ends_with(ending)))?;
+    let quoted = if file.contains(char::is_whitespace) { format!("{file:?}") } else { file.clone() };
+    Some(format!("{file} {}", text.replace("FILE", &quoted)))
+}
+
 /// Expands `*` and `?`, which shells of Windows leave to programs.
 fn expanded(argument: OsString) -> Vec<OsString> {
     let text = argument.to_str().filter(|text| !text.starts_with('-') && text.contains(['*', '?']));
@@ -166,6 +196,14 @@ mod tests {
         for word in ["none*.csv", "--fen=*", "a.csv"] {
             assert_eq!(expanded(word.into()), [word], "{word}");
         }
+    }
+
+    #[test]
+    fn a_file_in_the_place_of_a_command_is_told_what_to_type() {
+        let hint = |file: &str| hint_for_file(&Cli::try_parse_from(["zeitnot", file]).unwrap_err());
+        assert!(hint("my game.PGN").unwrap().contains("`zeitnot analyse \"my game.PGN\" --out analysis`"));
+        assert!(hint("a/net.pb.gz").unwrap().contains("`zeitnot --weights=a/net.pb.gz`"));
+        assert_eq!(hint("benhc"), None);
     }
 
     #[test]

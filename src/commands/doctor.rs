@@ -164,13 +164,18 @@ impl Candidate {
         Candidate { options, ..self.clone() }
     }
 
+    /// What is not installed of it, and what to do.
+    pub(super) fn missing(&self) -> Option<String> {
+        self.providers().into_iter().find_map(missing)
+    }
+
     /// Tries its default precision, and single precision if that differs.
     pub(super) fn examine(&self, network: &NetworkArgs) -> Vec<BackendReport> {
         let config = BackendConfig::parse(&self.backend, &self.options);
         if config.is_ok_and(|config| !config.needs_network()) {
             return vec![self.without_figures(FOR_TESTS, "it evaluates no network".into())];
         }
-        if let Some(reason) = self.providers().into_iter().find_map(missing) {
+        if let Some(reason) = self.missing() {
             return vec![self.without_figures(NOT_INSTALLED, reason)];
         }
         let default = self.try_in_child(network);
@@ -247,6 +252,9 @@ pub(super) struct Trial {
     pub(super) q_error_max: Option<f64>,
     policy_kl_mean: Option<f64>,
     pub(super) top1_agreement: Option<f64>,
+    /// What the engine would tell a GUI: devices that were tried and failed, with the remedy.
+    #[serde(default)]
+    notes: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -280,6 +288,7 @@ impl Trial {
             q_error_max: Some(accuracy.q_error.max),
             policy_kl_mean: Some(accuracy.policy_kl.mean),
             top1_agreement: Some(accuracy.top1_agreement),
+            notes: tested.take_notes().iter().map(ToString::to_string).collect(),
         })
     }
 
@@ -338,7 +347,7 @@ const SINGLE_LIMITS: Limits = Limits { q_error_max: 2e-3, policy_kl_mean: 1e-5, 
 const REDUCED_LIMITS: Limits = Limits { q_error_max: 0.15, policy_kl_mean: 0.01, top1_agreement: 0.85 };
 
 const FAILS: &str = "FAILS";
-const NOT_INSTALLED: &str = "not installed";
+pub(super) const NOT_INSTALLED: &str = "not installed";
 const NOT_FOR_THIS_MACHINE: &str = "not for this machine";
 
 const FOR_TESTS: &str = "for tests only";
@@ -370,10 +379,12 @@ impl BackendReport {
     fn judged(backend: String, trial: Trial) -> BackendReport {
         let works = trial.is_right();
         let (verdict, remedy) = match works {
-            true => ("works", ""),
-            false => ("WRONG NUMBERS", "don't play with it; update the driver, and report this output"),
+            true => ("works", trial.notes.join("\n")),
+            false => {
+                ("WRONG NUMBERS", "don't play with it; update the driver, and report this output".into())
+            }
         };
-        BackendReport { backend, works, verdict, remedy: remedy.into(), foreign: String::new(), trial }
+        BackendReport { backend, works, verdict, remedy, foreign: String::new(), trial }
     }
 
     /// With its precision.
@@ -525,6 +536,14 @@ mod tests {
         let wrong = report("cuda", "cuda, fp32", 0.02);
         assert_eq!((wrong.works, wrong.verdict), (false, "WRONG NUMBERS"));
         assert!(!report("cuda", "cuda, fp16", f64::NAN).works, "nothing is right about NaN");
+    }
+
+    /// A regression: `auto` worked, and no word of the GPU that it had tried before.
+    #[test]
+    fn what_the_engine_tried_and_failed_is_told() {
+        let notes = vec!["ERROR: NVIDIA's driver is too old".to_owned()];
+        let trial = Trial { notes, ..report(AUTO, "native, fp32", 0.0).trial };
+        assert_eq!(BackendReport::judged(AUTO.into(), trial).remedy, "ERROR: NVIDIA's driver is too old");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::io::BufRead;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crossbeam::channel::{Sender, bounded};
+use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use parking_lot::Mutex;
 
 use super::output::UciOutput;
@@ -23,12 +23,27 @@ pub(super) struct Received {
     pub(super) at: Instant,
 }
 
+/// The lines as they come.
+pub(super) enum Incoming {
+    /// Read by a thread ahead of the session.
+    Ahead(Receiver<Received>),
+    /// Read when the line before has been obeyed.
+    InTurn(Box<dyn Iterator<Item = Received>>),
+}
+
+impl Incoming {
+    /// The next line. Fails after `patience` if a thread waits for it, and at the end.
+    pub(super) fn next(&mut self, patience: Duration) -> Result<Received, RecvTimeoutError> {
+        match self {
+            Incoming::Ahead(lines) => lines.recv_timeout(patience),
+            Incoming::InTurn(lines) => lines.next().ok_or(RecvTimeoutError::Disconnected),
+        }
+    }
+}
+
 /// The session must end after them: if `output` is not read, the process ends. Where no thread is to be had,
 /// each line is read when the one before has been obeyed.
-pub(super) fn lines(
-    input: impl BufRead + Send + 'static,
-    output: &UciOutput,
-) -> Box<dyn Iterator<Item = Received>> {
+pub(super) fn lines(input: impl BufRead + Send + 'static, output: &UciOutput) -> Incoming {
     let (sender, lines) = bounded(MAX_AHEAD);
     // A thread that does not start leaves the input here.
     let input = Arc::new(Mutex::new(Some(input)));
@@ -40,12 +55,12 @@ pub(super) fn lines(
         leave_if_stuck(&shared);
     });
     match reader {
-        Ok(_) => Box::new(lines.into_iter()),
+        Ok(_) => Incoming::Ahead(lines),
         Err(error) => {
             let reason = in_our_words(&error);
             output.error(format!("no thread can be started to read commands meanwhile: {reason}"));
             let input = input.lock().take();
-            Box::new(input.into_iter().flat_map(received))
+            Incoming::InTurn(Box::new(input.into_iter().flat_map(received)))
         }
     }
 }

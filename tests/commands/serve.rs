@@ -353,12 +353,12 @@ fn figures_of_the_root_are_those_under_uci() {
             let mate = info.contains(" score mate ").then(|| said("mate").unwrap());
             assert_eq!(answer["mate"].as_i64(), mate, "{fen}: {info}\n{answer}");
             let number = |value: &Value| value.as_f64().unwrap();
-            if mate.is_none() {
+            if let Some(mate) = mate {
+                mates += 1;
+                assert!(number(&answer["q"]) * mate as f64 > 0.0, "{fen}: {answer}");
+            } else {
                 let q = 10_000.0 * number(&answer["q"]);
                 assert!((q - said("cp").unwrap() as f64).abs() < 1.01, "{fen}: {info}\n{answer}");
-            } else {
-                mates += 1;
-                assert!(number(&answer["q"]) * mate.unwrap() as f64 > 0.0, "{fen}: {answer}");
             }
             let win = 1000.0 * number(&answer["wdl"][0]);
             assert!((win - said("wdl").unwrap() as f64).abs() < 1.01, "{fen}: {info}\n{answer}");

@@ -479,6 +479,49 @@ while true; do
 done
 "#;
 
+/// A regression: a crash ended the match, told nothing and kept no game, and talk without end was waited for.
+#[cfg(unix)]
+#[test]
+fn an_engine_that_crashes_or_talks_without_end_loses_its_games_and_the_match_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let (engine, out) = (folder.path().join("engine.sh"), folder.path().join("out"));
+    let play = |go: &str, recover: &str| {
+        std::fs::remove_dir_all(&out).ok();
+        std::fs::write(&engine, ENGINE.replace("GO", go)).unwrap();
+        let side = format!("--b=cmd=/bin/sh,args={},tc=0.2+0.01", engine.display());
+        let options = [
+            "match",
+            "--backend=random",
+            "--games=2",
+            "--max-plies=2",
+            "--a=nodes=5",
+            &side,
+            recover,
+            "--out",
+        ];
+        let output = zeitnot(&options).arg(&out).output().unwrap();
+        let games = std::fs::read_to_string(out.join("games.pgn")).unwrap();
+        (output.status.code(), stderr(&output).to_owned(), games)
+    };
+    for (go, end, told) in [
+        ("exit 3", "disconnection", "(exit code 3)"),
+        ("kill -SEGV $$", "disconnection", "SIGSEGV"),
+        ("echo bestmove e2e5", "illegal-move", "the move e2e5 is not legal"),
+        ("while :; do echo info depth 1 nodes 5; done", "time-forfeit", "has not said bestmove"),
+    ] {
+        let (code, told_at_all, games) = play(go, "--recover=9");
+        assert_eq!(code, Some(0), "{go}: {told_at_all}");
+        let ends = games.matches(&format!("[TerminationDetails \"{end}\"]")).count();
+        assert_eq!(ends, 2, "{go}: {games}");
+        let is_told =
+            |line: &&str| line.contains("engine B: ") && line.contains(told) && line.contains("Position: ");
+        assert_eq!(told_at_all.lines().filter(is_told).count(), 2, "{go}: {told_at_all}");
+    }
+    let (code, told, games) = play("exit 3", "--recover=0");
+    assert_eq!((code, games.matches("[Event ").count()), (Some(2), 1), "{told}");
+    assert!(told.contains("--recover"), "{told}");
+}
+
 /// A regression: the match was played, and then waited for the engine without end.
 #[cfg(unix)]
 #[test]

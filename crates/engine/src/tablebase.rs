@@ -305,9 +305,11 @@ mod open_files {
         fn read_at(&self, buffer: &mut [u8], offset: u64, _: ReadHint) -> io::Result<usize> {
             let file = self.file()?;
             #[cfg(unix)]
-            return std::os::unix::fs::FileExt::read_at(&*file, buffer, offset);
+            {
+                std::os::unix::fs::FileExt::read_at(&*file, buffer, offset)
+            }
             #[cfg(windows)]
-            return std::os::windows::fs::FileExt::seek_read(&*file, buffer, offset);
+            std::os::windows::fs::FileExt::seek_read(&*file, buffer, offset)
         }
     }
 }

@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::advice::{Advice, Asked, Measured, Sample};
 use super::{BenchmarkArgs, OF_SPEEDS, speed_plot, write_advice};
 use crate::commands::child_process;
+use crate::commands::doctor::{Candidate, NOT_INSTALLED};
 use crate::commands::lab::run::quoted;
 use crate::commands::measure::{claim, write_report};
 use crate::output::eprint_message;
@@ -37,12 +38,12 @@ pub(crate) struct BackendsArgs {
     #[arg(long, value_name = "A,B,…", conflicts_with = "compare")]
     backends: Option<String>,
     /// Numbers of threads to try. With --backends each with all backends [default: what suits the processors]
-    #[arg(long, value_name = "N,…", value_delimiter = ',', conflicts_with = "no_advice",
+    #[arg(long, value_name = "N,…", value_delimiter = ',',
           value_parser = RangedU64ValueParser::<usize>::new().range(1..=256))]
     thread_counts: Vec<usize>,
     /// Batch sizes to try. With --backends each with all backends and numbers of threads [default: half and
     /// twice that in force]
-    #[arg(long, value_name = "N,…", value_delimiter = ',', conflicts_with = "no_advice",
+    #[arg(long, value_name = "N,…", value_delimiter = ',',
           value_parser = RangedU64ValueParser::<usize>::new().range(..=65536))]
     batches: Vec<usize>,
 }
@@ -70,7 +71,9 @@ pub(crate) struct BackendsReport {
     version: &'static str,
     machine: Machine,
     runs: Vec<Run>,
-    advice: Advice,
+    /// Absent with --no-advice.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    advice: Option<Advice>,
 }
 
 /// Exit code 1 if one could not be measured.
@@ -97,7 +100,8 @@ pub(super) fn run(
     let limits = limits.into_iter().filter_map(|(flag, limit)| Some((flag, limit?.to_string())));
     let flags: Vec<_> = limits.chain(args.positions.flags()).chain(args.settings.0.changed()).collect();
     let mut report = BackendsReport::measure(args.backends.combinations()?, &flags, patience);
-    let written = write_advice(Some(&mut report.advice), config.as_ref());
+    report.advice = report.advice.filter(|_| !args.advice.no_advice);
+    let written = write_advice(report.advice.as_mut(), config.as_ref());
     output.write(&report, &report)?;
     run.iter().try_for_each(|run| write_report(run, report.page(), &report, output))?;
     let is_complete = report.runs.iter().all(|run| run.error.is_none());
@@ -169,8 +173,14 @@ impl Combination {
             Err(reason) => {
                 eprint_message(format_args!("{self}: {reason}"));
                 // A library's message may name a folder of the user.
-                let remedy =
-                    format!("failed: `zeitnot doctor --backend {}` tells why", quoted(&self.backend));
+                let (name, options) = self.backend.split_once('(').unwrap_or((&self.backend, ""));
+                let options = options.trim_end_matches(')').to_owned();
+                let candidate = Candidate { backend: name.to_owned(), options };
+                let remedy = match candidate.missing() {
+                    Some(missing) if missing.starts_with(NOT_INSTALLED) => missing,
+                    Some(missing) => format!("{NOT_INSTALLED}: {missing}"),
+                    None => format!("failed: `zeitnot doctor --backend {}` tells why", quoted(&self.backend)),
+                };
                 Run { combination: self, error: Some(remedy), report: None }
             }
         }
@@ -220,12 +230,16 @@ impl BackendsReport {
         let run = |combination: Combination| combination.run(flags, patience);
         let runs: Vec<_> = combinations.into_iter().map(run).collect();
         let advice = Advice::of_measured(&runs.iter().filter_map(Run::measured).collect::<Vec<_>>());
-        BackendsReport { version: VERSION, machine: Machine::this(), runs, advice }
+        BackendsReport { version: VERSION, machine: Machine::this(), runs, advice: Some(advice) }
     }
 
     /// The backend that is clearly better than the first, or else the first.
     pub(crate) fn best(&self) -> &str {
-        self.advice.backend()
+        self.advice.as_ref().map_or("", Advice::backend)
+    }
+
+    fn advice_lines(&self) -> String {
+        self.advice.as_ref().map(Advice::to_string).unwrap_or_default()
     }
 
     /// Nodes per second, `None` if it was not measured.
@@ -270,7 +284,7 @@ impl BackendsReport {
         });
         let speeds = speed_plot("Speed by backend", &speeds.collect::<Vec<_>>());
         let page = Page::new("Backends compared").key_figure(&figure, &sentence);
-        let lines = format!("{}{}\n", self.lines(), self.advice);
+        let lines = format!("{}{}\n", self.lines(), self.advice_lines());
         page.bar_plot(&speeds, OF_SPEEDS).table(&self.table()).code(&lines)
     }
 
@@ -301,7 +315,7 @@ impl BackendsReport {
 impl fmt::Display for BackendsReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (figure, sentence) = self.headline();
-        writeln!(f, "{figure} {sentence}\n\n{}{}{}", self.table(), self.lines(), self.advice)
+        writeln!(f, "{figure} {sentence}\n\n{}{}{}", self.table(), self.lines(), self.advice_lines())
     }
 }
 

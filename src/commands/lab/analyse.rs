@@ -125,7 +125,6 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
         eprint_message(&judged);
     }
     let most = args.max_games.unwrap_or(usize::MAX);
-    let positions = positions_of(&args.pgn, most);
     let mut games = all_games.by_ref().take(most).inspect(tell);
     let ahead: Vec<_> = games.by_ref().take(judge.concurrency).collect();
     if let JudgedBy::Network(analyst) = &mut judge.by {
@@ -138,18 +137,14 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
         judge.foretold.iter().for_each(|note| told.tell(note));
     }
     let mut games = ahead.into_iter().chain(games);
-    let (mut journal, mut rows, mut known_positions) = (None, Vec::new(), 0);
     let origin = Origin { run: id, ..origin(&told.facts().collect::<Vec<_>>()) };
     let run = folder.map(|folder| Run::claim(folder, origin, &FILES)).transpose()?;
-    if let Some(run) = &run {
-        let (opened, known, positions) = resume(run, &mut games, &judge.by)?;
-        known_positions = positions;
-        (journal, rows) = (Some(opened), known);
-    }
+    let (mut journal, mut rows, known) = match &run {
+        Some(run) => resume(run, &mut games, &judge.by)?,
+        None => (None, Vec::new(), 0),
+    };
     let plan = plan(args);
-    let bar = positions.map_or_else(ProgressBar::no_length, ProgressBar::new);
-    let progress = Mutex::new(Progress::of("positions", bar, known_positions));
-    progress.lock().count(known_positions);
+    let progress = Mutex::new(progress(args, known));
     let work = |_, jobs: &Jobs<'_, RecordedGame, AnalysisRow>| {
         let deliver = |place, analysed: &AnalysedGame| {
             jobs.deliver(place, AnalysisRow::new(analysed, &judge.description));
@@ -168,9 +163,7 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
         || Ok(games.next()),
         work,
         |row| {
-            if let Some(journal) = &mut journal {
-                journal.add(&row)?;
-            }
+            journal.iter_mut().try_for_each(|journal| journal.add(&row))?;
             if args.out.is_none() {
                 written = output.write_ahead(&row.pgn);
             }
@@ -218,13 +211,33 @@ fn clocks_in_words(games: &RecordedGames<'_>, is_told: bool) -> String {
     format!(" Clocks are {text}.")
 }
 
+/// The progress by positions, `known` of which are done.
+fn progress(args: &AnalyseArgs, known: u64) -> Progress {
+    let positions = positions_of(&args.pgn, args.max_games.unwrap_or(usize::MAX));
+    let bar = positions.map_or_else(ProgressBar::no_length, ProgressBar::new);
+    let mut progress = Progress::of("positions", bar, known);
+    progress.count(known);
+    progress
+}
+
+/// Names the players that there are, if `player` is none of them.
+fn tell_unknown_player(player: Option<&str>, rows: &[AnalysisRow]) {
+    let names: BTreeSet<_> = rows.iter().flat_map(|row| row.summary.players()).collect();
+    let Some(player) = player.filter(|player| !names.contains(player)) else { return };
+    let more = names.len().saturating_sub(MOST_NAMES);
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    let names: Vec<_> = names.into_iter().take(MOST_NAMES).collect();
+    let names = names.join(", ");
+    eprint_message(format_args!("--player {player}: no game has such a player. There are: {names}{more}"));
+}
+
 /// Opens the journal of `run` with the games that are in it, which are the first ones of `games`, and counts
 /// their positions.
 fn resume(
     run: &Run,
     games: &mut impl Iterator<Item = RecordedGame>,
     judge: &JudgedBy,
-) -> Result<(AnalysisJournal, Vec<AnalysisRow>, u64), Failure> {
+) -> Result<(Option<AnalysisJournal>, Vec<AnalysisRow>, u64), Failure> {
     let (journal, known) = AnalysisJournal::open(run)?;
     let mut positions = 0;
     for row in &known {
@@ -233,20 +246,7 @@ fn resume(
         positions += game.map_or(0, |game| game.moves.len() as u64 + 1);
         judge.add_effort(row.effort);
     }
-    Ok((journal, known, positions))
-}
-
-/// Names the players that there are, if `player` is none of them.
-fn tell_unknown_player(player: Option<&str>, rows: &[AnalysisRow]) {
-    let names: BTreeSet<_> = rows.iter().flat_map(|row| row.summary.players()).collect();
-    let Some(player) = player.filter(|player| !names.contains(player)) else { return };
-    let more = names.len().saturating_sub(MOST_NAMES);
-    let names: Vec<_> = names.into_iter().take(MOST_NAMES).collect();
-    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-    eprint_message(format_args!(
-        "--player {player}: no game has such a player. There are: {}{more}",
-        names.join(", ")
-    ));
+    Ok((Some(journal), known, positions))
 }
 
 /// What judges the games.

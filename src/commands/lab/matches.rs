@@ -71,12 +71,8 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
         side.external.is_none() && game_args::are_alike(limit, &side.settings)
     };
     let (openings, games) = args.game.read_openings(args.games, sides.iter().zip(limits).all(are_alike))?;
-    let rules = MatchRules {
-        limits,
-        adjudication: args.game.adjudication()?,
-        seed: args.game.seed,
-        recover: args.recover,
-    };
+    let (adjudication, seed) = (args.game.adjudication()?, args.game.seed);
+    let rules = MatchRules { limits, adjudication, seed, recover: args.recover };
     let config = MatchConfig {
         teams: teams(&mut sides, &rules)?,
         variant: crate::commands::network_args::variant(

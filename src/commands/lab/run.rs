@@ -20,7 +20,7 @@ use super::game_args::GameArgs;
 use crate::output::{ExitStatus, Failure, KindsTold, STOPPED, eprint_message};
 use crate::setup::Machine;
 use crate::setup::sha256;
-use crate::signals::{self, INTERRUPTED};
+use crate::signals;
 use zeitnot_engine::VERSION;
 use zeitnot_engine::engine::{EngineSetup, Settings};
 use zeitnot_engine::files::hex;

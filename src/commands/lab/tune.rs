@@ -51,12 +51,8 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
     let plan = TunePlan { parameters, pairs: args.games.div_ceil(2), seed: args.game.seed };
     let limit = limit(args, &plan)?;
     let (openings, _) = args.game.read_openings(2 * plan.pairs, false)?;
-    let rules = MatchRules {
-        limits: [limit; 2],
-        adjudication: args.game.adjudication()?,
-        seed: args.game.seed,
-        recover: 0,
-    };
+    let (adjudication, seed) = (args.game.adjudication()?, args.game.seed);
+    let rules = MatchRules { limits: [limit; 2], adjudication, seed, recover: 0 };
     let settings = game_args::settings_under(limit, args.settings.0.clone());
     let setup = Arc::new(EngineSetup::new(settings)?);
     let threads = game_args::threads(&args.settings.0);

@@ -27,6 +27,9 @@ use crate::time::{Chain, GoLimits, Millis, Nodes};
 /// What takes less before a search counts as part of it.
 const LEAST_LOADING: Duration = Duration::from_millis(10);
 
+/// A search that could not begin, why, and who waits for its answer.
+type Refused = (EngineError, SearchOrder, Box<dyn Listener>);
+
 /// What a `go` asks for.
 #[derive(Clone, Debug)]
 pub struct GoRequest {
@@ -121,7 +124,8 @@ impl Engine {
                 };
                 match ActiveSearch::start(search, order, game, reporter) {
                     Ok(active) => self.active = Some(active),
-                    Err((error, order, mut listener)) => {
+                    Err(refused) => {
+                        let (error, order, mut listener) = *refused;
                         listener.note(Note::Error(format!("{error}. There is no bestmove")));
                         self.answer_no_move(order, listener);
                         return Err(error);
@@ -318,7 +322,7 @@ impl ActiveSearch {
         order: SearchOrder,
         game: GameState,
         reporter: SearchReporter,
-    ) -> Result<ActiveSearch, (EngineError, SearchOrder, Box<dyn Listener>)> {
+    ) -> Result<ActiveSearch, Box<Refused>> {
         let answered = Arc::new(AtomicBool::new(false));
         let handed_over = Arc::new(AtomicBool::new(false));
         let is_pondering = order.request.limits.ponder;
@@ -360,7 +364,7 @@ impl ActiveSearch {
                 let Some((order, _, reporter)) = handed.lock().take() else {
                     unreachable!("no thread has taken them")
                 };
-                Err((error.into(), order, reporter.listener))
+                Err(Box::new((error.into(), order, reporter.listener)))
             }
         }
     }
