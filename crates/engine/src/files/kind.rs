@@ -106,8 +106,9 @@ impl FileKind {
             None if is_json(start) => {
                 FileKind::Other("JSON (write plain lines: games, positions, or flags such as threads=2)")
             }
-            None if is_wide(start, 1) => FileKind::Utf16 { is_little_endian: true },
-            None if is_wide(start, 0) => FileKind::Utf16 { is_little_endian: false },
+            None if is_wide(start, 0) || is_wide(start, 1) => {
+                FileKind::Other("text in UTF-16 without a byte order mark (save it as UTF-8)")
+            }
             None if is_core_ml(start) => {
                 FileKind::Other("a model of CoreML (take the model that it was made from, as ONNX)")
             }
@@ -216,7 +217,7 @@ mod tests {
             (&tar, "a tar archive"),
             (b"\xff\xfe[\0E\0", "text in UTF-16 (save"),
             (b"\xfe\xff\0[\0E", "text in UTF-16 (save"),
-            (b"[\0E\0v\0e\0n\0t\0", "text in UTF-16 (save"),
+            (b"[\0E\0v\0e\0n\0t\0", "text in UTF-16 without a byte order mark"),
             (b"\n <!DOCTYPE html>", "a web page"),
             (b"[\n {\"id\" : 1", "JSON"),
             (b"{\\rtf1\\ansi", "a text of a word processor"),

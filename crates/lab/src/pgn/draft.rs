@@ -266,6 +266,7 @@ impl Draft {
     fn forget_prose(&mut self) {
         if std::mem::take(&mut self.has_movetext) {
             (self.fault, self.number, self.is_behind_number, self.zeros) = (None, None, false, None);
+            self.result = None;
             self.note("the words before its moves are passed over".into());
         }
     }

@@ -319,12 +319,12 @@ fn what_is_sound_of_a_game_is_read() {
 #[test]
 fn marks_comments_and_variations_are_kept_as_the_standard_has_them() {
     let games = read(
-        "1. e4! $14 (1. ♘f3 Sf6) 1... e5?? ± (1... c5!? 2. -- d6) 2. Nf3 N 1-0 {resigned}\n{The end}\n\n1. d4 *\n",
+        "1. e4! $14 (1. ♘f3 Sf6) 1... e5?? ± (1... c5!? 2. -- d6 3. Nf3 Nf6 4. d3 e6 5. Be2 Be7 6. 0-0) 2. Nf3 N 1-0 {resigned}\n{The end}\n\n1. d4 *\n",
     );
     let moves = &games[0].as_ref().unwrap().moves;
     assert_eq!([0, 1, 2].map(|ply| moves[ply].marks.clone()), [vec![1, 14], vec![4, 16], vec![146]]);
     assert_eq!(moves[0].comments, ["(1. ♘f3 Sf6)"], "what cannot be played");
-    assert_eq!(moves[1].variations, ["1... c5 $5 2. -- d6"]);
+    assert_eq!(moves[1].variations, ["1... c5 $5 2. -- d6 3. Nf3 Nf6 4. d3 e6 5. Be2 Be7 6. O-O"]);
     assert_eq!(moves[2].comments, ["resigned", "The end"]);
     assert_eq!(games.len(), 2);
 }

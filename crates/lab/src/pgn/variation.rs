@@ -1,7 +1,7 @@
 //! A variation that is being read: played, so that what is written of it can be read by others.
 
 use super::draft::split_number;
-use super::tags::result_of;
+use super::tags::{NEITHER_SCORES, result_of};
 use super::{marks, numbered};
 use zeitnot_engine::chess::{Position, is_en_passant_sign, is_null_move};
 
@@ -60,7 +60,9 @@ impl Variation {
     pub(super) fn take_word(&mut self, word: &str) {
         add(&mut self.raw, word);
         let (core, numbers) = marks::behind(word);
-        let rest = if result_of(word).is_some() { "" } else { split_number(core).1 };
+        // Within a variation `0-0` castles.
+        let is_result = result_of(word).is_some_and(|result| result != NEITHER_SCORES);
+        let rest = if is_result { "" } else { split_number(core).1 };
         let Some((before, end)) = self.lines.last_mut() else { return };
         if !rest.is_empty() && !is_en_passant_sign(rest) {
             let is_null = is_null_move(rest);
