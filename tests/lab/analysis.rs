@@ -202,8 +202,8 @@ fn games_are_played_learnt_from_and_saved() {
     let (page, html) = page_about(folder.path(), "A</script><img src=x>");
     std::fs::write(&page, html.replace("</body>", PLAY)).unwrap();
     let Some(dom) = seen_by_a_browser(&page.display().to_string()) else { return };
-    let told =
-        dom.split_once("data-told=\"").map(|(_, rest)| rest.split('"').next().unwrap()).unwrap_or(&dom);
+    let (_, told) = dom.split_once("data-told=\"").unwrap_or(("", &dom));
+    let told = told.split('"').next().unwrap();
     let told: Vec<_> = told.split("; ").collect();
     let [moved, own, tried, back, left, asked, played, answer, saved] = &told[..] else { panic!("{told:?}") };
     assert!(moved.starts_with("#2/1 1 1.f3"), "{told:?}");
