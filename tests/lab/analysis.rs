@@ -214,7 +214,7 @@ fn games_are_played_learnt_from_and_saved() {
     assert!(asked.contains("2.g4?? was played. Find a better move for White."), "{told:?}");
     assert!(played.starts_with("g4 was played."), "{told:?}");
     assert!(answer.starts_with("2.g4?? allows mate in 1: "), "{told:?}");
-    assert_eq!(*saved, "1 C C – D  0-1 0", "{told:?}");
+    assert_eq!(*saved, "1 C C – D 0-1 0", "{told:?}");
 }
 
 #[test]
