@@ -33,8 +33,8 @@ const PAGES: [&str; 14] = [
 const SMALL: [(&str, &str); 9] = [
     ("analyse", "--nodes=5 +--backend=random"),
     ("match", "--games=4 --nodes=5 --tc=0.5+0.01 +--max-plies=10 +--backend=random"),
-    ("tune", "--games=8 --nodes=5 --tc=0.5+0.01 +--max-plies=10 +--backend=random"),
-    ("timelab", "+--max-games=2 +--nps=1000"),
+    ("tune", "+--games=8 --nodes=5 --tc=0.5+0.01 +--max-plies=10 +--backend=random"),
+    ("timelab", "+--max-games=2 +--nps=1000 +--min-moves=1"),
     ("movesleft", "--max-games=2 --sample=8 +--backend=random"),
     ("benchmark", "+--num-positions=1 +--movetime=20 --batches=1 +--backend=random"),
     ("backendbench", "--batches=1,8 --rounds=2 +--round-ms=2 +--backend=random"),

@@ -731,7 +731,8 @@
     // Values of the moves of one side stand where the position after them does.
     const ofSide = (kind, key) => [undefined, ...plies.map((played, at) => (mover(at) === kind ? played[key] : undefined))];
     const clocks = plies.map((played) => played.clock).filter((left) => left !== undefined);
-    if (clocks.length) {
+    // One clock alone makes no line.
+    if (['one', 'two'].some((kind) => ofSide(kind, 'clock').filter((left) => left !== undefined).length > 1)) {
       const most = Math.max(game.base || 0, ...clocks);
       const ticks = ticksOf(TIMES, most, roundTime);
       graph(moreGraphs, 'Clock', [['White', 'one'], ['Black', 'two']], { ticks, paint: (svg, x, y) => {
