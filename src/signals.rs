@@ -1,8 +1,5 @@
 //! What signals do to this process, where the system's own choice is wrong.
 
-/// The exit code after Ctrl-C, as of a shell.
-pub(crate) const INTERRUPTED: i32 = 130;
-
 #[cfg(unix)]
 mod unix {
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,6 +7,8 @@ mod unix {
 
     use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
     use signal_hook::flag;
+
+    use crate::output::STOPPED;
 
     static ENDS_AT_INTERRUPTION: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
@@ -19,8 +18,8 @@ mod unix {
         // For process 1, as in a container, the system has no default actions.
         if std::process::id() == 1 {
             ENDS_AT_INTERRUPTION.store(true, Ordering::Relaxed);
-            let _ =
-                flag::register_conditional_shutdown(SIGINT, super::INTERRUPTED, ENDS_AT_INTERRUPTION.clone());
+            let ends = ENDS_AT_INTERRUPTION.clone();
+            let _ = flag::register_conditional_shutdown(SIGINT, STOPPED.into(), ends);
             for signal in [SIGTERM, SIGHUP, SIGQUIT] {
                 let always = Arc::new(AtomicBool::new(true));
                 let _ = flag::register_conditional_shutdown(signal, 128 + signal, always);
