@@ -145,7 +145,8 @@ struct BatchSizeRow {
     /// Median over the rounds, per second of CPU time, if the system measures it.
     cpu_nps: Option<f64>,
     first_ms: f64,
-    /// How much longer a batch takes after one of another size. Of the two largest sizes, which are alternated.
+    /// How much longer a batch takes after one of another size. Of the two largest sizes, which are
+    /// alternated.
     change_ms: Option<f64>,
     mean_ms: f64,
     deviation_ms: f64,

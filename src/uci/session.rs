@@ -31,8 +31,8 @@ const READER_TICK: Duration = Duration::from_millis(250);
 /// At the end of the input a search that ends by itself may finish, so that commands can be piped in, unless
 /// the reader of the output has gone.
 ///
-/// Errors go to the GUI as `info string ERROR: …`, and to stderr. An impossible `go` gets a `bestmove` without
-/// a move. Without a reader of the output the session ends.
+/// Errors go to the GUI as `info string ERROR: …`, and to stderr. An impossible `go` gets a `bestmove`
+/// without a move. Without a reader of the output the session ends.
 ///
 /// Fails if an option's text in `settings` is invalid.
 pub fn run(

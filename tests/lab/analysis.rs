@@ -327,7 +327,10 @@ fn a_judge_that_dies_is_named_with_its_last_words() {
     std::fs::write(&script, "echo uciok; while read word rest; do case $word in isready) echo readyok;; go) echo no licence >&2; exit 1;; esac; done").unwrap();
     let judge = format!("--with=cmd=/bin/sh,args='{}'", script.display());
     let output = analyse(folder.path(), &games("A"), &[&judge]);
-    assert_refused(&output, "/bin/sh ended before it said bestmove. Its last words: no licence");
+    assert_refused(
+        &output,
+        "/bin/sh ended (exit code 1) before it said bestmove. Its last words: no licence",
+    );
 }
 
 #[test]

@@ -36,7 +36,17 @@ fn other_variants_are_skipped_by_name_everywhere() {
         &["analyse", &file, "--backend=trivial"][..],
         &["movesleft", "--backend=random", "--pgn", &file],
         &["timelab", "--manager=simple", "--pgn", &file],
-        &["match", "--games=2", "--openings", &file, "--a", "backend=random", "--b", "backend=random"],
+        &[
+            "match",
+            "--games=2",
+            "--nodes=5",
+            "--openings",
+            &file,
+            "--a",
+            "backend=random",
+            "--b",
+            "backend=random",
+        ],
     ] {
         let output = run(arguments);
         assert!(stderr(&output).contains(told), "{arguments:?}: {}", stderr(&output));

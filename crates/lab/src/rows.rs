@@ -112,7 +112,8 @@ pub trait Row: Default + Serialize + DeserializeOwned {
     }
 }
 
-/// Opens rows as they were written, or as spreadsheets write them: in UTF-16, with other marks between fields.
+/// Opens rows as they were written, or as spreadsheets write them: in UTF-16, with other marks between
+/// fields.
 fn csv_of_file(path: &Path) -> Result<csv::Reader<Box<dyn Read>>, RowError> {
     const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
     let text = files::open_text(path, &[".csv"]).map_err(RowError::io(path))?.content;
@@ -197,7 +198,8 @@ fn beside(path: &Path) -> io::Result<NamedTempFile> {
 
 fn persist(beside: TempPath, path: &Path) -> io::Result<()> {
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    // Some network drives put content on the disk after the name. A crash between the two would leave neither.
+    // Some network drives put content on the disk after the name. A crash between the two would leave
+    // neither.
     File::open(&beside)?.sync_all()?;
     if let Ok(known) = target.metadata() {
         if known.permissions().readonly() {

@@ -44,8 +44,8 @@ pub(crate) struct MatchArgs {
     /// Play only part i of n, for several machines. `zeitnot report` puts the parts together
     #[arg(long, value_name = "i/n")]
     shard: Option<Shard>,
-    /// Go on with a new process after an external engine has crashed or hung, which loses it the game, in up to
-    /// N games
+    /// Go on with a new process after an external engine has crashed or hung, which loses it the game, in up
+    /// to N games
     #[arg(long, value_name = "N", default_value_t = 10)]
     recover: u64,
     /// End as soon as one hypothesis is proven:

@@ -135,8 +135,8 @@ impl<'a> ListedPosition<'a> {
     }
 }
 
-/// Reads a line of a table of puzzles, as Lichess has them: among its fields a FEN, and moves, of which the first
-/// leads to the puzzle and the second solves it. Its head names FEN and Moves, and is no position.
+/// Reads a line of a table of puzzles, as Lichess has them: among its fields a FEN, and moves, of which the
+/// first leads to the puzzle and the second solves it. Its head names FEN and Moves, and is no position.
 fn puzzle(line: &str) -> Option<Option<ListedPosition<'_>>> {
     let fields = line.split([',', ';', '\t']).map(|field| field.trim().trim_matches('"'));
     let fields: Vec<_> = fields.collect();

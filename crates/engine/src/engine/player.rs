@@ -98,8 +98,8 @@ impl EngineSetup {
         [first.into()].into_iter().chain(self.notes.iter().cloned()).chain(backend.take_notes()).collect()
     }
 
-    /// What a player under this setup tells at its first move within `limits`, and settings that are equal for
-    /// setups that play alike, however their options are spelled.
+    /// What a player under this setup tells at its first move within `limits`, and settings that are equal
+    /// for setups that play alike, however their options are spelled.
     pub fn as_played(self: &Arc<Self>, limits: &GoLimits) -> Result<(Vec<Note>, Settings), EngineError> {
         let mut player = EnginePlayer::new(self.clone(), 0)?;
         player.begin_move(&History::start(), limits.clone())?;
@@ -268,8 +268,8 @@ impl EnginePlayer {
         self.stepped.iter().for_each(|stepped| workers.assign(stepped.search()));
     }
 
-    /// Waits until workers have finished the search. `goes_on` is asked every few milliseconds, and may end the
-    /// wait: the workers then search on. True if the search is over.
+    /// Waits until workers have finished the search. `goes_on` is asked every few milliseconds, and may end
+    /// the wait: the workers then search on. True if the search is over.
     pub(crate) fn wait_for_workers(&self, goes_on: &mut dyn FnMut() -> bool) -> bool {
         let Some(search) = self.stepped.as_ref().map(SteppedSearch::search) else { return true };
         let is_over = watch(search, &mut |_| goes_on()).is_some();

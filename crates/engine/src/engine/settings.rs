@@ -225,7 +225,8 @@ option_group! {
         /// Play at about the strength that UCI_Elo sets, with few nodes and moves chosen at random. It has no
         /// effect in infinite search.
         limit_strength: bool = false, "UCI_LimitStrength", "limit-strength";
-        /// Strength under UCI_LimitStrength, which plays with the built-in network, whatever network is named.
+        /// Strength under UCI_LimitStrength, which plays with the built-in network, whatever network is
+        /// named.
         elo: u32 = 1500, in 1000..=2090, "UCI_Elo", "elo";
     }
 }

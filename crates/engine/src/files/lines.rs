@@ -48,8 +48,8 @@ pub fn decode(bytes: &[u8]) -> Cow<'_, str> {
     Cow::Owned(best.unwrap_or_default())
 }
 
-/// How many places of a text no word has: signs and capitals within small letters, letters of two alphabets side by
-/// side, and Latin letters with marks side by side.
+/// How many places of a text no word has: signs and capitals within small letters, letters of two alphabets
+/// side by side, and Latin letters with marks side by side.
 fn oddities(text: &str) -> usize {
     let is_sign = |c: char| {
         c == 'ƒ' || !c.is_alphanumeric() && !c.is_ascii() && !c.is_whitespace() && !"’‘“”«»„–—…№½".contains(c)

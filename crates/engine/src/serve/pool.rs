@@ -212,8 +212,8 @@ impl Queue {
         self.len += 1;
     }
 
-    /// Takes the next order that `is_wanted` and whose listener has room. Within a priority, searches that end
-    /// come first.
+    /// Takes the next order that `is_wanted` and whose listener has room. Within a priority, searches that
+    /// end come first.
     fn pop(&mut self, is_wanted: impl Fn(&Order) -> bool) -> Option<Order> {
         let places =
             self.levels.iter().flat_map(|(&level, lines)| [(level, lines, true), (level, lines, false)]);

@@ -6,7 +6,7 @@
 use super::comments::{Commands, one_line};
 use super::control::settle_time;
 use super::tags::{self, NEITHER_SCORES, Tags, result_of};
-use super::tokens::Token;
+use super::tokens::{MoveNumber, Token, split_number};
 use super::variation::Variation;
 use super::{RecordedGame, RecordedMove, marks};
 use zeitnot_engine::chess::{Position, Variant, is_en_passant_sign, is_null_move};
@@ -277,8 +277,8 @@ impl Draft {
         self.header_before = Some(std::mem::take(&mut self.game.tags));
     }
 
-    /// Decides whether the header before is that of another game: it has tags that come again. Else it belongs
-    /// to this one.
+    /// Decides whether the header before is that of another game: it has tags that come again. Else it
+    /// belongs to this one.
     fn settle_header(&mut self) {
         let Some(mut before) = self.header_before.take() else { return };
         let tags = std::mem::take(&mut self.game.tags);
@@ -524,29 +524,6 @@ impl Draft {
 
     fn ends_en_passant(&self) -> bool {
         self.game.moves.last().is_some_and(|last| self.before.is_en_passant(last.r#move))
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(super) struct MoveNumber {
-    value: u32,
-    /// True if several dots stand behind it.
-    is_blacks: bool,
-}
-
-/// Returns the number of a move, with its dots or without, and what is written behind it.
-pub(super) fn split_number(text: &str) -> (Option<MoveNumber>, &str) {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, behind) = text.split_at(digits);
-    let rest = behind.trim_start_matches(['.', '…']);
-    let is_castling = number == "0" && behind.starts_with(['-', '–']);
-    match number.parse() {
-        // 0000 is a null move.
-        Ok(value) if !is_castling && text != "0000" => {
-            (Some(MoveNumber { value, is_blacks: behind.len() - rest.len() > 1 }), rest)
-        }
-        _ if digits == 0 => (None, rest),
-        _ => (None, text),
     }
 }
 

@@ -233,3 +233,26 @@ fn word_length(line: &str) -> usize {
     }
     at
 }
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MoveNumber {
+    pub(super) value: u32,
+    /// True if several dots stand behind it.
+    pub(super) is_blacks: bool,
+}
+
+/// The number of a move, with its dots or without, and what is written behind it.
+pub(super) fn split_number(text: &str) -> (Option<MoveNumber>, &str) {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, behind) = text.split_at(digits);
+    let rest = behind.trim_start_matches(['.', '…']);
+    let is_castling = number == "0" && behind.starts_with(['-', '–']);
+    match number.parse() {
+        // 0000 is a null move.
+        Ok(value) if !is_castling && text != "0000" => {
+            (Some(MoveNumber { value, is_blacks: behind.len() - rest.len() > 1 }), rest)
+        }
+        _ if digits == 0 => (None, rest),
+        _ => (None, text),
+    }
+}

@@ -1,7 +1,7 @@
 //! A variation that is being read: played, so that what is written of it can be read by others.
 
-use super::draft::split_number;
 use super::tags::{NEITHER_SCORES, result_of};
+use super::tokens::split_number;
 use super::{marks, numbered};
 use zeitnot_engine::chess::{Position, is_en_passant_sign, is_null_move};
 

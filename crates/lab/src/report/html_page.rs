@@ -59,8 +59,8 @@ impl Page {
         self.block(format_args!("<p class=\"key-figure\"><b>{figure}</b> {sentence}</p>"))
     }
 
-    /// Lets tables and plots show long ones of these names short. [`names_in_full`](Page::names_in_full) tells
-    /// which is which.
+    /// Lets tables and plots show long ones of these names short. [`names_in_full`](Page::names_in_full)
+    /// tells which is which.
     pub(crate) fn shorten(mut self, names: &[&str]) -> Page {
         let short = |name: &str| format!("{}…", name.chars().take(SHORT).collect::<String>());
         for &name in names.iter().filter(|name| name.chars().count() > LONG) {

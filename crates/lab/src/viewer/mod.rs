@@ -85,8 +85,8 @@ pub(crate) struct ViewedPosition {
     /// The lines of the search: the evaluation, and the moves as in [`ViewedGame::moves`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) lines: Vec<(String, String)>,
-    /// The moves that the search looked at, each as three words: squares, the share of the visits in permille,
-    /// and the mover's winning chances after it in percent.
+    /// The moves that the search looked at, each as three words: squares, the share of the visits in
+    /// permille, and the mover's winning chances after it in percent.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) tries: String,
 }

@@ -82,8 +82,8 @@ impl ThroughputMeter {
         Ok(())
     }
 
-    /// Alternates two sizes, two batches each. Returns how much longer the first of two takes than the second,
-    /// in ms, the median. A device that prepares for each size shows it here, and nowhere else: other
+    /// Alternates two sizes, two batches each. Returns how much longer the first of two takes than the
+    /// second, in ms, the median. A device that prepares for each size shows it here, and nowhere else: other
     /// measurements stay with one size.
     pub fn change_ms(&mut self, sizes: [usize; 2]) -> Result<f64, BackendError> {
         let mut longer = Vec::new();

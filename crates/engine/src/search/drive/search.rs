@@ -182,8 +182,8 @@ pub(crate) fn run(search: &Search, observer: &mut dyn FnMut(&SearchInfo)) -> Sea
     result
 }
 
-/// Blocks until the search is over, dismisses its workers and waits for the root. `goes_on` is asked every few
-/// milliseconds. `None` if it ended the watch: the workers then search on.
+/// Blocks until the search is over, dismisses its workers and waits for the root. `goes_on` is asked every
+/// few milliseconds. `None` if it ended the watch: the workers then search on.
 pub(crate) fn watch(search: &Search, goes_on: &mut dyn FnMut(&RootSnapshot) -> bool) -> Option<EndReason> {
     let SearchState { context, progress, .. } = &search.state;
     let reason = loop {

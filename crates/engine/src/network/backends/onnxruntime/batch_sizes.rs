@@ -9,8 +9,8 @@ use super::MAX_BATCH;
 use super::provider::Provider;
 use crate::network::weights::OnnxModel;
 
-/// CUDA plans each convolution anew when the size changes, and keeps one plan a session: microsoft/onnxruntime#23006.
-/// Between these a device is hardly slower for what is filled up.
+/// CUDA plans each convolution anew when the size changes, and keeps one plan a session:
+/// microsoft/onnxruntime#23006. Between these a device is hardly slower for what is filled up.
 const CONVOLVED: [usize; 4] = [4, 32, 128, 256];
 /// TensorRT RTX compiles kernels for each size beside the search.
 const COMPILED: [usize; 8] = [1, 4, 16, 32, 64, 128, 192, 256];

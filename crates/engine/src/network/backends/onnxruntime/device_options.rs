@@ -4,26 +4,12 @@ use ort::ep::{self, ArbitrarilyConfigurableExecutionProvider as _, ExecutionProv
 
 use super::NAME;
 use super::batch_sizes::BatchSizes;
-use super::provider::Provider;
+use super::provider::{Provider, WantedPrecision};
 use crate::network::onnx::{BuildOptions, Form};
 use crate::network::weights::{DataType, InputForm, OnnxModel};
 use crate::network::{ACCELERATOR_QUEUES, folders};
 use crate::options::{OptionChoice, OptionGroup, option_choice, option_group};
 use crate::params::{ParamError, Params};
-
-option_choice! {
-    /// The precision that a user asks for.
-    pub(crate) enum WantedPrecision {
-        /// fp16 on GPUs, bf16 with `openvino` where the CPU supports it, and fp32 elsewhere.
-        Auto = "auto",
-        /// Single precision.
-        Fp32 = "fp32",
-        /// Half precision.
-        Fp16 = "fp16",
-        /// bfloat16, with `openvino`.
-        Bf16 = "bf16",
-    }
-}
 
 option_choice! {
     /// The form of inputs that a user asks for.
@@ -66,7 +52,8 @@ option_group! {
         inputs: WantedInputs = WantedInputs::Auto, "inputs";
         /// Operations of a model that is built from a network in Lc0's format.
         form: WantedForm = WantedForm::Auto, "form";
-        /// Options of the execution provider itself, for experiments, as in prefer_nhwc=1;fuse_conv_bias=1.
+        /// Options of the execution provider itself, for experiments, as in
+        /// `prefer_nhwc=1;fuse_conv_bias=1`.
         ep: String = String::new(), "ep", "ep", hidden;
     }
 }

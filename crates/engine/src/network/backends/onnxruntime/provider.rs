@@ -10,7 +10,6 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
-use super::device_options::WantedPrecision;
 use super::process_environment::set_variables;
 use crate::network::onnx::Form;
 use crate::network::weights::InputForm;
@@ -32,6 +31,20 @@ option_choice! {
         WebGpu = "webgpu",
         /// GPU and Neural Engine of Apple's chips.
         CoreMl = "coreml",
+    }
+}
+
+option_choice! {
+    /// The precision that a user asks for.
+    pub(crate) enum WantedPrecision {
+        /// fp16 on GPUs, bf16 with `openvino` where the CPU supports it, and fp32 elsewhere.
+        Auto = "auto",
+        /// Single precision.
+        Fp32 = "fp32",
+        /// Half precision.
+        Fp16 = "fp16",
+        /// bfloat16, with `openvino`.
+        Bf16 = "bf16",
     }
 }
 

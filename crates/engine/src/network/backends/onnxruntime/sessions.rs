@@ -26,8 +26,8 @@ use crate::network::weights::OnnxModel;
 use crate::network::{BackendError, EvalSlot, Evaluator};
 use crate::system::vulkan;
 
-/// Held while a session of a provider that [runs one at a time](super::provider::ProviderSpec::runs_one_at_a_time) is made, runs
-/// or is given up.
+/// Held while a session of a provider that [runs one at a
+/// time](super::provider::ProviderSpec::runs_one_at_a_time) is made, runs or is given up.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// The model and the sessions that all evaluators share. Only `idle` changes, under its lock.

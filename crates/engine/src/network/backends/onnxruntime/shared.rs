@@ -1,5 +1,5 @@
-//! Lets any number of threads share the few sessions of an accelerator: one for each batch that it receives at
-//! once. More would hold the weights in its memory again.
+//! Lets any number of threads share the few sessions of an accelerator: one for each batch that it receives
+//! at once. More would hold the weights in its memory again.
 
 use std::fmt;
 use std::sync::Arc;
