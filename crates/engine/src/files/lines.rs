@@ -33,18 +33,23 @@ pub fn decode(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(bytes) {
         return Cow::Borrowed(text);
     }
-    let texts = ENCODINGS.map(|letters| {
-        let letter =
-            |byte: u8| letters.chars().nth(usize::from(byte) - 0x80).unwrap_or(char::REPLACEMENT_CHARACTER);
+    let letter = |byte: u8, letters: &str| match byte.checked_sub(0x80) {
+        Some(index) => letters.chars().nth(index.into()).unwrap_or(char::REPLACEMENT_CHARACTER),
+        None => char::from(byte),
+    };
+    let mixed = |letters: &&str| {
         let mut text = String::new();
         for chunk in bytes.utf8_chunks() {
             text += chunk.valid();
-            text.extend(chunk.invalid().iter().map(|&byte| letter(byte)));
+            text.extend(chunk.invalid().iter().map(|&byte| letter(byte, letters)));
         }
         text
-    });
+    };
+    // Letters side by side may be UTF-8 by chance.
+    let whole = |letters: &&str| bytes.iter().map(|&byte| letter(byte, letters)).collect::<String>();
+    let texts = ENCODINGS.iter().map(mixed).chain(ENCODINGS.iter().map(whole));
     // The first of the best.
-    let best = texts.into_iter().min_by_key(|text| oddities(text));
+    let best = texts.min_by_key(|text| oddities(text));
     Cow::Owned(best.unwrap_or_default())
 }
 

@@ -448,7 +448,7 @@ mod tests {
                 writer.write(&PositionRow { moves_left: left.max(1.0) as u32, ..row }).unwrap();
             }
         }
-        writer.flush().unwrap();
+        writer.publish().unwrap();
         Study { files: vec![path], estimators: vec![legacy], is_fit: true }.run().unwrap()
     }
 
