@@ -376,8 +376,7 @@ fn the_time_of_a_game_is_told_in_words() {
     assert_eq!(report["games"][0]["control"], "3 min + 2 s a move");
     assert!(analyse(folder.path(), &text, &["--out", out.to_str().unwrap()]).status.success());
     let Some(dom) = seen_by_a_browser(&out.join("index.html").display().to_string()) else { return };
-    for words in ["Black lost on time", "White used 1:24", "The clock did not decide", "From 8…a5"]
-    {
+    for words in ["Black lost on time", "White used 1:24", "The clock did not decide", "From 8…a5"] {
         assert!(dom.contains(words), "{words}");
     }
 }
