@@ -127,7 +127,8 @@ fn shaders_are_compiled_only_once() {
         second - first < first / 100,
         "the second start compiled something anew: {first} and {second} bytes"
     );
-    assert_eq!(evaluate(), second, "the third start compiled something anew");
+    let third = evaluate();
+    assert!(third - second < first / 100, "the third start compiled something anew: {second} bytes, {third}");
 }
 
 /// Returns the bytes of all files in `folder` and below.
