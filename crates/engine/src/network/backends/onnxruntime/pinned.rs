@@ -34,3 +34,25 @@ impl<T: TensorElement> PinnedMemory<T> {
         unsafe { TensorRefMut::from_raw(MemoryInfo::default(), memory.data_ptr_mut(), shape.into()) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::backends::onnxruntime::{Provider, runtime::Runtime};
+
+    #[test]
+    #[ignore = "needs ONNX Runtime in the cache, where `zeitnot setup` puts it"]
+    fn one_memory_holds_tensors_of_every_size() {
+        if let Err(reason) = Runtime::get(Provider::Cpu) {
+            return eprintln!("SKIPPED: {reason}");
+        }
+        let (allocator, mut memory) = (Allocator::default(), PinnedMemory::<f32>::default());
+        for size in [2, 64, 3, 65] {
+            let mut tensor = memory.tensor(&allocator, vec![size, 112]).unwrap();
+            let (shape, values) = tensor.extract_tensor_mut();
+            assert_eq!((shape[0], values.len()), (size as i64, size * 112));
+            values.fill(size as f32);
+            assert_eq!(memory.tensor(&allocator, vec![1, 112]).unwrap().extract_tensor().1, [size as f32; 112]);
+        }
+    }
+}
