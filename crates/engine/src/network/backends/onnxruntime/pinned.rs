@@ -52,7 +52,10 @@ mod tests {
             let (shape, values) = tensor.extract_tensor_mut();
             assert_eq!((shape[0], values.len()), (size as i64, size * 112));
             values.fill(size as f32);
-            assert_eq!(memory.tensor(&allocator, vec![1, 112]).unwrap().extract_tensor().1, [size as f32; 112]);
+            assert_eq!(
+                memory.tensor(&allocator, vec![1, 112]).unwrap().extract_tensor().1,
+                [size as f32; 112]
+            );
         }
     }
 }
