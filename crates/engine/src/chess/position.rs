@@ -27,6 +27,12 @@ pub struct Position {
     is_move_ahead: bool,
 }
 
+impl Default for Position {
+    fn default() -> Position {
+        Position::start()
+    }
+}
+
 impl Position {
     /// The start position.
     pub fn start() -> Position {

@@ -3,6 +3,7 @@
 //!
 //! What inflates far more than games do is refused: some kilobytes can be made to inflate without end.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Cursor, ErrorKind, Read};
 use std::path::Path;
@@ -31,7 +32,6 @@ pub struct TextFile {
     pub name: String,
     /// The text without compression, as people encode it.
     pub content: Content,
-    /// What the user should know.
     pub notes: Vec<String>,
 }
 
@@ -69,7 +69,6 @@ pub fn open(path: &Path) -> io::Result<Content> {
     inflated(raw(path)?.1)
 }
 
-/// What a file or stdin is, and its bytes.
 fn raw(path: &Path) -> io::Result<(Option<FileKind>, Content)> {
     if path.as_os_str() == "-" { sniffed(io::stdin()) } else { sniffed(File::open(path)?) }
 }
@@ -97,13 +96,7 @@ fn text_of(source: impl Read + Send + 'static, name: &str) -> io::Result<Content
     let other = match sniffed(inflated(source)?)? {
         (None, content) if FileKind::of_ending(name) == FileKind::BINARY => return Ok(content),
         (Some(FileKind::Utf16 { is_little_endian }), source) => {
-            return Ok(Box::new(Utf16 {
-                source,
-                is_little_endian,
-                letters: Vec::new(),
-                half: None,
-                odd: None,
-            }));
+            return Ok(Box::new(Utf16 { source, is_little_endian, letters: VecDeque::new() }));
         }
         (Some(FileKind::BINARY) | None, _) => FileKind::of_ending(name),
         (Some(other), _) => other,
@@ -126,7 +119,6 @@ fn sniffed(mut source: impl Read + Send + 'static) -> io::Result<(Option<FileKin
     Ok((FileKind::of(&start), Box::new(Cursor::new(start).chain(source))))
 }
 
-/// Counts what is read.
 struct Counted {
     source: Content,
     consumed: Arc<AtomicU64>,
@@ -145,7 +137,6 @@ struct Bounded<R> {
     source: R,
     /// Compressed bytes that the decoder has read so far.
     consumed: Arc<AtomicU64>,
-    /// Bytes that it has given.
     given: u64,
 }
 
@@ -173,38 +164,28 @@ impl<R: Read> Read for Bounded<R> {
 struct Utf16 {
     source: Content,
     is_little_endian: bool,
-    /// What is read next, from its end.
-    letters: Vec<u8>,
-    /// The first half of a character of two units.
-    half: Option<u16>,
-    odd: Option<u8>,
+    letters: VecDeque<u8>,
 }
 
 impl Read for Utf16 {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while self.letters.is_empty() {
-            let mut bytes = Vec::from_iter(self.odd.take());
-            let kept = bytes.len();
-            bytes.resize(1 << 13, 0);
-            let read = self.source.read(&mut bytes[kept..])?;
-            bytes.truncate(kept + read);
-            self.odd = (bytes.len() % 2 == 1).then(|| bytes.pop()).flatten();
-            let unit = if self.is_little_endian { u16::from_le_bytes } else { u16::from_be_bytes };
-            let mut units = Vec::from_iter(self.half.take());
-            units.extend(bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]])));
-            let is_half = |unit: &u16| (0xd800..0xdc00).contains(unit);
-            self.half = units.pop_if(|unit| read > 0 && is_half(unit));
-            let text = char::decode_utf16(units).map(|letter| letter.unwrap_or(char::REPLACEMENT_CHARACTER));
-            self.letters = text.collect::<String>().into_bytes();
-            self.letters.reverse();
-            if read == 0 {
-                break;
+        if self.letters.is_empty() {
+            let from_bytes = if self.is_little_endian { u16::from_le_bytes } else { u16::from_be_bytes };
+            let unit = |pair: &[u8]| from_bytes([pair[0], pair.get(1).copied().unwrap_or_default()]);
+            let mut bytes = Vec::new();
+            let mut read = self.source.by_ref().take(1 << 13).read_to_end(&mut bytes);
+            // The first half of a character of two units.
+            if bytes.chunks(2).next_back().is_some_and(|pair| (0xd800..0xdc00).contains(&unit(pair))) {
+                read = self.source.by_ref().take(2).read_to_end(&mut bytes);
             }
+            if bytes.is_empty() {
+                return read;
+            }
+            let letters = char::decode_utf16(bytes.chunks(2).map(unit));
+            let letters = letters.map(|letter| letter.unwrap_or(char::REPLACEMENT_CHARACTER));
+            self.letters = letters.collect::<String>().into_bytes().into();
         }
-        let length = buffer.len().min(self.letters.len());
-        let at = self.letters.len() - length;
-        self.letters.drain(at..).rev().zip(buffer).for_each(|(letter, place)| *place = letter);
-        Ok(length)
+        self.letters.read(buffer)
     }
 }
 

@@ -48,7 +48,6 @@ pub fn decode(bytes: &[u8]) -> Cow<'_, str> {
     // Letters side by side may be UTF-8 by chance.
     let whole = |letters: &&str| bytes.iter().map(|&byte| letter(byte, letters)).collect::<String>();
     let texts = ENCODINGS.iter().map(mixed).chain(ENCODINGS.iter().map(whole));
-    // The first of the best.
     let best = texts.min_by_key(|text| oddities(text));
     Cow::Owned(best.unwrap_or_default())
 }
@@ -101,7 +100,6 @@ pub enum LineError {
     /// Those behind it can be read.
     #[error("line {0}: longer than {MAX_LINE} bytes")]
     TooLong(u64),
-    /// The last one.
     #[error("{0}")]
     Read(#[from] io::Error),
 }

@@ -12,11 +12,9 @@ use zip::{CompressionMethod, ZipArchive};
 /// Content that is read as it is needed.
 pub(super) type Content = Box<dyn Read + Send>;
 
-/// A file of an archive.
 pub(super) struct Member {
     pub(super) name: String,
     pub(super) content: Content,
-    /// The bytes that it takes in the archive.
     pub(super) compressed: u64,
     /// What the archive has besides, in words.
     pub(super) notes: Vec<String>,
