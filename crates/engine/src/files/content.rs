@@ -43,15 +43,15 @@ pub struct TextFile {
 /// do.
 pub fn open_text(path: &Path, endings: &[&str]) -> io::Result<TextFile> {
     let (kind, content) = raw(path)?;
-    if kind == Some(FileKind::Zip) && path.is_file() {
+    let (name, content, notes) = if kind == Some(FileKind::Zip) && path.is_file() {
         let zipped::Member { name, content, compressed, notes } = zipped::open(path, endings)?;
-        let name = without_compression(&name);
-        let content = text_of(bounded(content, Arc::new(AtomicU64::new(compressed))), &name)?;
-        return Ok(TextFile { name, content, notes });
-    }
-    let name = path.file_name().filter(|name| *name != "-").unwrap_or_default().to_string_lossy();
+        (name, bounded(content, Arc::new(AtomicU64::new(compressed))), notes)
+    } else {
+        let name = path.file_name().filter(|name| *name != "-").unwrap_or_default();
+        (name.to_string_lossy().into_owned(), content, Vec::new())
+    };
     let name = without_compression(&name);
-    Ok(TextFile { content: text_of(content, &name)?, name, notes: Vec::new() })
+    Ok(TextFile { content: text_of(content, &name)?, name, notes })
 }
 
 /// Reads a whole file of text, whatever its encoding. The ends of its lines stay as they are.
@@ -86,12 +86,7 @@ fn inflated(source: impl Read + Send + 'static) -> io::Result<Content> {
     })
 }
 
-/// The text in `source`, plain or compressed.
-pub fn text(source: impl Read + Send + 'static) -> io::Result<Content> {
-    text_of(source, "")
-}
-
-/// The same of a source whose name tells what it is where its first bytes do not.
+/// The text in `source`, plain or compressed. Its name tells what it is where its first bytes do not.
 fn text_of(source: impl Read + Send + 'static, name: &str) -> io::Result<Content> {
     let other = match sniffed(inflated(source)?)? {
         (None, content) if FileKind::of_ending(name) == FileKind::BINARY => return Ok(content),
@@ -197,7 +192,7 @@ mod tests {
 
     fn text_of(bytes: &[u8]) -> io::Result<String> {
         let mut content = String::new();
-        text(Cursor::new(bytes.to_vec()))?.read_to_string(&mut content)?;
+        super::text_of(Cursor::new(bytes.to_vec()), "")?.read_to_string(&mut content)?;
         Ok(content)
     }
 
@@ -253,7 +248,7 @@ mod tests {
     #[test]
     fn damage_behind_the_first_bytes_is_an_error_behind_them() {
         let whole = gzip("1. e4 e5 *\n".repeat(1000).as_bytes());
-        let mut content = text(Cursor::new(whole[..whole.len() - 12].to_vec())).unwrap();
+        let mut content = super::text_of(Cursor::new(whole[..whole.len() - 12].to_vec()), "").unwrap();
         let mut seen = Vec::new();
         assert!(content.read_to_end(&mut seen).is_err());
         assert!(seen.starts_with(b"1. e4 e5 *\n"));

@@ -61,8 +61,9 @@ const ENDINGS: [(&str, &str); 5] = [
     (".cbh", "a database of ChessBase (let ChessBase or Scid export its games as PGN)"),
     (".cbv", "an archive of ChessBase (let ChessBase export its games as PGN)"),
 ];
+type IsSuch = fn(&[u8]) -> bool;
 /// Files that are told by their structure.
-const TOLD: [(fn(&[u8]) -> bool, &str); 6] = [
+const TOLD: [(IsSuch, &str); 6] = [
     (is_web_page, "a web page (the download went wrong, fetch the file itself)"),
     (is_json, "JSON (write plain lines: games, positions, or flags such as threads=2)"),
     (is_wide, "text in UTF-16 without a byte order mark (save it as UTF-8)"),

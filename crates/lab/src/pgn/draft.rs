@@ -154,14 +154,13 @@ impl Draft {
         // tag is to be trusted.
         game.has_result = game.tags.result().is_some() && (self.result.is_some() || !is_last);
         if game.tags.annotators().1 {
-            for played in &mut game.moves {
-                let own = played.comments.iter().find(|comment| comment.starts_with(OWN_FIGURES));
-                let marks =
-                    own.and_then(|own| own.split(' ').find_map(|word| word.strip_prefix(MARKS_OF_PEOPLE)));
-                played.marks =
-                    marks.into_iter().flat_map(|marks| marks.split(',')).flat_map(str::parse).collect();
-                played.comments.retain(|comment| !comment.starts_with(OWN_FIGURES));
-                played.variations.retain(|variation| !variation.contains(OWN_FIGURES));
+            for RecordedMove { comments, variations, marks, .. } in &mut game.moves {
+                let own =
+                    comments.extract_if(.., |comment| comment.starts_with(OWN_FIGURES)).collect::<String>();
+                let theirs = own.split(' ').find_map(|word| word.strip_prefix(MARKS_OF_PEOPLE));
+                *marks =
+                    theirs.into_iter().flat_map(|theirs| theirs.split(',')).flat_map(str::parse).collect();
+                variations.retain(|variation| !variation.contains(OWN_FIGURES));
             }
         }
         Ok(game)
@@ -195,9 +194,7 @@ impl Draft {
                 if !tag.is_closed {
                     self.note(format!("its tag {} has no end, and is read as {value:?}", tag.name));
                 }
-                if self.game.tags.set(tag.name, &**value) {
-                    self.note(format!("its tag {} stands twice: the last counts", tag.name));
-                }
+                self.set_tag(tag.name, value);
             }
             None => self.note(format!("a tag that cannot be read is left out: {}", quoted(text))),
         }
@@ -233,7 +230,7 @@ impl Draft {
     /// Decides whether the header before is that of another game: it has tags that come again. Else it
     /// belongs to this one.
     fn settle_header(&mut self) {
-        let Some(mut before) = self.header_before.take() else { return };
+        let Some(before) = self.header_before.take() else { return };
         let tags = std::mem::take(&mut self.game.tags);
         if tags.shared_with(&before) > 1 {
             self.note(format!(
@@ -243,12 +240,14 @@ impl Draft {
             self.game.tags = tags;
             return;
         }
-        for (name, value) in tags.iter() {
-            if before.set(name, value) {
-                self.game.notes.push(format!("its tag {name} stands twice: the last counts"));
-            }
-        }
         self.game.tags = before;
+        tags.iter().for_each(|(name, value)| self.set_tag(name, value));
+    }
+
+    fn set_tag(&mut self, name: &str, value: &str) {
+        if self.game.tags.set(name, value) {
+            self.note(format!("its tag {name} stands twice: the last counts"));
+        }
     }
 
     fn take_comment(&mut self, text: &str) {
@@ -262,14 +261,12 @@ impl Draft {
 
     fn end_variation(&mut self) {
         let Some(variation) = self.variation.take() else { return };
-        let comments = self.game.moves.last_mut().map_or(&mut self.game.comments, |last| &mut last.comments);
-        match variation.finish() {
+        match (variation.finish(), self.game.moves.last_mut()) {
             _ if self.fault.is_some() => {}
-            Ok(text) if text.is_empty() => {}
-            Ok(text) => {
-                self.game.moves.last_mut().into_iter().for_each(|last| last.variations.push(text.clone()))
-            }
-            Err(text) => comments.push(text),
+            (Ok(text), Some(last)) if !text.is_empty() => last.variations.push(text),
+            (Ok(_), _) => {}
+            (Err(text), Some(last)) => last.comments.push(text),
+            (Err(text), None) => self.game.comments.push(text),
         }
     }
 
