@@ -101,10 +101,7 @@ pub enum GameError {
         reason: String,
     },
     #[error("{name}: {}", in_our_words(error))]
-    Read {
-        name: String,
-        error: io::Error,
-    },
+    Read { name: String, error: io::Error },
 }
 
 /// The games of a stream, in their order. It ends after [`GameError::Read`]. After [`GameError::Broken`] it
