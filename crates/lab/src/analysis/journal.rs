@@ -35,15 +35,14 @@ impl AnalysisRow {
         let mut pgn = Vec::new();
         let _ = write_pgn(&mut pgn, game, engine);
         let summary = AnalysisSummary::of(game);
+        let mut effort = SearchEffort::default();
+        game.positions.iter().for_each(|found| effort.add(found.effort));
         AnalysisRow {
             game: fingerprint(&game.recorded),
             pgn: String::from_utf8_lossy(&pgn).into_owned(),
             viewed: viewed_game(game, &summary),
             summary,
-            effort: SearchEffort {
-                new_nodes: game.positions.iter().map(|found| found.effort.new_nodes).sum(),
-                time_ms: game.positions.iter().map(|found| found.effort.time_ms).sum(),
-            },
+            effort,
         }
     }
 

@@ -249,6 +249,24 @@ mod tests {
         assert!(text.contains("insta-moves"), "{text}");
     }
 
+    /// A regression: losses stood alone that no manager can prevent, as at one second for the game.
+    #[test]
+    fn what_the_model_costs_stands_beside_the_losses_it_makes() {
+        let cost = "the modelled engine needs 12 ms a move that no manager can save";
+        assert!(!lab(1..=2).to_string().contains(cost));
+        let mut study = ReplayStudy::default();
+        let lost = || ReplayedGame {
+            moves: vec![played(1, 0)],
+            final_clock_ms: -7.0,
+            ..ReplayedGame::default()
+        };
+        add(&mut study, 1, "smooth", lost());
+        assert!(study.to_string().contains(&format!("loses 1 of 1 games on time; {cost}")), "{study}");
+        add(&mut study, 1, "legacy", lost());
+        let html = page(&study).to_html();
+        assert!(study.to_string().contains(cost) && html.contains(cost), "{study}");
+    }
+
     /// A regression: each manager had a sentence for each clock, and no word said which is better.
     #[test]
     fn several_managers_stand_in_one_table() {
