@@ -255,11 +255,8 @@ mod tests {
         let cost = "the modelled engine needs 12 ms a move that no manager can save";
         assert!(!lab(1..=2).to_string().contains(cost));
         let mut study = ReplayStudy::default();
-        let lost = || ReplayedGame {
-            moves: vec![played(1, 0)],
-            final_clock_ms: -7.0,
-            ..ReplayedGame::default()
-        };
+        let lost =
+            || ReplayedGame { moves: vec![played(1, 0)], final_clock_ms: -7.0, ..ReplayedGame::default() };
         add(&mut study, 1, "smooth", lost());
         assert!(study.to_string().contains(&format!("loses 1 of 1 games on time; {cost}")), "{study}");
         add(&mut study, 1, "legacy", lost());
