@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 
 use zeitnot_engine::chess::{History, Move, Variant};
-use zeitnot_engine::engine::{EngineSetup, GoRequest, Settings};
+use zeitnot_engine::engine::{Setup, GoRequest, Settings};
 use zeitnot_engine::options::nearest_name;
 use zeitnot_engine::time::{GoLimits, Millis, Nodes};
 
@@ -56,7 +56,7 @@ pub(super) struct Query {
     /// The positions, by the moves played before them.
     pub(super) plies: BTreeSet<usize>,
     pub(super) request: GoRequest,
-    pub(super) setup: Arc<EngineSetup>,
+    pub(super) setup: Arc<Setup>,
     pub(super) report_every: Option<Duration>,
     pub(super) priority: i32,
     pub(super) warnings: Vec<String>,
@@ -74,7 +74,7 @@ pub(super) struct QueryError {
 /// The server's options, which a query may change for itself.
 #[derive(Clone, Debug)]
 pub(super) struct Defaults {
-    pub(super) setup: Arc<EngineSetup>,
+    pub(super) setup: Arc<Setup>,
     /// Visits of a query without a limit.
     pub(super) nodes: u64,
 }
@@ -295,7 +295,7 @@ impl Fields {
         moves.or_else(|error| refuse("searchmoves", error))
     }
 
-    fn setup(&self, defaults: &Defaults) -> Result<Arc<EngineSetup>, Refusal> {
+    fn setup(&self, defaults: &Defaults) -> Result<Arc<Setup>, Refusal> {
         let mut settings = defaults.setup.settings().clone();
         self.options.iter().try_for_each(|(name, value)| set_option(&mut settings, name, value))?;
         settings.chess960 = self.get("chess960", FLAG)?.unwrap_or(settings.chess960);
@@ -373,7 +373,7 @@ mod tests {
     fn defaults() -> Defaults {
         let mut settings = Settings::default();
         settings.set("Backend", "random").unwrap();
-        Defaults { setup: Arc::new(EngineSetup::new(settings).unwrap()), nodes: NODES }
+        Defaults { setup: Arc::new(Setup::new(settings).unwrap()), nodes: NODES }
     }
 
     fn parse(lines: &[&str]) -> Vec<Result<Command, QueryError>> {

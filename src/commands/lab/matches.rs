@@ -17,7 +17,7 @@ use crate::commands::engine_args::EngineArgs;
 use crate::output::{ExitStatus, Failure, Output};
 use crate::output::{Told, eprint_message};
 use zeitnot_engine::chess::Variant;
-use zeitnot_engine::engine::{EngineSetup, Settings};
+use zeitnot_engine::engine::{Setup, Settings};
 use zeitnot_engine::note::Note;
 use zeitnot_engine::params::entries;
 use zeitnot_engine::time::NoTimeControl;
@@ -301,7 +301,7 @@ fn team(side: &mut SideArgs, limit: SideLimit, other: Option<&Team>) -> Result<T
     let settings = game_args::settings_under(limit, side.settings.clone());
     let setup = match other {
         Some(Team::Own(other)) if other.has_backend_of(&settings) => other.with_settings(settings)?,
-        _ => EngineSetup::new(settings)?,
+        _ => Setup::new(settings)?,
     };
     Ok(Team::Own(Arc::new(setup)))
 }

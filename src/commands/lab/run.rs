@@ -22,7 +22,7 @@ use crate::setup::Machine;
 use crate::setup::sha256;
 use crate::signals;
 use zeitnot_engine::VERSION;
-use zeitnot_engine::engine::{EngineSetup, Settings};
+use zeitnot_engine::engine::{Setup, Settings};
 use zeitnot_engine::files::hex;
 use zeitnot_lab::matches::{Adjudication, MatchRules, Openings};
 use zeitnot_lab::pgn::{GameError, Games, RecordedGame};
@@ -246,7 +246,7 @@ impl RunId {
         self.0.update(text);
     }
 
-    pub(super) fn add_engine(&mut self, setup: &EngineSetup) {
+    pub(super) fn add_engine(&mut self, setup: &Setup) {
         self.add_settings(setup.settings(), setup.network_sha256());
     }
 

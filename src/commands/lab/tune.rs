@@ -13,7 +13,7 @@ use crate::commands::engine_args::EngineArgs;
 use crate::output::{ExitStatus, Failure, Output};
 use crate::output::{Told, eprint_message};
 use zeitnot_engine::chess::Variant;
-use zeitnot_engine::engine::{EngineSetup, Settings};
+use zeitnot_engine::engine::{Setup, Settings};
 use zeitnot_engine::search::RootFpuStrategy;
 use zeitnot_lab::matches::{MatchConfig, MatchRules, SideLimit, Team};
 use zeitnot_lab::report::Origin;
@@ -54,7 +54,7 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
     let (adjudication, seed) = (args.game.adjudication()?, args.game.seed);
     let rules = MatchRules { limits: [limit; 2], adjudication, seed, recover: 0 };
     let settings = game_args::settings_under(limit, args.settings.0.clone());
-    let setup = Arc::new(EngineSetup::new(settings)?);
+    let setup = Arc::new(Setup::new(settings)?);
     let threads = game_args::threads(&args.settings.0);
     setup.told(threads).iter().for_each(eprint_message);
     game_args::idle_options(limit, &args.settings.0).iter().for_each(eprint_message);

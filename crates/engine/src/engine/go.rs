@@ -12,9 +12,8 @@ use crossbeam::channel::{Sender, unbounded};
 use parking_lot::Mutex;
 
 use super::answer::Answer;
-use super::game::{Begun, GameState, SearchResources};
-use super::memory::CacheSettings;
-use super::{Engine, EngineError, InfoOptions};
+use super::game::{Begun, Game};
+use super::{Engine, EngineError, InfoOptions, Settings, Setup};
 use crate::chess::{History, Move};
 use crate::network::Backend;
 use crate::note::Note;
@@ -159,7 +158,7 @@ impl Engine {
         &mut self,
         order: &SearchOrder,
         listener: &mut dyn Listener,
-    ) -> Result<Option<(Arc<Search>, GameState)>, EngineError> {
+    ) -> Result<Option<(Arc<Search>, Game)>, EngineError> {
         let position = self.accepted_position()?;
         if position.legal_moves().is_empty() {
             listener.note("there is no legal move in this position".into());
@@ -169,25 +168,20 @@ impl Engine {
         let began = Instant::now();
         self.make_ready(listener)?;
         let took = began.elapsed();
-        let mut game = self.take_game()?;
-        self.draining.retain(|progress| !progress.is_idle());
         let Some(network) = &self.network else { unreachable!("made ready above") };
         let backend = network.opened.backend.info();
         let is_real_time = self.settings.stoppers.nodestime.nodes_per_ms == 0 && !backend.has_virtual_time();
         let request = order.request.after_loading(if is_real_time { took } else { Duration::ZERO });
-        let resources = SearchResources {
-            settings: &self.settings,
-            info: &order.info,
-            tables: &self.tables,
-            cache: &self.cache,
-            backend: &network.opened.backend,
-            draining: &self.draining,
-        };
-        let Begun { search, told } = game.begin_search(&order.position, &request, &resources)?;
+        let settings = Settings { info: order.info.clone(), ..self.settings.clone() };
+        let (opened, tables) = (network.opened.clone(), self.tables.clone());
+        let setup = Setup::in_force(settings, opened, tables, self.own_manager.clone());
+        let mut game = self.take_game(setup.into())?;
+        let Begun { search, told } = game.begin(&order.position, &request)?;
         told.into_iter().for_each(|note| listener.note(note));
         let search = Arc::new(search);
-        self.draining.push(search.state.progress.clone());
-        network.workers.assign(&search);
+        if let Some(network) = &self.network {
+            network.workers.assign(&search);
+        }
         Ok(Some((search, game)))
     }
 
@@ -206,18 +200,15 @@ impl Engine {
         if let Some(note) = self.open_tablebase() {
             listener.note(note);
         }
-        if self.cache_settings != CacheSettings::of(&self.settings) {
-            self.new_cache();
-        }
         Ok(())
     }
 
-    fn take_game(&mut self) -> Result<GameState, EngineError> {
-        if mem::take(&mut self.wants_new_manager) {
-            self.game = None;
-        }
-        let new = || GameState::new(&self.settings, self.own_manager.clone(), Reclaimer::new());
-        let mut game = self.game.take().map_or_else(new, Ok)?;
+    fn take_game(&mut self, setup: Arc<Setup>) -> Result<Game, EngineError> {
+        let mut game = match self.game.take() {
+            Some(game) => game,
+            None => Game::new(setup.clone(), setup.new_cache(), Reclaimer::new())?,
+        };
+        game.take_up(setup)?;
         if mem::take(&mut self.wants_empty_tree) {
             game.release_tree();
         }
@@ -301,7 +292,7 @@ impl SearchOrder {
 
 pub(super) struct SearchEnd {
     /// `None` if the thread panicked.
-    game: Option<GameState>,
+    game: Option<Game>,
     /// Left by a search that was handed over before it answered.
     unanswered: Option<(SearchOrder, Box<dyn Listener>)>,
 }
@@ -320,7 +311,7 @@ impl ActiveSearch {
     fn start(
         search: Arc<Search>,
         order: SearchOrder,
-        game: GameState,
+        game: Game,
         reporter: SearchReporter,
     ) -> Result<ActiveSearch, Box<Refused>> {
         let answered = Arc::new(AtomicBool::new(false));

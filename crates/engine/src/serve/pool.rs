@@ -22,7 +22,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::chess::History;
-use crate::engine::{EngineError, EnginePlayer, EngineSetup, GoRequest, Listener, SearchAnswer, SharedBatch};
+use crate::engine::{EngineError, EnginePlayer, Setup, GoRequest, Listener, SearchAnswer, SharedBatch};
 use crate::network::cache::EvalCache;
 use crate::network::{Backend, BackendError, Evaluator};
 use crate::note::Note;
@@ -41,7 +41,7 @@ pub struct Order {
     pub plies: VecDeque<usize>,
     /// Limits and root moves of each search, whose time counts from its beginning.
     pub request: GoRequest,
-    pub setup: Arc<EngineSetup>,
+    pub setup: Arc<Setup>,
     pub cache: Arc<EvalCache>,
     pub report_every: Option<Duration>,
     /// The largest is searched first.

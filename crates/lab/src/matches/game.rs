@@ -222,7 +222,7 @@ impl OngoingGame {
         let player = |side: usize| -> Result<Player, LabError> {
             Ok(match &teams[side] {
                 Team::Own(setup) => {
-                    let player = EnginePlayer::new(setup.clone(), seed.wrapping_add(side as u64))?;
+                    let player = EnginePlayer::new(setup, seed.wrapping_add(side as u64))?;
                     Player::Own(Box::new(player))
                 }
                 Team::External(engine) => {

@@ -35,12 +35,12 @@ use std::sync::Arc;
 
 use crate::move_rows::MoveRow;
 use crate::uci_process::ExternalEngine;
-use zeitnot_engine::engine::EngineSetup;
+use zeitnot_engine::engine::Setup;
 
 #[derive(Clone, Debug)]
 pub enum Team {
     /// This one, with its options.
-    Own(Arc<EngineSetup>),
+    Own(Arc<Setup>),
     /// An external one, under UCI.
     External(Arc<ExternalEngine>),
 }

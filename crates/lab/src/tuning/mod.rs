@@ -23,7 +23,7 @@ use crate::run::{Journal, Run};
 use parameter::assignments;
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chance::GOLDEN;
-use zeitnot_engine::engine::{EngineError, EngineSetup, Settings};
+use zeitnot_engine::engine::{EngineError, Setup, Settings};
 use zeitnot_engine::note::Note;
 
 /// The journal of a run.
@@ -87,9 +87,9 @@ pub fn open_pairs(run: &Run) -> Result<(Journal, Vec<PairRow>), LabError> {
 
 /// The setup of an engine with the values that `chosen` has of some parameters, by index.
 fn setup_with<'a>(
-    base: &EngineSetup,
+    base: &Setup,
     chosen: impl Iterator<Item = (&'a Parameter, usize)>,
-) -> Result<Arc<EngineSetup>, EngineError> {
+) -> Result<Arc<Setup>, EngineError> {
     let mut settings = base.settings().clone();
     for (option, value) in assignments(chosen.map(|(p, index)| (p, p.values[index].clone()))) {
         settings.set(option.name, &value)?;
@@ -99,7 +99,7 @@ fn setup_with<'a>(
 
 /// What engines with the values of `plan` tell at their first move, and which values of an option come to the
 /// same.
-pub fn foretold(plan: &TunePlan, base: &EngineSetup, limit: SideLimit) -> Result<Vec<Note>, EngineError> {
+pub fn foretold(plan: &TunePlan, base: &Setup, limit: SideLimit) -> Result<Vec<Note>, EngineError> {
     let mut told = Vec::new();
     for parameter in &plan.parameters {
         let mut known: Vec<(&str, Settings)> = Vec::new();
@@ -122,7 +122,7 @@ pub fn foretold(plan: &TunePlan, base: &EngineSetup, limit: SideLimit) -> Result
 pub fn play(
     config: &MatchConfig<'_>,
     (plan, done): (&TunePlan, u64),
-    base: &EngineSetup,
+    base: &Setup,
     stop: &AtomicBool,
     mut finished: impl FnMut(PairRow, Vec<Note>) -> Result<(), LabError>,
 ) -> Result<(), LabError> {
