@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 
 use zeitnot_engine::chess::{History, Move, Variant};
-use zeitnot_engine::engine::{Setup, GoRequest, Settings};
+use zeitnot_engine::engine::{GoRequest, Settings, Setup};
 use zeitnot_engine::options::nearest_name;
 use zeitnot_engine::time::{GoLimits, Millis, Nodes};
 

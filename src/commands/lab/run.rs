@@ -22,7 +22,7 @@ use crate::setup::Machine;
 use crate::setup::sha256;
 use crate::signals;
 use zeitnot_engine::VERSION;
-use zeitnot_engine::engine::{Setup, Settings};
+use zeitnot_engine::engine::{Settings, Setup};
 use zeitnot_engine::files::hex;
 use zeitnot_lab::matches::{Adjudication, MatchRules, Openings};
 use zeitnot_lab::pgn::{GameError, Games, RecordedGame};

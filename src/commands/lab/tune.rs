@@ -13,7 +13,7 @@ use crate::commands::engine_args::EngineArgs;
 use crate::output::{ExitStatus, Failure, Output};
 use crate::output::{Told, eprint_message};
 use zeitnot_engine::chess::Variant;
-use zeitnot_engine::engine::{Setup, Settings};
+use zeitnot_engine::engine::{Settings, Setup};
 use zeitnot_engine::search::RootFpuStrategy;
 use zeitnot_lab::matches::{MatchConfig, MatchRules, SideLimit, Team};
 use zeitnot_lab::report::Origin;

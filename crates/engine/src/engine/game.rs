@@ -235,12 +235,7 @@ impl Game {
     }
 
     /// `choices` is the number of moves that the endgame tables leave, if they know the position.
-    fn make_chain(
-        &mut self,
-        request: &GoRequest,
-        elapsed: Duration,
-        choices: Option<usize>,
-    ) -> Chain {
+    fn make_chain(&mut self, request: &GoRequest, elapsed: Duration, choices: Option<usize>) -> Chain {
         let mut facts = MoveFacts { elapsed: elapsed.into(), ..self.facts(request) };
         if let Some(choices) = choices {
             facts.legal_moves = choices as u32;

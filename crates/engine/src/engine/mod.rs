@@ -19,8 +19,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use game::Game;
-use go::ActiveSearch;
+use go::Play;
 pub use go::{FinishedSearch, GoRequest, Listener, SearchAnswer};
 pub use memory::MemoryOptions;
 use network::LoadedNetwork;
@@ -53,13 +52,7 @@ pub struct Engine {
     /// Options whose network could not be opened, and why.
     network_refusal: Option<(NetworkOptions, String)>,
     tables: TablesInForce,
-    /// `None` before its first search, and while a search has it.
-    game: Option<Game>,
-    /// The running search, or the last one until its game is taken back.
-    active: Option<ActiveSearch>,
-    /// The listener of a root without a legal move, which hears so only after `stop` or `ponderhit`, and its
-    /// position.
-    pending_answer: Option<(Box<dyn Listener>, History)>,
+    play: Play,
     wants_empty_tree: bool,
     own_manager: Option<OwnManager>,
 }
@@ -69,14 +62,12 @@ impl Engine {
     pub fn new(settings: Settings) -> Result<Engine, EngineError> {
         settings.check()?;
         Ok(Engine {
-            game: None,
+            play: Play::Idle(None),
             position: History::start(),
             position_refusal: None,
             network: None,
             network_refusal: None,
             tables: TablesInForce::default(),
-            active: None,
-            pending_answer: None,
             wants_empty_tree: false,
             own_manager: None,
             settings,
@@ -149,13 +140,15 @@ impl Engine {
         self.finish();
         self.network = Some(network);
         // Another network's evaluations are useless.
-        self.game = None;
+        self.play = Play::Idle(None);
         Ok(self.in_force())
     }
 
     /// What evaluates and on how many threads, for people. `None` before anything is loaded.
     pub fn in_force(&self) -> Option<String> {
-        self.network.as_ref().map(|network| setup::describe(network.opened.backend.info(), network.workers.len()))
+        self.network
+            .as_ref()
+            .map(|network| setup::describe(network.opened.backend.info(), network.workers.len()))
     }
 
     /// The error with what holds instead, for people.
@@ -176,7 +169,7 @@ impl Engine {
     /// Keeps nothing from the last game, so that a game is the same in any process.
     pub fn new_game(&mut self) {
         self.drop_search();
-        self.game = None;
+        self.play = Play::Idle(None);
         self.position = History::start();
         self.position_refusal = None;
         self.forget_refusals();
@@ -195,7 +188,9 @@ impl Engine {
     /// Forgets all evaluations.
     pub fn clear_cache(&mut self) {
         self.finish();
-        self.game.iter_mut().for_each(Game::clear_cache);
+        if let Play::Idle(Some(game)) = &mut self.play {
+            game.clear_cache();
+        }
     }
 
     /// Sets the position to search next: `startpos [moves …]` or `fen FEN [moves …]`. The result names what

@@ -22,7 +22,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::chess::History;
-use crate::engine::{EngineError, EnginePlayer, Setup, GoRequest, Listener, SearchAnswer, SharedBatch};
+use crate::engine::{EngineError, EnginePlayer, GoRequest, Listener, SearchAnswer, Setup, SharedBatch};
 use crate::network::cache::EvalCache;
 use crate::network::{Backend, BackendError, Evaluator};
 use crate::note::Note;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::pool::{Order, PoolSize, QueueFull, SearchPool};
 use crate::chess::History;
-use crate::engine::{EngineError, Setup, GoRequest, Listener, Settings, open_backend};
+use crate::engine::{EngineError, GoRequest, Listener, Settings, Setup, open_backend};
 use crate::network::BackendInfo;
 use crate::network::cache::EvalCache;
 use crate::note::Note;

@@ -23,7 +23,7 @@ use crate::run::{Journal, Run};
 use parameter::assignments;
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chance::GOLDEN;
-use zeitnot_engine::engine::{EngineError, Setup, Settings};
+use zeitnot_engine::engine::{EngineError, Settings, Setup};
 use zeitnot_engine::note::Note;
 
 /// The journal of a run.
