@@ -12,7 +12,7 @@ use crate::network::cache::EvalCache;
 use crate::note::Note;
 use crate::search::tree::{GameTree, MAX_VISITS, NodeId, Past, Reclaimer, Tree, TreeFull, continues};
 use crate::search::{
-    EndReason, Rescale, Search, SearchClock, SearchContext, SearchParams, WorkerProgress, root_evaluation,
+    EndReason, Life, Rescale, Search, SearchClock, SearchContext, SearchParams, root_evaluation,
 };
 use crate::time::{
     Chain, GamePly, GoLimits, Millis, MoveFacts, Nodes, SearchEnd, SearchStats, StopReason, TimeManager,
@@ -22,8 +22,8 @@ use crate::time::{
 /// How long an analysis waits for the last search's batches in flight.
 const DRAINING_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Progress of a search whose workers may still touch the tree. It keeps nothing of the search alive.
-type Draining = Arc<CachePadded<WorkerProgress>>;
+/// A search whose workers may still touch the tree. It keeps nothing else of it alive.
+type Draining = Arc<CachePadded<Life>>;
 
 #[derive(Debug)]
 pub(super) struct Game {
@@ -117,7 +117,7 @@ impl Game {
         let weakening = setup.settings.strength.weakening(position, limits);
         let changed = setup.settings.for_search(weakening);
         let settings = changed.as_ref().unwrap_or(&setup.settings);
-        self.draining.retain(|progress| !progress.is_idle());
+        self.draining.retain(|life| !life.is_drained());
         if weakening.is_some() {
             // A reused tree would make it stronger than asked for.
             self.release_tree();
@@ -174,7 +174,7 @@ impl Game {
         let message = self.sides[self.side].timekeeper.take_message();
         let told = lacks_side.then(|| no_side.into()).into_iter().chain(message.map(Note::from)).collect();
         let search = Search::new(context, chain, visits);
-        self.draining.push(search.state.progress.clone());
+        self.draining.push(search.state.life.clone());
         Ok(Begun { search, told })
     }
 
@@ -201,7 +201,11 @@ impl Game {
         self.rescaled_by = rescale;
         let advanced = self.tree.as_mut().map(|tree| {
             let draining = self.draining.clone();
-            let wait = move || draining.iter().for_each(|progress| progress.wait_idle(Duration::MAX));
+            let wait = move || {
+                for life in &draining {
+                    life.wait_for_workers(Duration::MAX);
+                }
+            };
             tree.advance(history.clone(), past, &self.reclaimer, wait)
         });
         if let Some(Err(TreeFull)) = advanced {
@@ -340,10 +344,7 @@ fn new_visits(limits: &GoLimits, settings: &Settings, reused: Nodes, affordable:
 /// Waits briefly. True if no worker can touch the tree any more.
 fn are_idle_soon(searches: &[Draining]) -> bool {
     let deadline = Instant::now() + DRAINING_PATIENCE;
-    searches
-        .iter()
-        .for_each(|progress| progress.wait_idle(deadline.saturating_duration_since(Instant::now())));
-    searches.iter().all(|progress| progress.is_idle())
+    searches.iter().all(|life| life.wait_for_workers(deadline.saturating_duration_since(Instant::now())))
 }
 
 impl Drop for Game {
@@ -474,7 +475,7 @@ mod tests {
             let search = Arc::new(game.begin(&position, &request).unwrap().search);
             workers.assign(&search);
             let result = run(&search, &mut |_| {});
-            search.state.progress.wait_idle(Duration::from_secs(60));
+            search.state.life.wait_for_workers(Duration::from_secs(60));
             let in_flight = search.state.context.root_node().in_flight();
             failures.push((
                 result.failure.is_some(),

@@ -4,7 +4,6 @@
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -17,7 +16,7 @@ use crate::chess::{History, Move};
 use crate::note::Note;
 use crate::search::tree::Reclaimer;
 use crate::search::{
-    EndReason, Search, SearchInfo, SearchResult, SearchSummary, WorkerPoolError, conclude, run,
+    EndReason, Life, Search, SearchInfo, SearchResult, SearchSummary, WorkerPoolError, conclude, run,
 };
 use crate::time::{Chain, GoLimits, Millis, Nodes};
 
@@ -242,7 +241,10 @@ impl Engine {
     pub fn ponder_hit(&mut self, received: Instant) -> Result<(), EngineError> {
         self.send_pending_answer();
         match &self.play {
-            Play::Searching(running) if running.is_pondering && !running.is_ending() => running.hand_over(),
+            Play::Searching(running) if running.is_pondering && !running.life().is_ending() => {
+                // Another search continues it, which ends without an answer.
+                running.life().answer();
+            }
             _ => return Ok(()),
         }
         match self.take_back() {
@@ -255,7 +257,7 @@ impl Engine {
     pub fn is_searching(&self) -> bool {
         match &self.play {
             Play::Idle(_) => false,
-            Play::Searching(running) => !running.is_answered(),
+            Play::Searching(running) => !running.life().is_answered(),
             Play::Over { .. } => true,
         }
     }
@@ -264,7 +266,7 @@ impl Engine {
     pub fn is_open_ended(&self) -> bool {
         match &self.play {
             Play::Idle(_) => false,
-            Play::Searching(running) => running.is_open_ended(),
+            Play::Searching(running) => running.life().is_open_ended(),
             Play::Over { .. } => true,
         }
     }
@@ -284,9 +286,9 @@ impl Engine {
     /// Another position takes the search's place. One that was told to stop still answers.
     pub(super) fn drop_search(&mut self) {
         if let Play::Searching(running) = &self.play
-            && !running.is_ending()
+            && !running.life().is_ending()
         {
-            running.hand_over();
+            running.life().answer();
         }
         self.take_back();
     }
@@ -312,28 +314,11 @@ pub(super) struct Running {
     search: Arc<Search>,
     thread: JoinHandle<Returned>,
     is_pondering: bool,
-    /// The answer is out, or about to be. The thread may still learn from the move.
-    answered: Arc<AtomicBool>,
-    /// Another search continues this one, which ends without an answer.
-    handed_over: Arc<AtomicBool>,
 }
 
 impl Running {
-    fn is_answered(&self) -> bool {
-        self.answered.load(Ordering::Acquire)
-    }
-
-    fn is_ending(&self) -> bool {
-        self.is_answered() || self.search.stop_controller.is_stop_requested()
-    }
-
-    fn is_open_ended(&self) -> bool {
-        !self.is_ending() && self.search.stop_controller.with_chain(|chain| chain.is_open_ended())
-    }
-
-    fn hand_over(&self) {
-        self.handed_over.store(true, Ordering::Release);
-        self.search.give_up();
+    fn life(&self) -> &Life {
+        &self.search.state.life
     }
 }
 
@@ -342,30 +327,22 @@ impl Running {
 struct Controller {
     task: Sender<Task>,
     thread: JoinHandle<Returned>,
-    answered: Arc<AtomicBool>,
-    handed_over: Arc<AtomicBool>,
 }
 
 impl Controller {
     fn spawn() -> Result<Controller, WorkerPoolError> {
-        let (sender, tasks) = bounded::<Task>(1);
-        let (answered, handed_over) = <(Arc<AtomicBool>, Arc<AtomicBool>)>::default();
-        let (answering, leaving) = (answered.clone(), handed_over.clone());
-        let watch = move || match tasks.recv() {
-            Ok(task) => task.conduct(&answering, &leaving),
-            Err(_) => Returned::default(),
-        };
+        let (task, tasks) = bounded::<Task>(1);
+        let watch = move || tasks.recv().map(Task::conduct).unwrap_or_default();
         let thread = std::thread::Builder::new().name("controller".into()).spawn(watch);
         let thread = thread.map_err(|error| WorkerPoolError::thread(&error))?;
-        Ok(Controller { task: sender, thread, answered, handed_over })
+        Ok(Controller { task, thread })
     }
 
     fn conduct(self, task: Task) -> Running {
         let (search, is_pondering) = (task.search.clone(), task.order.request.limits.ponder);
         // The thread lives until it has a task.
         drop(self.task.send(task));
-        let Controller { thread, answered, handed_over, .. } = self;
-        Running { search, thread, is_pondering, answered, handed_over }
+        Running { search, thread: self.thread, is_pondering }
     }
 }
 
@@ -378,7 +355,7 @@ struct Task {
 }
 
 impl Task {
-    fn conduct(mut self, answered: &AtomicBool, handed_over: &AtomicBool) -> Returned {
+    fn conduct(mut self) -> Returned {
         let search = self.search.clone();
         let mut inform = |info: &SearchInfo| {
             self.pass_on_notes();
@@ -390,12 +367,11 @@ impl Task {
             search.fail("the search's controller panicked".into());
             conclude(&search, EndReason::Failure)
         });
-        if handed_over.load(Ordering::Acquire) {
+        // The host finds no search running once it has the answer.
+        if !search.state.life.answer() {
             return (Some(self.game), Some((self.order, self.listener)));
         }
         let (end, stats) = (result.reason, result.stats.clone());
-        // Set before answering, so that the host finds no search running.
-        answered.store(true, Ordering::Release);
         self.answer(result);
         self.game.finish_move(&search, end, &stats);
         (Some(self.game), None)

@@ -149,7 +149,7 @@ impl EnginePlayer {
         let Some(search) = self.stepped.as_ref().map(SteppedSearch::search) else { return true };
         let is_over = watch(search, &mut |_| goes_on()).is_some();
         if is_over {
-            search.state.progress.wait_idle(Duration::MAX);
+            search.state.life.wait_for_workers(Duration::MAX);
         }
         is_over
     }
@@ -173,6 +173,7 @@ impl EnginePlayer {
         let stepped = self.stepped.as_ref()?;
         let search = stepped.search().clone();
         let result = stepped.result();
+        search.state.life.answer();
         let context = &search.state.context;
         let pieces = context.history.current().piece_count();
         let used = match self.setup().nodes_per_ms(pieces) {

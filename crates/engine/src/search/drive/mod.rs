@@ -11,7 +11,6 @@ mod worker;
 pub use device::WorkerPoolError;
 pub use search::SearchResult;
 pub(crate) use search::{Search, conclude, run, watch};
-pub use stop_controller::EndReason;
 #[cfg(test)]
 pub(super) use stop_controller::StopController;
 pub use worker::NextStep;

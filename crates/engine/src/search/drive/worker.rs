@@ -12,11 +12,10 @@ use parking_lot::{Condvar, Mutex};
 
 use super::device::{Device, WorkerPoolError};
 use super::search::{Search, SearchResult, conclude};
-use super::stop_controller::EndReason;
 use crate::network::{Backend, EvalSlot};
 use crate::search::leaf::{Gathered, Gatherer};
 use crate::search::report::{SearchInfo, root_stats, search_info};
-use crate::search::state::SearchState;
+use crate::search::state::{EndReason, SearchState};
 use crate::search::tree::TreeFull;
 use crate::system::threads::EndingThreads;
 
@@ -100,7 +99,7 @@ fn worker_loop(mailbox: &Mailbox, mut device: Device) {
             }
             seen = assignment.number;
             let Some(search) = assignment.search.upgrade() else { continue };
-            if !search.state.progress.try_enter() {
+            if !search.state.life.try_enter() {
                 continue;
             }
             search
@@ -111,22 +110,22 @@ fn worker_loop(mailbox: &Mailbox, mut device: Device) {
             search.state.context.tree.mark_damaged();
             search.fail("a search thread panicked and its batch is lost".into());
         }
-        search.state.progress.leave();
+        search.state.life.leave();
     }
 }
 
 fn take_part(search: &Search, device: &mut Device) {
-    let SearchState { context, budget, progress, .. } = &search.state;
+    let SearchState { context, budget, life, .. } = &search.state;
     device.begin();
     let mut gatherer = Gatherer::new(context.history.clone(), device.queues());
-    while !progress.is_stopped() {
-        let epoch = progress.epoch();
+    while !life.is_dismissed() {
+        let epoch = life.epoch();
         let gathered = gather(search, &mut gatherer, device);
         if gathered.fills_batch {
             device.send(gatherer.take_batch(), &context.clock);
         }
-        if !settle(search, &mut gatherer, device, gathered.found) && !progress.is_stopped() {
-            progress.wait_for_change(epoch, if gathered.is_ahead { PACE_WAIT } else { IDLE_WAIT });
+        if !settle(search, &mut gatherer, device, gathered.found) && !life.is_dismissed() {
+            life.wait_for_change(epoch, if gathered.is_ahead { PACE_WAIT } else { IDLE_WAIT });
         }
     }
     gatherer.abandon_batch(&context.tree, budget);
@@ -201,6 +200,8 @@ impl SteppedSearch {
     }
 
     pub(crate) fn take_up(&mut self, search: Arc<Search>) {
+        // Nobody asks for the last one's answer any more.
+        self.search.state.life.answer();
         self.gatherer.history = search.state.context.history.clone();
         self.device.begin();
         self.search = search;
@@ -222,9 +223,9 @@ impl SteppedSearch {
     /// gather: a search whose leaves are all known would otherwise block the thread.
     pub(crate) fn advance_within(&mut self, mut rounds: u32) -> Option<NextStep> {
         let SteppedSearch { search, gatherer, device, found, over_at } = self;
-        let SearchState { context, budget, progress, .. } = &search.state;
+        let SearchState { context, budget, life, .. } = &search.state;
         let mut fruitless = 0;
-        while !progress.is_stopped() {
+        while !life.is_dismissed() {
             if rounds == 0 {
                 return None;
             }
@@ -234,12 +235,13 @@ impl SteppedSearch {
                 *found = gathered.found;
                 return Some(NextStep::Evaluate);
             }
-            if settle(search, gatherer, device, gathered.found) || progress.is_stopped() {
+            if settle(search, gatherer, device, gathered.found) || life.is_dismissed() {
                 fruitless = 0;
             } else if gathered.is_ahead {
                 return Some(NextStep::Wait);
             } else if !context.tree.is_full() {
-                search.give_up();
+                search.request_stop();
+                search.state.life.dismiss();
             } else if fruitless < MAX_FRUITLESS {
                 fruitless += 1;
             } else {
@@ -280,7 +282,7 @@ impl SteppedSearch {
     }
 
     pub(crate) fn result(&self) -> SearchResult {
-        let reason = self.search.stop_controller.end_reason().unwrap_or(EndReason::Stopped);
+        let reason = self.search.state.life.end_reason().unwrap_or(EndReason::Stopped);
         conclude(&self.search, reason)
     }
 }

@@ -80,7 +80,7 @@ impl Gatherer {
         self.pending_gain = select::pending_gain(gain, target, self.has_device());
         let quota = Quota::new(&search.context.params, target, search.context.visits(), self.queues);
         let mut per_leaf = 1;
-        while !search.progress.is_stopped() && !search.context.tree.is_full() {
+        while !search.life.is_dismissed() && !search.context.tree.is_full() {
             let found = self.waiting_leaves();
             // Where most visits collide, more are sent at once, so that one collision takes them together.
             let visits = search.budget.reserve(quota.places(found, &self.counts) * per_leaf);
@@ -476,10 +476,7 @@ impl Gatherer {
         let of_device = if self.has_device() { search.context.batch_size() / BATCH_PER_PREFETCH } else { 0 };
         let size = search.context.params.max_prefetch.map_or(of_device, NonZero::get) as usize;
         let size = size.min(search.context.backend_info.max_batch);
-        if leaves == 0
-            || leaves >= size
-            || search.context.cache.capacity() == 0
-            || search.progress.is_stopped()
+        if leaves == 0 || leaves >= size || search.context.cache.capacity() == 0 || search.life.is_dismissed()
         {
             return;
         }
@@ -498,7 +495,7 @@ impl Gatherer {
         self.push_candidates(search, node, budget);
         let mut left = budget;
         for index in first..self.candidates.len() {
-            if left == 0 || search.progress.is_stopped() {
+            if left == 0 || search.life.is_dismissed() {
                 break;
             }
             let candidate = self.candidates[index];
