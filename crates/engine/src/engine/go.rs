@@ -16,7 +16,7 @@ use crate::chess::{History, Move};
 use crate::note::Note;
 use crate::search::tree::Reclaimer;
 use crate::search::{
-    EndReason, Life, Search, SearchInfo, SearchResult, SearchSummary, WorkerPoolError, conclude, run,
+    EndReason, Life, News, Search, SearchInfo, SearchResult, SearchSummary, WorkerPoolError, conclude, run,
 };
 use crate::time::{Chain, GoLimits, Millis, Nodes};
 
@@ -123,10 +123,11 @@ impl Engine {
         mut listener: Box<dyn Listener>,
     ) -> Result<(), EngineError> {
         let refusal = match self.prepare_search(&order, &mut *listener) {
-            Ok(Some((controller, search, game))) => {
-                let threads = self.threads();
-                let task = Task { search, order, game, listener, threads };
-                self.play = Play::Searching(controller.conduct(task));
+            Ok(Some(((controller, thread), search, game))) => {
+                let (is_pondering, threads) = (order.request.limits.ponder, self.threads());
+                // The thread lives until it has a task.
+                drop(controller.send(Task { search: search.clone(), order, game, listener, threads }));
+                self.play = Play::Searching(Running { search, thread, is_pondering });
                 return Ok(());
             }
             Ok(None) => Ok(()),
@@ -169,7 +170,7 @@ impl Engine {
         let (opened, tables) = (network.opened.clone(), self.tables.clone());
         let setup = Setup::in_force(settings, opened, tables, self.own_manager.clone());
         let setup = Arc::new(setup);
-        let controller = Controller::spawn()?;
+        let controller = controller()?;
         let mut game = match self.take_game() {
             Some(game) => game,
             None => Game::new(setup.clone(), setup.new_cache(), Reclaimer::new())?,
@@ -324,26 +325,13 @@ impl Running {
 
 /// A thread that waits for the search to watch. It is there before the search, which cannot fail to begin
 /// after that.
-struct Controller {
-    task: Sender<Task>,
-    thread: JoinHandle<Returned>,
-}
+type Controller = (Sender<Task>, JoinHandle<Returned>);
 
-impl Controller {
-    fn spawn() -> Result<Controller, WorkerPoolError> {
-        let (task, tasks) = bounded::<Task>(1);
-        let watch = move || tasks.recv().map(Task::conduct).unwrap_or_default();
-        let thread = std::thread::Builder::new().name("controller".into()).spawn(watch);
-        let thread = thread.map_err(|error| WorkerPoolError::thread(&error))?;
-        Ok(Controller { task, thread })
-    }
-
-    fn conduct(self, task: Task) -> Running {
-        let (search, is_pondering) = (task.search.clone(), task.order.request.limits.ponder);
-        // The thread lives until it has a task.
-        drop(self.task.send(task));
-        Running { search, thread: self.thread, is_pondering }
-    }
+fn controller() -> Result<Controller, WorkerPoolError> {
+    let (task, tasks) = bounded::<Task>(1);
+    let watch = move || tasks.recv().map(Task::conduct).unwrap_or_default();
+    let thread = std::thread::Builder::new().name("controller".into()).spawn(watch);
+    Ok((task, thread.map_err(|error| WorkerPoolError::thread(&error))?))
 }
 
 struct Task {
@@ -357,9 +345,17 @@ struct Task {
 impl Task {
     fn conduct(mut self) -> Returned {
         let search = self.search.clone();
-        let mut inform = |info: &SearchInfo| {
+        let mut told = None;
+        let mut inform = |news: News<'_>| {
             self.pass_on_notes();
-            self.listener.info(&self.order.position, info);
+            match news {
+                News::Info(info) => self.listener.info(&self.order.position, info),
+                News::Failure(failure) => {
+                    let note = Note::Error(failure);
+                    self.listener.note(note.clone());
+                    told = Some(note);
+                }
+            }
         };
         let watch = || run(&search, &mut inform);
         // A panic is our bug. The game goes on with what the search has found.
@@ -372,7 +368,7 @@ impl Task {
             return (Some(self.game), Some((self.order, self.listener)));
         }
         let (end, stats) = (result.reason, result.stats.clone());
-        self.answer(result);
+        self.answer(result, told.as_ref());
         self.game.finish_move(&search, end, &stats);
         (Some(self.game), None)
     }
@@ -382,13 +378,15 @@ impl Task {
         notes.into_iter().for_each(|note| self.listener.note(note));
     }
 
-    fn answer(&mut self, result: SearchResult) {
+    /// Does not repeat a failure that has been `told`.
+    fn answer(&mut self, result: SearchResult, told: Option<&Note>) {
         self.pass_on_notes();
         let Task { search, order: SearchOrder { position, request, .. }, listener, .. } = self;
         // The GUI may ponder, so a reply is expected even if the search has looked at none.
         let wants_reply = self.game.setup().settings().ponder;
         let answer = Answer::of(&result, (position, &search.state.context), &request.limits, wants_reply);
-        answer.told.into_iter().for_each(|note| listener.note(note));
+        let news = answer.told.into_iter().filter(|note| Some(note) != told);
+        news.for_each(|note| listener.note(note));
         let SearchSummary { time, new_nodes, nodes, counts, .. } = &result.summary;
         let reported =
             |chain: &mut Chain| Some((chain.report()?, chain.time_used((*time).into(), Nodes(*new_nodes))));
@@ -475,7 +473,7 @@ mod tests {
     use crossbeam::channel::{Sender, unbounded};
 
     use super::*;
-    use crate::engine::{Engine, Settings};
+    use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator};
 
     struct PanickingListener(Sender<SearchAnswer>);
 
@@ -523,6 +521,61 @@ mod tests {
         let fixed = GoLimits { movetime: Some(Millis(1_000.0)), ..GoLimits::default() };
         assert_eq!(after(fixed.clone(), 300).1, Some(Millis(700.0)));
         assert_eq!(after(fixed, 5_000).1, Some(Millis(500.0)), "time for a search is left");
+    }
+
+    /// Evaluates one batch, and then its device is lost.
+    #[derive(Debug)]
+    struct Lost(BackendInfo);
+
+    struct LostEvaluator(u32);
+
+    impl Backend for Lost {
+        fn info(&self) -> &BackendInfo {
+            &self.0
+        }
+
+        fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
+            Ok(Box::new(LostEvaluator(0)))
+        }
+    }
+
+    impl Evaluator for LostEvaluator {
+        fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
+            self.0 += 1;
+            batch.iter_mut().for_each(|slot| slot.logits = slot.moves.iter().map(|_| 0.0).collect());
+            if self.0 > 1 {
+                Err(BackendError::Evaluation { backend: "lost".into(), reason: "it is gone".into() })
+            } else {
+                Ok(())
+            }
+        }
+    }
+
+    struct Notes(Sender<String>);
+
+    impl Listener for Notes {
+        fn info(&mut self, _: &History, _: &SearchInfo) {}
+
+        fn note(&mut self, note: Note) {
+            self.0.send(note.to_string()).unwrap();
+        }
+
+        fn answer(&mut self, _: &History, answer: SearchAnswer) {
+            self.0.send(format!("bestmove {}", answer.best.is_some())).unwrap();
+        }
+    }
+
+    /// A regression: the failure of an open-ended search was told at `stop` only.
+    #[test]
+    fn a_failure_is_told_at_once_and_not_again() {
+        let backend = Arc::new(Lost(BackendInfo::new("lost", "")));
+        let mut engine = Engine::with_backend(Settings::default(), backend).unwrap();
+        let (sender, told) = unbounded();
+        engine.go(GoRequest::new(GoLimits::infinite()), Box::new(Notes(sender))).unwrap();
+        let first = told.recv_timeout(Duration::from_secs(60)).unwrap();
+        assert!(first.contains("it is gone"), "{first}");
+        engine.stop();
+        assert_eq!(told.recv_timeout(Duration::from_secs(60)).unwrap(), "bestmove true");
     }
 
     #[test]

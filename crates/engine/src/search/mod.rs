@@ -29,7 +29,7 @@ pub use state::{
     SearchParams, TemperatureParams,
 };
 
-pub(crate) use drive::{PACE_WAIT, Search, SteppedSearch, WorkerPool, conclude, run, watch};
+pub(crate) use drive::{News, PACE_WAIT, Search, SteppedSearch, WorkerPool, conclude, run, watch};
 pub(crate) use leaf::buffer_bytes;
 pub use leaf::worth_under_way;
 pub(crate) use report::root_evaluation;

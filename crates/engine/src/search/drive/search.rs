@@ -158,10 +158,22 @@ pub struct SearchResult {
     pub stats: SearchStats,
 }
 
-pub(crate) fn run(search: &Search, observer: &mut dyn FnMut(&SearchInfo)) -> SearchResult {
+/// What a running search reports.
+pub(crate) enum News<'a> {
+    Info(&'a SearchInfo),
+    /// It has failed, and waits for `stop`.
+    Failure(String),
+}
+
+pub(crate) fn run(search: &Search, observer: &mut dyn FnMut(News<'_>)) -> SearchResult {
     let context = &search.state.context;
     let mut reporter = InfoReporter { observer, last: None };
+    let mut has_failed = false;
     let reason = watch(search, &mut |snapshot| {
+        if let Some(failure) = search.state.life.failure().filter(|_| !has_failed) {
+            has_failed = true;
+            (reporter.observer)(News::Failure(failure));
+        }
         reporter.report_if_news(context, snapshot);
         true
     });
@@ -172,7 +184,7 @@ pub(crate) fn run(search: &Search, observer: &mut dyn FnMut(&SearchInfo)) -> Sea
         if context.reports_move_stats(MoveStatsWhen::AtEnd) {
             info.move_stats = Some(root_stats(context, &snapshot));
         }
-        (reporter.observer)(info);
+        (reporter.observer)(News::Info(info));
     }
     result
 }
@@ -273,7 +285,7 @@ fn info_and_line(
 }
 
 struct InfoReporter<'a> {
-    observer: &'a mut dyn FnMut(&SearchInfo),
+    observer: &'a mut dyn FnMut(News<'_>),
     last: Option<(Instant, SearchInfo)>,
 }
 
@@ -295,7 +307,7 @@ impl InfoReporter<'_> {
             if context.reports_move_stats(MoveStatsWhen::Always) {
                 info.move_stats = Some(root_stats(context, snapshot));
             }
-            (self.observer)(&info);
+            (self.observer)(News::Info(&info));
             self.last = Some((Instant::now(), info));
         }
     }
