@@ -80,7 +80,9 @@ fn read(fen: &str) -> Result<(Setup, Position), PositionError> {
         }
         Err(kinds) => Err(kinds),
     };
-    Ok((setup, position.map_err(|kinds| impossible(fen, kinds))?))
+    let impossible =
+        |kinds| PositionError::Impossible { fen: fen.to_owned(), reasons: impossible_reasons(kinds) };
+    Ok((setup, position.map_err(impossible)?))
 }
 
 /// Removes what Lc0 ignores.
@@ -149,10 +151,6 @@ fn chess_after_pass(mut setup: Setup) -> Result<Chess, PositionErrorKinds> {
         promotion: Some(Role::King),
     });
     Ok(chess)
-}
-
-fn impossible(fen: &str, kinds: PositionErrorKinds) -> PositionError {
-    PositionError::Impossible { fen: fen.to_owned(), reasons: impossible_reasons(kinds) }
 }
 
 fn has_playable_material(setup: &Setup) -> bool {

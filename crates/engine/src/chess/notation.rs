@@ -163,10 +163,7 @@ fn squares_of(uci: &str) -> Option<(Square, Square, Option<Role>)> {
     let to = Square::from_ascii(bytes.get(2..4)?).ok()?;
     let promotion = match bytes.get(4..)? {
         [] => None,
-        [b'n'] => Some(Role::Knight),
-        [b'b'] => Some(Role::Bishop),
-        [b'r'] => Some(Role::Rook),
-        [b'q'] => Some(Role::Queen),
+        [letter @ (b'n' | b'b' | b'r' | b'q')] => Role::from_char(char::from(*letter)),
         _ => return None,
     };
     Some((from, to, promotion))

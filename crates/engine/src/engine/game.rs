@@ -288,15 +288,14 @@ impl Game {
 
     /// Lets the timekeeper learn from the move. `stats` are its search's last figures.
     pub(super) fn finish_move(&mut self, search: &Search, end: EndReason, stats: &SearchStats) {
-        let has_clock = search.stop_controller.with_chain(|chain| chain.report().is_some());
         let side = &mut self.sides[self.side];
-        side.moves_made += u32::from(has_clock);
         let reason = match end {
             EndReason::Rule(rule) => Some(rule),
             EndReason::Deadline => Some(StopReason::Budget),
             EndReason::Stopped | EndReason::Failure => None,
         };
         search.stop_controller.with_chain(|chain| {
+            side.moves_made += u32::from(chain.report().is_some());
             side.timekeeper.finish_move(chain, &SearchEnd { stats, reason });
         });
     }

@@ -96,15 +96,7 @@ pub fn text(source: impl Read + Send + 'static) -> io::Result<Content> {
 fn text_of(source: impl Read + Send + 'static, name: &str) -> io::Result<Content> {
     let other = match sniffed(inflated(source)?)? {
         (None, content) if FileKind::of_ending(name) == FileKind::BINARY => return Ok(content),
-        (Some(FileKind::Utf16 { is_little_endian }), source) => {
-            return Ok(Box::new(Utf16 {
-                source,
-                is_little_endian,
-                letters: Vec::new(),
-                half: None,
-                odd: None,
-            }));
-        }
+        (Some(FileKind::Utf16 { is_little_endian }), source) => return utf16(source, is_little_endian),
         (Some(FileKind::BINARY) | None, _) => FileKind::of_ending(name),
         (Some(other), _) => other,
     };
@@ -169,43 +161,19 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
-/// Turns UTF-16 into UTF-8. What is no character becomes U+FFFD.
-struct Utf16 {
-    source: Content,
-    is_little_endian: bool,
-    /// What is read next, from its end.
-    letters: Vec<u8>,
-    /// The first half of a character of two units.
-    half: Option<u16>,
-    odd: Option<u8>,
-}
+/// Most bytes of a text in UTF-16, which is read as a whole.
+const MOST_UTF16: u64 = 1 << 30;
 
-impl Read for Utf16 {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while self.letters.is_empty() {
-            let mut bytes = Vec::from_iter(self.odd.take());
-            let kept = bytes.len();
-            bytes.resize(1 << 13, 0);
-            let read = self.source.read(&mut bytes[kept..])?;
-            bytes.truncate(kept + read);
-            self.odd = (bytes.len() % 2 == 1).then(|| bytes.pop()).flatten();
-            let unit = if self.is_little_endian { u16::from_le_bytes } else { u16::from_be_bytes };
-            let mut units = Vec::from_iter(self.half.take());
-            units.extend(bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]])));
-            let is_half = |unit: &u16| (0xd800..0xdc00).contains(unit);
-            self.half = units.pop_if(|unit| read > 0 && is_half(unit));
-            let text = char::decode_utf16(units).map(|letter| letter.unwrap_or(char::REPLACEMENT_CHARACTER));
-            self.letters = text.collect::<String>().into_bytes();
-            self.letters.reverse();
-            if read == 0 {
-                break;
-            }
-        }
-        let length = buffer.len().min(self.letters.len());
-        let at = self.letters.len() - length;
-        self.letters.drain(at..).rev().zip(buffer).for_each(|(letter, place)| *place = letter);
-        Ok(length)
+/// Turns UTF-16 into UTF-8. What is no character becomes U+FFFD.
+fn utf16(source: Content, is_little_endian: bool) -> io::Result<Content> {
+    let mut bytes = Vec::new();
+    if source.take(MOST_UTF16 + 1).read_to_end(&mut bytes)? as u64 > MOST_UTF16 {
+        return Err(io::Error::other("it is a gigabyte of UTF-16 or more (save it as UTF-8)"));
     }
+    let unit = if is_little_endian { u16::from_le_bytes } else { u16::from_be_bytes };
+    let units = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
+    let letters = char::decode_utf16(units).map(|letter| letter.unwrap_or(char::REPLACEMENT_CHARACTER));
+    Ok(Box::new(Cursor::new(letters.collect::<String>())))
 }
 
 #[cfg(test)]

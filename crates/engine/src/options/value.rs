@@ -280,37 +280,29 @@ impl OptionValue for Duration {
     }
 }
 
-impl OptionValue for f64 {
-    type Range = RangeInclusive<f64>;
+/// Declares a decimal type.
+macro_rules! decimal_value {
+    ($type:ty) => {
+        impl OptionValue for $type {
+            type Range = RangeInclusive<f64>;
 
-    fn kind(range: &Self::Range) -> OptionKind {
-        OptionKind::Decimal { min: *range.start(), max: *range.end() }
-    }
+            fn kind(range: &Self::Range) -> OptionKind {
+                OptionKind::Decimal { min: *range.start(), max: *range.end() }
+            }
 
-    fn parse(text: &str, range: &Self::Range) -> Option<f64> {
-        text.parse().ok().filter(|number| range.contains(number))
-    }
+            fn parse(text: &str, range: &Self::Range) -> Option<$type> {
+                text.parse().ok().filter(|number| range.contains(number)).map(|number: f64| number as $type)
+            }
 
-    fn text(&self) -> String {
-        self.to_string()
-    }
+            fn text(&self) -> String {
+                self.to_string()
+            }
+        }
+    };
 }
 
-impl OptionValue for f32 {
-    type Range = RangeInclusive<f64>;
-
-    fn kind(range: &Self::Range) -> OptionKind {
-        f64::kind(range)
-    }
-
-    fn parse(text: &str, range: &Self::Range) -> Option<f32> {
-        f64::parse(text, range).map(|number| number as f32)
-    }
-
-    fn text(&self) -> String {
-        self.to_string()
-    }
-}
+decimal_value!(f32);
+decimal_value!(f64);
 
 /// An enum with a word for each variant, as those that an option may be. `option_choice!` declares one.
 pub trait OptionChoice: Copy + PartialEq + 'static {

@@ -23,9 +23,10 @@ impl Named for Stockfish {
 
 impl TimeManager for Stockfish {
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
-        let available_ms = facts.available()?.0;
-        let clock = facts.limits.mover_clock()?;
-        let limits = self.time_limits(clock, facts).limited_to(available_ms);
+        let (available_ms, clock) = (facts.available()?.0, facts.limits.mover_clock()?);
+        let TimeLimits { optimum_ms, maximum_ms } = self.time_limits(clock, facts);
+        let [optimum_ms, maximum_ms] = [optimum_ms, maximum_ms].map(|ms| ms.min(available_ms));
+        let limits = TimeLimits { optimum_ms, maximum_ms };
         Some(Box::new(StockfishStopper::new(facts, *self, limits)))
     }
 }
@@ -65,15 +66,6 @@ struct TimeLimits {
     optimum_ms: f64,
     /// In trouble.
     maximum_ms: f64,
-}
-
-impl TimeLimits {
-    fn limited_to(self, available_ms: f64) -> TimeLimits {
-        TimeLimits {
-            optimum_ms: self.optimum_ms.min(available_ms),
-            maximum_ms: self.maximum_ms.min(available_ms),
-        }
-    }
 }
 
 impl Stockfish {

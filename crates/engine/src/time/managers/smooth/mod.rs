@@ -59,23 +59,13 @@ pub struct Smooth {
 
 impl Smooth {
     pub(crate) fn with(config: SmoothConfig) -> Self {
-        let params = config.values.params;
-        let max_reuse = params.max_tree_reuse;
+        let own = config.values.params;
+        let rate = own.tree_reuse_update_rate;
         Smooth {
-            nps: params.init_nps,
+            nps: own.init_nps,
             measured_s: 0.0,
-            tree_reuse: LearnedShare::new(
-                params.init_tree_reuse,
-                params.tree_reuse_update_rate,
-                0.0,
-                max_reuse,
-            ),
-            timeuse: LearnedShare::new(
-                params.init_timeuse,
-                params.timeuse_update_rate,
-                params.min_timeuse,
-                1.0,
-            ),
+            tree_reuse: LearnedShare::new(own.init_tree_reuse, rate, 0.0, own.max_tree_reuse),
+            timeuse: LearnedShare::new(own.init_timeuse, own.timeuse_update_rate, own.min_timeuse, 1.0),
             best_share: LearnedShare::new(BEST_SHARE, BEST_SHARE_RATE, 0.05, 1.0),
             previous: None,
             gift_nodes: 0.0,
