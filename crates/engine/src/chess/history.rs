@@ -206,6 +206,7 @@ fn parse_uci_position(
 
 /// Why a game is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the rules have these names")]
 pub enum Terminal {
     /// The side to move has lost. All others are draws.
     Checkmate,

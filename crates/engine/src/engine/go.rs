@@ -89,7 +89,9 @@ pub struct SearchAnswer {
 
 /// Receives a search's reports, on the search's own thread. `root` is the game up to the root.
 pub trait Listener: Send {
+    /// A report of the running search, or its last one.
     fn info(&mut self, root: &History, info: &SearchInfo);
+    /// A message for people.
     fn note(&mut self, note: Note);
     /// Whether it can take an answer. A pool begins no search for one that cannot.
     fn has_room(&self) -> bool {

@@ -3,6 +3,8 @@
 //! A search runs on its own threads and reports to a [`Listener`]. Settings, game and process survive any
 //! failure.
 
+#![warn(missing_docs)]
+
 mod answer;
 mod game;
 mod go;
@@ -264,6 +266,7 @@ impl Settings {
 
 /// Why the engine refuses something. Its old state stays.
 #[derive(Debug, Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum EngineError {
     #[error(transparent)]
     Option(#[from] OptionError),

@@ -157,11 +157,8 @@ pub trait OptionValue: Sized {
     }
 }
 
-/// Sets `place` to what `value` says, if `asked` is one of the option's `names`. Returns whether it is.
-///
-/// # Errors
-/// Returns [`OptionError::Value`] if the value is not of the type or outside the range. Nothing has changed
-/// then.
+/// Sets `place` to what `value` says, if `asked` is one of the option's `names`. True if it is. After an
+/// error nothing has changed.
 pub fn set_if_named<T: OptionValue>(
     place: &mut T,
     names: [&'static str; 2],

@@ -10,6 +10,7 @@ use super::units::{Millis, Nodes};
 use crate::options::option_group;
 
 option_group! {
+    /// Nodes in the place of time.
     #[derive(Copy)]
     pub struct NodesTimeOptions {
         /// Use node counts instead of wall-clock time: this many nodes count as one millisecond. With one
