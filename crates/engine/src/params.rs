@@ -123,7 +123,6 @@ impl Params {
         Params { entries: kept.map(|(_, entry)| entry).chain(&new.entries).cloned().collect() }
     }
 
-    /// Refuses a key that stands twice in this list or in a nested one.
     pub(crate) fn refuse_repeated_keys(&self) -> Result<(), ParamError> {
         let mut known = Vec::new();
         for entry in &self.entries {
@@ -189,7 +188,6 @@ impl fmt::Display for Params {
 /// exhausting the stack.
 const MAX_DEPTH: usize = 16;
 
-/// A recursive-descent parser of the grammar.
 struct Parser<'a> {
     text: &'a str,
     position: usize,

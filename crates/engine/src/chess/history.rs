@@ -17,7 +17,6 @@ const SHARED_RULE50: u32 = 40;
 pub struct History {
     entries: Vec<Entry>,
     variant: Variant,
-    /// Dropped from the FEN, in words.
     left_out: Vec<&'static str>,
 }
 

@@ -170,7 +170,6 @@ impl Position {
         Position { chess, en_passant, key, king_en_prise: None, is_move_ahead: self.is_move_ahead }
     }
 
-    /// `None` if no piece stands on the first square.
     pub(super) fn to_shakmaty(&self, m: Move) -> Option<shakmaty::Move> {
         let (from, to) = (m.from_square(), m.to_square());
         let board = self.board();

@@ -38,7 +38,6 @@ pub(super) struct Game {
     reclaimer: Reclaimer,
     /// White and Black: one process may play both.
     sides: [Side; 2],
-    /// Index of the last search's side.
     side: usize,
     /// Kept until our next move.
     before_pondering: Option<BeforePondering>,
@@ -46,7 +45,6 @@ pub(super) struct Game {
     last_clocked: Option<History>,
 }
 
-/// A search that has its game, and what there is to tell before it.
 pub(super) struct Begun {
     pub(super) search: Search,
     pub(super) told: Vec<Note>,
@@ -178,7 +176,6 @@ impl Game {
         Ok(Begun { search, told })
     }
 
-    /// That of the side that moved last.
     pub(super) fn manager(&self) -> &dyn TimeManager {
         self.sides[self.side].timekeeper.manager()
     }
@@ -354,10 +351,8 @@ impl Drop for Game {
 
 #[derive(Debug)]
 struct BeforePondering {
-    /// Positions in the game up to the pondered one.
     len: usize,
     root: (u64, Nodes),
-    /// Keys and visits of the positions after visited replies.
     replies: Vec<(u64, Nodes)>,
 }
 

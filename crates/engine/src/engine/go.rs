@@ -149,7 +149,6 @@ impl Engine {
         refusal
     }
 
-    /// `None` without a legal move.
     fn prepare_search(
         &mut self,
         order: &SearchOrder,
@@ -312,7 +311,6 @@ impl SearchOrder {
     }
 }
 
-/// A search with the thread that watches it.
 pub(super) struct Running {
     search: Arc<Search>,
     thread: JoinHandle<Returned>,

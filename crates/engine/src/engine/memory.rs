@@ -49,7 +49,6 @@ impl MemoryOptions {
         set.or_else(of_system)
     }
 
-    /// Bytes of answers that nobody has read yet.
     pub(crate) fn answer_bytes(&self) -> usize {
         self.limit_bytes().map_or(MOST_ANSWERS, |bytes| (bytes / ANSWERS_DIVISOR).min(MOST_ANSWERS))
     }
@@ -69,7 +68,6 @@ impl MemoryOptions {
     }
 }
 
-/// Bytes left for the tree, [`u64::MAX`] without a known limit.
 pub(super) fn tree_limit(settings: &Settings, backend: &BackendInfo) -> u64 {
     let others = EvalCache::full_bytes(settings.memory.cache_capacity()) as u64
         + thread_bytes(settings, backend)

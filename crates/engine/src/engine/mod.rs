@@ -48,10 +48,8 @@ use crate::time::TimeManager;
 pub struct Engine {
     settings: Settings,
     position: History,
-    /// Why the last position was refused, until one is accepted.
     position_refusal: Option<String>,
     network: Option<LoadedNetwork>,
-    /// Options whose network could not be opened, and why.
     network_refusal: Option<(NetworkOptions, String)>,
     tables: TablesInForce,
     play: Play,

@@ -50,7 +50,6 @@ option_group! {
 const AUTODISCOVER: &str = "<autodiscover>";
 
 impl NetworkOptions {
-    /// The name of the network, `None` if it is to be discovered.
     fn name(&self) -> Option<PathBuf> {
         let file = &self.weights_file;
         (!file.is_empty() && file != AUTODISCOVER).then(|| path_of(file))
@@ -86,7 +85,6 @@ pub struct OpenedBackend {
 }
 
 impl OpenedBackend {
-    /// A backend of the user's own.
     pub(super) fn of(backend: Arc<dyn Backend>) -> OpenedBackend {
         OpenedBackend { backend: Arc::new(Instrumented::new(backend, Vec::new())), network_sha256: None }
     }
@@ -155,9 +153,7 @@ pub struct PositionEvaluation {
     w: f32,
     d: f32,
     l: f32,
-    /// Plies to the end, `None` without a Moves Left Head.
     m: Option<f32>,
-    /// Likeliest first.
     policy: Vec<MovePolicy>,
 }
 

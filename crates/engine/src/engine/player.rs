@@ -24,9 +24,7 @@ pub struct EnginePlayer {
     game: Game,
     stepped: Option<SteppedSearch>,
     limits: GoLimits,
-    /// What has not been told yet.
     notes: Vec<Note>,
-    /// The reply expected after the last move.
     expected: Option<Move>,
     ponder_time: Option<Millis>,
 }
@@ -158,12 +156,10 @@ impl EnginePlayer {
         std::mem::take(&mut self.notes)
     }
 
-    /// Ends the search once its root is evaluated.
     pub(crate) fn stop(&self) {
         self.stepped.iter().for_each(|stepped| stepped.search().request_stop());
     }
 
-    /// With every root move. `None` before the root is evaluated.
     pub(crate) fn report(&self) -> Option<SearchInfo> {
         self.stepped.as_ref()?.report()
     }

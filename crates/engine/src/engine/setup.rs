@@ -22,7 +22,6 @@ pub struct Setup {
     notes: Vec<Note>,
 }
 
-/// Makes time managers that are not among the engine's own.
 #[derive(Clone)]
 pub(super) struct OwnManager(pub(super) Arc<dyn Fn() -> Box<dyn TimeManager> + Send + Sync>);
 
@@ -51,12 +50,10 @@ impl Setup {
         Setup::with_opened(settings, OpenedBackend::of(backend))
     }
 
-    /// Opens the tables for a backend.
     pub(crate) fn with_opened(settings: Settings, opened: OpenedBackend) -> Result<Setup, EngineError> {
         Setup::in_force(Settings::default(), opened, TablesInForce::default(), None).with_settings(settings)
     }
 
-    /// Of what an engine has opened for `settings`.
     pub(super) fn in_force(
         settings: Settings,
         opened: OpenedBackend,
@@ -89,7 +86,6 @@ impl Setup {
         depends_on(self) == depends_on(other)
     }
 
-    /// Whether both setups would manage the time of one game.
     pub(super) fn shares_managers(&self, other: &Setup) -> bool {
         let chosen_by = |setup: &Setup| {
             let time = &setup.settings.time;
@@ -153,7 +149,6 @@ impl Setup {
     }
 }
 
-/// What evaluates and on how many threads, for people.
 pub(super) fn describe(backend: &BackendInfo, threads: usize) -> String {
     let word = if threads == 1 { "thread" } else { "threads" };
     let is_small = discover::is_built_in(&backend.description);

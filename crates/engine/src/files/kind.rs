@@ -124,7 +124,6 @@ impl FileKind {
         })
     }
 
-    /// What a binary file of this name is.
     pub(crate) fn of_ending(name: &str) -> FileKind {
         let known = ENDINGS.iter().find(|(ending, _)| name.ends_with(ending));
         known.map_or(FileKind::BINARY, |(_, text)| FileKind::Other(text))
@@ -132,7 +131,6 @@ impl FileKind {
 }
 
 impl fmt::Display for FileKind {
-    /// What it is, and what to do.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             FileKind::Gzip => "a gzip file (unpack it with gzip -d)",
@@ -145,13 +143,11 @@ impl fmt::Display for FileKind {
     }
 }
 
-/// No game and no position begins with an angle bracket.
 fn is_web_page(start: &[u8]) -> bool {
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();
     matches!(start, [b'<', b'!' | b'?' | b'a'..=b'z' | b'A'..=b'Z', ..])
 }
 
-/// A name in quotation marks and its colon begin an object.
 fn is_json(start: &[u8]) -> bool {
     let start = start.trim_ascii_start();
     let object = start.strip_prefix(b"[").unwrap_or(start).trim_ascii_start().strip_prefix(b"{");

@@ -66,7 +66,6 @@ pub struct OtherName {
 }
 
 impl OtherName {
-    /// True if `name` is this name, in any case, or its flag.
     pub(crate) fn is_named(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name) || self.flag == name
     }

@@ -35,15 +35,17 @@ pub enum OptionError {
 /// The kind of an option's value, with its range.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OptionKind {
-    /// A switch that is on or off.
     Switch,
-    /// A whole number.
-    Integer { min: i64, max: i64 },
+    Integer {
+        min: i64,
+        max: i64,
+    },
     /// A number. UCI has no type for it and shows a string.
-    Decimal { min: f64, max: f64 },
-    /// One of several words.
+    Decimal {
+        min: f64,
+        max: f64,
+    },
     Choice(Vec<&'static str>),
-    /// Any text.
     Text,
     /// A command rather than a value.
     Button,
@@ -142,13 +144,11 @@ pub trait OptionValue: Sized {
     /// none.
     type Range;
 
-    /// The kind that is shown for an option of this type.
     fn kind(range: &Self::Range) -> OptionKind;
 
     /// Reads a value. Returns `None` if `text` is not of the type or outside the range.
     fn parse(text: &str, range: &Self::Range) -> Option<Self>;
 
-    /// The value as [`OptionValue::parse`] reads it.
     fn text(&self) -> String;
 
     /// The words of a choice, each with its meaning, or nothing for other types.
@@ -277,7 +277,6 @@ impl OptionValue for Duration {
     }
 }
 
-/// Declares a decimal type.
 macro_rules! decimal_value {
     ($type:ty) => {
         impl OptionValue for $type {

@@ -56,7 +56,6 @@ pub struct Order {
 }
 
 impl Order {
-    /// A search without an end of its own gives way to others.
     fn ends(&self) -> bool {
         !self.request.limits.infinite
     }
@@ -104,7 +103,6 @@ pub struct PoolStatus {
     pub searching: usize,
     #[serde(skip)]
     paused: usize,
-    /// Finished searches, and their visits.
     pub(super) searched: u64,
     pub(super) nodes: u64,
 }
@@ -238,7 +236,6 @@ impl Queue {
         order
     }
 
-    /// Whether a search that ends waits, of at least this priority.
     fn needs_place_of(&self, priority: i32) -> bool {
         let levels = self.levels.range(..=Reverse(priority));
         let mut orders = levels.flat_map(|(_, lines)| lines).flat_map(|line| &line.orders);
@@ -268,7 +265,6 @@ struct OpenSearch {
     order: Order,
     player: EnginePlayer,
     reported: Instant,
-    /// For the network, or for time to pass.
     waits: bool,
     way: Way,
     /// It has no end, and gives way to searches that have one.
@@ -421,7 +417,6 @@ impl SearchThread {
         }
     }
 
-    /// Advances every search until it waits for evaluations, and closes finished ones.
     fn gather(&mut self) {
         let mut place = 0;
         while let Some(search) = self.open.get_mut(place) {
@@ -454,7 +449,6 @@ impl SearchThread {
         }
     }
 
-    /// Evaluates all waiting positions, in batches up to the backend's limit.
     fn evaluate(&mut self) -> Result<(), BackendError> {
         let most = self.shared.backend.info().max_batch.max(1);
         let waiting = self.open.iter_mut().filter(|search| search.waits && !search.is_paused);
@@ -464,7 +458,6 @@ impl SearchThread {
         })
     }
 
-    /// Also begins the order's next search.
     fn close(&mut self, place: usize) {
         let mut search = self.open.remove(place);
         search.pause(false, &mut self.shared.state.lock());

@@ -40,7 +40,6 @@ pub struct Chain {
     legal_moves: u32,
     inc: Millis,
     node_rate: Option<NodesPerMilli>,
-    /// The time left, on the node clock if there is one.
     clock: Option<Millis>,
 }
 
@@ -87,7 +86,6 @@ impl Chain {
         self.node_rate.zip(self.clock).map(nodes).map(Nodes)
     }
 
-    /// `bestmove` must wait for `stop` or `ponderhit`, even if the search has ended.
     pub(crate) fn is_open_ended(&self) -> bool {
         self.open_ended
     }

@@ -113,7 +113,6 @@ impl Device {
         leaves > 0 && (leaves >= size || self.is_idle() || has_free_queue && leaves * 2 >= size)
     }
 
-    /// The device has a batch for each of its queues, and one waits.
     pub(super) fn is_full(&self) -> bool {
         self.under_way.len() > self.queues
     }

@@ -158,7 +158,6 @@ pub struct SearchResult {
     pub stats: SearchStats,
 }
 
-/// What a running search reports.
 pub(crate) enum News<'a> {
     Info(&'a SearchInfo),
     /// It has failed, and waits for `stop`.
@@ -240,7 +239,6 @@ pub(crate) fn conclude(search: &Search, reason: EndReason) -> SearchResult {
     result_of(search, &search.snapshot(), reason)
 }
 
-/// Reads move, last information and figures from one `snapshot`.
 fn result_of(search: &Search, snapshot: &RootSnapshot, reason: EndReason) -> SearchResult {
     let SearchState { context, root, life, .. } = &search.state;
     let inside = context.tree.enter_within(PRUNING_PATIENCE);

@@ -14,7 +14,6 @@ use parking_lot::Mutex;
 use crate::search::state::{EndReason, Life, SearchClock, SearchHints};
 use crate::time::{Chain, Hints, Millis, Nps, SearchStats, StopReason};
 
-/// Asks the chain under a lock.
 #[derive(Debug)]
 pub(crate) struct StopController {
     chain: Mutex<Chain>,
@@ -27,7 +26,6 @@ impl StopController {
         StopController { chain: Mutex::new(chain), is_real_time }
     }
 
-    /// Why the search is over, if it is.
     pub(crate) fn check(
         &self,
         stats: &SearchStats,
@@ -127,7 +125,6 @@ impl WakeupLatency {
         self.latency_ns.store(late_ns.max(decayed), Ordering::Relaxed);
     }
 
-    /// `total` is the time from the search's start to the deadline.
     fn margin(&self, total: Duration) -> Duration {
         let latency = Duration::from_nanos(self.latency_ns.load(Ordering::Relaxed));
         latency.min(MAX_MARGIN).min(total / MARGIN_DIVISOR)

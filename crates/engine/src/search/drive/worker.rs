@@ -70,7 +70,6 @@ impl WorkerPool {
         self.threads.0.len()
     }
 
-    /// Workers that are still busy with an earlier search follow later.
     pub(crate) fn assign(&self, search: &Arc<Search>) {
         let mut assignment = self.mailbox.assignment.lock();
         assignment.search = Arc::downgrade(search);
@@ -181,7 +180,6 @@ pub enum NextStep {
     Over,
 }
 
-/// A search that its owner drives step by step.
 pub(crate) struct SteppedSearch {
     search: Arc<Search>,
     gatherer: Gatherer,
@@ -270,7 +268,6 @@ impl SteppedSearch {
         settle(search, gatherer, device, *found);
     }
 
-    /// `None` before the root is evaluated.
     pub(crate) fn report(&self) -> Option<SearchInfo> {
         let (context, snapshot) = (&self.search.state.context, self.search.snapshot());
         let info = search_info(context, &snapshot, &snapshot.ranked_moves(), &context.tree.enter())?;

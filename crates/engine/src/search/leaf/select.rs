@@ -33,7 +33,6 @@ fn approximate_ln(x: f32) -> f32 {
     std::f32::consts::LN_2 * (f * (LINEAR - SQUARE * f) + n as f32)
 }
 
-/// The factor on a child's policy.
 pub(crate) fn exploration(params: &Exploration, children_visits: u32) -> f32 {
     cpuct(params, children_visits + 1) * (children_visits.max(1) as f32).sqrt()
 }
@@ -114,7 +113,6 @@ pub(super) struct UnvisitedTerms {
     strategy: FirstPlayUrgency,
     parent_q: f32,
     pub(crate) pending_q: f32,
-    /// Policy of all moves with a visit, finished or under way.
     visited_policy: f32,
     pub(crate) fpu: f32,
     pub(crate) exploration: f32,
@@ -136,7 +134,6 @@ impl UnvisitedTerms {
         self.fpu = fpu(self.strategy, self.parent_q, self.visited_policy);
     }
 
-    /// The move counts as visited, with the expected value.
     pub(super) fn begin_first_visit(&mut self, candidate: &mut Candidate) {
         // Without exploration `pu` does not hold the policy, and none counts.
         let policy = if self.exploration > 0.0 { candidate.pu / self.exploration } else { 0.0 };

@@ -22,7 +22,6 @@ pub(crate) struct RootSnapshot {
     pub(crate) root: NodeReading,
     /// For the side to move, `None` without visits.
     pub(crate) evaluation: Option<RootEvaluation>,
-    /// In the order in which they were made.
     pub(crate) children: Vec<RootMove>,
     /// In the order of the move list. Empty after [`RootSnapshot::read_children`].
     pub(crate) unvisited: Vec<RootMove>,
@@ -174,7 +173,6 @@ impl RootSnapshot {
         }
     }
 
-    /// The snapshot, or while pondering that of the position after the expected move.
     pub(crate) fn reported(
         &self,
         context: &SearchContext,
@@ -417,7 +415,6 @@ struct MovesLeftSums<'a> {
     mean: f64,
     least: f64,
     visits: f64,
-    /// Squared distances of the plies left from `mean`, weighted by visits.
     squares: f64,
 }
 

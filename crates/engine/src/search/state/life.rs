@@ -123,7 +123,6 @@ impl Life {
         });
     }
 
-    /// The first failure is kept.
     pub(crate) fn fail(&self, failure: String) {
         self.change(|state| {
             state.failure.get_or_insert(failure);
@@ -132,7 +131,6 @@ impl Life {
         self.dismiss();
     }
 
-    /// Lets the workers leave.
     pub(crate) fn dismiss(&self) {
         self.dismissed.store(true, Ordering::Relaxed);
         self.change(|_| ());
@@ -155,7 +153,6 @@ impl Life {
         })
     }
 
-    /// Waits for the reason why an answer is due.
     pub(crate) fn wait_for_end(&self, timeout: Duration) -> Option<EndReason> {
         let due = |state: &LifeState| match state.stage {
             Stage::Running => None,
@@ -179,7 +176,6 @@ impl Life {
         self.state.lock().stage == Stage::Drained
     }
 
-    /// True if the search has been told to stop, or is answered.
     pub(crate) fn is_ending(&self) -> bool {
         self.state.lock().is_ending()
     }
@@ -188,7 +184,6 @@ impl Life {
         self.state.lock().is_answered()
     }
 
-    /// Whether only `stop` ends the search.
     pub(crate) fn is_open_ended(&self) -> bool {
         self.is_open_ended && !self.is_ending()
     }
@@ -230,7 +225,6 @@ impl Life {
         drop(self.wait_while(timeout, |state| state.epoch == seen));
     }
 
-    /// As [`Life::wait_for_workers`], but not for a search that was told to stop.
     pub(crate) fn wait_for_workers_unless_stopped(&self, timeout: Duration) {
         drop(self.wait_while(timeout, |state| state.workers > 0 && !state.is_ending()));
     }

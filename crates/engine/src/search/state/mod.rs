@@ -116,7 +116,6 @@ impl SearchContext {
         self.root_node().visits()
     }
 
-    /// From then on a move can be chosen.
     pub(crate) fn has_evaluated_root(&self) -> bool {
         self.root_node().state() == NodeState::Expanded
     }
@@ -130,7 +129,6 @@ impl SearchContext {
         PositionEncoding { format: self.backend_info.input_format, history_fill: self.params.history_fill }
     }
 
-    /// Positions in a full batch, by the user's choice or the backend's.
     pub(crate) fn batch_size(&self) -> u32 {
         let BackendInfo { preferred_batch, max_batch, .. } = self.backend_info;
         let chosen = self.params.minibatch_size.map(NonZero::get);
@@ -159,7 +157,6 @@ pub struct Reporting {
     pub(crate) move_stats: MoveStatsWhen,
 }
 
-/// Locked a few times per batch.
 pub(crate) type SearchCounters = Mutex<CounterValues>;
 
 /// Every visit is an evaluation, a cache hit or a terminal. Collisions are no visits.

@@ -37,7 +37,6 @@ pub struct MovesLeftEstimate {
 trait Estimate {
     fn estimate(&self, input: &MovesLeftInput) -> MovesLeftEstimate;
 
-    /// True if the Moves Left Head's M changes the estimate.
     fn uses_head(&self) -> bool {
         false
     }

@@ -69,7 +69,6 @@ struct TimeLimits {
 }
 
 impl Stockfish {
-    /// The least optimum and maximum over all supposed numbers of moves to go.
     fn time_limits(&self, clock: MoverClock, facts: &MoveFacts) -> TimeLimits {
         let movestogo = facts.limits.movestogo.filter(|&n| n > 0).unwrap_or(MOVE_HORIZON);
         let game_ply = facts.game_ply.0;
@@ -97,7 +96,6 @@ impl Stockfish {
     }
 }
 
-/// This move's share of the time.
 fn share(max_ratio: f64, steal_ratio: f64, this: f64, others: f64) -> f64 {
     let in_trouble = max_ratio * this / (max_ratio * this + others);
     let with_stealing = (this + steal_ratio * others) / (this + others);
@@ -170,13 +168,11 @@ impl StockfishStopper {
         }
     }
 
-    /// The optimum plus extra time for an unstable best move, within the maximum, ms.
     fn available_ms(&self) -> f64 {
         let extra = self.best_move_changes * self.limits.optimum_ms / INSTABILITY_DIVISOR;
         (self.limits.optimum_ms + extra).min(self.limits.maximum_ms)
     }
 
-    /// The maximum while the score changes much, else the available time, ms.
     fn budget_ms(&self) -> f64 {
         if self.fails { self.limits.maximum_ms } else { self.available_ms() }
     }

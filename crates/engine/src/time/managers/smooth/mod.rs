@@ -36,7 +36,6 @@ struct PreviousMove {
     nodes: f64,
     /// Share of the final tree made on our own clock. The rest shortens no later move.
     own_share: f64,
-    /// Multiple of the average move time.
     weight: f64,
 }
 
@@ -135,7 +134,6 @@ impl Smooth {
         Box::new(SmoothStopper::new(context, nps))
     }
 
-    /// Reused nodes as the target counts them, without pondered ones.
     fn counted_reuse(&self, facts: &MoveFacts) -> f64 {
         let in_tree = facts.reused_nodes.as_f64();
         let most = facts.reused_visits.iter().copied().max().map_or(0.0, f64::from);

@@ -39,7 +39,6 @@ pub(crate) struct PlanInput {
     pub deposit_room_ms: f64,
 }
 
-/// Times in ms, nodes as visits under the root.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Plan {
     /// For moves that weigh as much as this one.
