@@ -12,7 +12,7 @@ use crate::network::cache::EvalCache;
 use crate::note::Note;
 use crate::search::tree::{GameTree, MAX_VISITS, NodeId, Past, Reclaimer, Tree, TreeFull, continues};
 use crate::search::{
-    EndReason, Life, Rescale, Search, SearchClock, SearchContext, SearchParams, root_evaluation,
+    EndReason, Life, Rescale, Search, SearchClock, SearchContext, SearchParams, Stage, root_evaluation,
 };
 use crate::time::{
     Chain, GamePly, GoLimits, Millis, MoveFacts, Nodes, SearchEnd, SearchStats, StopReason, TimeManager,
@@ -115,7 +115,7 @@ impl Game {
         let weakening = setup.settings.strength.weakening(position, limits);
         let changed = setup.settings.for_search(weakening);
         let settings = changed.as_ref().unwrap_or(&setup.settings);
-        self.draining.retain(|life| !life.is_drained());
+        self.draining.retain(|life| life.stage() != Stage::Drained);
         if weakening.is_some() {
             // A reused tree would make it stronger than asked for.
             self.release_tree();

@@ -259,7 +259,7 @@ impl Engine {
     pub fn is_searching(&self) -> bool {
         match &self.play {
             Play::Idle(_) => false,
-            Play::Searching(running) => !running.life().is_answered(),
+            Play::Searching(running) => !running.life().stage().is_answered(),
             Play::Over { .. } => true,
         }
     }

@@ -33,4 +33,4 @@ pub(crate) use drive::{News, PACE_WAIT, Search, SteppedSearch, WorkerPool, concl
 pub(crate) use leaf::buffer_bytes;
 pub use leaf::worth_under_way;
 pub(crate) use report::root_evaluation;
-pub(crate) use state::{Life, SearchClock, SearchContext};
+pub(crate) use state::{Life, SearchClock, SearchContext, Stage};

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::device::{Device, Evaluated};
+use super::device::{DeviceLink, Evaluated};
 use super::stop_controller::StopController;
 use crate::chess::Move;
 use crate::search::leaf::{Gatherer, backup};
@@ -39,7 +39,7 @@ impl Search {
 
     /// Backs up the oldest batch of `device` and releases the collisions of `gatherer`. False if there was
     /// none.
-    pub(super) fn take_in_oldest(&self, device: &mut Device, gatherer: &mut Gatherer) -> bool {
+    pub(super) fn take_in_oldest(&self, device: &mut DeviceLink, gatherer: &mut Gatherer) -> bool {
         let Some(Evaluated { mut batch, outcome }) = self.receive(device) else { return false };
         let SearchState { context, budget, counters, .. } = &self.state;
         let leaves = batch.leaves.len() as u32;
@@ -60,7 +60,7 @@ impl Search {
     }
 
     /// The wait is counted as one for the device if that is full, else for the tree.
-    fn receive(&self, device: &mut Device) -> Option<Evaluated> {
+    fn receive(&self, device: &mut DeviceLink) -> Option<Evaluated> {
         let SearchState { context, counters, .. } = &self.state;
         let clock = &context.clock;
         if device.queues() == 0 {

@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-use super::device::{Device, WorkerPoolError};
+use super::device::{DeviceLink, WorkerPoolError};
 use super::search::{Search, SearchResult, conclude};
 use crate::network::{Backend, EvalSlot};
 use crate::search::leaf::{Gathered, Gatherer};
 use crate::search::report::{SearchInfo, root_stats, search_info};
-use crate::search::state::{EndReason, SearchState};
+use crate::search::state::{EndReason, SearchState, Stage};
 use crate::search::tree::TreeFull;
 use crate::system::threads::EndingThreads;
 
@@ -50,7 +50,7 @@ impl WorkerPool {
     pub(crate) fn new(backend: &dyn Backend, threads: usize) -> Result<WorkerPool, WorkerPoolError> {
         let threads = if backend.info().has_virtual_time() { 1 } else { threads.max(1) };
         let mut pool = WorkerPool { mailbox: Arc::default(), threads: EndingThreads::default() };
-        for (index, device) in Device::of_workers(backend, threads)?.into_iter().enumerate() {
+        for (index, device) in DeviceLink::of_workers(backend, threads)?.into_iter().enumerate() {
             let mailbox = pool.mailbox.clone();
             let thread = std::thread::Builder::new()
                 .name(format!("search-{index}"))
@@ -87,7 +87,7 @@ impl Drop for WorkerPool {
     }
 }
 
-fn worker_loop(mailbox: &Mailbox, mut device: Device) {
+fn worker_loop(mailbox: &Mailbox, mut device: DeviceLink) {
     let mut seen = 0;
     loop {
         let search = {
@@ -113,7 +113,7 @@ fn worker_loop(mailbox: &Mailbox, mut device: Device) {
     }
 }
 
-fn take_part(search: &Search, device: &mut Device) {
+fn take_part(search: &Search, device: &mut DeviceLink) {
     let SearchState { context, budget, life, .. } = &search.state;
     device.begin();
     let mut gatherer = Gatherer::new(context.history.clone(), device.queues());
@@ -138,7 +138,7 @@ struct GatheringOutcome {
     is_ahead: bool,
 }
 
-fn gather(search: &Search, gatherer: &mut Gatherer, device: &Device) -> GatheringOutcome {
+fn gather(search: &Search, gatherer: &mut Gatherer, device: &DeviceLink) -> GatheringOutcome {
     search.make_room();
     let is_ahead = is_ahead_of_its_pace(&search.state);
     let found = if is_ahead { Gathered::Nothing } else { gatherer.gather(&search.state) };
@@ -151,7 +151,7 @@ fn gather(search: &Search, gatherer: &mut Gatherer, device: &Device) -> Gatherin
 
 /// Backs up the oldest batch unless more can be gathered meanwhile, and asks the stoppers. False if nothing
 /// can be done until something changes.
-fn settle(search: &Search, gatherer: &mut Gatherer, device: &mut Device, found: Gathered) -> bool {
+fn settle(search: &Search, gatherer: &mut Gatherer, device: &mut DeviceLink, found: Gathered) -> bool {
     if found == Gathered::More && !device.is_full() && !device.is_idle() {
         search.check_stoppers();
         return true;
@@ -183,7 +183,7 @@ pub enum NextStep {
 pub(crate) struct SteppedSearch {
     search: Arc<Search>,
     gatherer: Gatherer,
-    device: Device,
+    device: DeviceLink,
     found: Gathered,
     /// The search's time at its end, before the batches under way came back.
     over_at: Duration,
@@ -191,7 +191,7 @@ pub(crate) struct SteppedSearch {
 
 impl SteppedSearch {
     pub(crate) fn new(search: Arc<Search>) -> SteppedSearch {
-        let mut device = Device::of_owner(&search.state.context.backend_info);
+        let mut device = DeviceLink::of_owner(&search.state.context.backend_info);
         device.begin();
         let gatherer = Gatherer::new(search.state.context.history.clone(), device.queues());
         SteppedSearch { search, gatherer, device, found: Gathered::Nothing, over_at: Duration::ZERO }
@@ -279,7 +279,7 @@ impl SteppedSearch {
     }
 
     pub(crate) fn result(&self) -> SearchResult {
-        let reason = self.search.state.life.end_reason().unwrap_or(EndReason::Stopped);
-        conclude(&self.search, reason)
+        let stage = self.search.state.life.stage();
+        conclude(&self.search, if let Stage::Ending(reason) = stage { reason } else { EndReason::Stopped })
     }
 }

@@ -47,6 +47,12 @@ pub(crate) enum Stage {
     Drained,
 }
 
+impl Stage {
+    pub(crate) fn is_answered(self) -> bool {
+        matches!(self, Stage::Answered | Stage::Drained)
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Life {
     /// Workers leave. Relaxed: it publishes nothing, and being seen a little later does no harm.
@@ -76,12 +82,8 @@ impl LifeState {
         }
     }
 
-    fn is_answered(&self) -> bool {
-        matches!(self.stage, Stage::Answered | Stage::Drained)
-    }
-
     fn is_ending(&self) -> bool {
-        self.stop_requested || self.is_answered()
+        self.stop_requested || self.stage.is_answered()
     }
 }
 
@@ -109,11 +111,8 @@ impl Life {
 
     /// Ends the search if there is a `reason`. True if it is over, now or before.
     pub(crate) fn end_if(&self, reason: Option<EndReason>) -> bool {
-        match reason {
-            Some(reason) => self.change(|state| state.end(reason)),
-            None => return self.state.lock().stage != Stage::Running,
-        }
-        true
+        reason.into_iter().for_each(|reason| self.change(|state| state.end(reason)));
+        self.stage() != Stage::Running
     }
 
     pub(crate) fn request_stop(&self) {
@@ -145,7 +144,7 @@ impl Life {
     pub(crate) fn answer(&self) -> bool {
         self.dismissed.store(true, Ordering::Relaxed);
         self.change(|state| {
-            let is_first = !state.is_answered();
+            let is_first = !state.stage.is_answered();
             if is_first {
                 state.stage = Stage::Answered;
             }
@@ -164,24 +163,13 @@ impl Life {
         due(&state)
     }
 
-    /// `None` before the end, and after the answer.
-    pub(crate) fn end_reason(&self) -> Option<EndReason> {
-        match self.state.lock().stage {
-            Stage::Ending(reason) => Some(reason),
-            _ => None,
-        }
+    pub(crate) fn stage(&self) -> Stage {
+        self.state.lock().stage
     }
 
-    pub(crate) fn is_drained(&self) -> bool {
-        self.state.lock().stage == Stage::Drained
-    }
-
+    /// Told to stop, or answered.
     pub(crate) fn is_ending(&self) -> bool {
         self.state.lock().is_ending()
-    }
-
-    pub(crate) fn is_answered(&self) -> bool {
-        self.state.lock().is_answered()
     }
 
     pub(crate) fn is_open_ended(&self) -> bool {

@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 pub(crate) use clock::SearchClock;
 pub use contempt::{ContemptError, ContemptMode, ContemptOptions, Rescale};
 pub use life::EndReason;
-pub(crate) use life::Life;
+pub(crate) use life::{Life, Stage};
 pub use params::{
     CollisionScaling, Exploration, FirstPlayUrgency, FpuStrategy, NoiseParams, RootFpuStrategy, SearchParams,
     TemperatureParams,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::search::state::life::{EndReason, Life};
+use crate::search::state::life::{EndReason, Life, Stage};
 use crate::search::sync::thread;
 use crate::time::StopReason;
 
@@ -38,7 +38,7 @@ fn the_first_reason_is_kept() {
     life.end_if(Some(BY_NODES));
     let reason = life.wait_for_end(Duration::MAX).unwrap();
     other.join().unwrap();
-    assert_eq!(life.end_reason(), Some(reason));
+    assert_eq!(life.stage(), Stage::Ending(reason));
     assert!(life.end_if(None));
 }
 
@@ -62,7 +62,7 @@ fn an_answer_is_claimed_once() {
     life.end_if(Some(BY_NODES));
     let is_handed_over = life.answer();
     assert!(is_handed_over != controller.join().unwrap());
-    assert!(life.is_answered() && life.is_drained());
+    assert_eq!(life.stage(), Stage::Drained);
 }
 
 fn whoever_was_let_in_is_waited_for() {
@@ -70,7 +70,7 @@ fn whoever_was_let_in_is_waited_for() {
     let worker = beside(&life, |life| {
         let is_in = life.try_enter();
         if is_in {
-            assert!(!life.is_drained());
+            assert_ne!(life.stage(), Stage::Drained);
             life.batch_done();
             life.leave();
         }
@@ -79,7 +79,7 @@ fn whoever_was_let_in_is_waited_for() {
     life.request_stop();
     life.answer();
     assert!(life.wait_for_workers(Duration::MAX));
-    assert!(life.is_drained() && life.is_dismissed());
+    assert_eq!((life.stage(), life.is_dismissed()), (Stage::Drained, true));
     worker.join().unwrap();
-    assert!(life.is_drained());
+    assert_eq!(life.stage(), Stage::Drained);
 }
