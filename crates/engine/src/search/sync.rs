@@ -1,7 +1,8 @@
-//! Atomics, locks and memory of the search tree and of a search's life, from the standard library and parking_lot.
+//! Atomics, locks and memory of the search tree and of a search's life, from the standard library and
+//! parking_lot.
 //!
-//! `tests/models` compiles these files with another module of this name, which takes atomics and
-//! locks from loom and makes the blocks small. So the models run the engine's own code.
+//! `tests/models` compiles these files with another module of this name, which takes atomics and locks from
+//! loom and makes the blocks small. So the models run the engine's own code.
 
 pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard};
 pub(crate) use std::sync::{OnceLock, atomic};
