@@ -199,7 +199,7 @@ mod tests {
             (network(webgpu).as_str(), backend("onnxruntime", webgpu).as_str()),
             ("maia-1900", "webgpu fp16")
         );
-        let several = "multiplexing: batches go to whichever is free of 2 devices";
+        let several = "multiplexing: batches are divided among 2 devices";
         assert_eq!(backend("multiplexing", several), "multiplexing");
     }
 }
