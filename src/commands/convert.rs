@@ -75,11 +75,14 @@ pub(super) fn run(args: &ConvertArgs, output: &mut Output) -> Result<ExitStatus,
     ];
     let model = match file.model {
         Model::Layers(network, _) => {
+            let data_type = match args.precision {
+                ConvertPrecision::Fp32 => DataType::Float32,
+                ConvertPrecision::Fp16 => DataType::Float16,
+            };
             let options = BuildOptions {
-                data_type: match args.precision {
-                    ConvertPrecision::Fp32 => DataType::Float32,
-                    ConvertPrecision::Fp16 => DataType::Float16,
-                },
+                data_type,
+                // Lc0 reads outputs of one type.
+                value_type: data_type,
                 fixed_batch: args.batch.map(NonZeroUsize::get),
                 input: InputForm::Planes,
                 form: Form::Plain,
