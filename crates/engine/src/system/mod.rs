@@ -37,7 +37,6 @@ fn of_this_process<T>(read: impl Fn(&Process) -> T) -> Option<T> {
     system.process(own).map(read)
 }
 
-/// The name of the processor, or its kind where the system has no name for it.
 pub fn cpu_name() -> String {
     let system = System::new().map(|mut system| {
         system.refresh_cpu_list(CpuRefreshKind::nothing());
@@ -47,7 +46,6 @@ pub fn cpu_name() -> String {
     name.filter(|name| !name.is_empty()).unwrap_or_else(|| std::env::consts::ARCH.into())
 }
 
-/// The name of the operating system, and the version of its kernel.
 pub fn name() -> String {
     let name = System::long_os_version().unwrap_or_else(|_| std::env::consts::OS.into());
     let kernel = System::kernel_version().map(|version| format!(", kernel {version}"));
@@ -59,7 +57,6 @@ pub fn distributions() -> Vec<String> {
     [System::distribution_id()].into_iter().chain(System::distribution_id_like()).collect()
 }
 
-/// The memory of the machine, bytes.
 pub fn memory() -> Option<u64> {
     let mut system = System::new().ok()?;
     system.refresh_memory_specifics(MemoryRefreshKind::nothing().with_ram());
@@ -86,7 +83,6 @@ fn address_space_left() -> Option<u64> {
     None
 }
 
-/// Lets this process open as many files as the system allows it at most.
 pub fn raise_file_limit() {
     #[cfg(unix)]
     {
@@ -113,7 +109,6 @@ pub fn nvidia_smi(query: &str) -> Option<String> {
 pub const PYTHONS: &[&str] =
     if cfg!(windows) { &["py", "python", "python3"] } else { &["python3", "python"] };
 
-/// What lies in a folder under such names.
 pub(crate) fn entries_named(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let mut paths = entries(folder);
     paths.retain(|path| path.file_name().is_some_and(|name| is_wanted(&name.to_string_lossy())));
