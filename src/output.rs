@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use serde::Serialize;
 use thiserror::Error;
@@ -53,6 +54,17 @@ pub(crate) enum ExitStatus {
     BadInput,
     /// The user has stopped it: exit code [`STOPPED`].
     Stopped,
+}
+
+impl From<ExitStatus> for ExitCode {
+    fn from(status: ExitStatus) -> ExitCode {
+        ExitCode::from(match status {
+            ExitStatus::Success => 0,
+            ExitStatus::Negative => 1,
+            ExitStatus::BadInput => 2,
+            ExitStatus::Stopped => STOPPED,
+        })
+    }
 }
 
 /// The exit code of what Ctrl-C ends, as shells have it.
@@ -122,6 +134,11 @@ impl Output {
             OutputFormat::Text => self.write_text(text)?,
         }
         Ok(())
+    }
+
+    /// Writes all that a command has to say.
+    pub(crate) fn report(&mut self, report: &(impl Serialize + fmt::Display)) -> Result<ExitStatus, Failure> {
+        self.write(report, report).map(|()| ExitStatus::Success)
     }
 
     /// Writes `text` before the result, except in JSON.

@@ -91,8 +91,7 @@ pub(super) fn run(args: &ConvertArgs, output: &mut Output) -> Result<ExitStatus,
     };
     write_whole(&args.output, &model.bytes)?;
     let conversion = conversion(&args.output, model.bytes.len(), model);
-    output.write(&conversion, &conversion)?;
-    Ok(ExitStatus::Success)
+    output.report(&conversion)
 }
 
 /// Describes a file of `size` bytes that holds `model`.
@@ -236,6 +235,5 @@ pub(super) fn onnx2leela(args: &Onnx2leelaArgs, output: &mut Output) -> Result<E
     }
     write_whole(&args.output, &file)?;
     let conversion = conversion(&args.output, file.len(), model);
-    output.write(&conversion, &conversion)?;
-    Ok(ExitStatus::Success)
+    output.report(&conversion)
 }

@@ -11,15 +11,14 @@ use std::time::{Duration, Instant};
 use std::{fmt, io, slice};
 
 use clap::Args;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use super::accuracy::{AccuracyReport, evaluate_all};
 use super::child_process;
 use super::child_process::ChildError;
-use crate::commands::network_args::NetworkArgs;
-use crate::output::{ExitStatus, Failure, Output};
-use crate::output::{eprint_message, write_json};
+use crate::commands::engine_args::NetworkArgs;
+use crate::output::{ExitStatus, Failure, Output, eprint_message, write_json};
 use crate::setup::{Machine, missing, obstacle};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::engine;
@@ -34,7 +33,7 @@ use zeitnot_engine::options::OptionChoice;
 use zeitnot_engine::system::vulkan;
 use zeitnot_lab::report::{Table, terminal_width, write_fact_in};
 
-/// In the description of a backend with single precision.
+/// Single precision.
 const SINGLE: &str = "fp32";
 
 #[derive(Debug, Args)]
@@ -63,7 +62,7 @@ pub(super) fn run(args: &DoctorArgs, output: &mut Output) -> Result<ExitStatus, 
         output.write(&trial, &format_args!("{trial:?}\n"))?;
         return Ok(ExitStatus::Success);
     }
-    let options = &args.network.settings.network;
+    let options = &args.network.0.network;
     let is_asked_for = *options.backend != *AUTO;
     let machine = Machine::this();
     let candidates = if is_asked_for {
@@ -173,13 +172,13 @@ impl Candidate {
     pub(super) fn examine(&self, network: &NetworkArgs) -> Vec<BackendReport> {
         let config = BackendConfig::parse(&self.backend, &self.options);
         if config.is_ok_and(|config| !config.needs_network()) {
-            return vec![self.without_figures(FOR_TESTS, "it evaluates no network".into())];
+            return vec![self.without_figures(Verdict::ForTests, "it evaluates no network".into())];
         }
         if let Some(reason) = self.missing() {
-            return vec![self.without_figures(NOT_INSTALLED, reason)];
+            return vec![self.without_figures(Verdict::NotInstalled, reason)];
         }
         let default = self.try_in_child(network);
-        let is_single = default.trial.description.contains(SINGLE);
+        let is_single = default.trial.precision == SINGLE;
         let names_precision = self.options.contains("precision") || self.backend == AUTO;
         let mut reports = vec![default];
         if reports[0].works && !is_single && !names_precision {
@@ -189,7 +188,7 @@ impl Candidate {
     }
 
     fn try_in_child(&self, network: &NetworkArgs) -> BackendReport {
-        let options = &network.settings.network;
+        let options = &network.0.network;
         let flags = [
             format!("--backend={}", self.backend),
             format!("--backend-opts={}", self.options),
@@ -206,12 +205,12 @@ impl Candidate {
                     ChildError::Refused { foreign, .. } => foreign.clone(),
                     _ => String::new(),
                 };
-                BackendReport { foreign, ..self.without_figures(FAILS, reason.to_string()) }
+                BackendReport { foreign, ..self.without_figures(Verdict::Fails, reason.to_string()) }
             }
         }
     }
 
-    fn without_figures(&self, verdict: &'static str, remedy: String) -> BackendReport {
+    fn without_figures(&self, verdict: Verdict, remedy: String) -> BackendReport {
         let backend = self.backend.clone();
         let foreign = String::new();
         BackendReport { backend, works: false, verdict, remedy, foreign, trial: Trial::default() }
@@ -219,11 +218,11 @@ impl Candidate {
 
     /// Distinguishes a failing backend from one without hardware on this machine.
     fn judge_fault(&self, report: BackendReport, machine: &Machine) -> BackendReport {
-        if ![FAILS, NOT_INSTALLED].contains(&report.verdict) {
+        if ![Verdict::Fails, Verdict::NotInstalled].contains(&report.verdict) {
             return report;
         }
         match self.providers().into_iter().find_map(|provider| machine.unsuited(provider)) {
-            Some(reason) => self.without_figures(NOT_FOR_THIS_MACHINE, reason),
+            Some(reason) => self.without_figures(Verdict::NotForThisMachine, reason),
             None => report,
         }
     }
@@ -244,6 +243,8 @@ const PATIENCE: Duration = Duration::from_secs(240);
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Trial {
     pub(super) description: String,
+    #[serde(default)]
+    precision: String,
     /// From the beginning to the first evaluation, including one-time builds.
     first_ms: Option<f64>,
     throughput: Vec<BatchSpeed>,
@@ -266,7 +267,7 @@ struct BatchSpeed {
 impl Trial {
     fn run(network: &NetworkArgs) -> Result<Trial, Failure> {
         let start = Instant::now();
-        let tested = engine::open_backend(&network.settings.network)?.backend;
+        let tested = engine::open_backend(&network.0.network)?.backend;
         let info = tested.info();
         let mut evaluator = tested.evaluator()?;
         let mut found = encoded_positions(0, POSITIONS, info.input_format);
@@ -282,6 +283,7 @@ impl Trial {
         let (throughput, change_ms) = speeds(&*tested)?;
         Ok(Trial {
             description: info.description.clone(),
+            precision: info.precision.clone(),
             first_ms: Some(first_ms),
             throughput,
             change_ms,
@@ -293,8 +295,7 @@ impl Trial {
     }
 
     fn is_right(&self) -> bool {
-        let limits: &Limits =
-            if self.description.contains(SINGLE) { &SINGLE_LIMITS } else { &REDUCED_LIMITS };
+        let limits = if self.precision == SINGLE { &SINGLE_LIMITS } else { &REDUCED_LIMITS };
         self.q_error_max.is_some_and(|error| error <= limits.q_error_max)
             && self.policy_kl_mean.is_some_and(|divergence| divergence <= limits.policy_kl_mean)
             && self.top1_agreement.is_some_and(|share| share >= limits.top1_agreement)
@@ -303,7 +304,7 @@ impl Trial {
 
 /// The native backend, or ONNX Runtime on the CPU for ONNX models.
 fn reference(network: &NetworkArgs) -> Result<Arc<dyn Backend>, Failure> {
-    let options = &network.settings.network;
+    let options = &network.0.network;
     let file = engine::load_network(options).map_err(engine::EngineError::from)?.network;
     let name = match file.model {
         Model::Layers(..) => "native(precision=fp32)",
@@ -346,11 +347,34 @@ const SINGLE_LIMITS: Limits = Limits { q_error_max: 2e-3, policy_kl_mean: 1e-5, 
 /// Half precision and bfloat16 round. A wrong layout or operator is off by tenths.
 const REDUCED_LIMITS: Limits = Limits { q_error_max: 0.15, policy_kl_mean: 0.01, top1_agreement: 0.85 };
 
-const FAILS: &str = "FAILS";
-pub(super) const NOT_INSTALLED: &str = "not installed";
-const NOT_FOR_THIS_MACHINE: &str = "not for this machine";
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Works,
+    WrongNumbers,
+    Fails,
+    NotInstalled,
+    NotForThisMachine,
+    ForTests,
+}
 
-const FOR_TESTS: &str = "for tests only";
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Verdict::Works => "works",
+            Verdict::WrongNumbers => "WRONG NUMBERS",
+            Verdict::Fails => "FAILS",
+            Verdict::NotInstalled => "not installed",
+            Verdict::NotForThisMachine => "not for this machine",
+            Verdict::ForTests => "for tests only",
+        })
+    }
+}
+
+impl Serialize for Verdict {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
 
 #[derive(Debug, Serialize)]
 struct DoctorReport {
@@ -366,7 +390,7 @@ struct DoctorReport {
 pub(super) struct BackendReport {
     pub(super) backend: String,
     pub(super) works: bool,
-    pub(super) verdict: &'static str,
+    pub(super) verdict: Verdict,
     /// Empty if nothing needs to be done.
     pub(super) remedy: String,
     /// A failure in the words of libraries and the system.
@@ -378,20 +402,18 @@ pub(super) struct BackendReport {
 impl BackendReport {
     fn judged(backend: String, trial: Trial) -> BackendReport {
         let works = trial.is_right();
-        let (verdict, remedy) = match works {
-            true => ("works", trial.notes.join("\n")),
-            false => {
-                ("WRONG NUMBERS", "don't play with it; update the driver, and report this output".into())
-            }
+        let (verdict, remedy) = if works {
+            (Verdict::Works, trial.notes.join("\n"))
+        } else {
+            let remedy = "don't play with it; update the driver, and report this output";
+            (Verdict::WrongNumbers, remedy.into())
         };
         BackendReport { backend, works, verdict, remedy, foreign: String::new(), trial }
     }
 
     /// With its precision.
     fn name(&self) -> String {
-        let is_precision = |word: &&str| ["fp32", "fp16", "bf16"].iter().any(|name| word.starts_with(name));
-        let precision = self.trial.description.rsplit(", ").find(is_precision);
-        format!("{} {}", self.backend, precision.unwrap_or_default())
+        format!("{} {}", self.backend, self.trial.precision)
     }
 }
 
@@ -518,9 +540,9 @@ fn parts(machine: &Machine) -> Vec<Part> {
 mod tests {
     use super::*;
 
-    fn report(backend: &str, description: &str, q_error_max: f64) -> BackendReport {
+    fn report(backend: &str, precision: &str, q_error_max: f64) -> BackendReport {
         let trial = Trial {
-            description: description.into(),
+            precision: precision.into(),
             q_error_max: Some(q_error_max),
             policy_kl_mean: Some(1e-7),
             top1_agreement: Some(1.0),
@@ -531,18 +553,18 @@ mod tests {
 
     #[test]
     fn numbers_that_are_off_are_no_working_backend() {
-        assert!(report("cuda", "cuda, fp32", 1e-5).works);
-        assert!(report("cuda", "cuda, fp16", 0.02).works);
-        let wrong = report("cuda", "cuda, fp32", 0.02);
-        assert_eq!((wrong.works, wrong.verdict), (false, "WRONG NUMBERS"));
-        assert!(!report("cuda", "cuda, fp16", f64::NAN).works, "nothing is right about NaN");
+        assert!(report("cuda", "fp32", 1e-5).works);
+        assert!(report("cuda", "fp16", 0.02).works);
+        let wrong = report("cuda", "fp32", 0.02);
+        assert_eq!((wrong.works, wrong.verdict), (false, Verdict::WrongNumbers));
+        assert!(!report("cuda", "fp16", f64::NAN).works, "nothing is right about NaN");
     }
 
     /// A regression: `auto` worked, and no word of the GPU that it had tried before.
     #[test]
     fn what_the_engine_tried_and_failed_is_told() {
         let notes = vec!["ERROR: NVIDIA's driver is too old".to_owned()];
-        let trial = Trial { notes, ..report(AUTO, "native, fp32", 0.0).trial };
+        let trial = Trial { notes, ..report(AUTO, "fp32", 0.0).trial };
         assert_eq!(BackendReport::judged(AUTO.into(), trial).remedy, "ERROR: NVIDIA's driver is too old");
     }
 
@@ -554,7 +576,7 @@ mod tests {
             "CUDA",
             Err("no library of it is in any of the folders that the loader looks into on this system".into()),
         );
-        let mut broken = report("webgpu", "a description of some length, fp16 on the GPU", 0.0);
+        let mut broken = report("webgpu", "fp16", 0.0);
         broken.remedy = "install the driver of the maker, then run this again to see whether it is found\nor take another".into();
         let backends = vec![report(AUTO, "fp32", 0.0), broken];
         let doctor =

@@ -8,7 +8,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::measure::open_positions;
-use crate::commands::network_args::NetworkArgs;
+use crate::commands::engine_args::{NetworkArgs, variant};
 use crate::output::{ExitStatus, Failure, KindsTold, Output};
 use zeitnot_engine::chess::{
     History, ListedPosition, MAX_PERFT_DEPTH, MoveList, PerftReport, Position, PositionError, Variant,
@@ -48,7 +48,7 @@ pub(super) fn run(args: &EvalArgs, output: &mut Output) -> Result<ExitStatus, Fa
     let (source, content) = open(&args.positions)?;
     let refuse = |error: String| Failure::Input(format!("{source}: {error}"));
     let backend = args.network.backend()?;
-    let mut evaluation = PositionEvaluator::new(&*backend, &args.network.settings)?;
+    let mut evaluation = PositionEvaluator::new(&*backend, &args.network.0)?;
     let mut status = ExitStatus::Success;
     let (mut lines, mut told) = (Lines::new(BufReader::new(content)), KindsTold::default());
     while let Some(line) = lines.next() {
@@ -112,7 +112,7 @@ impl PositionEvaluator {
         Ok(PositionEvaluator {
             batch: BatchEvaluator::new(backend, settings.search.history_fill, MAX_BATCH)?,
             has_moves_left: backend.info().has_moves_left,
-            variant: super::network_args::variant(settings.chess960),
+            variant: variant(settings.chess960),
         })
     }
 
@@ -157,7 +157,6 @@ pub(super) fn perft(args: &PerftArgs, output: &mut Output) -> Result<ExitStatus,
     } else {
         Position::from_fen(&args.fen.join(" ")).map_err(|error| Failure::Input(error.to_string()))?
     };
-    let count = PerftReport::count(&position, args.depth, super::network_args::variant(args.chess960));
-    output.write(&count, &count)?;
-    Ok(ExitStatus::Success)
+    let count = PerftReport::count(&position, args.depth, variant(args.chess960));
+    output.report(&count)
 }

@@ -2,8 +2,7 @@
 
 use clap::Args;
 
-use crate::output::eprint_message;
-use crate::output::{ExitStatus, Failure, Output};
+use crate::output::{ExitStatus, Failure, Output, eprint_message};
 use crate::setup::{Fetcher, Machine, PublishedNetwork, choose, published};
 use zeitnot_engine::engine::{Settings, load_network};
 use zeitnot_engine::network::backends::native;

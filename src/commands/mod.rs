@@ -18,7 +18,6 @@ mod eval;
 mod fetch_network;
 mod lab;
 mod measure;
-mod network_args;
 mod reference;
 mod serve;
 pub(crate) mod setup;

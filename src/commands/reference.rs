@@ -196,8 +196,7 @@ fn page(command: &mut clap::Command) -> io::Result<String> {
 
 fn write(output: &mut Output, text: &[u8]) -> Result<ExitStatus, Failure> {
     let text = String::from_utf8_lossy(text);
-    output.write(&text, &text)?;
-    Ok(ExitStatus::Success)
+    output.report(&text)
 }
 
 #[cfg(test)]

@@ -10,8 +10,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::commands::engine_args::EngineArgs;
-use crate::output::{ExitStatus, Failure};
-use crate::output::{eprint_message, leave_with_the_reader};
+use crate::output::{ExitStatus, Failure, eprint_message, leave_with_the_reader};
 use crate::serve::{Server, ServerLimits};
 
 /// Clients of a port, two threads each.

@@ -17,10 +17,9 @@ use super::benchmark::advice::write_setting;
 use super::benchmark::backends::{BackendsReport, Combination};
 use super::doctor::{BackendReport, Candidate};
 use super::fetch_network::{self, FetchNetworkArgs, FetchRules};
-use crate::commands::network_args::NetworkArgs;
+use crate::commands::engine_args::{NetworkArgs, OptionArgs};
 use crate::config_file::{OF_A_BACKEND, WritableConfig};
-use crate::output::eprint_message;
-use crate::output::{ExitStatus, Failure, Output};
+use crate::output::{ExitStatus, Failure, Output, eprint_message};
 use crate::setup::{Choice, Fetcher, Machine, Part, Plan, obstacle, with_remedy};
 use zeitnot_engine::engine::Settings;
 use zeitnot_engine::foreign::in_our_words;
@@ -171,7 +170,7 @@ impl Auto<'_> {
         let machine = described.unwrap_or_else(Machine::with_parts);
         let report = AutoReport { machine, dry_run: args.dry_run, ..AutoReport::default() };
         let config = WritableConfig::open(None)?;
-        Ok(Auto { args, is_described, config, network: NetworkArgs { settings }, report })
+        Ok(Auto { args, is_described, config, network: OptionArgs(settings), report })
     }
 
     fn run(mut self, output: &mut Output) -> Result<ExitStatus, Failure> {
@@ -179,7 +178,7 @@ impl Auto<'_> {
         if status == ExitStatus::Success {
             let is_cpu = self.report.backend.as_deref() == Some(native::NAME);
             let gpu_mb = if is_cpu { 0 } else { self.report.machine.evaluating_gpu_mb(true) };
-            output.write_ahead(&fetch_network::offer(&self.network.settings, gpu_mb)?)?;
+            output.write_ahead(&fetch_network::offer(&self.network.0, gpu_mb)?)?;
         }
         output.write(&self.report, &"")?;
         Ok(status)
@@ -274,7 +273,7 @@ impl Auto<'_> {
         let flags = [
             ("num-positions", POSITIONS.to_string()),
             ("movetime", MOVE_TIME.to_string()),
-            ("weights", self.network.settings.network.weights_file.clone()),
+            ("weights", self.network.0.network.weights_file.clone()),
         ];
         let combinations = backends.iter().copied().map(Combination::of).collect();
         let measured = self.report.benchmark.insert(BackendsReport::measure(combinations, &flags, PATIENCE));

@@ -26,13 +26,10 @@ impl UciArgs {
         self.settings.0.check().err().map(|error| error.to_string())
     }
 
-    /// Whether the network's file is missing, and with `place_of` where it is named.
-    pub(crate) fn missing_file(&self, place_of: impl Fn(&str, &str) -> Option<String>) -> Option<String> {
-        let network = &self.settings.0.network;
-        let file = network.named_file().filter(|file| !file.exists())?;
-        let file = file.display();
-        let place =
-            place_of("weights", &network.weights_file).map_or(String::new(), |place| format!("{place}: "));
+    /// Whether the network's file is missing, which `place` of the configuration file names.
+    pub(crate) fn missing_file(&self, place: Option<&str>) -> Option<String> {
+        let file = self.settings.0.network.named_file().filter(|file| !file.exists())?;
+        let (file, place) = (file.display(), place.map(|place| format!("{place}: ")).unwrap_or_default());
         Some(format!("{place}WeightsFile: there is no file {file}. Without a network there is no bestmove"))
     }
 }

@@ -13,11 +13,10 @@ use serde_json::Value;
 use super::advice::{Advice, Asked, Measured, Sample};
 use super::{BenchmarkArgs, OF_SPEEDS, speed_plot, write_advice};
 use crate::commands::child_process;
-use crate::commands::doctor::{Candidate, NOT_INSTALLED};
+use crate::commands::doctor::{Candidate, Verdict};
 use crate::commands::lab::run::quoted;
 use crate::commands::measure::{claim, write_report};
-use crate::output::eprint_message;
-use crate::output::{ExitStatus, Failure, Output};
+use crate::output::{ExitStatus, Failure, Output, eprint_message};
 use crate::setup::{Machine, Processors};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::params::Params;
@@ -176,9 +175,10 @@ impl Combination {
                 let (name, options) = self.backend.split_once('(').unwrap_or((&self.backend, ""));
                 let options = options.trim_end_matches(')').to_owned();
                 let candidate = Candidate { backend: name.to_owned(), options };
+                let not_installed = Verdict::NotInstalled.to_string();
                 let remedy = match candidate.missing() {
-                    Some(missing) if missing.starts_with(NOT_INSTALLED) => missing,
-                    Some(missing) => format!("{NOT_INSTALLED}: {missing}"),
+                    Some(missing) if missing.starts_with(&not_installed) => missing,
+                    Some(missing) => format!("{not_installed}: {missing}"),
                     None => format!("failed: `zeitnot doctor --backend {}` tells why", quoted(&self.backend)),
                 };
                 Run { combination: self, error: Some(remedy), report: None }

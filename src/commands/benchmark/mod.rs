@@ -24,8 +24,7 @@ use super::measure::{
 };
 use crate::commands::engine_args::EngineArgs;
 use crate::config_file::WritableConfig;
-use crate::output::eprint_message;
-use crate::output::{ExitStatus, Failure, Output};
+use crate::output::{ExitStatus, Failure, Output, eprint_message};
 use crate::setup::Machine;
 use advice::{Advice, AdviceArgs};
 use backends::{BackendsArgs, Combination};

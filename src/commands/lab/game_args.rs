@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use crate::output::Failure;
-use crate::output::eprint_message;
+use crate::output::{Failure, eprint_message};
 use zeitnot_engine::engine::Settings;
 use zeitnot_engine::note::Note;
 use zeitnot_engine::options::OptionGroup;

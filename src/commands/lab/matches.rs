@@ -13,9 +13,8 @@ use serde::Serialize;
 
 use super::game_args::{self, GameArgs, argument_error, threads};
 use super::run::{Progress, RunId, Shard, interruption, origin, origins, tell_stopped};
-use crate::commands::engine_args::EngineArgs;
-use crate::output::{ExitStatus, Failure, Output};
-use crate::output::{Told, eprint_message};
+use crate::commands::engine_args::{EngineArgs, variant};
+use crate::output::{ExitStatus, Failure, Output, Told, eprint_message};
 use zeitnot_engine::chess::Variant;
 use zeitnot_engine::engine::{EngineSetup, Settings};
 use zeitnot_engine::note::Note;
@@ -75,9 +74,7 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
     let rules = MatchRules { limits, adjudication, seed, recover: args.recover };
     let config = MatchConfig {
         teams: teams(&mut sides, &rules)?,
-        variant: crate::commands::network_args::variant(
-            args.settings.0.chess960 || openings.variant == Variant::Chess960,
-        ),
+        variant: variant(args.settings.0.chess960 || openings.variant == Variant::Chess960),
         openings: &openings,
         threads: threads(&args.settings.0),
         concurrency: concurrency(args, &sides, &rules),
@@ -476,8 +473,7 @@ pub(super) fn report(
     }
     let matches = studies.into_iter().map(|study| study.summary).collect();
     let report = MatchesReport { matches, ranking };
-    output.write(&report, &report)?;
-    Ok(ExitStatus::Success)
+    output.report(&report)
 }
 
 #[cfg(test)]

@@ -14,9 +14,8 @@ use super::game_args::threads_or_cores;
 use super::run::{
     Progress, RecordedGames, RunId, Shard, end_on_interruption, listed, origin, origins, tell_stopped,
 };
-use crate::commands::network_args::NetworkArgs;
-use crate::output::eprint_message;
-use crate::output::{ExitStatus, Failure, Output};
+use crate::commands::engine_args::NetworkArgs;
+use crate::output::{ExitStatus, Failure, Output, eprint_message};
 use zeitnot_engine::engine::OpenedBackend;
 use zeitnot_lab::moves_left::{Estimator, Measurer, MovesLeftSource, PositionRow, Selection, Study};
 use zeitnot_lab::pgn::{Ending, RecordedGame, ending};
@@ -129,7 +128,7 @@ pub(super) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<ExitStatu
 /// The origin of the rows, with the identity of the run.
 fn run_origin(args: &MovesLeftArgs, opened: &OpenedBackend) -> Origin {
     let mut id = RunId::new();
-    id.add_settings(&args.network.settings, opened.network_sha256.as_deref());
+    id.add_settings(&args.network.0, opened.network_sha256.as_deref());
     id.add(format!("{:?} {:?} {:?}", args.nodes, args.selection, args.shard));
     id.add_files(&args.pgn);
     let sample = match args.selection.sample {
@@ -184,7 +183,7 @@ fn measure(args: &MovesLeftArgs) -> Result<(Run, u64), Failure> {
     };
     let chunk = if args.nodes.is_some() { 1 } else { CHUNK };
     let measure = |_, jobs: &Jobs<'_, RecordedGame, Vec<PositionRow>>| {
-        let mut measurer = Measurer::new(selection, &**backend, &args.network.settings, args.nodes)?;
+        let mut measurer = Measurer::new(selection, &**backend, &args.network.0, args.nodes)?;
         jobs.do_in_chunks(chunk, |games| measurer.measure(&games))
     };
     let mut progress = Progress::new(args.selection.max_games, 0);

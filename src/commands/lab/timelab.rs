@@ -12,10 +12,9 @@ use clap::{Args, ValueEnum};
 
 use super::game_args::threads_or_cores;
 use super::run::{Progress, RecordedGames, RunId, Shard, interruption, listed, origin, origins};
+use crate::commands::engine_args::NetworkArgs;
 use crate::commands::measure;
-use crate::commands::network_args::NetworkArgs;
-use crate::output::eprint_message;
-use crate::output::{ExitStatus, Failure, Output};
+use crate::output::{ExitStatus, Failure, Output, eprint_message};
 use zeitnot_engine::network::Backend;
 use zeitnot_engine::time::{DEFAULT_MANAGER, GoLimits, Millis, TimeControl, manager_from};
 use zeitnot_lab::replay::{
@@ -105,7 +104,7 @@ impl TimelabArgs {
             Some(nps) => Ok(nps),
             None if !self.pgn.is_empty() => Ok(USUAL_NPS),
             None => {
-                let mut engine = measure::engine(&self.network.settings)?;
+                let mut engine = measure::engine(&self.network.0)?;
                 let limits = GoLimits::movetime(MEASURING_TIME);
                 let summary = engine.search(limits)?.result.summary;
                 Ok((summary.new_nodes as f64 / summary.time.as_secs_f64()).max(1.0))
@@ -156,7 +155,7 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
     let mut study = ReplayStudy::default();
     let (mut progress, mut done) = (Progress::new(args.max_games, 0), 0);
     let replay = |_, jobs: &Jobs<'_, GameToReplay, Vec<ReplayRows>>| {
-        let settings = &args.network.settings;
+        let settings = &args.network.0;
         let heads = backend.as_ref().map(|backend| NetworkHeads::new(&**backend, settings));
         let mut heads = heads.transpose()?;
         jobs.do_in_chunks(CHUNK, |mut games| {
@@ -217,7 +216,7 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
 fn run_id(args: &TimelabArgs, managers: &[String]) -> String {
     let TimelabArgs { controls, nps, speed, recorded_clocks, move_overhead, ponder, .. } = args;
     let mut id = RunId::new();
-    id.add_settings(&args.network.settings, None);
+    id.add_settings(&args.network.0, None);
     id.add(format!("{managers:?} {controls:?} {nps:?} {speed:?} {recorded_clocks} {move_overhead} {ponder}"));
     id.add(format!("{:?} {:?} {:?}", args.min_moves, args.max_games, args.shard));
     id.add_files(&args.pgn);
@@ -269,8 +268,7 @@ pub(super) fn report(
         ReplayFiles::write_merged(files, folder)?;
         output.tell_page(replay::page(&study).origins(&origins(files)).write(folder)?);
     }
-    output.write(&study, &study)?;
-    Ok(ExitStatus::Success)
+    output.report(&study)
 }
 
 struct GameSource<'a> {

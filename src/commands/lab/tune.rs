@@ -9,9 +9,8 @@ use clap::Args;
 
 use super::game_args::{self, GameArgs, argument_error};
 use super::run::{Progress, RunId, interruption, origin, tell_stopped};
-use crate::commands::engine_args::EngineArgs;
-use crate::output::{ExitStatus, Failure, Output};
-use crate::output::{Told, eprint_message};
+use crate::commands::engine_args::{EngineArgs, variant};
+use crate::output::{ExitStatus, Failure, Output, Told, eprint_message};
 use zeitnot_engine::chess::Variant;
 use zeitnot_engine::engine::{EngineSetup, Settings};
 use zeitnot_engine::search::RootFpuStrategy;
@@ -61,9 +60,7 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
     let in_real_time = game_args::runs_in_real_time(limit, &args.settings.0);
     let config = MatchConfig {
         teams: [Team::Own(setup.clone()), Team::Own(setup.clone())],
-        variant: crate::commands::network_args::variant(
-            args.settings.0.chess960 || openings.variant == Variant::Chess960,
-        ),
+        variant: variant(args.settings.0.chess960 || openings.variant == Variant::Chess960),
         openings: &openings,
         threads,
         concurrency: args.game.concurrency(threads, in_real_time),

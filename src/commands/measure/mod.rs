@@ -15,8 +15,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::lab::run::interruption;
-use crate::output::{Failure, Output};
-use crate::output::{eprint_message, write_json};
+use crate::output::{Failure, Output, eprint_message, write_json};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chance::fnv1a;
 use zeitnot_engine::chess::{History, ListedPosition, Variant};
@@ -314,6 +313,8 @@ pub(super) struct SpeedReport {
     pub(super) device_busy: Option<f64>,
     pub(super) backend: String,
     pub(super) description: String,
+    #[serde(skip)]
+    pub(super) info: BackendInfo,
     pub(super) network: Option<String>,
     pub(super) threads: usize,
     pub(super) minibatch_size: usize,
@@ -378,11 +379,12 @@ pub(super) fn search_all(
             None => busy.map(share),
         },
         description: backend.description_without_folder(),
-        backend: backend.name,
+        backend: backend.name.clone(),
         network: engine.network_sha256().map(str::to_owned),
         threads: engine.threads(),
         minibatch_size: engine.batch_size(),
         queues: backend.queues,
+        info: backend,
         limit: limit_text(limits),
         options: settings.changed().into_iter().map(option_text).collect(),
         figures,
