@@ -1,5 +1,6 @@
 //! Output of commands: results to stdout, messages to stderr.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -13,33 +14,51 @@ use zeitnot_engine::engine::EngineError;
 use zeitnot_engine::network::BackendError;
 use zeitnot_engine::network::backends::onnxruntime::LibraryError;
 use zeitnot_engine::network::weights::NetworkError;
+use zeitnot_lab::LabError;
 use zeitnot_lab::report::printable;
 use zeitnot_lab::rows::{RowError, replace};
 
 /// Messages of a kind that are told. Those behind them are counted.
 const MOST_TOLD: u64 = 10;
 
-/// Messages by their kinds, the first of each told, and the others counted at the end.
-#[derive(Default)]
-pub(crate) struct KindsTold(std::collections::BTreeMap<String, u64>);
+/// What a command has told on stderr.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    /// Each text was told once.
+    pub(crate) texts: Vec<String>,
+    /// Messages by their kinds, the first of each told, and the others counted at the end.
+    kinds: BTreeMap<String, u64>,
+}
 
-impl KindsTold {
-    pub(crate) fn tell(&mut self, kind: impl Into<String>, message: impl fmt::Display) {
-        let count = self.0.entry(kind.into()).or_default();
+impl Told {
+    pub(crate) fn tell(&mut self, text: impl fmt::Display) {
+        let text = text.to_string();
+        // The same may come again without the name of who says it.
+        if !self.texts.iter().any(|known| known.ends_with(&text)) {
+            eprint_message(&text);
+            self.texts.push(text);
+        }
+    }
+
+    pub(crate) fn tell_kind(&mut self, kind: impl Into<String>, message: impl fmt::Display) {
+        let count = self.kinds.entry(kind.into()).or_default();
         *count += 1;
         if *count <= MOST_TOLD {
             eprint_message(message);
         }
     }
+
+    /// As facts of the run's origin.
+    pub(crate) fn facts(&self) -> impl Iterator<Item = (&'static str, String)> {
+        self.texts.iter().map(|text| ("note", text.clone()))
+    }
 }
 
-impl Drop for KindsTold {
+impl Drop for Told {
     fn drop(&mut self) {
-        for (kind, count) in self.0.iter().filter(|(_, count)| **count > MOST_TOLD) {
-            eprint_message(format_args!(
-                "{} more messages like these are not shown ({kind})",
-                count - MOST_TOLD
-            ));
+        for (kind, count) in self.kinds.iter().filter(|(_, count)| **count > MOST_TOLD) {
+            let more = count - MOST_TOLD;
+            eprint_message(format_args!("{more} more messages like these are not shown ({kind})"));
         }
     }
 }
@@ -86,7 +105,9 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Download(#[from] DownloadError),
     #[error(transparent)]
-    Measurement(Box<dyn std::error::Error + Send + Sync>),
+    Lab(#[from] LabError),
+    #[error(transparent)]
+    Rows(#[from] RowError),
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),
     #[error("{0}")]
@@ -174,28 +195,7 @@ impl Output {
 
 pub(super) fn write_json(file: &Path, document: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(document).map_err(io::Error::from)?;
-    let written = replace(file, text + "\n");
-    written.map_err(|error| Failure::Measurement(Box::new(RowError::io(file)(error))))
-}
-
-/// Texts that a run has to tell. Each goes to stderr once.
-#[derive(Debug, Default)]
-pub(crate) struct Told(pub(crate) Vec<String>);
-
-impl Told {
-    pub(crate) fn tell(&mut self, text: impl fmt::Display) {
-        let text = text.to_string();
-        // The same may come again without the name of who says it.
-        if !self.0.iter().any(|known| known.ends_with(&text)) {
-            eprint_message(&text);
-            self.0.push(text);
-        }
-    }
-
-    /// As facts of the run's origin.
-    pub(crate) fn facts(&self) -> impl Iterator<Item = (&'static str, String)> {
-        self.0.iter().map(|text| ("note", text.clone()))
-    }
+    Ok(replace(file, text + "\n").map_err(RowError::io(file))?)
 }
 
 /// Ends the process as soon as the reader of stdout is gone, although stdin may stay open: an orphan would

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::measure::open_positions;
 use crate::commands::engine_args::{NetworkArgs, variant};
-use crate::output::{ExitStatus, Failure, KindsTold, Output};
+use crate::output::{ExitStatus, Failure, Output, Told};
 use zeitnot_engine::chess::{
     History, ListedPosition, MAX_PERFT_DEPTH, MoveList, PerftReport, Position, PositionError, Variant,
 };
@@ -50,7 +50,7 @@ pub(super) fn run(args: &EvalArgs, output: &mut Output) -> Result<ExitStatus, Fa
     let backend = args.network.backend()?;
     let mut evaluation = PositionEvaluator::new(&*backend, &args.network.0)?;
     let mut status = ExitStatus::Success;
-    let (mut lines, mut told) = (Lines::new(BufReader::new(content)), KindsTold::default());
+    let (mut lines, mut told) = (Lines::new(BufReader::new(content)), Told::default());
     while let Some(line) = lines.next() {
         let (number, line) = line.map_err(|error| refuse(error.to_string()))?;
         let position = match ListedPosition::read(&line) {
@@ -59,7 +59,7 @@ pub(super) fn run(args: &EvalArgs, output: &mut Output) -> Result<ExitStatus, Fa
             Some(Err(error)) => Err(error.to_string()),
         };
         if let Err(error) = position {
-            told.tell("line that cannot be read", format_args!("{source}, line {number}: {error}"));
+            told.tell_kind("line that cannot be read", format_args!("{source}, line {number}: {error}"));
             status = ExitStatus::BadInput;
         }
         let waits_for_more = lines.input().buffer().is_empty();

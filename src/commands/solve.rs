@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use super::measure::{self, LimitArgs, open_positions};
 use crate::commands::engine_args::EngineArgs;
-use crate::output::{ExitStatus, Failure, KindsTold, Output, Told};
+use crate::output::{ExitStatus, Failure, Output, Told};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::{History, ListedPosition, Move, Operation, Variant};
 use zeitnot_engine::engine::{GoRequest, Listener, SearchAnswer};
@@ -296,7 +296,7 @@ pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus, F
             rows.push(row);
         }
     }
-    let report = SolveReport { notes: told.0, ..SolveReport::new(backend, rows, bad_lines) };
+    let report = SolveReport { notes: told.texts.clone(), ..SolveReport::new(backend, rows, bad_lines) };
     output.write(&report, &report)?;
     Ok(if bad_lines == 0 { ExitStatus::Success } else { ExitStatus::BadInput })
 }
@@ -305,7 +305,7 @@ pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus, F
 fn read(args: &SolveArgs) -> Result<(Vec<Problem>, usize), Failure> {
     let name = args.file.display();
     let refuse = |reason: String| Failure::Input(format!("{name}: {reason}"));
-    let (mut problems, mut bad_lines, mut told) = (Vec::new(), 0, KindsTold::default());
+    let (mut problems, mut bad_lines, mut told) = (Vec::new(), 0, Told::default());
     for line in Lines::new(BufReader::new(open_positions(&args.file)?)) {
         let (number, problem) = match line {
             Ok((number, line)) => (number, Problem::parse(&line, number)),
@@ -316,12 +316,12 @@ fn read(args: &SolveArgs) -> Result<(Vec<Problem>, usize), Failure> {
             None => {}
             Some(Ok(problem)) => {
                 if let Some(note) = &problem.note {
-                    told.tell("note", format_args!("{name}, line {number}: {note}"));
+                    told.tell_kind("note", format_args!("{name}, line {number}: {note}"));
                 }
                 problems.push(problem);
             }
             Some(Err(error)) => {
-                told.tell("line that cannot be read", format_args!("{name}, line {number}: {error}"));
+                told.tell_kind("line that cannot be read", format_args!("{name}, line {number}: {error}"));
                 bad_lines += 1;
             }
         }

@@ -149,6 +149,7 @@ pub(super) struct ServerStatus {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use serde_json::value::RawValue;
 
     use super::*;
     use zeitnot_engine::chess::Variant;
@@ -175,7 +176,7 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_left_out_or_null() {
-        let id: Id = Id::of("a");
+        let id = Id(RawValue::from_string("\"a\"".into()).unwrap());
         let answer = Answer {
             id: &id,
             ply: 2,

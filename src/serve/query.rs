@@ -16,24 +16,9 @@ use zeitnot_engine::engine::{EngineSetup, GoRequest, Settings};
 use zeitnot_engine::options::nearest_name;
 use zeitnot_engine::time::{GoLimits, Millis, Nodes};
 
-const FIELDS: [&str; 16] = [
-    "id",
-    "fen",
-    "moves",
-    "chess960",
-    "plies",
-    "nodes",
-    "movetime",
-    "depth",
-    "mate",
-    "infinite",
-    "multipv",
-    "searchmoves",
-    "report_every",
-    "options",
-    "priority",
-    "action",
-];
+/// As a refusal lists them.
+const FIELDS: &str = "id, fen, moves, chess960, plies, nodes, movetime, depth, mate, infinite, multipv, searchmoves, \
+                      report_every, options, priority, action";
 /// Longest time in a query: eleven days.
 const MAX_MS: u64 = 1_000_000_000;
 const LEAST_REPORT_MS: u64 = 10;
@@ -88,7 +73,7 @@ fn refuse<T>(field: &str, reason: impl ToString) -> Result<T, Refusal> {
 /// A string or a number as it was written, or null.
 #[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
-pub(super) struct Id(Box<RawValue>);
+pub(super) struct Id(pub(super) Box<RawValue>);
 
 impl Id {
     fn read(text: &RawValue) -> Result<Id, Refusal> {
@@ -192,10 +177,11 @@ impl Fields {
     }
 
     fn command(&self, defaults: &Defaults) -> Result<Command, Refusal> {
-        if let Some(unknown) = self.others.keys().find(|field| !FIELDS.contains(&field.as_str())) {
-            let near = nearest_name(unknown, FIELDS.into_iter());
+        let fields = || FIELDS.split(", ");
+        if let Some(unknown) = self.others.keys().find(|name| !fields().any(|field| field == *name)) {
+            let near = nearest_name(unknown, fields());
             let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
-            return refuse(unknown, format!("unknown field{hint} (fields: {})", FIELDS.join(", ")));
+            return refuse(unknown, format!("unknown field{hint} (fields: {FIELDS})"));
         }
         let Some(action) = self.others.get("action") else { return self.query(defaults) };
         let allowed = ["id", "action"];
@@ -354,13 +340,6 @@ fn set_option(settings: &mut Settings, name: &str, value: &Value) -> Result<(), 
         Ok(())
     } else {
         refuse(&field, "the server has one for all queries; give it on its command line")
-    }
-}
-
-#[cfg(test)]
-impl Id {
-    pub(super) fn of(text: &str) -> Id {
-        Id(RawValue::from_string(format!("{text:?}")).unwrap())
     }
 }
 

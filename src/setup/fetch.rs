@@ -57,10 +57,6 @@ impl FetchError {
         FetchError::Cache { path: path.to_path_buf(), reason: in_our_words(error), kind: error.kind() }
     }
 
-    fn unpack(error: &io::Error) -> FetchError {
-        FetchError::Unpack(in_our_words(error))
-    }
-
     fn of_pip(stderr: &str) -> FetchError {
         stderr.lines().for_each(|line| record("pip", &line));
         let says = |words: &[&str]| words.iter().any(|word| stderr.contains(word));
@@ -175,38 +171,30 @@ fn remove_unfinished(cache: &Path) {
     }
 }
 
-/// The caller must hold the lock.
+/// Leaves the libraries and their licences in `destination`. The caller must hold the lock.
 fn fetch_locked(
     package: &Package,
     wheel: &'static Wheel,
     cache: &Path,
     destination: &Path,
 ) -> Result<(), FetchError> {
-    let folder = cache.join(format!("{UNFINISHED}{}", std::process::id()));
-    fs::create_dir_all(&folder).map_err(|error| FetchError::cache(&folder, &error))?;
-    let done = download_and_unpack(package, wheel, &folder).and_then(|()| {
-        fs::rename(&folder, destination).map_err(|error| FetchError::cache(destination, &error))
-    });
-    if done.is_err() {
-        // Already an error. The next fetch removes the rest.
-        let _ = fs::remove_dir_all(&folder);
-    }
-    done
-}
-
-/// Leaves only the libraries and their licences in `folder`.
-fn download_and_unpack(package: &Package, wheel: &'static Wheel, folder: &Path) -> Result<(), FetchError> {
-    download(package, wheel, folder)?;
-    let file = entries(folder).pop().ok_or(FetchError::Pip)?;
-    let found = sha256(&file).map_err(|error| FetchError::unpack(&error))?;
+    let at_cache = |error| FetchError::cache(cache, &error);
+    let folder = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(cache).map_err(at_cache)?;
+    download(package, wheel, folder.path())?;
+    let file = entries(folder.path()).pop().ok_or(FetchError::Pip)?;
+    let unpacked = |error| FetchError::Unpack(in_our_words(&error));
+    let found = sha256(&file).map_err(unpacked)?;
     if found != wheel.sha256 {
         return Err(FetchError::WrongHash { found, expected: wheel.sha256 });
     }
-    unpack(package, &file, folder).map_err(|error| FetchError::unpack(&error))
+    let package_folder = folder.path().join("package");
+    unpack(package, &file, &package_folder).map_err(unpacked)?;
+    fs::rename(package_folder, destination).map_err(at_cache)
 }
 
-/// Unpacks libraries and licences, and removes the wheel.
+/// Unpacks libraries and licences into a new folder.
 fn unpack(package: &Package, wheel: &Path, folder: &Path) -> io::Result<()> {
+    fs::create_dir(folder)?;
     let mut archive = ZipArchive::new(File::open(wheel)?)?;
     for index in 0..archive.len() {
         let mut entry = archive.by_index(index)?;
@@ -214,7 +202,7 @@ fn unpack(package: &Package, wheel: &Path, folder: &Path) -> io::Result<()> {
         let Some(name) = wanted_name(package.folder, &path) else { continue };
         io::copy(&mut entry, &mut File::create(folder.join(name))?)?;
     }
-    fs::remove_file(wheel)
+    Ok(())
 }
 
 /// The plain name of a library or licence in a wheel.
@@ -238,13 +226,11 @@ pub(super) fn sha256_of(file: &mut File) -> io::Result<String> {
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 1 << 16];
     loop {
-        let length = file.read(&mut buffer)?;
-        if length == 0 {
-            break;
+        match file.read(&mut buffer)? {
+            0 => return Ok(hex(&hasher.finalize())),
+            length => hasher.update(&buffer[..length]),
         }
-        hasher.update(&buffer[..length]);
     }
-    Ok(hex(&hasher.finalize()))
 }
 
 /// Downloads one wheel, whatever the Python's version and platform. pip shows progress on stderr.

@@ -15,7 +15,6 @@ use std::time::Instant;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use super::lab::run::Progress;
 use super::measure::noise::{MachineMonitor, MachineNoise, Others};
 use super::measure::power::PowerReport;
 use super::measure::{
@@ -23,6 +22,7 @@ use super::measure::{
     write_facts, write_report,
 };
 use crate::commands::engine_args::EngineArgs;
+use crate::commands::running::Progress;
 use crate::config_file::WritableConfig;
 use crate::output::{ExitStatus, Failure, Output, eprint_message};
 use crate::setup::Machine;
@@ -113,7 +113,8 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
     let ready = start.elapsed();
     tell(&engine);
     let mut monitor = MachineMonitor::start(engine.threads(), positions.len());
-    let (mut progress, mut done) = (Progress::in_lines(positions.len()), 0);
+    let (mut progress, mut done) =
+        (Progress::new("positions", Some(positions.len() as u64), 0).in_lines(), 0);
     let between = || {
         monitor.between_searches();
         progress.count(done);

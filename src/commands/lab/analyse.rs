@@ -8,16 +8,16 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use clap::Args;
-use indicatif::ProgressBar;
 use parking_lot::Mutex;
 use serde::Serialize;
 
 use super::game_args::threads;
 use super::matches::judge_command;
 use super::report::check_overwriting;
-use super::run::{Progress, RecordedGames, RunId, interruption, origin, positions_of, tell_stopped};
+use super::run::{RecordedGames, RunId, positions_of, tell_stopped};
 use crate::commands::engine_args::EngineArgs;
 use crate::commands::measure::{self, LimitArgs, limit_text};
+use crate::commands::running::{Progress, interruption, origin};
 use crate::output::{ExitStatus, Failure, Output, Told, eprint_message};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::Color;
@@ -104,7 +104,7 @@ impl fmt::Display for AnalysisReport<'_> {
     }
 }
 
-pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     if let Some(folder) = &args.out {
         make_folder(folder)?;
         check_overwriting(&args.pgn, folder, &FILES)?;
@@ -184,7 +184,7 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
         version: VERSION,
         backend: &judge.description,
         judged: &judged,
-        notes: &told.0,
+        notes: &told.texts,
         games: rows.iter().map(|row| &row.summary).collect(),
         pgn: rows.iter().map(|row| row.pgn.as_str()).collect(),
         is_in_folder: args.out.is_some(),
@@ -208,8 +208,7 @@ fn clocks_in_words(games: &RecordedGames<'_>, is_told: bool) -> String {
 /// The progress by positions, `known` of which are done.
 fn progress(args: &AnalyseArgs, known: u64) -> Progress {
     let positions = positions_of(&args.pgn, args.max_games.unwrap_or(usize::MAX));
-    let bar = positions.map_or_else(ProgressBar::no_length, ProgressBar::new);
-    let mut progress = Progress::of("positions", bar, known);
+    let mut progress = Progress::new("positions", positions, known);
     progress.count(known);
     progress
 }

@@ -12,8 +12,9 @@ use clap::Args;
 use serde::Serialize;
 
 use super::game_args::{self, GameArgs, argument_error, threads};
-use super::run::{Progress, RunId, Shard, interruption, origin, origins, tell_stopped};
+use super::run::{RunId, Shard, origins, tell_stopped};
 use crate::commands::engine_args::{EngineArgs, variant};
+use crate::commands::running::{Progress, interruption, origin};
 use crate::output::{ExitStatus, Failure, Output, Told, eprint_message};
 use zeitnot_engine::chess::Variant;
 use zeitnot_engine::engine::{EngineSetup, Settings};
@@ -60,7 +61,7 @@ pub(crate) struct MatchArgs {
     settings: EngineArgs,
 }
 
-pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let mut sides =
         [SideArgs::parse(&args.a, &args.settings.0, "A")?, SideArgs::parse(&args.b, &args.settings.0, "B")?];
     let sprt = parse_sprt(args.sprt.as_deref())?;
@@ -99,7 +100,7 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
         counts,
         sprt,
         files,
-        progress: Progress::new(Some(planned.count() as u64), played_before),
+        progress: Progress::new("games", Some(planned.count() as u64), played_before),
         started: Instant::now(),
         nodes: 0,
         told,
@@ -124,7 +125,7 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
         let studies = MatchStudy::read(&files, sprt.as_ref())?;
         output.tell_page(write_page(&studies, None, &files, &[run.origin().clone()], run.folder())?);
     }
-    output.write(&ToldSummary { summary: &summary, notes: &recorder.told.0 }, &summary)?;
+    output.write(&ToldSummary { summary: &summary, notes: &recorder.told.texts }, &summary)?;
     Ok(match stop.load(Ordering::Relaxed) {
         true if recorder.counts.games < schedule.len() as u64 && !recorder.is_decided() => {
             tell_stopped(args.out.is_some())

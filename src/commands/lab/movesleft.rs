@@ -11,10 +11,9 @@ use std::time::Instant;
 use clap::Args;
 
 use super::game_args::threads_or_cores;
-use super::run::{
-    Progress, RecordedGames, RunId, Shard, end_on_interruption, listed, origin, origins, tell_stopped,
-};
+use super::run::{RecordedGames, RunId, Shard, listed, origins, tell_stopped};
 use crate::commands::engine_args::NetworkArgs;
+use crate::commands::running::{Progress, end_on_interruption, origin};
 use crate::output::{ExitStatus, Failure, Output, eprint_message};
 use zeitnot_engine::engine::OpenedBackend;
 use zeitnot_lab::moves_left::{Estimator, Measurer, MovesLeftSource, PositionRow, Selection, Study};
@@ -110,7 +109,7 @@ impl EstimatorArgs {
     }
 }
 
-pub(super) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     // Faults in them shall not come up after hours.
     args.estimators.estimators()?;
     let (run, damaged) = measure(args)?;
@@ -186,7 +185,7 @@ fn measure(args: &MovesLeftArgs) -> Result<(Run, u64), Failure> {
         let mut measurer = Measurer::new(selection, &**backend, &args.network.0, args.nodes)?;
         jobs.do_in_chunks(chunk, |games| measurer.measure(&games))
     };
-    let mut progress = Progress::new(args.selection.max_games, 0);
+    let mut progress = Progress::new("games", args.selection.max_games, 0);
     let (begun, mut measured, mut positions) = (Instant::now(), 0, 0);
     let rates = |games: u64, positions: usize| {
         let rate = |count: f64| count / begun.elapsed().as_secs_f64().max(1e-3);

@@ -61,7 +61,7 @@ impl Writer {
     }
 }
 
-pub(super) fn run(args: &ReportArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &ReportArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     for path in args.files.iter().chain(&args.out) {
         check_unused(if path.is_dir() { path } else { path.parent().unwrap_or(path) })?;
         if path.join("games.csv").exists()

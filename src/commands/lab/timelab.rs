@@ -11,9 +11,10 @@ use std::sync::atomic::Ordering;
 use clap::{Args, ValueEnum};
 
 use super::game_args::threads_or_cores;
-use super::run::{Progress, RecordedGames, RunId, Shard, interruption, listed, origin, origins};
+use super::run::{RecordedGames, RunId, Shard, listed, origins};
 use crate::commands::engine_args::NetworkArgs;
 use crate::commands::measure;
+use crate::commands::running::{Progress, interruption, origin};
 use crate::output::{ExitStatus, Failure, Output, eprint_message};
 use zeitnot_engine::network::Backend;
 use zeitnot_engine::time::{DEFAULT_MANAGER, GoLimits, Millis, TimeControl, manager_from};
@@ -124,7 +125,7 @@ fn nps(text: &str) -> Result<f64, String> {
     nps.ok_or_else(|| "expected a number from 0.1 to 1000000000".into())
 }
 
-pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let managers = args.managers();
     let backend = backend(args, &managers)?;
     check_repetitions(args, &managers)?;
@@ -153,7 +154,7 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
     let mut run = args.out.as_deref().map(|folder| Run::claim(folder, origin, &written)).transpose()?;
     let mut files = run.as_ref().map(|run| ReplayFiles::create(run.folder())).transpose()?;
     let mut study = ReplayStudy::default();
-    let (mut progress, mut done) = (Progress::new(args.max_games, 0), 0);
+    let (mut progress, mut done) = (Progress::new("games", args.max_games, 0), 0);
     let replay = |_, jobs: &Jobs<'_, GameToReplay, Vec<ReplayRows>>| {
         let settings = &args.network.0;
         let heads = backend.as_ref().map(|backend| NetworkHeads::new(&**backend, settings));

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use super::game_args::{self, GameArgs, argument_error};
-use super::run::{Progress, RunId, interruption, origin, tell_stopped};
+use super::run::{RunId, tell_stopped};
 use crate::commands::engine_args::{EngineArgs, variant};
+use crate::commands::running::{Progress, interruption, origin};
 use crate::output::{ExitStatus, Failure, Output, Told, eprint_message};
 use zeitnot_engine::chess::Variant;
 use zeitnot_engine::engine::{EngineSetup, Settings};
@@ -44,7 +45,7 @@ pub(crate) struct TuneArgs {
     settings: EngineArgs,
 }
 
-pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let parameters = Parameter::parse_list(&args.params, &args.settings.0);
     let parameters = parameters.map_err(|error| argument_error("params", error))?;
     let plan = TunePlan { parameters, pairs: args.games.div_ceil(2), seed: args.game.seed };
@@ -84,7 +85,7 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
     let (mut file, mut rows) = tuning::open_pairs(&run)?;
     let write_page = |study: &TuneStudy| tuning::page(study, run.origin()).write(run.folder());
     let done = rows.len() as u64;
-    let mut progress = Progress::new(Some(2 * plan.pairs), 2 * done);
+    let mut progress = Progress::new("games", Some(2 * plan.pairs), 2 * done);
     let mut shown = Instant::now();
     tuning::play(&config, (&plan, done), &setup, interruption()?, |row, notes| {
         notes.iter().for_each(|note| told.tell(note));
