@@ -15,7 +15,6 @@ mod describenet;
 mod doctor;
 pub(crate) mod engine_args;
 mod eval;
-mod fetch_network;
 mod lab;
 mod measure;
 mod reference;

@@ -5,7 +5,7 @@
 //! `benchmark` compare it with the native one, and writes the recommendation to the configuration file.
 //! `--dry-run` only prints the steps.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 use std::{fmt, fs};
 
@@ -16,16 +16,18 @@ use serde::Serialize;
 use super::benchmark::advice::write_setting;
 use super::benchmark::backends::{BackendsReport, Combination};
 use super::doctor::{BackendReport, Candidate};
-use super::fetch_network::{self, FetchNetworkArgs, FetchRules};
 use crate::commands::engine_args::{NetworkArgs, OptionArgs};
 use crate::config_file::{OF_A_BACKEND, WritableConfig};
 use crate::output::{ExitStatus, Failure, Output, eprint_message};
-use crate::setup::{Choice, Fetcher, Machine, Part, Plan, obstacle, with_remedy};
-use zeitnot_engine::engine::Settings;
+use crate::setup::{
+    Choice, Fetcher, Machine, Part, Plan, PublishedNetwork, choose, obstacle, published, with_remedy,
+};
+use zeitnot_engine::engine::{Settings, load_network};
 use zeitnot_engine::foreign::in_our_words;
 use zeitnot_engine::network::backends::native;
 use zeitnot_engine::network::backends::onnxruntime::finder::{self, Library, LibrarySource};
 use zeitnot_engine::network::backends::onnxruntime::{LibraryError, Provider, Runtime};
+use zeitnot_engine::network::discover;
 use zeitnot_engine::options::OptionChoice;
 
 #[derive(Debug, Args)]
@@ -38,8 +40,16 @@ pub(crate) struct SetupArgs {
     /// to zeitnot.config
     #[arg(long, conflicts_with = "provider")]
     auto: bool,
-    #[command(flatten)]
-    fetch_network: FetchNetworkArgs,
+    /// Fetch a network that is stronger than the built-in one, and play with it from the next start on.
+    /// Without a name the one that suits this machine
+    #[arg(long, value_name = "NAME", num_args = 0..=1, conflicts_with_all = ["provider", "auto"])]
+    network: Option<Option<String>>,
+    /// List the networks that --network fetches
+    #[arg(long, conflicts_with_all = ["provider", "auto", "network"])]
+    networks: bool,
+    /// The backend of the configuration file: with the CPU's, the GPU does not count
+    #[arg(long, hide = true)]
+    backend: Option<String>,
     /// Say what would be done, and change nothing
     #[arg(long)]
     dry_run: bool,
@@ -55,8 +65,18 @@ pub(crate) struct SetupArgs {
 }
 
 impl SetupArgs {
-    fn fetch(&self, plan: &Plan) -> Result<(), Failure> {
-        Ok(plan.fetch(&Fetcher::new(&|text| eprint_message(text), self.is_offline))?)
+    fn fetcher(&self) -> Fetcher<'_> {
+        Fetcher::new(&|text| eprint_message(text), self.is_offline)
+    }
+
+    /// Another machine than this one.
+    fn described(&self) -> Result<Option<Machine>, Failure> {
+        let Some(file) = &self.machine else { return Ok(None) };
+        let refuse = |error: String| Failure::Input(format!("{}: {error}", file.display()));
+        let text = fs::read_to_string(file)
+            .map_err(|error| refuse(format!("cannot be read: {}", in_our_words(&error))))?;
+        let machine = serde_json::from_str(&text);
+        machine.map(Some).map_err(|error| refuse(format!("no description of a machine: {error}")))
     }
 }
 
@@ -64,14 +84,13 @@ pub(super) fn run(args: &SetupArgs, output: &mut Output) -> Result<ExitStatus, F
     if args.auto {
         return Auto::new(args)?.run(output);
     }
-    if args.fetch_network.are_given() {
-        let rules = FetchRules {
-            is_rehearsal: args.dry_run,
-            is_offline: args.is_offline,
-            weights: args.weights.as_deref(),
-            machine: args.machine.as_deref().map(described).transpose()?,
-        };
-        return fetch_network::run(&args.fetch_network, rules, output);
+    if args.networks {
+        let networks = published()?;
+        output.write(&networks, &networks.iter().map(PublishedNetwork::line).collect::<String>())?;
+        return Ok(ExitStatus::Success);
+    }
+    if let Some(name) = &args.network {
+        return fetch_network(args, name.as_deref(), output);
     }
     let provider = Provider::from_name(&args.provider).unwrap_or(Provider::Cpu);
     let obstacle = match obstacle(provider) {
@@ -88,7 +107,7 @@ pub(super) fn run(args: &SetupArgs, output: &mut Output) -> Result<ExitStatus, F
         return Ok(ExitStatus::Success);
     }
     announce(&plan, provider);
-    args.fetch(&plan)?;
+    plan.fetch(&args.fetcher())?;
     let runtime = Runtime::get(provider).map_err(with_remedy)?;
     // Only plugins find devices before a session is made.
     let is_looked_for = provider.is_plugin() && provider.is_accelerator();
@@ -99,6 +118,40 @@ pub(super) fn run(args: &SetupArgs, output: &mut Output) -> Result<ExitStatus, F
     let report = RuntimeReport { library, version, source, providers: runtime.providers(), device };
     output.write(&report, &report)?;
     Ok(if no_device.is_some() { ExitStatus::Negative } else { ExitStatus::Success })
+}
+
+/// Fetches the network of this name, or the one that suits the machine.
+fn fetch_network(args: &SetupArgs, name: Option<&str>, output: &mut Output) -> Result<ExitStatus, Failure> {
+    let is_cpu = args.backend.as_ref().is_some_and(|name| name.starts_with(native::NAME));
+    let gpu_mb = match args.described()? {
+        _ if is_cpu || name.is_some() => 0,
+        Some(machine) => machine.evaluating_gpu_mb(true),
+        None => Machine::this().evaluating_gpu_mb(false),
+    };
+    let mut network = choose(name, gpu_mb)?;
+    output.write_ahead(&network)?;
+    if !args.dry_run {
+        network.fetch(&args.fetcher())?;
+        network.is_here = true;
+        let next = match &args.weights {
+            Some(other) => format!("is not used: the configuration or --weights names {other}"),
+            None => "is here, and used from the next start on".into(),
+        };
+        output.write_ahead(&format_args!("{:<10} {next}\n", network.name))?;
+    }
+    output.write(&network, &"")?;
+    Ok(ExitStatus::Success)
+}
+
+/// How to fetch a network for this GPU, if the built-in one is in use.
+fn offer(settings: &Settings, gpu_mb: u64) -> Result<String, Failure> {
+    let in_use = load_network(&settings.network)?.network.path;
+    if !discover::is_built_in(&in_use.display().to_string()) {
+        return Ok(String::new());
+    }
+    let network = choose(None, gpu_mb)?;
+    let (name, size) = (&network.name, network.megabytes());
+    Ok(format!("stronger   `zeitnot setup --network` fetches the network {name} ({size} MB)\n"))
 }
 
 /// A single file is announced when it is fetched.
@@ -163,7 +216,7 @@ fn tell(output: &mut Output, label: &str, text: impl fmt::Display) -> Result<(),
 
 impl Auto<'_> {
     fn new(args: &SetupArgs) -> Result<Auto<'_>, Failure> {
-        let described = args.machine.as_deref().map(described).transpose()?;
+        let described = args.described()?;
         let mut settings = Settings::default();
         settings.network.weights_file = args.weights.clone().unwrap_or_default();
         let is_described = described.is_some();
@@ -178,7 +231,7 @@ impl Auto<'_> {
         if status == ExitStatus::Success {
             let is_cpu = self.report.backend.as_deref() == Some(native::NAME);
             let gpu_mb = if is_cpu { 0 } else { self.report.machine.evaluating_gpu_mb(true) };
-            output.write_ahead(&fetch_network::offer(&self.network.0, gpu_mb)?)?;
+            output.write_ahead(&offer(&self.network.0, gpu_mb)?)?;
         }
         output.write(&self.report, &"")?;
         Ok(status)
@@ -240,7 +293,7 @@ impl Auto<'_> {
             output.write_ahead(&"Nothing was changed. Run this again then.\n")?;
             return Ok(ExitStatus::Negative);
         }
-        self.args.fetch(plan)?;
+        plan.fetch(&self.args.fetcher())?;
         self.check_and_measure((provider, next), output)
     }
 
@@ -297,13 +350,6 @@ impl Auto<'_> {
         }
         Ok(ExitStatus::Success)
     }
-}
-
-fn described(file: &Path) -> Result<Machine, Failure> {
-    let refuse = |error: String| Failure::Input(format!("{}: {error}", file.display()));
-    let text = fs::read_to_string(file)
-        .map_err(|error| refuse(format!("cannot be read: {}", in_our_words(&error))))?;
-    serde_json::from_str(&text).map_err(|error| refuse(format!("no description of a machine: {error}")))
 }
 
 struct Checked<'a>(&'a BackendReport);

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
 
 use clap::Args;
 use parking_lot::Mutex;
@@ -14,10 +13,10 @@ use serde::Serialize;
 use super::game_args::threads;
 use super::matches::judge_command;
 use super::report::check_overwriting;
-use super::run::{RecordedGames, RunId, positions_of, tell_stopped};
+use super::run::{RecordedGames, RunId, Running, positions_of};
 use crate::commands::engine_args::EngineArgs;
 use crate::commands::measure::{self, LimitArgs, limit_text};
-use crate::commands::running::{Progress, interruption, origin};
+use crate::commands::running::Progress;
 use crate::output::{ExitStatus, Failure, Output, Told, eprint_message};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::Color;
@@ -29,7 +28,6 @@ use zeitnot_lab::analysis::{
     SearchEffort, SpendingPlan,
 };
 use zeitnot_lab::pgn::{RecordedControl, RecordedGame};
-use zeitnot_lab::report::Origin;
 use zeitnot_lab::rows::make_folder;
 use zeitnot_lab::run::Run;
 use zeitnot_lab::runner::{self, Jobs};
@@ -133,9 +131,8 @@ pub(crate) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
     let folder = args.out.as_deref().filter(|_| !ahead.is_empty());
     let mut told = foretold(args, &judge, &ahead);
     let mut games = ahead.into_iter().chain(games);
-    let origin = Origin { run: id, ..origin(&told.facts().collect::<Vec<_>>()) };
-    let run = folder.map(|folder| Run::claim(folder, origin, &FILES)).transpose()?;
-    let (mut journal, mut rows, known) = match &run {
+    let running = Running::begin(folder, id, &told.facts().collect::<Vec<_>>(), &FILES)?;
+    let (mut journal, mut rows, known) = match &running.run {
         Some(run) => resume(run, &mut games, &judge.by)?,
         None => (None, Vec::new(), 0),
     };
@@ -150,12 +147,11 @@ pub(crate) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
             JudgedBy::Engine(engine) => ask_engine(engine, jobs, &plan, &progress, deliver),
         }
     };
-    let stop = interruption()?;
     let mut written = Ok(());
     let threads = if matches!(judge.by, JudgedBy::Network(_)) { 1 } else { judge.concurrency };
     runner::run(
         threads,
-        stop,
+        running.stop,
         || Ok(games.next()),
         work,
         |row| {
@@ -169,13 +165,12 @@ pub(crate) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
     )?;
     written?;
     progress.lock().finish();
-    let is_stopped = stop.load(Ordering::Relaxed);
     judged += &clocks_in_words(&all_games, args.out.is_none());
-    if rows.is_empty() && !is_stopped {
+    if rows.is_empty() && !running.is_stopped() {
         return Err(Failure::Input("no game that can be analysed is in these files".into()));
     }
     tell_unknown_player(args.player.as_deref(), &rows);
-    if let Some(run) = &run {
+    if let Some(run) = &running.run {
         let page = analysis::page(&rows, args.player.as_deref(), &judged, &plan.manager);
         output.tell_page(page.write(run.folder())?);
     }
@@ -190,10 +185,7 @@ pub(crate) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
         is_in_folder: args.out.is_some(),
     };
     output.write(&report, &report)?;
-    if is_stopped {
-        return Ok(tell_stopped(args.out.is_some()));
-    }
-    Ok(if all_games.broken + all_games.damaged > 0 { ExitStatus::BadInput } else { ExitStatus::Success })
+    Ok(running.end(false, Some(&all_games)))
 }
 
 /// A sentence on where clocks are from, which stderr has as well where no page will have it.

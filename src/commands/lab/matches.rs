@@ -5,16 +5,15 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde::Serialize;
 
 use super::game_args::{self, GameArgs, argument_error, threads};
-use super::run::{RunId, Shard, origins, tell_stopped};
+use super::run::{RunId, Running, Shard, origins};
 use crate::commands::engine_args::{EngineArgs, variant};
-use crate::commands::running::{Progress, interruption, origin};
+use crate::commands::running::Progress;
 use crate::output::{ExitStatus, Failure, Output, Told, eprint_message};
 use zeitnot_engine::chess::Variant;
 use zeitnot_engine::engine::{EngineSetup, Settings};
@@ -26,7 +25,6 @@ use zeitnot_lab::matches::{
     MatchRules, MatchStudy, MatchSummary, PlannedGame, PlayedGame, Ranking, SideLimit, Sprt, Team,
 };
 use zeitnot_lab::report::Origin;
-use zeitnot_lab::run::Run;
 use zeitnot_lab::{ExternalCommand, ExternalEngine, LabError};
 
 #[derive(Debug, Args)]
@@ -88,11 +86,11 @@ pub(crate) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
     let match_id = match_id(args, &config, names);
     let told = foretold(&config)?;
     let facts: Vec<_> = facts(args, &config).into_iter().chain(told.facts()).collect();
-    let origin = Origin { run: match_id.clone(), ..origin(&facts) };
-    let run = args.out.as_deref().map(|folder| Run::claim(folder, origin, &MatchFiles::NAMES)).transpose()?;
+    let running = Running::begin(args.out.as_deref(), match_id.clone(), &facts, &MatchFiles::NAMES)?;
+    let run = running.run.as_ref();
     let header = MatchHeader { match_id: &match_id, names, limits: config.rules.limits };
     let mut counts = MatchCounts::default();
-    let files = run.as_ref().map(|run| MatchFiles::open(run, &schedule, |game| counts.add_game(game)));
+    let files = run.map(|run| MatchFiles::open(run, &schedule, |game| counts.add_game(game)));
     let files = files.transpose()?;
     let played_before = counts.games;
     let mut recorder = MatchRecorder {
@@ -105,13 +103,12 @@ pub(crate) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
         nodes: 0,
         told,
     };
-    let stop = interruption()?;
     if !recorder.is_decided() {
         let mut games = schedule
             .iter()
             .skip(played_before as usize)
             .map(|&game| PlannedGame { assignment: GameAssignment::of(game), teams: config.teams.clone() });
-        matches::play(&config, stop, || Ok(games.next()), |game| recorder.add(&game))?;
+        matches::play(&config, running.stop, || Ok(games.next()), |game| recorder.add(&game))?;
     }
     recorder.progress.finish();
     let tables = config.rules.adjudication.tables.as_ref();
@@ -120,18 +117,14 @@ pub(crate) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
         eprint_message(Note::Error(text));
     }
     let summary = recorder.summary();
-    if let Some(run) = &run {
+    if let Some(run) = run {
         let files = MatchRowFiles::paths(run.folder());
         let studies = MatchStudy::read(&files, sprt.as_ref())?;
         output.tell_page(write_page(&studies, None, &files, &[run.origin().clone()], run.folder())?);
     }
     output.write(&ToldSummary { summary: &summary, notes: &recorder.told.texts }, &summary)?;
-    Ok(match stop.load(Ordering::Relaxed) {
-        true if recorder.counts.games < schedule.len() as u64 && !recorder.is_decided() => {
-            tell_stopped(args.out.is_some())
-        }
-        _ => ExitStatus::Success,
-    })
+    let is_whole = recorder.counts.games >= schedule.len() as u64 || recorder.is_decided();
+    Ok(running.end(is_whole, None))
 }
 
 #[derive(Serialize)]

@@ -1,14 +1,15 @@
 //! What the commands of the laboratory have in common: shards, recorded games, and the identity of a run.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 use super::game_args::GameArgs;
-use crate::commands::running::{command_line, origin};
+use crate::commands::running::{command_line, interruption, origin};
 use crate::output::{ExitStatus, Failure, Told, eprint_message};
 use crate::setup::sha256;
 use zeitnot_engine::engine::{EngineSetup, Settings};
@@ -16,6 +17,7 @@ use zeitnot_engine::files::hex;
 use zeitnot_lab::matches::{Adjudication, MatchRules, Openings};
 use zeitnot_lab::pgn::{GameError, Games, RecordedGame};
 use zeitnot_lab::report::Origin;
+use zeitnot_lab::run::Run;
 
 /// The number of positions of the first `most` games. `None` if a file can be read only once.
 pub(super) fn positions_of(files: &[PathBuf], most: usize) -> Option<u64> {
@@ -27,6 +29,41 @@ pub(super) fn positions_of(files: &[PathBuf], most: usize) -> Option<u64> {
 /// The names of files, for people.
 pub(super) fn listed(files: &[PathBuf]) -> String {
     files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// A run of a command: its folder, if it keeps anything, and whether the user has stopped it.
+pub(super) struct Running {
+    pub(super) run: Option<Run>,
+    pub(super) stop: &'static AtomicBool,
+}
+
+impl Running {
+    /// Claims the folder. `files` are those that the run replaces there.
+    pub(super) fn begin(
+        out: Option<&Path>,
+        id: String,
+        facts: &[(&str, String)],
+        files: &[&str],
+    ) -> Result<Running, Failure> {
+        let origin = Origin { run: id, ..origin(facts) };
+        let run = out.map(|folder| Run::claim(folder, origin, files)).transpose()?;
+        Ok(Running { run, stop: interruption()? })
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// The exit code of a command that has done all that it could. It has read `games`, if there are any.
+    pub(super) fn end(&self, is_whole: bool, games: Option<&RecordedGames<'_>>) -> ExitStatus {
+        if self.is_stopped() && !is_whole {
+            tell_stopped(self.run.is_some())
+        } else if games.is_some_and(|games| games.broken + games.damaged > 0) {
+            ExitStatus::BadInput
+        } else {
+            ExitStatus::Success
+        }
+    }
 }
 
 /// Says that the user has stopped the run, and how to go on with what `is_kept` of it.

@@ -6,15 +6,14 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use clap::{Args, ValueEnum};
 
 use super::game_args::threads_or_cores;
-use super::run::{RecordedGames, RunId, Shard, listed, origins};
+use super::run::{RecordedGames, RunId, Running, Shard, listed, origins};
 use crate::commands::engine_args::NetworkArgs;
 use crate::commands::measure;
-use crate::commands::running::{Progress, interruption, origin};
+use crate::commands::running::Progress;
 use crate::output::{ExitStatus, Failure, Output, eprint_message};
 use zeitnot_engine::network::Backend;
 use zeitnot_engine::time::{DEFAULT_MANAGER, GoLimits, Millis, TimeControl, manager_from};
@@ -22,8 +21,6 @@ use zeitnot_lab::replay::{
     self, ClockSource, EngineModel, GameToReplay, NetworkHeads, ReplayFiles, ReplayOptions, ReplayRows,
     ReplayStudy, Replayer, Speed,
 };
-use zeitnot_lab::report::Origin;
-use zeitnot_lab::run::Run;
 use zeitnot_lab::runner::{self, Jobs};
 
 /// Endgames are faster than openings by this factor under `phase`, as with small networks on a CPU.
@@ -149,10 +146,9 @@ pub(crate) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
     let mut source = GameSource::new(args)?;
     let names = if args.pgn.is_empty() { "the built-in sample".into() } else { listed(&args.pgn) };
     let facts = [("games", names), ("speed", format!("{nps:.0} nodes per second"))];
-    let origin = Origin { run: run_id(args, &managers), ..origin(&facts) };
     let written = ["games.csv", "moves.csv", "index.html"];
-    let mut run = args.out.as_deref().map(|folder| Run::claim(folder, origin, &written)).transpose()?;
-    let mut files = run.as_ref().map(|run| ReplayFiles::create(run.folder())).transpose()?;
+    let mut running = Running::begin(args.out.as_deref(), run_id(args, &managers), &facts, &written)?;
+    let mut files = running.run.as_ref().map(|run| ReplayFiles::create(run.folder())).transpose()?;
     let mut study = ReplayStudy::default();
     let (mut progress, mut done) = (Progress::new("games", args.max_games, 0), 0);
     let replay = |_, jobs: &Jobs<'_, GameToReplay, Vec<ReplayRows>>| {
@@ -166,10 +162,9 @@ pub(crate) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
             Ok(games.iter().map(|game| replayer.replay(game)).collect())
         })
     };
-    let stop = interruption()?;
     runner::run(
         threads_or_cores(args.threads.map(|threads| threads as usize)),
-        stop,
+        running.stop,
         || Ok(source.next()),
         replay,
         |replayed| {
@@ -185,7 +180,7 @@ pub(crate) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
         },
     )?;
     progress.finish();
-    if stop.load(Ordering::Relaxed) {
+    if running.is_stopped() {
         eprint_message("stopped; the same command begins anew");
         return Ok(ExitStatus::Stopped);
     }
@@ -196,7 +191,7 @@ pub(crate) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
     if study.is_empty() && args.shard.is_none() {
         return Err(Failure::Input("no game is left to replay".into()));
     }
-    if let (Some(run), Some(files)) = (&mut run, &mut files) {
+    if let (Some(run), Some(files)) = (&mut running.run, &mut files) {
         run.add_facts(source.games.clocks())?;
         files.publish()?;
         output.tell_page(replay::page(&study).origins([run.origin()]).write(run.folder())?);
@@ -207,11 +202,7 @@ pub(crate) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
         ));
     }
     output.write(&study, &study)?;
-    Ok(if source.games.broken + source.games.damaged > 0 {
-        ExitStatus::BadInput
-    } else {
-        ExitStatus::Success
-    })
+    Ok(running.end(true, Some(&source.games)))
 }
 
 fn run_id(args: &TimelabArgs, managers: &[String]) -> String {

@@ -8,17 +8,15 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use super::game_args::{self, GameArgs, argument_error};
-use super::run::{RunId, tell_stopped};
+use super::run::{RunId, Running};
 use crate::commands::engine_args::{EngineArgs, variant};
-use crate::commands::running::{Progress, interruption, origin};
+use crate::commands::running::Progress;
 use crate::output::{ExitStatus, Failure, Output, Told, eprint_message};
 use zeitnot_engine::chess::Variant;
 use zeitnot_engine::engine::{EngineSetup, Settings};
 use zeitnot_engine::search::RootFpuStrategy;
 use zeitnot_lab::matches::{MatchConfig, MatchRules, SideLimit, Team};
-use zeitnot_lab::report::Origin;
 use zeitnot_lab::rows::RowError;
-use zeitnot_lab::run::Run;
 use zeitnot_lab::tuning::{self, PAIRS, Parameter, TunePlan, TuneStudy};
 
 /// The time after which the page is written anew while games are played.
@@ -80,14 +78,14 @@ pub(crate) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
     ];
     facts.extend(args.game.facts());
     facts.extend(told.facts());
-    let origin = Origin { run: id.finish(), ..origin(&facts) };
-    let run = Run::claim(&args.out, origin, &[PAIRS, "index.html"])?;
-    let (mut file, mut rows) = tuning::open_pairs(&run)?;
+    let running = Running::begin(Some(&args.out), id.finish(), &facts, &[PAIRS, "index.html"])?;
+    let Some(run) = &running.run else { unreachable!("it has a folder") };
+    let (mut file, mut rows) = tuning::open_pairs(run)?;
     let write_page = |study: &TuneStudy| tuning::page(study, run.origin()).write(run.folder());
     let done = rows.len() as u64;
     let mut progress = Progress::new("games", Some(2 * plan.pairs), 2 * done);
     let mut shown = Instant::now();
-    tuning::play(&config, (&plan, done), &setup, interruption()?, |row, notes| {
+    tuning::play(&config, (&plan, done), &setup, running.stop, |row, notes| {
         notes.iter().for_each(|note| told.tell(note));
         file.add(&row)?;
         rows.push(row);
@@ -102,7 +100,7 @@ pub(crate) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
     let study = TuneStudy::new(&plan, &rows);
     output.tell_page(write_page(&study)?);
     output.write(&study, &tuning::table(&study))?;
-    Ok(if study.is_whole() { ExitStatus::Success } else { tell_stopped(true) })
+    Ok(running.end(study.is_whole(), None))
 }
 
 fn limit(args: &TuneArgs, plan: &TunePlan) -> Result<SideLimit, Failure> {
