@@ -1,5 +1,24 @@
-//! The commands: each has a file, or a folder where it is larger. `lab` holds the laboratory, `measure` what
-//! speed measurements share.
+//! The commands: each has a file, or a folder where it is larger. They use those before them in this list
+//! only (`tests/architecture.rs` checks that), the first four of which are no commands:
+//!
+//! - `engine_args`: the engine's options as flags
+//! - `running`: progress, Ctrl-C, and how a result came about
+//! - `child_process`: a command of this program in a process of its own
+//! - `measure`: searches of many positions, their figures, the machine's noise
+//! - `accuracy`, a backend's evaluations against those of another
+//! - `doctor`, what works on this machine
+//! - `benchmark`, the search's speed, and advice
+//! - `setup`, a GPU, ONNX Runtime or a network for this machine
+//! - `backendbench`, a backend's speed by batch size
+//! - `bench`, speed and fingerprint of the search
+//! - `convert`, networks as ONNX models and back
+//! - `describenet`, what is in a network
+//! - `eval`, positions by the network alone, and `perft`
+//! - `lab`, the laboratory: many games
+//! - `reference`, options, completions, manual pages
+//! - `serve`, the analysis server
+//! - `solve`, test suites
+//! - `uci`, the engine itself
 //!
 //! A command reads its arguments, calls the library, and writes its result to [`Output`]: to stdout as text,
 //! or as JSON with `--json`. Messages go to stderr. Progress bars, tables and files live here and nowhere

@@ -172,27 +172,21 @@ impl Problem {
 /// `e4=10, d4=5`, as in the Strategic Test Suite. Other suites use the operation for any text.
 /// A word that cannot be read costs its points alone, and is said.
 fn points(game: &History, comment: &str) -> (Vec<(Move, u32)>, Option<String>) {
-    let pairs: Option<Vec<_>> = comment.split(',').map(|pair| pair.rsplit_once('=')).collect();
-    let number = |points: &str| Some(points.trim().parse::<i32>().ok()?.max(0).unsigned_abs());
-    let read = |(word, points)| Some((word, number(points)?));
-    let pairs: Option<Vec<(&str, u32)>> = pairs.and_then(|pairs| pairs.into_iter().map(read).collect());
-    let (words, points): (Vec<_>, Vec<_>) = pairs.unwrap_or_default().into_iter().unzip();
-    if !names_moves(game, &words) {
-        return (Vec::new(), None);
-    }
+    let pair = |pair: &str| {
+        let (word, points) = pair.rsplit_once('=')?;
+        Some((moves(game, word), points.trim().parse::<i32>().ok()?.max(0).unsigned_abs()))
+    };
+    let pairs: Vec<_> = comment.split(',').map(pair).collect::<Option<_>>().unwrap_or_default();
     let (mut list, mut note) = (Vec::new(), None);
-    for (word, points) in words.iter().zip(points) {
-        match moves(game, word).map(|moves| moves.first().copied()) {
-            Ok(found) => list.extend(found.map(|mv| (mv, points))),
+    for (moves, points) in pairs {
+        match moves {
+            Ok(moves) => list.extend(moves.first().map(|&mv| (mv, points))),
             Err(error) => note = Some(format!("c0: {error}, and gives no points")),
         }
     }
+    // Without any move they are a comment, as in `Elo=2400`.
+    let note = note.filter(|_| !list.is_empty());
     (list, note)
-}
-
-/// Whether any word is a move. Otherwise they are a comment, as in `Elo=2400`.
-fn names_moves(game: &History, words: &[&str]) -> bool {
-    words.iter().any(|word| moves(game, word).is_ok_and(|moves| !moves.is_empty()))
 }
 
 /// Ignores move numbers and marks such as `!`, `#1` or `(#3)`.
@@ -270,16 +264,11 @@ pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus, F
     let searcher = measure::searcher(&args.settings.0, args.concurrency, &limits)?;
     let backend = searcher.setup.backend().info().description.clone();
     let (sender, answers) = unbounded();
-    let orders = problems.iter().enumerate().map(|(place, problem)| {
-        let watcher = Watcher {
-            place,
-            goal: problem.goal.clone(),
-            since: None,
-            notes: Vec::new(),
-            answers: sender.clone(),
-        };
-        let (game, ply) = (Arc::new(problem.game.clone()), problem.game.len() - 1);
-        let order = searcher.order(game, &[ply], GoRequest::new(limits.clone()), Box::new(watcher));
+    let orders = problems.into_iter().enumerate().map(|(place, problem)| {
+        let (game, ply) = (problem.game.clone(), problem.game.len() - 1);
+        let watcher = Watcher { place, problem, since: None, notes: Vec::new(), answers: sender.clone() };
+        let request = GoRequest::new(limits.clone());
+        let order = searcher.order(Arc::new(game), &[ply], request, Box::new(watcher));
         Order { report_every: Some(REPORT_EVERY), ..order }
     });
     searcher.submit(orders.collect())?;
@@ -287,11 +276,11 @@ pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus, F
     drop(sender);
     let (mut rows, mut early) = (Vec::new(), BTreeMap::new());
     let mut told = Told::default();
-    for Answered { place, answer, since, notes } in answers {
+    for (place, row, notes) in answers {
         notes.iter().for_each(|note| told.tell(note));
-        early.insert(place, (answer, since));
-        while let Some((answer, since)) = early.remove(&rows.len()) {
-            let row = SolveRow::new(&problems[rows.len()], answer, since)?;
+        early.insert(place, row);
+        while let Some(row) = early.remove(&rows.len()) {
+            let row: SolveRow = row?;
             output.write_ahead(&row)?;
             rows.push(row);
         }
@@ -354,25 +343,18 @@ impl SolveRow {
     }
 }
 
-struct Answered {
-    place: usize,
-    answer: SearchAnswer,
-    since: Option<Since>,
-    notes: Vec<Note>,
-}
-
 struct Watcher {
     place: usize,
-    goal: Goal,
+    problem: Problem,
     since: Option<Since>,
     notes: Vec<Note>,
-    answers: Sender<Answered>,
+    answers: Sender<(usize, Result<SolveRow, Failure>, Vec<Note>)>,
 }
 
 impl Listener for Watcher {
     fn info(&mut self, _: &History, info: &SearchInfo) {
         let Some(line) = info.lines.first() else { return };
-        if line.moves.first().is_some_and(|&mv| self.goal.is_met_by(mv, line.mate)) {
+        if line.moves.first().is_some_and(|&mv| self.problem.goal.is_met_by(mv, line.mate)) {
             let now = Since { nodes: info.nodes, ms: info.time.as_secs_f64() * 1e3 };
             self.since.get_or_insert(now);
         } else {
@@ -389,8 +371,8 @@ impl Listener for Watcher {
             self.info(root, info);
         }
         // Nobody receives it if an earlier search has failed.
-        let notes = std::mem::take(&mut self.notes);
-        let _ = self.answers.send(Answered { place: self.place, answer, since: self.since, notes });
+        let row = SolveRow::new(&self.problem, answer, self.since);
+        let _ = self.answers.send((self.place, row, std::mem::take(&mut self.notes)));
     }
 }
 

@@ -85,12 +85,10 @@ fn read(name: &str, content: impl Read) -> Result<Vec<String>, Failure> {
     for line in Lines::new(BufReader::new(content)) {
         let (number, line) = line.map_err(|error| refuse(error.to_string()))?;
         let Some(listed) = ListedPosition::read(&line) else { continue };
-        let position = listed.map(|listed| listed.uci_position()).map_err(|error| error.to_string());
-        let checked = position.and_then(|position| {
-            let game = History::from_uci_position(&position, Variant::Standard);
-            game.map(|_| position).map_err(|error| error.to_string())
-        });
-        positions.push(checked.map_err(|error| Failure::Input(format!("{name}, line {number}: {error}")))?);
+        let wrong = |error: &dyn fmt::Display| Failure::Input(format!("{name}, line {number}: {error}"));
+        let position = listed.map_err(|error| wrong(&error))?.uci_position();
+        History::from_uci_position(&position, Variant::Standard).map_err(|error| wrong(&error))?;
+        positions.push(position);
     }
     if positions.is_empty() { Err(refuse("no position in it".into())) } else { Ok(positions) }
 }
@@ -289,9 +287,8 @@ pub(super) fn search(
     let FinishedSearch { best, result, .. } = engine.search(limits.clone())?;
     let summary = result.summary;
     let text = |mv| engine.position().format_move(mv);
-    let visited = summary.visits_by_move.iter().filter(|(_, visits)| *visits > 0);
-    let mut visits: Vec<_> = visited.map(|&(mv, visits)| MoveVisits { r#move: text(mv), visits }).collect();
-    visits.sort_by(|a, b| b.visits.cmp(&a.visits).then_with(|| a.r#move.cmp(&b.r#move)));
+    let visits = summary.visits().into_iter();
+    let visits = visits.map(|(mv, visits)| MoveVisits { r#move: text(mv), visits }).collect();
     let mut figures = SearchFigures::default();
     figures.add(&summary);
     let first_evaluation_ms = summary.counts.first_evaluation.map(ms);
