@@ -7,10 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use thiserror::Error;
 
 use crate::setup::{DownloadError, NotFetched};
 use zeitnot_engine::engine::EngineError;
+use zeitnot_engine::foreign::in_our_words;
 use zeitnot_engine::network::BackendError;
 use zeitnot_engine::network::backends::onnxruntime::LibraryError;
 use zeitnot_engine::network::weights::NetworkError;
@@ -191,6 +193,14 @@ impl Output {
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
         Ok(self.sink.flush()?)
     }
+}
+
+/// Reads a file of JSON that the user names. `what` says what it is not if it is something else.
+pub(crate) fn read_json<T: DeserializeOwned>(file: &Path, what: &str) -> Result<T, Failure> {
+    let refuse = |error: String| Failure::Input(format!("{}: {error}", file.display()));
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| refuse(format!("cannot be read: {}", in_our_words(&error))))?;
+    serde_json::from_str(&text).map_err(|error| refuse(format!("{what}: {error}")))
 }
 
 pub(super) fn write_json(file: &Path, document: &impl Serialize) -> Result<(), Failure> {

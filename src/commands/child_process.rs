@@ -28,10 +28,15 @@ pub(super) enum ChildError {
     System(#[from] io::Error),
 }
 
-/// The command gets no configuration file.
-pub(super) fn json<T: DeserializeOwned>(arguments: &[String], patience: Duration) -> Result<T, ChildError> {
+/// Runs a command with `flags` and without a configuration file.
+pub(super) fn json<'a, T: DeserializeOwned>(
+    words: &[&str],
+    flags: impl Iterator<Item = (&'a str, String)>,
+    patience: Duration,
+) -> Result<T, ChildError> {
     let mut command = Command::new(std::env::current_exe()?);
-    let command = command.args(arguments).arg(NO_CONFIG).env(VERBOSE_VARIABLE, "info");
+    let flags = flags.map(|(name, value)| format!("--{name}={value}"));
+    let command = command.args(words).args(flags).args(["--json", NO_CONFIG]).env(VERBOSE_VARIABLE, "info");
     let (stdout, stderr) = outputs(command, patience)?;
     serde_json::from_str(&stdout)
         .map_err(|_| ChildError::Refused { message: last_message(&stderr), foreign: foreign(&stderr) })

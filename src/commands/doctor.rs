@@ -4,7 +4,6 @@
 //! The doctor fetches nothing. Each trial is a process of its own: a driver may crash, and a process can load
 //! only one ONNX Runtime.
 
-use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,9 +14,9 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use super::accuracy::{AccuracyReport, evaluate_all};
-use super::child_process;
-use super::child_process::ChildError;
+use super::child_process::{self, ChildError};
 use crate::commands::engine_args::NetworkArgs;
+use crate::config_file::OF_A_BACKEND;
 use crate::output::{ExitStatus, Failure, Output, eprint_message, write_json};
 use crate::setup::{Machine, missing, obstacle};
 use zeitnot_engine::VERSION;
@@ -188,17 +187,9 @@ impl Candidate {
     }
 
     fn try_in_child(&self, network: &NetworkArgs) -> BackendReport {
-        let options = &network.0.network;
-        let flags = [
-            format!("--backend={}", self.backend),
-            format!("--backend-opts={}", self.options),
-            format!("--weights={}", options.weights_file),
-            format!("--policy-head={}", options.policy_head),
-            format!("--value-head={}", options.value_head),
-            format!("--input-format={}", options.input_format.map_or(0, NonZero::get)),
-        ];
-        let line = ["doctor", "--trial", "--json"].map(String::from).into_iter().chain(flags);
-        match child_process::json(&line.collect::<Vec<_>>(), PATIENCE) {
+        let own = [("backend", self.backend.clone()), ("backend-opts", self.options.clone())];
+        let others = network.0.changed().into_iter().filter(|(flag, _)| !OF_A_BACKEND.contains(flag));
+        match child_process::json(&["doctor", "--trial"], own.into_iter().chain(others), PATIENCE) {
             Ok(trial) => BackendReport::judged(self.backend.clone(), trial),
             Err(reason) => {
                 let foreign = match &reason {
@@ -484,18 +475,14 @@ impl Part {
 fn parts(machine: &Machine) -> Vec<Part> {
     let (plain, refused) = finder::look_for(Provider::Cpu);
     let with_cuda = finder::look_for(Provider::Cuda).0;
-    let mut libraries = Vec::new();
-    for library in [plain, with_cuda] {
-        let text =
-            |library: Library| format!("{} {} ({})", library.version, library.path.display(), library.source);
-        libraries.extend(library.map(text));
-    }
-    libraries.dedup();
-    let libraries = match libraries.is_empty() {
-        true => Err("none is installed; `zeitnot setup` fetches it".into()),
-        false => Ok(libraries.join(", ")),
+    let listed = |name: &str, found: Vec<String>, otherwise: &str| {
+        Part::new(name, if found.is_empty() { Err(otherwise.into()) } else { Ok(found.join(", ")) })
     };
-    let mut onnx_runtime = Part::new("ONNX Runtime", libraries);
+    let text =
+        |library: Library| format!("{} {} ({})", library.version, library.path.display(), library.source);
+    let mut libraries: Vec<_> = [plain, with_cuda].into_iter().flatten().map(text).collect();
+    libraries.dedup();
+    let mut onnx_runtime = listed("ONNX Runtime", libraries, "none is installed; `zeitnot setup` fetches it");
     refused.iter().for_each(|reason| onnx_runtime.detail += &format!("; refused: {reason}"));
     let plugin = |provider: Provider| {
         let fetch = || format!("not installed; `zeitnot setup --provider {provider}` fetches it");
@@ -509,11 +496,7 @@ fn parts(machine: &Machine) -> Vec<Part> {
         let obstacle = obstacle(provider);
         Part::new(name, obstacle.map_or(Ok("loads".into()), |error| Err(error.to_string())))
     };
-    let listed = |name: &str, found: Vec<String>, otherwise: &str| {
-        Part::new(name, if found.is_empty() { Err(otherwise.into()) } else { Ok(found.join(", ")) })
-    };
-    let candidates = all_candidates(machine);
-    let candidates: Vec<_> = candidates.iter().flat_map(Candidate::providers).collect();
+    let candidates: Vec<_> = all_candidates(machine).iter().flat_map(Candidate::providers).collect();
     let mut parts = vec![onnx_runtime];
     let plugins = candidates.iter().copied().filter(|provider| provider.is_plugin());
     parts.extend(plugins.map(plugin));

@@ -5,9 +5,9 @@
 //! `benchmark` compare it with the native one, and writes the recommendation to the configuration file.
 //! `--dry-run` only prints the steps.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
-use std::{fmt, fs};
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -18,12 +18,11 @@ use super::benchmark::backends::{BackendsReport, Combination};
 use super::doctor::{BackendReport, Candidate};
 use crate::commands::engine_args::{NetworkArgs, OptionArgs};
 use crate::config_file::{OF_A_BACKEND, WritableConfig};
-use crate::output::{ExitStatus, Failure, Output, eprint_message};
+use crate::output::{ExitStatus, Failure, Output, eprint_message, read_json};
 use crate::setup::{
     Choice, Fetcher, Machine, Part, Plan, PublishedNetwork, choose, obstacle, published, with_remedy,
 };
 use zeitnot_engine::engine::{Settings, load_network};
-use zeitnot_engine::foreign::in_our_words;
 use zeitnot_engine::network::backends::native;
 use zeitnot_engine::network::backends::onnxruntime::finder::{self, Library, LibrarySource};
 use zeitnot_engine::network::backends::onnxruntime::{LibraryError, Provider, Runtime};
@@ -71,12 +70,7 @@ impl SetupArgs {
 
     /// Another machine than this one.
     fn described(&self) -> Result<Option<Machine>, Failure> {
-        let Some(file) = &self.machine else { return Ok(None) };
-        let refuse = |error: String| Failure::Input(format!("{}: {error}", file.display()));
-        let text = fs::read_to_string(file)
-            .map_err(|error| refuse(format!("cannot be read: {}", in_our_words(&error))))?;
-        let machine = serde_json::from_str(&text);
-        machine.map(Some).map_err(|error| refuse(format!("no description of a machine: {error}")))
+        self.machine.as_deref().map(|file| read_json(file, "no description of a machine")).transpose()
     }
 }
 

@@ -24,6 +24,7 @@ const MAX_MS: u64 = 1_000_000_000;
 const LEAST_REPORT_MS: u64 = 10;
 /// Each answer to a query repeats its id.
 const MAX_ID: usize = 200;
+const NO_ID: &str = "expected a string or a number";
 const FLAG: &str = "true or false";
 
 pub(super) enum Command {
@@ -83,7 +84,7 @@ impl Id {
                 (to_raw_value(&text).or_else(|error| refuse("id", error))?, text.len())
             }
             [b'-' | b'0'..=b'9', ..] => (text.to_owned(), text.get().len()),
-            _ => return refuse("id", "expected a string or a number"),
+            _ => return refuse("id", NO_ID),
         };
         if bytes > MAX_ID {
             return refuse("id", format!("expected at most {MAX_ID} bytes, found {bytes}"));
@@ -151,8 +152,9 @@ impl Command {
             let reason = format!("expected a JSON object on one line: {error}");
             QueryError { id: Id::default(), field: String::new(), reason }
         })?;
-        let id = entries.iter().find(|(key, _)| key == "id").map(|(_, text)| Id::read(text));
-        let known = id.as_ref().and_then(|id| id.as_ref().ok()).cloned().unwrap_or_default();
+        let id = entries.iter().find(|(key, _)| key == "id");
+        let id = id.map_or_else(|| refuse("id", NO_ID), |(_, text)| Id::read(text));
+        let known = id.clone().unwrap_or_default();
         let fields = Fields::read(Entries(entries), id);
         let command = fields.and_then(|fields| fields.command(defaults));
         command.map_err(|(field, reason)| QueryError { id: known, field, reason })
@@ -160,13 +162,13 @@ impl Command {
 }
 
 struct Fields {
-    id: Option<Result<Id, Refusal>>,
+    id: Result<Id, Refusal>,
     options: Map<String, Value>,
     others: Map<String, Value>,
 }
 
 impl Fields {
-    fn read(entries: Entries, id: Option<Result<Id, Refusal>>) -> Result<Fields, Refusal> {
+    fn read(entries: Entries, id: Result<Id, Refusal>) -> Result<Fields, Refusal> {
         let (mut options, others) = (Map::new(), entries);
         if let Some((_, text)) = others.0.iter().find(|(key, _)| key == "options") {
             let entries: Entries = serde_json::from_str(text.get())
@@ -189,9 +191,13 @@ impl Fields {
             return refuse(other, "an action has no such field");
         }
         // Most actions need no id, and any null is none.
-        let id = if self.others.get("id").is_none_or(Value::is_null) { Ok(Id::default()) } else { self.id() };
+        let id = if self.others.get("id").is_none_or(Value::is_null) {
+            Ok(Id::default())
+        } else {
+            self.id.clone()
+        };
         match action.as_str() {
-            Some("cancel") => Ok(Command::Cancel(self.id()?)),
+            Some("cancel") => Ok(Command::Cancel(self.id.clone()?)),
             Some("cancel_all") => Ok(Command::CancelAll(id?)),
             Some("clear_cache") => Ok(Command::ClearCache(id?)),
             Some("version") => Ok(Command::Version(id?)),
@@ -200,12 +206,8 @@ impl Fields {
         }
     }
 
-    fn id(&self) -> Result<Id, Refusal> {
-        self.id.clone().unwrap_or_else(|| refuse("id", "expected a string or a number"))
-    }
-
     fn query(&self, defaults: &Defaults) -> Result<Command, Refusal> {
-        let id = self.id()?;
+        let id = self.id.clone()?;
         let setup = self.setup(defaults)?;
         let game = self.game(setup.settings().chess960)?;
         let plies = self.plies(&game)?;

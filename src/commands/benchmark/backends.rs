@@ -165,9 +165,7 @@ impl Combination {
         let own = [("threads", self.threads), ("minibatch-size", self.batch)];
         let own = own.into_iter().filter_map(|(name, number)| Some((name, number?.to_string())));
         let all = [("backend", self.backend.clone())].into_iter().chain(own).chain(flags.iter().cloned());
-        let all = all.map(|(name, value)| format!("--{name}={value}"));
-        let command = ["benchmark", "--json", "--no-advice"].map(String::from).into_iter().chain(all);
-        match child_process::json(&command.collect::<Vec<_>>(), patience) {
+        match child_process::json(&["benchmark", "--no-advice"], all, patience) {
             Ok(report) => Run { combination: self, error: None, report: Some(report) },
             Err(reason) => {
                 eprint_message(format_args!("{self}: {reason}"));

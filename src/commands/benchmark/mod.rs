@@ -24,11 +24,10 @@ use super::measure::{
 use crate::commands::engine_args::EngineArgs;
 use crate::commands::running::Progress;
 use crate::config_file::WritableConfig;
-use crate::output::{ExitStatus, Failure, Output, eprint_message};
+use crate::output::{ExitStatus, Failure, Output, eprint_message, read_json};
 use crate::setup::Machine;
 use advice::{Advice, AdviceArgs};
 use backends::{BackendsArgs, Combination};
-use zeitnot_engine::foreign::in_our_words;
 use zeitnot_engine::network::throughput::SortedSamples;
 use zeitnot_engine::network::without_folder;
 use zeitnot_engine::time::{GoLimits, Millis};
@@ -246,13 +245,10 @@ struct EarlierPosition {
 
 impl EarlierRun {
     fn read(file: &Path, positions: &[String]) -> Result<EarlierRun, Failure> {
-        let refuse = |error: String| Failure::Input(format!("{}: {error}", file.display()));
-        let text = std::fs::read_to_string(file)
-            .map_err(|error| refuse(format!("cannot be read: {}", in_our_words(&error))))?;
-        let run: EarlierRun = serde_json::from_str(&text)
-            .map_err(|error| refuse(format!("not what `zeitnot benchmark --json` writes: {error}")))?;
+        let run: EarlierRun = read_json(file, "not what `zeitnot benchmark --json` writes")?;
         if !run.positions.iter().any(|old| positions.contains(&old.position)) {
-            return Err(refuse("holds none of the positions that are to be searched".into()));
+            let text = "holds none of the positions that are to be searched";
+            return Err(Failure::Input(format!("{}: {text}", file.display())));
         }
         Ok(EarlierRun { file: file.into(), ..run })
     }
