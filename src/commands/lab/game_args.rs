@@ -6,14 +6,18 @@ use std::sync::Arc;
 
 use clap::Args;
 
+use crate::commands::engine_args::variant;
 use crate::output::{Failure, eprint_message};
+use zeitnot_engine::chess::Variant;
 use zeitnot_engine::engine::Settings;
 use zeitnot_engine::note::Note;
 use zeitnot_engine::options::OptionGroup;
 use zeitnot_engine::params::{ParamError, Params};
 use zeitnot_engine::tablebase::Tablebase;
 use zeitnot_engine::time::TimeControl;
-use zeitnot_lab::matches::{Adjudication, DrawRule, Openings, SideLimit, WinRule};
+use zeitnot_lab::matches::{
+    Adjudication, DrawRule, MatchConfig, MatchRules, Openings, SideLimit, Team, WinRule,
+};
 
 /// Games at once per thread where clocks are virtual: enough for large batches.
 const GAMES_PER_THREAD: usize = 32;
@@ -130,7 +134,7 @@ impl GameArgs {
         Ok((openings, games))
     }
 
-    pub(super) fn adjudication(&self) -> Result<Adjudication, Failure> {
+    fn adjudication(&self) -> Result<Adjudication, Failure> {
         let draw = |params: Params| DrawRule::default().read("draws", &params, &[]);
         let win = |params: Params| WinRule::default().read("wins", &params, &[]);
         let tables = self.adjudicate_syzygy.as_deref().map(Tablebase::open).transpose();
@@ -150,11 +154,34 @@ impl GameArgs {
         })
     }
 
-    /// Returns the games at once: as many as are asked for, else one for each thread where they
-    /// `run_in_real_time`, or enough for large batches.
-    pub(super) fn concurrency(&self, threads: usize, run_in_real_time: bool) -> usize {
-        let per_thread = if run_in_real_time { 1 } else { GAMES_PER_THREAD };
-        self.concurrency.map_or(threads * per_thread, |games| games as usize)
+    /// The rules of games under `limits`.
+    pub(super) fn rules(&self, limits: [SideLimit; 2], recover: u64) -> Result<MatchRules, Failure> {
+        Ok(MatchRules { limits, adjudication: self.adjudication()?, seed: self.seed, recover })
+    }
+
+    /// Games of `teams` on the threads of `settings`: unless more are asked for, as many at once as there are
+    /// threads if they take real time, else enough for large batches.
+    pub(super) fn config<'a>(
+        &self,
+        settings: &Settings,
+        openings: &'a Openings,
+        teams: [Team; 2],
+        rules: MatchRules,
+    ) -> MatchConfig<'a> {
+        let is_real = |(team, limit): (&Team, SideLimit)| match team {
+            Team::Own(setup) => runs_in_real_time(limit, setup.settings()),
+            Team::External(_) => true,
+        };
+        let threads = threads(settings);
+        let per_thread = if teams.iter().zip(rules.limits).any(is_real) { 1 } else { GAMES_PER_THREAD };
+        MatchConfig {
+            teams,
+            variant: variant(settings.chess960 || openings.variant == Variant::Chess960),
+            openings,
+            threads,
+            concurrency: self.concurrency.map_or(threads * per_thread, |games| games as usize),
+            rules,
+        }
     }
 }
 
@@ -171,7 +198,7 @@ pub(super) fn threads_or_cores(threads: Option<usize>) -> usize {
     threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, NonZero::get))
 }
 
-pub(super) fn runs_in_real_time(limit: SideLimit, settings: &Settings) -> bool {
+fn runs_in_real_time(limit: SideLimit, settings: &Settings) -> bool {
     matches!(limit, SideLimit::Clock(_)) && settings.stoppers.nodestime.nodes_per_ms == 0
 }
 

@@ -12,10 +12,9 @@ use serde::Serialize;
 
 use super::game_args::{self, GameArgs, argument_error, threads};
 use super::run::{RunId, Running, Shard, origins};
-use crate::commands::engine_args::{EngineArgs, variant};
+use crate::commands::engine_args::EngineArgs;
 use crate::commands::running::Progress;
 use crate::output::{ExitStatus, Failure, Output, Told, eprint_message};
-use zeitnot_engine::chess::Variant;
 use zeitnot_engine::engine::{EngineSetup, Settings};
 use zeitnot_engine::note::Note;
 use zeitnot_engine::params::entries;
@@ -69,16 +68,9 @@ pub(crate) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
         side.external.is_none() && game_args::are_alike(limit, &side.settings)
     };
     let (openings, games) = args.game.read_openings(args.games, sides.iter().zip(limits).all(are_alike))?;
-    let (adjudication, seed) = (args.game.adjudication()?, args.game.seed);
-    let rules = MatchRules { limits, adjudication, seed, recover: args.recover };
-    let config = MatchConfig {
-        teams: teams(&mut sides, &rules)?,
-        variant: variant(args.settings.0.chess960 || openings.variant == Variant::Chess960),
-        openings: &openings,
-        threads: threads(&args.settings.0),
-        concurrency: concurrency(args, &sides, &rules),
-        rules,
-    };
+    let rules = args.game.rules(limits, args.recover)?;
+    let teams = teams(&mut sides, &rules)?;
+    let config = args.game.config(&args.settings.0, &openings, teams, rules);
     let shard = args.shard.unwrap_or(Shard::WHOLE);
     let planned = (0..args.games).filter(|game| shard.takes(game / 2));
     let schedule: Vec<u64> = planned.clone().take_while(|game| *game < games).collect();
@@ -295,14 +287,6 @@ fn team(side: &mut SideArgs, limit: SideLimit, other: Option<&Team>) -> Result<T
         _ => EngineSetup::new(settings)?,
     };
     Ok(Team::Own(Arc::new(setup)))
-}
-
-fn concurrency(args: &MatchArgs, sides: &[SideArgs; 2], rules: &MatchRules) -> usize {
-    let runs_in_real_time = sides
-        .iter()
-        .zip(rules.limits)
-        .any(|(side, limit)| side.external.is_some() || game_args::runs_in_real_time(limit, &side.settings));
-    args.game.concurrency(game_args::threads(&args.settings.0), runs_in_real_time)
 }
 
 /// The arguments of one engine, such as `--a 'name=new,nodes=200,TimeManager=smooth(mle-mlh),CPuct=1.9'`.

@@ -9,13 +9,12 @@ use clap::Args;
 
 use super::game_args::{self, GameArgs, argument_error};
 use super::run::{RunId, Running};
-use crate::commands::engine_args::{EngineArgs, variant};
+use crate::commands::engine_args::EngineArgs;
 use crate::commands::running::Progress;
 use crate::output::{ExitStatus, Failure, Output, Told, eprint_message};
-use zeitnot_engine::chess::Variant;
 use zeitnot_engine::engine::{EngineSetup, Settings};
 use zeitnot_engine::search::RootFpuStrategy;
-use zeitnot_lab::matches::{MatchConfig, MatchRules, SideLimit, Team};
+use zeitnot_lab::matches::{SideLimit, Team};
 use zeitnot_lab::rows::RowError;
 use zeitnot_lab::tuning::{self, PAIRS, Parameter, TunePlan, TuneStudy};
 
@@ -49,22 +48,13 @@ pub(crate) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
     let plan = TunePlan { parameters, pairs: args.games.div_ceil(2), seed: args.game.seed };
     let limit = limit(args, &plan)?;
     let (openings, _) = args.game.read_openings(2 * plan.pairs, false)?;
-    let (adjudication, seed) = (args.game.adjudication()?, args.game.seed);
-    let rules = MatchRules { limits: [limit; 2], adjudication, seed, recover: 0 };
+    let rules = args.game.rules([limit; 2], 0)?;
     let settings = game_args::settings_under(limit, args.settings.0.clone());
     let setup = Arc::new(EngineSetup::new(settings)?);
-    let threads = game_args::threads(&args.settings.0);
-    setup.told(threads).iter().for_each(eprint_message);
+    let teams = [Team::Own(setup.clone()), Team::Own(setup.clone())];
+    let config = args.game.config(&args.settings.0, &openings, teams, rules);
+    setup.told(config.threads).iter().for_each(eprint_message);
     game_args::idle_options(limit, &args.settings.0).iter().for_each(eprint_message);
-    let in_real_time = game_args::runs_in_real_time(limit, &args.settings.0);
-    let config = MatchConfig {
-        teams: [Team::Own(setup.clone()), Team::Own(setup.clone())],
-        variant: variant(args.settings.0.chess960 || openings.variant == Variant::Chess960),
-        openings: &openings,
-        threads,
-        concurrency: args.game.concurrency(threads, in_real_time),
-        rules,
-    };
     let mut told = Told::default();
     note_idle_options(&plan, &args.settings.0, &mut told);
     tuning::foretold(&plan, &setup, limit)?.iter().for_each(|note| told.tell(note));
