@@ -127,7 +127,6 @@ impl Failure {
 pub(crate) struct Output {
     sink: BufWriter<Box<dyn Write>>,
     format: OutputFormat,
-    /// The page that the command has written.
     page: Option<PathBuf>,
 }
 

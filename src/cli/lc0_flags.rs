@@ -90,9 +90,7 @@ pub(super) struct Translation {
     head: Vec<OsString>,
     /// In their order, in which the last one of a name wins: first those of the configuration file.
     pub(super) flags: Vec<Flag>,
-    /// Messages on dropped flags.
     pub(super) notes: Vec<String>,
-    /// Mistakes of the configuration file.
     pub(super) mistakes: Vec<String>,
     pub(super) config: Option<PathBuf>,
     pub(super) shows_all: bool,
@@ -154,7 +152,6 @@ pub(super) fn translated(
 }
 
 impl Translation {
-    /// All arguments.
     pub(super) fn arguments(&self) -> Vec<OsString> {
         self.with(self.flags.iter())
     }
@@ -289,7 +286,6 @@ fn without_effect(name: &str, command: &str) -> Option<(&'static str, bool)> {
     }
 }
 
-/// The flag that has replaced one of Lc0's, if an error is of that.
 pub(super) fn replacement(error: &str) -> Option<&'static str> {
     REPLACED.iter().find(|(old, _)| error.contains(&format!("'--{old}'"))).map(|(_, new)| *new)
 }

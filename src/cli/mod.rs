@@ -43,7 +43,6 @@ struct Cli {
 }
 
 impl Cli {
-    /// The engine's, unless there is another command.
     fn uci_args(&self) -> &uci::UciArgs {
         match &self.command {
             Some(Command::Uci(args)) => args,
@@ -261,6 +260,63 @@ mod tests {
         for word in ["none*.csv", "--fen=*", "a.csv"] {
             assert_eq!(expanded(word.into()), [word], "{word}");
         }
+    }
+
+    fn invocation(folder: &Path, line: &str) -> Result<Invocation, Refusal> {
+        Invocation::of(line.split(' ').map(OsString::from).collect(), Some(folder))
+    }
+
+    #[test]
+    fn the_engine_names_and_leaves_out_its_mistakes_one_by_one() {
+        let folder = tempfile::tempdir().unwrap();
+        for (config, line, expected) in [
+            ("", "zeitnot", &[][..]),
+            ("", "zeitnot --threads 2 --cpuct=2 --show-hidden", &[]),
+            ("", "zeitnot --no-such --threads=x -t 1", &["'--no-such'", "option Threads"]),
+            ("", "zeitnot uci --cpuct=1 --time-manager=nobody(", &["parenthes"]),
+            ("", "zeitnot --cpuct", &["a value is required"]),
+            ("threads=0.5\n", "zeitnot --cpuct=2", &["zeitnot.config, line 1: option Threads"]),
+            ("threads=0.5\n", "zeitnot --threads=2", &[]),
+            ("threads 2\n", "zeitnot", &["zeitnot.config, line 1: "]),
+            (
+                "weights=no.pb.gz\n",
+                "zeitnot",
+                &["zeitnot.config, line 1: WeightsFile: there is no file no.pb.gz"],
+            ),
+            ("weights=no.pb.gz\n", "zeitnot -w none.pb.gz", &["WeightsFile: there is no file none.pb.gz"]),
+        ] {
+            std::fs::write(folder.path().join("zeitnot.config"), config).unwrap();
+            let Command::Uci(args) = invocation(folder.path(), line).unwrap().command else {
+                panic!("{line}")
+            };
+            let found = &args.mistakes;
+            assert_eq!(found.len(), expected.len(), "{line}: {found:?}");
+            assert!(
+                found.iter().zip(expected).all(|(found, part)| found.contains(part)),
+                "{line}: {found:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn other_commands_refuse_a_line_with_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("zeitnot.config"), "threads=1\ncpuct=x\n").unwrap();
+        for (line, messages, kind) in [
+            ("zeitnot bench", 2, Some(clap::error::ErrorKind::ValueValidation)),
+            ("zeitnot bench --no-config --no-such", 0, Some(clap::error::ErrorKind::UnknownArgument)),
+            ("zeitnot --threads=1 bench", 2, Some(clap::error::ErrorKind::ValueValidation)),
+            ("zeitnot --no-config --threads=1 bench", 0, Some(clap::error::ErrorKind::ArgumentConflict)),
+            ("zeitnot bench --help", 0, Some(clap::error::ErrorKind::DisplayHelp)),
+            ("zeitnot selfplay", 1, None),
+            ("zeitnot game.pgn", 1, None),
+        ] {
+            let refusal = invocation(folder.path(), line).unwrap_err();
+            let found = refusal.error.as_ref().map(clap::Error::kind);
+            assert_eq!((refusal.messages.len(), found), (messages, kind), "{line}: {refusal:?}");
+        }
+        let bench = invocation(folder.path(), "zeitnot bench --cpuct=2 --json").unwrap();
+        assert_eq!((bench.is_json, bench.notes.len()), (true, 1), "{:?}", bench.notes);
     }
 
     #[test]

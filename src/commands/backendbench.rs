@@ -185,7 +185,6 @@ fn summarize(series: &BatchSizeSeries) -> BatchSizeRow {
     }
 }
 
-/// Relative deviation from which the report warns of noise.
 const NOISY: f64 = 0.05;
 
 #[derive(Debug, Serialize)]

@@ -12,7 +12,6 @@ use thiserror::Error;
 use crate::config_file::NO_CONFIG;
 use zeitnot_engine::foreign::{ONNX_RUNTIME, SYSTEM, VERBOSE_VARIABLE};
 
-/// Between two looks at a process.
 const TICK: Duration = Duration::from_millis(20);
 
 #[derive(Debug, Error)]
@@ -21,14 +20,12 @@ pub(super) enum ChildError {
     Late(Duration),
     #[error("crashed ({0}); {1}")]
     Crashed(ExitStatus, String),
-    /// The command's own message, and those of libraries and the system.
     #[error("{message}")]
     Refused { message: String, foreign: String },
     #[error(transparent)]
     System(#[from] io::Error),
 }
 
-/// Runs a command with `flags` and without a configuration file.
 pub(super) fn json<'a, T: DeserializeOwned>(
     words: &[&str],
     flags: impl Iterator<Item = (&'a str, String)>,

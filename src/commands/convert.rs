@@ -94,7 +94,6 @@ pub(super) fn run(args: &ConvertArgs, output: &mut Output) -> Result<ExitStatus,
     output.report(&conversion)
 }
 
-/// Describes a file of `size` bytes that holds `model`.
 fn conversion(path: &Path, size: usize, model: OnnxModel) -> Conversion {
     Conversion {
         output: path.display().to_string(),
@@ -117,7 +116,6 @@ fn as_it_is(model: OnnxModel, args: &ConvertArgs) -> Result<OnnxModel, Failure> 
     Ok(model)
 }
 
-/// Refuses a model whose weights would be lost.
 fn in_one_file(path: &Path, model: &OnnxModel) -> Result<(), Failure> {
     let text = "keeps its weights in another file: save the model in one file (all in .onnx) first";
     let refusal = Failure::Input(format!("{}: {text}", path.display()));

@@ -32,7 +32,6 @@ use zeitnot_engine::options::OptionChoice;
 use zeitnot_engine::system::vulkan;
 use zeitnot_lab::report::{Table, terminal_width, write_fact_in};
 
-/// Single precision.
 const SINGLE: &str = "fp32";
 
 #[derive(Debug, Args)]
@@ -54,7 +53,6 @@ pub(super) struct Candidate {
     pub(super) options: String,
 }
 
-/// Exit code 1 if a backend was asked for and does not work.
 pub(super) fn run(args: &DoctorArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     if args.trial {
         let trial = Trial::run(&args.network)?;
@@ -230,7 +228,6 @@ const ROUNDS: u32 = 3;
 const LONGEST_BATCH: f64 = 2.0;
 const PATIENCE: Duration = Duration::from_secs(240);
 
-/// Findings of a trial, empty if it failed before.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Trial {
     pub(super) description: String,
@@ -402,7 +399,6 @@ impl BackendReport {
         BackendReport { backend, works, verdict, remedy, foreign: String::new(), trial }
     }
 
-    /// With its precision.
     fn name(&self) -> String {
         format!("{} {}", self.backend, self.trial.precision)
     }
@@ -415,7 +411,6 @@ impl fmt::Display for DoctorReport {
 }
 
 impl DoctorReport {
-    /// Wraps at `width` characters, if given.
     fn write(&self, f: &mut impl fmt::Write, width: Option<usize>) -> fmt::Result {
         let mut facts = self.machine.facts().into_iter();
         facts.try_for_each(|(name, value)| write_fact_in(f, name, 11, &value, width))?;

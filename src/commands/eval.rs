@@ -71,7 +71,6 @@ pub(super) fn run(args: &EvalArgs, output: &mut Output) -> Result<ExitStatus, Fa
     Ok(status)
 }
 
-/// Opens standard input, a file, or the position in the words.
 fn open(words: &[String]) -> Result<(String, Box<dyn Read + Send>), Failure> {
     let file = match words {
         [] => "-",
@@ -100,7 +99,6 @@ struct Queued {
     legal: MoveList,
 }
 
-/// Batches positions and reports their evaluations in order.
 struct PositionEvaluator {
     batch: BatchEvaluator<Queued>,
     has_moves_left: bool,

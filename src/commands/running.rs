@@ -16,18 +16,15 @@ use crate::signals;
 use zeitnot_engine::VERSION;
 use zeitnot_lab::report::Origin;
 
-/// The time between two lines of progress.
 const LINE_EVERY: Duration = Duration::from_secs(60);
 
 /// Shows how far a run with many games, or positions, is: a bar on a terminal, elsewhere a line now and then.
 #[derive(Debug)]
 pub(crate) struct Progress {
     bar: ProgressBar,
-    /// What is counted.
     what: &'static str,
     /// When it began, and with how many.
     began: (Instant, u64),
-    /// When the last line was written, if the bar cannot be seen.
     told: Option<Instant>,
 }
 
@@ -62,7 +59,6 @@ impl Progress {
         self.show(done, left.unwrap_or_default());
     }
 
-    /// Counts one more.
     pub(crate) fn count_one(&mut self) {
         self.count(self.bar.position() + 1);
     }

@@ -81,7 +81,6 @@ fn bind(address: &str, anywhere: bool) -> Result<TcpListener, Failure> {
     TcpListener::bind(&addresses[..]).map_err(|error| refuse(error.to_string()))
 }
 
-/// Serves clients until the process is killed. Stdout names the port.
 fn serve_port(server: &Arc<Server>, listener: &TcpListener) -> io::Result<()> {
     writeln!(io::stdout(), "{}", json!({ "listening": listener.local_addr()?.to_string() }))?;
     for (number, stream) in (1..).zip(listener.incoming()) {

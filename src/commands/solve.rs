@@ -89,7 +89,6 @@ impl Goal {
     }
 }
 
-/// Reads the moves to a mate: `#3`, `#-3`, and `3` if `is_bare`.
 fn mate_in(word: &str, is_bare: bool) -> Option<i32> {
     let number = word.strip_prefix('#').or(is_bare.then_some(word))?;
     number.parse().ok().filter(|&moves: &i32| moves != 0 && moves != i32::MIN)
@@ -104,7 +103,6 @@ struct Problem {
     goal: Goal,
     asked: String,
     points: Vec<(Move, u32)>,
-    /// What people should know of how it was read.
     note: Option<String>,
 }
 
@@ -252,7 +250,6 @@ struct SolveReport {
     mean_ms: Option<f64>,
     points: Option<Points>,
     bad_lines: usize,
-    /// What the searches had to tell.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
     rows: Vec<SolveRow>,
@@ -290,7 +287,6 @@ pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus, F
     Ok(if bad_lines == 0 { ExitStatus::Success } else { ExitStatus::BadInput })
 }
 
-/// Names unreadable lines on stderr and returns their number.
 fn read(args: &SolveArgs) -> Result<(Vec<Problem>, usize), Failure> {
     let name = args.file.display();
     let refuse = |reason: String| Failure::Input(format!("{name}: {reason}"));

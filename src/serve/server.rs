@@ -112,7 +112,6 @@ impl Server {
         self.room.clients.load(Ordering::Relaxed)
     }
 
-    /// Each number is given once.
     fn number(&self) -> u64 {
         self.next_number.fetch_add(1, Ordering::Relaxed)
     }
@@ -138,7 +137,6 @@ struct Queries {
     room: Arc<Room>,
     /// Relaxed: who queues a query after [`Queries::stop`] has locked `open` sees it.
     is_gone: AtomicBool,
-    /// Unanswered queries by number.
     open: Mutex<BTreeMap<u64, Arc<OpenQuery>>>,
 }
 
@@ -370,7 +368,6 @@ impl Reply {
         }
     }
 
-    /// There is no legal move in the position of `game`.
     fn game_over(&self, game: &History) {
         let mut root = game.clone();
         root.truncate(self.ply + 1);

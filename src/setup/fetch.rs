@@ -25,7 +25,6 @@ use zeitnot_engine::system::{PYTHONS, entries};
 /// Forbids fetching, unless it is empty or 0.
 const OFFLINE_VARIABLE: &str = "ZEITNOT_OFFLINE";
 
-/// Prefix of the folders of fetches under way.
 const UNFINISHED: &str = "fetching-onnxruntime-";
 
 #[derive(Debug, Error)]

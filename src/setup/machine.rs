@@ -116,7 +116,6 @@ impl Machine {
         facts
     }
 
-    /// Parts that `provider` needs and this machine lacks.
     pub(crate) fn lacks(&self, provider: Provider) -> Vec<Part> {
         let needed = provider.needed_part(&self.os).map(Part::System).into_iter();
         needed.filter(|part| !self.parts.contains(part)).collect()

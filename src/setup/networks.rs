@@ -61,7 +61,6 @@ pub(crate) enum DownloadError {
     Failed { reason: String, helps: Helps, address: String },
 }
 
-/// What helps after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Helps {
     /// Another attempt at once.
@@ -75,7 +74,6 @@ fn begin(helps: &Helps) -> &'static str {
     if *helps == Helps::AnotherWay { "Get" } else { "Start again, or get" }
 }
 
-/// Why an attempt failed.
 #[derive(Debug)]
 struct Broken {
     reason: String,
@@ -329,7 +327,6 @@ fn open_alone(path: &Path, fetcher: &Fetcher<'_>) -> io::Result<File> {
     }
 }
 
-/// A line for each property.
 impl fmt::Display for PublishedNetwork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let PublishedNetwork { name, is, address, licence, sha256, path, .. } = self;

@@ -177,7 +177,6 @@ impl fmt::Display for Item {
     }
 }
 
-/// A line for each file, and the sum of missing ones.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for Item { name, version, size_mb, is_here, .. } in &self.items {

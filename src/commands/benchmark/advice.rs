@@ -55,7 +55,6 @@ pub(crate) struct AdviceArgs {
     pub(super) write: bool,
 }
 
-/// The speed of one search and its worth.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sample {
     nps: f64,
@@ -316,7 +315,6 @@ impl Advice {
         &setting.backend
     }
 
-    /// A line for each setting that was tried.
     pub(super) fn facts(&self) -> measure::Facts {
         let line = |trial: &Trial| {
             let Trial { setting, nps, elo } = trial;

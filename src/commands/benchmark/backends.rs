@@ -22,7 +22,6 @@ use zeitnot_engine::VERSION;
 use zeitnot_engine::params::Params;
 use zeitnot_lab::report::{Page, Table};
 
-/// Default time of each search, ms.
 const MOVE_TIME_MS: i64 = 1000;
 /// For builds before a run, beside three times its searches.
 const TIME_TO_BUILD: Duration = Duration::from_secs(900);
@@ -144,12 +143,10 @@ impl BackendsArgs {
 }
 
 impl Combination {
-    /// With the engine's choice of threads and batch size.
     pub(crate) fn of(backend: &str) -> Combination {
         Combination { backend: backend.into(), ..Combination::default() }
     }
 
-    /// Names what differs from `other`.
     pub(super) fn beside(&self, other: &Combination) -> String {
         let Combination { backend, threads, batch } = self;
         let parts = [

@@ -8,7 +8,6 @@ use zeitnot_engine::network::discover::BUILT_IN_MARK;
 use zeitnot_engine::network::{BackendInfo, without_folder};
 
 const LENGTH: usize = 120;
-/// Most characters of the backend with its precision.
 const BACKEND: usize = 20;
 const HASH: usize = 6;
 
@@ -63,7 +62,6 @@ impl Card<'_> {
     }
 }
 
-/// Replaces the end of a long text by an ellipsis.
 fn cut(text: &str, length: usize) -> String {
     match text.char_indices().nth(length) {
         Some(_) => text.chars().take(length.saturating_sub(1)).chain(['…']).take(length).collect(),
@@ -71,7 +69,6 @@ fn cut(text: &str, length: usize) -> String {
     }
 }
 
-/// A processor's or GPU's name without empty words.
 fn short(name: &str) -> String {
     let name = name.replace("(R)", "").replace("(TM)", "").replace("(tm)", "");
     let name = name.split(" @ ").next().unwrap_or(&name).split(" with ").next().unwrap_or(&name);

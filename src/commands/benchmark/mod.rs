@@ -263,9 +263,7 @@ struct Comparison {
     /// 95 % interval of that mean, from the scatter of positions.
     low: f64,
     high: f64,
-    /// Without cache hits and finished games.
     evaluations_ratio: Option<f64>,
-    /// By the control measurement.
     machine_ratio: Option<f64>,
     /// Other differences that make the ratios unfair.
     differences: Vec<String>,

@@ -32,12 +32,10 @@ use zeitnot_lab::rows::make_folder;
 use zeitnot_lab::run::Run;
 use zeitnot_lab::runner::{self, Jobs};
 
-/// The visits per position unless the user says otherwise.
 const DEFAULT_NODES: Nodes = Nodes(800);
 /// The nodes of another engine, whose nodes are cheaper as a rule.
 const DEFAULT_NODES_OF_ANOTHER: Nodes = Nodes(100_000);
 
-/// Most players that a message names.
 const MOST_NAMES: usize = 20;
 
 #[derive(Debug, Args)]
@@ -73,19 +71,15 @@ pub(crate) struct AnalyseArgs {
     settings: EngineArgs,
 }
 
-/// The result. Its fields are the keys of the JSON document.
 #[derive(Serialize)]
 struct AnalysisReport<'a> {
     version: &'static str,
     backend: &'a str,
-    /// What judged, in words.
     #[serde(skip)]
     judged: &'a str,
-    /// What the searches and the time manager had to tell.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     notes: &'a [String],
     games: Vec<&'a AnalysisSummary>,
-    /// The games with comments.
     pgn: String,
     #[serde(skip)]
     is_in_folder: bool,
@@ -197,7 +191,6 @@ fn clocks_in_words(games: &RecordedGames<'_>, is_told: bool) -> String {
     format!(" Clocks are {text}.")
 }
 
-/// The progress by positions, `known` of which are done.
 fn progress(args: &AnalyseArgs, known: u64) -> Progress {
     let positions = positions_of(&args.pgn, args.max_games.unwrap_or(usize::MAX));
     let mut progress = Progress::new("positions", positions, known);
@@ -205,7 +198,6 @@ fn progress(args: &AnalyseArgs, known: u64) -> Progress {
     progress
 }
 
-/// Names the players that there are, if `player` is none of them.
 fn tell_unknown_player(player: Option<&str>, rows: &[AnalysisRow]) {
     let names: BTreeSet<_> = rows.iter().flat_map(|row| row.summary.players()).collect();
     let Some(player) = player.filter(|player| !names.contains(player)) else { return };
@@ -234,13 +226,11 @@ fn resume(
     Ok((Some(journal), known, positions))
 }
 
-/// What judges the games.
 struct Judge {
     description: String,
     network_sha256: Option<String>,
     /// Games or positions that are searched at once.
     concurrency: usize,
-    /// What the time manager tells of games with clocks.
     foretold: Vec<Note>,
     by: JudgedBy,
 }
@@ -296,7 +286,6 @@ impl Judge {
     }
 }
 
-/// Searches many games at once.
 fn search_games(
     analyst: &mut Analyst,
     jobs: &Jobs<'_, RecordedGame, AnalysisRow>,
@@ -318,7 +307,6 @@ fn search_games(
     }
 }
 
-/// Has one game after the other judged by a process of another engine.
 fn ask_engine(
     engine: &ExternalJudge,
     jobs: &Jobs<'_, RecordedGame, AnalysisRow>,
@@ -336,7 +324,6 @@ fn ask_engine(
     Ok(())
 }
 
-/// Tells what the time manager has to tell, if games have clocks.
 fn foretold(args: &AnalyseArgs, judge: &Judge, ahead: &[RecordedGame]) -> Told {
     let mut told = Told::default();
     if args.tc.is_some() || ahead.iter().any(has_clock) {
@@ -349,7 +336,6 @@ fn has_clock(game: &RecordedGame) -> bool {
     game.moves.iter().any(|played| played.clock_ms.is_some())
 }
 
-/// Why the times of a game with clocks are left out.
 fn unknown_times(game: &RecordedGame) -> Option<String> {
     let is_known =
         [Color::White, Color::Black].iter().all(|&color| RecordedControl::of(game, color).is_some());
@@ -377,7 +363,6 @@ fn plan(args: &AnalyseArgs) -> SpendingPlan {
     }
 }
 
-/// Returns a hash over all that the analysis of a game depends on.
 fn run_id(args: &AnalyseArgs, limits: &GoLimits, network_sha256: Option<&str>) -> String {
     let mut id = RunId::new();
     id.add_settings(&args.settings.0, network_sha256);
@@ -386,7 +371,6 @@ fn run_id(args: &AnalyseArgs, limits: &GoLimits, network_sha256: Option<&str>) -
     id.finish()
 }
 
-/// Says what judged. The built-in network is small.
 fn judged_by(judge: &Judge, limits: &GoLimits) -> String {
     let who = match judge.by {
         JudgedBy::Network(_) => format!("Zeitnot {VERSION} with {}", judge.description),

@@ -61,7 +61,6 @@ pub(crate) struct GameArgs {
     pub(super) max_plies: Option<u32>,
 }
 
-/// Reads the list of parameters that a flag has, if it is given.
 fn parsed<T>(
     flag: &str,
     text: Option<&str>,
@@ -80,7 +79,6 @@ impl GameArgs {
         self.nodes.map(SideLimit::Nodes).or(self.tc.map(SideLimit::Clock))
     }
 
-    /// What a report names of the games, beside their limits.
     pub(super) fn facts(&self) -> Vec<(&'static str, String)> {
         let plies = self.opening_plies.map(|plies| format!(", the first {plies} plies")).unwrap_or_default();
         let openings = match &self.openings {
@@ -154,7 +152,6 @@ impl GameArgs {
         })
     }
 
-    /// The rules of games under `limits`.
     pub(super) fn rules(&self, limits: [SideLimit; 2], recover: u64) -> Result<MatchRules, Failure> {
         Ok(MatchRules { limits, adjudication: self.adjudication()?, seed: self.seed, recover })
     }
@@ -185,7 +182,6 @@ impl GameArgs {
     }
 }
 
-/// Returns the error of games for which nothing says how long to think.
 pub(super) fn missing_limit() -> Failure {
     Failure::Input("say how long to think: --nodes or --tc".into())
 }
@@ -202,7 +198,6 @@ fn runs_in_real_time(limit: SideLimit, settings: &Settings) -> bool {
     matches!(limit, SideLimit::Clock(_)) && settings.stoppers.nodestime.nodes_per_ms == 0
 }
 
-/// Whether nothing in such games is left to chance.
 pub(super) fn are_alike(limit: SideLimit, settings: &Settings) -> bool {
     let is_random =
         |flag: &str| ["noise-epsilon", "temperature", "temp-endgame", "limit-strength"].contains(&flag);
@@ -227,7 +222,6 @@ pub(super) fn idle_options(limit: SideLimit, settings: &Settings) -> Option<Stri
     (!idle.is_empty()).then(|| format!("without effect in these games: --{}", idle.join(", --")))
 }
 
-/// Returns the options with which an engine plays under `limit`.
 pub(super) fn settings_under(limit: SideLimit, mut settings: Settings) -> Settings {
     if !prunes_smartly(limit, &settings) {
         settings.stoppers.smart_pruning_factor = 0.0;

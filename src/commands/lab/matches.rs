@@ -155,7 +155,6 @@ fn write_page(
     Ok(matches::add_games(page, studies, files)?.write(folder)?)
 }
 
-/// What a report names of a match: the engines, what limits them, and the games.
 fn facts(args: &MatchArgs, config: &MatchConfig<'_>) -> Vec<(&'static str, String)> {
     let network = |team: &Team| match team {
         Team::Own(setup) => setup.backend().info().description.clone(),
@@ -192,7 +191,6 @@ fn parse_sprt(text: Option<&str>) -> Result<Option<Sprt>, Failure> {
     text.map(Sprt::parse).transpose().map_err(|error| argument_error("sprt", error))
 }
 
-/// Writes games down as they end, and counts their results.
 struct MatchRecorder<'a> {
     header: MatchHeader<'a>,
     counts: MatchCounts,
@@ -292,13 +290,10 @@ fn team(side: &mut SideArgs, limit: SideLimit, other: Option<&Team>) -> Result<T
 /// The arguments of one engine, such as `--a 'name=new,nodes=200,TimeManager=smooth(mle-mlh),CPuct=1.9'`.
 #[derive(Clone, Debug)]
 struct SideArgs {
-    /// The name in tables and PGN, and whether the user has chosen it.
     name: String,
     is_named: bool,
-    /// Its own limit, if it has one.
     limit: Option<SideLimit>,
     settings: Settings,
-    /// The program that plays in the place of this one.
     external: Option<ExternalCommand>,
 }
 
@@ -410,7 +405,6 @@ pub(crate) struct ResultArgs {
     pub(super) sprt: Option<String>,
 }
 
-/// The results of all matches. Its fields are the keys of the JSON document.
 #[derive(Serialize)]
 struct MatchesReport {
     matches: Vec<MatchSummary>,
@@ -430,7 +424,6 @@ impl fmt::Display for MatchesReport {
     }
 }
 
-/// Reports on files of rows of games and of moves, in any order.
 pub(super) fn report(
     files: &[PathBuf],
     args: &ResultArgs,

@@ -23,7 +23,6 @@ use zeitnot_lab::rows::{RowError, RowReader, RowWriter, write_merged};
 use zeitnot_lab::run::Run;
 use zeitnot_lab::runner::{self, Jobs};
 
-/// The name of the file of rows in the folder of `--out`.
 const ROWS: &str = "movesleft.csv";
 /// Games that a thread takes at a time, so that its batches are full.
 const CHUNK: usize = 8;
@@ -32,7 +31,6 @@ const CHUNK: usize = 8;
 const ROWS_OF_TEXT: f64 = 8.3;
 /// Bytes of rows of a game, some 80 positions.
 const ROWS_OF_A_GAME: f64 = 20_000.0;
-/// Bytes of text for each that is packed.
 const INFLATION: f64 = 5.0;
 /// Bytes of rows that are written without being asked for.
 const MOST_UNASKED: f64 = 1e9;
@@ -75,7 +73,6 @@ pub(crate) struct EstimatorArgs {
     fit: bool,
 }
 
-/// The estimators that are compared if the user names none.
 const ESTIMATORS: [&str; 5] = [
     "mle-legacy",
     "mle-legacy(midpoint=45.2,steepness=5.93)",
@@ -124,7 +121,6 @@ pub(crate) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<ExitStatu
     Ok(if damaged > 0 { ExitStatus::BadInput } else { reported })
 }
 
-/// The origin of the rows, with the identity of the run.
 fn run_origin(args: &MovesLeftArgs, opened: &OpenedBackend) -> Origin {
     let mut id = RunId::new();
     id.add_settings(&args.network.0, opened.network_sha256.as_deref());
@@ -143,7 +139,6 @@ fn run_origin(args: &MovesLeftArgs, opened: &OpenedBackend) -> Origin {
     Origin { run: id.finish(), ..origin(&facts) }
 }
 
-/// Writes the rows. Returns also the number of files that could not be read to their end.
 fn measure(args: &MovesLeftArgs) -> Result<(Run, u64), Failure> {
     let mut games = RecordedGames::new(&args.pgn)?;
     tell_size(args)?;
@@ -213,7 +208,6 @@ fn measure(args: &MovesLeftArgs) -> Result<(Run, u64), Failure> {
     Ok((run, games.damaged))
 }
 
-/// Says how large the rows will be, as far as the files tell. Above [`MOST_UNASKED`] the user is to choose.
 fn tell_size(args: &MovesLeftArgs) -> Result<(), Failure> {
     let text = |path: &PathBuf| {
         let is_packed =
@@ -254,7 +248,6 @@ fn resume(path: &Path) -> Result<(RowWriter<PositionRow>, u64), RowError> {
     Ok((writer, last.max(1)))
 }
 
-/// Reports rows: on the terminal or as JSON, and in the folder of `out`.
 pub(super) fn report(
     files: &[PathBuf],
     args: &EstimatorArgs,

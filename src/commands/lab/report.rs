@@ -28,7 +28,6 @@ pub(crate) struct ReportArgs {
     results: matches::ResultArgs,
 }
 
-/// The command that wrote rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Writer {
     Movesleft,

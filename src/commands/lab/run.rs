@@ -26,7 +26,6 @@ pub(super) fn positions_of(files: &[PathBuf], most: usize) -> Option<u64> {
     files.iter().all(|file| file.is_file()).then(|| lengths.map(|moves| moves + 1).sum())
 }
 
-/// The names of files, for people.
 pub(super) fn listed(files: &[PathBuf]) -> String {
     files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")
 }
@@ -145,7 +144,6 @@ impl RunId {
         self.add_settings(setup.settings(), setup.network_sha256());
     }
 
-    /// Adds all options, and the network's SHA-256.
     pub(super) fn add_settings(&mut self, settings: &Settings, network_sha256: Option<&str>) {
         let mut settings = settings.clone();
         // What the file holds counts, not what it is called.
@@ -158,7 +156,6 @@ impl RunId {
         settings.values().for_each(|(flag, value)| self.add(format!("--{flag}={value}\n")));
     }
 
-    /// Adds what all games have in common: `names` of what plays, rules and openings.
     pub(super) fn add_games(
         &mut self,
         names: &[&str],
@@ -181,7 +178,6 @@ impl RunId {
         }
     }
 
-    /// Returns the identity as 12 hexadecimal digits.
     pub(super) fn finish(self) -> String {
         hex(&self.0.finalize()[..6])
     }
@@ -194,10 +190,8 @@ pub(super) struct RecordedGames<'a> {
     files: std::slice::Iter<'a, PathBuf>,
     /// A file with its name, and the games that were read before it.
     open: Option<(String, u64, Games<'static>)>,
-    /// Games read, broken ones included.
     pub(super) read: u64,
     pub(super) broken: u64,
-    /// Files that could not be read to their end.
     pub(super) damaged: u64,
     told: Told,
     /// The forms in which clocks and times are written, and the games that have them.

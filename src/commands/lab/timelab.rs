@@ -83,9 +83,7 @@ pub(crate) struct TimelabArgs {
 /// The managers that are compared by default beside [`DEFAULT_MANAGER`].
 const OTHER_MANAGERS: [&str; 8] =
     ["smooth", "smooth(mle-mlh)", "smooth(blend)", "legacy", "alphazero", "simple", "stockfish", "argo"];
-/// The nodes per second by default.
 const USUAL_NPS: f64 = 10_000.0;
-/// How long the speed of this machine is measured for.
 const MEASURING_TIME: Millis = Millis(2_000.0);
 
 impl TimelabArgs {
@@ -215,7 +213,6 @@ fn run_id(args: &TimelabArgs, managers: &[String]) -> String {
     id.finish()
 }
 
-/// Refuses repeated values: their games would count twice.
 fn check_repetitions(args: &TimelabArgs, managers: &[String]) -> Result<(), Failure> {
     let controls: Vec<_> = args.controls.iter().map(ToString::to_string).collect();
     for (flag, texts) in [("manager", managers), ("tc", &controls)] {
@@ -227,7 +224,6 @@ fn check_repetitions(args: &TimelabArgs, managers: &[String]) -> Result<(), Fail
     Ok(())
 }
 
-/// Opens the network if a manager needs it. All managers are checked on the way.
 fn backend(args: &TimelabArgs, managers: &[String]) -> Result<Option<Arc<dyn Backend>>, Failure> {
     let manager = |text: &String| {
         manager_from(text).map_err(|error| Failure::Input(format!("--manager {text}: {error}")))
@@ -266,7 +262,6 @@ pub(super) fn report(
 struct GameSource<'a> {
     args: &'a TimelabArgs,
     games: RecordedGames<'a>,
-    /// Games that are fit to replay, in all shards.
     accepted: u64,
     left_out: u64,
 }

@@ -93,7 +93,6 @@ fn read(name: &str, content: impl Read) -> Result<Vec<String>, Failure> {
     if positions.is_empty() { Err(refuse("no position in it".into())) } else { Ok(positions) }
 }
 
-/// What ends each search.
 #[derive(Debug, Args)]
 pub(crate) struct LimitArgs {
     /// Visits per position. -1 is no limit [default without --movetime: 2000 with bench and solve, 800 with
@@ -133,7 +132,6 @@ pub(super) fn engine(settings: &Settings) -> Result<Engine, Failure> {
     Ok(engine)
 }
 
-/// Prints the settings in force and notes to stderr.
 pub(super) fn tell(engine: &Engine) {
     engine.in_force().iter().for_each(|in_force| eprint_message(format_args!("using {in_force}")));
     engine.take_notes().iter().for_each(eprint_message);
@@ -159,15 +157,12 @@ pub(super) struct SearchFigures {
     pub(super) nodes: u64,
     pub(super) nps: u64,
     pub(super) time_ms: f64,
-    /// Visits evaluated by the network.
     pub(super) evaluations: u64,
-    /// Visits evaluated from the cache.
     cache_hits: u64,
     /// Visits that ended at finished games, proven nodes and in endgame tables.
     terminals: u64,
     /// Visits given up at a leaf under evaluation, not counted as nodes.
     collisions: u64,
-    /// Evaluations per batch.
     pub(super) mean_batch: f64,
     /// Memory of the final tree per visited node.
     bytes_per_node: f64,
