@@ -273,7 +273,7 @@ mod tests {
             ("", "zeitnot", &[][..]),
             ("", "zeitnot --threads 2 --cpuct=2 --show-hidden", &[]),
             ("", "zeitnot --no-such --threads=x -t 1", &["'--no-such'", "option Threads"]),
-            ("", "zeitnot uci --cpuct=1 --time-manager=nobody(", &["parenthes"]),
+            ("", "zeitnot uci --cpuct=1 --time-manager=nobody(", &["is missing"]),
             ("", "zeitnot --cpuct", &["a value is required"]),
             ("threads=0.5\n", "zeitnot --cpuct=2", &["zeitnot.config, line 1: option Threads"]),
             ("threads=0.5\n", "zeitnot --threads=2", &[]),
