@@ -54,11 +54,8 @@ pub(crate) enum DownloadError {
     Unknown(String),
     #[error(transparent)]
     Fetch(#[from] FetchError),
-    #[error(
-        "{reason}. {} {address} in another way and give the engine the file with --weights",
-        begin(helps)
-    )]
-    Failed { reason: String, helps: Helps, address: String },
+    #[error("{broken} {address} in another way and give the engine the file with --weights")]
+    Failed { broken: Broken, address: String },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,14 +67,18 @@ pub(crate) enum Helps {
     AnotherWay,
 }
 
-fn begin(helps: &Helps) -> &'static str {
-    if *helps == Helps::AnotherWay { "Get" } else { "Start again, or get" }
-}
-
+/// Why an attempt failed.
 #[derive(Debug)]
-struct Broken {
+pub(crate) struct Broken {
     reason: String,
     helps: Helps,
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let begin = if self.helps == Helps::AnotherWay { "Get" } else { "Start again, or get" };
+        write!(f, "{}. {begin}", self.reason)
+    }
 }
 
 impl Broken {
@@ -135,10 +136,7 @@ impl PublishedNetwork {
     pub(crate) fn fetch(&self, fetcher: &Fetcher<'_>) -> Result<(), DownloadError> {
         let path = &self.path;
         let folder = path.parent().unwrap_or(Path::new("."));
-        let failed = |Broken { reason, helps }| {
-            let address = self.address.clone();
-            DownloadError::Failed { reason, helps, address }
-        };
+        let failed = |broken| DownloadError::Failed { broken, address: self.address.clone() };
         let refused = |error: io::Error| {
             let helps = if is_forbidden(error.kind()) { Helps::AnotherWay } else { Helps::StartingAgain };
             failed(Broken::new(helps, FetchError::cache(folder, &error).to_string()))
