@@ -202,17 +202,17 @@ impl Translation {
         }
         // The doctor tries all backends, and must not get one.
         let gets_backend = command == "doctor" || is_given("backend") || is_given("backends");
-        let is_open = |name: &str| {
-            of_command.contains(&name)
-                && !is_given(name)
-                && !(gets_backend && OF_A_BACKEND.contains(&name))
-                && !(is_given("backends") && SET_ITSELF.contains(&name))
+        let is_replaced = |name: &str| {
+            is_given(name)
+                || gets_backend && OF_A_BACKEND.contains(&name)
+                || is_given("backends") && SET_ITSELF.contains(&name)
         };
         let notes = self.notes.len();
         for (number, line) in &config.lines {
             for flag in self.flags_of(vec![line.clone()], command) {
-                let is_unknown = Settings::spec(flag.name()).is_err() && flag.name() != CONFIG;
-                if is_unknown || is_open(flag.name()) {
+                let name = flag.name();
+                let is_unknown = Settings::spec(name).is_err() && name != CONFIG;
+                if is_unknown || of_command.contains(&name) && !is_replaced(name) {
                     self.flags.push(Flag { place: Some(config.place(*number)), ..flag });
                 }
             }
