@@ -177,13 +177,9 @@ mod tests {
     #[test]
     fn a_backend_is_named_by_its_device_and_precision() {
         let info = |name: &str, device: &str, library: &str, precision: &str| {
-            let info = BackendInfo::new(name, "");
-            BackendInfo {
-                device: device.into(),
-                library: library.into(),
-                precision: precision.into(),
-                ..info
-            }
+            let mut info = BackendInfo::new(name, "");
+            (info.device, info.library, info.precision) = (device.into(), library.into(), precision.into());
+            info
         };
         for (info, expected) in [
             (info("native", "CPU", "", "bf16"), "native bf16"),
