@@ -5,20 +5,20 @@
 //! - `running`: progress, Ctrl-C, and how a result came about
 //! - `child_process`: a command of this program in a process of its own
 //! - `measure`: searches of many positions, their figures, the machine's noise
-//! - `accuracy`, a backend's evaluations against those of another
-//! - `doctor`, what works on this machine
-//! - `benchmark`, the search's speed, and advice
-//! - `setup`, a GPU, ONNX Runtime or a network for this machine
-//! - `backendbench`, a backend's speed by batch size
-//! - `bench`, speed and fingerprint of the search
-//! - `convert`, networks as ONNX models and back
-//! - `describenet`, what is in a network
-//! - `eval`, positions by the network alone, and `perft`
-//! - `lab`, the laboratory: many games
-//! - `reference`, options, completions, manual pages
-//! - `serve`, the analysis server
-//! - `solve`, test suites
-//! - `uci`, the engine itself
+//! - `accuracy`
+//! - `doctor`
+//! - `benchmark`
+//! - `setup`
+//! - `backendbench`
+//! - `bench`
+//! - `convert`
+//! - `describenet`
+//! - `eval`
+//! - `lab`
+//! - `reference`
+//! - `serve`
+//! - `solve`
+//! - `uci`
 //!
 //! A command reads its arguments, calls the library, and writes its result to [`Output`]: to stdout as text,
 //! or as JSON with `--json`. Messages go to stderr. Progress bars, tables and files live here and nowhere

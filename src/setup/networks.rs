@@ -67,7 +67,6 @@ pub(crate) enum Helps {
     AnotherWay,
 }
 
-/// Why an attempt failed.
 #[derive(Debug)]
 pub(crate) struct Broken {
     reason: String,
