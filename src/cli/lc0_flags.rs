@@ -37,8 +37,6 @@ const WITHOUT: &str = "no-config";
 /// Flags without a value that are no options of the engine.
 const SWITCHES: [&str; 7] = [SHOW_HIDDEN, WITHOUT, "json", "offline", "help", "help-all", "version"];
 
-const SPELLINGS: [(&str, &str); 1] = [("strict-uci-timing", "strict-timing")];
-
 /// Former flags of Lc0 and their successors.
 const REPLACED: [(&str, &str); 9] = [
     ("debuglog", "--logfile"),
@@ -314,9 +312,9 @@ fn long(text: &str, command: &str) -> String {
 /// Our spelling of one of Lc0's flags, or of an option's second name.
 fn own_spelling(flag: &str) -> &str {
     let second = || OTHER_NAMES.iter().find(|other| other.flag == flag);
-    match SPELLINGS.iter().find(|(lc0, _)| *lc0 == flag) {
-        Some((_, own)) => own,
-        None => second().and_then(|other| Settings::spec(other.name).ok()).map_or(flag, |spec| spec.flag),
+    match flag {
+        "strict-uci-timing" => "strict-timing",
+        _ => second().and_then(|other| Settings::spec(other.name).ok()).map_or(flag, |spec| spec.flag),
     }
 }
 

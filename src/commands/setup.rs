@@ -100,7 +100,10 @@ pub(super) fn run(args: &SetupArgs, output: &mut Output) -> Result<ExitStatus, F
         output.write(&plan, &format_args!("needed for {provider}:\n{plan}{obstacle}"))?;
         return Ok(ExitStatus::Success);
     }
-    announce(&plan, provider);
+    // A single file is announced when it is fetched.
+    if plan.missing().count() > 1 {
+        eprint_message(format_args!("needed for {provider}:\n{}", plan.to_string().trim_end()));
+    }
     plan.fetch(&args.fetcher())?;
     let runtime = Runtime::get(provider).map_err(with_remedy)?;
     // Only plugins find devices before a session is made.
@@ -148,13 +151,6 @@ fn offer(settings: &Settings, gpu_mb: u64) -> Result<String, Failure> {
     Ok(format!("stronger   `zeitnot setup --network` fetches the network {name} ({size} MB)\n"))
 }
 
-/// A single file is announced when it is fetched.
-fn announce(plan: &Plan, provider: Provider) {
-    if plan.missing().count() > 1 {
-        eprint_message(format_args!("needed for {provider}:\n{}", plan.to_string().trim_end()));
-    }
-}
-
 #[derive(Serialize)]
 struct RuntimeReport {
     library: String,
@@ -182,7 +178,6 @@ const PATIENCE: Duration = Duration::from_secs(1800);
 
 struct Auto<'a> {
     args: &'a SetupArgs,
-    is_described: bool,
     config: WritableConfig,
     network: NetworkArgs,
     report: AutoReport,
@@ -210,14 +205,12 @@ fn tell(output: &mut Output, label: &str, text: impl fmt::Display) -> Result<(),
 
 impl Auto<'_> {
     fn new(args: &SetupArgs) -> Result<Auto<'_>, Failure> {
-        let described = args.described()?;
         let mut settings = Settings::default();
         settings.network.weights_file = args.weights.clone().unwrap_or_default();
-        let is_described = described.is_some();
-        let machine = described.unwrap_or_else(Machine::with_parts);
+        let machine = args.described()?.unwrap_or_else(Machine::with_parts);
         let report = AutoReport { machine, dry_run: args.dry_run, ..AutoReport::default() };
         let config = WritableConfig::open(None)?;
-        Ok(Auto { args, is_described, config, network: OptionArgs(settings), report })
+        Ok(Auto { args, config, network: OptionArgs(settings), report })
     }
 
     fn run(mut self, output: &mut Output) -> Result<ExitStatus, Failure> {
@@ -254,7 +247,7 @@ impl Auto<'_> {
         tell(output, "chosen", format_args!("{provider}, for {gpu}"))?;
         hint.iter().try_for_each(|hint| tell(output, "note", hint))?;
 
-        let plan = match self.is_described && self.args.dry_run {
+        let plan = match self.args.machine.is_some() && self.args.dry_run {
             true => Plan::elsewhere(provider, &machine.os, &machine.arch),
             false => Plan::here(provider)?,
         };

@@ -17,6 +17,7 @@ use crate::commands::running::Progress;
 use crate::output::{ExitStatus, Failure, Output, Told, eprint_message};
 use zeitnot_engine::engine::{EngineSetup, Settings};
 use zeitnot_engine::note::Note;
+use zeitnot_engine::options::unquoted;
 use zeitnot_engine::params::entries;
 use zeitnot_engine::time::NoTimeControl;
 use zeitnot_lab::matches::{
@@ -307,7 +308,7 @@ impl SideArgs {
             is_named: false,
             limit: None,
             settings: common.clone(),
-            external: program.map(|(_, program)| ExternalCommand::new(program)),
+            external: program.map(|(_, program)| ExternalCommand::new(&program)),
         };
         for entry in entries(text) {
             side.take(entry).map_err(|reason| {
@@ -320,7 +321,7 @@ impl SideArgs {
     fn take(&mut self, entry: &str) -> Result<(), String> {
         let (key, value) = split_entry(entry).ok_or("write Name=Value")?;
         match (key, &mut self.external) {
-            ("name", _) => (self.name, self.is_named) = (value.to_owned(), true),
+            ("name", _) => (self.name, self.is_named) = (value, true),
             ("nodes", _) => {
                 let nodes = value.parse().ok().filter(|&nodes| nodes > 0);
                 self.limit = Some(SideLimit::Nodes(nodes.ok_or("expected a number above 0")?));
@@ -342,7 +343,7 @@ impl SideArgs {
                 let name = key.strip_prefix("option.");
                 let name =
                     name.ok_or("the engine of cmd= takes name=, nodes=, tc=, args=, wait= and option.NAME=")?;
-                external.options.push((name.to_owned(), value.to_owned()));
+                external.options.push((name.to_owned(), value));
             }
             (_, None) => {
                 let spec = Settings::spec(key).map_err(|error| error.to_string())?;
@@ -352,7 +353,7 @@ impl SideArgs {
                 if ["Threads", "UCI_Chess960"].contains(&spec.name) {
                     return Err(format!("both engines share it: give it as --{}", spec.flag));
                 }
-                self.settings.set(key, value).map_err(|error| error.to_string())?;
+                self.settings.set(key, &value).map_err(|error| error.to_string())?;
             }
         }
         Ok(())
@@ -389,11 +390,9 @@ fn words(text: &str) -> Vec<String> {
 }
 
 /// Splits `Name=Value`, the value with or without quotes.
-fn split_entry(entry: &str) -> Option<(&str, &str)> {
+fn split_entry(entry: &str) -> Option<(&str, String)> {
     let (key, value) = entry.split_once('=')?;
-    let value = value.trim();
-    let quoted = ['"', '\''].iter().find_map(|&quote| value.strip_prefix(quote)?.strip_suffix(quote));
-    Some((key.trim(), quoted.unwrap_or(value)))
+    Some((key.trim(), unquoted(value.trim())))
 }
 
 /// The arguments of `report` that are for rows of matches.
