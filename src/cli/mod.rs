@@ -11,6 +11,7 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{ArgAction, CommandFactory, Parser};
 
 use zeitnot_engine::VERSION;
+use zeitnot_engine::engine::Settings;
 use zeitnot_engine::network::folders;
 
 use crate::commands::engine_args::FLAGS_HEADING;
@@ -102,7 +103,7 @@ impl Invocation {
         let parsed = match Cli::try_parse_from(line.arguments()) {
             Err(error) if !error.use_stderr() => return Err(error.into()),
             Err(error) if !line.plays || line.names_command(&cli) => return Err(refusal(&line, error)),
-            Ok(cli) if !line.plays || cli.uci_args().wrong_option().is_none() => cli,
+            Ok(cli) if !line.plays || cli.uci_args().add_to(&mut Settings::default()).is_ok() => cli,
             _ => {
                 mistakes.extend(drop_mistakes(&mut line)?);
                 Cli::try_parse_from(line.arguments())?
@@ -141,13 +142,13 @@ impl Invocation {
     }
 }
 
-/// Takes the flags out that the engine does not take alone, since a GUI that gets no answer reports a crash.
-/// Returns the mistakes. Fails for help and version.
+/// Takes the flags out that are wrong alone or with those before them, since a GUI that gets no answer
+/// reports a crash. Returns the mistakes. Fails for help and version.
 fn drop_mistakes(line: &mut Translation) -> Result<Vec<String>, clap::Error> {
-    let mut mistakes = Vec::new();
+    let (mut mistakes, mut settings) = (Vec::new(), Settings::default());
     for flag in std::mem::take(&mut line.flags) {
         let wrong = match Cli::try_parse_from(line.with([&flag])) {
-            Ok(cli) => cli.uci_args().wrong_option(),
+            Ok(cli) => cli.uci_args().add_to(&mut settings).err().map(|error| error.to_string()),
             Err(error) if !error.use_stderr() => return Err(error),
             Err(error) => Some(reason_of(&error)),
         };
@@ -275,6 +276,8 @@ mod tests {
             ("", "zeitnot --no-such --threads=x -t 1", &["'--no-such'", "option Threads"]),
             ("", "zeitnot uci --cpuct=1 --time-manager=nobody(", &["is missing"]),
             ("", "zeitnot --cpuct", &["a value is required"]),
+            ("", "zeitnot --time-manager=smooth --slowmover=2.2", &["lowmover"]),
+            ("", "zeitnot --backend=native --backend-opts=kernel=portable --no-such", &["'--no-such'"]),
             ("threads=0.5\n", "zeitnot --cpuct=2", &["zeitnot.config, line 1: option Threads"]),
             ("threads=0.5\n", "zeitnot --threads=2", &[]),
             ("threads 2\n", "zeitnot", &["zeitnot.config, line 1: "]),

@@ -7,6 +7,7 @@ use clap::Args;
 use crate::commands::engine_args::EngineArgs;
 use crate::output::{ExitStatus, Failure, leave_with_the_reader};
 use crate::uci::Audience;
+use zeitnot_engine::engine::{EngineError, Settings};
 use zeitnot_engine::options::Visibility;
 
 #[derive(Debug, Args, Default)]
@@ -22,8 +23,13 @@ pub(crate) struct UciArgs {
 }
 
 impl UciArgs {
-    pub(crate) fn wrong_option(&self) -> Option<String> {
-        self.settings.0.check().err().map(|error| error.to_string())
+    /// Adds the options to `settings`, unless they are invalid beside those.
+    pub(crate) fn add_to(&self, settings: &mut Settings) -> Result<(), EngineError> {
+        let mut joint = settings.clone();
+        self.settings.0.changed().iter().try_for_each(|(flag, value)| joint.set(flag, value))?;
+        joint.check()?;
+        *settings = joint;
+        Ok(())
     }
 
     /// Whether the network's file is missing, which `place` of the configuration file names.
