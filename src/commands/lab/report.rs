@@ -11,7 +11,7 @@ use zeitnot_lab::matches::MatchGameRow;
 use zeitnot_lab::move_rows::MoveRow;
 use zeitnot_lab::moves_left::PositionRow;
 use zeitnot_lab::replay::ReplayGameRow;
-use zeitnot_lab::rows::{RowError, RowReader, has_rows_of};
+use zeitnot_lab::rows::{RowReader, has_rows_of};
 use zeitnot_lab::run::check_unused;
 
 #[derive(Clone, Debug, Args)]
@@ -42,14 +42,13 @@ impl Writer {
 
     /// `None` for the rows of moves if there are none: they may belong to either.
     fn of(path: &Path) -> Result<Option<Writer>, Failure> {
-        let input = |error: RowError| Failure::Input(error.to_string());
-        if has_rows_of::<MoveRow>(path).map_err(input)? {
+        if has_rows_of::<MoveRow>(path)? {
             let first = RowReader::<MoveRow>::open(path)?.next().transpose()?;
             return Ok(first.map(|row| if row.is_of_match() { Writer::Match } else { Writer::Timelab }));
         }
         let kinds = [has_rows_of::<PositionRow>, has_rows_of::<ReplayGameRow>, has_rows_of::<MatchGameRow>];
         for (has_rows, writer) in kinds.into_iter().zip([Writer::Movesleft, Writer::Timelab, Writer::Match]) {
-            if has_rows(path).map_err(input)? {
+            if has_rows(path)? {
                 return Ok(Some(writer));
             }
         }

@@ -462,8 +462,7 @@ impl PositionRow {
 /// Claims the folder for a report before anything is measured. `json` is the file for its data.
 pub(super) fn claim(folder: Option<&Path>, json: &str) -> Result<Option<Run>, Failure> {
     let origin = Origin { run: json.into(), ..running::origin(&[]).without_folders() };
-    let run = folder.map(|folder| Run::claim(folder, origin, &[json, "index.html"])).transpose();
-    run.map_err(|error| Failure::Input(error.to_string()))
+    Ok(folder.map(|folder| Run::claim(folder, origin, &[json, "index.html"])).transpose()?)
 }
 
 /// The page names no folder, because it may be passed on.
