@@ -18,10 +18,11 @@ use crate::commands::network_args::NetworkArgs;
 use crate::output::eprint_message;
 use crate::output::{ExitStatus, Failure, Output};
 use zeitnot_engine::engine::OpenedBackend;
+use zeitnot_lab::LabError;
 use zeitnot_lab::moves_left::{Estimator, Measurer, MovesLeftSource, PositionRow, Selection, Study};
 use zeitnot_lab::pgn::{Ending, RecordedGame, ending};
 use zeitnot_lab::report::Origin;
-use zeitnot_lab::rows::{RowError, RowReader, RowWriter, write_merged};
+use zeitnot_lab::rows::{RowReader, RowWriter, write_merged};
 use zeitnot_lab::run::Run;
 use zeitnot_lab::runner::{self, Jobs};
 
@@ -164,7 +165,17 @@ fn measure(args: &MovesLeftArgs) -> Result<(Run, u64), Failure> {
         tell_stopped(temporary.is_none());
         temporary.map(std::fs::remove_dir_all);
     })?;
-    let (mut rows, first_game) = resume(&run.folder().join(ROWS))?;
+    let path = run.folder().join(ROWS);
+    let (mut rows, last) = RowWriter::<PositionRow>::resume(&path)?;
+    let id = run.origin().run.clone();
+    if last.as_ref().is_some_and(|row| ![&*id, ""].contains(&&*row.run)) {
+        return Err(LabError::OtherRun { path, what: "rows of another run" }.into());
+    }
+    // Where games are lost by that, the file stays until one of them is measured again.
+    if last.is_none() {
+        rows.publish()?;
+    }
+    let first_game = last.map_or(1, |row| row.game);
     let selection = &args.selection;
     let threads = threads_or_cores(args.threads.map(|threads| threads as usize));
     let (shard, most) = (args.shard.unwrap_or(Shard::WHOLE), args.selection.max_games.unwrap_or(u64::MAX));
@@ -193,8 +204,9 @@ fn measure(args: &MovesLeftArgs) -> Result<(Run, u64), Failure> {
         let rate = |count: f64| count / begun.elapsed().as_secs_f64().max(1e-3);
         format!("{:.1} games/s, {:.0} positions/s", rate(games as f64), rate(positions as f64))
     };
-    runner::run(threads, &AtomicBool::new(false), next_game, measure, |game| {
-        game.iter().try_for_each(|row| rows.write(row))?;
+    runner::run(threads, &AtomicBool::new(false), next_game, measure, |mut game| {
+        game.iter_mut().for_each(|row| row.run.clone_from(&id));
+        rows.write(&game)?;
         // Whatever ends the run costs no game that was measured.
         rows.publish()?;
         measured += 1;
@@ -238,22 +250,6 @@ fn tell_size(args: &MovesLeftArgs) -> Result<(), Failure> {
         eprint_message(format_args!("the rows of these games will take some {:.0} MB", size / 1e6));
     }
     Ok(())
-}
-
-/// Goes on behind the last game but one: the last may lack rows. Returns also the first game that is still to
-/// be measured.
-fn resume(path: &Path) -> Result<(RowWriter<PositionRow>, u64), RowError> {
-    let mut last = 0;
-    drop(RowWriter::resume(path, |row: &PositionRow| {
-        last = row.game;
-        true
-    })?);
-    let mut writer = RowWriter::resume(path, |row: &PositionRow| row.game < last)?;
-    // Where games are lost by that, the file stays until one of them is measured again.
-    if last == 0 {
-        writer.publish()?;
-    }
-    Ok((writer, last.max(1)))
 }
 
 /// Reports rows: on the terminal or as JSON, and in the folder of `out`.

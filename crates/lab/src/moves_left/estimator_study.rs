@@ -445,7 +445,7 @@ mod tests {
             for ply in 0..40 {
                 let row = PositionRow { game, event: game, ply, pieces: 32, ..PositionRow::default() };
                 let left = factor * legacy.estimate(&row).unwrap() + scatter;
-                writer.write(&PositionRow { moves_left: left.max(1.0) as u32, ..row }).unwrap();
+                writer.write(&[PositionRow { moves_left: left.max(1.0) as u32, ..row }]).unwrap();
             }
         }
         writer.publish().unwrap();

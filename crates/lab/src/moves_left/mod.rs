@@ -52,6 +52,9 @@ pub struct PositionRow {
     /// See [`VERSION`](zeitnot_engine::VERSION), empty in older rows.
     #[serde(default)]
     pub(crate) version: String,
+    /// The identity of the run, empty in older rows.
+    #[serde(default)]
+    pub run: String,
 }
 
 impl Row for PositionRow {
