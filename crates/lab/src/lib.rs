@@ -52,7 +52,7 @@ pub use pgn::GameError;
 pub use rows::RowError;
 pub use score::MoveScore;
 pub use uci_process::{
-    ExternalCommand, ExternalEngine, ExternalGame, InfoLine, UciProcessError, latest_lines,
+    EngineLog, ExternalCommand, ExternalEngine, ExternalGame, InfoLine, UciProcessError, latest_lines,
 };
 use zeitnot_engine::engine::EngineError;
 use zeitnot_engine::network::BackendError;

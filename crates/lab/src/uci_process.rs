@@ -2,6 +2,7 @@
 //! ends. An engine that fails is named with what it said last.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -14,6 +15,7 @@ use parking_lot::Mutex;
 use thiserror::Error;
 
 use crate::report::printable;
+use crate::rows::RowError;
 use zeitnot_engine::chess::{History, Move, Position, Variant};
 use zeitnot_engine::files::{LineError, Lines};
 use zeitnot_engine::foreign::{one_line, our_words};
@@ -48,8 +50,42 @@ pub struct UciProcessError {
     pub reason: String,
 }
 
+/// A file that gets what engines are told and what they say.
+#[derive(Debug)]
+pub struct EngineLog {
+    file: Mutex<File>,
+    opened: Instant,
+}
+
+impl EngineLog {
+    /// Lines are added to those that are there.
+    pub fn open(path: &Path) -> Result<Arc<EngineLog>, RowError> {
+        let file = OpenOptions::new().append(true).create(true).open(path).map_err(RowError::io(path))?;
+        Ok(Arc::new(EngineLog { file: file.into(), opened: Instant::now() }))
+    }
+}
+
+/// A process in the log, if there is one.
+#[derive(Clone, Debug)]
+struct LoggedProcess {
+    log: Option<Arc<EngineLog>>,
+    /// The program and the number of the process.
+    name: String,
+}
+
+impl LoggedProcess {
+    /// Adds a line, `>` to the engine, `<` from it, or `!` from its stderr.
+    fn tell(&self, way: &str, line: &str) {
+        if let Some(EngineLog { file, opened }) = self.log.as_deref() {
+            let text = format!("{:.3} {} {way} {line}\n", opened.elapsed().as_secs_f64(), self.name);
+            // A full disk costs the log alone.
+            let _ = file.lock().write_all(text.as_bytes());
+        }
+    }
+}
+
 /// How an engine is started.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct ExternalCommand {
     pub program: String,
     pub arguments: Vec<String>,
@@ -57,12 +93,13 @@ pub struct ExternalCommand {
     pub options: Vec<(String, String)>,
     /// The time that it may be silent where no clock runs.
     pub silence: Duration,
+    pub log: Option<Arc<EngineLog>>,
 }
 
 impl ExternalCommand {
     pub fn new(program: &str) -> ExternalCommand {
         let program = program.to_owned();
-        ExternalCommand { program, arguments: Vec::new(), options: Vec::new(), silence: SILENCE }
+        ExternalCommand { program, arguments: Vec::new(), options: Vec::new(), silence: SILENCE, log: None }
     }
 }
 
@@ -82,6 +119,7 @@ pub(crate) struct UciProcess {
     child: Child,
     /// `None` once it is told to end.
     input: Option<ChildStdin>,
+    log: LoggedProcess,
     /// Its lines, as a thread reads them. The end of the channel is that of its output.
     output: Receiver<Result<String, LineError>>,
     /// What it said for people, on both outputs, since its last answer.
@@ -107,11 +145,21 @@ impl UciProcess {
         };
         let words = Arc::new(Mutex::new(VecDeque::new()));
         let (heard, (sender, received)) = (words.clone(), bounded(MOST_WAITING));
-        let hears =
-            move || Lines::new(BufReader::new(errors)).flatten().for_each(|(_, text)| hear(&heard, &text));
+        let log =
+            LoggedProcess { log: command.log.clone(), name: format!("{} [{}]", command.program, child.id()) };
+        let (errors_log, output_log) = (log.clone(), log.clone());
+        let hears = move || {
+            for (_, text) in Lines::new(BufReader::new(errors)).flatten() {
+                errors_log.tell("!", &text);
+                hear(&heard, &text);
+            }
+        };
         let reads = move || {
             let mut lines = Lines::new(BufReader::new(output)).map(|line| line.map(|(_, text)| text));
-            let _ = lines.try_for_each(|text| sender.send(text));
+            let _ = lines.try_for_each(|text| {
+                text.iter().for_each(|text| output_log.tell("<", text));
+                sender.send(text)
+            });
         };
         let threads = [Box::new(hears) as Box<dyn FnOnce() + Send>, Box::new(reads)];
         let started =
@@ -120,6 +168,7 @@ impl UciProcess {
             name: command.program.clone(),
             child,
             input: Some(input),
+            log,
             output: received,
             words,
             patience: Patience { whole: command.silence * TALK, silence: command.silence },
@@ -143,6 +192,7 @@ impl UciProcess {
     /// Sends a line. Where the engine has ended, the reading that follows says so: it knows what was wanted.
     fn send(&mut self, line: &str) -> Result<(), UciProcessError> {
         let Some(input) = &mut self.input else { return Err(self.fault("was told to end".into())) };
+        self.log.tell(">", line);
         match writeln!(input, "{line}").and_then(|()| input.flush()) {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(self.fault(error.to_string())),
             _ => Ok(()),

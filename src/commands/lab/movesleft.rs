@@ -261,7 +261,7 @@ pub(super) fn report(
 ) -> Result<ExitStatus, Failure> {
     let study = Study { files: files.to_vec(), estimators: args.estimators()?, is_fit: args.fit };
     let report = study.run()?;
-    if report.positions == 0 {
+    if report.totals.positions == 0 {
         return Err(Failure::Input("no position has passed the filters: nothing to report".into()));
     }
     // The folder first: it is to be whole even if nobody reads what is printed.

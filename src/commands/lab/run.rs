@@ -24,7 +24,7 @@ use crate::signals;
 use zeitnot_engine::VERSION;
 use zeitnot_engine::engine::{EngineSetup, Settings};
 use zeitnot_engine::files::hex;
-use zeitnot_lab::matches::{Adjudication, MatchRules, Openings};
+use zeitnot_lab::matches::{Adjudication, MatchRules, Openings, SideLimit};
 use zeitnot_lab::pgn::{GameError, Games, RecordedGame};
 use zeitnot_lab::report::Origin;
 
@@ -159,14 +159,14 @@ pub(super) fn command_line() -> String {
 }
 
 /// The origin of what this process writes: its command, what it runs on, and `facts` with their names.
-pub(crate) fn origin(facts: &[(&str, String)]) -> Origin {
+pub(crate) fn origin<N: ToString>(facts: &[(N, String)]) -> Origin {
     Origin {
         run: String::new(),
         command: command_line(),
         version: VERSION.into(),
         date: Timestamp::now().strftime("%Y-%m-%d").to_string(),
         machine: Machine::this().to_string(),
-        facts: facts.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
+        facts: facts.iter().map(|(name, value)| (name.to_string(), value.clone())).collect(),
     }
 }
 
@@ -179,7 +179,7 @@ pub(super) fn origins(files: &[PathBuf]) -> Vec<Origin> {
     folders.sort_unstable();
     folders.dedup();
     let known = folders.into_iter().filter_map(Origin::of_folder).take(MOST_ORIGINS);
-    known.chain([origin(&[])]).collect()
+    known.chain([origin::<&str>(&[])]).collect()
 }
 
 /// Returns `text` as the system's shell reads it as one word.
@@ -267,11 +267,12 @@ impl RunId {
     pub(super) fn add_games(
         &mut self,
         names: &[&str],
+        limits: &[SideLimit],
         rules: &MatchRules,
         openings: &Openings,
         args: &GameArgs,
     ) {
-        let MatchRules { limits, adjudication, seed, .. } = rules;
+        let MatchRules { adjudication, seed, .. } = rules;
         let Adjudication { draw, win, tables, max_plies } = adjudication;
         let other = (names, limits, draw, win, max_plies, tables.is_some(), seed);
         self.add(format!("{other:?} {}", args.sequential));

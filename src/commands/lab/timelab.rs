@@ -134,7 +134,9 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
         SpeedModel::Constant => Speed::constant(nps),
         SpeedModel::Phase => Speed { opening: nps, endgame: ENDGAME_SPEED * nps },
     };
+    let id = run_id(args, &managers);
     let replayer = Replayer {
+        run: &id,
         managers: &managers,
         controls: &args.controls,
         kept_games: args.curves,
@@ -149,7 +151,7 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
     let mut source = GameSource::new(args)?;
     let names = if args.pgn.is_empty() { "the built-in sample".into() } else { listed(&args.pgn) };
     let facts = [("games", names), ("speed", format!("{nps:.0} nodes per second"))];
-    let origin = Origin { run: run_id(args, &managers), ..origin(&facts) };
+    let origin = Origin { run: id.clone(), ..origin(&facts) };
     let written = ["games.csv", "moves.csv", "index.html"];
     let mut run = args.out.as_deref().map(|folder| Run::claim(folder, origin, &written)).transpose()?;
     let mut files = run.as_ref().map(|run| ReplayFiles::create(run.folder())).transpose()?;

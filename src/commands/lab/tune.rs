@@ -15,7 +15,7 @@ use crate::output::{Told, eprint_message};
 use zeitnot_engine::chess::Variant;
 use zeitnot_engine::engine::{EngineSetup, Settings};
 use zeitnot_engine::search::RootFpuStrategy;
-use zeitnot_lab::matches::{MatchConfig, MatchRules, SideLimit, Team};
+use zeitnot_lab::matches::{MatchConfig, MatchRules, SideLimit};
 use zeitnot_lab::report::Origin;
 use zeitnot_lab::rows::RowError;
 use zeitnot_lab::run::Run;
@@ -48,11 +48,11 @@ pub(crate) struct TuneArgs {
 pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let parameters = Parameter::parse_list(&args.params, &args.settings.0);
     let parameters = parameters.map_err(|error| argument_error("params", error))?;
-    let plan = TunePlan { parameters, pairs: args.games.div_ceil(2), seed: args.game.seed };
-    let limit = limit(args, &plan)?;
+    let limit = limit(args, &parameters)?;
+    let plan = TunePlan { parameters, pairs: args.games.div_ceil(2), seed: args.game.seed, limit };
     let (openings, _) = args.game.read_openings(2 * plan.pairs, false)?;
     let (adjudication, seed) = (args.game.adjudication()?, args.game.seed);
-    let rules = MatchRules { limits: [limit; 2], adjudication, seed, recover: 0 };
+    let rules = MatchRules { adjudication, seed, recover: 0 };
     let settings = game_args::settings_under(limit, args.settings.0.clone());
     let setup = Arc::new(EngineSetup::new(settings)?);
     let threads = game_args::threads(&args.settings.0);
@@ -60,7 +60,6 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
     game_args::idle_options(limit, &args.settings.0).iter().for_each(eprint_message);
     let in_real_time = game_args::runs_in_real_time(limit, &args.settings.0);
     let config = MatchConfig {
-        teams: [Team::Own(setup.clone()), Team::Own(setup.clone())],
         variant: crate::commands::network_args::variant(
             args.settings.0.chess960 || openings.variant == Variant::Chess960,
         ),
@@ -71,11 +70,11 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
     };
     let mut told = Told::default();
     note_idle_options(&plan, &args.settings.0, &mut told);
-    tuning::foretold(&plan, &setup, limit)?.iter().for_each(|note| told.tell(note));
+    tuning::foretold(&plan, &setup)?.iter().for_each(|note| told.tell(note));
     let mut id = RunId::new();
     id.add_engine(&setup);
     id.add(format!("{plan:?}"));
-    id.add_games(&[], &config.rules, &openings, &args.game);
+    id.add_games(&[], &[limit; 2], &config.rules, &openings, &args.game);
     let mut facts = vec![
         ("network", setup.backend().info().description.clone()),
         ("limit of a move or game", limit.to_string()),
@@ -107,11 +106,11 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
     Ok(if study.is_whole() { ExitStatus::Success } else { tell_stopped(true) })
 }
 
-fn limit(args: &TuneArgs, plan: &TunePlan) -> Result<SideLimit, Failure> {
+fn limit(args: &TuneArgs, parameters: &[Parameter]) -> Result<SideLimit, Failure> {
     let limit = args.game.limit().ok_or_else(game_args::missing_limit)?;
     let is_off = !game_args::prunes_smartly(limit, &args.settings.0);
     let needs_clock = |name: &str| name == "SmartPruningFactor" || name.starts_with("TimeManager");
-    let idle = plan.parameters.iter().find(|parameter| is_off && needs_clock(&parameter.name));
+    let idle = parameters.iter().find(|parameter| is_off && needs_clock(&parameter.name));
     if let Some(parameter) = idle {
         let reason = format!(
             "{}: has no effect at fixed nodes; give clocks, as --tc 5+0.05 --nodestime 1",

@@ -467,7 +467,7 @@ impl PositionRow {
 
 /// Claims the folder for a report before anything is measured. `json` is the file for its data.
 pub(super) fn claim(folder: Option<&Path>, json: &str) -> Result<Option<Run>, Failure> {
-    let origin = Origin { run: json.into(), ..super::lab::run::origin(&[]).without_folders() };
+    let origin = Origin { run: json.into(), ..super::lab::run::origin::<&str>(&[]).without_folders() };
     let run = folder.map(|folder| Run::claim(folder, origin, &[json, "index.html"])).transpose();
     run.map_err(|error| Failure::Input(error.to_string()))
 }
@@ -479,7 +479,7 @@ pub(super) fn write_report(
     data: &impl Serialize,
     output: &mut Output,
 ) -> Result<(), Failure> {
-    let origin = super::lab::run::origin(&[]).without_folders();
+    let origin = super::lab::run::origin::<&str>(&[]).without_folders();
     let page = page.origins([&origin]);
     write_json(&run.folder().join(&run.origin().run), data)?;
     output.tell_page(page.write(run.folder()).map_err(RowError::io(run.folder()))?);

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::external::{ExternalPlayer, MoveFault};
 use super::openings::GameAssignment;
-use super::{Side, Team};
+use super::{Contender, PlannedGame, Side, Team};
 use crate::LabError;
 use crate::move_rows::MoveRow;
 use crate::pgn::Ending;
@@ -73,7 +73,6 @@ impl SideBudget {
 /// The rules that all games of a match have in common.
 #[derive(Clone, Debug)]
 pub struct MatchRules {
-    pub limits: [SideLimit; 2],
     pub adjudication: Adjudication,
     /// The seed, which with the game's number decides what players draw at random.
     pub seed: u64,
@@ -133,7 +132,9 @@ pub(crate) struct PlayedMove {
 
 #[derive(Clone, Debug)]
 pub struct GameRecord {
-    pub(crate) assignment: GameAssignment,
+    pub assignment: GameAssignment,
+    /// A and B.
+    pub(super) contenders: [Arc<Contender>; 2],
     pub(crate) history: History,
     /// The engines' moves. Those of the opening are not among them.
     pub(crate) moves: Vec<PlayedMove>,
@@ -183,6 +184,7 @@ enum Player {
 
 pub(super) struct OngoingGame {
     assignment: GameAssignment,
+    contenders: [Arc<Contender>; 2],
     history: History,
     players: [Player; 2],
     clocks: [SideBudget; 2],
@@ -210,17 +212,16 @@ pub(super) enum GameNeed {
 }
 
 impl OngoingGame {
-    /// Starts a game between two engines (A, B) that goes on from the last position of `opening`.
+    /// Starts a game that goes on from the last position of `opening`.
     pub(super) fn new(
-        assignment: GameAssignment,
+        PlannedGame { assignment, contenders }: PlannedGame,
         opening: History,
-        teams: &[Team; 2],
         rules: &MatchRules,
     ) -> Result<OngoingGame, LabError> {
         let sides = [assignment.white, assignment.white.other()].map(Side::index);
         let seed = fastrand::Rng::with_seed(rules.seed ^ assignment.game.wrapping_mul(GOLDEN)).u64(..);
         let player = |side: usize| -> Result<Player, LabError> {
-            Ok(match &teams[side] {
+            Ok(match &contenders[side].team {
                 Team::Own(setup) => {
                     let player = EnginePlayer::new(setup.clone(), seed.wrapping_add(side as u64))?;
                     Player::Own(Box::new(player))
@@ -235,7 +236,8 @@ impl OngoingGame {
             assignment,
             history: opening,
             players,
-            clocks: sides.map(|side| SideBudget::new(rules.limits[side])),
+            clocks: sides.map(|side| SideBudget::new(contenders[side].limit)),
+            contenders,
             adjudicator: Adjudicator::default(),
             moves: Vec::new(),
             late: None,
@@ -302,8 +304,7 @@ impl OngoingGame {
         usize::from(self.history.current().turn().is_black())
     }
 
-    /// Returns the side whose network evaluates the waiting positions.
-    pub(super) fn mover(&self) -> Side {
+    fn mover(&self) -> Side {
         let white = self.assignment.white;
         if self.side_to_move() == 0 { white } else { white.other() }
     }
@@ -398,14 +399,14 @@ impl OngoingGame {
         });
         let moves: Vec<_> = moves.map(|text| text.to_string()).collect();
         let moves = if moves.is_empty() { String::new() } else { format!(", after {}", moves.join(" ")) };
-        let (round, side, fen) =
-            (self.assignment.round(), self.mover().name(), self.history.current().to_fen());
-        format!("round {round}, engine {side}: {fault}. Position: {fen}{moves}")
+        let (round, fen) = (self.assignment.round(), self.history.current().to_fen());
+        let name = &self.contenders[self.mover().index()].name;
+        format!("round {round}, {name}: {fault}. Position: {fen}{moves}")
     }
 
     pub(super) fn into_record(self, end: GameEnd) -> GameRecord {
-        let OngoingGame { assignment, history, moves, late, notes, fault, .. } = self;
-        GameRecord { assignment, history, moves, late, notes, end, fault }
+        let OngoingGame { assignment, contenders, history, moves, late, notes, fault, .. } = self;
+        GameRecord { assignment, contenders, history, moves, late, notes, end, fault }
     }
 }
 

@@ -72,13 +72,9 @@ impl Openings {
     /// Those that come with the program, with at most `max_plies` of each.
     pub fn built_in(max_plies: Option<usize>) -> Openings {
         let opening = |line: &str| {
-            let mut position = Position::start();
-            let moves = line.split(' ').take(max_plies.unwrap_or(usize::MAX)).map_while(|text| {
-                let played = position.read_move(text).ok()?;
-                position = position.play(played);
-                Some(played)
-            });
-            Opening { fen: None, moves: moves.collect() }
+            let moves: Vec<_> = line.split(' ').take(max_plies.unwrap_or(usize::MAX)).collect();
+            // Invariant: a test reads them all.
+            played(None, &moves).expect("the book that comes with the program")
         };
         let list = BUILT_IN.lines().map(opening).collect();
         Openings { list, variant: Variant::Standard, notes: Vec::new() }
@@ -146,8 +142,8 @@ impl Openings {
     }
 
     /// Starts over after the last opening.
-    pub fn of_pair(&self, pair: u64) -> &Opening {
-        &self.list[(pair % self.list.len() as u64) as usize]
+    pub fn at(&self, number: u64) -> &Opening {
+        &self.list[(number % self.list.len() as u64) as usize]
     }
 }
 
@@ -167,25 +163,24 @@ fn read_lines(content: impl BufRead) -> Result<Places, String> {
     for line in Lines::new(content) {
         let (number, line) = line.map_err(|error| format!(": {error}"))?;
         let Some(listed) = ListedPosition::read(&line) else { continue };
-        let opening = listed.map_err(|error| error.to_string()).and_then(|listed| opening_of(&listed));
+        let opening = listed.map_err(|error| error.to_string());
+        let opening = opening.and_then(|listed| played(listed.fen, &listed.moves));
         let place = format!("line {number}");
         list.push((place, Ok(opening.map_err(|error| format!(", line {number}: {error}"))?)));
     }
     Ok(list)
 }
 
-fn opening_of(listed: &ListedPosition<'_>) -> Result<Opening, String> {
-    let mut position = match &listed.fen {
-        Some(fen) => Position::from_fen(fen).map_err(|error| error.to_string())?,
-        None => Position::start(),
-    };
+fn played(fen: Option<String>, texts: &[&str]) -> Result<Opening, String> {
+    let start = fen.as_deref().map_or_else(|| Ok(Position::start()), Position::from_fen);
+    let mut position = start.map_err(|error| error.to_string())?;
     let mut moves = Vec::new();
-    for text in &listed.moves {
+    for text in texts {
         let played = position.read_move(text).map_err(|error| error.to_string())?;
         position = position.play(played);
         moves.push(played);
     }
-    Ok(Opening { fen: listed.fen.clone(), moves })
+    Ok(Opening { fen, moves })
 }
 
 fn read_pgn(content: impl Read + Send, max_plies: usize) -> Result<Places, String> {
@@ -212,18 +207,38 @@ fn read_pgn(content: impl Read + Send, max_plies: usize) -> Result<Places, Strin
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GameAssignment {
-    /// In the whole match, from 0.
+    /// In the whole tournament, from 0.
     pub(crate) game: u64,
-    /// From 0. Pairs take the openings in order.
-    pub(crate) pair: u64,
+    /// Two games of one opening with colours swapped, from 0.
+    pair: u64,
+    /// The matches of the tournament take turns, each opening goes through all of them.
+    pairings: u64,
     pub(crate) white: Side,
 }
 
 impl GameAssignment {
     /// Games 2k and 2k + 1 are a pair.
-    pub fn of(game: u64) -> GameAssignment {
+    pub fn of(game: u64, pairings: u64) -> GameAssignment {
         let white = if game.is_multiple_of(2) { Side::A } else { Side::B };
-        GameAssignment { game, pair: game / 2, white }
+        GameAssignment { game, pair: game / 2, pairings, white }
+    }
+
+    pub fn pair(&self) -> u64 {
+        self.pair
+    }
+
+    /// Returns the place of its match in the tournament.
+    pub fn pairing(&self) -> usize {
+        (self.pair % self.pairings) as usize
+    }
+
+    /// Returns its number in its match, from 0.
+    pub fn number(&self) -> u64 {
+        2 * self.opening() + self.game % 2
+    }
+
+    pub(super) fn opening(&self) -> u64 {
+        self.pair / self.pairings
     }
 
     /// Returns the pair and the game of it, from 1, as PGN's tag `Round` has them.
@@ -243,7 +258,7 @@ mod tests {
 
     #[test]
     fn a_pair_swaps_colours() {
-        let [first, second] = [8, 9].map(GameAssignment::of);
+        let [first, second] = [8, 9].map(|game| GameAssignment::of(game, 1));
         assert_eq!((first.game, first.pair, first.white), (8, 4, Side::A));
         assert_eq!((second.game, second.pair, second.white), (9, 4, Side::B));
     }

@@ -11,7 +11,7 @@ use super::PositionRow;
 use super::estimators::{Estimator, FittedFamily, HalfCounts};
 use super::statistics::{
     ClockFigures, ClockUse, Difference, EstimatorFigures, FEWEST_UNITS, GroupSums, Interval, Joint,
-    SpreadCoverage, Sums, Unit, bootstrap_weights,
+    SpreadCoverage, Unit, bootstrap_weights,
 };
 use crate::pgn::Ending;
 use crate::rows::MergedGames;
@@ -26,13 +26,25 @@ pub struct Study {
     pub is_fit: bool,
 }
 
-#[derive(Debug)]
-pub struct StudyReport {
+/// What is counted over all games.
+#[derive(Debug, Default)]
+pub struct Totals {
     pub(super) games: u64,
     pub positions: u64,
-    pub(super) events: usize,
+    pub(super) events: BTreeSet<u64>,
     /// Ended by the rules of chess.
     pub(super) played_out: u64,
+    /// Estimates against truth, by estimator.
+    pub(super) joints: Vec<Joint>,
+    /// By estimator, empty if positions are missing.
+    pub(super) clocks: Vec<ClockUse>,
+    /// Coverage of the truth by the tree's spread.
+    pub(super) spread: SpreadCoverage,
+}
+
+#[derive(Debug)]
+pub struct StudyReport {
+    pub totals: Totals,
     pub(super) unit: Unit,
     pub(super) notes: Vec<String>,
     /// The last is the best function of the ply, if there are enough games.
@@ -41,12 +53,6 @@ pub struct StudyReport {
     pub(super) groups: Vec<GroupFigures>,
     /// Every pair, head against pieces first.
     pub(super) differences: Vec<PairDifference>,
-    /// Estimates against truth, by estimator.
-    pub(super) joints: Vec<Joint>,
-    /// By estimator, empty if positions are missing.
-    pub(super) clocks: Vec<ClockUse>,
-    /// Coverage of the truth by the tree's spread.
-    pub(super) spread: SpreadCoverage,
     pub(super) fits: Option<Vec<Fit>>,
 }
 
@@ -84,7 +90,7 @@ pub(super) struct GroupFigures {
 
 impl StudyReport {
     pub(super) fn clock_figures(&self) -> Option<Vec<ClockFigures>> {
-        let figures: Option<Vec<ClockFigures>> = self.clocks.iter().map(ClockUse::figures).collect();
+        let figures: Option<Vec<ClockFigures>> = self.totals.clocks.iter().map(ClockUse::figures).collect();
         figures.filter(|figures| !figures.is_empty())
     }
 }
@@ -141,12 +147,17 @@ struct GroupCells {
     cells: Vec<GroupSums>,
 }
 
+/// What is really left after a position, and what each estimator says of it.
+type Told<'a> = (f64, &'a [Option<f64>]);
+
 impl GroupCells {
-    fn add_game(&mut self, positions: u64, sums: &[Sums], unit: u64, weights: &Array1<f64>) {
-        self.positions += positions;
+    fn add_game(&mut self, positions: &[Told<'_>], unit: u64, weights: &Array1<f64>) {
+        self.positions += positions.len() as u64;
         self.units.insert(unit);
-        self.cells.resize_with(sums.len(), GroupSums::default);
-        self.cells.iter_mut().zip(sums).for_each(|(cell, sums)| cell.add(sums, weights));
+        self.cells.resize_with(positions.first().map_or(0, |told| told.1.len()), GroupSums::default);
+        for (place, cell) in self.cells.iter_mut().enumerate() {
+            cell.add_game(positions.iter().filter_map(|(truth, told)| Some((told[place]?, *truth))), weights);
+        }
     }
 }
 
@@ -154,72 +165,55 @@ struct Accumulator {
     unit: Unit,
     estimators: Vec<Estimator>,
     fits: Vec<(FittedFamily, GroupCells)>,
-    games: u64,
-    positions: u64,
-    played_out: u64,
-    events: BTreeSet<u64>,
     groups: BTreeMap<Group, GroupCells>,
-    joints: Vec<Joint>,
-    clocks: Vec<ClockUse>,
-    spread: SpreadCoverage,
+    totals: Totals,
     is_complete: bool,
 }
 
 impl Accumulator {
     fn new(unit: Unit, estimators: Vec<Estimator>, families: Vec<FittedFamily>) -> Accumulator {
-        let count = estimators.len();
+        let (joints, clocks) = estimators.iter().map(|_| Default::default()).unzip();
         Accumulator {
             unit,
             estimators,
             fits: families.into_iter().map(|family| (family, GroupCells::default())).collect(),
-            games: 0,
-            positions: 0,
-            played_out: 0,
-            events: BTreeSet::new(),
             groups: BTreeMap::new(),
-            joints: vec![Joint::default(); count],
-            clocks: vec![ClockUse::default(); count],
-            spread: SpreadCoverage::default(),
+            totals: Totals { joints, clocks, ..Totals::default() },
             is_complete: true,
         }
     }
 
     fn add_game(&mut self, rows: &[PositionRow]) {
         let Some(first) = rows.first() else { return };
-        self.games += 1;
-        self.positions += rows.len() as u64;
-        self.played_out += u64::from(is_played_out(first));
-        self.events.insert(first.event);
-        let mut game: BTreeMap<Group, (u64, Vec<Sums>)> = BTreeMap::new();
-        let estimates: Vec<Vec<Option<f64>>> = rows
-            .iter()
-            .map(|row| self.estimators.iter().map(|estimator| estimator.estimate(row)).collect())
-            .collect();
+        let totals = &mut self.totals;
+        totals.games += 1;
+        totals.positions += rows.len() as u64;
+        totals.played_out += u64::from(is_played_out(first));
+        totals.events.insert(first.event);
+        let estimate = |row| self.estimators.iter().map(|estimator| estimator.estimate(row)).collect();
+        let estimates: Vec<Vec<_>> = rows.iter().map(estimate).collect();
+        let mut game: BTreeMap<Group, Vec<Told<'_>>> = BTreeMap::new();
         for (row, estimates) in rows.iter().zip(&estimates) {
-            let truth = f64::from(row.moves_left);
             for group in Group::of(row) {
-                let (positions, sums) =
-                    game.entry(group).or_insert_with(|| (0, vec![Sums::default(); estimates.len()]));
-                *positions += 1;
-                for (sums, estimate) in sums.iter_mut().zip(estimates) {
-                    estimate.iter().for_each(|&estimate| sums.add(estimate, truth));
-                }
+                game.entry(group).or_default().push((row.moves_left.into(), estimates));
             }
-            for (joint, estimate) in self.joints.iter_mut().zip(estimates) {
+            for (joint, estimate) in totals.joints.iter_mut().zip(estimates) {
                 estimate.iter().for_each(|&estimate| joint.add(estimate, row.moves_left));
             }
             if let (Some(m), Some(spread)) = (row.m_search_plies, row.m_spread_plies) {
-                self.spread.add(m.into(), spread.into(), row.plies_left.into());
+                totals.spread.add(m.into(), spread.into(), row.plies_left.into());
             }
         }
         let unit = self.unit.of(first);
         let weights = bootstrap_weights(unit);
-        for (group, (positions, sums)) in game {
-            self.groups.entry(group).or_default().add_game(positions, &sums, unit, &weights);
+        for (group, positions) in game {
+            self.groups.entry(group).or_default().add_game(&positions, unit, &weights);
         }
         for (fit, all) in &mut self.fits {
-            let sums = [&fit.tried, &fit.default].map(|estimator| sums_of(estimator, rows));
-            all.add_game(rows.len() as u64, &sums, unit, &weights);
+            let pair = |row| [&fit.tried, &fit.default].map(|estimator| estimator.estimate(row));
+            let pairs: Vec<_> = rows.iter().map(pair).collect();
+            let told = rows.iter().zip(&pairs).map(|(row, pair)| (row.moves_left.into(), &pair[..]));
+            all.add_game(&told.collect::<Vec<_>>(), unit, &weights);
         }
         self.play_clocks(rows, &estimates);
     }
@@ -231,7 +225,7 @@ impl Accumulator {
         if !self.is_complete {
             return;
         }
-        for (place, clock) in self.clocks.iter_mut().enumerate() {
+        for (place, clock) in self.totals.clocks.iter_mut().enumerate() {
             for side in [0, 1] {
                 let own = rows.iter().zip(estimates).filter(|(row, _)| row.ply % 2 == side);
                 let own: Option<Vec<f64>> = own.map(|(_, estimates)| estimates[place]).collect();
@@ -240,8 +234,11 @@ impl Accumulator {
         }
     }
 
-    fn report(self, notes: Vec<String>, is_fit: bool) -> StudyReport {
-        let spearman: Vec<_> = self.joints.iter().map(Joint::spearman).collect();
+    fn report(mut self, notes: Vec<String>, is_fit: bool) -> StudyReport {
+        if !self.is_complete {
+            self.totals.clocks.clear();
+        }
+        let spearman: Vec<_> = self.totals.joints.iter().map(Joint::spearman).collect();
         let differences = self.differences();
         let groups = self.groups.into_iter().map(|(group, GroupCells { positions, units, cells })| {
             let is_all = group.dimension == Dimension::All;
@@ -265,17 +262,11 @@ impl Accumulator {
             }
         });
         StudyReport {
-            games: self.games,
-            positions: self.positions,
-            events: self.events.len(),
-            played_out: self.played_out,
+            totals: self.totals,
             unit: self.unit,
             notes,
             groups: groups.collect(),
             differences,
-            joints: self.joints,
-            clocks: if self.is_complete { self.clocks } else { Vec::new() },
-            spread: self.spread,
             fits: is_fit.then(|| fits.collect()),
             names: self.estimators.into_iter().map(|estimator| estimator.name).collect(),
         }
@@ -304,15 +295,9 @@ impl Accumulator {
     }
 }
 
-fn sums_of(estimator: &Estimator, rows: &[PositionRow]) -> Sums {
-    let mut sums = Sums::default();
-    for row in rows {
-        estimator.estimate(row).iter().for_each(|&estimate| sums.add(estimate, row.moves_left.into()));
-    }
-    sums
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// Its name is a key of the JSON document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum Dimension {
     All,
     /// Of games that the rules of chess ended.
@@ -334,24 +319,16 @@ impl Dimension {
         Dimension::ByTermination,
     ];
 
-    fn names(self) -> (&'static str, &'static str) {
-        match self {
-            Dimension::All => ("all", "all positions"),
-            Dimension::PlayedOut => ("played_out", "games that were played out"),
-            Dimension::ByPly => ("by_ply", "plies played"),
-            Dimension::ByPhase => ("by_phase", "phase"),
-            Dimension::ByPieces => ("by_pieces", "pieces on the board"),
-            Dimension::ByEvaluation => ("by_evaluation", "evaluation |Q|"),
-            Dimension::ByTermination => ("by_termination", "end of the game"),
-        }
-    }
-
-    pub(super) fn key(self) -> &'static str {
-        self.names().0
-    }
-
     pub(super) fn title(self) -> &'static str {
-        self.names().1
+        match self {
+            Dimension::All => "all positions",
+            Dimension::PlayedOut => "games that were played out",
+            Dimension::ByPly => "plies played",
+            Dimension::ByPhase => "phase",
+            Dimension::ByPieces => "pieces on the board",
+            Dimension::ByEvaluation => "evaluation |Q|",
+            Dimension::ByTermination => "end of the game",
+        }
     }
 }
 
@@ -464,7 +441,7 @@ mod tests {
     #[test]
     fn groups_of_many_events_have_intervals() {
         let report = study(1.0);
-        assert_eq!((report.unit, report.events), (Unit::Event, 60));
+        assert_eq!((report.unit, report.totals.events.len()), (Unit::Event, 60));
         assert!(report.groups[0].figures[0].unwrap().ci.is_known());
     }
 

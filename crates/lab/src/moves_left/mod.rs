@@ -49,12 +49,12 @@ pub struct PositionRow {
     pub(crate) m_search_plies: Option<f32>,
     /// Standard deviation of the head over that tree.
     pub(crate) m_spread_plies: Option<f32>,
-    /// See [`VERSION`](zeitnot_engine::VERSION), empty in older rows.
-    #[serde(default)]
-    pub(crate) version: String,
     /// The identity of the run, empty in older rows.
     #[serde(default)]
     pub run: String,
+    /// See [`VERSION`](zeitnot_engine::VERSION), empty in older rows.
+    #[serde(default)]
+    pub(crate) version: String,
 }
 
 impl Row for PositionRow {

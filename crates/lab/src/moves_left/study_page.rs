@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::estimator_study::{Dimension, GroupFigures, PLIES, PairDifference, StudyReport};
+use super::estimator_study::{Dimension, GroupFigures, PLIES, PairDifference, StudyReport, Totals};
 use super::statistics::{Difference, EstimatorFigures, Interval};
 use crate::report::{Origin, Page, Plot, Table};
-use crate::rows::RowError;
+use crate::rows::{RowError, replace};
 
 const FEWEST: f64 = 0.005;
 
@@ -21,14 +21,14 @@ impl StudyReport {
                 self.names.iter().zip(figures).filter_map(|(name, figures)| Some((name, (*figures)?)));
             known.map(|(name, figures)| with_name(name, json!(figures))).collect()
         };
-        let mut groups: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
+        let mut groups: BTreeMap<Dimension, Vec<Value>> = BTreeMap::new();
         let mut estimators = Vec::new();
         for GroupFigures { group, positions, figures } in &self.groups {
             let own = named(figures);
             match group.dimension {
                 Dimension::All => estimators = own,
                 dimension => groups
-                    .entry(dimension.key())
+                    .entry(dimension)
                     .or_default()
                     .push(json!({ "group": group.name, "positions": positions, "estimators": own })),
             }
@@ -37,20 +37,23 @@ impl StudyReport {
             let clocks = self.names.iter().zip(clocks);
             clocks.map(|(name, figures)| with_name(name, json!(figures))).collect::<Vec<_>>()
         });
+        let Totals { games, positions, events, played_out, spread, .. } = &self.totals;
         let mut document = json!({
-            "games": self.games,
-            "positions": self.positions,
-            "events": self.events,
-            "played_out_games": self.played_out,
+            "games": games,
+            "positions": positions,
+            "events": events.len(),
+            "played_out_games": played_out,
             "intervals_by": self.unit,
             "unit": "full moves",
             "notes": self.notes,
             "estimators": estimators,
             "differences": self.differences,
-            "spread": Some(self.spread).filter(|spread| spread.positions > 0),
+            "spread": Some(spread).filter(|spread| spread.positions > 0),
             "clock": clock,
         });
-        groups.into_iter().for_each(|(key, groups)| document[key] = groups.into());
+        for (dimension, groups) in groups {
+            document[json!(dimension).as_str().unwrap_or_default()] = groups.into();
+        }
         if let Some(fits) = &self.fits {
             document["fit"] = json!(fits);
         }
@@ -61,7 +64,7 @@ impl StudyReport {
         let plots = plots(self);
         for (name, plot, _) in plots.iter().filter(|(_, plot, _)| plot.has_data()) {
             let path = folder.join(name).with_extension("svg");
-            std::fs::write(&path, plot.to_svg()).map_err(RowError::io(&path))?;
+            replace(&path, plot.to_svg()).map_err(RowError::io(&path))?;
         }
         page(self, origins, &plots).write(folder).map_err(RowError::io(folder))
     }
@@ -135,8 +138,8 @@ fn key_figure(report: &StudyReport) -> Option<(String, String)> {
 }
 
 fn extent(report: &StudyReport) -> String {
-    let StudyReport { games, positions, events, played_out, .. } = report;
-    let plural = if *events == 1 { "" } else { "s" };
+    let Totals { games, positions, events, played_out, .. } = &report.totals;
+    let (events, plural) = (events.len(), if events.len() == 1 { "" } else { "s" });
     format!(
         "{games} games, {positions} positions, {events} event{plural}. {played_out} of the games were played out. The length of the \
          others is that of their adjudication."
@@ -144,7 +147,7 @@ fn extent(report: &StudyReport) -> String {
 }
 
 fn tables(report: &StudyReport) -> [(&'static str, Vec<Table>); 5] {
-    let some = 0 < report.played_out && report.played_out < report.games;
+    let some = (1..report.totals.games).contains(&report.totals.played_out);
     let dimensions = std::iter::once(Dimension::All).chain(some.then_some(Dimension::PlayedOut));
     let overall = dimensions.map(|dimension| errors(report, dimension)).chain(differences(report));
     [
@@ -234,7 +237,7 @@ fn clock(report: &StudyReport) -> Option<Table> {
 }
 
 fn spread(report: &StudyReport) -> Option<Table> {
-    let spread = report.spread;
+    let spread = report.totals.spread;
     let caption = format!(
         "Truth within the spread of M over the searched tree, {} positions (normal errors: 68 %, 95 %)",
         spread.positions
@@ -290,7 +293,7 @@ fn plots(report: &StudyReport) -> Vec<NamedPlot> {
         ),
     ];
     let head = report.names.iter().position(|name| name == "mle-mlh");
-    let truths = head.map(|place| report.joints[place].truths()).unwrap_or_default();
+    let truths = head.map(|place| report.totals.joints[place].truths()).unwrap_or_default();
     if truths.len() > 1 {
         plots.push((
             "mlh-against-truth",
@@ -298,7 +301,7 @@ fn plots(report: &StudyReport) -> Vec<NamedPlot> {
             "The median of what was really left, and the middle 80 %, by the estimate; on the line it is right.",
         ));
     }
-    if !report.clocks.is_empty() {
+    if !report.totals.clocks.is_empty() {
         plots.push((
             "clock",
             clock_left(report),
@@ -311,7 +314,7 @@ fn plots(report: &StudyReport) -> Vec<NamedPlot> {
 
 /// Chunks with enough positions, without the open-ended last one.
 fn plotted(report: &StudyReport) -> impl Iterator<Item = &GroupFigures> {
-    let least = (report.positions as f64 * FEWEST) as u64;
+    let least = (report.totals.positions as f64 * FEWEST) as u64;
     let of_plies =
         |group: &&GroupFigures| group.group.dimension == Dimension::ByPly && !group.group.is_open();
     report.groups.iter().filter(of_plies).filter(move |group| group.positions >= least)
@@ -373,7 +376,7 @@ fn against_truth(truths: &[(f64, [f64; 3])]) -> Plot {
 
 fn clock_left(report: &StudyReport) -> Plot {
     let mut plot = Plot::new("Clock over the game", "moves played, % of the game's", "clock left, %");
-    for (clock, name) in report.clocks.iter().zip(&report.names) {
+    for (clock, name) in report.totals.clocks.iter().zip(&report.names) {
         let percent: Vec<_> = clock.curve().into_iter().map(|(x, y)| (100.0 * x, 100.0 * y)).collect();
         plot = plot.line(name, &percent);
     }
