@@ -54,7 +54,7 @@ fn rows(out: &Path) -> String {
 
 #[test]
 fn figures_are_those_of_the_rows() {
-    let (folder, out, findings) = measured(&games(40, 0), &["--fit", "--min-plies", "2"]);
+    let (folder, out, findings) = measured(&games(40, 0), &["--fit", "--sample", "1"]);
     let text = rows(&out);
     let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let header = lines.next().unwrap();
@@ -94,7 +94,7 @@ fn figures_are_those_of_the_rows() {
         "zeitnot movesleft --json --backend random --pgn {}",
         folder.path().join("games.pgn").display()
     );
-    for told in [command.as_str(), " --min-plies 2", "every position", env!("CARGO_PKG_VERSION")] {
+    for told in [command.as_str(), " --fit", "every position", env!("CARGO_PKG_VERSION")] {
         assert!(page.contains(told), "{told}: {page}");
     }
     for file in ["index.html", "movesleft.csv", "difference-by-ply.svg"] {

@@ -478,47 +478,34 @@ impl Adjudicator {
         game: &History,
         centipawns: Option<i32>,
     ) -> Option<GameOutcome> {
-        let position = game.current();
-        let mover = !position.turn();
+        let mover = !game.current().turn();
         self.plies += 1;
-        self.count_wins(rules, mover, centipawns);
-        if self.is_quiet(rules, game, centipawns) {
-            self.quiet_plies += 1;
-        } else {
-            self.quiet_plies = 0;
+        self.quiet_plies = if is_quiet(rules, game, centipawns) { self.quiet_plies + 1 } else { 0 };
+        let white = centipawns.map_or(0, |score| if mover.is_white() { score } else { -score });
+        let mut winner = None;
+        if let Some(rule) = rules.win {
+            for (plies, (score, color)) in
+                self.winning_plies.iter_mut().zip([(white, Color::White), (-white, Color::Black)])
+            {
+                *plies = if score >= rule.centipawns { *plies + 1 } else { 0 };
+                winner = winner.or((*plies >= 2 * rule.moves).then_some(GameOutcome::Win(color)));
+            }
         }
-        self.by_evaluations(rules).or_else(|| by_tables(rules, game)).or_else(|| {
-            let is_too_long = rules.max_plies.is_some_and(|max| self.plies >= max);
-            is_too_long.then_some(GameOutcome::Draw)
-        })
+        let is_dead = rules.draw.is_some_and(|rule| self.quiet_plies >= 2 * rule.moves);
+        let is_too_long = rules.max_plies.is_some_and(|max| self.plies >= max);
+        let drawn = |is_drawn: bool| is_drawn.then_some(GameOutcome::Draw);
+        winner.or(drawn(is_dead)).or_else(|| by_tables(rules, game)).or(drawn(is_too_long))
     }
+}
 
-    fn is_quiet(&self, rules: &Adjudication, game: &History, centipawns: Option<i32>) -> bool {
-        let Some(rule) = rules.draw else { return false };
-        let position = game.current();
-        let move_number = (position.game_ply().saturating_sub(1)) / 2 + 1;
+fn is_quiet(rules: &Adjudication, game: &History, centipawns: Option<i32>) -> bool {
+    let position = game.current();
+    let move_number = position.game_ply().saturating_sub(1) / 2 + 1;
+    rules.draw.is_some_and(|rule| {
         position.rule50() > 0
             && move_number >= rule.move_number
             && centipawns.is_some_and(|score| score.abs() <= rule.centipawns)
-    }
-
-    fn count_wins(&mut self, rules: &Adjudication, mover: Color, centipawns: Option<i32>) {
-        let Some(rule) = rules.win else { return };
-        let white = centipawns.map_or(0, |score| if mover.is_white() { score } else { -score });
-        for (plies, score) in self.winning_plies.iter_mut().zip([white, -white]) {
-            *plies = if score >= rule.centipawns { *plies + 1 } else { 0 };
-        }
-    }
-
-    fn by_evaluations(&self, rules: &Adjudication) -> Option<GameOutcome> {
-        if let Some(rule) = rules.win {
-            let [white, black] = self.winning_plies.map(|plies| plies >= 2 * rule.moves);
-            if white || black {
-                return Some(GameOutcome::Win(if white { Color::White } else { Color::Black }));
-            }
-        }
-        rules.draw.filter(|rule| self.quiet_plies >= 2 * rule.moves).map(|_| GameOutcome::Draw)
-    }
+    })
 }
 
 fn by_tables(rules: &Adjudication, game: &History) -> Option<GameOutcome> {

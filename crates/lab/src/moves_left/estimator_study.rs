@@ -241,7 +241,7 @@ impl Accumulator {
         let spearman: Vec<_> = self.totals.joints.iter().map(Joint::spearman).collect();
         let differences = self.differences();
         let groups = self.groups.into_iter().map(|(group, GroupCells { positions, units, cells })| {
-            let is_all = group.dimension == Dimension::All;
+            let is_all = group.dimension == ALL;
             let figures = cells.iter().enumerate().map(|(place, cell)| {
                 let spearman = spearman[place].filter(|_| is_all);
                 let figures = || EstimatorFigures { spearman, ..cell.figures(&cells[0], units.len()) };
@@ -273,7 +273,7 @@ impl Accumulator {
     }
 
     fn differences(&self) -> Vec<PairDifference> {
-        let difference = |dimension: Dimension, a: usize, b: usize| {
+        let difference = |dimension: usize, a: usize, b: usize| {
             let (_, group) = self.groups.iter().find(|(group, _)| group.dimension == dimension)?;
             let [a, b] = [&group.cells[a], &group.cells[b]];
             (!a.is_empty() && !b.is_empty()).then(|| a.minus(b, group.units.len()))
@@ -287,122 +287,103 @@ impl Accumulator {
             Some(PairDifference {
                 name: self.estimators[a].name.clone(),
                 against: self.estimators[b].name.clone(),
-                all: difference(Dimension::All, a, b)?,
-                played_out: difference(Dimension::PlayedOut, a, b),
+                all: difference(ALL, a, b)?,
+                played_out: difference(PLAYED_OUT, a, b),
             })
         });
         pairs.collect()
     }
 }
 
-/// Its name is a key of the JSON document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Dimension {
-    All,
-    /// Of games that the rules of chess ended.
-    PlayedOut,
-    /// In chunks of 20.
-    ByPly,
-    ByPhase,
-    ByPieces,
-    ByEvaluation,
-    ByTermination,
+/// A way to group positions.
+pub(super) struct Dimension {
+    /// In the JSON document.
+    pub(super) key: &'static str,
+    pub(super) title: &'static str,
+    /// The place of a position's group among the others, and its name.
+    group: fn(&PositionRow) -> Option<(u32, String)>,
 }
 
-impl Dimension {
-    pub(super) const GROUPED: [Dimension; 5] = [
-        Dimension::ByPly,
-        Dimension::ByPhase,
-        Dimension::ByPieces,
-        Dimension::ByEvaluation,
-        Dimension::ByTermination,
-    ];
+pub(super) const ALL: usize = 0;
+pub(super) const PLAYED_OUT: usize = 1;
+pub(super) const BY_PLY: usize = 2;
+/// The first ones have one group.
+pub(super) const DIMENSIONS: [Dimension; 7] = [
+    Dimension { key: "all", title: "all positions", group: |_| Some((0, "all".into())) },
+    Dimension {
+        key: "played_out",
+        title: "games that were played out",
+        group: |row| is_played_out(row).then(|| (0, "played out".into())),
+    },
+    Dimension { key: "by_ply", title: "plies played", group: |row| Some(by_ply(row.ply)) },
+    Dimension { key: "by_phase", title: "phase", group: |row| Some(by_phase(row.pieces)) },
+    Dimension { key: "by_pieces", title: "pieces on the board", group: |row| Some(by_pieces(row.pieces)) },
+    Dimension {
+        key: "by_evaluation",
+        title: "evaluation |Q|",
+        group: |row| Some(binned(row.q?.abs(), &EVALUATIONS)),
+    },
+    Dimension { key: "by_termination", title: "end of the game", group: |row| Some((0, row.ending.clone())) },
+];
 
-    pub(super) fn title(self) -> &'static str {
-        match self {
-            Dimension::All => "all positions",
-            Dimension::PlayedOut => "games that were played out",
-            Dimension::ByPly => "plies played",
-            Dimension::ByPhase => "phase",
-            Dimension::ByPieces => "pieces on the board",
-            Dimension::ByEvaluation => "evaluation |Q|",
-            Dimension::ByTermination => "end of the game",
-        }
-    }
-}
-
-/// Width of [`Dimension::ByPly`].
+/// Width of [`BY_PLY`].
 pub(super) const PLIES: u32 = 20;
 /// Later plies are one group.
 const LAST_PLY: u32 = 300;
+/// Groups by the absolute value of Q, each with the number that ends it.
+const EVALUATIONS: [(f32, &str); 5] = [
+    (0.1, "below 0.1"),
+    (0.3, "0.1–0.3"),
+    (0.6, "0.3–0.6"),
+    (0.9, "0.6–0.9"),
+    (f32::INFINITY, "0.9 and more"),
+];
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Group {
-    pub(super) dimension: Dimension,
+    /// Of [`DIMENSIONS`].
+    pub(super) dimension: usize,
     pub(super) place: u32,
     pub(super) name: String,
 }
 
 impl Group {
-    fn new(dimension: Dimension, place: u32, name: impl Into<String>) -> Group {
-        Group { dimension, place, name: name.into() }
-    }
-
     pub(super) fn is_open(&self) -> bool {
-        self.dimension == Dimension::ByPly && self.place == LAST_PLY
+        self.dimension == BY_PLY && self.place == LAST_PLY
     }
 
-    fn of(row: &PositionRow) -> Vec<Group> {
-        let groups = [
-            Some(Group::new(Dimension::All, 0, "all")),
-            is_played_out(row).then(|| Group::new(Dimension::PlayedOut, 0, "played out")),
-            Some(by_ply(row.ply)),
-            Some(by_phase(row.pieces)),
-            Some(by_pieces(row.pieces)),
-            row.q.map(by_evaluation),
-            Some(Group::new(Dimension::ByTermination, 0, row.ending.clone())),
-        ];
-        groups.into_iter().flatten().collect()
+    fn of(row: &PositionRow) -> impl Iterator<Item = Group> {
+        DIMENSIONS.iter().enumerate().filter_map(|(dimension, Dimension { group, .. })| {
+            group(row).map(|(place, name)| Group { dimension, place, name })
+        })
     }
 }
 
-fn by_ply(ply: u32) -> Group {
+fn binned(value: f32, groups: &[(f32, &str)]) -> (u32, String) {
+    let place = groups.iter().position(|(end, _)| value < *end).unwrap_or(groups.len() - 1);
+    (place as u32, groups[place].1.to_owned())
+}
+
+fn by_ply(ply: u32) -> (u32, String) {
     let first = (ply / PLIES * PLIES).min(LAST_PLY);
     let name =
         if first == LAST_PLY { format!("{first}+") } else { format!("{first}–{}", first + PLIES - 1) };
-    Group::new(Dimension::ByPly, first, name)
+    (first, name)
 }
 
 fn is_played_out(row: &PositionRow) -> bool {
     Ending::from_name(&row.ending).is_some_and(Ending::is_played_out)
 }
 
-fn by_phase(pieces: u32) -> Group {
+fn by_phase(pieces: u32) -> (u32, String) {
     let phase = Phase::of(pieces);
-    Group::new(Dimension::ByPhase, phase as u32, phase.name())
+    (phase as u32, phase.name().to_owned())
 }
 
-fn by_pieces(pieces: u32) -> Group {
-    let (place, name) = match pieces {
-        0..=7 => (4, "2–7"),
-        8..=12 => (3, "8–12"),
-        13..=18 => (2, "13–18"),
-        19..=24 => (1, "19–24"),
-        _ => (0, "25–32"),
-    };
-    Group::new(Dimension::ByPieces, place, name)
-}
-
-fn by_evaluation(q: f32) -> Group {
-    let (place, name) = match q.abs() {
-        size if size < 0.1 => (0, "below 0.1"),
-        size if size < 0.3 => (1, "0.1–0.3"),
-        size if size < 0.6 => (2, "0.3–0.6"),
-        size if size < 0.9 => (3, "0.6–0.9"),
-        _ => (4, "0.9 and more"),
-    };
-    Group::new(Dimension::ByEvaluation, place, name)
+fn by_pieces(pieces: u32) -> (u32, String) {
+    let groups = [(25, "25–32"), (19, "19–24"), (13, "13–18"), (8, "8–12"), (0, "2–7")];
+    let place = groups.iter().position(|(least, _)| pieces >= *least).unwrap_or_default();
+    (place as u32, groups[place].1.to_owned())
 }
 
 #[cfg(test)]
@@ -448,10 +429,10 @@ mod tests {
     #[test]
     fn a_position_is_in_one_group_of_each_dimension() {
         let row = PositionRow { ply: 39, pieces: 32, ending: "adjudication".into(), ..Default::default() };
-        let names: Vec<String> = Group::of(&row).into_iter().map(|group| group.name).collect();
+        let names: Vec<String> = Group::of(&row).map(|group| group.name).collect();
         assert_eq!(names, ["all", "20–39", "opening", "25–32", "adjudication"], "no network, no Q");
         let row = PositionRow { ply: 777, pieces: 3, q: Some(-0.95), ending: "stalemate".into(), ..row };
-        let names: Vec<String> = Group::of(&row).into_iter().map(|group| group.name).collect();
+        let names: Vec<String> = Group::of(&row).map(|group| group.name).collect();
         assert_eq!(names, ["all", "played out", "300+", "endgame", "2–7", "0.9 and more", "stalemate"]);
     }
     /// A regression: phases were defined differently here, in `timelab` and in the networks' card.
@@ -462,7 +443,7 @@ mod tests {
             assert!(
                 of_one == of_next || by_pieces(pieces) != by_pieces(pieces + 1),
                 "{} ends amid a group, with {pieces} pieces",
-                of_one.name
+                of_one.1
             );
         }
     }

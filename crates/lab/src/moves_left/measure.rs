@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::PositionRow;
 use crate::LabError;
-use crate::pgn::{Ending, RecordedGame, base_seconds, ending, is_held_out};
+use crate::pgn::{RecordedGame, ending, is_held_out};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chance::{fnv1a, mix};
 use zeitnot_engine::chess::{Color, History, Variant};
@@ -25,25 +25,6 @@ pub struct Selection {
     /// [default: 1, where the rows stay below a gigabyte]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub sample: Option<u64>,
-    /// Positions from this ply on (plies, not moves)
-    #[arg(long, value_name = "PLY", default_value_t = 0)]
-    from_ply: u32,
-    /// Games of at least this many plies
-    #[arg(long, value_name = "PLIES", default_value_t = 1)]
-    min_plies: u32,
-    /// Games of at most this many plies
-    #[arg(long, value_name = "PLIES", default_value_t = u32::MAX, hide_default_value = true)]
-    max_plies: u32,
-    /// Games with this ending. May be repeated [default: all but those unfinished or broken off by time,
-    /// crash, or resignation]
-    #[arg(long, value_name = "T", value_parser = ending_of)]
-    termination: Vec<Ending>,
-    /// Games with at least this base time, seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 0.0)]
-    min_base: f64,
-    /// Games with at most this base time, seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = f64::INFINITY, hide_default_value = true)]
-    max_base: f64,
     /// Games in which both players have at least this Elo
     #[arg(long, value_name = "ELO")]
     min_elo: Option<u32>,
@@ -52,32 +33,18 @@ pub struct Selection {
     held_out: bool,
 }
 
-fn ending_of(name: &str) -> Result<Ending, String> {
-    let names = || Ending::all().map(Ending::name).collect::<Vec<_>>().join(", ");
-    Ending::from_name(name).ok_or_else(|| format!("valid: {}", names()))
-}
-
 impl Selection {
     pub fn takes_game(&self, game: &RecordedGame) -> bool {
         let tag = |name| game.tags.get(name).unwrap_or_default();
         let elo = |name| tag(name).parse::<u32>().unwrap_or(0);
-        let ending = ending(game);
-        let ends_well = if self.termination.is_empty() {
-            ending.length_counts()
-        } else {
-            self.termination.contains(&ending)
-        };
-        let base = base_seconds(game);
-        ends_well
-            && (self.min_plies..=self.max_plies).contains(&(game.moves.len() as u32))
-            && (self.min_base..=self.max_base).contains(&base)
+        ending(game).length_counts()
+            && !game.moves.is_empty()
             && self.min_elo.is_none_or(|least| elo("WhiteElo").min(elo("BlackElo")) >= least)
             && (!self.held_out || is_held_out(tag("Event").as_bytes()))
     }
 
     pub(crate) fn takes_position(&self, game: u64, ply: u32) -> bool {
-        ply >= self.from_ply
-            && self.sample.is_none_or(|sample| mix(mix(game) ^ u64::from(ply)).is_multiple_of(sample))
+        self.sample.is_none_or(|sample| mix(mix(game) ^ u64::from(ply)).is_multiple_of(sample))
     }
 }
 
@@ -85,7 +52,8 @@ pub struct Measurer<'a> {
     selection: &'a Selection,
     has_moves_left: bool,
     batch: BatchEvaluator<(usize, usize)>,
-    searcher: Option<Searcher>,
+    /// Searches each position for so many nodes.
+    searcher: Option<(Engine, u64)>,
 }
 
 impl<'a> Measurer<'a> {
@@ -101,7 +69,7 @@ impl<'a> Measurer<'a> {
             selection,
             has_moves_left: info.has_moves_left,
             batch: BatchEvaluator::new(backend, settings.search.history_fill, info.preferred_batch)?,
-            searcher: nodes.map(|nodes| Searcher::new(settings, nodes)).transpose()?,
+            searcher: nodes.map(|nodes| Ok::<_, EngineError>((engine(settings)?, nodes))).transpose()?,
         })
     }
 
@@ -122,15 +90,16 @@ impl<'a> Measurer<'a> {
             Some(fen) => format!("fen {fen} moves"),
             None => "startpos moves".to_owned(),
         };
-        if let Some(searcher) = &mut self.searcher {
-            searcher.set_variant(game.variant)?;
+        if let Some((engine, _)) = &mut self.searcher {
+            let is_960 = game.variant == Variant::Chess960;
+            engine.set_option("UCI_Chess960", if is_960 { "true" } else { "false" })?;
         }
         let place = rows.len() - 1;
         for (i, played) in game.moves.iter().enumerate() {
             if self.selection.takes_position(game.number, history.game_ply()) {
                 let mut row = facts(game, i, &history);
-                if let Some(searcher) = &mut self.searcher {
-                    searcher.search(&text, &mut row)?;
+                if let Some((engine, nodes)) = &mut self.searcher {
+                    search(engine, *nodes, &text, &mut row)?;
                 }
                 // Without moves: the policy head is not needed.
                 self.batch.push((place, rows[place].len()), &history, &[]);
@@ -177,39 +146,25 @@ fn facts(game: &RecordedGame, i: usize, history: &History) -> PositionRow {
     }
 }
 
-struct Searcher {
-    engine: Engine,
-    nodes: u64,
+/// One thread, stopped by the number of nodes only.
+fn engine(settings: &Settings) -> Result<Engine, EngineError> {
+    let mut settings = settings.clone().for_analysis();
+    settings.network.threads = NonZero::new(1);
+    let mut engine = Engine::new(settings)?;
+    engine.prepare()?;
+    Ok(engine)
 }
 
-impl Searcher {
-    /// One thread, stopped by the number of nodes only.
-    fn new(settings: &Settings, nodes: u64) -> Result<Searcher, EngineError> {
-        let mut settings = settings.clone().for_analysis();
-        settings.network.threads = NonZero::new(1);
-        let mut engine = Engine::new(settings)?;
-        engine.prepare()?;
-        Ok(Searcher { engine, nodes })
+fn search(engine: &mut Engine, nodes: u64, position: &str, row: &mut PositionRow) -> Result<(), EngineError> {
+    engine.new_game();
+    // Cached evaluations would make rows depend on the start of a run.
+    engine.clear_cache();
+    engine.set_position(position)?;
+    if let Some(root) = engine.search(GoLimits::nodes(nodes))?.result.summary.root {
+        row.m_search_plies = root.m.map(|m| m.0 as f32);
+        row.m_spread_plies = root.m_spread.map(|spread| spread.0 as f32);
     }
-
-    fn set_variant(&mut self, variant: Variant) -> Result<(), EngineError> {
-        let is_960 = variant == Variant::Chess960;
-        self.engine.set_option("UCI_Chess960", if is_960 { "true" } else { "false" }).map(drop)
-    }
-
-    fn search(&mut self, position: &str, row: &mut PositionRow) -> Result<(), LabError> {
-        self.engine.new_game();
-        // Cached evaluations would make rows depend on the start of a run.
-        self.engine.clear_cache();
-        self.engine.set_position(position)?;
-        let limits = GoLimits::nodes(self.nodes);
-        let found = self.engine.search(limits)?;
-        if let Some(root) = found.result.summary.root {
-            row.m_search_plies = root.m.map(|m| m.0 as f32);
-            row.m_spread_plies = root.m_spread.map(|spread| spread.0 as f32);
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -239,12 +194,6 @@ mod tests {
         let all = selection(&[]);
         assert!(takes(&all, "[Result \"1-0\"]"));
         assert!(!takes(&all, "[Termination \"time forfeit\"]"), "its length says nothing");
-        let lost = selection(&["--termination", Ending::Broken.name()]);
-        assert!(takes(&lost, "[Termination \"time forfeit\"]") && !takes(&lost, "[Result \"1-0\"]"));
-        let long = selection(&["--min-plies=4", "--max-plies=9"]);
-        assert!(!takes(&long, "[Result \"1-0\"]"));
-        let slow = selection(&["--min-base=1800"]);
-        assert!(takes(&slow, "[TimeControl \"1800+3\"]") && !takes(&slow, "[TimeControl \"60\"]"));
         let strong = selection(&["--min-elo=2000"]);
         assert!(takes(&strong, "[WhiteElo \"2100\"]\n[BlackElo \"2000\"]"));
         assert!(
@@ -261,13 +210,12 @@ mod tests {
 
     #[test]
     fn a_sample_has_the_asked_share_and_is_the_same_everywhere() {
-        let sampled = selection(&["--sample=8", "--from-ply=16"]);
+        let sampled = selection(&["--sample=8"]);
         let chosen = || {
             (1..100u64)
                 .flat_map(|g| (0..100).map(move |p| (g, p)))
                 .filter(|&(g, p)| sampled.takes_position(g, p))
         };
-        assert!(chosen().all(|(_, ply)| ply >= 16));
-        assert!((900..1180).contains(&chosen().count()), "{}", chosen().count());
+        assert!((1080..1400).contains(&chosen().count()), "{}", chosen().count());
     }
 }

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::estimator_study::{Dimension, GroupFigures, PLIES, PairDifference, StudyReport, Totals};
+use super::estimator_study::{
+    ALL, BY_PLY, DIMENSIONS, GroupFigures, PLAYED_OUT, PLIES, PairDifference, StudyReport, Totals,
+};
 use super::statistics::{Difference, EstimatorFigures, Interval};
 use crate::report::{Origin, Page, Plot, Table};
 use crate::rows::{RowError, replace};
@@ -21,14 +23,14 @@ impl StudyReport {
                 self.names.iter().zip(figures).filter_map(|(name, figures)| Some((name, (*figures)?)));
             known.map(|(name, figures)| with_name(name, json!(figures))).collect()
         };
-        let mut groups: BTreeMap<Dimension, Vec<Value>> = BTreeMap::new();
+        let mut groups: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
         let mut estimators = Vec::new();
         for GroupFigures { group, positions, figures } in &self.groups {
             let own = named(figures);
             match group.dimension {
-                Dimension::All => estimators = own,
+                ALL => estimators = own,
                 dimension => groups
-                    .entry(dimension)
+                    .entry(DIMENSIONS[dimension].key)
                     .or_default()
                     .push(json!({ "group": group.name, "positions": positions, "estimators": own })),
             }
@@ -51,9 +53,7 @@ impl StudyReport {
             "spread": Some(spread).filter(|spread| spread.positions > 0),
             "clock": clock,
         });
-        for (dimension, groups) in groups {
-            document[json!(dimension).as_str().unwrap_or_default()] = groups.into();
-        }
+        groups.into_iter().for_each(|(key, groups)| document[key] = groups.into());
         if let Some(fits) = &self.fits {
             document["fit"] = json!(fits);
         }
@@ -112,7 +112,7 @@ fn page(report: &StudyReport, origins: &[Origin], plots: &[NamedPlot]) -> Page {
 }
 
 fn key_figure(report: &StudyReport) -> Option<(String, String)> {
-    let all = report.groups.iter().find(|group| group.group.dimension == Dimension::All)?;
+    let all = report.groups.iter().find(|group| group.group.dimension == ALL)?;
     let known = report.names.iter().zip(&all.figures).filter_map(|(name, figures)| Some((name, (*figures)?)));
     let (name, best) = known.min_by(|(_, a), (_, b)| a.mae.total_cmp(&b.mae))?;
     let against = |pair: &&PairDifference| match () {
@@ -148,22 +148,22 @@ fn extent(report: &StudyReport) -> String {
 
 fn tables(report: &StudyReport) -> [(&'static str, Vec<Table>); 5] {
     let some = (1..report.totals.games).contains(&report.totals.played_out);
-    let dimensions = std::iter::once(Dimension::All).chain(some.then_some(Dimension::PlayedOut));
+    let dimensions = [ALL].into_iter().chain(some.then_some(PLAYED_OUT));
     let overall = dimensions.map(|dimension| errors(report, dimension)).chain(differences(report));
     [
         ("Overall", overall.collect()),
-        ("By group", Dimension::GROUPED.map(|dimension| by_group(report, dimension)).into()),
+        ("By group", (BY_PLY..DIMENSIONS.len()).map(|dimension| by_group(report, dimension)).collect()),
         ("The clock", Vec::from_iter(clock(report))),
         ("The spread", Vec::from_iter(spread(report))),
         ("Fits", Vec::from_iter(fits(report))),
     ]
 }
 
-fn errors(report: &StudyReport, dimension: Dimension) -> Table {
+fn errors(report: &StudyReport, dimension: usize) -> Table {
     let group = report.groups.iter().find(|group| group.group.dimension == dimension);
     let caption = format!(
         "Errors over {}, {} positions; bias = estimate − truth; intervals by {}; vs first = difference of MAE to the first estimator",
-        dimension.title(),
+        DIMENSIONS[dimension].title,
         group.map_or(0, |group| group.positions),
         report.unit.plural()
     );
@@ -210,13 +210,13 @@ fn differences(report: &StudyReport) -> Option<Table> {
     (!report.differences.is_empty()).then(|| table.table())
 }
 
-fn by_group(report: &StudyReport, dimension: Dimension) -> Table {
-    let caption = format!("Mean absolute error in full moves, by {}", dimension.title());
+fn by_group(report: &StudyReport, dimension: usize) -> Table {
+    let caption = format!("Mean absolute error in full moves, by {}", DIMENSIONS[dimension].title);
     let number = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.1}"));
     let left = |group: &GroupFigures| Some(group.figures.iter().flatten().next()?.mean_left);
     let error = |group: &GroupFigures, place: usize| Some(group.figures[place]?.mae);
     let table = Table::of(caption, report.groups.iter().filter(|group| group.group.dimension == dimension))
-        .words(dimension.title(), |group| &group.group.name)
+        .words(DIMENSIONS[dimension].title, |group| &group.group.name)
         .numbers("positions", |group| group.positions)
         .numbers("moves left", |group| number(left(group)));
     let names = report.names.iter().enumerate();
@@ -315,8 +315,7 @@ fn plots(report: &StudyReport) -> Vec<NamedPlot> {
 /// Chunks with enough positions, without the open-ended last one.
 fn plotted(report: &StudyReport) -> impl Iterator<Item = &GroupFigures> {
     let least = (report.totals.positions as f64 * FEWEST) as u64;
-    let of_plies =
-        |group: &&GroupFigures| group.group.dimension == Dimension::ByPly && !group.group.is_open();
+    let of_plies = |group: &&GroupFigures| group.group.dimension == BY_PLY && !group.group.is_open();
     report.groups.iter().filter(of_plies).filter(move |group| group.positions >= least)
 }
 
