@@ -24,7 +24,7 @@
 
 use crate::TrainingDataError;
 use crate::game::{LabelledGame, LabelledPly, MoveChoice};
-use crate::record::{Cursor, MAX_CANDIDATES};
+use crate::record::{Cursor, MAX_CANDIDATES, bits};
 use zeitnot_engine::chess::{CastlingSide, Color, Move, Role};
 
 pub const ROW: usize = 128;
@@ -95,7 +95,7 @@ fn write_board(row: &mut [u8; ROW], cursor: &Cursor, odd_start: bool) {
 fn board_flags(cursor: &Cursor, odd_start: bool) -> u8 {
     let position = cursor.history.current();
     let may_castle = |color, side| position.castling_rook(color, side).is_some();
-    [
+    bits([
         may_castle(Color::White, CastlingSide::QueenSide),
         may_castle(Color::White, CastlingSide::KingSide),
         may_castle(Color::Black, CastlingSide::QueenSide),
@@ -104,10 +104,7 @@ fn board_flags(cursor: &Cursor, odd_start: bool) -> u8 {
         cursor.history.repetitions() > 0,
         position.en_passant().is_some(),
         odd_start,
-    ]
-    .into_iter()
-    .enumerate()
-    .fold(0, |flags, (bit, set)| flags | u8::from(set) << bit)
+    ])
 }
 
 fn write_labels(row: &mut [u8; ROW], game: &LabelledGame, ply: usize, result_counts: bool) {
@@ -123,12 +120,8 @@ fn write_labels(row: &mut [u8; ROW], game: &LabelledGame, ply: usize, result_cou
         true => !game.plies[ply].candidates.is_empty(),
         false => game.plies[ply].choice == MoveChoice::Best,
     };
-    row[127] = u8::from(policy)
-        | u8::from(result_counts) << 1
-        | u8::from(game.ending.length_counts()) << 2
-        | u8::from(game.held_out) << 3
-        | u8::from(game.by_teacher) << 4
-        | u8::from(game.reference) << 5;
+    let length_counts = game.ending.length_counts();
+    row[127] = bits([policy, result_counts, length_counts, game.held_out, game.by_teacher, game.reference]);
 }
 
 fn write_policy(row: &mut [u8; ROW], cursor: &Cursor, ply: &LabelledPly) -> Result<(), TrainingDataError> {

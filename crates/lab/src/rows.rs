@@ -227,29 +227,29 @@ fn persist(beside: TempPath, path: &Path) -> io::Result<()> {
     beside.persist(target).map_err(|error| error.error)
 }
 
-/// A text that is made anew beside an older one, comes into its place, and grows there.
+/// A file that is made anew beside an older one, comes into its place, and grows there.
 #[derive(Debug)]
-pub(crate) struct Export {
+pub struct Export {
     path: PathBuf,
     file: File,
     beside: Option<TempPath>,
 }
 
 impl Export {
-    pub(crate) fn create(path: &Path) -> Result<Export, RowError> {
+    pub fn create(path: &Path) -> Result<Export, RowError> {
         let (file, beside) = beside(path).map_err(RowError::io(path))?.into_parts();
         Ok(Export { path: path.to_owned(), file, beside: Some(beside) })
     }
 
-    pub(crate) fn publish(&mut self) -> Result<(), RowError> {
+    pub fn publish(&mut self) -> Result<(), RowError> {
         self.beside
             .take()
             .map_or(Ok(()), |beside| persist(beside, &self.path).map_err(RowError::io(&self.path)))
     }
 
     /// What has come into its place survives the end of the program.
-    pub(crate) fn add(&mut self, text: &str) -> Result<(), RowError> {
-        let written = self.file.write_all(text.as_bytes());
+    pub fn add(&mut self, content: impl AsRef<[u8]>) -> Result<(), RowError> {
+        let written = self.file.write_all(content.as_ref());
         let is_there = || check_there(self.beside.as_deref().unwrap_or(&self.path));
         written.and_then(|()| is_there()).map_err(RowError::ended(&self.path))
     }
@@ -269,7 +269,7 @@ impl<R: Row> RowWriter<R> {
             return Err(RowError::other_columns(path));
         }
         let mut file = Export::create(path)?;
-        file.add(&(R::columns().join(",") + "\n"))?;
+        file.add(R::columns().join(",") + "\n")?;
         Ok(RowWriter { file, rows: PhantomData })
     }
 
@@ -300,7 +300,7 @@ impl<R: Row> RowWriter<R> {
         }
         let mut file = Export::create(path)?;
         match last {
-            None => file.add(&(R::columns().join(",") + "\n"))?,
+            None => file.add(R::columns().join(",") + "\n")?,
             Some(_) => {
                 io::copy(&mut lines(begin)?, &mut file.file).map_err(RowError::io(path))?;
             }
@@ -315,7 +315,7 @@ impl<R: Row> RowWriter<R> {
 
     /// Adds the rows of a game.
     pub fn write(&mut self, rows: &[R]) -> Result<(), RowError> {
-        self.file.add(&csv_of(rows, false))
+        self.file.add(csv_of(rows, false))
     }
 }
 
