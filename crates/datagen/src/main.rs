@@ -170,7 +170,7 @@ fn play_lines(args: &BlundersArgs) -> Result<DatagenSummary, Box<dyn Error>> {
         Moves::Plausible => {
             let mut settings = Settings::default();
             settings.set("Backend", &args.backend)?;
-            for weights in &args.weights {
+            if let Some(weights) = &args.weights {
                 settings.set("WeightsFile", &weights.to_string_lossy())?;
             }
             let opened = open_backend(&settings.network)?;

@@ -227,7 +227,9 @@ impl UciProcess {
                     return Err(self.fault(format!("ended{end} before it said {word}")));
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    let is_mute = last.elapsed() >= SILENCE_AFTER_ERROR && self.has_told_of_an_error();
+                    let tells_error = |line: &String| line.to_lowercase().contains("error");
+                    let is_mute =
+                        last.elapsed() >= SILENCE_AFTER_ERROR && self.words.lock().iter().any(tells_error);
                     if is_mute || last.elapsed() >= patience.silence {
                         let waited = last.elapsed().as_secs_f64();
                         return Err(self.fault(format!(
@@ -260,21 +262,14 @@ impl UciProcess {
     fn end(&mut self) -> String {
         let told = Instant::now();
         while told.elapsed() < FAREWELL {
-            match self.child.try_wait() {
+            match self.child.try_wait().map(|status| status.map(|status| (status.code(), status))) {
                 Ok(None) => thread::sleep(LOOK_EVERY),
-                Ok(Some(status)) => {
-                    return status
-                        .code()
-                        .map_or_else(|| format!(" ({status})"), |code| format!(" (exit code {code})"));
-                }
+                Ok(Some((Some(code), _))) => return format!(" (exit code {code})"),
+                Ok(Some((None, status))) => return format!(" ({status})"),
                 Err(_) => break,
             }
         }
         String::new()
-    }
-
-    fn has_told_of_an_error(&self) -> bool {
-        self.words.lock().iter().any(|line| line.to_lowercase().contains("error"))
     }
 
     /// Ends the engine at once, for one that does not answer any more.
@@ -431,7 +426,9 @@ pub(crate) fn move_between(before: &Position, after: &Position) -> Option<Move> 
 /// The last line of each rank that has a score, bounds left out, in the order of the ranks.
 pub fn latest_lines(said: &[String]) -> Vec<InfoLine<'_>> {
     let infos = said.iter().filter_map(|line| InfoLine::parse(line));
-    let scored = infos.filter(|info| !info.is_bound() && info.score().is_some());
+    let bounds = ["lowerbound", "upperbound"];
+    let scored =
+        infos.filter(|info| info.score().is_some() && !bounds.iter().any(|word| info.0.contains(word)));
     let latest: BTreeMap<_, _> = scored.map(|info| (info.rank(), info)).collect();
     latest.into_iter().filter(|(rank, _)| *rank > 0).map(|(_, info)| info).collect()
 }
@@ -457,10 +454,6 @@ impl<'a> InfoLine<'a> {
     /// The place of the line among those of `MultiPV`, from 1.
     fn rank(&self) -> usize {
         self.after("multipv").and_then(|rank| rank.parse().ok()).unwrap_or(1)
-    }
-
-    fn is_bound(&self) -> bool {
-        self.0.contains(&"lowerbound") || self.0.contains(&"upperbound")
     }
 
     /// Returns the word behind `word`.
