@@ -31,7 +31,6 @@ pub const ROW: usize = 128;
 /// Earlier rows of a game that a network sees.
 pub const MAX_PAST: usize = 7;
 
-/// Not written yet.
 #[derive(Debug, Default)]
 pub struct Tables {
     pub rows: Vec<u8>,

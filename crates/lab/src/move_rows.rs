@@ -96,7 +96,6 @@ impl PruningCounts {
         }
     }
 
-    /// Share of the moves that smart pruning ended.
     pub(crate) fn pruned(&self) -> Option<f64> {
         (self.moves > 0).then(|| self.pruned as f64 / self.moves as f64)
     }
@@ -176,7 +175,6 @@ impl Curves {
         kept.filter_map(|(means, number)| Some((f64::from(number), means[quantity].value()?))).collect()
     }
 
-    /// Shows the curves of several players, each with its name.
     pub(crate) fn show(mut page: Page, players: &[(&str, &Curves)]) -> Page {
         let has_clocks = players.iter().flat_map(|(_, curves)| &curves.0).any(|means| means[1].count() > 0);
         for (quantity, (title, label, _)) in CURVES.into_iter().enumerate() {

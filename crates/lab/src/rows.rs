@@ -22,27 +22,16 @@ use thiserror::Error;
 use zeitnot_engine::files;
 use zeitnot_engine::foreign::in_our_words;
 
-/// The message names the file.
 #[derive(Debug, Error)]
 pub enum RowError {
     #[error("{}: {}", path.display(), in_our_words(error))]
-    Io {
-        path: PathBuf,
-        /// The system's error.
-        error: io::Error,
-    },
-    /// A row could not be added.
+    Io { path: PathBuf, error: io::Error },
     #[error(
         "{}: {}; what was written before is kept, and the same command goes on from there",
         path.display(),
         in_our_words(error)
     )]
-    Ended {
-        path: PathBuf,
-        /// The system's error.
-        error: io::Error,
-    },
-    /// What is wrong with the file, and what helps.
+    Ended { path: PathBuf, error: io::Error },
     #[error("{0}")]
     Content(String),
 }
@@ -313,7 +302,6 @@ impl<R: Row> RowWriter<R> {
         self.file.publish()
     }
 
-    /// Adds the rows of a game.
     pub fn write(&mut self, rows: &[R]) -> Result<(), RowError> {
         self.file.add(csv_of(rows, false))
     }
@@ -352,7 +340,6 @@ impl<G: Row, M: Row> GameFiles<G, M> {
         self.games.write(std::slice::from_ref(game))
     }
 
-    /// Both files come into their places.
     pub fn publish(&mut self) -> Result<(), RowError> {
         self.moves.publish()?;
         self.games.publish()
@@ -381,7 +368,6 @@ impl<R: Row> RowReader<R> {
         Ok(RowReader::new(path, csv_of_file(path)?))
     }
 
-    /// `path` is for error messages.
     fn new(path: &Path, csv: csv::Reader<Box<dyn Read>>) -> RowReader<R> {
         RowReader { path: path.to_owned(), csv, record: csv::StringRecord::new(), rows: PhantomData }
     }

@@ -29,9 +29,7 @@ const SILENCE_AFTER_ERROR: Duration = Duration::from_secs(8);
 const TALK: u32 = 30;
 /// The time beyond its limit after which an engine without a move is ended.
 const MARGIN: Duration = Duration::from_secs(3);
-/// The time that it has to end after `quit`.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// The time after which it is looked whether it has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// Most lines of its last words, and most characters of each.
 const LAST_WORDS: (usize, usize) = (4, 300);
@@ -40,11 +38,9 @@ const MOST_SAID: usize = 4 << 20;
 /// Most lines that wait to be read. The engine waits with the next one.
 const MOST_WAITING: usize = 16;
 
-/// What was wrong with an engine.
 #[derive(Clone, Debug, Error)]
 #[error("{name} {reason}")]
 pub struct UciProcessError {
-    /// The program.
     pub name: String,
     /// What it did, as in "has ended".
     pub reason: String,
@@ -84,12 +80,10 @@ impl LoggedProcess {
     }
 }
 
-/// How an engine is started.
 #[derive(Clone, Debug)]
 pub struct ExternalCommand {
     pub program: String,
     pub arguments: Vec<String>,
-    /// Names and values of the options to set.
     pub options: Vec<(String, String)>,
     /// The time that it may be silent where no clock runs.
     pub silence: Duration,
@@ -103,7 +97,6 @@ impl ExternalCommand {
     }
 }
 
-/// How long an answer is waited for.
 #[derive(Clone, Copy, Debug)]
 struct Patience {
     /// In all, whatever the engine says meanwhile.
@@ -272,12 +265,10 @@ impl UciProcess {
         String::new()
     }
 
-    /// Ends the engine at once, for one that does not answer any more.
     fn kill(&mut self) {
         let _ = self.child.kill();
     }
 
-    /// What went wrong, with the engine's last words.
     fn fault(&self, reason: String) -> UciProcessError {
         // What it wrote before it ended may still be on its way.
         thread::sleep(LOOK_EVERY * 5);
@@ -310,7 +301,6 @@ fn why_not(program: &str, error: &io::Error) -> String {
     }
 }
 
-/// Whether an answer to `uci` has an option.
 fn declares(answer: &[String], name: &str) -> bool {
     let own = answer.iter().filter_map(|line| line.strip_prefix("option name ")?.split(" type ").next());
     own.into_iter().any(|own| own.eq_ignore_ascii_case(name))
@@ -322,7 +312,6 @@ pub struct ExternalEngine {
     pub command: ExternalCommand,
     /// `id name`, as it says it itself.
     pub name: String,
-    /// Its answer to `uci`.
     answer: Vec<String>,
     idle: Mutex<Vec<UciProcess>>,
 }
@@ -444,7 +433,6 @@ pub(crate) fn latest_nodes(said: &[String]) -> u64 {
 pub struct InfoLine<'a>(Vec<&'a str>);
 
 impl<'a> InfoLine<'a> {
-    /// Reads a line, or `None` for others.
     pub(crate) fn parse(line: &'a str) -> Option<InfoLine<'a>> {
         let words: Vec<_> = line.split_ascii_whitespace().collect();
         let is_info = words.first() == Some(&"info") && words.get(1) != Some(&"string");
@@ -456,17 +444,14 @@ impl<'a> InfoLine<'a> {
         self.after("multipv").and_then(|rank| rank.parse().ok()).unwrap_or(1)
     }
 
-    /// Returns the word behind `word`.
     pub fn after(&self, word: &str) -> Option<&'a str> {
         self.0.get(self.0.iter().position(|it| *it == word)? + 1).copied()
     }
 
-    /// Returns the words behind `word`.
     pub(crate) fn all_after(&self, word: &str) -> &[&'a str] {
         self.0.iter().position(|it| *it == word).map_or(&[], |place| &self.0[place + 1..])
     }
 
-    /// Returns the unit of the score, `cp` or `mate`, and its number.
     pub(crate) fn score(&self) -> Option<(&'a str, i32)> {
         let unit = self.after("score")?;
         Some((unit, self.after(unit)?.parse().ok()?))
@@ -515,7 +500,6 @@ mod tests {
         }
     }
 
-    /// Starts a shell script that plays an engine.
     fn start(script: &str) -> (UciProcess, Vec<String>) {
         try_to_start(script, SILENCE).unwrap()
     }

@@ -58,7 +58,6 @@ pub(crate) struct GameArgs {
     pub(super) max_plies: Option<u32>,
 }
 
-/// Reads the list of parameters that a flag has, if it is given.
 fn parsed<T>(
     flag: &str,
     text: Option<&str>,
@@ -159,7 +158,6 @@ impl GameArgs {
     }
 }
 
-/// Returns the error of games for which nothing says how long to think.
 pub(super) fn missing_limit() -> Failure {
     Failure::Input("say how long to think: --nodes or --tc".into())
 }
@@ -201,7 +199,6 @@ pub(super) fn idle_options(limit: SideLimit, settings: &Settings) -> Option<Stri
     (!idle.is_empty()).then(|| format!("without effect in these games: --{}", idle.join(", --")))
 }
 
-/// Returns the options with which an engine plays under `limit`.
 pub(super) fn settings_under(limit: SideLimit, mut settings: Settings) -> Settings {
     if !prunes_smartly(limit, &settings) {
         settings.stoppers.smart_pruning_factor = 0.0;

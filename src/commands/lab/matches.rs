@@ -262,11 +262,9 @@ fn parse_sprt(text: Option<&str>) -> Result<Option<Sprt>, Failure> {
     text.map(Sprt::parse).transpose().map_err(|error| argument_error("sprt", error))
 }
 
-/// Writes games down as they end, and counts their results.
 struct MatchRecorder<'a> {
     match_id: &'a str,
     players: &'a Players,
-    /// Of each match.
     summaries: Vec<MatchSummary>,
     files: Option<MatchFiles>,
     progress: Progress,
@@ -389,7 +387,6 @@ fn concurrency(args: &MatchArgs, sides: &[SideArgs], limits: &[SideLimit]) -> us
 }
 
 impl MatchArgs {
-    /// The lists of all engines.
     fn lists(&self) -> Vec<&str> {
         match &self.engines[..] {
             [] => vec![&self.a, &self.b],
@@ -404,7 +401,6 @@ struct SideArgs {
     /// The name in tables and PGN, and whether the user has chosen it.
     name: String,
     is_named: bool,
-    /// Its own limit, if it has one.
     limit: Option<SideLimit>,
     settings: Settings,
     /// The program that plays in the place of this one.
@@ -412,7 +408,6 @@ struct SideArgs {
 }
 
 impl SideArgs {
-    /// Those of all engines.
     fn all(args: &MatchArgs) -> Result<Vec<SideArgs>, Failure> {
         let lists = args.lists();
         if lists.len() < 2 {
@@ -538,7 +533,6 @@ pub(crate) struct ResultArgs {
 #[derive(Serialize)]
 struct MatchesReport {
     matches: Vec<MatchSummary>,
-    /// The ranking of three players or more, if all can be compared.
     ranking: Option<Ranking>,
 }
 

@@ -26,7 +26,6 @@ use zeitnot_lab::rows::{RowReader, RowWriter, write_merged};
 use zeitnot_lab::run::Run;
 use zeitnot_lab::runner::{self, Jobs};
 
-/// The name of the file of rows in the folder of `--out`.
 const ROWS: &str = "movesleft.csv";
 /// Games that a thread takes at a time, so that its batches are full.
 const CHUNK: usize = 8;
@@ -78,7 +77,6 @@ pub(crate) struct EstimatorArgs {
     fit: bool,
 }
 
-/// The estimators that are compared if the user names none.
 const ESTIMATORS: [&str; 5] = [
     "mle-legacy",
     "mle-legacy(midpoint=45.2,steepness=5.93)",
@@ -127,7 +125,6 @@ pub(super) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<ExitStatu
     Ok(if damaged > 0 { ExitStatus::BadInput } else { reported })
 }
 
-/// The origin of the rows, with the identity of the run.
 fn run_origin(args: &MovesLeftArgs, opened: &OpenedBackend) -> Origin {
     let mut id = RunId::new();
     id.add_settings(&args.network.settings, opened.network_sha256.as_deref());
@@ -146,7 +143,6 @@ fn run_origin(args: &MovesLeftArgs, opened: &OpenedBackend) -> Origin {
     Origin { run: id.finish(), ..origin(&facts) }
 }
 
-/// Writes the rows. Returns also the number of files that could not be read to their end.
 fn measure(args: &MovesLeftArgs) -> Result<(Run, u64), Failure> {
     let mut games = RecordedGames::new(&args.pgn)?;
     tell_size(args)?;

@@ -28,14 +28,12 @@ use zeitnot_lab::matches::{Adjudication, MatchRules, Openings, SideLimit};
 use zeitnot_lab::pgn::{GameError, Games, RecordedGame};
 use zeitnot_lab::report::Origin;
 
-/// The time between two lines of progress.
 const LINE_EVERY: Duration = Duration::from_secs(60);
 
 /// Shows how far a run with many games, or positions, is: a bar on a terminal, elsewhere a line now and then.
 #[derive(Debug)]
 pub(crate) struct Progress {
     bar: ProgressBar,
-    /// What is counted.
     what: &'static str,
     /// When it began, and with how many.
     began: (Instant, u64),
@@ -81,7 +79,6 @@ impl Progress {
         self.show(done, left.unwrap_or_default());
     }
 
-    /// Counts one more.
     pub(super) fn count_one(&mut self) {
         self.count(self.bar.position() + 1);
     }
@@ -111,7 +108,6 @@ pub(super) fn positions_of(files: &[PathBuf], most: usize) -> Option<u64> {
     files.iter().all(|file| file.is_file()).then(|| lengths.map(|moves| moves + 1).sum())
 }
 
-/// The names of files, for people.
 pub(super) fn listed(files: &[PathBuf]) -> String {
     files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")
 }
@@ -197,7 +193,6 @@ pub(crate) fn quoted(text: &str) -> String {
 /// is written `i/n`, i from 1 to n.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shard {
-    /// The index i, but counted from 0.
     index: u64,
     count: u64,
 }
@@ -250,7 +245,6 @@ impl RunId {
         self.add_settings(setup.settings(), setup.network_sha256());
     }
 
-    /// Adds all options, and the network's SHA-256.
     pub(super) fn add_settings(&mut self, settings: &Settings, network_sha256: Option<&str>) {
         let mut settings = settings.clone();
         // What the file holds counts, not what it is called.
@@ -287,7 +281,6 @@ impl RunId {
         }
     }
 
-    /// Returns the identity as 12 hexadecimal digits.
     pub(super) fn finish(self) -> String {
         hex(&self.0.finalize()[..6])
     }

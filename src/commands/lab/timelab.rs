@@ -86,9 +86,7 @@ pub(crate) struct TimelabArgs {
 /// The managers that are compared by default beside [`DEFAULT_MANAGER`].
 const OTHER_MANAGERS: [&str; 8] =
     ["smooth", "smooth(mle-mlh)", "smooth(blend)", "legacy", "alphazero", "simple", "stockfish", "argo"];
-/// The nodes per second by default.
 const USUAL_NPS: f64 = 10_000.0;
-/// How long the speed of this machine is measured for.
 const MEASURING_TIME: Millis = Millis(2_000.0);
 
 impl TimelabArgs {
@@ -278,7 +276,6 @@ pub(super) fn report(
 struct GameSource<'a> {
     args: &'a TimelabArgs,
     games: RecordedGames<'a>,
-    /// Games that are fit to replay, in all shards.
     accepted: u64,
     left_out: u64,
 }

@@ -21,7 +21,6 @@ use zeitnot_lab::rows::RowError;
 use zeitnot_lab::run::Run;
 use zeitnot_lab::tuning::{self, PAIRS, Parameter, TunePlan, TuneStudy};
 
-/// The time after which the page is written anew while games are played.
 const PAGE_EVERY: Duration = Duration::from_secs(60);
 /// The options that count under RootHasOwnCpuctParams only.
 const CPUCT_AT_ROOT: [&str; 3] = ["CPuctAtRoot", "CPuctBaseAtRoot", "CPuctFactorAtRoot"];

@@ -25,13 +25,11 @@ use zeitnot_engine::time::{GameClock, GoLimits, Millis, Nodes, TimeControl};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SideLimit {
-    /// This many visits for every move.
     Nodes(u64),
     Clock(TimeControl),
 }
 
 impl fmt::Display for SideLimit {
-    /// Writes a time control as in PGN, or `N nodes`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             SideLimit::Nodes(nodes) => write!(f, "{nodes} nodes"),
@@ -63,14 +61,12 @@ impl SideBudget {
         }
     }
 
-    /// Returns what `go` tells the side.
     fn limits(&self) -> GoLimits {
         let limits = self.clock.as_ref().map(GameClock::limits).unwrap_or_default();
         GoLimits { nodes: self.nodes.map(Nodes), ..limits }
     }
 }
 
-/// The rules that all games of a match have in common.
 #[derive(Clone, Debug)]
 pub struct MatchRules {
     pub adjudication: Adjudication,
@@ -85,7 +81,6 @@ const LAST_MOVES: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GameOutcome {
-    /// This side has won.
     Win(Color),
     Draw,
 }
@@ -120,7 +115,6 @@ pub(crate) struct GameEnd {
     pub(super) termination: Termination,
 }
 
-/// A move, whoever made it.
 #[derive(Clone, Debug)]
 pub(crate) struct PlayedMove {
     pub(crate) mv: Move,
@@ -212,7 +206,6 @@ pub(super) enum GameNeed {
 }
 
 impl OngoingGame {
-    /// Starts a game that goes on from the last position of `opening`.
     pub(super) fn new(
         PlannedGame { assignment, contenders }: PlannedGame,
         opening: History,
@@ -389,7 +382,6 @@ impl OngoingGame {
         Ok(outcome.map(|outcome| GameEnd { outcome, termination: Termination::Adjudication }))
     }
 
-    /// Says what the side to move did wrong, and where.
     fn story(&self, fault: &MoveFault) -> String {
         let first = self.moves.len().saturating_sub(LAST_MOVES);
         let start = self.history.len() - 1 - self.moves.len();
@@ -410,7 +402,6 @@ impl OngoingGame {
     }
 }
 
-/// What the search says of its move.
 fn row_of(played: &PlayerMove) -> MoveRow {
     let line = played.result.info.as_ref().and_then(|info| info.lines.first());
     MoveRow {
@@ -460,7 +451,6 @@ pub struct Adjudication {
     pub max_plies: Option<u32>,
 }
 
-/// Follows the evaluations of one game.
 #[derive(Clone, Debug, Default)]
 struct Adjudicator {
     quiet_plies: u32,

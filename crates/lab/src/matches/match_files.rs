@@ -19,7 +19,6 @@ use crate::uci_process::move_between;
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::{Color, Variant};
 
-/// The journal of a match.
 const JOURNAL: &str = "games.jsonl";
 const GAMES: &str = "games.pgn";
 
@@ -111,7 +110,6 @@ fn comment(played: &PlayedMove, mover: Color) -> String {
     text
 }
 
-/// A finished game as it stands in the journal of a match.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PlayedGame {
     pub game: MatchGameRow,
@@ -131,7 +129,6 @@ impl PlayedGame {
         }
     }
 
-    /// In the whole tournament.
     pub fn number(&self) -> u64 {
         self.game.game
     }
@@ -146,7 +143,6 @@ pub struct MatchFiles {
 }
 
 impl MatchFiles {
-    /// What a match writes.
     pub const NAMES: [&str; 5] = [JOURNAL, "games.csv", "moves.csv", GAMES, "index.html"];
 
     /// `take` gets the games that are there, which must be the first ones of `schedule`.

@@ -95,7 +95,6 @@ impl MatchGameRow {
     }
 }
 
-/// The rows of a game's moves.
 pub(super) fn rows_of_moves(match_id: &str, game: &GameRecord) -> Vec<MoveRow> {
     let row = |(index, played): (usize, &PlayedMove)| MoveRow {
         match_id: match_id.into(),

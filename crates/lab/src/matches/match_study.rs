@@ -19,7 +19,6 @@ use serde_json::json;
 /// Fewest games that a point of the plot of the course of a match rests on, and at most half of the match:
 /// the first points swing wildly, but a short match shall have a course too.
 const FIRST_GAMES: u64 = 20;
-/// Most points of such a plot.
 const POINTS: usize = 200;
 
 #[derive(Clone, Debug)]

@@ -14,7 +14,6 @@ use zeitnot_engine::foreign::in_our_words;
 
 /// Balanced lines that are far apart, as `scripts/opening_book.py` makes them: one on each line, in SAN.
 const BUILT_IN: &str = include_str!("openings.txt");
-/// Openings that are named where they are left out.
 const MOST_NAMED: usize = 5;
 
 #[derive(Debug, Error)]
@@ -26,13 +25,11 @@ pub struct OpeningsError {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opening {
-    /// `None` is that of standard chess.
     fen: Option<String>,
     moves: Vec<Move>,
 }
 
 impl Opening {
-    /// Never fails for openings of [`Openings`], which have been checked.
     pub fn history(&self, variant: Variant) -> Result<History, PositionError> {
         let mut history = match &self.fen {
             Some(fen) => History::from_fen(fen, variant)?,
@@ -52,18 +49,15 @@ impl Opening {
     }
 }
 
-/// In the order of their use.
 #[derive(Clone, Debug)]
 pub struct Openings {
     list: Vec<Opening>,
     /// Chess960 if any of them needs its rules.
     pub variant: Variant,
-    /// What people should know of how they were read.
     pub notes: Vec<String>,
 }
 
 impl Openings {
-    /// The start position alone.
     pub fn standard() -> Openings {
         let list = vec![Opening { fen: None, moves: Vec::new() }];
         Openings { list, variant: Variant::Standard, notes: Vec::new() }

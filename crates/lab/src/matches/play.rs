@@ -22,11 +22,9 @@ use zeitnot_engine::network::{Backend, BackendError, EvalSlot, Evaluator, Value}
 
 #[derive(Debug)]
 pub struct MatchConfig<'a> {
-    /// Notation and rules of castling.
     pub variant: Variant,
     pub openings: &'a Openings,
     pub rules: MatchRules,
-    /// At least 1.
     pub threads: usize,
     pub concurrency: usize,
 }
@@ -129,7 +127,6 @@ impl GameBatch<'_> {
     }
 }
 
-/// Evaluations of a [`SharedEvalCache`].
 const CAPACITY: usize = 200_000;
 
 /// A network behind a cache shared by a thread's games: both sides of a game search much the same positions.

@@ -14,7 +14,6 @@ use thiserror::Error;
 use zeitnot_engine::options::{OptionChoice, OptionGroup, option_choice, option_group};
 use zeitnot_engine::params::{ParamError, Params};
 
-/// Points per game of a pair.
 pub(crate) const PAIR_SCORES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 
 /// From A's point of view.
@@ -133,7 +132,6 @@ impl Elo {
         })
     }
 
-    /// Infinite if one side has won all games.
     pub(super) fn lead(&self, digits: usize) -> String {
         signed(self.elo, digits)
     }
@@ -166,7 +164,6 @@ fn signed(value: f64, digits: usize) -> String {
     }
 }
 
-/// What the interval of [`Elo`] says of A.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Verdict {
@@ -202,7 +199,6 @@ const UNDECIDED: &str = "undecided";
 const STRENGTH_ROUNDS: usize = 20;
 
 option_choice! {
-    /// The scale of the hypotheses of a test.
     pub enum EloModel {
         /// Elo in units of the standard deviation of a game.
         Normalized = "normalized",
@@ -260,7 +256,6 @@ impl SprtState {
         self.verdict != UNDECIDED
     }
 
-    /// What is shown of two players.
     pub(super) fn in_words(&self, a: &str, b: &str) -> String {
         let SprtState { elo0, elo1, model, verdict, .. } = self;
         match *verdict {
@@ -316,7 +311,6 @@ impl Sprt {
     }
 }
 
-/// The likeliest distribution for `seen` with this mean.
 fn fit_mean(seen: &[f64; 5], mean: f64) -> [f64; 5] {
     tilt(seen, &PAIR_SCORES.map(|score| score - mean))
 }

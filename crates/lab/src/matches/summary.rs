@@ -13,7 +13,6 @@ use super::statistics::{Elo, Rating, ResultTally, Sprt, SprtState, Verdict, rati
 use crate::move_rows::{MoveRow, PruningCounts};
 use crate::report::Table;
 
-/// For a ranking: two players have their match.
 const FEWEST_PLAYERS: usize = 3;
 /// What is not known.
 const NONE: &str = "–";
@@ -58,7 +57,6 @@ pub struct MatchSummary {
 }
 
 impl MatchSummary {
-    /// A match without games.
     pub fn new(names: [&str; 2], sprt: Option<Sprt>) -> MatchSummary {
         MatchSummary { names: names.map(str::to_owned), sprt, ..MatchSummary::default() }
     }
@@ -105,7 +103,6 @@ impl MatchSummary {
         self.sprt.map(|sprt| sprt.state(&self.tally))
     }
 
-    /// Whether the sequential test has ended.
     pub fn is_proven(&self) -> bool {
         self.sprt().is_some_and(|sprt| sprt.is_decided())
     }
@@ -321,7 +318,6 @@ pub fn pruning_table(matches: &[MatchSummary]) -> Option<Table> {
     })
 }
 
-/// The strongest first.
 #[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
 pub struct Ranking {

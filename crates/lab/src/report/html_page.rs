@@ -10,9 +10,6 @@ use super::table::Align;
 use super::{BarPlot, Origin, Plot, Table};
 use crate::rows::replace;
 
-/// The style sheet of all pages. Colours follow the reader's system. On a phone columns fold into one, and a
-/// row of a table with many columns becomes a block. What is still too wide scrolls in its own box: its first
-/// column stays, and a shadow shows where more is.
 const STYLE: &str = include_str!("page.css");
 /// A page needs only what is in it, so that a browser may refuse to load anything else.
 const POLICY: &str =
@@ -27,15 +24,12 @@ const SHORT: usize = 18;
 pub(crate) struct PageProgram {
     /// The `id` of the element whose text is the data as JSON.
     pub(crate) id: &'static str,
-    /// Its style sheet.
     pub(crate) style: &'static str,
-    /// The elements that it fills.
     pub(crate) markup: &'static str,
     /// The program, which may use any text of the data as text only, never as markup.
     pub(crate) script: &'static str,
 }
 
-/// A page that grows from top to bottom.
 #[derive(Clone, Debug)]
 pub struct Page {
     title: String,
@@ -184,7 +178,6 @@ impl Page {
         svg.into_iter().fold(self, |page, svg| page.figure(&plot.title, &svg, caption))
     }
 
-    /// Adds the text of an SVG.
     fn figure(mut self, title: &str, svg: &str, caption: &str) -> Page {
         if !self.in_figures {
             self.body.push_str("<div class=\"figures\">\n");
@@ -227,7 +220,6 @@ impl Page {
         }
     }
 
-    /// Returns the text of the whole file.
     pub fn to_html(&self) -> String {
         let mut page = self.clone();
         page.close_figures();

@@ -11,11 +11,8 @@ use super::html_page::{escape, printable};
 
 /// Height of a plot without its legend, in the units of its `viewBox`.
 const HEIGHT: f64 = 400.0;
-/// Height of the numbers and the label below an x axis.
 const BELOW: f64 = 54.0;
-/// Width of the numbers and the label beside a y axis.
 const BESIDE: f64 = 70.0;
-/// Width of the margin at the right.
 const MARGIN: f64 = 14.0;
 
 /// A plot over two number axes. Things of one name share one colour and one entry of the legend. Nameless
@@ -32,7 +29,6 @@ pub struct Plot {
 
 #[derive(Clone, Debug)]
 struct Layer {
-    /// The place of its name.
     place: usize,
     /// A band otherwise.
     is_line: bool,
@@ -101,7 +97,6 @@ impl Plot {
         })
     }
 
-    /// Returns the plot with other names of its series, as many of them.
     pub(super) fn renamed(&self, name: impl Fn(&str) -> String) -> Plot {
         Plot { names: self.names.iter().map(|old| name(old)).collect(), ..self.clone() }
     }
@@ -128,9 +123,7 @@ impl Plot {
     }
 }
 
-/// Height of a bar, units.
 const BAR: f64 = 19.0;
-/// Space between groups of bars, units.
 const GAP: f64 = 13.0;
 /// The longest name that stands beside its bars, characters. Longer ones stand above them.
 const LONG_NAME: usize = 23;
@@ -139,7 +132,6 @@ const LONG_NAME: usize = 23;
 pub struct Bar {
     /// The length. None is drawn where it is not finite.
     pub value: f64,
-    /// Low and high end of the error bar.
     pub error: Option<(f64, f64)>,
 }
 
@@ -173,7 +165,6 @@ impl BarPlot {
         self.series.iter().flat_map(|(_, bars)| bars).any(|bar| bar.value.is_finite())
     }
 
-    /// Returns the plot with other names of its categories.
     pub(super) fn renamed(&self, name: impl Fn(&str) -> String) -> BarPlot {
         BarPlot { categories: self.categories.iter().map(|old| name(old)).collect(), ..self.clone() }
     }
@@ -229,7 +220,6 @@ const TICKS: f64 = 7.0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AxisScale {
-    /// Equal differences are equally long.
     Linear,
     /// Equal ratios are equally long. Inside a plot positions on such an axis are log₂ of the numbers.
     Log,
@@ -307,11 +297,8 @@ fn number(value: f64) -> String {
 
 /// Width of a plot, in the units of its `viewBox`. At this width in CSS pixels its text has its nominal size.
 const WIDTH: f64 = 640.0;
-/// The right end of the axes.
 const RIGHT: f64 = WIDTH - MARGIN;
-/// Height of the title.
 const TITLE_LINE: f64 = 36.0;
-/// Height of a line of the legend.
 const LEGEND_LINE: f64 = 25.0;
 /// Width of the sample of a line in the legend, which shows its pattern.
 const SAMPLE: f64 = 30.0;
@@ -339,7 +326,6 @@ fn series(place: usize) -> String {
     format!("z{}", place % SERIES.len())
 }
 
-/// Returns the classes of a line at this place: the colour, and the pattern.
 fn line_of_series(place: usize) -> String {
     format!("{}s zd{}", series(place), place % DASHES.len())
 }

@@ -26,17 +26,14 @@ use zeitnot_engine::chance::GOLDEN;
 use zeitnot_engine::engine::{EngineError, EngineSetup, Settings};
 use zeitnot_engine::note::Note;
 
-/// The journal of a run.
 pub const PAIRS: &str = "pairs.jsonl";
 
 /// All that a run depends on, results of games apart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TunePlan {
     pub parameters: Vec<Parameter>,
-    /// Pairs of games of the run.
     pub pairs: u64,
     pub seed: u64,
-    /// Of all games.
     pub limit: SideLimit,
 }
 
@@ -59,7 +56,6 @@ pub struct PairRow {
     b: Vec<usize>,
     /// The half points of A in both games, the first one with White.
     half_points: [u8; 2],
-    /// New nodes that the games took.
     nodes: u64,
     version: String,
     /// Of the moves of both games. Empty in older rows.

@@ -8,7 +8,6 @@ use zeitnot_engine::options::{OptionError, OptionSpec};
 use zeitnot_engine::params::{ParamError, Params, entries};
 use zeitnot_engine::time::{manager_from, spelled_out};
 
-/// The option whose parameter list may be tuned.
 const TIME_MANAGER: &str = "TimeManager";
 /// The option whose parameters all games of a run share.
 const BACKEND_OPTIONS: &str = "BackendOptions";
@@ -16,27 +15,29 @@ const BACKEND_OPTIONS: &str = "BackendOptions";
 /// The reason why the values of an option cannot be compared. Texts begin with the entry or name.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum ParameterError {
-    /// The option is unknown or refuses a value.
     #[error(transparent)]
     Option(#[from] OptionError),
-    /// There is no such parameter in the time manager.
     #[error("TimeManager: {0}")]
     Manager(#[from] ParamError),
-    /// The text says what is wrong with the entry.
     #[error("{0}")]
     Entry(String),
 }
 
 #[derive(Clone, Debug, PartialEq)]
 enum Place {
-    /// It is an option as a whole.
     Option,
     /// It is a parameter inside `TimeManager`: the manager at the start, and the names of its lists and of
     /// the parameter in the last of them.
-    Inside { manager: Params, path: Vec<String> },
+    Inside {
+        manager: Params,
+        path: Vec<String>,
+    },
     /// It is a set of entries inside `TimeManager`: the manager at the start, and the names of all entries
     /// that any of the values has.
-    Entries { manager: Params, names: Vec<String> },
+    Entries {
+        manager: Params,
+        names: Vec<String>,
+    },
 }
 
 /// An option with the values that are compared.
@@ -111,7 +112,6 @@ impl Parameter {
         parameter.check(settings).map(|()| parameter)
     }
 
-    /// Checks that all values can be set, and that players can differ in the option.
     fn check(&self, settings: &Settings) -> Result<(), ParameterError> {
         if Settings::is_for_sessions_only(self.option) {
             return Err(ParameterError::Entry(format!("{}: it acts in a UCI session only", self.name)));
@@ -130,7 +130,6 @@ impl Parameter {
         Ok(())
     }
 
-    /// Draws two different values, as their indices.
     pub(crate) fn draw(&self, rng: &mut fastrand::Rng) -> [usize; 2] {
         let a = rng.usize(..self.values.len());
         [a, (a + rng.usize(1..self.values.len())) % self.values.len()]
