@@ -72,15 +72,6 @@ impl Estimator {
         Estimator { name: "best by ply".into(), rule: Rule::PlyMedian(medians) }
     }
 
-    fn of(name: &str, rule: MovesLeftEstimator) -> Estimator {
-        Estimator { name: name.to_owned(), rule: Rule::Manager(rule, MovesLeftSource::Root) }
-    }
-
-    fn fitted(name: String, unit: Unit, of_halves: [MovesLeftEstimator; 2]) -> Estimator {
-        let [first, second] = of_halves;
-        Estimator { name, rule: Rule::Fitted(unit, [second, first]) }
-    }
-
     pub fn uses_head(&self) -> bool {
         matches!(&self.rule, Rule::Manager(rule, _) if rule.uses_head())
     }
@@ -248,10 +239,11 @@ impl Family {
         let rounded = rounded.map(|(key, value)| format!("{key}={}", (value * 1e3).round() / 1e3));
         let rounded = rounded.collect::<Vec<_>>();
         let name = format!("{}({})", self.name, rounded.join(","));
-        let of_halves = [first, second].map(|half| (self.make)(&self.search(&[half])));
+        let of_others = [second, first].map(|half| (self.make)(&self.search(&[half])));
+        let default = Rule::Manager((self.make)(&self.start), MovesLeftSource::Root);
         FittedFamily {
-            tried: Estimator::fitted(name, unit, of_halves),
-            default: Estimator::of(self.name, (self.make)(&self.start)),
+            tried: Estimator { name, rule: Rule::Fitted(unit, of_others) },
+            default: Estimator { name: self.name.to_owned(), rule: default },
         }
     }
 

@@ -135,31 +135,27 @@ impl Page {
     }
 
     pub fn table(self, table: &Table) -> Page {
-        let mut html = String::new();
         let class = |align: Align| if align == Align::Right { " class=\"n\"" } else { "" };
-        let mut tell = |text: &str| html.push_str(text);
-        if !table.caption.is_empty() {
-            tell(&format!("<p class=\"caption\">{}</p>\n", escape(&table.caption)));
-        }
         let blocks = if table.columns.len() > MOST_COLUMNS { " blocks" } else { "" };
-        tell(&format!("<div class=\"table{blocks}\" tabindex=\"0\"><table><thead><tr>"));
-        for (name, align) in &table.columns {
-            tell(&format!("<th{}>{}</th>", class(*align), escape(&self.shown(name))));
-        }
-        tell("</tr></thead>\n<tbody>\n");
-        for row in &table.rows {
-            tell("<tr>");
-            for (cell, (name, align)) in row.iter().zip(&table.columns) {
-                let name = if blocks.is_empty() {
-                    String::new()
-                } else {
-                    format!(" data-name=\"{}\"", escape(&self.shown(name)))
-                };
-                tell(&format!("<td{}{name}>{}</td>", class(*align), escape(&self.shown(cell))));
-            }
-            tell("</tr>\n");
-        }
-        tell("</tbody></table></div>");
+        let head = table.columns.iter();
+        let head =
+            head.map(|(name, align)| format!("<th{}>{}</th>", class(*align), escape(&self.shown(name))));
+        let cell = |(cell, (name, align)): (&String, &(String, Align))| {
+            let of_column = format!(" data-name=\"{}\"", escape(&self.shown(name)));
+            let of_column = if blocks.is_empty() { "" } else { &of_column };
+            format!("<td{}{of_column}>{}</td>", class(*align), escape(&self.shown(cell)))
+        };
+        let row = |row: &Vec<String>| row.iter().zip(&table.columns).map(cell).collect::<String>();
+        let rows = table.rows.iter().map(|cells| format!("<tr>{}</tr>\n", row(cells)));
+        let caption = match &*table.caption {
+            "" => String::new(),
+            caption => format!("<p class=\"caption\">{}</p>\n", escape(caption)),
+        };
+        let html = format!(
+            "{caption}<div class=\"table{blocks}\" tabindex=\"0\"><table><thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody></table></div>",
+            head.collect::<String>(),
+            rows.collect::<String>()
+        );
         let mut page = self;
         page.close_figures();
         page.choosable("Figures", &html);
@@ -170,15 +166,16 @@ impl Page {
     /// each other stand side by side where there is room.
     pub fn plot(self, plot: &Plot, caption: &str) -> Page {
         let svg = plot.has_data().then(|| plot.renamed(|name| self.shown(name)).to_svg());
-        svg.into_iter().fold(self, |page, svg| page.figure(&plot.title, &svg, caption))
+        self.figure(&plot.title, svg, caption)
     }
 
     pub fn bar_plot(self, plot: &BarPlot, caption: &str) -> Page {
         let svg = plot.has_data().then(|| plot.renamed(|name| self.shown(name)).to_svg());
-        svg.into_iter().fold(self, |page, svg| page.figure(&plot.title, &svg, caption))
+        self.figure(&plot.title, svg, caption)
     }
 
-    fn figure(mut self, title: &str, svg: &str, caption: &str) -> Page {
+    fn figure(mut self, title: &str, svg: Option<String>, caption: &str) -> Page {
+        let Some(svg) = svg else { return self };
         if !self.in_figures {
             self.body.push_str("<div class=\"figures\">\n");
             self.in_figures = true;
@@ -341,11 +338,14 @@ mod tests {
         let table = Table::of("A < B", ["<script>"]).words("name", |name| *name).numbers("n", |_| 1).table();
         let svg = Plot::new("plot", "x", "y").line("a", &[(0.0, 0.0), (1.0, 1.0)]).to_svg();
         let folder = tempfile::tempdir().unwrap();
-        let page =
-            Page::new("T & t").heading("h").paragraph("a < b").figure("", &svg, "one").figure("", &svg, "");
+        let page = Page::new("T & t")
+            .heading("h")
+            .paragraph("a < b")
+            .figure("", Some(svg.clone()), "one")
+            .figure("", Some(svg.clone()), "");
         let path = page
             .table(&table)
-            .figure("", &svg, "last")
+            .figure("", Some(svg), "last")
             .code("zeitnot bench")
             .write(&folder.path().join("new"))
             .unwrap();

@@ -58,14 +58,12 @@ impl Parameter {
         for entry in entries(text) {
             let parameter = Parameter::parse(entry, settings)?;
             if parameters.iter().any(|known| known.name == parameter.name) {
-                let text = format!("{}: stands twice in the list", parameter.name);
-                return Err(ParameterError::Entry(text));
+                return Err(refused(parameter.name + ": stands twice in the list"));
             }
             parameters.push(parameter);
         }
         if parameters.is_empty() {
-            let text = "name at least one option, as in CPuct=1.745|2";
-            return Err(ParameterError::Entry(text.into()));
+            return Err(refused("name at least one option, as in CPuct=1.745|2"));
         }
         Ok(parameters)
     }
@@ -75,8 +73,7 @@ impl Parameter {
     fn parse(entry: &str, settings: &Settings) -> Result<Parameter, ParameterError> {
         let named = entry.split_once('=').filter(|(_, values)| values.contains('|'));
         let Some((name, all)) = named else {
-            let text = format!("{entry}: write NAME=VALUE|VALUE, as in CPuct=1.745|2");
-            return Err(ParameterError::Entry(text));
+            return Err(refused(format!("{entry}: write NAME=VALUE|VALUE, as in CPuct=1.745|2")));
         };
         let values: Vec<_> = all.split('|').map(|value| value.trim().to_owned()).collect();
         let (option, path) = match name.trim().split_once('.') {
@@ -92,8 +89,8 @@ impl Parameter {
                 (name.clone(), inside(path, &name, settings)?)
             }
             Some(path) => {
-                let text = format!("{}.{path}: {} has no parameters", option.name, option.name);
-                return Err(ParameterError::Entry(text));
+                let name = option.name;
+                return Err(refused(format!("{name}.{path}: {name} has no parameters")));
             }
             None if option.name == TIME_MANAGER && values.iter().all(|text| text.starts_with('(')) => {
                 let manager = spelled_out(&settings.time.time_manager)?;
@@ -106,7 +103,7 @@ impl Parameter {
             None => (option.name.to_owned(), Place::Option),
         };
         if (1..values.len()).any(|i| values[..i].contains(&values[i])) {
-            return Err(ParameterError::Entry(format!("{name}: {all} names a value twice")));
+            return Err(refused(format!("{name}: {all} names a value twice")));
         }
         let parameter = Parameter { name, option, place, values };
         parameter.check(settings).map(|()| parameter)
@@ -114,7 +111,7 @@ impl Parameter {
 
     fn check(&self, settings: &Settings) -> Result<(), ParameterError> {
         if Settings::is_for_sessions_only(self.option) {
-            return Err(ParameterError::Entry(format!("{}: it acts in a UCI session only", self.name)));
+            return Err(refused(format!("{}: it acts in a UCI session only", self.name)));
         }
         for value in &self.values {
             let mut changed = settings.clone();
@@ -144,7 +141,11 @@ fn fragment(text: &str) -> Result<Params, ParamError> {
 
 fn shared(name: &str) -> ParameterError {
     let cause = "is about the network or what evaluates it, which all games of a run share";
-    ParameterError::Entry(format!("{name}: {cause}; compare an option of the search"))
+    refused(format!("{name}: {cause}; compare an option of the search"))
+}
+
+fn refused(text: impl Into<String>) -> ParameterError {
+    ParameterError::Entry(text.into())
 }
 
 /// Finds the parameter that `path` names in the time manager of `settings`, such as `max-move-budget` or
@@ -155,8 +156,8 @@ fn inside(path: &str, name: &str, settings: &Settings) -> Result<Place, Paramete
     let path: Vec<_> = std::iter::once(list).chain(path.split('.')).map(str::to_owned).collect();
     let steps: Vec<_> = path.iter().map(String::as_str).collect();
     if manager.with_value_at(&steps, "0").is_none() {
-        let remedy = "names no such list; name it in the option TimeManager";
-        return Err(ParameterError::Entry(format!("{name}: {manager} {remedy}")));
+        let text = "names no such list; name it in the option TimeManager";
+        return Err(refused(format!("{name}: {manager} {text}")));
     }
     Ok(Place::Inside { manager, path })
 }
