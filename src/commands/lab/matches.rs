@@ -46,7 +46,7 @@ pub(crate) struct MatchArgs {
     #[arg(long, value_name = "KIND", default_value = "round-robin")]
     tournament: Tournament,
     /// Add what external engines are told, and what they say, to this file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "PATH")]
     engine_log: Option<PathBuf>,
     /// Games of the whole match, in a tournament of each match. Two from each opening with colours swapped
     #[arg(long, short, value_name = "N", default_value_t = 100)]

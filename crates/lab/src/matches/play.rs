@@ -149,26 +149,22 @@ impl SharedEvalCache {
     }
 
     fn evaluate(&mut self, slots: &mut [EvalSlot]) -> Result<(), BackendError> {
-        let mut misses = Vec::new();
+        let (mut misses, mut asked) = (Vec::new(), Vec::new());
         for (place, slot) in slots.iter_mut().enumerate() {
             let key = key_of(slot);
             if !self.recall(key, slot) {
                 misses.push((place, key));
+                asked.push(std::mem::take(slot));
             }
         }
-        // Misses move to the front, and back in reverse order.
-        misses.iter().enumerate().for_each(|(to, &(from, _))| slots.swap(to, from));
-        let evaluated = &mut slots[..misses.len()];
-        for batch in evaluated.chunks_mut(self.max_batch) {
-            self.evaluator.evaluate(batch)?;
-        }
+        asked.chunks_mut(self.max_batch).try_for_each(|batch| self.evaluator.evaluate(batch))?;
         if self.known.len() >= CAPACITY {
             self.known.clear();
         }
-        for (&(_, key), slot) in misses.iter().zip(evaluated.iter()) {
+        for ((place, key), slot) in misses.into_iter().zip(asked) {
             self.known.insert(key, (slot.evaluation, slot.logits.as_slice().into()));
+            slots[place] = slot;
         }
-        misses.iter().enumerate().rev().for_each(|(to, &(from, _))| slots.swap(to, from));
         Ok(())
     }
 
