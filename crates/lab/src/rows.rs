@@ -108,15 +108,12 @@ fn csv_of<R: Row>(rows: &[R], has_header: bool) -> String {
 /// Opens rows as they were written, or as spreadsheets write them: in UTF-16, with other marks between
 /// fields.
 fn csv_of_file(path: &Path) -> Result<csv::Reader<Box<dyn Read>>, RowError> {
-    const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
     let text = files::open_text(path, &[".csv"]).map_err(RowError::io(path))?.content;
     let mut text = BufReader::with_capacity(1 << 16, text);
     let start = text.fill_buf().map_err(RowError::io(path))?;
-    let begin = if start.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
-    let columns = start[begin..].split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let columns = start.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let count = |mark: &u8| columns.iter().filter(|byte| *byte == mark).count();
     let delimiter = b"\t;,".iter().copied().max_by_key(count).unwrap_or(b',');
-    text.consume(begin);
     let text: Box<dyn Read> = Box::new(text);
     Ok(csv::ReaderBuilder::new().delimiter(delimiter).from_reader(text))
 }
@@ -141,13 +138,6 @@ fn plain(field: &str) -> String {
 fn are_columns_of<R: Row>(found: &csv::StringRecord) -> bool {
     let (found, columns): (Vec<&str>, _) = (found.iter().collect(), R::columns());
     2 * columns.iter().filter(|column| found.contains(&column.as_str())).count() > columns.len()
-}
-
-/// Whether a file without rows has the columns of some version, or what was written of them.
-fn is_begun<R: Row>(path: &Path) -> Result<bool, RowError> {
-    let columns = columns_of_file(path)?;
-    let begun = columns.iter().collect::<Vec<_>>().join(",");
-    Ok(are_columns_of::<R>(&columns) || R::columns().join(",").starts_with(&begun))
 }
 
 pub fn has_rows_of<R: Row>(path: &Path) -> Result<bool, RowError> {
@@ -282,9 +272,7 @@ impl<R: Row> RowWriter<R> {
                 (last, begin) = (Some(row), before);
             }
         }
-        // Without rows older columns do no harm.
-        let is_own = columns == R::columns() || last.is_none() && is_begun::<R>(path)?;
-        if !is_own {
+        if columns != R::columns() && !columns.is_empty() {
             return Err(RowError::other_columns(path));
         }
         let mut file = Export::create(path)?;
@@ -399,12 +387,6 @@ impl<R: Row> RowReader<R> {
     }
 }
 
-impl<R> std::fmt::Debug for RowReader<R> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RowReader").field("path", &self.path).finish_non_exhaustive()
-    }
-}
-
 impl<R: Row> Iterator for RowReader<R> {
     type Item = Result<R, RowError>;
 
@@ -414,7 +396,6 @@ impl<R: Row> Iterator for RowReader<R> {
 }
 
 /// Rows of several files in the order of the games, in bounded memory.
-#[derive(Debug)]
 pub(crate) struct MergedGames<R: Row> {
     files: Vec<(PathBuf, Peekable<RowReader<R>>)>,
     last: Option<GameKey>,
@@ -617,10 +598,9 @@ mod tests {
             assert!(RowWriter::<Sample>::create(&other).is_err(), "{text:?}");
             assert_eq!(std::fs::read_to_string(&other).unwrap(), text);
         }
-        let begun = "game,na";
-        std::fs::write(&other, begun).unwrap();
+        std::fs::write(&other, "").unwrap();
         RowWriter::<Sample>::resume(&other).unwrap().0.publish().unwrap();
-        assert_eq!(columns_of_file(&other).unwrap(), Sample::columns(), "its own header, half written");
+        assert_eq!(columns_of_file(&other).unwrap(), Sample::columns(), "its own header");
     }
 
     /// A regression: a column that a contributor added made all older rows unreadable, and a column that was

@@ -373,7 +373,7 @@ pub(crate) struct Rating {
 /// because no finite rating explains it.
 pub(crate) fn ratings(players: usize, results: &[([usize; 2], &ResultTally)]) -> Option<Vec<Rating>> {
     let played: Vec<_> = results.iter().filter(|(_, tally)| tally.pair_count() > 0).collect();
-    if played.is_empty() || !is_connected(players, played.iter().map(|(players, _)| *players)) {
+    if played.is_empty() {
         return None;
     }
     let tallies = played.iter().map(|(_, tally)| {
@@ -433,25 +433,17 @@ pub(crate) fn ratings(players: usize, results: &[([usize; 2], &ResultTally)]) ->
     Some((0..players).map(rating).collect())
 }
 
-/// Every player can be compared with every other, possibly through others.
-fn is_connected(players: usize, matches: impl Iterator<Item = [usize; 2]> + Clone) -> bool {
-    let mut reached = vec![false; players];
-    reached[0] = true;
-    // Each round reaches further, or no round does.
-    for [a, b] in (0..players).flat_map(|_| matches.clone()) {
-        let either = reached[a] || reached[b];
-        (reached[a], reached[b]) = (either, either);
-    }
-    reached.into_iter().all(|reached| reached)
-}
+/// A smaller pivot, as a share of the largest element of the diagonal, is none: players that cannot be compared.
+const LEAST_PIVOT: f64 = 1e-12;
 
-/// Gauss and Jordan without pivoting, for positive definite matrices.
+/// Gauss and Jordan without pivoting, for positive definite matrices. `None` for others.
 pub(crate) fn inverse(mut matrix: Array2<f64>) -> Option<Array2<f64>> {
     let size = matrix.len_of(Axis(0));
+    let least = LEAST_PIVOT * matrix.diag().iter().fold(0.0, |most: f64, x| most.max(*x));
     let mut inverse = Array2::eye(size);
     for pivot in 0..size {
         let scale = matrix[(pivot, pivot)];
-        if scale.is_nan() || scale <= 0.0 {
+        if scale.is_nan() || scale <= least {
             return None;
         }
         for side in [&mut matrix, &mut inverse] {
