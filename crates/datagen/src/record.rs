@@ -73,10 +73,8 @@ pub(super) struct Cursor {
 impl Cursor {
     /// `None` is the standard position. FENs may have the castling rights of Chess960.
     pub(super) fn new(start: Option<&str>) -> Result<Cursor, TrainingDataError> {
-        let history = match start {
-            None => History::start(),
-            Some(fen) => History::from_fen(fen, Variant::Chess960)?,
-        };
+        let of_fen = start.map(|fen| History::from_fen(fen, Variant::Chess960)).transpose()?;
+        let history = of_fen.unwrap_or_else(History::start);
         Ok(Cursor { legal: sorted_moves(&history), history })
     }
 

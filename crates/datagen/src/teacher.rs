@@ -18,7 +18,7 @@ use crate::game::{LabelledGame, LabelledPly, MoveChoice, TeacherMove};
 use crate::record::MAX_CANDIDATES;
 use crate::table::MAX_PAST;
 use zeitnot_engine::chance::{self, GOLDEN};
-use zeitnot_engine::chess::{Color, History, Move, PositionError, Variant};
+use zeitnot_engine::chess::{History, Move, PositionError, Variant};
 use zeitnot_engine::network::{BatchEvaluator, approximate_softmax};
 use zeitnot_lab::pgn::Ending;
 use zeitnot_lab::{ExternalCommand, ExternalEngine, ExternalGame, MoveScore, UciProcessError, latest_lines};
@@ -103,8 +103,7 @@ impl UciTeacher {
         let mut candidates: Vec<TeacherMove> = Vec::new();
         for info in latest_lines(&said) {
             let (Some(score), Some(first)) = (MoveScore::of_info(&info), info.after("pv")) else { continue };
-            let candidate = history.parse_move(first);
-            let candidate = candidate.map_err(|error| self.fault(error.to_string()))?;
+            let candidate = history.parse_move(first).map_err(|error| self.fault(error.to_string()))?;
             // An unfinished last iteration can name a move twice.
             if candidates.iter().all(|known| known.r#move != candidate) {
                 candidates.push(TeacherMove { r#move: candidate, centipawns: score.centipawns() as i16 });
@@ -126,11 +125,8 @@ struct GameInPlay {
 
 impl GameInPlay {
     fn new(start: Option<String>) -> Result<GameInPlay, PositionError> {
-        let history = match &start {
-            Some(fen) => History::from_fen(fen, Variant::Standard)?,
-            None => History::start(),
-        };
-        Ok(GameInPlay { start, history, plies: Vec::new() })
+        let of_fen = start.as_ref().map(|fen| History::from_fen(fen, Variant::Standard)).transpose()?;
+        Ok(GameInPlay { start, history: of_fen.unwrap_or_else(History::start), plies: Vec::new() })
     }
 
     fn play(&mut self, ply: LabelledPly) {
@@ -139,11 +135,8 @@ impl GameInPlay {
     }
 
     fn into_game(self, ending: Ending, held_out: bool) -> LabelledGame {
-        let result = match (ending, self.history.current().turn()) {
-            (Ending::Checkmate, Color::White) => -1,
-            (Ending::Checkmate, Color::Black) => 1,
-            _ => 0,
-        };
+        let sign = if self.history.current().turn().is_white() { -1 } else { 1 };
+        let result = sign * i8::from(ending == Ending::Checkmate);
         let GameInPlay { start, plies, .. } = self;
         LabelledGame { by_teacher: true, held_out, reference: false, start, result, ending, plies }
     }

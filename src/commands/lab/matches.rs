@@ -110,7 +110,9 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
     let are_alike = |(side, limit): (&SideArgs, &SideLimit)| {
         side.external.is_none() && game_args::are_alike(*limit, &side.settings)
     };
-    let (openings, games) = args.game.read_openings(args.games, sides.iter().zip(&limits).all(are_alike))?;
+    // In a tournament both games of a pair, so that a longer one begins with the same games.
+    let wanted = if sides.len() > 2 { args.games.next_multiple_of(2) } else { args.games };
+    let (openings, games) = args.game.read_openings(wanted, sides.iter().zip(&limits).all(are_alike))?;
     let (adjudication, seed) = (args.game.adjudication()?, args.game.seed);
     let config = MatchConfig {
         variant: crate::commands::network_args::variant(
@@ -124,10 +126,9 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
     let players =
         Players { pairings: args.tournament.pairings(sides.len()), contenders: contenders(&sides, &limits)? };
     let shard = args.shard.unwrap_or(Shard::WHOLE);
-    let whole = args.games.next_multiple_of(2) * players.pairings.len() as u64;
     let planned = || {
-        let games = (0..whole).map(|game| players.assignment(game));
-        games.filter(|game| game.number() < args.games && shard.takes(game.pair()))
+        let games = (0..wanted * players.pairings.len() as u64).map(|game| players.assignment(game));
+        games.filter(|game| shard.takes(game.pair()))
     };
     let schedule: Vec<_> = planned().filter(|game| game.number() < games).collect();
     let match_id = match_id(args, &config, &players);
@@ -167,7 +168,9 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
         let text = format!("--adjudicate-syzygy: {fault}. Games that needed it were played on");
         eprint_message(Note::Error(text));
     }
-    recorder.tell_speed();
+    if let [summary] = &mut recorder.summaries[..] {
+        summary.speed = Some((recorder.nodes, recorder.started.elapsed().as_secs_f64()));
+    }
     if let Some(run) = &run {
         let files = MatchRowFiles::paths(run.folder());
         let studies = MatchStudy::read(&files, sprt)?;
@@ -198,16 +201,17 @@ struct WithNotes<'a, T> {
 /// Tells what our engines have to tell at their first move, and which of them play alike.
 fn foretold(players: &Players) -> Result<Told, Failure> {
     let (mut told, mut played) = (Told::default(), Vec::new());
-    for (place, Contender { team, limit, .. }) in players.contenders.iter().map(|it| &**it).enumerate() {
+    for (place, contender) in players.contenders.iter().enumerate() {
+        let Contender { team, limit, .. } = &**contender;
         let Team::Own(setup) = team else { continue };
         let (notes, settings) = setup.as_played(&limit.first())?;
         notes.iter().for_each(|note| told.tell(format_args!("{}: {note}", letter(place))));
-        let same = played.iter().find(|(_, known)| *known == (settings.clone(), *limit));
-        if let Some((other, _)) = same {
+        let same = played.iter().find(|(_, known, of)| *known == settings && of == limit);
+        if let Some((other, ..)) = same {
             let [a, b] = [*other, place].map(letter);
             told.tell(format_args!("{a} and {b} play alike: their options come to the same"));
         }
-        played.push((place, (settings, *limit)));
+        played.push((place, settings, *limit));
     }
     Ok(told)
 }
@@ -298,13 +302,6 @@ impl MatchRecorder<'_> {
 
     fn is_decided(&self) -> bool {
         self.summaries.iter().all(MatchSummary::is_proven)
-    }
-
-    fn tell_speed(&mut self) {
-        let speed = (self.nodes, self.started.elapsed().as_secs_f64());
-        if let [summary] = &mut self.summaries[..] {
-            summary.speed = Some(speed);
-        }
     }
 }
 

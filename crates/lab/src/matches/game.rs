@@ -41,29 +41,19 @@ impl fmt::Display for SideLimit {
 impl SideLimit {
     /// What `go` tells the side at its first move.
     pub fn first(self) -> GoLimits {
-        SideBudget::new(self).limits()
+        self.with(&self.clock())
     }
-}
 
-/// The rest of a side's limit during a game. The player says what a move costs the clock: real time, or nodes
-/// under `nodestime`.
-#[derive(Clone, Copy, Debug)]
-struct SideBudget {
-    nodes: Option<u64>,
-    clock: Option<GameClock>,
-}
+    fn clock(self) -> Option<GameClock> {
+        if let SideLimit::Clock(control) = self { Some(GameClock::new(control)) } else { None }
+    }
 
-impl SideBudget {
-    fn new(limit: SideLimit) -> SideBudget {
-        match limit {
-            SideLimit::Nodes(nodes) => SideBudget { nodes: Some(nodes), clock: None },
-            SideLimit::Clock(control) => SideBudget { nodes: None, clock: Some(GameClock::new(control)) },
+    /// What `go` tells the side with this clock.
+    fn with(self, clock: &Option<GameClock>) -> GoLimits {
+        match (self, clock) {
+            (SideLimit::Nodes(nodes), _) => GoLimits::nodes(nodes),
+            (_, clock) => clock.as_ref().map(GameClock::limits).unwrap_or_default(),
         }
-    }
-
-    fn limits(&self) -> GoLimits {
-        let limits = self.clock.as_ref().map(GameClock::limits).unwrap_or_default();
-        GoLimits { nodes: self.nodes.map(Nodes), ..limits }
     }
 }
 
@@ -181,7 +171,8 @@ pub(super) struct OngoingGame {
     contenders: [Arc<Contender>; 2],
     history: History,
     players: [Player; 2],
-    clocks: [SideBudget; 2],
+    /// Of White and Black. The player says what a move costs it: real time, or nodes under `nodestime`.
+    clocks: [Option<GameClock>; 2],
     adjudicator: Adjudicator,
     moves: Vec<PlayedMove>,
     late: Option<PlayedMove>,
@@ -229,7 +220,7 @@ impl OngoingGame {
             assignment,
             history: opening,
             players,
-            clocks: sides.map(|side| SideBudget::new(contenders[side].limit)),
+            clocks: sides.map(|side| contenders[side].limit.clock()),
             contenders,
             adjudicator: Adjudicator::default(),
             moves: Vec::new(),
@@ -270,7 +261,7 @@ impl OngoingGame {
 
     fn begin_move(&mut self) -> Result<(), LabError> {
         let side = self.side_to_move();
-        let [own, opponent] = [side, 1 - side].map(|side| self.clocks[side].limits());
+        let [own, opponent] = [side, 1 - side].map(|side| self.limits(side));
         match &mut self.players[side] {
             Player::Own(player) => player.begin_move(&self.history, own)?,
             Player::External(player) => player.begin_move(&self.history, own, &opponent),
@@ -281,7 +272,7 @@ impl OngoingGame {
     /// Lets the side to move ponder for the time that the last move has cost the opponent's clock. Returns
     /// whether it does.
     fn begin_pondering(&mut self) -> Result<bool, LabError> {
-        let limits = self.clocks[self.side_to_move()].limits();
+        let limits = self.limits(self.side_to_move());
         let (Some(_), Some(last)) = (limits.mover_clock(), self.moves.last()) else { return Ok(false) };
         let used = Millis(last.row.used_ms.unwrap_or_default());
         let mut before = self.history.clone();
@@ -295,6 +286,12 @@ impl OngoingGame {
     /// Returns 0 if White is to move, 1 for Black.
     fn side_to_move(&self) -> usize {
         usize::from(self.history.current().turn().is_black())
+    }
+
+    fn limits(&self, side: usize) -> GoLimits {
+        let white = self.assignment.white;
+        let contender = if side == 0 { white } else { white.other() };
+        self.contenders[contender.index()].limit.with(&self.clocks[side])
     }
 
     fn mover(&self) -> Side {
@@ -341,7 +338,7 @@ impl OngoingGame {
             Player::External(player) => match player.end_move(&self.history) {
                 (Ok(played), used) => (Some(played), used, Millis::ZERO),
                 (Err(fault), used) => {
-                    let is_late = self.clocks[side].clock.is_some_and(|clock| used > clock.left());
+                    let is_late = self.clocks[side].is_some_and(|clock| used > clock.left());
                     self.fault = Some(self.story(&fault));
                     return Ok(Some(lost(match fault {
                         _ if is_late => Termination::TimeForfeit,
@@ -355,7 +352,7 @@ impl OngoingGame {
             return Ok(Some(lost(Termination::IllegalMove)));
         };
         let player = mover.name().into();
-        let clock = &mut self.clocks[side].clock;
+        let clock = &mut self.clocks[side];
         let row = MoveRow {
             player,
             number: self.moves.len() as u32 / 2 + 1,
