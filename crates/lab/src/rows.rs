@@ -272,7 +272,7 @@ impl<R: Row> RowWriter<R> {
                 (last, begin) = (Some(row), before);
             }
         }
-        if columns != R::columns() && !columns.is_empty() {
+        if columns != R::columns() && path.metadata().map_or(true, |file| file.len() > 0) {
             return Err(RowError::other_columns(path));
         }
         let mut file = Export::create(path)?;
