@@ -72,16 +72,13 @@ impl Tables {
 
 /// As the side to move sees it.
 fn relative_bits(m: Move, turn: Color) -> u16 {
-    match turn {
-        Color::White => m.to_bits(),
-        Color::Black => m.to_bits() ^ (56 | 56 << 6),
-    }
+    m.to_bits() ^ if turn.is_black() { 56 | 56 << 6 } else { 0 }
 }
 
 fn write_board(row: &mut [u8; ROW], cursor: &Cursor, odd_start: bool) {
     let position = cursor.history.current();
-    let colors = [Color::White, Color::Black];
-    let pieces = colors.into_iter().flat_map(|color| Role::ALL.into_iter().map(move |role| role.of(color)));
+    let pieces =
+        Color::ALL.into_iter().flat_map(|color| Role::ALL.into_iter().map(move |role| role.of(color)));
     for (slot, piece) in row[..96].chunks_exact_mut(8).zip(pieces) {
         slot.copy_from_slice(&position.board().by_piece(piece).0.to_le_bytes());
     }

@@ -165,8 +165,7 @@ fn try_game(
     nodes: u64,
     rng: &mut fastrand::Rng,
 ) -> Result<Option<(GameInPlay, Ending)>, TrainingDataError> {
-    let drawn = chance::draw(&STYLES.map(|(share, _)| share), rng.f64());
-    let style = STYLES[drawn.unwrap_or(0)].1;
+    let style = STYLES[chance::draw(&STYLES.map(|(share, _)| share), rng.f64()).unwrap_or(0)].1;
     let mut game = GameInPlay::new(None)?;
     for _ in 0..rng.usize(2..9) {
         let legal = game.history.legal_moves();
