@@ -247,7 +247,7 @@ fn broken_and_unfinished_games_are_named_and_left_out() {
 #[test]
 fn searches_give_a_mean_and_a_spread() {
     let more =
-        ["--nodes", "60", "--estimator", "mle-mlh(floor=1)", "--estimator", "mle-legacy", "--from-ply", "10"];
+        ["--nodes", "60", "--estimator", "mle-mlh(floor=1)", "--estimator", "mle-legacy", "--sample", "2"];
     let (folder, out, findings) = measured(&games(2, 0), &more);
     let names: Vec<_> =
         findings["estimators"].as_array().unwrap().iter().map(|e| e["name"].as_str().unwrap()).collect();
@@ -263,7 +263,5 @@ fn searches_give_a_mean_and_a_spread() {
     std::fs::copy(out.join("movesleft.csv"), &alone).unwrap();
     let report = succeed(&[&["report", "--json", alone.to_str().unwrap()][..], &more[2..6]].concat());
     assert_eq!(serde_json::from_slice::<Value>(&report.stdout).unwrap(), findings);
-    assert!(
-        rows(&out).lines().skip(1).all(|line| line.split(',').nth(1).unwrap().parse::<u32>().unwrap() >= 10)
-    );
+    assert_eq!(rows(&out).lines().count() as i64, positions + 1);
 }

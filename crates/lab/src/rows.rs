@@ -272,12 +272,14 @@ impl<R: Row> RowWriter<R> {
                 (last, begin) = (Some(row), before);
             }
         }
-        if columns != R::columns() && path.metadata().map_or(true, |file| file.len() > 0) {
+        let header = R::columns().join(",") + "\n";
+        let is_begun = |text: String| whole == 0 && header.starts_with(&text);
+        if columns != R::columns() && !std::fs::read_to_string(path).is_ok_and(is_begun) {
             return Err(RowError::other_columns(path));
         }
         let mut file = Export::create(path)?;
         match last {
-            None => file.add(R::columns().join(",") + "\n")?,
+            None => file.add(header)?,
             Some(_) => {
                 io::copy(&mut lines(begin)?, &mut file.file).map_err(RowError::io(path))?;
             }
@@ -598,9 +600,9 @@ mod tests {
             assert!(RowWriter::<Sample>::create(&other).is_err(), "{text:?}");
             assert_eq!(std::fs::read_to_string(&other).unwrap(), text);
         }
-        std::fs::write(&other, "").unwrap();
+        std::fs::write(&other, "game,na").unwrap();
         RowWriter::<Sample>::resume(&other).unwrap().0.publish().unwrap();
-        assert_eq!(columns_of_file(&other).unwrap(), Sample::columns(), "its own header");
+        assert_eq!(columns_of_file(&other).unwrap(), Sample::columns(), "its own header, half written");
     }
 
     /// A regression: a column that a contributor added made all older rows unreadable, and a column that was

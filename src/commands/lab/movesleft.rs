@@ -125,11 +125,14 @@ pub(super) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<ExitStatu
     Ok(if damaged > 0 { ExitStatus::BadInput } else { reported })
 }
 
-fn run_origin(args: &MovesLeftArgs, opened: &OpenedBackend) -> Origin {
+/// Returns also the identity of the rows, which is one for all shards.
+fn run_origin(args: &MovesLeftArgs, opened: &OpenedBackend) -> (Origin, String) {
     let mut id = RunId::new();
     id.add_settings(&args.network.settings, opened.network_sha256.as_deref());
-    id.add(format!("{:?} {:?} {:?}", args.nodes, args.selection, args.shard));
+    id.add(format!("{:?} {:?}", args.nodes, args.selection));
     id.add_files(&args.pgn);
+    let of_rows = id.clone().finish();
+    id.add(format!("{:?}", args.shard));
     let sample = match args.selection.sample {
         None | Some(1) => "every position".to_owned(),
         Some(sample) => format!("one position in {sample}"),
@@ -140,7 +143,7 @@ fn run_origin(args: &MovesLeftArgs, opened: &OpenedBackend) -> Origin {
         ("sample", sample),
         ("search", args.nodes.map_or("none".into(), |nodes| format!("{nodes} nodes a position"))),
     ];
-    Origin { run: id.finish(), ..origin(&facts) }
+    (Origin { run: id.finish(), ..origin(&facts) }, of_rows)
 }
 
 fn measure(args: &MovesLeftArgs) -> Result<(Run, u64), Failure> {
@@ -151,7 +154,7 @@ fn measure(args: &MovesLeftArgs) -> Result<(Run, u64), Failure> {
     if !backend.info().has_moves_left {
         eprint_message("this network has no Moves Left Head: estimators that need it are left out");
     }
-    let origin = run_origin(args, &opened);
+    let (origin, id) = run_origin(args, &opened);
     let mut run = match &args.out {
         Some(folder) => Run::claim(folder, origin, &[ROWS, "index.html"])?,
         None => Run::temporary(origin)?,
@@ -163,7 +166,6 @@ fn measure(args: &MovesLeftArgs) -> Result<(Run, u64), Failure> {
     })?;
     let path = run.folder().join(ROWS);
     let (mut rows, last) = RowWriter::<PositionRow>::resume(&path)?;
-    let id = run.origin().run.clone();
     if last.as_ref().is_some_and(|row| ![&*id, ""].contains(&&*row.run)) {
         return Err(LabError::OtherRun { path, what: "rows of another run" }.into());
     }

@@ -229,7 +229,7 @@ impl FromStr for Shard {
 
 /// The identity of a run that can be resumed: a hash over all that its results depend on, except where files
 /// lie and how fast the machine is.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct RunId(Sha256);
 
 impl RunId {

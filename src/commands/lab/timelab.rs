@@ -132,9 +132,9 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
         SpeedModel::Constant => Speed::constant(nps),
         SpeedModel::Phase => Speed { opening: nps, endgame: ENDGAME_SPEED * nps },
     };
-    let id = run_id(args, &managers);
+    let [id, of_rows] = run_ids(args, &managers);
     let replayer = Replayer {
-        run: &id,
+        run: &of_rows,
         managers: &managers,
         controls: &args.controls,
         kept_games: args.curves,
@@ -149,7 +149,7 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
     let mut source = GameSource::new(args)?;
     let names = if args.pgn.is_empty() { "the built-in sample".into() } else { listed(&args.pgn) };
     let facts = [("games", names), ("speed", format!("{nps:.0} nodes per second"))];
-    let origin = Origin { run: id.clone(), ..origin(&facts) };
+    let origin = Origin { run: id, ..origin(&facts) };
     let written = ["games.csv", "moves.csv", "index.html"];
     let mut run = args.out.as_deref().map(|folder| Run::claim(folder, origin, &written)).transpose()?;
     let mut files = run.as_ref().map(|run| ReplayFiles::create(run.folder())).transpose()?;
@@ -214,14 +214,17 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
     })
 }
 
-fn run_id(args: &TimelabArgs, managers: &[String]) -> String {
+/// The identity of the run, and that of its rows, which is one for all shards.
+fn run_ids(args: &TimelabArgs, managers: &[String]) -> [String; 2] {
     let TimelabArgs { controls, nps, speed, recorded_clocks, move_overhead, ponder, .. } = args;
     let mut id = RunId::new();
     id.add_settings(&args.network.settings, None);
     id.add(format!("{managers:?} {controls:?} {nps:?} {speed:?} {recorded_clocks} {move_overhead} {ponder}"));
-    id.add(format!("{:?} {:?} {:?}", args.min_moves, args.max_games, args.shard));
+    id.add(format!("{:?} {:?}", args.min_moves, args.max_games));
     id.add_files(&args.pgn);
-    id.finish()
+    let of_rows = id.clone().finish();
+    id.add(format!("{:?}", args.shard));
+    [id.finish(), of_rows]
 }
 
 /// Refuses repeated values: their games would count twice.
