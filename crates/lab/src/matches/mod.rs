@@ -1,9 +1,9 @@
 //! Matches: games between two engines, many at once in one process, and what they prove.
 //!
-//! A [`Tournament`] says who plays whom: a match of two engines is its smallest case. [`play`](play::play) gets
-//! games of two [`Contender`]s, openings and rules, and hands out finished games in their order. The way of a
-//! game: `openings` gives it a position and colours. A thread of `play` takes it along with many others and
-//! evaluates the positions of all of them in one batch. `game` plays it by its limits, clocks and rules.
+//! A [`Tournament`] says who plays whom: a match of two engines is its smallest case. [`play`](play::play)
+//! gets games of two [`Contender`]s, openings and rules, and hands out finished games in their order. The way
+//! of a game: `openings` gives it a position and colours. A thread of `play` takes it along with many others
+//! and evaluates the positions of all of them in one batch. `game` plays it by its limits, clocks and rules.
 //! `external` lets external engines play. With fixed nodes or under `nodestime` a game depends on its number
 //! and the seed alone, not on how many others run beside it.
 //!

@@ -433,7 +433,7 @@ pub(crate) fn ratings(players: usize, results: &[([usize; 2], &ResultTally)]) ->
     Some((0..players).map(rating).collect())
 }
 
-/// A smaller pivot, as a share of the largest element of the diagonal, is none: players that cannot be compared.
+/// A smaller pivot, as a share of the largest element of the diagonal, is none: players cannot be compared.
 const LEAST_PIVOT: f64 = 1e-12;
 
 /// Gauss and Jordan without pivoting, for positive definite matrices. `None` for others.
