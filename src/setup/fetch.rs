@@ -10,6 +10,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Read};
 use std::path::{self, Path, PathBuf};
 use std::process::Stdio;
+use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 use thiserror::Error;
@@ -20,10 +21,14 @@ use super::packages::{Package, Wheel, own_os};
 use zeitnot_engine::files::hex;
 use zeitnot_engine::foreign::{VERBOSE_SETTING, in_our_words, record};
 use zeitnot_engine::network::folders;
+use zeitnot_engine::system::tool::finish_within;
 use zeitnot_engine::system::{PYTHONS, entries};
 
 /// Forbids fetching, unless it is empty or 0.
 const OFFLINE_VARIABLE: &str = "ZEITNOT_OFFLINE";
+
+/// The time of pip beyond ten minutes, for a connection of 50 kB/s.
+const SECONDS_PER_MB: u64 = 20;
 
 /// Prefix of the folders of fetches under way.
 const UNFINISHED: &str = "fetching-onnxruntime-";
@@ -73,7 +78,6 @@ impl FetchError {
         }
     }
 
-    /// Adds a remedy unless the reason has one.
     pub(super) fn with_remedy(&self, package: &Package) -> String {
         let by_pip = format!("{} -m pip install {}", PYTHONS[0], package.name);
         match self {
@@ -205,7 +209,6 @@ fn download_and_unpack(package: &Package, wheel: &'static Wheel, folder: &Path) 
     unpack(package, &file, folder).map_err(|error| FetchError::unpack(&error))
 }
 
-/// Unpacks libraries and licences, and removes the wheel.
 fn unpack(package: &Package, wheel: &Path, folder: &Path) -> io::Result<()> {
     let mut archive = ZipArchive::new(File::open(wheel)?)?;
     for index in 0..archive.len() {
@@ -217,7 +220,6 @@ fn unpack(package: &Package, wheel: &Path, folder: &Path) -> io::Result<()> {
     fs::remove_file(wheel)
 }
 
-/// The plain name of a library or licence in a wheel.
 fn wanted_name<'a>(library_folder: &str, entry: &'a str) -> Option<&'a str> {
     let (folder, name) = entry.rsplit_once('/')?;
     let is_shared = name.starts_with("lib") && !name.ends_with(".a") || name.ends_with(".dll");
@@ -263,6 +265,7 @@ fn download_with(python: &str, package: &Package, wheel: &Wheel, folder: &Path) 
     let requirement = format!("{}=={}", package.name, package.version);
     let failed = |error: io::Error| FetchError::of_pip(&error.to_string());
     let place = path::absolute(folder).map_err(failed)?;
+    let patience = Duration::from_secs(600 + u64::from(wheel.size_mb) * SECONDS_PER_MB);
     let output = pip(python, &place)
         .args(["download", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:"])
         .args(["--retries", "1", "--timeout", "20"])
@@ -272,7 +275,7 @@ fn download_with(python: &str, package: &Package, wheel: &Wheel, folder: &Path) 
         .stdout(io::stderr())
         .stderr(Stdio::piped())
         .spawn()
-        .and_then(|child| child.wait_with_output())
+        .and_then(|child| finish_within(child, patience))
         .map_err(failed)?;
     if output.status.success() {
         Ok(())

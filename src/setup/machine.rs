@@ -17,6 +17,7 @@ use zeitnot_engine::network::backends::onnxruntime::{
     LibraryError, Provider, SystemPart, software_counts_as_gpu,
 };
 use zeitnot_engine::system::gpus::{Gpu, Maker, gpus};
+use zeitnot_engine::system::tool::{TOOL_PATIENCE, output_within};
 use zeitnot_engine::system::{self, PYTHONS, cpu_name, entries, vulkan};
 
 /// Input of the choice of a provider, which reads neither memory nor names.
@@ -194,12 +195,10 @@ fn software_gpu() -> Option<Gpu> {
     })
 }
 
-/// What this system lacks for `provider`, with a remedy.
 pub(crate) fn obstacle(provider: Provider) -> Option<LibraryError> {
     check_system(provider).err().map(with_remedy)
 }
 
-/// Adds how to install missing parts: by the system, `setup` or pip.
 pub(crate) fn with_remedy(error: LibraryError) -> LibraryError {
     let LibraryError::PartsMissing { provider, parts, .. } = error else { return error };
     let (mut of_system, mut libraries) = (Vec::new(), Vec::new());
@@ -217,7 +216,9 @@ pub(crate) fn with_remedy(error: LibraryError) -> LibraryError {
 }
 
 pub(super) fn pythons_with_pip() -> impl Iterator<Item = &'static str> {
-    let asked = |python: &str| pip(python, tempfile::tempdir()?.path()).arg("--version").output();
+    let asked = |python: &str| {
+        output_within(pip(python, tempfile::tempdir()?.path()).arg("--version"), TOOL_PATIENCE)
+    };
     PYTHONS.iter().copied().filter(move |python| asked(python).is_ok_and(|output| output.status.success()))
 }
 

@@ -19,6 +19,7 @@ use super::machine::Machine;
 use zeitnot_engine::foreign::{in_our_words, record};
 use zeitnot_engine::network::backends::onnxruntime::finder;
 use zeitnot_engine::network::{discover, folders};
+use zeitnot_engine::system::tool::{TOOL_PATIENCE, finish_within};
 
 /// A file to read instead of `networks.json`, for mirrors and tests.
 const TABLE_VARIABLE: &str = "ZEITNOT_NETWORKS";
@@ -75,7 +76,6 @@ fn begin(helps: &Helps) -> &'static str {
     if *helps == Helps::AnotherWay { "Get" } else { "Start again, or get" }
 }
 
-/// Why an attempt failed.
 #[derive(Debug)]
 struct Broken {
     reason: String,
@@ -219,7 +219,7 @@ impl PublishedNetwork {
             // It may have ended by itself.
             let _ = curl.kill();
         }
-        let output = curl.wait_with_output();
+        let output = finish_within(curl, TOOL_PATIENCE);
         written?;
         let output = output.map_err(|error| Broken::new(Helps::StartingAgain, in_our_words(&error)))?;
         let said = String::from_utf8_lossy(&output.stderr);
@@ -329,7 +329,6 @@ fn open_alone(path: &Path, fetcher: &Fetcher<'_>) -> io::Result<File> {
     }
 }
 
-/// A line for each property.
 impl fmt::Display for PublishedNetwork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let PublishedNetwork { name, is, address, licence, sha256, path, .. } = self;

@@ -474,7 +474,7 @@ mod tests {
             "\nq ",
             " plies\n  move ",
             "\na7a6: 30\n",
-            "\n600 nodes ",
+            "\ninfo string ",
             "\n\nNodes searched: 600\n",
             "\n  go perft N ",
         ] {

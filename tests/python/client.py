@@ -253,6 +253,7 @@ class Never(unittest.TestCase):
             "no answer of zeitnot serve": [
                 lambda file: file.write(b"hello\n") and file.read(),
                 lambda file: file.write(b"[]\n7\n") and file.read(),
+                lambda file: file.write(b"x" * (17 << 20)) and file.read(),
                 lambda file: file.readline() and file.write(b'{"id":2,"moves":[5],"final":true}\n') and file.read(),
             ],
             "has 512 clients": [

@@ -357,6 +357,10 @@ mod tests {
         assert_eq!(fault("a)"), "unexpected ')' at character 2 of \"a)\"");
         assert_eq!(fault("=1"), "a key is missing before '=' at character 1 of \"=1\"");
         assert_eq!(fault("a=\"x"), "a quote is not closed at character 4 of \"a=\"x\"");
+        assert!(
+            Params::parse(&"a(".repeat(MAX_DEPTH)).is_err_and(|error| !error.to_string().contains("deep"))
+        );
+        assert!(fault(&"a(".repeat(MAX_DEPTH + 1)).starts_with("nested too deeply"));
         let params = Params::parse("x=2").unwrap();
         assert_eq!(
             params.allow_only("simple", &["y"], &[]).unwrap_err().to_string(),

@@ -4,12 +4,12 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crossbeam::channel::{Receiver, RecvTimeoutError, bounded};
+use crossbeam::channel::{Receiver, RecvTimeoutError, SendTimeoutError, Sender, bounded};
 use parking_lot::Mutex;
 use thiserror::Error;
 
@@ -35,14 +35,13 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 const LAST_WORDS: (usize, usize) = (4, 300);
 /// Most bytes that are kept of what it says before an answer. The oldest lines go.
 const MOST_SAID: usize = 4 << 20;
-/// Most lines that wait to be read. The engine waits with the next one.
+/// Most lines that wait to be read, on either side. Whoever writes waits with the next one.
 const MOST_WAITING: usize = 16;
 
 /// What was wrong with an engine.
 #[derive(Clone, Debug, Error)]
 #[error("{name} {reason}")]
 pub struct UciProcessError {
-    /// The program.
     pub name: String,
     /// What it did, as in "has ended".
     pub reason: String,
@@ -53,9 +52,7 @@ pub struct UciProcessError {
 pub struct ExternalCommand {
     pub program: String,
     pub arguments: Vec<String>,
-    /// Names and values of the options to set.
     pub options: Vec<(String, String)>,
-    /// The time that it may be silent where no clock runs.
     pub silence: Duration,
 }
 
@@ -80,13 +77,12 @@ struct Patience {
 pub(crate) struct UciProcess {
     name: String,
     child: Child,
-    /// `None` once it is told to end.
-    input: Option<ChildStdin>,
+    /// What a thread writes to it. `None` once it is told to end.
+    input: Option<Sender<String>>,
     /// Its lines, as a thread reads them. The end of the channel is that of its output.
     output: Receiver<Result<String, LineError>>,
     /// What it said for people, on both outputs, since its last answer.
     words: Arc<Mutex<VecDeque<String>>>,
-    /// Where no clock runs.
     patience: Patience,
 }
 
@@ -102,7 +98,7 @@ impl UciProcess {
             .spawn()
             .map_err(|error| fault(format!("cannot be started: {}", why_not(&command.program, &error))))?;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let (Some(input), Some(output), Some(errors)) = pipes else {
+        let (Some(mut input), Some(output), Some(errors)) = pipes else {
             return Err(fault("has no input or output".into()));
         };
         let words = Arc::new(Mutex::new(VecDeque::new()));
@@ -113,13 +109,15 @@ impl UciProcess {
             let mut lines = Lines::new(BufReader::new(output)).map(|line| line.map(|(_, text)| text));
             let _ = lines.try_for_each(|text| sender.send(text));
         };
-        let threads = [Box::new(hears) as Box<dyn FnOnce() + Send>, Box::new(reads)];
+        let (lines, to_write) = bounded::<String>(MOST_WAITING);
+        let writes = move || drop(to_write.iter().try_for_each(|line| input.write_all(line.as_bytes())));
+        let threads = [Box::new(hears) as Box<dyn FnOnce() + Send>, Box::new(reads), Box::new(writes)];
         let started =
             threads.into_iter().try_for_each(|thread| thread::Builder::new().spawn(thread).map(drop));
         let mut process = UciProcess {
             name: command.program.clone(),
             child,
-            input: Some(input),
+            input: Some(lines),
             output: received,
             words,
             patience: Patience { whole: command.silence * TALK, silence: command.silence },
@@ -141,11 +139,13 @@ impl UciProcess {
     }
 
     /// Sends a line. Where the engine has ended, the reading that follows says so: it knows what was wanted.
-    fn send(&mut self, line: &str) -> Result<(), UciProcessError> {
-        let Some(input) = &mut self.input else { return Err(self.fault("was told to end".into())) };
-        match writeln!(input, "{line}").and_then(|()| input.flush()) {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(self.fault(error.to_string())),
-            _ => Ok(()),
+    fn send(&self, line: &str) -> Result<(), UciProcessError> {
+        let sent =
+            self.input.as_ref().map(|input| input.send_timeout(format!("{line}\n"), self.patience.silence));
+        match sent {
+            None => Err(self.fault("was told to end".into())),
+            Some(Err(SendTimeoutError::Timeout(_))) => Err(self.fault("does not read its input".into())),
+            Some(_) => Ok(()),
         }
     }
 
@@ -227,7 +227,6 @@ impl UciProcess {
         self.words.lock().iter().any(|line| line.to_lowercase().contains("error"))
     }
 
-    /// Ends the engine at once, for one that does not answer any more.
     fn kill(&mut self) {
         let _ = self.child.kill();
     }
@@ -265,7 +264,6 @@ fn why_not(program: &str, error: &io::Error) -> String {
     }
 }
 
-/// Whether an answer to `uci` has an option.
 fn declares(answer: &[String], name: &str) -> bool {
     let own = answer.iter().filter_map(|line| line.strip_prefix("option name ")?.split(" type ").next());
     own.into_iter().any(|own| own.eq_ignore_ascii_case(name))
@@ -277,7 +275,6 @@ pub struct ExternalEngine {
     pub command: ExternalCommand,
     /// `id name`, as it says it itself.
     pub name: String,
-    /// Its answer to `uci`.
     answer: Vec<String>,
     idle: Mutex<Vec<UciProcess>>,
 }
@@ -397,7 +394,6 @@ pub(crate) fn latest_nodes(said: &[String]) -> u64 {
 pub struct InfoLine<'a>(Vec<&'a str>);
 
 impl<'a> InfoLine<'a> {
-    /// Reads a line, or `None` for others.
     pub(crate) fn parse(line: &'a str) -> Option<InfoLine<'a>> {
         let words: Vec<_> = line.split_ascii_whitespace().collect();
         let is_info = words.first() == Some(&"info") && words.get(1) != Some(&"string");
@@ -413,12 +409,10 @@ impl<'a> InfoLine<'a> {
         self.0.contains(&"lowerbound") || self.0.contains(&"upperbound")
     }
 
-    /// Returns the word behind `word`.
     pub fn after(&self, word: &str) -> Option<&'a str> {
         self.0.get(self.0.iter().position(|it| *it == word)? + 1).copied()
     }
 
-    /// Returns the words behind `word`.
     pub(crate) fn all_after(&self, word: &str) -> &[&'a str] {
         self.0.iter().position(|it| *it == word).map_or(&[], |place| &self.0[place + 1..])
     }
@@ -432,10 +426,8 @@ impl<'a> InfoLine<'a> {
 
 impl Drop for UciProcess {
     fn drop(&mut self) {
-        // If it has gone already there is nothing left to do.
-        let _ = self.send("quit");
-        // Some engines heed the end of their input alone.
-        self.input = None;
+        // Some engines heed the end of their input alone. One that does not read is ended below.
+        let _ = self.input.take().map(|input| input.try_send("quit\n".into()));
         let told = Instant::now();
         while told.elapsed() < FAREWELL {
             if !matches!(self.child.try_wait(), Ok(None)) {
@@ -472,7 +464,6 @@ mod tests {
         }
     }
 
-    /// Starts a shell script that plays an engine.
     fn start(script: &str) -> (UciProcess, Vec<String>) {
         try_to_start(script, SILENCE).unwrap()
     }
@@ -523,6 +514,16 @@ mod tests {
             dropped.send(())
         });
         assert!(waiting.recv_timeout(Duration::from_secs(60)).is_ok(), "it is still waited for");
+    }
+
+    /// A regression: what was written to it waited without end.
+    #[test]
+    fn an_engine_that_never_reads_is_given_up() {
+        let answers = "while :; do echo uciok; echo readyok; echo bestmove e2e4; done";
+        let (engine, _) = try_to_start(answers, Duration::from_millis(300)).unwrap();
+        let line = "x".repeat(9000);
+        let fault = (0..100).find_map(|_| engine.send(&line).err()).unwrap().to_string();
+        assert!(fault.starts_with("/bin/sh does not read its input"), "{fault}");
     }
 
     /// A regression: one byte that is not UTF-8 refused an engine.

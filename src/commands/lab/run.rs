@@ -81,7 +81,6 @@ impl Progress {
         self.show(done, left.unwrap_or_default());
     }
 
-    /// Counts one more.
     pub(super) fn count_one(&mut self) {
         self.count(self.bar.position() + 1);
     }
@@ -111,7 +110,6 @@ pub(super) fn positions_of(files: &[PathBuf], most: usize) -> Option<u64> {
     files.iter().all(|file| file.is_file()).then(|| lengths.map(|moves| moves + 1).sum())
 }
 
-/// The names of files, for people.
 pub(super) fn listed(files: &[PathBuf]) -> String {
     files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")
 }
@@ -130,14 +128,14 @@ pub(crate) fn interruption() -> Result<&'static AtomicBool, Failure> {
 /// Ends the program when the user presses Ctrl-C, whatever it is doing, after `last`.
 pub(in crate::commands) fn end_on_interruption(last: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
     let stop = interruption()?;
-    thread::spawn(move || {
+    thread::Builder::new().spawn(move || {
         while !stop.load(Ordering::Relaxed) {
             thread::sleep(Duration::from_millis(20));
         }
         last();
         // Exit handlers would tear a GPU's libraries down while threads use them.
         signal_hook::low_level::exit(STOPPED.into());
-    });
+    })?;
     Ok(())
 }
 
@@ -286,7 +284,6 @@ impl RunId {
         }
     }
 
-    /// Returns the identity as 12 hexadecimal digits.
     pub(super) fn finish(self) -> String {
         hex(&self.0.finalize()[..6])
     }

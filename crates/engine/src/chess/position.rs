@@ -289,6 +289,6 @@ impl fmt::Display for PerftReport {
             writeln!(f, "{}: {nodes}", r#move)?;
         }
         // The last line is Stockfish's, which wrappers wait for.
-        writeln!(f, "{} nodes {} nps\n\nNodes searched: {}", self.nodes, self.nps, self.nodes)
+        writeln!(f, "info string {} nps\n\nNodes searched: {}", self.nps, self.nodes)
     }
 }

@@ -69,12 +69,10 @@ pub fn open(path: &Path) -> io::Result<Content> {
     inflated(raw(path)?.1)
 }
 
-/// What a file or stdin is, and its bytes.
 fn raw(path: &Path) -> io::Result<(Option<FileKind>, Content)> {
     if path.as_os_str() == "-" { sniffed(io::stdin()) } else { sniffed(File::open(path)?) }
 }
 
-/// The uncompressed content of `source`, which may be anything.
 fn inflated(source: impl Read + Send + 'static) -> io::Result<Content> {
     let (kind, source) = sniffed(source)?;
     let consumed = Arc::new(AtomicU64::new(0));
@@ -126,7 +124,6 @@ fn sniffed(mut source: impl Read + Send + 'static) -> io::Result<(Option<FileKin
     Ok((FileKind::of(&start), Box::new(Cursor::new(start).chain(source))))
 }
 
-/// Counts what is read.
 struct Counted {
     source: Content,
     consumed: Arc<AtomicU64>,
@@ -143,13 +140,10 @@ impl Read for Counted {
 /// Passes on what a decoder gives, as long as that is in proportion to what it has consumed.
 struct Bounded<R> {
     source: R,
-    /// Compressed bytes that the decoder has read so far.
     consumed: Arc<AtomicU64>,
-    /// Bytes that it has given.
     given: u64,
 }
 
-/// Bounds what `source` may give, which inflates what it has `consumed`.
 fn bounded(source: impl Read + Send + 'static, consumed: Arc<AtomicU64>) -> Content {
     Box::new(Bounded { source, consumed, given: 0 })
 }

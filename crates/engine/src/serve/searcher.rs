@@ -59,7 +59,7 @@ impl Searcher {
         queue: usize,
     ) -> Result<Searcher, EngineError> {
         let mut settings = settings.for_analysis();
-        let opened = open_backend(&settings.network)?;
+        let opened = open_backend(&settings.network_to_play())?;
         let backend = opened.backend.clone();
         let info = backend.info();
         // While one thread waits for its batch, others fill the device's queues.

@@ -4,11 +4,12 @@
 pub mod gpus;
 pub(crate) mod huge_pages;
 pub(crate) mod threads;
+pub mod tool;
 pub mod vulkan;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 #[cfg(unix)]
@@ -99,7 +100,7 @@ pub fn raise_file_limit() {
 
 /// What a tool of the system writes, if it is there, succeeds and writes anything.
 pub(crate) fn told(program: &str, arguments: &[&str]) -> Option<String> {
-    let output = Command::new(program).args(arguments).stdin(Stdio::null()).output().ok()?;
+    let output = tool::output_within(Command::new(program).args(arguments), tool::TOOL_PATIENCE).ok()?;
     let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     (output.status.success() && !text.is_empty()).then_some(text)
 }

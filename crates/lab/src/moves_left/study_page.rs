@@ -98,11 +98,12 @@ fn page(report: &StudyReport, origins: &[Origin], plots: &[NamedPlot]) -> Page {
     }
     for (place, (heading, tables)) in tables(report).iter().enumerate() {
         if !tables.is_empty() {
-            page = tables.iter().fold(page.heading(heading), |page, table| page.table(table));
+            page = page.part(heading, place == 0, |page| tables.iter().fold(page, Page::table));
         }
         if place == 0 {
-            let through = page.heading("Through the game");
-            page = plots.iter().fold(through, |page, (_, plot, caption)| page.plot(plot, caption));
+            page = page.part("Through the game", false, |page| {
+                plots.iter().fold(page, |page, (_, plot, caption)| page.plot(plot, caption))
+            });
         }
     }
     page.names_in_full().origins(origins)

@@ -168,7 +168,8 @@ impl Page {
         tell("</tbody></table></div>");
         let mut page = self;
         page.close_figures();
-        page.choosable("Figures", &html);
+        let title = table.caption.split([';', ':']).next().filter(|title| !title.is_empty());
+        page.choosable(title.unwrap_or("Figures"), &html);
         page
     }
 
