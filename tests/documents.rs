@@ -188,7 +188,7 @@ fn guides_are_plain_prose() {
 /// Bounds of what is read from others: the row of the page, what stands there, the file, the pattern of the number there with what it
 /// is divided by, and the test that breaks it.
 #[rustfmt::skip]
-const BOUNDS: [(&str, &str, &str, &str, u64, &str); 36] = [
+const BOUNDS: [(&str, &str, &str, &str, u64, &str); 37] = [
     ("commands of a GUI", "{} MiB a line", "crates/engine/src/files/lines.rs", "MAX_LINE", 1 << 20, "a_line_without_end_costs_no_memory_and_no_other_line"),
     ("commands of a GUI", "{} lines ahead", "src/uci/input.rs", "MAX_AHEAD", 1, "no_more_lines_are_read_ahead_than_the_limit"),
     ("a GUI that does not", "{} s after", "src/uci/input.rs", "WRITE_PATIENCE", 1, "the_process_ends_although_nobody_reads_what_it_says"),
@@ -212,8 +212,9 @@ const BOUNDS: [(&str, &str, &str, &str, u64, &str); 36] = [
     ("one game", "{} KiB a comment", "crates/lab/src/pgn/tokens.rs", "LONGEST", 1 << 10, "long_lines_and_comments_need_no_memory"),
     ("one game", "{} plies", "crates/lab/src/pgn/draft.rs", "MOST_PLIES", 1, "games_without_end_need_no_memory"),
     ("one game", "{} tags", "crates/lab/src/pgn/draft.rs", "MOST_TAGS", 1, "games_without_end_need_no_memory"),
-    ("a network", "{} MiB inflated", "crates/engine/src/network/weights/container.rs", "ALWAYS_ALLOWED", 1 << 20, "a_bomb_with_the_right_first_bytes_is_refused_within_its_bounds"),
-    ("a network", "{} times the file", "crates/engine/src/network/weights/container.rs", "MAX_RATIO", 1, "a_bomb_with_the_right_first_bytes_is_refused_within_its_bounds"),
+    ("a network file", "{} MiB inflated", "crates/engine/src/network/weights/container.rs", "ALWAYS_ALLOWED", 1 << 20, "a_bomb_with_the_right_first_bytes_is_refused_within_its_bounds"),
+    ("a network file", "{} times the file", "crates/engine/src/network/weights/container.rs", "MAX_RATIO", 1, "a_bomb_with_the_right_first_bytes_is_refused_within_its_bounds"),
+    ("a network file", "{} layers and fields", "crates/engine/src/network/weights/container.rs", "MAX_STEPS", 1, "a_file_of_countless_empty_layers_is_refused_within_its_bounds"),
     ("parameters", "{} levels", "crates/engine/src/params.rs", "MAX_DEPTH", 1, "faults_name_place_and_remedy"),
     ("endgame tables", "{} open files", "crates/engine/src/tablebase.rs", "MOST_OPEN", 1, "more_tables_are_read_than_may_be_open"),
     ("downloads by curl", "{} s to connect", "src/setup/networks.rs", r#""--connect-timeout", "(\d+)""#, 1, "a_download_that_fails_says_why"),
