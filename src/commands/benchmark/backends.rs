@@ -3,6 +3,7 @@
 //! Each run is a child process: a crash or hang becomes a row, and each can load its own ONNX Runtime.
 
 use std::fmt;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use clap::Args;
@@ -14,7 +15,7 @@ use super::advice::{Advice, Asked, Measured, Sample};
 use super::{BenchmarkArgs, OF_SPEEDS, speed_plot, write_advice};
 use crate::commands::child_process;
 use crate::commands::doctor::{Candidate, NOT_INSTALLED};
-use crate::commands::lab::run::quoted;
+use crate::commands::lab::run::{interruption, quoted};
 use crate::commands::measure::{claim, write_report};
 use crate::output::eprint_message;
 use crate::output::{ExitStatus, Failure, Output};
@@ -99,11 +100,16 @@ pub(super) fn run(
     let limits = [("nodes", args.limits.nodes), ("movetime", movetime)];
     let limits = limits.into_iter().filter_map(|(flag, limit)| Some((flag, limit?.to_string())));
     let flags: Vec<_> = limits.chain(args.positions.flags()).chain(args.settings.0.changed()).collect();
-    let mut report = BackendsReport::measure(args.backends.combinations()?, &flags, patience);
-    report.advice = report.advice.filter(|_| !args.advice.no_advice);
+    let mut report = BackendsReport::measure(args.backends.combinations()?, &flags, patience)?;
+    let is_stopped = interruption()?.load(Ordering::Relaxed);
+    report.advice = report.advice.filter(|_| !args.advice.no_advice && !is_stopped);
     let written = write_advice(report.advice.as_mut(), config.as_ref());
     output.write(&report, &report)?;
     run.iter().try_for_each(|run| write_report(run, report.page(), &report, output))?;
+    if is_stopped {
+        eprint_message("stopped; these are the backends until then");
+        return Ok(ExitStatus::Stopped);
+    }
     let is_complete = report.runs.iter().all(|run| run.error.is_none());
     Ok(if written? && is_complete { ExitStatus::Success } else { ExitStatus::Negative })
 }
@@ -221,16 +227,24 @@ impl Run {
 }
 
 impl BackendsReport {
-    /// Measures the combinations in turn with the same `flags`, each for at most `patience`.
+    /// Measures the combinations in turn with the same `flags`, each for at most `patience`, until Ctrl-C.
     pub(crate) fn measure(
         combinations: Vec<Combination>,
         flags: &[(&str, String)],
         patience: Duration,
-    ) -> BackendsReport {
-        let run = |combination: Combination| combination.run(flags, patience);
-        let runs: Vec<_> = combinations.into_iter().map(run).collect();
+    ) -> Result<BackendsReport, Failure> {
+        let (stop, mut runs) = (interruption()?, Vec::new());
+        for combination in combinations {
+            let run = combination.run(flags, patience);
+            // A terminal's Ctrl-C ends the child, too.
+            let is_stopped = stop.load(Ordering::Relaxed);
+            runs.extend(Some(run).filter(|run| !is_stopped || run.error.is_none()));
+            if is_stopped {
+                break;
+            }
+        }
         let advice = Advice::of_measured(&runs.iter().filter_map(Run::measured).collect::<Vec<_>>());
-        BackendsReport { version: VERSION, machine: Machine::this(), runs, advice: Some(advice) }
+        Ok(BackendsReport { version: VERSION, machine: Machine::this(), runs, advice: Some(advice) })
     }
 
     /// The backend that is clearly better than the first, or else the first.

@@ -92,7 +92,9 @@ impl Progress {
         if self.bar.is_hidden() && is_due {
             self.told = Some(Instant::now());
             let of_all = self.bar.length().map(|games| format!("/{games}")).unwrap_or_default();
-            eprint_message(format!("{done}{of_all} {}  {state}", self.what).trim_end());
+            let what =
+                if done == 1 && of_all.is_empty() { self.what.trim_end_matches('s') } else { self.what };
+            eprint_message(format!("{done}{of_all} {what}  {state}").trim_end());
         }
         self.bar.set_position(done);
         self.bar.set_message(state);

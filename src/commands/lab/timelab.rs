@@ -174,7 +174,7 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
         replay,
         |replayed| {
             done += 1;
-            progress.show(done, "replayed".into());
+            progress.count(done);
             for rows in replayed {
                 if let Some(files) = &mut files {
                     files.add(&rows.0, &rows.1)?;
