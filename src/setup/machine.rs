@@ -249,19 +249,12 @@ fn remedy_for_libraries(provider: Provider, missing: &[&str]) -> String {
     format!("Run `{} -m pip install {}`", PYTHONS[0], names.join(" "))
 }
 
-/// A package tool: its distributions, its command, and the packages of each part.
-struct PackageTool {
-    distributions: &'static [&'static str],
-    command: &'static str,
-    vulkan: &'static str,
-    pip: &'static str,
-}
-
-const PACKAGE_TOOLS: [PackageTool; 4] = [
-    tool(&["debian", "ubuntu"], "sudo apt install", "libvulkan1 mesa-vulkan-drivers", "python3-pip"),
-    tool(&["fedora", "rhel"], "sudo dnf install", "vulkan-loader mesa-vulkan-drivers", "python3-pip"),
-    tool(&["arch"], "sudo pacman -S", "vulkan-icd-loader vulkan-radeon vulkan-intel", "python-pip"),
-    tool(
+/// Distributions, the command of their package tool, and the packages for Vulkan and for pip.
+const PACKAGE_TOOLS: [(&[&str], &str, &str, &str); 4] = [
+    (&["debian", "ubuntu"], "sudo apt install", "libvulkan1 mesa-vulkan-drivers", "python3-pip"),
+    (&["fedora", "rhel"], "sudo dnf install", "vulkan-loader mesa-vulkan-drivers", "python3-pip"),
+    (&["arch"], "sudo pacman -S", "vulkan-icd-loader vulkan-radeon vulkan-intel", "python-pip"),
+    (
         &["suse", "opensuse"],
         "sudo zypper install",
         "libvulkan1 libvulkan_radeon libvulkan_intel",
@@ -269,30 +262,21 @@ const PACKAGE_TOOLS: [PackageTool; 4] = [
     ),
 ];
 
-const fn tool(
-    distributions: &'static [&'static str],
-    command: &'static str,
-    vulkan: &'static str,
-    pip: &'static str,
-) -> PackageTool {
-    PackageTool { distributions, command, vulkan, pip }
-}
-
 fn remedy(os: &str, distributions: &[String], parts: &[Part]) -> String {
     let has = |part| parts.contains(&part);
     let tool = PACKAGE_TOOLS
         .iter()
-        .find(|tool| distributions.iter().any(|name| tool.distributions.contains(&name.as_str())));
+        .find(|(names, ..)| distributions.iter().any(|name| names.contains(&name.as_str())));
     let mut steps = Vec::new();
     match (os, tool) {
         ("windows", _) if has(Part::Pip) => steps.push("run `winget install Python.Python.3.12`".into()),
         ("macos", _) if has(Part::Pip) => steps.push("run `xcode-select --install`".into()),
-        (_, Some(tool)) => {
-            let of_part = [(VULKAN, tool.vulkan), (Part::Pip, tool.pip)];
+        (_, Some((_, command, vulkan, pip))) => {
+            let of_part = [(VULKAN, *vulkan), (Part::Pip, *pip)];
             let packages: Vec<_> =
                 of_part.iter().filter(|(part, _)| has(*part)).map(|(_, names)| *names).collect();
             if !packages.is_empty() {
-                steps.push(format!("run `{} {}`", tool.command, packages.join(" ")));
+                steps.push(format!("run `{command} {}`", packages.join(" ")));
             }
         }
         (_, None) => {

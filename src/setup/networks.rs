@@ -57,7 +57,7 @@ pub(crate) enum DownloadError {
     Fetch(#[from] FetchError),
     #[error(
         "{reason}. {} {address} in another way and give the engine the file with --weights",
-        begin(helps)
+        if *helps == Helps::AnotherWay { "Get" } else { "Start again, or get" }
     )]
     Failed { reason: String, helps: Helps, address: String },
 }
@@ -70,10 +70,6 @@ pub(crate) enum Helps {
     /// The command once more.
     StartingAgain,
     AnotherWay,
-}
-
-fn begin(helps: &Helps) -> &'static str {
-    if *helps == Helps::AnotherWay { "Get" } else { "Start again, or get" }
 }
 
 #[derive(Debug)]

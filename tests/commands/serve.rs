@@ -570,6 +570,10 @@ fn endless_queries_of_several_clients_take_turns() {
             let most = std::iter::repeat_with(|| visits(client)).find(|&visits| visits > 2 * before);
             assert!(most.is_some());
         }
+        // Queries that end still come first.
+        let mut third = Connection::open(&address);
+        third.send(r#"{"id":"third","nodes":20}"#);
+        assert_eq!(third.read()["visits"], 20);
     }
 }
 

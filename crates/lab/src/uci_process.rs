@@ -17,6 +17,7 @@ use crate::report::printable;
 use zeitnot_engine::chess::{History, Move, Position, Variant};
 use zeitnot_engine::files::{LineError, Lines};
 use zeitnot_engine::foreign::{one_line, our_words};
+use zeitnot_engine::system::tool::end_within;
 use zeitnot_engine::time::Millis;
 
 /// The time that an engine may be silent where no clock runs, unless the user says otherwise.
@@ -128,7 +129,7 @@ impl UciProcess {
             started.map_err(|error| process.fault(format!("cannot be read: {}", our_words(&error))));
         let answer =
             started.and_then(|()| process.send("uci")).and_then(|()| process.read_until("uciok", patience));
-        let answer = answer.inspect_err(|_| process.kill())?;
+        let answer = answer.inspect_err(|_| drop(process.child.kill()))?;
         for (name, value) in &command.options {
             if !declares(&answer, name) {
                 return Err(process.fault(format!("has no option {name:?}")));
@@ -208,27 +209,12 @@ impl UciProcess {
 
     /// How the process has ended, as in " (exit code 3)". Empty where the system does not say.
     fn end(&mut self) -> String {
-        let told = Instant::now();
-        while told.elapsed() < FAREWELL {
-            match self.child.try_wait() {
-                Ok(None) => thread::sleep(LOOK_EVERY),
-                Ok(Some(status)) => {
-                    return status
-                        .code()
-                        .map_or_else(|| format!(" ({status})"), |code| format!(" (exit code {code})"));
-                }
-                Err(_) => break,
-            }
-        }
-        String::new()
+        let Ok(status) = end_within(&mut self.child, FAREWELL) else { return String::new() };
+        status.code().map_or_else(|| format!(" ({status})"), |code| format!(" (exit code {code})"))
     }
 
     fn has_told_of_an_error(&self) -> bool {
         self.words.lock().iter().any(|line| line.to_lowercase().contains("error"))
-    }
-
-    fn kill(&mut self) {
-        let _ = self.child.kill();
     }
 
     /// What went wrong, with the engine's last words.
@@ -351,7 +337,7 @@ impl ExternalGame {
         if read.is_err()
             && let Some(mut process) = self.process.take()
         {
-            process.kill();
+            drop(process.child.kill());
         }
         read
     }
@@ -428,15 +414,7 @@ impl Drop for UciProcess {
     fn drop(&mut self) {
         // Some engines heed the end of their input alone. One that does not read is ended below.
         let _ = self.input.take().map(|input| input.try_send("quit\n".into()));
-        let told = Instant::now();
-        while told.elapsed() < FAREWELL {
-            if !matches!(self.child.try_wait(), Ok(None)) {
-                return;
-            }
-            thread::sleep(LOOK_EVERY);
-        }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let _ = end_within(&mut self.child, FAREWELL);
     }
 }
 
@@ -495,7 +473,7 @@ mod tests {
             engine.send("go").unwrap();
             let fault = engine.read_until("bestmove", patience(0.5)).unwrap_err().to_string();
             assert!(fault.contains("has not said bestmove"), "{talk}: {fault}");
-            engine.kill();
+            drop(engine.child.kill());
         }
         let long = "echo uciok; read uci; read go; i=0; while [ $i -lt 9 ]; do i=$((i+1)); head -c 900000 /dev/zero | tr '\\0' x; echo; done; echo bestmove e2e4; read quit";
         let (mut engine, _) = start(long);

@@ -94,9 +94,8 @@ pub fn path_of(text: &str) -> PathBuf {
         _ => Some(0x80 + letters.chars().position(|known| known == letter)? as u8),
     };
     let raw = |letters: &&str| text.chars().map(|letter| byte(letter, letters)).collect::<Option<Vec<u8>>>();
-    let paths =
-        ENCODINGS.iter().filter(|_| !text.is_ascii()).filter_map(raw).flat_map(|bytes| spellings(&bytes));
-    let paths: Vec<_> = [text.into()].into_iter().chain(paths).collect();
+    let given = ENCODINGS.iter().filter(|_| !text.is_ascii()).filter_map(raw);
+    let paths: Vec<_> = [text.into()].into_iter().chain(given.flat_map(|it| spellings(&it))).collect();
     let first = |is_there: fn(&Path) -> bool| paths.iter().find(|path| is_there(path)).cloned();
     let found = first(Path::exists).or_else(|| first(|path| path.parent().is_some_and(Path::exists)));
     found.unwrap_or_else(|| text.into())

@@ -342,18 +342,16 @@ impl SearchThread {
                 state.queue.pop(comes_first)
             } else {
                 let Some((index, place)) = self.place() else { return true };
-                let order = if paused < wanted { state.queue.pop(|order| place.is_for(order)) } else { None };
-                let waiting = self.open.iter_mut().filter(|it| it.is_paused && place.is_for(&it.order));
-                match (&order, waiting.min_by_key(|search| search.since)) {
-                    (None, None) => return true,
-                    (None, Some(next)) => next.pause(false, &mut state),
-                    _ => {}
+                let has_room = |order: &Order| paused < if order.ends() { 2 * wanted } else { wanted };
+                let order = state.queue.pop(|order| place.is_for(order) && has_room(order));
+                if order.is_none() {
+                    let waiting = self.open.iter_mut().filter(|it| it.is_paused && place.is_for(&it.order));
+                    let Some(next) = waiting.min_by_key(|search| search.since) else { return true };
+                    next.pause(false, &mut state);
                 }
                 self.open[index].pause(true, &mut state);
-                if order.is_none() {
-                    continue;
-                }
-                order
+                let Some(order) = order else { continue };
+                Some(order)
             };
             match order {
                 Some(order) => {

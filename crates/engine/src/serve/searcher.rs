@@ -70,8 +70,8 @@ impl Searcher {
         let size = PoolSize { threads: threads.min(searches), searches, workers, queue };
         let cache = Arc::new(EvalCache::new(settings.memory.cache_capacity()));
         let answer_bytes = settings.memory.answer_bytes();
-        // Each thread may pause as many as it searches.
-        settings.memory = settings.memory.share_of(2 * searches);
+        // Each thread may pause twice as many as it searches.
+        settings.memory = settings.memory.share_of(3 * searches);
         let setup = Arc::new(EngineSetup::with_opened(settings, opened)?);
         let pool = SearchPool::new(backend, size)?;
         Ok(Searcher { setup, cache, pool, size, answer_bytes, stop: Arc::default() })

@@ -1,7 +1,7 @@
 //! Other programs, which get a bounded time and are heard for a bounded number of bytes.
 
 use std::io::{self, Read};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -24,24 +24,26 @@ pub fn output_within(command: &mut Command, patience: Duration) -> io::Result<Ou
 /// # Errors
 /// [`io::ErrorKind::TimedOut`] if it does not end within `patience`. It is ended then.
 pub fn finish_within(mut child: Child, patience: Duration) -> io::Result<Output> {
-    let began = Instant::now();
     let (stdout, stderr) = (read(child.stdout.take()), read(child.stderr.take()));
-    let ended = loop {
-        match child.try_wait() {
-            Ok(None) if began.elapsed() < patience => thread::sleep(TICK),
-            Ok(None) => break Err(io::ErrorKind::TimedOut.into()),
-            Ok(Some(status)) => break Ok(status),
-            Err(error) => break Err(error),
-        }
-    };
-    let status = ended.inspect_err(|_| {
-        let _ = child.kill();
-        let _ = child.wait();
-    })?;
+    let status = end_within(&mut child, patience)?;
     // Processes that it has left behind may hold its pipes.
     let [stdout, stderr] =
         [stdout?, stderr?].map(|heard| heard.recv_timeout(TOOL_PATIENCE).unwrap_or_default());
     Ok(Output { status, stdout, stderr })
+}
+
+/// Waits for the end of a process, as [`finish_within`].
+pub fn end_within(child: &mut Child, patience: Duration) -> io::Result<ExitStatus> {
+    let began = Instant::now();
+    while began.elapsed() < patience {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        thread::sleep(TICK);
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+    Err(io::ErrorKind::TimedOut.into())
 }
 
 fn read(pipe: Option<impl Read + Send + 'static>) -> io::Result<Receiver<Vec<u8>>> {
