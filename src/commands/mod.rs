@@ -93,7 +93,7 @@ impl Command {
         output: &mut Output,
     ) -> Result<ExitStatus, Failure> {
         // The others end by rules of their own.
-        if !matches!(self, Command::Uci(_) | Command::Serve(_) | Command::Lab(_)) {
+        if !matches!(self, Command::Uci(_) | Command::Serve(_) | Command::Benchmark(_) | Command::Lab(_)) {
             lab::run::end_on_interruption(|| eprint_message("stopped"))?;
         }
         match self {

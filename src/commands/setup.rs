@@ -6,7 +6,6 @@
 //! `--dry-run` only prints the steps.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 use std::{fmt, fs};
 
@@ -18,7 +17,6 @@ use super::benchmark::advice::write_setting;
 use super::benchmark::backends::{BackendsReport, Combination};
 use super::doctor::{BackendReport, Candidate};
 use super::fetch_network::{self, FetchNetworkArgs, FetchRules};
-use super::lab::run::interruption;
 use crate::commands::network_args::NetworkArgs;
 use crate::config_file::{OF_A_BACKEND, WritableConfig};
 use crate::output::eprint_message;
@@ -280,9 +278,6 @@ impl Auto<'_> {
         ];
         let combinations = backends.iter().copied().map(Combination::of).collect();
         let measured = self.report.benchmark.insert(BackendsReport::measure(combinations, &flags, PATIENCE)?);
-        if interruption()?.load(Ordering::Relaxed) {
-            return Ok(ExitStatus::Stopped);
-        }
         if backends[1..].iter().all(|name| measured.nps(name).is_none()) {
             output.write_ahead(&"The GPU could not be measured. Nothing was written.\n")?;
             return Ok(ExitStatus::Negative);

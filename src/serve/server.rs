@@ -549,9 +549,9 @@ mod tests {
         let server = server(10_000);
         let (silent, unread) = server.connect();
         let queries = silent.queries.clone();
-        let moves: Vec<_> = ["g1f3", "g8f6", "f3g1", "f6g8"].into_iter().cycle().take(2400).collect();
+        let moves: Vec<_> = ["g1f3", "g8f6", "f3g1", "f6g8"].into_iter().cycle().take(800).collect();
         let query = json!({"id": "i".repeat(198), "moves": moves, "plies": "all", "nodes": 1}).to_string();
-        let input = format!("{query}\n").repeat(4);
+        let input = format!("{query}\n").repeat(2);
         thread::scope(|scope| {
             let reader = scope.spawn(move || silent.read(input.as_bytes()));
             wait_until(|| !queries.has_room());
@@ -563,7 +563,7 @@ mod tests {
             drop(queries);
             unread.write(&mut output).unwrap();
             reader.join().unwrap().unwrap();
-            assert_eq!(output.split(|&byte| byte == b'\n').count(), 4 * 2401 + 1);
+            assert_eq!(output.split(|&byte| byte == b'\n').count(), 2 * 801 + 1);
         });
     }
 

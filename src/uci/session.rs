@@ -254,6 +254,8 @@ impl Session {
     fn count_paths(&self, depth: u32) {
         if self.is_idle_for("go perft") {
             self.show(|game| PerftReport::count(game.current(), depth, game.variant()).to_string());
+            // As Stockfish's, for wrappers that read it.
+            self.output.line("");
         }
     }
 
@@ -475,7 +477,7 @@ mod tests {
             " plies\n  move ",
             "\na7a6: 30\n",
             "\ninfo string ",
-            "\n\nNodes searched: 600\n",
+            "\n\nNodes searched: 600\n\n",
             "\n  go perft N ",
         ] {
             assert!(text.contains(expected), "{expected}: {text}");

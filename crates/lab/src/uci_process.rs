@@ -104,13 +104,13 @@ impl UciProcess {
         };
         let words = Arc::new(Mutex::new(VecDeque::new()));
         let (heard, (sender, received)) = (words.clone(), bounded(MOST_WAITING));
+        let (lines, to_write) = bounded::<String>(MOST_WAITING);
         let hears =
             move || Lines::new(BufReader::new(errors)).flatten().for_each(|(_, text)| hear(&heard, &text));
         let reads = move || {
             let mut lines = Lines::new(BufReader::new(output)).map(|line| line.map(|(_, text)| text));
             let _ = lines.try_for_each(|text| sender.send(text));
         };
-        let (lines, to_write) = bounded::<String>(MOST_WAITING);
         let writes = move || drop(to_write.iter().try_for_each(|line| input.write_all(line.as_bytes())));
         let threads = [Box::new(hears) as Box<dyn FnOnce() + Send>, Box::new(reads), Box::new(writes)];
         let started =

@@ -235,11 +235,10 @@ impl BackendsReport {
     ) -> Result<BackendsReport, Failure> {
         let (stop, mut runs) = (interruption()?, Vec::new());
         for combination in combinations {
-            let run = combination.run(flags, patience);
-            // A terminal's Ctrl-C ends the child, too.
-            let is_stopped = stop.load(Ordering::Relaxed);
-            runs.extend(Some(run).filter(|run| !is_stopped || run.error.is_none()));
-            if is_stopped {
+            runs.push(combination.run(flags, patience));
+            if stop.load(Ordering::Relaxed) {
+                // A terminal's Ctrl-C ends the child, too.
+                runs.pop_if(|run: &mut Run| run.error.is_some());
                 break;
             }
         }

@@ -2,6 +2,7 @@
 //! of a run, and the command line to go on with it.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,9 +36,7 @@ const LINE_EVERY: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(crate) struct Progress {
     bar: ProgressBar,
-    /// What is counted.
     what: &'static str,
-    /// When it began, and with how many.
     began: (Instant, u64),
     /// When the last line was written, if the bar cannot be seen.
     told: Option<Instant>,
@@ -118,13 +117,15 @@ pub(super) fn listed(files: &[PathBuf]) -> String {
 
 /// Returns a flag that becomes true when the user presses Ctrl-C. The second time the program ends at once.
 pub(crate) fn interruption() -> Result<&'static AtomicBool, Failure> {
-    static STOP: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
-    signals::hear_interruption();
-    // The first of the two acts at the second time, when the other has set the flag.
-    flag::register_conditional_shutdown(SIGINT, STOPPED.into(), Arc::clone(&STOP))
-        .and_then(|_| flag::register(SIGINT, Arc::clone(&STOP)))
-        .map_err(|error| Failure::Input(format!("Ctrl-C cannot be heard: {error}")))?;
-    Ok(&STOP)
+    // Registered twice, the first time would count as the second.
+    static STOP: LazyLock<io::Result<Arc<AtomicBool>>> = LazyLock::new(|| {
+        signals::hear_interruption();
+        let stop = Arc::default();
+        // The first of the two acts at the second time, when the other has set the flag.
+        flag::register_conditional_shutdown(SIGINT, STOPPED.into(), Arc::clone(&stop))?;
+        flag::register(SIGINT, Arc::clone(&stop)).map(|_| stop)
+    });
+    STOP.as_deref().map_err(|error| Failure::Input(format!("Ctrl-C cannot be heard: {error}")))
 }
 
 /// Ends the program when the user presses Ctrl-C, whatever it is doing, after `last`.
@@ -301,7 +302,6 @@ pub(super) struct RecordedGames<'a> {
     /// Games read, broken ones included.
     pub(super) read: u64,
     pub(super) broken: u64,
-    /// Files that could not be read to their end.
     pub(super) damaged: u64,
     told: KindsTold,
     /// The forms in which clocks and times are written, and the games that have them.

@@ -345,10 +345,10 @@ pub(super) fn search_all(
     let (mut wall, mut cpu, mut busy) = (Duration::ZERO, Some(Duration::ZERO), Some(Duration::ZERO));
     let stop = interruption()?;
     for position in positions {
+        between();
         if stop.load(Ordering::Relaxed) && !rows.is_empty() {
             break;
         }
-        between();
         let before = (Instant::now(), cpu_time(), engine.busy_time());
         let (row, summary) = search(engine, position, limits)?;
         wall += before.0.elapsed();
