@@ -3,15 +3,20 @@
 with it what `analyse` writes of games: without an error, the same moves, marks, comments, clocks and tags.
 
 Usage: python_chess.py PATH_TO_ZEITNOT [FILE.pgn…]    (needs the package `chess` of PyPI)
+       python_chess.py PATH_TO_ZEITNOT --spoil SECONDS FILE.pgn…    spoils games at random, which both then read:
+                                                                    a difference of which no message tells is a fault
 """
 
 import collections
 import io
 import logging
 import pathlib
+import random
 import re
 import subprocess
 import sys
+import tempfile
+import time
 
 import chess
 import chess.engine
@@ -47,8 +52,8 @@ def main(program):
 
 
 COMMAND = re.compile(r"\[%(?:clk|emt|eval)[^\]]*\]")
-# What `analyse` writes itself, and what python-chess has where a file says nothing.
-OWN_TAGS, UNKNOWN = ("Annotator", "Result"), ("?", "????.??.??")
+# What `analyse` writes itself, of variants a name that others know, and what python-chess has where a file says nothing.
+OWN_TAGS, UNKNOWN = ("Annotator", "Result", "Variant"), ("?", "????.??.??")
 
 
 def games(text):
@@ -104,9 +109,53 @@ def check_written(program, path):
     return same
 
 
+def spoiled(game, rng):
+    """The text of a game with one to three faults, of which half the games have no comments to hit."""
+    text = list(game if rng.random() < 0.5 else re.sub(r"\{[^}]*\} ?", "", game))
+    for _ in range(rng.choice([1, 1, 1, 2, 3])):
+        at, other, length = rng.randrange(len(text)), rng.randrange(len(text)), rng.randrange(1, 30)
+        sign = rng.choice("{}()[]\"%;$!?.0123456789 \nabcdefgh#+-=KQRNBO")
+        fault = rng.randrange(4)
+        text[at : at + (0, 1, 1, length)[fault]] = ("".join(text[other : other + length]), sign, "", "")[fault]
+    return "".join(text).strip() + "\n\n"
+
+
+def read(found):
+    moves = ((game, tuple(move.uci() for move in game.mainline_moves())) for game in found)
+    return [(game.headers.get("White", "?"), game.board().fen(), played) for game, played in moves if played]
+
+
+def check_spoiled(program, seconds, paths, rng=random.Random(1), at_once=8):
+    """Several spoiled games at once, each in a file with a sound one behind it: that shows what belongs to which."""
+    known = [game for path in paths for game in re.split(r"\n\n(?=\[Event )", path.read_text("utf-8", "replace")) if len(game) < 4000]
+    counts, end = collections.Counter(), time.monotonic() + seconds
+    with tempfile.TemporaryDirectory() as folder:
+        while time.monotonic() < end:
+            texts, files = [spoiled(rng.choice(known), rng) for _ in range(at_once)], []
+            for number, text in enumerate(texts):
+                for name, content in (f"spoiled{number}.pgn", text), (f"sound{number}.pgn", '[White "Sound"]\n\n1. a3 a6 1-0\n'):
+                    files.append(pathlib.Path(folder, name))
+                    files[-1].write_text(content)
+            command = [program, "analyse", *files, "--nodes=1", "--backend=trivial", "--threads=1", "--concurrency=1"]
+            run, found = subprocess.run(command, capture_output=True, text=True, encoding="utf-8"), [[]]
+            for white, *game in read(games(run.stdout)):
+                found.append([]) if white == "Sound" else found[-1].append(game)
+            for number, text in enumerate(texts):
+                theirs = games(text)
+                is_same = found[number] == [game for _, *game in read(theirs)]
+                is_told = re.search(rf"spoiled{number}\.pgn: (game \d|no game)", run.stderr)
+                # As at `xb5`, which only one pawn can play.
+                stops = any(game.errors for game in theirs)
+                assert is_same or is_told or stops, f"a silent difference:\n{text}\n{run.stderr}"
+                counts["the same" if is_same else "told" if is_told else "python-chess stops"] += 1
+    return dict(counts)
+
+
 if __name__ == "__main__":
-    main(sys.argv[1])
     logging.disable(logging.CRITICAL)
+    if sys.argv[2:3] == ["--spoil"]:
+        sys.exit(print("spoiled games:", check_spoiled(sys.argv[1], float(sys.argv[3]), map(pathlib.Path, sys.argv[4:]))))
+    main(sys.argv[1])
     wild = pathlib.Path(__file__).parent.parent / "tests/data/wild"
     files = [pathlib.Path(name) for name in sys.argv[2:]] or sorted(wild.glob("*.pgn"))
     print("games that are the same:", sum(check_written(sys.argv[1], path) for path in files))

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Compares the marks of `zeitnot analyse` with those that lichess' evaluations give, and fits the slope of winning chances.
+"""Compares the marks of `zeitnot analyse` with those that lichess' evaluations give, and fits what the marks depend on.
 
-    zeitnot analyse evaluated.pgn --json > analysis.json
-    scripts/review_accuracy.py evaluated.pgn analysis.json
+    zeitnot analyse evaluated.pgn --out analysis
+    scripts/review_accuracy.py evaluated.pgn analysis/analysis.jsonl
 
-The games need lichess' `[%eval]` behind every move. The first lines tell what the analysis marked. The last ones fit the slope
-of `winning_chances` (crates/lab/src/score.rs) by least squares of the chances, on all games and on halves, and mark the games of
-the other half with it. Needs nothing of Python but its standard library.
+The games need lichess' `[%eval]` behind every move. The first lines tell what the analysis marked. The others fit on each half
+of the games, and mark those of the other half: the slope of `winning_chances` (crates/lab/src/score.rs), by least squares of the
+chances, and the margin by which a loss must exceed the limit of its mark, so that 77 of 100 marks are right. *With the reply*,
+a position whose reply was the search's move counts with the mean of its own chances and those behind the reply. The journal
+needs no end: the games that it has are compared. Needs nothing of Python but its standard library.
 """
 
 import json
@@ -20,6 +22,8 @@ LIMITS = (5, 10, 15)
 # A score by lichess' formula: centipawns, at most 1000.
 STEEPNESS = 0.00368208
 START = "0.15"
+# That of the program, and the share of marks that should be right.
+SLOPE, GOAL = 0.7, 0.77
 
 
 def games(text):
@@ -73,7 +77,7 @@ def player_chances(move, slope):
     return 100 / (1 + math.exp(-slope * logit(expected(move))))
 
 
-def mark(ply, before, after, wins):
+def mark(ply, before, after, wins, margin=0):
     """The mark of a move by the scores and White's chances before and after it, as lichess gives them."""
     sign = 1 if ply % 2 == 0 else -1
     if before is None or after is None:
@@ -89,7 +93,7 @@ def mark(ply, before, after, wins):
     elif mate_before is not None or mate_after is not None:
         return 0
     else:
-        return sum(own[0] - own[1] >= limit for limit in LIMITS)
+        return sum(own[0] - own[1] >= limit + margin for limit in LIMITS)
     return 1 if clear >= 97.5 else 2 if clear >= 92.9 else 3
 
 
@@ -144,11 +148,16 @@ def fit(pairs):
     return min((step / 100 for step in range(30, 151)), key=error)
 
 
+def journal(file):
+    """The games of an analysis, and the figures of both sides in each."""
+    rows = [json.loads(line) for line in open(file, encoding="utf-8") if line.endswith("\n")]
+    return [next(games(row["pgn"])) for row in rows], [row["summary"] for row in rows]
+
+
 def main():
     truth_file, analysis_file = sys.argv[1:]
-    truth = list(games(open(truth_file, encoding="utf-8").read()))
-    report = json.load(open(analysis_file, encoding="utf-8"))
-    analysed = list(games(report["pgn"]))
+    analysed, figures = journal(analysis_file)
+    truth = list(games(open(truth_file, encoding="utf-8").read()))[: len(analysed)]
     assert [len(game) for game in truth] == [len(game) for game in analysed], "other games"
     start = {"comment": f"[%eval {START}] wdl=300/440/260"}
     marks, off, pairs, played = Count(), [], [], []
@@ -161,28 +170,45 @@ def main():
         for ply, right in played[-1]:
             marks.add(own[ply]["mark"], right)
         for side, name in enumerate(["white", "black"]):
-            lichess, ours = accuracy(wins, side), report["games"][index][name]["accuracy"]
+            lichess, ours = accuracy(wins, side), figures[index][name]["accuracy"]
             if lichess is not None and ours is not None:
                 off.append(abs(lichess - ours))
     print(f"the analysis: {marks}, accuracy of a player off by {sum(off) / max(1, len(off)):.1f}")
 
-    def marked(indices, slope):
+    def marked(indices, slope, margin=0, with_reply=False):
         count = Count()
         for index in indices:
             own = [start, *analysed[index]]
+            chances_of = [player_chances(move, slope) for move in own]
             for ply, right in played[index]:
                 pair = own[ply : ply + 2]
-                wins = [player_chances(move, slope) for move in pair]
+                wins = chances_of[ply : ply + 2]
+                if with_reply and ply + 2 < len(own) and not own[ply + 2]["other"]:
+                    wins[1] = (wins[1] + chances_of[ply + 2]) / 2
                 # The move that the search would have played gets no mark.
-                found = mark(ply, score(pair[0]), score(pair[1]), wins) if pair[1]["other"] else 0
+                found = mark(ply, score(pair[0]), score(pair[1]), wins, margin) if pair[1]["other"] else 0
                 count.add(found, right)
         return count
+
+    def least_margin(indices, with_reply):
+        """The least one with which enough marks are right."""
+        for step in range(40):
+            count = marked(indices, SLOPE, step / 4, with_reply)
+            if count.right >= GOAL * count.own:
+                return step / 4
+        return 10
 
     both = [range(len(truth) // 2), range(len(truth) // 2, len(truth))]
     print(f"slope of all games: {fit(sum(pairs, [])):.2f}")
     for learned, tried in (both, both[::-1]):
         slope = fit([pair for index in learned for pair in pairs[index]])
         print(f"slope of games {learned.start + 1} to {learned.stop}: {slope:.2f}. On the others: {marked(tried, slope)}")
+    for with_reply in (False, True):
+        for learned, tried in (both, both[::-1]):
+            margin = least_margin(learned, with_reply)
+            name = "margin with the reply" if with_reply else "margin"
+            found = marked(tried, SLOPE, margin, with_reply)
+            print(f"{name} of games {learned.start + 1} to {learned.stop}: {margin:.2f} %. On the others: {found}")
 
 
 if __name__ == "__main__":

@@ -30,7 +30,6 @@ fn config_file(folder: &Path) -> Option<PathBuf> {
     CONFIG_FILES.iter().map(|name| folder.join(name)).find(|path| path.is_file())
 }
 
-/// A file that was read, or could not be.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct ConfigFile {
     pub(crate) path: PathBuf,
@@ -192,7 +191,6 @@ fn own_block(text: &str) -> Option<(usize, usize)> {
     Some((begin, begin + text[begin..].find(END)? + END.len()))
 }
 
-/// The lines of our block in `text` with `changes`.
 fn changed_lines(text: &str, changes: &[Change]) -> Vec<String> {
     let block = own_block(text).map_or("", |(begin, end)| &text[begin..end]);
     let is_kept = |line: &&str| {
@@ -203,7 +201,6 @@ fn changed_lines(text: &str, changes: &[Change]) -> Vec<String> {
     kept.chain(new).collect()
 }
 
-/// Replaces our block in `text`, or appends one.
 fn with_own_lines(text: &str, own: &[String]) -> String {
     let own = format!("{BEGIN}\n{}\n{END}\n", own.join("\n"));
     match own_block(text) {
@@ -218,7 +215,6 @@ fn with_own_lines(text: &str, own: &[String]) -> String {
     }
 }
 
-/// The user's lines about `flags`, with their numbers.
 fn users_lines<'a>(text: &'a str, flags: &[&str]) -> impl Iterator<Item = (usize, &'a str)> {
     let mut is_ours = false;
     let lines = (1..).zip(text.lines().map(str::trim)).filter(move |(_, line)| {

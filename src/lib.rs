@@ -8,8 +8,8 @@
 //!
 //! | module | job |
 //! |---|---|
-//! | [`cli`] | the command line: arguments, Lc0's flags, the configuration |
-//! | `commands` | a file for each command |
+//! | [`cli`] | arguments, Lc0's flags and the configuration become an invocation |
+//! | `commands` | a file for each command, in an order of their own |
 //! | `config_file` | `zeitnot.config`: reads and writes it |
 //! | [`signals`] | what signals do to the process |
 //! | `output` | results on stdout, messages on stderr, exit codes |

@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use zeitnot::cli::Cli;
+use zeitnot::cli::Invocation;
 
 fn main() -> ExitCode {
     zeitnot::signals::set_up();
     zeitnot_engine::system::raise_file_limit();
-    Cli::of_process().run()
+    Invocation::of_process().unwrap_or_else(|refusal| refusal.exit()).run()
 }

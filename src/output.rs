@@ -1,44 +1,66 @@
 //! Output of commands: results to stdout, messages to stderr.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use thiserror::Error;
 
 use crate::setup::{DownloadError, NotFetched};
 use zeitnot_engine::engine::EngineError;
+use zeitnot_engine::foreign::in_our_words;
 use zeitnot_engine::network::BackendError;
 use zeitnot_engine::network::backends::onnxruntime::LibraryError;
 use zeitnot_engine::network::weights::NetworkError;
+use zeitnot_lab::LabError;
 use zeitnot_lab::report::printable;
 use zeitnot_lab::rows::{RowError, replace};
 
 /// Messages of a kind that are told. Those behind them are counted.
 const MOST_TOLD: u64 = 10;
 
-/// Messages by their kinds, the first of each told, and the others counted at the end.
-#[derive(Default)]
-pub(crate) struct KindsTold(std::collections::BTreeMap<String, u64>);
+/// What a command has told on stderr.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    /// Each text was told once.
+    pub(crate) texts: Vec<String>,
+    /// Messages by their kinds, the first of each told, and the others counted at the end.
+    kinds: BTreeMap<String, u64>,
+}
 
-impl KindsTold {
-    pub(crate) fn tell(&mut self, kind: impl Into<String>, message: impl fmt::Display) {
-        let count = self.0.entry(kind.into()).or_default();
+impl Told {
+    pub(crate) fn tell(&mut self, text: impl fmt::Display) {
+        let text = text.to_string();
+        // The same may come again without the name of who says it.
+        if !self.texts.iter().any(|known| known.ends_with(&text)) {
+            eprint_message(&text);
+            self.texts.push(text);
+        }
+    }
+
+    pub(crate) fn tell_kind(&mut self, kind: impl Into<String>, message: impl fmt::Display) {
+        let count = self.kinds.entry(kind.into()).or_default();
         *count += 1;
         if *count <= MOST_TOLD {
             eprint_message(message);
         }
     }
+
+    /// As facts of the run's origin.
+    pub(crate) fn facts(&self) -> impl Iterator<Item = (&'static str, String)> {
+        self.texts.iter().map(|text| ("note", text.clone()))
+    }
 }
 
-impl Drop for KindsTold {
+impl Drop for Told {
     fn drop(&mut self) {
-        for (kind, count) in self.0.iter().filter(|(_, count)| **count > MOST_TOLD) {
-            eprint_message(format_args!(
-                "{} more messages like these are not shown ({kind})",
-                count - MOST_TOLD
-            ));
+        for (kind, count) in self.kinds.iter().filter(|(_, count)| **count > MOST_TOLD) {
+            let more = count - MOST_TOLD;
+            eprint_message(format_args!("{more} more messages like these are not shown ({kind})"));
         }
     }
 }
@@ -53,6 +75,17 @@ pub(crate) enum ExitStatus {
     BadInput,
     /// The user has stopped it: exit code [`STOPPED`].
     Stopped,
+}
+
+impl From<ExitStatus> for ExitCode {
+    fn from(status: ExitStatus) -> ExitCode {
+        ExitCode::from(match status {
+            ExitStatus::Success => 0,
+            ExitStatus::Negative => 1,
+            ExitStatus::BadInput => 2,
+            ExitStatus::Stopped => STOPPED,
+        })
+    }
 }
 
 /// The exit code of what Ctrl-C ends, as shells have it.
@@ -74,7 +107,9 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Download(#[from] DownloadError),
     #[error(transparent)]
-    Measurement(Box<dyn std::error::Error + Send + Sync>),
+    Lab(#[from] LabError),
+    #[error(transparent)]
+    Rows(#[from] RowError),
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),
     #[error("{0}")]
@@ -92,7 +127,6 @@ impl Failure {
 pub(crate) struct Output {
     sink: BufWriter<Box<dyn Write>>,
     format: OutputFormat,
-    /// The page that the command has written.
     page: Option<PathBuf>,
 }
 
@@ -122,6 +156,11 @@ impl Output {
             OutputFormat::Text => self.write_text(text)?,
         }
         Ok(())
+    }
+
+    /// Writes all that a command has to say.
+    pub(crate) fn report(&mut self, report: &(impl Serialize + fmt::Display)) -> Result<ExitStatus, Failure> {
+        self.write(report, report).map(|()| ExitStatus::Success)
     }
 
     /// Writes `text` before the result, except in JSON.
@@ -155,30 +194,17 @@ impl Output {
     }
 }
 
-pub(super) fn write_json(file: &Path, document: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(document).map_err(io::Error::from)?;
-    let written = replace(file, text + "\n");
-    written.map_err(|error| Failure::Measurement(Box::new(RowError::io(file)(error))))
+/// Reads a file of JSON that the user names. `what` says what it is not if it is something else.
+pub(crate) fn read_json<T: DeserializeOwned>(file: &Path, what: &str) -> Result<T, Failure> {
+    let refuse = |error: String| Failure::Input(format!("{}: {error}", file.display()));
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| refuse(format!("cannot be read: {}", in_our_words(&error))))?;
+    serde_json::from_str(&text).map_err(|error| refuse(format!("{what}: {error}")))
 }
 
-/// Texts that a run has to tell. Each goes to stderr once.
-#[derive(Debug, Default)]
-pub(crate) struct Told(pub(crate) Vec<String>);
-
-impl Told {
-    pub(crate) fn tell(&mut self, text: impl fmt::Display) {
-        let text = text.to_string();
-        // The same may come again without the name of who says it.
-        if !self.0.iter().any(|known| known.ends_with(&text)) {
-            eprint_message(&text);
-            self.0.push(text);
-        }
-    }
-
-    /// As facts of the run's origin.
-    pub(crate) fn facts(&self) -> impl Iterator<Item = (&'static str, String)> {
-        self.0.iter().map(|text| ("note", text.clone()))
-    }
+pub(super) fn write_json(file: &Path, document: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(document).map_err(io::Error::from)?;
+    Ok(replace(file, text + "\n").map_err(RowError::io(file))?)
 }
 
 /// Ends the process as soon as the reader of stdout is gone, although stdin may stay open: an orphan would

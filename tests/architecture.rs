@@ -249,18 +249,44 @@ fn no_module_uses_one_above_it() {
     assert!(wrong.is_empty(), "uses of higher layers:\n{}", wrong.join("\n"));
 }
 
-/// The head of `search/mod.rs` lists the rooms, the lowest first. Nothing in them may come by way of the face that `mod.rs` shows.
+/// Returns the rooms that the head of a folder's `mod.rs` lists, the lowest first.
+fn rooms(folder: &Path) -> Vec<String> {
+    let head = fs::read_to_string(folder.join("mod.rs")).unwrap();
+    let room = |line: &str| Some(line.strip_prefix("//! - `")?.split('`').next()?.to_owned());
+    head.lines().filter_map(room).collect()
+}
+
+/// Nothing in the rooms may come by way of the face that `mod.rs` shows.
 #[test]
 fn rooms_of_the_search_use_those_below_them_only() {
     let folder = engine_folder().join("search");
-    let head = fs::read_to_string(folder.join("mod.rs")).unwrap();
-    let room = |line: &str| Some(line.strip_prefix("//! - `")?.split('`').next()?.to_owned());
-    let rooms: Vec<String> = head.lines().filter_map(room).collect();
+    let rooms = rooms(&folder);
     assert_eq!(rooms.len(), 5, "{rooms:?}");
     for (place, room) in rooms.iter().enumerate() {
         for file in files(&folder.join(room)) {
             let mut used = names_after("crate::search::", &fs::read_to_string(&file).unwrap());
             used.retain(|name| name != "sync" && !rooms[..=place].contains(name));
+            assert!(used.is_empty(), "{} uses {used:?}", file.display());
+        }
+    }
+}
+
+/// A command may use another one that stands below it.
+#[test]
+fn commands_use_those_below_them_only() {
+    let folder = repository().join("src/commands");
+    let rooms = rooms(&folder);
+    let mut there = modules(&folder);
+    there.remove("mod");
+    assert_eq!(rooms.iter().cloned().collect::<BTreeSet<_>>(), there);
+    for (place, room) in rooms.iter().enumerate() {
+        for file in files_of_module(&folder, room) {
+            let text = fs::read_to_string(&file).unwrap();
+            let (text, _) = text.split_once("#[cfg(test)]").unwrap_or((&text, ""));
+            let is_inside = file.parent() != Some(&folder) && !file.ends_with("mod.rs");
+            let mut used = names_after("crate::commands::", text);
+            used.extend(names_after(if is_inside { "super::super::" } else { "super::" }, text));
+            used.retain(|name| there.contains(name) && !rooms[..=place].contains(name));
             assert!(used.is_empty(), "{} uses {used:?}", file.display());
         }
     }

@@ -185,6 +185,109 @@ fn guides_are_plain_prose() {
     assert!(faults.is_empty(), "docs/results has the measurements:\n{}", faults.join("\n"));
 }
 
+/// Bounds of what is read from others: the row of the page, what stands there, the file, the pattern of the number there with what it
+/// is divided by, and the test that breaks it.
+#[rustfmt::skip]
+const BOUNDS: [(&str, &str, &str, &str, u64, &str); 37] = [
+    ("commands of a GUI", "{} MiB a line", "crates/engine/src/files/lines.rs", "MAX_LINE", 1 << 20, "a_line_without_end_costs_no_memory_and_no_other_line"),
+    ("commands of a GUI", "{} lines ahead", "src/uci/input.rs", "MAX_AHEAD", 1, "no_more_lines_are_read_ahead_than_the_limit"),
+    ("a GUI that does not", "{} s after", "src/uci/input.rs", "WRITE_PATIENCE", 1, "the_process_ends_although_nobody_reads_what_it_says"),
+    ("a GUI that does not", "{} KiB on stderr", "src/uci/output.rs", "MAX_STDERR", 1 << 10, "errors_are_on_stderr_too"),
+    ("an external engine without", "{} s of silence", "crates/lab/src/uci_process.rs", "SILENCE", 1, "a_program_that_is_no_engine_is_given_up_with_its_last_words"),
+    ("an external engine without", "{} times as long", "crates/lab/src/uci_process.rs", "TALK", 1, "an_engine_that_talks_without_end_runs_out_of_time_and_fills_no_memory"),
+    ("an external engine without", "{} MiB an answer", "crates/lab/src/uci_process.rs", "MOST_SAID", 1 << 20, "an_engine_that_talks_without_end_runs_out_of_time_and_fills_no_memory"),
+    ("an external engine without", "{} lines ahead, each way", "crates/lab/src/uci_process.rs", "MOST_WAITING", 1, "an_engine_that_never_reads_is_given_up"),
+    ("an external engine on", "{} s beyond its time", "crates/lab/src/uci_process.rs", "MARGIN", 1, "an_engine_that_crashes_or_talks_without_end_loses_its_games_and_the_match_goes_on"),
+    ("an external engine on", "{} s after `quit`", "crates/lab/src/uci_process.rs", "FAREWELL", 1, "an_engine_that_ignores_quit_is_ended"),
+    ("the engine of `zeitnot-datagen`", "{} s of silence", "crates/datagen/src/teacher.rs", "LONGEST_SILENCE", 1, "an_engine_that_talks_without_end_runs_out_of_time_and_fills_no_memory"),
+    ("clients of `serve`", "{} s until", "src/commands/serve.rs", "SILENCE", 1, "a_vanished_machine_is_asked_for"),
+    ("clients of `serve`", "{} for an `id`", "src/serve/query.rs", "MAX_ID", 1, "ids_come_back_as_they_were_written_and_are_short"),
+    ("clients of `serve`", "{} MB of unread", "crates/engine/src/engine/memory.rs", "MOST_ANSWERS", 1_000_000, "answers_that_nobody_reads_are_bounded_by_bytes"),
+    ("clients of `serve`", "{} clients", "src/commands/serve.rs", "MAX_CLIENTS", 1, "a_client_too_many_is_refused_by_name"),
+    ("the server, by", "{} s to connect", "python/zeitnot/client.py", r"(?m)^PATIENCE = (\d+)\.0$", 1, "test_a_server_that_is_none_is_an_error"),
+    ("the server, by", "{} MiB a line", "python/zeitnot/client.py", r"(?m)^MAX_LINE = (.+)$", 1 << 20, "test_a_server_that_is_none_is_an_error"),
+    ("games, books", "{} MiB inflated", "crates/engine/src/files/content.rs", "ALWAYS_ALLOWED", 1 << 20, "bombs_are_refused_within_their_bounds"),
+    ("games, books", "{} times the file", "crates/engine/src/files/content.rs", "MAX_RATIO", 1, "bombs_are_refused_within_their_bounds"),
+    ("one game", "{} MiB of text", "crates/lab/src/pgn/draft.rs", "MOST_TEXT", 1 << 20, "games_without_end_need_no_memory"),
+    ("one game", "{} KiB a comment", "crates/lab/src/pgn/tokens.rs", "LONGEST", 1 << 10, "long_lines_and_comments_need_no_memory"),
+    ("one game", "{} plies", "crates/lab/src/pgn/draft.rs", "MOST_PLIES", 1, "games_without_end_need_no_memory"),
+    ("one game", "{} tags", "crates/lab/src/pgn/draft.rs", "MOST_TAGS", 1, "games_without_end_need_no_memory"),
+    ("a network file", "{} MiB inflated", "crates/engine/src/network/weights/container.rs", "ALWAYS_ALLOWED", 1 << 20, "a_bomb_with_the_right_first_bytes_is_refused_within_its_bounds"),
+    ("a network file", "{} times the file", "crates/engine/src/network/weights/container.rs", "MAX_RATIO", 1, "a_bomb_with_the_right_first_bytes_is_refused_within_its_bounds"),
+    ("a network file", "{} layers and fields", "crates/engine/src/network/weights/container.rs", "MAX_STEPS", 1, "a_file_of_countless_empty_layers_is_refused_within_its_bounds"),
+    ("parameters", "{} levels", "crates/engine/src/params.rs", "MAX_DEPTH", 1, "faults_name_place_and_remedy"),
+    ("endgame tables", "{} open files", "crates/engine/src/tablebase.rs", "MOST_OPEN", 1, "more_tables_are_read_than_may_be_open"),
+    ("downloads by curl", "{} s to connect", "src/setup/networks.rs", r#""--connect-timeout", "(\d+)""#, 1, "a_download_that_fails_says_why"),
+    ("downloads by curl", "{} bytes a second", "src/setup/networks.rs", r#""--speed-limit", "(\d+)""#, 1, "what_curl_ends_with_says_whether_trying_again_helps"),
+    ("downloads by curl", "{} attempts", "src/setup/networks.rs", "ATTEMPTS", 1, "a_network_is_fetched_through_whatever_breaks_off_and_then_used"),
+    ("downloads by curl", "{} redirects", "src/setup/networks.rs", r#""--max-redirs", "(\d+)""#, 1, "a_download_that_fails_says_why"),
+    ("downloads by pip", "{} s for each MB", "src/setup/fetch.rs", "SECONDS_PER_MB", 1, "who_does_not_end_is_ended"),
+    ("answers of system tools", "{} s", "crates/engine/src/system/tool.rs", "TOOL_PATIENCE", 1, "who_does_not_end_is_ended"),
+    ("answers of system tools", "{} MiB", "crates/engine/src/system/tool.rs", "MOST_WRITTEN", 1 << 20, "who_writes_without_end_finds_the_pipe_closed"),
+    ("a backend that `doctor`", "{} s", "src/commands/doctor.rs", "PATIENCE", 1, "a_process_that_takes_too_long_is_ended"),
+    ("a device that evaluates", "{} s after `stop`", "crates/engine/src/search/drive/search.rs", "STOP_PATIENCE", 1, "a_device_that_hangs_does_not_hold_up_stop"),
+];
+
+/// Returns the files of sources and tests, with their text.
+fn sources() -> Vec<(String, String)> {
+    fn add(path: &Path, all: &mut Vec<(String, String)>) {
+        if path.is_dir() {
+            path.read_dir().unwrap().for_each(|entry| add(&entry.unwrap().path(), all));
+        } else if path.extension().is_some_and(|extension| extension == "rs" || extension == "py") {
+            let name = path.strip_prefix(package()).unwrap().display().to_string().replace('\\', "/");
+            all.push((name, fs::read_to_string(path).unwrap()));
+        }
+    }
+    let mut all = Vec::new();
+    ["src", "crates", "tests", "python"].iter().for_each(|folder| add(&package().join(folder), &mut all));
+    all
+}
+
+/// Returns the value of an expression such as `Duration::from_secs(10)`, `4 << 20` or `20_000`.
+fn value(expression: &str) -> u64 {
+    let number = expression.trim_start_matches("Duration::from_secs(").trim_end_matches(')').replace('_', "");
+    match number.split_once(" << ") {
+        Some((number, shift)) => number.parse::<u64>().unwrap() << shift.parse::<u32>().unwrap(),
+        None => number.parse().unwrap_or_else(|_| panic!("{expression}")),
+    }
+}
+
+/// Returns a number with a comma before its last three digits.
+fn grouped(number: u64) -> String {
+    if number < 1000 { number.to_string() } else { format!("{},{:03}", number / 1000, number % 1000) }
+}
+
+#[test]
+fn bounds_are_those_of_the_code_and_each_is_broken_by_a_test() {
+    let (page, sources) =
+        (fs::read_to_string(package().join("docs/reference/reliability.md")).unwrap(), sources());
+    let mut wrong = Vec::new();
+    for (row, words, file, place, unit, test) in BOUNDS {
+        let text = &sources.iter().find(|(name, _)| name == file).unwrap_or_else(|| panic!("{file}")).1;
+        let expression = match place.contains('(') {
+            true => pattern(place),
+            false => pattern(&format!(r"(?m)const {place}: [^=]+ = (.+);$")),
+        };
+        let found = expression.captures(text).unwrap_or_else(|| panic!("{file}: {place}"));
+        let number = value(&found[1]) / unit;
+        let spellings = [number.to_string(), grouped(number)].map(|number| words.replace("{}", &number));
+        let line = page
+            .lines()
+            .find(|line| line.starts_with(&format!("| {row}")))
+            .unwrap_or_else(|| panic!("{row}"));
+        if !spellings.iter().any(|words| line.contains(words)) {
+            wrong.push(format!("{file}: {place} is {number}, the page says: {line}"));
+        }
+        if !sources
+            .iter()
+            .any(|(_, text)| text.contains(&format!("fn {test}(")) || text.contains(&format!("def {test}(")))
+        {
+            wrong.push(format!("{place} of {file}: there is no test {test}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn prose_is_told_from_tables_and_code() {
     let reading = read(

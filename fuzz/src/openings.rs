@@ -12,7 +12,7 @@ pub fn run(data: &[u8]) -> bool {
     let (_folder, path) = super::file(&format!("input.{ending}"), content);
     let Ok(openings) = Openings::read(&path, Some(20)) else { return false };
     for pair in 0..openings.len().min(100) as u64 {
-        openings.of_pair(pair).history(Variant::Chess960).expect("checked when it was read");
+        openings.at(pair).history(Variant::Chess960).expect("checked when it was read");
     }
     true
 }

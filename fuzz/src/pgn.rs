@@ -1,10 +1,7 @@
 //! PGN, plain or compressed: games, their comments and clocks, and what the laboratory makes of them.
 
-use std::io::Cursor;
-
 use zeitnot_datagen::game::labelled;
 use zeitnot_datagen::record::{MAGIC, Records, encode};
-use zeitnot_engine::files;
 use zeitnot_lab::pgn::{GameError, Games};
 use zeitnot_lab::replay::GameToReplay;
 
@@ -13,8 +10,8 @@ const MOST_GAMES: usize = 1000;
 
 /// Reads games, replays them and makes records of them, which are read back.
 pub fn run(data: &[u8]) -> bool {
-    let Ok(text) = files::text(Cursor::new(data.to_vec())) else { return false };
-    let games = Games::new("input", text);
+    let (_folder, path) = super::file("input.pgn", data);
+    let Ok(games) = Games::open(&path) else { return false };
     let mut any = false;
     for (number, game) in games.take(MOST_GAMES).enumerate() {
         match game {

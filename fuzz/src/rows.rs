@@ -14,7 +14,7 @@ pub fn run(data: &[u8]) -> bool {
     if let Ok(studies) = MatchStudy::read(&files, None)
         && !studies.is_empty()
     {
-        pages.push(matches::page(&studies, MatchStudy::ranking(&studies).as_ref()).to_html());
+        pages.push(matches::page(&studies).to_html());
     }
     if let Ok(study) = ReplayStudy::read(&files)
         && !study.is_empty()

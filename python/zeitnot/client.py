@@ -6,7 +6,6 @@ callers share the connection. `Engine` is the same for programs without asyncio:
 
 import asyncio
 import json
-import math
 import os
 import re
 import socket
@@ -45,18 +44,6 @@ Position = Any
 Wdl = Tuple[float, float, float]
 
 
-def _centipawns(wdl: Wdl) -> int:
-    """Lc0's WDL_mu, the score that the engine shows under UCI by default."""
-    win, draw, loss = wdl
-    plain = 45 * math.tan(1.56728071628 * (win - loss))
-    if min(win, loss) > 0 and draw > 0 and abs(win - loss) + draw < 0.996:
-        a, b = math.log(1 / loss - 1), math.log(1 / win - 1)
-        mu = 100 * (a - b) / (a + b)
-        if abs(mu) < 100 or abs(plain) < abs(mu):
-            return int(mu)
-    return int(plain)
-
-
 class RootMove(NamedTuple):
     """A move of the position, for the side to move."""
 
@@ -64,15 +51,11 @@ class RootMove(NamedTuple):
     visits: int
     q: float
     wdl: Wdl
+    centipawns: int
     policy: float
     plies_left: Optional[float]
     mate: Optional[int]
     pv: Tuple[str, ...]
-
-    @property
-    def centipawns(self) -> int:
-        """The value as a score in centipawns, as under UCI."""
-        return _centipawns(self.wdl)
 
 
 class Answer(NamedTuple):
@@ -89,6 +72,7 @@ class Answer(NamedTuple):
     visits: Optional[int]
     q: Optional[float]
     wdl: Optional[Wdl]
+    centipawns: Optional[int]
     plies_left: Optional[float]
     mate: Optional[int]
     depth: Optional[int]
@@ -97,11 +81,6 @@ class Answer(NamedTuple):
     tbhits: Optional[int]
     moves: Tuple[RootMove, ...]
     warnings: Tuple[str, ...]
-
-    @property
-    def centipawns(self) -> Optional[int]:
-        """The value as a score in centipawns, as under UCI, or None for a position without a legal move."""
-        return _centipawns(self.wdl) if self.wdl else None
 
 
 class EngineError(Exception):

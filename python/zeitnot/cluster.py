@@ -460,9 +460,10 @@ class _Command:
                     if file and file[0] != "<" and not os.path.isfile(file) and (flag, file) != ("--openings", "none"):
                         raise ClusterError(f"{flag} {file}: there is no such file".strip())
                 placed[number] = place(value) if named or kind == "LIST" else value
-            if placed != values and flag in ("--a", "--b") and not re.search(r"\b(name|cmd)=|'", values[0] or ""):
+            if flag in ("--a", "--b", "--engine"):
                 # In tables and games the engine has the name that the user gave it.
-                placed = [f"name='{values[0]}',{placed[0]}"]
+                has_name = [old == new or re.search(r"\b(name|cmd)=|'", old or "") for old, new in zip(values, placed)]
+                placed = [new if is_named else f"name='{old}',{new}" for old, new, is_named in zip(values, placed, has_name)]
             self.flags[flag] = placed
 
     def words(self) -> List[str]:

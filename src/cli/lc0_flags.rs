@@ -2,13 +2,10 @@
 //! `--no-two-fold-draws`, the configuration file, the names of modes, and flags that this engine does not
 //! need.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use clap::{CommandFactory, Parser};
-
-use crate::cli::Cli;
-use crate::config_file::{ConfigFile, NO_CONFIG, OF_A_BACKEND};
+use crate::config_file::{ConfigFile, OF_A_BACKEND};
 use crate::output::Failure;
 use zeitnot_engine::engine::Settings;
 use zeitnot_engine::options::{OTHER_NAMES, OptionKind, ignored_option};
@@ -33,10 +30,12 @@ const LETTERS_EVERYWHERE: [char; 2] = ['w', 'b'];
 const PLAIN_COMMANDS: [&str; 3] = [UCI, "bench", "benchmark"];
 
 const UCI: &str = "uci";
-/// Names a configuration file.
+/// Names a configuration file …
 const CONFIG: &str = "config";
-
-const SPELLINGS: [(&str, &str); 1] = [("strict-uci-timing", "strict-timing")];
+/// … and leaves it out.
+const WITHOUT: &str = "no-config";
+/// Flags without a value that are no options of the engine.
+const SWITCHES: [&str; 7] = [SHOW_HIDDEN, WITHOUT, "json", "offline", "help", "help-all", "version"];
 
 /// Former flags of Lc0 and their successors.
 const REPLACED: [(&str, &str); 9] = [
@@ -83,356 +82,260 @@ const MISSING_MODES: [(&str, &str); 4] = [
 
 const SET_ITSELF: [&str; 2] = ["threads", "minibatch-size"];
 
-#[derive(Debug, Default, PartialEq)]
+/// A command line in our words, with the lines of the configuration file that its command uses.
+#[derive(Debug, Default)]
 pub(super) struct Translation {
     head: Vec<OsString>,
-    /// Only the lines with an effect here, as our flags.
-    config: Option<ConfigFile>,
-    flags: Vec<OsString>,
-    /// Messages on dropped flags and on the configuration file.
+    /// In their order, in which the last one of a name wins: first those of the configuration file.
+    pub(super) flags: Vec<Flag>,
     pub(super) notes: Vec<String>,
+    pub(super) mistakes: Vec<String>,
+    pub(super) config: Option<PathBuf>,
     pub(super) shows_all: bool,
     /// This is the engine itself, possibly started by a GUI.
     pub(super) plays: bool,
 }
 
-/// Translates the process's arguments, beginning with the program's name. `folder` is the program's.
+/// A flag with its value, or another word.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Flag {
+    pub(super) words: Vec<OsString>,
+    /// Where it stands in the configuration file.
+    pub(super) place: Option<String>,
+}
+
+impl Flag {
+    /// Without dashes and value.
+    pub(super) fn name(&self) -> &str {
+        let first = self.words.first().and_then(|word| word.to_str()?.strip_prefix("--"));
+        first.and_then(|flag| flag.split('=').next()).unwrap_or_default()
+    }
+
+    fn value(&self) -> OsString {
+        let joined = || Some(self.words.first()?.to_str()?.split_once('=')?.1.into());
+        self.words.get(1).cloned().or_else(joined).unwrap_or_default()
+    }
+}
+
+/// Translates the process's arguments, beginning with the program's name, to flags of `cli`. `folder` is the
+/// program's.
 pub(super) fn translated(
     arguments: impl IntoIterator<Item = OsString>,
+    cli: &clap::Command,
     folder: Option<&Path>,
 ) -> Result<Translation, Failure> {
     let mut arguments = arguments.into_iter().peekable();
-    let mut translation =
-        Translation { head: arguments.next().into_iter().collect(), ..Translation::default() };
-    let mut flags = Vec::new();
+    let mut line = Translation { head: arguments.next().into_iter().collect(), ..Translation::default() };
+    let mut words = Vec::new();
     while let Some(flag) = arguments.next_if(|first| EVERYWHERE.iter().any(|flag| first == flag)) {
-        flags.push(flag);
+        words.push(flag);
     }
-    let command = arguments.next_if(|first| first.to_str().is_some_and(|first| !first.starts_with('-')));
-    let command = translation.take_command(command)?;
-    let is_plain = command.as_deref().is_none_or(|command| PLAIN_COMMANDS.contains(&command));
-    translation.plays = command.as_deref().is_none_or(|command| command == UCI);
-    let spell = |argument: OsString| match argument.to_str() {
-        Some(text) => long(text, is_plain).into(),
-        None => argument,
-    };
-    flags.extend(arguments.map(spell));
-    let has = |flag: &str| flags.iter().any(|known| known == flag);
-    translation.shows_all = has("--help-all") || has("--show-hidden") && (has("--help") || has("-h"));
-    let named = take_config(&mut flags);
-    translation.flags = translate(flags, command.as_deref(), &mut translation.notes);
+    let mode = arguments.next_if(|first| first.to_str().is_some_and(|first| !first.starts_with('-')));
+    let mode = mode.map(|mode| line.command_of(&mode.to_string_lossy())).transpose()?;
+    let command = mode.as_deref().unwrap_or(UCI);
+    line.head.extend(mode.as_deref().map(OsString::from));
+    line.plays = command == UCI;
+    words.extend(arguments);
+    let has = |word: &str| words.iter().any(|known| known == word);
+    line.shows_all = has("--help-all") || has("--show-hidden") && (has("--help") || has("-h"));
+    let (config, flags): (Vec<_>, Vec<_>) =
+        line.flags_of(words, command).into_iter().partition(|flag| [CONFIG, WITHOUT].contains(&flag.name()));
+    // Without a value, as that of `--no-config` is, there is none.
+    let named = config.last().map(Flag::value);
     if let Some(config) = ConfigFile::find(named.as_deref(), folder) {
-        translation.take_config(config, command.as_deref())?;
+        line.take_config(config, command, cli, &flags)?;
     }
-    Ok(translation)
+    line.flags.extend(flags);
+    Ok(line)
 }
 
 impl Translation {
-    /// All arguments, those of the command line last, so that they win.
     pub(super) fn arguments(&self) -> Vec<OsString> {
-        let lines = self.config.iter().flat_map(|config| config.lines.iter().map(|(_, flag)| flag));
-        self.head.iter().chain(lines).chain(&self.flags).cloned().collect()
+        self.with(self.flags.iter())
     }
 
-    /// Adds the configuration file's lines that `command` uses.
-    fn take_config(&mut self, mut config: ConfigFile, command: Option<&str>) -> Result<(), Failure> {
-        let flags_here = self.flags_of_command(command);
+    /// Program and command with these flags alone.
+    pub(super) fn with<'a>(&'a self, flags: impl IntoIterator<Item = &'a Flag>) -> Vec<OsString> {
+        let words = flags.into_iter().flat_map(|flag| &flag.words);
+        self.head.iter().chain(words).cloned().collect()
+    }
+
+    /// Whether a word is the name of a command of `cli`: this was no GUI then.
+    pub(super) fn names_command(&self, cli: &clap::Command) -> bool {
+        let mut words = self.flags.iter().filter_map(|flag| flag.words.first());
+        words.any(|word| cli.find_subcommand(word).is_some())
+    }
+
+    /// Our name of a command or of Lc0's mode.
+    fn command_of(&mut self, mode: &str) -> Result<String, Failure> {
+        if let Some((name, instead)) = MISSING_MODES.iter().find(|(name, _)| *name == mode) {
+            return Err(Failure::Input(format!("{name} is a mode of Lc0 that is not here; it {instead}")));
+        }
+        let Some((_, note)) = SEARCHES.iter().find(|(name, _)| *name == mode) else { return Ok(mode.into()) };
+        self.notes.extend(Some(*note).filter(|note| !note.is_empty()).map(String::from));
+        Ok(UCI.into())
+    }
+
+    /// Adds the configuration file's lines that `command` uses. `given` are the flags of the command line.
+    fn take_config(
+        &mut self,
+        config: ConfigFile,
+        command: &str,
+        cli: &clap::Command,
+        given: &[Flag],
+    ) -> Result<(), Failure> {
+        let of_command = cli.find_subcommand(command).into_iter().flat_map(clap::Command::get_arguments);
+        let of_command: Vec<_> = of_command.filter_map(clap::Arg::get_long).collect();
+        let is_given = |name: &str| given.iter().any(|flag| flag.name() == name);
         // Commands that evaluate nothing ignore the file.
         let evaluates = match command {
-            Some("setup") => self.is_given("auto") || self.is_given("network"),
-            _ => flags_here.iter().any(|flag| flag == "backend"),
+            "setup" => is_given("auto") || is_given("network"),
+            _ => of_command.contains(&"backend"),
         };
-        if !self.plays && !evaluates {
+        if !evaluates {
             return Ok(());
         }
         if let Some(mistake) = config.mistakes.first().filter(|_| !self.plays) {
             return Err(Failure::Input(mistake.clone()));
         }
-        for (number, line) in std::mem::take(&mut config.lines) {
-            let mut notes = Vec::new();
-            let Some(flag) = translate(vec![line], command, &mut notes).into_iter().next() else {
-                self.notes.extend(notes.into_iter().filter(|_| self.plays));
-                continue;
-            };
-            let name = name_of(&flag).unwrap_or_default();
-            let has_use = self.plays || flags_here.iter().any(|flag| flag == name);
-            if Settings::spec(name).is_err() || has_use && self.is_open(name) {
-                config.lines.push((number, flag));
+        // The doctor tries all backends, and must not get one.
+        let gets_backend = command == "doctor" || is_given("backend") || is_given("backends");
+        let is_replaced = |name: &str| {
+            is_given(name)
+                || gets_backend && OF_A_BACKEND.contains(&name)
+                || is_given("backends") && SET_ITSELF.contains(&name)
+        };
+        let notes = self.notes.len();
+        for (number, line) in &config.lines {
+            for flag in self.flags_of(vec![line.clone()], command) {
+                let name = flag.name();
+                let is_unknown = Settings::spec(name).is_err() && name != CONFIG;
+                if is_unknown || of_command.contains(&name) && !is_replaced(name) {
+                    self.flags.push(Flag { place: Some(config.place(*number)), ..flag });
+                }
             }
         }
-        self.config = Some(config);
+        if !self.plays {
+            self.notes.truncate(notes);
+        }
+        self.mistakes = config.mistakes;
+        self.config = Some(config.path);
         Ok(())
     }
 
-    /// Names the options set by the configuration file, without mistaken lines.
-    pub(super) fn config_note(&self, mistakes: &[String]) -> Option<String> {
-        let config = self.config.as_ref()?;
-        let is_taken = |number| {
-            let place = config.place(number) + ":";
-            !mistakes.iter().any(|mistake| mistake.starts_with(&place))
-        };
-        let lines = config.lines.iter().filter(|(number, _)| is_taken(*number));
-        let names: Vec<_> = lines.filter_map(|(_, flag)| name_of(flag)).collect();
-        let (path, names) = (config.path.display(), names.join(", "));
-        let text =
-            || format!("options from the configuration file {path}: {names} ({NO_CONFIG} leaves it out)");
-        (!names.is_empty()).then(text)
-    }
-
-    /// A subcommand's name moves to the head.
-    fn flags_of_command(&mut self, command: Option<&str>) -> Vec<String> {
-        let mut leaf = command.and_then(|name| Cli::command().find_subcommand(name).cloned());
-        let inner = |leaf: &clap::Command, word: &OsString| leaf.find_subcommand(word).cloned();
-        while let Some(found) =
-            leaf.as_ref().zip(self.flags.first()).and_then(|(leaf, word)| inner(leaf, word))
-        {
-            self.head.push(self.flags.remove(0));
-            leaf = Some(found);
-        }
-        let arguments = leaf.iter().flat_map(clap::Command::get_arguments);
-        arguments.filter_map(|argument| argument.get_long().map(str::to_owned)).collect()
-    }
-
-    /// The command line does not set this option, so that the configuration file may.
-    fn is_open(&self, flag: &str) -> bool {
-        let names_backend = self.is_given("backend") || self.is_given("backends");
-        let is_of_command = match self.head.last().and_then(|name| name.to_str()) {
-            // It tries all backends, and must not get one.
-            Some("doctor") => !OF_A_BACKEND.contains(&flag),
-            _ => true,
-        };
-        let is_replaced = self.is_given(flag)
-            || names_backend && OF_A_BACKEND.contains(&flag)
-            || self.is_given("backends") && SET_ITSELF.contains(&flag);
-        is_of_command && !is_replaced
-    }
-
-    fn is_given(&self, name: &str) -> bool {
-        self.flags.iter().any(|flag| name_of(flag) == Some(name))
-    }
-
-    /// The first line of the configuration file that no command takes, and why.
-    pub(super) fn wrong_line(&self) -> Option<(String, clap::Error)> {
-        let config = self.config.as_ref()?;
-        config.lines.iter().find_map(|(number, flag)| {
-            let alone = self.head.iter().take(1).chain([flag]);
-            let error = Cli::try_parse_from(alone).err().filter(clap::Error::use_stderr)?;
-            Some((format!("{}:", config.place(*number)), error))
-        })
-    }
-
-    /// Parses the engine's command line without its mistakes: a GUI that gets no answer reports a crash. Also
-    /// returns each mistake with its reason and, in the configuration file, its place.
-    ///
-    /// Fails if a word is the name of a command, since this was no GUI then, and for help and version.
-    pub(super) fn parse_what_is_right(&self) -> Result<(Cli, Vec<String>), clap::Error> {
-        let mut mistakes = self.config_mistakes();
-        let mut right = self.head.clone();
-        let lines = self.config.iter().flat_map(|config| {
-            config
-                .lines
-                .iter()
-                .map(|(number, flag)| (format!("{}: ", config.place(*number)), vec![flag.clone()]))
-        });
-        let given = with_values(&self.flags).into_iter().map(|piece| (String::new(), piece));
-        for (place, piece) in lines.chain(given) {
-            let tried = [&right[..], &piece[..]].concat();
-            let wrong = match Cli::try_parse_from(&tried) {
-                Ok(cli) => cli.wrong_option(),
-                Err(error) if !error.use_stderr() || names_command(&piece[0]) => return Err(error),
-                Err(error) => Some(reason_of(&error)),
+    /// Translates words into flags, and drops those without an effect.
+    fn flags_of(&mut self, words: Vec<OsString>, command: &str) -> Vec<Flag> {
+        let mut words = words.into_iter().peekable();
+        let mut flags = Vec::new();
+        while let Some(word) = words.next() {
+            let Some(text) = word.to_str().map(|text| long(text, command)) else {
+                flags.push(Flag { words: vec![word], place: None });
+                continue;
             };
-            match wrong {
-                None => right = tried,
-                Some(reason) => mistakes.push(format!("{place}{reason}. It is left out")),
+            let (flag, value) =
+                text.split_once('=').map_or((&*text, None), |(flag, value)| (flag, Some(value)));
+            let name = flag.strip_prefix("--").unwrap_or_default();
+            let no_effect = without_effect(name, command);
+            let takes_value = match no_effect {
+                Some((_, takes_value)) => takes_value,
+                None => !name.is_empty() && !SWITCHES.contains(&name) && !is_switch(positive(name)),
+            };
+            // A number may be negative.
+            let is_value =
+                |word: &OsString| word.to_string_lossy().strip_prefix('-').is_none_or(starts_number);
+            let next = words.next_if(|next| takes_value && value.is_none() && is_value(next));
+            if let Some((reason, _)) = no_effect {
+                self.notes.extend((!reason.is_empty()).then(|| format!("{flag}: {reason}")));
+                continue;
             }
+            let negated = name.strip_prefix("no-").filter(|name| value.is_none() && is_switch(name));
+            let word = match negated {
+                Some(switch) => format!("--{}=false", own_spelling(switch)),
+                None => text.replacen(name, own_spelling(name), 1),
+            };
+            flags.push(Flag { words: [word.into()].into_iter().chain(next).collect(), place: None });
         }
-        Ok((Cli::try_parse_from(right)?, mistakes))
-    }
-
-    pub(super) fn config_path(&self) -> Option<PathBuf> {
-        self.config.as_ref().map(|config| config.path.clone())
-    }
-
-    pub(super) fn config_mistakes(&self) -> Vec<String> {
-        self.config.iter().flat_map(|config| config.mistakes.clone()).collect()
-    }
-
-    /// The place of the flag `name` with `value` in the configuration file.
-    pub(super) fn place_of(&self, name: &str, value: &str) -> Option<String> {
-        let config = self.config.as_ref()?;
-        let wanted = OsString::from(format!("--{name}={value}"));
-        let (number, _) = config.lines.iter().rfind(|(_, flag)| *flag == wanted)?;
-        Some(config.place(*number))
-    }
-
-    fn take_command(&mut self, command: Option<OsString>) -> Result<Option<String>, Failure> {
-        let Some(command) = command else { return Ok(None) };
-        let name = command.to_str().unwrap_or_default();
-        if let Some((name, instead)) = MISSING_MODES.iter().find(|(mode, _)| *mode == name) {
-            return Err(Failure::Input(format!("{name} is a mode of Lc0 that is not here; it {instead}")));
-        }
-        let search = SEARCHES.iter().find(|(mode, _)| *mode == name);
-        if let Some((_, note)) = search.filter(|(_, note)| !note.is_empty()) {
-            self.notes.push((*note).into());
-        }
-        let command = if search.is_some() { UCI.into() } else { command };
-        let name = command.to_string_lossy().into_owned();
-        self.head.push(command);
-        Ok(Some(name))
+        flags
     }
 }
 
-/// Without dashes and value.
-fn name_of(flag: &OsString) -> Option<&str> {
-    flag.to_str()?.strip_prefix("--")?.split('=').next()
-}
-
-fn names_command(word: &OsString) -> bool {
-    word.to_str().is_some_and(|word| Cli::command().find_subcommand(word).is_some())
-}
-
-fn reason_of(error: &clap::Error) -> String {
-    if let Some(reason) = std::error::Error::source(error) {
-        return reason.to_string();
-    }
-    let text = error.to_string();
-    let mut lines = text.lines();
-    let what = lines.next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-    if let Some((_, new)) = REPLACED.iter().find(|(old, _)| what.contains(&format!("'--{old}'"))) {
-        return format!("{what} ({new} has replaced it)");
-    }
-    match lines.find_map(|line| line.trim().strip_prefix("tip: ")) {
-        Some(tip) => format!("{what} ({tip})"),
-        None => what,
-    }
-}
-
-fn with_values(flags: &[OsString]) -> Vec<Vec<OsString>> {
-    let mut rest = flags.iter().peekable();
-    let mut pieces = Vec::new();
-    while let Some(flag) = rest.next() {
-        let text = flag.to_string_lossy();
-        let name = text.strip_prefix("--").unwrap_or_default();
-        let stands_alone = name.is_empty()
-            || name.contains('=')
-            || is_switch(name)
-            || [SHOW_HIDDEN, "json", "offline", "help", "help-all", "version"].contains(&name);
-        let value = rest.next_if(|next| !stands_alone && !next.to_string_lossy().starts_with("--"));
-        pieces.push([flag].into_iter().chain(value).cloned().collect());
-    }
-    pieces
-}
-
-fn translate(flags: Vec<OsString>, command: Option<&str>, notes: &mut Vec<String>) -> Vec<OsString> {
-    let mut arguments = Vec::new();
-    let mut flags = flags.into_iter().peekable();
-    while let Some(argument) = flags.next() {
-        let Some(text) = argument.to_str() else {
-            arguments.push(argument);
-            continue;
-        };
-        let (flag, value) = text.split_once('=').map_or((text, None), |(flag, value)| (flag, Some(value)));
-        let name = flag.strip_prefix("--").unwrap_or_default();
-        if let Some((reason, takes_value)) = without_effect(name, command) {
-            if value.is_none() && takes_value {
-                flags.next_if(|next| !next.to_string_lossy().starts_with('-'));
-            }
-            if !reason.is_empty() {
-                notes.push(format!("{flag}: {reason}"));
-            }
-        } else if let Some(switch) =
-            name.strip_prefix("no-").filter(|name| value.is_none() && is_switch(name))
-        {
-            arguments.push(format!("--{}=false", own_spelling(switch)).into());
-        } else if own_spelling(name) != name {
-            arguments.push(text.replacen(name, own_spelling(name), 1).into());
-        } else {
-            arguments.push(argument);
-        }
-    }
-    arguments
+fn starts_number(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_digit() || c == '.')
 }
 
 /// Why a flag has no effect in `command`, and whether a value follows.
-fn without_effect(name: &str, command: Option<&str>) -> Option<(&'static str, bool)> {
-    if name == SHOW_HIDDEN && command.is_some_and(|command| command != UCI) {
+fn without_effect(name: &str, command: &str) -> Option<(&'static str, bool)> {
+    let positive = positive(name);
+    if name == SHOW_HIDDEN && command != UCI {
         return Some(("", false));
     }
-    let positive = name.strip_prefix("no-").unwrap_or(name);
     if let Some((_, reason)) = WITHOUT_EFFECT.iter().find(|(flag, _)| *flag == positive) {
         return Some((reason, false));
     }
-    if command == Some("backendbench") && OF_A_SEARCH.contains(&name) {
-        return Some(("has no effect: nothing is searched", true));
+    match command {
+        "backendbench" if OF_A_SEARCH.contains(&name) => Some(("has no effect: nothing is searched", true)),
+        "onnx2leela" if OF_HEADS.contains(&name) => {
+            Some(("has no effect: the names of the outputs tell what they are", true))
+        }
+        _ => {
+            let spec = ignored_option(positive).filter(|spec| spec.flag == positive && positive != CONFIG)?;
+            Some((spec.help, !matches!(spec.kind, OptionKind::Switch)))
+        }
     }
-    if command == Some("onnx2leela") && OF_HEADS.contains(&name) {
-        return Some(("has no effect: the names of the outputs tell what they are", true));
-    }
-    let spec = ignored_option(positive).filter(|spec| spec.flag == positive)?;
-    let takes_value = !matches!(spec.kind, OptionKind::Switch);
-    Some((spec.help, takes_value))
 }
 
-/// Removes `--config` and `--no-config`, an empty one. The last one counts.
-fn take_config(flags: &mut Vec<OsString>) -> Option<OsString> {
-    let mut named = None;
-    let mut rest = Vec::new();
-    let mut all = std::mem::take(flags).into_iter();
-    while let Some(flag) = all.next() {
-        let text = flag.to_string_lossy();
-        if text == NO_CONFIG {
-            named = Some(OsString::new());
-            continue;
-        }
-        match text.strip_prefix("--").and_then(|text| text.strip_prefix(CONFIG)) {
-            Some("") => named = Some(all.next().unwrap_or_default()),
-            Some(value) if value.starts_with('=') => named = Some(OsStr::new(&value[1..]).into()),
-            _ => rest.push(flag),
-        }
-    }
-    *flags = rest;
-    named
+pub(super) fn replacement(error: &str) -> Option<&'static str> {
+    REPLACED.iter().find(|(old, _)| error.contains(&format!("'--{old}'"))).map(|(_, new)| *new)
+}
+
+fn positive(name: &str) -> &str {
+    name.strip_prefix("no-").unwrap_or(name)
 }
 
 /// The long form of a one-letter flag. Other text stays.
-fn long(text: &str, is_plain: bool) -> String {
+fn long(text: &str, command: &str) -> String {
     let mut letters = text.chars();
+    let is_plain = PLAIN_COMMANDS.contains(&command);
     let known = match (letters.next(), letters.next()) {
         (Some('-'), Some(letter)) if is_plain || LETTERS_EVERYWHERE.contains(&letter) => {
             LETTERS.iter().find(|(known, _)| *known == letter)
         }
         _ => None,
     };
-    let Some((_, flag)) = known else { return text.into() };
-    match letters.as_str() {
-        "" => format!("--{flag}"),
-        value => format!("--{flag}={}", value.trim_start_matches('=')),
+    match (known, letters.as_str()) {
+        (None, _) => text.into(),
+        (Some((_, flag)), "") => format!("--{flag}"),
+        (Some((_, flag)), value) => format!("--{flag}={}", value.trim_start_matches('=')),
     }
 }
 
 /// Our spelling of one of Lc0's flags, or of an option's second name.
 fn own_spelling(flag: &str) -> &str {
     let second = || OTHER_NAMES.iter().find(|other| other.flag == flag);
-    match SPELLINGS.iter().find(|(lc0, _)| *lc0 == flag) {
-        Some((_, own)) => own,
-        None => second().and_then(|other| Settings::spec(other.name).ok()).map_or(flag, |spec| spec.flag),
+    match flag {
+        "strict-uci-timing" => "strict-timing",
+        _ => second().and_then(|other| Settings::spec(other.name).ok()).map_or(flag, |spec| spec.flag),
     }
 }
 
 fn is_switch(flag: &str) -> bool {
-    let own = own_spelling(flag);
-    Settings::specs().iter().any(|spec| spec.flag == own && matches!(spec.kind, OptionKind::Switch))
+    Settings::spec(own_spelling(flag)).is_ok_and(|spec| matches!(spec.kind, OptionKind::Switch))
 }
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::*;
+    use crate::cli::Cli;
 
     fn translate(line: &str) -> (String, usize) {
-        let folder = Path::new("/no/such/folder");
+        translate_in(Path::new("/no/such/folder"), line)
+    }
+
+    fn translate_in(folder: &Path, line: &str) -> (String, usize) {
         let words = line.split(' ').map(OsString::from);
-        let translation = translated(words, Some(folder)).unwrap();
+        let translation = translated(words, &Cli::command(), Some(folder)).unwrap();
         (translation.arguments().join(" ".as_ref()).into_string().unwrap(), translation.notes.len())
     }
 
@@ -486,11 +389,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("lc0.config"), "weights=a.pb.gz\nbackend=native\nthreads=2\n")
             .unwrap();
-        let read = |line: &str| {
-            let words = format!("zeitnot {line}");
-            let translation = translated(words.split(' ').map(OsString::from), Some(folder.path())).unwrap();
-            translation.arguments().join(" ".as_ref()).into_string().unwrap()
-        };
+        let read = |line: &str| translate_in(folder.path(), &format!("zeitnot {line}")).0;
         let cli = Cli::command();
         let evaluate = cli.get_subcommands().filter(|command| {
             let mut longs = command.get_arguments().filter_map(|arg| arg.get_long());
@@ -525,7 +424,8 @@ mod tests {
         for (mode, instead) in
             [("selfplay", "zeitnot match"), ("valuehead", "go nodes"), ("leela2onnx", "zeitnot convert")]
         {
-            let error = translated(["lc0", mode].map(OsString::from), None).unwrap_err().to_string();
+            let words = ["lc0", mode].map(OsString::from);
+            let error = translated(words, &Cli::command(), None).unwrap_err().to_string();
             assert!(error.contains(instead), "{error}");
         }
     }

@@ -1,21 +1,24 @@
-//! The command line: the arguments, those of Lc0 too, and the configuration file. `main` parses [`Cli`] and
-//! calls [`Cli::run`].
+//! The command line: arguments, those of Lc0 too, and the configuration file become an [`Invocation`], which
+//! `main` runs.
 
 mod lc0_flags;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{ArgAction, CommandFactory, Parser};
 
 use zeitnot_engine::VERSION;
+use zeitnot_engine::engine::Settings;
 use zeitnot_engine::network::folders;
 
 use crate::commands::engine_args::FLAGS_HEADING;
 use crate::commands::{Command, uci};
-use crate::output::{ExitStatus, Output, OutputFormat, STOPPED, eprint_message};
+use crate::config_file::NO_CONFIG;
+use crate::output::{ExitStatus, Output, OutputFormat, eprint_message};
+use lc0_flags::{Flag, Translation, translated};
 
 /// Places common options behind each command's own in the help.
 const LAST: usize = 900;
@@ -23,7 +26,7 @@ const LAST: usize = 900;
 /// A UCI chess engine in the family of Leela Chess Zero.
 #[derive(Debug, Parser)]
 #[command(name = "zeitnot", version = VERSION, args_conflicts_with_subcommands = true, args_override_self = true)]
-pub struct Cli {
+struct Cli {
     /// Write JSON to stdout instead of text
     #[arg(long, global = true, display_order = LAST)]
     json: bool,
@@ -41,100 +44,167 @@ pub struct Cli {
 }
 
 impl Cli {
-    /// Reads this process's command line, possibly Lc0's, and the configuration file. Mistakes end the
-    /// process with a message, except for the engine itself, which tells the GUI what it left out.
-    pub fn of_process() -> Cli {
-        let folder = folders::executable();
-        let arguments: Vec<_> = std::env::args_os().collect();
-        let arguments =
-            if cfg!(windows) { arguments.into_iter().flat_map(expanded).collect() } else { arguments };
-        match lc0_flags::translated(arguments, folder.as_deref()) {
-            Ok(translation) => {
-                let mut parsed = Cli::parse_translated(&translation);
-                // Help and version come without notes.
-                let is_message = parsed.as_ref().err().is_some_and(|error| !error.use_stderr());
-                if !is_message {
-                    let mistakes = parsed.as_mut().map_or(&[][..], |cli| &cli.uci_mut().mistakes);
-                    translation
-                        .notes
-                        .iter()
-                        .chain(&translation.config_note(mistakes))
-                        .for_each(eprint_message);
-                }
-                parsed.unwrap_or_else(|error| {
-                    if let Some(hint) = hint_for_file(&error) {
-                        eprint_message(hint);
-                        std::process::exit(2)
-                    }
-                    let wrong_line = if is_message { None } else { translation.wrong_line() };
-                    let Some((place, error)) = wrong_line else { error.exit() };
-                    eprint_message(place);
-                    error.exit()
-                })
-            }
-            Err(failure) => {
-                eprint_message(failure);
-                std::process::exit(2)
-            }
-        }
-    }
-
-    fn parse_translated(translation: &lc0_flags::Translation) -> Result<Cli, clap::Error> {
-        if translation.shows_all {
-            with_all_in_help(Cli::command()).try_get_matches_from(translation.arguments())?;
-        }
-        let mut parsed = Cli::try_parse_from(translation.arguments());
-        if let Ok(Cli { command: Some(Command::Benchmark(args)), .. }) = &mut parsed {
-            args.config = translation.config_path();
-        }
-        if !translation.plays {
-            return parsed;
-        }
-        let (mut cli, mut mistakes) = match parsed {
-            Ok(cli) if cli.wrong_option().is_none() => (cli, translation.config_mistakes()),
-            _ => translation.parse_what_is_right()?,
-        };
-        let uci = cli.uci_mut();
-        mistakes.extend(uci.missing_file(|name, value| translation.place_of(name, value)));
-        uci.mistakes = mistakes;
-        Ok(cli)
-    }
-
-    fn uci_mut(&mut self) -> &mut uci::UciArgs {
-        match &mut self.command {
-            Some(Command::Uci(args)) => args,
-            _ => &mut self.uci,
-        }
-    }
-
-    /// An option of the engine with an invalid value. Other commands report their own.
-    fn wrong_option(&self) -> Option<String> {
+    fn uci_args(&self) -> &uci::UciArgs {
         match &self.command {
-            Some(Command::Uci(args)) => args.wrong_option(),
-            None => self.uci.wrong_option(),
-            Some(_) => None,
+            Some(Command::Uci(args)) => args,
+            _ => &self.uci,
         }
+    }
+}
+
+/// What the process is to do.
+#[derive(Debug)]
+pub struct Invocation {
+    is_json: bool,
+    command: Command,
+    /// What was read otherwise than it was written.
+    notes: Vec<String>,
+}
+
+/// Why it is to do nothing: messages, and then what clap writes.
+#[derive(Debug, Default)]
+pub struct Refusal {
+    messages: Vec<String>,
+    error: Option<clap::Error>,
+}
+
+impl Refusal {
+    /// Ends the process.
+    pub fn exit(self) -> ! {
+        self.messages.iter().for_each(eprint_message);
+        self.error.map_or_else(|| std::process::exit(2), |error| error.exit())
+    }
+}
+
+impl From<clap::Error> for Refusal {
+    fn from(error: clap::Error) -> Refusal {
+        Refusal { messages: Vec::new(), error: Some(error) }
+    }
+}
+
+impl Invocation {
+    /// Reads this process's command line, possibly Lc0's, and the configuration file. Mistakes are refused,
+    /// except by the engine itself, which tells the GUI what it left out.
+    pub fn of_process() -> Result<Invocation, Refusal> {
+        let arguments = std::env::args_os();
+        let arguments: Vec<_> =
+            if cfg!(windows) { arguments.flat_map(expanded).collect() } else { arguments.collect() };
+        Invocation::of(arguments, folders::executable().as_deref())
+    }
+
+    fn of(arguments: Vec<OsString>, folder: Option<&Path>) -> Result<Invocation, Refusal> {
+        let cli = Cli::command();
+        let mut line = translated(arguments, &cli, folder)
+            .map_err(|failure| Refusal { messages: vec![failure.to_string()], error: None })?;
+        if line.shows_all {
+            with_all_in_help(Cli::command()).try_get_matches_from(line.arguments())?;
+        }
+        let mut mistakes = std::mem::take(&mut line.mistakes);
+        let parsed = match Cli::try_parse_from(line.arguments()) {
+            Err(error) if !error.use_stderr() => return Err(error.into()),
+            Err(error) if !line.plays || line.names_command(&cli) => return Err(refusal(&line, error)),
+            Ok(cli) if !line.plays || cli.uci_args().add_to(&mut Settings::default()).is_ok() => cli,
+            _ => {
+                mistakes.extend(drop_mistakes(&mut line)?);
+                Cli::try_parse_from(line.arguments())?
+            }
+        };
+        let notes = notes(&line);
+        let Cli { json: is_json, offline, command, uci, .. } = parsed;
+        let mut command = command.unwrap_or(Command::Uci(uci));
+        match &mut command {
+            Command::Uci(args) => {
+                let place = line.flags.iter().rfind(|flag| flag.name() == "weights");
+                mistakes.extend(args.missing_file(place.and_then(|flag| flag.place.as_deref())));
+                args.mistakes = mistakes;
+            }
+            Command::Setup(args) => args.is_offline = offline,
+            Command::Benchmark(args) => args.config = line.config,
+            _ => {}
+        }
+        Ok(Invocation { is_json, command, notes })
     }
 
     /// A failure is one message on stderr and exit code 2.
     pub fn run(self) -> ExitCode {
-        let mut output = Output::stdout(if self.json { OutputFormat::Json } else { OutputFormat::Text });
-        let mut command = self.command.unwrap_or(Command::Uci(self.uci));
-        if let Command::Setup(args) = &mut command {
-            args.is_offline = self.offline;
-        }
-        let status = command.run(|| with_all_in_help(Cli::command()), &mut output);
+        self.notes.iter().for_each(eprint_message);
+        let format = if self.is_json { OutputFormat::Json } else { OutputFormat::Text };
+        let mut output = Output::stdout(format);
+        let status = self.command.run(|| with_all_in_help(Cli::command()), &mut output);
         match status.and_then(|status| output.finish().map(|()| status)) {
-            Ok(ExitStatus::Success) => ExitCode::SUCCESS,
-            Ok(ExitStatus::Negative) => ExitCode::from(1),
-            Ok(ExitStatus::BadInput) => ExitCode::from(2),
-            Ok(ExitStatus::Stopped) => ExitCode::from(STOPPED),
+            Ok(status) => status.into(),
             Err(failure) if failure.is_closed_pipe() => ExitCode::SUCCESS,
             Err(failure) => {
                 eprint_message(failure);
-                ExitCode::from(2)
+                ExitStatus::BadInput.into()
             }
         }
+    }
+}
+
+/// Takes the flags out that are wrong alone or with those before them, since a GUI that gets no answer
+/// reports a crash. Returns the mistakes. Fails for help and version.
+fn drop_mistakes(line: &mut Translation) -> Result<Vec<String>, clap::Error> {
+    let (mut mistakes, mut settings) = (Vec::new(), Settings::default());
+    for flag in std::mem::take(&mut line.flags) {
+        let wrong = match Cli::try_parse_from(line.with([&flag])) {
+            Ok(cli) => cli.uci_args().add_to(&mut settings).err().map(|error| error.to_string()),
+            Err(error) if !error.use_stderr() => return Err(error),
+            Err(error) => Some(reason_of(&error)),
+        };
+        match (wrong, &flag.place) {
+            (None, _) => line.flags.push(flag),
+            (Some(reason), None) => mistakes.push(format!("{reason}. It is left out")),
+            (Some(reason), Some(place)) => mistakes.push(format!("{place}: {reason}. It is left out")),
+        }
+    }
+    Ok(mistakes)
+}
+
+/// The refusal of a command line, with its place if a line of the configuration file is wrong.
+fn refusal(line: &Translation, error: clap::Error) -> Refusal {
+    // Help comes whatever the file holds.
+    let own = Cli::try_parse_from(line.with(line.flags.iter().filter(|flag| flag.place.is_none())));
+    if let Some(help) = own.err().filter(|error| !error.use_stderr()) {
+        return help.into();
+    }
+    let mut messages = notes(line);
+    if let Some(hint) = hint_for_file(&error) {
+        messages.push(hint);
+        return Refusal { messages, error: None };
+    }
+    let of_config = line.flags.iter().filter_map(|flag| {
+        let parsed = Cli::try_parse_from([&["zeitnot".into()], &flag.words[..]].concat());
+        Some((flag.place.as_ref()?, parsed.err().filter(clap::Error::use_stderr)?))
+    });
+    let (place, error) = of_config.map(|(place, error)| (Some(place), error)).next().unwrap_or((None, error));
+    messages.extend(place.map(|place| format!("{place}:")));
+    Refusal { messages, error: Some(error) }
+}
+
+/// What was read otherwise than it was written, and the options that the configuration file sets.
+fn notes(line: &Translation) -> Vec<String> {
+    let names: Vec<_> = line.flags.iter().filter(|flag| flag.place.is_some()).map(Flag::name).collect();
+    let path = line.config.as_ref().filter(|_| !names.is_empty());
+    let config = path.map(|path| {
+        let (path, names) = (path.display(), names.join(", "));
+        format!("options from the configuration file {path}: {names} ({NO_CONFIG} leaves it out)")
+    });
+    line.notes.iter().cloned().chain(config).collect()
+}
+
+fn reason_of(error: &clap::Error) -> String {
+    if let Some(reason) = std::error::Error::source(error) {
+        return reason.to_string();
+    }
+    let text = error.to_string();
+    let mut lines = text.lines();
+    let what = lines.next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+    let new = lc0_flags::replacement(&what).map(|new| format!("{new} has replaced it"));
+    let tip = || lines.find_map(|line| line.trim().strip_prefix("tip: ")).map(str::to_owned);
+    match new.or_else(tip) {
+        Some(more) => format!("{what} ({more})"),
+        None => what,
     }
 }
 
@@ -196,6 +266,65 @@ mod tests {
         for word in ["none*.csv", "--fen=*", "a.csv"] {
             assert_eq!(expanded(word.into()), [word], "{word}");
         }
+    }
+
+    fn invocation(folder: &Path, line: &str) -> Result<Invocation, Refusal> {
+        Invocation::of(line.split(' ').map(OsString::from).collect(), Some(folder))
+    }
+
+    #[test]
+    fn the_engine_names_and_leaves_out_its_mistakes_one_by_one() {
+        let folder = tempfile::tempdir().unwrap();
+        for (config, line, expected) in [
+            ("", "zeitnot", &[][..]),
+            ("", "zeitnot --threads 2 --cpuct=2 --show-hidden", &[]),
+            ("", "zeitnot --no-such --threads=x -t 1", &["'--no-such'", "option Threads"]),
+            ("", "zeitnot uci --cpuct=1 --time-manager=nobody(", &["is missing"]),
+            ("", "zeitnot --cpuct", &["a value is required"]),
+            ("", "zeitnot --time-manager=smooth --slowmover=2.2", &["lowmover"]),
+            ("", "zeitnot --backend=native --backend-opts=kernel=portable --no-such", &["'--no-such'"]),
+            ("threads=0.5\n", "zeitnot --cpuct=2", &["zeitnot.config, line 1: option Threads"]),
+            ("threads=0.5\n", "zeitnot --threads=2", &[]),
+            ("threads 2\n", "zeitnot", &["zeitnot.config, line 1: "]),
+            (
+                "weights=no.pb.gz\n",
+                "zeitnot",
+                &["zeitnot.config, line 1: WeightsFile: there is no file no.pb.gz"],
+            ),
+            ("weights=no.pb.gz\n", "zeitnot -w none.pb.gz", &["WeightsFile: there is no file none.pb.gz"]),
+        ] {
+            std::fs::write(folder.path().join("zeitnot.config"), config).unwrap();
+            let Command::Uci(args) = invocation(folder.path(), line).unwrap().command else {
+                panic!("{line}")
+            };
+            let found = &args.mistakes;
+            assert_eq!(found.len(), expected.len(), "{line}: {found:?}");
+            assert!(
+                found.iter().zip(expected).all(|(found, part)| found.contains(part)),
+                "{line}: {found:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn other_commands_refuse_a_line_with_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("zeitnot.config"), "threads=1\ncpuct=x\n").unwrap();
+        for (line, messages, kind) in [
+            ("zeitnot bench", 2, Some(clap::error::ErrorKind::ValueValidation)),
+            ("zeitnot bench --no-config --no-such", 0, Some(clap::error::ErrorKind::UnknownArgument)),
+            ("zeitnot --threads=1 bench", 2, Some(clap::error::ErrorKind::ValueValidation)),
+            ("zeitnot --no-config --threads=1 bench", 0, Some(clap::error::ErrorKind::ArgumentConflict)),
+            ("zeitnot bench --help", 0, Some(clap::error::ErrorKind::DisplayHelp)),
+            ("zeitnot selfplay", 1, None),
+            ("zeitnot game.pgn", 1, None),
+        ] {
+            let refusal = invocation(folder.path(), line).unwrap_err();
+            let found = refusal.error.as_ref().map(clap::Error::kind);
+            assert_eq!((refusal.messages.len(), found), (messages, kind), "{line}: {refusal:?}");
+        }
+        let bench = invocation(folder.path(), "zeitnot bench --cpuct=2 --json").unwrap();
+        assert_eq!((bench.is_json, bench.notes.len()), (true, 1), "{:?}", bench.notes);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::{fmt, iter};
 use clap::Args;
 use serde::Serialize;
 
-use crate::commands::network_args::NetworkArgs;
+use crate::commands::engine_args::{NetworkArgs, OptionArgs};
 use crate::output::{ExitStatus, Failure, Output};
 use zeitnot_engine::chance;
 use zeitnot_engine::chess::{History, Variant};
@@ -35,10 +35,10 @@ pub(crate) struct AccuracyArgs {
 pub(super) fn run(args: &AccuracyArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     // First, because it may need a library of its own, and a program has only one.
     let tested = args.network.backend()?;
-    let mut settings = args.network.settings.clone();
+    let mut settings = args.network.0.clone();
     settings.network.backend = args.reference.as_str().into();
     settings.network.backend_options.clear();
-    let reference = NetworkArgs { settings }.backend()?;
+    let reference = NetworkArgs::backend(&OptionArgs(settings))?;
     let (format, other) = (reference.info().input_format, tested.info().input_format);
     if format != other {
         return Err(Failure::Input("the two backends want positions encoded differently".into()));
@@ -51,8 +51,7 @@ pub(super) fn run(args: &AccuracyArgs, output: &mut Output) -> Result<ExitStatus
     let batch = GAMES.min(tested.info().max_batch);
     evaluate_all(&mut evaluators(&*tested)?, &mut found, batch)?;
     let report = AccuracyReport::new((&*tested, &found), (&*reference, &expected));
-    output.write(&report, &report)?;
-    Ok(ExitStatus::Success)
+    output.report(&report)
 }
 
 /// Games side by side, also the batch size.

@@ -12,7 +12,7 @@ use clap::builder::RangedU64ValueParser;
 use serde::Serialize;
 
 use super::measure::{claim, write_report};
-use crate::commands::network_args::NetworkArgs;
+use crate::commands::engine_args::NetworkArgs;
 use crate::output::{ExitStatus, Failure, Output};
 use zeitnot_engine::chess::{History, Variant};
 use zeitnot_engine::engine::EngineError;
@@ -185,7 +185,6 @@ fn summarize(series: &BatchSizeSeries) -> BatchSizeRow {
     }
 }
 
-/// Relative deviation from which the report warns of noise.
 const NOISY: f64 = 0.05;
 
 #[derive(Debug, Serialize)]

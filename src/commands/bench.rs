@@ -66,8 +66,7 @@ pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<ExitStatus, F
         signature: has_signature.then(|| format!("{:016x}", speed.hash)),
         speed,
     };
-    output.write(&report, &report)?;
-    Ok(ExitStatus::Success)
+    output.report(&report)
 }
 
 impl fmt::Display for BenchReport {

@@ -75,11 +75,14 @@ pub(super) fn run(args: &ConvertArgs, output: &mut Output) -> Result<ExitStatus,
     ];
     let model = match file.model {
         Model::Layers(network, _) => {
+            let data_type = match args.precision {
+                ConvertPrecision::Fp32 => DataType::Float32,
+                ConvertPrecision::Fp16 => DataType::Float16,
+            };
             let options = BuildOptions {
-                data_type: match args.precision {
-                    ConvertPrecision::Fp32 => DataType::Float32,
-                    ConvertPrecision::Fp16 => DataType::Float16,
-                },
+                data_type,
+                // Lc0 reads outputs of one type.
+                value_type: data_type,
                 fixed_batch: args.batch.map(NonZeroUsize::get),
                 input: InputForm::Planes,
                 form: Form::Plain,
@@ -91,11 +94,9 @@ pub(super) fn run(args: &ConvertArgs, output: &mut Output) -> Result<ExitStatus,
     };
     write_whole(&args.output, &model.bytes)?;
     let conversion = conversion(&args.output, model.bytes.len(), model);
-    output.write(&conversion, &conversion)?;
-    Ok(ExitStatus::Success)
+    output.report(&conversion)
 }
 
-/// Describes a file of `size` bytes that holds `model`.
 fn conversion(path: &Path, size: usize, model: OnnxModel) -> Conversion {
     Conversion {
         output: path.display().to_string(),
@@ -118,7 +119,6 @@ fn as_it_is(model: OnnxModel, args: &ConvertArgs) -> Result<OnnxModel, Failure> 
     Ok(model)
 }
 
-/// Refuses a model whose weights would be lost.
 fn in_one_file(path: &Path, model: &OnnxModel) -> Result<(), Failure> {
     let text = "keeps its weights in another file: save the model in one file (all in .onnx) first";
     let refusal = Failure::Input(format!("{}: {text}", path.display()));
@@ -236,6 +236,5 @@ pub(super) fn onnx2leela(args: &Onnx2leelaArgs, output: &mut Output) -> Result<E
     }
     write_whole(&args.output, &file)?;
     let conversion = conversion(&args.output, file.len(), model);
-    output.write(&conversion, &conversion)?;
-    Ok(ExitStatus::Success)
+    output.report(&conversion)
 }

@@ -62,8 +62,7 @@ pub(super) fn run(args: &DescribeArgs, output: &mut Output) -> Result<ExitStatus
     let path = named.ok_or_else(|| Failure::Input("describenet: name a network file".into()))?;
     let file = NetworkFile::load(path, heads)?;
     let description = describe(&file);
-    output.write(&description, &description)?;
-    Ok(ExitStatus::Success)
+    output.report(&description)
 }
 
 fn describe(file: &NetworkFile) -> Description {

@@ -4,22 +4,20 @@
 //! The doctor fetches nothing. Each trial is a process of its own: a driver may crash, and a process can load
 //! only one ONNX Runtime.
 
-use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{fmt, io, slice};
 
 use clap::Args;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use super::accuracy::{AccuracyReport, evaluate_all};
-use super::child_process;
-use super::child_process::ChildError;
-use crate::commands::network_args::NetworkArgs;
-use crate::output::{ExitStatus, Failure, Output};
-use crate::output::{eprint_message, write_json};
+use super::child_process::{self, ChildError};
+use crate::commands::engine_args::NetworkArgs;
+use crate::config_file::OF_A_BACKEND;
+use crate::output::{ExitStatus, Failure, Output, eprint_message, write_json};
 use crate::setup::{Machine, missing, obstacle};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::engine;
@@ -34,7 +32,6 @@ use zeitnot_engine::options::OptionChoice;
 use zeitnot_engine::system::vulkan;
 use zeitnot_lab::report::{Table, terminal_width, write_fact_in};
 
-/// In the description of a backend with single precision.
 const SINGLE: &str = "fp32";
 
 #[derive(Debug, Args)]
@@ -56,14 +53,13 @@ pub(super) struct Candidate {
     pub(super) options: String,
 }
 
-/// Exit code 1 if a backend was asked for and does not work.
 pub(super) fn run(args: &DoctorArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     if args.trial {
         let trial = Trial::run(&args.network)?;
         output.write(&trial, &format_args!("{trial:?}\n"))?;
         return Ok(ExitStatus::Success);
     }
-    let options = &args.network.settings.network;
+    let options = &args.network.0.network;
     let is_asked_for = *options.backend != *AUTO;
     let machine = Machine::this();
     let candidates = if is_asked_for {
@@ -173,13 +169,13 @@ impl Candidate {
     pub(super) fn examine(&self, network: &NetworkArgs) -> Vec<BackendReport> {
         let config = BackendConfig::parse(&self.backend, &self.options);
         if config.is_ok_and(|config| !config.needs_network()) {
-            return vec![self.without_figures(FOR_TESTS, "it evaluates no network".into())];
+            return vec![self.without_figures(Verdict::ForTests, "it evaluates no network".into())];
         }
         if let Some(reason) = self.missing() {
-            return vec![self.without_figures(NOT_INSTALLED, reason)];
+            return vec![self.without_figures(Verdict::NotInstalled, reason)];
         }
         let default = self.try_in_child(network);
-        let is_single = default.trial.description.contains(SINGLE);
+        let is_single = default.trial.precision == SINGLE;
         let names_precision = self.options.contains("precision") || self.backend == AUTO;
         let mut reports = vec![default];
         if reports[0].works && !is_single && !names_precision {
@@ -189,29 +185,21 @@ impl Candidate {
     }
 
     fn try_in_child(&self, network: &NetworkArgs) -> BackendReport {
-        let options = &network.settings.network;
-        let flags = [
-            format!("--backend={}", self.backend),
-            format!("--backend-opts={}", self.options),
-            format!("--weights={}", options.weights_file),
-            format!("--policy-head={}", options.policy_head),
-            format!("--value-head={}", options.value_head),
-            format!("--input-format={}", options.input_format.map_or(0, NonZero::get)),
-        ];
-        let line = ["doctor", "--trial", "--json"].map(String::from).into_iter().chain(flags);
-        match child_process::json(&line.collect::<Vec<_>>(), PATIENCE) {
+        let own = [("backend", self.backend.clone()), ("backend-opts", self.options.clone())];
+        let others = network.0.changed().into_iter().filter(|(flag, _)| !OF_A_BACKEND.contains(flag));
+        match child_process::json(&["doctor", "--trial"], own.into_iter().chain(others), PATIENCE) {
             Ok(trial) => BackendReport::judged(self.backend.clone(), trial),
             Err(reason) => {
                 let foreign = match &reason {
                     ChildError::Refused { foreign, .. } => foreign.clone(),
                     _ => String::new(),
                 };
-                BackendReport { foreign, ..self.without_figures(FAILS, reason.to_string()) }
+                BackendReport { foreign, ..self.without_figures(Verdict::Fails, reason.to_string()) }
             }
         }
     }
 
-    fn without_figures(&self, verdict: &'static str, remedy: String) -> BackendReport {
+    fn without_figures(&self, verdict: Verdict, remedy: String) -> BackendReport {
         let backend = self.backend.clone();
         let foreign = String::new();
         BackendReport { backend, works: false, verdict, remedy, foreign, trial: Trial::default() }
@@ -219,11 +207,11 @@ impl Candidate {
 
     /// Distinguishes a failing backend from one without hardware on this machine.
     fn judge_fault(&self, report: BackendReport, machine: &Machine) -> BackendReport {
-        if ![FAILS, NOT_INSTALLED].contains(&report.verdict) {
+        if ![Verdict::Fails, Verdict::NotInstalled].contains(&report.verdict) {
             return report;
         }
         match self.providers().into_iter().find_map(|provider| machine.unsuited(provider)) {
-            Some(reason) => self.without_figures(NOT_FOR_THIS_MACHINE, reason),
+            Some(reason) => self.without_figures(Verdict::NotForThisMachine, reason),
             None => report,
         }
     }
@@ -240,10 +228,11 @@ const ROUNDS: u32 = 3;
 const LONGEST_BATCH: f64 = 2.0;
 const PATIENCE: Duration = Duration::from_secs(240);
 
-/// Findings of a trial, empty if it failed before.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Trial {
     pub(super) description: String,
+    #[serde(default)]
+    precision: String,
     /// From the beginning to the first evaluation, including one-time builds.
     first_ms: Option<f64>,
     throughput: Vec<BatchSpeed>,
@@ -266,7 +255,7 @@ struct BatchSpeed {
 impl Trial {
     fn run(network: &NetworkArgs) -> Result<Trial, Failure> {
         let start = Instant::now();
-        let tested = engine::open_backend(&network.settings.network)?.backend;
+        let tested = engine::open_backend(&network.0.network)?.backend;
         let info = tested.info();
         let mut evaluator = tested.evaluator()?;
         let mut found = encoded_positions(0, POSITIONS, info.input_format);
@@ -282,6 +271,7 @@ impl Trial {
         let (throughput, change_ms) = speeds(&*tested)?;
         Ok(Trial {
             description: info.description.clone(),
+            precision: info.precision.clone(),
             first_ms: Some(first_ms),
             throughput,
             change_ms,
@@ -293,8 +283,7 @@ impl Trial {
     }
 
     fn is_right(&self) -> bool {
-        let limits: &Limits =
-            if self.description.contains(SINGLE) { &SINGLE_LIMITS } else { &REDUCED_LIMITS };
+        let limits = if self.precision == SINGLE { &SINGLE_LIMITS } else { &REDUCED_LIMITS };
         self.q_error_max.is_some_and(|error| error <= limits.q_error_max)
             && self.policy_kl_mean.is_some_and(|divergence| divergence <= limits.policy_kl_mean)
             && self.top1_agreement.is_some_and(|share| share >= limits.top1_agreement)
@@ -303,7 +292,7 @@ impl Trial {
 
 /// The native backend, or ONNX Runtime on the CPU for ONNX models.
 fn reference(network: &NetworkArgs) -> Result<Arc<dyn Backend>, Failure> {
-    let options = &network.settings.network;
+    let options = &network.0.network;
     let file = engine::load_network(options).map_err(engine::EngineError::from)?.network;
     let name = match file.model {
         Model::Layers(..) => "native(precision=fp32)",
@@ -346,11 +335,34 @@ const SINGLE_LIMITS: Limits = Limits { q_error_max: 2e-3, policy_kl_mean: 1e-5, 
 /// Half precision and bfloat16 round. A wrong layout or operator is off by tenths.
 const REDUCED_LIMITS: Limits = Limits { q_error_max: 0.15, policy_kl_mean: 0.01, top1_agreement: 0.85 };
 
-const FAILS: &str = "FAILS";
-pub(super) const NOT_INSTALLED: &str = "not installed";
-const NOT_FOR_THIS_MACHINE: &str = "not for this machine";
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Works,
+    WrongNumbers,
+    Fails,
+    NotInstalled,
+    NotForThisMachine,
+    ForTests,
+}
 
-const FOR_TESTS: &str = "for tests only";
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Verdict::Works => "works",
+            Verdict::WrongNumbers => "WRONG NUMBERS",
+            Verdict::Fails => "FAILS",
+            Verdict::NotInstalled => "not installed",
+            Verdict::NotForThisMachine => "not for this machine",
+            Verdict::ForTests => "for tests only",
+        })
+    }
+}
+
+impl Serialize for Verdict {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
 
 #[derive(Debug, Serialize)]
 struct DoctorReport {
@@ -366,7 +378,7 @@ struct DoctorReport {
 pub(super) struct BackendReport {
     pub(super) backend: String,
     pub(super) works: bool,
-    pub(super) verdict: &'static str,
+    pub(super) verdict: Verdict,
     /// Empty if nothing needs to be done.
     pub(super) remedy: String,
     /// A failure in the words of libraries and the system.
@@ -378,20 +390,17 @@ pub(super) struct BackendReport {
 impl BackendReport {
     fn judged(backend: String, trial: Trial) -> BackendReport {
         let works = trial.is_right();
-        let (verdict, remedy) = match works {
-            true => ("works", trial.notes.join("\n")),
-            false => {
-                ("WRONG NUMBERS", "don't play with it; update the driver, and report this output".into())
-            }
+        let (verdict, remedy) = if works {
+            (Verdict::Works, trial.notes.join("\n"))
+        } else {
+            let remedy = "don't play with it; update the driver, and report this output";
+            (Verdict::WrongNumbers, remedy.into())
         };
         BackendReport { backend, works, verdict, remedy, foreign: String::new(), trial }
     }
 
-    /// With its precision.
     fn name(&self) -> String {
-        let is_precision = |word: &&str| ["fp32", "fp16", "bf16"].iter().any(|name| word.starts_with(name));
-        let precision = self.trial.description.rsplit(", ").find(is_precision);
-        format!("{} {}", self.backend, precision.unwrap_or_default())
+        format!("{} {}", self.backend, self.trial.precision)
     }
 }
 
@@ -402,7 +411,6 @@ impl fmt::Display for DoctorReport {
 }
 
 impl DoctorReport {
-    /// Wraps at `width` characters, if given.
     fn write(&self, f: &mut impl fmt::Write, width: Option<usize>) -> fmt::Result {
         let mut facts = self.machine.facts().into_iter();
         facts.try_for_each(|(name, value)| write_fact_in(f, name, 11, &value, width))?;
@@ -462,18 +470,14 @@ impl Part {
 fn parts(machine: &Machine) -> Vec<Part> {
     let (plain, refused) = finder::look_for(Provider::Cpu);
     let with_cuda = finder::look_for(Provider::Cuda).0;
-    let mut libraries = Vec::new();
-    for library in [plain, with_cuda] {
-        let text =
-            |library: Library| format!("{} {} ({})", library.version, library.path.display(), library.source);
-        libraries.extend(library.map(text));
-    }
-    libraries.dedup();
-    let libraries = match libraries.is_empty() {
-        true => Err("none is installed; `zeitnot setup` fetches it".into()),
-        false => Ok(libraries.join(", ")),
+    let listed = |name: &str, found: Vec<String>, otherwise: &str| {
+        Part::new(name, if found.is_empty() { Err(otherwise.into()) } else { Ok(found.join(", ")) })
     };
-    let mut onnx_runtime = Part::new("ONNX Runtime", libraries);
+    let text =
+        |library: Library| format!("{} {} ({})", library.version, library.path.display(), library.source);
+    let mut libraries: Vec<_> = [plain, with_cuda].into_iter().flatten().map(text).collect();
+    libraries.dedup();
+    let mut onnx_runtime = listed("ONNX Runtime", libraries, "none is installed; `zeitnot setup` fetches it");
     refused.iter().for_each(|reason| onnx_runtime.detail += &format!("; refused: {reason}"));
     let plugin = |provider: Provider| {
         let fetch = || format!("not installed; `zeitnot setup --provider {provider}` fetches it");
@@ -487,11 +491,7 @@ fn parts(machine: &Machine) -> Vec<Part> {
         let obstacle = obstacle(provider);
         Part::new(name, obstacle.map_or(Ok("loads".into()), |error| Err(error.to_string())))
     };
-    let listed = |name: &str, found: Vec<String>, otherwise: &str| {
-        Part::new(name, if found.is_empty() { Err(otherwise.into()) } else { Ok(found.join(", ")) })
-    };
-    let candidates = all_candidates(machine);
-    let candidates: Vec<_> = candidates.iter().flat_map(Candidate::providers).collect();
+    let candidates: Vec<_> = all_candidates(machine).iter().flat_map(Candidate::providers).collect();
     let mut parts = vec![onnx_runtime];
     let plugins = candidates.iter().copied().filter(|provider| provider.is_plugin());
     parts.extend(plugins.map(plugin));
@@ -518,9 +518,9 @@ fn parts(machine: &Machine) -> Vec<Part> {
 mod tests {
     use super::*;
 
-    fn report(backend: &str, description: &str, q_error_max: f64) -> BackendReport {
+    fn report(backend: &str, precision: &str, q_error_max: f64) -> BackendReport {
         let trial = Trial {
-            description: description.into(),
+            precision: precision.into(),
             q_error_max: Some(q_error_max),
             policy_kl_mean: Some(1e-7),
             top1_agreement: Some(1.0),
@@ -531,18 +531,18 @@ mod tests {
 
     #[test]
     fn numbers_that_are_off_are_no_working_backend() {
-        assert!(report("cuda", "cuda, fp32", 1e-5).works);
-        assert!(report("cuda", "cuda, fp16", 0.02).works);
-        let wrong = report("cuda", "cuda, fp32", 0.02);
-        assert_eq!((wrong.works, wrong.verdict), (false, "WRONG NUMBERS"));
-        assert!(!report("cuda", "cuda, fp16", f64::NAN).works, "nothing is right about NaN");
+        assert!(report("cuda", "fp32", 1e-5).works);
+        assert!(report("cuda", "fp16", 0.02).works);
+        let wrong = report("cuda", "fp32", 0.02);
+        assert_eq!((wrong.works, wrong.verdict), (false, Verdict::WrongNumbers));
+        assert!(!report("cuda", "fp16", f64::NAN).works, "nothing is right about NaN");
     }
 
     /// A regression: `auto` worked, and no word of the GPU that it had tried before.
     #[test]
     fn what_the_engine_tried_and_failed_is_told() {
         let notes = vec!["ERROR: NVIDIA's driver is too old".to_owned()];
-        let trial = Trial { notes, ..report(AUTO, "native, fp32", 0.0).trial };
+        let trial = Trial { notes, ..report(AUTO, "fp32", 0.0).trial };
         assert_eq!(BackendReport::judged(AUTO.into(), trial).remedy, "ERROR: NVIDIA's driver is too old");
     }
 
@@ -554,7 +554,7 @@ mod tests {
             "CUDA",
             Err("no library of it is in any of the folders that the loader looks into on this system".into()),
         );
-        let mut broken = report("webgpu", "a description of some length, fp16 on the GPU", 0.0);
+        let mut broken = report("webgpu", "fp16", 0.0);
         broken.remedy = "install the driver of the maker, then run this again to see whether it is found\nor take another".into();
         let backends = vec![report(AUTO, "fp32", 0.0), broken];
         let doctor =

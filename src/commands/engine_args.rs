@@ -1,29 +1,55 @@
-//! The engine's options as command-line flags.
+//! The engine's options as command-line flags, of all of them or of those of network and backend.
+
+use std::sync::Arc;
 
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
-use zeitnot_engine::engine::Settings;
+use crate::output::{Failure, eprint_message};
+use zeitnot_engine::chess::Variant;
+use zeitnot_engine::engine::{OpenedBackend, Settings, open_backend};
+use zeitnot_engine::network::Backend;
 use zeitnot_engine::options::{OptionKind, OptionSpec, Visibility};
 
 /// The heading in a command's help under which the flags stand.
 pub(crate) const FLAGS_HEADING: &str = "Engine options";
 
-/// The values of all options, from flags.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct EngineArgs(pub(crate) Settings);
+/// Options that commands without a search have.
+const WITHOUT_SEARCH: [&str; 9] = [
+    "weights",
+    "backend",
+    "backend-opts",
+    "fallback",
+    "policy-head",
+    "value-head",
+    "input-format",
+    "history-fill",
+    "chess960",
+];
 
-/// Adds a flag for each option that `is_wanted`, unless `command` has an argument of that name itself. The
-/// help shows those up to `least` in visibility.
-pub(crate) fn with_flags(
-    command: Command,
-    least: Visibility,
-    is_wanted: impl Fn(&OptionSpec) -> bool,
-) -> Command {
-    let taken: Vec<_> = command.get_arguments().map(|arg| arg.get_id().to_string()).collect();
-    let free =
-        Settings::specs().iter().filter(|spec| is_wanted(spec) && !taken.iter().any(|id| id == spec.flag));
-    command.args(free.map(|spec| flag(spec).hide(spec.visibility > least)))
+/// The values of the options of a command that searches or does not. The others keep their defaults.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OptionArgs<const SEARCHES: bool>(pub(crate) Settings);
+
+pub(crate) type EngineArgs = OptionArgs<true>;
+pub(crate) type NetworkArgs = OptionArgs<false>;
+
+impl NetworkArgs {
+    pub(crate) fn backend(&self) -> Result<Arc<dyn Backend>, Failure> {
+        Ok(self.open()?.backend)
+    }
+
+    /// Opens the backend and identifies the network. Names both on stderr.
+    pub(crate) fn open(&self) -> Result<OpenedBackend, Failure> {
+        let opened = open_backend(&self.0.network)?;
+        eprint_message(format_args!("using {}", opened.backend.info().description));
+        opened.backend.take_notes().iter().for_each(eprint_message);
+        Ok(opened)
+    }
+}
+
+pub(crate) fn variant(chess960: bool) -> Variant {
+    if chess960 { Variant::Chess960 } else { Variant::Standard }
 }
 
 fn flag(spec: &'static OptionSpec) -> Arg {
@@ -44,21 +70,27 @@ fn flag(spec: &'static OptionSpec) -> Arg {
     }
 }
 
-impl Args for EngineArgs {
+impl<const SEARCHES: bool> Args for OptionArgs<SEARCHES> {
+    /// Adds the flags, but those of which `command` has an argument itself. The help shows common ones only
+    /// where there are many.
     fn augment_args(command: Command) -> Command {
-        with_flags(command, Visibility::Common, |_| true)
+        let least = if SEARCHES { Visibility::Common } else { Visibility::Hidden };
+        let taken: Vec<_> = command.get_arguments().map(|arg| arg.get_id().to_string()).collect();
+        let wanted = Settings::specs().iter().filter(|spec| {
+            (SEARCHES || WITHOUT_SEARCH.contains(&spec.flag)) && !taken.iter().any(|id| id == spec.flag)
+        });
+        command.args(wanted.map(|spec| flag(spec).hide(spec.visibility > least)))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
-        EngineArgs::augment_args(command)
+        Self::augment_args(command)
     }
 }
 
-impl FromArgMatches for EngineArgs {
+impl<const SEARCHES: bool> FromArgMatches for OptionArgs<SEARCHES> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let mut args = EngineArgs::default();
-        args.update_from_arg_matches(matches)?;
-        Ok(args)
+        let mut args = Self::default();
+        args.update_from_arg_matches(matches).map(|()| args)
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {

@@ -8,8 +8,8 @@ use clap::Args;
 use serde::Serialize;
 
 use super::measure::open_positions;
-use crate::commands::network_args::NetworkArgs;
-use crate::output::{ExitStatus, Failure, KindsTold, Output};
+use crate::commands::engine_args::{NetworkArgs, variant};
+use crate::output::{ExitStatus, Failure, Output, Told};
 use zeitnot_engine::chess::{
     History, ListedPosition, MAX_PERFT_DEPTH, MoveList, PerftReport, Position, PositionError, Variant,
 };
@@ -48,9 +48,9 @@ pub(super) fn run(args: &EvalArgs, output: &mut Output) -> Result<ExitStatus, Fa
     let (source, content) = open(&args.positions)?;
     let refuse = |error: String| Failure::Input(format!("{source}: {error}"));
     let backend = args.network.backend()?;
-    let mut evaluation = PositionEvaluator::new(&*backend, &args.network.settings)?;
+    let mut evaluation = PositionEvaluator::new(&*backend, &args.network.0)?;
     let mut status = ExitStatus::Success;
-    let (mut lines, mut told) = (Lines::new(BufReader::new(content)), KindsTold::default());
+    let (mut lines, mut told) = (Lines::new(BufReader::new(content)), Told::default());
     while let Some(line) = lines.next() {
         let (number, line) = line.map_err(|error| refuse(error.to_string()))?;
         let position = match ListedPosition::read(&line) {
@@ -59,7 +59,7 @@ pub(super) fn run(args: &EvalArgs, output: &mut Output) -> Result<ExitStatus, Fa
             Some(Err(error)) => Err(error.to_string()),
         };
         if let Err(error) = position {
-            told.tell("line that cannot be read", format_args!("{source}, line {number}: {error}"));
+            told.tell_kind("line that cannot be read", format_args!("{source}, line {number}: {error}"));
             status = ExitStatus::BadInput;
         }
         let waits_for_more = lines.input().buffer().is_empty();
@@ -71,7 +71,6 @@ pub(super) fn run(args: &EvalArgs, output: &mut Output) -> Result<ExitStatus, Fa
     Ok(status)
 }
 
-/// Opens standard input, a file, or the position in the words.
 fn open(words: &[String]) -> Result<(String, Box<dyn Read + Send>), Failure> {
     let file = match words {
         [] => "-",
@@ -100,7 +99,6 @@ struct Queued {
     legal: MoveList,
 }
 
-/// Batches positions and reports their evaluations in order.
 struct PositionEvaluator {
     batch: BatchEvaluator<Queued>,
     has_moves_left: bool,
@@ -112,7 +110,7 @@ impl PositionEvaluator {
         Ok(PositionEvaluator {
             batch: BatchEvaluator::new(backend, settings.search.history_fill, MAX_BATCH)?,
             has_moves_left: backend.info().has_moves_left,
-            variant: super::network_args::variant(settings.chess960),
+            variant: variant(settings.chess960),
         })
     }
 
@@ -157,7 +155,6 @@ pub(super) fn perft(args: &PerftArgs, output: &mut Output) -> Result<ExitStatus,
     } else {
         Position::from_fen(&args.fen.join(" ")).map_err(|error| Failure::Input(error.to_string()))?
     };
-    let count = PerftReport::count(&position, args.depth, super::network_args::variant(args.chess960));
-    output.write(&count, &count)?;
-    Ok(ExitStatus::Success)
+    let count = PerftReport::count(&position, args.depth, variant(args.chess960));
+    output.report(&count)
 }

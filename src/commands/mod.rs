@@ -1,5 +1,24 @@
-//! The commands: each has a file, or a folder where it is larger. `lab` holds the laboratory, `measure` what
-//! speed measurements share.
+//! The commands: each has a file, or a folder where it is larger. They use those before them in this list
+//! only (`tests/architecture.rs` checks that), the first four of which are no commands:
+//!
+//! - `engine_args`: the engine's options as flags
+//! - `running`: progress, Ctrl-C, and how a result came about
+//! - `child_process`: a command of this program in a process of its own
+//! - `measure`: searches of many positions, their figures, the machine's noise
+//! - `accuracy`
+//! - `doctor`
+//! - `benchmark`
+//! - `setup`
+//! - `backendbench`
+//! - `bench`
+//! - `convert`
+//! - `describenet`
+//! - `eval`
+//! - `lab`
+//! - `reference`
+//! - `serve`
+//! - `solve`
+//! - `uci`
 //!
 //! A command reads its arguments, calls the library, and writes its result to [`Output`]: to stdout as text,
 //! or as JSON with `--json`. Messages go to stderr. Progress bars, tables and files live here and nowhere
@@ -15,11 +34,10 @@ mod describenet;
 mod doctor;
 pub(crate) mod engine_args;
 mod eval;
-mod fetch_network;
 mod lab;
 mod measure;
-mod network_args;
 mod reference;
+mod running;
 mod serve;
 pub(crate) mod setup;
 mod solve;
@@ -72,8 +90,31 @@ pub(crate) enum Command {
     /// Count the move paths of a length from a position
     #[command(after_help = "Example: zeitnot perft 5")]
     Perft(eval::PerftArgs),
-    #[command(flatten)]
-    Lab(lab::LabCommand),
+    /// Analyse recorded games: what should have been played, and where the time went, as comments and a page
+    #[command(
+        visible_alias = "analyze",
+        after_help = "Example: zeitnot analyse game.pgn --nodes 2000 --out analysis"
+    )]
+    Analyse(Box<lab::analyse::AnalyseArgs>),
+    /// Play engine A against engine B, many games at once, and say which is stronger
+    #[command(
+        after_help = "Example: zeitnot match --games 100 --nodes 200 --a name=new,CPuct=2 --b name=old --out match1"
+    )]
+    Match(Box<lab::matches::MatchArgs>),
+    /// Compare values of many options at once, by games of the engine against itself
+    #[command(
+        after_help = "Example: zeitnot tune --params 'CPuct=1.7|2' --games 2000 --nodes 100 --out tune1"
+    )]
+    Tune(Box<lab::tune::TuneArgs>),
+    /// Replay recorded games through time managers, in virtual time
+    #[command(after_help = "Example: zeitnot timelab --manager legacy --tc 180+2")]
+    Timelab(Box<lab::timelab::TimelabArgs>),
+    /// Measure moves-left estimators on recorded games
+    #[command(after_help = "Example: zeitnot movesleft --pgn games.pgn")]
+    Movesleft(Box<lab::movesleft::MovesLeftArgs>),
+    /// Put the results of several runs together, such as those of shards
+    #[command(after_help = "Example: zeitnot report shard1/games.csv shard2/games.csv --out report")]
+    Report(lab::report::ReportArgs),
     /// List the engine's options, with their ranges and what they do
     #[command(after_help = "Example: zeitnot options CPuct")]
     Options(reference::OptionsArgs),
@@ -92,9 +133,12 @@ impl Command {
         whole: fn() -> clap::Command,
         output: &mut Output,
     ) -> Result<ExitStatus, Failure> {
-        // The others end by rules of their own.
-        if !matches!(self, Command::Uci(_) | Command::Serve(_) | Command::Lab(_)) {
-            lab::run::end_on_interruption(|| eprint_message("stopped"))?;
+        use Command::{Analyse, Benchmark, Match, Movesleft, Report, Serve, Timelab, Tune, Uci};
+        match self {
+            Uci(_) | Serve(_) | Benchmark(_) | Analyse(_) | Match(_) | Tune(_) | Timelab(_)
+            | Movesleft(_) | Report(_) => {}
+            // The others know no end of their own.
+            _ => running::end_on_interruption(|| eprint_message("stopped"))?,
         }
         match self {
             Command::Uci(args) => uci::run(args),
@@ -111,7 +155,12 @@ impl Command {
             Command::Convert(args) => convert::run(&args, output),
             Command::Onnx2leela(args) => convert::onnx2leela(&args, output),
             Command::Perft(args) => eval::perft(&args, output),
-            Command::Lab(command) => command.run(output),
+            Command::Analyse(args) => lab::analyse::run(&args, output),
+            Command::Match(args) => lab::matches::run(&args, output),
+            Command::Tune(args) => lab::tune::run(&args, output),
+            Command::Timelab(args) => lab::timelab::run(&args, output),
+            Command::Movesleft(args) => lab::movesleft::run(&args, output),
+            Command::Report(args) => lab::report::run(&args, output),
             Command::Options(args) => reference::options(&args, output),
             Command::Completions(args) => reference::completions(&args, whole(), output),
             Command::Man(args) => reference::man(&args, whole(), output),

@@ -6,7 +6,6 @@ use std::{fmt, fs, io};
 use clap::Args;
 use clap_complete::Shell;
 use clap_mangen::Man;
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::output::{ExitStatus, Failure, Output};
@@ -36,50 +35,33 @@ pub(super) fn options(args: &OptionsArgs, output: &mut Output) -> Result<ExitSta
         let text = format!("no option has {word:?} in its name; `zeitnot options` lists all");
         return Err(Failure::Input(text));
     }
-    let options: Vec<OptionJson> = reference.0.iter().map(OptionJson::of).collect();
+    let options: Vec<_> = reference.0.iter().map(document).collect();
     output.write(&options, &reference)?;
     Ok(ExitStatus::Success)
 }
 
-/// Keys that the option's kind doesn't have are left out.
-#[derive(Debug, Serialize)]
-struct OptionJson {
-    name: &'static str,
-    flag: &'static str,
-    /// UCI's type, except that a `string` of numbers is `number`.
-    r#type: &'static str,
-    default: Value,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    min: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    choices: Option<Vec<&'static str>>,
-    help: &'static str,
-}
-
-impl OptionJson {
-    fn of(spec: &OptionSpec) -> OptionJson {
-        let default = &*spec.default;
-        let (r#type, default, range) = match &spec.kind {
-            OptionKind::Switch => ("check", json!(default == "true"), None),
-            OptionKind::Integer { min, max } => {
-                ("spin", json!(default.parse::<i64>().ok()), Some((json!(min), json!(max))))
-            }
-            OptionKind::Decimal { min, max } => {
-                ("number", json!(default.parse::<f64>().ok()), Some((json!(min), json!(max))))
-            }
-            OptionKind::Choice(_) => ("combo", json!(default), None),
-            OptionKind::Text => ("string", json!(default), None),
-            OptionKind::Button => ("button", Value::Null, None),
-        };
-        let (min, max) = range.unzip();
-        let choices = match &spec.kind {
-            OptionKind::Choice(choices) => Some(choices.clone()),
-            _ => None,
-        };
-        OptionJson { name: spec.name, flag: spec.flag, r#type, default, min, max, choices, help: spec.help }
+/// Keys that the option's kind doesn't have are left out. The types are UCI's, except that a `string` of
+/// numbers is `number`.
+fn document(spec: &OptionSpec) -> Value {
+    let default = &*spec.default;
+    let (name, default, more) = match &spec.kind {
+        OptionKind::Switch => ("check", json!(default == "true"), json!({})),
+        OptionKind::Integer { min, max } => {
+            ("spin", json!(default.parse::<i64>().ok()), json!({ "min": min, "max": max }))
+        }
+        OptionKind::Decimal { min, max } => {
+            ("number", json!(default.parse::<f64>().ok()), json!({ "min": min, "max": max }))
+        }
+        OptionKind::Choice(choices) => ("combo", json!(default), json!({ "choices": choices })),
+        OptionKind::Text => ("string", json!(default), json!({})),
+        OptionKind::Button => ("button", Value::Null, json!({})),
+    };
+    let OptionSpec { name: own, flag, help, .. } = spec;
+    let mut document = json!({ "name": own, "flag": flag, "type": name, "default": default, "help": help });
+    if let (Some(document), Value::Object(more)) = (document.as_object_mut(), more) {
+        document.extend(more);
     }
+    document
 }
 
 impl fmt::Display for OptionTable {
@@ -89,7 +71,6 @@ impl fmt::Display for OptionTable {
 }
 
 impl OptionTable {
-    /// A line for each option, or lines of `width` in a terminal.
     fn write(&self, f: &mut impl fmt::Write, width: Option<usize>) -> fmt::Result {
         if width.is_some() {
             return self.0.iter().map(row).try_for_each(|[name, flag, default, range, help]| {
@@ -196,8 +177,7 @@ fn page(command: &mut clap::Command) -> io::Result<String> {
 
 fn write(output: &mut Output, text: &[u8]) -> Result<ExitStatus, Failure> {
     let text = String::from_utf8_lossy(text);
-    output.write(&text, &text)?;
-    Ok(ExitStatus::Success)
+    output.report(&text)
 }
 
 #[cfg(test)]
@@ -249,7 +229,7 @@ mod tests {
 
     #[test]
     fn scripts_get_numbers_as_numbers() {
-        let entry = |name: &str| serde_json::to_value(OptionJson::of(Settings::spec(name).unwrap())).unwrap();
+        let entry = |name: &str| document(Settings::spec(name).unwrap());
         let threads = entry("Threads");
         assert_eq!(
             (&threads["type"], &threads["default"], &threads["max"]),

@@ -10,8 +10,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::commands::engine_args::EngineArgs;
-use crate::output::{ExitStatus, Failure};
-use crate::output::{eprint_message, leave_with_the_reader};
+use crate::output::{ExitStatus, Failure, eprint_message, leave_with_the_reader};
 use crate::serve::{Server, ServerLimits};
 
 /// Clients of a port, two threads each.
@@ -82,7 +81,6 @@ fn bind(address: &str, anywhere: bool) -> Result<TcpListener, Failure> {
     TcpListener::bind(&addresses[..]).map_err(|error| refuse(error.to_string()))
 }
 
-/// Serves clients until the process is killed. Stdout names the port.
 fn serve_port(server: &Arc<Server>, listener: &TcpListener) -> io::Result<()> {
     writeln!(io::stdout(), "{}", json!({ "listening": listener.local_addr()?.to_string() }))?;
     for (number, stream) in (1..).zip(listener.incoming()) {
@@ -104,15 +102,13 @@ fn serve_port(server: &Arc<Server>, listener: &TcpListener) -> io::Result<()> {
 }
 
 /// Queries of a client's vanished machine would stay for ever.
-#[cfg(any(target_os = "linux", target_os = "macos"))]
 fn watch(stream: &TcpStream) -> io::Result<()> {
-    use rustix::net::sockopt::{set_socket_keepalive, set_tcp_keepidle};
-    set_socket_keepalive(stream, true)?;
-    Ok(set_tcp_keepidle(stream, SILENCE)?)
-}
-
-#[cfg(not(any(target_os = "linux", target_os = "macos")))]
-fn watch(_: &TcpStream) -> io::Result<()> {
+    #[cfg(any(target_os = "linux", target_os = "macos"))]
+    {
+        rustix::net::sockopt::set_socket_keepalive(stream, true)?;
+        rustix::net::sockopt::set_tcp_keepidle(stream, SILENCE)?;
+    }
+    let _ = stream;
     Ok(())
 }
 
@@ -120,9 +116,11 @@ fn watch(_: &TcpStream) -> io::Result<()> {
 fn serve_stream(server: &Arc<Server>, stream: &TcpStream) {
     let (client, answers) = server.connect();
     thread::scope(|scope| {
-        scope.spawn(move || drop(client.read(BufReader::new(stream))));
-        let _ =
-            stream.set_nodelay(true).and_then(|()| watch(stream)).and_then(|()| answers.write(&mut &*stream));
+        let reads = move || drop(client.read(BufReader::new(stream)));
+        let _ = (thread::Builder::new().spawn_scoped(scope, reads))
+            .and_then(|_| stream.set_nodelay(true))
+            .and_then(|()| watch(stream))
+            .and_then(|()| answers.write(&mut &*stream));
         let _ = stream.shutdown(Shutdown::Both);
     });
 }
@@ -152,6 +150,28 @@ mod tests {
 
     fn version_lines(count: usize) -> Vec<u8> {
         b"{\"id\":1,\"action\":\"version\"}\n".repeat(count)
+    }
+
+    #[test]
+    fn a_client_too_many_is_refused_by_name() {
+        let (server, _first, _served) = connect(10);
+        let others: Vec<_> = (1..MAX_CLIENTS).map(|_| server.connect()).collect();
+        let listener = bind("127.0.0.1:0", false).unwrap();
+        let address = listener.local_addr().unwrap();
+        thread::spawn(move || serve_port(&server, &listener));
+        let mut text = String::new();
+        TcpStream::connect(address).unwrap().read_to_string(&mut text).unwrap();
+        assert!(text.contains("the server has 512 clients already"), "{text}");
+        assert_eq!(others.len() + 1, MAX_CLIENTS);
+    }
+
+    #[cfg(any(target_os = "linux", target_os = "macos"))]
+    #[test]
+    fn a_vanished_machine_is_asked_for() {
+        use rustix::net::sockopt::{socket_keepalive, tcp_keepidle};
+        let (_server, stream, _served) = connect(10);
+        watch(&stream).unwrap();
+        assert_eq!((socket_keepalive(&stream).unwrap(), tcp_keepidle(&stream).unwrap()), (true, SILENCE));
     }
 
     #[test]

@@ -5,9 +5,9 @@
 //! `benchmark` compare it with the native one, and writes the recommendation to the configuration file.
 //! `--dry-run` only prints the steps.
 
-use std::path::{Path, PathBuf};
+use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
-use std::{fmt, fs};
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -16,17 +16,17 @@ use serde::Serialize;
 use super::benchmark::advice::write_setting;
 use super::benchmark::backends::{BackendsReport, Combination};
 use super::doctor::{BackendReport, Candidate};
-use super::fetch_network::{self, FetchNetworkArgs, FetchRules};
-use crate::commands::network_args::NetworkArgs;
+use crate::commands::engine_args::{NetworkArgs, OptionArgs};
 use crate::config_file::{OF_A_BACKEND, WritableConfig};
-use crate::output::eprint_message;
-use crate::output::{ExitStatus, Failure, Output};
-use crate::setup::{Choice, Fetcher, Machine, Part, Plan, obstacle, with_remedy};
-use zeitnot_engine::engine::Settings;
-use zeitnot_engine::foreign::in_our_words;
+use crate::output::{ExitStatus, Failure, Output, eprint_message, read_json};
+use crate::setup::{
+    Choice, Fetcher, Machine, Part, Plan, PublishedNetwork, choose, obstacle, published, with_remedy,
+};
+use zeitnot_engine::engine::{Settings, load_network};
 use zeitnot_engine::network::backends::native;
 use zeitnot_engine::network::backends::onnxruntime::finder::{self, Library, LibrarySource};
 use zeitnot_engine::network::backends::onnxruntime::{LibraryError, Provider, Runtime};
+use zeitnot_engine::network::discover;
 use zeitnot_engine::options::OptionChoice;
 
 #[derive(Debug, Args)]
@@ -39,8 +39,16 @@ pub(crate) struct SetupArgs {
     /// to zeitnot.config
     #[arg(long, conflicts_with = "provider")]
     auto: bool,
-    #[command(flatten)]
-    fetch_network: FetchNetworkArgs,
+    /// Fetch a network that is stronger than the built-in one, and play with it from the next start on.
+    /// Without a name the one that suits this machine
+    #[arg(long, value_name = "NAME", num_args = 0..=1, conflicts_with_all = ["provider", "auto"])]
+    network: Option<Option<String>>,
+    /// List the networks that --network fetches
+    #[arg(long, conflicts_with_all = ["provider", "auto", "network"])]
+    networks: bool,
+    /// The backend of the configuration file: with the CPU's, the GPU does not count
+    #[arg(long, hide = true)]
+    backend: Option<String>,
     /// Say what would be done, and change nothing
     #[arg(long)]
     dry_run: bool,
@@ -56,8 +64,13 @@ pub(crate) struct SetupArgs {
 }
 
 impl SetupArgs {
-    fn fetch(&self, plan: &Plan) -> Result<(), Failure> {
-        Ok(plan.fetch(&Fetcher::new(&|text| eprint_message(text), self.is_offline))?)
+    fn fetcher(&self) -> Fetcher<'_> {
+        Fetcher::new(&|text| eprint_message(text), self.is_offline)
+    }
+
+    /// Another machine than this one.
+    fn described(&self) -> Result<Option<Machine>, Failure> {
+        self.machine.as_deref().map(|file| read_json(file, "no description of a machine")).transpose()
     }
 }
 
@@ -65,14 +78,13 @@ pub(super) fn run(args: &SetupArgs, output: &mut Output) -> Result<ExitStatus, F
     if args.auto {
         return Auto::new(args)?.run(output);
     }
-    if args.fetch_network.are_given() {
-        let rules = FetchRules {
-            is_rehearsal: args.dry_run,
-            is_offline: args.is_offline,
-            weights: args.weights.as_deref(),
-            machine: args.machine.as_deref().map(described).transpose()?,
-        };
-        return fetch_network::run(&args.fetch_network, rules, output);
+    if args.networks {
+        let networks = published()?;
+        output.write(&networks, &networks.iter().map(PublishedNetwork::line).collect::<String>())?;
+        return Ok(ExitStatus::Success);
+    }
+    if let Some(name) = &args.network {
+        return fetch_network(args, name.as_deref(), output);
     }
     let provider = Provider::from_name(&args.provider).unwrap_or(Provider::Cpu);
     let obstacle = match obstacle(provider) {
@@ -88,8 +100,11 @@ pub(super) fn run(args: &SetupArgs, output: &mut Output) -> Result<ExitStatus, F
         output.write(&plan, &format_args!("needed for {provider}:\n{plan}{obstacle}"))?;
         return Ok(ExitStatus::Success);
     }
-    announce(&plan, provider);
-    args.fetch(&plan)?;
+    // A single file is announced when it is fetched.
+    if plan.missing().count() > 1 {
+        eprint_message(format_args!("needed for {provider}:\n{}", plan.to_string().trim_end()));
+    }
+    plan.fetch(&args.fetcher())?;
     let runtime = Runtime::get(provider).map_err(with_remedy)?;
     // Only plugins find devices before a session is made.
     let is_looked_for = provider.is_plugin() && provider.is_accelerator();
@@ -102,11 +117,38 @@ pub(super) fn run(args: &SetupArgs, output: &mut Output) -> Result<ExitStatus, F
     Ok(if no_device.is_some() { ExitStatus::Negative } else { ExitStatus::Success })
 }
 
-/// A single file is announced when it is fetched.
-fn announce(plan: &Plan, provider: Provider) {
-    if plan.missing().count() > 1 {
-        eprint_message(format_args!("needed for {provider}:\n{}", plan.to_string().trim_end()));
+/// Fetches the network of this name, or the one that suits the machine.
+fn fetch_network(args: &SetupArgs, name: Option<&str>, output: &mut Output) -> Result<ExitStatus, Failure> {
+    let is_cpu = args.backend.as_ref().is_some_and(|name| name.starts_with(native::NAME));
+    let gpu_mb = match args.described()? {
+        _ if is_cpu || name.is_some() => 0,
+        Some(machine) => machine.evaluating_gpu_mb(true),
+        None => Machine::this().evaluating_gpu_mb(false),
+    };
+    let mut network = choose(name, gpu_mb)?;
+    output.write_ahead(&network)?;
+    if !args.dry_run {
+        network.fetch(&args.fetcher())?;
+        network.is_here = true;
+        let next = match &args.weights {
+            Some(other) => format!("is not used: the configuration or --weights names {other}"),
+            None => "is here, and used from the next start on".into(),
+        };
+        output.write_ahead(&format_args!("{:<10} {next}\n", network.name))?;
     }
+    output.write(&network, &"")?;
+    Ok(ExitStatus::Success)
+}
+
+/// How to fetch a network for this GPU, if the built-in one is in use.
+fn offer(settings: &Settings, gpu_mb: u64) -> Result<String, Failure> {
+    let in_use = load_network(&settings.network)?.network.path;
+    if !discover::is_built_in(&in_use.display().to_string()) {
+        return Ok(String::new());
+    }
+    let network = choose(None, gpu_mb)?;
+    let (name, size) = (&network.name, network.megabytes());
+    Ok(format!("stronger   `zeitnot setup --network` fetches the network {name} ({size} MB)\n"))
 }
 
 #[derive(Serialize)]
@@ -136,7 +178,6 @@ const PATIENCE: Duration = Duration::from_secs(1800);
 
 struct Auto<'a> {
     args: &'a SetupArgs,
-    is_described: bool,
     config: WritableConfig,
     network: NetworkArgs,
     report: AutoReport,
@@ -164,14 +205,12 @@ fn tell(output: &mut Output, label: &str, text: impl fmt::Display) -> Result<(),
 
 impl Auto<'_> {
     fn new(args: &SetupArgs) -> Result<Auto<'_>, Failure> {
-        let described = args.machine.as_deref().map(described).transpose()?;
         let mut settings = Settings::default();
         settings.network.weights_file = args.weights.clone().unwrap_or_default();
-        let is_described = described.is_some();
-        let machine = described.unwrap_or_else(Machine::with_parts);
+        let machine = args.described()?.unwrap_or_else(Machine::with_parts);
         let report = AutoReport { machine, dry_run: args.dry_run, ..AutoReport::default() };
         let config = WritableConfig::open(None)?;
-        Ok(Auto { args, is_described, config, network: NetworkArgs { settings }, report })
+        Ok(Auto { args, config, network: OptionArgs(settings), report })
     }
 
     fn run(mut self, output: &mut Output) -> Result<ExitStatus, Failure> {
@@ -179,7 +218,7 @@ impl Auto<'_> {
         if status == ExitStatus::Success {
             let is_cpu = self.report.backend.as_deref() == Some(native::NAME);
             let gpu_mb = if is_cpu { 0 } else { self.report.machine.evaluating_gpu_mb(true) };
-            output.write_ahead(&fetch_network::offer(&self.network.settings, gpu_mb)?)?;
+            output.write_ahead(&offer(&self.network.0, gpu_mb)?)?;
         }
         output.write(&self.report, &"")?;
         Ok(status)
@@ -208,7 +247,7 @@ impl Auto<'_> {
         tell(output, "chosen", format_args!("{provider}, for {gpu}"))?;
         hint.iter().try_for_each(|hint| tell(output, "note", hint))?;
 
-        let plan = match self.is_described && self.args.dry_run {
+        let plan = match self.args.machine.is_some() && self.args.dry_run {
             true => Plan::elsewhere(provider, &machine.os, &machine.arch),
             false => Plan::here(provider)?,
         };
@@ -241,7 +280,7 @@ impl Auto<'_> {
             output.write_ahead(&"Nothing was changed. Run this again then.\n")?;
             return Ok(ExitStatus::Negative);
         }
-        self.args.fetch(plan)?;
+        plan.fetch(&self.args.fetcher())?;
         self.check_and_measure((provider, next), output)
     }
 
@@ -274,10 +313,10 @@ impl Auto<'_> {
         let flags = [
             ("num-positions", POSITIONS.to_string()),
             ("movetime", MOVE_TIME.to_string()),
-            ("weights", self.network.settings.network.weights_file.clone()),
+            ("weights", self.network.0.network.weights_file.clone()),
         ];
         let combinations = backends.iter().copied().map(Combination::of).collect();
-        let measured = self.report.benchmark.insert(BackendsReport::measure(combinations, &flags, PATIENCE));
+        let measured = self.report.benchmark.insert(BackendsReport::measure(combinations, &flags, PATIENCE)?);
         if backends[1..].iter().all(|name| measured.nps(name).is_none()) {
             output.write_ahead(&"The GPU could not be measured. Nothing was written.\n")?;
             return Ok(ExitStatus::Negative);
@@ -298,13 +337,6 @@ impl Auto<'_> {
         }
         Ok(ExitStatus::Success)
     }
-}
-
-fn described(file: &Path) -> Result<Machine, Failure> {
-    let refuse = |error: String| Failure::Input(format!("{}: {error}", file.display()));
-    let text = fs::read_to_string(file)
-        .map_err(|error| refuse(format!("cannot be read: {}", in_our_words(&error))))?;
-    serde_json::from_str(&text).map_err(|error| refuse(format!("no description of a machine: {error}")))
 }
 
 struct Checked<'a>(&'a BackendReport);

@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use super::measure::{self, LimitArgs, open_positions};
 use crate::commands::engine_args::EngineArgs;
-use crate::output::{ExitStatus, Failure, KindsTold, Output, Told};
+use crate::output::{ExitStatus, Failure, Output, Told};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::{History, ListedPosition, Move, Operation, Variant};
 use zeitnot_engine::engine::{GoRequest, Listener, SearchAnswer};
@@ -89,7 +89,6 @@ impl Goal {
     }
 }
 
-/// Reads the moves to a mate: `#3`, `#-3`, and `3` if `is_bare`.
 fn mate_in(word: &str, is_bare: bool) -> Option<i32> {
     let number = word.strip_prefix('#').or(is_bare.then_some(word))?;
     number.parse().ok().filter(|&moves: &i32| moves != 0 && moves != i32::MIN)
@@ -104,7 +103,6 @@ struct Problem {
     goal: Goal,
     asked: String,
     points: Vec<(Move, u32)>,
-    /// What people should know of how it was read.
     note: Option<String>,
 }
 
@@ -172,27 +170,21 @@ impl Problem {
 /// `e4=10, d4=5`, as in the Strategic Test Suite. Other suites use the operation for any text.
 /// A word that cannot be read costs its points alone, and is said.
 fn points(game: &History, comment: &str) -> (Vec<(Move, u32)>, Option<String>) {
-    let pairs: Option<Vec<_>> = comment.split(',').map(|pair| pair.rsplit_once('=')).collect();
-    let number = |points: &str| Some(points.trim().parse::<i32>().ok()?.max(0).unsigned_abs());
-    let read = |(word, points)| Some((word, number(points)?));
-    let pairs: Option<Vec<(&str, u32)>> = pairs.and_then(|pairs| pairs.into_iter().map(read).collect());
-    let (words, points): (Vec<_>, Vec<_>) = pairs.unwrap_or_default().into_iter().unzip();
-    if !names_moves(game, &words) {
-        return (Vec::new(), None);
-    }
+    let pair = |pair: &str| {
+        let (word, points) = pair.rsplit_once('=')?;
+        Some((moves(game, word), points.trim().parse::<i32>().ok()?.max(0).unsigned_abs()))
+    };
+    let pairs: Vec<_> = comment.split(',').map(pair).collect::<Option<_>>().unwrap_or_default();
     let (mut list, mut note) = (Vec::new(), None);
-    for (word, points) in words.iter().zip(points) {
-        match moves(game, word).map(|moves| moves.first().copied()) {
-            Ok(found) => list.extend(found.map(|mv| (mv, points))),
+    for (moves, points) in pairs {
+        match moves {
+            Ok(moves) => list.extend(moves.first().map(|&mv| (mv, points))),
             Err(error) => note = Some(format!("c0: {error}, and gives no points")),
         }
     }
+    // Without any move they are a comment, as in `Elo=2400`.
+    let note = note.filter(|_| !list.is_empty());
     (list, note)
-}
-
-/// Whether any word is a move. Otherwise they are a comment, as in `Elo=2400`.
-fn names_moves(game: &History, words: &[&str]) -> bool {
-    words.iter().any(|word| moves(game, word).is_ok_and(|moves| !moves.is_empty()))
 }
 
 /// Ignores move numbers and marks such as `!`, `#1` or `(#3)`.
@@ -258,7 +250,6 @@ struct SolveReport {
     mean_ms: Option<f64>,
     points: Option<Points>,
     bad_lines: usize,
-    /// What the searches had to tell.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
     rows: Vec<SolveRow>,
@@ -270,16 +261,11 @@ pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus, F
     let searcher = measure::searcher(&args.settings.0, args.concurrency, &limits)?;
     let backend = searcher.setup.backend().info().description.clone();
     let (sender, answers) = unbounded();
-    let orders = problems.iter().enumerate().map(|(place, problem)| {
-        let watcher = Watcher {
-            place,
-            goal: problem.goal.clone(),
-            since: None,
-            notes: Vec::new(),
-            answers: sender.clone(),
-        };
-        let (game, ply) = (Arc::new(problem.game.clone()), problem.game.len() - 1);
-        let order = searcher.order(game, &[ply], GoRequest::new(limits.clone()), Box::new(watcher));
+    let orders = problems.into_iter().enumerate().map(|(place, problem)| {
+        let (game, ply) = (problem.game.clone(), problem.game.len() - 1);
+        let watcher = Watcher { place, problem, since: None, notes: Vec::new(), answers: sender.clone() };
+        let request = GoRequest::new(limits.clone());
+        let order = searcher.order(Arc::new(game), &[ply], request, Box::new(watcher));
         Order { report_every: Some(REPORT_EVERY), ..order }
     });
     searcher.submit(orders.collect())?;
@@ -287,25 +273,24 @@ pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus, F
     drop(sender);
     let (mut rows, mut early) = (Vec::new(), BTreeMap::new());
     let mut told = Told::default();
-    for Answered { place, answer, since, notes } in answers {
+    for (place, row, notes) in answers {
         notes.iter().for_each(|note| told.tell(note));
-        early.insert(place, (answer, since));
-        while let Some((answer, since)) = early.remove(&rows.len()) {
-            let row = SolveRow::new(&problems[rows.len()], answer, since)?;
+        early.insert(place, row);
+        while let Some(row) = early.remove(&rows.len()) {
+            let row: SolveRow = row?;
             output.write_ahead(&row)?;
             rows.push(row);
         }
     }
-    let report = SolveReport { notes: told.0, ..SolveReport::new(backend, rows, bad_lines) };
+    let report = SolveReport { notes: told.texts.clone(), ..SolveReport::new(backend, rows, bad_lines) };
     output.write(&report, &report)?;
     Ok(if bad_lines == 0 { ExitStatus::Success } else { ExitStatus::BadInput })
 }
 
-/// Names unreadable lines on stderr and returns their number.
 fn read(args: &SolveArgs) -> Result<(Vec<Problem>, usize), Failure> {
     let name = args.file.display();
     let refuse = |reason: String| Failure::Input(format!("{name}: {reason}"));
-    let (mut problems, mut bad_lines, mut told) = (Vec::new(), 0, KindsTold::default());
+    let (mut problems, mut bad_lines, mut told) = (Vec::new(), 0, Told::default());
     for line in Lines::new(BufReader::new(open_positions(&args.file)?)) {
         let (number, problem) = match line {
             Ok((number, line)) => (number, Problem::parse(&line, number)),
@@ -316,12 +301,12 @@ fn read(args: &SolveArgs) -> Result<(Vec<Problem>, usize), Failure> {
             None => {}
             Some(Ok(problem)) => {
                 if let Some(note) = &problem.note {
-                    told.tell("note", format_args!("{name}, line {number}: {note}"));
+                    told.tell_kind("note", format_args!("{name}, line {number}: {note}"));
                 }
                 problems.push(problem);
             }
             Some(Err(error)) => {
-                told.tell("line that cannot be read", format_args!("{name}, line {number}: {error}"));
+                told.tell_kind("line that cannot be read", format_args!("{name}, line {number}: {error}"));
                 bad_lines += 1;
             }
         }
@@ -354,25 +339,18 @@ impl SolveRow {
     }
 }
 
-struct Answered {
-    place: usize,
-    answer: SearchAnswer,
-    since: Option<Since>,
-    notes: Vec<Note>,
-}
-
 struct Watcher {
     place: usize,
-    goal: Goal,
+    problem: Problem,
     since: Option<Since>,
     notes: Vec<Note>,
-    answers: Sender<Answered>,
+    answers: Sender<(usize, Result<SolveRow, Failure>, Vec<Note>)>,
 }
 
 impl Listener for Watcher {
     fn info(&mut self, _: &History, info: &SearchInfo) {
         let Some(line) = info.lines.first() else { return };
-        if line.moves.first().is_some_and(|&mv| self.goal.is_met_by(mv, line.mate)) {
+        if line.moves.first().is_some_and(|&mv| self.problem.goal.is_met_by(mv, line.mate)) {
             let now = Since { nodes: info.nodes, ms: info.time.as_secs_f64() * 1e3 };
             self.since.get_or_insert(now);
         } else {
@@ -389,8 +367,8 @@ impl Listener for Watcher {
             self.info(root, info);
         }
         // Nobody receives it if an earlier search has failed.
-        let notes = std::mem::take(&mut self.notes);
-        let _ = self.answers.send(Answered { place: self.place, answer, since: self.since, notes });
+        let row = SolveRow::new(&self.problem, answer, self.since);
+        let _ = self.answers.send((self.place, row, std::mem::take(&mut self.notes)));
     }
 }
 

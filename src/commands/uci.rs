@@ -7,6 +7,7 @@ use clap::Args;
 use crate::commands::engine_args::EngineArgs;
 use crate::output::{ExitStatus, Failure, leave_with_the_reader};
 use crate::uci::Audience;
+use zeitnot_engine::engine::{EngineError, Settings};
 use zeitnot_engine::options::Visibility;
 
 #[derive(Debug, Args, Default)]
@@ -22,17 +23,19 @@ pub(crate) struct UciArgs {
 }
 
 impl UciArgs {
-    pub(crate) fn wrong_option(&self) -> Option<String> {
-        self.settings.0.check().err().map(|error| error.to_string())
+    /// Adds the options to `settings`, unless they are invalid beside those.
+    pub(crate) fn add_to(&self, settings: &mut Settings) -> Result<(), EngineError> {
+        let mut joint = settings.clone();
+        self.settings.0.changed().iter().try_for_each(|(flag, value)| joint.set(flag, value))?;
+        joint.check()?;
+        *settings = joint;
+        Ok(())
     }
 
-    /// Whether the network's file is missing, and with `place_of` where it is named.
-    pub(crate) fn missing_file(&self, place_of: impl Fn(&str, &str) -> Option<String>) -> Option<String> {
-        let network = &self.settings.0.network;
-        let file = network.named_file().filter(|file| !file.exists())?;
-        let file = file.display();
-        let place =
-            place_of("weights", &network.weights_file).map_or(String::new(), |place| format!("{place}: "));
+    /// Whether the network's file is missing, which `place` of the configuration file names.
+    pub(crate) fn missing_file(&self, place: Option<&str>) -> Option<String> {
+        let file = self.settings.0.network.named_file().filter(|file| !file.exists())?;
+        let (file, place) = (file.display(), place.map(|place| format!("{place}: ")).unwrap_or_default());
         Some(format!("{place}WeightsFile: there is no file {file}. Without a network there is no bestmove"))
     }
 }

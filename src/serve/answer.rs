@@ -34,6 +34,8 @@ pub(super) struct Figures {
     /// The best move's, proofs counted, as under UCI: win minus loss for the side to move.
     q: Option<f32>,
     wdl: Option<[f32; 3]>,
+    /// The score that UCI shows by default.
+    centipawns: Option<i32>,
     /// To the end of the game.
     plies_left: Option<f32>,
     mate: Option<i32>,
@@ -50,6 +52,7 @@ pub(super) struct MoveFigures {
     visits: u64,
     q: f32,
     wdl: [f32; 3],
+    centipawns: i32,
     policy: Option<f32>,
     plies_left: Option<f32>,
     mate: Option<i32>,
@@ -63,6 +66,7 @@ impl Figures {
             visits: info.nodes,
             q: best.map(|best| best.q),
             wdl: best.map(|best| wdl(best.wl, best.d)),
+            centipawns: best.map(|best| best.mean_advantage() as i32),
             plies_left: best.and_then(|best| best.moves_left),
             mate: best.and_then(|best| best.mate),
             depth: info.depth,
@@ -84,6 +88,7 @@ impl MoveFigures {
                 visits: line.nodes,
                 q: line.q,
                 wdl: wdl(line.wl, line.d),
+                centipawns: line.mean_advantage() as i32,
                 policy: line.moves.first().and_then(|&mv| policy(mv)),
                 plies_left: line.moves_left,
                 mate: line.mate,
@@ -149,6 +154,7 @@ pub(super) struct ServerStatus {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use serde_json::value::RawValue;
 
     use super::*;
     use zeitnot_engine::chess::Variant;
@@ -175,7 +181,7 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_left_out_or_null() {
-        let id: Id = Id::of("a");
+        let id = Id(RawValue::from_string("\"a\"".into()).unwrap());
         let answer = Answer {
             id: &id,
             ply: 2,

@@ -12,33 +12,19 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 
 use zeitnot_engine::chess::{History, Move, Variant};
-use zeitnot_engine::engine::{EngineSetup, GoRequest, Settings};
+use zeitnot_engine::engine::{GoRequest, Settings, Setup};
 use zeitnot_engine::options::nearest_name;
 use zeitnot_engine::time::{GoLimits, Millis, Nodes};
 
-const FIELDS: [&str; 16] = [
-    "id",
-    "fen",
-    "moves",
-    "chess960",
-    "plies",
-    "nodes",
-    "movetime",
-    "depth",
-    "mate",
-    "infinite",
-    "multipv",
-    "searchmoves",
-    "report_every",
-    "options",
-    "priority",
-    "action",
-];
+/// As a refusal lists them.
+const FIELDS: &str = "id, fen, moves, chess960, plies, nodes, movetime, depth, mate, infinite, multipv, searchmoves, \
+                      report_every, options, priority, action";
 /// Longest time in a query: eleven days.
 const MAX_MS: u64 = 1_000_000_000;
 const LEAST_REPORT_MS: u64 = 10;
 /// Each answer to a query repeats its id.
 const MAX_ID: usize = 200;
+const NO_ID: &str = "expected a string or a number";
 const FLAG: &str = "true or false";
 
 pub(super) enum Command {
@@ -56,7 +42,7 @@ pub(super) struct Query {
     /// The positions, by the moves played before them.
     pub(super) plies: BTreeSet<usize>,
     pub(super) request: GoRequest,
-    pub(super) setup: Arc<EngineSetup>,
+    pub(super) setup: Arc<Setup>,
     pub(super) report_every: Option<Duration>,
     pub(super) priority: i32,
     pub(super) warnings: Vec<String>,
@@ -74,7 +60,7 @@ pub(super) struct QueryError {
 /// The server's options, which a query may change for itself.
 #[derive(Clone, Debug)]
 pub(super) struct Defaults {
-    pub(super) setup: Arc<EngineSetup>,
+    pub(super) setup: Arc<Setup>,
     /// Visits of a query without a limit.
     pub(super) nodes: u64,
 }
@@ -88,7 +74,7 @@ fn refuse<T>(field: &str, reason: impl ToString) -> Result<T, Refusal> {
 /// A string or a number as it was written, or null.
 #[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
-pub(super) struct Id(Box<RawValue>);
+pub(super) struct Id(pub(super) Box<RawValue>);
 
 impl Id {
     fn read(text: &RawValue) -> Result<Id, Refusal> {
@@ -98,7 +84,7 @@ impl Id {
                 (to_raw_value(&text).or_else(|error| refuse("id", error))?, text.len())
             }
             [b'-' | b'0'..=b'9', ..] => (text.to_owned(), text.get().len()),
-            _ => return refuse("id", "expected a string or a number"),
+            _ => return refuse("id", NO_ID),
         };
         if bytes > MAX_ID {
             return refuse("id", format!("expected at most {MAX_ID} bytes, found {bytes}"));
@@ -166,8 +152,9 @@ impl Command {
             let reason = format!("expected a JSON object on one line: {error}");
             QueryError { id: Id::default(), field: String::new(), reason }
         })?;
-        let id = entries.iter().find(|(key, _)| key == "id").map(|(_, text)| Id::read(text));
-        let known = id.as_ref().and_then(|id| id.as_ref().ok()).cloned().unwrap_or_default();
+        let id = entries.iter().find(|(key, _)| key == "id");
+        let id = id.map_or_else(|| refuse("id", NO_ID), |(_, text)| Id::read(text));
+        let known = id.clone().unwrap_or_default();
         let fields = Fields::read(Entries(entries), id);
         let command = fields.and_then(|fields| fields.command(defaults));
         command.map_err(|(field, reason)| QueryError { id: known, field, reason })
@@ -175,13 +162,13 @@ impl Command {
 }
 
 struct Fields {
-    id: Option<Result<Id, Refusal>>,
+    id: Result<Id, Refusal>,
     options: Map<String, Value>,
     others: Map<String, Value>,
 }
 
 impl Fields {
-    fn read(entries: Entries, id: Option<Result<Id, Refusal>>) -> Result<Fields, Refusal> {
+    fn read(entries: Entries, id: Result<Id, Refusal>) -> Result<Fields, Refusal> {
         let (mut options, others) = (Map::new(), entries);
         if let Some((_, text)) = others.0.iter().find(|(key, _)| key == "options") {
             let entries: Entries = serde_json::from_str(text.get())
@@ -192,10 +179,11 @@ impl Fields {
     }
 
     fn command(&self, defaults: &Defaults) -> Result<Command, Refusal> {
-        if let Some(unknown) = self.others.keys().find(|field| !FIELDS.contains(&field.as_str())) {
-            let near = nearest_name(unknown, FIELDS.into_iter());
+        let fields = || FIELDS.split(", ");
+        if let Some(unknown) = self.others.keys().find(|name| !fields().any(|field| field == *name)) {
+            let near = nearest_name(unknown, fields());
             let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
-            return refuse(unknown, format!("unknown field{hint} (fields: {})", FIELDS.join(", ")));
+            return refuse(unknown, format!("unknown field{hint} (fields: {FIELDS})"));
         }
         let Some(action) = self.others.get("action") else { return self.query(defaults) };
         let allowed = ["id", "action"];
@@ -203,9 +191,13 @@ impl Fields {
             return refuse(other, "an action has no such field");
         }
         // Most actions need no id, and any null is none.
-        let id = if self.others.get("id").is_none_or(Value::is_null) { Ok(Id::default()) } else { self.id() };
+        let id = if self.others.get("id").is_none_or(Value::is_null) {
+            Ok(Id::default())
+        } else {
+            self.id.clone()
+        };
         match action.as_str() {
-            Some("cancel") => Ok(Command::Cancel(self.id()?)),
+            Some("cancel") => Ok(Command::Cancel(self.id.clone()?)),
             Some("cancel_all") => Ok(Command::CancelAll(id?)),
             Some("clear_cache") => Ok(Command::ClearCache(id?)),
             Some("version") => Ok(Command::Version(id?)),
@@ -214,12 +206,8 @@ impl Fields {
         }
     }
 
-    fn id(&self) -> Result<Id, Refusal> {
-        self.id.clone().unwrap_or_else(|| refuse("id", "expected a string or a number"))
-    }
-
     fn query(&self, defaults: &Defaults) -> Result<Command, Refusal> {
-        let id = self.id()?;
+        let id = self.id.clone()?;
         let setup = self.setup(defaults)?;
         let game = self.game(setup.settings().chess960)?;
         let plies = self.plies(&game)?;
@@ -295,7 +283,7 @@ impl Fields {
         moves.or_else(|error| refuse("searchmoves", error))
     }
 
-    fn setup(&self, defaults: &Defaults) -> Result<Arc<EngineSetup>, Refusal> {
+    fn setup(&self, defaults: &Defaults) -> Result<Arc<Setup>, Refusal> {
         let mut settings = defaults.setup.settings().clone();
         self.options.iter().try_for_each(|(name, value)| set_option(&mut settings, name, value))?;
         settings.chess960 = self.get("chess960", FLAG)?.unwrap_or(settings.chess960);
@@ -358,13 +346,6 @@ fn set_option(settings: &mut Settings, name: &str, value: &Value) -> Result<(), 
 }
 
 #[cfg(test)]
-impl Id {
-    pub(super) fn of(text: &str) -> Id {
-        Id(RawValue::from_string(format!("{text:?}")).unwrap())
-    }
-}
-
-#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -373,7 +354,7 @@ mod tests {
     fn defaults() -> Defaults {
         let mut settings = Settings::default();
         settings.set("Backend", "random").unwrap();
-        Defaults { setup: Arc::new(EngineSetup::new(settings).unwrap()), nodes: NODES }
+        Defaults { setup: Arc::new(Setup::new(settings).unwrap()), nodes: NODES }
     }
 
     fn parse(lines: &[&str]) -> Vec<Result<Command, QueryError>> {

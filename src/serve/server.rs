@@ -112,7 +112,6 @@ impl Server {
         self.room.clients.load(Ordering::Relaxed)
     }
 
-    /// Each number is given once.
     fn number(&self) -> u64 {
         self.next_number.fetch_add(1, Ordering::Relaxed)
     }
@@ -138,7 +137,6 @@ struct Queries {
     room: Arc<Room>,
     /// Relaxed: who queues a query after [`Queries::stop`] has locked `open` sees it.
     is_gone: AtomicBool,
-    /// Unanswered queries by number.
     open: Mutex<BTreeMap<u64, Arc<OpenQuery>>>,
 }
 
@@ -370,7 +368,6 @@ impl Reply {
         }
     }
 
-    /// There is no legal move in the position of `game`.
     fn game_over(&self, game: &History) {
         let mut root = game.clone();
         root.truncate(self.ply + 1);
@@ -437,7 +434,6 @@ mod tests {
         Arc::new(Server::new(settings, ServerLimits { searches: Some(1), queue, nodes: 10 }).unwrap())
     }
 
-    /// Reads `input` to its end, and returns the lines written meanwhile.
     fn answers_to(server: &Arc<Server>, input: &[u8]) -> Vec<Value> {
         let (client, answers) = server.connect();
         let mut output = Vec::new();
@@ -543,6 +539,30 @@ mod tests {
 
     const ENDLESS: &[u8] =
         b"{\"id\":1,\"infinite\":true}\n{\"id\":2,\"nodes\":4000000000}\n{\"id\":3,\"nodes\":5}\n";
+
+    /// A regression: they were counted, so that one line of a megabyte made gigabytes of them.
+    #[test]
+    fn answers_that_nobody_reads_are_bounded_by_bytes() {
+        let server = server(10_000);
+        let (silent, unread) = server.connect();
+        let queries = silent.queries.clone();
+        let moves: Vec<_> = ["g1f3", "g8f6", "f3g1", "f6g8"].into_iter().cycle().take(800).collect();
+        let query = json!({"id": "i".repeat(198), "moves": moves, "plies": "all", "nodes": 1}).to_string();
+        let input = format!("{query}\n").repeat(2);
+        thread::scope(|scope| {
+            let reader = scope.spawn(move || silent.read(input.as_bytes()));
+            wait_until(|| !queries.has_room());
+            // Another client is answered meanwhile.
+            assert_eq!(answers_to(&server, b"{\"id\":1,\"nodes\":1}")[0]["visits"], 1);
+            let bytes = queries.unread_bytes.load(Ordering::Relaxed);
+            assert!(bytes > server.room.bytes / 3 && bytes < server.room.bytes + 100_000, "{bytes}");
+            let mut output = Vec::new();
+            drop(queries);
+            unread.write(&mut output).unwrap();
+            reader.join().unwrap().unwrap();
+            assert_eq!(output.split(|&byte| byte == b'\n').count(), 2 * 801 + 1);
+        });
+    }
 
     #[test]
     fn searches_of_a_client_that_cannot_be_read_end() {

@@ -10,6 +10,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Read};
 use std::path::{self, Path, PathBuf};
 use std::process::Stdio;
+use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 use thiserror::Error;
@@ -20,12 +21,15 @@ use super::packages::{Package, Wheel, own_os};
 use zeitnot_engine::files::hex;
 use zeitnot_engine::foreign::{VERBOSE_SETTING, in_our_words, record};
 use zeitnot_engine::network::folders;
+use zeitnot_engine::system::tool::finish_within;
 use zeitnot_engine::system::{PYTHONS, entries};
 
 /// Forbids fetching, unless it is empty or 0.
 const OFFLINE_VARIABLE: &str = "ZEITNOT_OFFLINE";
 
-/// Prefix of the folders of fetches under way.
+/// The time of pip beyond ten minutes, for a connection of 50 kB/s.
+const SECONDS_PER_MB: u64 = 20;
+
 const UNFINISHED: &str = "fetching-onnxruntime-";
 
 #[derive(Debug, Error)]
@@ -57,10 +61,6 @@ impl FetchError {
         FetchError::Cache { path: path.to_path_buf(), reason: in_our_words(error), kind: error.kind() }
     }
 
-    fn unpack(error: &io::Error) -> FetchError {
-        FetchError::Unpack(in_our_words(error))
-    }
-
     fn of_pip(stderr: &str) -> FetchError {
         stderr.lines().for_each(|line| record("pip", &line));
         let says = |words: &[&str]| words.iter().any(|word| stderr.contains(word));
@@ -73,7 +73,6 @@ impl FetchError {
         }
     }
 
-    /// Adds a remedy unless the reason has one.
     pub(super) fn with_remedy(&self, package: &Package) -> String {
         let by_pip = format!("{} -m pip install {}", PYTHONS[0], package.name);
         match self {
@@ -175,38 +174,29 @@ fn remove_unfinished(cache: &Path) {
     }
 }
 
-/// The caller must hold the lock.
+/// Leaves the libraries and their licences in `destination`. The caller must hold the lock.
 fn fetch_locked(
     package: &Package,
     wheel: &'static Wheel,
     cache: &Path,
     destination: &Path,
 ) -> Result<(), FetchError> {
-    let folder = cache.join(format!("{UNFINISHED}{}", std::process::id()));
-    fs::create_dir_all(&folder).map_err(|error| FetchError::cache(&folder, &error))?;
-    let done = download_and_unpack(package, wheel, &folder).and_then(|()| {
-        fs::rename(&folder, destination).map_err(|error| FetchError::cache(destination, &error))
-    });
-    if done.is_err() {
-        // Already an error. The next fetch removes the rest.
-        let _ = fs::remove_dir_all(&folder);
-    }
-    done
-}
-
-/// Leaves only the libraries and their licences in `folder`.
-fn download_and_unpack(package: &Package, wheel: &'static Wheel, folder: &Path) -> Result<(), FetchError> {
-    download(package, wheel, folder)?;
-    let file = entries(folder).pop().ok_or(FetchError::Pip)?;
-    let found = sha256(&file).map_err(|error| FetchError::unpack(&error))?;
+    let at_cache = |error| FetchError::cache(cache, &error);
+    let folder = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(cache).map_err(at_cache)?;
+    download(package, wheel, folder.path())?;
+    let file = entries(folder.path()).pop().ok_or(FetchError::Pip)?;
+    let unpacked = |error| FetchError::Unpack(in_our_words(&error));
+    let found = sha256(&file).map_err(unpacked)?;
     if found != wheel.sha256 {
         return Err(FetchError::WrongHash { found, expected: wheel.sha256 });
     }
-    unpack(package, &file, folder).map_err(|error| FetchError::unpack(&error))
+    let package_folder = folder.path().join("package");
+    unpack(package, &file, &package_folder).map_err(unpacked)?;
+    fs::rename(package_folder, destination).map_err(at_cache)
 }
 
-/// Unpacks libraries and licences, and removes the wheel.
 fn unpack(package: &Package, wheel: &Path, folder: &Path) -> io::Result<()> {
+    fs::create_dir(folder)?;
     let mut archive = ZipArchive::new(File::open(wheel)?)?;
     for index in 0..archive.len() {
         let mut entry = archive.by_index(index)?;
@@ -214,10 +204,9 @@ fn unpack(package: &Package, wheel: &Path, folder: &Path) -> io::Result<()> {
         let Some(name) = wanted_name(package.folder, &path) else { continue };
         io::copy(&mut entry, &mut File::create(folder.join(name))?)?;
     }
-    fs::remove_file(wheel)
+    Ok(())
 }
 
-/// The plain name of a library or licence in a wheel.
 fn wanted_name<'a>(library_folder: &str, entry: &'a str) -> Option<&'a str> {
     let (folder, name) = entry.rsplit_once('/')?;
     let is_shared = name.starts_with("lib") && !name.ends_with(".a") || name.ends_with(".dll");
@@ -238,13 +227,11 @@ pub(super) fn sha256_of(file: &mut File) -> io::Result<String> {
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 1 << 16];
     loop {
-        let length = file.read(&mut buffer)?;
-        if length == 0 {
-            break;
+        match file.read(&mut buffer)? {
+            0 => return Ok(hex(&hasher.finalize())),
+            length => hasher.update(&buffer[..length]),
         }
-        hasher.update(&buffer[..length]);
     }
-    Ok(hex(&hasher.finalize()))
 }
 
 /// Downloads one wheel, whatever the Python's version and platform. pip shows progress on stderr.
@@ -263,6 +250,7 @@ fn download_with(python: &str, package: &Package, wheel: &Wheel, folder: &Path) 
     let requirement = format!("{}=={}", package.name, package.version);
     let failed = |error: io::Error| FetchError::of_pip(&error.to_string());
     let place = path::absolute(folder).map_err(failed)?;
+    let patience = Duration::from_secs(600 + u64::from(wheel.size_mb) * SECONDS_PER_MB);
     let output = pip(python, &place)
         .args(["download", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:"])
         .args(["--retries", "1", "--timeout", "20"])
@@ -272,7 +260,7 @@ fn download_with(python: &str, package: &Package, wheel: &Wheel, folder: &Path) 
         .stdout(io::stderr())
         .stderr(Stdio::piped())
         .spawn()
-        .and_then(|child| child.wait_with_output())
+        .and_then(|child| finish_within(child, patience))
         .map_err(failed)?;
     if output.status.success() {
         Ok(())

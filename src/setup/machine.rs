@@ -17,6 +17,7 @@ use zeitnot_engine::network::backends::onnxruntime::{
     LibraryError, Provider, SystemPart, software_counts_as_gpu,
 };
 use zeitnot_engine::system::gpus::{Gpu, Maker, gpus};
+use zeitnot_engine::system::tool::{TOOL_PATIENCE, output_within};
 use zeitnot_engine::system::{self, PYTHONS, cpu_name, entries, vulkan};
 
 /// Input of the choice of a provider, which reads neither memory nor names.
@@ -116,7 +117,6 @@ impl Machine {
         facts
     }
 
-    /// Parts that `provider` needs and this machine lacks.
     pub(crate) fn lacks(&self, provider: Provider) -> Vec<Part> {
         let needed = provider.needed_part(&self.os).map(Part::System).into_iter();
         needed.filter(|part| !self.parts.contains(part)).collect()
@@ -194,12 +194,10 @@ fn software_gpu() -> Option<Gpu> {
     })
 }
 
-/// What this system lacks for `provider`, with a remedy.
 pub(crate) fn obstacle(provider: Provider) -> Option<LibraryError> {
     check_system(provider).err().map(with_remedy)
 }
 
-/// Adds how to install missing parts: by the system, `setup` or pip.
 pub(crate) fn with_remedy(error: LibraryError) -> LibraryError {
     let LibraryError::PartsMissing { provider, parts, .. } = error else { return error };
     let (mut of_system, mut libraries) = (Vec::new(), Vec::new());
@@ -217,7 +215,9 @@ pub(crate) fn with_remedy(error: LibraryError) -> LibraryError {
 }
 
 pub(super) fn pythons_with_pip() -> impl Iterator<Item = &'static str> {
-    let asked = |python: &str| pip(python, tempfile::tempdir()?.path()).arg("--version").output();
+    let asked = |python: &str| {
+        output_within(pip(python, tempfile::tempdir()?.path()).arg("--version"), TOOL_PATIENCE)
+    };
     PYTHONS.iter().copied().filter(move |python| asked(python).is_ok_and(|output| output.status.success()))
 }
 
@@ -248,19 +248,12 @@ fn remedy_for_libraries(provider: Provider, missing: &[&str]) -> String {
     format!("Run `{} -m pip install {}`", PYTHONS[0], names.join(" "))
 }
 
-/// A package tool: its distributions, its command, and the packages of each part.
-struct PackageTool {
-    distributions: &'static [&'static str],
-    command: &'static str,
-    vulkan: &'static str,
-    pip: &'static str,
-}
-
-const PACKAGE_TOOLS: [PackageTool; 4] = [
-    tool(&["debian", "ubuntu"], "sudo apt install", "libvulkan1 mesa-vulkan-drivers", "python3-pip"),
-    tool(&["fedora", "rhel"], "sudo dnf install", "vulkan-loader mesa-vulkan-drivers", "python3-pip"),
-    tool(&["arch"], "sudo pacman -S", "vulkan-icd-loader vulkan-radeon vulkan-intel", "python-pip"),
-    tool(
+/// Package tools: their distributions, their commands, and the packages with Vulkan and with pip.
+const PACKAGE_TOOLS: [(&[&str], &str, &str, &str); 4] = [
+    (&["debian", "ubuntu"], "sudo apt install", "libvulkan1 mesa-vulkan-drivers", "python3-pip"),
+    (&["fedora", "rhel"], "sudo dnf install", "vulkan-loader mesa-vulkan-drivers", "python3-pip"),
+    (&["arch"], "sudo pacman -S", "vulkan-icd-loader vulkan-radeon vulkan-intel", "python-pip"),
+    (
         &["suse", "opensuse"],
         "sudo zypper install",
         "libvulkan1 libvulkan_radeon libvulkan_intel",
@@ -268,31 +261,18 @@ const PACKAGE_TOOLS: [PackageTool; 4] = [
     ),
 ];
 
-const fn tool(
-    distributions: &'static [&'static str],
-    command: &'static str,
-    vulkan: &'static str,
-    pip: &'static str,
-) -> PackageTool {
-    PackageTool { distributions, command, vulkan, pip }
-}
-
 fn remedy(os: &str, distributions: &[String], parts: &[Part]) -> String {
     let has = |part| parts.contains(&part);
-    let tool = PACKAGE_TOOLS
-        .iter()
-        .find(|tool| distributions.iter().any(|name| tool.distributions.contains(&name.as_str())));
+    let is_known = |known: &[&str]| distributions.iter().any(|name| known.contains(&name.as_str()));
+    let tool = PACKAGE_TOOLS.iter().find(|(known, ..)| is_known(known));
     let mut steps = Vec::new();
     match (os, tool) {
         ("windows", _) if has(Part::Pip) => steps.push("run `winget install Python.Python.3.12`".into()),
         ("macos", _) if has(Part::Pip) => steps.push("run `xcode-select --install`".into()),
-        (_, Some(tool)) => {
-            let of_part = [(VULKAN, tool.vulkan), (Part::Pip, tool.pip)];
-            let packages: Vec<_> =
-                of_part.iter().filter(|(part, _)| has(*part)).map(|(_, names)| *names).collect();
-            if !packages.is_empty() {
-                steps.push(format!("run `{} {}`", tool.command, packages.join(" ")));
-            }
+        (_, Some((_, command, vulkan, pip))) => {
+            let packages = [(VULKAN, vulkan), (Part::Pip, pip)].into_iter().filter(|(part, _)| has(*part));
+            let packages: String = packages.map(|(_, names)| format!(" {names}")).collect();
+            steps.extend((!packages.is_empty()).then(|| format!("run `{command}{packages}`")));
         }
         (_, None) => {
             let named = parts.iter().filter(|part| **part != DRIVER);

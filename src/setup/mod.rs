@@ -28,4 +28,4 @@ pub(crate) use plan::{NotFetched, Plan, missing};
 pub(crate) use processors::{Processors, allowed};
 pub(crate) use rule::Choice;
 #[cfg(test)]
-pub(crate) use rule::rule_rows;
+pub(crate) use rule::tests::rule_rows;

@@ -19,6 +19,7 @@ use super::machine::Machine;
 use zeitnot_engine::foreign::{in_our_words, record};
 use zeitnot_engine::network::backends::onnxruntime::finder;
 use zeitnot_engine::network::{discover, folders};
+use zeitnot_engine::system::tool::{TOOL_PATIENCE, finish_within};
 
 /// A file to read instead of `networks.json`, for mirrors and tests.
 const TABLE_VARIABLE: &str = "ZEITNOT_NETWORKS";
@@ -54,14 +55,10 @@ pub(crate) enum DownloadError {
     Unknown(String),
     #[error(transparent)]
     Fetch(#[from] FetchError),
-    #[error(
-        "{reason}. {} {address} in another way and give the engine the file with --weights",
-        begin(helps)
-    )]
-    Failed { reason: String, helps: Helps, address: String },
+    #[error("{broken} {address} in another way and give the engine the file with --weights")]
+    Failed { broken: Broken, address: String },
 }
 
-/// What helps after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Helps {
     /// Another attempt at once.
@@ -71,15 +68,17 @@ pub(crate) enum Helps {
     AnotherWay,
 }
 
-fn begin(helps: &Helps) -> &'static str {
-    if *helps == Helps::AnotherWay { "Get" } else { "Start again, or get" }
-}
-
-/// Why an attempt failed.
 #[derive(Debug)]
-struct Broken {
+pub(crate) struct Broken {
     reason: String,
     helps: Helps,
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let begin = if self.helps == Helps::AnotherWay { "Get" } else { "Start again, or get" };
+        write!(f, "{}. {begin}", self.reason)
+    }
 }
 
 impl Broken {
@@ -137,10 +136,7 @@ impl PublishedNetwork {
     pub(crate) fn fetch(&self, fetcher: &Fetcher<'_>) -> Result<(), DownloadError> {
         let path = &self.path;
         let folder = path.parent().unwrap_or(Path::new("."));
-        let failed = |Broken { reason, helps }| {
-            let address = self.address.clone();
-            DownloadError::Failed { reason, helps, address }
-        };
+        let failed = |broken| DownloadError::Failed { broken, address: self.address.clone() };
         let refused = |error: io::Error| {
             let helps = if is_forbidden(error.kind()) { Helps::AnotherWay } else { Helps::StartingAgain };
             failed(Broken::new(helps, FetchError::cache(folder, &error).to_string()))
@@ -219,7 +215,7 @@ impl PublishedNetwork {
             // It may have ended by itself.
             let _ = curl.kill();
         }
-        let output = curl.wait_with_output();
+        let output = finish_within(curl, TOOL_PATIENCE);
         written?;
         let output = output.map_err(|error| Broken::new(Helps::StartingAgain, in_our_words(&error)))?;
         let said = String::from_utf8_lossy(&output.stderr);
@@ -329,7 +325,6 @@ fn open_alone(path: &Path, fetcher: &Fetcher<'_>) -> io::Result<File> {
     }
 }
 
-/// A line for each property.
 impl fmt::Display for PublishedNetwork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let PublishedNetwork { name, is, address, licence, sha256, path, .. } = self;

@@ -68,7 +68,6 @@ impl Package {
         PACKAGES.iter().find(|package| package.linux_files.iter().any(|own| stem(own) == stem(file)))
     }
 
-    /// It brings the very library of this name.
     pub(super) fn brings(&self, file: &str) -> bool {
         self.linux_files.contains(&file)
     }
@@ -78,7 +77,6 @@ impl Package {
         self.wheels.iter().find(|wheel| wheel.os == os && wheel.arch == arch)
     }
 
-    /// The folder in `cache` for the fetched libraries.
     pub(super) fn destination(&self, cache: &Path) -> PathBuf {
         finder::fetched_folder(cache, self.name, self.version)
     }
@@ -91,7 +89,6 @@ impl Package {
     }
 }
 
-/// All packages of `provider` are published for a system.
 pub(super) fn has_builds(provider: Provider, os: &str, arch: &str) -> bool {
     let is_built =
         |package: &Package| package.wheel(os, arch).is_some() && provider.only_on(os, arch).is_none();

@@ -135,10 +135,6 @@ impl Plan {
         self.items.iter().filter(|item| !item.is_here)
     }
 
-    pub(crate) fn missing_mb(&self) -> u32 {
-        self.missing().map(|item| item.size_mb).sum()
-    }
-
     /// Up to the first failure. Fetched files are kept.
     pub(crate) fn fetch(&self, fetcher: &Fetcher<'_>) -> Result<(), NotFetched> {
         let count = self.missing().count();
@@ -177,15 +173,15 @@ impl fmt::Display for Item {
     }
 }
 
-/// A line for each file, and the sum of missing ones.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for Item { name, version, size_mb, is_here, .. } in &self.items {
             let note = if *is_here { "  is here" } else { "" };
             writeln!(f, "  {name:<36} {version:<12} {size_mb:>5} MB{note}")?;
         }
-        let count = self.missing().count();
+        let (count, megabytes): (usize, u32) =
+            self.missing().fold((0, 0), |(count, sum), item| (count + 1, sum + item.size_mb));
         let files = if count == 1 { "file" } else { "files" };
-        if count > 0 { writeln!(f, "  {count} {files}, {} MB to fetch", self.missing_mb()) } else { Ok(()) }
+        if count > 0 { writeln!(f, "  {count} {files}, {megabytes} MB to fetch") } else { Ok(()) }
     }
 }

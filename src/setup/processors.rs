@@ -108,7 +108,6 @@ fn fast_ones(root: &Path, allowed: &BTreeSet<usize>) -> BTreeSet<usize> {
     allowed.clone()
 }
 
-/// The allowed processors of each node.
 fn nodes(root: &Path, allowed: &BTreeSet<usize>) -> Vec<BTreeSet<usize>> {
     const NODES: &str = "sys/devices/system/node";
     let with_processors = list(root, &format!("{NODES}/has_cpu")).unwrap_or_default();

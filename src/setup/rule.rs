@@ -2,8 +2,6 @@
 
 use super::machine::{Machine, Part};
 use super::packages::has_builds;
-#[cfg(test)]
-use zeitnot_engine::network::backends::onnxruntime::provider::Capabilities;
 use zeitnot_engine::network::backends::onnxruntime::{Provider, SystemPart};
 use zeitnot_engine::system::gpus::{Gpu, Maker};
 
@@ -89,52 +87,57 @@ impl Machine {
     }
 }
 
-/// Rows of the table in the documents: GPU, what it needs, provider, systems.
 #[cfg(test)]
-pub(crate) fn rule_rows() -> Vec<Vec<String>> {
-    // A software renderer counts in tests only.
-    RULES.iter().filter(|rule| rule.maker != Maker::Software).map(Rule::row).collect()
-}
-
-#[cfg(test)]
-impl Rule {
-    fn row(&self) -> Vec<String> {
-        let range = |range: &Capabilities| match (*range.start(), *range.end()) {
-            (first, last) if first == last => format!("{}.{}", first.0, first.1),
-            ((major, 0), (last, u32::MAX)) if major == last => format!("{major}.x"),
-            (first, last) => format!("{}.{} to {}.{}", first.0, first.1, last.0, last.1),
-        };
-        let driver = match self.least_driver {
-            Some(0) => "NVIDIA's".into(),
-            Some(least) => format!("{least} or newer"),
-            None => "any".into(),
-        };
-        let capabilities = self.provider.spec().capabilities.iter().map(range);
-        let capability = capabilities.collect::<Vec<_>>().join(", ");
-        let systems = [("linux", "Linux"), ("windows", "Windows"), ("macos", "macOS")];
-        let archs = [("x86_64", "x86-64"), ("aarch64", "ARM64")];
-        let mut places = Vec::new();
-        for (os, system) in systems {
-            // Apple's chips and GPUs come together.
-            if (os == "macos") != (self.maker == Maker::Apple) {
-                continue;
-            }
-            let here = archs.iter().filter(|(arch, _)| has_builds(self.provider, os, arch));
-            let here: Vec<_> = here.map(|(_, name)| *name).collect();
-            if !here.is_empty() {
-                places.push(format!("{system} ({})", here.join(", ")));
-            }
-        }
-        vec![self.maker.to_string(), driver, capability, format!("`{}`", self.provider), places.join(", ")]
-    }
-}
-
-#[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::path::Path;
 
     use super::*;
     use zeitnot_engine::network::backends::auto_backend::GPUS;
+    use zeitnot_engine::network::backends::onnxruntime::provider::Capabilities;
+
+    /// Rows of the table in the documents: GPU, what it needs, provider, systems.
+    pub(crate) fn rule_rows() -> Vec<Vec<String>> {
+        // A software renderer counts in tests only.
+        RULES.iter().filter(|rule| rule.maker != Maker::Software).map(Rule::row).collect()
+    }
+
+    impl Rule {
+        fn row(&self) -> Vec<String> {
+            let range = |range: &Capabilities| match (*range.start(), *range.end()) {
+                (first, last) if first == last => format!("{}.{}", first.0, first.1),
+                ((major, 0), (last, u32::MAX)) if major == last => format!("{major}.x"),
+                (first, last) => format!("{}.{} to {}.{}", first.0, first.1, last.0, last.1),
+            };
+            let driver = match self.least_driver {
+                Some(0) => "NVIDIA's".into(),
+                Some(least) => format!("{least} or newer"),
+                None => "any".into(),
+            };
+            let capabilities = self.provider.spec().capabilities.iter().map(range);
+            let capability = capabilities.collect::<Vec<_>>().join(", ");
+            let systems = [("linux", "Linux"), ("windows", "Windows"), ("macos", "macOS")];
+            let archs = [("x86_64", "x86-64"), ("aarch64", "ARM64")];
+            let mut places = Vec::new();
+            for (os, system) in systems {
+                // Apple's chips and GPUs come together.
+                if (os == "macos") != (self.maker == Maker::Apple) {
+                    continue;
+                }
+                let here = archs.iter().filter(|(arch, _)| has_builds(self.provider, os, arch));
+                let here: Vec<_> = here.map(|(_, name)| *name).collect();
+                if !here.is_empty() {
+                    places.push(format!("{system} ({})", here.join(", ")));
+                }
+            }
+            vec![
+                self.maker.to_string(),
+                driver,
+                capability,
+                format!("`{}`", self.provider),
+                places.join(", "),
+            ]
+        }
+    }
 
     fn machine(case: &str) -> Machine {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/machines.json");

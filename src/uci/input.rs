@@ -97,3 +97,37 @@ fn leave_if_stuck(output: &UciOutput) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufReader, Read};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    /// Lines without end, of which it counts how many were read.
+    struct Endless(Arc<AtomicUsize>);
+
+    impl Read for Endless {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            buffer[..2].copy_from_slice(b"x\n");
+            Ok(2)
+        }
+    }
+
+    #[test]
+    fn no_more_lines_are_read_ahead_than_the_limit() {
+        let count = Arc::new(AtomicUsize::new(0));
+        let input = BufReader::with_capacity(2, Endless(count.clone()));
+        let mut lines = lines(input, &UciOutput::new(std::io::sink(), ""));
+        assert!(lines.next(WRITE_PATIENCE).is_ok());
+        // It would take microseconds to read more.
+        let read = || count.load(Ordering::Relaxed);
+        let began = Instant::now();
+        while read() < MAX_AHEAD || began.elapsed() < 2 * TICK {
+            std::thread::sleep(TICK);
+        }
+        assert!(read() <= MAX_AHEAD + 2, "{}", read());
+    }
+}

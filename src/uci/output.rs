@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 
 use zeitnot_engine::VERSION;
+use zeitnot_engine::files::path_of;
 use zeitnot_engine::foreign::{self, one_line, our_words};
 use zeitnot_engine::note::Note;
 use zeitnot_lab::report::printable;
@@ -164,7 +165,6 @@ impl Channel {
     }
 }
 
-/// The `LogFile` for the console.
 const STDERR: &str = "<stderr>";
 
 /// Marks in the log: a line from the GUI, …
@@ -178,14 +178,13 @@ const REMARK: &str = "--";
 fn open_log(name: &str) -> io::Result<Box<dyn Write + Send>> {
     let mut log: Box<dyn Write + Send> = match name {
         STDERR => Box::new(io::stderr()),
-        path => Box::new(OpenOptions::new().create(true).append(true).open(path)?),
+        path => Box::new(OpenOptions::new().create(true).append(true).open(path_of(path))?),
     };
     let beginning = format!("Zeitnot {VERSION} begins to log");
     write_entry(&mut *log, REMARK, &beginning)?;
     Ok(log)
 }
 
-/// With the present time (UTC, ms).
 fn write_entry(log: &mut dyn Write, mark: &str, line: &str) -> io::Result<()> {
     log.write_all(format!("{:.3} {mark} {line}\n", Timestamp::now()).as_bytes())
 }

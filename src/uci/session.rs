@@ -145,7 +145,7 @@ impl Session {
             UciCommand::Show => self.show(board),
             UciCommand::Eval => self.evaluate(),
             UciCommand::Perft(depth) => self.count_paths(depth),
-            UciCommand::Help => self.output.line(HELP),
+            UciCommand::Help => self.output.line(HELP.trim_end()),
             UciCommand::Quit | UciCommand::Nothing => {}
         }
     }
@@ -254,6 +254,8 @@ impl Session {
     fn count_paths(&self, depth: u32) {
         if self.is_idle_for("go perft") {
             self.show(|game| PerftReport::count(game.current(), depth, game.variant()).to_string());
+            // As Stockfish's, for wrappers that read it.
+            self.output.line("");
         }
     }
 
@@ -371,20 +373,7 @@ pub struct Audience {
 
 const BEST_MOVES: usize = 10;
 
-const HELP: &str = "\
-Commands:
-  position startpos moves e2e4 e7e5      set the position, also as: position fen FEN [moves ...]
-  go nodes 1000                          search, also with: movetime MS, depth N, mate N, infinite
-  go wtime MS btime MS winc MS binc MS   search as in a game with a clock
-  stop                                   end the search
-  d                                      show the board, its FEN and whether the game is over
-  eval                                   show what the network says, without a search
-  go perft N                             count the move paths of N plies
-  setoption name NAME value VALUE        set an option
-  uci                                    list name, version and options
-  ucinewgame                             start a new game
-  quit                                   leave
-In a shell, zeitnot --help lists more commands and zeitnot options explains all options.";
+const HELP: &str = include_str!("help.txt");
 
 const BETWEEN_RANKS: &str = " +---+---+---+---+---+---+---+---+\n";
 
@@ -474,8 +463,8 @@ mod tests {
             "\nq ",
             " plies\n  move ",
             "\na7a6: 30\n",
-            "\n600 nodes ",
-            "\n\nNodes searched: 600\n",
+            "\ninfo string ",
+            "\n\nNodes searched: 600\n\n",
             "\n  go perft N ",
         ] {
             assert!(text.contains(expected), "{expected}: {text}");

@@ -200,10 +200,9 @@ fn clearly_better_settings_are_recommended_and_written() {
     assert_refused(&run(&["benchmark", "--backend=random", "--write", "--no-advice"]), "cannot be used with");
 }
 
-/// A regression: the search prepared no more positions for two devices than for one. One thread that waits for whole batches
-/// does not use both fully in a small tree.
+/// A regression: the search prepared no more positions for two devices than for one, and one of them got whole batches.
 #[test]
-fn two_equal_devices_get_twice_the_positions_and_are_faster_in_virtual_time() {
+fn two_equal_devices_get_twice_the_positions_and_are_twice_as_fast_in_virtual_time() {
     let speed = |devices: &str| {
         let device = "backend=simulated,clock=virtual,latency-us=2500,per-position-ns=20000";
         let options = format!("--backend-opts={device},{devices}");
@@ -214,7 +213,7 @@ fn two_equal_devices_get_twice_the_positions_and_are_faster_in_virtual_time() {
     };
     let ((one, batch), (two, batch_of_two)) = (speed("()"), speed("(),()"));
     assert_eq!(batch_of_two, 2 * batch);
-    assert!(two >= 1.4 * one, "{two} nodes a second on two devices, {one} on one");
+    assert!(two >= 1.85 * one, "{two} nodes a second on two devices, {one} on one");
     let line = [
         "bench",
         "--backend=multiplexing",

@@ -65,6 +65,7 @@ fn answer(mut stream: TcpStream) {
             }
         }
         ("elsewhere", _) => send("302 Found\r\nLocation: ftp://127.0.0.1/net.pb.gz", 0, b""),
+        ("loops", _) => send("302 Found\r\nLocation: /loops/net.pb.gz", 0, b""),
         ("missing", _) => send("404 Not Found", PAGE.len(), PAGE),
         ("redirects", _) => send("302 Found\r\nLocation: /good/net.pb.gz", 0, b""),
         ("login", _) => send("302 Found\r\nLocation: /page", 0, b""),
@@ -200,7 +201,7 @@ fn a_download_that_fails_says_why() {
     if !has_curl() {
         return;
     }
-    let ways = ["missing", "login", "other", "longer", "shorter", "endless", "elsewhere", "good"];
+    let ways = ["missing", "login", "other", "longer", "shorter", "endless", "elsewhere", "loops", "good"];
     let player = Player::new(server(), &ways);
     let says = |output: &Output, reason: &str, files: &[&str]| {
         assert_refused(output, reason);
@@ -212,7 +213,9 @@ fn a_download_that_fails_says_why() {
     says(&missing, "the server answers 404", &[]);
     assert!(!stderr(&missing).contains("Start again"), "{}", stderr(&missing));
     says(&player.fetch("endless"), "the server has another file. Get http", &[]);
-    says(&player.fetch("elsewhere"), "the server sends elsewhere, in a way that is not followed", &[]);
+    for way in ["elsewhere", "loops"] {
+        says(&player.fetch(way), "the server sends elsewhere, in a way that is not followed", &[]);
+    }
     says(&player.fetch("login"), "what came is a web page, as where this connection wants a login", &[]);
     says(&player.fetch("other"), "the file that came is not the one expected (SHA-256 ", &[]);
     says(&player.fetch("longer"), "the server has another file", &[]);

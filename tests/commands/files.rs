@@ -141,10 +141,7 @@ fn files_that_are_something_else_are_named_by_every_reader() {
         (&fs::read(data("wild/html.pgn")).unwrap()[..], "a web page"),
         (b"\xfd7zXZ\0\0\x04\xe6", "an xz file"),
         (b"7z\xbc\xaf\x27\x1c\0\x04", "a 7z archive"),
-        (
-            b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n",
-            "a pointer of Git LFS in the place of the file",
-        ),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n", "a pointer of Git LFS, not the file"),
         (b"8\0/\x008\0/\x008\0/\x008\0", "text in UTF-16 without a byte order mark"),
         (b"\x01\x02\x03\x04\0\0\x1f\x7f", "no text but binary data"),
     ] {

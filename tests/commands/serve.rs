@@ -550,6 +550,33 @@ fn two_hundred_clients_are_served_beside_one_that_never_reads() {
     assert!((0..804).all(|_| silent.read()["id"] == "unread"));
 }
 
+/// A regression: whose endless queries had no place waited for ever.
+#[test]
+fn endless_queries_of_several_clients_take_turns() {
+    for flags in [&["--backend=random", "--concurrency=1"][..], &["--backend=simulated", "--concurrency=1"]] {
+        let (_server, address) = listen(&[&["serve", "--threads=1"], flags].concat());
+        let mut clients = [(), ()].map(|()| Connection::open(&address));
+        let [first, second] = &mut clients;
+        (0..8).for_each(|id| {
+            first.send(&json!({"id": id, "infinite": true, "multipv": 1, "report_every": 10}).to_string());
+        });
+        assert_eq!(first.read()["id"], 0);
+        second.send(r#"{"id":"me","infinite":true,"multipv":1,"report_every":10}"#);
+        assert_eq!(second.read()["final"], false);
+        // What was read meanwhile is from the turn before.
+        let visits = |client: &mut Connection| client.read()["visits"].as_u64().unwrap();
+        let before = [visits(first), visits(second)];
+        for (client, before) in [first, second].into_iter().zip(before) {
+            let most = std::iter::repeat_with(|| visits(client)).find(|&visits| visits > 2 * before);
+            assert!(most.is_some());
+        }
+        // Queries that end still come first.
+        let mut third = Connection::open(&address);
+        third.send(r#"{"id":"third","nodes":20}"#);
+        assert_eq!(third.read()["visits"], 20);
+    }
+}
+
 const SERVER_OF_TEST: &str = "ZEITNOT_SERVER_OF_TEST";
 
 /// Sends queries without an end of their own, and waits for the first answer.

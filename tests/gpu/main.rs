@@ -113,7 +113,7 @@ fn calls_of_a_batch(gpu: &FakeGpu, network: &str) -> Calls {
 #[ignore = "needs ONNX Runtime's GPU package"]
 fn batches_travel_by_themselves_and_take_few_calls() {
     let Some(gpu) = FakeGpu::get() else { return };
-    for (network, most, outputs) in [(TOWER, 66, 3), (TRANSFORMER, 113, 3)] {
+    for (network, most, outputs) in [(TOWER, 67, 3), (TRANSFORMER, 114, 3)] {
         let calls = calls_of_a_batch(&gpu, network);
         let of_copies = |name: &str| calls.get(name).copied().unwrap_or(0);
         assert_eq!(of_copies("copy async H2D pinned"), 1, "{network}: {calls:#?}");

@@ -1,6 +1,7 @@
 //! Tests what commands do when the user presses Ctrl-C, which is a signal on Unix.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -77,6 +78,35 @@ fn a_match_that_the_user_stops_tells_its_standings_and_the_command_that_goes_on(
     // No terminal is here: a line says how it goes.
     assert!(told.contains("zeitnot: 1/20000 games  +"), "{told}");
     assert!(folder.path().join("index.html").exists() && folder.path().join("games.csv").exists());
+}
+
+/// A regression: it ended at once, and nothing was kept.
+#[test]
+fn ctrl_c_ends_a_benchmark_with_what_it_has() {
+    for (flags, expected) in [
+        (
+            &["--backend=random", "--threads=1", "--num-positions=34"][..],
+            "these are the positions until then",
+        ),
+        (&["--backends=trivial,random,trivial", "--num-positions=4"], "these are the backends until then"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = zeitnot(&["benchmark", "--movetime=400", "--no-advice", "--out"]);
+        command.arg(folder.path()).args(flags).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut process = command.spawn().unwrap();
+        let mut told = BufReader::new(process.stderr.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("0/34 positions") && !line.contains("measuring random") {
+            line.clear();
+            assert!(told.read_line(&mut line).unwrap() > 0);
+        }
+        interrupt(&process);
+        let mut rest = String::new();
+        told.read_to_string(&mut rest).unwrap();
+        assert!(rest.contains(expected), "{rest}");
+        assert_eq!(process.wait().unwrap().code(), Some(130));
+        assert!(folder.path().join("benchmark.json").exists() && folder.path().join("index.html").exists());
+    }
 }
 
 /// Sends what Ctrl-C sends.

@@ -14,6 +14,7 @@ mod pages;
 mod round_trip;
 mod runs;
 mod time_lab;
+mod tournaments;
 mod tuning;
 mod wild;
 mod wild_files;

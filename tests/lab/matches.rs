@@ -514,7 +514,7 @@ fn an_engine_that_crashes_or_talks_without_end_loses_its_games_and_the_match_goe
         let ends = games.matches(&format!("[TerminationDetails \"{end}\"]")).count();
         assert_eq!(ends, 2, "{go}: {games}");
         let is_told =
-            |line: &&str| line.contains("engine B: ") && line.contains(told) && line.contains("Position: ");
+            |line: &&str| line.contains(", Script: ") && line.contains(told) && line.contains("Position: ");
         assert_eq!(told_at_all.lines().filter(is_told).count(), 2, "{go}: {told_at_all}");
     }
     let (code, told, games) = play("exit 3", "--recover=0");

@@ -93,23 +93,34 @@ fn rows_of_other_runs_are_not_replaced() {
     succeed(&TIMELAB, &[pgn, &games, out, &replay]);
 
     let [of_first, of_second, of_replay] = [&first, &second, &replay].map(|folder| folder.join("games.csv"));
-    is_refused(&second, &["report"], &[&of_first, out, &second], "of another run");
-    is_refused(&second, &["report"], &[&of_replay, out, &second], "of another run");
+    is_refused(&second, &["report"], &[&of_first, out, &second], "holds another run");
+    is_refused(&second, &["report"], &[&of_replay, out, &second], "holds another run");
     let report = path("report");
     succeed(&["report"], &[&of_first, out, &report]);
     succeed(&["report"], &[&of_first, &of_second, out, &report]);
+    is_refused(&report, &["report"], &[&of_first, out, &report], "of another run; name another --out");
+    is_refused(&report, &["report"], &[&of_replay, out, &report], "holds another run");
+    let page = path("page");
+    fs::create_dir(&page).unwrap();
+    fs::write(page.join("index.html"), "mine").unwrap();
+    is_refused(
+        &page,
+        &["report"],
+        &[&of_first, out, &page],
+        "index.html: holds a file that no run has written",
+    );
     // A folder stands for the rows in it.
     succeed(&["report"], &[&first, &second, out, &path("of-folders")]);
 
     succeed(&MOVES_LEFT, &[pgn, &games, out, &left]);
     succeed(&MOVES_LEFT, &[pgn, &games, out, &left]);
     let (sampled, merged) = (path("sampled"), path("merged"));
-    succeed(&[&MOVES_LEFT[..], &["--from-ply=8"]].concat(), &[pgn, &games, out, &sampled]);
+    succeed(&[&MOVES_LEFT[..], &["--sample=2"]].concat(), &[pgn, &games, out, &sampled]);
     let all = left.join("movesleft.csv");
     succeed(&["report"], &[&all, out, &merged]);
     is_refused(
         &left,
-        &[&MOVES_LEFT[..], &["--from-ply=8"]].concat(),
+        &[&MOVES_LEFT[..], &["--sample=2"]].concat(),
         &[pgn, &games, out, &left],
         "another run",
     );

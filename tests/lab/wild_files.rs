@@ -46,7 +46,7 @@ fn a_book_in_utf_16_is_read() {
     let text = "\u{feff}[Event \"x\"]\r\n\r\n1. e4 e5 *\r\n";
     fs::write(&path, text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>()).unwrap();
     let openings = Openings::read(&path, None).unwrap();
-    let history = openings.of_pair(0).history(zeitnot_engine::chess::Variant::Standard).unwrap();
+    let history = openings.at(0).history(zeitnot_engine::chess::Variant::Standard).unwrap();
     assert_eq!((openings.len(), history.len()), (1, 3));
 }
 

@@ -1,5 +1,5 @@
-//! Runs the models of the tree's concurrency (`crates/engine/src/search/tree/models.rs`) under loom, which tries every order of their threads'
-//! steps, and every value that a load may return under the orderings given.
+//! Runs the models of the tree's concurrency (`crates/engine/src/search/tree/models.rs`) and of a search's life (`state/models.rs` beside
+//! it) under loom, which tries every order of their threads' steps, and every value that a load may return under the orderings given.
 //!
 //! As they take minutes, they are ignored tests: `cargo test --release --test models -- --ignored` runs all, and
 //! `-- --ignored slab` those with that in their name. With `LOOM_MAX_PREEMPTIONS=3` in the environment they take seconds.
@@ -10,6 +10,11 @@
 mod network;
 mod search;
 mod system;
+
+/// Why a rule ends a search.
+mod time {
+    pub(crate) use zeitnot_engine::time::StopReason;
+}
 
 /// The rules, of which the tree uses moves and the game so far.
 mod chess {
@@ -23,12 +28,14 @@ use std::time::Instant;
 fn main() {
     let (flags, filters): (Vec<_>, Vec<_>) = std::env::args().skip(1).partition(|arg| arg.starts_with('-'));
     let is_wanted = flags.iter().any(|flag| ["--ignored", "--include-ignored"].contains(&flag.as_str()));
+    let models = search::tree::models::MODELS.iter().chain(search::life_models::MODELS).copied();
     if flags.iter().any(|flag| flag == "--list") {
-        return search::tree::models::MODELS.iter().for_each(|(name, _)| println!("{name}: test"));
+        return models.for_each(|(name, _)| println!("{name}: test"));
     }
-    let mut passed = 0;
-    for &(name, model) in search::tree::models::MODELS {
+    let (mut passed, mut ignored) = (0, 0);
+    for (name, model) in models {
         if !is_wanted || !filters.is_empty() && !filters.iter().any(|filter| name.contains(filter)) {
+            ignored += 1;
             continue;
         }
         let (begun, runs) = (Instant::now(), Arc::new(AtomicU64::new(0)));
@@ -44,6 +51,5 @@ fn main() {
         passed += 1;
     }
     // In the words of other test programs, for those who add their lines up.
-    let ignored = search::tree::models::MODELS.len() - passed;
     println!("test result: ok. {passed} passed; 0 failed; {ignored} ignored; 0 measured; 0 filtered out");
 }

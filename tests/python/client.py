@@ -253,6 +253,7 @@ class Never(unittest.TestCase):
             "no answer of zeitnot serve": [
                 lambda file: file.write(b"hello\n") and file.read(),
                 lambda file: file.write(b"[]\n7\n") and file.read(),
+                lambda file: file.write(b"x" * (17 << 20)) and file.read(),
                 lambda file: file.readline() and file.write(b'{"id":2,"moves":[5],"final":true}\n') and file.read(),
             ],
             "has 512 clients": [
@@ -457,9 +458,13 @@ class Streams(unittest.TestCase):
             "8/8/8/8/8/5k2/7q/4K3 w - - 0 1",
             "kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1",
         ]
+        # Won, drawn and cursed by the tables, where they have been fetched.
+        tables = Path.home() / ".cache/zeitnot/syzygy-of-python-chess-1.11.2"
+        mates += ["8/8/8/4k3/8/8/4P3/4K3 w - - 0 1", "8/8/8/8/4k3/4p3/8/4K3 w - - 0 1", "8/8/4k3/8/8/3QK3/8/8 b - - 0 1"]
+        mates += ["8/8/8/2K5/4BBk1/8/8/8 w - - 0 1", "8/8/8/8/1b5K/8/4b3/4k3 w - - 0 1", "7k/8/8/8/3NN3/8/5p2/K7 w - - 0 1"]
         book = (Path(__file__).parents[1] / "data/openings.epd").read_text().splitlines()
         fens = mates + [" ".join(line.split()[:4]) + " 0 1" for line in book[:60]]
-        flags = ["--backend=trivial", "--threads=1", "--smart-pruning-factor=0"]
+        flags = ["--backend=trivial", "--threads=1", f"--syzygy-paths={tables}" if tables.is_dir() else "--syzygy-paths=", "--smart-pruning-factor=0"]
         game = subprocess.Popen([PROGRAM, *flags], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         shown = []
         for fen in fens:
@@ -468,7 +473,7 @@ class Streams(unittest.TestCase):
             lines = list(itertools.takewhile(lambda line: not line.startswith("bestmove"), game.stdout))
             shown.append(re.search(r" score (cp|mate) (\S+)", [line for line in lines if " score " in line][-1]).groups())
         game.communicate("quit\n")
-        with zeitnot.Engine(*flags[:2], program=PROGRAM) as started:
+        with zeitnot.Engine(*flags[:3], program=PROGRAM) as started:
             found = list(started.answers(fens, in_order=True, nodes=300))
         for fen, (kind, value), answer in zip(fens, shown, found):
             with self.subTest(fen=fen):

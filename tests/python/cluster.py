@@ -106,6 +106,18 @@ class Clusters(unittest.TestCase):
             self.assertIn(found["sprt"]["verdict"], ("H0", "H1"))
             self.assertLess(found["games"], 400)
 
+    def test_games_begin_from_the_built_in_book_and_equal_ones_count_once(self):
+        arguments = ["--backend=trivial", "--games=40", "--nodes=5", "--max-plies=20", "--a=CPuct=0.5"]
+        with workers({}) as started, Client(started) as client:
+            counts = []
+            for openings in ([], ["--openings=none"]):
+                words = [*arguments, *openings, f"--out={self.path / str(len(openings))}"]
+                (match,) = cluster.run(client, "match", words, name=PROGRAM, parts=4, show=lambda _: None)["matches"]
+                counts.append((match["games"], match["different_games"]))
+        self.assertEqual(counts[0], (40, 40))
+        # Each part ends when nothing new can come.
+        self.assertEqual(counts[1], (2, 2))
+
     def test_workers_of_another_version_are_left_out(self):
         wrapper = self.path / "wrapper"
         wrapper.write_text(f'#!/bin/sh\n[ "$1$OTHER" = --versionyes ] && echo "zeitnot 0.0.1" && exit\nexec "{PROGRAM}" "$@"\n')

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{BufWriter, Read, Write};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use zeitnot_datagen::TrainingDataError;
 use zeitnot_datagen::game::{LabelledGame, labelled};
-use zeitnot_datagen::record::{MAGIC, Records, encode, encode_old};
+use zeitnot_datagen::record::{MAGIC, Records, encode};
 use zeitnot_datagen::table::Tables;
 use zeitnot_datagen::teacher::{Lines, UciTeacher, play_game};
 use zeitnot_engine::engine::{Settings, open_backend};
@@ -21,7 +21,7 @@ use zeitnot_engine::network::BatchEvaluator;
 use zeitnot_engine::{VERSION, files};
 use zeitnot_lab::pgn::Games;
 use zeitnot_lab::report::printable;
-use zeitnot_lab::rows::{check_there, replace};
+use zeitnot_lab::rows::{Export, check_there, make_folder, replace};
 
 /// Of `.zst` files. A higher one gains a few percent and takes minutes.
 const COMPRESSION_LEVEL: i32 = 9;
@@ -162,15 +162,15 @@ fn run(step: &DatagenStep) -> Result<DatagenSummary, Box<dyn Error>> {
 }
 
 fn play_lines(args: &BlundersArgs) -> Result<DatagenSummary, Box<dyn Error>> {
-    let policy = match (args.moves, &args.weights) {
-        (Moves::Random, Some(_)) => {
+    let policy = match args.moves {
+        Moves::Random if args.weights.is_some() => {
             return Err("random moves ask no network: add --moves plausible, or leave out --weights".into());
         }
-        (Moves::Random, None) => None,
-        (Moves::Plausible, weights) => {
+        Moves::Random => None,
+        Moves::Plausible => {
             let mut settings = Settings::default();
             settings.set("Backend", &args.backend)?;
-            if let Some(weights) = weights {
+            if let Some(weights) = &args.weights {
                 settings.set("WeightsFile", &weights.to_string_lossy())?;
             }
             let opened = open_backend(&settings.network)?;
@@ -195,7 +195,7 @@ fn make_games(
 ) -> Result<DatagenSummary, Box<dyn Error>> {
     let teacher = UciTeacher::start(&args.teacher, &args.teacher_arg);
     let teacher = teacher.map_err(|error| format!("the teacher {error}"))?;
-    let (mut file, mut summary, encode) = resume(&args.out)?;
+    let (mut file, mut summary) = resume(&args.out)?;
     let progress = ProgressBar::new(args.games);
     while (summary.games as u64) < args.games {
         progress.set_position(summary.games as u64);
@@ -210,11 +210,8 @@ fn make_games(
     Ok(summary)
 }
 
-/// How games are written.
-type Encode = fn(&LabelledGame) -> Result<Vec<u8>, TrainingDataError>;
-
 /// Opens or makes the file for this process alone, at the end of its last whole game.
-fn resume(path: &Path) -> Result<(File, DatagenSummary, Encode), Box<dyn Error>> {
+fn resume(path: &Path) -> Result<(File, DatagenSummary), Box<dyn Error>> {
     let io_fault = |error: std::io::Error| fault(path, error);
     let mut summary = DatagenSummary::default();
     let mut file = OpenOptions::new().append(true).create(true).open(path).map_err(io_fault)?;
@@ -226,10 +223,11 @@ fn resume(path: &Path) -> Result<(File, DatagenSummary, Encode), Box<dyn Error>>
     }
     // From the disk: games cannot be added to a compressed file.
     let bytes = fs::read(path).map_err(io_fault)?;
-    let mut records = Records::new(&bytes).map_err(|_| {
-        let reason = "is no uncompressed file of training records: no games can be added; name another --out";
-        format!("{} {reason}", path.display())
-    })?;
+    let records = Records::new(&bytes).ok().filter(|records| !records.is_old);
+    let Some(mut records) = records else {
+        let reason = "is no uncompressed file of training records of this version: no games can be added";
+        return Err(format!("{} {reason}; name another --out", path.display()).into());
+    };
     while let Some(game) = records.next() {
         match game {
             Ok(game) => summary.count(&game),
@@ -238,7 +236,7 @@ fn resume(path: &Path) -> Result<(File, DatagenSummary, Encode), Box<dyn Error>>
         }
     }
     file.set_len(records.whole_bytes as u64).map_err(io_fault)?;
-    Ok((file, summary, if records.is_old { encode_old } else { encode }))
+    Ok((file, summary))
 }
 
 fn import(args: &ImportArgs) -> Result<DatagenSummary, Box<dyn Error>> {
@@ -247,20 +245,18 @@ fn import(args: &ImportArgs) -> Result<DatagenSummary, Box<dyn Error>> {
     for path in &args.pgn {
         let games = Games::open(path)?;
         games.notes.iter().for_each(|note| eprintln!("{}", printable(note)));
-        let (tell, mut told) =
-            (|text: String| eprintln!("{}", printable(&format!("{}: {text}", path.display()))), 0);
+        let tell = |text: &str| eprintln!("{}", printable(&format!("{}: {text}", path.display())));
+        let mut told = 0..MOST_NOTES;
         for game in games {
-            for note in game.iter().flat_map(|game| &game.notes).take(MOST_NOTES - told) {
-                told += 1;
-                tell(note.clone());
-            }
+            let notes = game.iter().flat_map(|game| &game.notes);
+            told.by_ref().zip(notes).for_each(|(_, note)| tell(note));
             match labelled(game) {
                 Ok(game) => {
                     records.extend(encode(&game).map_err(|error| fault(path, error))?);
                     summary.count(&game);
                 }
                 Err(text) => {
-                    tell(text);
+                    tell(&text);
                     summary.skipped += 1;
                 }
             }
@@ -269,29 +265,26 @@ fn import(args: &ImportArgs) -> Result<DatagenSummary, Box<dyn Error>> {
     if summary.games == 0 {
         return Err("no game with a result is in these files: nothing is written".into());
     }
-    let written = match args.out.extension().is_some_and(|extension| extension == "zst") {
-        true => zstd::encode_all(&records[..], COMPRESSION_LEVEL),
-        false => Ok(records),
-    };
-    let written = written.and_then(|bytes| replace(&args.out, bytes));
-    written.map_err(|error| fault(&args.out, error))?;
+    let is_compressed = args.out.extension().is_some_and(|extension| extension == "zst");
+    let packed = if is_compressed { zstd::encode_all(&records[..], COMPRESSION_LEVEL) } else { Ok(records) };
+    packed.and_then(|bytes| replace(&args.out, bytes)).map_err(|error| fault(&args.out, error))?;
     Ok(summary)
 }
 
 fn expand(args: &TableArgs) -> Result<DatagenSummary, Box<dyn Error>> {
-    let io_fault = |error: std::io::Error| fault(&args.out, error);
-    fs::create_dir_all(&args.out).map_err(io_fault)?;
-    let create = |name| File::create(args.out.join(name)).map(BufWriter::new).map_err(io_fault);
+    make_folder(&args.out)?;
+    let create = |name| Export::create(&args.out.join(name));
     let (mut rows, mut moves) = (create("rows.bin")?, create("moves.bin")?);
     let (mut tables, mut summary) = (Tables::default(), DatagenSummary::default());
     each_game(&args.records, |path, game| {
         tables.add(&game).map_err(|error| fault(path, error))?;
-        rows.write_all(&std::mem::take(&mut tables.rows)).map_err(io_fault)?;
-        moves.write_all(&std::mem::take(&mut tables.moves)).map_err(io_fault)?;
+        rows.add(std::mem::take(&mut tables.rows))?;
+        moves.add(std::mem::take(&mut tables.moves))?;
         summary.count(&game);
         Ok(())
     })?;
-    rows.flush().and_then(|()| moves.flush()).map_err(io_fault)?;
+    moves.publish()?;
+    rows.publish()?;
     Ok(summary)
 }
 

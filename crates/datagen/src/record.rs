@@ -40,10 +40,6 @@ const OLD_MAGIC: &[u8; 5] = b"ZNTG\x01";
 /// Length and checksum of a game.
 const HEAD: usize = 12;
 pub const MAX_CANDIDATES: usize = 5;
-const BY_TEACHER: u8 = 1;
-const HELD_OUT: u8 = 2;
-const REFERENCE: u8 = 4;
-const HAS_START: u8 = 8;
 const NOT_A_CANDIDATE: u8 = 7;
 const NO_EVALUATION: i16 = i16::MIN;
 /// Smaller gaps are exact.
@@ -54,21 +50,18 @@ const CODES_PER_DOUBLING: f64 = 14.0;
 /// Codes how much worse than the best a candidate is, centipawns: exact below 128, then in steps of a
 /// fourteenth of an octave, which a softmax does not notice.
 fn gap_code(gap: i32) -> u8 {
-    let gap = f64::from(gap.max(0));
-    if gap < EXACT_GAPS {
-        return gap as u8;
+    match f64::from(gap.max(0)) {
+        gap if gap < EXACT_GAPS => gap as u8,
+        gap => (EXACT_GAPS + ((gap / EXACT_GAPS).log2() * CODES_PER_DOUBLING).round()).min(255.0) as u8,
     }
-    let octaves = (gap / EXACT_GAPS).log2();
-    (EXACT_GAPS + (octaves * CODES_PER_DOUBLING).round()).min(255.0) as u8
 }
 
 /// The gap of a code, centipawns.
 fn gap_of(code: u8) -> i32 {
-    let code = f64::from(code);
-    if code < EXACT_GAPS {
-        return code as i32;
+    match f64::from(code) {
+        code if code < EXACT_GAPS => code as i32,
+        code => (EXACT_GAPS * ((code - EXACT_GAPS) / CODES_PER_DOUBLING).exp2()).round() as i32,
     }
-    (EXACT_GAPS * ((code - EXACT_GAPS) / CODES_PER_DOUBLING).exp2()).round() as i32
 }
 
 /// Records and tables name a move by its place among the legal moves, in ascending order of their bits.
@@ -80,13 +73,9 @@ pub(super) struct Cursor {
 impl Cursor {
     /// `None` is the standard position. FENs may have the castling rights of Chess960.
     pub(super) fn new(start: Option<&str>) -> Result<Cursor, TrainingDataError> {
-        let history = match start {
-            None => History::start(),
-            Some(fen) => History::from_fen(fen, Variant::Chess960)?,
-        };
-        let mut cursor = Cursor { history, legal: Vec::new() };
-        cursor.list_moves();
-        Ok(cursor)
+        let of_fen = start.map(|fen| History::from_fen(fen, Variant::Chess960)).transpose()?;
+        let history = of_fen.unwrap_or_else(History::start);
+        Ok(Cursor { legal: sorted_moves(&history), history })
     }
 
     pub(super) fn place_of(&self, m: Move) -> Result<u8, TrainingDataError> {
@@ -100,36 +89,31 @@ impl Cursor {
     pub(super) fn play(&mut self, m: Move) -> Result<(), TrainingDataError> {
         self.place_of(m)?;
         self.history.push(m);
-        self.list_moves();
+        self.legal = sorted_moves(&self.history);
         Ok(())
     }
+}
 
-    fn list_moves(&mut self) {
-        self.legal.clear();
-        self.legal.extend(self.history.legal_moves());
-        self.legal.sort_unstable();
-    }
+fn sorted_moves(history: &History) -> Vec<Move> {
+    let mut legal = history.legal_moves().to_vec();
+    legal.sort_unstable();
+    legal
 }
 
 /// The bytes go behind [`MAGIC`] or another game.
 pub fn encode(game: &LabelledGame) -> Result<Vec<u8>, TrainingDataError> {
-    let content = encode_old(game)?;
+    let content = content(game)?;
     let (length, sum) = (content.len() as u32, crc32fast::hash(&content));
     let head = [length, !length, sum].into_iter().flat_map(u32::to_le_bytes);
     Ok(head.chain(content).collect())
 }
 
-/// The same for files for which [`Records::is_old`].
-pub fn encode_old(game: &LabelledGame) -> Result<Vec<u8>, TrainingDataError> {
+fn content(game: &LabelledGame) -> Result<Vec<u8>, TrainingDataError> {
     let length = u16::try_from(game.plies.len());
     let length = length.map_err(|_| TrainingDataError::TooLarge("more than 65535 plies"))?;
-    let mut bytes = Vec::with_capacity(16 + 12 * game.plies.len());
-    bytes.extend(length.to_le_bytes());
-    bytes.push(game.result as u8);
-    bytes.push(game.ending as u8);
-    let set = [game.by_teacher, game.held_out, game.reference, game.start.is_some()];
-    let flags = set.into_iter().zip([BY_TEACHER, HELD_OUT, REFERENCE, HAS_START]);
-    bytes.push(flags.filter(|(is_set, _)| *is_set).map(|(_, flag)| flag).sum());
+    let mut bytes = length.to_le_bytes().to_vec();
+    bytes.extend([game.result as u8, game.ending as u8]);
+    bytes.push(bits([game.by_teacher, game.held_out, game.reference, game.start.is_some()]));
     if let Some(fen) = &game.start {
         let length = u8::try_from(fen.len());
         bytes.push(length.map_err(|_| TrainingDataError::TooLarge("a FEN of more than 255 bytes"))?);
@@ -143,6 +127,11 @@ pub fn encode_old(game: &LabelledGame) -> Result<Vec<u8>, TrainingDataError> {
     Ok(bytes)
 }
 
+/// The first one is the lowest bit.
+pub(super) fn bits<const N: usize>(set: [bool; N]) -> u8 {
+    set.into_iter().rev().fold(0, |bits, is_set| bits << 1 | u8::from(is_set))
+}
+
 fn encode_ply(ply: &LabelledPly, cursor: &Cursor, bytes: &mut Vec<u8>) -> Result<(), TrainingDataError> {
     let candidates = &ply.candidates[..ply.candidates.len().min(MAX_CANDIDATES)];
     let played = candidates.iter().position(|candidate| candidate.r#move == ply.played);
@@ -153,9 +142,8 @@ fn encode_ply(ply: &LabelledPly, cursor: &Cursor, bytes: &mut Vec<u8>) -> Result
     for candidate in candidates {
         bytes.push(cursor.place_of(candidate.r#move)?);
     }
-    for candidate in candidates.iter().skip(1) {
-        bytes.push(gap_code(i32::from(best.unwrap_or(0)) - i32::from(candidate.centipawns)));
-    }
+    let worse = |candidate: &TeacherMove| i32::from(best.unwrap_or(0)) - i32::from(candidate.centipawns);
+    bytes.extend(candidates.iter().skip(1).map(|candidate| gap_code(worse(candidate))));
     if played.is_none() {
         bytes.push(cursor.place_of(ply.played)?);
     }
@@ -205,9 +193,9 @@ impl<'a> Records<'a> {
 
     /// A game behind its length and checksum.
     fn checked_game(&mut self) -> Result<LabelledGame, TrainingDataError> {
-        let mut head =
-            self.next_bytes(HEAD)?.chunks_exact(4).map(|word| word.try_into().map_or(0, u32::from_le_bytes));
-        let [length, inverted, sum] = std::array::from_fn(|_| head.next().unwrap_or_default());
+        let head = self.next_bytes(HEAD)?;
+        let word = |place: usize| u32::from_le_bytes(std::array::from_fn(|byte| head[4 * place + byte]));
+        let [length, inverted, sum] = [0, 1, 2].map(word);
         if length != !inverted {
             return Err(self.fault("the length of a game is damaged"));
         }
@@ -227,8 +215,9 @@ impl<'a> Records<'a> {
         }
         let ending = Ending::from_code(self.byte()?).ok_or_else(|| self.fault("unknown ending"))?;
         let flags = self.byte()?;
+        let [by_teacher, held_out, reference, has_start] = [0, 1, 2, 3].map(|bit| flags >> bit & 1 == 1);
         let mut start = None;
-        if flags & HAS_START != 0 {
+        if has_start {
             let length = usize::from(self.byte()?);
             let fen = str::from_utf8(self.next_bytes(length)?);
             start = Some(fen.map_err(|_| self.fault("a FEN that is no text"))?.to_owned());
@@ -240,7 +229,6 @@ impl<'a> Records<'a> {
             cursor.play(ply.played)?;
             plies.push(ply);
         }
-        let [by_teacher, held_out, reference] = [BY_TEACHER, HELD_OUT, REFERENCE].map(|bit| flags & bit != 0);
         Ok(LabelledGame { by_teacher, held_out, reference, start, result, ending, plies })
     }
 

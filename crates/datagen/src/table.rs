@@ -24,14 +24,13 @@
 
 use crate::TrainingDataError;
 use crate::game::{LabelledGame, LabelledPly, MoveChoice};
-use crate::record::{Cursor, MAX_CANDIDATES};
+use crate::record::{Cursor, MAX_CANDIDATES, bits};
 use zeitnot_engine::chess::{CastlingSide, Color, Move, Role};
 
 pub const ROW: usize = 128;
 /// Earlier rows of a game that a network sees.
 pub const MAX_PAST: usize = 7;
 
-/// Not written yet.
 #[derive(Debug, Default)]
 pub struct Tables {
     pub rows: Vec<u8>,
@@ -73,16 +72,13 @@ impl Tables {
 
 /// As the side to move sees it.
 fn relative_bits(m: Move, turn: Color) -> u16 {
-    match turn {
-        Color::White => m.to_bits(),
-        Color::Black => m.to_bits() ^ (56 | 56 << 6),
-    }
+    m.to_bits() ^ if turn.is_black() { 56 | 56 << 6 } else { 0 }
 }
 
 fn write_board(row: &mut [u8; ROW], cursor: &Cursor, odd_start: bool) {
     let position = cursor.history.current();
-    let colors = [Color::White, Color::Black];
-    let pieces = colors.into_iter().flat_map(|color| Role::ALL.into_iter().map(move |role| role.of(color)));
+    let pieces =
+        Color::ALL.into_iter().flat_map(|color| Role::ALL.into_iter().map(move |role| role.of(color)));
     for (slot, piece) in row[..96].chunks_exact_mut(8).zip(pieces) {
         slot.copy_from_slice(&position.board().by_piece(piece).0.to_le_bytes());
     }
@@ -95,7 +91,7 @@ fn write_board(row: &mut [u8; ROW], cursor: &Cursor, odd_start: bool) {
 fn board_flags(cursor: &Cursor, odd_start: bool) -> u8 {
     let position = cursor.history.current();
     let may_castle = |color, side| position.castling_rook(color, side).is_some();
-    [
+    bits([
         may_castle(Color::White, CastlingSide::QueenSide),
         may_castle(Color::White, CastlingSide::KingSide),
         may_castle(Color::Black, CastlingSide::QueenSide),
@@ -104,10 +100,7 @@ fn board_flags(cursor: &Cursor, odd_start: bool) -> u8 {
         cursor.history.repetitions() > 0,
         position.en_passant().is_some(),
         odd_start,
-    ]
-    .into_iter()
-    .enumerate()
-    .fold(0, |flags, (bit, set)| flags | u8::from(set) << bit)
+    ])
 }
 
 fn write_labels(row: &mut [u8; ROW], game: &LabelledGame, ply: usize, result_counts: bool) {
@@ -123,12 +116,8 @@ fn write_labels(row: &mut [u8; ROW], game: &LabelledGame, ply: usize, result_cou
         true => !game.plies[ply].candidates.is_empty(),
         false => game.plies[ply].choice == MoveChoice::Best,
     };
-    row[127] = u8::from(policy)
-        | u8::from(result_counts) << 1
-        | u8::from(game.ending.length_counts()) << 2
-        | u8::from(game.held_out) << 3
-        | u8::from(game.by_teacher) << 4
-        | u8::from(game.reference) << 5;
+    let length_counts = game.ending.length_counts();
+    row[127] = bits([policy, result_counts, length_counts, game.held_out, game.by_teacher, game.reference]);
 }
 
 fn write_policy(row: &mut [u8; ROW], cursor: &Cursor, ply: &LabelledPly) -> Result<(), TrainingDataError> {

@@ -18,7 +18,7 @@ use crate::game::{LabelledGame, LabelledPly, MoveChoice, TeacherMove};
 use crate::record::MAX_CANDIDATES;
 use crate::table::MAX_PAST;
 use zeitnot_engine::chance::{self, GOLDEN};
-use zeitnot_engine::chess::{Color, History, Move, PositionError, Variant};
+use zeitnot_engine::chess::{History, Move, PositionError, Variant};
 use zeitnot_engine::network::{BatchEvaluator, approximate_softmax};
 use zeitnot_lab::pgn::Ending;
 use zeitnot_lab::{ExternalCommand, ExternalEngine, ExternalGame, MoveScore, UciProcessError, latest_lines};
@@ -103,8 +103,7 @@ impl UciTeacher {
         let mut candidates: Vec<TeacherMove> = Vec::new();
         for info in latest_lines(&said) {
             let (Some(score), Some(first)) = (MoveScore::of_info(&info), info.after("pv")) else { continue };
-            let candidate = history.parse_move(first);
-            let candidate = candidate.map_err(|error| self.fault(error.to_string()))?;
+            let candidate = history.parse_move(first).map_err(|error| self.fault(error.to_string()))?;
             // An unfinished last iteration can name a move twice.
             if candidates.iter().all(|known| known.r#move != candidate) {
                 candidates.push(TeacherMove { r#move: candidate, centipawns: score.centipawns() as i16 });
@@ -126,11 +125,8 @@ struct GameInPlay {
 
 impl GameInPlay {
     fn new(start: Option<String>) -> Result<GameInPlay, PositionError> {
-        let history = match &start {
-            Some(fen) => History::from_fen(fen, Variant::Standard)?,
-            None => History::start(),
-        };
-        Ok(GameInPlay { start, history, plies: Vec::new() })
+        let of_fen = start.as_ref().map(|fen| History::from_fen(fen, Variant::Standard)).transpose()?;
+        Ok(GameInPlay { start, history: of_fen.unwrap_or_else(History::start), plies: Vec::new() })
     }
 
     fn play(&mut self, ply: LabelledPly) {
@@ -139,11 +135,8 @@ impl GameInPlay {
     }
 
     fn into_game(self, ending: Ending, held_out: bool) -> LabelledGame {
-        let result = match (ending, self.history.current().turn()) {
-            (Ending::Checkmate, Color::White) => -1,
-            (Ending::Checkmate, Color::Black) => 1,
-            _ => 0,
-        };
+        let sign = if self.history.current().turn().is_white() { -1 } else { 1 };
+        let result = sign * i8::from(ending == Ending::Checkmate);
         let GameInPlay { start, plies, .. } = self;
         LabelledGame { by_teacher: true, held_out, reference: false, start, result, ending, plies }
     }
@@ -172,8 +165,7 @@ fn try_game(
     nodes: u64,
     rng: &mut fastrand::Rng,
 ) -> Result<Option<(GameInPlay, Ending)>, TrainingDataError> {
-    let drawn = chance::draw(&STYLES.map(|(share, _)| share), rng.f64());
-    let style = STYLES[drawn.unwrap_or(0)].1;
+    let style = STYLES[chance::draw(&STYLES.map(|(share, _)| share), rng.f64()).unwrap_or(0)].1;
     let mut game = GameInPlay::new(None)?;
     for _ in 0..rng.usize(2..9) {
         let legal = game.history.legal_moves();
@@ -191,9 +183,8 @@ fn try_game(
         if game.plies.len() >= LONGEST {
             break Ending::Length;
         }
-        let pieces = game.history.current().piece_count();
-        let may_be_dead = game.plies.len() >= DEAD_DRAW_FROM_PLY && pieces <= DEAD_DRAW_PIECES;
-        if may_be_dead && quiet_plies >= DEAD_DRAW_PLIES {
+        let is_late = game.plies.len() >= DEAD_DRAW_FROM_PLY && quiet_plies >= DEAD_DRAW_PLIES;
+        if is_late && game.history.current().piece_count() <= DEAD_DRAW_PIECES {
             break Ending::DeadDraw;
         }
         let decided = game.plies.last().and_then(|ply| ply.centipawns).is_some_and(|cp| cp.abs() > DECIDED);
@@ -214,12 +205,12 @@ fn try_game(
 /// 400 asinh(cp / 400): differences count less the more is won.
 fn compress(centipawns: i16) -> f64 {
     const MATE_FROM: f64 = 20000.0;
-    let value = f64::from(centipawns);
-    if value.abs() > MATE_FROM {
-        let plies = 32000.0 - value.abs();
-        return value.signum() * (1400.0 + 600.0 / (1.0 + 0.15 * plies));
+    match f64::from(centipawns) {
+        mate if mate.abs() > MATE_FROM => {
+            mate.signum() * (1400.0 + 600.0 / (1.0 + 0.15 * (32000.0 - mate.abs())))
+        }
+        value => (400.0 * (value / 400.0).asinh()).clamp(-1400.0, 1400.0),
     }
-    (400.0 * (value / 400.0).asinh()).clamp(-1400.0, 1400.0)
 }
 
 fn choose_move(
@@ -233,18 +224,19 @@ fn choose_move(
     let dice = rng.f64();
     if !varied && dice < style.blunders {
         let played = rng.choice(legal).copied().unwrap_or(best.r#move);
-        let choice = if played == best.r#move { MoveChoice::Best } else { MoveChoice::Blunder };
-        return (played, choice);
+        return (played, best_or_blunder(played, best));
     }
-    let chosen = if varied {
-        draw(candidates, style.opening_temperature, rng)
-    } else if dice < style.blunders + style.deviations {
-        draw(candidates, style.deviation_temperature, rng)
-    } else {
-        best
+    let chosen = match () {
+        () if varied => draw(candidates, style.opening_temperature, rng),
+        () if dice < style.blunders + style.deviations => draw(candidates, style.deviation_temperature, rng),
+        () => best,
     };
     let worse = i32::from(best.centipawns) - i32::from(chosen.centipawns);
     (chosen.r#move, if worse > DEVIATION { MoveChoice::Deviation } else { MoveChoice::Best })
+}
+
+fn best_or_blunder(played: Move, best: TeacherMove) -> MoveChoice {
+    if played == best.r#move { MoveChoice::Best } else { MoveChoice::Blunder }
 }
 
 /// Draws by softmax of the compressed evaluations.
@@ -316,7 +308,7 @@ impl Lines {
                 true => self.draw_move(&line.history, &legal, &candidates, is_first, &mut rng)?,
                 false => best.r#move,
             };
-            let choice = if played == best.r#move { MoveChoice::Best } else { MoveChoice::Blunder };
+            let choice = best_or_blunder(played, best);
             line.play(LabelledPly { played, choice, centipawns: Some(best.centipawns), candidates });
         }
         Ok(line.into_game(Ending::Broken, held_out))
@@ -337,12 +329,11 @@ impl Lines {
             evaluator.evaluate()?.flat_map(|((), slot)| slot.logits.iter().copied()).collect();
         approximate_softmax(&mut policy, PLAUSIBLE_TEMPERATURE);
         let policy: Vec<f64> = policy.into_iter().map(f64::from).collect();
-        let mut played = legal[0];
-        for _ in 0..if is_first { PLAUSIBLE_DRAWS } else { 1 } {
-            let drawn = chance::draw(&policy, rng.f32().into());
-            played = legal[drawn.unwrap_or(0)];
-            if is_mistake(played, candidates) {
-                break;
+        let mut draw = || legal[chance::draw(&policy, rng.f32().into()).unwrap_or(0)];
+        let mut played = draw();
+        for _ in 1..if is_first { PLAUSIBLE_DRAWS } else { 1 } {
+            if !is_mistake(played, candidates) {
+                played = draw();
             }
         }
         Ok(played)
@@ -354,13 +345,9 @@ impl Lines {
 fn line_start(game: &LabelledGame, ply: usize) -> Result<GameInPlay, PositionError> {
     let mut before = GameInPlay::new(game.start.clone())?;
     let (unseen, seen) = game.plies[..ply].split_at(ply.saturating_sub(MAX_PAST));
-    for ply in unseen {
-        before.history.push(ply.played);
-    }
+    unseen.iter().for_each(|ply| before.history.push(ply.played));
     let mut line = GameInPlay::new(Some(before.history.current().to_fen()))?;
-    for ply in seen {
-        line.play(LabelledPly::new(ply.played, MoveChoice::Book));
-    }
+    seen.iter().for_each(|ply| line.play(LabelledPly::new(ply.played, MoveChoice::Book)));
     Ok(line)
 }
 

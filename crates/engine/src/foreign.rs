@@ -43,12 +43,12 @@ pub fn record(speaker: &str, text: &dyn Display) {
     }
 }
 
-/// Returns `text` with all its white space as single blanks.
+/// `text` with all its white space as single blanks.
 pub fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Says in our words what the system refuses, and keeps its own.
+/// What the system refuses in our words. Its own are kept in the log.
 pub fn in_our_words(error: &io::Error) -> String {
     record(SYSTEM, error);
     our_words(error)

@@ -40,9 +40,6 @@ pub struct Params {
 
 impl Params {
     /// Parses a whole string. Empty text is an empty list.
-    ///
-    /// # Errors
-    /// Returns [`ParamError::Syntax`] with the place of the error.
     pub fn parse(text: &str) -> Result<Params, ParamError> {
         let mut parser = Parser { text, position: 0, depth: 0 };
         let params = parser.list()?;
@@ -52,17 +49,14 @@ impl Params {
         }
     }
 
-    /// All entries in the order written.
     pub fn entries(&self) -> &[ParamEntry] {
         &self.entries
     }
 
-    /// Appends an entry.
     pub(crate) fn push(&mut self, entry: ParamEntry) {
         self.entries.push(entry);
     }
 
-    /// True if there is no entry.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -83,21 +77,19 @@ impl Params {
         })
     }
 
-    /// Returns this list with the values of `outer` for all keys that it does not have itself. Lists are not
-    /// inherited.
+    /// This list with the values of `outer`, which do not count for keys of its own. Lists are not inherited.
     pub(crate) fn inheriting(&self, outer: &Params) -> Params {
         let values = outer.entries.iter().filter(|entry| matches!(entry, ParamEntry::Value { .. }));
         Params { entries: values.chain(&self.entries).cloned().collect() }
     }
 
-    /// Returns this list with `value` at `key`.
     pub(crate) fn with(mut self, key: &str, value: &str) -> Params {
         self.entries.push(ParamEntry::Value { key: key.into(), value: value.into() });
         self
     }
 
-    /// Returns this list with `value` in the place that `path` leads to: the names of nested lists, and a key
-    /// in the last of them. `None` if there is no such list.
+    /// The list with `value` where `path` leads to: the names of nested lists, and a key in the last of them.
+    /// `None` if there is no such list.
     pub fn with_value_at(&self, path: &[&str], value: &str) -> Option<Params> {
         let (&name, rest) = path.split_first()?;
         if rest.is_empty() {
@@ -106,8 +98,7 @@ impl Params {
         self.with_list(name, |list| list.with_value_at(rest, value))
     }
 
-    /// Returns this list with the list named `name` in it changed, or `None` if there is no such list, or
-    /// `change` returns `None`.
+    /// The list with its list `name` changed. `None` without such a list, or by `change`.
     pub fn with_list(&self, name: &str, change: impl FnOnce(&Params) -> Option<Params>) -> Option<Params> {
         let mut changed = self.clone();
         let nested = changed.entries.iter_mut().find_map(|entry| match entry {
@@ -118,24 +109,20 @@ impl Params {
         Some(changed)
     }
 
-    /// The names of all entries: keys, and names of lists.
+    /// Keys, and names of lists.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().map(|entry| match entry {
             ParamEntry::Value { key: name, .. } | ParamEntry::List { name, .. } => name.as_str(),
         })
     }
 
-    /// Returns this list with the entries of `new` in the place of those that `names` names.
+    /// The list with the entries of `new` in the place of those that `names` names.
     pub fn replacing(&self, names: &[String], new: &Params) -> Params {
         let kept =
             self.names().zip(&self.entries).filter(|(name, _)| !names.iter().any(|known| known == name));
         Params { entries: kept.map(|(_, entry)| entry).chain(&new.entries).cloned().collect() }
     }
 
-    /// Refuses a key that stands twice in this list or in a nested one.
-    ///
-    /// # Errors
-    /// Returns [`ParamError::Value`] with the second value.
     pub(crate) fn refuse_repeated_keys(&self) -> Result<(), ParamError> {
         let mut known = Vec::new();
         for entry in &self.entries {
@@ -151,16 +138,12 @@ impl Params {
         Ok(())
     }
 
-    /// Returns this list without the values at `keys`.
     pub(crate) fn without(&self, keys: &[&str]) -> Params {
         let stays = |entry: &&ParamEntry| !matches!(entry, ParamEntry::Value { key, .. } if keys.contains(&key.as_str()));
         Params { entries: self.entries.iter().filter(stays).cloned().collect() }
     }
 
     /// Refuses any key that is not in `keys` and any nested list whose name is not in `lists`.
-    ///
-    /// # Errors
-    /// Returns [`ParamError::Unknown`], naming what would be valid for `owner`.
     pub(crate) fn allow_only(&self, owner: &str, keys: &[&str], lists: &[&str]) -> Result<(), ParamError> {
         for entry in &self.entries {
             let (name, known) = match entry {
@@ -205,7 +188,6 @@ impl fmt::Display for Params {
 /// exhausting the stack.
 const MAX_DEPTH: usize = 16;
 
-/// A recursive-descent parser of the grammar.
 struct Parser<'a> {
     text: &'a str,
     position: usize,
@@ -357,6 +339,10 @@ mod tests {
         assert_eq!(fault("a)"), "unexpected ')' at character 2 of \"a)\"");
         assert_eq!(fault("=1"), "a key is missing before '=' at character 1 of \"=1\"");
         assert_eq!(fault("a=\"x"), "a quote is not closed at character 4 of \"a=\"x\"");
+        assert!(
+            Params::parse(&"a(".repeat(MAX_DEPTH)).is_err_and(|error| !error.to_string().contains("deep"))
+        );
+        assert!(fault(&"a(".repeat(MAX_DEPTH + 1)).starts_with("nested too deeply"));
         let params = Params::parse("x=2").unwrap();
         assert_eq!(
             params.allow_only("simple", &["y"], &[]).unwrap_err().to_string(),

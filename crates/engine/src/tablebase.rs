@@ -138,7 +138,6 @@ impl Tablebase {
         self.wdl(position).map(ProbeResult::from)
     }
 
-    /// As if the fifty-move counter were 0.
     fn wdl(&self, position: &Position) -> Option<Wdl> {
         self.found(self.tables.probe_wdl_after_zeroing(position.chess()))
     }
@@ -377,7 +376,6 @@ pub enum RootPace {
 /// The tables that root moves were chosen by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RootTables {
-    /// Distances, with the fifty-move counter.
     Dtz,
     /// Results only: a win is kept, but not brought nearer.
     Wdl,
@@ -390,7 +388,6 @@ pub struct RootMoves {
     pub tables: RootTables,
 }
 
-/// After a root move, from worst to best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Prospect {
     Loss,
@@ -403,7 +400,6 @@ enum Prospect {
 }
 
 impl Prospect {
-    /// `dtz` and `rule50` are those before the move.
     fn of(dtz: MaybeRounded<Dtz>, rule50: u32, pace: RootPace) -> Prospect {
         let (plies, rule50) = (i64::from(i32::from(dtz.ignore_rounding())), i64::from(rule50));
         // Rounded distances may be one ply too short.
@@ -512,7 +508,6 @@ pub(crate) struct TablesInForce {
 
 #[derive(Debug)]
 pub(crate) struct FilteredRootMoves {
-    /// Empty means all.
     pub(crate) root_moves: Vec<Move>,
     /// `None` if the tables don't know, or only some moves were wanted.
     pub(crate) choices: Option<usize>,
@@ -555,7 +550,6 @@ impl TablesInForce {
         is_news.then(note)
     }
 
-    /// Keeps those of `wanted` (empty means all) that keep the best result.
     pub(crate) fn filter_root_moves(
         &self,
         game: &History,

@@ -52,27 +52,21 @@ pub use pgn::GameError;
 pub use rows::RowError;
 pub use score::MoveScore;
 pub use uci_process::{
-    ExternalCommand, ExternalEngine, ExternalGame, InfoLine, UciProcessError, latest_lines,
+    EngineLog, ExternalCommand, ExternalEngine, ExternalGame, InfoLine, UciProcessError, latest_lines,
 };
 use zeitnot_engine::engine::EngineError;
 use zeitnot_engine::network::BackendError;
 
-/// The reason why a measurement cannot be made, go on, or be written down.
 #[derive(Debug, Error)]
 pub enum LabError {
-    /// The engine refuses an option or a position, or does not search.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// An external engine fails.
     #[error(transparent)]
     External(#[from] UciProcessError),
-    /// A network could not be evaluated.
     #[error(transparent)]
     Backend(#[from] BackendError),
-    /// Recorded games cannot be read.
     #[error(transparent)]
     Games(#[from] GameError),
-    /// Files could not be read or written.
     #[error(transparent)]
     Rows(#[from] RowError),
     /// More games than the rules of the match allow were lost by disconnection.
@@ -80,20 +74,12 @@ pub enum LabError {
         "external engines have failed in {0} games, and the match ends (--recover N allows more); the games so far are kept with --out"
     )]
     TooManyFailures(u64),
-    /// The system starts no thread.
     #[error("the system starts no thread to work on: {0}")]
     Thread(std::io::Error),
-    /// A thread died.
     #[error("a thread panicked; this is a bug, please report it")]
     Panic,
-    /// The folder holds another run.
     #[error("{}: holds {what}; choose another --out, or the same options", path.display())]
-    OtherRun {
-        /// The folder, or the file in it.
-        path: PathBuf,
-        /// What it holds.
-        what: &'static str,
-    },
+    OtherRun { path: PathBuf, what: &'static str },
 }
 
 /// A phase of a game, by the pieces and pawns on the board, kings included, as every measurement and document
@@ -109,10 +95,8 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// All of them, in their order.
     pub const ALL: [Phase; 3] = [Phase::Opening, Phase::Middlegame, Phase::Endgame];
 
-    /// Returns the phase with this many pieces on the board.
     pub fn of(pieces: u32) -> Phase {
         match pieces {
             25.. => Phase::Opening,

@@ -96,7 +96,6 @@ impl PruningCounts {
         }
     }
 
-    /// Share of the moves that smart pruning ended.
     pub(crate) fn pruned(&self) -> Option<f64> {
         (self.moves > 0).then(|| self.pruned as f64 / self.moves as f64)
     }
@@ -139,7 +138,7 @@ impl Serialize for ExactMean {
 }
 
 /// A quantity over the numbers of a player's moves: title, axis, and its value at a move.
-pub(crate) type MovePlot = (&'static str, &'static str, fn(&MoveRow) -> Option<f64>);
+type MovePlot = (&'static str, &'static str, fn(&MoveRow) -> Option<f64>);
 
 const CURVES: [MovePlot; 4] = [
     (NODES, "nodes, mean", |row| Some(row.nodes as f64)),
@@ -176,28 +175,19 @@ impl Curves {
         kept.filter_map(|(means, number)| Some((f64::from(number), means[quantity].value()?))).collect()
     }
 
-    /// Shows the curves of several players, each with its name.
     pub(crate) fn show(mut page: Page, players: &[(&str, &Curves)]) -> Page {
         let has_clocks = players.iter().flat_map(|(_, curves)| &curves.0).any(|means| means[1].count() > 0);
         for (quantity, (title, label, _)) in CURVES.into_iter().enumerate() {
             // With nodes as the limit, their number at the end of a move is that limit.
             if title != NODES || has_clocks {
-                let lines = players.iter().map(|(name, curves)| (*name, curves.line(quantity)));
-                page = page.plot(&plot_of_moves(title, label, lines), "");
+                let plot = Plot::new(title, "move", label).y_from(0.0);
+                let lines = players.iter().map(|(name, curves)| (name, curves.line(quantity)));
+                let known = lines.filter(|(_, points)| !points.is_empty());
+                page = page.plot(&known.fold(plot, |plot, (name, points)| plot.line(name, &points)), "");
             }
         }
         page
     }
-}
-
-/// A plot over the numbers of the moves, without the lines that have no points.
-pub(crate) fn plot_of_moves<'a>(
-    title: &str,
-    label: &str,
-    lines: impl Iterator<Item = (&'a str, Vec<(f64, f64)>)>,
-) -> Plot {
-    let plot = Plot::new(title, "move", label).y_from(0.0);
-    lines.filter(|(_, points)| !points.is_empty()).fold(plot, |plot, (name, points)| plot.line(name, &points))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@
 use std::collections::HashSet;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::iter::Peekable;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
@@ -22,27 +22,16 @@ use thiserror::Error;
 use zeitnot_engine::files;
 use zeitnot_engine::foreign::in_our_words;
 
-/// The message names the file.
 #[derive(Debug, Error)]
 pub enum RowError {
     #[error("{}: {}", path.display(), in_our_words(error))]
-    Io {
-        path: PathBuf,
-        /// The system's error.
-        error: io::Error,
-    },
-    /// A row could not be added.
+    Io { path: PathBuf, error: io::Error },
     #[error(
         "{}: {}; what was written before is kept, and the same command goes on from there",
         path.display(),
         in_our_words(error)
     )]
-    Ended {
-        path: PathBuf,
-        /// The system's error.
-        error: io::Error,
-    },
-    /// What is wrong with the file, and what helps.
+    Ended { path: PathBuf, error: io::Error },
     #[error("{0}")]
     Content(String),
 }
@@ -103,27 +92,28 @@ pub trait Row: Default + Serialize + DeserializeOwned {
     }
 
     fn columns() -> Vec<String> {
-        let mut header = csv::Writer::from_writer(Vec::new());
-        // Invariant: the fields fit CSV, and memory takes them.
-        header.serialize(Self::default()).expect("a row of a CSV file");
-        let written = header.into_inner().expect("written to memory");
-        let line = written.split(|&byte| byte == b'\n').next().unwrap_or_default();
-        String::from_utf8_lossy(line).split(',').map(str::to_owned).collect()
+        let text = csv_of(&[Self::default()], true);
+        text.lines().next().unwrap_or_default().split(',').map(str::to_owned).collect()
     }
+}
+
+/// Rows as lines, if asked for below the names of their columns.
+fn csv_of<R: Row>(rows: &[R], has_header: bool) -> String {
+    let mut csv = csv::WriterBuilder::new().has_headers(has_header).from_writer(Vec::new());
+    // Invariant: the fields fit CSV, and memory takes them.
+    rows.iter().for_each(|row| csv.serialize(row).expect("a row of a CSV file"));
+    String::from_utf8_lossy(&csv.into_inner().expect("written to memory")).into_owned()
 }
 
 /// Opens rows as they were written, or as spreadsheets write them: in UTF-16, with other marks between
 /// fields.
 fn csv_of_file(path: &Path) -> Result<csv::Reader<Box<dyn Read>>, RowError> {
-    const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
     let text = files::open_text(path, &[".csv"]).map_err(RowError::io(path))?.content;
     let mut text = BufReader::with_capacity(1 << 16, text);
     let start = text.fill_buf().map_err(RowError::io(path))?;
-    let begin = if start.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
-    let columns = start[begin..].split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let columns = start.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let count = |mark: &u8| columns.iter().filter(|byte| *byte == mark).count();
     let delimiter = b"\t;,".iter().copied().max_by_key(count).unwrap_or(b',');
-    text.consume(begin);
     let text: Box<dyn Read> = Box::new(text);
     Ok(csv::ReaderBuilder::new().delimiter(delimiter).from_reader(text))
 }
@@ -216,42 +206,38 @@ fn persist(beside: TempPath, path: &Path) -> io::Result<()> {
     beside.persist(target).map_err(|error| error.error)
 }
 
-/// A text that is made anew beside an older one, comes into its place, and grows there.
+/// A file that is made anew beside an older one, comes into its place, and grows there.
 #[derive(Debug)]
-pub(crate) struct Export {
+pub struct Export {
     path: PathBuf,
-    file: BufWriter<File>,
+    file: File,
     beside: Option<TempPath>,
 }
 
 impl Export {
-    pub(crate) fn create(path: &Path) -> Result<Export, RowError> {
+    pub fn create(path: &Path) -> Result<Export, RowError> {
         let (file, beside) = beside(path).map_err(RowError::io(path))?.into_parts();
-        Ok(Export { path: path.to_owned(), file: BufWriter::new(file), beside: Some(beside) })
+        Ok(Export { path: path.to_owned(), file, beside: Some(beside) })
     }
 
-    pub(crate) fn publish(&mut self) -> Result<(), RowError> {
-        let flushed =
-            self.file.flush().and_then(|()| self.beside.take().map_or(Ok(()), |it| persist(it, &self.path)));
-        flushed.map_err(RowError::io(&self.path))
+    pub fn publish(&mut self) -> Result<(), RowError> {
+        self.beside
+            .take()
+            .map_or(Ok(()), |beside| persist(beside, &self.path).map_err(RowError::io(&self.path)))
     }
 
     /// What has come into its place survives the end of the program.
-    pub(crate) fn add(&mut self, text: &str) -> Result<(), RowError> {
-        let mut written = self.file.write_all(text.as_bytes());
-        if self.beside.is_none() {
-            written = written.and_then(|()| self.file.flush()).and_then(|()| check_there(&self.path));
-        }
-        written.map_err(RowError::ended(&self.path))
+    pub fn add(&mut self, content: impl AsRef<[u8]>) -> Result<(), RowError> {
+        let written = self.file.write_all(content.as_ref());
+        let is_there = || check_there(self.beside.as_deref().unwrap_or(&self.path));
+        written.and_then(|()| is_there()).map_err(RowError::ended(&self.path))
     }
 }
 
+/// Rows with their header, which shows their kind even if none follows.
 #[derive(Debug)]
 pub struct RowWriter<R> {
-    path: PathBuf,
-    csv: csv::Writer<BufWriter<File>>,
-    /// Where the rows are until they come into their place.
-    beside: Option<TempPath>,
+    file: Export,
     rows: PhantomData<fn(R)>,
 }
 
@@ -261,77 +247,53 @@ impl<R: Row> RowWriter<R> {
         if path.metadata().is_ok_and(|file| file.len() > 0) && !has_rows_of::<R>(path)? {
             return Err(RowError::other_columns(path));
         }
-        RowWriter::beside(path)
+        let mut file = Export::create(path)?;
+        file.add(R::columns().join(",") + "\n")?;
+        Ok(RowWriter { file, rows: PhantomData })
     }
 
-    fn beside(path: &Path) -> Result<RowWriter<R>, RowError> {
-        let (file, beside) = beside(path).map_err(RowError::io(path))?.into_parts();
-        Ok(RowWriter { beside: Some(beside), ..RowWriter::begin(path, file)? })
+    /// The same rows, to be continued, without those of the last game, which may lack some. Returns that game
+    /// by its first row. A missing file has no rows.
+    ///
+    /// Refuses a file with other rows, or with rows of a version that wrote other columns.
+    pub fn resume(path: &Path) -> Result<(RowWriter<R>, Option<R>), RowError> {
+        if !path.exists() {
+            return Ok((RowWriter::create(path)?, None));
+        }
+        let whole = end_of_last_line(path).map_err(RowError::io(path))?;
+        let lines = |length| Ok(BufReader::new(File::open(path).map_err(RowError::io(path))?.take(length)));
+        let mut rows = RowReader::<R>::new(path, csv::Reader::from_reader(Box::new(lines(whole)?)));
+        let columns = rows.csv.headers().cloned().map_err(RowError::csv::<R>(path))?;
+        let (mut last, mut begin) = (None::<R>, 0);
+        loop {
+            let before = rows.csv.position().byte();
+            let Some(row) = rows.next().transpose()? else { break };
+            if last.as_ref().is_none_or(|last| last.game() != row.game()) {
+                (last, begin) = (Some(row), before);
+            }
+        }
+        let header = R::columns().join(",") + "\n";
+        let is_begun = |text: String| whole == 0 && header.starts_with(&text);
+        if columns != R::columns() && !std::fs::read_to_string(path).is_ok_and(is_begun) {
+            return Err(RowError::other_columns(path));
+        }
+        let mut file = Export::create(path)?;
+        match last {
+            None => file.add(header)?,
+            Some(_) => {
+                io::copy(&mut lines(begin)?, &mut file.file).map_err(RowError::io(path))?;
+            }
+        }
+        Ok((RowWriter { file, rows: PhantomData }, last))
     }
 
     /// Writes what is there: at first in the place of the older file, which stays until then.
     pub fn publish(&mut self) -> Result<(), RowError> {
-        self.flush()?;
-        let Some(beside) = self.beside.take() else { return Ok(()) };
-        persist(beside, &self.path).map_err(RowError::ended(&self.path))
+        self.file.publish()
     }
 
-    /// The same rows as far as `keep` accepts them in order, to be continued. A half-written last line is
-    /// left out, and a missing file has no rows.
-    ///
-    /// Refuses a file with other rows, or with rows of a version that wrote other columns.
-    pub fn resume(path: &Path, mut keep: impl FnMut(&R) -> bool) -> Result<RowWriter<R>, RowError> {
-        if !path.exists() {
-            return RowWriter::create(path);
-        }
-        let mut writer = RowWriter::beside(path)?;
-        let length = end_of_last_line(path).map_err(RowError::io(path))?;
-        let mut has_rows = false;
-        let whole_lines = File::open(path).map_err(RowError::io(path))?.take(length);
-        let whole_lines: Box<dyn Read> = Box::new(BufReader::new(whole_lines));
-        for row in RowReader::<R>::new(path, csv::Reader::from_reader(whole_lines)) {
-            let row = row?;
-            if !keep(&row) {
-                break;
-            }
-            has_rows = true;
-            writer.write(&row)?;
-        }
-        let columns = columns_of_file(path)?;
-        let is_own = if has_rows {
-            columns == R::columns()
-        } else {
-            let begun = columns.iter().collect::<Vec<_>>().join(",");
-            let is_begun = length == 0 && R::columns().join(",").starts_with(&begun);
-            is_begun || are_columns_of::<R>(&columns)
-        };
-        if is_own { Ok(writer) } else { Err(RowError::other_columns(path)) }
-    }
-
-    /// The header shows the kind of rows even if none follows.
-    fn begin(path: &Path, file: File) -> Result<RowWriter<R>, RowError> {
-        let mut writer = RowWriter::behind(path, file);
-        writer.csv.write_record(R::columns()).map_err(RowError::csv::<R>(path))?;
-        Ok(writer)
-    }
-
-    fn behind(path: &Path, file: File) -> RowWriter<R> {
-        let csv = csv::WriterBuilder::new().has_headers(false).from_writer(BufWriter::new(file));
-        RowWriter { path: path.to_owned(), csv, beside: None, rows: PhantomData }
-    }
-
-    pub fn write(&mut self, row: &R) -> Result<(), RowError> {
-        self.csv.serialize(row).map_err(|error| match error.is_io_error() {
-            true => RowError::ended(&self.path)(error.into()),
-            false => RowError::csv::<R>(&self.path)(error),
-        })
-    }
-
-    /// The rows survive the end of the program.
-    pub fn flush(&mut self) -> Result<(), RowError> {
-        let written = self.csv.flush();
-        let is_there = || check_there(self.beside.as_deref().unwrap_or(&self.path));
-        written.and_then(|()| is_there()).map_err(RowError::ended(&self.path))
+    pub fn write(&mut self, rows: &[R]) -> Result<(), RowError> {
+        self.file.add(csv_of(rows, false))
     }
 }
 
@@ -363,15 +325,11 @@ impl<G: Row, M: Row> GameFiles<G, M> {
         ["games.csv", "moves.csv"].map(|name| folder.join(name))
     }
 
-    /// Adds a game and flushes.
     pub fn add(&mut self, game: &G, moves: &[M]) -> Result<(), RowError> {
-        moves.iter().try_for_each(|row| self.moves.write(row))?;
-        self.moves.flush()?;
-        self.games.write(game)?;
-        self.games.flush()
+        self.moves.write(moves)?;
+        self.games.write(std::slice::from_ref(game))
     }
 
-    /// Both files come into their places.
     pub fn publish(&mut self) -> Result<(), RowError> {
         self.moves.publish()?;
         self.games.publish()
@@ -400,7 +358,6 @@ impl<R: Row> RowReader<R> {
         Ok(RowReader::new(path, csv_of_file(path)?))
     }
 
-    /// `path` is for error messages.
     fn new(path: &Path, csv: csv::Reader<Box<dyn Read>>) -> RowReader<R> {
         RowReader { path: path.to_owned(), csv, record: csv::StringRecord::new(), rows: PhantomData }
     }
@@ -432,12 +389,6 @@ impl<R: Row> RowReader<R> {
     }
 }
 
-impl<R> std::fmt::Debug for RowReader<R> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RowReader").field("path", &self.path).finish_non_exhaustive()
-    }
-}
-
 impl<R: Row> Iterator for RowReader<R> {
     type Item = Result<R, RowError>;
 
@@ -447,7 +398,6 @@ impl<R: Row> Iterator for RowReader<R> {
 }
 
 /// Rows of several files in the order of the games, in bounded memory.
-#[derive(Debug)]
 pub(crate) struct MergedGames<R: Row> {
     files: Vec<(PathBuf, Peekable<RowReader<R>>)>,
     last: Option<GameKey>,
@@ -539,7 +489,7 @@ pub fn write_merged<R: Row>(files: &[PathBuf], path: &Path) -> Result<(), RowErr
     check_replacing::<R>(path, files)?;
     let mut writer = RowWriter::<R>::create(path)?;
     for game in MergedGames::open(files)? {
-        game?.iter().try_for_each(|row| writer.write(row))?;
+        writer.write(&game?)?;
     }
     writer.publish()
 }
@@ -606,7 +556,7 @@ mod tests {
 
     fn write(path: &Path, rows: &[Sample]) {
         let mut writer = RowWriter::create(path).unwrap();
-        rows.iter().for_each(|row| writer.write(row).unwrap());
+        writer.write(rows).unwrap();
         writer.publish().unwrap();
     }
 
@@ -620,18 +570,15 @@ mod tests {
         let path = folder.path().join("rows.csv");
         let rows = samples();
         for half_line in ["", "41,half", "41,a,0.1,,tru"] {
-            for keep in [0, 1, 40, 41] {
-                write(&path, &rows[..41]);
-                std::fs::OpenOptions::new()
-                    .append(true)
-                    .open(&path)
-                    .unwrap()
-                    .write_all(half_line.as_bytes())
-                    .unwrap();
-                let mut writer = RowWriter::resume(&path, |row: &Sample| row.game < keep).unwrap();
-                rows[keep as usize..].iter().for_each(|row| writer.write(row).unwrap());
+            for there in [0, 1, 2, 41] {
+                write(&path, &rows[..there]);
+                let mut old = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+                old.write_all(half_line.as_bytes()).unwrap();
+                let (mut writer, last) = RowWriter::resume(&path).unwrap();
+                assert_eq!(last.as_ref(), rows[..there].last(), "{half_line:?}");
+                writer.write(&rows[there.saturating_sub(1)..]).unwrap();
                 writer.publish().unwrap();
-                assert_eq!(read(&path), rows, "kept {keep}, then {half_line:?}");
+                assert_eq!(read(&path), rows, "kept {there}, then {half_line:?}");
             }
         }
     }
@@ -648,14 +595,13 @@ mod tests {
             ("a,b", "other.csv: has other columns"),
         ] {
             std::fs::write(&other, text).unwrap();
-            let refused = RowWriter::resume(&other, |_: &Sample| true).unwrap_err().to_string();
+            let refused = RowWriter::<Sample>::resume(&other).unwrap_err().to_string();
             assert!(refused.contains(message), "{text:?}: {refused}");
             assert!(RowWriter::<Sample>::create(&other).is_err(), "{text:?}");
             assert_eq!(std::fs::read_to_string(&other).unwrap(), text);
         }
-        let begun = "game,na";
-        std::fs::write(&other, begun).unwrap();
-        RowWriter::resume(&other, |_: &Sample| true).unwrap().publish().unwrap();
+        std::fs::write(&other, "game,na").unwrap();
+        RowWriter::<Sample>::resume(&other).unwrap().0.publish().unwrap();
         assert_eq!(columns_of_file(&other).unwrap(), Sample::columns(), "its own header, half written");
     }
 
@@ -668,7 +614,7 @@ mod tests {
         std::fs::write(&path, "game,name,used_ms,m_plies,won,later\n7,a,1.5,,true,x\n").unwrap();
         assert!(has_rows_of::<Sample>(&path).unwrap());
         assert_eq!(read(&path)[0].version, "");
-        let refused = RowWriter::resume(&path, |_: &Sample| true).unwrap_err();
+        let refused = RowWriter::<Sample>::resume(&path).unwrap_err();
         assert!(refused.to_string().contains("other columns"), "{refused}");
         assert_eq!(read(&path).len(), 1, "the file is left alone");
         for (text, writer) in [
@@ -689,7 +635,7 @@ mod tests {
         write(&path, &[]);
         assert_eq!(Sample::columns(), ["game", "name", "used_ms", "m_plies", "won", "version"]);
         assert_eq!(columns_of_file(&path).unwrap(), Sample::columns());
-        drop(RowWriter::resume(&path, |_: &Sample| true).unwrap());
+        drop(RowWriter::<Sample>::resume(&path).unwrap());
         assert_eq!(read(&path), []);
     }
 

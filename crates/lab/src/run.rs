@@ -27,7 +27,6 @@ pub struct Origin {
     pub command: String,
     /// The program's [`VERSION`](zeitnot_engine::VERSION), with the commit.
     pub version: String,
-    /// The date on which the run began, UTC.
     pub date: String,
     #[serde(default)]
     pub machine: String,
@@ -42,7 +41,6 @@ pub struct Run {
     origin: Origin,
     folder: PathBuf,
     lock: File,
-    /// Removed with the run.
     _temporary: Option<TempDir>,
 }
 
@@ -65,7 +63,6 @@ impl Run {
         }
     }
 
-    /// Takes a private folder that is removed with the run.
     pub fn temporary(origin: Origin) -> Result<Run, LabError> {
         let made = tempfile::Builder::new().prefix("zeitnot-").tempdir();
         let folder = made.map_err(RowError::io(&std::env::temp_dir()))?;
@@ -78,12 +75,10 @@ impl Run {
         &self.folder
     }
 
-    /// How the run came about.
     pub fn origin(&self) -> &Origin {
         &self.origin
     }
 
-    /// Adds what is known at the end of the run.
     pub fn add_facts(&mut self, facts: impl IntoIterator<Item = (String, String)>) -> Result<(), LabError> {
         self.origin.facts.extend(facts);
         self.write()
@@ -137,7 +132,6 @@ fn in_use(lock: &Path) -> RowError {
     RowError::Content(format!("{folder}: in use by {who}; wait for its end, or choose another --out"))
 }
 
-/// Refuses a folder that a process writes to.
 pub fn check_unused(folder: &Path) -> Result<(), RowError> {
     let lock = folder.join(LOCK);
     let taken =
@@ -146,7 +140,6 @@ pub fn check_unused(folder: &Path) -> Result<(), RowError> {
 }
 
 impl Origin {
-    /// Reads the origin of the rows in `folder`, if it is known.
     pub fn of_folder(folder: &Path) -> Option<Origin> {
         serde_json::from_str(&std::fs::read_to_string(folder.join(FILE)).ok()?).ok()
     }
@@ -186,7 +179,6 @@ impl Origin {
         Origin { command, ..self }
     }
 
-    /// The facts that are known, each with its name.
     pub(crate) fn rows(&self) -> impl Iterator<Item = (&str, &str)> {
         let own = [("machine", &self.machine), ("version", &self.version), ("date", &self.date)];
         let facts = self.facts.iter().map(|(name, value)| (name.as_str(), value));
@@ -194,7 +186,6 @@ impl Origin {
     }
 }
 
-/// A row as it stands in a journal.
 #[derive(Serialize, Deserialize)]
 struct Line<R> {
     /// Empty in rows of older versions.

@@ -16,7 +16,6 @@ use parking_lot::Mutex;
 use super::LabError;
 use zeitnot_engine::search::STACK_BYTES;
 
-/// Returns the next job with its place.
 type Take<'a, J> = dyn Fn() -> Result<Option<(u64, J)>, LabError> + Sync + 'a;
 
 pub struct Jobs<'a, J, R> {

@@ -2,21 +2,24 @@
 //! ends. An engine that fails is named with what it said last.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crossbeam::channel::{Receiver, RecvTimeoutError, bounded};
+use crossbeam::channel::{Receiver, RecvTimeoutError, SendTimeoutError, Sender, bounded};
 use parking_lot::Mutex;
 use thiserror::Error;
 
 use crate::report::printable;
+use crate::rows::RowError;
 use zeitnot_engine::chess::{History, Move, Position, Variant};
 use zeitnot_engine::files::{LineError, Lines};
 use zeitnot_engine::foreign::{one_line, our_words};
+use zeitnot_engine::system::tool::end_within;
 use zeitnot_engine::time::Millis;
 
 /// The time that an engine may be silent where no clock runs, unless the user says otherwise.
@@ -27,46 +30,73 @@ const SILENCE_AFTER_ERROR: Duration = Duration::from_secs(8);
 const TALK: u32 = 30;
 /// The time beyond its limit after which an engine without a move is ended.
 const MARGIN: Duration = Duration::from_secs(3);
-/// The time that it has to end after `quit`.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// The time after which it is looked whether it has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// Most lines of its last words, and most characters of each.
 const LAST_WORDS: (usize, usize) = (4, 300);
 /// Most bytes that are kept of what it says before an answer. The oldest lines go.
 const MOST_SAID: usize = 4 << 20;
-/// Most lines that wait to be read. The engine waits with the next one.
+/// Most lines that wait to be read, on either side. Whoever writes waits with the next one.
 const MOST_WAITING: usize = 16;
 
-/// What was wrong with an engine.
 #[derive(Clone, Debug, Error)]
 #[error("{name} {reason}")]
 pub struct UciProcessError {
-    /// The program.
     pub name: String,
     /// What it did, as in "has ended".
     pub reason: String,
 }
 
-/// How an engine is started.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A file that gets what engines are told and what they say.
+#[derive(Debug)]
+pub struct EngineLog {
+    file: Mutex<File>,
+    opened: Instant,
+}
+
+impl EngineLog {
+    /// Lines are added to those that are there.
+    pub fn open(path: &Path) -> Result<Arc<EngineLog>, RowError> {
+        let file = OpenOptions::new().append(true).create(true).open(path).map_err(RowError::io(path))?;
+        Ok(Arc::new(EngineLog { file: file.into(), opened: Instant::now() }))
+    }
+}
+
+/// A process in the log, if there is one.
+#[derive(Clone, Debug)]
+struct LoggedProcess {
+    log: Option<Arc<EngineLog>>,
+    /// The program and the number of the process.
+    name: String,
+}
+
+impl LoggedProcess {
+    /// Adds a line, `>` to the engine, `<` from it, or `!` from its stderr.
+    fn tell(&self, way: &str, line: &str) {
+        if let Some(EngineLog { file, opened }) = self.log.as_deref() {
+            let text = format!("{:.3} {} {way} {line}\n", opened.elapsed().as_secs_f64(), self.name);
+            // A full disk costs the log alone.
+            let _ = file.lock().write_all(text.as_bytes());
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
 pub struct ExternalCommand {
     pub program: String,
     pub arguments: Vec<String>,
-    /// Names and values of the options to set.
     pub options: Vec<(String, String)>,
-    /// The time that it may be silent where no clock runs.
     pub silence: Duration,
+    pub log: Option<Arc<EngineLog>>,
 }
 
 impl ExternalCommand {
     pub fn new(program: &str) -> ExternalCommand {
         let program = program.to_owned();
-        ExternalCommand { program, arguments: Vec::new(), options: Vec::new(), silence: SILENCE }
+        ExternalCommand { program, arguments: Vec::new(), options: Vec::new(), silence: SILENCE, log: None }
     }
 }
 
-/// How long an answer is waited for.
 #[derive(Clone, Copy, Debug)]
 struct Patience {
     /// In all, whatever the engine says meanwhile.
@@ -80,13 +110,13 @@ struct Patience {
 pub(crate) struct UciProcess {
     name: String,
     child: Child,
-    /// `None` once it is told to end.
-    input: Option<ChildStdin>,
+    /// What a thread writes to it. `None` once it is told to end.
+    input: Option<Sender<String>>,
+    log: LoggedProcess,
     /// Its lines, as a thread reads them. The end of the channel is that of its output.
     output: Receiver<Result<String, LineError>>,
     /// What it said for people, on both outputs, since its last answer.
     words: Arc<Mutex<VecDeque<String>>>,
-    /// Where no clock runs.
     patience: Patience,
 }
 
@@ -102,24 +132,37 @@ impl UciProcess {
             .spawn()
             .map_err(|error| fault(format!("cannot be started: {}", why_not(&command.program, &error))))?;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let (Some(input), Some(output), Some(errors)) = pipes else {
+        let (Some(mut input), Some(output), Some(errors)) = pipes else {
             return Err(fault("has no input or output".into()));
         };
         let words = Arc::new(Mutex::new(VecDeque::new()));
         let (heard, (sender, received)) = (words.clone(), bounded(MOST_WAITING));
-        let hears =
-            move || Lines::new(BufReader::new(errors)).flatten().for_each(|(_, text)| hear(&heard, &text));
+        let log =
+            LoggedProcess { log: command.log.clone(), name: format!("{} [{}]", command.program, child.id()) };
+        let (errors_log, output_log) = (log.clone(), log.clone());
+        let (lines, to_write) = bounded::<String>(MOST_WAITING);
+        let hears = move || {
+            for (_, text) in Lines::new(BufReader::new(errors)).flatten() {
+                errors_log.tell("!", &text);
+                hear(&heard, &text);
+            }
+        };
         let reads = move || {
             let mut lines = Lines::new(BufReader::new(output)).map(|line| line.map(|(_, text)| text));
-            let _ = lines.try_for_each(|text| sender.send(text));
+            let _ = lines.try_for_each(|text| {
+                text.iter().for_each(|text| output_log.tell("<", text));
+                sender.send(text)
+            });
         };
-        let threads = [Box::new(hears) as Box<dyn FnOnce() + Send>, Box::new(reads)];
+        let writes = move || drop(to_write.iter().try_for_each(|line| input.write_all(line.as_bytes())));
+        let threads = [Box::new(hears) as Box<dyn FnOnce() + Send>, Box::new(reads), Box::new(writes)];
         let started =
             threads.into_iter().try_for_each(|thread| thread::Builder::new().spawn(thread).map(drop));
         let mut process = UciProcess {
             name: command.program.clone(),
             child,
-            input: Some(input),
+            input: Some(lines),
+            log,
             output: received,
             words,
             patience: Patience { whole: command.silence * TALK, silence: command.silence },
@@ -130,7 +173,7 @@ impl UciProcess {
             started.map_err(|error| process.fault(format!("cannot be read: {}", our_words(&error))));
         let answer =
             started.and_then(|()| process.send("uci")).and_then(|()| process.read_until("uciok", patience));
-        let answer = answer.inspect_err(|_| process.kill())?;
+        let answer = answer.inspect_err(|_| drop(process.child.kill()))?;
         for (name, value) in &command.options {
             if !declares(&answer, name) {
                 return Err(process.fault(format!("has no option {name:?}")));
@@ -141,10 +184,11 @@ impl UciProcess {
     }
 
     /// Sends a line. Where the engine has ended, the reading that follows says so: it knows what was wanted.
-    fn send(&mut self, line: &str) -> Result<(), UciProcessError> {
-        let Some(input) = &mut self.input else { return Err(self.fault("was told to end".into())) };
-        match writeln!(input, "{line}").and_then(|()| input.flush()) {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(self.fault(error.to_string())),
+    fn send(&self, line: &str) -> Result<(), UciProcessError> {
+        let Some(input) = &self.input else { return Err(self.fault("was told to end".into())) };
+        self.log.tell(">", line);
+        match input.send_timeout(format!("{line}\n"), self.patience.silence) {
+            Err(SendTimeoutError::Timeout(_)) => Err(self.fault("does not read its input".into())),
             _ => Ok(()),
         }
     }
@@ -177,7 +221,9 @@ impl UciProcess {
                     return Err(self.fault(format!("ended{end} before it said {word}")));
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    let is_mute = last.elapsed() >= SILENCE_AFTER_ERROR && self.has_told_of_an_error();
+                    let tells_error = |line: &String| line.to_lowercase().contains("error");
+                    let is_mute =
+                        last.elapsed() >= SILENCE_AFTER_ERROR && self.words.lock().iter().any(tells_error);
                     if is_mute || last.elapsed() >= patience.silence {
                         let waited = last.elapsed().as_secs_f64();
                         return Err(self.fault(format!(
@@ -208,31 +254,10 @@ impl UciProcess {
 
     /// How the process has ended, as in " (exit code 3)". Empty where the system does not say.
     fn end(&mut self) -> String {
-        let told = Instant::now();
-        while told.elapsed() < FAREWELL {
-            match self.child.try_wait() {
-                Ok(None) => thread::sleep(LOOK_EVERY),
-                Ok(Some(status)) => {
-                    return status
-                        .code()
-                        .map_or_else(|| format!(" ({status})"), |code| format!(" (exit code {code})"));
-                }
-                Err(_) => break,
-            }
-        }
-        String::new()
+        let Ok(status) = end_within(&mut self.child, FAREWELL) else { return String::new() };
+        status.code().map_or_else(|| format!(" ({status})"), |code| format!(" (exit code {code})"))
     }
 
-    fn has_told_of_an_error(&self) -> bool {
-        self.words.lock().iter().any(|line| line.to_lowercase().contains("error"))
-    }
-
-    /// Ends the engine at once, for one that does not answer any more.
-    fn kill(&mut self) {
-        let _ = self.child.kill();
-    }
-
-    /// What went wrong, with the engine's last words.
     fn fault(&self, reason: String) -> UciProcessError {
         // What it wrote before it ended may still be on its way.
         thread::sleep(LOOK_EVERY * 5);
@@ -265,7 +290,6 @@ fn why_not(program: &str, error: &io::Error) -> String {
     }
 }
 
-/// Whether an answer to `uci` has an option.
 fn declares(answer: &[String], name: &str) -> bool {
     let own = answer.iter().filter_map(|line| line.strip_prefix("option name ")?.split(" type ").next());
     own.into_iter().any(|own| own.eq_ignore_ascii_case(name))
@@ -277,7 +301,6 @@ pub struct ExternalEngine {
     pub command: ExternalCommand,
     /// `id name`, as it says it itself.
     pub name: String,
-    /// Its answer to `uci`.
     answer: Vec<String>,
     idle: Mutex<Vec<UciProcess>>,
 }
@@ -354,7 +377,7 @@ impl ExternalGame {
         if read.is_err()
             && let Some(mut process) = self.process.take()
         {
-            process.kill();
+            drop(process.child.kill());
         }
         read
     }
@@ -381,7 +404,9 @@ pub(crate) fn move_between(before: &Position, after: &Position) -> Option<Move> 
 /// The last line of each rank that has a score, bounds left out, in the order of the ranks.
 pub fn latest_lines(said: &[String]) -> Vec<InfoLine<'_>> {
     let infos = said.iter().filter_map(|line| InfoLine::parse(line));
-    let scored = infos.filter(|info| !info.is_bound() && info.score().is_some());
+    let bounds = ["lowerbound", "upperbound"];
+    let scored =
+        infos.filter(|info| info.score().is_some() && !bounds.iter().any(|word| info.0.contains(word)));
     let latest: BTreeMap<_, _> = scored.map(|info| (info.rank(), info)).collect();
     latest.into_iter().filter(|(rank, _)| *rank > 0).map(|(_, info)| info).collect()
 }
@@ -397,7 +422,6 @@ pub(crate) fn latest_nodes(said: &[String]) -> u64 {
 pub struct InfoLine<'a>(Vec<&'a str>);
 
 impl<'a> InfoLine<'a> {
-    /// Reads a line, or `None` for others.
     pub(crate) fn parse(line: &'a str) -> Option<InfoLine<'a>> {
         let words: Vec<_> = line.split_ascii_whitespace().collect();
         let is_info = words.first() == Some(&"info") && words.get(1) != Some(&"string");
@@ -409,21 +433,14 @@ impl<'a> InfoLine<'a> {
         self.after("multipv").and_then(|rank| rank.parse().ok()).unwrap_or(1)
     }
 
-    fn is_bound(&self) -> bool {
-        self.0.contains(&"lowerbound") || self.0.contains(&"upperbound")
-    }
-
-    /// Returns the word behind `word`.
     pub fn after(&self, word: &str) -> Option<&'a str> {
         self.0.get(self.0.iter().position(|it| *it == word)? + 1).copied()
     }
 
-    /// Returns the words behind `word`.
     pub(crate) fn all_after(&self, word: &str) -> &[&'a str] {
         self.0.iter().position(|it| *it == word).map_or(&[], |place| &self.0[place + 1..])
     }
 
-    /// Returns the unit of the score, `cp` or `mate`, and its number.
     pub(crate) fn score(&self) -> Option<(&'a str, i32)> {
         let unit = self.after("score")?;
         Some((unit, self.after(unit)?.parse().ok()?))
@@ -432,19 +449,10 @@ impl<'a> InfoLine<'a> {
 
 impl Drop for UciProcess {
     fn drop(&mut self) {
-        // If it has gone already there is nothing left to do.
-        let _ = self.send("quit");
-        // Some engines heed the end of their input alone.
-        self.input = None;
-        let told = Instant::now();
-        while told.elapsed() < FAREWELL {
-            if !matches!(self.child.try_wait(), Ok(None)) {
-                return;
-            }
-            thread::sleep(LOOK_EVERY);
-        }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        // Some engines heed the end of their input alone. One that does not read is ended below.
+        self.log.tell(">", "quit");
+        let _ = self.input.take().map(|input| input.try_send("quit\n".into()));
+        let _ = end_within(&mut self.child, FAREWELL);
     }
 }
 
@@ -472,7 +480,6 @@ mod tests {
         }
     }
 
-    /// Starts a shell script that plays an engine.
     fn start(script: &str) -> (UciProcess, Vec<String>) {
         try_to_start(script, SILENCE).unwrap()
     }
@@ -504,7 +511,7 @@ mod tests {
             engine.send("go").unwrap();
             let fault = engine.read_until("bestmove", patience(0.5)).unwrap_err().to_string();
             assert!(fault.contains("has not said bestmove"), "{talk}: {fault}");
-            engine.kill();
+            drop(engine.child.kill());
         }
         let long = "echo uciok; read uci; read go; i=0; while [ $i -lt 9 ]; do i=$((i+1)); head -c 900000 /dev/zero | tr '\\0' x; echo; done; echo bestmove e2e4; read quit";
         let (mut engine, _) = start(long);
@@ -523,6 +530,16 @@ mod tests {
             dropped.send(())
         });
         assert!(waiting.recv_timeout(Duration::from_secs(60)).is_ok(), "it is still waited for");
+    }
+
+    /// A regression: what was written to it waited without end.
+    #[test]
+    fn an_engine_that_never_reads_is_given_up() {
+        let answers = "while :; do echo uciok; echo readyok; echo bestmove e2e4; done";
+        let (engine, _) = try_to_start(answers, Duration::from_millis(300)).unwrap();
+        let line = "x".repeat(9000);
+        let fault = (0..100).find_map(|_| engine.send(&line).err()).unwrap().to_string();
+        assert!(fault.starts_with("/bin/sh does not read its input"), "{fault}");
     }
 
     /// A regression: one byte that is not UTF-8 refused an engine.

@@ -15,8 +15,7 @@ use super::Combination;
 use crate::commands::measure;
 use crate::commands::measure::{engine, search};
 use crate::config_file::{Change, OF_A_BACKEND, WritableConfig};
-use crate::output::Failure;
-use crate::output::eprint_message;
+use crate::output::{Failure, eprint_message};
 use crate::setup::Processors;
 use zeitnot_engine::engine::{Engine, Settings};
 use zeitnot_engine::network::backends::native;
@@ -56,7 +55,6 @@ pub(crate) struct AdviceArgs {
     pub(super) write: bool,
 }
 
-/// The speed of one search and its worth.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sample {
     nps: f64,
@@ -317,7 +315,6 @@ impl Advice {
         &setting.backend
     }
 
-    /// A line for each setting that was tried.
     pub(super) fn facts(&self) -> measure::Facts {
         let line = |trial: &Trial| {
             let Trial { setting, nps, elo } = trial;

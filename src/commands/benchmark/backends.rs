@@ -3,6 +3,7 @@
 //! Each run is a child process: a crash or hang becomes a row, and each can load its own ONNX Runtime.
 
 use std::fmt;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use clap::Args;
@@ -13,17 +14,15 @@ use serde_json::Value;
 use super::advice::{Advice, Asked, Measured, Sample};
 use super::{BenchmarkArgs, OF_SPEEDS, speed_plot, write_advice};
 use crate::commands::child_process;
-use crate::commands::doctor::{Candidate, NOT_INSTALLED};
-use crate::commands::lab::run::quoted;
+use crate::commands::doctor::{Candidate, Verdict};
 use crate::commands::measure::{claim, write_report};
-use crate::output::eprint_message;
-use crate::output::{ExitStatus, Failure, Output};
+use crate::commands::running::{interruption, quoted};
+use crate::output::{ExitStatus, Failure, Output, eprint_message};
 use crate::setup::{Machine, Processors};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::params::Params;
 use zeitnot_lab::report::{Page, Table};
 
-/// Default time of each search, ms.
 const MOVE_TIME_MS: i64 = 1000;
 /// For builds before a run, beside three times its searches.
 const TIME_TO_BUILD: Duration = Duration::from_secs(900);
@@ -99,11 +98,16 @@ pub(super) fn run(
     let limits = [("nodes", args.limits.nodes), ("movetime", movetime)];
     let limits = limits.into_iter().filter_map(|(flag, limit)| Some((flag, limit?.to_string())));
     let flags: Vec<_> = limits.chain(args.positions.flags()).chain(args.settings.0.changed()).collect();
-    let mut report = BackendsReport::measure(args.backends.combinations()?, &flags, patience);
-    report.advice = report.advice.filter(|_| !args.advice.no_advice);
+    let mut report = BackendsReport::measure(args.backends.combinations()?, &flags, patience)?;
+    let is_stopped = interruption()?.load(Ordering::Relaxed);
+    report.advice = report.advice.filter(|_| !args.advice.no_advice && !is_stopped);
     let written = write_advice(report.advice.as_mut(), config.as_ref());
     output.write(&report, &report)?;
     run.iter().try_for_each(|run| write_report(run, report.page(), &report, output))?;
+    if is_stopped {
+        eprint_message("stopped; these are the backends until then");
+        return Ok(ExitStatus::Stopped);
+    }
     let is_complete = report.runs.iter().all(|run| run.error.is_none());
     Ok(if written? && is_complete { ExitStatus::Success } else { ExitStatus::Negative })
 }
@@ -145,12 +149,10 @@ impl BackendsArgs {
 }
 
 impl Combination {
-    /// With the engine's choice of threads and batch size.
     pub(crate) fn of(backend: &str) -> Combination {
         Combination { backend: backend.into(), ..Combination::default() }
     }
 
-    /// Names what differs from `other`.
     pub(super) fn beside(&self, other: &Combination) -> String {
         let Combination { backend, threads, batch } = self;
         let parts = [
@@ -166,9 +168,7 @@ impl Combination {
         let own = [("threads", self.threads), ("minibatch-size", self.batch)];
         let own = own.into_iter().filter_map(|(name, number)| Some((name, number?.to_string())));
         let all = [("backend", self.backend.clone())].into_iter().chain(own).chain(flags.iter().cloned());
-        let all = all.map(|(name, value)| format!("--{name}={value}"));
-        let command = ["benchmark", "--json", "--no-advice"].map(String::from).into_iter().chain(all);
-        match child_process::json(&command.collect::<Vec<_>>(), patience) {
+        match child_process::json(&["benchmark", "--no-advice"], all, patience) {
             Ok(report) => Run { combination: self, error: None, report: Some(report) },
             Err(reason) => {
                 eprint_message(format_args!("{self}: {reason}"));
@@ -176,9 +176,10 @@ impl Combination {
                 let (name, options) = self.backend.split_once('(').unwrap_or((&self.backend, ""));
                 let options = options.trim_end_matches(')').to_owned();
                 let candidate = Candidate { backend: name.to_owned(), options };
+                let not_installed = Verdict::NotInstalled.to_string();
                 let remedy = match candidate.missing() {
-                    Some(missing) if missing.starts_with(NOT_INSTALLED) => missing,
-                    Some(missing) => format!("{NOT_INSTALLED}: {missing}"),
+                    Some(missing) if missing.starts_with(&not_installed) => missing,
+                    Some(missing) => format!("{not_installed}: {missing}"),
                     None => format!("failed: `zeitnot doctor --backend {}` tells why", quoted(&self.backend)),
                 };
                 Run { combination: self, error: Some(remedy), report: None }
@@ -221,16 +222,23 @@ impl Run {
 }
 
 impl BackendsReport {
-    /// Measures the combinations in turn with the same `flags`, each for at most `patience`.
+    /// Measures the combinations in turn with the same `flags`, each for at most `patience`, until Ctrl-C.
     pub(crate) fn measure(
         combinations: Vec<Combination>,
         flags: &[(&str, String)],
         patience: Duration,
-    ) -> BackendsReport {
-        let run = |combination: Combination| combination.run(flags, patience);
-        let runs: Vec<_> = combinations.into_iter().map(run).collect();
+    ) -> Result<BackendsReport, Failure> {
+        let (stop, mut runs) = (interruption()?, Vec::new());
+        for combination in combinations {
+            runs.push(combination.run(flags, patience));
+            if stop.load(Ordering::Relaxed) {
+                // A terminal's Ctrl-C ends the child, too.
+                runs.pop_if(|run: &mut Run| run.error.is_some());
+                break;
+            }
+        }
         let advice = Advice::of_measured(&runs.iter().filter_map(Run::measured).collect::<Vec<_>>());
-        BackendsReport { version: VERSION, machine: Machine::this(), runs, advice: Some(advice) }
+        Ok(BackendsReport { version: VERSION, machine: Machine::this(), runs, advice: Some(advice) })
     }
 
     /// The backend that is clearly better than the first, or else the first.

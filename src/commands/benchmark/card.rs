@@ -4,9 +4,10 @@ use super::threads_text;
 use crate::commands::measure::SpeedReport;
 use crate::commands::measure::noise::MachineNoise;
 use crate::setup::Machine;
+use zeitnot_engine::network::discover::BUILT_IN_MARK;
+use zeitnot_engine::network::{BackendInfo, without_folder};
 
 const LENGTH: usize = 120;
-/// Most characters of the backend with its precision.
 const BACKEND: usize = 20;
 const HASH: usize = 6;
 
@@ -30,19 +31,14 @@ pub(super) fn of(speed: &SpeedReport, machine: &Machine, noise: &MachineNoise) -
         Some(gpu) => short(&gpu.to_string()),
         None => format!("{} x{}", short(&machine.cpu), machine.processors.usable),
     };
-    let has_network = speed.network.is_some();
     Card {
         version: speed.version,
         nps: speed.figures.nps,
         noise: noise.expected_difference,
         machine,
-        network: if has_network { network(&speed.description) } else { "no network".into() },
+        network: network(&speed.info.network),
         hash: speed.network.as_deref(),
-        backend: if has_network {
-            backend(&speed.backend, &speed.description)
-        } else {
-            speed.backend.clone()
-        },
+        backend: backend(&speed.info),
         threads: speed.threads,
         batch: speed.minibatch_size,
     }
@@ -66,7 +62,6 @@ impl Card<'_> {
     }
 }
 
-/// Replaces the end of a long text by an ellipsis.
 fn cut(text: &str, length: usize) -> String {
     match text.char_indices().nth(length) {
         Some(_) => text.chars().take(length.saturating_sub(1)).chain(['…']).take(length).collect(),
@@ -74,7 +69,6 @@ fn cut(text: &str, length: usize) -> String {
     }
 }
 
-/// A processor's or GPU's name without empty words.
 fn short(name: &str) -> String {
     let name = name.replace("(R)", "").replace("(TM)", "").replace("(tm)", "");
     let name = name.split(" @ ").next().unwrap_or(&name).split(" with ").next().unwrap_or(&name);
@@ -88,25 +82,18 @@ fn short(name: &str) -> String {
     if words.is_empty() { name.trim().into() } else { words.join(" ") }
 }
 
-/// The file's name without its ending, from a backend's description, which begins with it.
-fn network(description: &str) -> String {
-    let file = description.split([',', ' ']).next().unwrap_or(description);
-    [".gz", ".pb", ".onnx"]
-        .into_iter()
-        .fold(file, |name, ending| name.strip_suffix(ending).unwrap_or(name))
-        .into()
+/// The name of the file without its ending.
+fn network(file: &str) -> String {
+    let name = without_folder(file).replace(BUILT_IN_MARK, "");
+    let endings = [".gz", ".pb", ".onnx"].into_iter();
+    let name = endings.fold(name.trim(), |name, ending| name.strip_suffix(ending).unwrap_or(name));
+    if name.is_empty() { "no network".into() } else { name.into() }
 }
 
-/// Both end a description: `native with avx2 kernels, fp32`.
-fn backend(name: &str, description: &str) -> String {
-    let word = |part: Option<&str>| part.and_then(|part| part.trim().split(' ').next()).map(str::to_owned);
-    let mut parts = description.rsplit(',');
-    match (word(parts.next()), word(parts.next())) {
-        (Some(precision), Some(device)) if precision.contains("16") || precision.contains("32") => {
-            format!("{device} {precision}")
-        }
-        _ => name.into(),
-    }
+/// The device of a library, or else the backend, with its precision.
+fn backend(info: &BackendInfo) -> String {
+    let device = info.device.split(' ').next().filter(|word| !info.library.is_empty() && !word.is_empty());
+    format!("{} {}", device.unwrap_or(&info.name), info.precision).trim_end().to_owned()
 }
 
 #[cfg(test)]
@@ -188,18 +175,26 @@ mod tests {
     }
 
     #[test]
-    fn descriptions_tell_network_and_precision() {
-        let native = "zeitnot-small.pb.gz (built in), 64x6, native with avx512 kernels, bf16 on amx";
-        assert_eq!(
-            (network(native).as_str(), backend("native", native).as_str()),
-            ("zeitnot-small", "native bf16")
-        );
-        let webgpu = "maia-1900.onnx on ONNX Runtime 1.31.1, webgpu on device 0, fp16";
-        assert_eq!(
-            (network(webgpu).as_str(), backend("onnxruntime", webgpu).as_str()),
-            ("maia-1900", "webgpu fp16")
-        );
-        let several = "multiplexing: batches go to whichever is free of 2 devices";
-        assert_eq!(backend("multiplexing", several), "multiplexing");
+    fn a_backend_is_named_by_its_device_and_precision() {
+        let info = |name: &str, device: &str, library: &str, precision: &str| {
+            let mut info = BackendInfo::new(name, "");
+            (info.device, info.library, info.precision) = (device.into(), library.into(), precision.into());
+            info
+        };
+        for (info, expected) in [
+            (info("native", "CPU", "", "bf16"), "native bf16"),
+            (info("onnxruntime", "webgpu on device 0", "ONNX Runtime 1.31.1", "fp16"), "webgpu fp16"),
+            (info("multiplexing", "", "ONNX Runtime 1.31.1", "fp16"), "multiplexing fp16"),
+            (info("random", "", "", ""), "random"),
+        ] {
+            assert_eq!(backend(&info), expected);
+        }
+        for (file, expected) in [
+            ("zeitnot-small.pb.gz (built in)", "zeitnot-small"),
+            ("/my nets/maia-1900.onnx", "maia-1900"),
+            ("", "no network"),
+        ] {
+            assert_eq!(network(file), expected);
+        }
     }
 }

@@ -15,7 +15,6 @@ use std::time::Instant;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use super::lab::run::Progress;
 use super::measure::noise::{MachineMonitor, MachineNoise, Others};
 use super::measure::power::PowerReport;
 use super::measure::{
@@ -23,13 +22,12 @@ use super::measure::{
     write_facts, write_report,
 };
 use crate::commands::engine_args::EngineArgs;
+use crate::commands::running::Progress;
 use crate::config_file::WritableConfig;
-use crate::output::eprint_message;
-use crate::output::{ExitStatus, Failure, Output};
+use crate::output::{ExitStatus, Failure, Output, eprint_message, read_json};
 use crate::setup::Machine;
 use advice::{Advice, AdviceArgs};
 use backends::{BackendsArgs, Combination};
-use zeitnot_engine::foreign::in_our_words;
 use zeitnot_engine::network::throughput::SortedSamples;
 use zeitnot_engine::network::without_folder;
 use zeitnot_engine::time::{GoLimits, Millis};
@@ -114,7 +112,8 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
     let ready = start.elapsed();
     tell(&engine);
     let mut monitor = MachineMonitor::start(engine.threads(), positions.len());
-    let (mut progress, mut done) = (Progress::in_lines(positions.len()), 0);
+    let (mut progress, mut done) =
+        (Progress::new("positions", Some(positions.len() as u64), 0).in_lines(), 0);
     let between = || {
         monitor.between_searches();
         progress.count(done);
@@ -246,13 +245,10 @@ struct EarlierPosition {
 
 impl EarlierRun {
     fn read(file: &Path, positions: &[String]) -> Result<EarlierRun, Failure> {
-        let refuse = |error: String| Failure::Input(format!("{}: {error}", file.display()));
-        let text = std::fs::read_to_string(file)
-            .map_err(|error| refuse(format!("cannot be read: {}", in_our_words(&error))))?;
-        let run: EarlierRun = serde_json::from_str(&text)
-            .map_err(|error| refuse(format!("not what `zeitnot benchmark --json` writes: {error}")))?;
+        let run: EarlierRun = read_json(file, "not what `zeitnot benchmark --json` writes")?;
         if !run.positions.iter().any(|old| positions.contains(&old.position)) {
-            return Err(refuse("holds none of the positions that are to be searched".into()));
+            let text = "holds none of the positions that are to be searched";
+            return Err(Failure::Input(format!("{}: {text}", file.display())));
         }
         Ok(EarlierRun { file: file.into(), ..run })
     }
@@ -267,9 +263,7 @@ struct Comparison {
     /// 95 % interval of that mean, from the scatter of positions.
     low: f64,
     high: f64,
-    /// Without cache hits and finished games.
     evaluations_ratio: Option<f64>,
-    /// By the control measurement.
     machine_ratio: Option<f64>,
     /// Other differences that make the ratios unfair.
     differences: Vec<String>,

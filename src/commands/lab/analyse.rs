@@ -5,21 +5,19 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
 
 use clap::Args;
-use indicatif::ProgressBar;
 use parking_lot::Mutex;
 use serde::Serialize;
 
 use super::game_args::threads;
 use super::matches::judge_command;
 use super::report::check_overwriting;
-use super::run::{Progress, RecordedGames, RunId, interruption, origin, positions_of, tell_stopped};
+use super::run::{RecordedGames, RunId, Running, positions_of};
 use crate::commands::engine_args::EngineArgs;
 use crate::commands::measure::{self, LimitArgs, limit_text};
-use crate::output::{ExitStatus, Failure, Output};
-use crate::output::{Told, eprint_message};
+use crate::commands::running::Progress;
+use crate::output::{ExitStatus, Failure, Output, Told, eprint_message};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::Color;
 use zeitnot_engine::note::Note;
@@ -30,17 +28,14 @@ use zeitnot_lab::analysis::{
     SearchEffort, SpendingPlan,
 };
 use zeitnot_lab::pgn::{RecordedControl, RecordedGame};
-use zeitnot_lab::report::Origin;
 use zeitnot_lab::rows::make_folder;
 use zeitnot_lab::run::Run;
 use zeitnot_lab::runner::{self, Jobs};
 
-/// The visits per position unless the user says otherwise.
 const DEFAULT_NODES: Nodes = Nodes(800);
 /// The nodes of another engine, whose nodes are cheaper as a rule.
 const DEFAULT_NODES_OF_ANOTHER: Nodes = Nodes(100_000);
 
-/// Most players that a message names.
 const MOST_NAMES: usize = 20;
 
 #[derive(Debug, Args)]
@@ -76,19 +71,15 @@ pub(crate) struct AnalyseArgs {
     settings: EngineArgs,
 }
 
-/// The result. Its fields are the keys of the JSON document.
 #[derive(Serialize)]
 struct AnalysisReport<'a> {
     version: &'static str,
     backend: &'a str,
-    /// What judged, in words.
     #[serde(skip)]
     judged: &'a str,
-    /// What the searches and the time manager had to tell.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     notes: &'a [String],
     games: Vec<&'a AnalysisSummary>,
-    /// The games with comments.
     pgn: String,
     #[serde(skip)]
     is_in_folder: bool,
@@ -105,7 +96,7 @@ impl fmt::Display for AnalysisReport<'_> {
     }
 }
 
-pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     if let Some(folder) = &args.out {
         make_folder(folder)?;
         check_overwriting(&args.pgn, folder, &FILES)?;
@@ -134,9 +125,8 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
     let folder = args.out.as_deref().filter(|_| !ahead.is_empty());
     let mut told = foretold(args, &judge, &ahead);
     let mut games = ahead.into_iter().chain(games);
-    let origin = Origin { run: id, ..origin(&told.facts().collect::<Vec<_>>()) };
-    let run = folder.map(|folder| Run::claim(folder, origin, &FILES)).transpose()?;
-    let (mut journal, mut rows, known) = match &run {
+    let running = Running::begin(folder, id, &told.facts().collect::<Vec<_>>(), &FILES)?;
+    let (mut journal, mut rows, known) = match &running.run {
         Some(run) => resume(run, &mut games, &judge.by)?,
         None => (None, Vec::new(), 0),
     };
@@ -151,12 +141,11 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
             JudgedBy::Engine(engine) => ask_engine(engine, jobs, &plan, &progress, deliver),
         }
     };
-    let stop = interruption()?;
     let mut written = Ok(());
     let threads = if matches!(judge.by, JudgedBy::Network(_)) { 1 } else { judge.concurrency };
     runner::run(
         threads,
-        stop,
+        running.stop,
         || Ok(games.next()),
         work,
         |row| {
@@ -170,13 +159,12 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
     )?;
     written?;
     progress.lock().finish();
-    let is_stopped = stop.load(Ordering::Relaxed);
     judged += &clocks_in_words(&all_games, args.out.is_none());
-    if rows.is_empty() && !is_stopped {
+    if rows.is_empty() && !running.is_stopped() {
         return Err(Failure::Input("no game that can be analysed is in these files".into()));
     }
     tell_unknown_player(args.player.as_deref(), &rows);
-    if let Some(run) = &run {
+    if let Some(run) = &running.run {
         let page = analysis::page(&rows, args.player.as_deref(), &judged, &plan.manager);
         output.tell_page(page.write(run.folder())?);
     }
@@ -185,16 +173,13 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
         version: VERSION,
         backend: &judge.description,
         judged: &judged,
-        notes: &told.0,
+        notes: &told.texts,
         games: rows.iter().map(|row| &row.summary).collect(),
         pgn: rows.iter().map(|row| row.pgn.as_str()).collect(),
         is_in_folder: args.out.is_some(),
     };
     output.write(&report, &report)?;
-    if is_stopped {
-        return Ok(tell_stopped(args.out.is_some()));
-    }
-    Ok(if all_games.broken + all_games.damaged > 0 { ExitStatus::BadInput } else { ExitStatus::Success })
+    Ok(running.end(false, Some(&all_games)))
 }
 
 /// A sentence on where clocks are from, which stderr has as well where no page will have it.
@@ -206,16 +191,13 @@ fn clocks_in_words(games: &RecordedGames<'_>, is_told: bool) -> String {
     format!(" Clocks are {text}.")
 }
 
-/// The progress by positions, `known` of which are done.
 fn progress(args: &AnalyseArgs, known: u64) -> Progress {
     let positions = positions_of(&args.pgn, args.max_games.unwrap_or(usize::MAX));
-    let bar = positions.map_or_else(ProgressBar::no_length, ProgressBar::new);
-    let mut progress = Progress::of("positions", bar, known);
+    let mut progress = Progress::new("positions", positions, known);
     progress.count(known);
     progress
 }
 
-/// Names the players that there are, if `player` is none of them.
 fn tell_unknown_player(player: Option<&str>, rows: &[AnalysisRow]) {
     let names: BTreeSet<_> = rows.iter().flat_map(|row| row.summary.players()).collect();
     let Some(player) = player.filter(|player| !names.contains(player)) else { return };
@@ -244,13 +226,11 @@ fn resume(
     Ok((Some(journal), known, positions))
 }
 
-/// What judges the games.
 struct Judge {
     description: String,
     network_sha256: Option<String>,
     /// Games or positions that are searched at once.
     concurrency: usize,
-    /// What the time manager tells of games with clocks.
     foretold: Vec<Note>,
     by: JudgedBy,
 }
@@ -306,7 +286,6 @@ impl Judge {
     }
 }
 
-/// Searches many games at once.
 fn search_games(
     analyst: &mut Analyst,
     jobs: &Jobs<'_, RecordedGame, AnalysisRow>,
@@ -328,7 +307,6 @@ fn search_games(
     }
 }
 
-/// Has one game after the other judged by a process of another engine.
 fn ask_engine(
     engine: &ExternalJudge,
     jobs: &Jobs<'_, RecordedGame, AnalysisRow>,
@@ -346,7 +324,6 @@ fn ask_engine(
     Ok(())
 }
 
-/// Tells what the time manager has to tell, if games have clocks.
 fn foretold(args: &AnalyseArgs, judge: &Judge, ahead: &[RecordedGame]) -> Told {
     let mut told = Told::default();
     if args.tc.is_some() || ahead.iter().any(has_clock) {
@@ -359,7 +336,6 @@ fn has_clock(game: &RecordedGame) -> bool {
     game.moves.iter().any(|played| played.clock_ms.is_some())
 }
 
-/// Why the times of a game with clocks are left out.
 fn unknown_times(game: &RecordedGame) -> Option<String> {
     let is_known =
         [Color::White, Color::Black].iter().all(|&color| RecordedControl::of(game, color).is_some());
@@ -387,7 +363,6 @@ fn plan(args: &AnalyseArgs) -> SpendingPlan {
     }
 }
 
-/// Returns a hash over all that the analysis of a game depends on.
 fn run_id(args: &AnalyseArgs, limits: &GoLimits, network_sha256: Option<&str>) -> String {
     let mut id = RunId::new();
     id.add_settings(&args.settings.0, network_sha256);
@@ -396,7 +371,6 @@ fn run_id(args: &AnalyseArgs, limits: &GoLimits, network_sha256: Option<&str>) -
     id.finish()
 }
 
-/// Says what judged. The built-in network is small.
 fn judged_by(judge: &Judge, limits: &GoLimits) -> String {
     let who = match judge.by {
         JudgedBy::Network(_) => format!("Zeitnot {VERSION} with {}", judge.description),

@@ -6,15 +6,16 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use crate::output::Failure;
-use crate::output::eprint_message;
+use crate::commands::engine_args::variant;
+use crate::output::{Failure, eprint_message};
+use zeitnot_engine::chess::Variant;
 use zeitnot_engine::engine::Settings;
 use zeitnot_engine::note::Note;
 use zeitnot_engine::options::OptionGroup;
 use zeitnot_engine::params::{ParamError, Params};
 use zeitnot_engine::tablebase::Tablebase;
 use zeitnot_engine::time::TimeControl;
-use zeitnot_lab::matches::{Adjudication, DrawRule, Openings, SideLimit, WinRule};
+use zeitnot_lab::matches::{Adjudication, DrawRule, MatchConfig, MatchRules, Openings, SideLimit, WinRule};
 
 /// Games at once per thread where clocks are virtual: enough for large batches.
 const GAMES_PER_THREAD: usize = 32;
@@ -58,7 +59,6 @@ pub(crate) struct GameArgs {
     pub(super) max_plies: Option<u32>,
 }
 
-/// Reads the list of parameters that a flag has, if it is given.
 fn parsed<T>(
     flag: &str,
     text: Option<&str>,
@@ -77,7 +77,6 @@ impl GameArgs {
         self.nodes.map(SideLimit::Nodes).or(self.tc.map(SideLimit::Clock))
     }
 
-    /// What a report names of the games, beside their limits.
     pub(super) fn facts(&self) -> Vec<(&'static str, String)> {
         let plies = self.opening_plies.map(|plies| format!(", the first {plies} plies")).unwrap_or_default();
         let openings = match &self.openings {
@@ -131,7 +130,7 @@ impl GameArgs {
         Ok((openings, games))
     }
 
-    pub(super) fn adjudication(&self) -> Result<Adjudication, Failure> {
+    fn adjudication(&self) -> Result<Adjudication, Failure> {
         let draw = |params: Params| DrawRule::default().read("draws", &params, &[]);
         let win = |params: Params| WinRule::default().read("wins", &params, &[]);
         let tables = self.adjudicate_syzygy.as_deref().map(Tablebase::open).transpose();
@@ -151,15 +150,27 @@ impl GameArgs {
         })
     }
 
-    /// Returns the games at once: as many as are asked for, else one for each thread where they
-    /// `run_in_real_time`, or enough for large batches.
-    pub(super) fn concurrency(&self, threads: usize, run_in_real_time: bool) -> usize {
-        let per_thread = if run_in_real_time { 1 } else { GAMES_PER_THREAD };
-        self.concurrency.map_or(threads * per_thread, |games| games as usize)
+    /// On the threads of `settings`: unless more are asked for, as many games at once as there are threads if
+    /// they take real time, else enough for large batches.
+    pub(super) fn config<'a>(
+        &self,
+        settings: &Settings,
+        openings: &'a Openings,
+        in_real_time: bool,
+        recover: u64,
+    ) -> Result<MatchConfig<'a>, Failure> {
+        let threads = threads(settings);
+        let per_thread = if in_real_time { 1 } else { GAMES_PER_THREAD };
+        Ok(MatchConfig {
+            variant: variant(settings.chess960 || openings.variant == Variant::Chess960),
+            openings,
+            threads,
+            concurrency: self.concurrency.map_or(threads * per_thread, |games| games as usize),
+            rules: MatchRules { adjudication: self.adjudication()?, seed: self.seed, recover },
+        })
     }
 }
 
-/// Returns the error of games for which nothing says how long to think.
 pub(super) fn missing_limit() -> Failure {
     Failure::Input("say how long to think: --nodes or --tc".into())
 }
@@ -176,7 +187,6 @@ pub(super) fn runs_in_real_time(limit: SideLimit, settings: &Settings) -> bool {
     matches!(limit, SideLimit::Clock(_)) && settings.stoppers.nodestime.nodes_per_ms == 0
 }
 
-/// Whether nothing in such games is left to chance.
 pub(super) fn are_alike(limit: SideLimit, settings: &Settings) -> bool {
     let is_random =
         |flag: &str| ["noise-epsilon", "temperature", "temp-endgame", "limit-strength"].contains(&flag);
@@ -201,7 +211,6 @@ pub(super) fn idle_options(limit: SideLimit, settings: &Settings) -> Option<Stri
     (!idle.is_empty()).then(|| format!("without effect in these games: --{}", idle.join(", --")))
 }
 
-/// Returns the options with which an engine plays under `limit`.
 pub(super) fn settings_under(limit: SideLimit, mut settings: Settings) -> Settings {
     if !prunes_smartly(limit, &settings) {
         settings.stoppers.smart_pruning_factor = 0.0;

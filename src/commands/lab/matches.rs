@@ -1,33 +1,32 @@
-//! `zeitnot match`: plays engine A against engine B, many games at once, and computes what they prove.
-//! `zeitnot report` on such rows puts shards together, and several matches side by side.
+//! `zeitnot match`: plays two engines against each other, or several in a tournament, many games at once, and
+//! computes what they prove. `zeitnot report` on such rows puts shards together, and several matches side by
+//! side.
 
 use std::fmt;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde::Serialize;
 
 use super::game_args::{self, GameArgs, argument_error, threads};
-use super::run::{Progress, RunId, Shard, interruption, origin, origins, tell_stopped};
+use super::run::{RunId, Running, Shard, origins};
 use crate::commands::engine_args::EngineArgs;
-use crate::output::{ExitStatus, Failure, Output};
-use crate::output::{Told, eprint_message};
-use zeitnot_engine::chess::Variant;
-use zeitnot_engine::engine::{EngineSetup, Settings};
+use crate::commands::running::Progress;
+use crate::output::{ExitStatus, Failure, Output, Told, eprint_message};
+use zeitnot_engine::engine::{Settings, Setup};
 use zeitnot_engine::note::Note;
+use zeitnot_engine::options::unquoted;
 use zeitnot_engine::params::entries;
 use zeitnot_engine::time::NoTimeControl;
 use zeitnot_lab::matches::{
-    self, GameAssignment, GameRecord, MatchConfig, MatchCounts, MatchFiles, MatchHeader, MatchRowFiles,
-    MatchRules, MatchStudy, MatchSummary, PlannedGame, PlayedGame, Ranking, SideLimit, Sprt, Team,
+    self, Contender, GameAssignment, GameRecord, MatchConfig, MatchFiles, MatchRowFiles, MatchStudy,
+    MatchSummary, PlannedGame, PlayedGame, Ranking, SideLimit, Sprt, Team, Tournament,
 };
 use zeitnot_lab::report::Origin;
-use zeitnot_lab::run::Run;
-use zeitnot_lab::{ExternalCommand, ExternalEngine, LabError};
+use zeitnot_lab::{EngineLog, ExternalCommand, ExternalEngine, LabError};
 
 #[derive(Debug, Args)]
 pub(crate) struct MatchArgs {
@@ -38,7 +37,16 @@ pub(crate) struct MatchArgs {
     /// The same for engine B
     #[arg(long, value_name = "LIST", default_value = "")]
     b: String,
-    /// Games of the whole match, two from each opening with colours swapped
+    /// The same for an engine of a tournament, in place of --a and --b. Name it two times or more
+    #[arg(long = "engine", value_name = "LIST", conflicts_with_all = ["a", "b"])]
+    engines: Vec<String>,
+    /// Who plays whom in a tournament
+    #[arg(long, value_name = "KIND", default_value = "round-robin")]
+    tournament: Tournament,
+    /// Add what external engines are told, and what they say, to this file
+    #[arg(long, value_name = "PATH")]
+    engine_log: Option<PathBuf>,
+    /// Games of the whole match, in a tournament of each match. Two from each opening with colours swapped
     #[arg(long, short, value_name = "N", default_value_t = 100)]
     games: u64,
     /// Play only part i of n, for several machines. `zeitnot report` puts the parts together
@@ -61,59 +69,90 @@ pub(crate) struct MatchArgs {
     settings: EngineArgs,
 }
 
-pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
-    let mut sides =
-        [SideArgs::parse(&args.a, &args.settings.0, "A")?, SideArgs::parse(&args.b, &args.settings.0, "B")?];
+/// The engines of a tournament, and who plays whom.
+struct Players {
+    contenders: Vec<Arc<Contender>>,
+    /// A and B of each match.
+    pairings: Vec<[usize; 2]>,
+}
+
+impl Players {
+    fn names(&self) -> Vec<&str> {
+        self.contenders.iter().map(|contender| contender.name.as_str()).collect()
+    }
+
+    /// A and B of a game.
+    fn of(&self, assignment: GameAssignment) -> [usize; 2] {
+        self.pairings[assignment.pairing()]
+    }
+
+    fn assignment(&self, game: u64) -> GameAssignment {
+        GameAssignment::of(game, self.pairings.len() as u64)
+    }
+}
+
+/// What messages call an engine.
+fn letter(place: usize) -> String {
+    let letter = u8::try_from(place).ok().filter(|place| *place < 26);
+    letter.map_or_else(|| format!("engine {}", place + 1), |place| char::from(b'A' + place).into())
+}
+
+pub(crate) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+    let sides = SideArgs::all(args)?;
     let sprt = parse_sprt(args.sprt.as_deref())?;
+    if sprt.is_some() && sides.len() > 2 {
+        return Err(argument_error("sprt", "it tests a match of two engines"));
+    }
     let limit = |side: &SideArgs| side.limit.or(args.game.limit()).ok_or_else(game_args::missing_limit);
-    let limits = [limit(&sides[0])?, limit(&sides[1])?];
-    let are_alike = |(side, limit): (&SideArgs, SideLimit)| {
-        side.external.is_none() && game_args::are_alike(limit, &side.settings)
+    let limits: Vec<_> = sides.iter().map(limit).collect::<Result<_, _>>()?;
+    let are_alike = |(side, limit): (&SideArgs, &SideLimit)| {
+        side.external.is_none() && game_args::are_alike(*limit, &side.settings)
     };
-    let (openings, games) = args.game.read_openings(args.games, sides.iter().zip(limits).all(are_alike))?;
-    let (adjudication, seed) = (args.game.adjudication()?, args.game.seed);
-    let rules = MatchRules { limits, adjudication, seed, recover: args.recover };
-    let config = MatchConfig {
-        teams: teams(&mut sides, &rules)?,
-        variant: crate::commands::network_args::variant(
-            args.settings.0.chess960 || openings.variant == Variant::Chess960,
-        ),
-        openings: &openings,
-        threads: threads(&args.settings.0),
-        concurrency: concurrency(args, &sides, &rules),
-        rules,
-    };
+    // In a tournament both games of a pair, so that a longer one begins with the same games.
+    let wanted = if sides.len() > 2 { args.games.next_multiple_of(2) } else { args.games };
+    let (openings, games) = args.game.read_openings(wanted, sides.iter().zip(&limits).all(are_alike))?;
+    let in_real_time = sides
+        .iter()
+        .zip(&limits)
+        .any(|(side, limit)| side.external.is_some() || game_args::runs_in_real_time(*limit, &side.settings));
+    let config = args.game.config(&args.settings.0, &openings, in_real_time, args.recover)?;
+    let players =
+        Players { pairings: args.tournament.pairings(sides.len()), contenders: contenders(&sides, &limits)? };
     let shard = args.shard.unwrap_or(Shard::WHOLE);
-    let planned = (0..args.games).filter(|game| shard.takes(game / 2));
-    let schedule: Vec<u64> = planned.clone().take_while(|game| *game < games).collect();
-    let names = [sides[0].name.as_str(), sides[1].name.as_str()];
-    let match_id = match_id(args, &config, names);
-    let told = foretold(&config)?;
-    let facts: Vec<_> = facts(args, &config).into_iter().chain(told.facts()).collect();
-    let origin = Origin { run: match_id.clone(), ..origin(&facts) };
-    let run = args.out.as_deref().map(|folder| Run::claim(folder, origin, &MatchFiles::NAMES)).transpose()?;
-    let header = MatchHeader { match_id: &match_id, names, limits: config.rules.limits };
-    let mut counts = MatchCounts::default();
-    let files = run.as_ref().map(|run| MatchFiles::open(run, &schedule, |game| counts.add_game(game)));
-    let files = files.transpose()?;
-    let played_before = counts.games;
+    let planned = || {
+        let games = (0..wanted * players.pairings.len() as u64).map(|game| players.assignment(game));
+        games.filter(|game| shard.takes(game.pair()))
+    };
+    let schedule: Vec<_> = planned().filter(|game| game.number() < games).collect();
+    let match_id = match_id(args, &config, &players);
+    let told = foretold(&players)?;
+    let notes = told.facts().map(|(name, note)| (name.to_owned(), note));
+    let facts: Vec<_> = facts(args, &config, &players).into_iter().chain(notes).collect();
+    let running = Running::begin(args.out.as_deref(), match_id.clone(), &facts, &MatchFiles::NAMES)?;
+    let run = running.run.as_ref();
+    let summary = |[a, b]: &[usize; 2]| {
+        MatchSummary::new([a, b].map(|place| players.contenders[*place].name.as_str()), sprt)
+    };
+    let mut summaries: Vec<_> = players.pairings.iter().map(summary).collect();
+    let add = |game: &PlayedGame| summaries[players.assignment(game.number()).pairing()].add_game(game);
+    let files = run.map(|run| MatchFiles::open(run, &schedule, add)).transpose()?;
+    let played_before = summaries.iter().map(|summary| summary.games).sum();
     let mut recorder = MatchRecorder {
-        header,
-        counts,
-        sprt,
+        match_id: &match_id,
+        players: &players,
+        summaries,
         files,
-        progress: Progress::new(Some(planned.count() as u64), played_before),
+        progress: Progress::new("games", Some(planned().count() as u64), played_before),
         started: Instant::now(),
         nodes: 0,
         told,
     };
-    let stop = interruption()?;
     if !recorder.is_decided() {
-        let mut games = schedule
-            .iter()
-            .skip(played_before as usize)
-            .map(|&game| PlannedGame { assignment: GameAssignment::of(game), teams: config.teams.clone() });
-        matches::play(&config, stop, || Ok(games.next()), |game| recorder.add(&game))?;
+        let mut games = schedule.iter().skip(played_before as usize).map(|&assignment| PlannedGame {
+            assignment,
+            contenders: players.of(assignment).map(|place| players.contenders[place].clone()),
+        });
+        matches::play(&config, running.stop, || Ok(games.next()), |game| recorder.add(&game))?;
     }
     recorder.progress.finish();
     let tables = config.rules.adjudication.tables.as_ref();
@@ -121,87 +160,94 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
         let text = format!("--adjudicate-syzygy: {fault}. Games that needed it were played on");
         eprint_message(Note::Error(text));
     }
-    let summary = recorder.summary();
-    if let Some(run) = &run {
-        let files = MatchRowFiles::paths(run.folder());
-        let studies = MatchStudy::read(&files, sprt.as_ref())?;
-        output.tell_page(write_page(&studies, None, &files, &[run.origin().clone()], run.folder())?);
+    if let [summary] = &mut recorder.summaries[..] {
+        summary.speed = Some((recorder.nodes, recorder.started.elapsed().as_secs_f64()));
     }
-    output.write(&ToldSummary { summary: &summary, notes: &recorder.told.0 }, &summary)?;
-    Ok(match stop.load(Ordering::Relaxed) {
-        true if recorder.counts.games < schedule.len() as u64 && !recorder.is_decided() => {
-            tell_stopped(args.out.is_some())
-        }
-        _ => ExitStatus::Success,
-    })
+    if let Some(run) = run {
+        let files = MatchRowFiles::paths(run.folder());
+        let studies = MatchStudy::read(&files, sprt)?;
+        output.tell_page(write_page(&studies, &files, &[run.origin().clone()], run.folder())?);
+    }
+    let (is_decided, games) = (recorder.is_decided(), recorder.games());
+    let notes = &recorder.told.texts;
+    if let [summary] = &recorder.summaries[..] {
+        output.write(&WithNotes { findings: summary, notes }, summary)?;
+    } else {
+        let report = MatchesReport::of(recorder.summaries);
+        output.write(&WithNotes { findings: &report, notes }, &report)?;
+    }
+    Ok(running.end(games >= schedule.len() as u64 || is_decided, None))
 }
 
 #[derive(Serialize)]
-struct ToldSummary<'a> {
+struct WithNotes<'a, T> {
     #[serde(flatten)]
-    summary: &'a MatchSummary,
+    findings: &'a T,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     notes: &'a [String],
 }
 
-/// Tells what our engines have to tell at their first move, and whether they play alike.
-fn foretold(config: &MatchConfig<'_>) -> Result<Told, Failure> {
+/// Tells what our engines have to tell at their first move, and which of them play alike.
+fn foretold(players: &Players) -> Result<Told, Failure> {
     let (mut told, mut played) = (Told::default(), Vec::new());
-    for ((side, team), limit) in ["A", "B"].into_iter().zip(&config.teams).zip(config.rules.limits) {
+    for (place, contender) in players.contenders.iter().enumerate() {
+        let Contender { team, limit, .. } = &**contender;
         let Team::Own(setup) = team else { continue };
         let (notes, settings) = setup.as_played(&limit.first())?;
-        notes.iter().for_each(|note| told.tell(format_args!("{side}: {note}")));
-        played.push((settings, limit));
-    }
-    if let [a, b] = &played[..]
-        && a == b
-    {
-        told.tell("A and B play alike: their options come to the same");
+        notes.iter().for_each(|note| told.tell(format_args!("{}: {note}", letter(place))));
+        let same = played.iter().find(|(_, known, of)| *known == settings && of == limit);
+        if let Some((other, ..)) = same {
+            let [a, b] = [*other, place].map(letter);
+            told.tell(format_args!("{a} and {b} play alike: their options come to the same"));
+        }
+        played.push((place, settings, *limit));
     }
     Ok(told)
 }
 
 fn write_page(
     studies: &[MatchStudy],
-    ranking: Option<&Ranking>,
     files: &[PathBuf],
     origins: &[Origin],
     folder: &Path,
 ) -> Result<PathBuf, Failure> {
-    let page = matches::page(studies, ranking).origins(origins);
+    let page = matches::page(studies).origins(origins);
     Ok(matches::add_games(page, studies, files)?.write(folder)?)
 }
 
-/// What a report names of a match: the engines, what limits them, and the games.
-fn facts(args: &MatchArgs, config: &MatchConfig<'_>) -> Vec<(&'static str, String)> {
+/// What a report names of the engines, what limits them, and the games.
+fn facts(args: &MatchArgs, config: &MatchConfig<'_>, players: &Players) -> Vec<(String, String)> {
     let network = |team: &Team| match team {
         Team::Own(setup) => setup.backend().info().description.clone(),
         Team::External(engine) => format!("{}, an external engine", engine.name),
     };
-    let either = |names: [&'static str; 3], [a, b]: [String; 2]| {
-        if a == b { vec![(names[0], a)] } else { vec![(names[1], a), (names[2], b)] }
+    let limit = |limit: SideLimit| match limit {
+        SideLimit::Nodes(_) => format!("{limit} a move"),
+        SideLimit::Clock(_) => limit.to_string(),
     };
-    let options =
-        |text: &str| if text.trim().is_empty() { "the common options".into() } else { text.to_owned() };
+    let options = |text: &str| match text.trim() {
+        "" => "the common options".into(),
+        text => text.to_owned(),
+    };
+    // Once, if all have the same.
+    let of_each = |name: &str, values: Vec<String>| match values.iter().all(|value| *value == values[0]) {
+        true => vec![(name.to_owned(), values[0].clone())],
+        false => {
+            (0..).zip(values).map(|(place, value)| (format!("{name} of {}", letter(place)), value)).collect()
+        }
+    };
     let common: Vec<_> =
         args.settings.0.changed().into_iter().map(|(flag, value)| format!("--{flag}={value}")).collect();
     let common = if common.is_empty() { "the defaults".into() } else { common.join(" ") };
-    let mut facts = vec![
-        ("options of A", options(&args.a)),
-        ("options of B", options(&args.b)),
-        ("common options", common),
-    ];
-    facts.extend(either(
-        ["network", "network of A", "network of B"],
-        [0, 1].map(|side| network(&config.teams[side])),
-    ));
-    let limits = config.rules.limits.map(|limit| match limit {
-        SideLimit::Nodes(_) => format!("{limit} a move"),
-        SideLimit::Clock(_) => limit.to_string(),
-    });
-    facts.extend(either(["limit", "limit of A", "limit of B"], limits));
-    facts.extend(args.game.facts());
-    facts.push(("games at once", config.concurrency.to_string()));
+    let lists = args.lists().into_iter().zip(0..);
+    let mut facts: Vec<_> =
+        lists.map(|(text, place)| (format!("options of {}", letter(place)), options(text))).collect();
+    facts.push(("common options".into(), common));
+    let contenders = || players.contenders.iter();
+    facts.extend(of_each("network", contenders().map(|it| network(&it.team)).collect()));
+    facts.extend(of_each("limit", contenders().map(|it| limit(it.limit)).collect()));
+    facts.extend(args.game.facts().into_iter().map(|(name, fact)| (name.to_owned(), fact)));
+    facts.push(("games at once".into(), config.concurrency.to_string()));
     facts
 }
 
@@ -209,11 +255,10 @@ fn parse_sprt(text: Option<&str>) -> Result<Option<Sprt>, Failure> {
     text.map(Sprt::parse).transpose().map_err(|error| argument_error("sprt", error))
 }
 
-/// Writes games down as they end, and counts their results.
 struct MatchRecorder<'a> {
-    header: MatchHeader<'a>,
-    counts: MatchCounts,
-    sprt: Option<Sprt>,
+    match_id: &'a str,
+    players: &'a Players,
+    summaries: Vec<MatchSummary>,
     files: Option<MatchFiles>,
     progress: Progress,
     started: Instant,
@@ -225,35 +270,36 @@ impl MatchRecorder<'_> {
     /// Adds a game. The answer is a break if no more are needed.
     fn add(&mut self, game: &GameRecord) -> Result<ControlFlow<()>, LabError> {
         game.fault.iter().for_each(eprint_message);
-        for (side, notes) in ["A", "B"].into_iter().zip(&game.notes) {
-            notes.iter().for_each(|note| self.told.tell(format_args!("{side}: {note}")));
+        for (place, notes) in self.players.of(game.assignment).into_iter().zip(&game.notes) {
+            notes.iter().for_each(|note| self.told.tell(format_args!("{}: {note}", letter(place))));
         }
-        let game = PlayedGame::new(self.header, game);
-        self.counts.add_game(&game);
+        let pairing = game.assignment.pairing();
+        let game = PlayedGame::new(self.match_id, game);
+        self.summaries[pairing].add_game(&game);
         self.nodes += game.game.a_nodes + game.game.b_nodes;
         if let Some(files) = &mut self.files {
             files.add(&game)?;
         }
-        self.progress.show(self.counts.games, self.summary().line());
+        let line = if let [summary] = &self.summaries[..] { summary.line() } else { String::new() };
+        self.progress.show(self.games(), line);
         Ok(if self.is_decided() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
-    fn is_decided(&self) -> bool {
-        self.sprt.is_some_and(|sprt| sprt.state(&self.counts.tally).is_decided())
+    fn games(&self) -> u64 {
+        self.summaries.iter().map(|summary| summary.games).sum()
     }
 
-    fn summary(&self) -> MatchSummary {
-        let speed = (self.nodes, self.started.elapsed().as_secs_f64());
-        MatchSummary::new(self.header.names, &self.counts, self.sprt.as_ref(), Some(speed))
+    fn is_decided(&self) -> bool {
+        self.summaries.iter().all(MatchSummary::is_proven)
     }
 }
 
 /// Returns a hash over all that the games depend on, except where files lie and how many games there are: it
 /// is equal for all shards, and for a match that is to be made longer.
-fn match_id(args: &MatchArgs, config: &MatchConfig<'_>, names: [&str; 2]) -> String {
+fn match_id(args: &MatchArgs, config: &MatchConfig<'_>, players: &Players) -> String {
     let mut id = RunId::new();
-    for team in &config.teams {
-        match team {
+    for contender in &players.contenders {
+        match &contender.team {
             Team::Own(setup) => id.add_engine(setup),
             Team::External(engine) => {
                 let ExternalCommand { program, arguments, options, .. } = &engine.command;
@@ -262,87 +308,111 @@ fn match_id(args: &MatchArgs, config: &MatchConfig<'_>, names: [&str; 2]) -> Str
             }
         }
     }
-    id.add_games(&names, &config.rules, config.openings, &args.game);
+    if players.contenders.len() > 2 {
+        id.add(format!("{:?}", players.pairings));
+    }
+    let limits: Vec<_> = players.contenders.iter().map(|contender| contender.limit).collect();
+    id.add_games(&players.names(), &limits, &config.rules, config.openings, &args.game);
     id.finish()
 }
 
-/// Makes the two engines ready. They share a backend if they can. External engines get their own name, unless
-/// the user has chosen one.
-fn teams(sides: &mut [SideArgs; 2], rules: &MatchRules) -> Result<[Team; 2], Failure> {
-    let a = team(&mut sides[0], rules.limits[0], None)?;
-    let b = team(&mut sides[1], rules.limits[1], Some(&a))?;
-    for (((letter, team), side), limit) in [("A", &a), ("B", &b)].into_iter().zip(&*sides).zip(rules.limits) {
-        match team {
+/// Makes the engines ready. They share a backend if they can. External engines get their own name, unless the
+/// user has chosen one.
+fn contenders(sides: &[SideArgs], limits: &[SideLimit]) -> Result<Vec<Arc<Contender>>, Failure> {
+    let mut contenders = Vec::<Contender>::new();
+    for ((place, side), &limit) in sides.iter().enumerate().zip(limits) {
+        let team = team(side, limit, &contenders)?;
+        let letter = letter(place);
+        let name = match &team {
             Team::Own(setup) => {
                 let idle = game_args::idle_options(limit, &side.settings);
                 for line in setup.told(threads(setup.settings())).into_iter().chain(idle.map(Note::from)) {
                     eprint_message(format_args!("{letter}: {line}"));
                 }
+                &side.name
             }
-            Team::External(engine) => eprint_message(format_args!("{letter}: {}", engine.name)),
-        }
+            Team::External(engine) => {
+                eprint_message(format_args!("{letter}: {}", engine.name));
+                if side.is_named { &side.name } else { &engine.name }
+            }
+        };
+        contenders.push(Contender { name: name.clone(), team, limit });
     }
-    if sides[0].name == sides[1].name {
-        sides[0].name += " (A)";
-        sides[1].name += " (B)";
-    }
-    Ok([a, b])
+    let names: Vec<_> = contenders.iter().map(|contender| contender.name.clone()).collect();
+    let named = contenders.into_iter().enumerate().map(|(place, contender)| {
+        let is_taken = names.iter().filter(|name| **name == contender.name).count() > 1;
+        let name = if is_taken { format!("{} ({})", contender.name, letter(place)) } else { contender.name };
+        Arc::new(Contender { name, ..contender })
+    });
+    Ok(named.collect())
 }
 
-fn team(side: &mut SideArgs, limit: SideLimit, other: Option<&Team>) -> Result<Team, Failure> {
+fn team(side: &SideArgs, limit: SideLimit, others: &[Contender]) -> Result<Team, Failure> {
     if let Some(command) = &side.external {
-        let engine =
-            ExternalEngine::new(command.clone()).map_err(|error| Failure::Input(error.to_string()))?;
-        if !side.is_named {
-            side.name = engine.name.clone();
-        }
-        return Ok(Team::External(Arc::new(engine)));
+        let engine = ExternalEngine::new(command.clone());
+        return Ok(Team::External(Arc::new(engine.map_err(|error| Failure::Input(error.to_string()))?)));
     }
     let settings = game_args::settings_under(limit, side.settings.clone());
-    let setup = match other {
-        Some(Team::Own(other)) if other.has_backend_of(&settings) => other.with_settings(settings)?,
-        _ => EngineSetup::new(settings)?,
+    let known = others.iter().find_map(|other| match &other.team {
+        Team::Own(setup) if setup.has_backend_of(&settings) => Some(setup),
+        _ => None,
+    });
+    let setup = match known {
+        Some(known) => known.with_settings(settings)?,
+        None => Setup::new(settings)?,
     };
     Ok(Team::Own(Arc::new(setup)))
 }
 
-fn concurrency(args: &MatchArgs, sides: &[SideArgs; 2], rules: &MatchRules) -> usize {
-    let runs_in_real_time = sides
-        .iter()
-        .zip(rules.limits)
-        .any(|(side, limit)| side.external.is_some() || game_args::runs_in_real_time(limit, &side.settings));
-    args.game.concurrency(game_args::threads(&args.settings.0), runs_in_real_time)
+impl MatchArgs {
+    fn lists(&self) -> Vec<&str> {
+        match &self.engines[..] {
+            [] => vec![&self.a, &self.b],
+            engines => engines.iter().map(String::as_str).collect(),
+        }
+    }
 }
 
 /// The arguments of one engine, such as `--a 'name=new,nodes=200,TimeManager=smooth(mle-mlh),CPuct=1.9'`.
 #[derive(Clone, Debug)]
 struct SideArgs {
-    /// The name in tables and PGN, and whether the user has chosen it.
     name: String,
     is_named: bool,
-    /// Its own limit, if it has one.
     limit: Option<SideLimit>,
     settings: Settings,
-    /// The program that plays in the place of this one.
     external: Option<ExternalCommand>,
 }
 
 impl SideArgs {
-    /// Parses `text`, which changes some of the `common` options. `letter` names the engine if nothing else
-    /// does.
-    fn parse(text: &str, common: &Settings, letter: &str) -> Result<SideArgs, Failure> {
+    fn all(args: &MatchArgs) -> Result<Vec<SideArgs>, Failure> {
+        let lists = args.lists();
+        if lists.len() < 2 {
+            return Err(argument_error("engine", "name two engines or more"));
+        }
+        let log = args.engine_log.as_deref().map(EngineLog::open).transpose();
+        let log = log.map_err(|error| argument_error("engine-log", error))?;
+        let flags = if args.engines.is_empty() { ["a", "b"].iter() } else { ["engine"].iter() }.cycle();
+        let sides = lists.into_iter().zip(flags).enumerate().map(|(place, (text, flag))| {
+            let mut side = SideArgs::parse(text, &args.settings.0, flag, &letter(place))?;
+            side.external.iter_mut().for_each(|external| external.log.clone_from(&log));
+            Ok(side)
+        });
+        sides.collect()
+    }
+
+    /// Parses `text` of `--flag`, which changes some of the `common` options. `letter` names the engine if
+    /// nothing else does.
+    fn parse(text: &str, common: &Settings, flag: &str, letter: &str) -> Result<SideArgs, Failure> {
         let program = entries(text).into_iter().filter_map(split_entry).find(|(key, _)| *key == "cmd");
         let mut side = SideArgs {
             name: if text.trim().is_empty() { letter.to_owned() } else { text.trim().to_owned() },
             is_named: false,
             limit: None,
             settings: common.clone(),
-            external: program.map(|(_, program)| ExternalCommand::new(program)),
+            external: program.map(|(_, program)| ExternalCommand::new(&program)),
         };
         for entry in entries(text) {
-            side.take(entry).map_err(|reason| {
-                Failure::Input(format!("--{}: {entry}: {reason}", letter.to_lowercase()))
-            })?;
+            side.take(entry).map_err(|reason| argument_error(flag, format_args!("{entry}: {reason}")))?;
         }
         Ok(side)
     }
@@ -350,7 +420,7 @@ impl SideArgs {
     fn take(&mut self, entry: &str) -> Result<(), String> {
         let (key, value) = split_entry(entry).ok_or("write Name=Value")?;
         match (key, &mut self.external) {
-            ("name", _) => (self.name, self.is_named) = (value.to_owned(), true),
+            ("name", _) => (self.name, self.is_named) = (value, true),
             ("nodes", _) => {
                 let nodes = value.parse().ok().filter(|&nodes| nodes > 0);
                 self.limit = Some(SideLimit::Nodes(nodes.ok_or("expected a number above 0")?));
@@ -372,7 +442,7 @@ impl SideArgs {
                 let name = key.strip_prefix("option.");
                 let name =
                     name.ok_or("the engine of cmd= takes name=, nodes=, tc=, args=, wait= and option.NAME=")?;
-                external.options.push((name.to_owned(), value.to_owned()));
+                external.options.push((name.to_owned(), value));
             }
             (_, None) => {
                 let spec = Settings::spec(key).map_err(|error| error.to_string())?;
@@ -382,7 +452,7 @@ impl SideArgs {
                 if ["Threads", "UCI_Chess960"].contains(&spec.name) {
                     return Err(format!("both engines share it: give it as --{}", spec.flag));
                 }
-                self.settings.set(key, value).map_err(|error| error.to_string())?;
+                self.settings.set(key, &value).map_err(|error| error.to_string())?;
             }
         }
         Ok(())
@@ -391,7 +461,7 @@ impl SideArgs {
 
 /// The engine of `--with`, which has no limit of its own.
 pub(super) fn judge_command(text: &str) -> Result<ExternalCommand, Failure> {
-    let side = SideArgs::parse(text, &Settings::default(), "with")?;
+    let side = SideArgs::parse(text, &Settings::default(), "with", "")?;
     side.external.filter(|_| side.limit.is_none()).ok_or_else(|| {
         Failure::Input("--with: write cmd=PROGRAM, and with it args=, wait= and option.NAME= at most".into())
     })
@@ -419,11 +489,9 @@ fn words(text: &str) -> Vec<String> {
 }
 
 /// Splits `Name=Value`, the value with or without quotes.
-fn split_entry(entry: &str) -> Option<(&str, &str)> {
+fn split_entry(entry: &str) -> Option<(&str, String)> {
     let (key, value) = entry.split_once('=')?;
-    let value = value.trim();
-    let quoted = ['"', '\''].iter().find_map(|&quote| value.strip_prefix(quote)?.strip_suffix(quote));
-    Some((key.trim(), quoted.unwrap_or(value)))
+    Some((key.trim(), unquoted(value.trim())))
 }
 
 /// The arguments of `report` that are for rows of matches.
@@ -435,12 +503,16 @@ pub(crate) struct ResultArgs {
     pub(super) sprt: Option<String>,
 }
 
-/// The results of all matches. Its fields are the keys of the JSON document.
 #[derive(Serialize)]
 struct MatchesReport {
     matches: Vec<MatchSummary>,
-    /// The ranking of three players or more, if all can be compared.
     ranking: Option<Ranking>,
+}
+
+impl MatchesReport {
+    fn of(matches: Vec<MatchSummary>) -> MatchesReport {
+        MatchesReport { ranking: Ranking::of(&matches), matches }
+    }
 }
 
 impl fmt::Display for MatchesReport {
@@ -455,7 +527,6 @@ impl fmt::Display for MatchesReport {
     }
 }
 
-/// Reports on files of rows of games and of moves, in any order.
 pub(super) fn report(
     files: &[PathBuf],
     args: &ResultArgs,
@@ -463,21 +534,16 @@ pub(super) fn report(
     output: &mut Output,
 ) -> Result<ExitStatus, Failure> {
     let sprt = parse_sprt(args.sprt.as_deref())?;
-    let studies = MatchStudy::read(files, sprt.as_ref())?;
+    let studies = MatchStudy::read(files, sprt)?;
     if studies.is_empty() {
         return Err(Failure::Input("no game is in these files: nothing to report".into()));
     }
     if let Some(folder) = out {
         MatchRowFiles::write_merged(files, folder)?;
+        output.tell_page(write_page(&studies, files, &origins(files), folder)?);
     }
-    let ranking = MatchStudy::ranking(&studies);
-    if let Some(folder) = out {
-        output.tell_page(write_page(&studies, ranking.as_ref(), files, &origins(files), folder)?);
-    }
-    let matches = studies.into_iter().map(|study| study.summary).collect();
-    let report = MatchesReport { matches, ranking };
-    output.write(&report, &report)?;
-    Ok(ExitStatus::Success)
+    let report = MatchesReport::of(studies.into_iter().map(|study| study.summary).collect());
+    output.report(&report)
 }
 
 #[cfg(test)]
@@ -487,7 +553,7 @@ mod tests {
     fn parse(text: &str) -> Result<SideArgs, Failure> {
         let mut common = Settings::default();
         common.search.cpuct = 2.0;
-        SideArgs::parse(text, &common, "A")
+        SideArgs::parse(text, &common, "a", "A")
     }
 
     #[test]

@@ -11,21 +11,19 @@ use std::time::Instant;
 use clap::Args;
 
 use super::game_args::threads_or_cores;
-use super::run::{
-    Progress, RecordedGames, RunId, Shard, end_on_interruption, listed, origin, origins, tell_stopped,
-};
-use crate::commands::network_args::NetworkArgs;
-use crate::output::eprint_message;
-use crate::output::{ExitStatus, Failure, Output};
+use super::run::{RecordedGames, RunId, Shard, listed, origins, tell_stopped};
+use crate::commands::engine_args::NetworkArgs;
+use crate::commands::running::{Progress, end_on_interruption, origin};
+use crate::output::{ExitStatus, Failure, Output, eprint_message};
 use zeitnot_engine::engine::OpenedBackend;
+use zeitnot_lab::LabError;
 use zeitnot_lab::moves_left::{Estimator, Measurer, MovesLeftSource, PositionRow, Selection, Study};
 use zeitnot_lab::pgn::{Ending, RecordedGame, ending};
 use zeitnot_lab::report::Origin;
-use zeitnot_lab::rows::{RowError, RowReader, RowWriter, write_merged};
+use zeitnot_lab::rows::{RowReader, RowWriter, write_merged};
 use zeitnot_lab::run::Run;
 use zeitnot_lab::runner::{self, Jobs};
 
-/// The name of the file of rows in the folder of `--out`.
 const ROWS: &str = "movesleft.csv";
 /// Games that a thread takes at a time, so that its batches are full.
 const CHUNK: usize = 8;
@@ -34,7 +32,6 @@ const CHUNK: usize = 8;
 const ROWS_OF_TEXT: f64 = 8.3;
 /// Bytes of rows of a game, some 80 positions.
 const ROWS_OF_A_GAME: f64 = 20_000.0;
-/// Bytes of text for each that is packed.
 const INFLATION: f64 = 5.0;
 /// Bytes of rows that are written without being asked for.
 const MOST_UNASKED: f64 = 1e9;
@@ -77,7 +74,6 @@ pub(crate) struct EstimatorArgs {
     fit: bool,
 }
 
-/// The estimators that are compared if the user names none.
 const ESTIMATORS: [&str; 5] = [
     "mle-legacy",
     "mle-legacy(midpoint=45.2,steepness=5.93)",
@@ -111,7 +107,7 @@ impl EstimatorArgs {
     }
 }
 
-pub(super) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     // Faults in them shall not come up after hours.
     args.estimators.estimators()?;
     let (run, damaged) = measure(args)?;
@@ -126,12 +122,14 @@ pub(super) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<ExitStatu
     Ok(if damaged > 0 { ExitStatus::BadInput } else { reported })
 }
 
-/// The origin of the rows, with the identity of the run.
-fn run_origin(args: &MovesLeftArgs, opened: &OpenedBackend) -> Origin {
+/// Returns also the identity of the rows, which is one for all shards.
+fn run_origin(args: &MovesLeftArgs, opened: &OpenedBackend) -> (Origin, String) {
     let mut id = RunId::new();
-    id.add_settings(&args.network.settings, opened.network_sha256.as_deref());
-    id.add(format!("{:?} {:?} {:?}", args.nodes, args.selection, args.shard));
+    id.add_settings(&args.network.0, opened.network_sha256.as_deref());
+    id.add(format!("{:?} {:?}", args.nodes, args.selection));
     id.add_files(&args.pgn);
+    let of_rows = id.clone().finish();
+    id.add(format!("{:?}", args.shard));
     let sample = match args.selection.sample {
         None | Some(1) => "every position".to_owned(),
         Some(sample) => format!("one position in {sample}"),
@@ -142,10 +140,9 @@ fn run_origin(args: &MovesLeftArgs, opened: &OpenedBackend) -> Origin {
         ("sample", sample),
         ("search", args.nodes.map_or("none".into(), |nodes| format!("{nodes} nodes a position"))),
     ];
-    Origin { run: id.finish(), ..origin(&facts) }
+    (Origin { run: id.finish(), ..origin(&facts) }, of_rows)
 }
 
-/// Writes the rows. Returns also the number of files that could not be read to their end.
 fn measure(args: &MovesLeftArgs) -> Result<(Run, u64), Failure> {
     let mut games = RecordedGames::new(&args.pgn)?;
     tell_size(args)?;
@@ -154,7 +151,7 @@ fn measure(args: &MovesLeftArgs) -> Result<(Run, u64), Failure> {
     if !backend.info().has_moves_left {
         eprint_message("this network has no Moves Left Head: estimators that need it are left out");
     }
-    let origin = run_origin(args, &opened);
+    let (origin, id) = run_origin(args, &opened);
     let mut run = match &args.out {
         Some(folder) => Run::claim(folder, origin, &[ROWS, "index.html"])?,
         None => Run::temporary(origin)?,
@@ -164,7 +161,16 @@ fn measure(args: &MovesLeftArgs) -> Result<(Run, u64), Failure> {
         tell_stopped(temporary.is_none());
         temporary.map(std::fs::remove_dir_all);
     })?;
-    let (mut rows, first_game) = resume(&run.folder().join(ROWS))?;
+    let path = run.folder().join(ROWS);
+    let (mut rows, last) = RowWriter::<PositionRow>::resume(&path)?;
+    if last.as_ref().is_some_and(|row| ![&*id, ""].contains(&&*row.run)) {
+        return Err(LabError::OtherRun { path, what: "rows of another run" }.into());
+    }
+    // Where games are lost by that, the file stays until one of them is measured again.
+    if last.is_none() {
+        rows.publish()?;
+    }
+    let first_game = last.map_or(1, |row| row.game);
     let selection = &args.selection;
     let threads = threads_or_cores(args.threads.map(|threads| threads as usize));
     let (shard, most) = (args.shard.unwrap_or(Shard::WHOLE), args.selection.max_games.unwrap_or(u64::MAX));
@@ -184,17 +190,18 @@ fn measure(args: &MovesLeftArgs) -> Result<(Run, u64), Failure> {
     };
     let chunk = if args.nodes.is_some() { 1 } else { CHUNK };
     let measure = |_, jobs: &Jobs<'_, RecordedGame, Vec<PositionRow>>| {
-        let mut measurer = Measurer::new(selection, &**backend, &args.network.settings, args.nodes)?;
+        let mut measurer = Measurer::new(selection, &**backend, &args.network.0, args.nodes)?;
         jobs.do_in_chunks(chunk, |games| measurer.measure(&games))
     };
-    let mut progress = Progress::new(args.selection.max_games, 0);
+    let mut progress = Progress::new("games", args.selection.max_games, 0);
     let (begun, mut measured, mut positions) = (Instant::now(), 0, 0);
     let rates = |games: u64, positions: usize| {
         let rate = |count: f64| count / begun.elapsed().as_secs_f64().max(1e-3);
         format!("{:.1} games/s, {:.0} positions/s", rate(games as f64), rate(positions as f64))
     };
-    runner::run(threads, &AtomicBool::new(false), next_game, measure, |game| {
-        game.iter().try_for_each(|row| rows.write(row))?;
+    runner::run(threads, &AtomicBool::new(false), next_game, measure, |mut game| {
+        game.iter_mut().for_each(|row| row.run.clone_from(&id));
+        rows.write(&game)?;
         // Whatever ends the run costs no game that was measured.
         rows.publish()?;
         measured += 1;
@@ -215,7 +222,6 @@ fn measure(args: &MovesLeftArgs) -> Result<(Run, u64), Failure> {
     Ok((run, games.damaged))
 }
 
-/// Says how large the rows will be, as far as the files tell. Above [`MOST_UNASKED`] the user is to choose.
 fn tell_size(args: &MovesLeftArgs) -> Result<(), Failure> {
     let text = |path: &PathBuf| {
         let is_packed =
@@ -240,22 +246,6 @@ fn tell_size(args: &MovesLeftArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Goes on behind the last game but one: the last may lack rows. Returns also the first game that is still to
-/// be measured.
-fn resume(path: &Path) -> Result<(RowWriter<PositionRow>, u64), RowError> {
-    let mut last = 0;
-    drop(RowWriter::resume(path, |row: &PositionRow| {
-        last = row.game;
-        true
-    })?);
-    let mut writer = RowWriter::resume(path, |row: &PositionRow| row.game < last)?;
-    // Where games are lost by that, the file stays until one of them is measured again.
-    if last == 0 {
-        writer.publish()?;
-    }
-    Ok((writer, last.max(1)))
-}
-
 /// Reports rows: on the terminal or as JSON, and in the folder of `out`.
 pub(super) fn report(
     files: &[PathBuf],
@@ -265,7 +255,7 @@ pub(super) fn report(
 ) -> Result<ExitStatus, Failure> {
     let study = Study { files: files.to_vec(), estimators: args.estimators()?, is_fit: args.fit };
     let report = study.run()?;
-    if report.positions == 0 {
+    if report.totals.positions == 0 {
         return Err(Failure::Input("no position has passed the filters: nothing to report".into()));
     }
     // The folder first: it is to be whole even if nobody reads what is printed.

@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::{matches, movesleft, timelab};
+use crate::commands::running::origin;
 use crate::output::{ExitStatus, Failure, Output};
 use zeitnot_lab::matches::MatchGameRow;
 use zeitnot_lab::move_rows::MoveRow;
 use zeitnot_lab::moves_left::PositionRow;
 use zeitnot_lab::replay::ReplayGameRow;
-use zeitnot_lab::rows::{RowError, RowReader, has_rows_of};
-use zeitnot_lab::run::check_unused;
+use zeitnot_lab::rows::{RowReader, has_rows_of};
+use zeitnot_lab::run::{Origin, Run, check_unused};
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ReportArgs {
@@ -27,6 +28,9 @@ pub(crate) struct ReportArgs {
     #[command(flatten, next_help_heading = "Rows of match")]
     results: matches::ResultArgs,
 }
+
+/// What a report replaces.
+const WRITTEN: [&str; 4] = ["games.csv", "moves.csv", "movesleft.csv", "index.html"];
 
 /// The command that wrote rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,14 +47,13 @@ impl Writer {
 
     /// `None` for the rows of moves if there are none: they may belong to either.
     fn of(path: &Path) -> Result<Option<Writer>, Failure> {
-        let input = |error: RowError| Failure::Input(error.to_string());
-        if has_rows_of::<MoveRow>(path).map_err(input)? {
+        if has_rows_of::<MoveRow>(path)? {
             let first = RowReader::<MoveRow>::open(path)?.next().transpose()?;
             return Ok(first.map(|row| if row.is_of_match() { Writer::Match } else { Writer::Timelab }));
         }
         let kinds = [has_rows_of::<PositionRow>, has_rows_of::<ReplayGameRow>, has_rows_of::<MatchGameRow>];
         for (has_rows, writer) in kinds.into_iter().zip([Writer::Movesleft, Writer::Timelab, Writer::Match]) {
-            if has_rows(path).map_err(input)? {
+            if has_rows(path)? {
                 return Ok(Some(writer));
             }
         }
@@ -61,7 +64,7 @@ impl Writer {
     }
 }
 
-pub(super) fn run(args: &ReportArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &ReportArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     for path in args.files.iter().chain(&args.out) {
         check_unused(if path.is_dir() { path } else { path.parent().unwrap_or(path) })?;
         if path.join("games.csv").exists()
@@ -99,8 +102,10 @@ pub(super) fn run(args: &ReportArgs, output: &mut Output) -> Result<ExitStatus, 
     }
     let out = args.out.as_deref();
     if let Some(folder) = out {
-        check_overwriting(&files, folder, &["games.csv", "moves.csv", "movesleft.csv", "index.html"])?;
+        check_overwriting(&files, folder, &WRITTEN)?;
     }
+    let origin = Origin { run: format!("report on {}", writer.name()), ..origin::<&str>(&[]) };
+    let _run = out.map(|folder| Run::claim(folder, origin, &WRITTEN)).transpose()?;
     match writer {
         Writer::Movesleft => movesleft::report(&files, &args.estimators, out, output),
         Writer::Timelab => timelab::report(&files, out, output),
@@ -110,8 +115,7 @@ pub(super) fn run(args: &ReportArgs, output: &mut Output) -> Result<ExitStatus, 
 
 /// The files of rows in a folder. Any other path stands for itself, as does a folder without rows.
 fn files_of(path: &Path) -> Vec<PathBuf> {
-    let rows = ["games.csv", "moves.csv", "movesleft.csv"].map(|name| path.join(name));
-    let rows: Vec<_> = rows.into_iter().filter(|file| file.exists()).collect();
+    let rows: Vec<_> = WRITTEN[..3].iter().map(|name| path.join(name)).filter(|file| file.exists()).collect();
     if rows.is_empty() { vec![path.to_owned()] } else { rows }
 }
 

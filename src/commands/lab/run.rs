@@ -1,108 +1,23 @@
-//! What the commands of the laboratory have in common: progress, Ctrl-C, shards, recorded games, the identity
-//! of a run, and the command line to go on with it.
+//! What the commands of the laboratory have in common: shards, recorded games, and the identity of a run.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock};
-use std::thread;
-use std::time::{Duration, Instant};
 
-use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
-use jiff::Timestamp;
 use sha2::{Digest, Sha256};
-use signal_hook::consts::SIGINT;
-use signal_hook::flag;
 use thiserror::Error;
 
 use super::game_args::GameArgs;
-use crate::output::{ExitStatus, Failure, KindsTold, STOPPED, eprint_message};
-use crate::setup::Machine;
+use crate::commands::running::{command_line, interruption, origin};
+use crate::output::{ExitStatus, Failure, Told, eprint_message};
 use crate::setup::sha256;
-use crate::signals;
-use zeitnot_engine::VERSION;
-use zeitnot_engine::engine::{EngineSetup, Settings};
+use zeitnot_engine::engine::{Settings, Setup};
 use zeitnot_engine::files::hex;
-use zeitnot_lab::matches::{Adjudication, MatchRules, Openings};
+use zeitnot_lab::matches::{Adjudication, MatchRules, Openings, SideLimit};
 use zeitnot_lab::pgn::{GameError, Games, RecordedGame};
 use zeitnot_lab::report::Origin;
-
-/// The time between two lines of progress.
-const LINE_EVERY: Duration = Duration::from_secs(60);
-
-/// Shows how far a run with many games, or positions, is: a bar on a terminal, elsewhere a line now and then.
-#[derive(Debug)]
-pub(crate) struct Progress {
-    bar: ProgressBar,
-    /// What is counted.
-    what: &'static str,
-    /// When it began, and with how many.
-    began: (Instant, u64),
-    /// When the last line was written, if the bar cannot be seen.
-    told: Option<Instant>,
-}
-
-impl Progress {
-    /// Begins with `done` of `games` games, if it is known how many there are.
-    pub(super) fn new(games: Option<u64>, done: u64) -> Progress {
-        let bar = games.map_or_else(ProgressBar::no_length, ProgressBar::new);
-        Progress::of("games", bar, done)
-    }
-
-    /// Begins with `done` of what `bar` counts.
-    pub(super) fn of(what: &'static str, bar: ProgressBar, done: u64) -> Progress {
-        let template = match bar.length() {
-            Some(_) => format!("{{pos}}/{{len}} {what} {{wide_bar}} {{msg}}  {{per_sec}} {{eta}}"),
-            None => format!("{{pos}} {what} {{spinner}} {{msg}}  {{per_sec}}"),
-        };
-        let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
-        let bar = bar.with_style(style);
-        bar.set_position(done);
-        bar.reset_eta();
-        Progress { bar, what, began: (Instant::now(), done), told: None }
-    }
-
-    /// Begins with none of `all` positions, and shows lines alone: a table is written meanwhile.
-    pub(crate) fn in_lines(all: usize) -> Progress {
-        let bar = ProgressBar::hidden();
-        bar.set_length(all as u64);
-        Progress::of("positions", bar, 0)
-    }
-
-    /// Shows that `done` are done, and on a line when the rest will be.
-    pub(crate) fn count(&mut self, done: u64) {
-        let (began, before) = self.began;
-        let rest = self.bar.length().map(|all| all.saturating_sub(done));
-        let left = rest.filter(|_| done > before && self.bar.is_hidden()).map(|rest| {
-            let seconds = began.elapsed().as_secs_f64() * rest as f64 / (done - before) as f64;
-            format!("about {} left", HumanDuration(Duration::from_secs_f64(seconds)))
-        });
-        self.show(done, left.unwrap_or_default());
-    }
-
-    /// Counts one more.
-    pub(super) fn count_one(&mut self) {
-        self.count(self.bar.position() + 1);
-    }
-
-    /// Shows that `done` games are done, and where the run stands. The first line comes at once: it shows
-    /// that the run lives.
-    pub(super) fn show(&mut self, done: u64, state: String) {
-        let is_due = self.told.is_none_or(|told| told.elapsed() >= LINE_EVERY);
-        if self.bar.is_hidden() && is_due {
-            self.told = Some(Instant::now());
-            let of_all = self.bar.length().map(|games| format!("/{games}")).unwrap_or_default();
-            eprint_message(format!("{done}{of_all} {}  {state}", self.what).trim_end());
-        }
-        self.bar.set_position(done);
-        self.bar.set_message(state);
-    }
-
-    pub(super) fn finish(&self) {
-        self.bar.finish_and_clear();
-    }
-}
+use zeitnot_lab::run::Run;
 
 /// The number of positions of the first `most` games. `None` if a file can be read only once.
 pub(super) fn positions_of(files: &[PathBuf], most: usize) -> Option<u64> {
@@ -111,34 +26,43 @@ pub(super) fn positions_of(files: &[PathBuf], most: usize) -> Option<u64> {
     files.iter().all(|file| file.is_file()).then(|| lengths.map(|moves| moves + 1).sum())
 }
 
-/// The names of files, for people.
 pub(super) fn listed(files: &[PathBuf]) -> String {
     files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns a flag that becomes true when the user presses Ctrl-C. The second time the program ends at once.
-pub(crate) fn interruption() -> Result<&'static AtomicBool, Failure> {
-    static STOP: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
-    signals::hear_interruption();
-    // The first of the two acts at the second time, when the other has set the flag.
-    flag::register_conditional_shutdown(SIGINT, STOPPED.into(), Arc::clone(&STOP))
-        .and_then(|_| flag::register(SIGINT, Arc::clone(&STOP)))
-        .map_err(|error| Failure::Input(format!("Ctrl-C cannot be heard: {error}")))?;
-    Ok(&STOP)
+/// A run of a command: its folder, if it keeps anything, and whether the user has stopped it.
+pub(super) struct Running {
+    pub(super) run: Option<Run>,
+    pub(super) stop: &'static AtomicBool,
 }
 
-/// Ends the program when the user presses Ctrl-C, whatever it is doing, after `last`.
-pub(in crate::commands) fn end_on_interruption(last: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
-    let stop = interruption()?;
-    thread::spawn(move || {
-        while !stop.load(Ordering::Relaxed) {
-            thread::sleep(Duration::from_millis(20));
+impl Running {
+    /// Claims the folder. `files` are those that the run replaces there.
+    pub(super) fn begin(
+        out: Option<&Path>,
+        id: String,
+        facts: &[(impl ToString, String)],
+        files: &[&str],
+    ) -> Result<Running, Failure> {
+        let origin = Origin { run: id, ..origin(facts) };
+        let run = out.map(|folder| Run::claim(folder, origin, files)).transpose()?;
+        Ok(Running { run, stop: interruption()? })
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// The exit code of a command that has done all that it could. It has read `games`, if there are any.
+    pub(super) fn end(&self, is_whole: bool, games: Option<&RecordedGames<'_>>) -> ExitStatus {
+        if self.is_stopped() && !is_whole {
+            tell_stopped(self.run.is_some())
+        } else if games.is_some_and(|games| games.broken + games.damaged > 0) {
+            ExitStatus::BadInput
+        } else {
+            ExitStatus::Success
         }
-        last();
-        // Exit handlers would tear a GPU's libraries down while threads use them.
-        signal_hook::low_level::exit(STOPPED.into());
-    });
-    Ok(())
+    }
 }
 
 /// Says that the user has stopped the run, and how to go on with what `is_kept` of it.
@@ -151,25 +75,6 @@ pub(super) fn tell_stopped(is_kept: bool) -> ExitStatus {
     ExitStatus::Stopped
 }
 
-/// Returns the command line of this process, as a user can paste it into a shell.
-pub(super) fn command_line() -> String {
-    let given = std::env::args_os().skip(1);
-    let words = given.map(|word| format!(" {}", quoted(&word.to_string_lossy())));
-    format!("zeitnot{}", words.collect::<String>())
-}
-
-/// The origin of what this process writes: its command, what it runs on, and `facts` with their names.
-pub(crate) fn origin(facts: &[(&str, String)]) -> Origin {
-    Origin {
-        run: String::new(),
-        command: command_line(),
-        version: VERSION.into(),
-        date: Timestamp::now().strftime("%Y-%m-%d").to_string(),
-        machine: Machine::this().to_string(),
-        facts: facts.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
-    }
-}
-
 /// Most origins of a page. More are alike but for their shards.
 const MOST_ORIGINS: usize = 8;
 
@@ -179,25 +84,13 @@ pub(super) fn origins(files: &[PathBuf]) -> Vec<Origin> {
     folders.sort_unstable();
     folders.dedup();
     let known = folders.into_iter().filter_map(Origin::of_folder).take(MOST_ORIGINS);
-    known.chain([origin(&[])]).collect()
-}
-
-/// Returns `text` as the system's shell reads it as one word.
-pub(crate) fn quoted(text: &str) -> String {
-    let is_plain =
-        |c: char| c.is_ascii_alphanumeric() || "/._-+,=:".contains(c) || cfg!(windows) && c == '\\';
-    match !text.is_empty() && text.chars().all(is_plain) {
-        true => text.to_owned(),
-        false if cfg!(windows) => format!("\"{}\"", text.replace('"', "\\\"")),
-        false => format!("'{}'", text.replace('\'', "'\\''")),
-    }
+    known.chain([origin::<&str>(&[])]).collect()
 }
 
 /// One machine's part of a run that many do together: every n-th piece of work, beginning with the i-th. It
 /// is written `i/n`, i from 1 to n.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shard {
-    /// The index i, but counted from 0.
     index: u64,
     count: u64,
 }
@@ -234,7 +127,7 @@ impl FromStr for Shard {
 
 /// The identity of a run that can be resumed: a hash over all that its results depend on, except where files
 /// lie and how fast the machine is.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct RunId(Sha256);
 
 impl RunId {
@@ -246,11 +139,10 @@ impl RunId {
         self.0.update(text);
     }
 
-    pub(super) fn add_engine(&mut self, setup: &EngineSetup) {
+    pub(super) fn add_engine(&mut self, setup: &Setup) {
         self.add_settings(setup.settings(), setup.network_sha256());
     }
 
-    /// Adds all options, and the network's SHA-256.
     pub(super) fn add_settings(&mut self, settings: &Settings, network_sha256: Option<&str>) {
         let mut settings = settings.clone();
         // What the file holds counts, not what it is called.
@@ -263,15 +155,15 @@ impl RunId {
         settings.values().for_each(|(flag, value)| self.add(format!("--{flag}={value}\n")));
     }
 
-    /// Adds what all games have in common: `names` of what plays, rules and openings.
     pub(super) fn add_games(
         &mut self,
         names: &[&str],
+        limits: &[SideLimit],
         rules: &MatchRules,
         openings: &Openings,
         args: &GameArgs,
     ) {
-        let MatchRules { limits, adjudication, seed, .. } = rules;
+        let MatchRules { adjudication, seed, .. } = rules;
         let Adjudication { draw, win, tables, max_plies } = adjudication;
         let other = (names, limits, draw, win, max_plies, tables.is_some(), seed);
         self.add(format!("{other:?} {}", args.sequential));
@@ -286,7 +178,6 @@ impl RunId {
         }
     }
 
-    /// Returns the identity as 12 hexadecimal digits.
     pub(super) fn finish(self) -> String {
         hex(&self.0.finalize()[..6])
     }
@@ -299,12 +190,10 @@ pub(super) struct RecordedGames<'a> {
     files: std::slice::Iter<'a, PathBuf>,
     /// A file with its name, and the games that were read before it.
     open: Option<(String, u64, Games<'static>)>,
-    /// Games read, broken ones included.
     pub(super) read: u64,
     pub(super) broken: u64,
-    /// Files that could not be read to their end.
     pub(super) damaged: u64,
-    told: KindsTold,
+    told: Told,
     /// The forms in which clocks and times are written, and the games that have them.
     time_forms: BTreeMap<&'static str, u64>,
 }
@@ -377,18 +266,20 @@ impl Iterator for RecordedGames<'_> {
                     for note in &game.notes {
                         let kind: String =
                             note.chars().filter(|c| c.is_alphabetic() || *c == ' ').take(40).collect();
-                        self.told.tell(kind, format_args!("{path}: game {number}{players}: {note}"));
+                        self.told.tell_kind(kind, format_args!("{path}: game {number}{players}: {note}"));
                     }
                     if !game.moves.is_empty() {
                         return Some(RecordedGame { number: self.read, ..game });
                     }
-                    self.told
-                        .tell("without moves", format_args!("{path}: game {number}{players} has no moves"));
+                    self.told.tell_kind(
+                        "without moves",
+                        format_args!("{path}: game {number}{players} has no moves"),
+                    );
                 }
                 Some(Err(broken @ GameError::Broken { .. })) => {
                     self.read += 1;
                     self.broken += 1;
-                    self.told.tell("skipped", format_args!("{path}: {broken}"));
+                    self.told.tell_kind("skipped", format_args!("{path}: {broken}"));
                 }
                 Some(Err(error @ GameError::Read { .. })) => {
                     self.open = None;

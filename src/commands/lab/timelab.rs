@@ -6,24 +6,21 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use clap::{Args, ValueEnum};
 
 use super::game_args::threads_or_cores;
-use super::run::{Progress, RecordedGames, RunId, Shard, interruption, listed, origin, origins};
+use super::run::{RecordedGames, RunId, Running, Shard, listed, origins};
+use crate::commands::engine_args::NetworkArgs;
 use crate::commands::measure;
-use crate::commands::network_args::NetworkArgs;
-use crate::output::eprint_message;
-use crate::output::{ExitStatus, Failure, Output};
+use crate::commands::running::Progress;
+use crate::output::{ExitStatus, Failure, Output, eprint_message};
 use zeitnot_engine::network::Backend;
 use zeitnot_engine::time::{DEFAULT_MANAGER, GoLimits, Millis, TimeControl, manager_from};
 use zeitnot_lab::replay::{
     self, ClockSource, EngineModel, GameToReplay, NetworkHeads, ReplayFiles, ReplayOptions, ReplayRows,
     ReplayStudy, Replayer, Speed,
 };
-use zeitnot_lab::report::Origin;
-use zeitnot_lab::run::Run;
 use zeitnot_lab::runner::{self, Jobs};
 
 /// Endgames are faster than openings by this factor under `phase`, as with small networks on a CPU.
@@ -86,9 +83,7 @@ pub(crate) struct TimelabArgs {
 /// The managers that are compared by default beside [`DEFAULT_MANAGER`].
 const OTHER_MANAGERS: [&str; 8] =
     ["smooth", "smooth(mle-mlh)", "smooth(blend)", "legacy", "alphazero", "simple", "stockfish", "argo"];
-/// The nodes per second by default.
 const USUAL_NPS: f64 = 10_000.0;
-/// How long the speed of this machine is measured for.
 const MEASURING_TIME: Millis = Millis(2_000.0);
 
 impl TimelabArgs {
@@ -105,7 +100,7 @@ impl TimelabArgs {
             Some(nps) => Ok(nps),
             None if !self.pgn.is_empty() => Ok(USUAL_NPS),
             None => {
-                let mut engine = measure::engine(&self.network.settings)?;
+                let mut engine = measure::engine(&self.network.0)?;
                 let limits = GoLimits::movetime(MEASURING_TIME);
                 let summary = engine.search(limits)?.result.summary;
                 Ok((summary.new_nodes as f64 / summary.time.as_secs_f64()).max(1.0))
@@ -125,7 +120,7 @@ fn nps(text: &str) -> Result<f64, String> {
     nps.ok_or_else(|| "expected a number from 0.1 to 1000000000".into())
 }
 
-pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let managers = args.managers();
     let backend = backend(args, &managers)?;
     check_repetitions(args, &managers)?;
@@ -134,7 +129,9 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
         SpeedModel::Constant => Speed::constant(nps),
         SpeedModel::Phase => Speed { opening: nps, endgame: ENDGAME_SPEED * nps },
     };
+    let [id, of_rows] = run_ids(args, &managers);
     let replayer = Replayer {
+        run: &of_rows,
         managers: &managers,
         controls: &args.controls,
         kept_games: args.curves,
@@ -149,14 +146,13 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
     let mut source = GameSource::new(args)?;
     let names = if args.pgn.is_empty() { "the built-in sample".into() } else { listed(&args.pgn) };
     let facts = [("games", names), ("speed", format!("{nps:.0} nodes per second"))];
-    let origin = Origin { run: run_id(args, &managers), ..origin(&facts) };
     let written = ["games.csv", "moves.csv", "index.html"];
-    let mut run = args.out.as_deref().map(|folder| Run::claim(folder, origin, &written)).transpose()?;
-    let mut files = run.as_ref().map(|run| ReplayFiles::create(run.folder())).transpose()?;
+    let mut running = Running::begin(args.out.as_deref(), id, &facts, &written)?;
+    let mut files = running.run.as_ref().map(|run| ReplayFiles::create(run.folder())).transpose()?;
     let mut study = ReplayStudy::default();
-    let (mut progress, mut done) = (Progress::new(args.max_games, 0), 0);
+    let (mut progress, mut done) = (Progress::new("games", args.max_games, 0), 0);
     let replay = |_, jobs: &Jobs<'_, GameToReplay, Vec<ReplayRows>>| {
-        let settings = &args.network.settings;
+        let settings = &args.network.0;
         let heads = backend.as_ref().map(|backend| NetworkHeads::new(&**backend, settings));
         let mut heads = heads.transpose()?;
         jobs.do_in_chunks(CHUNK, |mut games| {
@@ -166,15 +162,14 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
             Ok(games.iter().map(|game| replayer.replay(game)).collect())
         })
     };
-    let stop = interruption()?;
     runner::run(
         threads_or_cores(args.threads.map(|threads| threads as usize)),
-        stop,
+        running.stop,
         || Ok(source.next()),
         replay,
         |replayed| {
             done += 1;
-            progress.show(done, "replayed".into());
+            progress.count(done);
             for rows in replayed {
                 if let Some(files) = &mut files {
                     files.add(&rows.0, &rows.1)?;
@@ -185,7 +180,7 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
         },
     )?;
     progress.finish();
-    if stop.load(Ordering::Relaxed) {
+    if running.is_stopped() {
         eprint_message("stopped; the same command begins anew");
         return Ok(ExitStatus::Stopped);
     }
@@ -196,7 +191,7 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
     if study.is_empty() && args.shard.is_none() {
         return Err(Failure::Input("no game is left to replay".into()));
     }
-    if let (Some(run), Some(files)) = (&mut run, &mut files) {
+    if let (Some(run), Some(files)) = (&mut running.run, &mut files) {
         run.add_facts(source.games.clocks())?;
         files.publish()?;
         output.tell_page(replay::page(&study).origins([run.origin()]).write(run.folder())?);
@@ -207,24 +202,22 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
         ));
     }
     output.write(&study, &study)?;
-    Ok(if source.games.broken + source.games.damaged > 0 {
-        ExitStatus::BadInput
-    } else {
-        ExitStatus::Success
-    })
+    Ok(running.end(true, Some(&source.games)))
 }
 
-fn run_id(args: &TimelabArgs, managers: &[String]) -> String {
+/// The identity of the run, and that of its rows, which is one for all shards.
+fn run_ids(args: &TimelabArgs, managers: &[String]) -> [String; 2] {
     let TimelabArgs { controls, nps, speed, recorded_clocks, move_overhead, ponder, .. } = args;
     let mut id = RunId::new();
-    id.add_settings(&args.network.settings, None);
+    id.add_settings(&args.network.0, None);
     id.add(format!("{managers:?} {controls:?} {nps:?} {speed:?} {recorded_clocks} {move_overhead} {ponder}"));
-    id.add(format!("{:?} {:?} {:?}", args.min_moves, args.max_games, args.shard));
+    id.add(format!("{:?} {:?}", args.min_moves, args.max_games));
     id.add_files(&args.pgn);
-    id.finish()
+    let of_rows = id.clone().finish();
+    id.add(format!("{:?}", args.shard));
+    [id.finish(), of_rows]
 }
 
-/// Refuses repeated values: their games would count twice.
 fn check_repetitions(args: &TimelabArgs, managers: &[String]) -> Result<(), Failure> {
     let controls: Vec<_> = args.controls.iter().map(ToString::to_string).collect();
     for (flag, texts) in [("manager", managers), ("tc", &controls)] {
@@ -236,7 +229,6 @@ fn check_repetitions(args: &TimelabArgs, managers: &[String]) -> Result<(), Fail
     Ok(())
 }
 
-/// Opens the network if a manager needs it. All managers are checked on the way.
 fn backend(args: &TimelabArgs, managers: &[String]) -> Result<Option<Arc<dyn Backend>>, Failure> {
     let manager = |text: &String| {
         manager_from(text).map_err(|error| Failure::Input(format!("--manager {text}: {error}")))
@@ -269,14 +261,12 @@ pub(super) fn report(
         ReplayFiles::write_merged(files, folder)?;
         output.tell_page(replay::page(&study).origins(&origins(files)).write(folder)?);
     }
-    output.write(&study, &study)?;
-    Ok(ExitStatus::Success)
+    output.report(&study)
 }
 
 struct GameSource<'a> {
     args: &'a TimelabArgs,
     games: RecordedGames<'a>,
-    /// Games that are fit to replay, in all shards.
     accepted: u64,
     left_out: u64,
 }

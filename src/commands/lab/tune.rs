@@ -8,20 +8,16 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use super::game_args::{self, GameArgs, argument_error};
-use super::run::{Progress, RunId, interruption, origin, tell_stopped};
+use super::run::{RunId, Running};
 use crate::commands::engine_args::EngineArgs;
-use crate::output::{ExitStatus, Failure, Output};
-use crate::output::{Told, eprint_message};
-use zeitnot_engine::chess::Variant;
-use zeitnot_engine::engine::{EngineSetup, Settings};
+use crate::commands::running::Progress;
+use crate::output::{ExitStatus, Failure, Output, Told, eprint_message};
+use zeitnot_engine::engine::{Settings, Setup};
 use zeitnot_engine::search::RootFpuStrategy;
-use zeitnot_lab::matches::{MatchConfig, MatchRules, SideLimit, Team};
-use zeitnot_lab::report::Origin;
+use zeitnot_lab::matches::SideLimit;
 use zeitnot_lab::rows::RowError;
-use zeitnot_lab::run::Run;
 use zeitnot_lab::tuning::{self, PAIRS, Parameter, TunePlan, TuneStudy};
 
-/// The time after which the page is written anew while games are played.
 const PAGE_EVERY: Duration = Duration::from_secs(60);
 /// The options that count under RootHasOwnCpuctParams only.
 const CPUCT_AT_ROOT: [&str; 3] = ["CPuctAtRoot", "CPuctBaseAtRoot", "CPuctFactorAtRoot"];
@@ -45,51 +41,39 @@ pub(crate) struct TuneArgs {
     settings: EngineArgs,
 }
 
-pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let parameters = Parameter::parse_list(&args.params, &args.settings.0);
     let parameters = parameters.map_err(|error| argument_error("params", error))?;
-    let plan = TunePlan { parameters, pairs: args.games.div_ceil(2), seed: args.game.seed };
-    let limit = limit(args, &plan)?;
+    let limit = limit(args, &parameters)?;
+    let plan = TunePlan { parameters, pairs: args.games.div_ceil(2), seed: args.game.seed, limit };
     let (openings, _) = args.game.read_openings(2 * plan.pairs, false)?;
-    let (adjudication, seed) = (args.game.adjudication()?, args.game.seed);
-    let rules = MatchRules { limits: [limit; 2], adjudication, seed, recover: 0 };
     let settings = game_args::settings_under(limit, args.settings.0.clone());
-    let setup = Arc::new(EngineSetup::new(settings)?);
-    let threads = game_args::threads(&args.settings.0);
-    setup.told(threads).iter().for_each(eprint_message);
-    game_args::idle_options(limit, &args.settings.0).iter().for_each(eprint_message);
+    let setup = Arc::new(Setup::new(settings)?);
     let in_real_time = game_args::runs_in_real_time(limit, &args.settings.0);
-    let config = MatchConfig {
-        teams: [Team::Own(setup.clone()), Team::Own(setup.clone())],
-        variant: crate::commands::network_args::variant(
-            args.settings.0.chess960 || openings.variant == Variant::Chess960,
-        ),
-        openings: &openings,
-        threads,
-        concurrency: args.game.concurrency(threads, in_real_time),
-        rules,
-    };
+    let config = args.game.config(&args.settings.0, &openings, in_real_time, 0)?;
+    setup.told(config.threads).iter().for_each(eprint_message);
+    game_args::idle_options(limit, &args.settings.0).iter().for_each(eprint_message);
     let mut told = Told::default();
     note_idle_options(&plan, &args.settings.0, &mut told);
-    tuning::foretold(&plan, &setup, limit)?.iter().for_each(|note| told.tell(note));
+    tuning::foretold(&plan, &setup)?.iter().for_each(|note| told.tell(note));
     let mut id = RunId::new();
     id.add_engine(&setup);
     id.add(format!("{plan:?}"));
-    id.add_games(&[], &config.rules, &openings, &args.game);
+    id.add_games(&[], &[limit; 2], &config.rules, &openings, &args.game);
     let mut facts = vec![
         ("network", setup.backend().info().description.clone()),
         ("limit of a move or game", limit.to_string()),
     ];
     facts.extend(args.game.facts());
     facts.extend(told.facts());
-    let origin = Origin { run: id.finish(), ..origin(&facts) };
-    let run = Run::claim(&args.out, origin, &[PAIRS, "index.html"])?;
-    let (mut file, mut rows) = tuning::open_pairs(&run)?;
+    let running = Running::begin(Some(&args.out), id.finish(), &facts, &[PAIRS, "index.html"])?;
+    let Some(run) = &running.run else { unreachable!("it has a folder") };
+    let (mut file, mut rows) = tuning::open_pairs(run)?;
     let write_page = |study: &TuneStudy| tuning::page(study, run.origin()).write(run.folder());
     let done = rows.len() as u64;
-    let mut progress = Progress::new(Some(2 * plan.pairs), 2 * done);
+    let mut progress = Progress::new("games", Some(2 * plan.pairs), 2 * done);
     let mut shown = Instant::now();
-    tuning::play(&config, (&plan, done), &setup, interruption()?, |row, notes| {
+    tuning::play(&config, (&plan, done), &setup, running.stop, |row, notes| {
         notes.iter().for_each(|note| told.tell(note));
         file.add(&row)?;
         rows.push(row);
@@ -104,14 +88,14 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
     let study = TuneStudy::new(&plan, &rows);
     output.tell_page(write_page(&study)?);
     output.write(&study, &tuning::table(&study))?;
-    Ok(if study.is_whole() { ExitStatus::Success } else { tell_stopped(true) })
+    Ok(running.end(study.is_whole(), None))
 }
 
-fn limit(args: &TuneArgs, plan: &TunePlan) -> Result<SideLimit, Failure> {
+fn limit(args: &TuneArgs, parameters: &[Parameter]) -> Result<SideLimit, Failure> {
     let limit = args.game.limit().ok_or_else(game_args::missing_limit)?;
     let is_off = !game_args::prunes_smartly(limit, &args.settings.0);
     let needs_clock = |name: &str| name == "SmartPruningFactor" || name.starts_with("TimeManager");
-    let idle = plan.parameters.iter().find(|parameter| is_off && needs_clock(&parameter.name));
+    let idle = parameters.iter().find(|parameter| is_off && needs_clock(&parameter.name));
     if let Some(parameter) = idle {
         let reason = format!(
             "{}: has no effect at fixed nodes; give clocks, as --tc 5+0.05 --nodestime 1",

@@ -14,9 +14,8 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde::Serialize;
 
-use super::lab::run::interruption;
-use crate::output::{Failure, Output};
-use crate::output::{eprint_message, write_json};
+use super::running::{self, interruption};
+use crate::output::{Failure, Output, eprint_message, write_json};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chance::fnv1a;
 use zeitnot_engine::chess::{History, ListedPosition, Variant};
@@ -86,17 +85,14 @@ fn read(name: &str, content: impl Read) -> Result<Vec<String>, Failure> {
     for line in Lines::new(BufReader::new(content)) {
         let (number, line) = line.map_err(|error| refuse(error.to_string()))?;
         let Some(listed) = ListedPosition::read(&line) else { continue };
-        let position = listed.map(|listed| listed.uci_position()).map_err(|error| error.to_string());
-        let checked = position.and_then(|position| {
-            let game = History::from_uci_position(&position, Variant::Standard);
-            game.map(|_| position).map_err(|error| error.to_string())
-        });
-        positions.push(checked.map_err(|error| Failure::Input(format!("{name}, line {number}: {error}")))?);
+        let wrong = |error: &dyn fmt::Display| Failure::Input(format!("{name}, line {number}: {error}"));
+        let position = listed.map_err(|error| wrong(&error))?.uci_position();
+        History::from_uci_position(&position, Variant::Standard).map_err(|error| wrong(&error))?;
+        positions.push(position);
     }
     if positions.is_empty() { Err(refuse("no position in it".into())) } else { Ok(positions) }
 }
 
-/// What ends each search.
 #[derive(Debug, Args)]
 pub(crate) struct LimitArgs {
     /// Visits per position. -1 is no limit [default without --movetime: 2000 with bench and solve, 800 with
@@ -136,7 +132,6 @@ pub(super) fn engine(settings: &Settings) -> Result<Engine, Failure> {
     Ok(engine)
 }
 
-/// Prints the settings in force and notes to stderr.
 pub(super) fn tell(engine: &Engine) {
     engine.in_force().iter().for_each(|in_force| eprint_message(format_args!("using {in_force}")));
     engine.take_notes().iter().for_each(eprint_message);
@@ -162,15 +157,12 @@ pub(super) struct SearchFigures {
     pub(super) nodes: u64,
     pub(super) nps: u64,
     pub(super) time_ms: f64,
-    /// Visits evaluated by the network.
     pub(super) evaluations: u64,
-    /// Visits evaluated from the cache.
     cache_hits: u64,
     /// Visits that ended at finished games, proven nodes and in endgame tables.
     terminals: u64,
     /// Visits given up at a leaf under evaluation, not counted as nodes.
     collisions: u64,
-    /// Evaluations per batch.
     pub(super) mean_batch: f64,
     /// Memory of the final tree per visited node.
     bytes_per_node: f64,
@@ -290,9 +282,8 @@ pub(super) fn search(
     let FinishedSearch { best, result, .. } = engine.search(limits.clone())?;
     let summary = result.summary;
     let text = |mv| engine.position().format_move(mv);
-    let visited = summary.visits_by_move.iter().filter(|(_, visits)| *visits > 0);
-    let mut visits: Vec<_> = visited.map(|&(mv, visits)| MoveVisits { r#move: text(mv), visits }).collect();
-    visits.sort_by(|a, b| b.visits.cmp(&a.visits).then_with(|| a.r#move.cmp(&b.r#move)));
+    let visits = summary.visits().into_iter();
+    let visits = visits.map(|(mv, visits)| MoveVisits { r#move: text(mv), visits }).collect();
     let mut figures = SearchFigures::default();
     figures.add(&summary);
     let first_evaluation_ms = summary.counts.first_evaluation.map(ms);
@@ -314,6 +305,8 @@ pub(super) struct SpeedReport {
     pub(super) device_busy: Option<f64>,
     pub(super) backend: String,
     pub(super) description: String,
+    #[serde(skip)]
+    pub(super) info: BackendInfo,
     pub(super) network: Option<String>,
     pub(super) threads: usize,
     pub(super) minibatch_size: usize,
@@ -345,10 +338,10 @@ pub(super) fn search_all(
     let (mut wall, mut cpu, mut busy) = (Duration::ZERO, Some(Duration::ZERO), Some(Duration::ZERO));
     let stop = interruption()?;
     for position in positions {
+        between();
         if stop.load(Ordering::Relaxed) && !rows.is_empty() {
             break;
         }
-        between();
         let before = (Instant::now(), cpu_time(), engine.busy_time());
         let (row, summary) = search(engine, position, limits)?;
         wall += before.0.elapsed();
@@ -378,11 +371,12 @@ pub(super) fn search_all(
             None => busy.map(share),
         },
         description: backend.description_without_folder(),
-        backend: backend.name,
+        backend: backend.name.clone(),
         network: engine.network_sha256().map(str::to_owned),
         threads: engine.threads(),
         minibatch_size: engine.batch_size(),
         queues: backend.queues,
+        info: backend,
         limit: limit_text(limits),
         options: settings.changed().into_iter().map(option_text).collect(),
         figures,
@@ -467,9 +461,8 @@ impl PositionRow {
 
 /// Claims the folder for a report before anything is measured. `json` is the file for its data.
 pub(super) fn claim(folder: Option<&Path>, json: &str) -> Result<Option<Run>, Failure> {
-    let origin = Origin { run: json.into(), ..super::lab::run::origin(&[]).without_folders() };
-    let run = folder.map(|folder| Run::claim(folder, origin, &[json, "index.html"])).transpose();
-    run.map_err(|error| Failure::Input(error.to_string()))
+    let origin = Origin { run: json.into(), ..running::origin::<&str>(&[]).without_folders() };
+    Ok(folder.map(|folder| Run::claim(folder, origin, &[json, "index.html"])).transpose()?)
 }
 
 /// The page names no folder, because it may be passed on.
@@ -479,7 +472,7 @@ pub(super) fn write_report(
     data: &impl Serialize,
     output: &mut Output,
 ) -> Result<(), Failure> {
-    let origin = super::lab::run::origin(&[]).without_folders();
+    let origin = running::origin::<&str>(&[]).without_folders();
     let page = page.origins([&origin]);
     write_json(&run.folder().join(&run.origin().run), data)?;
     output.tell_page(page.write(run.folder()).map_err(RowError::io(run.folder()))?);

@@ -2,7 +2,7 @@
 
    The real CUDA provider of ONNX Runtime makes sessions and runs whole batches on it. Memory of the device is memory of the host,
    copies are copies, kernels are not launched, and every call is counted by its name. So it shows graphs, launches, copies, plans,
-   threads and crashes, and neither speed nor numbers: what comes back to the host is 1/3 in fp16, so that win, draw and loss are legal.
+   threads and crashes, and neither speed nor numbers: what comes back to the host is 1/3 in fp32, so that win, draw and loss are legal.
    At the end of the process the counts are appended to the file that FAKE_CUDA_LOG names: number, bytes, name.
 
    FAKE_CUDA_CAPABILITY is the compute capability times ten, 90 unless said otherwise. FAKE_CUDA_PLAN_US and FAKE_CUDA_RUN_US are the
@@ -116,7 +116,7 @@ static int copy(const char *how, void *to, const void *from, size_t size, int ki
   snprintf(name, sizeof name, "copy %s %s %s", how, ways[kind & 3], place_of(host) == PINNED ? "pinned" : "pageable");
   count(name, size);
   if (kind == 2)
-    for (size_t i = 0; i < size / 2; i++) ((uint16_t *)to)[i] = 0x3555;
+    for (size_t i = 0; i < size / 4; i++) ((uint32_t *)to)[i] = 0x3eaaaaab;
   else
     memcpy(to, from, size);
   return 0;

@@ -1,8 +1,10 @@
 //! What the tree is made of in models: loom's atomics and locks, and blocks of a few slots.
 
-pub(crate) use loom::sync::{MutexGuard, RwLockReadGuard, atomic};
+pub(crate) use loom::sync::{RwLockReadGuard, atomic};
 
 use std::mem::MaybeUninit;
+use std::ops::{Deref, DerefMut};
+use std::time::Duration;
 
 use atomic::{AtomicBool, Ordering};
 
@@ -23,7 +25,46 @@ impl<T> Mutex<T> {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
-        self.0.lock().unwrap()
+        MutexGuard(Some(self.0.lock().unwrap()))
+    }
+}
+
+/// A guard that a condition variable can take and give back.
+#[derive(Debug)]
+pub(crate) struct MutexGuard<'a, T>(Option<loom::sync::MutexGuard<'a, T>>);
+
+impl<T> Deref for MutexGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.0.as_ref().unwrap()
+    }
+}
+
+impl<T> DerefMut for MutexGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        self.0.as_mut().unwrap()
+    }
+}
+
+/// A condition variable of loom's, whose waits have no end of their own.
+#[derive(Debug, Default)]
+pub(crate) struct Condvar(loom::sync::Condvar);
+
+impl Condvar {
+    pub(crate) fn wait_while_for<T>(
+        &self,
+        guard: &mut MutexGuard<'_, T>,
+        mut must_wait: impl FnMut(&mut T) -> bool,
+        _timeout: Duration,
+    ) {
+        while must_wait(guard) {
+            guard.0 = guard.0.take().map(|locked| self.0.wait(locked).unwrap());
+        }
+    }
+
+    pub(crate) fn notify_all(&self) {
+        self.0.notify_all();
     }
 }
 

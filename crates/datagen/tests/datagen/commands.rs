@@ -184,3 +184,45 @@ fn a_killed_run_goes_on_where_it_was() {
     assert!(play(&killed).status().unwrap().success());
     assert!(fs::read(&killed).unwrap() == fs::read(&whole).unwrap(), "the records differ");
 }
+
+/// A regression: such a file lost all games behind the damage, without a word.
+#[test]
+fn a_flipped_byte_is_refused_by_its_game() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("games.zng");
+    let out = file.to_str().unwrap();
+    json(&teach(&["play"], "3", out));
+    let mut damaged = fs::read(&file).unwrap();
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 1;
+    fs::write(&file, &damaged).unwrap();
+    assert_refused(&teach(&["play"], "4", out), "games.zng: damaged training data at byte ");
+    assert_refused(&run(&["table", out, "--out", out]), "games.zng");
+    assert!(fs::read(&file).unwrap() == damaged, "it stays as it is");
+}
+
+/// A regression: two of them wrote into one another's games.
+#[test]
+fn a_second_process_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("games.zng");
+    let out = file.to_str().unwrap();
+    let held = fs::File::create(&file).unwrap();
+    held.lock().unwrap();
+    assert_refused(&teach(&["play"], "1", out), "in use by another process; name another --out");
+    drop(held);
+    assert_eq!(json(&teach(&["play"], "1", out))["games"], 1);
+}
+
+/// A regression: tables that stood there were cut to nothing before the records were read.
+#[test]
+fn what_cannot_be_expanded_leaves_the_tables_that_are_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (rows, records) = (path("rows.bin"), path("games.zng"));
+    fs::write(&rows, "old").unwrap();
+    fs::write(&records, &write_records(&imported(PGN))[..40]).unwrap();
+    assert_refused(&run(&["table", &records, "--out", &path("")]), "games.zng: damaged training data");
+    assert_eq!(fs::read(&rows).unwrap(), b"old");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing half-made stays");
+}

@@ -176,7 +176,6 @@ fn operations_in(text: &str) -> Vec<Operation<'_>> {
     list
 }
 
-/// A move such as `e2e4` is no operation.
 fn is_uci_move(word: &str) -> bool {
     matches!(word.as_bytes(), [b'a'..=b'h', b'1'..=b'8', b'a'..=b'h', b'1'..=b'8', ..]) && word.len() <= 5
 }
@@ -198,7 +197,6 @@ fn take_word<'a>(text: &mut &'a str) -> &'a str {
     word
 }
 
-/// Takes a number with the semicolons behind it.
 fn take_counter<'a>(text: &mut &'a str) -> Option<&'a str> {
     let mut behind = *text;
     let word = take_word(&mut behind);

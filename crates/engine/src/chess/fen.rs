@@ -28,6 +28,7 @@ const MAX_QUEENS_AND_PAWNS: usize = 12;
 
 /// Why a position is refused.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum PositionError {
     #[error("a position starts with \"startpos\" or \"fen\", not with \"{0}\"")]
     Start(String),
@@ -80,10 +81,11 @@ fn read(fen: &str) -> Result<(Setup, Position), PositionError> {
         }
         Err(kinds) => Err(kinds),
     };
-    Ok((setup, position.map_err(|kinds| impossible(fen, kinds))?))
+    let impossible =
+        |kinds| PositionError::Impossible { fen: fen.to_owned(), reasons: impossible_reasons(kinds) };
+    Ok((setup, position.map_err(impossible)?))
 }
 
-/// Removes what Lc0 ignores.
 fn tidy(fen: &str) -> String {
     let mut fields: Vec<String> = fen
         .trim_end_matches(|c: char| c == ';' || c.is_ascii_whitespace())
@@ -149,10 +151,6 @@ fn chess_after_pass(mut setup: Setup) -> Result<Chess, PositionErrorKinds> {
         promotion: Some(Role::King),
     });
     Ok(chess)
-}
-
-fn impossible(fen: &str, kinds: PositionErrorKinds) -> PositionError {
-    PositionError::Impossible { fen: fen.to_owned(), reasons: impossible_reasons(kinds) }
 }
 
 fn has_playable_material(setup: &Setup) -> bool {

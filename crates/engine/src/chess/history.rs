@@ -17,7 +17,6 @@ const SHARED_RULE50: u32 = 40;
 pub struct History {
     entries: Vec<Entry>,
     variant: Variant,
-    /// Dropped from the FEN, in words.
     left_out: Vec<&'static str>,
 }
 
@@ -206,6 +205,7 @@ fn parse_uci_position(
 
 /// Why a game is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the rules have these names")]
 pub enum Terminal {
     /// The side to move has lost. All others are draws.
     Checkmate,

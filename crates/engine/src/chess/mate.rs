@@ -57,7 +57,6 @@ impl History {
     }
 }
 
-/// Checks to the king of the side that is not to move.
 struct Checks {
     /// Squares from which a pawn, knight, bishop or rook attacks the king.
     pawn: Bitboard,
@@ -128,7 +127,6 @@ fn mates(check: &Chess, moves: u32) -> bool {
     if moves == 1 { check.is_checkmate() } else { always_mates(check, moves - 1) }
 }
 
-/// Every reply to a check, or none, allows a mate by checks.
 fn always_mates(check: &Chess, moves: u32) -> bool {
     check.legal_moves().iter().all(|&reply| {
         let mut next = check.clone();

@@ -17,11 +17,8 @@ impl Move {
     /// Castling goes to the rook's square.
     pub const fn new(from: Square, to: Square, promotion: Option<Role>) -> Move {
         let promotion = match promotion {
-            Some(Role::Knight) => 1,
-            Some(Role::Bishop) => 2,
-            Some(Role::Rook) => 3,
-            Some(Role::Queen) => 4,
-            Some(Role::Pawn | Role::King) | None => 0,
+            Some(role @ (Role::Knight | Role::Bishop | Role::Rook | Role::Queen)) => role as u16 - 1,
+            _ => 0,
         };
         Move(from as u16 | (to as u16) << 6 | promotion << 12)
     }

@@ -22,6 +22,7 @@ const NULL_MOVES: [&str; 6] = ["--", "Z0", "z0", "0000", "null", "@@@@"];
 
 /// Why a move is refused.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum MoveError {
     #[error("\"{0}\" is not a move in UCI notation (such as e2e4 or e7e8q)")]
     Syntax(String),
@@ -163,10 +164,7 @@ fn squares_of(uci: &str) -> Option<(Square, Square, Option<Role>)> {
     let to = Square::from_ascii(bytes.get(2..4)?).ok()?;
     let promotion = match bytes.get(4..)? {
         [] => None,
-        [b'n'] => Some(Role::Knight),
-        [b'b'] => Some(Role::Bishop),
-        [b'r'] => Some(Role::Rook),
-        [b'q'] => Some(Role::Queen),
+        [letter @ (b'n' | b'b' | b'r' | b'q')] => Role::from_char(char::from(*letter)),
         _ => return None,
     };
     Some((from, to, promotion))

@@ -27,6 +27,12 @@ pub struct Position {
     is_move_ahead: bool,
 }
 
+impl Default for Position {
+    fn default() -> Position {
+        Position::start()
+    }
+}
+
 impl Position {
     /// The start position.
     pub fn start() -> Position {
@@ -170,7 +176,6 @@ impl Position {
         Position { chess, en_passant, key, king_en_prise: None, is_move_ahead: self.is_move_ahead }
     }
 
-    /// `None` if no piece stands on the first square.
     pub(super) fn to_shakmaty(&self, m: Move) -> Option<shakmaty::Move> {
         let (from, to) = (m.from_square(), m.to_square());
         let board = self.board();
@@ -289,6 +294,6 @@ impl fmt::Display for PerftReport {
             writeln!(f, "{}: {nodes}", r#move)?;
         }
         // The last line is Stockfish's, which wrappers wait for.
-        writeln!(f, "{} nodes {} nps\n\nNodes searched: {}", self.nodes, self.nps, self.nodes)
+        writeln!(f, "info string {} nps\n\nNodes searched: {}", self.nps, self.nodes)
     }
 }

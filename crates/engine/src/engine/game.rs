@@ -1,18 +1,19 @@
-//! One game's tree and timekeepers, and the tree's visits when pondering began.
+//! One game's tree, cache and timekeepers, and the tree's visits when pondering began.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crossbeam::utils::CachePadded;
+
 use super::memory::tree_limit;
-use super::{Draining, EngineError, GoRequest, InfoOptions, Settings, wait_for};
+use super::{EngineError, GoRequest, Settings, Setup};
 use crate::chess::{History, Move};
-use crate::network::Backend;
 use crate::network::cache::EvalCache;
 use crate::note::Note;
 use crate::search::tree::{GameTree, MAX_VISITS, NodeId, Past, Reclaimer, Tree, TreeFull, continues};
-use crate::search::{EndReason, Rescale, Search, SearchClock, SearchContext, SearchParams, root_evaluation};
-use crate::tablebase::TablesInForce;
+use crate::search::{
+    EndReason, Life, Rescale, Search, SearchClock, SearchContext, SearchParams, Stage, root_evaluation,
+};
 use crate::time::{
     Chain, GamePly, GoLimits, Millis, MoveFacts, Nodes, SearchEnd, SearchStats, StopReason, TimeManager,
     Timekeeper,
@@ -21,28 +22,22 @@ use crate::time::{
 /// How long an analysis waits for the last search's batches in flight.
 const DRAINING_PATIENCE: Duration = Duration::from_secs(1);
 
-#[derive(Clone, Copy, Debug)]
-pub(super) struct SearchResources<'a> {
-    pub(super) settings: &'a Settings,
-    pub(super) info: &'a InfoOptions,
-    pub(super) tables: &'a TablesInForce,
-    pub(super) cache: &'a Arc<EvalCache>,
-    pub(super) backend: &'a Arc<dyn Backend>,
-    /// Earlier searches whose workers may still touch the tree.
-    pub(super) draining: &'a [Draining],
-}
+/// A search whose workers may still touch the tree. It keeps nothing else of it alive.
+type Draining = Arc<CachePadded<Life>>;
 
 #[derive(Debug)]
-pub(super) struct GameState {
+pub(super) struct Game {
+    setup: Arc<Setup>,
+    cache: Arc<EvalCache>,
     tree: Option<GameTree>,
+    /// Earlier searches whose workers may still touch the tree.
+    draining: Vec<Draining>,
     /// The tree's policies and values depend on these.
     made_with: SearchParams,
     rescaled_by: Rescale,
     reclaimer: Reclaimer,
     /// White and Black: one process may play both.
     sides: [Side; 2],
-    own_manager: Option<OwnManager>,
-    /// Index of the last search's side.
     side: usize,
     /// Kept until our next move.
     before_pondering: Option<BeforePondering>,
@@ -50,7 +45,6 @@ pub(super) struct GameState {
     last_clocked: Option<History>,
 }
 
-/// A search that has its game, and what there is to tell before it.
 pub(super) struct Begun {
     pub(super) search: Search,
     pub(super) told: Vec<Note>,
@@ -62,57 +56,66 @@ struct Side {
     moves_made: u32,
 }
 
-/// Makes time managers that are not among the engine's own.
-#[derive(Clone)]
-pub(super) struct OwnManager(pub(super) Arc<dyn Fn() -> Box<dyn TimeManager> + Send + Sync>);
-
-impl fmt::Debug for OwnManager {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("OwnManager")
-    }
-}
-
-fn new_sides(settings: &Settings, own: Option<&OwnManager>) -> Result<[Side; 2], EngineError> {
+fn new_sides(setup: &Setup) -> Result<[Side; 2], EngineError> {
     let side = || {
-        let manager = own.map_or_else(|| settings.time.manager(), |OwnManager(make)| Ok(make()))?;
-        let timekeeper = Timekeeper::new(manager, settings.stoppers.clone());
+        let timekeeper = Timekeeper::new(setup.time_manager()?, setup.settings.stoppers.clone());
         Ok::<_, EngineError>(Side { timekeeper, moves_made: 0 })
     };
     Ok([side()?, side()?])
 }
 
-impl GameState {
-    /// `own_manager` goes before the manager that the options name.
+impl Game {
     pub(super) fn new(
-        settings: &Settings,
-        own_manager: Option<OwnManager>,
+        setup: Arc<Setup>,
+        cache: Arc<EvalCache>,
         reclaimer: Reclaimer,
-    ) -> Result<GameState, EngineError> {
-        Ok(GameState {
+    ) -> Result<Game, EngineError> {
+        Ok(Game {
+            sides: new_sides(&setup)?,
+            setup,
+            cache,
             tree: None,
+            draining: Vec::new(),
             made_with: SearchParams::default(),
             rescaled_by: Rescale::default(),
             reclaimer,
-            sides: new_sides(settings, own_manager.as_ref())?,
-            own_manager,
             side: 0,
             before_pondering: None,
             last_clocked: None,
         })
     }
 
+    pub(super) fn setup(&self) -> &Arc<Setup> {
+        &self.setup
+    }
+
+    /// Goes on under other options with the same backend. Another manager begins a game.
+    pub(super) fn take_up(&mut self, setup: Arc<Setup>) -> Result<(), EngineError> {
+        let before = std::mem::replace(&mut self.setup, setup);
+        if !self.setup.shares_evaluations(&before) {
+            self.clear_cache();
+        }
+        if !self.setup.shares_managers(&before) {
+            self.release_tree();
+            self.sides = new_sides(&self.setup)?;
+            (self.before_pondering, self.last_clocked) = (None, None);
+        }
+        Ok(())
+    }
+
+    pub(super) fn clear_cache(&mut self) {
+        self.cache = self.setup.new_cache();
+    }
+
     /// Prepares a search of the last position. Pondering searches the one before, so that every reply keeps
     /// its subtree.
-    pub(super) fn begin_search(
-        &mut self,
-        position: &History,
-        request: &GoRequest,
-        resources: &SearchResources<'_>,
-    ) -> Result<Begun, EngineError> {
-        let limits = &request.limits;
-        let weakening = resources.settings.strength.weakening(position, limits);
-        let changed = resources.settings.for_search(weakening);
-        let settings = changed.as_ref().unwrap_or(resources.settings);
+    pub(super) fn begin(&mut self, position: &History, request: &GoRequest) -> Result<Begun, EngineError> {
+        let (setup, limits) = (self.setup.clone(), &request.limits);
+        let backend = setup.backend().info();
+        let weakening = setup.settings.strength.weakening(position, limits);
+        let changed = setup.settings.for_search(weakening);
+        let settings = changed.as_ref().unwrap_or(&setup.settings);
+        self.draining.retain(|life| life.stage() != Stage::Drained);
         if weakening.is_some() {
             // A reused tree would make it stronger than asked for.
             self.release_tree();
@@ -123,20 +126,20 @@ impl GameState {
         let wanted = request.root_moves.clone();
         let (root_moves, reply_moves) =
             if expected_move.is_some() { (Vec::new(), wanted) } else { (wanted, Vec::new()) };
-        let past = past_to_keep(limits, resources.draining);
-        let (tree, root) = self.set_position(&game, past, &settings.search, rescale, resources.draining)?;
-        tree.set_limit(tree_limit(settings, &**resources.backend));
+        let past = past_to_keep(limits, &self.draining);
+        let (tree, root) = self.set_position(&game, past, &settings.search, rescale)?;
+        tree.set_limit(tree_limit(settings, backend));
         let reused = Nodes::from(tree.node(root).visits());
         if limits.ponder && self.before_pondering.as_ref().is_none_or(|before| !before.is_of(&game)) {
             self.before_pondering = self.tree.as_ref().map(BeforePondering::read);
         }
-        let tables = resources.tables.filter_root_moves(&game, root_moves, &settings.tablebase);
+        let tables = setup.tables.filter_root_moves(&game, root_moves, &settings.tablebase);
         self.side = usize::from(position.current().turn().is_black());
         if limits.mover_clock().is_some() {
-            self.renew_clocks_in_a_new_game(position, resources.settings)?;
+            self.renew_clocks_in_a_new_game(position)?;
         }
-        let clock = SearchClock::start(request.received, resources.backend.info().virtual_pace);
-        let chain = self.make_chain(request, clock.elapsed(), tables.choices, resources);
+        let clock = SearchClock::start(request.received, backend.virtual_pace);
+        let chain = self.make_chain(request, clock.elapsed(), tables.choices);
         let affordable = [chain.max_new_nodes(), weakening.map(|weakening| weakening.nodes)];
         let affordable = affordable.into_iter().flatten().min().unwrap_or(Nodes::MAX);
         let visits = new_visits(limits, settings, reused, affordable);
@@ -156,22 +159,23 @@ impl GameState {
             reply_moves,
             params,
             rescale,
-            cache: resources.cache.clone(),
+            cache: self.cache.clone(),
             tablebase: tables.below,
             tablebase_hits: tables.hits,
-            backend_info: resources.backend.info().clone(),
-            reporting: resources.info.reporting(),
+            backend_info: backend.clone(),
+            reporting: setup.settings.info.reporting(),
             clock,
         };
-        let settings = resources.settings;
+        let settings = &setup.settings;
         let lacks_side = !settings.strength.analyse_mode && settings.contempt.lacks_side(limits.infinite)?;
         let no_side = "contempt favours no side in infinite search. ContemptMode can choose one";
         let message = self.sides[self.side].timekeeper.take_message();
         let told = lacks_side.then(|| no_side.into()).into_iter().chain(message.map(Note::from)).collect();
-        Ok(Begun { search: Search::new(context, chain, visits), told })
+        let search = Search::new(context, chain, visits);
+        self.draining.push(search.state.life.clone());
+        Ok(Begun { search, told })
     }
 
-    /// That of the side that moved last.
     pub(super) fn manager(&self) -> &dyn TimeManager {
         self.sides[self.side].timekeeper.manager()
     }
@@ -182,7 +186,6 @@ impl GameState {
         past: Past,
         params: &SearchParams,
         rescale: Rescale,
-        draining: &[Draining],
     ) -> Result<(Arc<Tree>, NodeId), EngineError> {
         let old = &self.made_with;
         let same_edges =
@@ -194,8 +197,13 @@ impl GameState {
         self.made_with = params.clone();
         self.rescaled_by = rescale;
         let advanced = self.tree.as_mut().map(|tree| {
-            let draining = draining.to_vec();
-            tree.advance(history.clone(), past, &self.reclaimer, move || wait_for(draining))
+            let draining = self.draining.clone();
+            let wait = move || {
+                for life in &draining {
+                    life.wait_for_workers(Duration::MAX);
+                }
+            };
+            tree.advance(history.clone(), past, &self.reclaimer, wait)
         });
         if let Some(Err(TreeFull)) = advanced {
             self.release_tree();
@@ -215,31 +223,21 @@ impl GameState {
     }
 
     /// Resets time management after a game without `ucinewgame`. A step back counts as a new game, as in Lc0.
-    fn renew_clocks_in_a_new_game(
-        &mut self,
-        position: &History,
-        settings: &Settings,
-    ) -> Result<(), EngineError> {
+    fn renew_clocks_in_a_new_game(&mut self, position: &History) -> Result<(), EngineError> {
         let goes_on = |last: &History| {
             let [before, now] = [last, position].map(History::game_ply);
             continues(position, last) || now == before + 2 && agree(position, last)
         };
         if self.last_clocked.as_ref().is_some_and(|last| !goes_on(last)) {
-            self.sides = new_sides(settings, self.own_manager.as_ref())?;
+            self.sides = new_sides(&self.setup)?;
         }
         self.last_clocked = Some(position.clone());
         Ok(())
     }
 
     /// `choices` is the number of moves that the endgame tables leave, if they know the position.
-    fn make_chain(
-        &mut self,
-        request: &GoRequest,
-        elapsed: Duration,
-        choices: Option<usize>,
-        resources: &SearchResources<'_>,
-    ) -> Chain {
-        let mut facts = MoveFacts { elapsed: elapsed.into(), ..self.facts(request, resources) };
+    fn make_chain(&mut self, request: &GoRequest, elapsed: Duration, choices: Option<usize>) -> Chain {
+        let mut facts = MoveFacts { elapsed: elapsed.into(), ..self.facts(request) };
         if let Some(choices) = choices {
             facts.legal_moves = choices as u32;
         }
@@ -250,19 +248,19 @@ impl GameState {
             self.sides.iter_mut().for_each(|side| side.timekeeper.clock_was_set());
         }
         let timekeeper = &mut self.sides[self.side].timekeeper;
-        timekeeper.set_options(resources.settings.stoppers.clone());
+        timekeeper.set_options(self.setup.settings.stoppers.clone());
         timekeeper.start_move(&facts)
     }
 
-    fn facts(&self, request: &GoRequest, resources: &SearchResources<'_>) -> MoveFacts {
-        let (settings, backend) = (resources.settings, resources.backend.info());
+    fn facts(&self, request: &GoRequest) -> MoveFacts {
+        let (settings, backend) = (&self.setup.settings, self.setup.backend().info());
         let mut facts = MoveFacts {
             limits: request.limits.clone(),
             loading: request.loading,
             overhead: Millis(settings.time.move_overhead.as_millis() as f64),
             first_move: self.sides[self.side].moves_made == 0,
             has_moves_left: backend.has_moves_left,
-            lines: resources.info.multi_pv,
+            lines: settings.info.multi_pv,
             ponder_enabled: settings.ponder,
             asks_for_value: settings.strength.analyse_mode || !request.root_moves.is_empty(),
             ..MoveFacts::default()
@@ -287,15 +285,14 @@ impl GameState {
 
     /// Lets the timekeeper learn from the move. `stats` are its search's last figures.
     pub(super) fn finish_move(&mut self, search: &Search, end: EndReason, stats: &SearchStats) {
-        let has_clock = search.stop_controller.with_chain(|chain| chain.report().is_some());
         let side = &mut self.sides[self.side];
-        side.moves_made += u32::from(has_clock);
         let reason = match end {
             EndReason::Rule(rule) => Some(rule),
             EndReason::Deadline => Some(StopReason::Budget),
             EndReason::Stopped | EndReason::Failure => None,
         };
         search.stop_controller.with_chain(|chain| {
+            side.moves_made += u32::from(chain.report().is_some());
             side.timekeeper.finish_move(chain, &SearchEnd { stats, reason });
         });
     }
@@ -343,13 +340,10 @@ fn new_visits(limits: &GoLimits, settings: &Settings, reused: Nodes, affordable:
 /// Waits briefly. True if no worker can touch the tree any more.
 fn are_idle_soon(searches: &[Draining]) -> bool {
     let deadline = Instant::now() + DRAINING_PATIENCE;
-    searches
-        .iter()
-        .for_each(|progress| progress.wait_idle(deadline.saturating_duration_since(Instant::now())));
-    searches.iter().all(|progress| progress.is_idle())
+    searches.iter().all(|life| life.wait_for_workers(deadline.saturating_duration_since(Instant::now())))
 }
 
-impl Drop for GameState {
+impl Drop for Game {
     fn drop(&mut self) {
         self.release_tree();
     }
@@ -357,10 +351,8 @@ impl Drop for GameState {
 
 #[derive(Debug)]
 struct BeforePondering {
-    /// Positions in the game up to the pondered one.
     len: usize,
     root: (u64, Nodes),
-    /// Keys and visits of the positions after visited replies.
     replies: Vec<(u64, Nodes)>,
 }
 
@@ -400,7 +392,7 @@ mod tests {
 
     use super::*;
     use crate::chess::Variant;
-    use crate::network::{BackendError, BackendInfo, EvalSlot, Evaluator, backends};
+    use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator, backends};
     use crate::search::{WorkerPool, run};
     use crate::time::GoLimits;
 
@@ -454,38 +446,30 @@ mod tests {
         }
     }
 
-    fn resources<'a>(
-        settings: &'a Settings,
-        tables: &'a TablesInForce,
-        cache: &'a Arc<EvalCache>,
-        backend: &'a Arc<dyn Backend>,
-    ) -> SearchResources<'a> {
-        SearchResources { settings, info: &settings.info, tables, cache, backend, draining: &[] }
+    fn game_with(settings: Settings, backend: Arc<dyn Backend>) -> Game {
+        let setup = Arc::new(Setup::with_backend(settings, backend).unwrap());
+        Game::new(setup, Arc::new(EvalCache::new(0)), Reclaimer::new()).unwrap()
     }
 
     /// A regression: the claims of a panicked search thread stayed in the tree and blocked later searches.
     #[test]
     fn a_tree_in_which_a_search_thread_died_is_dropped() {
-        let settings = Settings::default();
         let config = backends::BackendConfig::parse("random", "").unwrap();
         let backend: Arc<dyn Backend> = Arc::new(PanickingOnce {
             backend: backends::create(&config, None).unwrap(),
             is_done: Arc::default(),
         });
         let workers = WorkerPool::new(&*backend, 1).unwrap();
-        let mut game = GameState::new(&settings, None, Reclaimer::new()).unwrap();
+        let mut game = game_with(Settings::default(), backend);
         let position = History::start();
-        let tables = TablesInForce::default();
-        let cache = Arc::new(EvalCache::new(0));
-        let resources = resources(&settings, &tables, &cache, &backend);
         let mut failures = Vec::new();
         for _ in 0..2 {
             let limits = GoLimits::nodes(500);
             let request = GoRequest::new(limits);
-            let search = Arc::new(game.begin_search(&position, &request, &resources).unwrap().search);
+            let search = Arc::new(game.begin(&position, &request).unwrap().search);
             workers.assign(&search);
             let result = run(&search, &mut |_| {});
-            search.state.progress.wait_idle(Duration::from_secs(60));
+            search.state.life.wait_for_workers(Duration::from_secs(60));
             let in_flight = search.state.context.root_node().in_flight();
             failures.push((
                 result.failure.is_some(),
@@ -503,15 +487,13 @@ mod tests {
         settings.stoppers.nodestime.nodes_per_ms = 1;
         let config = backends::BackendConfig::parse("random", "").unwrap();
         let backend: Arc<dyn Backend> = backends::create(&config, None).unwrap();
-        let (tables, cache) = (TablesInForce::default(), Arc::new(EvalCache::new(0)));
-        let resources = resources(&settings, &tables, &cache, &backend);
-        let mut game = GameState::new(&settings, None, Reclaimer::new()).unwrap();
+        let mut game = game_with(settings, backend);
         // Each move uses 4,000 nodes.
         let mut nodes_before_move = |position: &str, ponder| {
             let position = History::from_uci_position(position, Variant::Standard).unwrap();
             let limits = GoLimits { time: Some(Millis(10_000.0)), ponder, ..GoLimits::default() };
             let request = GoRequest::new(limits);
-            let search = game.begin_search(&position, &request, &resources).unwrap().search;
+            let search = game.begin(&position, &request).unwrap().search;
             let nodes = search.stop_controller.with_chain(|chain| chain.max_new_nodes());
             let stats = SearchStats { new_nodes: Nodes(4_000), ..SearchStats::default() };
             game.finish_move(&search, EndReason::Rule(StopReason::Budget), &stats);

@@ -1,34 +1,43 @@
 //! A search from `go` ([`GoRequest`]) over its reports ([`Listener`]) to its answer ([`SearchAnswer`]).
-//! [`ActiveSearch`] is the running search with its watching thread.
+//! [`Play`] says who has the game meanwhile.
 
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crossbeam::channel::{Sender, unbounded};
-use parking_lot::Mutex;
+use crossbeam::channel::{Sender, bounded, unbounded};
 
 use super::answer::Answer;
-use super::game::{Begun, GameState, SearchResources};
-use super::memory::CacheSettings;
-use super::{Engine, EngineError, InfoOptions};
+use super::game::{Begun, Game};
+use super::{Engine, EngineError, InfoOptions, Settings, Setup};
 use crate::chess::{History, Move};
-use crate::network::Backend;
 use crate::note::Note;
 use crate::search::tree::Reclaimer;
 use crate::search::{
-    EndReason, Search, SearchInfo, SearchResult, SearchSummary, WorkerPoolError, conclude, run,
+    EndReason, Life, News, Search, SearchInfo, SearchResult, SearchSummary, WorkerPoolError, conclude, run,
 };
 use crate::time::{Chain, GoLimits, Millis, Nodes};
 
 /// What takes less before a search counts as part of it.
 const LEAST_LOADING: Duration = Duration::from_millis(10);
 
-/// A search that could not begin, why, and who waits for its answer.
-type Refused = (EngineError, SearchOrder, Box<dyn Listener>);
+/// Who has the game.
+pub(super) enum Play {
+    /// The engine. `None` before its first search, or if a search has lost it.
+    Idle(Option<Game>),
+    Searching(Running),
+    /// The engine, and `listener` hears only after `stop` or `ponderhit` that nothing was searched at `root`.
+    Over {
+        game: Option<Game>,
+        listener: Box<dyn Listener>,
+        root: History,
+    },
+}
+
+/// The game that a search gives back, and whom it leaves without an answer if it was handed over.
+type Returned = (Option<Game>, Option<(SearchOrder, Box<dyn Listener>)>);
 
 /// What a `go` asks for.
 #[derive(Clone, Debug)]
@@ -80,7 +89,9 @@ pub struct SearchAnswer {
 
 /// Receives a search's reports, on the search's own thread. `root` is the game up to the root.
 pub trait Listener: Send {
+    /// A report of the running search, or its last one.
     fn info(&mut self, root: &History, info: &SearchInfo);
+    /// A message for people.
     fn note(&mut self, note: Note);
     /// Whether it can take an answer. A pool begins no search for one that cannot.
     fn has_room(&self) -> bool {
@@ -114,23 +125,11 @@ impl Engine {
         mut listener: Box<dyn Listener>,
     ) -> Result<(), EngineError> {
         let refusal = match self.prepare_search(&order, &mut *listener) {
-            Ok(Some((search, game))) => {
-                let Some(network) = &self.network else { unreachable!("the search has begun with one") };
-                let reporter = SearchReporter {
-                    listener,
-                    wants_reply: self.settings.ponder,
-                    backend: network.opened.backend.clone(),
-                    threads: network.workers.len(),
-                };
-                match ActiveSearch::start(search, order, game, reporter) {
-                    Ok(active) => self.active = Some(active),
-                    Err(refused) => {
-                        let (error, order, mut listener) = *refused;
-                        listener.note(Note::Error(format!("{error}. There is no bestmove")));
-                        self.answer_no_move(order, listener);
-                        return Err(error);
-                    }
-                }
+            Ok(Some(((controller, thread), search, game))) => {
+                let (is_pondering, threads) = (order.request.limits.ponder, self.threads());
+                // The thread lives until it has a task.
+                drop(controller.send(Task { search: search.clone(), order, game, listener, threads }));
+                self.play = Play::Searching(Running { search, thread, is_pondering });
                 return Ok(());
             }
             Ok(None) => Ok(()),
@@ -142,24 +141,19 @@ impl Engine {
                 Err(error)
             }
         };
-        self.answer_no_move(order, listener);
-        refusal
-    }
-
-    /// Answers by no move, an open-ended search when it is ended.
-    fn answer_no_move(&mut self, order: SearchOrder, listener: Box<dyn Listener>) {
-        self.pending_answer = Some((listener, order.position));
+        let game = self.take_game();
+        self.play = Play::Over { game, listener, root: order.position };
         if !order.request.limits.is_open_ended() {
             self.send_pending_answer();
         }
+        refusal
     }
 
-    /// `None` without a legal move.
     fn prepare_search(
         &mut self,
         order: &SearchOrder,
         listener: &mut dyn Listener,
-    ) -> Result<Option<(Arc<Search>, GameState)>, EngineError> {
+    ) -> Result<Option<(Controller, Arc<Search>, Game)>, EngineError> {
         let position = self.accepted_position()?;
         if position.legal_moves().is_empty() {
             listener.note("there is no legal move in this position".into());
@@ -169,26 +163,30 @@ impl Engine {
         let began = Instant::now();
         self.make_ready(listener)?;
         let took = began.elapsed();
-        let mut game = self.take_game()?;
-        self.draining.retain(|progress| !progress.is_idle());
         let Some(network) = &self.network else { unreachable!("made ready above") };
         let backend = network.opened.backend.info();
         let is_real_time = self.settings.stoppers.nodestime.nodes_per_ms == 0 && !backend.has_virtual_time();
         let request = order.request.after_loading(if is_real_time { took } else { Duration::ZERO });
-        let resources = SearchResources {
-            settings: &self.settings,
-            info: &order.info,
-            tables: &self.tables,
-            cache: &self.cache,
-            backend: &network.opened.backend,
-            draining: &self.draining,
+        let settings = Settings { info: order.info.clone(), ..self.settings.clone() };
+        let (opened, tables) = (network.opened.clone(), self.tables.clone());
+        let setup = Setup::in_force(settings, opened, tables, self.own_manager.clone());
+        let setup = Arc::new(setup);
+        let controller = controller()?;
+        let mut game = match self.take_game() {
+            Some(game) => game,
+            None => Game::new(setup.clone(), setup.new_cache(), Reclaimer::new())?,
         };
-        let Begun { search, told } = game.begin_search(&order.position, &request, &resources)?;
+        game.take_up(setup)?;
+        if mem::take(&mut self.wants_empty_tree) {
+            game.release_tree();
+        }
+        let Begun { search, told } = game.begin(&order.position, &request)?;
         told.into_iter().for_each(|note| listener.note(note));
         let search = Arc::new(search);
-        self.draining.push(search.state.progress.clone());
-        network.workers.assign(&search);
-        Ok(Some((search, game)))
+        if let Some(network) = &self.network {
+            network.workers.assign(&search);
+        }
+        Ok(Some((controller, search, game)))
     }
 
     fn make_ready(&mut self, listener: &mut dyn Listener) -> Result<(), EngineError> {
@@ -206,35 +204,37 @@ impl Engine {
         if let Some(note) = self.open_tablebase() {
             listener.note(note);
         }
-        if self.cache_settings != CacheSettings::of(&self.settings) {
-            self.new_cache();
-        }
         Ok(())
     }
 
-    fn take_game(&mut self) -> Result<GameState, EngineError> {
-        if mem::take(&mut self.wants_new_manager) {
-            self.game = None;
-        }
-        let new = || GameState::new(&self.settings, self.own_manager.clone(), Reclaimer::new());
-        let mut game = self.game.take().map_or_else(new, Ok)?;
-        if mem::take(&mut self.wants_empty_tree) {
-            game.release_tree();
-        }
-        Ok(game)
+    /// The game of an engine that does not search.
+    pub(super) fn take_game(&mut self) -> Option<Game> {
+        if let Play::Idle(game) = &mut self.play { game.take() } else { None }
     }
 
     fn send_pending_answer(&mut self) {
-        if let Some((mut listener, root)) = self.pending_answer.take() {
-            listener.answer(&root, SearchAnswer { best: None, ponder: None, result: None });
+        if let Play::Over { listener, root, .. } = &mut self.play {
+            listener.answer(root, SearchAnswer::default());
+            self.take_back();
         }
+    }
+
+    /// Takes the game back from a search, which must be about to end. Who waits for an answer gets none.
+    fn take_back(&mut self) -> Option<(SearchOrder, Box<dyn Listener>)> {
+        let (game, unanswered) = match mem::replace(&mut self.play, Play::Idle(None)) {
+            Play::Idle(game) | Play::Over { game, .. } => (game, None),
+            // If the thread lost the game, the next search begins with an empty tree.
+            Play::Searching(running) => running.thread.join().unwrap_or_default(),
+        };
+        self.play = Play::Idle(game);
+        unanswered
     }
 
     /// Its answer goes out at once.
     pub fn stop(&mut self) {
         self.send_pending_answer();
-        if let Some(active) = &self.active {
-            active.stop();
+        if let Play::Searching(running) = &self.play {
+            running.search.request_stop();
         }
     }
 
@@ -242,10 +242,14 @@ impl Engine {
     /// the tree.
     pub fn ponder_hit(&mut self, received: Instant) -> Result<(), EngineError> {
         self.send_pending_answer();
-        let Some(active) = self.active.take_if(|active| active.is_pondering()) else { return Ok(()) };
-        let end = active.hand_over();
-        self.game = end.game;
-        match end.unanswered {
+        match &self.play {
+            Play::Searching(running) if running.is_pondering && !running.life().is_ending() => {
+                // Another search continues it, which ends without an answer.
+                running.life().answer();
+            }
+            _ => return Ok(()),
+        }
+        match self.take_back() {
             Some((order, listener)) => self.start_search(order.after_ponder_hit(received), listener),
             None => Ok(()),
         }
@@ -253,19 +257,26 @@ impl Engine {
 
     /// True until the running search has answered.
     pub fn is_searching(&self) -> bool {
-        self.pending_answer.is_some() || self.active.as_ref().is_some_and(|active| !active.is_answered())
+        match &self.play {
+            Play::Idle(_) => false,
+            Play::Searching(running) => !running.life().stage().is_answered(),
+            Play::Over { .. } => true,
+        }
     }
 
     /// Whether only `stop` ends the running search.
     pub fn is_open_ended(&self) -> bool {
-        self.pending_answer.is_some() || self.active.as_ref().is_some_and(ActiveSearch::is_open_ended)
+        match &self.play {
+            Play::Idle(_) => false,
+            Play::Searching(running) => running.life().is_open_ended(),
+            Play::Over { .. } => true,
+        }
     }
 
     /// Blocks until the running search has answered.
     pub fn wait(&mut self) {
-        if let Some(active) = self.active.take() {
-            // If the thread lost the game, the next search begins with an empty tree.
-            self.game = active.join().game;
+        if let Play::Searching(_) = &self.play {
+            self.take_back();
         }
     }
 
@@ -276,11 +287,12 @@ impl Engine {
 
     /// Another position takes the search's place. One that was told to stop still answers.
     pub(super) fn drop_search(&mut self) {
-        self.pending_answer = None;
-        match self.active.take_if(|active| !active.is_ending()) {
-            Some(active) => self.game = active.hand_over().game,
-            None => self.wait(),
+        if let Play::Searching(running) = &self.play
+            && !running.life().is_ending()
+        {
+            running.life().answer();
         }
+        self.take_back();
     }
 }
 
@@ -299,142 +311,98 @@ impl SearchOrder {
     }
 }
 
-pub(super) struct SearchEnd {
-    /// `None` if the thread panicked.
-    game: Option<GameState>,
-    /// Left by a search that was handed over before it answered.
-    unanswered: Option<(SearchOrder, Box<dyn Listener>)>,
-}
-
-pub(super) struct ActiveSearch {
+pub(super) struct Running {
     search: Arc<Search>,
-    thread: JoinHandle<SearchEnd>,
+    thread: JoinHandle<Returned>,
     is_pondering: bool,
-    /// The answer is out, or about to be. The thread may still learn from the move.
-    answered: Arc<AtomicBool>,
-    /// Another search continues this one, which ends without an answer.
-    handed_over: Arc<AtomicBool>,
 }
 
-impl ActiveSearch {
-    fn start(
-        search: Arc<Search>,
-        order: SearchOrder,
-        game: GameState,
-        reporter: SearchReporter,
-    ) -> Result<ActiveSearch, Box<Refused>> {
-        let answered = Arc::new(AtomicBool::new(false));
-        let handed_over = Arc::new(AtomicBool::new(false));
-        let is_pondering = order.request.limits.ponder;
-        let (watched, answering, leaving) = (search.clone(), answered.clone(), handed_over.clone());
-        // Here they stay if there is no thread to take them.
-        let handed = Arc::new(Mutex::new(Some((order, game, reporter))));
-        let taken = handed.clone();
-        let watching = move || {
-            let search = watched;
-            let Some((order, mut game, mut reporter)) = taken.lock().take() else {
-                unreachable!("nobody else takes them once the thread runs")
-            };
-            let mut inform = |info: &SearchInfo| {
-                reporter.pass_on_notes();
-                reporter.listener.info(&order.position, info);
-            };
-            let watch = || run(&search, &mut inform);
-            // A panic is our bug. The game goes on with what the search has found.
-            let result = catch_unwind(AssertUnwindSafe(watch)).unwrap_or_else(|_| {
-                search.fail("the search's controller panicked".into());
-                conclude(&search, EndReason::Failure)
-            });
-            if leaving.load(Ordering::Acquire) {
-                return SearchEnd { game: Some(game), unanswered: Some((order, reporter.listener)) };
-            }
-            let (end, stats) = (result.reason, result.stats.clone());
-            // Set before answering, so that the host finds no search running.
-            answering.store(true, Ordering::Release);
-            reporter.answer(&search, &order, result);
-            game.finish_move(&search, end, &stats);
-            SearchEnd { game: Some(game), unanswered: None }
-        };
-        match std::thread::Builder::new().name("controller".into()).spawn(watching) {
-            Ok(thread) => Ok(ActiveSearch { search, thread, is_pondering, answered, handed_over }),
-            Err(error) => {
-                let error = WorkerPoolError::thread(&error);
-                search.fail(error.to_string());
-                conclude(&search, EndReason::Failure);
-                let Some((order, _, reporter)) = handed.lock().take() else {
-                    unreachable!("no thread has taken them")
-                };
-                Err(Box::new((error.into(), order, reporter.listener)))
-            }
-        }
-    }
-
-    fn stop(&self) {
-        self.search.request_stop();
-    }
-
-    fn is_pondering(&self) -> bool {
-        self.is_pondering && !self.is_ending()
-    }
-
-    fn is_ending(&self) -> bool {
-        self.is_answered() || self.search.stop_controller.is_stop_requested()
-    }
-
-    fn hand_over(self) -> SearchEnd {
-        self.handed_over.store(true, Ordering::Release);
-        self.search.give_up();
-        self.join()
-    }
-
-    fn is_answered(&self) -> bool {
-        self.answered.load(Ordering::Acquire)
-    }
-
-    fn is_open_ended(&self) -> bool {
-        !self.is_ending() && self.search.stop_controller.with_chain(|chain| chain.is_open_ended())
-    }
-
-    fn join(self) -> SearchEnd {
-        self.thread.join().unwrap_or(SearchEnd { game: None, unanswered: None })
+impl Running {
+    fn life(&self) -> &Life {
+        &self.search.state.life
     }
 }
 
-struct SearchReporter {
+/// A thread that waits for the search to watch. It is there before the search, which cannot fail to begin
+/// after that.
+type Controller = (Sender<Task>, JoinHandle<Returned>);
+
+fn controller() -> Result<Controller, WorkerPoolError> {
+    let (task, tasks) = bounded::<Task>(1);
+    let watch = move || tasks.recv().map(Task::conduct).unwrap_or_default();
+    let thread = std::thread::Builder::new().name("controller".into()).spawn(watch);
+    Ok((task, thread.map_err(|error| WorkerPoolError::thread(&error))?))
+}
+
+struct Task {
+    search: Arc<Search>,
+    order: SearchOrder,
+    game: Game,
     listener: Box<dyn Listener>,
-    /// The GUI may ponder, so a reply is expected even if the search has looked at none.
-    wants_reply: bool,
-    backend: Arc<dyn Backend>,
     threads: usize,
 }
 
-impl SearchReporter {
-    fn pass_on_notes(&mut self) {
-        self.backend.take_notes().into_iter().for_each(|note| self.listener.note(note));
+impl Task {
+    fn conduct(mut self) -> Returned {
+        let search = self.search.clone();
+        let mut told = None;
+        let mut inform = |news: News<'_>| {
+            self.pass_on_notes();
+            match news {
+                News::Info(info) => self.listener.info(&self.order.position, info),
+                News::Failure(failure) => {
+                    let note = Note::Error(failure);
+                    self.listener.note(note.clone());
+                    told = Some(note);
+                }
+            }
+        };
+        let watch = || run(&search, &mut inform);
+        // A panic is our bug. The game goes on with what the search has found.
+        let result = catch_unwind(AssertUnwindSafe(watch)).unwrap_or_else(|_| {
+            search.fail("the search's controller panicked".into());
+            conclude(&search, EndReason::Failure)
+        });
+        // The host finds no search running once it has the answer.
+        if !search.state.life.answer() {
+            return (Some(self.game), Some((self.order, self.listener)));
+        }
+        let (end, stats) = (result.reason, result.stats.clone());
+        self.answer(result, told.as_ref());
+        self.game.finish_move(&search, end, &stats);
+        (Some(self.game), None)
     }
 
-    fn answer(&mut self, search: &Search, order: &SearchOrder, result: SearchResult) {
+    fn pass_on_notes(&mut self) {
+        let notes = self.game.setup().backend().take_notes();
+        notes.into_iter().for_each(|note| self.listener.note(note));
+    }
+
+    /// Does not repeat a failure that has been `told`.
+    fn answer(&mut self, result: SearchResult, told: Option<&Note>) {
         self.pass_on_notes();
-        let (position, limits) = (&order.position, &order.request.limits);
-        let answer = Answer::of(&result, (position, &search.state.context), limits, self.wants_reply);
-        answer.told.into_iter().for_each(|note| self.listener.note(note));
-        let SearchSummary { time, new_nodes, nodes, .. } = result.summary;
+        let Task { search, order: SearchOrder { position, request, .. }, listener, .. } = self;
+        // The GUI may ponder, so a reply is expected even if the search has looked at none.
+        let wants_reply = self.game.setup().settings().ponder;
+        let answer = Answer::of(&result, (position, &search.state.context), &request.limits, wants_reply);
+        let news = answer.told.into_iter().filter(|note| Some(note) != told);
+        news.for_each(|note| listener.note(note));
+        let SearchSummary { time, new_nodes, nodes, counts, .. } = &result.summary;
         let reported =
-            |chain: &mut Chain| Some((chain.report()?, chain.time_used(time.into(), Nodes(new_nodes))));
+            |chain: &mut Chain| Some((chain.report()?, chain.time_used((*time).into(), Nodes(*new_nodes))));
         if let Some((report, Millis(used_ms))) = search.stop_controller.with_chain(reported) {
-            self.listener.time_report(&format!(
+            listener.time_report(&format!(
                 "time {report} used_ms={used_ms:.1} new_nodes={new_nodes} nodes={nodes} end={}",
                 result.reason
             ));
         }
-        let SearchSummary { time, counts, .. } = &result.summary;
         if let Some(waits) = counts.waits(*time, self.threads) {
             let mean_batch = counts.evaluations as f64 / counts.batches.max(1) as f64;
-            self.listener.time_report(&format!("device: mean batch {mean_batch:.1}; {waits}"));
+            listener.time_report(&format!("device: mean batch {mean_batch:.1}; {waits}"));
         }
-        answer.last_info.iter().for_each(|info| self.listener.info(position, info));
+        answer.last_info.iter().for_each(|info| listener.info(position, info));
         let answer = SearchAnswer { best: answer.best, ponder: answer.ponder, result: Some(result) };
-        self.listener.answer(position, answer);
+        listener.answer(position, answer);
     }
 }
 
@@ -505,7 +473,7 @@ mod tests {
     use crossbeam::channel::{Sender, unbounded};
 
     use super::*;
-    use crate::engine::{Engine, Settings};
+    use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator};
 
     struct PanickingListener(Sender<SearchAnswer>);
 
@@ -553,6 +521,61 @@ mod tests {
         let fixed = GoLimits { movetime: Some(Millis(1_000.0)), ..GoLimits::default() };
         assert_eq!(after(fixed.clone(), 300).1, Some(Millis(700.0)));
         assert_eq!(after(fixed, 5_000).1, Some(Millis(500.0)), "time for a search is left");
+    }
+
+    /// Evaluates one batch, and then its device is lost.
+    #[derive(Debug)]
+    struct Lost(BackendInfo);
+
+    struct LostEvaluator(u32);
+
+    impl Backend for Lost {
+        fn info(&self) -> &BackendInfo {
+            &self.0
+        }
+
+        fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
+            Ok(Box::new(LostEvaluator(0)))
+        }
+    }
+
+    impl Evaluator for LostEvaluator {
+        fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
+            self.0 += 1;
+            batch.iter_mut().for_each(|slot| slot.logits = slot.moves.iter().map(|_| 0.0).collect());
+            if self.0 > 1 {
+                Err(BackendError::Evaluation { backend: "lost".into(), reason: "it is gone".into() })
+            } else {
+                Ok(())
+            }
+        }
+    }
+
+    struct Notes(Sender<String>);
+
+    impl Listener for Notes {
+        fn info(&mut self, _: &History, _: &SearchInfo) {}
+
+        fn note(&mut self, note: Note) {
+            self.0.send(note.to_string()).unwrap();
+        }
+
+        fn answer(&mut self, _: &History, answer: SearchAnswer) {
+            self.0.send(format!("bestmove {}", answer.best.is_some())).unwrap();
+        }
+    }
+
+    /// A regression: the failure of an open-ended search was told at `stop` only.
+    #[test]
+    fn a_failure_is_told_at_once_and_not_again() {
+        let backend = Arc::new(Lost(BackendInfo::new("lost", "")));
+        let mut engine = Engine::with_backend(Settings::default(), backend).unwrap();
+        let (sender, told) = unbounded();
+        engine.go(GoRequest::new(GoLimits::infinite()), Box::new(Notes(sender))).unwrap();
+        let first = told.recv_timeout(Duration::from_secs(60)).unwrap();
+        assert!(first.contains("it is gone"), "{first}");
+        engine.stop();
+        assert_eq!(told.recv_timeout(Duration::from_secs(60)).unwrap(), "bestmove true");
     }
 
     #[test]

@@ -1,13 +1,12 @@
 //! Shares `RamLimitMb`, by default the memory of the machine or container, between evaluation cache, batches
-//! and tree, and decides when a cache has to be rebuilt.
+//! and tree.
 
 use std::num::NonZero;
 use std::sync::LazyLock;
 
 use super::Settings;
-use crate::network::Backend;
+use crate::network::BackendInfo;
 use crate::network::cache::EvalCache;
-use crate::network::encode::HistoryFill;
 use crate::options::option_group;
 use crate::search::buffer_bytes;
 use crate::system;
@@ -50,7 +49,6 @@ impl MemoryOptions {
         set.or_else(of_system)
     }
 
-    /// Bytes of answers that nobody has read yet.
     pub(crate) fn answer_bytes(&self) -> usize {
         self.limit_bytes().map_or(MOST_ANSWERS, |bytes| (bytes / ANSWERS_DIVISOR).min(MOST_ANSWERS))
     }
@@ -70,38 +68,18 @@ impl MemoryOptions {
     }
 }
 
-/// Bytes left for the tree, [`u64::MAX`] without a known limit.
-pub(super) fn tree_limit(settings: &Settings, backend: &dyn Backend) -> u64 {
+pub(super) fn tree_limit(settings: &Settings, backend: &BackendInfo) -> u64 {
     let others = EvalCache::full_bytes(settings.memory.cache_capacity()) as u64
         + thread_bytes(settings, backend)
         + SEARCH_BYTES;
     settings.memory.limit_bytes().map_or(u64::MAX, |bytes| (bytes as u64).saturating_sub(others))
 }
 
-fn thread_bytes(settings: &Settings, backend: &dyn Backend) -> u64 {
-    let info = backend.info();
+fn thread_bytes(settings: &Settings, info: &BackendInfo) -> u64 {
     let threads = settings.network.threads.map_or(info.preferred_threads, NonZero::get);
     let positions = settings.search.minibatch_size.map_or(info.preferred_batch, NonZero::get);
     let positions = positions.min(info.max_batch);
     // The device's batches, the next one, and the one being filled.
     let batches = if info.queues == 0 { 1 } else { info.queues + 2 };
     threads as u64 * (THREAD_BYTES + batches as u64 * buffer_bytes(positions))
-}
-
-/// What a cache depends on beside the network.
-#[derive(Debug, PartialEq)]
-pub(super) struct CacheSettings {
-    capacity: usize,
-    policy_temperature: f32,
-    history_fill: HistoryFill,
-}
-
-impl CacheSettings {
-    pub(super) fn of(settings: &Settings) -> CacheSettings {
-        CacheSettings {
-            capacity: settings.memory.cache_capacity(),
-            policy_temperature: settings.search.policy_temperature,
-            history_fill: settings.search.history_fill,
-        }
-    }
 }

@@ -3,6 +3,8 @@
 //! A search runs on its own threads and reports to a [`Listener`]. Settings, game and process survive any
 //! failure.
 
+#![warn(missing_docs)]
+
 mod answer;
 mod game;
 mod go;
@@ -11,34 +13,33 @@ mod network;
 mod player;
 mod quick_look;
 mod settings;
+mod setup;
 
 use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crossbeam::utils::CachePadded;
 use thiserror::Error;
 
-use game::{GameState, OwnManager};
-use go::ActiveSearch;
+use go::Play;
 pub use go::{FinishedSearch, GoRequest, Listener, SearchAnswer};
-use memory::CacheSettings;
 pub use memory::MemoryOptions;
 use network::LoadedNetwork;
 pub use network::{NetworkOptions, OpenedBackend, PositionEvaluation, load_network, open_backend};
-pub use player::{EnginePlayer, EngineSetup, PlayerMove, SharedBatch};
+pub use player::{EnginePlayer, PlayerMove, SharedBatch};
 pub use settings::{CLEAR_TREE, InfoOptions, ScoreType, Settings};
+use setup::OwnManager;
+pub use setup::Setup;
 
 use crate::chess::{History, PositionError, Variant};
 use crate::network::backends::BackendConfig;
-use crate::network::cache::EvalCache;
 use crate::network::weights::NetworkError;
-use crate::network::{Backend, BackendError, BackendInfo, discover};
+use crate::network::{Backend, BackendError, BackendInfo};
 use crate::note::Note;
 use crate::options::OptionError;
 use crate::params::ParamError;
 use crate::search::tree::TreeFull;
-use crate::search::{ContemptError, WorkerPoolError, WorkerProgress};
+use crate::search::{ContemptError, WorkerPoolError};
 use crate::tablebase::TablesInForce;
 use crate::time::TimeManager;
 
@@ -47,26 +48,12 @@ use crate::time::TimeManager;
 pub struct Engine {
     settings: Settings,
     position: History,
-    /// Why the last position was refused, until one is accepted.
     position_refusal: Option<String>,
     network: Option<LoadedNetwork>,
-    /// Options whose network could not be opened, and why.
     network_refusal: Option<(NetworkOptions, String)>,
     tables: TablesInForce,
-    cache: Arc<EvalCache>,
-    cache_settings: CacheSettings,
-    /// `None` before its first search, and while a search has it.
-    game: Option<GameState>,
-    /// The running search, or the last one until its game is taken back.
-    active: Option<ActiveSearch>,
-    /// The listener of a root without a legal move, which hears so only after `stop` or `ponderhit`, and its
-    /// position.
-    pending_answer: Option<(Box<dyn Listener>, History)>,
-    /// Progress of searches whose workers may still touch the tree.
-    draining: Vec<Draining>,
+    play: Play,
     wants_empty_tree: bool,
-    /// A manager lives for one game, and the tree is dropped with it.
-    wants_new_manager: bool,
     own_manager: Option<OwnManager>,
 }
 
@@ -75,19 +62,13 @@ impl Engine {
     pub fn new(settings: Settings) -> Result<Engine, EngineError> {
         settings.check()?;
         Ok(Engine {
-            cache: Arc::new(EvalCache::new(settings.memory.cache_capacity())),
-            cache_settings: CacheSettings::of(&settings),
-            game: None,
+            play: Play::Idle(None),
             position: History::start(),
             position_refusal: None,
             network: None,
             network_refusal: None,
             tables: TablesInForce::default(),
-            active: None,
-            pending_answer: None,
-            draining: Vec::new(),
             wants_empty_tree: false,
-            wants_new_manager: false,
             own_manager: None,
             settings,
         })
@@ -98,8 +79,8 @@ impl Engine {
     /// Fails as [`Engine::new`] does, or if the backend has no room for an evaluator of each thread.
     pub fn with_backend(settings: Settings, backend: Arc<dyn Backend>) -> Result<Engine, EngineError> {
         let mut engine = Engine::new(settings)?;
-        let network = LoadedNetwork::with_backend(&engine.settings.network, backend)?;
-        engine.network = Some(network);
+        let opened = OpenedBackend::of(backend);
+        engine.network = Some(LoadedNetwork::of(&engine.settings.network, opened)?);
         Ok(engine)
     }
 
@@ -107,7 +88,6 @@ impl Engine {
     /// the option TimeManager names.
     pub fn set_time_manager(&mut self, make: impl Fn() -> Box<dyn TimeManager> + Send + Sync + 'static) {
         self.own_manager = Some(OwnManager(Arc::new(make)));
-        self.wants_new_manager = true;
     }
 
     /// The options in force from the next search on.
@@ -133,8 +113,6 @@ impl Engine {
         let mut settings = self.settings.clone();
         settings.set(name, value)?;
         settings.check()?;
-        let chosen_by = |s: &Settings| (s.time.time_manager.clone(), s.time.slowmover);
-        self.wants_new_manager |= chosen_by(&settings) != chosen_by(&self.settings);
         self.settings = settings;
         self.forget_refusals();
         Ok(())
@@ -152,30 +130,25 @@ impl Engine {
         {
             return Err(EngineError::NetworkRefused(reason.clone()));
         }
-        let network = match LoadedNetwork::load_if_changed(wanted, self.network.as_ref()) {
-            Ok(Some(network)) => network,
-            Ok(None) => return Ok(None),
-            Err(error) => {
-                self.network_refusal = Some((wanted.clone(), error.to_string()));
-                return Err(error);
-            }
-        };
+        if self.network.as_ref().is_some_and(|network| network.options == *wanted) {
+            return Ok(None);
+        }
+        let loaded = LoadedNetwork::load(wanted, self.network.as_ref());
+        let network = loaded.inspect_err(|error| {
+            self.network_refusal = Some((wanted.clone(), error.to_string()));
+        })?;
         self.finish();
         self.network = Some(network);
         // Another network's evaluations are useless.
-        self.game = None;
-        self.new_cache();
+        self.play = Play::Idle(None);
         Ok(self.in_force())
     }
 
     /// What evaluates and on how many threads, for people. `None` before anything is loaded.
     pub fn in_force(&self) -> Option<String> {
-        self.network.as_ref().map(|network| in_force(network.opened.backend.info(), network.workers.len()))
-    }
-
-    fn new_cache(&mut self) {
-        self.cache = Arc::new(EvalCache::new(self.settings.memory.cache_capacity()));
-        self.cache_settings = CacheSettings::of(&self.settings);
+        self.network
+            .as_ref()
+            .map(|network| setup::describe(network.opened.backend.info(), network.workers.len()))
     }
 
     /// The error with what holds instead, for people.
@@ -196,8 +169,7 @@ impl Engine {
     /// Keeps nothing from the last game, so that a game is the same in any process.
     pub fn new_game(&mut self) {
         self.drop_search();
-        self.clear_cache();
-        self.game = None;
+        self.play = Play::Idle(None);
         self.position = History::start();
         self.position_refusal = None;
         self.forget_refusals();
@@ -216,7 +188,9 @@ impl Engine {
     /// Forgets all evaluations.
     pub fn clear_cache(&mut self) {
         self.finish();
-        self.new_cache();
+        if let Play::Idle(Some(game)) = &mut self.play {
+            game.clear_cache();
+        }
     }
 
     /// Sets the position to search next: `startpos [moves …]` or `fen FEN [moves …]`. The result names what
@@ -288,24 +262,9 @@ impl Settings {
     }
 }
 
-pub(crate) fn in_force(backend: &BackendInfo, threads: usize) -> String {
-    let word = if threads == 1 { "thread" } else { "threads" };
-    let is_small = discover::is_built_in(&backend.description);
-    let advice = if is_small { ". `zeitnot setup --network` fetches a stronger network" } else { "" };
-    format!("{}, {threads} {word}{advice}", backend.description)
-}
-
-/// Progress of a search whose workers may still touch the tree. It keeps nothing of the search alive.
-type Draining = Arc<CachePadded<WorkerProgress>>;
-
-fn wait_for(searches: Vec<Draining>) {
-    for progress in searches {
-        progress.wait_idle(Duration::MAX);
-    }
-}
-
 /// Why the engine refuses something. Its old state stays.
 #[derive(Debug, Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum EngineError {
     #[error(transparent)]
     Option(#[from] OptionError),

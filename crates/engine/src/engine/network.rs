@@ -50,7 +50,6 @@ option_group! {
 const AUTODISCOVER: &str = "<autodiscover>";
 
 impl NetworkOptions {
-    /// The name of the network, `None` if it is to be discovered.
     fn name(&self) -> Option<PathBuf> {
         let file = &self.weights_file;
         (!file.is_empty() && file != AUTODISCOVER).then(|| path_of(file))
@@ -85,6 +84,12 @@ pub struct OpenedBackend {
     pub network_sha256: Option<String>,
 }
 
+impl OpenedBackend {
+    pub(super) fn of(backend: Arc<dyn Backend>) -> OpenedBackend {
+        OpenedBackend { backend: Arc::new(Instrumented::new(backend, Vec::new())), network_sha256: None }
+    }
+}
+
 /// Opens the backend that the options name, with its network.
 pub fn open_backend(options: &NetworkOptions) -> Result<OpenedBackend, EngineError> {
     let mut config =
@@ -115,37 +120,25 @@ fn open_without_wrong_parameters(options: &NetworkOptions) -> Result<OpenedBacke
 
 #[derive(Debug)]
 pub(super) struct LoadedNetwork {
-    options: NetworkOptions,
+    pub(super) options: NetworkOptions,
     pub(super) opened: OpenedBackend,
     pub(super) workers: WorkerPool,
 }
 
 impl LoadedNetwork {
-    pub(super) fn load_if_changed(
+    /// Of `options`. Where they name what `old` has, only the threads are new.
+    pub(super) fn load(
         options: &NetworkOptions,
         old: Option<&LoadedNetwork>,
-    ) -> Result<Option<LoadedNetwork>, EngineError> {
-        if old.is_some_and(|old| old.options == *options) {
-            return Ok(None);
-        }
-        let same_backend = old.filter(|old| old.options.has_backend_of(options));
-        let opened = match same_backend {
+    ) -> Result<LoadedNetwork, EngineError> {
+        let opened = match old.filter(|old| old.options.has_backend_of(options)) {
             Some(old) => old.opened.clone(),
             None => open_without_wrong_parameters(options)?,
         };
-        LoadedNetwork::of(options, opened).map(Some)
+        LoadedNetwork::of(options, opened)
     }
 
-    /// A backend of the user's own stands for what the options name.
-    pub(super) fn with_backend(
-        options: &NetworkOptions,
-        backend: Arc<dyn Backend>,
-    ) -> Result<LoadedNetwork, EngineError> {
-        let backend = Arc::new(Instrumented::new(backend, Vec::new()));
-        LoadedNetwork::of(options, OpenedBackend { backend, network_sha256: None })
-    }
-
-    fn of(options: &NetworkOptions, opened: OpenedBackend) -> Result<LoadedNetwork, EngineError> {
+    pub(super) fn of(options: &NetworkOptions, opened: OpenedBackend) -> Result<LoadedNetwork, EngineError> {
         let backend = &*opened.backend;
         let threads = options.threads.map_or(backend.info().preferred_threads, NonZero::get);
         let workers = WorkerPool::new(backend, threads)?;
@@ -160,9 +153,7 @@ pub struct PositionEvaluation {
     w: f32,
     d: f32,
     l: f32,
-    /// Plies to the end, `None` without a Moves Left Head.
     m: Option<f32>,
-    /// Likeliest first.
     policy: Vec<MovePolicy>,
 }
 

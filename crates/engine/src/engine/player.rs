@@ -1,7 +1,7 @@
 //! One side of a game, searched step by step on the caller's thread beside many others, for matches and for
 //! positions without a game.
 //!
-//! An [`EngineSetup`] serves any number of games. An [`EnginePlayer`] plays one side of one:
+//! A [`Setup`] serves any number of games. An [`EnginePlayer`] plays one side of one:
 //! [`EnginePlayer::begin_move`] or [`EnginePlayer::begin_pondering`], [`EnginePlayer::advance`] and
 //! [`SharedBatch::evaluate`] in turn until the search is over, [`EnginePlayer::end_move`].
 
@@ -9,130 +9,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::answer::Answer;
-use super::game::{Begun, GameState, SearchResources};
-use super::memory::CacheSettings;
-use super::network::{OpenedBackend, open_backend};
-use super::{EngineError, GoRequest, InfoOptions, Settings, in_force};
+use super::game::{Begun, Game};
+use super::{EngineError, GoRequest, Setup};
 use crate::chess::{History, Move};
+use crate::network::EvalSlot;
 use crate::network::cache::EvalCache;
-use crate::network::instrumented::Instrumented;
-use crate::network::{Backend, EvalSlot};
 use crate::note::Note;
 use crate::search::tree::Reclaimer;
 use crate::search::{NextStep, PACE_WAIT, SearchInfo, SearchResult, SteppedSearch, WorkerPool, watch};
-use crate::tablebase::TablesInForce;
-use crate::time::{GoLimits, Millis, MoveReport, Nodes, NodesPerMilli};
-
-/// Options, backend and tables, shared by the players of many games.
-#[derive(Debug)]
-pub struct EngineSetup {
-    settings: Settings,
-    opened: OpenedBackend,
-    tables: TablesInForce,
-    notes: Vec<Note>,
-}
-
-impl EngineSetup {
-    /// Loads what the options name. Fails if it cannot be had.
-    pub fn new(settings: Settings) -> Result<EngineSetup, EngineError> {
-        settings.check()?;
-        let opened = open_backend(&settings.network_to_play())?;
-        EngineSetup::with_opened(settings, opened)
-    }
-
-    /// As [`EngineSetup::new`], with a backend of one's own in the place of what the options name.
-    pub fn with_backend(settings: Settings, backend: Arc<dyn Backend>) -> Result<EngineSetup, EngineError> {
-        let backend = Arc::new(Instrumented::new(backend, Vec::new()));
-        EngineSetup::with_opened(settings, OpenedBackend { backend, network_sha256: None })
-    }
-
-    /// Opens the tables for a backend.
-    pub(crate) fn with_opened(settings: Settings, opened: OpenedBackend) -> Result<EngineSetup, EngineError> {
-        EngineSetup {
-            settings: Settings::default(),
-            opened,
-            tables: TablesInForce::default(),
-            notes: Vec::new(),
-        }
-        .with_settings(settings)
-    }
-
-    /// The same network under other options, which must not change that. Instant, unless they name other
-    /// tables.
-    pub fn with_settings(&self, settings: Settings) -> Result<EngineSetup, EngineError> {
-        settings.check()?;
-        let mut tables = self.tables.clone();
-        let notes = tables.open_if_changed(&settings.tablebase).into_iter().collect();
-        Ok(EngineSetup { settings, opened: self.opened.clone(), tables, notes })
-    }
-
-    /// True if `settings` name the same backend and network.
-    pub fn has_backend_of(&self, settings: &Settings) -> bool {
-        self.settings.network.has_backend_of(&settings.network)
-    }
-
-    /// Whether both setups would make the same evaluations for one cache.
-    pub fn shares_evaluations(&self, other: &EngineSetup) -> bool {
-        CacheSettings::of(&self.settings) == CacheSettings::of(&other.settings)
-    }
-
-    /// The options.
-    pub fn settings(&self) -> &Settings {
-        &self.settings
-    }
-
-    /// What evaluates.
-    pub fn backend(&self) -> &Arc<dyn Backend> {
-        &self.opened.backend
-    }
-
-    /// In hexadecimal, `None` without a network.
-    pub fn network_sha256(&self) -> Option<&str> {
-        self.opened.network_sha256.as_deref()
-    }
-
-    /// Describes the setup for `threads` threads in one line, then gives news of tables and backend.
-    pub fn told(&self, threads: usize) -> Vec<Note> {
-        let backend = &self.opened.backend;
-        let first = format!("using {}", in_force(backend.info(), threads));
-        [first.into()].into_iter().chain(self.notes.iter().cloned()).chain(backend.take_notes()).collect()
-    }
-
-    /// What a player under this setup tells at its first move within `limits`, and settings that are equal
-    /// for setups that play alike, however their options are spelled.
-    pub fn as_played(self: &Arc<Self>, limits: &GoLimits) -> Result<(Vec<Note>, Settings), EngineError> {
-        let mut player = EnginePlayer::new(self.clone(), 0)?;
-        player.begin_move(&History::start(), limits.clone())?;
-        let mut settings = self.settings.clone();
-        settings.network.weights_file = self.network_sha256().unwrap_or_default().into();
-        settings.info = InfoOptions::default();
-        // Without a clock no manager has a say.
-        settings.time.time_manager = match limits.mover_clock() {
-            Some(_) => format!("{:?}", player.game.manager()),
-            None => String::new(),
-        };
-        Ok((player.take_notes(), settings))
-    }
-
-    /// Nodes in the place of a millisecond with so many pieces. `None` without `nodestime`.
-    pub fn nodes_per_ms(&self, pieces: usize) -> Option<NodesPerMilli> {
-        self.settings.stoppers.nodestime.rate(pieces as u32)
-    }
-}
+use crate::time::{GoLimits, Millis, MoveReport, Nodes, TimeManager};
 
 /// One side of a game, searched a step at a time by a thread of the caller.
 pub struct EnginePlayer {
-    setup: Arc<EngineSetup>,
-    /// With the player's own seed.
-    settings: Settings,
-    game: GameState,
-    /// In a game the player's own, so that the game does not depend on others' searches.
-    cache: Arc<EvalCache>,
+    game: Game,
     stepped: Option<SteppedSearch>,
     limits: GoLimits,
-    /// What has not been told yet.
     notes: Vec<Note>,
-    /// The reply expected after the last move.
     expected: Option<Move>,
     ponder_time: Option<Millis>,
 }
@@ -153,35 +45,20 @@ pub struct PlayerMove {
 }
 
 impl EnginePlayer {
-    /// Before its first move. `seed` seeds its random draws. Fails if the options name no time manager.
-    pub fn new(setup: Arc<EngineSetup>, seed: u64) -> Result<EnginePlayer, EngineError> {
+    /// Before its first move, with a cache of its own, so that the game does not depend on others' searches.
+    /// `seed` seeds its random draws. Fails if the options name no time manager.
+    pub fn new(setup: &Setup, seed: u64) -> Result<EnginePlayer, EngineError> {
+        let mut setup = setup.clone();
         // Seed 0 would draw anew each time.
-        let mut settings = setup.settings.clone();
-        settings.search.seed = 1 + seed % (i32::MAX as u64);
-        let cache = Arc::new(EvalCache::new(settings.memory.cache_capacity()));
-        EnginePlayer::with_cache(setup, settings, cache)
+        setup.settings.search.seed = 1 + seed % (i32::MAX as u64);
+        let cache = setup.new_cache();
+        EnginePlayer::of_search(Arc::new(setup), cache)
     }
 
     /// For a single search with the options' seed and a shared `cache`.
-    pub(crate) fn of_search(
-        setup: Arc<EngineSetup>,
-        cache: Arc<EvalCache>,
-    ) -> Result<EnginePlayer, EngineError> {
-        let settings = setup.settings.clone();
-        EnginePlayer::with_cache(setup, settings, cache)
-    }
-
-    fn with_cache(
-        setup: Arc<EngineSetup>,
-        settings: Settings,
-        cache: Arc<EvalCache>,
-    ) -> Result<EnginePlayer, EngineError> {
-        let game = GameState::new(&settings, None, Reclaimer::in_place())?;
+    pub(crate) fn of_search(setup: Arc<Setup>, cache: Arc<EvalCache>) -> Result<EnginePlayer, EngineError> {
         Ok(EnginePlayer {
-            setup,
-            settings,
-            game,
-            cache,
+            game: Game::new(setup, cache, Reclaimer::in_place())?,
             stepped: None,
             limits: GoLimits::default(),
             notes: Vec::new(),
@@ -190,9 +67,13 @@ impl EnginePlayer {
         })
     }
 
-    /// What the player was made with.
-    pub fn setup(&self) -> &Arc<EngineSetup> {
-        &self.setup
+    /// What the player was made with, and its own seed.
+    pub fn setup(&self) -> &Setup {
+        self.game.setup()
+    }
+
+    pub(super) fn manager(&self) -> &dyn TimeManager {
+        self.game.manager()
     }
 
     /// Begins the search of the last position, which must have a legal move. Fails if the tree is full.
@@ -216,8 +97,8 @@ impl EnginePlayer {
         time: Millis,
     ) -> Result<bool, EngineError> {
         let expected = self.expected.filter(|reply| before.legal_moves().contains(reply));
-        let Some(reply) = expected.filter(|_| self.settings.ponder) else { return Ok(false) };
-        let rate = self.setup.nodes_per_ms(before.current().piece_count());
+        let Some(reply) = expected.filter(|_| self.setup().settings.ponder) else { return Ok(false) };
+        let rate = self.setup().nodes_per_ms(before.current().piece_count());
         let mut position = before.clone();
         position.push(reply);
         self.ponder_time = rate.is_none().then_some(time);
@@ -227,15 +108,7 @@ impl EnginePlayer {
     }
 
     fn begin(&mut self, position: &History, request: GoRequest, nodes: u64) -> Result<(), EngineError> {
-        let resources = SearchResources {
-            settings: &self.settings,
-            info: &self.settings.info,
-            tables: &self.setup.tables,
-            cache: &self.cache,
-            backend: self.setup.backend(),
-            draining: &[],
-        };
-        let Begun { mut search, told } = self.game.begin_search(position, &request, &resources)?;
+        let Begun { mut search, told } = self.game.begin(position, &request)?;
         self.notes.extend(told);
         self.limits = request.limits;
         search.state.limit_visits(nodes);
@@ -274,7 +147,7 @@ impl EnginePlayer {
         let Some(search) = self.stepped.as_ref().map(SteppedSearch::search) else { return true };
         let is_over = watch(search, &mut |_| goes_on()).is_some();
         if is_over {
-            search.state.progress.wait_idle(Duration::MAX);
+            search.state.life.wait_for_workers(Duration::MAX);
         }
         is_over
     }
@@ -283,12 +156,10 @@ impl EnginePlayer {
         std::mem::take(&mut self.notes)
     }
 
-    /// Ends the search once its root is evaluated.
     pub(crate) fn stop(&self) {
         self.stepped.iter().for_each(|stepped| stepped.search().request_stop());
     }
 
-    /// With every root move. `None` before the root is evaluated.
     pub(crate) fn report(&self) -> Option<SearchInfo> {
         self.stepped.as_ref()?.report()
     }
@@ -298,9 +169,10 @@ impl EnginePlayer {
         let stepped = self.stepped.as_ref()?;
         let search = stepped.search().clone();
         let result = stepped.result();
+        search.state.life.answer();
         let context = &search.state.context;
         let pieces = context.history.current().piece_count();
-        let used = match self.setup.nodes_per_ms(pieces) {
+        let used = match self.setup().nodes_per_ms(pieces) {
             Some(rate) => rate.time_of(Nodes(result.summary.new_nodes)),
             None if context.clock.is_real() => context.clock.elapsed().into(),
             None => stepped.elapsed().min(search.stop_controller.ready_at().unwrap_or(Duration::MAX)).into(),
@@ -363,7 +235,7 @@ mod tests {
     use std::num::NonZero;
 
     use super::*;
-    use crate::engine::memory::MemoryOptions;
+    use crate::engine::{MemoryOptions, Settings};
     use crate::options::{OptionGroup, OptionKind, OptionSpec};
     use crate::search::{ContemptOptions, EndReason, SearchParams};
     use crate::time::{StopReason, StopperOptions};
@@ -378,7 +250,7 @@ mod tests {
         for (name, value) in options {
             settings.set(name, value).unwrap();
         }
-        let mut player = EnginePlayer::new(Arc::new(EngineSetup::new(settings).unwrap()), 0).unwrap();
+        let mut player = EnginePlayer::new(&Setup::new(settings).unwrap(), 0).unwrap();
         let limits = GoLimits::nodes(nodes);
         player.begin_move(&History::start(), limits).unwrap();
         if in_steps {
@@ -492,7 +364,7 @@ mod tests {
         settings.memory.nn_cache_size = 0;
         settings.stoppers.smart_pruning_factor = 0.0;
         settings.search.minibatch_size = NonZero::new(64);
-        let mut player = EnginePlayer::new(Arc::new(EngineSetup::new(settings).unwrap()), 0).unwrap();
+        let mut player = EnginePlayer::new(&Setup::new(settings).unwrap(), 0).unwrap();
         let mut evaluator = player.setup().backend().evaluator().unwrap();
         let mut position = History::start();
         for _ in 0..2 {

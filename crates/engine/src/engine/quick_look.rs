@@ -36,7 +36,6 @@ impl QuickLook {
     }
 }
 
-/// From `allowed` unless that is empty.
 pub(super) fn quick_look(game: &History, allowed: &[Move], cache: &EvalCache) -> Option<QuickLook> {
     let legal = game.legal_moves();
     let candidates = || legal.iter().copied().filter(|mv| allowed.is_empty() || allowed.contains(mv));

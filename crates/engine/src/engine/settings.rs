@@ -257,7 +257,6 @@ const LEVELS: [Level; 5] = [
 const SURE_ELO: u32 = 1800;
 
 impl StrengthOptions {
-    /// `None` for full strength.
     pub(super) fn weakening(&self, position: &History, limits: &GoLimits) -> Option<Weakening> {
         if !self.limit_strength || self.analyse_mode || limits.infinite {
             return None;
@@ -277,7 +276,6 @@ impl StrengthOptions {
     }
 }
 
-/// The side to move mates in one, or plays against a bare king.
 fn is_decided(position: &History) -> bool {
     let current = position.current();
     let is_bare = current.board().by_color(!current.turn()).count() == 1;

@@ -3,6 +3,7 @@
 //!
 //! What inflates far more than games do is refused: some kilobytes can be made to inflate without end.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Cursor, ErrorKind, Read};
 use std::path::Path;
@@ -31,7 +32,6 @@ pub struct TextFile {
     pub name: String,
     /// The text without compression, as people encode it.
     pub content: Content,
-    /// What the user should know.
     pub notes: Vec<String>,
 }
 
@@ -43,15 +43,15 @@ pub struct TextFile {
 /// do.
 pub fn open_text(path: &Path, endings: &[&str]) -> io::Result<TextFile> {
     let (kind, content) = raw(path)?;
-    if kind == Some(FileKind::Zip) && path.is_file() {
+    let (name, content, notes) = if kind == Some(FileKind::Zip) && path.is_file() {
         let zipped::Member { name, content, compressed, notes } = zipped::open(path, endings)?;
-        let name = without_compression(&name);
-        let content = text_of(bounded(content, Arc::new(AtomicU64::new(compressed))), &name)?;
-        return Ok(TextFile { name, content, notes });
-    }
-    let name = path.file_name().filter(|name| *name != "-").unwrap_or_default().to_string_lossy();
+        (name, bounded(content, Arc::new(AtomicU64::new(compressed))), notes)
+    } else {
+        let name = path.file_name().filter(|name| *name != "-").unwrap_or_default();
+        (name.to_string_lossy().into_owned(), content, Vec::new())
+    };
     let name = without_compression(&name);
-    Ok(TextFile { content: text_of(content, &name)?, name, notes: Vec::new() })
+    Ok(TextFile { content: text_of(content, &name)?, name, notes })
 }
 
 /// Reads a whole file of text, whatever its encoding. The ends of its lines stay as they are.
@@ -69,12 +69,10 @@ pub fn open(path: &Path) -> io::Result<Content> {
     inflated(raw(path)?.1)
 }
 
-/// What a file or stdin is, and its bytes.
 fn raw(path: &Path) -> io::Result<(Option<FileKind>, Content)> {
     if path.as_os_str() == "-" { sniffed(io::stdin()) } else { sniffed(File::open(path)?) }
 }
 
-/// The uncompressed content of `source`, which may be anything.
 fn inflated(source: impl Read + Send + 'static) -> io::Result<Content> {
     let (kind, source) = sniffed(source)?;
     let consumed = Arc::new(AtomicU64::new(0));
@@ -87,23 +85,12 @@ fn inflated(source: impl Read + Send + 'static) -> io::Result<Content> {
     })
 }
 
-/// The text in `source`, plain or compressed.
-pub fn text(source: impl Read + Send + 'static) -> io::Result<Content> {
-    text_of(source, "")
-}
-
-/// The same of a source whose name tells what it is where its first bytes do not.
+/// The text in `source`, plain or compressed. Its name tells what it is where its first bytes do not.
 fn text_of(source: impl Read + Send + 'static, name: &str) -> io::Result<Content> {
     let other = match sniffed(inflated(source)?)? {
         (None, content) if FileKind::of_ending(name) == FileKind::BINARY => return Ok(content),
         (Some(FileKind::Utf16 { is_little_endian }), source) => {
-            return Ok(Box::new(Utf16 {
-                source,
-                is_little_endian,
-                letters: Vec::new(),
-                half: None,
-                odd: None,
-            }));
+            return Ok(Box::new(Utf16 { source, is_little_endian, letters: VecDeque::new() }));
         }
         (Some(FileKind::BINARY) | None, _) => FileKind::of_ending(name),
         (Some(other), _) => other,
@@ -126,7 +113,6 @@ fn sniffed(mut source: impl Read + Send + 'static) -> io::Result<(Option<FileKin
     Ok((FileKind::of(&start), Box::new(Cursor::new(start).chain(source))))
 }
 
-/// Counts what is read.
 struct Counted {
     source: Content,
     consumed: Arc<AtomicU64>,
@@ -143,13 +129,10 @@ impl Read for Counted {
 /// Passes on what a decoder gives, as long as that is in proportion to what it has consumed.
 struct Bounded<R> {
     source: R,
-    /// Compressed bytes that the decoder has read so far.
     consumed: Arc<AtomicU64>,
-    /// Bytes that it has given.
     given: u64,
 }
 
-/// Bounds what `source` may give, which inflates what it has `consumed`.
 fn bounded(source: impl Read + Send + 'static, consumed: Arc<AtomicU64>) -> Content {
     Box::new(Bounded { source, consumed, given: 0 })
 }
@@ -173,38 +156,28 @@ impl<R: Read> Read for Bounded<R> {
 struct Utf16 {
     source: Content,
     is_little_endian: bool,
-    /// What is read next, from its end.
-    letters: Vec<u8>,
-    /// The first half of a character of two units.
-    half: Option<u16>,
-    odd: Option<u8>,
+    letters: VecDeque<u8>,
 }
 
 impl Read for Utf16 {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while self.letters.is_empty() {
-            let mut bytes = Vec::from_iter(self.odd.take());
-            let kept = bytes.len();
-            bytes.resize(1 << 13, 0);
-            let read = self.source.read(&mut bytes[kept..])?;
-            bytes.truncate(kept + read);
-            self.odd = (bytes.len() % 2 == 1).then(|| bytes.pop()).flatten();
-            let unit = if self.is_little_endian { u16::from_le_bytes } else { u16::from_be_bytes };
-            let mut units = Vec::from_iter(self.half.take());
-            units.extend(bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]])));
-            let is_half = |unit: &u16| (0xd800..0xdc00).contains(unit);
-            self.half = units.pop_if(|unit| read > 0 && is_half(unit));
-            let text = char::decode_utf16(units).map(|letter| letter.unwrap_or(char::REPLACEMENT_CHARACTER));
-            self.letters = text.collect::<String>().into_bytes();
-            self.letters.reverse();
-            if read == 0 {
-                break;
+        if self.letters.is_empty() {
+            let from_bytes = if self.is_little_endian { u16::from_le_bytes } else { u16::from_be_bytes };
+            let unit = |pair: &[u8]| from_bytes([pair[0], pair.get(1).copied().unwrap_or_default()]);
+            let mut bytes = Vec::new();
+            let mut read = self.source.by_ref().take(1 << 13).read_to_end(&mut bytes);
+            // The first half of a character of two units.
+            if bytes.chunks(2).next_back().is_some_and(|pair| (0xd800..0xdc00).contains(&unit(pair))) {
+                read = self.source.by_ref().take(2).read_to_end(&mut bytes);
             }
+            if bytes.is_empty() {
+                return read;
+            }
+            let letters = char::decode_utf16(bytes.chunks(2).map(unit));
+            let letters = letters.map(|letter| letter.unwrap_or(char::REPLACEMENT_CHARACTER));
+            self.letters = letters.collect::<String>().into_bytes().into();
         }
-        let length = buffer.len().min(self.letters.len());
-        let at = self.letters.len() - length;
-        self.letters.drain(at..).rev().zip(buffer).for_each(|(letter, place)| *place = letter);
-        Ok(length)
+        self.letters.read(buffer)
     }
 }
 
@@ -216,7 +189,7 @@ mod tests {
 
     fn text_of(bytes: &[u8]) -> io::Result<String> {
         let mut content = String::new();
-        text(Cursor::new(bytes.to_vec()))?.read_to_string(&mut content)?;
+        super::text_of(Cursor::new(bytes.to_vec()), "")?.read_to_string(&mut content)?;
         Ok(content)
     }
 
@@ -272,7 +245,7 @@ mod tests {
     #[test]
     fn damage_behind_the_first_bytes_is_an_error_behind_them() {
         let whole = gzip("1. e4 e5 *\n".repeat(1000).as_bytes());
-        let mut content = text(Cursor::new(whole[..whole.len() - 12].to_vec())).unwrap();
+        let mut content = super::text_of(Cursor::new(whole[..whole.len() - 12].to_vec()), "").unwrap();
         let mut seen = Vec::new();
         assert!(content.read_to_end(&mut seen).is_err());
         assert!(seen.starts_with(b"1. e4 e5 *\n"));

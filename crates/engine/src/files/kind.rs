@@ -22,58 +22,57 @@ pub(crate) enum FileKind {
     Other(&'static str),
 }
 
-/// Files that are not read: where their signature stands, the signature, what they are and what to do.
-const FOREIGN: [(usize, &[u8], &str); 35] = [
-    (0, b"\xfd7zXZ\0", "an xz file (unpack it with xz -d)"),
-    (0, b"\x5d\0\0", "an lzma file (unpack it with xz -d --format=lzma)"),
-    (0, b"LZIP", "an lzip file (unpack it with lzip -d)"),
-    (0, b"\x04\x22\x4d\x18", "an lz4 file (unpack it with lz4 -d)"),
-    (0, b"\x1f\x9d", "a file of compress (.Z) (unpack it with gzip -d)"),
-    (0, b"7z\xbc\xaf\x27\x1c", "a 7z archive (unpack it with 7z x)"),
-    (0, b"Rar!\x1a\x07", "a rar archive (unpack it with unrar x)"),
-    (257, b"ustar", "a tar archive (unpack it with tar -xf)"),
-    (0, b"{\\rtf", "a text of a word processor (RTF) (save it as plain text)"),
-    (0, b"\xd0\xcf\x11\xe0", "a document of Microsoft Office (save it as plain text or CSV)"),
-    (0, b"%PDF-", "a PDF (copy its text into a plain file)"),
-    (0, b"SQLite format 3", "an SQLite database (export its games as PGN)"),
-    (0, b"PAR1", "a Parquet file (save it as CSV)"),
-    (
-        0,
-        b"version https://git-lfs",
-        "a pointer of Git LFS in the place of the file (fetch the file with git lfs pull)",
-    ),
-    (0, b"\x03ABK", "an opening book of Arena (ABK) (let Arena export it as PGN)"),
-    (0, b"\0\0\0\0\0\0\0\x03", "an opening book of ChessBase (CTG) (let ChessBase export its lines as PGN)"),
-    (0, b"Scid.s", "a database of Scid (let Scid export its games as PGN)"),
-    (0, b"\x89HDF\r\n\x1a\n", "HDF5, as Keras writes it (export the model as ONNX with tf2onnx)"),
-    (0, b"ptrt", "a plan of TensorRT, made for one GPU (take the ONNX model that it was made from)"),
-    (0, b"ftrt", "a plan of TensorRT, made for one GPU (take the ONNX model that it was made from)"),
-    (4, b"TFL3", "a model of TensorFlow Lite (export the model as ONNX with tf2onnx)"),
-    (4, b"ORTM", "ONNX Runtime's own format (take the ONNX model that it was made from)"),
-    (0, b"GGUF", "GGUF, weights of a language model (take a chess network, .pb.gz or .onnx)"),
-    (8, b"{\"", "safetensors, weights without a network (export the model as ONNX with torch.onnx)"),
-    (0, b"\x93NUMPY", "an array of NumPy (export the model as ONNX)"),
-    (0, b"\x80\x02", "a Python pickle, as PyTorch writes it (export the model as ONNX with torch.onnx)"),
-    (0, b"\x80\x03", "a Python pickle (export the model as ONNX with torch.onnx)"),
-    (0, b"\x80\x04", "a Python pickle (export the model as ONNX with torch.onnx)"),
-    (0, b"\x80\x05", "a Python pickle (export the model as ONNX with torch.onnx)"),
-    (0, b"\x08\x01\x12", "a SavedModel of TensorFlow (export it as ONNX with tf2onnx)"),
-    (0, b"\x03\0\0\0", "training data of Lc0 (name a network, or games as PGN)"),
-    (0, b"\x04\0\0\0", "training data of Lc0 (name a network, or games as PGN)"),
-    (0, b"\x05\0\0\0", "training data of Lc0 (name a network, or games as PGN)"),
-    (0, b"\x06\0\0\0", "training data of Lc0 (name a network, or games as PGN)"),
-    (0, b"\x20\x2f\xf3\x7a", "a network of Stockfish (NNUE) (take one of Lc0)"),
+/// Files that are not read: where their signatures stand, the signatures, what they are and what to do.
+const FOREIGN: [(usize, &[&[u8]], &str); 26] = [
+    (0, &[b"\xfd7zXZ\0"], "an xz file (unpack it with xz -d)"),
+    (0, &[b"\x5d\0\0"], "an lzma file (unpack it with xz -d --format=lzma)"),
+    (0, &[b"LZIP"], "an lzip file (unpack it with lzip -d)"),
+    (0, &[b"\x04\x22\x4d\x18"], "an lz4 file (unpack it with lz4 -d)"),
+    (0, &[b"\x1f\x9d"], "a file of compress (.Z) (unpack it with gzip -d)"),
+    (0, &[b"7z\xbc\xaf\x27\x1c"], "a 7z archive (unpack it with 7z x)"),
+    (0, &[b"Rar!\x1a\x07"], "a rar archive (unpack it with unrar x)"),
+    (257, &[b"ustar"], "a tar archive (unpack it with tar -xf)"),
+    (0, &[b"{\\rtf"], "a text of a word processor (RTF) (save it as plain text)"),
+    (0, &[b"\xd0\xcf\x11\xe0"], "a document of Microsoft Office (save it as plain text or CSV)"),
+    (0, &[b"%PDF-"], "a PDF (copy its text into a plain file)"),
+    (0, &[b"SQLite format 3"], "an SQLite database (export its games as PGN)"),
+    (0, &[b"PAR1"], "a Parquet file (save it as CSV)"),
+    (0, &[b"version https://git-lfs"], "a pointer of Git LFS, not the file (fetch that with git lfs pull)"),
+    (0, &[b"\x03ABK"], ABK),
+    (0, &[b"\0\0\0\0\0\0\0\x03"], CTG),
+    (0, &[b"Scid.s"], "a database of Scid (let Scid export its games as PGN)"),
+    (0, &[b"\x89HDF\r\n\x1a\n"], "HDF5, as Keras writes it (export the model as ONNX with tf2onnx)"),
+    (0, &[b"ptrt", b"ftrt"], "a plan of TensorRT, made for one GPU (take the ONNX model behind it)"),
+    (4, &[b"TFL3"], "a model of TensorFlow Lite (export the model as ONNX with tf2onnx)"),
+    (4, &[b"ORTM"], "ONNX Runtime's own format (take the ONNX model that it was made from)"),
+    (0, &[b"GGUF"], "GGUF, weights of a language model (take a chess network, .pb.gz or .onnx)"),
+    (8, &[b"{\""], "safetensors, weights without a network (export the model as ONNX with torch.onnx)"),
+    (0, &[b"\x93NUMPY"], "an array of NumPy (export the model as ONNX)"),
+    (0, &[b"\x08\x01\x12"], "a SavedModel of TensorFlow (export it as ONNX with tf2onnx)"),
+    (0, &[b"\x20\x2f\xf3\x7a"], "a network of Stockfish (NNUE) (take one of Lc0)"),
 ];
+const ABK: &str = "an opening book of Arena (ABK) (let Arena export it as PGN)";
+const CTG: &str = "an opening book of ChessBase (CTG) (let ChessBase export its lines as PGN)";
 /// Binary files that have no signature, by the ends of their names.
 const ENDINGS: [(&str, &str); 5] = [
-    (
-        ".bin",
-        "an opening book of Polyglot (write it as PGN or EPD, with the tools of PolyGlot or python-chess)",
-    ),
-    (".abk", "an opening book of Arena (ABK) (let Arena export it as PGN)"),
-    (".ctg", "an opening book of ChessBase (CTG) (let ChessBase export its lines as PGN)"),
+    (".bin", "an opening book of Polyglot (write it as PGN or EPD with PolyGlot or python-chess)"),
+    (".abk", ABK),
+    (".ctg", CTG),
     (".cbh", "a database of ChessBase (let ChessBase or Scid export its games as PGN)"),
     (".cbv", "an archive of ChessBase (let ChessBase export its games as PGN)"),
+];
+type IsSuch = fn(&[u8]) -> bool;
+/// Files that are told by their structure.
+const TOLD: [(IsSuch, &str); 6] = [
+    (is_web_page, "a web page (the download went wrong, fetch the file itself)"),
+    (is_json, "JSON (write plain lines: games, positions, or flags such as threads=2)"),
+    (is_wide, "text in UTF-16 without a byte order mark (save it as UTF-8)"),
+    (is_core_ml, "a model of CoreML (take the model that it was made from, as ONNX)"),
+    (
+        |start| matches!(start, [0x80, 2..=5, ..]),
+        "a Python pickle (export the model as ONNX with torch.onnx)",
+    ),
+    (|start| matches!(start, [3..=6, 0, 0, 0, ..]), "training data of Lc0 (name a network, or games as PGN)"),
 ];
 /// How files begin that are read.
 const SIGNATURES: [(&[u8], FileKind); 7] = [
@@ -91,40 +90,25 @@ impl FileKind {
 
     /// The kind of a file that begins with `start`, or `None` for text, and for nothing.
     pub(crate) fn of(start: &[u8]) -> Option<FileKind> {
-        let signed = SIGNATURES.iter().find(|(signature, _)| start.starts_with(signature));
+        if let Some((_, kind)) = SIGNATURES.iter().find(|(signature, _)| start.starts_with(signature)) {
+            return Some(*kind);
+        }
         // A Zstandard stream may begin with a frame to be skipped, as parallel compressors write it.
-        let is_skippable = matches!(start, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..]);
-        let is_foreign = |(at, signature, _): &&(usize, &[u8], _)| {
-            start.get(*at..).is_some_and(|start| start.starts_with(signature))
+        if matches!(start, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..]) {
+            return Some(FileKind::Zstandard);
+        }
+        let is_binary = is_binary(start);
+        let is_foreign = |(at, signatures, _): &&(usize, &[&[u8]], _)| {
+            let start = start.get(*at..).unwrap_or_default();
+            // In text only letters at its beginning tell.
+            let can_tell = |signature: &[u8]| is_binary || *at == 0 && signature[0].is_ascii_graphic();
+            signatures.iter().any(|signature| start.starts_with(signature) && can_tell(signature))
         };
-        Some(match signed {
-            Some((_, kind)) => *kind,
-            None if is_skippable => FileKind::Zstandard,
-            None if is_web_page(start) => {
-                FileKind::Other("a web page (the download went wrong, fetch the file itself)")
-            }
-            None if is_json(start) => {
-                FileKind::Other("JSON (write plain lines: games, positions, or flags such as threads=2)")
-            }
-            None if is_wide(start, 0) || is_wide(start, 1) => {
-                FileKind::Other("text in UTF-16 without a byte order mark (save it as UTF-8)")
-            }
-            None if is_core_ml(start) => {
-                FileKind::Other("a model of CoreML (take the model that it was made from, as ONNX)")
-            }
-            None if is_binary(start) => {
-                let foreign = FOREIGN.iter().find(is_foreign);
-                foreign.map_or(FileKind::BINARY, |(.., text)| FileKind::Other(text))
-            }
-            None => FOREIGN
-                .iter()
-                .filter(|(at, signature, _)| *at == 0 && signature[0].is_ascii_graphic())
-                .find(is_foreign)
-                .map(|(.., text)| FileKind::Other(text))?,
-        })
+        let told = TOLD.iter().find(|(is_such, _)| is_such(start)).map(|(_, text)| *text);
+        let text = told.or_else(|| FOREIGN.iter().find(is_foreign).map(|(.., text)| *text));
+        text.map(FileKind::Other).or(is_binary.then_some(FileKind::BINARY))
     }
 
-    /// What a binary file of this name is.
     pub(crate) fn of_ending(name: &str) -> FileKind {
         let known = ENDINGS.iter().find(|(ending, _)| name.ends_with(ending));
         known.map_or(FileKind::BINARY, |(_, text)| FileKind::Other(text))
@@ -132,7 +116,6 @@ impl FileKind {
 }
 
 impl fmt::Display for FileKind {
-    /// What it is, and what to do.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             FileKind::Gzip => "a gzip file (unpack it with gzip -d)",
@@ -145,13 +128,11 @@ impl fmt::Display for FileKind {
     }
 }
 
-/// No game and no position begins with an angle bracket.
 fn is_web_page(start: &[u8]) -> bool {
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();
     matches!(start, [b'<', b'!' | b'?' | b'a'..=b'z' | b'A'..=b'Z', ..])
 }
 
-/// A name in quotation marks and its colon begin an object.
 fn is_json(start: &[u8]) -> bool {
     let start = start.trim_ascii_start();
     let object = start.strip_prefix(b"[").unwrap_or(start).trim_ascii_start().strip_prefix(b"{");
@@ -160,10 +141,11 @@ fn is_json(start: &[u8]) -> bool {
     parts.next().is_some_and(|behind| behind.trim_ascii_start().starts_with(b":"))
 }
 
-/// Plain letters of two bytes each, with the one at `zero` empty.
-fn is_wide(start: &[u8], zero: usize) -> bool {
+/// Plain letters of two bytes each, of which one is empty.
+fn is_wide(start: &[u8]) -> bool {
     let pairs = start.chunks_exact(2);
-    pairs.len() >= 4 && pairs.clone().all(|pair| pair[zero] == 0 && pair[1 - zero] != 0)
+    let is_empty = |zero: usize| pairs.clone().all(|pair| pair[zero] == 0 && pair[1 - zero] != 0);
+    pairs.len() >= 4 && (is_empty(0) || is_empty(1))
 }
 
 /// A version, and a description whose first field has fields, where ONNX has the name of a program.

@@ -1,12 +1,8 @@
 //! The lines of a text, whatever ends them and however they are encoded.
 
 use std::borrow::Cow;
-#[cfg(unix)]
-use std::ffi::OsString;
 use std::io::{self, BufRead};
-#[cfg(unix)]
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
@@ -26,6 +22,15 @@ const ENCODINGS: [&str; 5] = [
     "АБВГДЕЖЗИЙКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯабвгдежзийклмноп░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀\
      рстуфхцчшщъыьэюяЁёЄєЇїЎў°∙·√№¤■\u{a0}",
 ];
+/// Windows' code pages beside those of [`ENCODINGS`]: 1250 for Central Europe and 1253 for Greece.
+#[cfg(any(test, not(unix)))]
+const CODE_PAGES: [&str; 2] = [
+    "€\u{fffd}‚\u{fffd}„…†‡\u{fffd}‰Š‹ŚŤŽŹ\u{fffd}‘’“”•–—\u{fffd}™š›śťžź\u{a0}ˇ˘Ł¤Ą¦§¨©Ş«¬\u{ad}®Ż°±˛ł´\
+     µ¶·¸ąş»Ľ˝ľżŔÁÂĂÄĹĆÇČÉĘËĚÍÎĎĐŃŇÓÔŐÖ×ŘŮÚŰÜÝŢßŕáâăäĺćçčéęëěíîďđńňóôőö÷řůúűüýţ˙",
+    "€\u{fffd}‚ƒ„…†‡\u{fffd}‰\u{fffd}‹\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}‘’“”•–—\u{fffd}™\u{fffd}›\
+     \u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{a0}΅Ά£¤¥¦§¨©\u{fffd}«¬\u{ad}®―°±²³΄µ¶·ΈΉΊ»Ό½ΎΏΐΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡ\
+     \u{fffd}ΣΤΥΦΧΨΩΪΫάέήίΰαβγδεζηθικλμνξοπρςστυφχψωϊϋόύώ\u{fffd}",
+];
 
 /// The text of `bytes`: UTF-8, and what is none in the encoding of one byte a letter that makes words of
 /// it, in doubt in Latin-1, which the standard of PGN prescribes.
@@ -33,10 +38,6 @@ pub fn decode(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(bytes) {
         return Cow::Borrowed(text);
     }
-    let letter = |byte: u8, letters: &str| match byte.checked_sub(0x80) {
-        Some(index) => letters.chars().nth(index.into()).unwrap_or(char::REPLACEMENT_CHARACTER),
-        None => char::from(byte),
-    };
     let mixed = |letters: &&str| {
         let mut text = String::new();
         for chunk in bytes.utf8_chunks() {
@@ -46,11 +47,21 @@ pub fn decode(bytes: &[u8]) -> Cow<'_, str> {
         text
     };
     // Letters side by side may be UTF-8 by chance.
-    let whole = |letters: &&str| bytes.iter().map(|&byte| letter(byte, letters)).collect::<String>();
-    let texts = ENCODINGS.iter().map(mixed).chain(ENCODINGS.iter().map(whole));
+    let texts = ENCODINGS.iter().map(mixed).chain(ENCODINGS.iter().map(|letters| whole(bytes, letters)));
     // The first of the best.
     let best = texts.min_by_key(|text| oddities(text));
     Cow::Owned(best.unwrap_or_default())
+}
+
+fn letter(byte: u8, letters: &str) -> char {
+    match byte.checked_sub(0x80) {
+        Some(index) => letters.chars().nth(index.into()).unwrap_or(char::REPLACEMENT_CHARACTER),
+        None => char::from(byte),
+    }
+}
+
+fn whole(bytes: &[u8], letters: &str) -> String {
+    bytes.iter().map(|&byte| letter(byte, letters)).collect()
 }
 
 /// How many places of a text no word has: signs and capitals within small letters, letters of two alphabets
@@ -75,24 +86,33 @@ fn oddities(text: &str) -> usize {
     letters.windows(2).filter(odd).count() + undefined.count()
 }
 
-/// The path that `text` names. On Unix names are bytes of any encoding: text that names nothing is tried as
-/// the bytes of which [`decode`] has made it.
+/// The path that `text` names. Text that names nothing is tried as the bytes of which [`decode`] has made
+/// it, on Unix as they are and elsewhere in each code page. Of a file that is to be made the folder counts.
 pub fn path_of(text: &str) -> PathBuf {
-    #[cfg(unix)]
-    {
-        use std::os::unix::ffi::OsStringExt;
-        let byte = |letter: char, letters: &str| match u8::try_from(letter) {
-            Ok(byte) if byte.is_ascii() => Some(byte),
-            _ => Some(0x80 + letters.chars().position(|known| known == letter)? as u8),
-        };
-        let raw =
-            |letters: &&str| text.chars().map(|letter| byte(letter, letters)).collect::<Option<Vec<u8>>>();
-        let paths = ENCODINGS.iter().filter_map(raw).map(|bytes| PathBuf::from(OsString::from_vec(bytes)));
-        if let Some(path) = paths.filter(|_| !Path::new(text).exists()).find(|path| path.exists()) {
-            return path;
-        }
-    }
-    text.into()
+    let byte = |letter: char, letters: &str| match u8::try_from(letter) {
+        Ok(byte) if byte.is_ascii() => Some(byte),
+        _ => Some(0x80 + letters.chars().position(|known| known == letter)? as u8),
+    };
+    let raw = |letters: &&str| text.chars().map(|letter| byte(letter, letters)).collect::<Option<Vec<u8>>>();
+    let given = ENCODINGS.iter().filter(|_| !text.is_ascii()).filter_map(raw);
+    let paths: Vec<_> = [text.into()].into_iter().chain(given.flat_map(|it| spellings(&it))).collect();
+    let first = |is_there: fn(&Path) -> bool| paths.iter().find(|path| is_there(path)).cloned();
+    let found = first(Path::exists).or_else(|| first(|path| path.parent().is_some_and(Path::exists)));
+    found.unwrap_or_else(|| text.into())
+}
+
+#[cfg(unix)]
+fn spellings(bytes: &[u8]) -> Vec<PathBuf> {
+    use std::os::unix::ffi::OsStrExt;
+    vec![std::ffi::OsStr::from_bytes(bytes).into()]
+}
+
+#[cfg(not(unix))]
+use in_code_pages as spellings;
+
+#[cfg(any(test, not(unix)))]
+fn in_code_pages(bytes: &[u8]) -> Vec<PathBuf> {
+    ENCODINGS.iter().chain(&CODE_PAGES).map(|letters| whole(bytes, letters).into()).collect()
 }
 
 /// The reason why a line is not there.
@@ -101,7 +121,6 @@ pub enum LineError {
     /// Those behind it can be read.
     #[error("line {0}: longer than {MAX_LINE} bytes")]
     TooLong(u64),
-    /// The last one.
     #[error("{0}")]
     Read(#[from] io::Error),
 }
@@ -242,6 +261,14 @@ mod tests {
         }
     }
 
+    #[test]
+    fn code_pages_of_windows_are_read() {
+        for (bytes, path) in [(&b"gra\xb3 \xb9\x9c\xe6"[..], "grał ąść"), (b"\xe4\xdf\xea\xf4", "δίκτ")]
+        {
+            assert!(in_code_pages(bytes).contains(&path.into()), "{path}");
+        }
+    }
+
     #[cfg(target_os = "linux")]
     #[test]
     fn a_path_is_found_in_the_bytes_that_were_given() {
@@ -254,6 +281,10 @@ mod tests {
             assert_eq!(path_of(&decode(path.as_os_str().as_bytes())), path);
         }
         assert_eq!(path_of("no/such/é"), Path::new("no/such/é"));
+        // A file that is to be made lies in its folder.
+        let log = folder.path().join(std::ffi::OsStr::from_bytes(b"r\xe9seau")).join("a.log");
+        std::fs::create_dir(log.parent().unwrap()).unwrap();
+        assert_eq!(path_of(&decode(log.as_os_str().as_bytes())), log);
     }
 
     #[test]

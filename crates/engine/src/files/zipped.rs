@@ -9,16 +9,12 @@ use flate2::Crc;
 use flate2::read::DeflateDecoder;
 use zip::{CompressionMethod, ZipArchive};
 
-/// Content that is read as it is needed.
 pub(super) type Content = Box<dyn Read + Send>;
 
-/// A file of an archive.
 pub(super) struct Member {
     pub(super) name: String,
     pub(super) content: Content,
-    /// The bytes that it takes in the archive.
     pub(super) compressed: u64,
-    /// What the archive has besides, in words.
     pub(super) notes: Vec<String>,
 }
 
@@ -55,7 +51,6 @@ pub(super) fn without_compression(name: &str) -> String {
     inner.unwrap_or(&name).to_owned()
 }
 
-/// What macOS and other systems add.
 fn is_hidden(name: &str) -> bool {
     name.split('/').any(|part| part.starts_with('.') || part == "__macosx")
 }
@@ -85,7 +80,6 @@ fn damaged(reason: impl Display) -> io::Error {
     )
 }
 
-/// A content with its checksum, which is compared at the end.
 struct Checked<R> {
     source: R,
     sum: Crc,

@@ -18,12 +18,11 @@ const FOLDERS: [&str; 4] = ["", NETWORKS, "weights", "models"];
 /// The network in the program: file name and content. `build.rs` finds it.
 const BUILT_IN: (&str, &[u8]) = (env!("ZEITNOT_EMBEDDED_NAME"), include_bytes!(env!("ZEITNOT_EMBEDDED")));
 
-const BUILT_IN_MARK: &str = " (built in)";
+pub const BUILT_IN_MARK: &str = " (built in)";
 
-/// What names the network in the program.
 pub(crate) const BUILT_IN_NAME: &str = "<built in>";
 
-/// Says whether a name is that of the network in the program, also as it is shown.
+/// Whether a name is that of the network in the program, also as it is shown.
 pub(crate) fn names_built_in(name: &Path) -> bool {
     name == Path::new(BUILT_IN_NAME) || name == Path::new(&format!("{}{BUILT_IN_MARK}", BUILT_IN.0))
 }

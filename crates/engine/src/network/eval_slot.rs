@@ -10,7 +10,6 @@ use super::encode::{HistoryFill, InputFormat, encode};
 use super::{Backend, BackendError, BackendInfo, Evaluator, InputPlanes, MAX_MOVES, Value, policy_map};
 use crate::chess::{History, Move};
 
-/// How positions become input planes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PositionEncoding {
     /// The network's, as in [`BackendInfo::input_format`](super::BackendInfo::input_format).
@@ -25,7 +24,6 @@ impl From<InputFormat> for PositionEncoding {
     }
 }
 
-/// A position to evaluate, and its evaluation.
 #[derive(Clone, Debug, Default)]
 pub struct EvalSlot {
     /// Hash of all that the evaluation depends on. The `random` backend's only input.
@@ -175,12 +173,10 @@ impl<Tag> BatchEvaluator<Tag> {
         self.tags.push(tag);
     }
 
-    /// True if no further position fits into the batch.
     pub fn is_full(&self) -> bool {
         self.tags.len() == self.slots.len()
     }
 
-    /// What waits for the next evaluation, in order.
     pub fn waiting(&self) -> &[Tag] {
         &self.tags
     }

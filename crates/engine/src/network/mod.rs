@@ -230,15 +230,14 @@ impl BackendError {
 
 /// A network on a device, shared by all threads.
 pub trait Backend: Send + Sync + Debug {
+    /// What it is. The same for its whole life.
     fn info(&self) -> &BackendInfo;
 
     /// An evaluator for one thread, with its own session and buffers. Fails if the device has no room for it.
     fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError>;
 
-    /// Time its processors have computed since it was made, the mean over cores. `None` if it doesn't know,
-    /// but [`instrumented::Instrumented`] always does.
-    ///
-    /// Its increase during a search, divided by the search's time, is the utilisation.
+    /// Time that its processors have computed since it was made, the mean over cores. `None` if it doesn't
+    /// know.
     fn busy_time(&self) -> Option<Duration> {
         None
     }
@@ -249,7 +248,7 @@ pub trait Backend: Send + Sync + Debug {
     }
 }
 
-/// Owned by one thread.
+/// Evaluates batches, for the thread that owns it.
 pub trait Evaluator: Send {
     /// Evaluates all slots of `batch` (1 to [`BackendInfo::max_batch`]) and fills their outputs. Blocks.
     /// After an error the outputs are undefined.

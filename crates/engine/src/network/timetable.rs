@@ -16,7 +16,7 @@ pub(crate) struct DevicePace {
     pub step: u32,
     /// Batches in flight. Further ones wait until one is back.
     pub(crate) queues: usize,
-    /// Equal devices, each with such queues, which take batches from one line.
+    /// Equal devices, each with such queues, among which batches are divided.
     pub(crate) devices: usize,
     /// The host's descent to a leaf and its backup.
     pub(crate) host_per_visit: Duration,
@@ -28,6 +28,13 @@ impl DevicePace {
         let positions = self.latency.as_nanos() / (self.per_position + self.copy).as_nanos().max(1);
         positions.next_multiple_of(self.step.into())
     }
+}
+
+/// The most positions in a piece of a batch that is divided evenly among `devices`. A piece is no larger than
+/// a batch that is `preferred`, unless there is one device.
+pub(crate) fn piece_size(positions: usize, devices: usize, preferred: usize) -> usize {
+    let even = positions.div_ceil(devices.max(1)).max(1);
+    if devices > 1 { even.min(preferred.max(1)) } else { even }
 }
 
 #[derive(Debug)]
@@ -54,10 +61,24 @@ impl Timetable {
         Timetable { pace, devices, submitted: Duration::ZERO, positions: 0 }
     }
 
-    /// Sends a batch of `positions` to the device with the least to do and returns when its answers are back.
-    ///
-    /// Half of the latency is the way there, half the way back. Batches arrive in the order of submission.
+    /// Sends a batch of `positions` and returns when its answers are back.
     pub(crate) fn submit(&mut self, now: Duration, positions: u32) -> Duration {
+        let preferred = self.pace.positions_per_latency() as usize;
+        let size = piece_size(positions as usize, self.devices.len(), preferred) as u32;
+        let mut left = positions;
+        let mut back = now;
+        while left > 0 {
+            let piece = left.min(size);
+            left -= piece;
+            back = back.max(self.submit_piece(now, piece));
+        }
+        back
+    }
+
+    /// Sends positions to the device with the least to do.
+    ///
+    /// Half of the latency is the way there, half the way back. They arrive in the order of submission.
+    fn submit_piece(&mut self, now: Duration, positions: u32) -> Duration {
         let DevicePace { latency, per_position, copy, step, queues, .. } = self.pace;
         let Some(device) = self.devices.iter_mut().min_by_key(|device| device.free_at) else { return now };
         let queue_free_at =
@@ -142,9 +163,10 @@ mod tests {
 
     #[test]
     fn two_devices_compute_side_by_side() {
-        let mut devices = Timetable::new(DevicePace { devices: 2, ..PACE });
-        let back: Vec<_> = (0..4).map(|_| devices.submit(Duration::ZERO, 10)).collect();
-        assert_eq!(back, [12 * MS, 12 * MS, 22 * MS, 22 * MS]);
-        assert_eq!(devices.busy_until(21 * MS), 20 * MS);
+        let latency = 20 * MS;
+        let mut devices = Timetable::new(DevicePace { devices: 2, latency, ..PACE });
+        let back: Vec<_> = [20, 20, 30].map(|positions| devices.submit(Duration::ZERO, positions)).into();
+        assert_eq!(back, [30 * MS, 40 * MS, 55 * MS]);
+        assert_eq!(devices.busy_until(45 * MS), 35 * MS);
     }
 }

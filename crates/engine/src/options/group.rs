@@ -9,21 +9,14 @@ pub trait OptionGroup: Default {
     /// All options of the group in the order of their declaration.
     fn declared() -> Vec<OptionSpec>;
 
-    /// Sets the option that `name` means. Returns false if the group has no such option.
-    ///
-    /// # Errors
-    /// Returns [`OptionError::Value`] if the value is not of the option's kind or outside its range. Nothing
-    /// has changed then.
+    /// Sets the option that `name` means. False if the group has no such option. After an error nothing has
+    /// changed.
     fn set_if_known(&mut self, name: &str, value: &str) -> Result<bool, OptionError>;
 
-    /// The value of the option with the flag `flag` as text, or `None` if the group has no such
-    /// option.
+    /// The value of the option with the flag `flag` as text.
     fn text_of(&self, flag: &str) -> Option<String>;
 
-    /// Sets what stands in `list` and belongs to the group. The rest of the list is returned.
-    ///
-    /// # Errors
-    /// Returns [`ParamError::Value`] if a value is not of the option's kind or outside its range.
+    /// Sets what stands in `list` and belongs to the group, and gives the rest of the list.
     fn take(&mut self, list: &Params) -> Result<Params, ParamError> {
         let mut rest = Params::default();
         for entry in list.entries() {
@@ -39,11 +32,7 @@ pub trait OptionGroup: Default {
     }
 
     /// Reads the group from `list`, the parameters of `owner`, which may have nested lists with the names
-    /// `lists` too.
-    ///
-    /// # Errors
-    /// As [`OptionGroup::take`], and [`ParamError::Unknown`], with what would be valid, for anything else in
-    /// the list.
+    /// `lists` too, and nothing else.
     fn read(mut self, owner: &str, list: &Params, lists: &[&str]) -> Result<Self, ParamError> {
         let rest = self.take(list)?;
         let names: Vec<_> = Self::declared().iter().map(|spec| spec.name).collect();

@@ -48,7 +48,7 @@ option_group! {
 /// Lc0's options without effect here.
 pub static IGNORED_OPTIONS: LazyLock<Vec<OptionSpec>> = LazyLock::new(WithoutEffect::declared);
 
-/// Returns Lc0's option of this name, in any case, or with this flag, if it is one that has no effect here.
+/// Lc0's option without effect here that has this name, in any case, or this flag.
 pub fn ignored_option(name: &str) -> Option<&'static OptionSpec> {
     IGNORED_OPTIONS.iter().find(|spec| spec.is_named(name))
 }
@@ -66,7 +66,6 @@ pub struct OtherName {
 }
 
 impl OtherName {
-    /// True if `name` is this name, in any case, or its flag.
     pub(crate) fn is_named(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name) || self.flag == name
     }

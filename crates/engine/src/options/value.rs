@@ -35,15 +35,17 @@ pub enum OptionError {
 /// The kind of an option's value, with its range.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OptionKind {
-    /// A switch that is on or off.
     Switch,
-    /// A whole number.
-    Integer { min: i64, max: i64 },
+    Integer {
+        min: i64,
+        max: i64,
+    },
     /// A number. UCI has no type for it and shows a string.
-    Decimal { min: f64, max: f64 },
-    /// One of several words.
+    Decimal {
+        min: f64,
+        max: f64,
+    },
     Choice(Vec<&'static str>),
-    /// Any text.
     Text,
     /// A command rather than a value.
     Button,
@@ -142,13 +144,11 @@ pub trait OptionValue: Sized {
     /// none.
     type Range;
 
-    /// The kind that is shown for an option of this type.
     fn kind(range: &Self::Range) -> OptionKind;
 
     /// Reads a value. Returns `None` if `text` is not of the type or outside the range.
     fn parse(text: &str, range: &Self::Range) -> Option<Self>;
 
-    /// The value as [`OptionValue::parse`] reads it.
     fn text(&self) -> String;
 
     /// The words of a choice, each with its meaning, or nothing for other types.
@@ -157,11 +157,8 @@ pub trait OptionValue: Sized {
     }
 }
 
-/// Sets `place` to what `value` says, if `asked` is one of the option's `names`. Returns whether it is.
-///
-/// # Errors
-/// Returns [`OptionError::Value`] if the value is not of the type or outside the range. Nothing has changed
-/// then.
+/// Sets `place` to what `value` says, if `asked` is one of the option's `names`. True if it is. After an
+/// error nothing has changed.
 pub fn set_if_named<T: OptionValue>(
     place: &mut T,
     names: [&'static str; 2],
@@ -280,37 +277,28 @@ impl OptionValue for Duration {
     }
 }
 
-impl OptionValue for f64 {
-    type Range = RangeInclusive<f64>;
+macro_rules! decimal_value {
+    ($type:ty) => {
+        impl OptionValue for $type {
+            type Range = RangeInclusive<f64>;
 
-    fn kind(range: &Self::Range) -> OptionKind {
-        OptionKind::Decimal { min: *range.start(), max: *range.end() }
-    }
+            fn kind(range: &Self::Range) -> OptionKind {
+                OptionKind::Decimal { min: *range.start(), max: *range.end() }
+            }
 
-    fn parse(text: &str, range: &Self::Range) -> Option<f64> {
-        text.parse().ok().filter(|number| range.contains(number))
-    }
+            fn parse(text: &str, range: &Self::Range) -> Option<$type> {
+                text.parse().ok().filter(|number| range.contains(number)).map(|number: f64| number as $type)
+            }
 
-    fn text(&self) -> String {
-        self.to_string()
-    }
+            fn text(&self) -> String {
+                self.to_string()
+            }
+        }
+    };
 }
 
-impl OptionValue for f32 {
-    type Range = RangeInclusive<f64>;
-
-    fn kind(range: &Self::Range) -> OptionKind {
-        f64::kind(range)
-    }
-
-    fn parse(text: &str, range: &Self::Range) -> Option<f32> {
-        f64::parse(text, range).map(|number| number as f32)
-    }
-
-    fn text(&self) -> String {
-        self.to_string()
-    }
-}
+decimal_value!(f32);
+decimal_value!(f64);
 
 /// An enum with a word for each variant, as those that an option may be. `option_choice!` declares one.
 pub trait OptionChoice: Copy + PartialEq + 'static {

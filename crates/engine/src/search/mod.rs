@@ -21,16 +21,16 @@ mod sync;
 mod tests;
 pub(crate) mod tree;
 
-pub use drive::{EndReason, NextStep, STACK_BYTES, SearchResult, WorkerPoolError};
+pub use drive::{NextStep, STACK_BYTES, SearchResult, WorkerPoolError};
 pub use report::{MeanStats, MoveStats, NodeStats, PvLine, RootStats, SearchInfo, SearchSummary};
 pub use state::{
-    CollisionScaling, ContemptError, ContemptMode, ContemptOptions, CounterValues, Exploration,
+    CollisionScaling, ContemptError, ContemptMode, ContemptOptions, CounterValues, EndReason, Exploration,
     FirstPlayUrgency, FpuStrategy, MoveStatsWhen, NoiseParams, Reporting, Rescale, RootFpuStrategy,
     SearchParams, TemperatureParams,
 };
 
-pub(crate) use drive::{PACE_WAIT, Search, SteppedSearch, WorkerPool, conclude, run, watch};
+pub(crate) use drive::{News, PACE_WAIT, Search, SteppedSearch, WorkerPool, conclude, run, watch};
 pub(crate) use leaf::buffer_bytes;
 pub use leaf::worth_under_way;
 pub(crate) use report::root_evaluation;
-pub(crate) use state::{SearchClock, SearchContext, WorkerProgress};
+pub(crate) use state::{Life, SearchClock, SearchContext, Stage};

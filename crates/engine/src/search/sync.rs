@@ -1,9 +1,10 @@
-//! Atomics, locks and memory of the search tree, from the standard library and parking_lot.
+//! Atomics, locks and memory of the search tree and of a search's life, from the standard library and
+//! parking_lot.
 //!
-//! `tests/models` compiles the files of `tree` with another module of this name, which takes atomics and
-//! locks from loom and makes the blocks small. So the models run the tree's own code.
+//! `tests/models` compiles these files with another module of this name, which takes atomics and locks from
+//! loom and makes the blocks small. So the models run the engine's own code.
 
-pub(crate) use parking_lot::{Mutex, RwLock, RwLockReadGuard};
+pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard};
 pub(crate) use std::sync::{OnceLock, atomic};
 pub(crate) use std::thread;
 

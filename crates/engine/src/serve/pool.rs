@@ -4,7 +4,8 @@
 //! between rounds. So batches are large, though each search finds what it would find alone, except for shared
 //! cache entries.
 //!
-//! A search without an end gives its place to waiting ones that end, unless its priority is higher.
+//! A search without an end gives its place to waiting ones that end, and after its turn to one of another
+//! owner, unless its priority is higher.
 //!
 //! A lone search cannot fill a device this way. Workers then search it as under UCI, with several batches in
 //! flight. On a CPU only a pool for one search at a time does so.
@@ -22,7 +23,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::chess::History;
-use crate::engine::{EngineError, EnginePlayer, EngineSetup, GoRequest, Listener, SearchAnswer, SharedBatch};
+use crate::engine::{EngineError, EnginePlayer, GoRequest, Listener, SearchAnswer, Setup, SharedBatch};
 use crate::network::cache::EvalCache;
 use crate::network::{Backend, BackendError, Evaluator};
 use crate::note::Note;
@@ -32,6 +33,8 @@ use crate::search::{NextStep, STACK_BYTES, WorkerPool, WorkerPoolError};
 const ROUNDS: u32 = 256;
 /// Between two looks whether a client has read its answers.
 const ROOM_TICK: Duration = Duration::from_millis(20);
+/// The turn of a search without an end.
+const TURN: Duration = Duration::from_secs(1);
 const PANIC: &str = "the search panicked";
 
 /// Positions of a game to search in turn. Each search reuses the tree below the moves played.
@@ -41,7 +44,7 @@ pub struct Order {
     pub plies: VecDeque<usize>,
     /// Limits and root moves of each search, whose time counts from its beginning.
     pub request: GoRequest,
-    pub setup: Arc<EngineSetup>,
+    pub setup: Arc<Setup>,
     pub cache: Arc<EvalCache>,
     pub report_every: Option<Duration>,
     /// The largest is searched first.
@@ -56,7 +59,6 @@ pub struct Order {
 }
 
 impl Order {
-    /// A search without an end of its own gives way to others.
     fn ends(&self) -> bool {
         !self.request.limits.infinite
     }
@@ -104,7 +106,6 @@ pub struct PoolStatus {
     pub searching: usize,
     #[serde(skip)]
     paused: usize,
-    /// Finished searches, and their visits.
     pub(super) searched: u64,
     pub(super) nodes: u64,
 }
@@ -238,11 +239,10 @@ impl Queue {
         order
     }
 
-    /// Whether a search that ends waits, of at least this priority.
-    fn needs_place_of(&self, priority: i32) -> bool {
-        let levels = self.levels.range(..=Reverse(priority));
-        let mut orders = levels.flat_map(|(_, lines)| lines).flat_map(|line| &line.orders);
-        orders.any(|order| order.ends() && order.listener.has_room())
+    /// Whether an order waits that may take the `place` of an open search.
+    fn needs(&self, place: &Place) -> bool {
+        let mut orders = self.levels.values().flatten().flat_map(|line| &line.orders);
+        orders.any(|order| place.is_for(order) && order.listener.has_room())
     }
 
     fn remove_stopped(&mut self) -> Vec<Order> {
@@ -268,11 +268,27 @@ struct OpenSearch {
     order: Order,
     player: EnginePlayer,
     reported: Instant,
-    /// For the network, or for time to pass.
     waits: bool,
     way: Way,
-    /// It has no end, and gives way to searches that have one.
+    /// It has no end, and gives way to others.
     is_paused: bool,
+    /// When it was last opened, paused or resumed.
+    since: Instant,
+}
+
+/// The place of a search without an end, as others see it.
+struct Place {
+    priority: i32,
+    is_turn_over: bool,
+    /// Owners who search in the same thread.
+    owners: Vec<u64>,
+}
+
+impl Place {
+    fn is_for(&self, order: &Order) -> bool {
+        let has_turn = || self.is_turn_over && !self.owners.contains(&order.owner);
+        order.priority >= self.priority && (order.ends() || has_turn())
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -322,19 +338,17 @@ impl SearchThread {
                     |order: &Order| most.is_none_or(|most| (order.priority, order.ends()) >= (most, true));
                 state.queue.pop(comes_first)
             } else {
-                let endless = self.open.iter_mut().filter(|search| !search.is_paused && !search.order.ends());
-                let Some(search) = endless.min_by_key(|search| search.order.priority) else { return true };
-                let least = search.order.priority;
-                let order = if paused < wanted {
-                    state.queue.pop(|order| order.ends() && order.priority >= least)
-                } else {
-                    None
-                };
+                let Some((index, place)) = self.place() else { return true };
+                let has_room = |order: &Order| paused < if order.ends() { 2 * wanted } else { wanted };
+                let order = state.queue.pop(|order| place.is_for(order) && has_room(order));
                 if order.is_none() {
-                    return true;
+                    let waiting = self.open.iter_mut().filter(|it| it.is_paused && place.is_for(&it.order));
+                    let Some(next) = waiting.min_by_key(|search| search.since) else { return true };
+                    next.pause(false, &mut state);
                 }
-                search.pause(true, &mut state);
-                order
+                self.open[index].pause(true, &mut state);
+                let Some(order) = order else { continue };
+                Some(order)
             };
             match order {
                 Some(order) => {
@@ -359,11 +373,22 @@ impl SearchThread {
         }
     }
 
+    /// The search without an end that gives way first.
+    fn place(&self) -> Option<(usize, Place)> {
+        let active = || self.open.iter().enumerate().filter(|(_, search)| !search.is_paused);
+        let endless = active().filter(|(_, search)| !search.order.ends());
+        let (index, search) = endless.min_by_key(|(_, search)| (search.order.priority, search.since))?;
+        let owners = active().map(|(_, search)| search.order.owner).collect();
+        let is_turn_over = search.since.elapsed() >= TURN;
+        Some((index, Place { priority: search.order.priority, is_turn_over, owners }))
+    }
+
     fn open(&mut self, order: Order, way: Way) {
         match EnginePlayer::of_search(order.setup.clone(), order.cache.clone()) {
             Ok(player) => {
-                let reported = Instant::now();
-                self.open.push(OpenSearch { order, player, reported, waits: false, way, is_paused: false });
+                let (reported, since) = (Instant::now(), Instant::now());
+                let (waits, is_paused) = (false, false);
+                self.open.push(OpenSearch { order, player, reported, waits, way, is_paused, since });
                 self.begin(self.open.len() - 1);
             }
             Err(error) => self.give_up(order, Some(error.to_string())),
@@ -395,9 +420,11 @@ impl SearchThread {
             && self.open[place].way != Way::Steps
             && !self.open[place + 1..].iter().any(is_active)
         {
-            let others = self.open.iter().filter(|search| search.is_paused);
-            let stops: Vec<_> = others.map(|search| search.order.stop.clone()).collect();
-            let OpenSearch { order, player, reported, way, .. } = &mut self.open[place];
+            let others = || self.open.iter().filter(|search| search.is_paused);
+            let stops: Vec<_> = others().map(|search| search.order.stop.clone()).collect();
+            let mut taken = self.place().map(|(_, taken)| Place { is_turn_over: true, ..taken });
+            let is_followed = taken.as_ref().is_some_and(|it| others().any(|next| it.is_for(&next.order)));
+            let OpenSearch { order, player, reported, way, since, .. } = &mut self.open[place];
             if std::mem::replace(way, Way::Workers) == Way::Alone {
                 player.assign_to(workers);
             }
@@ -406,7 +433,10 @@ impl SearchThread {
                     player.stop();
                 }
                 report_if_due(order, player, reported);
-                let is_needed = !order.ends() && shared.state.lock().queue.needs_place_of(order.priority);
+                let is_needed = taken.as_mut().is_some_and(|taken| {
+                    taken.is_turn_over = since.elapsed() >= TURN;
+                    taken.is_turn_over && is_followed || shared.state.lock().queue.needs(taken)
+                });
                 !is_needed && !stops.iter().any(|stop| stop.load(Ordering::Relaxed))
             });
             if !is_over {
@@ -421,7 +451,6 @@ impl SearchThread {
         }
     }
 
-    /// Advances every search until it waits for evaluations, and closes finished ones.
     fn gather(&mut self) {
         let mut place = 0;
         while let Some(search) = self.open.get_mut(place) {
@@ -454,7 +483,6 @@ impl SearchThread {
         }
     }
 
-    /// Evaluates all waiting positions, in batches up to the backend's limit.
     fn evaluate(&mut self) -> Result<(), BackendError> {
         let most = self.shared.backend.info().max_batch.max(1);
         let waiting = self.open.iter_mut().filter(|search| search.waits && !search.is_paused);
@@ -464,7 +492,6 @@ impl SearchThread {
         })
     }
 
-    /// Also begins the order's next search.
     fn close(&mut self, place: usize) {
         let mut search = self.open.remove(place);
         search.pause(false, &mut self.shared.state.lock());
@@ -515,7 +542,7 @@ impl OpenSearch {
                 false => [&mut state.status.paused, &mut state.status.searching],
             };
             (*from, *to) = (*from - 1, *to + 1);
-            self.is_paused = is_paused;
+            (self.is_paused, self.since) = (is_paused, Instant::now());
         }
     }
 
@@ -612,7 +639,6 @@ mod tests {
         let (sender, receiver) = unbounded();
         let orders = Orders { searcher: Searcher::random(1, 3), sender };
         let pool = &orders.searcher.pool;
-        // An endless search takes the only place.
         let blocker = orders.order(0, 1, 9);
         let stop = blocker.stop.clone();
         let endless = GoRequest::new(GoLimits::infinite());

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::pool::{Order, PoolSize, QueueFull, SearchPool};
 use crate::chess::History;
-use crate::engine::{EngineError, EngineSetup, GoRequest, Listener, Settings, open_backend};
+use crate::engine::{EngineError, GoRequest, Listener, Settings, Setup, open_backend};
 use crate::network::BackendInfo;
 use crate::network::cache::EvalCache;
 use crate::note::Note;
@@ -40,7 +40,7 @@ pub fn positions_at_once(limits: &GoLimits, backend: &BackendInfo, threads: usiz
 }
 
 pub struct Searcher {
-    pub setup: Arc<EngineSetup>,
+    pub setup: Arc<Setup>,
     pub cache: Arc<EvalCache>,
     pub pool: SearchPool,
     pub size: PoolSize,
@@ -59,7 +59,7 @@ impl Searcher {
         queue: usize,
     ) -> Result<Searcher, EngineError> {
         let mut settings = settings.for_analysis();
-        let opened = open_backend(&settings.network)?;
+        let opened = open_backend(&settings.network_to_play())?;
         let backend = opened.backend.clone();
         let info = backend.info();
         // While one thread waits for its batch, others fill the device's queues.
@@ -70,9 +70,9 @@ impl Searcher {
         let size = PoolSize { threads: threads.min(searches), searches, workers, queue };
         let cache = Arc::new(EvalCache::new(settings.memory.cache_capacity()));
         let answer_bytes = settings.memory.answer_bytes();
-        // Each thread may pause as many as it searches.
-        settings.memory = settings.memory.share_of(2 * searches);
-        let setup = Arc::new(EngineSetup::with_opened(settings, opened)?);
+        // Each thread may pause twice as many as it searches.
+        settings.memory = settings.memory.share_of(3 * searches);
+        let setup = Arc::new(Setup::with_opened(settings, opened)?);
         let pool = SearchPool::new(backend, size)?;
         Ok(Searcher { setup, cache, pool, size, answer_bytes, stop: Arc::default() })
     }

@@ -43,7 +43,6 @@ pub struct Gpu {
 }
 
 impl Gpu {
-    /// The first number of the driver's version.
     pub fn driver_number(&self) -> Option<u32> {
         self.version.as_ref()?.split('.').next()?.parse().ok()
     }
@@ -53,7 +52,6 @@ impl Gpu {
         Some((major.parse().ok()?, minor.parse().ok()?))
     }
 
-    /// Returns driver, memory and compute capability in words.
     pub fn details(&self) -> String {
         let driver = match (&self.driver, &self.version) {
             (Some(driver), Some(version)) => format!("driver {driver} {version}"),
@@ -91,7 +89,6 @@ impl Maker {
     }
 }
 
-/// Asks the system for all GPUs of this machine.
 pub fn gpus() -> Vec<Gpu> {
     let others = match std::env::consts::OS {
         "linux" => linux_gpus(Path::new("/")),
@@ -108,7 +105,6 @@ pub fn nvidia_gpus() -> &'static [Gpu] {
     &TOLD
 }
 
-/// Replaces the NVIDIA GPUs among `others` by those that their own driver tells of, if it does.
 fn with_nvidias(nvidias: Vec<Gpu>, mut others: Vec<Gpu>) -> Vec<Gpu> {
     if !nvidias.is_empty() {
         others.retain(|gpu| gpu.maker != Maker::Nvidia);
@@ -116,8 +112,7 @@ fn with_nvidias(nvidias: Vec<Gpu>, mut others: Vec<Gpu>) -> Vec<Gpu> {
     nvidias.into_iter().chain(others).collect()
 }
 
-/// The GPUs of which NVIDIA's driver tells. `smi` answers a query with a line for each GPU. Drivers
-/// before 510 don't know the compute capability.
+/// `smi` answers a query with a line for each GPU. Drivers before 510 don't know the compute capability.
 fn nvidias(smi: impl Fn(&str) -> Option<String>) -> Vec<Gpu> {
     let text = smi("name,driver_version,memory.total,compute_cap")
         .or_else(|| smi("name,driver_version,memory.total"));
@@ -136,7 +131,6 @@ fn nvidias(smi: impl Fn(&str) -> Option<String>) -> Vec<Gpu> {
     text.unwrap_or_default().lines().filter_map(gpu).collect()
 }
 
-/// Reads the GPUs on the PCI bus and those that are part of a chip.
 fn linux_gpus(root: &Path) -> Vec<Gpu> {
     let text = |path: PathBuf| fs::read_to_string(path).map(|text| text.trim().to_owned()).ok();
     let number = |path: PathBuf| u32::from_str_radix(text(path)?.trim_start_matches("0x"), 16).ok();

@@ -24,7 +24,6 @@ pub(crate) fn prefer_huge_pages<T>(memory: &[T]) {
     }
 }
 
-/// Does nothing: huge pages are asked for on Linux only.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn prefer_huge_pages<T>(_: &[T]) {}
 

@@ -4,11 +4,12 @@
 pub mod gpus;
 pub(crate) mod huge_pages;
 pub(crate) mod threads;
+pub mod tool;
 pub mod vulkan;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 #[cfg(unix)]
@@ -37,7 +38,6 @@ fn of_this_process<T>(read: impl Fn(&Process) -> T) -> Option<T> {
     system.process(own).map(read)
 }
 
-/// The name of the processor, or its kind where the system has no name for it.
 pub fn cpu_name() -> String {
     let system = System::new().map(|mut system| {
         system.refresh_cpu_list(CpuRefreshKind::nothing());
@@ -47,7 +47,6 @@ pub fn cpu_name() -> String {
     name.filter(|name| !name.is_empty()).unwrap_or_else(|| std::env::consts::ARCH.into())
 }
 
-/// The name of the operating system, and the version of its kernel.
 pub fn name() -> String {
     let name = System::long_os_version().unwrap_or_else(|_| std::env::consts::OS.into());
     let kernel = System::kernel_version().map(|version| format!(", kernel {version}"));
@@ -59,7 +58,6 @@ pub fn distributions() -> Vec<String> {
     [System::distribution_id()].into_iter().chain(System::distribution_id_like()).collect()
 }
 
-/// The memory of the machine, bytes.
 pub fn memory() -> Option<u64> {
     let mut system = System::new().ok()?;
     system.refresh_memory_specifics(MemoryRefreshKind::nothing().with_ram());
@@ -86,7 +84,6 @@ fn address_space_left() -> Option<u64> {
     None
 }
 
-/// Lets this process open as many files as the system allows it at most.
 pub fn raise_file_limit() {
     #[cfg(unix)]
     {
@@ -99,7 +96,7 @@ pub fn raise_file_limit() {
 
 /// What a tool of the system writes, if it is there, succeeds and writes anything.
 pub(crate) fn told(program: &str, arguments: &[&str]) -> Option<String> {
-    let output = Command::new(program).args(arguments).stdin(Stdio::null()).output().ok()?;
+    let output = tool::output_within(Command::new(program).args(arguments), tool::TOOL_PATIENCE).ok()?;
     let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     (output.status.success() && !text.is_empty()).then_some(text)
 }
@@ -113,7 +110,6 @@ pub fn nvidia_smi(query: &str) -> Option<String> {
 pub const PYTHONS: &[&str] =
     if cfg!(windows) { &["py", "python", "python3"] } else { &["python3", "python"] };
 
-/// What lies in a folder under such names.
 pub(crate) fn entries_named(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let mut paths = entries(folder);
     paths.retain(|path| path.file_name().is_some_and(|name| is_wanted(&name.to_string_lossy())));

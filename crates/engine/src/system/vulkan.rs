@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use super::entries;
 
-/// A Vulkan driver as its description tells of it.
 #[derive(Debug)]
 pub struct Driver {
     pub(crate) file: PathBuf,
@@ -38,7 +37,6 @@ impl Driver {
     }
 }
 
-/// The drivers that Vulkan's loader finds.
 pub fn drivers() -> Vec<Driver> {
     let named = ["VK_DRIVER_FILES", "VK_ICD_FILENAMES"].into_iter().find_map(std::env::var_os);
     let folders = ["/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d", "/usr/local/share/vulkan/icd.d"];
@@ -55,7 +53,7 @@ fn driver(file: PathBuf) -> Driver {
     Driver { file, api: description["ICD"]["api_version"].as_str().map(str::to_owned) }
 }
 
-/// Says so if all Vulkan drivers here are too old for WebGPU.
+/// A complaint if all Vulkan drivers here are too old for WebGPU.
 pub fn outdated() -> Option<String> {
     let drivers = drivers();
     let api = drivers.iter().find_map(|driver| driver.api.as_deref())?;

@@ -40,7 +40,6 @@ pub struct Chain {
     legal_moves: u32,
     inc: Millis,
     node_rate: Option<NodesPerMilli>,
-    /// The time left, on the node clock if there is one.
     clock: Option<Millis>,
 }
 
@@ -48,14 +47,8 @@ impl Chain {
     /// The rules of one search: those of `options` and the manager's own.
     pub fn new(facts: &MoveFacts, options: &StopperOptions, managers: Option<Box<dyn Stopper>>) -> Chain {
         let open_ended = facts.limits.is_open_ended();
-        let mut stoppers: Vec<Box<dyn Stopper>> = Vec::new();
-        if !open_ended {
-            push_limits_before_manager(&mut stoppers, facts, options);
-            stoppers.extend(managers);
-            push_limits_after_manager(&mut stoppers, facts, options);
-        }
         Chain {
-            stoppers,
+            stoppers: if open_ended { Vec::new() } else { rules(facts, options, managers) },
             open_ended,
             legal_moves: facts.legal_moves,
             inc: facts.limits.inc.max(Millis::ZERO),
@@ -93,7 +86,6 @@ impl Chain {
         self.node_rate.zip(self.clock).map(nodes).map(Nodes)
     }
 
-    /// `bestmove` must wait for `stop` or `ponderhit`, even if the search has ended.
     pub(crate) fn is_open_ended(&self) -> bool {
         self.open_ended
     }
@@ -127,45 +119,40 @@ impl Chain {
     }
 }
 
-fn push_limits_before_manager(
-    stoppers: &mut Vec<Box<dyn Stopper>>,
+fn rules(
     facts: &MoveFacts,
     options: &StopperOptions,
-) {
+    managers: Option<Box<dyn Stopper>>,
+) -> Vec<Box<dyn Stopper>> {
+    let mut rules: Vec<Box<dyn Stopper>> = Vec::new();
     if let Some(limit) = facts.limits.nodes {
-        stoppers.push(Box::new(NodeLimit { limit, counts_reused: !options.nodes_as_playouts }));
+        rules.push(Box::new(NodeLimit { limit, counts_reused: !options.nodes_as_playouts }));
     }
     if let Some(movetime) = facts.limits.movetime {
         let lag = options.nodestime.rate(facts.pieces).is_none().then_some(facts.lag);
-        stoppers.push(Box::new(MoveTimeLimit::new(movetime, lag)));
+        rules.push(Box::new(MoveTimeLimit::new(movetime, lag)));
     }
-}
-
-fn push_limits_after_manager(
-    stoppers: &mut Vec<Box<dyn Stopper>>,
-    facts: &MoveFacts,
-    options: &StopperOptions,
-) {
+    rules.extend(managers);
     if let Some(depth) = facts.limits.depth {
-        stoppers.push(Box::new(DepthLimit { depth, ends_with_proof: facts.wants_best_move_only() }));
+        rules.push(Box::new(DepthLimit { depth, ends_with_proof: facts.wants_best_move_only() }));
     }
     if let Some(moves) = facts.limits.mate {
-        stoppers.push(Box::new(MateLimit { moves }));
-        return;
+        rules.push(Box::new(MateLimit { moves }));
+        return rules;
     }
     if options.minimum_kld_gain > 0.0 {
-        stoppers.push(Box::new(KldGain::new(options.minimum_kld_gain, options.kld_gain_interval)));
+        rules.push(Box::new(KldGain::new(options.minimum_kld_gain, options.kld_gain_interval)));
     }
     if options.smart_pruning_factor > 0.0 && facts.wants_best_move_only() {
-        let reply_patience = if facts.ponder_enabled { REPLY_PATIENCE } else { Millis::ZERO };
-        stoppers.push(Box::new(SmartPruning {
+        rules.push(Box::new(SmartPruning {
             factor: options.smart_pruning_factor,
             minimum_batches: options.smart_pruning_minimum_batches,
             legal_moves: facts.legal_moves,
-            reply_patience,
+            reply_patience: if facts.ponder_enabled { REPLY_PATIENCE } else { Millis::ZERO },
             ends_with_move: facts.wants_move_only(),
         }));
     }
+    rules
 }
 
 #[cfg(test)]

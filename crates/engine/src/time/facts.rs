@@ -180,7 +180,6 @@ impl GoLimits {
         ends && !self.is_open_ended()
     }
 
-    /// The search must not end by itself: after `infinite`, and after `ponder` before `ponderhit`.
     pub(crate) fn is_open_ended(&self) -> bool {
         self.infinite || self.ponder
     }

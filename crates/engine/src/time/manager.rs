@@ -28,6 +28,7 @@ pub trait TimeManager: Send + Debug {
     /// `None` if no clock limits the move. Not called for `ponder`.
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>>;
 
+    /// Learns from the move.
     fn finish_move(&mut self, _outcome: &MoveOutcome) {}
 
     /// Budgets depend on the network's evaluation.

@@ -21,6 +21,8 @@
 //! | `move_start` | the moment from which a move's time counts |
 //! | `game_clock` | time controls as people write them, and the clock of one side during a game |
 
+#![warn(missing_docs)]
+
 mod chain;
 pub mod estimators;
 mod facts;

@@ -10,6 +10,7 @@ use super::units::{Millis, Nodes};
 use crate::options::option_group;
 
 option_group! {
+    /// Nodes in the place of time.
     #[derive(Copy)]
     pub struct NodesTimeOptions {
         /// Use node counts instead of wall-clock time: this many nodes count as one millisecond. With one
@@ -26,7 +27,6 @@ const ENDGAME_PIECES: u32 = 12;
 const ENDGAME_GAIN: f64 = 0.6;
 
 impl NodesTimeOptions {
-    /// `None` if nodes as time are switched off.
     pub(crate) fn rate(&self, pieces: u32) -> Option<NodesPerMilli> {
         let gone =
             f64::from(ENDGAME_PIECES - pieces.clamp(2, ENDGAME_PIECES)) / f64::from(ENDGAME_PIECES - 2);
@@ -54,7 +54,6 @@ impl NodesPerMilli {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct NodeClock {
     left: Option<Millis>,
-    /// The initial time, added again at each time control.
     period: Millis,
     movestogo: Option<u32>,
 }
@@ -87,7 +86,6 @@ impl NodeClock {
     }
 }
 
-/// More moves to go than before, or the last one was made.
 fn has_new_period(before: Option<u32>, now: Option<u32>) -> bool {
     before == Some(1) || matches!((before, now), (Some(before), Some(now)) if now > before)
 }

@@ -5,10 +5,14 @@ use crate::params::{ParamError, Params};
 
 /// What is chosen by name, with parameters in a list.
 pub trait Named: Sized {
+    /// The name by which it is chosen.
     const NAME: &'static str;
+    /// A sentence for people.
     const SUMMARY: &'static str;
+    /// The parameters that it is made from.
     type Params: OptionGroup + Into<Self>;
 
+    /// Fails if a parameter is unknown or out of its range.
     fn from_list(list: &Params) -> Result<Self, ParamError> {
         Self::Params::default().read(Self::NAME, list, &[]).map(Into::into)
     }

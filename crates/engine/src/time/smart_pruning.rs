@@ -19,7 +19,6 @@ pub(crate) struct SmartPruning {
     pub(crate) minimum_batches: u64,
     /// At the root, even under `searchmoves`, or 0 if unknown.
     pub(crate) legal_moves: u32,
-    /// Longest wait after the first evaluation for a reply to ponder on.
     pub(crate) reply_patience: Millis,
     /// Otherwise only a certain result ends the search.
     pub(crate) ends_with_move: bool,

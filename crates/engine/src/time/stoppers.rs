@@ -11,6 +11,7 @@ use crate::time::units::{Millis, Nodes};
 option_choice! {
     /// Why a rule ended a search, by its word in reports and recorded games.
     #[derive(Hash)]
+    #[expect(missing_docs, reason = "the words say it")]
     pub enum StopReason {
         Nodes = "nodes",
         MoveTime = "movetime",
@@ -32,6 +33,7 @@ option_choice! {
 
 /// A rule that may end a search. It lives for one search.
 pub trait Stopper: Send + fmt::Debug {
+    /// Why the search should end now. Tightens `hints`.
     fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason>;
 
     /// Time since `go` by which `bestmove` must be sent even if a batch is in flight. It may change.
@@ -40,6 +42,7 @@ pub trait Stopper: Send + fmt::Debug {
     }
 
     /// What the budget was computed from.
+    /// How the budget was made. `None` for rules without one.
     fn report(&self) -> Option<MoveReport> {
         None
     }

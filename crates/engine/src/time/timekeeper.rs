@@ -80,7 +80,6 @@ impl Timekeeper {
         &*self.manager
     }
 
-    /// Takes the message for an `info string`.
     pub(crate) fn take_message(&mut self) -> Option<String> {
         self.manager.take_message()
     }
@@ -135,7 +134,6 @@ const MAX_SINGLE_LAG: Millis = Millis(500.0);
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LagMeter {
-    /// What the clock should show at the next `go`.
     expected: Option<Millis>,
     /// What the clock had lost at the last `go`.
     last_missing: Millis,
@@ -162,7 +160,6 @@ impl LagMeter {
         self.expected = Some(time - used + inc);
     }
 
-    /// Lag expected for one move: the largest recent one, decaying.
     pub(crate) fn lag(&self) -> Millis {
         self.lag
     }

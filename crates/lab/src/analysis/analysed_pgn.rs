@@ -13,7 +13,6 @@ use crate::score::MoveScore;
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::{Color, Move, Position};
 
-/// Most plies of a variation.
 const LONGEST: usize = 12;
 
 /// Writes one game, with an empty line behind it. `engine` describes what analysed it.
@@ -28,7 +27,6 @@ pub(super) fn write_pgn(out: &mut impl Write, game: &AnalysedGame, engine: &str)
 fn movetext(game: &AnalysedGame) -> String {
     let boards = game.boards();
     let mut text = in_braces(&game.recorded.comments);
-    // Writing to a string cannot fail.
     for (ply, played) in game.recorded.moves.iter().enumerate() {
         let (before, judgement) = (&boards[ply], game.judgement(ply));
         text += &numbered(before, played.r#move);
@@ -56,7 +54,6 @@ fn in_braces(comments: &[String]) -> String {
     comments.iter().map(|comment| format!("{{{comment}}} ")).collect()
 }
 
-/// The lines that begin with another move than the one that was played.
 fn other_lines(position: &AnalysedPosition, played: Move) -> impl Iterator<Item = &AnalysedLine> {
     position.lines.iter().filter(move |line| line.moves.first().is_some_and(|&first| first != played))
 }

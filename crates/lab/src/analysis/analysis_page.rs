@@ -10,7 +10,6 @@ use crate::viewer::{Remark, VIEWER, ViewedGame, ViewedMove, ViewedPosition, move
 use serde_json::json;
 use zeitnot_engine::chess::Position;
 
-/// Most turning points of a game.
 const MOST_TURNS: usize = 8;
 /// Winning chances, percent, that a move must change to have decided a game.
 const DECIDED: f64 = 5.0;

@@ -44,7 +44,6 @@ const STOP_TICK: Duration = Duration::from_millis(20);
 pub struct Analyst {
     searcher: Searcher,
     limits: GoLimits,
-    /// Parts of a game.
     parts: usize,
     open: Vec<OpenGame>,
     /// Parts of all games that are not finished.
@@ -54,17 +53,14 @@ pub struct Analyst {
     effort: SearchEffort,
     /// What the searches had to tell, not yet taken.
     notes: Vec<Note>,
-    /// The time at which the last position was done.
     last: Instant,
 }
 
-/// A game under way.
 #[derive(Debug)]
 struct OpenGame {
     place: u64,
     recorded: RecordedGame,
     positions: Vec<Option<AnalysedPosition>>,
-    /// Positions that are still to be searched.
     left: usize,
 }
 
@@ -80,7 +76,6 @@ struct SearchedPosition {
 /// Hears of the searches of a part.
 struct PartListener {
     place: u64,
-    /// Positions without an answer.
     left: usize,
     notes: Vec<Note>,
     sender: Sender<SearchedPosition>,
@@ -133,7 +128,6 @@ impl Analyst {
         self.effort.add(effort);
     }
 
-    /// Returns whether the games that are open are too few.
     pub fn has_room(&self) -> bool {
         self.open_parts < self.searcher.size.searches
     }

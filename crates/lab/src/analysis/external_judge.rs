@@ -16,7 +16,6 @@ use crate::uci_process::{
 use zeitnot_engine::chess::{History, Move};
 use zeitnot_engine::time::{GoLimits, Millis};
 
-/// Most moves of a line.
 const LONGEST: usize = 24;
 
 /// Searches the positions of games one after the other, on as many threads as ask it, each with a process of

@@ -16,40 +16,33 @@ use crate::run::{Journal, Run};
 use crate::viewer::ViewedGame;
 use zeitnot_engine::files::hex;
 
-/// The journal of a run.
 const JOURNAL: &str = "analysis.jsonl";
 /// The games with comments, as the journal has them.
 const GAMES: &str = "games.pgn";
-/// What an analysis writes.
 pub const FILES: [&str; 3] = [JOURNAL, GAMES, "index.html"];
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AnalysisRow {
-    /// A hash over the game as it was read.
     game: String,
     pub pgn: String,
     pub summary: AnalysisSummary,
-    /// What the page shows.
     pub(super) viewed: ViewedGame,
     pub effort: SearchEffort,
 }
 
 impl AnalysisRow {
-    /// `engine` describes what analysed the game.
     pub fn new(game: &AnalysedGame, engine: &str) -> AnalysisRow {
         let mut pgn = Vec::new();
-        // Writing into memory cannot fail.
         let _ = write_pgn(&mut pgn, game, engine);
         let summary = AnalysisSummary::of(game);
+        let mut effort = SearchEffort::default();
+        game.positions.iter().for_each(|found| effort.add(found.effort));
         AnalysisRow {
             game: fingerprint(&game.recorded),
             pgn: String::from_utf8_lossy(&pgn).into_owned(),
             viewed: viewed_game(game, &summary),
             summary,
-            effort: SearchEffort {
-                new_nodes: game.positions.iter().map(|found| found.effort.new_nodes).sum(),
-                time_ms: game.positions.iter().map(|found| found.effort.time_ms).sum(),
-            },
+            effort,
         }
     }
 
@@ -92,7 +85,6 @@ impl AnalysisJournal {
     }
 }
 
-/// A hash over what was read of a game.
 fn fingerprint(game: &RecordedGame) -> String {
     let RecordedGame { tags, start, variant, moves, .. } = game;
     let hash = Sha256::digest(format!("{tags:?} {} {variant:?} {moves:?}", start.to_fen()));

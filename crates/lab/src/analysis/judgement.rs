@@ -6,7 +6,7 @@ use zeitnot_engine::chess::Move;
 
 use super::AnalysedPosition;
 
-/// Returns how good a move was that changed its player's winning chances so, in percent.
+/// How good a move was that changed its player's winning chances so, percent.
 pub(super) fn accuracy(before: f64, after: f64) -> f64 {
     let loss = (before - after).max(0.0);
     // lichess adds 1, since no analysis is perfect.
@@ -66,7 +66,6 @@ impl Mark {
         Mark::ALL.into_iter().rev().find(|mark| loss >= mark.least_loss())
     }
 
-    /// The number of the PGN standard's glyph.
     pub(super) fn nag(self) -> u8 {
         [6, 2, 4][self as usize]
     }
@@ -76,8 +75,8 @@ impl Mark {
     }
 }
 
-/// Returns the loss of winning chances, in percent, that searches of so many visits can tell from none: 19 of
-/// 20 losses are no further from what a long search finds (docs/results/search.md).
+/// The loss, percent, that searches of so many visits can tell from none: 19 of 20 losses are no further from
+/// what a long search finds (docs/results/search.md).
 pub(super) fn least_certain_loss(visits: u64) -> f64 {
     ERROR_OF_ONE_VISIT / (visits.max(1) as f64).cbrt()
 }
@@ -98,7 +97,6 @@ pub(crate) enum MateStory {
     Missed(u32),
 }
 
-/// How good a move was.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Judgement {
     /// Winning chances of its player before it and after it, in percent. They are equal for the move that the
@@ -153,7 +151,6 @@ impl Judgement {
         }
     }
 
-    /// Winning chances that it gave away, in percent.
     pub(crate) fn loss(self) -> f64 {
         (self.before - self.after).max(0.0)
     }

@@ -154,7 +154,6 @@ fn history_of(game: &RecordedGame) -> History {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SideSummary {
-    /// The tag `White` or `Black`.
     pub(crate) name: String,
     /// Moves, those of the book left out.
     pub(crate) moves: u32,
@@ -164,36 +163,28 @@ pub(crate) struct SideSummary {
     pub(crate) accuracy: Option<f64>,
     /// Winning chances that a move gave away in the mean, 0 to 1.
     pub(crate) mean_loss: f64,
-    /// Moves that got `?!`.
     pub(crate) inaccuracies: u32,
-    /// Moves that got `?`.
     pub(crate) mistakes: u32,
-    /// Moves that got `??`.
     pub(crate) blunders: u32,
     /// Moves that seem bad, with too few visits to judge.
     pub(crate) unclear: u32,
-    /// Time used, ms, where the game has clocks.
     pub(crate) used_ms: Option<f64>,
     /// Time that the time manager would have used for the same moves, ms.
     pub(crate) planned_ms: Option<f64>,
-    /// Sums over its moves in each phase of the game.
     pub(crate) phases: [MoveSums; 3],
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AnalysisSummary {
-    /// Its place in the files, from 1. Those that were not analysed count.
+    /// Its place in the files, from 1.
     pub(crate) game: u64,
-    /// The tag `Result`.
     pub(crate) result: String,
-    /// The time control, if it is known.
     pub(crate) control: Option<String>,
     pub(crate) white: SideSummary,
     pub(crate) black: SideSummary,
 }
 
 impl AnalysisSummary {
-    /// Returns the names of White and Black.
     pub fn players(&self) -> [&str; 2] {
         [&self.white.name, &self.black.name]
     }
@@ -209,7 +200,6 @@ impl AnalysisSummary {
     }
 }
 
-/// Computes the figures of White or Black.
 fn side(game: &AnalysedGame, is_white: bool) -> SideSummary {
     let (recorded, boards) = (&game.recorded, game.boards());
     let first = usize::from(is_white != recorded.start.turn().is_white());

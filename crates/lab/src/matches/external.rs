@@ -11,7 +11,6 @@ use crate::uci_process::{ExternalEngine, ExternalGame, UciProcessError, latest_l
 use zeitnot_engine::chess::{History, Move};
 use zeitnot_engine::time::{GoLimits, Millis};
 
-/// One side of one game.
 #[derive(Debug)]
 pub(super) struct ExternalPlayer {
     /// The fault after which it plays no more.
@@ -58,7 +57,6 @@ impl ExternalPlayer {
     }
 }
 
-/// What an engine did in the place of a legal move.
 #[derive(Debug, Error)]
 pub(super) enum MoveFault {
     #[error("{0}")]
@@ -67,7 +65,6 @@ pub(super) enum MoveFault {
     Illegal(String),
 }
 
-/// What the engine has said of its move since `go`.
 fn row_of(said: &[String]) -> MoveRow {
     let nodes = latest_nodes(said);
     let score = latest_lines(said).first().and_then(MoveScore::of_info);

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::external::{ExternalPlayer, MoveFault};
 use super::openings::GameAssignment;
-use super::{Side, Team};
+use super::{Contender, PlannedGame, Side, Team};
 use crate::LabError;
 use crate::move_rows::MoveRow;
 use crate::pgn::Ending;
@@ -25,13 +25,11 @@ use zeitnot_engine::time::{GameClock, GoLimits, Millis, Nodes, TimeControl};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SideLimit {
-    /// This many visits for every move.
     Nodes(u64),
     Clock(TimeControl),
 }
 
 impl fmt::Display for SideLimit {
-    /// Writes a time control as in PGN, or `N nodes`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             SideLimit::Nodes(nodes) => write!(f, "{nodes} nodes"),
@@ -43,37 +41,24 @@ impl fmt::Display for SideLimit {
 impl SideLimit {
     /// What `go` tells the side at its first move.
     pub fn first(self) -> GoLimits {
-        SideBudget::new(self).limits()
+        self.with(&self.clock())
     }
-}
 
-/// The rest of a side's limit during a game. The player says what a move costs the clock: real time, or nodes
-/// under `nodestime`.
-#[derive(Clone, Copy, Debug)]
-struct SideBudget {
-    nodes: Option<u64>,
-    clock: Option<GameClock>,
-}
+    fn clock(self) -> Option<GameClock> {
+        if let SideLimit::Clock(control) = self { Some(GameClock::new(control)) } else { None }
+    }
 
-impl SideBudget {
-    fn new(limit: SideLimit) -> SideBudget {
-        match limit {
-            SideLimit::Nodes(nodes) => SideBudget { nodes: Some(nodes), clock: None },
-            SideLimit::Clock(control) => SideBudget { nodes: None, clock: Some(GameClock::new(control)) },
+    /// What `go` tells the side with this clock.
+    fn with(self, clock: &Option<GameClock>) -> GoLimits {
+        match (self, clock) {
+            (SideLimit::Nodes(nodes), _) => GoLimits::nodes(nodes),
+            (_, clock) => clock.as_ref().map(GameClock::limits).unwrap_or_default(),
         }
     }
-
-    /// Returns what `go` tells the side.
-    fn limits(&self) -> GoLimits {
-        let limits = self.clock.as_ref().map(GameClock::limits).unwrap_or_default();
-        GoLimits { nodes: self.nodes.map(Nodes), ..limits }
-    }
 }
 
-/// The rules that all games of a match have in common.
 #[derive(Clone, Debug)]
 pub struct MatchRules {
-    pub limits: [SideLimit; 2],
     pub adjudication: Adjudication,
     /// The seed, which with the game's number decides what players draw at random.
     pub seed: u64,
@@ -86,7 +71,6 @@ const LAST_MOVES: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GameOutcome {
-    /// This side has won.
     Win(Color),
     Draw,
 }
@@ -121,7 +105,6 @@ pub(crate) struct GameEnd {
     pub(super) termination: Termination,
 }
 
-/// A move, whoever made it.
 #[derive(Clone, Debug)]
 pub(crate) struct PlayedMove {
     pub(crate) mv: Move,
@@ -133,7 +116,9 @@ pub(crate) struct PlayedMove {
 
 #[derive(Clone, Debug)]
 pub struct GameRecord {
-    pub(crate) assignment: GameAssignment,
+    pub assignment: GameAssignment,
+    /// A and B.
+    pub(super) contenders: [Arc<Contender>; 2],
     pub(crate) history: History,
     /// The engines' moves. Those of the opening are not among them.
     pub(crate) moves: Vec<PlayedMove>,
@@ -183,9 +168,11 @@ enum Player {
 
 pub(super) struct OngoingGame {
     assignment: GameAssignment,
+    contenders: [Arc<Contender>; 2],
     history: History,
     players: [Player; 2],
-    clocks: [SideBudget; 2],
+    /// Of White and Black. The player says what a move costs it: real time, or nodes under `nodestime`.
+    clocks: [Option<GameClock>; 2],
     adjudicator: Adjudicator,
     moves: Vec<PlayedMove>,
     late: Option<PlayedMove>,
@@ -210,19 +197,17 @@ pub(super) enum GameNeed {
 }
 
 impl OngoingGame {
-    /// Starts a game between two engines (A, B) that goes on from the last position of `opening`.
     pub(super) fn new(
-        assignment: GameAssignment,
+        PlannedGame { assignment, contenders }: PlannedGame,
         opening: History,
-        teams: &[Team; 2],
         rules: &MatchRules,
     ) -> Result<OngoingGame, LabError> {
         let sides = [assignment.white, assignment.white.other()].map(Side::index);
         let seed = fastrand::Rng::with_seed(rules.seed ^ assignment.game.wrapping_mul(GOLDEN)).u64(..);
         let player = |side: usize| -> Result<Player, LabError> {
-            Ok(match &teams[side] {
+            Ok(match &contenders[side].team {
                 Team::Own(setup) => {
-                    let player = EnginePlayer::new(setup.clone(), seed.wrapping_add(side as u64))?;
+                    let player = EnginePlayer::new(setup, seed.wrapping_add(side as u64))?;
                     Player::Own(Box::new(player))
                 }
                 Team::External(engine) => {
@@ -235,7 +220,8 @@ impl OngoingGame {
             assignment,
             history: opening,
             players,
-            clocks: sides.map(|side| SideBudget::new(rules.limits[side])),
+            clocks: sides.map(|side| contenders[side].limit.clock()),
+            contenders,
             adjudicator: Adjudicator::default(),
             moves: Vec::new(),
             late: None,
@@ -275,7 +261,7 @@ impl OngoingGame {
 
     fn begin_move(&mut self) -> Result<(), LabError> {
         let side = self.side_to_move();
-        let [own, opponent] = [side, 1 - side].map(|side| self.clocks[side].limits());
+        let [own, opponent] = [side, 1 - side].map(|side| self.limits(side));
         match &mut self.players[side] {
             Player::Own(player) => player.begin_move(&self.history, own)?,
             Player::External(player) => player.begin_move(&self.history, own, &opponent),
@@ -286,7 +272,7 @@ impl OngoingGame {
     /// Lets the side to move ponder for the time that the last move has cost the opponent's clock. Returns
     /// whether it does.
     fn begin_pondering(&mut self) -> Result<bool, LabError> {
-        let limits = self.clocks[self.side_to_move()].limits();
+        let limits = self.limits(self.side_to_move());
         let (Some(_), Some(last)) = (limits.mover_clock(), self.moves.last()) else { return Ok(false) };
         let used = Millis(last.row.used_ms.unwrap_or_default());
         let mut before = self.history.clone();
@@ -302,8 +288,13 @@ impl OngoingGame {
         usize::from(self.history.current().turn().is_black())
     }
 
-    /// Returns the side whose network evaluates the waiting positions.
-    pub(super) fn mover(&self) -> Side {
+    fn limits(&self, side: usize) -> GoLimits {
+        let white = self.assignment.white;
+        let contender = if side == 0 { white } else { white.other() };
+        self.contenders[contender.index()].limit.with(&self.clocks[side])
+    }
+
+    fn mover(&self) -> Side {
         let white = self.assignment.white;
         if self.side_to_move() == 0 { white } else { white.other() }
     }
@@ -347,7 +338,7 @@ impl OngoingGame {
             Player::External(player) => match player.end_move(&self.history) {
                 (Ok(played), used) => (Some(played), used, Millis::ZERO),
                 (Err(fault), used) => {
-                    let is_late = self.clocks[side].clock.is_some_and(|clock| used > clock.left());
+                    let is_late = self.clocks[side].is_some_and(|clock| used > clock.left());
                     self.fault = Some(self.story(&fault));
                     return Ok(Some(lost(match fault {
                         _ if is_late => Termination::TimeForfeit,
@@ -361,7 +352,7 @@ impl OngoingGame {
             return Ok(Some(lost(Termination::IllegalMove)));
         };
         let player = mover.name().into();
-        let clock = &mut self.clocks[side].clock;
+        let clock = &mut self.clocks[side];
         let row = MoveRow {
             player,
             number: self.moves.len() as u32 / 2 + 1,
@@ -388,7 +379,6 @@ impl OngoingGame {
         Ok(outcome.map(|outcome| GameEnd { outcome, termination: Termination::Adjudication }))
     }
 
-    /// Says what the side to move did wrong, and where.
     fn story(&self, fault: &MoveFault) -> String {
         let first = self.moves.len().saturating_sub(LAST_MOVES);
         let start = self.history.len() - 1 - self.moves.len();
@@ -398,18 +388,17 @@ impl OngoingGame {
         });
         let moves: Vec<_> = moves.map(|text| text.to_string()).collect();
         let moves = if moves.is_empty() { String::new() } else { format!(", after {}", moves.join(" ")) };
-        let (round, side, fen) =
-            (self.assignment.round(), self.mover().name(), self.history.current().to_fen());
-        format!("round {round}, engine {side}: {fault}. Position: {fen}{moves}")
+        let (round, fen) = (self.assignment.round(), self.history.current().to_fen());
+        let name = &self.contenders[self.mover().index()].name;
+        format!("round {round}, {name}: {fault}. Position: {fen}{moves}")
     }
 
     pub(super) fn into_record(self, end: GameEnd) -> GameRecord {
-        let OngoingGame { assignment, history, moves, late, notes, fault, .. } = self;
-        GameRecord { assignment, history, moves, late, notes, end, fault }
+        let OngoingGame { assignment, contenders, history, moves, late, notes, fault, .. } = self;
+        GameRecord { assignment, contenders, history, moves, late, notes, end, fault }
     }
 }
 
-/// What the search says of its move.
 fn row_of(played: &PlayerMove) -> MoveRow {
     let line = played.result.info.as_ref().and_then(|info| info.lines.first());
     MoveRow {
@@ -459,7 +448,6 @@ pub struct Adjudication {
     pub max_plies: Option<u32>,
 }
 
-/// Follows the evaluations of one game.
 #[derive(Clone, Debug, Default)]
 struct Adjudicator {
     quiet_plies: u32,
@@ -477,47 +465,34 @@ impl Adjudicator {
         game: &History,
         centipawns: Option<i32>,
     ) -> Option<GameOutcome> {
-        let position = game.current();
-        let mover = !position.turn();
+        let mover = !game.current().turn();
         self.plies += 1;
-        self.count_wins(rules, mover, centipawns);
-        if self.is_quiet(rules, game, centipawns) {
-            self.quiet_plies += 1;
-        } else {
-            self.quiet_plies = 0;
+        self.quiet_plies = if is_quiet(rules, game, centipawns) { self.quiet_plies + 1 } else { 0 };
+        let white = centipawns.map_or(0, |score| if mover.is_white() { score } else { -score });
+        let mut winner = None;
+        if let Some(rule) = rules.win {
+            for (plies, (score, color)) in
+                self.winning_plies.iter_mut().zip([(white, Color::White), (-white, Color::Black)])
+            {
+                *plies = if score >= rule.centipawns { *plies + 1 } else { 0 };
+                winner = winner.or((*plies >= 2 * rule.moves).then_some(GameOutcome::Win(color)));
+            }
         }
-        self.by_evaluations(rules).or_else(|| by_tables(rules, game)).or_else(|| {
-            let is_too_long = rules.max_plies.is_some_and(|max| self.plies >= max);
-            is_too_long.then_some(GameOutcome::Draw)
-        })
+        let is_dead = rules.draw.is_some_and(|rule| self.quiet_plies >= 2 * rule.moves);
+        let is_too_long = rules.max_plies.is_some_and(|max| self.plies >= max);
+        let drawn = |is_drawn: bool| is_drawn.then_some(GameOutcome::Draw);
+        winner.or(drawn(is_dead)).or_else(|| by_tables(rules, game)).or(drawn(is_too_long))
     }
+}
 
-    fn is_quiet(&self, rules: &Adjudication, game: &History, centipawns: Option<i32>) -> bool {
-        let Some(rule) = rules.draw else { return false };
-        let position = game.current();
-        let move_number = (position.game_ply().saturating_sub(1)) / 2 + 1;
+fn is_quiet(rules: &Adjudication, game: &History, centipawns: Option<i32>) -> bool {
+    let position = game.current();
+    let move_number = position.game_ply().saturating_sub(1) / 2 + 1;
+    rules.draw.is_some_and(|rule| {
         position.rule50() > 0
             && move_number >= rule.move_number
             && centipawns.is_some_and(|score| score.abs() <= rule.centipawns)
-    }
-
-    fn count_wins(&mut self, rules: &Adjudication, mover: Color, centipawns: Option<i32>) {
-        let Some(rule) = rules.win else { return };
-        let white = centipawns.map_or(0, |score| if mover.is_white() { score } else { -score });
-        for (plies, score) in self.winning_plies.iter_mut().zip([white, -white]) {
-            *plies = if score >= rule.centipawns { *plies + 1 } else { 0 };
-        }
-    }
-
-    fn by_evaluations(&self, rules: &Adjudication) -> Option<GameOutcome> {
-        if let Some(rule) = rules.win {
-            let [white, black] = self.winning_plies.map(|plies| plies >= 2 * rule.moves);
-            if white || black {
-                return Some(GameOutcome::Win(if white { Color::White } else { Color::Black }));
-            }
-        }
-        rules.draw.filter(|rule| self.quiet_plies >= 2 * rule.moves).map(|_| GameOutcome::Draw)
-    }
+    })
 }
 
 fn by_tables(rules: &Adjudication, game: &History) -> Option<GameOutcome> {

@@ -7,7 +7,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::game::{GameOutcome, GameRecord, PlayedMove, SideLimit, Termination};
-use super::match_rows::{MatchGameRow, MatchHeader, MatchRowFiles, rows_of_moves};
+use super::match_rows::{MatchGameRow, MatchRowFiles, rows_of_moves};
+use super::openings::GameAssignment;
 use crate::LabError;
 use crate::move_rows::MoveRow;
 use crate::pgn::{commands, numbered, write_game};
@@ -18,20 +19,19 @@ use crate::uci_process::move_between;
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::{Color, Variant};
 
-/// The journal of a match.
 const JOURNAL: &str = "games.jsonl";
 const GAMES: &str = "games.pgn";
 
-fn write_pgn(out: &mut impl Write, game: &GameRecord, header: MatchHeader<'_>) -> io::Result<()> {
-    let MatchHeader { names, limits, .. } = header;
-    let [white, black] = [game.assignment.white, game.assignment.white.other()].map(|side| side.index());
+fn write_pgn(out: &mut impl Write, game: &GameRecord) -> io::Result<()> {
+    let [white, black] =
+        [game.assignment.white, game.assignment.white.other()].map(|side| &*game.contenders[side.index()]);
     let mut tags = vec![
         ("Event", "zeitnot match".to_owned()),
         ("Site", "?".to_owned()),
         ("Date", "????.??.??".to_owned()),
         ("Round", game.assignment.round()),
-        ("White", names[white].to_owned()),
-        ("Black", names[black].to_owned()),
+        ("White", white.name.clone()),
+        ("Black", black.name.clone()),
         ("Result", result(game.end.outcome).to_owned()),
     ];
     let first = game.history.position(0);
@@ -41,11 +41,11 @@ fn write_pgn(out: &mut impl Write, game: &GameRecord, header: MatchHeader<'_>) -
     if !first.is_standard_start() || first.game_ply() > 0 {
         tags.extend([("SetUp", "1".to_owned()), ("FEN", first.to_fen())]);
     }
-    if limits[white] == limits[black] {
-        tags.push(("TimeControl", time_control(limits[white])));
+    if white.limit == black.limit {
+        tags.push(("TimeControl", time_control(white.limit)));
     } else {
-        tags.push(("WhiteTimeControl", time_control(limits[white])));
-        tags.push(("BlackTimeControl", time_control(limits[black])));
+        tags.push(("WhiteTimeControl", time_control(white.limit)));
+        tags.push(("BlackTimeControl", time_control(black.limit)));
     }
     tags.extend([
         ("PlyCount", (game.history.len() - 1).to_string()),
@@ -110,7 +110,6 @@ fn comment(played: &PlayedMove, mover: Color) -> String {
     text
 }
 
-/// A finished game as it stands in the journal of a match.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PlayedGame {
     pub game: MatchGameRow,
@@ -119,15 +118,19 @@ pub struct PlayedGame {
 }
 
 impl PlayedGame {
-    pub fn new(header: MatchHeader<'_>, game: &GameRecord) -> PlayedGame {
+    pub fn new(match_id: &str, game: &GameRecord) -> PlayedGame {
         let mut pgn = Vec::new();
         // Writing into memory cannot fail.
-        let _ = write_pgn(&mut pgn, game, header);
+        let _ = write_pgn(&mut pgn, game);
         PlayedGame {
-            game: MatchGameRow::new(header, game),
-            moves: rows_of_moves(header, game),
+            game: MatchGameRow::new(match_id, game),
+            moves: rows_of_moves(match_id, game),
             pgn: String::from_utf8_lossy(&pgn).into_owned(),
         }
+    }
+
+    pub fn number(&self) -> u64 {
+        self.game.game
     }
 }
 
@@ -140,13 +143,12 @@ pub struct MatchFiles {
 }
 
 impl MatchFiles {
-    /// What a match writes.
     pub const NAMES: [&str; 5] = [JOURNAL, "games.csv", "moves.csv", GAMES, "index.html"];
 
     /// `take` gets the games that are there, which must be the first ones of `schedule`.
     pub fn open(
         run: &Run,
-        schedule: &[u64],
+        schedule: &[GameAssignment],
         mut take: impl FnMut(&PlayedGame),
     ) -> Result<MatchFiles, LabError> {
         run.check_journal(JOURNAL, &MatchFiles::NAMES[1..4])?;
@@ -154,7 +156,7 @@ impl MatchFiles {
         let mut pgn = Export::create(&run.folder().join(GAMES))?;
         let mut schedule = schedule.iter();
         let journal = Journal::open(run, JOURNAL, |game: PlayedGame| {
-            if schedule.next().is_some_and(|&expected| expected != game.game.game) {
+            if schedule.next().is_some_and(|expected| expected.game != game.game.game) {
                 let what = "the games of another match or shard";
                 return Err(LabError::OtherRun { path: run.folder().into(), what });
             }

@@ -3,25 +3,18 @@
 use serde::{Deserialize, Serialize};
 
 use super::Side;
-use super::game::{GameRecord, PlayedMove, SideLimit, Termination};
+use super::game::{GameRecord, PlayedMove, Termination};
 use crate::move_rows::MoveRow;
 use crate::rows::{GameFiles, GameKey, Row};
 use zeitnot_engine::VERSION;
-
-#[derive(Clone, Copy, Debug)]
-pub struct MatchHeader<'a> {
-    /// The same on every machine. Other options or openings give another.
-    pub match_id: &'a str,
-    pub names: [&'a str; 2],
-    pub limits: [SideLimit; 2],
-}
 
 pub type MatchRowFiles = GameFiles<MatchGameRow, MoveRow>;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MatchGameRow {
+    /// The same on every machine. Other options or openings give another.
     pub(crate) match_id: String,
-    /// In the whole match, from 0, whatever the shard.
+    /// In the whole tournament, from 0, whatever the shard.
     pub(crate) game: u64,
     /// Two games with the same opening and colours swapped.
     pub(crate) pair: u64,
@@ -58,25 +51,21 @@ impl Row for MatchGameRow {
 }
 
 impl MatchGameRow {
-    pub(super) fn new(header: MatchHeader<'_>, game: &GameRecord) -> MatchGameRow {
+    pub(super) fn new(match_id: &str, game: &GameRecord) -> MatchGameRow {
+        let [a, b] = game.contenders.each_ref().map(|contender| contender.name.clone());
         let mut row = MatchGameRow {
-            match_id: header.match_id.into(),
+            match_id: match_id.into(),
             game: game.assignment.game,
-            pair: game.assignment.pair,
-            a: header.names[0].into(),
-            b: header.names[1].into(),
+            pair: game.assignment.pair(),
+            a,
+            b,
             a_is_white: game.assignment.white == Side::A,
             half_points: game.half_points_of_a().into(),
             termination: game.end.termination.word().into(),
             opening: game.history.position(game.first_position()).to_fen(),
-            a_moves: 0,
-            b_moves: 0,
-            a_nodes: 0,
-            b_nodes: 0,
-            a_clock_ms: None,
-            b_clock_ms: None,
             version: VERSION.into(),
             moves_hash: game.hash(),
+            ..MatchGameRow::default()
         };
         for (index, played) in game.moves.iter().chain(&game.late).enumerate() {
             let (moves, nodes, clock_ms) = match game.mover(index) {
@@ -106,12 +95,11 @@ impl MatchGameRow {
     }
 }
 
-/// The rows of a game's moves.
-pub(super) fn rows_of_moves(header: MatchHeader<'_>, game: &GameRecord) -> Vec<MoveRow> {
+pub(super) fn rows_of_moves(match_id: &str, game: &GameRecord) -> Vec<MoveRow> {
     let row = |(index, played): (usize, &PlayedMove)| MoveRow {
-        match_id: header.match_id.into(),
+        match_id: match_id.into(),
         game: game.assignment.game,
-        control: header.limits[game.mover(index).index()].to_string(),
+        control: game.contenders[game.mover(index).index()].limit.to_string(),
         // Without a clock rows do not depend on the machine.
         used_ms: played.row.clock_ms.and(played.row.used_ms),
         really_left: (game.moves.len() - index).div_ceil(2) as u32,

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use super::Side;
 use super::match_rows::MatchGameRow;
 use super::statistics::{Elo, ResultTally, Sprt};
-use super::summary::{MatchCounts, MatchSummary, Ranking, different, pruning_table, table, tally_of};
+use super::summary::{MatchSummary, Ranking, different, pruning_table, table};
 use super::viewed::viewed_games;
 use crate::move_rows::{Curves, MoveRow};
 use crate::report::{Bar, BarPlot, Page, Plot};
@@ -19,7 +19,6 @@ use serde_json::json;
 /// Fewest games that a point of the plot of the course of a match rests on, and at most half of the match:
 /// the first points swing wildly, but a short match shall have a course too.
 const FIRST_GAMES: u64 = 20;
-/// Most points of such a plot.
 const POINTS: usize = 200;
 
 #[derive(Clone, Debug)]
@@ -31,56 +30,50 @@ pub struct MatchStudy {
     curves: [Curves; 2],
 }
 
-/// The rows of one match. Those of moves are added up at once.
-type MatchRows = (Vec<MatchGameRow>, MatchCounts, [Curves; 2]);
-
 impl MatchStudy {
     /// Reads files of rows of games and of moves, in any order, and computes the findings of each match in
-    /// them, with the state of a sequential test if one is given.
+    /// them, with the state of a sequential test if one is given. Each two engines of a tournament have a
+    /// match.
     ///
     /// # Errors
     /// [`RowError`] if a file cannot be read or a game is in two of them.
-    pub fn read(files: &[PathBuf], sprt: Option<&Sprt>) -> Result<Vec<MatchStudy>, RowError> {
-        let mut matches = BTreeMap::<String, MatchRows>::new();
-        let (of_games, of_moves) = (files_of::<MatchGameRow>(files)?, files_of::<MoveRow>(files)?);
+    pub fn read(files: &[PathBuf], sprt: Option<Sprt>) -> Result<Vec<MatchStudy>, RowError> {
+        let mut studies = Vec::<MatchStudy>::new();
         let mut without_moves = BTreeMap::new();
-        for game in MergedGames::<MatchGameRow>::open(&of_games)? {
+        for game in MergedGames::<MatchGameRow>::open(&files_of::<MatchGameRow>(files)?)? {
             for row in game? {
-                without_moves.insert(row.game(), (row.a_moves + row.b_moves) as usize);
-                matches.entry(row.match_id.clone()).or_default().0.push(row);
+                let known = studies.iter().position(|study| players(&study.games[0]) == players(&row));
+                let place = known.unwrap_or_else(|| {
+                    let summary = MatchSummary::new([&row.a, &row.b], sprt);
+                    studies.push(MatchStudy { summary, games: Vec::new(), curves: Default::default() });
+                    studies.len() - 1
+                });
+                without_moves.insert(row.game(), ((row.a_moves + row.b_moves) as usize, place));
+                studies[place].summary.add(&row);
+                studies[place].games.push(row);
             }
+        }
+        let of_moves = files_of::<MoveRow>(files)?;
+        if studies.is_empty() || of_moves.is_empty() {
+            return Ok(studies);
         }
         for game in MergedGames::<MoveRow>::open(&of_moves)? {
             let game = game?;
             let key = game[0].game();
-            if !of_games.is_empty() && without_moves.remove(&key) != Some(game.len()) {
-                return Err(lacking(key));
-            }
+            let known = without_moves.remove(&key).filter(|(moves, _)| *moves == game.len());
+            let Some((_, place)) = known else { return Err(lacking(key)) };
             for row in game {
-                let (_, counts, curves) = matches.entry(row.match_id.clone()).or_default();
-                counts.add_move(&row);
-                curves[Side::of(&row).index()].add(&row);
+                studies[place].summary.add_move(&row);
+                studies[place].curves[Side::of(&row).index()].add(&row);
             }
         }
-        let lacks_moves = without_moves.into_iter().find(|(_, moves)| *moves > 0 && !of_moves.is_empty());
-        if let Some((key, _)) = lacks_moves {
-            return Err(lacking(key));
-        }
-        Ok(matches.into_values().filter_map(|rows| MatchStudy::new(rows, sprt)).collect())
+        let lacks_moves = without_moves.into_iter().find(|(_, (moves, _))| *moves > 0);
+        lacks_moves.map_or(Ok(studies), |(key, _)| Err(lacking(key)))
     }
+}
 
-    /// Computes the findings of one match. Returns `None` if it has no games.
-    fn new((games, mut counts, curves): MatchRows, sprt: Option<&Sprt>) -> Option<MatchStudy> {
-        let first = games.first()?;
-        games.iter().for_each(|row| counts.add(row));
-        let summary = MatchSummary::new([&first.a, &first.b], &counts, sprt, None);
-        Some(MatchStudy { summary, games, curves })
-    }
-
-    /// Ranks the players of several matches, if there are enough of them and all can be compared.
-    pub fn ranking(studies: &[MatchStudy]) -> Option<Ranking> {
-        Ranking::of(studies.iter().map(|study| &study.games[..]))
-    }
+fn players(row: &MatchGameRow) -> [&str; 3] {
+    [&row.match_id, &row.a, &row.b]
 }
 
 fn lacking(game: GameKey) -> RowError {
@@ -90,14 +83,15 @@ fn lacking(game: GameKey) -> RowError {
 
 /// Returns the page: results and ranking, then for each match its pairs, its course and the curves of its
 /// clocks.
-pub fn page(studies: &[MatchStudy], ranking: Option<&Ranking>) -> Page {
+pub fn page(studies: &[MatchStudy]) -> Page {
     let summaries: Vec<_> = studies.iter().map(|study| study.summary.clone()).collect();
+    let ranking = Ranking::of(&summaries);
     let title = match &summaries[..] {
         [summary] => format!("Match: {} against {}", summary.names()[0], summary.names()[1]),
         summaries => format!("Matches: {}", summaries.len()),
     };
     let mut page = Page::new(title);
-    let (figure, sentence) = match (&summaries[..], ranking) {
+    let (figure, sentence) = match (&summaries[..], &ranking) {
         ([summary], _) => summary.key_figure(),
         (_, Some(ranking)) => (ranking.best(), "has the most Elo of all players.".into()),
         (summaries, None) => {
@@ -114,7 +108,7 @@ pub fn page(studies: &[MatchStudy], ranking: Option<&Ranking>) -> Page {
     {
         page = page.paragraph(&sentence);
     }
-    if let Some(ranking) = ranking {
+    if let Some(ranking) = &ranking {
         page = page.table(&ranking.table());
     }
     page = page.table(&table(&summaries));
@@ -131,7 +125,7 @@ pub fn page(studies: &[MatchStudy], ranking: Option<&Ranking>) -> Page {
         if studies.len() > 1 {
             page = page.heading(&format!("{a} against {b}"));
         }
-        let bars = tally_of(&study.games).pairs.map(|count| Bar { value: count as f64, error: None });
+        let bars = study.summary.tally.pairs.map(|count| Bar { value: count as f64, error: None });
         let pairs =
             BarPlot::new("Pairs by points of A", "pairs", &["0", "½", "1", "1½", "2"]).series("", &bars);
         page = page.bar_plot(&pairs, "How the pairs ended.");

@@ -1,10 +1,11 @@
 //! Matches: games between two engines, many at once in one process, and what they prove.
 //!
-//! [`play`](play::play) takes two engines ([`Team`]), openings and rules, and hands out finished games in
-//! their order. The way of a game: `openings` gives it a position and colours. A thread of `play` takes it
-//! along with many others and evaluates the positions of all of them in one batch. `game` plays it by its
-//! limits, clocks and rules. `external` lets external engines play. With fixed nodes or under `nodestime` a
-//! game depends on its number and the seed alone, not on how many others run beside it.
+//! A [`Tournament`] says who plays whom: a match of two engines is its smallest case. [`play`](play::play)
+//! gets games of two [`Contender`]s, openings and rules, and hands out finished games in their order. The way
+//! of a game: `openings` gives it a position and colours. A thread of `play` takes it along with many others
+//! and evaluates the positions of all of them in one batch. `game` plays it by its limits, clocks and rules.
+//! `external` lets external engines play. With fixed nodes or under `nodestime` a game depends on its number
+//! and the seed alone, not on how many others run beside it.
 //!
 //! Then `match_files` writes `rows` and PGN. `summary` and `study` compute results from the rows with
 //! `statistics`, and show them. `viewed` reads games back for the [viewer](crate::viewer). The commands
@@ -24,28 +25,56 @@ mod viewed;
 
 pub use game::{Adjudication, DrawRule, GameRecord, MatchRules, SideLimit, WinRule};
 pub use match_files::{MatchFiles, PlayedGame};
-pub use match_rows::{MatchGameRow, MatchHeader, MatchRowFiles};
+pub use match_rows::{MatchGameRow, MatchRowFiles};
 pub use match_study::{MatchStudy, add_games, page};
 pub use openings::{GameAssignment, Opening, Openings, OpeningsError};
 pub use play::{MatchConfig, PlannedGame, play};
 pub use statistics::Sprt;
-pub use summary::{MatchCounts, MatchSummary, Ranking, pruning_table, table};
+pub use summary::{MatchSummary, Ranking, pruning_table, table};
 
 use std::sync::Arc;
 
+use clap::ValueEnum;
+
 use crate::move_rows::MoveRow;
 use crate::uci_process::ExternalEngine;
-use zeitnot_engine::engine::EngineSetup;
+use zeitnot_engine::engine::Setup;
 
 #[derive(Clone, Debug)]
 pub enum Team {
     /// This one, with its options.
-    Own(Arc<EngineSetup>),
+    Own(Arc<Setup>),
     /// An external one, under UCI.
     External(Arc<ExternalEngine>),
 }
 
-/// One of the two engines of a match.
+/// An engine that takes part.
+#[derive(Clone, Debug)]
+pub struct Contender {
+    /// In rows and games.
+    pub name: String,
+    pub team: Team,
+    pub limit: SideLimit,
+}
+
+/// Who plays whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Tournament {
+    /// All engines play each other
+    RoundRobin,
+    /// The first engine plays all others
+    Gauntlet,
+}
+
+impl Tournament {
+    /// Returns the places of A and B among so many engines, of each match.
+    pub fn pairings(self, engines: usize) -> Vec<[usize; 2]> {
+        let first = if self == Tournament::Gauntlet { 1 } else { engines };
+        (0..first).flat_map(|a| (a + 1..engines).map(move |b| [a, b])).collect()
+    }
+}
+
+/// One of the two engines of a game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     /// The first engine, whose point of view results are from.

@@ -15,7 +15,7 @@ use zeitnot_engine::foreign::in_our_words;
 /// Balanced lines that are far apart, as `scripts/opening_book.py` makes them: one on each line, in SAN.
 const BUILT_IN: &str = include_str!("openings.txt");
 /// Openings that are named where they are left out.
-const MOST_NAMED: usize = 5;
+const MOST_NAMED: usize = 10;
 
 #[derive(Debug, Error)]
 #[error("{}{problem}", path.display())]
@@ -26,13 +26,11 @@ pub struct OpeningsError {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opening {
-    /// `None` is that of standard chess.
     fen: Option<String>,
     moves: Vec<Move>,
 }
 
 impl Opening {
-    /// Never fails for openings of [`Openings`], which have been checked.
     pub fn history(&self, variant: Variant) -> Result<History, PositionError> {
         let mut history = match &self.fen {
             Some(fen) => History::from_fen(fen, variant)?,
@@ -52,18 +50,15 @@ impl Opening {
     }
 }
 
-/// In the order of their use.
 #[derive(Clone, Debug)]
 pub struct Openings {
     list: Vec<Opening>,
     /// Chess960 if any of them needs its rules.
     pub variant: Variant,
-    /// What people should know of how they were read.
     pub notes: Vec<String>,
 }
 
 impl Openings {
-    /// The start position alone.
     pub fn standard() -> Openings {
         let list = vec![Opening { fen: None, moves: Vec::new() }];
         Openings { list, variant: Variant::Standard, notes: Vec::new() }
@@ -72,13 +67,9 @@ impl Openings {
     /// Those that come with the program, with at most `max_plies` of each.
     pub fn built_in(max_plies: Option<usize>) -> Openings {
         let opening = |line: &str| {
-            let mut position = Position::start();
-            let moves = line.split(' ').take(max_plies.unwrap_or(usize::MAX)).map_while(|text| {
-                let played = position.read_move(text).ok()?;
-                position = position.play(played);
-                Some(played)
-            });
-            Opening { fen: None, moves: moves.collect() }
+            let moves: Vec<_> = line.split(' ').take(max_plies.unwrap_or(usize::MAX)).collect();
+            // Invariant: a test reads them all.
+            played(None, &moves).expect("the book that comes with the program")
         };
         let list = BUILT_IN.lines().map(opening).collect();
         Openings { list, variant: Variant::Standard, notes: Vec::new() }
@@ -146,8 +137,8 @@ impl Openings {
     }
 
     /// Starts over after the last opening.
-    pub fn of_pair(&self, pair: u64) -> &Opening {
-        &self.list[(pair % self.list.len() as u64) as usize]
+    pub fn at(&self, number: u64) -> &Opening {
+        &self.list[(number % self.list.len() as u64) as usize]
     }
 }
 
@@ -167,25 +158,23 @@ fn read_lines(content: impl BufRead) -> Result<Places, String> {
     for line in Lines::new(content) {
         let (number, line) = line.map_err(|error| format!(": {error}"))?;
         let Some(listed) = ListedPosition::read(&line) else { continue };
-        let opening = listed.map_err(|error| error.to_string()).and_then(|listed| opening_of(&listed));
-        let place = format!("line {number}");
-        list.push((place, Ok(opening.map_err(|error| format!(", line {number}: {error}"))?)));
+        let opening = listed.map_err(|error| error.to_string());
+        let opening = opening.and_then(|listed| played(listed.fen, &listed.moves));
+        list.push((format!("line {number}"), opening));
     }
     Ok(list)
 }
 
-fn opening_of(listed: &ListedPosition<'_>) -> Result<Opening, String> {
-    let mut position = match &listed.fen {
-        Some(fen) => Position::from_fen(fen).map_err(|error| error.to_string())?,
-        None => Position::start(),
-    };
+fn played(fen: Option<String>, texts: &[&str]) -> Result<Opening, String> {
+    let start = fen.as_deref().map_or_else(|| Ok(Position::start()), Position::from_fen);
+    let mut position = start.map_err(|error| error.to_string())?;
     let mut moves = Vec::new();
-    for text in &listed.moves {
+    for text in texts {
         let played = position.read_move(text).map_err(|error| error.to_string())?;
         position = position.play(played);
         moves.push(played);
     }
-    Ok(Opening { fen: listed.fen.clone(), moves })
+    Ok(Opening { fen, moves })
 }
 
 fn read_pgn(content: impl Read + Send, max_plies: usize) -> Result<Places, String> {
@@ -212,18 +201,38 @@ fn read_pgn(content: impl Read + Send, max_plies: usize) -> Result<Places, Strin
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GameAssignment {
-    /// In the whole match, from 0.
+    /// In the whole tournament, from 0.
     pub(crate) game: u64,
-    /// From 0. Pairs take the openings in order.
-    pub(crate) pair: u64,
+    /// Two games of one opening with colours swapped, from 0.
+    pair: u64,
+    /// The matches of the tournament take turns, each opening goes through all of them.
+    pairings: u64,
     pub(crate) white: Side,
 }
 
 impl GameAssignment {
     /// Games 2k and 2k + 1 are a pair.
-    pub fn of(game: u64) -> GameAssignment {
+    pub fn of(game: u64, pairings: u64) -> GameAssignment {
         let white = if game.is_multiple_of(2) { Side::A } else { Side::B };
-        GameAssignment { game, pair: game / 2, white }
+        GameAssignment { game, pair: game / 2, pairings, white }
+    }
+
+    pub fn pair(&self) -> u64 {
+        self.pair
+    }
+
+    /// Returns the place of its match in the tournament.
+    pub fn pairing(&self) -> usize {
+        (self.pair % self.pairings) as usize
+    }
+
+    /// Returns its number in its match, from 0.
+    pub fn number(&self) -> u64 {
+        2 * self.opening() + self.game % 2
+    }
+
+    pub(super) fn opening(&self) -> u64 {
+        self.pair / self.pairings
     }
 
     /// Returns the pair and the game of it, from 1, as PGN's tag `Round` has them.
@@ -243,7 +252,7 @@ mod tests {
 
     #[test]
     fn a_pair_swaps_colours() {
-        let [first, second] = [8, 9].map(GameAssignment::of);
+        let [first, second] = [8, 9].map(|game| GameAssignment::of(game, 1));
         assert_eq!((first.game, first.pair, first.white), (8, 4, Side::A));
         assert_eq!((second.game, second.pair, second.white), (9, 4, Side::B));
     }
@@ -299,9 +308,7 @@ mod tests {
 
     #[test]
     fn faults_name_line_or_game() {
-        assert!(
-            fault("a.epd", "8/8/8/8/4k3/8/4P3/4K3 w - -\nx y z\n").starts_with("/a.epd, line 2: bad FEN")
-        );
+        assert!(fault("a.epd", "\nx y z\n").contains("(line 2: bad FEN"));
         assert!(fault("a.pgn", "1. e4 Ke7 *\n").contains("(game 1: ply 2: "));
         assert!(fault("a.epd", "\n").contains("no openings in it"));
     }
@@ -325,6 +332,15 @@ mod tests {
         );
         assert_eq!(Openings::read(&pgn, Some(6)).unwrap().len(), 2);
         assert!(fault("a.epd", over).contains("over by checkmate"));
+        // A regression: one bad line refused its book.
+        std::fs::write(&epd, format!("{EPD}x y z\n{}", "8/8 w - -\n".repeat(20))).unwrap();
+        let Openings { list, notes, .. } = Openings::read(&epd, None).unwrap();
+        assert_eq!((list.len(), notes.len()), (2, 11));
+        assert!(
+            notes[0].contains("a.epd, line 5: bad FEN") && notes[0].ends_with("; it is left out"),
+            "{notes:?}"
+        );
+        assert!(notes[10].ends_with("a.epd: 21 openings are left out in all"), "{notes:?}");
     }
 
     #[test]

@@ -11,23 +11,20 @@ use std::sync::atomic::AtomicBool;
 
 use nohash_hasher::BuildNoHashHasher;
 
-use super::Team;
 use super::game::{GameNeed, GameRecord, MatchRules, OngoingGame, Termination};
 use super::openings::{GameAssignment, Openings};
+use super::{Contender, Team};
 use crate::LabError;
 use crate::runner::{self, Jobs};
 use zeitnot_engine::chess::Variant;
 use zeitnot_engine::engine::{EngineError, SharedBatch};
-use zeitnot_engine::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Value};
+use zeitnot_engine::network::{Backend, BackendError, EvalSlot, Evaluator, Value};
 
 #[derive(Debug)]
 pub struct MatchConfig<'a> {
-    pub teams: [Team; 2],
-    /// Notation and rules of castling.
     pub variant: Variant,
     pub openings: &'a Openings,
     pub rules: MatchRules,
-    /// At least 1.
     pub threads: usize,
     pub concurrency: usize,
 }
@@ -35,7 +32,8 @@ pub struct MatchConfig<'a> {
 #[derive(Debug)]
 pub struct PlannedGame {
     pub assignment: GameAssignment,
-    pub teams: [Team; 2],
+    /// A and B.
+    pub contenders: [Arc<Contender>; 2],
 }
 
 /// `finished` gets the games in order and may end the match, which gives up games under way.
@@ -49,7 +47,8 @@ pub fn play(
     let threads = config.threads.clamp(1, concurrency);
     let play = |index: usize, jobs: &Jobs<'_, PlannedGame, GameRecord>| {
         let size = concurrency / threads + usize::from(index < concurrency % threads);
-        GameBatch::new(config, size)?.play(jobs)
+        GameBatch { config, size, games: Vec::new(), networks: Vec::new(), batch: SharedBatch::default() }
+            .play(jobs)
     };
     let mut failures = 0;
     let finished = |game: GameRecord| {
@@ -66,29 +65,12 @@ struct GameBatch<'a> {
     config: &'a MatchConfig<'a>,
     size: usize,
     games: Vec<(u64, OngoingGame)>,
-    /// Both engines may share one.
+    /// Engines may share one.
     networks: Vec<SharedEvalCache>,
-    /// Indices of A's and B's networks, `None` for external engines.
-    of_team: [Option<usize>; 2],
     batch: SharedBatch,
 }
 
-impl<'a> GameBatch<'a> {
-    fn new(config: &'a MatchConfig<'a>, size: usize) -> Result<GameBatch<'a>, LabError> {
-        let mut backends: Vec<&Arc<dyn Backend>> = Vec::new();
-        let of_team = config.teams.each_ref().map(|team| {
-            let Team::Own(setup) = team else { return None };
-            let known = backends.iter().position(|known| Arc::ptr_eq(known, setup.backend()));
-            Some(known.unwrap_or_else(|| {
-                backends.push(setup.backend());
-                backends.len() - 1
-            }))
-        });
-        let networks = backends.into_iter().map(|backend| SharedEvalCache::new(&**backend));
-        let networks = networks.collect::<Result<_, _>>()?;
-        Ok(GameBatch { config, size, games: Vec::new(), networks, of_team, batch: SharedBatch::default() })
-    }
-
+impl GameBatch<'_> {
     fn play(&mut self, jobs: &Jobs<'_, PlannedGame, GameRecord>) -> Result<(), LabError> {
         while !jobs.are_stopped() {
             self.fill(jobs)?;
@@ -105,10 +87,17 @@ impl<'a> GameBatch<'a> {
 
     fn fill(&mut self, jobs: &Jobs<'_, PlannedGame, GameRecord>) -> Result<(), LabError> {
         while self.games.len() < self.size {
-            let Some((place, PlannedGame { assignment, teams })) = jobs.take()? else { break };
-            let opening = self.config.openings.of_pair(assignment.pair);
+            let Some((place, game)) = jobs.take()? else { break };
+            for contender in &game.contenders {
+                if let Team::Own(setup) = &contender.team
+                    && !self.networks.iter().any(|known| Arc::ptr_eq(&known.backend, setup.backend()))
+                {
+                    self.networks.push(SharedEvalCache::new(setup.backend().clone())?);
+                }
+            }
+            let opening = self.config.openings.at(game.assignment.opening());
             let history = opening.history(self.config.variant).map_err(EngineError::from)?;
-            let game = OngoingGame::new(assignment, history, &teams, &self.config.rules)?;
+            let game = OngoingGame::new(game, history, &self.config.rules)?;
             self.games.push((place, game));
         }
         Ok(())
@@ -130,14 +119,14 @@ impl<'a> GameBatch<'a> {
     }
 
     fn evaluate(&mut self, network: usize) -> Result<(), LabError> {
-        let games = self.games.iter_mut().map(|(_, game)| game);
-        let waiting = games.filter(|game| self.of_team[game.mover().index()] == Some(network));
-        let mut players: Vec<_> = waiting.filter_map(OngoingGame::searcher).collect();
-        Ok(self.batch.evaluate(&mut players, |slots| self.networks[network].evaluate(slots))?)
+        let network = &mut self.networks[network];
+        let waiting = self.games.iter_mut().filter_map(|(_, game)| game.searcher());
+        let own = waiting.filter(|player| Arc::ptr_eq(player.setup().backend(), &network.backend));
+        let mut players: Vec<_> = own.collect();
+        Ok(self.batch.evaluate(&mut players, |slots| network.evaluate(slots))?)
     }
 }
 
-/// Evaluations of a [`SharedEvalCache`].
 const CAPACITY: usize = 200_000;
 
 /// A network behind a cache shared by a thread's games: both sides of a game search much the same positions.
@@ -146,39 +135,36 @@ const CAPACITY: usize = 200_000;
 /// A search gets its network's evaluation at the same time as without the cache, so that games still do not
 /// depend on each other. A search's own cache is different.
 struct SharedEvalCache {
+    backend: Arc<dyn Backend>,
     evaluator: Box<dyn Evaluator>,
-    info: BackendInfo,
+    max_batch: usize,
     /// The network's outputs by the position's key.
     known: HashMap<u64, (Value, Box<[f32]>), BuildNoHashHasher<u64>>,
 }
 
 impl SharedEvalCache {
-    fn new(backend: &dyn Backend) -> Result<SharedEvalCache, BackendError> {
-        let (evaluator, info) = (backend.evaluator()?, backend.info().clone());
-        Ok(SharedEvalCache { evaluator, info, known: HashMap::default() })
+    fn new(backend: Arc<dyn Backend>) -> Result<SharedEvalCache, BackendError> {
+        let (evaluator, max_batch) = (backend.evaluator()?, backend.info().max_batch.max(1));
+        Ok(SharedEvalCache { backend, evaluator, max_batch, known: HashMap::default() })
     }
 
     fn evaluate(&mut self, slots: &mut [EvalSlot]) -> Result<(), BackendError> {
-        let mut misses = Vec::new();
+        let (mut misses, mut asked) = (Vec::new(), Vec::new());
         for (place, slot) in slots.iter_mut().enumerate() {
             let key = key_of(slot);
             if !self.recall(key, slot) {
                 misses.push((place, key));
+                asked.push(std::mem::take(slot));
             }
         }
-        // Misses move to the front, and back in reverse order.
-        misses.iter().enumerate().for_each(|(to, &(from, _))| slots.swap(to, from));
-        let evaluated = &mut slots[..misses.len()];
-        for batch in evaluated.chunks_mut(self.info.max_batch.max(1)) {
-            self.evaluator.evaluate(batch)?;
-        }
+        asked.chunks_mut(self.max_batch).try_for_each(|batch| self.evaluator.evaluate(batch))?;
         if self.known.len() >= CAPACITY {
             self.known.clear();
         }
-        for (&(_, key), slot) in misses.iter().zip(evaluated.iter()) {
+        for ((place, key), slot) in misses.into_iter().zip(asked) {
             self.known.insert(key, (slot.evaluation, slot.logits.as_slice().into()));
+            slots[place] = slot;
         }
-        misses.iter().enumerate().rev().for_each(|(to, &(from, _))| slots.swap(to, from));
         Ok(())
     }
 
@@ -221,9 +207,9 @@ mod tests {
 
     #[test]
     fn answers_are_those_of_the_network_in_the_order_of_the_questions() {
-        let backend = Random::backend(&Params::default()).unwrap();
-        let mut cache = SharedEvalCache::new(&backend).unwrap();
-        cache.info.max_batch = 4;
+        let backend = Arc::new(Random::backend(&Params::default()).unwrap());
+        let mut cache = SharedEvalCache::new(backend.clone()).unwrap();
+        cache.max_batch = 4;
         for start in [0, 5, 3, 20, 0] {
             let mut slots: Vec<_> = (0..30).map(|i| slot((start + i * 7) % 31)).collect();
             let mut expected = slots.clone();

@@ -14,7 +14,6 @@ use thiserror::Error;
 use zeitnot_engine::options::{OptionChoice, OptionGroup, option_choice, option_group};
 use zeitnot_engine::params::{ParamError, Params};
 
-/// Points per game of a pair.
 pub(crate) const PAIR_SCORES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 
 /// From A's point of view.
@@ -133,6 +132,21 @@ impl Elo {
         })
     }
 
+    pub(super) fn lead(&self, digits: usize) -> String {
+        signed(self.elo, digits)
+    }
+
+    pub(super) fn interval(&self) -> String {
+        format!("{} to {}", signed(self.low, 0), signed(self.high, 0))
+    }
+
+    pub(super) fn normalized(&self) -> String {
+        match self.nelo.is_finite() {
+            true => format!("{:+.1} ± {:.1}", self.nelo, self.nelo_error),
+            false => "–".into(),
+        }
+    }
+
     pub(crate) fn verdict(&self) -> Verdict {
         match self {
             Elo { low, .. } if *low > 0.0 => Verdict::Ahead,
@@ -142,7 +156,14 @@ impl Elo {
     }
 }
 
-/// What the interval of [`Elo`] says of A.
+fn signed(value: f64, digits: usize) -> String {
+    match value {
+        f64::INFINITY => "+∞".into(),
+        f64::NEG_INFINITY => "-∞".into(),
+        value => format!("{value:+.digits$}"),
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Verdict {
@@ -178,7 +199,6 @@ const UNDECIDED: &str = "undecided";
 const STRENGTH_ROUNDS: usize = 20;
 
 option_choice! {
-    /// The scale of the hypotheses of a test.
     pub enum EloModel {
         /// Elo in units of the standard deviation of a game.
         Normalized = "normalized",
@@ -236,7 +256,6 @@ impl SprtState {
         self.verdict != UNDECIDED
     }
 
-    /// What is shown of two players.
     pub(super) fn in_words(&self, a: &str, b: &str) -> String {
         let SprtState { elo0, elo1, model, verdict, .. } = self;
         match *verdict {
@@ -292,7 +311,6 @@ impl Sprt {
     }
 }
 
-/// The likeliest distribution for `seen` with this mean.
 fn fit_mean(seen: &[f64; 5], mean: f64) -> [f64; 5] {
     tilt(seen, &PAIR_SCORES.map(|score| score - mean))
 }
@@ -337,8 +355,6 @@ const PRECISION: f64 = 1e-10;
 /// Natural units. Far from the solution the curve is too flat to be trusted.
 const LONGEST_STEP: f64 = 2.0;
 
-type MatchResult<'a> = ([usize; 2], &'a ResultTally);
-
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Rating {
     /// With mean 0 over all players, and half the 95 % interval.
@@ -349,44 +365,60 @@ pub(crate) struct Rating {
     pub(crate) score: f64,
 }
 
-/// Points per game, and their variance over pairs with the prior [`JEFFREYS`].
-struct PairStats {
-    players: [usize; 2],
-    pairs: f64,
-    score: f64,
-    variance: f64,
-}
-
-/// The likeliest ratings on the logistic curve. `None` without matches, or if they are not connected.
+/// The likeliest ratings on the logistic curve, of results with the places of A and B. `None` without
+/// matches, or if they are not connected.
 ///
 /// Errors come from the scatter of the pairs, not from the curve (the sandwich of P. J. Huber, 1967), so that
 /// draws and one-sided openings narrow them as in [`Elo`]. A match won to nothing counts one more drawn pair,
 /// because no finite rating explains it.
-pub(crate) fn ratings(players: usize, results: &[MatchResult<'_>]) -> Option<Vec<Rating>> {
-    let evidence: Vec<PairStats> = results.iter().filter_map(PairStats::of).collect();
-    if players == 0 || !is_connected(players, &evidence) {
+pub(crate) fn ratings(players: usize, results: &[([usize; 2], &ResultTally)]) -> Option<Vec<Rating>> {
+    let played: Vec<_> = results.iter().filter(|(_, tally)| tally.pair_count() > 0).collect();
+    if played.is_empty() {
         return None;
     }
+    let tallies = played.iter().map(|(_, tally)| {
+        let mut tally = (*tally).clone();
+        tally.pairs[2] += u64::from(matches!(tally.pair_moments(), Some((0.0 | 1.0, _))));
+        tally
+    });
+    let tallies: Vec<_> = tallies.collect();
+    let of_matches = |value: &dyn Fn(&ResultTally) -> f64| tallies.iter().map(value).collect::<Array1<_>>();
+    let pairs = of_matches(&|tally| tally.pair_count() as f64);
+    let score = of_matches(&|tally| tally.pair_moments().unwrap_or_default().0);
+    let variance = of_matches(&|tally| tally.expected_moments().1);
+    // A's strength less B's, of each match. Shape [matches, players].
+    let differences = Array2::from_shape_fn((played.len(), players), |(number, player)| {
+        let [a, b] = played[number].0.map(|side| f64::from(u8::from(side == player)));
+        a - b
+    });
+    let weighted =
+        |weights: Array1<f64>| differences.t().dot(&(&weights.insert_axis(Axis(1)) * &differences));
+    // No match measures the direction in which all players are stronger alike: it gets a constant.
+    let inverse_at = |expected: &Array1<f64>| {
+        inverse(weighted(&pairs * expected * (1.0 - expected)) + 1.0 / players as f64)
+    };
+    let expected_at =
+        |strength: &Array1<f64>| differences.dot(strength).mapv(|lead| 1.0 / (1.0 + (-lead).exp()));
     let mut strength = Array1::<f64>::zeros(players);
     for _ in 0..NEWTON_ROUNDS {
-        let step = inverse(information(&strength, &evidence))?.dot(&gradient(&strength, &evidence));
+        let expected = expected_at(&strength);
+        let step = inverse_at(&expected)?.dot(&differences.t().dot(&(&pairs * (&score - &expected))));
         let longest = step.iter().fold(0.0f64, |longest, x| longest.max(x.abs()));
         strength.scaled_add((LONGEST_STEP / longest).min(1.0), &step);
         if longest < PRECISION {
             break;
         }
     }
-    let inverse = inverse(information(&strength, &evidence))?;
-    let scatter = |match_: &PairStats| match_.pairs * match_.variance;
-    let scatter = sum_of_differences(Array2::zeros((players, players)), &evidence, scatter);
-    let covariance = inverse.dot(&scatter).dot(&inverse);
+    let inverse = inverse_at(&expected_at(&strength))?;
+    let covariance = inverse.dot(&weighted(&pairs * &variance)).dot(&inverse);
     let mean = strength.mean()?;
     let rating = |player: usize| {
         let (mut pairs, mut points) = (0, 0.0);
-        for (players, tally) in results {
-            let side = players.iter().position(|&other| other == player);
-            // As played, without the pair that the fit may add.
-            if let (Some(side), Some((score, _))) = (side, tally.pair_moments()) {
+        // As played, without the pair that the fit may add.
+        for (players, tally) in &played {
+            if let (Some(side), Some((score, _))) =
+                (players.iter().position(|&other| other == player), tally.pair_moments())
+            {
                 pairs += tally.pair_count();
                 points += tally.pair_count() as f64 * if side == 0 { score } else { 1.0 - score };
             }
@@ -401,81 +433,17 @@ pub(crate) fn ratings(players: usize, results: &[MatchResult<'_>]) -> Option<Vec
     Some((0..players).map(rating).collect())
 }
 
-impl PairStats {
-    fn of(&(players, tally): &MatchResult<'_>) -> Option<PairStats> {
-        let (score, _) = tally.pair_moments()?;
-        let mut tally = tally.clone();
-        if score == 0.0 || score == 1.0 {
-            tally.pairs[2] += 1;
-        }
-        let (score, _) = tally.pair_moments()?;
-        let (_, variance) = tally.expected_moments();
-        Some(PairStats { players, pairs: tally.pair_count() as f64, score, variance })
-    }
+/// A smaller pivot, as a share of the largest element of the diagonal, is none: players cannot be compared.
+const LEAST_PIVOT: f64 = 1e-12;
 
-    fn expected(&self, strength: &Array1<f64>) -> f64 {
-        let [a, b] = self.players;
-        1.0 / (1.0 + (strength[b] - strength[a]).exp())
-    }
-}
-
-/// Every player can be compared with every other, possibly through others.
-fn is_connected(players: usize, evidence: &[PairStats]) -> bool {
-    let mut reached = vec![false; players];
-    reached[0] = true;
-    // Each round reaches further, or no round does.
-    for _ in 0..players {
-        for PairStats { players: [a, b], .. } in evidence {
-            let either = reached[*a] || reached[*b];
-            (reached[*a], reached[*b]) = (either, either);
-        }
-    }
-    reached.into_iter().all(|reached| reached)
-}
-
-fn gradient(strength: &Array1<f64>, evidence: &[PairStats]) -> Array1<f64> {
-    let mut gradient = Array1::zeros(strength.len());
-    for match_ in evidence {
-        let [a, b] = match_.players;
-        let surplus = match_.pairs * (match_.score - match_.expected(strength));
-        gradient[a] += surplus;
-        gradient[b] -= surplus;
-    }
-    gradient
-}
-
-/// Shape `[players, players]`.
-fn sum_of_differences(
-    mut matrix: Array2<f64>,
-    evidence: &[PairStats],
-    weight: impl Fn(&PairStats) -> f64,
-) -> Array2<f64> {
-    for match_ in evidence {
-        let ([a, b], weight) = (match_.players, weight(match_));
-        matrix[(a, a)] += weight;
-        matrix[(b, b)] += weight;
-        matrix[(a, b)] -= weight;
-        matrix[(b, a)] -= weight;
-    }
-    matrix
-}
-
-/// Plus a constant in the direction that no match measures: all players stronger alike.
-fn information(strength: &Array1<f64>, evidence: &[PairStats]) -> Array2<f64> {
-    let players = strength.len();
-    sum_of_differences(Array2::from_elem((players, players), 1.0 / players as f64), evidence, |match_| {
-        let expected = match_.expected(strength);
-        match_.pairs * expected * (1.0 - expected)
-    })
-}
-
-/// Gauss and Jordan without pivoting, for positive definite matrices.
+/// Gauss and Jordan without pivoting, for positive definite matrices. `None` for others.
 pub(crate) fn inverse(mut matrix: Array2<f64>) -> Option<Array2<f64>> {
     let size = matrix.len_of(Axis(0));
+    let least = LEAST_PIVOT * matrix.diag().iter().fold(0.0, |most: f64, x| most.max(*x));
     let mut inverse = Array2::eye(size);
     for pivot in 0..size {
         let scale = matrix[(pivot, pivot)];
-        if scale.is_nan() || scale <= 0.0 {
+        if scale.is_nan() || scale <= least {
             return None;
         }
         for side in [&mut matrix, &mut inverse] {

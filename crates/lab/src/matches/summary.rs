@@ -1,9 +1,10 @@
-//! A match's result from its rows, and a ranking of several matches' players.
+//! A match's result, which grows as its games end, and a ranking of several matches' players.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use serde_json::json;
 
 use super::Side;
 use super::match_files::PlayedGame;
@@ -12,8 +13,9 @@ use super::statistics::{Elo, Rating, ResultTally, Sprt, SprtState, Verdict, rati
 use crate::move_rows::{MoveRow, PruningCounts};
 use crate::report::Table;
 
-/// For a ranking: two players have their match.
 const FEWEST_PLAYERS: usize = 3;
+/// What is not known.
+const NONE: &str = "–";
 
 /// The games of a match so far, by their moves and colours: one that was played before proves nothing more.
 #[derive(Clone, Debug, Default)]
@@ -32,16 +34,21 @@ pub(super) fn different(games: &[MatchGameRow]) -> impl Iterator<Item = &MatchGa
     games.iter().filter(move |row| known.is_new(row))
 }
 
-/// Over all games, from A's point of view.
+/// The result of a match so far, from A's point of view.
 #[derive(Clone, Debug, Default)]
-pub struct MatchCounts {
-    /// Of the games that differ.
-    pub tally: ResultTally,
+pub struct MatchSummary {
+    names: [String; 2],
+    sprt: Option<Sprt>,
+    /// New nodes and seconds of this run. `None` in reports on rows.
+    pub speed: Option<(u64, f64)>,
     /// All of them.
     pub games: u64,
+    /// Of the games that differ.
+    pub(super) tally: ResultTally,
     known: KnownGames,
     terminations: BTreeMap<String, u64>,
     time_losses: [u64; 2],
+    /// Games that A and B lost by illegal moves and crashes.
     faults: [u64; 2],
     /// Moves of A and B, and their new nodes.
     moves: [u64; 2],
@@ -49,7 +56,11 @@ pub struct MatchCounts {
     pruning: [PruningCounts; 2],
 }
 
-impl MatchCounts {
+impl MatchSummary {
+    pub fn new(names: [&str; 2], sprt: Option<Sprt>) -> MatchSummary {
+        MatchSummary { names: names.map(str::to_owned), sprt, ..MatchSummary::default() }
+    }
+
     pub(super) fn add_move(&mut self, row: &MoveRow) {
         self.pruning[Side::of(row).index()].add(row);
     }
@@ -65,189 +76,99 @@ impl MatchCounts {
             self.tally.add(row.pair, row.half_points.min(2) as u8);
         }
         *self.terminations.entry(row.termination.clone()).or_default() += 1;
-        let ([a_lost, b_lost], faults) = (row.time_losses(), row.faults());
-        let sides = [(row.a_moves, row.a_nodes, a_lost), (row.b_moves, row.b_nodes, b_lost)];
-        for (index, (moves, nodes, lost)) in sides.into_iter().enumerate() {
-            self.moves[index] += u64::from(moves);
-            self.nodes[index] += nodes;
-            self.time_losses[index] += u64::from(lost);
-            self.faults[index] += u64::from(faults[index]);
-        }
-    }
-}
-
-/// The fields are the keys of the JSON document.
-#[derive(Clone, Debug, Serialize)]
-pub struct MatchSummary {
-    a: String,
-    b: String,
-    games: u64,
-    /// One that equals an earlier one counts in no figure from here to the test.
-    different_games: u64,
-    wins: u64,
-    draws: u64,
-    losses: u64,
-    /// By points: 0, ½, 1, 1½, 2.
-    pairs: [u64; 5],
-    unpaired_games: u64,
-    /// Points of A per game of a pair.
-    score: Option<f64>,
-    /// Elo of A, half its 95 % interval, and the ends. Infinite values are `null`.
-    elo: Option<f64>,
-    elo_error: Option<f64>,
-    elo_low: Option<f64>,
-    elo_high: Option<f64>,
-    /// `ahead`, `behind`, or `undecided` with 0 in the interval.
-    verdict: Option<Verdict>,
-    nelo: Option<f64>,
-    nelo_error: Option<f64>,
-    los: Option<f64>,
-    sprt: Option<SprtState>,
-    terminations: BTreeMap<String, u64>,
-    time_losses: [u64; 2],
-    /// Games that A and B lost by illegal moves and crashes.
-    faults: [u64; 2],
-    /// New nodes of A and B. `null` of an engine that does not tell them.
-    nodes_per_move: [Option<f64>; 2],
-    /// Of the moves of A and B. `null` without clocks, and in reports on rows of games alone.
-    pruned: [Option<f64>; 2],
-    /// Time that this saved A and B, as shares of the time used.
-    pruning_saved: [Option<f64>; 2],
-    /// New nodes searched in this run. Absent in reports on rows.
-    nodes: Option<u64>,
-    seconds: Option<f64>,
-    nps: Option<u64>,
-}
-
-impl MatchSummary {
-    /// `speed` has nodes and seconds of this run.
-    pub fn new(
-        names: [&str; 2],
-        counts: &MatchCounts,
-        sprt: Option<&Sprt>,
-        speed: Option<(u64, f64)>,
-    ) -> MatchSummary {
-        let tally = &counts.tally;
-        let elo = Elo::of(tally);
-        let finite = |value: fn(&Elo) -> f64| elo.as_ref().map(value).filter(|x| x.is_finite());
-        MatchSummary {
-            a: names[0].into(),
-            b: names[1].into(),
-            games: counts.games,
-            different_games: tally.games(),
-            wins: tally.wins,
-            draws: tally.draws,
-            losses: tally.losses,
-            pairs: tally.pairs,
-            unpaired_games: tally.unpaired(),
-            score: finite(|elo| elo.score),
-            elo: finite(|elo| elo.elo),
-            elo_error: finite(|elo| (elo.high - elo.low) / 2.0),
-            elo_low: finite(|elo| elo.low),
-            elo_high: finite(|elo| elo.high),
-            verdict: elo.as_ref().map(Elo::verdict),
-            nelo: finite(|elo| elo.nelo),
-            nelo_error: finite(|elo| elo.nelo_error),
-            los: finite(|elo| elo.los),
-            sprt: sprt.map(|sprt| sprt.state(tally)),
-            terminations: counts.terminations.clone(),
-            time_losses: counts.time_losses,
-            faults: counts.faults,
-            nodes_per_move: [0, 1].map(|side| {
-                let nodes = Some(counts.nodes[side]).filter(|&nodes| nodes > 0);
-                nodes.map(|nodes| nodes as f64 / counts.moves[side].max(1) as f64)
-            }),
-            pruned: counts.pruning.map(|side| side.pruned()),
-            pruning_saved: counts.pruning.map(|side| side.saved()),
-            nodes: speed.map(|(nodes, _)| nodes),
-            seconds: speed.map(|(_, seconds)| seconds),
-            nps: speed.map(|(nodes, seconds)| (nodes as f64 / seconds.max(1e-9)) as u64),
+        let (time_losses, faults) = (row.time_losses(), row.faults());
+        for (side, (moves, nodes)) in
+            [(row.a_moves, row.a_nodes), (row.b_moves, row.b_nodes)].into_iter().enumerate()
+        {
+            self.moves[side] += u64::from(moves);
+            self.nodes[side] += nodes;
+            self.time_losses[side] += u64::from(time_losses[side]);
+            self.faults[side] += u64::from(faults[side]);
         }
     }
 
     pub(crate) fn names(&self) -> [&str; 2] {
-        [&self.a, &self.b]
+        self.names.each_ref().map(String::as_str)
     }
 
-    fn pruning(&self) -> Option<[(&str, f64, f64); 2]> {
-        let [a, b] = [0, 1].map(|side| Some((self.pruned[side]?, self.pruning_saved[side]?)));
-        let ((a_pruned, a_saved), (b_pruned, b_saved)) = (a?, b?);
-        Some([(&self.a, a_pruned, a_saved), (&self.b, b_pruned, b_saved)])
+    fn elo(&self) -> Option<Elo> {
+        Elo::of(&self.tally)
     }
 
-    /// Infinite if one side has won all games.
-    fn elo(&self) -> String {
-        match (self.elo, self.score) {
-            (Some(elo), _) => format!("{elo:+.1}"),
-            (None, Some(score)) if score > 0.5 => "+∞".into(),
-            (None, Some(_)) => "-∞".into(),
-            (None, None) => "–".into(),
-        }
+    fn elo_in_words(&self, words: fn(&Elo) -> String) -> String {
+        self.elo().as_ref().map_or(NONE.into(), words)
     }
 
-    fn interval(&self) -> String {
-        let end =
-            |value: Option<f64>, none: &str| value.map_or(none.to_owned(), |value| format!("{value:+.0}"));
-        match self.verdict {
-            Some(_) => format!("{} to {}", end(self.elo_low, "-∞"), end(self.elo_high, "+∞")),
-            None => "–".into(),
-        }
+    fn sprt(&self) -> Option<SprtState> {
+        self.sprt.map(|sprt| sprt.state(&self.tally))
     }
 
-    fn nelo(&self) -> String {
-        match (self.nelo, self.nelo_error) {
-            (Some(nelo), Some(error)) => format!("{nelo:+.1} ± {error:.1}"),
-            _ => "–".into(),
-        }
+    pub fn is_proven(&self) -> bool {
+        self.sprt().is_some_and(|sprt| sprt.is_decided())
+    }
+
+    /// Whether 0 Elo lies outside the interval.
+    pub(super) fn is_decided(&self) -> bool {
+        self.elo().is_some_and(|elo| elo.verdict() != Verdict::Undecided)
+    }
+
+    /// `None` of an engine that does not tell nodes.
+    fn nodes_per_move(&self) -> [Option<f64>; 2] {
+        [0, 1].map(|side| {
+            let nodes = Some(self.nodes[side]).filter(|&nodes| nodes > 0);
+            nodes.map(|nodes| nodes as f64 / self.moves[side].max(1) as f64)
+        })
+    }
+
+    /// Shares of the moves that smart pruning ended, and of the time that this saved, of A and B. `None`
+    /// without clocks, and in reports on rows of games alone.
+    fn pruning(&self) -> Option<[(f64, f64); 2]> {
+        let [a, b] = self.pruning.map(|side| side.pruned().zip(side.saved()));
+        Some([a?, b?])
     }
 
     pub(super) fn key_figure(&self) -> (String, String) {
-        let MatchSummary { a, b, wins, draws, losses, .. } = self;
-        let of_games = format!("{}: {wins} won, {draws} drawn, {losses} lost by {a}.", self.games());
-        let Some(verdict) = self.verdict else {
+        let ([a, b], ResultTally { wins, draws, losses, .. }) = (self.names(), &self.tally);
+        let of_games = format!("{}: {wins} won, {draws} drawn, {losses} lost by {a}.", self.count("games"));
+        let Some(elo) = self.elo() else {
             return ("undecided".into(), format!("No pair of games is complete yet. {of_games}"));
         };
-        let (leader, other) = if self.score >= Some(0.5) { (a, b) } else { (b, a) };
-        let lead = match self.elo.map(f64::abs) {
-            Some(0.0) => format!("{a} and {b} have scored alike"),
-            Some(elo) => format!("{leader} is ahead of {other} by {elo:.0} Elo"),
-            None => format!("{leader} has won all games"),
+        let (leader, other) = if elo.score >= 0.5 { (a, b) } else { (b, a) };
+        let lead = match elo.elo.abs() {
+            0.0 => format!("{a} and {b} have scored alike"),
+            f64::INFINITY => format!("{leader} has won all games"),
+            ahead => format!("{leader} is ahead of {other} by {ahead:.0} Elo"),
         };
-        let interval = self.interval().replace('-', "−");
-        let certainty = match verdict {
-            Verdict::Undecided => "With 0 in it, either may be the stronger one.".to_owned(),
-            Verdict::Ahead | Verdict::Behind => format!("{leader} is stronger."),
-        };
-        if let Some(sprt) = self.sprt.as_ref().filter(|sprt| sprt.is_decided()) {
+        if let Some(sprt) = self.sprt().filter(SprtState::is_decided) {
             return (
                 format!("{} is accepted", sprt.verdict),
                 format!("{} {lead}. {of_games}", sprt.in_words(a, b)),
             );
         }
-        let elo = self.elo.map_or(self.elo(), |elo| format!("{elo:+.0}")).replace('-', "−");
-        let undecided = if verdict == Verdict::Undecided { ": undecided" } else { "" };
+        let (undecided, certainty) = match elo.verdict() {
+            Verdict::Undecided => (": undecided", "With 0 in it, either may be the stronger one.".to_owned()),
+            Verdict::Ahead | Verdict::Behind => ("", format!("{leader} is stronger.")),
+        };
+        let [lead_of_a, interval] = [elo.lead(0), elo.interval()].map(|text| text.replace('-', "−"));
         (
-            format!("{elo} Elo{undecided}"),
+            format!("{lead_of_a} Elo{undecided}"),
             format!("{lead}. The interval of 95 % for {a} is {interval}. {certainty} {of_games}"),
         )
     }
 
-    fn games(&self) -> String {
-        let MatchSummary { games, different_games, .. } = self;
-        match games == different_games {
-            true => format!("{games} games"),
-            false => format!("{games} games, {different_games} different"),
+    /// The number of games, and behind `what` how many differ.
+    fn count(&self, what: &str) -> String {
+        let (games, different) = (self.games, self.tally.games());
+        let blank = if what.is_empty() { "" } else { " " };
+        match games == different {
+            true => format!("{games}{blank}{what}"),
+            false => format!("{games}{blank}{what}, {different} different"),
         }
     }
 
-    pub(super) fn is_decided(&self) -> bool {
-        matches!(self.verdict, Some(Verdict::Ahead | Verdict::Behind))
-    }
-
     pub(super) fn sprt_in_words(&self) -> Option<String> {
-        let sprt = self.sprt.as_ref()?;
-        let SprtState { elo0, elo1, model, .. } = sprt;
-        let (a, b) = (&self.a, &self.b);
+        let sprt = self.sprt()?;
+        let ([a, b], SprtState { elo0, elo1, model, .. }) = (self.names(), &sprt);
         Some(format!(
             "The sequential test weighs H1, that {a} is {elo1} {model} Elo ahead of {b}, against H0, that it is {elo0}: {sprt}. \
              {} The test ends when the logarithm of the ratio (LLR) leaves its bounds.",
@@ -256,38 +177,85 @@ impl MatchSummary {
     }
 
     pub fn line(&self) -> String {
-        let mut line = format!("+{} ={} -{}", self.wins, self.draws, self.losses);
-        if self.verdict.is_some() {
-            line += &format!("  Elo {} ({})", self.elo(), self.interval());
+        let ResultTally { wins, draws, losses, .. } = self.tally;
+        let mut line = format!("+{wins} ={draws} -{losses}");
+        if let Some(elo) = self.elo() {
+            line += &format!("  Elo {} ({})", elo.lead(1), elo.interval());
         }
-        if let Some(sprt) = &self.sprt {
-            line += &format!("  LLR {:.2} [{:.2}, {:.2}]", sprt.llr, sprt.lower, sprt.upper);
+        if let Some(SprtState { llr, lower, upper, .. }) = self.sprt() {
+            line += &format!("  LLR {llr:.2} [{lower:.2}, {upper:.2}]");
         }
         line
     }
 }
 
+/// The keys are a contract.
+impl Serialize for MatchSummary {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (elo, [a, b]) = (self.elo(), self.names());
+        // What is not finite becomes `null`.
+        let of_elo = |value: fn(&Elo) -> f64| elo.as_ref().map(value);
+        json!({
+            "a": a,
+            "b": b,
+            "games": self.games,
+            // One that equals an earlier one counts in no figure from here to the test.
+            "different_games": self.tally.games(),
+            "wins": self.tally.wins,
+            "draws": self.tally.draws,
+            "losses": self.tally.losses,
+            // By points: 0, ½, 1, 1½, 2.
+            "pairs": self.tally.pairs,
+            "unpaired_games": self.tally.unpaired(),
+            "score": of_elo(|elo| elo.score),
+            "elo": of_elo(|elo| elo.elo),
+            // Half the interval of 95 %.
+            "elo_error": of_elo(|elo| (elo.high - elo.low) / 2.0),
+            "elo_low": of_elo(|elo| elo.low),
+            "elo_high": of_elo(|elo| elo.high),
+            "verdict": elo.as_ref().map(Elo::verdict),
+            "nelo": of_elo(|elo| elo.nelo),
+            "nelo_error": of_elo(|elo| elo.nelo_error),
+            "los": of_elo(|elo| elo.los),
+            "sprt": self.sprt(),
+            "terminations": self.terminations,
+            "time_losses": self.time_losses,
+            "faults": self.faults,
+            "nodes_per_move": self.nodes_per_move(),
+            "pruned": self.pruning.map(|side| side.pruned()),
+            "pruning_saved": self.pruning.map(|side| side.saved()),
+            "nodes": self.speed.map(|(nodes, _)| nodes),
+            "seconds": self.speed.map(|(_, seconds)| seconds),
+            "nps": self.speed.map(nps),
+        })
+        .serialize(serializer)
+    }
+}
+
+fn nps((nodes, seconds): (u64, f64)) -> u64 {
+    (nodes as f64 / seconds.max(1e-9)) as u64
+}
+
 impl fmt::Display for MatchSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "A                 {}", self.a)?;
-        writeln!(f, "B                 {}", self.b)?;
-        let games = self.games().replacen(" games", "", 1);
-        writeln!(f, "games             {games}: +{} ={} -{}", self.wins, self.draws, self.losses)?;
-        writeln!(f, "pairs 0-½-1-1½-2  {:?}", self.pairs)?;
-        if let Some(score) = self.score {
-            writeln!(f, "score             {:.2} %", 100.0 * score)?;
+        let ([a, b], elo) = (self.names(), self.elo());
+        let ResultTally { wins, draws, losses, pairs, .. } = &self.tally;
+        writeln!(f, "A                 {a}")?;
+        writeln!(f, "B                 {b}")?;
+        writeln!(f, "games             {}: +{wins} ={draws} -{losses}", self.count(""))?;
+        writeln!(f, "pairs 0-½-1-1½-2  {pairs:?}")?;
+        if let Some(elo) = &elo {
+            writeln!(f, "score             {:.2} %", 100.0 * elo.score)?;
+            let (lead, interval, verdict) = (elo.lead(1), elo.interval(), elo.verdict());
+            writeln!(f, "Elo               {lead} (95 %: {interval}), {verdict}")?;
+        } else {
+            writeln!(f, "Elo               {NONE}")?;
         }
-        match self.verdict {
-            Some(verdict) => {
-                writeln!(f, "Elo               {} (95 %: {}), {verdict}", self.elo(), self.interval())?
-            }
-            None => writeln!(f, "Elo               –")?,
+        writeln!(f, "normalized Elo    {}", self.elo_in_words(Elo::normalized))?;
+        if let Some(elo) = &elo {
+            writeln!(f, "LOS               {:.2} %", 100.0 * elo.los)?;
         }
-        writeln!(f, "normalized Elo    {}", self.nelo())?;
-        if let Some(los) = self.los {
-            writeln!(f, "LOS               {:.2} %", 100.0 * los)?;
-        }
-        if let Some(sprt) = &self.sprt {
+        if let Some(sprt) = self.sprt() {
             writeln!(f, "SPRT [{}, {}]      {sprt} ({} Elo)", sprt.elo0, sprt.elo1, sprt.model)?;
             writeln!(f, "                  {}", sprt.in_words("A", "B"))?;
         }
@@ -297,17 +265,17 @@ impl fmt::Display for MatchSummary {
         if self.faults != [0, 0] {
             writeln!(f, "lost by a fault   A {}, B {}", self.faults[0], self.faults[1])?;
         }
-        let [a, b] =
-            self.nodes_per_move.map(|nodes| nodes.map_or("–".into(), |nodes| format!("{nodes:.1}")));
+        let nodes = self.nodes_per_move();
+        let [a, b] = nodes.map(|nodes| nodes.map_or(NONE.into(), |nodes| format!("{nodes:.1}")));
         writeln!(f, "nodes per move    A {a}, B {b}")?;
         if let Some(sides) = self.pruning() {
-            let [a, b] = sides.map(|(_, pruned, saved)| {
-                format!("{:.1} % of the moves, {:.1} % of the time saved", 100.0 * pruned, 100.0 * saved)
+            let [a, b] = sides.map(|(pruned, saved)| {
+                format!("{} % of the moves, {} % of the time saved", percent(pruned), percent(saved))
             });
             writeln!(f, "smart pruning     A {a}; B {b}")?;
         }
-        if let (Some(nodes), Some(seconds), Some(nps)) = (self.nodes, self.seconds, self.nps) {
-            writeln!(f, "{nodes} nodes in {seconds:.1} s, {nps} nodes/s")?;
+        if let Some(speed @ (nodes, seconds)) = self.speed {
+            writeln!(f, "{nodes} nodes in {seconds:.1} s, {} nodes/s", nps(speed))?;
         }
         Ok(())
     }
@@ -315,23 +283,21 @@ impl fmt::Display for MatchSummary {
 
 pub fn table(matches: &[MatchSummary]) -> Table {
     let table = Table::of("Results of A; intervals and errors are those of 95 %", matches)
-        .words("A", |summary| &summary.a)
-        .words("B", |summary| &summary.b)
-        .numbers("games", |summary| summary.games().replacen(" games", "", 1))
-        .numbers("won", |summary| summary.wins)
-        .numbers("drawn", |summary| summary.draws)
-        .numbers("lost", |summary| summary.losses)
-        .numbers("Elo", |summary| summary.elo())
-        .numbers("95 %", |summary| summary.interval())
-        .words("verdict", |summary| summary.verdict.map_or("–".into(), |verdict| verdict.to_string()))
-        .numbers("normalized Elo", |summary| summary.nelo())
-        .numbers("LOS, %", |summary| summary.los.map_or("–".into(), percent))
+        .words("A", |summary| &summary.names[0])
+        .words("B", |summary| &summary.names[1])
+        .numbers("games", |summary| summary.count(""))
+        .numbers("won", |summary| summary.tally.wins)
+        .numbers("drawn", |summary| summary.tally.draws)
+        .numbers("lost", |summary| summary.tally.losses)
+        .numbers("Elo", |summary| summary.elo_in_words(|elo| elo.lead(1)))
+        .numbers("95 %", |summary| summary.elo_in_words(Elo::interval))
+        .words("verdict", |summary| summary.elo_in_words(|elo| elo.verdict().to_string()))
+        .numbers("normalized Elo", |summary| summary.elo_in_words(Elo::normalized))
+        .numbers("LOS, %", |summary| summary.elo_in_words(|elo| percent(elo.los)))
         .numbers("lost on time, A / B", |MatchSummary { time_losses: [a, b], .. }| format!("{a} / {b}"));
-    let sprt = |summary: &MatchSummary| summary.sprt.as_ref().map(ToString::to_string);
-    if matches.iter().any(|summary| summary.sprt.is_some()) {
-        return table.words("SPRT", |summary| sprt(summary).unwrap_or_default()).table();
-    }
-    table.table()
+    let sprt = |summary: &MatchSummary| summary.sprt().map(|sprt| sprt.to_string()).unwrap_or_default();
+    let has_test = matches.iter().any(|summary| summary.sprt.is_some());
+    if has_test { table.words("SPRT", |summary| sprt(summary)).table() } else { table.table() }
 }
 
 fn percent(share: f64) -> String {
@@ -340,19 +306,18 @@ fn percent(share: f64) -> String {
 
 /// Smart pruning by player, `None` without clocks.
 pub fn pruning_table(matches: &[MatchSummary]) -> Option<Table> {
-    let sides = matches.iter().filter_map(MatchSummary::pruning);
-    let players: Vec<_> = sides.flat_map(|[a, b]| [(a, b.0), (b, a.0)]).collect();
+    let sides = matches.iter().filter_map(|summary| Some((summary.names(), summary.pruning()?)));
+    let players: Vec<_> = sides.flat_map(|([a, b], [of_a, of_b])| [(a, b, of_a), (b, a, of_b)]).collect();
     (!players.is_empty()).then(|| {
         Table::of("Smart pruning", players)
-            .words("player", |((player, ..), _)| *player)
-            .words("against", |(_, against)| *against)
-            .numbers("ended by smart pruning, % of the moves", |((_, pruned, _), _)| percent(*pruned))
-            .numbers("time saved, % of the time used", |((.., saved), _)| percent(*saved))
+            .words("player", |(player, ..)| *player)
+            .words("against", |(_, against, _)| *against)
+            .numbers("ended by smart pruning, % of the moves", |(.., (pruned, _))| percent(*pruned))
+            .numbers("time saved, % of the time used", |(.., (_, saved))| percent(*saved))
             .table()
     })
 }
 
-/// The strongest first.
 #[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
 pub struct Ranking {
@@ -367,28 +332,23 @@ struct RankedPlayer {
 }
 
 impl Ranking {
-    /// `None` with fewer than three players, or if some cannot be compared.
-    pub(super) fn of<'a>(matches: impl Iterator<Item = &'a [MatchGameRow]>) -> Option<Ranking> {
+    /// Ranks the players of several matches. `None` with fewer than three, or if some cannot be compared.
+    pub fn of(matches: &[MatchSummary]) -> Option<Ranking> {
         let mut names: Vec<&str> = Vec::new();
-        let mut place = |name: &'a str| {
+        let mut place = |name| {
             names.iter().position(|known| *known == name).unwrap_or_else(|| {
                 names.push(name);
                 names.len() - 1
             })
         };
-        let mut played = Vec::new();
-        for games in matches {
-            let Some(first) = games.first() else { continue };
-            played.push(([place(&first.a), place(&first.b)], tally_of(games)));
-        }
+        let results = matches.iter().map(|summary| (summary.names().map(&mut place), &summary.tally));
+        let results: Vec<_> = results.collect();
         if names.len() < FEWEST_PLAYERS {
             return None;
         }
-        let results: Vec<_> = played.iter().map(|(players, tally)| (*players, tally)).collect();
-        let ratings = ratings(names.len(), &results)?;
-        let players = names.into_iter().zip(ratings);
+        let players = names.iter().zip(ratings(names.len(), &results)?);
         let mut players: Vec<_> =
-            players.map(|(name, rating)| RankedPlayer { name: name.into(), rating }).collect();
+            players.map(|(name, rating)| RankedPlayer { name: (*name).to_owned(), rating }).collect();
         players.sort_by(|a, b| b.rating.elo.total_cmp(&a.rating.elo));
         Some(Ranking { players })
     }
@@ -408,12 +368,6 @@ impl Ranking {
     }
 }
 
-pub(super) fn tally_of(games: &[MatchGameRow]) -> ResultTally {
-    let mut tally = ResultTally::default();
-    different(games).for_each(|row| tally.add(row.pair, row.half_points.min(2) as u8));
-    tally
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -421,15 +375,16 @@ mod tests {
     #[test]
     fn what_nothing_bounds_is_infinite_and_the_test_names_its_scale() {
         // The interval reaches all points.
-        let mut counts = MatchCounts::default();
-        for (pair, half_points) in [(0, 2), (0, 0), (1, 2), (1, 2), (2, 2), (2, 2)] {
-            counts.tally.add(pair, half_points);
-        }
         let sprt = Sprt::parse("elo0=0,elo1=5,model=logistic").unwrap();
-        let text = MatchSummary::new(["A", "B"], &counts, Some(&sprt), None).to_string();
+        let mut summary = MatchSummary::new(["A", "B"], Some(sprt));
+        for (pair, half_points) in [(0, 2), (0, 0), (1, 2), (1, 2), (2, 2), (2, 2)] {
+            summary.tally.add(pair, half_points);
+        }
+        let text = summary.to_string();
         assert!(text.contains("Elo               +279.6 (95 %: -76 to +∞), undecided\n"), "{text}");
         assert!(text.contains("undecided (logistic Elo)\n"), "{text}");
-        let none = MatchSummary::new(["A", "B"], &MatchCounts::default(), None, None).to_string();
+        assert!(json!(summary)["elo_high"].is_null());
+        let none = MatchSummary::new(["A", "B"], None).to_string();
         assert!(none.contains("Elo               –\n"), "{none}");
     }
 }

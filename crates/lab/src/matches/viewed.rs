@@ -15,7 +15,6 @@ use crate::viewer::{Remark, ViewedGame, ViewedMove, ViewedPosition, move_name};
 const MOST: usize = 100;
 /// A fall of a player's winning chances from one move to its next, in percent, that is worth a word.
 const FALL: f64 = 15.0;
-/// Most falls that are listed.
 const MOST_FALLS: usize = 10;
 
 /// Returns the first games that lie beside `files` of rows, with their PGN.
@@ -78,7 +77,6 @@ fn viewed_game(game: &RecordedGame, played: &PlayedGame) -> ViewedGame {
     viewed
 }
 
-/// Means of White and Black.
 fn figures(played: &PlayedGame) -> Vec<[String; 3]> {
     let white = if played.game.a_is_white { Side::A } else { Side::B };
     let row = |name: &str, digits: usize, value: fn(&MoveRow) -> Option<f64>| {

@@ -72,15 +72,6 @@ impl Estimator {
         Estimator { name: "best by ply".into(), rule: Rule::PlyMedian(medians) }
     }
 
-    fn of(name: &str, rule: MovesLeftEstimator) -> Estimator {
-        Estimator { name: name.to_owned(), rule: Rule::Manager(rule, MovesLeftSource::Root) }
-    }
-
-    fn fitted(name: String, unit: Unit, of_halves: [MovesLeftEstimator; 2]) -> Estimator {
-        let [first, second] = of_halves;
-        Estimator { name, rule: Rule::Fitted(unit, [second, first]) }
-    }
-
     pub fn uses_head(&self) -> bool {
         matches!(&self.rule, Rule::Manager(rule, _) if rule.uses_head())
     }
@@ -109,15 +100,13 @@ type ValueCounts = BTreeMap<u32, BTreeMap<u32, u64>>;
 pub(super) struct HalfCounts {
     unit: Unit,
     games: [u64; 2],
-    by_ply: [ValueCounts; 2],
-    by_pieces: [ValueCounts; 2],
-    by_m: [ValueCounts; 2],
+    /// By the ply, the pieces, and the steps of M.
+    by_input: [[ValueCounts; 2]; 3],
 }
 
 impl HalfCounts {
     pub(super) fn new(unit: Unit) -> HalfCounts {
-        let [by_ply, by_pieces, by_m] = <[[ValueCounts; 2]; 3]>::default();
-        HalfCounts { unit, games: [0; 2], by_ply, by_pieces, by_m }
+        HalfCounts { unit, games: [0; 2], by_input: Default::default() }
     }
 
     pub(super) fn add_game(&mut self, rows: &[PositionRow]) {
@@ -125,13 +114,11 @@ impl HalfCounts {
         let half = self.unit.half(first);
         self.games[half] += 1;
         for row in rows {
-            let count = |counts: &mut [ValueCounts; 2], value: u32| {
-                *counts[half].entry(value).or_default().entry(row.moves_left).or_default() += 1;
-            };
-            count(&mut self.by_ply, row.ply.min(MOST_PLIES));
-            count(&mut self.by_pieces, row.pieces);
-            if let Some(m) = row.m_plies {
-                count(&mut self.by_m, (m * STEPS_PER_PLY).round() as u32);
+            let m = row.m_plies.map(|m| (m * STEPS_PER_PLY).round() as u32);
+            let inputs = [Some(row.ply.min(MOST_PLIES)), Some(row.pieces), m];
+            for (halves, input) in self.by_input.iter_mut().zip(inputs) {
+                let counts = input.map(|input| halves[half].entry(input).or_default());
+                counts.into_iter().for_each(|counts| *counts.entry(row.moves_left).or_default() += 1);
             }
         }
     }
@@ -139,7 +126,8 @@ impl HalfCounts {
     /// Medians by ply, cross-fitted. An error says how many games are missing.
     pub(super) fn medians(&self) -> Result<PlyMedian, String> {
         let [first, second] = self.games;
-        let medians = medians(&self.by_ply[1]).zip(medians(&self.by_ply[0]));
+        let [of_first, of_second] = &self.by_input[0];
+        let medians = medians(of_second).zip(medians(of_first));
         let medians = medians.filter(|_| first.min(second) >= FEWEST_GAMES);
         let (of_first, of_second) = medians.ok_or_else(|| {
             format!(
@@ -155,55 +143,40 @@ impl HalfCounts {
         let head = MovesLeftHead::default();
         let curve = LogLogistic::default();
         let families = [
-            (
-                &self.by_ply,
-                Family {
-                    name: "mle-legacy",
-                    keys: &["midpoint", "steepness"],
-                    start: vec![curve.midpoint, curve.steepness],
-                    least: vec![1.0, 0.5],
-                    make: |p| {
-                        MovesLeftEstimator::LogLogistic(LogLogistic { midpoint: p[0], steepness: p[1] })
-                    },
-                    input: |ply| MovesLeftInput { game_ply: GamePly(ply), ..MovesLeftInput::default() },
+            Family {
+                name: "mle-legacy",
+                keys: &["midpoint", "steepness"],
+                start: vec![curve.midpoint, curve.steepness],
+                least: vec![1.0, 0.5],
+                make: |p| MovesLeftEstimator::LogLogistic(LogLogistic { midpoint: p[0], steepness: p[1] }),
+                input: |ply| MovesLeftInput { game_ply: GamePly(ply), ..MovesLeftInput::default() },
+            },
+            Family {
+                name: "mle-pieces",
+                keys: &KNOT_KEYS,
+                start: PieceCountTable::default().knots().to_vec(),
+                least: vec![1.0; KNOT_KEYS.len()],
+                make: |p| {
+                    let knots = std::array::from_fn(|knot| p[knot]);
+                    MovesLeftEstimator::Pieces(PieceCountTable::through(knots))
                 },
-            ),
-            (
-                &self.by_pieces,
-                Family {
-                    name: "mle-pieces",
-                    keys: &KNOT_KEYS,
-                    start: PieceCountTable::default().knots().to_vec(),
-                    least: vec![1.0; KNOT_KEYS.len()],
-                    make: |p| {
-                        let knots = std::array::from_fn(|knot| p[knot]);
-                        MovesLeftEstimator::Pieces(PieceCountTable::through(knots))
-                    },
-                    input: |pieces| MovesLeftInput { pieces, ..MovesLeftInput::default() },
+                input: |pieces| MovesLeftInput { pieces, ..MovesLeftInput::default() },
+            },
+            Family {
+                name: "mle-mlh",
+                keys: &["scale", "floor"],
+                start: vec![head.scale, head.floor],
+                least: vec![0.01, 1.0],
+                make: |p| MovesLeftEstimator::Head(MovesLeftHead { scale: p[0], floor: p[1], caution: 0.0 }),
+                input: |m| {
+                    let m = Some(Plies(f64::from(m) / f64::from(STEPS_PER_PLY)));
+                    MovesLeftInput { m, ..MovesLeftInput::default() }
                 },
-            ),
-            (
-                &self.by_m,
-                Family {
-                    name: "mle-mlh",
-                    keys: &["scale", "floor"],
-                    start: vec![head.scale, head.floor],
-                    least: vec![0.01, 1.0],
-                    make: |p| {
-                        MovesLeftEstimator::Head(MovesLeftHead { scale: p[0], floor: p[1], caution: 0.0 })
-                    },
-                    input: |m| MovesLeftInput {
-                        m: Some(Plies(f64::from(m) / f64::from(STEPS_PER_PLY))),
-                        ..MovesLeftInput::default()
-                    },
-                },
-            ),
+            },
         ];
-        families
-            .into_iter()
-            .filter(|(halves, _)| halves.iter().any(|half| !half.is_empty()))
-            .map(|(halves, family)| family.fit(self.unit, halves))
-            .collect()
+        let families = families.into_iter().zip(&self.by_input);
+        let known = families.filter(|(_, halves)| halves.iter().any(|half| !half.is_empty()));
+        known.map(|(family, halves)| family.fit(self.unit, halves)).collect()
     }
 }
 
@@ -262,17 +235,15 @@ impl Family {
     fn fit(&self, unit: Unit, halves: &[ValueCounts; 2]) -> FittedFamily {
         let [first, second] = halves;
         let best = self.search(&[first, second]);
-        let rounded: Vec<String> = self
-            .keys
-            .iter()
-            .zip(&best)
-            .map(|(key, value)| format!("{key}={}", (value * 1e3).round() / 1e3))
-            .collect();
+        let rounded = self.keys.iter().zip(&best);
+        let rounded = rounded.map(|(key, value)| format!("{key}={}", (value * 1e3).round() / 1e3));
+        let rounded = rounded.collect::<Vec<_>>();
         let name = format!("{}({})", self.name, rounded.join(","));
-        let of_halves = [first, second].map(|half| (self.make)(&self.search(&[half])));
+        let of_others = [second, first].map(|half| (self.make)(&self.search(&[half])));
+        let default = Rule::Manager((self.make)(&self.start), MovesLeftSource::Root);
         FittedFamily {
-            tried: Estimator::fitted(name, unit, of_halves),
-            default: Estimator::of(self.name, (self.make)(&self.start)),
+            tried: Estimator { name, rule: Rule::Fitted(unit, of_others) },
+            default: Estimator { name: self.name.to_owned(), rule: default },
         }
     }
 
@@ -341,7 +312,7 @@ mod tests {
     fn numbers_beyond_all_games_cost_no_memory() {
         let mut left = HalfCounts::new(Unit::Event);
         (0..FEWEST).for_each(|_| left.add_game(&[row(events()[0], u32::MAX, u32::MAX)]));
-        assert_eq!(medians(&left.by_ply[0]).unwrap().len(), 1001);
+        assert_eq!(medians(&left.by_input[0][0]).unwrap().len(), 1001);
     }
 
     #[test]

@@ -62,15 +62,13 @@ impl Selection {
         let tag = |name| game.tags.get(name).unwrap_or_default();
         let elo = |name| tag(name).parse::<u32>().unwrap_or(0);
         let ending = ending(game);
-        let ends_well = if self.termination.is_empty() {
-            ending.length_counts()
-        } else {
-            self.termination.contains(&ending)
+        let ends_well = match &self.termination[..] {
+            [] => ending.length_counts(),
+            wanted => wanted.contains(&ending),
         };
-        let base = base_seconds(game);
         ends_well
             && (self.min_plies..=self.max_plies).contains(&(game.moves.len() as u32))
-            && (self.min_base..=self.max_base).contains(&base)
+            && (self.min_base..=self.max_base).contains(&base_seconds(game))
             && self.min_elo.is_none_or(|least| elo("WhiteElo").min(elo("BlackElo")) >= least)
             && (!self.held_out || is_held_out(tag("Event").as_bytes()))
     }
@@ -85,7 +83,8 @@ pub struct Measurer<'a> {
     selection: &'a Selection,
     has_moves_left: bool,
     batch: BatchEvaluator<(usize, usize)>,
-    searcher: Option<Searcher>,
+    /// Searches each position for so many nodes.
+    searcher: Option<(Engine, u64)>,
 }
 
 impl<'a> Measurer<'a> {
@@ -101,7 +100,7 @@ impl<'a> Measurer<'a> {
             selection,
             has_moves_left: info.has_moves_left,
             batch: BatchEvaluator::new(backend, settings.search.history_fill, info.preferred_batch)?,
-            searcher: nodes.map(|nodes| Searcher::new(settings, nodes)).transpose()?,
+            searcher: nodes.map(|nodes| Ok::<_, EngineError>((engine(settings)?, nodes))).transpose()?,
         })
     }
 
@@ -122,15 +121,16 @@ impl<'a> Measurer<'a> {
             Some(fen) => format!("fen {fen} moves"),
             None => "startpos moves".to_owned(),
         };
-        if let Some(searcher) = &mut self.searcher {
-            searcher.set_variant(game.variant)?;
+        if let Some((engine, _)) = &mut self.searcher {
+            let is_960 = game.variant == Variant::Chess960;
+            engine.set_option("UCI_Chess960", if is_960 { "true" } else { "false" })?;
         }
         let place = rows.len() - 1;
         for (i, played) in game.moves.iter().enumerate() {
             if self.selection.takes_position(game.number, history.game_ply()) {
                 let mut row = facts(game, i, &history);
-                if let Some(searcher) = &mut self.searcher {
-                    searcher.search(&text, &mut row)?;
+                if let Some((engine, nodes)) = &mut self.searcher {
+                    search(engine, *nodes, &text, &mut row)?;
                 }
                 // Without moves: the policy head is not needed.
                 self.batch.push((place, rows[place].len()), &history, &[]);
@@ -177,39 +177,25 @@ fn facts(game: &RecordedGame, i: usize, history: &History) -> PositionRow {
     }
 }
 
-struct Searcher {
-    engine: Engine,
-    nodes: u64,
+/// One thread, stopped by the number of nodes only.
+fn engine(settings: &Settings) -> Result<Engine, EngineError> {
+    let mut settings = settings.clone().for_analysis();
+    settings.network.threads = NonZero::new(1);
+    let mut engine = Engine::new(settings)?;
+    engine.prepare()?;
+    Ok(engine)
 }
 
-impl Searcher {
-    /// One thread, stopped by the number of nodes only.
-    fn new(settings: &Settings, nodes: u64) -> Result<Searcher, EngineError> {
-        let mut settings = settings.clone().for_analysis();
-        settings.network.threads = NonZero::new(1);
-        let mut engine = Engine::new(settings)?;
-        engine.prepare()?;
-        Ok(Searcher { engine, nodes })
+fn search(engine: &mut Engine, nodes: u64, position: &str, row: &mut PositionRow) -> Result<(), EngineError> {
+    engine.new_game();
+    // Cached evaluations would make rows depend on the start of a run.
+    engine.clear_cache();
+    engine.set_position(position)?;
+    if let Some(root) = engine.search(GoLimits::nodes(nodes))?.result.summary.root {
+        row.m_search_plies = root.m.map(|m| m.0 as f32);
+        row.m_spread_plies = root.m_spread.map(|spread| spread.0 as f32);
     }
-
-    fn set_variant(&mut self, variant: Variant) -> Result<(), EngineError> {
-        let is_960 = variant == Variant::Chess960;
-        self.engine.set_option("UCI_Chess960", if is_960 { "true" } else { "false" }).map(drop)
-    }
-
-    fn search(&mut self, position: &str, row: &mut PositionRow) -> Result<(), LabError> {
-        self.engine.new_game();
-        // Cached evaluations would make rows depend on the start of a run.
-        self.engine.clear_cache();
-        self.engine.set_position(position)?;
-        let limits = GoLimits::nodes(self.nodes);
-        let found = self.engine.search(limits)?;
-        if let Some(root) = found.result.summary.root {
-            row.m_search_plies = root.m.map(|m| m.0 as f32);
-            row.m_spread_plies = root.m_spread.map(|spread| spread.0 as f32);
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 #[cfg(test)]

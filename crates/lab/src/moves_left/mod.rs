@@ -49,6 +49,9 @@ pub struct PositionRow {
     pub(crate) m_search_plies: Option<f32>,
     /// Standard deviation of the head over that tree.
     pub(crate) m_spread_plies: Option<f32>,
+    /// The identity of the run, empty in older rows.
+    #[serde(default)]
+    pub run: String,
     /// See [`VERSION`](zeitnot_engine::VERSION), empty in older rows.
     #[serde(default)]
     pub(crate) version: String,

@@ -19,7 +19,7 @@ const STEPS: f64 = 10.0;
 const MOST_STEPS: usize = 4000;
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Sums {
+struct Sums {
     count: f64,
     /// Of estimate minus truth.
     error: f64,
@@ -33,7 +33,7 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    pub(super) fn add(&mut self, estimate: f64, truth: f64) {
+    fn add(&mut self, estimate: f64, truth: f64) {
         let error = estimate - truth;
         self.count += 1.0;
         self.error += error;
@@ -46,19 +46,6 @@ impl Sums {
             self.sizes.resize(step + 1, 0);
         }
         self.sizes[step] += 1;
-    }
-
-    fn merge(&mut self, other: &Sums) {
-        self.count += other.count;
-        self.error += other.error;
-        self.absolute += other.absolute;
-        self.squared += other.squared;
-        self.truth += other.truth;
-        self.truth_squared += other.truth_squared;
-        if self.sizes.len() < other.sizes.len() {
-            self.sizes.resize(other.sizes.len(), 0);
-        }
-        self.sizes.iter_mut().zip(&other.sizes).for_each(|(mine, theirs)| *mine += theirs);
     }
 
     /// Without intervals and ranks.
@@ -219,10 +206,12 @@ pub(super) struct Difference {
 }
 
 impl GroupSums {
-    pub(super) fn add(&mut self, game: &Sums, weights: &Array1<f64>) {
-        self.sums.merge(game);
-        self.counts.scaled_add(game.count, weights);
-        self.absolutes.scaled_add(game.absolute, weights);
+    /// Adds estimates and truths of a game.
+    pub(super) fn add_game(&mut self, game: impl Iterator<Item = (f64, f64)>, weights: &Array1<f64>) {
+        let (count, absolute) = (self.sums.count, self.sums.absolute);
+        game.for_each(|(estimate, truth)| self.sums.add(estimate, truth));
+        self.counts.scaled_add(self.sums.count - count, weights);
+        self.absolutes.scaled_add(self.sums.absolute - absolute, weights);
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -454,9 +443,8 @@ mod tests {
         // 2,000 games of one position each, half 0 and half 10: standard error 5/√2000 = 0.112.
         let mut all = GroupSums::default();
         for game in 0..2000 {
-            let mut sums = Sums::default();
-            sums.add(if game % 2 == 0 { 0.0 } else { 10.0 }, 0.0);
-            all.add(&sums, &bootstrap_weights(game));
+            let estimate = if game % 2 == 0 { 0.0 } else { 10.0 };
+            all.add_game([(estimate, 0.0)].into_iter(), &bootstrap_weights(game));
         }
         let interval = all.figures(&all, 2000).ci;
         let width = (interval.high - interval.low) / (2.0 * 1.96 * 0.112);

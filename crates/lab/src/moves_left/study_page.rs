@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::estimator_study::{Dimension, GroupFigures, PLIES, PairDifference, StudyReport};
+use super::estimator_study::{
+    ALL, BY_PLY, DIMENSIONS, GroupFigures, PLAYED_OUT, PLIES, PairDifference, StudyReport, Totals,
+};
 use super::statistics::{Difference, EstimatorFigures, Interval};
 use crate::report::{Origin, Page, Plot, Table};
-use crate::rows::RowError;
+use crate::rows::{RowError, replace};
 
 const FEWEST: f64 = 0.005;
 
@@ -26,9 +28,9 @@ impl StudyReport {
         for GroupFigures { group, positions, figures } in &self.groups {
             let own = named(figures);
             match group.dimension {
-                Dimension::All => estimators = own,
+                ALL => estimators = own,
                 dimension => groups
-                    .entry(dimension.key())
+                    .entry(DIMENSIONS[dimension].key)
                     .or_default()
                     .push(json!({ "group": group.name, "positions": positions, "estimators": own })),
             }
@@ -37,17 +39,18 @@ impl StudyReport {
             let clocks = self.names.iter().zip(clocks);
             clocks.map(|(name, figures)| with_name(name, json!(figures))).collect::<Vec<_>>()
         });
+        let Totals { games, positions, events, played_out, spread, .. } = &self.totals;
         let mut document = json!({
-            "games": self.games,
-            "positions": self.positions,
-            "events": self.events,
-            "played_out_games": self.played_out,
+            "games": games,
+            "positions": positions,
+            "events": events.len(),
+            "played_out_games": played_out,
             "intervals_by": self.unit,
             "unit": "full moves",
             "notes": self.notes,
             "estimators": estimators,
             "differences": self.differences,
-            "spread": Some(self.spread).filter(|spread| spread.positions > 0),
+            "spread": Some(spread).filter(|spread| spread.positions > 0),
             "clock": clock,
         });
         groups.into_iter().for_each(|(key, groups)| document[key] = groups.into());
@@ -61,7 +64,7 @@ impl StudyReport {
         let plots = plots(self);
         for (name, plot, _) in plots.iter().filter(|(_, plot, _)| plot.has_data()) {
             let path = folder.join(name).with_extension("svg");
-            std::fs::write(&path, plot.to_svg()).map_err(RowError::io(&path))?;
+            replace(&path, plot.to_svg()).map_err(RowError::io(&path))?;
         }
         page(self, origins, &plots).write(folder).map_err(RowError::io(folder))
     }
@@ -98,18 +101,19 @@ fn page(report: &StudyReport, origins: &[Origin], plots: &[NamedPlot]) -> Page {
     }
     for (place, (heading, tables)) in tables(report).iter().enumerate() {
         if !tables.is_empty() {
-            page = tables.iter().fold(page.heading(heading), |page, table| page.table(table));
+            page = page.part(heading, place == 0, |page| tables.iter().fold(page, Page::table));
         }
         if place == 0 {
-            let through = page.heading("Through the game");
-            page = plots.iter().fold(through, |page, (_, plot, caption)| page.plot(plot, caption));
+            page = page.part("Through the game", false, |page| {
+                plots.iter().fold(page, |page, (_, plot, caption)| page.plot(plot, caption))
+            });
         }
     }
     page.names_in_full().origins(origins)
 }
 
 fn key_figure(report: &StudyReport) -> Option<(String, String)> {
-    let all = report.groups.iter().find(|group| group.group.dimension == Dimension::All)?;
+    let all = report.groups.iter().find(|group| group.group.dimension == ALL)?;
     let known = report.names.iter().zip(&all.figures).filter_map(|(name, figures)| Some((name, (*figures)?)));
     let (name, best) = known.min_by(|(_, a), (_, b)| a.mae.total_cmp(&b.mae))?;
     let against = |pair: &&PairDifference| match () {
@@ -135,8 +139,8 @@ fn key_figure(report: &StudyReport) -> Option<(String, String)> {
 }
 
 fn extent(report: &StudyReport) -> String {
-    let StudyReport { games, positions, events, played_out, .. } = report;
-    let plural = if *events == 1 { "" } else { "s" };
+    let Totals { games, positions, events, played_out, .. } = &report.totals;
+    let (events, plural) = (events.len(), if events.len() == 1 { "" } else { "s" });
     format!(
         "{games} games, {positions} positions, {events} event{plural}. {played_out} of the games were played out. The length of the \
          others is that of their adjudication."
@@ -144,23 +148,23 @@ fn extent(report: &StudyReport) -> String {
 }
 
 fn tables(report: &StudyReport) -> [(&'static str, Vec<Table>); 5] {
-    let some = 0 < report.played_out && report.played_out < report.games;
-    let dimensions = std::iter::once(Dimension::All).chain(some.then_some(Dimension::PlayedOut));
+    let some = (1..report.totals.games).contains(&report.totals.played_out);
+    let dimensions = [ALL].into_iter().chain(some.then_some(PLAYED_OUT));
     let overall = dimensions.map(|dimension| errors(report, dimension)).chain(differences(report));
     [
         ("Overall", overall.collect()),
-        ("By group", Dimension::GROUPED.map(|dimension| by_group(report, dimension)).into()),
+        ("By group", (BY_PLY..DIMENSIONS.len()).map(|dimension| by_group(report, dimension)).collect()),
         ("The clock", Vec::from_iter(clock(report))),
         ("The spread", Vec::from_iter(spread(report))),
         ("Fits", Vec::from_iter(fits(report))),
     ]
 }
 
-fn errors(report: &StudyReport, dimension: Dimension) -> Table {
+fn errors(report: &StudyReport, dimension: usize) -> Table {
     let group = report.groups.iter().find(|group| group.group.dimension == dimension);
     let caption = format!(
         "Errors over {}, {} positions; bias = estimate − truth; intervals by {}; vs first = difference of MAE to the first estimator",
-        dimension.title(),
+        DIMENSIONS[dimension].title,
         group.map_or(0, |group| group.positions),
         report.unit.plural()
     );
@@ -207,13 +211,13 @@ fn differences(report: &StudyReport) -> Option<Table> {
     (!report.differences.is_empty()).then(|| table.table())
 }
 
-fn by_group(report: &StudyReport, dimension: Dimension) -> Table {
-    let caption = format!("Mean absolute error in full moves, by {}", dimension.title());
+fn by_group(report: &StudyReport, dimension: usize) -> Table {
+    let caption = format!("Mean absolute error in full moves, by {}", DIMENSIONS[dimension].title);
     let number = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.1}"));
     let left = |group: &GroupFigures| Some(group.figures.iter().flatten().next()?.mean_left);
     let error = |group: &GroupFigures, place: usize| Some(group.figures[place]?.mae);
     let table = Table::of(caption, report.groups.iter().filter(|group| group.group.dimension == dimension))
-        .words(dimension.title(), |group| &group.group.name)
+        .words(DIMENSIONS[dimension].title, |group| &group.group.name)
         .numbers("positions", |group| group.positions)
         .numbers("moves left", |group| number(left(group)));
     let names = report.names.iter().enumerate();
@@ -234,7 +238,7 @@ fn clock(report: &StudyReport) -> Option<Table> {
 }
 
 fn spread(report: &StudyReport) -> Option<Table> {
-    let spread = report.spread;
+    let spread = report.totals.spread;
     let caption = format!(
         "Truth within the spread of M over the searched tree, {} positions (normal errors: 68 %, 95 %)",
         spread.positions
@@ -290,7 +294,7 @@ fn plots(report: &StudyReport) -> Vec<NamedPlot> {
         ),
     ];
     let head = report.names.iter().position(|name| name == "mle-mlh");
-    let truths = head.map(|place| report.joints[place].truths()).unwrap_or_default();
+    let truths = head.map(|place| report.totals.joints[place].truths()).unwrap_or_default();
     if truths.len() > 1 {
         plots.push((
             "mlh-against-truth",
@@ -298,7 +302,7 @@ fn plots(report: &StudyReport) -> Vec<NamedPlot> {
             "The median of what was really left, and the middle 80 %, by the estimate; on the line it is right.",
         ));
     }
-    if !report.clocks.is_empty() {
+    if !report.totals.clocks.is_empty() {
         plots.push((
             "clock",
             clock_left(report),
@@ -311,9 +315,8 @@ fn plots(report: &StudyReport) -> Vec<NamedPlot> {
 
 /// Chunks with enough positions, without the open-ended last one.
 fn plotted(report: &StudyReport) -> impl Iterator<Item = &GroupFigures> {
-    let least = (report.positions as f64 * FEWEST) as u64;
-    let of_plies =
-        |group: &&GroupFigures| group.group.dimension == Dimension::ByPly && !group.group.is_open();
+    let least = (report.totals.positions as f64 * FEWEST) as u64;
+    let of_plies = |group: &&GroupFigures| group.group.dimension == BY_PLY && !group.group.is_open();
     report.groups.iter().filter(of_plies).filter(move |group| group.positions >= least)
 }
 
@@ -373,7 +376,7 @@ fn against_truth(truths: &[(f64, [f64; 3])]) -> Plot {
 
 fn clock_left(report: &StudyReport) -> Plot {
     let mut plot = Plot::new("Clock over the game", "moves played, % of the game's", "clock left, %");
-    for (clock, name) in report.clocks.iter().zip(&report.names) {
+    for (clock, name) in report.totals.clocks.iter().zip(&report.names) {
         let percent: Vec<_> = clock.curve().into_iter().map(|(x, y)| (100.0 * x, 100.0 * y)).collect();
         plot = plot.line(name, &percent);
     }

@@ -19,9 +19,7 @@ pub(super) struct Commands {
     whole_evals: usize,
     /// Whether clocks are two whole numbers, such as `1:29`.
     pub(super) has_short_clocks: bool,
-    /// Whether others are not.
     pub(super) has_long_clocks: bool,
-    /// The forms in which clocks and times are written, such as `[%clk]`.
     pub(super) time_forms: Vec<&'static str>,
 }
 
@@ -77,7 +75,6 @@ impl Commands {
         };
         if used.is_some() {
             self.set(&mut played.used_ms, used, source);
-            // From the mover's point of view.
             self.take_eval(eval, "", Color::White, place);
         }
         for (name, value) in words.iter().filter_map(|word| word.split_once('=')) {

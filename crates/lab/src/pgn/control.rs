@@ -12,8 +12,18 @@ const TOLERANCE_MS: f64 = 1000.0;
 const GIVEN_MS: f64 = 15_000.0;
 /// Where the sum of recorded times is more than so many times what a control allows, its unit is another.
 const OTHER_UNIT: f64 = 2.0;
+/// What people write for the signs between base time, increment and moves.
+const SIGNS: [(&str, &str); 7] = [
+    (" plus ", "+"),
+    (" with ", "+"),
+    (" and ", "+"),
+    ("&", "+"),
+    (" for ", "/"),
+    ("+", " + "),
+    ("/", " / "),
+];
 /// Words that say nothing but that what stands before them is an increment.
-const WORDS_OF_INCREMENTS: [&str; 12] =
+const FILLERS: [&str; 12] =
     ["per", "move", "moves", "increment", "increments", "inc", "each", "from", "bonus", "added", "game", "a"];
 
 /// A time control of one or several periods, such as `40/7200:20/3600:900+30`.
@@ -32,10 +42,9 @@ impl RecordedControl {
     /// Reads the text of a tag `TimeControl`: as the standard has it, or in words such as `15 min. + 10 s.
     /// per move`.
     fn parse(text: &str) -> Option<RecordedControl> {
-        let in_minutes =
-            || RecordedControl::of_numbers(&text.replacen('|', "+", 1), 60.0).filter(|_| text.contains('|'));
+        let minutes = text.contains('|').then(|| text.replacen('|', "+", 1));
         RecordedControl::of_numbers(text, 1.0)
-            .or_else(in_minutes)
+            .or_else(|| RecordedControl::of_numbers(&minutes?, 60.0))
             .or_else(|| Some(RecordedControl { periods: vec![in_words(text)?] }))
     }
 
@@ -50,19 +59,23 @@ impl RecordedControl {
         others.iter().all(|period| period.moves.is_some()).then_some(RecordedControl { periods })
     }
 
-    /// The time that a side has for its first `number` moves together, ms, and for one of them where each has
-    /// its own.
+    /// The time that a side has for its first `number` moves together, ms.
     fn most(&self, number: u32) -> f64 {
         let base = self.first().time.0;
         let given = |number| {
             let (rules, next) = self.at(number);
             rules.inc.0 + next.0
         };
-        if self.is_per_move() { base } else { base + (1..=number).map(given).sum::<f64>() }
+        if self.is_per_move() {
+            base * f64::from(number)
+        } else {
+            base + (1..=number).map(given).sum::<f64>()
+        }
     }
 
     /// Whether a clock may show this after the first `number` moves, which may have taken most of the time.
     fn allows(&self, number: u32, clock_ms: f64) -> bool {
+        let number = if self.is_per_move() { 1 } else { number };
         clock_ms <= 1.1 * self.most(number) + GIVEN_MS
     }
 
@@ -71,12 +84,16 @@ impl RecordedControl {
         self.allows(number, clock_ms) && clock_ms >= self.first().time.0 / 2.0
     }
 
-    /// Returns the first period.
+    /// Whether the first `number` moves may have taken so long.
+    fn lasts(&self, number: u32, used_ms: f64) -> bool {
+        let most = self.most(number);
+        used_ms <= 1.1 * most + most.min(GIVEN_MS)
+    }
+
     pub(crate) fn first(&self) -> TimeControl {
         self.periods[0]
     }
 
-    /// Returns the periods behind the first one.
     pub(crate) fn later(&self) -> &[TimeControl] {
         &self.periods[1..]
     }
@@ -151,57 +168,41 @@ pub(super) fn settle_time(game: &mut RecordedGame, are_short: bool) {
     let read = |unit: fn(&str) -> Option<RecordedControl>| {
         [Color::Black, Color::White].map(|color| unit(tag(color)))
     };
-    let first_clocks = [start.turn(), !start.turn()].map(|color| {
-        let first = usize::from(color != start.turn());
-        let mut own = moves.iter().skip(first).step_by(2).zip(1..);
-        own.find_map(|(played, number)| Some((color, number, played.clock_ms?)))
-    });
-    // The recorded times of each side: its moves, their sum, and the longest.
-    let spent = [start.turn(), !start.turn()].map(|color| {
-        let own = moves.iter().skip(usize::from(color != start.turn())).step_by(2);
-        let times = own.clone().filter_map(|played| played.used_ms);
-        let longest = times.clone().fold(0.0, f64::max);
-        (color, own.count() as u32, times.sum::<f64>(), longest)
-    });
-    type Controls = [Option<RecordedControl>; 2];
-    let of = |controls: &Controls, color: Color| controls[color as usize].clone();
-    let agree = |controls: &Controls, unit: f64, fits: fn(&RecordedControl, u32, f64) -> bool| {
-        let mut clocks = first_clocks.iter().flatten();
-        clocks.all(|&(color, number, clock)| {
-            of(controls, color).is_none_or(|control| fits(&control, number, unit * clock))
-        })
-    };
-    let last = |times: f64| {
-        move |controls: &Controls| {
-            spent.iter().all(|&(color, number, sum, longest)| {
-                let control = of(controls, color);
-                control.is_none_or(|control| {
-                    let used = if control.is_per_move() { longest } else { sum };
-                    let most = control.most(number);
-                    used / times <= 1.1 * most + most.min(GIVEN_MS)
-                })
-            })
-        }
-    };
     let written = read(RecordedControl::parse);
     let minutes = read(|text| RecordedControl::of_numbers(text, 60.0));
-    let has_clocks = first_clocks.iter().any(Option::is_some);
-    let name = tag(start.turn());
-    let is_explained = agree(&written, 1.0, RecordedControl::explains);
-    // Of the two, clocks tell more than the times of moves.
-    let is_lasting = has_clocks || last(1.0)(&written);
-    let needs = if has_clocks { "clocks" } else { "times" };
-    let fits_minutes = match has_clocks {
-        true => agree(&minutes, 1.0, RecordedControl::explains),
-        false => last(1.0)(&minutes) && !last(OTHER_UNIT)(&written),
+    // Of each side its first clock, or without any clock all times, and after which move. Clocks tell more.
+    let has_clocks = moves.iter().any(|played| played.clock_ms.is_some());
+    let shown = [start.turn(), !start.turn()].map(|color| {
+        let mut own = moves.iter().skip(usize::from(color != start.turn())).step_by(2).zip(1..);
+        match has_clocks {
+            true => own.find_map(|(played, number)| Some((color, number, played.clock_ms?))),
+            false => {
+                let sum = own.clone().filter_map(|(played, _)| played.used_ms).sum();
+                own.last().map(|(_, number)| (color, number, sum))
+            }
+        }
+    });
+    type Fits = fn(&RecordedControl, u32, f64) -> bool;
+    let agree = |controls: &[Option<RecordedControl>; 2], fits: Fits| {
+        shown.iter().flatten().all(|&(color, number, ms)| {
+            controls[color as usize].as_ref().is_none_or(|control| fits(control, number, ms))
+        })
     };
-    if are_short && !is_explained && agree(&written, 60.0, RecordedControl::explains) {
+    let in_hours: Fits = |control, number, ms| control.explains(number, 60.0 * ms);
+    let nearly: Fits = |control, number, ms| control.lasts(number, ms / OTHER_UNIT);
+    let (needs, allows, explains): (_, Fits, Fits) = match has_clocks {
+        true => ("clocks", RecordedControl::allows, RecordedControl::explains),
+        false => ("times", RecordedControl::lasts, RecordedControl::lasts),
+    };
+    let is_in_minutes = agree(&minutes, explains) && (has_clocks || !agree(&written, nearly));
+    let name = tag(start.turn());
+    if are_short && !agree(&written, RecordedControl::explains) && agree(&written, in_hours) {
         moves.iter_mut().filter_map(|played| played.clock_ms.as_mut()).for_each(|clock| *clock *= 60.0);
         notes.push("its clocks are read as hours and minutes, which its time control needs".into());
         game.controls = written;
-    } else if is_lasting && agree(&written, 1.0, RecordedControl::allows) {
+    } else if agree(&written, allows) {
         game.controls = written;
-    } else if minutes.iter().any(Option::is_some) && fits_minutes {
+    } else if is_in_minutes && minutes.iter().any(Option::is_some) {
         notes.push(format!("its time control {name:?} is read in minutes, which its {needs} need"));
         game.controls = minutes;
     } else {
@@ -213,15 +214,11 @@ pub(super) fn settle_time(game: &mut RecordedGame, are_short: bool) {
 /// Leaves out recorded times that the clocks contradict.
 fn settle_used(game: &mut RecordedGame) {
     let by_clocks = by_clocks(game, None);
-    let mut contradicted = 0;
-    for (played, by_clock) in game.moves.iter_mut().zip(by_clocks) {
-        let differs =
-            |used: f64, by_clock: f64| (used - by_clock).abs() > 2.0 * TOLERANCE_MS + 0.1 * by_clock;
-        if played.used_ms.zip(by_clock).is_some_and(|(used, by_clock)| differs(used, by_clock)) {
-            played.used_ms = None;
-            contradicted += 1;
-        }
-    }
+    let contradicted = game.moves.iter_mut().zip(by_clocks).filter_map(|(played, by_clock)| {
+        let (by_clock, most) = (by_clock?, 2.0 * TOLERANCE_MS + 0.1 * by_clock?);
+        played.used_ms.take_if(|used| (*used - by_clock).abs() > most)
+    });
+    let contradicted = contradicted.count();
     if contradicted > 0 {
         game.notes.push(format!(
             "the times of {contradicted} of its moves contradict its clocks: the clocks count"
@@ -258,40 +255,33 @@ pub(crate) fn used_ms(game: &RecordedGame, told: Option<TimeControl>) -> Vec<Opt
 /// Reads `15 min. + 10 s. per move`, `1 h 30 min + 30 s`, `90' + 30''`, `90min/40m + 30s`: each number has
 /// its unit. Days are for each move.
 fn in_words(text: &str) -> Option<TimeControl> {
-    let text = [" plus ", " with ", " and ", "&"]
-        .iter()
-        .fold(text.to_lowercase(), |text, word| text.replace(word, " + "));
-    let text = text.strip_prefix("g/").unwrap_or(&text).replace(" for ", "/");
-    let (time, increment) = match text.split_once('+') {
-        Some((time, increment)) => (time, increment.to_owned()),
+    let lower = text.to_lowercase();
+    let lower = lower.strip_prefix("g/").unwrap_or(&lower).to_owned();
+    let text = SIGNS.iter().fold(lower, |text, (word, sign)| text.replace(word, sign));
+    let words: Vec<_> = words(&text).filter(|word| !FILLERS.contains(word)).collect();
+    let mut parts = words.split(|word| *word == "+");
+    let (time, inc) = match (parts.next()?, parts.next(), parts.next()) {
+        (time, Some(inc), None) => (time, Some(inc)),
         // Seconds behind minutes are an increment.
-        None => match seconds_behind_minutes(&text) {
-            Some(at) => (&text[..at], text[at..].to_owned()),
-            None => (&*text, "0 s".to_owned()),
-        },
-    };
-    let inc = duration(words(&increment).filter(|word| !WORDS_OF_INCREMENTS.contains(word)))?;
-    let moves = |text: &str| match words(text).collect::<Vec<_>>()[..] {
-        [number] | [number, "m" | "mv" | "move" | "moves", ..] => {
-            number.parse().ok().filter(|moves| *moves > 0)
+        ([.., before, _, last], None, None)
+            if unit_seconds(before) > Some(1.0) && unit_seconds(last) == Some(1.0) =>
+        {
+            let (time, inc) = words.split_at(words.len() - 2);
+            (time, Some(inc))
         }
-        _ => None,
+        (time, None, _) => (time, None),
+        _ => return None,
     };
-    let (time, moves) = match time.split_once('/') {
-        Some((time, behind)) => (time, Some(moves(behind)?)),
-        None => (time, text.contains("day").then_some(1)),
+    let mut parts = time.splitn(2, |word| *word == "/");
+    let (time, moves) = match (parts.next()?, parts.next()) {
+        (time, Some([number] | [number, "m" | "mv", ..])) => {
+            (time, Some(number.parse().ok().filter(|moves| *moves > 0)?))
+        }
+        (_, Some(_)) => return None,
+        (time, None) => (time, text.contains("day").then_some(1)),
     };
-    let time = duration(words(time).filter(|word| !WORDS_OF_INCREMENTS.contains(word)))?;
+    let (time, inc) = (duration(time)?, inc.map_or(Some(Millis::ZERO), duration)?);
     (time > Millis::ZERO).then_some(TimeControl { time, inc, moves })
-}
-
-/// Where a number of seconds begins that stands behind minutes.
-fn seconds_behind_minutes(text: &str) -> Option<usize> {
-    let all: Vec<_> = words(text).filter(|word| !WORDS_OF_INCREMENTS.contains(word)).collect();
-    let [.., minutes, seconds, unit] = all[..] else { return None };
-    let (minute, second) = (unit_seconds(minutes)?, unit_seconds(unit)?);
-    let at = seconds.as_ptr().addr() - text.as_ptr().addr();
-    (minute > second && second == 1.0 && seconds.parse::<u32>().is_ok()).then_some(at)
 }
 
 fn unit_seconds(word: &str) -> Option<f64> {
@@ -306,18 +296,17 @@ fn unit_seconds(word: &str) -> Option<f64> {
 
 /// Splits text into numbers and what stands between them, without dots and spaces.
 fn words(text: &str) -> impl Iterator<Item = &str> {
-    let parts = text.split(|c: char| c.is_whitespace() || "/,()".contains(c)).flat_map(|word| {
-        let (number, unit) =
-            word.split_at(word.len() - word.trim_start_matches(|c: char| c.is_ascii_digit()).len());
-        [number, unit.trim_end_matches('.')]
+    let parts = text.split(|c: char| c.is_whitespace() || ",()".contains(c)).flat_map(|word| {
+        let behind = word.trim_start_matches(|c: char| c.is_ascii_digit());
+        [&word[..word.len() - behind.len()], behind.trim_end_matches('.')]
     });
     parts.filter(|part| !part.is_empty())
 }
 
 /// The sum of numbers with their units, at least one.
-fn duration<'t>(words: impl Iterator<Item = &'t str>) -> Option<Millis> {
-    let part = |pair: &[&str]| Some(unit_seconds(pair.get(1)?)? * pair[0].parse::<f64>().ok()?);
-    let words: Vec<_> = words.collect();
+fn duration(words: &[&str]) -> Option<Millis> {
+    let words: Vec<_> = words.iter().filter(|word| **word != "/").collect();
+    let part = |pair: &[&&str]| Some(unit_seconds(pair.get(1)?)? * pair[0].parse::<f64>().ok()?);
     let seconds: Option<f64> = words.chunks(2).map(part).sum();
     seconds.filter(|_| !words.is_empty()).map(Millis::from_secs)
 }

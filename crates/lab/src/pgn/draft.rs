@@ -19,26 +19,20 @@ pub(crate) const MARKS_OF_PEOPLE: &str = "marks=";
 const MOST_PLIES: usize = 20_000;
 /// Most bytes of tags, comments and variations that are kept of a game.
 const MOST_TEXT: usize = 16 << 20;
-/// Most tags of a game.
 const MOST_TAGS: usize = 1000;
 /// Where a DGT board's operator puts the kings to say who has won.
 const CENTRE: [&str; 4] = ["d4", "e4", "d5", "e5"];
-/// Begins a note.
 const UNKNOWN_MARK: &str = "a mark that is not known is passed over:";
-/// The longest text in a message, letters.
 const LONGEST_QUOTE: usize = 40;
 
-/// What became of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Taken {
-    /// It belongs to the game.
     Inside,
-    /// It is the last one of the game.
     Last,
-    /// It is the first one of the next game.
     Next,
 }
 
+#[derive(Default)]
 pub(super) struct Draft {
     pub(super) game: RecordedGame,
     /// A header that stands before the tags, which may be that of a game that was cut off.
@@ -48,22 +42,17 @@ pub(super) struct Draft {
     is_apart: bool,
     begins_with_number: bool,
     commands: Commands,
-    /// The variation that is open.
     variation: Option<Variation>,
-    /// The first problem.
     fault: Option<String>,
     /// The problem with kings in the centre, if nothing but they follow.
     kings: Option<String>,
     /// Set if a brace stands where none should: the next number must be the one that is due.
     has_brace: bool,
-    is_behind_comment: bool,
-    /// The position before the last move.
     before: Position,
     /// Bytes that have been kept.
     text: usize,
     /// The result that follows the moves.
     result: Option<&'static str>,
-    /// The last number of a move.
     number: Option<u32>,
     /// The numbers that are written may be higher by this than those of the position: by none, but where a
     /// FEN gives them.
@@ -76,42 +65,9 @@ pub(super) struct Draft {
 
 impl Draft {
     pub(super) fn new(number: u64) -> Draft {
-        Draft {
-            game: RecordedGame {
-                number,
-                tags: Tags::default(),
-                controls: [None, None],
-                time_forms: Vec::new(),
-                notes: Vec::new(),
-                start: Position::start(),
-                variant: Variant::Standard,
-                comments: Vec::new(),
-                moves: Vec::new(),
-                end: Position::start(),
-                has_result: false,
-            },
-            header_before: None,
-            has_movetext: false,
-            is_apart: false,
-            begins_with_number: false,
-            commands: Commands::default(),
-            variation: None,
-            fault: None,
-            kings: None,
-            has_brace: false,
-            is_behind_comment: false,
-            before: Position::start(),
-            text: 0,
-            result: None,
-            number: None,
-            shift: None,
-            is_behind_number: false,
-            is_behind_empty_line: false,
-            zeros: None,
-        }
+        Draft { game: RecordedGame { number, ..RecordedGame::default() }, ..Draft::default() }
     }
 
-    /// Says whether nothing of a game has been read.
     pub(super) fn is_empty(&self) -> bool {
         let has_tags = self.game.tags.first().is_some() || self.header_before.is_some();
         !has_tags && !self.has_movetext && self.fault.is_none()
@@ -129,7 +85,6 @@ impl Draft {
         if self.text > MOST_TEXT || self.game.tags.iter().nth(MOST_TAGS).is_some() {
             self.drop_all(format!("it has more than {} MB of text, or {MOST_TAGS} tags", MOST_TEXT >> 20));
         }
-        let is_behind_comment = std::mem::take(&mut self.is_behind_comment);
         let is_over = self.is_over();
         match (token, &mut self.variation) {
             (Token::Tag(text), _) => return self.take_tag(text),
@@ -141,8 +96,6 @@ impl Draft {
                 variation.take_comment(&one_line(text))
             }
             (Token::Comment(text), None) => self.take_comment(text),
-            // A comment that is closed twice.
-            (Token::Brace(""), None) if is_behind_comment => {}
             (Token::Brace(text), None) => {
                 self.has_brace = true;
                 self.take_comment(text);
@@ -201,14 +154,13 @@ impl Draft {
         // tag is to be trusted.
         game.has_result = game.tags.result().is_some() && (self.result.is_some() || !is_last);
         if game.tags.annotators().1 {
-            for played in &mut game.moves {
-                let own = played.comments.iter().find(|comment| comment.starts_with(OWN_FIGURES));
-                let marks =
-                    own.and_then(|own| own.split(' ').find_map(|word| word.strip_prefix(MARKS_OF_PEOPLE)));
-                played.marks =
-                    marks.into_iter().flat_map(|marks| marks.split(',')).flat_map(str::parse).collect();
-                played.comments.retain(|comment| !comment.starts_with(OWN_FIGURES));
-                played.variations.retain(|variation| !variation.contains(OWN_FIGURES));
+            for RecordedMove { comments, variations, marks, .. } in &mut game.moves {
+                let own =
+                    comments.extract_if(.., |comment| comment.starts_with(OWN_FIGURES)).collect::<String>();
+                let theirs = own.split(' ').find_map(|word| word.strip_prefix(MARKS_OF_PEOPLE));
+                *marks =
+                    theirs.into_iter().flat_map(|theirs| theirs.split(',')).flat_map(str::parse).collect();
+                variations.retain(|variation| !variation.contains(OWN_FIGURES));
             }
         }
         Ok(game)
@@ -242,9 +194,7 @@ impl Draft {
                 if !tag.is_closed {
                     self.note(format!("its tag {} has no end, and is read as {value:?}", tag.name));
                 }
-                if self.game.tags.set(tag.name, &**value) {
-                    self.note(format!("its tag {} stands twice: the last counts", tag.name));
-                }
+                self.set_tag(tag.name, value);
             }
             None => self.note(format!("a tag that cannot be read is left out: {}", quoted(text))),
         }
@@ -280,7 +230,7 @@ impl Draft {
     /// Decides whether the header before is that of another game: it has tags that come again. Else it
     /// belongs to this one.
     fn settle_header(&mut self) {
-        let Some(mut before) = self.header_before.take() else { return };
+        let Some(before) = self.header_before.take() else { return };
         let tags = std::mem::take(&mut self.game.tags);
         if tags.shared_with(&before) > 1 {
             self.note(format!(
@@ -290,16 +240,17 @@ impl Draft {
             self.game.tags = tags;
             return;
         }
-        for (name, value) in tags.iter() {
-            if before.set(name, value) {
-                self.game.notes.push(format!("its tag {name} stands twice: the last counts"));
-            }
-        }
         self.game.tags = before;
+        tags.iter().for_each(|(name, value)| self.set_tag(name, value));
+    }
+
+    fn set_tag(&mut self, name: &str, value: &str) {
+        if self.game.tags.set(name, value) {
+            self.note(format!("its tag {name} stands twice: the last counts"));
+        }
     }
 
     fn take_comment(&mut self, text: &str) {
-        self.is_behind_comment = true;
         if self.kings.is_some() && !self.is_over() || self.fault.is_some() {
         } else if self.game.moves.is_empty() {
             self.game.comments.extend(Some(one_line(text)).filter(|text| !text.is_empty()));
@@ -310,14 +261,12 @@ impl Draft {
 
     fn end_variation(&mut self) {
         let Some(variation) = self.variation.take() else { return };
-        let comments = self.game.moves.last_mut().map_or(&mut self.game.comments, |last| &mut last.comments);
-        match variation.finish() {
+        match (variation.finish(), self.game.moves.last_mut()) {
             _ if self.fault.is_some() => {}
-            Ok(text) if text.is_empty() => {}
-            Ok(text) => {
-                self.game.moves.last_mut().into_iter().for_each(|last| last.variations.push(text.clone()))
-            }
-            Err(text) => comments.push(text),
+            (Ok(text), Some(last)) if !text.is_empty() => last.variations.push(text),
+            (Ok(_), _) => {}
+            (Err(text), Some(last)) => last.comments.push(text),
+            (Err(text), None) => self.game.comments.push(text),
         }
     }
 
@@ -499,7 +448,6 @@ impl Draft {
         found.next().filter(|_| found.next().is_none())
     }
 
-    /// Whether a number is that of the next move.
     fn is_due(&self, number: Option<MoveNumber>) -> bool {
         let shift = self.shift.unwrap_or_default();
         let due = i64::from(self.game.end.game_ply() / 2 + 1) + shift;

@@ -3,19 +3,14 @@
 use super::{RecordedControl, RecordedGame};
 use zeitnot_engine::chess::{Color, Terminal};
 
-/// The number of events of which one is held out.
 const HELD_OUT_ONE_IN: u32 = 20;
 
-/// The way a game ended. The record format numbers them in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Checkmate.
     Checkmate,
-    /// Stalemate.
     Stalemate,
     /// Fifty moves without capture or pawn move.
     FiftyMoves,
-    /// Third repetition.
     Repetition,
     /// Nobody can mate.
     InsufficientMaterial,

@@ -1,53 +1,34 @@
 //! Marks that people write behind moves, and their numbers in the standard of PGN (NAG).
 
-/// Marks and their numbers, 0 for those that say no more than the move does. Longer ones first.
-const MARKS: [(&str, u8); 46] = [
-    ("+/-", 16),
-    ("-/+", 17),
-    ("+/=", 14),
-    ("=/+", 15),
-    ("=/∞", 44),
-    ("+--", 18),
-    ("--+", 19),
-    ("!!", 3),
-    ("??", 4),
-    ("!?", 5),
-    ("?!", 6),
-    ("+-", 18),
-    ("-+", 19),
-    ("+=", 14),
-    ("=+", 15),
-    ("++", 0),
-    ("RR", 145),
-    ("!", 1),
-    ("?", 2),
-    ("‼", 3),
-    ("⁇", 4),
-    ("⁉", 5),
-    ("⁈", 6),
-    ("□", 7),
-    ("=", 10),
-    ("∞", 13),
-    ("⩲", 14),
-    ("⩱", 15),
-    ("±", 16),
-    ("∓", 17),
-    ("⊙", 22),
-    ("○", 26),
-    ("⟳", 32),
-    ("↑", 36),
-    ("→", 40),
-    ("⇆", 132),
-    ("⊕", 138),
-    ("⌓", 142),
-    ("N", 146),
-    ("D", 0),
-    ("≅", 0),
-    ("≠", 0),
-    ("†", 0),
-    ("‡", 0),
-    ("+", 0),
-    ("#", 0),
+/// The numbers of marks and how they are written. 0 is for those that say no more than the move does.
+const MARKS: [(u8, &str); 27] = [
+    (1, "!"),
+    (2, "?"),
+    (3, "!! ‼"),
+    (4, "?? ⁇"),
+    (5, "!? ⁉"),
+    (6, "?! ⁈"),
+    (7, "□"),
+    (10, "="),
+    (13, "∞"),
+    (14, "⩲ += +/="),
+    (15, "⩱ =+ =/+"),
+    (16, "± +/-"),
+    (17, "∓ -/+"),
+    (18, "+- +--"),
+    (19, "-+ --+"),
+    (22, "⊙"),
+    (26, "○"),
+    (32, "⟳"),
+    (36, "↑"),
+    (40, "→"),
+    (44, "=/∞"),
+    (132, "⇆"),
+    (138, "⊕"),
+    (142, "⌓"),
+    (145, "RR"),
+    (146, "N"),
+    (0, "D ≅ ≠ † ‡ + # ++"),
 ];
 
 /// Splits a word into what stands before its marks, and the numbers of these.
@@ -64,9 +45,14 @@ pub(super) fn behind(word: &str) -> (&str, Vec<u8>) {
             }
             None => {
                 let plain = rest.replace(['−', '–'], "-");
-                let mark = MARKS.iter().find(|(mark, _)| {
-                    plain.ends_with(mark) && (plain == *mark || !mark.starts_with(char::is_alphabetic))
-                });
+                let is_last = |mark: &str| {
+                    plain.ends_with(mark) && (plain == mark || !mark.starts_with(char::is_alphabetic))
+                };
+                let marks =
+                    MARKS.iter().flat_map(|(number, all)| all.split(' ').map(move |mark| (mark, number)));
+                // The longest one.
+                let mark =
+                    marks.filter(|(mark, _)| is_last(mark)).max_by_key(|(mark, _)| mark.chars().count());
                 let Some((mark, number)) = mark else { break };
                 let length = rest.char_indices().rev().nth(mark.chars().count() - 1).map_or(0, |(at, _)| at);
                 (&rest[..length], *number)

@@ -2,10 +2,8 @@
 //!
 //! [`Games`] streams files of any size in bounded memory: `tokens` splits the text, `draft` makes games of
 //! the tokens. Every word is understood, or the game is skipped by its number, its players and the word.
-//! Comments give clocks (`%clk`, `%emt`), evaluations (`%eval`) and book moves, and `control` the rules of
-//! the clock. The commands that measure on recorded games use this module. It uses
-//! [`chess`](zeitnot_engine::chess) and the time controls of [`time`](zeitnot_engine::time), and nothing else
-//! of the engine.
+//! `comments` gives clocks and evaluations, `control` the rules of the clock. The commands that measure on
+//! recorded games use this module. Of the engine it uses [`chess`](zeitnot_engine::chess) and time controls.
 
 mod comments;
 mod control;
@@ -35,39 +33,32 @@ use zeitnot_engine::chess::{Move, Position, Variant};
 use zeitnot_engine::files;
 use zeitnot_engine::foreign::in_our_words;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct RecordedGame {
     /// Its place in the stream, from 1. Broken games count.
     pub number: u64,
-    /// The tags, in their order. The tag `Result` is one of the standard's results, or `0-0`. Where it was
-    /// none, the result that follows the moves stands there.
+    /// In their order. `Result` is one of the standard's or `0-0`. Where it was none, that which follows the
+    /// moves stands there.
     pub tags: Tags,
     /// The time controls of Black and White, as far as tags and clocks agree.
     pub controls: [Option<RecordedControl>; 2],
     /// The forms in which its clocks and times are written, such as `[%clk]`.
     pub time_forms: Vec<&'static str>,
-    /// What people should know of how it was read.
     pub notes: Vec<String>,
-    /// The position before the first move.
     pub start: Position,
     /// Standard unless the tag `Variant` says Fischer random.
     pub variant: Variant,
-    /// What people wrote before the first move.
     pub comments: Vec<String>,
-    /// The moves, all legal.
     pub moves: Vec<RecordedMove>,
-    /// The position after the last move.
     pub end: Position,
-    /// True if the game was played to an end: somebody scores, and the file was not cut off within its moves.
+    /// Whether somebody scores, and the file was not cut off within the moves.
     pub has_result: bool,
 }
 
-/// A move and what its comments say.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedMove {
-    /// The move.
     pub r#move: Move,
-    /// True if the move is from an opening book and not the player's choice (`{book}`).
+    /// From an opening book, and not the player's choice (`{book}`).
     pub is_book: bool,
     /// The player's evaluation (`%eval`) in centipawns from the mover's point of view. A mate in n plies is
     /// 32000 − n, being mated n − 32000.
@@ -99,27 +90,18 @@ impl RecordedMove {
     }
 }
 
-/// The reason why there is no game.
 #[derive(Debug, Error)]
 pub enum GameError {
     /// This game is broken. Those after it can be read.
     #[error("game {number}{players} is skipped: {reason}")]
     Broken {
-        /// Its place in the stream, from 1.
         number: u64,
         /// The players in brackets, with a space in front, empty if they are not known.
         players: String,
-        /// The problem with it.
         reason: String,
     },
-    /// The stream ends here.
     #[error("{name}: {}", in_our_words(error))]
-    Read {
-        /// The file's name.
-        name: String,
-        /// The error of the system or the decompressor.
-        error: io::Error,
-    },
+    Read { name: String, error: io::Error },
 }
 
 /// The games of a stream, in their order. It ends after [`GameError::Read`]. After [`GameError::Broken`] it
@@ -135,7 +117,6 @@ pub enum GameError {
 /// ```
 pub struct Games<'a> {
     name: String,
-    /// What the user should know of the file.
     pub notes: Vec<String>,
     tokens: Tokens<'a>,
     number: u64,

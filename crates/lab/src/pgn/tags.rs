@@ -7,35 +7,15 @@ use zeitnot_engine::files::is_blank;
 /// The tag with which the standard lets a game begin.
 pub(super) const FIRST: &str = "Event";
 /// Tags whose names are known in any letters. Others are kept as they are written.
-const KNOWN: [&str; 17] = [
-    FIRST,
-    "Site",
-    "Date",
-    "Round",
-    "White",
-    "Black",
-    RESULT,
-    "FEN",
-    "SetUp",
-    "Variant",
-    "TimeControl",
-    "WhiteTimeControl",
-    "BlackTimeControl",
-    "WhiteElo",
-    "BlackElo",
-    "Termination",
-    ANNOTATOR,
-];
+const KNOWN: &str = "Event Site Date Round White Black Result FEN SetUp Variant TimeControl WhiteTimeControl \
+                     BlackTimeControl WhiteElo BlackElo Termination Annotator";
 /// Tags without which a game would be played from another position.
 const OF_START: [&str; 3] = ["FEN", "SetUp", "Variant"];
 /// Quotation marks around values: people's, and the standard's.
 const QUOTES: [char; 8] = ['"', '\'', '“', '”', '„', '‘', '’', '«'];
 const CLOSING_QUOTES: [char; 6] = ['"', '\'', '“', '”', '’', '»'];
-/// The tag of the result.
 const RESULT: &str = "Result";
-/// The tag that says who wrote the comments.
 pub(crate) const ANNOTATOR: &str = "Annotator";
-/// Stands between annotators.
 pub(crate) const ANNOTATOR_BREAK: &str = "; ";
 /// Names of variants that other programs know. Theirs stay, others are written as the standard has it.
 const COMMON_NAMES: [[&str; 6]; 2] = [
@@ -71,13 +51,12 @@ pub struct Tags {
 }
 
 impl Tags {
-    /// Returns the value of the tag of this name, in small letters or capitals.
+    /// The value of the tag of this name, in small letters or capitals.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.pairs.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
-    /// Returns the result in the tag `Result`, from White's point of view: 1, 0 or −1, or `None` for `*` and
-    /// where there is none.
+    /// White's result by the tag: 1, 0 or −1, or `None` for `*` and where there is none.
     pub fn result(&self) -> Option<i8> {
         match result_of(self.get(RESULT)?)? {
             "1-0" => Some(1),
@@ -87,7 +66,6 @@ impl Tags {
         }
     }
 
-    /// Returns all tags, name and value, in their order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
@@ -109,7 +87,6 @@ impl Tags {
         self.iter().filter(|(name, _)| other.get(name).is_some()).count()
     }
 
-    /// The name of the first tag.
     pub(super) fn first(&self) -> Option<&str> {
         self.pairs.first().map(|(name, _)| name.as_str())
     }
@@ -163,7 +140,6 @@ impl Tags {
         }
     }
 
-    /// Returns the rules and the first position.
     pub(super) fn start(&self) -> Result<(Variant, Position), String> {
         let name = self.get("Variant").unwrap_or_default();
         let variant = variant_of(name).ok_or_else(|| {
@@ -183,8 +159,7 @@ impl Tags {
     }
 }
 
-/// Returns the variant of the tag `Variant`, or `None` for other games than chess. FICS calls positions with
-/// the rules of standard chess wild, from 0 to 8.
+/// `None` for other games than chess. FICS calls positions of standard chess wild, from 0 to 8.
 fn variant_of(name: &str) -> Option<Variant> {
     let letters: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
     let letters = letters.to_ascii_lowercase();
@@ -198,7 +173,7 @@ fn variant_of(name: &str) -> Option<Variant> {
     }
 }
 
-/// Returns the result that a text means, as the standard writes it.
+/// The result that a text means, as the standard writes it.
 pub(super) fn result_of(text: &str) -> Option<&'static str> {
     let text = text.trim();
     result_at(text).filter(|(_, length)| *length == text.len()).map(|(result, _)| result)
@@ -220,12 +195,10 @@ pub(super) fn result_at(text: &str) -> Option<(&'static str, usize)> {
     Some((result, text.len() - rest.len()))
 }
 
-/// A tag as it is written.
 pub(super) struct Written<'t> {
     pub(super) name: &'t str,
     /// Without the backslashes before quotes and backslashes. `None` if it cannot be read.
     pub(super) value: Option<String>,
-    /// Whether the tag is closed.
     pub(super) is_closed: bool,
     /// Where the tag ends, in bytes of the line.
     pub(super) length: usize,
@@ -236,7 +209,8 @@ pub(super) struct Written<'t> {
 pub(super) fn cut_at(line: &str) -> Option<usize> {
     let is_whole = |at: usize| {
         let tag = read_closed(&line[at..]);
-        tag.filter(|tag| KNOWN.contains(&tag.name) && at + tag.length == line.len()).map(|_| at)
+        tag.filter(|tag| KNOWN.split(' ').any(|name| name == tag.name) && at + tag.length == line.len())
+            .map(|_| at)
     };
     line.match_indices('[')
         .filter(|(at, _)| line[at + 1..].starts_with(char::is_alphabetic))
@@ -264,7 +238,7 @@ fn named(line: &str) -> Option<(&str, &str)> {
     let rest = line.strip_prefix('[')?.trim_start();
     let is_name = |c: char| c.is_ascii_alphanumeric() || "_+#=:-".contains(c);
     let (name, rest) = rest.split_at(rest.find(|c| !is_name(c))?);
-    let known = KNOWN.into_iter().find(|known| known.eq_ignore_ascii_case(name));
+    let known = KNOWN.split(' ').find(|known| known.eq_ignore_ascii_case(name));
     name.starts_with(|c: char| c.is_ascii_alphanumeric()).then(|| (known.unwrap_or(name), rest.trim_start()))
 }
 

@@ -22,9 +22,7 @@ pub(super) enum Token<'t> {
     /// A brace that does not belong there, or a comment that may have swallowed moves on its account: the
     /// number behind it tells.
     Brace(&'t str),
-    /// `(`
     Open,
-    /// `)`
     Close,
     /// An empty line outside comments.
     EmptyLine,
@@ -41,9 +39,7 @@ pub(super) struct Tokens<'a> {
     is_whole: bool,
     /// The word that the next piece begins with.
     behind_piece: Vec<u8>,
-    /// Where the next token begins.
     at: usize,
-    /// Where the last token began.
     last: usize,
     /// True at the start of a line, behind a tag and behind a game: a `[` begins a tag there.
     pub(super) may_be_tag: bool,
@@ -120,7 +116,6 @@ impl<'a> Tokens<'a> {
         })
     }
 
-    /// Reads the comment that begins here.
     fn comment(&mut self) -> Token<'_> {
         self.comment.clear();
         self.at += 1;
@@ -144,6 +139,10 @@ impl<'a> Tokens<'a> {
             }
             if let Some(end) = end {
                 self.go_behind(self.at + end + 1);
+                // It may be closed twice.
+                while self.line[self.at..].starts_with('}') {
+                    self.go_behind(self.at + 1);
+                }
                 self.comment = self.comment.replace("\\{", "(").replace("\\}", ")");
                 return whole_comment(&self.comment);
             }
@@ -176,7 +175,6 @@ impl<'a> Tokens<'a> {
         self.at = self.line.len() - self.line[at..].trim_start_matches(is_blank).len();
     }
 
-    /// Leaves out what remains of the line.
     fn skip_line(&mut self) {
         while !self.is_whole && self.next_line() {}
         self.at = self.line.len();

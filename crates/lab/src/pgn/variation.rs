@@ -9,7 +9,6 @@ use zeitnot_engine::chess::{Position, is_en_passant_sign, is_null_move};
 const DEEPEST: usize = 64;
 
 pub(super) struct Variation {
-    /// As it is written.
     raw: String,
     /// As the standard has it.
     played: String,
@@ -38,7 +37,6 @@ impl Variation {
         self.is_apart = true;
     }
 
-    /// Returns whether the variation ends.
     pub(super) fn close(&mut self) -> bool {
         self.depth -= 1;
         if self.depth > 0 {

@@ -4,7 +4,6 @@ use std::io::{self, Write};
 
 use zeitnot_engine::chess::{Move, Position};
 
-/// Most columns of the movetext that is written.
 const WIDTH: usize = 100;
 
 /// Writes a game with an empty line behind it.
@@ -42,7 +41,6 @@ fn tag(out: &mut impl Write, name: &str, value: &str) -> io::Result<()> {
     writeln!(out, "[{name} \"{}\"]", value.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// Writes a time as `H:MM:SS.mmm`.
 fn hours(ms: f64) -> String {
     let ms = ms.max(0.0).round() as u64;
     let seconds = ms / 1000;

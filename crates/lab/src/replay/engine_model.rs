@@ -241,25 +241,16 @@ const JUMP: f64 = 0.085;
 /// … which are this share: the distribution has a long tail.
 const JUMPS: f64 = 0.08;
 
-/// Falls linearly with the number of doublings.
-#[derive(Clone, Copy, Debug)]
-struct FallingShare {
-    at_16_nodes: f64,
-    at_16384_nodes: f64,
-}
+/// Share of doublings in which the most visited move changes, in trees of 16 and of 16,384 nodes.
+const CHANGES: [f64; 2] = [0.28, 0.11];
+/// The same of doublings after which the most visited move is not the best by Q, apart from new favourites.
+const DISAGREEMENTS: [f64; 2] = [0.12, 0.02];
 
-impl FallingShare {
-    /// In a tree of 2^`number` nodes, clamped to the recorded range.
-    fn at(self, number: u32) -> f64 {
-        let way = (f64::from(number.clamp(4, 14)) - 4.0) / 10.0;
-        self.at_16_nodes + (self.at_16384_nodes - self.at_16_nodes) * way
-    }
+/// Falls linearly with the number of doublings, within the recorded range.
+fn share_at(number: u32, [at_16_nodes, at_16384_nodes]: [f64; 2]) -> f64 {
+    let way = (f64::from(number.clamp(4, 14)) - 4.0) / 10.0;
+    at_16_nodes + (at_16384_nodes - at_16_nodes) * way
 }
-
-/// Share of doublings in which the most visited move changes.
-const CHANGES: FallingShare = FallingShare { at_16_nodes: 0.28, at_16384_nodes: 0.11 };
-/// Share of doublings after which the most visited move is not the best by Q, apart from new favourites.
-const DISAGREEMENTS: FallingShare = FallingShare { at_16_nodes: 0.12, at_16384_nodes: 0.02 };
 
 /// Factors on the changes in contested positions and in others: half of the recorded ones see one change at
 /// most.
@@ -300,10 +291,10 @@ impl Fluctuation {
         let deviation = if random.unit() < JUMPS { JUMP } else { DRIFT };
         self.drifts = [self.drifts[1], self.drifts[1] + deviation * random.normal()];
         let factor = if self.is_contested { CONTESTED_FACTOR } else { CLEAR_FACTOR };
-        if random.unit() < factor * CHANGES.at(number + 1) {
+        if random.unit() < factor * share_at(number + 1, CHANGES) {
             self.favourite = 1 - self.favourite;
         }
-        let disagrees = random.unit() < DISAGREEMENTS.at(number);
+        let disagrees = random.unit() < share_at(number, DISAGREEMENTS);
         self.best_by_q = Some(if disagrees { 1 - self.favourite } else { self.favourite });
     }
 }

@@ -61,7 +61,6 @@ impl ReplayMove {
     }
 }
 
-/// Of White, or the first of its periods.
 pub(crate) fn control_of(game: &RecordedGame) -> Option<TimeControl> {
     RecordedControl::of(game, Color::White).map(|control| control.first())
 }

@@ -2,7 +2,7 @@ use std::fmt;
 
 use super::engine_model::EngineModel;
 use super::replay_study::{ManagerFigures, ReplayStudy};
-use crate::move_rows::{Curves, ExactMean, MovePlot, MoveRow, plot_of_moves};
+use crate::move_rows::{Curves, ExactMean};
 use crate::report::{Bar, BarPlot, Page, Table};
 use zeitnot_engine::time::DEFAULT_MANAGER;
 
@@ -101,16 +101,7 @@ fn table(study: &ReplayStudy, control: &str) -> Table {
         .table()
 }
 
-const SAMPLES: [MovePlot; 5] = [
-    ("Budget", "ms", |row| row.budget_ms),
-    ("Time used", "ms", |row| row.used_ms),
-    ("Clock before the move", "ms", |row| row.clock_ms),
-    ("Nodes in the tree at the move's end", "nodes", |row| Some(row.nodes as f64)),
-    (MOVES_LEFT, "full moves", |row| row.moves_left),
-];
-const MOVES_LEFT: &str = "Moves left, estimated";
-
-/// For each time control the table and the mean curves, then the sample games.
+/// For each time control the table and the mean curves.
 pub fn page(study: &ReplayStudy) -> Page {
     let managers = study.names();
     let mut page = Page::new("Time managers over recorded games").shorten(&managers);
@@ -138,9 +129,6 @@ pub fn page(study: &ReplayStudy) -> Page {
             Curves::show(page, &curves)
         });
     }
-    for (game, rows) in &study.samples {
-        page = sample(page, *game, rows);
-    }
     page.names_in_full()
 }
 
@@ -152,34 +140,12 @@ fn variation(study: &ReplayStudy, control: &str) -> BarPlot {
         .series("", &bars)
 }
 
-fn sample(page: Page, game: u64, rows: &[MoveRow]) -> Page {
-    let Some(control) = rows.first().map(|row| row.control.as_str()) else { return page };
-    let mut by_manager: Vec<(&str, Vec<&MoveRow>)> = Vec::new();
-    for row in rows.iter().filter(|row| row.control == control) {
-        match by_manager.iter_mut().find(|(manager, _)| *manager == row.player) {
-            Some((_, own)) => own.push(row),
-            None => by_manager.push((&row.player, vec![row])),
-        }
-    }
-    let points = |rows: &[&MoveRow], quantity: fn(&MoveRow) -> Option<f64>| {
-        rows.iter().filter_map(|row| Some((f64::from(row.number), quantity(row)?))).collect::<Vec<_>>()
-    };
-    let plot = |page: Page, (title, label, quantity): MovePlot| {
-        let lines = by_manager.iter().map(|(manager, rows)| (*manager, points(rows, quantity)));
-        let really_left = by_manager
-            .first()
-            .filter(|_| title == MOVES_LEFT)
-            .map(|(_, rows)| ("really left", points(rows, |row| Some(row.really_left.into()))));
-        page.plot(&plot_of_moves(title, label, lines.chain(really_left)), "")
-    };
-    page.part(&format!("Game {game} at {control}"), false, |page| SAMPLES.into_iter().fold(page, plot))
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::ReplayedGame;
     use super::super::replay_rows::ReplayGameRow;
     use super::*;
+    use crate::move_rows::MoveRow;
 
     /// Ten games of twenty moves, as rows.
     fn lab(order: impl Iterator<Item = u64>) -> ReplayStudy {
@@ -202,7 +168,7 @@ mod tests {
         study.add_game(&ReplayGameRow { game, manager, control, ..ReplayGameRow::new(&replayed) });
         for played in replayed.moves {
             let (player, control) = (player.to_owned(), "60+0".to_owned());
-            study.add_move(MoveRow { game, player, control, ..played });
+            study.add_move(&MoveRow { game, player, control, ..played });
         }
     }
 
@@ -232,14 +198,11 @@ mod tests {
     }
 
     #[test]
-    fn the_page_has_the_mean_curves_and_three_games() {
+    fn the_page_has_the_mean_curves() {
         let html = page(&lab(1..=10)).to_html();
-        for text in
-            ["Variation of nodes at 60+0", "Clock before a move", "Game 1 at", "Game 3 at", "really left"]
-        {
+        for text in ["Variation of nodes at 60+0", "Clock before a move", "Time used for a move"] {
             assert!(html.contains(text), "{text}");
         }
-        assert!(!html.contains("Game 4 at"));
     }
 
     #[test]
@@ -247,6 +210,21 @@ mod tests {
         let text = lab(1..=2).to_string();
         assert!(text.contains("60+0, 2 games") && text.contains("smooth(mle-mlh)"), "{text}");
         assert!(text.contains("insta-moves"), "{text}");
+    }
+
+    /// A regression: losses stood alone that no manager can prevent, as at one second for the game.
+    #[test]
+    fn what_the_model_costs_stands_beside_the_losses_it_makes() {
+        let cost = "the modelled engine needs 12 ms a move that no manager can save";
+        assert!(!lab(1..=2).to_string().contains(cost));
+        let mut study = ReplayStudy::default();
+        let lost =
+            || ReplayedGame { moves: vec![played(1, 0)], final_clock_ms: -7.0, ..ReplayedGame::default() };
+        add(&mut study, 1, "smooth", lost());
+        assert!(study.to_string().contains(&format!("loses 1 of 1 games on time; {cost}")), "{study}");
+        add(&mut study, 1, "legacy", lost());
+        let html = page(&study).to_html();
+        assert!(study.to_string().contains(cost) && html.contains(cost), "{study}");
     }
 
     /// A regression: each manager had a sentence for each clock, and no word said which is better.

@@ -47,6 +47,9 @@ pub struct ReplayGameRow {
     pub(crate) middlegame_error_moves: f64,
     pub(crate) endgame_estimates: u32,
     pub(crate) endgame_error_moves: f64,
+    /// The identity of the run, empty in older rows.
+    #[serde(default)]
+    pub(crate) run: String,
     /// See [`VERSION`], empty in older rows.
     #[serde(default)]
     pub(crate) version: String,
@@ -137,6 +140,8 @@ pub type ReplayRows = (ReplayGameRow, Vec<MoveRow>);
 
 #[derive(Clone, Debug)]
 pub struct Replayer<'a> {
+    /// The identity of the run.
+    pub run: &'a str,
     /// As in the option `TimeManager`. Invalid ones are left out.
     pub managers: &'a [String],
     /// Replaced by the recorded one with [`ClockSource::Recorded`].
@@ -167,6 +172,7 @@ impl Replayer<'_> {
             white: game.side == Color::White,
             manager: manager.to_owned(),
             control: control.clone(),
+            run: self.run.to_owned(),
             ..ReplayGameRow::new(&replayed)
         };
         let is_kept = game.number <= self.kept_games;

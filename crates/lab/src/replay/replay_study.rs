@@ -1,6 +1,5 @@
 //! Findings from rows of replays, in any order.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Serialize, Serializer};
@@ -9,9 +8,6 @@ use super::replay_rows::{ReplayGameRow, ReplayRows};
 use crate::Phase;
 use crate::move_rows::{Curves, ExactMean, MoveRow};
 use crate::rows::{MergedGames, RowError, files_of};
-
-/// Shown with their own curves: those with the smallest numbers.
-const SAMPLE_GAMES: usize = 3;
 
 /// Does not depend on the order of the games.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -54,7 +50,7 @@ impl ReplaySummary {
     }
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct ManagerFigures {
     #[serde(rename = "name")]
     pub(super) manager: String,
@@ -70,9 +66,6 @@ pub(super) struct ManagerFigures {
 pub struct ReplayStudy {
     /// By manager and time control, in the order of appearance.
     pub(super) managers: Vec<ManagerFigures>,
-    /// All moves of the sample games, by number.
-    #[serde(skip)]
-    pub(super) samples: BTreeMap<u64, Vec<MoveRow>>,
 }
 
 impl ReplayStudy {
@@ -83,26 +76,22 @@ impl ReplayStudy {
             game?.iter().for_each(|row| study.add_game(row));
         }
         for game in MergedGames::<MoveRow>::open(&files_of::<MoveRow>(files)?)? {
-            game?.into_iter().for_each(|row| study.add_move(row));
+            game?.iter().for_each(|row| study.add_move(row));
         }
         Ok(study)
     }
 
     pub fn add(&mut self, (game, moves): ReplayRows) {
         self.add_game(&game);
-        moves.into_iter().for_each(|row| self.add_move(row));
+        moves.iter().for_each(|row| self.add_move(row));
     }
 
     pub(super) fn add_game(&mut self, row: &ReplayGameRow) {
         self.figures(&row.manager, &row.control).summary.add(row);
     }
 
-    pub(super) fn add_move(&mut self, row: MoveRow) {
-        self.figures(&row.player, &row.control).curves.add(&row);
-        self.samples.entry(row.game).or_default().push(row);
-        if self.samples.len() > SAMPLE_GAMES {
-            self.samples.pop_last();
-        }
+    pub(super) fn add_move(&mut self, row: &MoveRow) {
+        self.figures(&row.player, &row.control).curves.add(row);
     }
 
     pub fn is_empty(&self) -> bool {
@@ -129,8 +118,7 @@ impl ReplayStudy {
             self.managers.push(ManagerFigures {
                 manager: manager.to_owned(),
                 control: control.to_owned(),
-                summary: ReplaySummary::default(),
-                curves: Curves::default(),
+                ..ManagerFigures::default()
             });
             self.managers.len() - 1
         });

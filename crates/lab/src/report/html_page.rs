@@ -10,9 +10,6 @@ use super::table::Align;
 use super::{BarPlot, Origin, Plot, Table};
 use crate::rows::replace;
 
-/// The style sheet of all pages. Colours follow the reader's system. On a phone columns fold into one, and a
-/// row of a table with many columns becomes a block. What is still too wide scrolls in its own box: its first
-/// column stays, and a shadow shows where more is.
 const STYLE: &str = include_str!("page.css");
 /// A page needs only what is in it, so that a browser may refuse to load anything else.
 const POLICY: &str =
@@ -27,15 +24,12 @@ const SHORT: usize = 18;
 pub(crate) struct PageProgram {
     /// The `id` of the element whose text is the data as JSON.
     pub(crate) id: &'static str,
-    /// Its style sheet.
     pub(crate) style: &'static str,
-    /// The elements that it fills.
     pub(crate) markup: &'static str,
     /// The program, which may use any text of the data as text only, never as markup.
     pub(crate) script: &'static str,
 }
 
-/// A page that grows from top to bottom.
 #[derive(Clone, Debug)]
 pub struct Page {
     title: String,
@@ -141,34 +135,31 @@ impl Page {
     }
 
     pub fn table(self, table: &Table) -> Page {
-        let mut html = String::new();
         let class = |align: Align| if align == Align::Right { " class=\"n\"" } else { "" };
-        let mut tell = |text: &str| html.push_str(text);
-        if !table.caption.is_empty() {
-            tell(&format!("<p class=\"caption\">{}</p>\n", escape(&table.caption)));
-        }
         let blocks = if table.columns.len() > MOST_COLUMNS { " blocks" } else { "" };
-        tell(&format!("<div class=\"table{blocks}\" tabindex=\"0\"><table><thead><tr>"));
-        for (name, align) in &table.columns {
-            tell(&format!("<th{}>{}</th>", class(*align), escape(&self.shown(name))));
-        }
-        tell("</tr></thead>\n<tbody>\n");
-        for row in &table.rows {
-            tell("<tr>");
-            for (cell, (name, align)) in row.iter().zip(&table.columns) {
-                let name = if blocks.is_empty() {
-                    String::new()
-                } else {
-                    format!(" data-name=\"{}\"", escape(&self.shown(name)))
-                };
-                tell(&format!("<td{}{name}>{}</td>", class(*align), escape(&self.shown(cell))));
-            }
-            tell("</tr>\n");
-        }
-        tell("</tbody></table></div>");
+        let head = table.columns.iter();
+        let head =
+            head.map(|(name, align)| format!("<th{}>{}</th>", class(*align), escape(&self.shown(name))));
+        let cell = |(cell, (name, align)): (&String, &(String, Align))| {
+            let of_column = format!(" data-name=\"{}\"", escape(&self.shown(name)));
+            let of_column = if blocks.is_empty() { "" } else { &of_column };
+            format!("<td{}{of_column}>{}</td>", class(*align), escape(&self.shown(cell)))
+        };
+        let row = |row: &Vec<String>| row.iter().zip(&table.columns).map(cell).collect::<String>();
+        let rows = table.rows.iter().map(|cells| format!("<tr>{}</tr>\n", row(cells)));
+        let caption = match &*table.caption {
+            "" => String::new(),
+            caption => format!("<p class=\"caption\">{}</p>\n", escape(caption)),
+        };
+        let html = format!(
+            "{caption}<div class=\"table{blocks}\" tabindex=\"0\"><table><thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody></table></div>",
+            head.collect::<String>(),
+            rows.collect::<String>()
+        );
         let mut page = self;
         page.close_figures();
-        page.choosable("Figures", &html);
+        let title = table.caption.split([';', ':']).next().filter(|title| !title.is_empty());
+        page.choosable(title.unwrap_or("Figures"), &html);
         page
     }
 
@@ -176,16 +167,16 @@ impl Page {
     /// each other stand side by side where there is room.
     pub fn plot(self, plot: &Plot, caption: &str) -> Page {
         let svg = plot.has_data().then(|| plot.renamed(|name| self.shown(name)).to_svg());
-        svg.into_iter().fold(self, |page, svg| page.figure(&plot.title, &svg, caption))
+        self.figure(&plot.title, svg, caption)
     }
 
     pub fn bar_plot(self, plot: &BarPlot, caption: &str) -> Page {
         let svg = plot.has_data().then(|| plot.renamed(|name| self.shown(name)).to_svg());
-        svg.into_iter().fold(self, |page, svg| page.figure(&plot.title, &svg, caption))
+        self.figure(&plot.title, svg, caption)
     }
 
-    /// Adds the text of an SVG.
-    fn figure(mut self, title: &str, svg: &str, caption: &str) -> Page {
+    fn figure(mut self, title: &str, svg: Option<String>, caption: &str) -> Page {
+        let Some(svg) = svg else { return self };
         if !self.in_figures {
             self.body.push_str("<div class=\"figures\">\n");
             self.in_figures = true;
@@ -227,7 +218,6 @@ impl Page {
         }
     }
 
-    /// Returns the text of the whole file.
     pub fn to_html(&self) -> String {
         let mut page = self.clone();
         page.close_figures();
@@ -349,11 +339,14 @@ mod tests {
         let table = Table::of("A < B", ["<script>"]).words("name", |name| *name).numbers("n", |_| 1).table();
         let svg = Plot::new("plot", "x", "y").line("a", &[(0.0, 0.0), (1.0, 1.0)]).to_svg();
         let folder = tempfile::tempdir().unwrap();
-        let page =
-            Page::new("T & t").heading("h").paragraph("a < b").figure("", &svg, "one").figure("", &svg, "");
+        let page = Page::new("T & t")
+            .heading("h")
+            .paragraph("a < b")
+            .figure("", Some(svg.clone()), "one")
+            .figure("", Some(svg.clone()), "");
         let path = page
             .table(&table)
-            .figure("", &svg, "last")
+            .figure("", Some(svg), "last")
             .code("zeitnot bench")
             .write(&folder.path().join("new"))
             .unwrap();

@@ -11,11 +11,8 @@ use super::html_page::{escape, printable};
 
 /// Height of a plot without its legend, in the units of its `viewBox`.
 const HEIGHT: f64 = 400.0;
-/// Height of the numbers and the label below an x axis.
 const BELOW: f64 = 54.0;
-/// Width of the numbers and the label beside a y axis.
 const BESIDE: f64 = 70.0;
-/// Width of the margin at the right.
 const MARGIN: f64 = 14.0;
 
 /// A plot over two number axes. Things of one name share one colour and one entry of the legend. Nameless
@@ -27,7 +24,16 @@ pub struct Plot {
     y: Axis,
     /// Names in the order of their colours. Layers refer to them by place.
     names: Vec<String>,
-    layers: Vec<(usize, LayerKind, Vec<Part>)>,
+    layers: Vec<Layer>,
+}
+
+#[derive(Clone, Debug)]
+struct Layer {
+    place: usize,
+    /// A band otherwise.
+    is_line: bool,
+    /// x, and the low and the high y, which are one in a line.
+    points: Vec<[f64; 3]>,
 }
 
 impl Plot {
@@ -43,21 +49,20 @@ impl Plot {
     }
 
     pub fn line(self, name: &str, points: &[(f64, f64)]) -> Plot {
-        self.layer(name, LayerKind::Line, points.iter().map(Part::point).collect())
+        self.layer(name, true, points.iter().map(|&(x, y)| [x, y, y]).collect())
     }
 
     pub fn band(self, name: &str, edges: &[(f64, f64, f64)]) -> Plot {
-        let edge = |&(x, low, high): &_| Part { x: (x, x), y: (low, high) };
-        self.layer(name, LayerKind::Band, edges.iter().map(edge).collect())
+        self.layer(name, false, edges.iter().map(|&(x, low, high)| [x, low, high]).collect())
     }
 
-    fn layer(mut self, name: &str, kind: LayerKind, parts: Vec<Part>) -> Plot {
+    fn layer(mut self, name: &str, is_line: bool, points: Vec<[f64; 3]>) -> Plot {
         let place = self.names.iter().position(|known| known == name);
         let place = place.unwrap_or_else(|| {
             self.names.push(name.to_owned());
             self.names.len() - 1
         });
-        self.layers.push((place, kind, parts));
+        self.layers.push(Layer { place, is_line, points });
         self
     }
 
@@ -79,75 +84,46 @@ impl Plot {
         self
     }
 
+    fn on_axes(&self, [x, low, high]: [f64; 3]) -> [f64; 3] {
+        [self.x.position(x), self.y.position(low), self.y.position(high)]
+    }
+
     /// Whether there is any point to be drawn. A line needs two.
     pub(crate) fn has_data(&self) -> bool {
-        let is_shown = |part: &&Part| {
-            let Part { x, y, .. } = part.on_axes(&self.x, &self.y);
-            [x.0, x.1, y.0, y.1].iter().all(|at| at.is_finite())
-        };
-        self.layers.iter().any(|(_, kind, parts)| {
-            let least = if *kind == LayerKind::Line { 2 } else { 1 };
-            parts.iter().filter(is_shown).count() >= least
+        self.layers.iter().any(|layer| {
+            let positions = layer.points.iter().map(|point| self.on_axes(*point));
+            let shown = positions.filter(|point| point.iter().all(|at| at.is_finite()));
+            shown.count() > usize::from(layer.is_line)
         })
     }
 
-    /// Returns the plot with other names of its series, as many of them.
     pub(super) fn renamed(&self, name: impl Fn(&str) -> String) -> Plot {
         Plot { names: self.names.iter().map(|old| name(old)).collect(), ..self.clone() }
     }
 
     pub fn to_svg(&self) -> String {
         let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
-        let is_line = self.layers.iter().any(|(_, kind, _)| *kind == LayerKind::Line);
+        let is_line = self.layers.iter().any(|layer| layer.is_line);
         let mut svg = Svg::new(&self.title, &names, is_line, HEIGHT);
-        let on_axes = |part: &Part| part.on_axes(&self.x, &self.y);
-        let layers: Vec<(usize, LayerKind, Vec<Part>)> = self
-            .layers
-            .iter()
-            .map(|(place, kind, parts)| (*place, *kind, parts.iter().map(on_axes).collect()))
-            .collect();
-        let parts = || layers.iter().flat_map(|(_, _, parts)| parts);
-        let x = self.x.range(parts().flat_map(|part| [part.x.0, part.x.1]));
-        let y = self.y.range(parts().flat_map(|part| [part.y.0, part.y.1]));
+        let on_axes = |layer: &Layer| {
+            let points = layer.points.iter().map(|point| self.on_axes(*point)).collect();
+            Layer { points, ..*layer }
+        };
+        let layers: Vec<_> = self.layers.iter().map(on_axes).collect();
+        let points = || layers.iter().flat_map(|layer| &layer.points);
+        let x = self.x.range(points().map(|point| point[0]));
+        let y = self.y.range(points().flat_map(|&[_, low, high]| [low, high]));
         let frame = Frame { x, y, left: BESIDE, top: svg.top + 6.0, bottom: svg.height - BELOW };
         svg.x_axis(&frame, &self.x);
         svg.y_axis(&frame, &self.y);
-        for (place, kind, parts) in &layers {
-            svg.layer(&frame, *kind, parts, *place);
-        }
+        layers.iter().for_each(|layer| svg.layer(&frame, layer));
         // Over the layers, so that they stand on a line.
         svg.polyline([(frame.left, frame.bottom), (RIGHT, frame.bottom)], "zis", 1);
         svg.finish()
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum LayerKind {
-    Line,
-    Band,
-}
-
-/// A part of a layer, from low to high on both axes: a point of a line, an edge of a band, a column.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Part {
-    x: (f64, f64),
-    y: (f64, f64),
-}
-
-impl Part {
-    fn point(&(x, y): &(f64, f64)) -> Part {
-        Part { x: (x, x), y: (y, y) }
-    }
-
-    fn on_axes(self, x: &Axis, y: &Axis) -> Part {
-        let position = |axis: &Axis, (low, high)| (axis.position(low), axis.position(high));
-        Part { x: position(x, self.x), y: position(y, self.y) }
-    }
-}
-
-/// Height of a bar, units.
 const BAR: f64 = 19.0;
-/// Space between groups of bars, units.
 const GAP: f64 = 13.0;
 /// The longest name that stands beside its bars, characters. Longer ones stand above them.
 const LONG_NAME: usize = 23;
@@ -156,7 +132,6 @@ const LONG_NAME: usize = 23;
 pub struct Bar {
     /// The length. None is drawn where it is not finite.
     pub value: f64,
-    /// Low and high end of the error bar.
     pub error: Option<(f64, f64)>,
 }
 
@@ -190,7 +165,6 @@ impl BarPlot {
         self.series.iter().flat_map(|(_, bars)| bars).any(|bar| bar.value.is_finite())
     }
 
-    /// Returns the plot with other names of its categories.
     pub(super) fn renamed(&self, name: impl Fn(&str) -> String) -> BarPlot {
         BarPlot { categories: self.categories.iter().map(|old| name(old)).collect(), ..self.clone() }
     }
@@ -210,9 +184,9 @@ impl BarPlot {
         for (name, place) in self.categories.iter().zip(0..) {
             let first = top + f64::from(place) * group;
             if is_above {
-                svg.text((left, first + 0.5 * (BAR + GAP)), Anchor::Start, name);
+                svg.text((left, first + 0.5 * (BAR + GAP)), "start", name);
             } else {
-                svg.text((left - 8.0, first + 0.5 * group), Anchor::End, name);
+                svg.text((left - 8.0, first + 0.5 * group), "end", name);
             }
         }
         for (place, (_, bars)) in self.series.iter().enumerate() {
@@ -246,7 +220,6 @@ const TICKS: f64 = 7.0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AxisScale {
-    /// Equal differences are equally long.
     Linear,
     /// Equal ratios are equally long. Inside a plot positions on such an axis are log₂ of the numbers.
     Log,
@@ -324,11 +297,8 @@ fn number(value: f64) -> String {
 
 /// Width of a plot, in the units of its `viewBox`. At this width in CSS pixels its text has its nominal size.
 const WIDTH: f64 = 640.0;
-/// The right end of the axes.
 const RIGHT: f64 = WIDTH - MARGIN;
-/// Height of the title.
 const TITLE_LINE: f64 = 36.0;
-/// Height of a line of the legend.
 const LEGEND_LINE: f64 = 25.0;
 /// Width of the sample of a line in the legend, which shows its pattern.
 const SAMPLE: f64 = 30.0;
@@ -356,7 +326,6 @@ fn series(place: usize) -> String {
     format!("z{}", place % SERIES.len())
 }
 
-/// Returns the classes of a line at this place: the colour, and the pattern.
 fn line_of_series(place: usize) -> String {
     format!("{}s zd{}", series(place), place % DASHES.len())
 }
@@ -385,13 +354,6 @@ impl Frame {
     }
 }
 
-#[derive(Clone, Copy)]
-enum Anchor {
-    Start,
-    Middle,
-    End,
-}
-
 /// A picture in the making, with its title and legend at the top.
 struct Svg {
     title: String,
@@ -418,7 +380,7 @@ impl Svg {
             } else {
                 svg.rectangle((left, middle - 5.0), (end, middle + 5.0), &series(place), 1.0);
             }
-            svg.text((end + 6.0, middle), Anchor::Start, &printable(name));
+            svg.text((end + 6.0, middle), "start", &printable(name));
         }
         svg
     }
@@ -463,13 +425,8 @@ impl Svg {
         ));
     }
 
-    /// Writes text around the height `y`.
-    fn text(&mut self, (x, y): (f64, f64), anchor: Anchor, text: &str) {
-        let anchor = match anchor {
-            Anchor::Start => "start",
-            Anchor::Middle => "middle",
-            Anchor::End => "end",
-        };
+    /// Writes text around the height `y`, with `x` at its start, middle or end.
+    fn text(&mut self, (x, y): (f64, f64), anchor: &str, text: &str) {
         let text = escape(text);
         self.put(format_args!(
             "<text class=\"zif\" x=\"{x:.1}\" y=\"{y:.1}\" dy=\".35em\" text-anchor=\"{anchor}\">{text}</text>"
@@ -480,16 +437,16 @@ impl Svg {
         for tick in axis.ticks(&frame.x) {
             let x = frame.x_at(tick);
             self.polyline([(x, frame.top), (x, frame.bottom)], "zgs", 1);
-            self.text((x, frame.bottom + 14.0), Anchor::Middle, &axis.format(tick));
+            self.text((x, frame.bottom + 14.0), "middle", &axis.format(tick));
         }
-        self.text((0.5 * (frame.left + RIGHT), frame.bottom + 38.0), Anchor::Middle, &axis.label);
+        self.text((0.5 * (frame.left + RIGHT), frame.bottom + 38.0), "middle", &axis.label);
     }
 
     fn y_axis(&mut self, frame: &Frame, axis: &Axis) {
         for tick in axis.ticks(&frame.y) {
             let y = frame.y_at(tick);
             self.polyline([(frame.left, y), (RIGHT, y)], "zgs", 1);
-            self.text((frame.left - 6.0, y), Anchor::End, &axis.format(tick));
+            self.text((frame.left - 6.0, y), "end", &axis.format(tick));
         }
         self.polyline([(frame.left, frame.top), (frame.left, frame.bottom)], "zis", 1);
         let (middle, label) = (0.5 * (frame.top + frame.bottom), escape(&axis.label));
@@ -498,29 +455,22 @@ impl Svg {
         ));
     }
 
-    fn layer(&mut self, frame: &Frame, kind: LayerKind, parts: &[Part], place: usize) {
-        let Frame { x, .. } = frame;
-        let shown = |part: &Part| {
-            (x.contains(&part.x.0) || part.x.0 == x.end) && part.y.0.is_finite() && part.y.1.is_finite()
+    fn layer(&mut self, frame: &Frame, Layer { place, is_line, points }: &Layer) {
+        let shown = |[x, low, high]: &[f64; 3]| {
+            (frame.x.start..=frame.x.end).contains(x) && low.is_finite() && high.is_finite()
         };
-        let low = |part: &Part| frame.within(part.x.0, part.y.0);
-        let high = |part: &Part| frame.within(part.x.1, part.y.1);
-        match kind {
-            LayerKind::Line => {
-                for piece in parts.split(|part| !shown(part)).filter(|piece| !piece.is_empty()) {
-                    self.polyline(piece.iter().map(low), &line_of_series(place), 2);
-                }
+        let low = |point: &[f64; 3]| frame.within(point[0], point[1]);
+        let high = |point: &[f64; 3]| frame.within(point[0], point[2]);
+        if *is_line {
+            for piece in points.split(|point| !shown(point)).filter(|piece| !piece.is_empty()) {
+                self.polyline(piece.iter().map(low), &line_of_series(*place), 2);
             }
-            LayerKind::Band => {
-                let edges: Vec<_> = parts.iter().filter(|part| shown(part)).collect();
-                let lower = edges.iter().map(|part| low(part));
-                let outline = coordinates(lower.chain(edges.iter().rev().map(|part| high(part))));
-                self.put(format_args!(
-                    "<polygon class=\"{}f\" opacity=\"0.22\" points=\"{outline}\"/>",
-                    series(place)
-                ));
-            }
+            return;
         }
+        let edges: Vec<_> = points.iter().copied().filter(shown).collect();
+        let outline = coordinates(edges.iter().map(low).chain(edges.iter().rev().map(high)));
+        let series = series(*place);
+        self.put(format_args!("<polygon class=\"{series}f\" opacity=\"0.22\" points=\"{outline}\"/>"));
     }
 
     /// Draws a bar from zero, below the height `first`, with its error bar and its number.
@@ -540,7 +490,7 @@ impl Svg {
                 self.polyline([(at, middle - 3.0), (at, middle + 3.0)], "zis", 1);
             }
         }
-        self.text((end + 5.0, middle), Anchor::Start, &number(round3(bar.value)));
+        self.text((end + 5.0, middle), "start", &number(round3(bar.value)));
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::{fmt, io};
 
-/// The space between two columns, characters.
 const GAP: usize = 2;
 /// A word is broken behind punctuation only if it is longer, characters.
 const LONG_WORD: usize = 24;
@@ -17,7 +16,6 @@ pub enum Align {
     Right,
 }
 
-/// A table of ready-made texts, with a caption that says what its numbers are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
     pub(super) caption: String,
@@ -26,7 +24,6 @@ pub struct Table {
 }
 
 impl Table {
-    /// Begins a table with a row for each of `rows`, to which columns are added.
     pub fn of<T>(caption: impl Into<String>, rows: impl IntoIterator<Item = T>) -> TableOf<T> {
         let rows: Vec<T> = rows.into_iter().collect();
         let table =
@@ -63,8 +60,6 @@ impl<T> TableOf<T> {
 }
 
 impl fmt::Display for Table {
-    /// Writes the table for a terminal: the caption, the columns' names, a rule, the rows. Where stdout is a
-    /// terminal, the table fits its width.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write(f, terminal_width())
     }
@@ -81,7 +76,6 @@ pub fn write_fact(f: &mut impl fmt::Write, name: &str, indent: usize, value: &st
     write_fact_in(f, name, indent, value, terminal_width())
 }
 
-/// Writes as [`write_fact`] in at most `width` characters, if that is given.
 pub fn write_fact_in(
     f: &mut impl fmt::Write,
     name: &str,

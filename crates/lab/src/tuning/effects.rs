@@ -159,12 +159,13 @@ pub fn page(study: &TuneStudy, origin: &Origin) -> Page {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::matches::SideLimit;
     use crate::tuning::Parameter;
     use zeitnot_engine::engine::Settings;
 
     fn study(list: &str, mut points: impl FnMut(&PairRow) -> [u8; 2]) -> TuneStudy {
         let parameters = Parameter::parse_list(list, &Settings::default()).unwrap();
-        let plan = TunePlan { parameters, pairs: 3000, seed: 1 };
+        let plan = TunePlan { parameters, pairs: 3000, seed: 1, limit: SideLimit::Nodes(1) };
         let row = |pair| {
             let row = PairRow::new(&plan, pair, [0, 0].map(|points| (points, String::new())), 1);
             PairRow { half_points: points(&row), ..row }

@@ -18,24 +18,23 @@ use std::sync::atomic::AtomicBool;
 use serde::{Deserialize, Serialize};
 
 use crate::LabError;
-use crate::matches::{self, GameAssignment, MatchConfig, PlannedGame, SideLimit, Team};
+use crate::matches::{self, Contender, GameAssignment, MatchConfig, PlannedGame, SideLimit, Team};
 use crate::run::{Journal, Run};
 use parameter::assignments;
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chance::GOLDEN;
-use zeitnot_engine::engine::{EngineError, EngineSetup, Settings};
+use zeitnot_engine::engine::{EngineError, Settings, Setup};
 use zeitnot_engine::note::Note;
 
-/// The journal of a run.
 pub const PAIRS: &str = "pairs.jsonl";
 
 /// All that a run depends on, results of games apart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TunePlan {
     pub parameters: Vec<Parameter>,
-    /// Pairs of games of the run.
     pub pairs: u64,
     pub seed: u64,
+    pub limit: SideLimit,
 }
 
 impl TunePlan {
@@ -57,7 +56,6 @@ pub struct PairRow {
     b: Vec<usize>,
     /// The half points of A in both games, the first one with White.
     half_points: [u8; 2],
-    /// New nodes that the games took.
     nodes: u64,
     version: String,
     /// Of the moves of both games. Empty in older rows.
@@ -87,9 +85,9 @@ pub fn open_pairs(run: &Run) -> Result<(Journal, Vec<PairRow>), LabError> {
 
 /// The setup of an engine with the values that `chosen` has of some parameters, by index.
 fn setup_with<'a>(
-    base: &EngineSetup,
+    base: &Setup,
     chosen: impl Iterator<Item = (&'a Parameter, usize)>,
-) -> Result<Arc<EngineSetup>, EngineError> {
+) -> Result<Arc<Setup>, EngineError> {
     let mut settings = base.settings().clone();
     for (option, value) in assignments(chosen.map(|(p, index)| (p, p.values[index].clone()))) {
         settings.set(option.name, &value)?;
@@ -99,13 +97,13 @@ fn setup_with<'a>(
 
 /// What engines with the values of `plan` tell at their first move, and which values of an option come to the
 /// same.
-pub fn foretold(plan: &TunePlan, base: &EngineSetup, limit: SideLimit) -> Result<Vec<Note>, EngineError> {
+pub fn foretold(plan: &TunePlan, base: &Setup) -> Result<Vec<Note>, EngineError> {
     let mut told = Vec::new();
     for parameter in &plan.parameters {
         let mut known: Vec<(&str, Settings)> = Vec::new();
         for (index, value) in parameter.values.iter().enumerate() {
             let setup = setup_with(base, [(parameter, index)].into_iter())?;
-            let (notes, settings) = setup.as_played(&limit.first())?;
+            let (notes, settings) = setup.as_played(&plan.limit.first())?;
             let named = |note: &Note| format!("{}={value}: {note}", parameter.name).into();
             told.extend(notes.iter().map(named));
             if let Some((same, _)) = known.iter().find(|(_, known)| *known == settings) {
@@ -122,31 +120,27 @@ pub fn foretold(plan: &TunePlan, base: &EngineSetup, limit: SideLimit) -> Result
 pub fn play(
     config: &MatchConfig<'_>,
     (plan, done): (&TunePlan, u64),
-    base: &EngineSetup,
+    base: &Setup,
     stop: &AtomicBool,
     mut finished: impl FnMut(PairRow, Vec<Note>) -> Result<(), LabError>,
 ) -> Result<(), LabError> {
-    let engine = |indices: &[usize]| -> Result<Team, EngineError> {
-        Ok(Team::Own(setup_with(base, plan.parameters.iter().zip(indices.iter().copied()))?))
+    let contender = |indices: &[usize]| -> Result<Arc<Contender>, EngineError> {
+        let setup = setup_with(base, plan.parameters.iter().zip(indices.iter().copied()))?;
+        Ok(Arc::new(Contender { name: String::new(), team: Team::Own(setup), limit: plan.limit }))
     };
-    let mut teams = None::<[Team; 2]>;
     let mut games = 2 * done..2 * plan.pairs;
-    let (mut pair, mut first, mut nodes, mut notes) = (done, None, 0, Vec::new());
+    let (mut of_pair, mut pair, mut first, mut nodes, mut notes) = (None, done, None, 0, Vec::new());
     matches::play(
         config,
         stop,
         || {
             let Some(game) = games.next() else { return Ok(None) };
-            let known = teams.take().filter(|_| game % 2 == 1);
-            let of_pair = match known {
-                Some(teams) => teams,
-                None => {
-                    let [a, b] = plan.values_of(game / 2);
-                    [engine(&a)?, engine(&b)?]
-                }
-            };
-            teams = Some(of_pair.clone());
-            Ok(Some(PlannedGame { assignment: GameAssignment::of(game), teams: of_pair }))
+            if game.is_multiple_of(2) {
+                let [a, b] = plan.values_of(game / 2);
+                of_pair = Some([contender(&a)?, contender(&b)?]);
+            }
+            let assignment = GameAssignment::of(game, 1);
+            Ok(of_pair.clone().map(|contenders| PlannedGame { assignment, contenders }))
         },
         |mut game| {
             notes.extend(game.notes.iter_mut().flat_map(|notes| notes.drain(..)));
@@ -175,7 +169,8 @@ mod tests {
     #[test]
     fn half_a_row_is_cut_off_and_a_damaged_file_is_refused() {
         let parameters = Parameter::parse_list("CPuct=1.745|2|3,FpuValue=.33|.5", &Settings::default());
-        let plan = TunePlan { parameters: parameters.unwrap(), pairs: 9, seed: 1 };
+        let plan =
+            TunePlan { parameters: parameters.unwrap(), pairs: 9, seed: 1, limit: SideLimit::Nodes(1) };
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(PAIRS);
         let run =

@@ -8,7 +8,6 @@ use zeitnot_engine::options::{OptionError, OptionSpec};
 use zeitnot_engine::params::{ParamError, Params, entries};
 use zeitnot_engine::time::{manager_from, spelled_out};
 
-/// The option whose parameter list may be tuned.
 const TIME_MANAGER: &str = "TimeManager";
 /// The option whose parameters all games of a run share.
 const BACKEND_OPTIONS: &str = "BackendOptions";
@@ -16,27 +15,29 @@ const BACKEND_OPTIONS: &str = "BackendOptions";
 /// The reason why the values of an option cannot be compared. Texts begin with the entry or name.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum ParameterError {
-    /// The option is unknown or refuses a value.
     #[error(transparent)]
     Option(#[from] OptionError),
-    /// There is no such parameter in the time manager.
     #[error("TimeManager: {0}")]
     Manager(#[from] ParamError),
-    /// The text says what is wrong with the entry.
     #[error("{0}")]
     Entry(String),
 }
 
 #[derive(Clone, Debug, PartialEq)]
 enum Place {
-    /// It is an option as a whole.
     Option,
     /// It is a parameter inside `TimeManager`: the manager at the start, and the names of its lists and of
     /// the parameter in the last of them.
-    Inside { manager: Params, path: Vec<String> },
+    Inside {
+        manager: Params,
+        path: Vec<String>,
+    },
     /// It is a set of entries inside `TimeManager`: the manager at the start, and the names of all entries
     /// that any of the values has.
-    Entries { manager: Params, names: Vec<String> },
+    Entries {
+        manager: Params,
+        names: Vec<String>,
+    },
 }
 
 /// An option with the values that are compared.
@@ -57,14 +58,12 @@ impl Parameter {
         for entry in entries(text) {
             let parameter = Parameter::parse(entry, settings)?;
             if parameters.iter().any(|known| known.name == parameter.name) {
-                let text = format!("{}: stands twice in the list", parameter.name);
-                return Err(ParameterError::Entry(text));
+                return Err(refused(parameter.name + ": stands twice in the list"));
             }
             parameters.push(parameter);
         }
         if parameters.is_empty() {
-            let text = "name at least one option, as in CPuct=1.745|2";
-            return Err(ParameterError::Entry(text.into()));
+            return Err(refused("name at least one option, as in CPuct=1.745|2"));
         }
         Ok(parameters)
     }
@@ -74,8 +73,7 @@ impl Parameter {
     fn parse(entry: &str, settings: &Settings) -> Result<Parameter, ParameterError> {
         let named = entry.split_once('=').filter(|(_, values)| values.contains('|'));
         let Some((name, all)) = named else {
-            let text = format!("{entry}: write NAME=VALUE|VALUE, as in CPuct=1.745|2");
-            return Err(ParameterError::Entry(text));
+            return Err(refused(format!("{entry}: write NAME=VALUE|VALUE, as in CPuct=1.745|2")));
         };
         let values: Vec<_> = all.split('|').map(|value| value.trim().to_owned()).collect();
         let (option, path) = match name.trim().split_once('.') {
@@ -91,8 +89,8 @@ impl Parameter {
                 (name.clone(), inside(path, &name, settings)?)
             }
             Some(path) => {
-                let text = format!("{}.{path}: {} has no parameters", option.name, option.name);
-                return Err(ParameterError::Entry(text));
+                let name = option.name;
+                return Err(refused(format!("{name}.{path}: {name} has no parameters")));
             }
             None if option.name == TIME_MANAGER && values.iter().all(|text| text.starts_with('(')) => {
                 let manager = spelled_out(&settings.time.time_manager)?;
@@ -105,16 +103,15 @@ impl Parameter {
             None => (option.name.to_owned(), Place::Option),
         };
         if (1..values.len()).any(|i| values[..i].contains(&values[i])) {
-            return Err(ParameterError::Entry(format!("{name}: {all} names a value twice")));
+            return Err(refused(format!("{name}: {all} names a value twice")));
         }
         let parameter = Parameter { name, option, place, values };
         parameter.check(settings).map(|()| parameter)
     }
 
-    /// Checks that all values can be set, and that players can differ in the option.
     fn check(&self, settings: &Settings) -> Result<(), ParameterError> {
         if Settings::is_for_sessions_only(self.option) {
-            return Err(ParameterError::Entry(format!("{}: it acts in a UCI session only", self.name)));
+            return Err(refused(format!("{}: it acts in a UCI session only", self.name)));
         }
         for value in &self.values {
             let mut changed = settings.clone();
@@ -130,7 +127,6 @@ impl Parameter {
         Ok(())
     }
 
-    /// Draws two different values, as their indices.
     pub(crate) fn draw(&self, rng: &mut fastrand::Rng) -> [usize; 2] {
         let a = rng.usize(..self.values.len());
         [a, (a + rng.usize(1..self.values.len())) % self.values.len()]
@@ -145,7 +141,11 @@ fn fragment(text: &str) -> Result<Params, ParamError> {
 
 fn shared(name: &str) -> ParameterError {
     let cause = "is about the network or what evaluates it, which all games of a run share";
-    ParameterError::Entry(format!("{name}: {cause}; compare an option of the search"))
+    refused(format!("{name}: {cause}; compare an option of the search"))
+}
+
+fn refused(text: impl Into<String>) -> ParameterError {
+    ParameterError::Entry(text.into())
 }
 
 /// Finds the parameter that `path` names in the time manager of `settings`, such as `max-move-budget` or
@@ -156,8 +156,8 @@ fn inside(path: &str, name: &str, settings: &Settings) -> Result<Place, Paramete
     let path: Vec<_> = std::iter::once(list).chain(path.split('.')).map(str::to_owned).collect();
     let steps: Vec<_> = path.iter().map(String::as_str).collect();
     if manager.with_value_at(&steps, "0").is_none() {
-        let remedy = "names no such list; name it in the option TimeManager";
-        return Err(ParameterError::Entry(format!("{name}: {manager} {remedy}")));
+        let text = "names no such list; name it in the option TimeManager";
+        return Err(refused(format!("{name}: {manager} {text}")));
     }
     Ok(Place::Inside { manager, path })
 }

@@ -11,7 +11,6 @@ use crate::report::PageProgram;
 use zeitnot_engine::chess::{Move, Position};
 use zeitnot_engine::time::TimeControl;
 
-/// The program that shows the games.
 pub(crate) const VIEWER: PageProgram = PageProgram {
     id: "games",
     style: include_str!("viewer.css"),
@@ -19,10 +18,8 @@ pub(crate) const VIEWER: PageProgram = PageProgram {
     script: include_str!("viewer.js"),
 };
 
-/// Most plies of a line.
 const LONGEST: usize = 14;
 
-/// A sentence about a game.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Remark {
     pub(crate) text: String,
@@ -33,16 +30,13 @@ pub(crate) struct Remark {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ViewedGame {
     number: u64,
-    /// White and Black.
     players: [ViewedPlayer; 2],
     result: String,
     date: Option<String>,
     /// Event, date, time control, opening and end, where they are known.
     facts: Vec<String>,
-    /// How it ended, if that is known.
     #[serde(default)]
     end: Option<String>,
-    /// The start.
     fen: String,
     /// The moves, each as two words: squares as in UCI, and SAN.
     moves: String,
@@ -56,7 +50,6 @@ pub(crate) struct ViewedGame {
     pub(crate) by_players: bool,
     /// What is set side by side for White and Black: a name and two figures.
     pub(crate) figures: Vec<[String; 3]>,
-    /// The moves that turned the game.
     pub(crate) turns: Vec<Remark>,
 }
 
@@ -67,7 +60,6 @@ struct ViewedPlayer {
     rating: Option<String>,
 }
 
-/// A position. What is not known of it is left out.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct ViewedPosition {
     /// White's winning chances, percent.
@@ -91,22 +83,18 @@ pub(crate) struct ViewedPosition {
     pub(crate) tries: String,
 }
 
-/// A move. What is not known of it is left out.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct ViewedMove {
     /// The mover's clock after it, ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) clock: Option<f64>,
-    /// Time used, ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) used: Option<f64>,
-    /// Time that the time manager plans, ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) planned: Option<f64>,
     /// `?!`, `?` or `??`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) mark: String,
-    /// What is to be said of it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) note: String,
     /// True if there is something better than it, to be pointed at.
@@ -167,7 +155,6 @@ impl ViewedMove {
     }
 }
 
-/// A tag that says something.
 fn tag<'a>(tags: &'a Tags, name: &str) -> Option<&'a str> {
     tags.get(name).map(str::trim).filter(|value| !value.is_empty() && !matches!(*value, "?" | "-"))
 }
@@ -231,7 +218,6 @@ fn facts(game: &RecordedGame, control: Option<TimeControl>) -> Vec<String> {
     [event, date(game), control.map(control_in_words), opening, end(game)].into_iter().flatten().collect()
 }
 
-/// Writes a time control as players say it.
 pub(crate) fn control_in_words(control: TimeControl) -> String {
     let is_whole = |seconds: f64, unit: f64| seconds >= unit && (seconds / unit).fract() == 0.0;
     let time = match control.time.as_secs() {
@@ -250,7 +236,6 @@ pub(crate) fn control_in_words(control: TimeControl) -> String {
     format!("{time}{moves}{increment}")
 }
 
-/// Says how a game ended, if that is known.
 fn end(game: &RecordedGame) -> Option<String> {
     let sides = [(true, "White"), (false, "Black")];
     let by_time = sides.iter().find(|(side, _)| lost_on_time(&game.tags, *side));

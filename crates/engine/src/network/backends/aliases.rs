@@ -9,7 +9,6 @@ use crate::options::{OptionChoice, OptionGroup};
 use crate::params::{ParamEntry, Params};
 
 struct Alias {
-    /// Separated by spaces.
     names: &'static str,
     backend: &'static str,
     /// The values of `provider` and `precision` that precede the user's options, or empty.
@@ -25,7 +24,6 @@ fn short() -> impl Iterator<Item = Alias> {
     std::iter::once(several).chain(providers.map(|name| of_provider(name, name, "")))
 }
 
-/// Lc0's.
 const LC0: [Alias; 8] = [
     of_provider("cuda-auto cudnn-auto onnx-cuda onnx-trt", "cuda", ""),
     of_provider("cuda-fp16 cudnn-fp16", "cuda", "fp16"),
@@ -96,7 +94,6 @@ pub(super) fn resolve(name: &str, options: Params) -> Resolved<'_> {
 }
 
 impl Alias {
-    /// The alias's options, then `options`.
     fn before(&self, options: &Params) -> Params {
         let own = [("provider", self.provider), ("precision", self.precision)].into_iter();
         let own = own.filter(|(_, value)| !value.is_empty());

@@ -26,7 +26,6 @@ pub const GPUS: [Provider; 3] = [Provider::TensorRtRtx, Provider::Cuda, Provider
 /// Lc0's users set them without a backend. They leave the choice to the rule.
 const OF_A_GPU: [&str; 2] = ["gpu", "threads"];
 
-/// Replaces `auto` by the rule's choice for `network`.
 pub(super) fn resolve<'a>(
     config: &'a BackendConfig,
     network: Option<&NetworkFile>,

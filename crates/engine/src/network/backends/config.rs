@@ -30,7 +30,8 @@ option_group! {
         /// Number of batches that the device receives at once. One can be transferred while another is
         /// computed.
         threads: usize = 2, in 1..=256, "threads";
-        /// Maximum number of positions in a batch that is joined from smaller ones.
+        /// Maximum number of positions in a batch that is joined from smaller ones. A joined batch is never
+        /// larger than the device prefers.
         max_batch: usize = 256, in 1..=65_536, "max-batch", "max_batch";
     }
 }

@@ -41,7 +41,6 @@ use synthetic::random::{self, Random, RandomParams};
 use synthetic::simulated::{self, Simulated, SimulatedParams};
 use synthetic::trivial::Trivial;
 
-/// Lets Zeitnot choose.
 pub const AUTO: &str = "auto";
 
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +52,6 @@ pub struct Registered {
     make: Make,
 }
 
-/// With a network for those that need one.
 type Make = fn(&BackendConfig, Option<NetworkFile>) -> Result<Arc<dyn Backend>, BackendError>;
 
 /// In the order of the help texts.

@@ -93,8 +93,8 @@ impl Graph {
     }
 
     /// `value` must have been made under its name.
-    pub(crate) fn output(&mut self, value: &Value, shape: &[Option<usize>]) {
-        self.message.output.push(value_info(&value.0, shape, self.data_type as i32));
+    pub(crate) fn output(&mut self, value: &Value, shape: &[Option<usize>], data_type: DataType) {
+        self.message.output.push(value_info(&value.0, shape, data_type as i32));
     }
 
     pub(crate) fn floats(&mut self, name: &str, dims: &[usize], data: Vec<f32>) -> Value {
@@ -256,8 +256,9 @@ impl Graph {
         self.node("Gather", name, &[table, rows], vec![int("axis", 0)])
     }
 
-    pub(crate) fn words_of(&mut self, name: &str, x: &Value) -> Value {
-        self.node("Cast", name, &[x], vec![int("to", i64::from(TYPE_INT32))])
+    /// `element_type` is ONNX's number.
+    pub(crate) fn cast(&mut self, name: &str, x: &Value, element_type: i32) -> Value {
+        self.node("Cast", name, &[x], vec![int("to", element_type.into())])
     }
 
     pub(crate) fn serialize(self, metadata: Vec<(String, String)>) -> Bytes {
@@ -299,7 +300,7 @@ impl Graph {
     }
 }
 
-fn value_info(name: &str, shape: &[Option<usize>], element: i32) -> ValueInfo {
+pub(crate) fn value_info(name: &str, shape: &[Option<usize>], element: i32) -> ValueInfo {
     let dim = shape
         .iter()
         .map(|size| match size {
@@ -326,7 +327,7 @@ fn float(name: &str, value: f32) -> Attribute {
 const TENSOR_RAW_DATA: u32 = 9;
 // Element types, besides those of `DataType`.
 const TYPE_UINT8: i32 = 2;
-const TYPE_INT32: i32 = 6;
+pub(super) const TYPE_INT32: i32 = 6;
 const TYPE_INT64: i32 = 7;
 
 #[derive(Debug)]

@@ -15,7 +15,8 @@ use super::weights::{
     PolicyHead, SQUARES, ScalarHead, TensorNames, ValueOutput,
 };
 use super::{PLANES, POLICY_SIZE};
-use graph::{Graph, Value};
+pub(crate) use graph::value_info;
+use graph::{Graph, TYPE_INT32, Value};
 
 mod attention;
 mod graph;
@@ -25,6 +26,8 @@ mod tower;
 pub struct BuildOptions {
     /// Of weights, planes and outputs.
     pub data_type: DataType,
+    /// In which the value head ends: in half precision win, draw and loss have steps of 0.0005.
+    pub value_type: DataType,
     /// The only batch size of the model, or any.
     pub fixed_batch: Option<usize>,
     pub input: InputForm,
@@ -62,20 +65,23 @@ pub fn build(network: Arc<Network>, options: &BuildOptions) -> OnnxModel {
         Body::Attention(body) => Trunk::Squares(attention::body(&mut graph, &planes, body, activation)),
     };
     let policy = policy(&mut graph, &trunk, network.policy, activation);
-    graph.output(&policy, &[batch, Some(POLICY_SIZE)]);
+    graph.output(&policy, &[batch, Some(POLICY_SIZE)], options.data_type);
 
-    let value = hidden(&mut graph, &trunk, "/value", network.value, activation);
+    let mut value = hidden(&mut graph, &trunk, "/value", network.value, activation);
+    if options.value_type != options.data_type {
+        value = graph.cast("/value/cast", &value, options.value_type as i32);
+    }
     let (value, value_output) = if has_wdl {
         (graph.softmax(OUTPUT_WDL, &value), ValueOutput::Wdl(OUTPUT_WDL.into()))
     } else {
         (graph.tanh(OUTPUT_VALUE, &value), ValueOutput::Scalar(OUTPUT_VALUE.into()))
     };
-    graph.output(&value, &[batch, Some(if has_wdl { 3 } else { 1 })]);
+    graph.output(&value, &[batch, Some(if has_wdl { 3 } else { 1 })], options.value_type);
 
     let moves_left = network.moves_left.map(|head| {
         let plies = hidden(&mut graph, &trunk, "/mlh", head, activation);
         let plies = graph.relu(OUTPUT_MOVES_LEFT, &plies);
-        graph.output(&plies, &[batch, Some(1)]);
+        graph.output(&plies, &[batch, Some(1)], options.data_type);
         OUTPUT_MOVES_LEFT.to_owned()
     });
 
@@ -100,7 +106,7 @@ pub fn build(network: Arc<Network>, options: &BuildOptions) -> OnnxModel {
 /// Declares the input `[batch, 112, 8]` of bytes and unpacks it to planes `[batch, 112, 8, 8]`.
 fn packed_input(graph: &mut Graph, batch: Option<usize>, format: InputFormat) -> Value {
     let bytes = graph.byte_input(INPUT_PACKED, &[batch, Some(PLANES), Some(PLANE_BYTES)]);
-    let words = graph.words_of("/input/bytes", &bytes);
+    let words = graph.cast("/input/bytes", &bytes, TYPE_INT32);
     let first_rows = graph.words("/input/first_rows", &[PLANES, 1], first_rows());
     let rows = graph.add("/input/rows", &words, &first_rows);
     let table = table(format);

@@ -158,10 +158,8 @@ pub struct Smolgen {
     pub activation: Activation,
 }
 
-/// Turns smolgen's outputs into attention logits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SmolgenWeights {
-    /// Smolgen outputs per head.
     pub generated: usize,
     /// `[4096][generated]`, outputs `from · 64 + to`
     pub weights: Vec<f32>,
@@ -192,7 +190,6 @@ pub struct Encoder {
     pub epsilon: f32,
 }
 
-/// What the embedding reads per square.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Embedding {
     /// The 112 planes and a constant 64x64 table.

@@ -14,6 +14,7 @@ use super::container::{Chunks, NETWORK_START};
 use super::message::{self, EngineVersion, Format, Net, onnx};
 use super::{NetworkError, NetworkErrorKind, NetworkFile, format};
 use crate::network::encode::InputFormat;
+use crate::network::onnx::value_info;
 use crate::network::packed_planes::PLANE_BYTES;
 use crate::network::{PLANES, POLICY_SIZE};
 
@@ -31,30 +32,23 @@ pub(crate) const OUTPUT_MOVES_LEFT: &str = "/output/mlh";
 /// Key under which a model's metadata hold the number of its input format.
 pub(crate) const METADATA_INPUT_FORMAT: &str = "zeitnot.input_format";
 
-/// A model that maps planes to the outputs of the heads.
 #[derive(Clone, Debug)]
 pub struct OnnxModel {
-    /// A serialized ONNX `ModelProto`.
     pub bytes: Bytes,
-    /// The way positions become planes.
     pub input_format: InputFormat,
     pub(crate) input_form: InputForm,
-    /// Type of all outputs, and of the input if that is planes.
+    /// Type of policy and moves left, of the value in files, and of the input if that is planes.
     pub data_type: DataType,
     /// The batch size, where the model allows only one.
     pub fixed_batch: Option<usize>,
     /// The folder of its weights, where they lie in files of their own.
     pub weights_folder: Option<PathBuf>,
-    /// The names of the input and the outputs.
     pub names: TensorNames,
 }
 
 impl OnnxModel {
     /// Reads a bare model. Its tensors have these names, or Lc0's, its input Lc0's format of this number, or
     /// what the model says. `path` is its name in messages.
-    ///
-    /// # Errors
-    /// Fails if the bytes are no model, or if a tensor is missing or of another shape.
     pub fn from_bytes(
         path: &Path,
         bytes: Bytes,
@@ -68,20 +62,8 @@ impl OnnxModel {
     pub fn with_wdl_softmax(mut self) -> OnnxModel {
         let ValueOutput::Wdl(logits) = &self.names.value else { return self };
         let name = format!("{logits}/softmax");
-        let size = |value| onnx::Dimension { value, name: None };
-        let shape =
-            onnx::Shape { dim: vec![size(self.fixed_batch.map(|batch| batch as i64)), size(Some(3))] };
-        let tensor = onnx::TensorType { elem_type: Some(self.data_type as i32), shape: Some(shape) };
-        let kind = Some(onnx::Type { tensor: Some(tensor) });
-        let node = onnx::Node {
-            input: vec![logits.clone()],
-            output: vec![name.clone()],
-            name: Some(name.clone()),
-            op_type: Some("Softmax".into()),
-            attribute: Vec::new(),
-            domain: None,
-        };
-        let output = onnx::ValueInfo { name: Some(name.clone()), kind };
+        let output = value_info(&name, &[self.fixed_batch, Some(3)], self.data_type as i32);
+        let node = operation("Softmax", &name, vec![logits.clone()]);
         let graph = onnx::Graph { node: vec![node], output: vec![output], ..onnx::Graph::default() };
         let addition = onnx::Model { graph: Some(graph), ..onnx::Model::default() }.encode_to_vec();
         self.bytes = [&self.bytes[..], &addition].concat().into();
@@ -105,14 +87,7 @@ impl OnnxModel {
         let raw: Vec<u8> = (0..PLANES).map(factor).flat_map(bytes).collect();
         let (dims, data_type) = (vec![PLANES as i64, 1, 1], Some(self.data_type as i32));
         let tensor = onnx::Tensor { dims, data_type, name: Some(factors.clone()), external_data: Vec::new() };
-        let node = onnx::Node {
-            input: vec![self.names.input.clone(), factors],
-            output: vec![scaled.clone()],
-            name: Some(scaled),
-            op_type: Some("Mul".into()),
-            attribute: Vec::new(),
-            domain: None,
-        };
+        let node = operation("Mul", &scaled, vec![self.names.input.clone(), factors]);
         let mut tensor = tensor.encode_to_vec();
         encoding::bytes::encode(9, &raw, &mut tensor);
         let mut graph = onnx::Graph { node: vec![node], ..onnx::Graph::default() }.encode_to_vec();
@@ -123,7 +98,7 @@ impl OnnxModel {
         self
     }
 
-    /// Returns whether it computes with 8-bit integers. Its inputs and outputs are floats all the same.
+    /// Whether it computes with 8-bit integers. Its inputs and outputs are floats all the same.
     pub fn is_quantized(&self) -> bool {
         self.has_node("DequantizeLinear")
     }
@@ -132,6 +107,11 @@ impl OnnxModel {
         let graph = parse(&self.bytes).ok().and_then(|model| model.graph).unwrap_or_default();
         graph.node.iter().any(|node| node.op_type() == op_type)
     }
+}
+
+fn operation(op_type: &str, name: &str, input: Vec<String>) -> onnx::Node {
+    let (output, name, op_type) = (vec![name.to_owned()], Some(name.to_owned()), Some(op_type.to_owned()));
+    onnx::Node { input, output, name, op_type, ..onnx::Node::default() }
 }
 
 /// Copies a protobuf message. Where `path` leads, field by field, the text `from` becomes `to`.
@@ -155,7 +135,6 @@ fn renamed(mut message: &[u8], path: &[u32], from: &str, to: &str) -> Result<Vec
     Ok(copy)
 }
 
-/// The form in which a model takes positions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InputForm {
     /// Planes as numbers, `[batch, 112, 8, 8]`.
@@ -166,7 +145,6 @@ pub enum InputForm {
 }
 
 impl InputForm {
-    /// Returns the sizes of one position's tensor.
     pub fn sizes(self) -> &'static [usize] {
         match self {
             InputForm::Planes => &[PLANES, 8, 8],
@@ -175,20 +153,26 @@ impl InputForm {
     }
 }
 
-/// Names of a model's input and outputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorNames {
     /// `[batch, 112, 8, 8]`, or of the other [`InputForm`]
     pub input: String,
     /// `[batch, 1858]`, raw logits in Lc0's order
     pub policy: String,
-    /// The value head.
     pub value: ValueOutput,
     /// `[batch, 1]`, plies, not below 0
     pub moves_left: Option<String>,
 }
 
-/// The value head's output by its name.
+impl TensorNames {
+    /// The outputs, and how many numbers each has for a position: policy, value, moves left.
+    pub(crate) fn outputs(&self) -> impl Iterator<Item = (&str, usize)> {
+        let value_size = if matches!(self.value, ValueOutput::Wdl(_)) { 3 } else { 1 };
+        let moves_left = self.moves_left.as_deref().map(|name| (name, 1));
+        [(&*self.policy, POLICY_SIZE), (self.value.name(), value_size)].into_iter().chain(moves_left)
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ValueOutput {
     /// `[batch, 3]`: probabilities of win, draw, loss for the side to move.
@@ -198,7 +182,6 @@ pub enum ValueOutput {
 }
 
 impl ValueOutput {
-    /// Returns the tensor's name.
     pub fn name(&self) -> &str {
         match self {
             ValueOutput::Wdl(name) | ValueOutput::Scalar(name) => name,
@@ -206,13 +189,10 @@ impl ValueOutput {
     }
 }
 
-/// Element types of inputs and outputs, with their ONNX numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Enumeration)]
 #[repr(i32)]
 pub enum DataType {
-    /// IEEE single precision.
     Float32 = 1,
-    /// IEEE half precision.
     Float16 = 10,
     /// The upper half of a single.
     Bfloat16 = 16,
@@ -233,7 +213,7 @@ const FORMAT_WDL: i32 = 2;
 const FORMAT_CLASSICAL: i32 = 1;
 
 impl NetworkFile {
-    /// Returns the content of a file, not compressed, that embeds `model`.
+    /// The content of a file, not compressed, that embeds `model`.
     pub fn with_model(model: &OnnxModel) -> Vec<u8> {
         let name = |name: &str| Some(name.to_owned());
         let (output_wdl, output_value) = match &model.names.value {
@@ -294,7 +274,7 @@ pub(crate) fn embedded(
     checked(bytes, graph, input_format, names, None)
 }
 
-/// Returns the model of a bare `.onnx` file, whose tensors have the names `named`, or else Lc0's.
+/// The model of a bare `.onnx` file, whose tensors have the names `named`, or else Lc0's.
 ///
 /// Planes are taken to be Lc0's classical ones unless the user has `told` another format, or the model's
 /// metadata say it.
@@ -359,9 +339,6 @@ fn checked(
     let inputs: Vec<_> = graph.input.iter().filter(|input| !constants.contains(&input.name())).collect();
     let outputs: Vec<_> = graph.output.iter().collect();
     let input = require(&inputs, "input", &names.input, &[PLANES, 8, 8])?;
-    let value_size = if matches!(names.value, ValueOutput::Wdl(_)) { 3 } else { 1 };
-    let wanted = [(&*names.policy, POLICY_SIZE), (names.value.name(), value_size)];
-    let wanted = wanted.into_iter().chain(names.moves_left.as_deref().map(|name| (name, 1)));
     let number = tensor_type(input).elem_type.unwrap_or_default();
     let unsupported = |tensor: String, found: i32, supported: String| NetworkErrorKind::Unsupported {
         part: format!("ONNX {tensor}"),
@@ -371,7 +348,7 @@ fn checked(
     let data_type = DataType::try_from(number).map_err(|_| {
         unsupported(format!("input \"{}\"", names.input), number, "float32, float16, bfloat16".into())
     })?;
-    for (name, size) in wanted {
+    for (name, size) in names.outputs() {
         let output = require(&outputs, "output", name, &[size])?;
         let found = tensor_type(output).elem_type.filter(|&found| found != 0 && found != number);
         if let Some(found) = found {
@@ -385,7 +362,7 @@ fn checked(
     Ok(OnnxModel { bytes, input_format, input_form, data_type, fixed_batch, weights_folder, names })
 }
 
-/// Returns the tensor called `name`, whose sizes after the batch must be `shape` as far as the model tells
+/// The tensor called `name`, whose sizes after the batch must be `shape` as far as the model tells
 /// them.
 fn require<'a>(
     tensors: &[&'a onnx::ValueInfo],
@@ -417,7 +394,6 @@ fn require<'a>(
     Ok(tensor)
 }
 
-/// The name of a type of elements by its number in ONNX.
 fn element_type(number: i32) -> String {
     const NAMES: &str = "no type,float32,uint8,int8,uint16,int16,int32,int64,string,bool,float16,float64,uint32,uint64,\
                          complex64,complex128,bfloat16,float8e4m3fn,float8e4m3fnuz,float8e5m2,float8e5m2fnuz,uint4,int4";
@@ -429,7 +405,7 @@ fn tensor_type(info: &onnx::ValueInfo) -> onnx::TensorType {
     info.kind.clone().and_then(|kind| kind.tensor).unwrap_or_default()
 }
 
-/// Returns the sizes of a tensor, 0 where they are free, empty if the model does not tell.
+/// 0 where a size is free, empty if the model does not tell.
 fn dimensions(info: &onnx::ValueInfo) -> Vec<i64> {
     let shape = tensor_type(info).shape.unwrap_or_default();
     shape.dim.iter().map(|dimension| dimension.value.unwrap_or_default()).collect()

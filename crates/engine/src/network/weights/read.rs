@@ -67,45 +67,32 @@ fn mismatch(part: &str, reason: String) -> NetworkErrorKind {
     NetworkErrorKind::Mismatch { part: part.into(), reason }
 }
 
+// Encodings of a layer. One without any is LINEAR16, whatever the file says.
+const LINEAR16: i32 = 1;
+const FLOAT16: i32 = 2;
+const BFLOAT16: i32 = 3;
+const FLOAT32: i32 = 4;
+
+/// `None` for an unknown number.
+fn encoding(layer: &Layer) -> Option<i32> {
+    Some(layer.encoding.unwrap_or(LINEAR16)).filter(|number| (LINEAR16..=FLOAT32).contains(number))
+}
+
 /// Lc0 writes some absent layers as empty ones. One with a bad encoding is present, and refused later.
 fn is_present(layer: &Option<Layer>) -> bool {
-    count(layer) > 0 || layer.as_ref().is_some_and(|layer| Encoding::of(layer).is_none())
+    count(layer) > 0 || layer.as_ref().is_some_and(|layer| encoding(layer).is_none())
 }
 
 fn count(layer: &Option<Layer>) -> usize {
     let Some(layer) = layer else { return 0 };
     let bytes = layer.params.as_ref().map_or(0, Vec::len);
-    match Encoding::of(layer) {
-        Some(Encoding::Float32) => bytes / 4,
-        _ => bytes / 2,
-    }
-}
-
-#[derive(Clone, Copy)]
-enum Encoding {
-    Linear16,
-    Float16,
-    Bfloat16,
-    Float32,
-}
-
-impl Encoding {
-    /// `None` for an unknown number. A layer without one is LINEAR16, whatever the file says.
-    fn of(layer: &Layer) -> Option<Encoding> {
-        match layer.encoding {
-            None | Some(1) => Some(Encoding::Linear16),
-            Some(2) => Some(Encoding::Float16),
-            Some(3) => Some(Encoding::Bfloat16),
-            Some(4) => Some(Encoding::Float32),
-            Some(_) => None,
-        }
-    }
+    if layer.encoding == Some(FLOAT32) { bytes / 4 } else { bytes / 2 }
 }
 
 /// Mandatory, of any size.
 fn numbers(layer: Option<Layer>, part: &str) -> Read<Vec<f32>> {
     let layer = layer.unwrap_or_default();
-    let encoding = Encoding::of(&layer).ok_or_else(|| NetworkErrorKind::Unsupported {
+    let encoding = encoding(&layer).ok_or_else(|| NetworkErrorKind::Unsupported {
         part: format!("{part} encoding"),
         found: layer.encoding.unwrap_or_default().to_string(),
         supported: "1 LINEAR16, 2 FLOAT16, 3 BFLOAT16, 4 FLOAT32".into(),
@@ -114,29 +101,29 @@ fn numbers(layer: Option<Layer>, part: &str) -> Read<Vec<f32>> {
     if params.is_empty() {
         return Err(missing(part, "the network's format needs it"));
     }
-    let width = if matches!(encoding, Encoding::Float32) { 4 } else { 2 };
+    let width = if encoding == FLOAT32 { 4 } else { 2 };
     if !params.len().is_multiple_of(width) {
         let reason = format!("{} bytes are no whole number of {width}-byte values", params.len());
         return Err(mismatch(part, reason));
     }
-    let halves = || params.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
-    let values: Vec<f32> = match encoding {
-        Encoding::Linear16 => {
-            let (min, max) = (layer.min_val.unwrap_or(0.0), layer.max_val.unwrap_or(0.0));
-            halves()
-                .map(|bits| {
-                    let theta = f32::from(bits) / f32::from(u16::MAX);
-                    min * (1.0 - theta) + max * theta
-                })
-                .collect()
-        }
-        Encoding::Float16 => halves().map(|bits| f16::from_bits(bits).to_f32()).collect(),
-        Encoding::Bfloat16 => halves().map(|bits| bf16::from_bits(bits).to_f32()).collect(),
-        Encoding::Float32 => {
-            params.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+    if encoding == FLOAT32 {
+        let (bytes, _) = params.as_chunks::<4>();
+        return require_finite(bytes.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect(), part);
+    }
+    let (min, max) = (layer.min_val.unwrap_or(0.0), layer.max_val.unwrap_or(0.0));
+    let number = |&bytes: &[u8; 2]| {
+        let bits = u16::from_le_bytes(bytes);
+        match encoding {
+            FLOAT16 => f16::from_bits(bits).to_f32(),
+            BFLOAT16 => bf16::from_bits(bits).to_f32(),
+            _ => {
+                let theta = f32::from(bits) / f32::from(u16::MAX);
+                min * (1.0 - theta) + max * theta
+            }
         }
     };
-    require_finite(values, part)
+    let (bytes, _) = params.as_chunks::<2>();
+    require_finite(bytes.iter().map(number).collect(), part)
 }
 
 fn require_finite(values: Vec<f32>, part: &str) -> Read<Vec<f32>> {

@@ -63,24 +63,28 @@ enum UnderWay {
     Elsewhere(Receiver<Evaluated>),
 }
 
-pub(super) struct Device {
+/// A thread's way to its device, which evaluates in the order of sending.
+pub(super) struct DeviceLink {
     way: Way,
     under_way: VecDeque<UnderWay>,
     /// Batches that the device computes at once, or 0 if evaluations need the worker's core.
     queues: usize,
 }
 
-impl Device {
-    fn new(info: &BackendInfo, way: Way) -> Device {
+impl DeviceLink {
+    fn new(info: &BackendInfo, way: Way) -> DeviceLink {
         let works_alone = info.has_virtual_time() || matches!(way, Way::Threads(_));
         let queues = if works_alone { info.queues } else { 0 };
-        Device { way, under_way: VecDeque::new(), queues }
+        DeviceLink { way, under_way: VecDeque::new(), queues }
     }
 
-    pub(super) fn of_workers(backend: &dyn Backend, workers: usize) -> Result<Vec<Device>, WorkerPoolError> {
+    pub(super) fn of_workers(
+        backend: &dyn Backend,
+        workers: usize,
+    ) -> Result<Vec<DeviceLink>, WorkerPoolError> {
         let info = backend.info();
         if info.queues == 0 || info.has_virtual_time() {
-            let own = |_| Ok(Device::new(info, Way::Own(backend.evaluator()?)));
+            let own = |_| Ok(DeviceLink::new(info, Way::Own(backend.evaluator()?)));
             return (0..workers).map(own).collect();
         }
         let mut threads = EndingThreads::default();
@@ -92,11 +96,11 @@ impl Device {
             threads.0.push(thread.map_err(|error| WorkerPoolError::thread(&error))?);
         }
         let threads = Arc::new(DeviceThreads { queue: sender, _threads: threads });
-        Ok((0..workers).map(|_| Device::new(info, Way::Threads(threads.clone()))).collect())
+        Ok((0..workers).map(|_| DeviceLink::new(info, Way::Threads(threads.clone()))).collect())
     }
 
-    pub(super) fn of_owner(info: &BackendInfo) -> Device {
-        Device::new(info, Way::Owner)
+    pub(super) fn of_owner(info: &BackendInfo) -> DeviceLink {
+        DeviceLink::new(info, Way::Owner)
     }
 
     pub(super) fn queues(&self) -> usize {
@@ -113,7 +117,6 @@ impl Device {
         leaves > 0 && (leaves >= size || self.is_idle() || has_free_queue && leaves * 2 >= size)
     }
 
-    /// The device has a batch for each of its queues, and one waits.
     pub(super) fn is_full(&self) -> bool {
         self.under_way.len() > self.queues
     }

@@ -10,8 +10,7 @@ mod worker;
 
 pub use device::WorkerPoolError;
 pub use search::SearchResult;
-pub(crate) use search::{Search, conclude, run, watch};
-pub use stop_controller::EndReason;
+pub(crate) use search::{News, Search, conclude, run, watch};
 #[cfg(test)]
 pub(super) use stop_controller::StopController;
 pub use worker::NextStep;

@@ -4,13 +4,13 @@
 
 use std::time::{Duration, Instant};
 
-use super::device::{Device, Evaluated};
-use super::stop_controller::{EndReason, StopController, Wake};
+use super::device::{DeviceLink, Evaluated};
+use super::stop_controller::StopController;
 use crate::chess::Move;
 use crate::search::leaf::{Gatherer, backup};
 use crate::search::report;
 use crate::search::report::{RootSnapshot, SearchInfo, SearchSummary, choose, root_stats, search_info};
-use crate::search::state::{MoveStatsWhen, SearchContext, SearchState};
+use crate::search::state::{EndReason, MoveStatsWhen, SearchContext, SearchState};
 use crate::search::tree::Inside;
 use crate::time::{Chain, SearchStats, StopReason};
 
@@ -22,8 +22,9 @@ pub(crate) struct Search {
 
 impl Search {
     pub(crate) fn new(context: SearchContext, chain: Chain, visits: u64) -> Search {
+        let is_open_ended = chain.is_open_ended();
         let stop_controller = StopController::new(chain, context.clock.is_real());
-        Search { state: SearchState::new(context, visits), stop_controller }
+        Search { state: SearchState::new(context, visits, is_open_ended), stop_controller }
     }
 
     pub(crate) fn snapshot(&self) -> RootSnapshot {
@@ -38,7 +39,7 @@ impl Search {
 
     /// Backs up the oldest batch of `device` and releases the collisions of `gatherer`. False if there was
     /// none.
-    pub(super) fn take_in_oldest(&self, device: &mut Device, gatherer: &mut Gatherer) -> bool {
+    pub(super) fn take_in_oldest(&self, device: &mut DeviceLink, gatherer: &mut Gatherer) -> bool {
         let Some(Evaluated { mut batch, outcome }) = self.receive(device) else { return false };
         let SearchState { context, budget, counters, .. } = &self.state;
         let leaves = batch.leaves.len() as u32;
@@ -59,7 +60,7 @@ impl Search {
     }
 
     /// The wait is counted as one for the device if that is full, else for the tree.
-    fn receive(&self, device: &mut Device) -> Option<Evaluated> {
+    fn receive(&self, device: &mut DeviceLink) -> Option<Evaluated> {
         let SearchState { context, counters, .. } = &self.state;
         let clock = &context.clock;
         if device.queues() == 0 {
@@ -77,19 +78,19 @@ impl Search {
     pub(super) fn make_room(&self) {
         let SearchContext { tree, root, .. } = &self.state.context;
         if tree.is_full() {
-            tree.prune(*root, || self.state.progress.is_stopped());
+            tree.prune(*root, || self.state.life.is_dismissed());
         }
     }
 
     fn batch_done(&self, visits: u64) {
-        let SearchState { context, counters, progress, .. } = &self.state;
+        let SearchState { context, counters, life, .. } = &self.state;
         {
             let mut counters = counters.lock();
             counters.evaluations += visits;
             counters.batches += 1;
             counters.first_evaluation.get_or_insert_with(|| context.clock.elapsed());
         }
-        progress.batch_done();
+        life.batch_done();
         self.check_stoppers();
     }
 
@@ -98,41 +99,35 @@ impl Search {
         if context.visits() > root.reused_visits {
             counters.lock().first_evaluation.get_or_insert_with(|| context.clock.elapsed());
         }
-        if self.stop_controller.check(&self.stats(), self.state.visits_left(), &self.state.hints) {
-            self.dismiss_workers();
-        }
+        self.end_if(self.stop_controller.check(&self.stats(), self.state.visits_left(), &self.state.hints));
     }
 
     fn check_stoppers_by_clock(&self, snapshot: &RootSnapshot) {
-        let SearchState { hints, .. } = &self.state;
-        if self.stop_controller.check_by_clock(&report::stats(snapshot), self.state.visits_left(), hints) {
-            self.dismiss_workers();
+        let (stats, left) = (report::stats(snapshot), self.state.visits_left());
+        self.end_if(self.stop_controller.check_by_clock(&stats, left, &self.state.hints));
+    }
+
+    fn end_if(&self, reason: Option<EndReason>) {
+        if self.state.life.end_if(reason) {
+            self.dismiss_with_root();
         }
     }
 
     /// Lets the workers leave, but not before the root is evaluated: the move would be a guess.
-    fn dismiss_workers(&self) {
+    fn dismiss_with_root(&self) {
         if self.state.context.has_evaluated_root() {
-            self.state.progress.stop();
+            self.state.life.dismiss();
         }
     }
 
     /// Ends the search as `stop` does, even after `infinite` and `ponder`.
     pub(crate) fn request_stop(&self) {
-        self.stop_controller.request_stop();
-        self.dismiss_workers();
-    }
-
-    /// Ends the search as [`Search::request_stop`] does, even before the root is evaluated.
-    pub(crate) fn give_up(&self) {
-        self.stop_controller.request_stop();
-        self.state.progress.stop();
+        self.state.life.request_stop();
+        self.dismiss_with_root();
     }
 
     pub(crate) fn fail(&self, reason: String) {
-        self.state.progress.fail(reason);
-        self.stop_controller.fail();
-        self.state.progress.stop();
+        self.state.life.fail(reason);
     }
 }
 
@@ -163,10 +158,21 @@ pub struct SearchResult {
     pub stats: SearchStats,
 }
 
-pub(crate) fn run(search: &Search, observer: &mut dyn FnMut(&SearchInfo)) -> SearchResult {
+pub(crate) enum News<'a> {
+    Info(&'a SearchInfo),
+    /// It has failed, and waits for `stop`.
+    Failure(String),
+}
+
+pub(crate) fn run(search: &Search, observer: &mut dyn FnMut(News<'_>)) -> SearchResult {
     let context = &search.state.context;
     let mut reporter = InfoReporter { observer, last: None };
+    let mut has_failed = false;
     let reason = watch(search, &mut |snapshot| {
+        if let Some(failure) = search.state.life.failure().filter(|_| !has_failed) {
+            has_failed = true;
+            (reporter.observer)(News::Failure(failure));
+        }
         reporter.report_if_news(context, snapshot);
         true
     });
@@ -177,7 +183,7 @@ pub(crate) fn run(search: &Search, observer: &mut dyn FnMut(&SearchInfo)) -> Sea
         if context.reports_move_stats(MoveStatsWhen::AtEnd) {
             info.move_stats = Some(root_stats(context, &snapshot));
         }
-        (reporter.observer)(info);
+        (reporter.observer)(News::Info(info));
     }
     result
 }
@@ -185,17 +191,15 @@ pub(crate) fn run(search: &Search, observer: &mut dyn FnMut(&SearchInfo)) -> Sea
 /// Blocks until the search is over, dismisses its workers and waits for the root. `goes_on` is asked every
 /// few milliseconds. `None` if it ended the watch: the workers then search on.
 pub(crate) fn watch(search: &Search, goes_on: &mut dyn FnMut(&RootSnapshot) -> bool) -> Option<EndReason> {
-    let SearchState { context, progress, .. } = &search.state;
+    let SearchState { context, life, .. } = &search.state;
     let reason = loop {
-        match search.stop_controller.wait(&context.clock, TICK) {
-            Wake::End(reason) => break reason,
-            Wake::Tick => {
-                let snapshot = search.snapshot();
-                search.check_stoppers_by_clock(&snapshot);
-                if !goes_on(&snapshot) {
-                    return None;
-                }
-            }
+        if let Some(reason) = search.stop_controller.wait(life, &context.clock, TICK) {
+            break reason;
+        }
+        let snapshot = search.snapshot();
+        search.check_stoppers_by_clock(&snapshot);
+        if !goes_on(&snapshot) {
+            return None;
         }
     };
     // An only move has waited long enough, and when pondering ends our clock may be running.
@@ -203,24 +207,22 @@ pub(crate) fn watch(search: &Search, goes_on: &mut dyn FnMut(&RootSnapshot) -> b
     if !is_enough && context.expected_move.is_none() {
         wait_for_root(search);
     }
-    progress.stop();
+    life.dismiss();
     if !context.clock.is_real()
         || matches!(reason, EndReason::Rule(_)) && search.stop_controller.ready_at().is_none()
     {
-        let is_stopped = || search.stop_controller.is_stop_requested();
-        progress.wait_idle_unless(LAST_BATCH_WAIT, is_stopped);
+        life.wait_for_workers_unless_stopped(LAST_BATCH_WAIT);
     }
     Some(reason)
 }
 
 /// A move based on the root's evaluation is better than one without. The deadline allows for it.
 fn wait_for_root(search: &Search) {
-    let SearchState { context, progress, .. } = &search.state;
+    let SearchState { context, life, .. } = &search.state;
     let (ended, mut stopped) = (Instant::now(), None);
-    let is_wanted = || !context.has_evaluated_root() && !progress.is_stopped();
-    while is_wanted() && progress.failure().is_none() {
-        let epoch = progress.epoch();
-        if search.stop_controller.is_stop_requested() {
+    while !context.has_evaluated_root() && !life.is_dismissed() {
+        let epoch = life.epoch();
+        if life.is_ending() {
             stopped.get_or_insert_with(Instant::now);
         }
         let is_long =
@@ -229,7 +231,7 @@ fn wait_for_root(search: &Search) {
         if is_long || is_late {
             break;
         }
-        progress.wait_for_change(epoch, ROOT_TICK);
+        life.wait_for_change(epoch, ROOT_TICK);
     }
 }
 
@@ -237,9 +239,8 @@ pub(crate) fn conclude(search: &Search, reason: EndReason) -> SearchResult {
     result_of(search, &search.snapshot(), reason)
 }
 
-/// Reads move, last information and figures from one `snapshot`.
 fn result_of(search: &Search, snapshot: &RootSnapshot, reason: EndReason) -> SearchResult {
-    let SearchState { context, root, progress, .. } = &search.state;
+    let SearchState { context, root, life, .. } = &search.state;
     let inside = context.tree.enter_within(PRUNING_PATIENCE);
     let (info, line) = match &inside {
         Some(inside) => {
@@ -257,7 +258,7 @@ fn result_of(search: &Search, snapshot: &RootSnapshot, reason: EndReason) -> Sea
         best: line.first().copied(),
         ponder: line.get(1).copied(),
         reason,
-        failure: progress.failure(),
+        failure: life.failure(),
         summary: report::summary(context, snapshot),
         stats: report::stats(snapshot),
         info,
@@ -282,7 +283,7 @@ fn info_and_line(
 }
 
 struct InfoReporter<'a> {
-    observer: &'a mut dyn FnMut(&SearchInfo),
+    observer: &'a mut dyn FnMut(News<'_>),
     last: Option<(Instant, SearchInfo)>,
 }
 
@@ -304,7 +305,7 @@ impl InfoReporter<'_> {
             if context.reports_move_stats(MoveStatsWhen::Always) {
                 info.move_stats = Some(root_stats(context, snapshot));
             }
-            (self.observer)(&info);
+            (self.observer)(News::Info(&info));
             self.last = Some((Instant::now(), info));
         }
     }

@@ -10,13 +10,12 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-use super::device::{Device, WorkerPoolError};
+use super::device::{DeviceLink, WorkerPoolError};
 use super::search::{Search, SearchResult, conclude};
-use super::stop_controller::EndReason;
 use crate::network::{Backend, EvalSlot};
 use crate::search::leaf::{Gathered, Gatherer};
 use crate::search::report::{SearchInfo, root_stats, search_info};
-use crate::search::state::SearchState;
+use crate::search::state::{EndReason, SearchState, Stage};
 use crate::search::tree::TreeFull;
 use crate::system::threads::EndingThreads;
 
@@ -51,7 +50,7 @@ impl WorkerPool {
     pub(crate) fn new(backend: &dyn Backend, threads: usize) -> Result<WorkerPool, WorkerPoolError> {
         let threads = if backend.info().has_virtual_time() { 1 } else { threads.max(1) };
         let mut pool = WorkerPool { mailbox: Arc::default(), threads: EndingThreads::default() };
-        for (index, device) in Device::of_workers(backend, threads)?.into_iter().enumerate() {
+        for (index, device) in DeviceLink::of_workers(backend, threads)?.into_iter().enumerate() {
             let mailbox = pool.mailbox.clone();
             let thread = std::thread::Builder::new()
                 .name(format!("search-{index}"))
@@ -71,7 +70,6 @@ impl WorkerPool {
         self.threads.0.len()
     }
 
-    /// Workers that are still busy with an earlier search follow later.
     pub(crate) fn assign(&self, search: &Arc<Search>) {
         let mut assignment = self.mailbox.assignment.lock();
         assignment.search = Arc::downgrade(search);
@@ -89,7 +87,7 @@ impl Drop for WorkerPool {
     }
 }
 
-fn worker_loop(mailbox: &Mailbox, mut device: Device) {
+fn worker_loop(mailbox: &Mailbox, mut device: DeviceLink) {
     let mut seen = 0;
     loop {
         let search = {
@@ -100,7 +98,7 @@ fn worker_loop(mailbox: &Mailbox, mut device: Device) {
             }
             seen = assignment.number;
             let Some(search) = assignment.search.upgrade() else { continue };
-            if !search.state.progress.try_enter() {
+            if !search.state.life.try_enter() {
                 continue;
             }
             search
@@ -111,22 +109,22 @@ fn worker_loop(mailbox: &Mailbox, mut device: Device) {
             search.state.context.tree.mark_damaged();
             search.fail("a search thread panicked and its batch is lost".into());
         }
-        search.state.progress.leave();
+        search.state.life.leave();
     }
 }
 
-fn take_part(search: &Search, device: &mut Device) {
-    let SearchState { context, budget, progress, .. } = &search.state;
+fn take_part(search: &Search, device: &mut DeviceLink) {
+    let SearchState { context, budget, life, .. } = &search.state;
     device.begin();
     let mut gatherer = Gatherer::new(context.history.clone(), device.queues());
-    while !progress.is_stopped() {
-        let epoch = progress.epoch();
+    while !life.is_dismissed() {
+        let epoch = life.epoch();
         let gathered = gather(search, &mut gatherer, device);
         if gathered.fills_batch {
             device.send(gatherer.take_batch(), &context.clock);
         }
-        if !settle(search, &mut gatherer, device, gathered.found) && !progress.is_stopped() {
-            progress.wait_for_change(epoch, if gathered.is_ahead { PACE_WAIT } else { IDLE_WAIT });
+        if !settle(search, &mut gatherer, device, gathered.found) && !life.is_dismissed() {
+            life.wait_for_change(epoch, if gathered.is_ahead { PACE_WAIT } else { IDLE_WAIT });
         }
     }
     gatherer.abandon_batch(&context.tree, budget);
@@ -140,7 +138,7 @@ struct GatheringOutcome {
     is_ahead: bool,
 }
 
-fn gather(search: &Search, gatherer: &mut Gatherer, device: &Device) -> GatheringOutcome {
+fn gather(search: &Search, gatherer: &mut Gatherer, device: &DeviceLink) -> GatheringOutcome {
     search.make_room();
     let is_ahead = is_ahead_of_its_pace(&search.state);
     let found = if is_ahead { Gathered::Nothing } else { gatherer.gather(&search.state) };
@@ -153,7 +151,7 @@ fn gather(search: &Search, gatherer: &mut Gatherer, device: &Device) -> Gatherin
 
 /// Backs up the oldest batch unless more can be gathered meanwhile, and asks the stoppers. False if nothing
 /// can be done until something changes.
-fn settle(search: &Search, gatherer: &mut Gatherer, device: &mut Device, found: Gathered) -> bool {
+fn settle(search: &Search, gatherer: &mut Gatherer, device: &mut DeviceLink, found: Gathered) -> bool {
     if found == Gathered::More && !device.is_full() && !device.is_idle() {
         search.check_stoppers();
         return true;
@@ -182,11 +180,10 @@ pub enum NextStep {
     Over,
 }
 
-/// A search that its owner drives step by step.
 pub(crate) struct SteppedSearch {
     search: Arc<Search>,
     gatherer: Gatherer,
-    device: Device,
+    device: DeviceLink,
     found: Gathered,
     /// The search's time at its end, before the batches under way came back.
     over_at: Duration,
@@ -194,13 +191,15 @@ pub(crate) struct SteppedSearch {
 
 impl SteppedSearch {
     pub(crate) fn new(search: Arc<Search>) -> SteppedSearch {
-        let mut device = Device::of_owner(&search.state.context.backend_info);
+        let mut device = DeviceLink::of_owner(&search.state.context.backend_info);
         device.begin();
         let gatherer = Gatherer::new(search.state.context.history.clone(), device.queues());
         SteppedSearch { search, gatherer, device, found: Gathered::Nothing, over_at: Duration::ZERO }
     }
 
     pub(crate) fn take_up(&mut self, search: Arc<Search>) {
+        // Nobody asks for the last one's answer any more.
+        self.search.state.life.answer();
         self.gatherer.history = search.state.context.history.clone();
         self.device.begin();
         self.search = search;
@@ -222,9 +221,9 @@ impl SteppedSearch {
     /// gather: a search whose leaves are all known would otherwise block the thread.
     pub(crate) fn advance_within(&mut self, mut rounds: u32) -> Option<NextStep> {
         let SteppedSearch { search, gatherer, device, found, over_at } = self;
-        let SearchState { context, budget, progress, .. } = &search.state;
+        let SearchState { context, budget, life, .. } = &search.state;
         let mut fruitless = 0;
-        while !progress.is_stopped() {
+        while !life.is_dismissed() {
             if rounds == 0 {
                 return None;
             }
@@ -234,12 +233,13 @@ impl SteppedSearch {
                 *found = gathered.found;
                 return Some(NextStep::Evaluate);
             }
-            if settle(search, gatherer, device, gathered.found) || progress.is_stopped() {
+            if settle(search, gatherer, device, gathered.found) || life.is_dismissed() {
                 fruitless = 0;
             } else if gathered.is_ahead {
                 return Some(NextStep::Wait);
             } else if !context.tree.is_full() {
-                search.give_up();
+                search.request_stop();
+                search.state.life.dismiss();
             } else if fruitless < MAX_FRUITLESS {
                 fruitless += 1;
             } else {
@@ -268,7 +268,6 @@ impl SteppedSearch {
         settle(search, gatherer, device, *found);
     }
 
-    /// `None` before the root is evaluated.
     pub(crate) fn report(&self) -> Option<SearchInfo> {
         let (context, snapshot) = (&self.search.state.context, self.search.snapshot());
         let info = search_info(context, &snapshot, &snapshot.ranked_moves(), &context.tree.enter())?;
@@ -280,7 +279,7 @@ impl SteppedSearch {
     }
 
     pub(crate) fn result(&self) -> SearchResult {
-        let reason = self.search.stop_controller.end_reason().unwrap_or(EndReason::Stopped);
-        conclude(&self.search, reason)
+        let stage = self.search.state.life.stage();
+        conclude(&self.search, if let Stage::Ending(reason) = stage { reason } else { EndReason::Stopped })
     }
 }

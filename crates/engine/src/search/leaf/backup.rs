@@ -48,7 +48,6 @@ impl Backup<'_> {
         }
     }
 
-    /// Writes the open sums of nodes `depth` plies or more below the root.
     fn close(&mut self, depth: usize) {
         while self.open.len() > depth
             && let Some((id, sum)) = self.open.pop()
@@ -61,7 +60,6 @@ impl Backup<'_> {
     }
 }
 
-/// Ends all visits of a batch, collisions as cancelled.
 fn end_visits(tree: &Tree, batch: &Batch, mut leaf_sum: impl FnMut(usize) -> VisitSum) {
     let mut backup = Backup { tree, open: Vec::new() };
     let mut collisions = batch.collisions.iter().peekable();
@@ -163,7 +161,6 @@ pub(crate) struct Batch {
     nodes: Vec<NodeId>,
 }
 
-/// Memory of a batch of `positions`, bytes.
 pub(crate) fn buffer_bytes(positions: usize) -> u64 {
     const LINE: usize = 32;
     (positions * (size_of::<EvalSlot>() + LINE * size_of::<NodeId>())) as u64
@@ -191,7 +188,6 @@ impl Batch {
         self.last_slot()
     }
 
-    /// Prefetched positions lie after all leaves.
     pub(super) fn push_extra(&mut self) -> &mut EvalSlot {
         self.extra += 1;
         self.last_slot()

@@ -35,7 +35,6 @@ pub(crate) enum Gathered {
 
 #[derive(Debug)]
 pub(crate) struct Gatherer {
-    /// The game up to the node of the descent.
     pub(crate) history: History,
     pub(crate) path: Vec<NodeId>,
     /// A stack, of which each level of the descent has a part.
@@ -80,7 +79,7 @@ impl Gatherer {
         self.pending_gain = select::pending_gain(gain, target, self.has_device());
         let quota = Quota::new(&search.context.params, target, search.context.visits(), self.queues);
         let mut per_leaf = 1;
-        while !search.progress.is_stopped() && !search.context.tree.is_full() {
+        while !search.life.is_dismissed() && !search.context.tree.is_full() {
             let found = self.waiting_leaves();
             // Where most visits collide, more are sent at once, so that one collision takes them together.
             let visits = search.budget.reserve(quota.places(found, &self.counts) * per_leaf);
@@ -225,7 +224,6 @@ impl Gatherer {
         self.candidates.truncate(first);
     }
 
-    /// Gives `visits` to candidates and returns those that found no place.
     fn choose(&mut self, search: &SearchState, node: &Node, visits: u32) -> u32 {
         let first = self.candidates.len();
         let mut terms = self.push_children(search, node);
@@ -318,7 +316,6 @@ impl Gatherer {
         self.candidates[first..].sort_by(|a, b| b.score.total_cmp(&a.score));
     }
 
-    /// Pushes the best unvisited move after `last`, and gives its index.
     fn push_unvisited(
         &mut self,
         search: &SearchState,
@@ -339,7 +336,6 @@ impl Gatherer {
         Some(self.candidates.len() - 1)
     }
 
-    /// A certain or cached result counts at once, else the leaf joins the batch.
     fn open_leaf(&mut self, search: &SearchState, node: &Node, visits: u32) {
         let moves = self.history.legal_moves();
         let is_root = self.path.len() == 1;
@@ -389,7 +385,6 @@ impl Gatherer {
         Some(Proof { outcome, plies, is_mate: false })
     }
 
-    /// One visit ends here, the others are cancelled.
     fn open_cached(&mut self, search: &SearchState, evaluation: Value, visits: u32) {
         if !backup::expand(&search.context.tree, &self.path, &self.policy) {
             return self.cancel(&search.context.tree, visits);
@@ -452,7 +447,6 @@ fn is_settled(context: &SearchContext, child: &Node) -> bool {
     context.reporting.lines > 1 && child.proof().is_some_and(|proof| proof.outcome == ProofOutcome::Win)
 }
 
-/// The unvisited root move after `last` with the largest policy that may be searched.
 fn best_unvisited_root_move(search: &SearchState, node: &Node, last: Option<Unvisited>) -> Option<Unvisited> {
     if visits_to_stay_in_the_race(search) > 0 {
         return None;
@@ -476,10 +470,7 @@ impl Gatherer {
         let of_device = if self.has_device() { search.context.batch_size() / BATCH_PER_PREFETCH } else { 0 };
         let size = search.context.params.max_prefetch.map_or(of_device, NonZero::get) as usize;
         let size = size.min(search.context.backend_info.max_batch);
-        if leaves == 0
-            || leaves >= size
-            || search.context.cache.capacity() == 0
-            || search.progress.is_stopped()
+        if leaves == 0 || leaves >= size || search.context.cache.capacity() == 0 || search.life.is_dismissed()
         {
             return;
         }
@@ -498,7 +489,7 @@ impl Gatherer {
         self.push_candidates(search, node, budget);
         let mut left = budget;
         for index in first..self.candidates.len() {
-            if left == 0 || search.progress.is_stopped() {
+            if left == 0 || search.life.is_dismissed() {
                 break;
             }
             let candidate = self.candidates[index];
@@ -528,7 +519,6 @@ impl Gatherer {
         found
     }
 
-    /// Skips a position that is known or already requested.
     fn prefetch_leaf(&mut self, context: &SearchContext) {
         let moves = self.history.legal_moves();
         let key = self.history.evaluation_key();

@@ -67,7 +67,6 @@ pub(super) struct GatherCounts {
     /// Draws by repetition that became leaves again.
     pub(super) reopened: u32,
     pub(super) cache_hits: u32,
-    /// Of visits that ended in terminals and cache hits.
     pub(super) depth_sum: usize,
     pub(super) max_depth: usize,
 }
@@ -87,7 +86,6 @@ impl GatherCounts {
 pub(super) struct Quota {
     leaves: u32,
     known: u32,
-    /// True if those visits take places of the batch.
     known_take_places: bool,
     collided: u32,
     collisions: u32,

@@ -7,7 +7,7 @@
 //! reduction). The system's mathematics library is not used, so that a search is the same on every machine.
 
 use crate::network::Value;
-use crate::search::state::{Exploration, FirstPlayUrgency, SearchParams};
+use crate::search::state::{Exploration, FirstPlayUrgency, FpuStrategy, SearchParams};
 use crate::search::tree::{NodeId, Unvisited};
 
 /// Up to this batch size [`pending_gain`] takes nothing away.
@@ -33,16 +33,16 @@ fn approximate_ln(x: f32) -> f32 {
     std::f32::consts::LN_2 * (f * (LINEAR - SQUARE * f) + n as f32)
 }
 
-/// The factor on a child's policy.
 pub(crate) fn exploration(params: &Exploration, children_visits: u32) -> f32 {
     cpuct(params, children_visits + 1) * (children_visits.max(1) as f32).sqrt()
 }
 
 /// `visited_policy` is the policy of all visited siblings.
-pub(crate) fn fpu(strategy: FirstPlayUrgency, parent_q: f32, visited_policy: f32) -> f32 {
+pub(crate) fn fpu(urgency: FirstPlayUrgency, parent_q: f32, visited_policy: f32) -> f32 {
+    let FirstPlayUrgency { strategy, value } = urgency;
     match strategy {
-        FirstPlayUrgency::Reduction(reduction) => parent_q - reduction * visited_policy.sqrt(),
-        FirstPlayUrgency::Absolute(value) => value,
+        FpuStrategy::Reduction => parent_q - value * visited_policy.sqrt(),
+        FpuStrategy::Absolute => value,
     }
 }
 
@@ -111,10 +111,9 @@ impl<'a> MovesLeftUtility<'a> {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UnvisitedTerms {
-    strategy: FirstPlayUrgency,
+    urgency: FirstPlayUrgency,
     parent_q: f32,
     pub(crate) pending_q: f32,
-    /// Policy of all moves with a visit, finished or under way.
     visited_policy: f32,
     pub(crate) fpu: f32,
     pub(crate) exploration: f32,
@@ -122,21 +121,20 @@ pub(super) struct UnvisitedTerms {
 
 impl UnvisitedTerms {
     pub(crate) fn new(
-        strategy: FirstPlayUrgency,
+        urgency: FirstPlayUrgency,
         parent_q: f32,
         pending_q: f32,
         exploration: f32,
     ) -> UnvisitedTerms {
-        let fpu = fpu(strategy, parent_q, 0.0);
-        UnvisitedTerms { strategy, parent_q, pending_q, visited_policy: 0.0, fpu, exploration }
+        let fpu = fpu(urgency, parent_q, 0.0);
+        UnvisitedTerms { urgency, parent_q, pending_q, visited_policy: 0.0, fpu, exploration }
     }
 
     pub(super) fn count_visited(&mut self, policy: f32) {
         self.visited_policy += policy;
-        self.fpu = fpu(self.strategy, self.parent_q, self.visited_policy);
+        self.fpu = fpu(self.urgency, self.parent_q, self.visited_policy);
     }
 
-    /// The move counts as visited, with the expected value.
     pub(super) fn begin_first_visit(&mut self, candidate: &mut Candidate) {
         // Without exploration `pu` does not hold the policy, and none counts.
         let policy = if self.exploration > 0.0 { candidate.pu / self.exploration } else { 0.0 };
@@ -290,7 +288,7 @@ mod tests {
         let strategy = SearchParams::default().fpu();
         assert_eq!(fpu(strategy, 0.25, 0.0), 0.25);
         assert!((fpu(strategy, 0.25, 0.49) - 0.019).abs() < 1e-6);
-        assert_eq!(fpu(FirstPlayUrgency::Absolute(-0.7), 0.25, 0.49), -0.7);
+        assert_eq!(fpu(FirstPlayUrgency { strategy: FpuStrategy::Absolute, value: -0.7 }, 0.25, 0.49), -0.7);
     }
 
     /// A regression: a first visit under way did not lower its siblings' first-play urgency, and one batch

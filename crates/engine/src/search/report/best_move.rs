@@ -135,7 +135,6 @@ impl TemperatureParams {
 struct DrawCandidate {
     visits: u32,
     q: f32,
-    /// With the search's noise.
     policy: f32,
 }
 

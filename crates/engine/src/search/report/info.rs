@@ -274,7 +274,6 @@ fn mean_stats(context: &SearchContext, mean: Value, draw_score: f32) -> MeanStat
     MeanStats { value, q: select::child_q(value, draw_score) }
 }
 
-/// The cached network value of the last position, for its side to move.
 fn network_value(cache: &EvalCache, history: &History) -> Option<f32> {
     let moves = history.legal_moves().len();
     cache.get(history.evaluation_key(), moves, &mut Vec::new()).map(|evaluation| evaluation.wl)

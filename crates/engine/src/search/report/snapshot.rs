@@ -22,7 +22,6 @@ pub(crate) struct RootSnapshot {
     pub(crate) root: NodeReading,
     /// For the side to move, `None` without visits.
     pub(crate) evaluation: Option<RootEvaluation>,
-    /// In the order in which they were made.
     pub(crate) children: Vec<RootMove>,
     /// In the order of the move list. Empty after [`RootSnapshot::read_children`].
     pub(crate) unvisited: Vec<RootMove>,
@@ -174,7 +173,6 @@ impl RootSnapshot {
         }
     }
 
-    /// The snapshot, or while pondering that of the position after the expected move.
     pub(crate) fn reported(
         &self,
         context: &SearchContext,
@@ -330,36 +328,22 @@ impl RootMove {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MoveRank {
-    class: ProofClass,
+    /// 2 for a mate, 1 for a win by tables, below 0 for losses likewise.
+    class: i8,
     delay: f32,
     visits: u32,
     q: f32,
     policy: f32,
 }
 
-/// From worst to best.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum ProofClass {
-    Mated,
-    LostByTables,
-    Open,
-    WonByTables,
-    Mate,
-}
-
 impl MoveRank {
     pub(crate) fn new(node: &NodeReading, q: f32, policy: f32) -> MoveRank {
-        let (class, delay) = match node.proof {
-            Some(Proof { outcome: ProofOutcome::Win, plies, is_mate: true }) => (ProofClass::Mate, -plies),
-            Some(Proof { outcome: ProofOutcome::Win, plies, is_mate: false }) => {
-                (ProofClass::WonByTables, -plies)
-            }
-            Some(Proof { outcome: ProofOutcome::Loss, plies, is_mate: false }) => {
-                (ProofClass::LostByTables, plies)
-            }
-            Some(Proof { outcome: ProofOutcome::Loss, plies, is_mate: true }) => (ProofClass::Mated, plies),
-            _ => (ProofClass::Open, 0.0),
+        let by_proof = |Proof { outcome, plies, is_mate }: Proof| match (outcome, 1 + i8::from(is_mate)) {
+            (ProofOutcome::Win, class) => (class, -plies),
+            (ProofOutcome::Loss, class) => (-class, plies),
+            (ProofOutcome::Draw, _) => (0, 0.0),
         };
+        let (class, delay) = node.proof.map_or((0, 0.0), by_proof);
         MoveRank { class, delay, visits: node.visits, q, policy }
     }
 
@@ -417,7 +401,6 @@ struct MovesLeftSums<'a> {
     mean: f64,
     least: f64,
     visits: f64,
-    /// Squared distances of the plies left from `mean`, weighted by visits.
     squares: f64,
 }
 

@@ -26,7 +26,6 @@ struct VirtualTime {
 }
 
 impl SearchClock {
-    /// Starts at `received`, or in virtual time at 0.
     pub(crate) fn start(received: Instant, pace: Option<DevicePace>) -> SearchClock {
         let counted = |pace: DevicePace| VirtualTime {
             now_ns: AtomicU64::new(0),
@@ -40,7 +39,6 @@ impl SearchClock {
         self.counted.as_ref().map_or_else(|| self.started.elapsed(), VirtualTime::now)
     }
 
-    /// False in virtual time, which nobody has to watch.
     pub(crate) fn is_real(&self) -> bool {
         self.counted.is_none()
     }

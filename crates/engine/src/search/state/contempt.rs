@@ -41,7 +41,6 @@ impl Advantage {
         Some(Advantage { mu: (a - b) / (a + b), s: 2.0 / (a + b) })
     }
 
-    /// The value with this result and the length of `value`.
     fn applied_to(self, value: Value) -> Value {
         let w = logistic((self.mu - 1.0) / self.s);
         let l = logistic((-self.mu - 1.0) / self.s);
@@ -78,7 +77,6 @@ impl Default for Rescale {
 pub(crate) struct ShownValue {
     pub(crate) wl: f32,
     pub(crate) d: f32,
-    /// Mean of the advantage, where it has one.
     pub(crate) mu: Option<f32>,
 }
 
@@ -96,7 +94,6 @@ impl Rescale {
         same || (self.is_identity() && other.is_identity())
     }
 
-    /// Added to μ of `viewer`, in units of the network's squared scale.
     fn shift(&self, viewer: Color) -> f64 {
         match self.favoured {
             None => 0.0,

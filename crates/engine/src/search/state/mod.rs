@@ -1,22 +1,27 @@
-//! The input and the counters of a search. It decides nothing.
+//! The input of a search, its counters and the stages of its life. It decides nothing.
 //!
 //! Every worker writes the counters, under their lock.
 
 mod clock;
 mod contempt;
+pub(crate) mod life;
+#[cfg(test)]
+mod models;
 mod params;
 mod root;
 
 use std::num::NonZero;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use crossbeam::utils::CachePadded;
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 pub(crate) use clock::SearchClock;
 pub use contempt::{ContemptError, ContemptMode, ContemptOptions, Rescale};
+pub use life::EndReason;
+pub(crate) use life::{Life, Stage};
 pub use params::{
     CollisionScaling, Exploration, FirstPlayUrgency, FpuStrategy, NoiseParams, RootFpuStrategy, SearchParams,
     TemperatureParams,
@@ -36,7 +41,7 @@ pub(crate) struct SearchState {
     pub(crate) budget: CachePadded<VisitBudget>,
     pub(crate) counters: CachePadded<SearchCounters>,
     pub(crate) hints: SearchHints,
-    pub(crate) progress: Arc<CachePadded<WorkerProgress>>,
+    pub(crate) life: Arc<CachePadded<Life>>,
 }
 
 /// The stoppers' latest hints. Relaxed: each is a number of its own, and nothing else is published through
@@ -50,7 +55,7 @@ pub(crate) struct SearchHints {
 }
 
 impl SearchState {
-    pub(super) fn new(context: SearchContext, visits: u64) -> SearchState {
+    pub(super) fn new(context: SearchContext, visits: u64, is_open_ended: bool) -> SearchState {
         SearchState {
             root: SearchRoot::new(&context),
             budget: CachePadded::new(VisitBudget::new(visits)),
@@ -59,7 +64,7 @@ impl SearchState {
                 ..CounterValues::default()
             })),
             hints: SearchHints::default(),
-            progress: Arc::default(),
+            life: Arc::new(CachePadded::new(Life::new(is_open_ended))),
             context,
         }
     }
@@ -111,7 +116,6 @@ impl SearchContext {
         self.root_node().visits()
     }
 
-    /// From then on a move can be chosen.
     pub(crate) fn has_evaluated_root(&self) -> bool {
         self.root_node().state() == NodeState::Expanded
     }
@@ -125,7 +129,6 @@ impl SearchContext {
         PositionEncoding { format: self.backend_info.input_format, history_fill: self.params.history_fill }
     }
 
-    /// Positions in a full batch, by the user's choice or the backend's.
     pub(crate) fn batch_size(&self) -> u32 {
         let BackendInfo { preferred_batch, max_batch, .. } = self.backend_info;
         let chosen = self.params.minibatch_size.map(NonZero::get);
@@ -154,7 +157,6 @@ pub struct Reporting {
     pub(crate) move_stats: MoveStatsWhen,
 }
 
-/// Locked a few times per batch.
 pub(crate) type SearchCounters = Mutex<CounterValues>;
 
 /// Every visit is an evaluation, a cache hit or a terminal. Collisions are no visits.
@@ -247,109 +249,6 @@ impl VisitBudget {
 
     pub(crate) fn end_leaves(&self, leaves: u32) {
         self.leaves_under_way.fetch_sub(leaves, Ordering::Relaxed);
-    }
-}
-
-/// The stop flag is read before every descent and is an atomic of its own. The rest changes once per batch
-/// and lies under one lock, with a condition variable.
-#[derive(Debug, Default)]
-pub(crate) struct WorkerProgress {
-    /// Relaxed: it publishes nothing, and being seen a little later does no harm.
-    stop: AtomicBool,
-    state: Mutex<ProgressState>,
-    changed: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct ProgressState {
-    workers: usize,
-    waiting: usize,
-    /// Changes whenever a batch has been backed up or a worker leaves.
-    epoch: u64,
-    failure: Option<String>,
-}
-
-impl WorkerProgress {
-    /// Counts a change as the next epoch, and wakes those who wait for one.
-    fn change(&self, change: impl FnOnce(&mut ProgressState)) {
-        let mut state = self.state.lock();
-        change(&mut state);
-        state.epoch += 1;
-        let is_awaited = state.waiting > 0;
-        drop(state);
-        if is_awaited {
-            self.changed.notify_all();
-        }
-    }
-
-    fn wait_while(
-        &self,
-        timeout: Duration,
-        must_wait: impl Fn(&ProgressState) -> bool,
-    ) -> MutexGuard<'_, ProgressState> {
-        let mut state = self.state.lock();
-        state.waiting += 1;
-        self.changed.wait_while_for(&mut state, |state| must_wait(state), timeout);
-        state.waiting -= 1;
-        state
-    }
-
-    pub(crate) fn stop(&self) {
-        self.stop.store(true, Ordering::Relaxed);
-        self.change(|_| ());
-    }
-
-    #[inline]
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn batch_done(&self) {
-        self.change(|_| ());
-    }
-
-    pub(crate) fn fail(&self, reason: String) {
-        self.state.lock().failure.get_or_insert(reason);
-    }
-
-    pub(crate) fn failure(&self) -> Option<String> {
-        self.state.lock().failure.clone()
-    }
-
-    pub(crate) fn epoch(&self) -> u64 {
-        self.state.lock().epoch
-    }
-
-    pub(crate) fn wait_for_change(&self, seen: u64, timeout: Duration) {
-        drop(self.wait_while(timeout, |state| state.epoch == seen));
-    }
-
-    /// Lets a worker in unless the search was stopped. It must then call [`WorkerProgress::leave`].
-    pub(crate) fn try_enter(&self) -> bool {
-        let mut state = self.state.lock();
-        // The flag is set before `stop` takes the lock: whoever is let in here is counted before that.
-        let may_enter = !self.is_stopped();
-        state.workers += usize::from(may_enter);
-        may_enter
-    }
-
-    /// Counts a worker out, which must have ended all its visits.
-    pub(crate) fn leave(&self) {
-        self.change(|state| state.workers -= 1);
-    }
-
-    pub(crate) fn is_idle(&self) -> bool {
-        self.state.lock().workers == 0
-    }
-
-    /// The search must have been stopped.
-    pub(crate) fn wait_idle(&self, timeout: Duration) {
-        self.wait_idle_unless(timeout, || false);
-    }
-
-    /// Like [`WorkerProgress::wait_idle`], but ends early when `is_urgent`.
-    pub(crate) fn wait_idle_unless(&self, timeout: Duration, is_urgent: impl Fn() -> bool) {
-        drop(self.wait_while(timeout, |state| state.workers > 0 && !is_urgent()));
     }
 }
 

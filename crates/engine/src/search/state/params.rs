@@ -16,11 +16,9 @@ pub struct Exploration {
 
 /// The value of an unvisited move.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum FirstPlayUrgency {
-    /// The parent's value, less this much per square root of visited policy.
-    Reduction(f32),
-    /// This value.
-    Absolute(f32),
+pub struct FirstPlayUrgency {
+    pub(crate) strategy: FpuStrategy,
+    pub(crate) value: f32,
 }
 
 option_choice! {
@@ -30,15 +28,6 @@ option_choice! {
         Reduction = "reduction",
         /// The value of an unvisited move.
         Absolute = "absolute",
-    }
-}
-
-impl FpuStrategy {
-    fn with(self, value: f32) -> FirstPlayUrgency {
-        match self {
-            FpuStrategy::Reduction => FirstPlayUrgency::Reduction(value),
-            FpuStrategy::Absolute => FirstPlayUrgency::Absolute(value),
-        }
     }
 }
 
@@ -221,15 +210,16 @@ impl SearchParams {
     }
 
     pub(crate) fn fpu(&self) -> FirstPlayUrgency {
-        self.fpu_strategy.with(self.fpu_value)
+        FirstPlayUrgency { strategy: self.fpu_strategy, value: self.fpu_value }
     }
 
     pub(crate) fn root_fpu(&self) -> FirstPlayUrgency {
-        match self.fpu_strategy_at_root {
-            RootFpuStrategy::Reduction => FirstPlayUrgency::Reduction(self.fpu_value_at_root),
-            RootFpuStrategy::Absolute => FirstPlayUrgency::Absolute(self.fpu_value_at_root),
-            RootFpuStrategy::Same => self.fpu(),
-        }
+        let strategy = match self.fpu_strategy_at_root {
+            RootFpuStrategy::Reduction => FpuStrategy::Reduction,
+            RootFpuStrategy::Absolute => FpuStrategy::Absolute,
+            RootFpuStrategy::Same => return self.fpu(),
+        };
+        FirstPlayUrgency { strategy, value: self.fpu_value_at_root }
     }
 
     pub(crate) fn formula_at(&self, plies: usize) -> (Exploration, FirstPlayUrgency) {

@@ -22,7 +22,6 @@ pub(crate) struct SearchRoot {
     rng: fastrand::Rng,
     pub(crate) mate: Option<FoundMate>,
     pub(crate) reused_visits: u32,
-    /// For the side to move at the root.
     draw_score: f32,
 }
 
@@ -111,7 +110,6 @@ impl FoundMate {
 #[derive(Clone, Debug)]
 struct RootNoise {
     epsilon: f32,
-    /// One per legal move, in their order, with the sum 1.
     parts: Vec<f32>,
 }
 

@@ -328,7 +328,7 @@ impl TestBench {
 
     fn move_on(&mut self, search: &Arc<Search>, reclaimer: &Reclaimer) {
         let (history, draining) = (self.after_best_move(), search.clone());
-        let quiescence = move || draining.state.progress.wait_idle(Duration::from_secs(60));
+        let quiescence = move || assert!(draining.state.life.wait_for_workers(Duration::from_secs(60)));
         self.tree.advance(history, Past::Release, reclaimer, quiescence).unwrap();
     }
 
@@ -355,8 +355,9 @@ fn batches_that_come_back_after_the_game_has_moved_on_count_in_the_kept_part() {
         late += u32::from(bench.root().in_flight() > 0);
         let before = bench.visits();
         let (next, _) = bench.search(u64::from(before) + 50 + round);
-        search.state.progress.wait_idle(Duration::from_secs(60));
-        assert!(search.state.progress.is_idle() && next.state.progress.is_idle());
+        for draining in [search, next] {
+            assert!(draining.state.life.wait_for_workers(Duration::from_secs(60)));
+        }
         bench.check(Kept::Whole);
         bench.wait_until_reclaimed();
         round += 1;
@@ -395,8 +396,9 @@ fn a_full_tree_is_pruned_while_the_reclaimer_frees_what_the_game_has_left() {
         bench.move_on(&search, &reclaimer);
         let before = tree.node(bench.tree.root()).visits();
         let (next, _) = bench.search(u64::from(before) + 20_000);
-        search.state.progress.wait_idle(Duration::from_secs(60));
-        assert!(search.state.progress.is_idle() && next.state.progress.is_idle());
+        for draining in [search, next] {
+            assert!(draining.state.life.wait_for_workers(Duration::from_secs(60)));
+        }
         bench.check(Kept::Pruned);
         bench.wait_until_reclaimed();
         prunings += u32::from(bench.nodes().into_iter().any(is_pruned));

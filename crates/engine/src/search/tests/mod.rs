@@ -49,7 +49,7 @@ impl TestBench {
     fn search_moves(&self, nodes: u64, root_moves: &[&str]) -> (Arc<Search>, SearchResult) {
         let search = self.start(Some(nodes), root_moves);
         let result = run(&search, &mut |_| {});
-        search.state.progress.wait_idle(Duration::from_secs(60));
+        search.state.life.wait_for_workers(Duration::from_secs(60));
         (search, result)
     }
 
@@ -94,8 +94,7 @@ impl TestBench {
         let search = self.start(None, &[]);
         std::thread::sleep(time);
         search.request_stop();
-        search.state.progress.wait_idle(Duration::from_secs(60));
-        assert!(search.state.progress.is_idle());
+        assert!(search.state.life.wait_for_workers(Duration::from_secs(60)));
         search
     }
 
@@ -170,8 +169,8 @@ fn a_search_is_reported_while_workers_change_it() {
             search.stats(),
         );
     }
-    search.state.progress.stop();
-    search.state.progress.wait_idle(Duration::from_secs(60));
+    search.state.life.dismiss();
+    search.state.life.wait_for_workers(Duration::from_secs(60));
     assert_eq!(search.snapshot().ranked_moves().len(), search.state.root.moves().len());
 }
 
@@ -194,7 +193,7 @@ fn the_move_to_play_is_the_first_of_the_last_line() {
         results += 1;
     }
     search.request_stop();
-    search.state.progress.wait_idle(Duration::from_secs(60));
+    search.state.life.wait_for_workers(Duration::from_secs(60));
     assert!(results > 10);
 }
 
@@ -420,10 +419,8 @@ fn rules_without_a_clock_are_asked_by_workers_only() {
     ] {
         let facts = MoveFacts { limits: limits.clone(), legal_moves: 20, ..MoveFacts::default() };
         let stop_controller = super::drive::StopController::new(Chain::new(&facts, &options, None), true);
-        stop_controller.check_by_clock(&done, 1_000, &Default::default());
-        assert_eq!(stop_controller.end_reason(), by_clock);
-        stop_controller.check(&done, 1_000, &Default::default());
-        assert_eq!(stop_controller.end_reason(), by_nodes);
+        assert_eq!(stop_controller.check_by_clock(&done, 1_000, &Default::default()), by_clock);
+        assert_eq!(stop_controller.check(&done, 1_000, &Default::default()), by_nodes);
     }
 }
 

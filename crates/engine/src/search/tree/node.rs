@@ -75,7 +75,6 @@ impl Proof {
 /// The change in the worth of a node's visits by its proof.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Correction {
-    /// In units of a node's sum.
     value_sum: i64,
     d_sum: f32,
     m_sum: f32,
@@ -103,7 +102,6 @@ pub(crate) struct VisitSum {
     finished: u32,
     cancelled: u32,
     value_sum: i64,
-    /// Means of the finished ones.
     d: f32,
     m: f32,
 }
@@ -270,7 +268,6 @@ impl Node {
         (finished, finished + (counts & IN_FLIGHT) as u32)
     }
 
-    /// The edge that leads here, meaningless for a root.
     #[inline]
     pub(crate) fn edge(&self) -> Edge {
         Edge(self.edge.load(Ordering::Relaxed))
@@ -303,7 +300,6 @@ impl Node {
         }
     }
 
-    /// In units of [`fixed`].
     #[cfg(test)]
     pub(crate) fn value_sum(&self) -> i64 {
         self.value_sum.load(Ordering::Relaxed)
@@ -370,7 +366,6 @@ impl Node {
         self.counts.fetch_add(more.wrapping_sub(SUMS_LOCK), Ordering::Release);
     }
 
-    /// The caller holds the lock of the sums.
     #[inline]
     fn add_value(&self, sum: i64) {
         // A proof's correction may overflow. The sum after it fits again.
@@ -663,7 +658,6 @@ impl Node {
         }
     }
 
-    /// Visits under way go on.
     pub(super) fn restore(&self, before: SavedNode) {
         let visits = self.lock_sums();
         self.value_sum.store(before.value_sum, Ordering::Relaxed);

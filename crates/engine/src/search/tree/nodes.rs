@@ -93,7 +93,6 @@ impl Unvisited {
         u32::from(self.policy) << 8 | u32::from(u8::MAX - self.index)
     }
 
-    /// The move of this rank. No move has rank 0.
     #[inline]
     fn ranked(rank: u32) -> Option<Unvisited> {
         (rank > 0).then(|| Unvisited { index: u8::MAX - rank as u8, policy: (rank >> 8) as u16 })
@@ -145,7 +144,6 @@ impl Tree {
         self.nodes.reserved_bytes() + self.policies.reserved_bytes()
     }
 
-    /// The tree keeps what it has.
     pub(crate) fn set_limit(&self, bytes: u64) {
         self.limit.store((bytes - bytes / PRUNING_PART).max(MIN_LIMIT), Ordering::Relaxed);
     }
@@ -241,7 +239,6 @@ impl Tree {
         node.become_root(self.children(node).map(|(_, child)| child));
     }
 
-    /// True if that has made much room.
     pub(super) fn join_free_runs(&self) -> bool {
         let nodes = self.nodes.join_free_runs();
         let cells = self.policies.join_free_runs();
@@ -260,7 +257,6 @@ pub(super) fn policy_cells(moves: usize) -> u32 {
 
 pub(super) struct ChildRun {
     pub(super) run: Run,
-    /// Slots that hold children.
     pub(super) children: u32,
 }
 

@@ -43,12 +43,10 @@ impl Tree {
         self.traffic.read()
     }
 
-    /// The guard of [`Tree::enter`], unless a pruning is running or waiting.
     pub(crate) fn try_enter(&self) -> Option<Inside<'_>> {
         self.traffic.try_read()
     }
 
-    /// The guard of [`Tree::enter`], unless a pruning takes longer than `patience`.
     pub(crate) fn enter_within(&self, patience: Duration) -> Option<Inside<'_>> {
         const TICK: Duration = Duration::from_micros(100);
         let began = Instant::now();
@@ -180,7 +178,6 @@ impl Reclaimer {
         Reclaimer { queue: spawned.is_ok().then_some(queue) }
     }
 
-    /// Without a thread, for searches that nobody waits for.
     pub(crate) fn in_place() -> Reclaimer {
         Reclaimer { queue: None }
     }

@@ -40,7 +40,6 @@ pub(crate) struct GameTree {
 #[derive(Debug)]
 struct KeptTree {
     top: NodeId,
-    /// Released with the top.
     run: Run,
     history: History,
 }

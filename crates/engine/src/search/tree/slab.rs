@@ -210,7 +210,6 @@ impl<T: Slot> Slab<T> {
         resident_bytes::<T>(self.extent())
     }
 
-    /// Bytes that [`Slab::grow`] would take from the system.
     pub(super) fn growth_bytes(&self) -> u64 {
         resident_bytes::<T>(self.extent() + u64::from(CHUNK)) - self.reserved_bytes()
     }
@@ -348,7 +347,6 @@ impl<T: Slot> Slab<T> {
         chunks.iter().map(|chunk| u64::from(chunk.len)).sum()
     }
 
-    /// Cuts a run off a joined chunk, or off a longer free run.
     pub(super) fn carve(&self, len: u32) -> Option<u32> {
         let start = self.cut_run(len).or_else(|| self.cut_chunk(len))?;
         self.idle.fetch_sub(len.into(), Ordering::Relaxed);
@@ -450,7 +448,6 @@ fn share_block(a: u32, b: u32) -> bool {
 
 pub(super) const END: u32 = (((1u64 << BLOCKS) - 1) * FIRST as u64 - 1) as u32;
 
-/// An upper bound, bytes.
 fn resident_bytes<T>(slots: u64) -> u64 {
     (slots * size_of::<T>() as u64).next_multiple_of(HUGE_PAGE as u64)
 }

@@ -17,7 +17,6 @@ pub(crate) struct MoveProof {
 }
 
 impl MoveProof {
-    /// An unvisited move: nothing is proven.
     pub(crate) const OPEN: MoveProof = MoveProof { bounds: Bounds::OPEN, proof: None };
 
     pub(crate) fn of(node: &Node) -> MoveProof {
@@ -107,7 +106,6 @@ pub(crate) fn verdict(moves: impl Iterator<Item = MoveProof>) -> Verdict {
     Verdict::Proven(Proof { outcome: best.flipped(), plies: plies + 1.0, is_mate })
 }
 
-/// Mates come before table wins, then the nearer win.
 fn is_nearer(a: Proof, b: Proof) -> bool {
     let key = |proof: Proof| (!proof.is_mate, proof.plies);
     key(a).partial_cmp(&key(b)).unwrap_or(Equal).is_lt()

@@ -37,7 +37,6 @@ pub struct MovesLeftEstimate {
 trait Estimate {
     fn estimate(&self, input: &MovesLeftInput) -> MovesLeftEstimate;
 
-    /// True if the Moves Left Head's M changes the estimate.
     fn uses_head(&self) -> bool {
         false
     }
@@ -206,6 +205,7 @@ option_group! {
     }
 }
 
+/// The parameters that bend the table, fewest pieces first.
 pub const KNOT_KEYS: [&str; KNOTS.len()] = ["at-2", "at-8", "at-16", "at-24", "at-32"];
 
 const fn median(pieces: u32) -> f64 {
@@ -227,10 +227,12 @@ impl Estimate for PieceCountTable {
 }
 
 impl PieceCountTable {
+    /// The table through these numbers of moves at its knots.
     pub fn through([at_2, at_8, at_16, at_24, at_32]: [f64; KNOTS.len()]) -> Self {
         PieceCountTable { at_2, at_8, at_16, at_24, at_32, ..PieceCountTable::default() }
     }
 
+    /// The numbers of moves at the table's knots.
     pub fn knots(&self) -> [f64; KNOTS.len()] {
         [self.at_2, self.at_8, self.at_16, self.at_24, self.at_32]
     }
@@ -310,11 +312,14 @@ option_group! {
 /// 0, unless it is the only member.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Blend {
+    /// With their weights.
     pub members: Vec<BlendMember>,
 }
 
+/// An estimator of a `blend`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BlendMember {
+    /// What it estimates by.
     pub estimator: MovesLeftEstimator,
     /// Not negative.
     pub weight: f64,

@@ -8,7 +8,6 @@ use crate::time::report::MoveReport;
 use crate::time::stoppers::{BudgetLimit, Stopper};
 
 option_group! {
-    /// The manager, which is its parameter.
     #[derive(Copy)]
     pub(crate) struct Alphazero {
         /// Percentage of the clock that each move receives.

@@ -141,7 +141,6 @@ impl Difficulty {
         difficulty
     }
 
-    /// Multiplies the difficulty by 1.5, once per move.
     fn mark_tactical(&mut self) {
         if !self.tactical {
             self.tactical = true;

@@ -23,9 +23,10 @@ impl Named for Stockfish {
 
 impl TimeManager for Stockfish {
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
-        let available_ms = facts.available()?.0;
-        let clock = facts.limits.mover_clock()?;
-        let limits = self.time_limits(clock, facts).limited_to(available_ms);
+        let (available_ms, clock) = (facts.available()?.0, facts.limits.mover_clock()?);
+        let TimeLimits { optimum_ms, maximum_ms } = self.time_limits(clock, facts);
+        let [optimum_ms, maximum_ms] = [optimum_ms, maximum_ms].map(|ms| ms.min(available_ms));
+        let limits = TimeLimits { optimum_ms, maximum_ms };
         Some(Box::new(StockfishStopper::new(facts, *self, limits)))
     }
 }
@@ -67,17 +68,7 @@ struct TimeLimits {
     maximum_ms: f64,
 }
 
-impl TimeLimits {
-    fn limited_to(self, available_ms: f64) -> TimeLimits {
-        TimeLimits {
-            optimum_ms: self.optimum_ms.min(available_ms),
-            maximum_ms: self.maximum_ms.min(available_ms),
-        }
-    }
-}
-
 impl Stockfish {
-    /// The least optimum and maximum over all supposed numbers of moves to go.
     fn time_limits(&self, clock: MoverClock, facts: &MoveFacts) -> TimeLimits {
         let movestogo = facts.limits.movestogo.filter(|&n| n > 0).unwrap_or(MOVE_HORIZON);
         let game_ply = facts.game_ply.0;
@@ -105,7 +96,6 @@ impl Stockfish {
     }
 }
 
-/// This move's share of the time.
 fn share(max_ratio: f64, steal_ratio: f64, this: f64, others: f64) -> f64 {
     let in_trouble = max_ratio * this / (max_ratio * this + others);
     let with_stealing = (this + steal_ratio * others) / (this + others);
@@ -178,13 +168,11 @@ impl StockfishStopper {
         }
     }
 
-    /// The optimum plus extra time for an unstable best move, within the maximum, ms.
     fn available_ms(&self) -> f64 {
         let extra = self.best_move_changes * self.limits.optimum_ms / INSTABILITY_DIVISOR;
         (self.limits.optimum_ms + extra).min(self.limits.maximum_ms)
     }
 
-    /// The maximum while the score changes much, else the available time, ms.
     fn budget_ms(&self) -> f64 {
         if self.fails { self.limits.maximum_ms } else { self.available_ms() }
     }

@@ -1,11 +1,12 @@
 //! The backend of several devices: each device has a backend of its own, and together they are one.
 //!
-//! A batch waits for the next device that is free, which takes waiting ones along. Only when no device is
-//! left does an evaluation fail.
+//! A batch is divided evenly among the devices, in pieces that even the smallest likes. Each piece goes to
+//! the device with the least to do, which takes waiting ones along, up to the batch that it likes best. Only
+//! when no device is left does an evaluation fail.
 
 use std::fmt::Display;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use crossbeam::channel::{Receiver, Sender, bounded, unbounded};
 use parking_lot::Mutex;
 
 use crate::foreign::in_our_words;
+use crate::network::timetable::piece_size;
 use crate::network::{Backend, BackendError, BackendInfo, DevicePace, EvalSlot, Evaluator};
 use crate::note::Note;
 use crate::system::threads::EndingThreads;
@@ -40,17 +42,19 @@ pub fn join(devices: Vec<Device>, notes: Vec<Note>) -> Result<Arc<dyn Backend>, 
     let pool = DevicePool::new(devices, notes);
     let info = pool.joint_info()?;
     let mut threads = EndingThreads::default();
-    let (sender, requests) = unbounded();
-    let queue = Arc::new(Mutex::new(Queue { next: None, requests }));
-    // From here on a failure drops the sender, which ends the threads.
+    let mut lanes = Vec::new();
+    // A failure drops the senders, which ends the threads.
     for device in &pool.devices {
+        let (sender, requests) = unbounded();
+        let queue = Arc::new(Mutex::new(Queue { next: None, requests }));
         for _ in 0..device.threads {
             let thread = DeviceThread { pool: pool.clone(), device: device.clone(), queue: queue.clone() };
             threads.0.push(thread.start()?);
         }
+        lanes.push(Lane { device: device.clone(), queue: sender, positions: AtomicUsize::new(0) });
     }
-    let requests = Arc::new(DeviceThreads { queue: sender, _threads: threads });
-    Ok(Arc::new(Multiplexer { info, pool, requests }))
+    let devices = Arc::new(DeviceThreads { lanes, _threads: threads });
+    Ok(Arc::new(Multiplexer { info, pool, devices }))
 }
 
 impl Device {
@@ -66,7 +70,6 @@ impl Device {
         self.info().virtual_pace.map(|pace| DevicePace { queues: pace.queues.min(self.threads), ..pace })
     }
 
-    /// Evaluates a batch of any size.
     fn evaluate(&self, evaluator: &mut dyn Evaluator, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
         for chunk in batch.chunks_mut(self.info().max_batch) {
             evaluator.evaluate_or_fail(&self.info().name, chunk)?;
@@ -75,7 +78,6 @@ impl Device {
     }
 }
 
-/// All devices, and the notes not yet taken.
 #[derive(Debug)]
 struct DevicePool {
     /// Failed ones included.
@@ -110,7 +112,7 @@ impl DevicePool {
         if paces.any(|other| other != pace) {
             return Err(refused("virtual time works with equal devices only, use clock=real"));
         }
-        let threads = self.devices.iter().map(|device| device.threads).sum();
+        let most_threads = self.devices.iter().map(|device| device.threads).max().unwrap_or(1);
         Ok(BackendInfo {
             name: MULTIPLEXING.into(),
             network: first.network.clone(),
@@ -119,16 +121,16 @@ impl DevicePool {
             precision: first.precision.clone(),
             description: match infos().len() {
                 1 => first.description.clone(),
-                count => format!("{MULTIPLEXING}: batches go to whichever is free of {count} devices"),
+                count => format!("{MULTIPLEXING}: batches are divided among {count} devices"),
             },
             input_format: first.input_format,
             has_wdl: infos().all(|info| info.has_wdl),
             has_moves_left: infos().all(|info| info.has_moves_left),
-            max_batch: infos().map(|info| info.max_batch).max().unwrap_or(1),
-            // As many leaves are under way as keep all devices busy. A device takes them as they come.
+            max_batch: infos().map(|info| info.max_batch).sum(),
             preferred_batch: infos().map(|info| info.preferred_batch).sum(),
             preferred_threads: infos().map(|info| info.preferred_threads).sum(),
-            queues: if infos().any(|info| info.queues > 0) { threads } else { 0 },
+            // Each batch keeps all devices busy.
+            queues: if infos().any(|info| info.queues > 0) { most_threads } else { 0 },
             virtual_pace: pace.map(|pace| DevicePace { devices: infos().len() * pace.devices, ..pace }),
         })
     }
@@ -171,14 +173,31 @@ impl DevicePool {
 struct Multiplexer {
     info: BackendInfo,
     pool: Arc<DevicePool>,
-    requests: Arc<DeviceThreads>,
+    devices: Arc<DeviceThreads>,
 }
 
-/// The threads end when the last of backend and evaluators drops the queue, and that waits for them.
+/// The threads end when the last of backend and evaluators drops the queues, and that waits for them.
 #[derive(Debug)]
 struct DeviceThreads {
-    queue: Sender<Request>,
+    lanes: Vec<Lane>,
     _threads: EndingThreads,
+}
+
+/// The way to a device.
+#[derive(Debug)]
+struct Lane {
+    device: Arc<Device>,
+    queue: Sender<Request>,
+    /// Sent and not yet back. Relaxed: it only helps to choose.
+    positions: AtomicUsize,
+}
+
+impl Lane {
+    /// How full the device would be, in thousandths of a batch that it prefers.
+    fn load_with(&self, positions: usize) -> usize {
+        let all = self.positions.load(Ordering::Relaxed) + positions;
+        1000 * all / self.device.info().preferred_batch.max(1)
+    }
 }
 
 impl Backend for Multiplexer {
@@ -187,7 +206,7 @@ impl Backend for Multiplexer {
     }
 
     fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
-        Ok(Box::new(Dispatcher { requests: self.requests.clone(), spare: Vec::new() }))
+        Ok(Box::new(Dispatcher { devices: self.devices.clone(), spare: Vec::new() }))
     }
 
     fn busy_time(&self) -> Option<Duration> {
@@ -201,8 +220,8 @@ impl Backend for Multiplexer {
 
 /// Positions are copied, so that no thread refers to another one's memory.
 struct Dispatcher {
-    requests: Arc<DeviceThreads>,
-    spare: Vec<EvalSlot>,
+    devices: Arc<DeviceThreads>,
+    spare: Vec<Vec<EvalSlot>>,
 }
 
 #[derive(Debug)]
@@ -212,32 +231,64 @@ struct Request {
     back: Sender<Vec<EvalSlot>>,
 }
 
-impl Evaluator for Dispatcher {
-    /// Sends the batch out again if a device fails.
-    fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
-        loop {
-            let mut slots = std::mem::take(&mut self.spare);
-            slots.resize_with(batch.len(), EvalSlot::default);
-            slots.iter_mut().zip(&*batch).for_each(|(slot, asked)| slot.copy_inputs(asked));
-            let (back, evaluated) = bounded(1);
-            if self.requests.queue.send(Request { slots, back }).is_err() {
-                let reason = "all of its devices have failed, as the messages before this one explain".into();
-                return Err(BackendError::Evaluation { backend: MULTIPLEXING.into(), reason });
-            }
-            if let Ok(slots) = evaluated.recv() {
-                batch.iter_mut().zip(&slots).for_each(|(place, slot)| place.copy_outputs(slot));
-                self.spare = slots;
-                return Ok(());
-            }
-        }
+impl DeviceThreads {
+    fn alive(&self) -> impl Iterator<Item = &Lane> + Clone {
+        self.lanes.iter().filter(|lane| lane.device.is_alive())
+    }
+
+    fn piece_size(&self, positions: usize) -> usize {
+        let preferred = self.alive().map(|lane| lane.device.info().preferred_batch).min().unwrap_or(1);
+        piece_size(positions, self.alive().count(), preferred)
+    }
+
+    /// Sends slots to the device with the least to do.
+    fn send(&self, slots: Vec<EvalSlot>) -> Result<(&Lane, Receiver<Vec<EvalSlot>>), BackendError> {
+        let positions = slots.len();
+        let lane = self.alive().min_by_key(|lane| lane.load_with(positions)).ok_or_else(|| {
+            let reason = "all of its devices have failed, as the messages before this one explain".into();
+            BackendError::Evaluation { backend: MULTIPLEXING.into(), reason }
+        })?;
+        lane.positions.fetch_add(positions, Ordering::Relaxed);
+        let (back, evaluated) = bounded(1);
+        // Without its threads the device drops the request, as if it failed.
+        drop(lane.queue.send(Request { slots, back }));
+        Ok((lane, evaluated))
     }
 }
 
-/// Requests in order of arrival, from search threads to device threads. The last thread takes it along, and
-/// then nothing is accepted any more.
+impl Evaluator for Dispatcher {
+    /// Sends a piece out again if its device fails.
+    fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
+        let Dispatcher { devices, spare } = self;
+        let mut pieces: Vec<_> = batch.chunks_mut(devices.piece_size(batch.len())).collect();
+        while !pieces.is_empty() {
+            let mut sent = Vec::new();
+            for piece in pieces.drain(..) {
+                let mut slots = spare.pop().unwrap_or_default();
+                slots.resize_with(piece.len(), EvalSlot::default);
+                slots.iter_mut().zip(&*piece).for_each(|(slot, asked)| slot.copy_inputs(asked));
+                sent.push((devices.send(slots)?, piece));
+            }
+            for ((lane, evaluated), piece) in sent {
+                let answer = evaluated.recv();
+                lane.positions.fetch_sub(piece.len(), Ordering::Relaxed);
+                match answer {
+                    Ok(slots) => {
+                        piece.iter_mut().zip(&slots).for_each(|(place, slot)| place.copy_outputs(slot));
+                        spare.push(slots);
+                    }
+                    Err(_) => pieces.push(piece),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A device's requests in order of arrival.
 #[derive(Debug)]
 struct Queue {
-    /// Comes before the others: a thread found no room for it, or its device was gone.
+    /// Comes before the others: a thread found no room for it.
     next: Option<Request>,
     requests: Receiver<Request>,
 }
@@ -276,21 +327,22 @@ impl DeviceThread {
         }
     }
 
-    /// Waits for a request and takes it, with those behind it up to `join_up_to` positions together. `None`
-    /// when no more will come or the device is gone.
+    /// Waits for a request and takes it, with those behind it that fit into a batch of the device's. `None`
+    /// when no more will come. A device that is gone drops all.
     fn take(&self) -> Option<Vec<Request>> {
         // Whoever waits for a request holds the lock, and others wait for that.
         let mut queue = self.queue.lock();
-        let first = queue.next.take().or_else(|| queue.requests.recv().ok())?;
-        if !self.device.is_alive() {
-            queue.next = Some(first);
-            return None;
-        }
+        let first = loop {
+            let first = queue.next.take().or_else(|| queue.requests.recv().ok())?;
+            if self.device.is_alive() {
+                break first;
+            }
+        };
         let mut count = first.slots.len();
         let mut taken = vec![first];
         while let Ok(next) = queue.requests.try_recv() {
             count += next.slots.len();
-            if count > self.device.join_up_to {
+            if count > self.device.join_up_to.min(self.device.info().preferred_batch) {
                 queue.next = Some(next);
                 break;
             }

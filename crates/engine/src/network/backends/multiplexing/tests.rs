@@ -49,7 +49,7 @@ fn texts(notes: Vec<Note>) -> Vec<String> {
 #[test]
 fn the_parts_are_told_at_the_start() {
     let backend = backend("demux", "(backend=random),(backend=trivial)");
-    let description = "multiplexing: batches go to whichever is free of 2 devices";
+    let description = "multiplexing: batches are divided among 2 devices";
     assert_eq!(backend.info().description, description);
     let notes = texts(backend.take_notes());
     assert!(

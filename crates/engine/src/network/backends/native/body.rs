@@ -148,7 +148,7 @@ impl AttentionBody {
             Source::Tower(tower) => (Some(tower.scratch(positions)), 0),
         };
         BodyScratch {
-            inputs: Buffer::zeros(positions * SQUARES * self.embedding.inputs()),
+            inputs: Buffer::zeros(positions * SQUARES * self.embedding.inputs),
             stream: Stream::new(arithmetic, positions * SQUARES, self.stride),
             pieces: Buffer::zeros(pieces),
             tower,
@@ -192,7 +192,7 @@ impl AttentionBody {
     }
 
     fn read(&self, kernels: Kernels, batch: &[EvalSlot], scratch: &mut BodyScratch) {
-        let stride = self.embedding.inputs();
+        let stride = self.embedding.inputs;
         if let (Source::Tower(tower), Some(of_tower)) = (&self.source, &mut scratch.tower) {
             tower.evaluate(batch, of_tower);
             let boards = Boards { positions: batch.len(), boards: &of_tower.boards };

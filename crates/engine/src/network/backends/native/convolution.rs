@@ -3,10 +3,10 @@
 
 use super::kernels::{
     BOARD_SQUARES, ConvolveFolded, Epilogue, FoldedOutput, InputTransform, Kernels, OutputTransform, POINTS,
-    Pointwise, Product, TILE_DEPTH, TILES, Tiles, Unfold, folded_length, folded_offsets, pack_right,
-    stream_length, transform_filter,
+    Product, TILE_DEPTH, TILES, Tiles, Unfold, folded_length, folded_offsets, pack_right, stream_length,
+    transform_filter,
 };
-use super::layers::{Arithmetic, Boards, Buffer, activate_boards, pack, padded, pointwise, stride};
+use super::layers::{Arithmetic, Boards, Buffer, activate_boards, pack, padded, stride};
 use crate::network::weights::{self, Activation};
 
 /// Outputs computed together, so that their products stay in the cache.
@@ -163,7 +163,7 @@ impl WinogradConvolutions {
         output: &mut [f32],
         scratch: &mut Transformed,
     ) {
-        let relu = pointwise(activation) == Some(Pointwise::Relu);
+        let relu = activation == Activation::Relu;
         let epilogue = if relu { Epilogue::Relu } else { Epilogue::Store };
         let target = Target { boards: &mut *output, epilogue, pool: &mut [] };
         self.apply(index, kernels, input, target, scratch);

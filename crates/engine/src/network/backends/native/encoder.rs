@@ -58,18 +58,6 @@ struct SmolgenScratch {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct HeadOfPosition {
-    position: usize,
-    head: usize,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct StridedRows<'a> {
-    rows: &'a [f32],
-    stride: usize,
-}
-
-#[derive(Clone, Copy, Debug)]
 pub(crate) struct Stack<'a> {
     pub(crate) encoders: &'a [Encoder],
     pub(crate) shared: Option<&'a Layer>,
@@ -88,14 +76,14 @@ impl EncoderScratch {
         let rows = positions * SQUARES;
         let heads = largest(|encoder| encoder.heads);
         let depth = largest(|encoder| padded(encoder.depth).max(encoder.head_width()));
-        let hidden = ffn.map_or(0, |ffn| ffn.hidden.outputs());
-        let hidden = hidden.max(largest(|encoder| encoder.ffn.hidden.outputs()));
+        let hidden = ffn.map_or(0, |ffn| ffn.hidden.outputs);
+        let hidden = hidden.max(largest(|encoder| encoder.ffn.hidden.outputs));
         let activations = |width: usize| Activations::new(arithmetic, rows, width);
         let (single, half) = if arithmetic.tiles.is_none() { (1, 0) } else { (0, 1) };
-        let additions = shared.map_or(0, Layer::outputs);
+        let additions = shared.map_or(0, |layer| layer.outputs);
         EncoderScratch {
-            projected: activations(largest(|encoder| encoder.project.outputs())),
-            attended: activations(largest(|encoder| encoder.output.inputs())),
+            projected: activations(largest(|encoder| encoder.project.outputs)),
+            attended: activations(largest(|encoder| encoder.output.inputs)),
             branch: Buffer::zeros(single * rows * width),
             hidden: activations(hidden),
             of_smolgen: SmolgenScratch::new(arithmetic, positions, stack),
@@ -119,19 +107,23 @@ impl SmolgenScratch {
             smolgens.map(size).max().unwrap_or(0)
         };
         let heads = stack.encoders.iter().map(|encoder| encoder.heads).max().unwrap_or(0);
-        let squeezed = largest(|smolgen| smolgen.hidden.outputs());
-        let by_head = heads * stack.shared.map_or(0, Layer::inputs);
+        let squeezed = largest(|smolgen| smolgen.hidden.outputs);
+        let by_head = heads * stack.shared.map_or(0, |layer| layer.inputs);
         let rows = positions * heads.max(1);
         SmolgenScratch {
             compressed: Activations::of_positions(
                 arithmetic,
                 positions,
-                largest(|smolgen| smolgen.compress.outputs()),
+                largest(|smolgen| smolgen.compress.outputs),
             ),
             squeezed: Buffer::zeros(positions * squeezed),
-            generated: Buffer::zeros(positions * largest(|smolgen| smolgen.output.outputs())),
+            generated: Buffer::zeros(positions * largest(|smolgen| smolgen.output.outputs)),
             by_head: Buffer::zeros(positions * by_head),
-            rounded: Activations::new(arithmetic, rows, squeezed.max(stack.shared.map_or(0, Layer::inputs))),
+            rounded: Activations::new(
+                arithmetic,
+                rows,
+                squeezed.max(stack.shared.map_or(0, |layer| layer.inputs)),
+            ),
         }
     }
 }
@@ -182,7 +174,7 @@ impl Encoder {
     }
 
     pub(crate) fn widest(&self) -> usize {
-        self.project.outputs().max(self.ffn.hidden.outputs())
+        self.project.outputs.max(self.ffn.hidden.outputs)
     }
 
     fn head_width(&self) -> usize {
@@ -204,7 +196,7 @@ impl Encoder {
         self.project.apply(kernels, Pass { rows, input, output, next: Some(after_project) });
         if let Some((smolgen, shared)) = smolgen {
             let EncoderScratch { of_smolgen, additions, .. } = &mut *scratch;
-            let shared = SharedMatrix { heads: self.heads, layer: shared };
+            let shared = (shared, self.heads);
             smolgen.evaluate(kernels, input, positions, shared, (of_smolgen, additions.output()));
         }
         self.attend(kernels, positions, smolgen.is_some(), scratch);
@@ -246,14 +238,14 @@ impl Encoder {
         for (position, head) in
             (0..positions).flat_map(|position| (0..self.heads).map(move |head| (position, head)))
         {
-            self.attend_single(kernels, HeadOfPosition { position, head }, has_additions, scratch);
+            self.attend_single(kernels, (position, head), has_additions, scratch);
         }
     }
 
     fn attend_single(
         &self,
         kernels: Kernels,
-        HeadOfPosition { position, head }: HeadOfPosition,
+        (position, head): (usize, usize),
         has_additions: bool,
         scratch: &mut EncoderScratch,
     ) {
@@ -263,15 +255,10 @@ impl Encoder {
             return;
         };
         let (depth, columns) = (self.depth, padded(self.depth));
-        let (from, to) = (self.project.outputs(), self.output.inputs());
+        let (from, to) = (self.project.outputs, self.output.inputs);
         let projected = &projected[position * SQUARES * from + head * depth..];
         let (keys, values) = (&projected[to..], &projected[2 * to..]);
-        pack_transposed(
-            kernels.panel(),
-            StridedRows { rows: keys, stride: from },
-            depth,
-            &mut packed[..SQUARES * depth],
-        );
+        pack_transposed(kernels.panel(), (keys, from), depth, &mut packed[..SQUARES * depth]);
         kernels.run(Product {
             count: 1,
             rows: SQUARES,
@@ -295,7 +282,7 @@ impl Encoder {
                 _ => None,
             },
         });
-        pack_rows(kernels.panel(), StridedRows { rows: values, stride: from }, depth, packed);
+        pack_rows(kernels.panel(), (values, from), depth, packed);
         kernels.run(Product {
             count: 1,
             rows: SQUARES,
@@ -374,13 +361,8 @@ fn side_by_side(arithmetic: Arithmetic, layers: [&Dense; 3], heads: usize, width
     all
 }
 
-/// Packs the columns transposed, for [`Product`].
-fn pack_transposed(
-    panel: usize,
-    StridedRows { rows, stride }: StridedRows<'_>,
-    depth: usize,
-    to: &mut [f32],
-) {
+/// Packs the columns of rows with their stride transposed, for [`Product`].
+fn pack_transposed(panel: usize, (rows, stride): (&[f32], usize), depth: usize, to: &mut [f32]) {
     let panel = panel.min(SQUARES);
     for (to, rows) in to.chunks_exact_mut(panel * depth).zip(rows.chunks(panel * stride)) {
         for (column, row) in rows.chunks(stride).enumerate().take(panel) {
@@ -392,7 +374,7 @@ fn pack_transposed(
 }
 
 /// Packs the columns padded, for [`Product`].
-fn pack_rows(panel: usize, StridedRows { rows, stride }: StridedRows<'_>, depth: usize, to: &mut [f32]) {
+fn pack_rows(panel: usize, (rows, stride): (&[f32], usize), depth: usize, to: &mut [f32]) {
     let columns = padded(depth);
     let mut to = to;
     for first in (0..columns).step_by(panel) {
@@ -418,12 +400,6 @@ struct Smolgen {
     norm2: Norm,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct SharedMatrix<'a> {
-    heads: usize,
-    layer: &'a Layer,
-}
-
 impl Smolgen {
     fn new(arithmetic: Arithmetic, smolgen: &weights::Smolgen) -> Smolgen {
         let channels = smolgen.channels;
@@ -434,7 +410,7 @@ impl Smolgen {
             bias: vec![0.0; channels],
         };
         let compress = Layer::new(arithmetic, &compress);
-        let each = compress.outputs();
+        let each = compress.outputs;
         let hidden = Layer::with_inputs(arithmetic, &smolgen.hidden, SQUARES * each, |input| {
             let (square, channel) = arithmetic.square_and_channel(input, each);
             (channel < channels).then_some(square * channels + channel)
@@ -453,33 +429,33 @@ impl Smolgen {
         kernels: Kernels,
         input: Input<'_>,
         positions: usize,
-        SharedMatrix { heads, layer: shared }: SharedMatrix<'_>,
+        (shared, heads): (&Layer, usize),
         (scratch, output): (&mut SmolgenScratch, Output<'_>),
     ) {
         let SmolgenScratch { compressed, squeezed, generated, by_head, rounded } = scratch;
         let pass =
             Pass { rows: positions * SQUARES, input, output: compressed.output(), next: Some(&self.hidden) };
         self.compress.apply(kernels, pass);
-        let squeezed = &mut squeezed[..positions * self.hidden.outputs()];
-        let input = compressed.flat(self.compress.outputs());
+        let squeezed = &mut squeezed[..positions * self.hidden.outputs];
+        let input = compressed.flat(self.compress.outputs);
         let pass =
             Pass { rows: positions, input, output: Output::Single(squeezed), next: Some(&self.output) };
         self.hidden.apply(kernels, pass);
         self.norm1.apply(kernels, squeezed, None, None);
-        let generated = &mut generated[..positions * self.output.outputs()];
-        let input = rounded.hold(kernels, (positions, self.output.inputs()), squeezed);
+        let generated = &mut generated[..positions * self.output.outputs];
+        let input = rounded.hold(kernels, (positions, self.output.inputs), squeezed);
         let pass = Pass { rows: positions, input, output: Output::Single(generated), next: Some(shared) };
         self.output.apply(kernels, pass);
         self.norm2.apply(kernels, generated, None, None);
         let each = self.norm2.size / heads;
         let of_heads = generated
-            .chunks_exact(self.output.outputs())
+            .chunks_exact(self.output.outputs)
             .flat_map(|generated| generated[..heads * each].chunks_exact(each));
-        for (to, from) in by_head.chunks_exact_mut(shared.inputs()).zip(of_heads) {
+        for (to, from) in by_head.chunks_exact_mut(shared.inputs).zip(of_heads) {
             to[..each].copy_from_slice(from);
         }
         let rows = positions * heads;
-        let input = rounded.hold(kernels, (rows, shared.inputs()), by_head);
+        let input = rounded.hold(kernels, (rows, shared.inputs), by_head);
         shared.apply(kernels, Pass { rows, input, output, next: None });
     }
 }

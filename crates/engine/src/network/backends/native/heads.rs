@@ -225,9 +225,9 @@ impl AttentionHead {
     pub(crate) fn new(arithmetic: Arithmetic, head: &AttentionPolicy) -> AttentionHead {
         let key = Layer::new(arithmetic, &head.key);
         let width = head.key.outputs;
-        let mut promotion = Buffer::zeros(3 * key.outputs());
+        let mut promotion = Buffer::zeros(3 * key.outputs);
         let (common, pieces) = (&head.promotion[3 * width..], &head.promotion[..3 * width]);
-        for (to, piece) in promotion.chunks_exact_mut(key.outputs()).zip(pieces.chunks_exact(width)) {
+        for (to, piece) in promotion.chunks_exact_mut(key.outputs).zip(pieces.chunks_exact(width)) {
             for ((to, piece), common) in to.iter_mut().zip(piece).zip(common) {
                 *to = piece + common;
             }
@@ -243,12 +243,12 @@ impl AttentionHead {
     }
 
     pub(crate) fn scratch(&self, arithmetic: Arithmetic, positions: usize) -> AttentionScratch {
-        let (rows, width) = (positions * SQUARES, self.embedding.outputs());
+        let (rows, width) = (positions * SQUARES, self.embedding.outputs);
         let stack = Stack { encoders: &self.encoders, shared: None, ffn: None, width };
         AttentionScratch {
             embedded: Stream::new(arithmetic, rows, width),
-            query: Buffer::zeros(rows * self.query.outputs()),
-            key: Buffer::zeros(rows * self.key.outputs()),
+            query: Buffer::zeros(rows * self.query.outputs),
+            key: Buffer::zeros(rows * self.key.outputs),
             encoders: EncoderScratch::new(arithmetic, positions, stack),
         }
     }
@@ -272,7 +272,7 @@ impl AttentionHead {
         self.query.apply(kernels, Pass { rows, input, output: Output::Single(query), next: Some(&self.key) });
         self.key.apply(kernels, Pass { rows, input, output: Output::Single(key), next: None });
         let (queries, keys) =
-            (query.chunks(SQUARES * self.query.outputs()), key.chunks(SQUARES * self.key.outputs()));
+            (query.chunks(SQUARES * self.query.outputs), key.chunks(SQUARES * self.key.outputs));
         for ((slot, query), key) in batch.iter_mut().zip(queries).zip(keys) {
             self.push_logits(kernels, slot, query, key);
         }
@@ -280,7 +280,7 @@ impl AttentionHead {
 
     /// Logits are products of queries and keys, `[64][width]`.
     fn push_logits(&self, kernels: Kernels, slot: &mut EvalSlot, query: &[f32], key: &[f32]) {
-        let width = self.key.outputs();
+        let width = self.key.outputs;
         let row = |square: usize| square * width..(square + 1) * width;
         for &index in &slot.moves {
             let cell = usize::from(ATTENTION_CELLS[usize::from(index)]);

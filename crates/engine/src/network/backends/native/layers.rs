@@ -7,7 +7,7 @@ use std::ops::{Deref, DerefMut};
 
 use super::kernels::{
     self, Apply, BLOCK_ROWS, BOARD_SQUARES, BOARD_STRIDE, CHANNEL_STEP, DenseOutput, HalfRows, Kernels,
-    Layout, Normalize, Pointwise, Product, Round, TILE_DEPTH, TILE_ROWS, Tiles, board_offset, pack_right,
+    Layout, Normalize, Product, Round, TILE_DEPTH, TILE_ROWS, Tiles, board_offset, pack_right,
 };
 use crate::network::weights::{Activation, Dense, LayerNorm};
 use crate::system::huge_pages::{HUGE_PAGE, prefer_huge_pages};
@@ -90,22 +90,9 @@ pub(crate) fn padded(channels: usize) -> usize {
     channels.next_multiple_of(CHANNEL_STEP)
 }
 
-pub(crate) fn pointwise(activation: Activation) -> Option<Pointwise> {
-    Some(match activation {
-        Activation::None => return None,
-        Activation::Relu => Pointwise::Relu,
-        Activation::Relu2 => Pointwise::ReluSquared,
-        Activation::Mish => Pointwise::Mish,
-        Activation::Tanh => Pointwise::Tanh,
-        Activation::Sigmoid => Pointwise::Sigmoid,
-        Activation::Selu => Pointwise::Selu,
-        Activation::Swish => Pointwise::Swish,
-    })
-}
-
 pub(crate) fn activate(kernels: Kernels, activation: Activation, values: &mut [f32]) {
-    if let Some(function) = pointwise(activation) {
-        kernels.run(Apply { function, values });
+    if activation != Activation::None {
+        kernels.run(Apply { function: activation, values });
     }
 }
 
@@ -399,6 +386,8 @@ impl Stream {
 
 #[derive(Debug)]
 pub(crate) struct Layer {
+    pub(crate) inputs: usize,
+    pub(crate) outputs: usize,
     activation: Activation,
     packed: Packed,
 }
@@ -446,25 +435,11 @@ impl Layer {
             Some(tiles) => Packed::Half(HalfLayer::new(tiles, dense, inputs, source)),
             None => Packed::Single(Linear::new(arithmetic.kernels, dense, inputs, source)),
         };
-        Layer { activation: Activation::None, packed }
+        Layer { inputs, outputs: arithmetic.padded(dense.outputs), activation: Activation::None, packed }
     }
 
     pub(crate) fn activated(self, activation: Activation) -> Layer {
         Layer { activation, ..self }
-    }
-
-    pub(crate) fn inputs(&self) -> usize {
-        match &self.packed {
-            Packed::Single(layer) => layer.inputs,
-            Packed::Half(layer) => layer.inputs,
-        }
-    }
-
-    pub(crate) fn outputs(&self) -> usize {
-        match &self.packed {
-            Packed::Single(layer) => layer.outputs,
-            Packed::Half(layer) => layer.outputs,
-        }
     }
 
     pub(crate) fn half_weights(&self) -> &[u16] {
@@ -520,7 +495,7 @@ impl HalfLayer {
             a,
             weights: &self.weights,
             bias: &self.bias,
-            function: pointwise(activation),
+            function: activation,
             output,
             next: next.map_or(&[], Layer::half_weights),
         });

@@ -12,11 +12,9 @@ use super::convolution::{
 };
 use super::kernels::{
     AddScaled, Apply, BOARD_SQUARES, BOARD_STRIDE, Epilogue, FinishStream, Fold, FoldedOutput, Kernels,
-    Pointwise, Residual, ScaledResidual, Stamp, Stamps, Unfold, board_offset,
+    Residual, ScaledResidual, Stamp, Stamps, Unfold, board_offset,
 };
-use super::layers::{
-    Arithmetic, Boards, Buffer, Linear, activate, activate_boards, padded, pointwise, stride,
-};
+use super::layers::{Arithmetic, Boards, Buffer, Linear, activate, activate_boards, padded, stride};
 use crate::network::weights::{self, Activation, Dense};
 use crate::network::{EvalSlot, InputPlanes, PLANES};
 
@@ -113,7 +111,7 @@ impl Tower {
         match (&self.convolutions, convolution) {
             (Convolutions::Winograd(convolutions), convolution::Scratch::Winograd(scratch)) => {
                 for (i, unit) in self.units.iter().enumerate() {
-                    let boards = Residuals { positions: batch.len(), boards, inner };
+                    let boards = (batch.len(), &mut boards[..], &mut inner[..]);
                     self.evaluate_block((convolutions, i), unit.as_ref(), boards, gates, scratch);
                 }
             }
@@ -134,7 +132,7 @@ impl Tower {
         &self,
         (convolutions, index): (&WinogradConvolutions, usize),
         unit: Option<&SqueezeExcite>,
-        Residuals { positions, boards, inner }: Residuals<'_>,
+        (positions, boards, inner): (usize, &mut [f32], &mut [f32]),
         gates: &mut Gates,
         scratch: &mut WinogradScratch,
     ) {
@@ -142,7 +140,7 @@ impl Tower {
         let WinogradScratch { transformed, update, pool } = scratch;
         let input = Boards { positions, boards };
         convolutions.activate(2 * index, kernels, self.activation, input, inner, transformed);
-        let relu = pointwise(self.activation) == Some(Pointwise::Relu);
+        let relu = self.activation == Activation::Relu;
         let inner = Boards { positions, boards: inner };
         if let Some(unit) = unit {
             let target = Target { boards: &mut *update, epilogue: Epilogue::Pool, pool: &mut *pool };
@@ -170,9 +168,9 @@ impl Tower {
         scratch: &mut FoldedScratch,
     ) {
         let (kernels, channels) = (self.arithmetic.kernels, stride(self.channels()));
-        let function = pointwise(self.activation);
+        let function = self.activation;
         let FoldedScratch { boards, inner, stream, update, pool } = scratch;
-        if function == Some(Pointwise::Relu) {
+        if function == Activation::Relu {
             convolutions.apply(2 * index, kernels, positions, boards, FoldedOutput::Relu(inner));
         } else {
             let sums = FoldedOutput::Sums { update: &mut *update, pool: &mut *pool };
@@ -194,12 +192,6 @@ impl Tower {
         let residual = Some(ScaledResidual { scale_shift: &gates.scale_shift, stream });
         kernels.run(FinishStream { positions, channels, function, update, residual, folded: boards });
     }
-}
-
-struct Residuals<'a> {
-    positions: usize,
-    boards: &'a mut [f32],
-    inner: &'a mut [f32],
 }
 
 impl SqueezeExcite {
@@ -229,7 +221,7 @@ impl SqueezeExcite {
         self.excite.apply(kernels, positions, squeezed, &mut gates.scale_shift);
         let channels = self.excite.outputs / 2;
         for scales in gates.scale_shift.chunks_exact_mut(2 * channels).take(positions) {
-            kernels.run(Apply { function: Pointwise::Sigmoid, values: &mut scales[..channels] });
+            kernels.run(Apply { function: Activation::Sigmoid, values: &mut scales[..channels] });
         }
     }
 }

@@ -47,17 +47,17 @@ impl BatchSizes {
         BatchSizes { known: sizes.into(), are_all, has_session_each }
     }
 
-    /// Returns how many sessions one evaluator needs.
+    /// Sessions of one evaluator.
     pub(super) fn sessions(&self) -> usize {
         if self.has_session_each { self.known.len() } else { 1 }
     }
 
-    /// Returns the largest batch that is run as one.
+    /// The largest batch that is run as one.
     pub(super) fn largest(&self) -> usize {
         self.known.last().copied().filter(|_| self.are_all).unwrap_or(MAX_BATCH)
     }
 
-    /// Returns for a batch that is run as one the number of its session and the size to which it is filled
+    /// For a batch that is run as one, the number of its session and the size to which it is filled
     /// up.
     pub(super) fn place(&self, positions: usize) -> (usize, usize) {
         let index = self.known.partition_point(|&size| size < positions);

@@ -70,7 +70,7 @@ const OF_A_FAILED_START: [[&str; 2]; 6] = [
 /// The most that is quoted, characters.
 const LONGEST_QUOTE: usize = 160;
 
-/// Says in one line why a library failed that said `text`: cause and remedy where they are known, else its
+/// In one line, why a library failed that said `text`: cause and remedy where they are known, else its
 /// last sentence.
 pub(super) fn cause(text: &str) -> String {
     let small = text.to_lowercase().replace('_', " ");
@@ -97,7 +97,7 @@ fn last_sentence(text: &str) -> String {
     last.chars().take(LONGEST_QUOTE).collect()
 }
 
-/// Says why the processor `cpu` is not one on which `provider` computes.
+/// Why `provider` does not compute on the processor `cpu`.
 pub fn wrong_processor(provider: Provider, cpu: &str) -> Option<String> {
     let makers = ["AMD", "ARM", "Apple", "Qualcomm", "VIA", "Zhaoxin", "Hygon", "aarch64"];
     (provider == Provider::OpenVino && makers.iter().any(|maker| cpu.contains(maker)))

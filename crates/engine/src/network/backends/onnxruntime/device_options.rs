@@ -58,7 +58,6 @@ option_group! {
     }
 }
 
-/// The options of the backend `onnxruntime`: the device, and how it is to evaluate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceOptions {
     pub provider: Provider,
@@ -66,9 +65,7 @@ pub struct DeviceOptions {
     pub gpu: u32,
     /// The number format, never [`WantedPrecision::Auto`]. A ready ONNX model keeps its own.
     pub(crate) precision: WantedPrecision,
-    /// Threads that work on one batch on a CPU.
     pub threads: usize,
-    /// The operations of a model that is built.
     pub(super) form: Form,
     /// Batches that an accelerator receives at once, or 0 for a CPU.
     pub(super) queues: usize,
@@ -81,10 +78,7 @@ pub struct DeviceOptions {
 }
 
 impl DeviceOptions {
-    /// Reads the backend's options, [`OnnxRuntimeParams`].
-    ///
-    /// # Errors
-    /// Fails if an option is unknown or has no such value, or the provider does not compute in the precision.
+    /// Reads [`OnnxRuntimeParams`]. Fails also if the provider does not compute in the precision.
     pub fn parse(options: &Params) -> Result<DeviceOptions, ParamError> {
         let OnnxRuntimeParams { provider, gpu, precision, threads, inputs, form, ep } =
             OnnxRuntimeParams::default().read(NAME, options, &[])?;
@@ -133,7 +127,6 @@ impl DeviceOptions {
         })
     }
 
-    /// Returns the way in which models must be built for it.
     pub(crate) fn build_options(&self) -> BuildOptions {
         BuildOptions {
             data_type: if self.precision == WantedPrecision::Fp16 {
@@ -148,13 +141,13 @@ impl DeviceOptions {
         }
     }
 
-    /// Returns whether it is an error that the device cannot compute all of a model. Otherwise the CPU
+    /// Whether it is an error that the device cannot compute all of a model. Otherwise the CPU
     /// silently computes the rest.
     pub(super) fn must_compute_all(&self) -> bool {
         (self.provider.is_accelerator() || self.provider.is_plugin()) && !self.needs_cpu
     }
 
-    /// Returns these options, which were read from `given`, with what may be tried in their place where
+    /// These options, which were read from `given`, with what may be tried in their place where
     /// `given` leaves it open: first the best, in their order, then what any device should take.
     pub fn choices(self, given: &Params) -> (Vec<DeviceOptions>, DeviceOptions) {
         let is_open = |key| given.get(key).is_none_or(|value| value == "auto");
@@ -182,14 +175,14 @@ impl DeviceOptions {
         (first, last)
     }
 
-    /// Returns what may be tried for a ready model, which the CPU may help a device to compute.
+    /// What may be tried for a ready model, which the CPU may help a device to compute.
     pub(crate) fn choices_for_ready_model(self) -> (Vec<DeviceOptions>, DeviceOptions) {
         let needs_cpu = self.must_compute_all();
         let first = needs_cpu.then(|| self.clone()).into_iter().collect();
         (first, DeviceOptions { needs_cpu, ..self })
     }
 
-    /// Returns the registration of the provider with a session, or `None` for the CPU, which is always
+    /// The registration of the provider with a session. `None` for the CPU, which is always
     /// registered, and for plugins, whose devices are given to the session.
     pub(super) fn registration(&self) -> Option<ExecutionProviderDispatch> {
         let cuda = || {
@@ -221,7 +214,7 @@ impl DeviceOptions {
         }
     }
 
-    /// Returns the options of a plugin's provider for `model`, under their full names.
+    /// Under their full names.
     pub(super) fn plugin_options(&self, model: &OnnxModel, sizes: &BatchSizes) -> Vec<(String, String)> {
         let mut options = match self.provider {
             Provider::OpenVino => vec![("load_config".to_owned(), self.openvino_config())],
@@ -234,7 +227,7 @@ impl DeviceOptions {
         options.into_iter().map(|(key, value)| (format!("{ep_name}.{key}"), value)).collect()
     }
 
-    /// Returns OpenVINO's configuration. Threads are not pinned: each session would pin its own to the same
+    /// Threads are not pinned: each session would pin its own to the same
     /// core.
     fn openvino_config(&self) -> String {
         let hint = if self.precision == WantedPrecision::Bf16 { "bf16" } else { "f32" };

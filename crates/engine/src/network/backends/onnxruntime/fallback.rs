@@ -11,11 +11,9 @@ use crate::note::Note;
 use crate::options::OptionChoice;
 use crate::params::Params;
 
-/// Opens `network` as an ONNX model in the precision and with the inputs of the options.
-///
-/// Where these are open and the device refuses the model, it gets one with inputs as planes, then one in
-/// single precision. If it refuses all and is no plugin's, it computes what it can, and the CPU the rest, as
-/// of a model that others have made.
+/// Where options are open and the device refuses the model, it gets one of plain operations, with inputs as
+/// planes, then one in single precision. If it refuses all and is no plugin's, it computes what it can, and
+/// the CPU the rest, as of a model that others have made.
 pub fn open(network: NetworkFile, options: &Params) -> Result<Arc<dyn Backend>, BackendError> {
     let name = network.path.display().to_string();
     let device = DeviceOptions::parse(options)?;

@@ -10,8 +10,7 @@
 //! | 5 | an installed Python package `onnxruntime`, `onnxruntime-gpu`, `onnxruntime-openvino` |
 //!
 //! A library in places 2 to 5 that doesn't load, is too old, or lacks the provider that is wanted is passed
-//! over. Plugins lie beside the library, or in places 2, 3 and 5. The finder is called by `runtime`, and by
-//! callers that ask what is installed.
+//! over. Plugins lie beside the library, or in places 2, 3 and 5.
 
 use std::cmp::Reverse;
 use std::env;
@@ -29,7 +28,6 @@ use crate::network::folders;
 use crate::options::option_choice;
 use crate::system::{PYTHONS, entries, entries_named, told};
 
-/// The environment variable that names a library to use and no other.
 pub const PATH_VARIABLE: &str = "ORT_DYLIB_PATH";
 
 option_choice! {
@@ -49,19 +47,14 @@ option_choice! {
 /// A library that loads and is new enough.
 #[derive(Clone, Debug, Serialize)]
 pub struct Library {
-    /// The file.
     pub path: PathBuf,
     /// Its version, `1.31.1`. Without the last number where the file's name doesn't tell it.
     pub version: String,
-    /// The place where it was found.
     pub source: LibrarySource,
 }
 
 impl Library {
     /// Loads the file at `path` for a moment to see what it is.
-    ///
-    /// # Errors
-    /// Returns the reason why the file cannot be used.
     pub fn probe(path: &Path, source: LibrarySource) -> Result<Library, Unusable> {
         set_variables();
         let unusable = |reason: &str| Unusable { path: path.to_path_buf(), reason: reason.into() };
@@ -77,7 +70,7 @@ impl Library {
         Ok(Library { path: path.to_path_buf(), version: full_version(path, minor), source })
     }
 
-    /// Returns whether the library was built with `provider`, or takes it as a plugin. Where a provider that
+    /// Whether the library was built with `provider`, or takes it as a plugin. Where a provider that
     /// is no plugin is a file of its own, that file must lie beside the library.
     pub fn has(&self, provider: Provider) -> bool {
         match (provider.file_name(), self.path.parent()) {
@@ -87,7 +80,7 @@ impl Library {
     }
 }
 
-/// Returns `1.minor`, and the patch where the file that `path` leads to has it in its name.
+/// `1.minor`, and the patch where the file that `path` leads to has it in its name.
 fn full_version(path: &Path, minor: u32) -> String {
     let short = format!("1.{minor}");
     let real = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
@@ -101,7 +94,6 @@ fn full_version(path: &Path, minor: u32) -> String {
     }
 }
 
-/// Returns whether a file of this name could be ONNX Runtime itself.
 fn is_library_name(name: &str) -> bool {
     name == "onnxruntime.dll"
         || name == "libonnxruntime.so"
@@ -109,17 +101,14 @@ fn is_library_name(name: &str) -> bool {
         || (name.starts_with("libonnxruntime.") && name.ends_with(".dylib"))
 }
 
-/// A file that cannot be used.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{} {reason}", path.display())]
 pub struct Unusable {
-    /// The file.
     pub path: PathBuf,
     /// The reason why it cannot be used, which continues its name.
     pub reason: String,
 }
 
-/// Something that a provider needs beside ONNX Runtime, and that is missing.
 #[derive(Clone, Debug)]
 pub enum MissingPart {
     System(SystemPart),
@@ -139,7 +128,7 @@ impl fmt::Display for MissingPart {
     }
 }
 
-/// Says why there is no ONNX Runtime.
+/// Why there is no ONNX Runtime, or none with a provider.
 #[derive(Debug, Error)]
 pub enum LibraryError {
     #[error("{PATH_VARIABLE}: {0}. Name another library, or unset the variable to have one found")]
@@ -179,13 +168,13 @@ pub enum LibraryError {
 }
 
 impl LibraryError {
-    /// Says that parts are missing. How to get them is known to `setup`.
+    /// How to get the parts is known to `setup`.
     pub(super) fn parts_missing(provider: Provider, parts: Vec<MissingPart>) -> LibraryError {
         let remedy = format!("`{}` fetches them or says how to install them", setup_command(provider));
         LibraryError::PartsMissing { provider, parts, remedy }
     }
 
-    /// Returns whether nothing that could be installed would help.
+    /// Nothing that could be installed would help.
     pub fn is_final(&self) -> bool {
         matches!(self, LibraryError::NotForSystem { .. })
     }
@@ -195,20 +184,18 @@ fn listed(parts: &[MissingPart]) -> String {
     parts.iter().map(MissingPart::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the command line that fetches what `provider` needs.
 pub fn setup_command(provider: Provider) -> String {
     let provider = if provider == Provider::Cpu { String::new() } else { format!(" --provider {provider}") };
     format!("zeitnot setup{provider}")
 }
 
-/// Finds a usable library that has `provider`.
 pub(super) fn library_for(provider: Provider) -> Result<Library, LibraryError> {
     let mut refused = Vec::new();
     find(provider, &mut refused)?
         .ok_or_else(|| LibraryError::NotFetched { provider, found: refused_suffix(&refused) })
 }
 
-/// Says which library would be used for `provider`, without fetching any, and why others were refused.
+/// The library that would be used for `provider`, and why others were refused.
 pub fn look_for(provider: Provider) -> (Option<Library>, Vec<String>) {
     let mut refused = Vec::new();
     match find(provider, &mut refused) {
@@ -217,7 +204,6 @@ pub fn look_for(provider: Provider) -> (Option<Library>, Vec<String>) {
     }
 }
 
-/// Checks that the system is one that `provider` is for, and has what it needs of it.
 pub fn check_system(provider: Provider) -> Result<(), LibraryError> {
     let (os, arch) = (env::consts::OS, env::consts::ARCH);
     if let Some(systems) = provider.only_on(os, arch) {
@@ -229,7 +215,7 @@ pub fn check_system(provider: Provider) -> Result<(), LibraryError> {
     }
 }
 
-/// Returns whether `provider` can be had here and now, without asking Python for its packages, which takes
+/// Whether `provider` can be had here and now, without asking Python for its packages, which takes
 /// longer than each start of an engine may.
 pub(crate) fn is_at_hand(provider: Provider) -> bool {
     let has_plugin = |plugin: &Plugin| file_in(plugin_folders(plugin), &plugin.file_name()).is_some();
@@ -239,18 +225,17 @@ pub(crate) fn is_at_hand(provider: Provider) -> bool {
     matches!(find_with(|| &[], provider, &mut Vec::new()), Ok(Some(_)))
 }
 
-/// Returns whether a library that has `provider` is installed, with its plugin if it is one.
 pub fn is_installed(provider: Provider) -> bool {
     provider.plugin().is_none_or(|plugin| plugin_file(plugin, None).is_some())
         && matches!(find(provider, &mut Vec::new()), Ok(Some(_)))
 }
 
-/// Returns the first library of places 1 to 5. Those that cannot be used are added to `refused`.
+/// The first library of places 1 to 5. Those that cannot be used are added to `refused`.
 pub fn find(provider: Provider, refused: &mut Vec<Unusable>) -> Result<Option<Library>, LibraryError> {
     find_with(python_folders, provider, refused)
 }
 
-/// Does so with what `python` returns as the folders of Python, which is called only where it comes to that.
+/// Python is asked for its folders only where it comes to that.
 fn find_with(
     python: fn() -> &'static [PathBuf],
     provider: Provider,
@@ -277,7 +262,7 @@ fn named_library(named: &Path) -> Result<Library, LibraryError> {
     Library::probe(&path, LibrarySource::Environment).map_err(LibraryError::Named)
 }
 
-/// Returns `" that can be used (…)"` for the message, or nothing where nothing was refused.
+/// `" that can be used (…)"` for the message, or nothing where nothing was refused.
 pub fn refused_suffix(refused: &[Unusable]) -> String {
     if refused.is_empty() {
         return String::new();
@@ -286,7 +271,7 @@ pub fn refused_suffix(refused: &[Unusable]) -> String {
     format!(" that can be used ({})", reasons.join(", "))
 }
 
-/// Returns the folders of places 2 to 4, best first. Most don't exist.
+/// Places 2 to 4, best first. Most don't exist.
 fn known_folders(provider: Provider) -> Vec<(LibrarySource, PathBuf)> {
     let beside = folders_beside_the_program();
     let mut known: Vec<_> = beside.into_iter().map(|folder| (LibrarySource::Executable, folder)).collect();
@@ -296,7 +281,7 @@ fn known_folders(provider: Provider) -> Vec<(LibrarySource, PathBuf)> {
     known
 }
 
-/// Returns the folder in the cache into which `setup` fetches a package. Machines of different kinds may
+/// The folder in the cache into which `setup` fetches a package. Machines of different kinds may
 /// share a cache.
 pub fn fetched_folder(cache: &Path, package: &str, version: &str) -> PathBuf {
     cache.join(format!("{package}-{version}{}", of_this_machine()))
@@ -306,7 +291,7 @@ fn of_this_machine() -> String {
     format!("-{}-{}", env::consts::OS, env::consts::ARCH)
 }
 
-/// Returns the folders in the cache of the packages that are wanted, the newest version first.
+/// In the cache, the newest version first.
 pub(super) fn fetched_folders(is_wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let is_wanted = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str()?.strip_suffix(&of_this_machine()));
@@ -318,7 +303,7 @@ pub(super) fn fetched_folders(is_wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> 
     found
 }
 
-/// Returns the file of a plugin, if it is installed: in the folder `beside`, or elsewhere.
+/// The file of a plugin, if it is installed: in the folder `beside`, or elsewhere.
 pub fn plugin_file(plugin: &Plugin, beside: Option<&Path>) -> Option<PathBuf> {
     let known = beside.map(Path::to_path_buf).into_iter().chain(plugin_folders(plugin));
     let file = plugin.file_name();
@@ -330,14 +315,13 @@ fn file_in(folders: impl IntoIterator<Item = PathBuf>, file: &str) -> Option<Pat
     folders.into_iter().map(|folder| folder.join(file)).find(|path| path.is_file())
 }
 
-/// Returns the folders of places 2 and 3 for a plugin.
 fn plugin_folders(plugin: &Plugin) -> Vec<PathBuf> {
     let mut folders = folders_beside_the_program();
     folders.extend(fetched_folders(|name| name == plugin.package));
     folders
 }
 
-/// Returns the folders in which all Pythons found look for packages. They are asked once.
+/// Where all Pythons found look for packages. They are asked once.
 pub(super) fn python_folders() -> &'static [PathBuf] {
     static FOLDERS: LazyLock<Vec<PathBuf>> = LazyLock::new(|| {
         let asked =
@@ -353,7 +337,6 @@ pub(super) fn python_folders() -> &'static [PathBuf] {
     &FOLDERS
 }
 
-/// Returns the folders of place 2.
 pub(super) fn folders_beside_the_program() -> Vec<PathBuf> {
     folders::beside_the_program(&["", "lib", "onnxruntime/lib"])
 }
@@ -383,26 +366,25 @@ fn system_folders() -> Vec<PathBuf> {
     folders
 }
 
-/// Returns whether `folder` has a library that can be used.
 pub fn has_library(folder: &Path) -> bool {
     best_in(folder, LibrarySource::Cache, &mut Vec::new()).is_some()
 }
 
-/// Returns the newest library in `folder` that can be used. Those that cannot are added to `refused`.
+/// The newest library that can be used. Those that cannot are added to `refused`.
 fn best_in(folder: &Path, source: LibrarySource, refused: &mut Vec<Unusable>) -> Option<Library> {
     libraries_in(folder)
         .into_iter()
         .find_map(|path| Library::probe(&path, source).map_err(|unusable| refused.push(unusable)).ok())
 }
 
-/// Returns the files in `folder` whose names are right, newest version first.
+/// The newest version first.
 fn libraries_in(folder: &Path) -> Vec<PathBuf> {
     let mut files = entries_named(folder, is_library_name);
     files.sort_by_cached_key(|path| Reverse(path.file_name().map(|name| numbers(&name.to_string_lossy()))));
     files
 }
 
-/// Returns the numbers in a file's or folder's name, for comparing versions: `libonnxruntime.so.1.31.1` gives
+/// The numbers in a file's or folder's name, for comparing versions: `libonnxruntime.so.1.31.1` gives
 /// 1, 31, 1.
 fn numbers(name: &str) -> Vec<u32> {
     name.split(['.', '-']).filter_map(|part| part.parse().ok()).collect()

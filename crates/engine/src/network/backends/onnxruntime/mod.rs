@@ -14,19 +14,17 @@ mod batch_sizes;
 pub mod causes;
 mod device_options;
 mod fallback;
+mod host_memory;
 pub mod nvidia;
-mod pinned;
 mod process_environment;
 mod runners;
 mod runtime;
 mod sessions;
-mod shared;
 mod tensors;
 
 use std::sync::Arc;
 
 use self::sessions::SessionPool;
-use self::shared::SharedEvaluators;
 use crate::chess::{History, Variant};
 use crate::foreign;
 use crate::network::weights::{DataType, OnnxModel, ValueOutput};
@@ -64,19 +62,12 @@ pub const TRIED: [&str; 3] = [
 pub struct OnnxRuntime {
     info: BackendInfo,
     sessions: Arc<SessionPool>,
-    /// Of an accelerator.
-    shared: Option<Arc<SharedEvaluators>>,
 }
 
 impl OnnxRuntime {
     /// Loads ONNX Runtime if this is its first use, makes a session of `model` and tries it.
     ///
-    /// `network` is the network's name in messages. The model must be in the precision and with the input for
-    /// `device`.
-    ///
-    /// # Errors
-    /// Returns [`BackendError::Library`] if there is no ONNX Runtime with the provider,
-    /// [`BackendError::Model`] or [`BackendError::Evaluation`] if it cannot run the model.
+    /// `network` is its name in messages. The model must be in the precision and with the input for `device`.
     pub fn new(model: OnnxModel, network: &str, device: &DeviceOptions) -> Result<OnnxRuntime, BackendError> {
         let runtime = Runtime::get(device.provider)?;
         let version = &runtime.library().version;
@@ -112,8 +103,7 @@ impl OnnxRuntime {
         let mut batch = sessions.tried.clone();
         sessions.evaluator()?.evaluate(&mut batch)?;
         EvalSlot::check_numbers(&info, &batch)?;
-        let shared = (info.queues > 0).then(|| Arc::new(SharedEvaluators::new(info.queues)));
-        Ok(OnnxRuntime { info, sessions, shared })
+        Ok(OnnxRuntime { info, sessions })
     }
 }
 
@@ -140,13 +130,13 @@ fn describe(device: &DeviceOptions, data_type: DataType) -> (String, &'static st
     (device, precision)
 }
 
-/// Says in our words why ONNX Runtime refuses something, and keeps its own: those of C++ fill several lines.
+/// Keeps the words of ONNX Runtime: those of C++ fill several lines.
 fn in_our_words(error: &ort::Error) -> String {
     foreign::record(foreign::ONNX_RUNTIME, error);
     causes::cause(&error.to_string())
 }
 
-/// Says what is known of a model that `provider` does not compute, or `None` if that is nothing.
+/// Why `provider` does not compute a model, where that is known beforehand.
 fn known_limit(data_type: DataType, provider: Provider) -> Option<&'static str> {
     (data_type == DataType::Bfloat16 && provider == Provider::Cpu).then_some(
         "it is an ONNX model in bf16, as Lc0's leela2onnx --onnx-data-type=bf16 writes it, which ONNX Runtime does not compute \
@@ -160,10 +150,7 @@ impl Backend for OnnxRuntime {
     }
 
     fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
-        match &self.shared {
-            Some(shared) => shared.evaluator(|| self.sessions.evaluator()),
-            None => Ok(Box::new(self.sessions.evaluator()?)),
-        }
+        Ok(Box::new(self.sessions.evaluator()?))
     }
 }
 

@@ -1,9 +1,8 @@
 //! Libraries that NVIDIA's providers need beside ONNX Runtime: CUDA and cuDNN.
 //!
-//! The provider's file names the libraries that it needs, so that any build with any version of CUDA is
-//! served. Each one is loaded before the provider is, from where the system finds it or from our cache and
-//! the folders of NVIDIA's wheels and installers. The system then takes what is loaded. Those that are found
-//! nowhere are named. Windows gets the same folders on its search path instead.
+//! The provider's file names the libraries that it needs, so that builds with any version of CUDA are served.
+//! They are loaded before the provider is, from where the system finds them or from our cache and the folders
+//! of NVIDIA's wheels and installers. Windows gets the same folders on its search path instead.
 
 use std::env;
 use std::fs::File;
@@ -26,12 +25,10 @@ const CUDNN: &str = "libcudnn.so.9";
 /// … and that of the compiler, which cuDNN loads.
 const NVRTC: &str = "libnvrtc.so.13";
 
-/// Returns whether the system finds a library and loads it.
 pub fn loads(name: &str) -> bool {
     ort::util::preload_dylib(name).is_ok()
 }
 
-/// Loads the libraries that `provider`, if it needs CUDA, needs beside `library`.
 pub(super) fn load_parts(library: &Library, provider: Provider) -> Result<(), LibraryError> {
     if provider != Provider::Cuda {
         return Ok(());
@@ -75,7 +72,6 @@ pub(super) fn load_parts(library: &Library, provider: Provider) -> Result<(), Li
     Err(LibraryError::parts_missing(provider, wanted.into_iter().map(part).collect()))
 }
 
-/// Returns the libraries that a shared library names as needed.
 pub(super) fn needed(path: &Path) -> Result<Vec<String>, Box<dyn std::error::Error>> {
     let data = ReadCache::new(File::open(path)?);
     let header = FileHeader64::<Endianness>::parse(&data)?;
@@ -91,7 +87,7 @@ pub(super) fn needed(path: &Path) -> Result<Vec<String>, Box<dyn std::error::Err
 const LINUX_FOLDERS: [&str; 4] = ["lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"];
 const WINDOWS_FOLDERS: [&str; 3] = ["bin", "bin/x64", "bin/x86_64"];
 
-/// Returns the folders of the program and of our cache, and those into which NVIDIA's wheels and installers
+/// The folders of the program and of our cache, and those into which NVIDIA's wheels and installers
 /// put libraries.
 pub fn folders(library_folder: Option<&Path>) -> Vec<PathBuf> {
     // A wheel has the library in site-packages/onnxruntime/capi.
@@ -113,13 +109,12 @@ fn folders_of(sites: &[PathBuf], roots: &[PathBuf], is_windows: bool) -> Vec<Pat
     in_roots.collect()
 }
 
-/// Returns the folders of installed versions of CUDA: `/usr/local/cuda`, `/usr/local/cuda-13.1` and the like.
+/// `/usr/local/cuda`, `/usr/local/cuda-13.1` and the like.
 fn installed_versions() -> Vec<PathBuf> {
     let is_cuda = |name: &str| name.starts_with("cuda");
     ["/usr/local", "/opt"].iter().flat_map(|folder| entries_named(Path::new(folder), is_cuda)).collect()
 }
 
-/// Describes a missing library: what it is, and whether another version of it is here.
 fn describe_missing(name: &str, folders: &[PathBuf]) -> String {
     let (stem, version) = name.split_once(".so.").unwrap_or((name, ""));
     let text = match stem {

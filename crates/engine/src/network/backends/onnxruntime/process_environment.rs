@@ -10,7 +10,6 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::sync::Once;
 
-/// The variable that ONNX Runtime reads when it is loaded.
 const DISABLE_TELEMETRY: &str = "ORT_DISABLE_TELEMETRY";
 /// The variable by which the Vulkan loader leaves drivers out, by the names of their files …
 const DISABLED_DRIVERS: &str = "VK_LOADER_DRIVERS_DISABLE";
@@ -19,12 +18,11 @@ const SOFTWARE_DRIVERS: &str = "*lvp_icd*,*swiftshader*";
 /// … and the user's variable by which WebGPU may take them, which its plugin reads too.
 pub(super) const SOFTWARE_VARIABLE: &str = "ORT_WEBGPU_EP_ALLOW_SOFTWARE_ADAPTER";
 
-/// Returns whether a renderer in software counts as a GPU: for the engine, `doctor` and `setup` alike.
+/// Whether a renderer in software counts as a GPU: for the engine, `doctor` and `setup` alike.
 pub fn software_counts_as_gpu() -> bool {
     allows_software(env::var_os(SOFTWARE_VARIABLE).as_deref())
 }
 
-/// Reads the user's variable: empty and 0 mean no, as where it is not set.
 fn allows_software(value: Option<&OsStr>) -> bool {
     value.is_some_and(|value| !value.is_empty() && value != "0")
 }
@@ -48,7 +46,7 @@ pub(super) fn set_variables() {
     });
 }
 
-/// Returns whether we are to hide renderers in software: not if the user allows them, and not if the user has
+/// Whether we are to hide renderers in software: not if the user allows them, and not if the user has
 /// hidden drivers.
 fn hides_software(software: Option<&OsStr>, disabled: Option<&OsStr>) -> bool {
     !allows_software(software) && disabled.is_none()
@@ -64,7 +62,7 @@ pub(super) fn search_in(folders: &[PathBuf]) {
     }
 }
 
-/// Returns the search path with `folders` in front, or `None` if nothing would change.
+/// With `folders` in front. `None` if nothing would change.
 fn search_path(folders: &[PathBuf], path: &OsStr) -> Option<OsString> {
     let known: Vec<_> = env::split_paths(path).collect();
     let new: Vec<_> = folders.iter().filter(|folder| !known.contains(folder)).cloned().collect();

@@ -51,13 +51,11 @@ option_choice! {
 /// The first and the last compute capability of NVIDIA's for which a library holds code.
 pub type Capabilities = RangeInclusive<(u32, u32)>;
 
-/// What is known of a provider.
 #[derive(Debug)]
 pub struct ProviderSpec {
     provider: Provider,
     /// It computes on a device beside the processor. On the processor each of many sessions has one thread.
     pub is_accelerator: bool,
-    /// The plugin that brings it, or `None` if ONNX Runtime is built with it.
     pub plugin: Option<Plugin>,
     /// The package on PyPI with an ONNX Runtime that has it or takes it in.
     pub runtime_package: &'static str,
@@ -65,7 +63,6 @@ pub struct ProviderSpec {
     systems: &'static str,
     /// … and by system and processor.
     is_for: fn(&str, &str) -> bool,
-    /// The part of a system that it cannot do without.
     needs: fn(&str) -> Option<SystemPart>,
     /// The number formats in which it computes, the usual one first.
     pub(super) precisions: fn() -> &'static [WantedPrecision],
@@ -76,7 +73,6 @@ pub struct ProviderSpec {
     pub capabilities: &'static [Capabilities],
     /// It compiles a model for one size of batch, which it is to be given as a constant.
     pub(super) fixed_batch: Option<usize>,
-    /// Operations that stand for several.
     pub(super) form: Form,
     /// Its library beside ONNX Runtime, without the system's beginning and ending, or `None` if it is part of
     /// that or a plugin.
@@ -179,59 +175,55 @@ pub static PROVIDERS: [ProviderSpec; 6] = [
 const COREML_BATCH: usize = 32;
 
 impl Provider {
-    /// Returns what is known of it.
     pub fn spec(self) -> &'static ProviderSpec {
         let spec = &PROVIDERS[self as usize];
         debug_assert_eq!(spec.provider, self);
         spec
     }
 
-    /// Returns whether it computes on a device beside the processor.
     pub fn is_accelerator(self) -> bool {
         self.spec().is_accelerator
     }
 
-    /// Returns whether it is a plugin: a library of its own that any ONNX Runtime takes in.
+    /// Whether it is a library of its own that any ONNX Runtime takes in.
     pub fn is_plugin(self) -> bool {
         self.plugin().is_some()
     }
 
-    /// Returns the plugin that brings it, or `None` if ONNX Runtime is built with it.
     pub fn plugin(self) -> Option<&'static Plugin> {
         self.spec().plugin.as_ref()
     }
 
-    /// Returns the systems that it is for, if one with `os` on `arch` is none of them.
+    /// The systems that it is for, if one with `os` on `arch` is none of them.
     pub fn only_on(self, os: &str, arch: &str) -> Option<&'static str> {
         (!(self.spec().is_for)(os, arch)).then_some(self.spec().systems)
     }
 
-    /// Returns the part of a system with `os` that it cannot do without.
+    /// What it cannot do without on `os`.
     pub fn needed_part(self, os: &str) -> Option<SystemPart> {
         (self.spec().needs)(os)
     }
 
-    /// Returns whether its library holds code for `gpu`, or `None` if that is not known.
+    /// Whether its library holds code for `gpu`. `None` if that is not known.
     pub fn has_code_for(self, gpu: &Gpu) -> Option<bool> {
         let known = self.spec().capabilities;
         let capability = if known.is_empty() { return Some(true) } else { gpu.capability()? };
         Some(known.iter().any(|range| range.contains(&capability)))
     }
 
-    /// Returns the form of inputs with which it is fastest. On a processor, where nothing travels, expanding
+    /// The form of inputs with which it is fastest. On a processor, where nothing travels, expanding
     /// is only work: 6 to 10 µs a position.
     pub(super) fn usual_input(self) -> InputForm {
         if self.is_accelerator() { InputForm::Packed } else { InputForm::Planes }
     }
 
-    /// Returns the file beside ONNX Runtime that holds it, or that it needs there, or `None` if it is part of
+    /// The file beside ONNX Runtime that holds it, or that it needs there. `None` if it is part of
     /// the library or a plugin.
     pub(super) fn file_name(self) -> Option<String> {
         self.spec().file_stem.map(library_name)
     }
 }
 
-/// Returns whether the processor multiplies numbers in bfloat16.
 fn computes_bfloat16() -> bool {
     #[cfg(target_arch = "x86_64")]
     return is_x86_feature_detected!("avx512bf16");
@@ -239,12 +231,10 @@ fn computes_bfloat16() -> bool {
     return false;
 }
 
-/// Returns the system's file name of a library.
 fn library_name(stem: &str) -> String {
     format!("{}{stem}{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX)
 }
 
-/// A provider that is a library of its own.
 #[derive(Debug)]
 pub struct Plugin {
     /// The provider's name in ONNX Runtime. Its options begin with it.
@@ -281,7 +271,6 @@ impl SystemPart {
         }
     }
 
-    /// Returns whether this machine has it.
     pub fn is_here(self) -> bool {
         set_variables();
         ort::util::preload_dylib(self.library()).is_ok()

@@ -1,142 +1,126 @@
-//! Runs batches in one session: planes in, outputs read back into the slots.
-//!
-//! On a CPU the session gets a view of the input. A GPU of NVIDIA's gets batches in pinned memory, from which
-//! and to which it copies itself.
-
-use std::fmt::Debug;
-use std::marker::PhantomData;
+//! Runs batches in a session: positions in, numbers out.
 
 use half::{bf16, f16};
-use ndarray::{ArrayD, Axis};
 use ort::memory::Allocator;
-use ort::session::Session;
-use ort::value::TensorRef;
+use ort::session::{IoBinding, Session};
+use ort::value::{DynValue, DynValueRefMut, TensorElementType};
 
-use super::pinned::PinnedMemory;
-use super::tensors::{
-    BatchOutputs, InputElement, OutputElement, RunError, input_shape, output_array, write_batch,
-};
-use crate::network::weights::{DataType, InputForm, OnnxModel, TensorNames, ValueOutput};
-use crate::network::{EvalSlot, POLICY_SIZE};
+use super::host_memory::HostMemory;
+use super::tensors::{Numbers, RunError, read_batch, write_batch, write_half};
+use crate::network::weights::{DataType, InputForm, OnnxModel};
+use crate::network::{EvalSlot, InputPlanes};
 
-/// Runs batches of one model, whatever its number type.
-pub(super) trait RunBatch: Debug + Send {
-    /// Fills the outputs of `batch`, which is filled up to `positions` on its way to the device.
-    fn run(
-        &mut self,
-        session: &mut Session,
-        model: &OnnxModel,
-        batch: &mut [EvalSlot],
-        positions: usize,
-    ) -> Result<(), RunError>;
-}
-
-/// Returns the runner for the inputs and outputs of `model`. With an allocator of pinned memory, batches lie
-/// there.
-pub(super) fn runner(model: &OnnxModel, pinned: Option<Allocator>) -> Box<dyn RunBatch> {
-    match (model.input_form, model.data_type) {
-        (InputForm::Planes, DataType::Float32) => typed_runner::<f32, f32>(pinned),
-        (InputForm::Planes, DataType::Float16) => typed_runner::<f16, f16>(pinned),
-        (InputForm::Planes, DataType::Bfloat16) => typed_runner::<bf16, bf16>(pinned),
-        (InputForm::Packed, DataType::Float32) => typed_runner::<u8, f32>(pinned),
-        (InputForm::Packed, DataType::Float16) => typed_runner::<u8, f16>(pinned),
-        (InputForm::Packed, DataType::Bfloat16) => typed_runner::<u8, bf16>(pinned),
-    }
-}
-
-fn typed_runner<I: InputElement, T: OutputElement>(pinned: Option<Allocator>) -> Box<dyn RunBatch> {
-    match pinned {
-        None => {
-            let input = ArrayD::default(input_shape::<I>(0));
-            Box::new(PlainRunner::<I, T> { input, outputs: PhantomData })
-        }
-        Some(allocator) => Box::new(BoundRunner::<I, T>::new(allocator)),
-    }
-}
-
-/// Hands the session a view of the input and reads the outputs where the session has put them.
+/// The memory of one evaluator's batches. What only a session may do stands apart, so that nobody waits for a
+/// session that fills or reads.
 #[derive(Debug)]
-struct PlainRunner<I, T> {
-    /// As large as the largest batch so far.
-    input: ArrayD<I>,
-    outputs: PhantomData<T>,
-}
-
-impl<I: InputElement, T: OutputElement> RunBatch for PlainRunner<I, T> {
-    fn run(
-        &mut self,
-        session: &mut Session,
-        model: &OnnxModel,
-        batch: &mut [EvalSlot],
-        positions: usize,
-    ) -> Result<(), RunError> {
-        if self.input.len_of(Axis(0)) < positions {
-            self.input = ArrayD::default(input_shape::<I>(positions));
-        }
-        write_batch(batch, model.input_format, self.input.view_mut());
-        let tensor = TensorRef::from_array_view(self.input.slice_axis(Axis(0), (..positions).into()))?;
-        let outputs = session.run(ort::inputs![model.names.input.as_str() => tensor])?;
-        BatchOutputs::<T>::of(&model.names, positions, |name| output_array(&outputs, name))?.read_into(batch)
-    }
-}
-
-/// Binds tensors in memory of `allocator` to the session's input and outputs.
-#[derive(Debug)]
-struct BoundRunner<I: InputElement, T: OutputElement> {
+pub(super) struct Runner {
     allocator: Allocator,
-    input: PinnedMemory<I>,
-    /// In the order of [`output_widths`].
-    outputs: [PinnedMemory<T>; 3],
+    /// A GPU of NVIDIA's copies outputs to memory of the allocator itself.
+    binds: bool,
+    input: HostMemory,
+    /// In the order of the model's outputs.
+    outputs: [HostMemory; 3],
 }
 
-impl<I: InputElement, T: OutputElement> BoundRunner<I, T> {
-    fn new(allocator: Allocator) -> BoundRunner<I, T> {
-        BoundRunner { allocator, input: PinnedMemory::default(), outputs: Default::default() }
+impl Runner {
+    /// With an allocator of memory that the GPU reaches itself, all tensors lie there.
+    pub(super) fn new(pinned: Option<Allocator>) -> Runner {
+        let (binds, allocator) = (pinned.is_some(), pinned.unwrap_or_default());
+        Runner { allocator, binds, input: HostMemory::default(), outputs: Default::default() }
     }
-}
 
-impl<I: InputElement, T: OutputElement> RunBatch for BoundRunner<I, T> {
-    fn run(
+    /// The input of `positions`, of which those of `batch` are written.
+    fn input(
+        &mut self,
+        model: &OnnxModel,
+        batch: &[EvalSlot],
+        positions: usize,
+    ) -> ort::Result<DynValueRefMut<'_>> {
+        let sizes = model.input_form.sizes();
+        let (shape, size) = ([&[positions], sizes].concat(), sizes.iter().product());
+        macro_rules! filled {
+            ($element:ty, $write:expr) => {{
+                let mut tensor = self.input.tensor::<$element>(&self.allocator, &shape)?;
+                write_batch(batch, size, tensor.extract_tensor_mut().1, $write);
+                Ok(tensor.into_dyn())
+            }};
+        }
+        match (model.input_form, model.data_type) {
+            (InputForm::Packed, _) => filled!(u8, |planes, out| planes.write_packed(model.input_format, out)),
+            (InputForm::Planes, DataType::Float32) => filled!(f32, InputPlanes::write_dense),
+            (InputForm::Planes, DataType::Float16) => filled!(f16, write_half),
+            (InputForm::Planes, DataType::Bfloat16) => filled!(bf16, write_half),
+        }
+    }
+
+    pub(super) fn fill(
+        &mut self,
+        model: &OnnxModel,
+        batch: &[EvalSlot],
+        positions: usize,
+    ) -> ort::Result<()> {
+        self.input(model, batch, positions).map(drop)
+    }
+
+    /// Runs what was filled in, and gives the outputs in the order of the model's.
+    pub(super) fn run(
         &mut self,
         session: &mut Session,
         model: &OnnxModel,
-        batch: &mut [EvalSlot],
         positions: usize,
-    ) -> Result<(), RunError> {
+    ) -> Result<Vec<DynValue>, RunError> {
+        let binding;
+        let mut outputs = if self.binds {
+            binding = self.binding(session, model, positions)?;
+            session.run_binding(&binding)?
+        } else {
+            let input = self.input(model, &[], positions)?;
+            session.run(ort::inputs![model.names.input.as_str() => input])?
+        };
+        let taken = model.names.outputs().map(|(name, _)| {
+            outputs.remove(name).ok_or_else(|| RunError::MissingOutput { name: name.to_owned() })
+        });
+        taken.collect()
+    }
+
+    fn binding(&mut self, session: &Session, model: &OnnxModel, positions: usize) -> ort::Result<IoBinding> {
         let mut binding = session.create_binding()?;
-        let mut input = self.input.tensor(&self.allocator, input_shape::<I>(positions))?;
-        write_batch(batch, model.input_format, input.extract_array_mut());
-        // Sends the positions to the device.
-        binding.bind_input(model.names.input.as_str(), &*input)?;
-        for ((name, width), memory) in output_widths(&model.names).zip(&mut self.outputs) {
-            let shape = output_shape(session, name, positions, width);
-            binding.bind_output(name, memory.tensor(&self.allocator, shape)?)?;
+        // Sends the positions to the device. A session whose input is the host's, where the CPU helps, must
+        // not come here: `ort` would copy the tensor by a session of its own, and wait for itself.
+        binding.bind_input(model.names.input.as_str(), &*self.input(model, &[], positions)?)?;
+        let allocator = &self.allocator;
+        for ((name, width), memory) in model.names.outputs().zip(&mut self.outputs) {
+            let output = session.outputs().iter().find(|output| output.name() == name);
+            let dtype = output.map(|output| output.dtype());
+            // As the model declares it: a column may be [batch], [batch, 1] or [batch, 1, 1].
+            let sizes = dtype.and_then(|dtype| dtype.tensor_shape()).and_then(|shape| shape.get(1..));
+            let sizes = sizes.filter(|sizes| sizes.iter().product::<i64>() == width as i64);
+            let sizes = sizes.map_or(vec![width], |sizes| sizes.iter().map(|&size| size as usize).collect());
+            let shape = [vec![positions], sizes].concat();
+            match dtype.and_then(|dtype| dtype.tensor_type()) {
+                Some(TensorElementType::Float16) => {
+                    binding.bind_output(name, memory.tensor::<f16>(allocator, &shape)?)?;
+                }
+                Some(TensorElementType::Bfloat16) => {
+                    binding.bind_output(name, memory.tensor::<bf16>(allocator, &shape)?)?;
+                }
+                _ => binding.bind_output(name, memory.tensor::<f32>(allocator, &shape)?)?,
+            }
         }
-        let outputs = session.run_binding(&binding)?;
-        BatchOutputs::<T>::of(&model.names, positions, |name| output_array(&outputs, name))?.read_into(batch)
+        Ok(binding)
     }
 }
 
-/// Returns the shape of an output with `width` numbers for each position as the model declares it: a column
-/// may be `[batch]`, `[batch, 1]` or `[batch, 1, 1]`.
-fn output_shape(session: &Session, name: &str, positions: usize, width: usize) -> Vec<usize> {
-    let output = session.outputs().iter().find(|output| output.name() == name);
-    let declared = output.and_then(|output| output.dtype().tensor_shape());
-    let of_one = declared
-        .and_then(|shape| shape.get(1..))
-        .filter(|sizes| sizes.iter().product::<i64>() == width as i64);
-    let of_one = of_one.map_or(vec![width], |sizes| sizes.iter().map(|&size| size as usize).collect());
-    [vec![positions], of_one].concat()
-}
-
-/// Returns the name of each output and how many numbers it has for each position.
-fn output_widths(names: &TensorNames) -> impl Iterator<Item = (&str, usize)> {
-    let value = match &names.value {
-        ValueOutput::Wdl(name) => (name.as_str(), 3),
-        ValueOutput::Scalar(name) => (name.as_str(), 1),
-    };
-    let moves_left = names.moves_left.as_deref().map(|name| (name, 1));
-    [(names.policy.as_str(), POLICY_SIZE), value].into_iter().chain(moves_left)
+/// Fills the slots of `batch` with the outputs of a run with `positions`.
+pub(super) fn read(
+    model: &OnnxModel,
+    outputs: &[DynValue],
+    batch: &mut [EvalSlot],
+    positions: usize,
+) -> Result<(), RunError> {
+    let numbers = outputs.iter().zip(model.names.outputs());
+    let numbers = numbers.map(|(value, output)| Numbers::of(value, output, positions));
+    read_batch(&model.names, &numbers.collect::<Result<Vec<_>, _>>()?, batch)
 }
 
 #[cfg(test)]
@@ -182,18 +166,22 @@ mod tests {
             let session = Session::builder(environment).unwrap().commit_from_memory(&model.bytes).unwrap();
             (session, model)
         };
+        let mut runner = Runner::new(None);
         let (mut session, model) = open(InputForm::Planes);
         let (mut packed_session, packed_model) = open(InputForm::Packed);
-        let mut plain = runner(&model, None);
-        let mut packed = runner(&packed_model, None);
+        let mut run = |session: &mut Session, model: &OnnxModel, batch: &mut [EvalSlot], positions: usize| {
+            runner.fill(model, batch, positions).unwrap();
+            let outputs = runner.run(session, model, positions).unwrap();
+            read(model, &outputs, batch, positions).unwrap();
+        };
         for (round, (size, filled_up)) in [(1, 1), (3, 4), (4, 4), (33, 64), (3, 3)].into_iter().enumerate() {
             // Other positions each time, so that a tensor that was left as it was shows.
             let mut expected = slots(size + round).split_off(round);
             let input = expected.clone();
-            plain.run(&mut session, &model, &mut expected, size).unwrap();
+            run(&mut session, &model, &mut expected, size);
             // Tensors in pinned memory are tried on a GPU that computes nothing.
             let mut found = input;
-            packed.run(&mut packed_session, &packed_model, &mut found, filled_up).unwrap();
+            run(&mut packed_session, &packed_model, &mut found, filled_up);
             for (found, expected) in found.iter().zip(&expected) {
                 assert!((found.evaluation.wl - expected.evaluation.wl).abs() < 1e-5, "batch of {size}");
                 let logits = found.logits.iter().zip(&expected.logits);

@@ -1,10 +1,8 @@
 //! The one ONNX Runtime of this process: loaded when it is first needed, and kept. With the plugins that it
 //! has taken in.
 //!
-//! Plugins are providers that are libraries of their own, which any ONNX Runtime from 1.24.4 on takes in. A
-//! plugin is looked for beside ONNX Runtime, beside the program, in our cache folder and in the installed
-//! Python package of its name. What [`Runtime`] registers is then a device of the environment, and sessions
-//! are made with that device.
+//! Plugins are libraries of their own, which any ONNX Runtime from 1.24.4 on takes in. One that is registered
+//! is a device of the environment, and sessions are made with that device.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -25,12 +23,10 @@ use crate::foreign::{ONNX_RUNTIME, SYSTEM, record};
 use crate::system::gpus::nvidia_gpus;
 use crate::system::{cpu_name, entries_named};
 
-/// A loaded library and its environment, from which sessions are made.
 #[derive(Debug)]
 pub struct Runtime {
     library: Library,
     environment: Environment,
-    /// The plugins that the environment has taken in.
     registered: Mutex<Vec<Provider>>,
 }
 
@@ -40,10 +36,10 @@ static RUNTIME: OnceLock<Runtime> = OnceLock::new();
 static SEARCH: Mutex<()> = Mutex::new(());
 
 impl Runtime {
-    /// Returns the process's runtime, which has `provider`. The first call finds the library.
+    /// The process's runtime, which has `provider`. The first call finds the library.
     ///
     /// # Errors
-    /// Returns [`LibraryError`], with remedies, also if a library without `provider` is in use. The next call
+    /// [`LibraryError`], with remedies, also if a library without `provider` is in use. The next call
     /// tries again.
     pub fn get(provider: Provider) -> Result<&'static Runtime, LibraryError> {
         set_variables();
@@ -61,7 +57,6 @@ impl Runtime {
         RUNTIME.get_or_init(|| runtime).ready_for(provider)
     }
 
-    /// Loads what `provider` needs beside the library, once.
     fn ready_for(&self, provider: Provider) -> Result<&Runtime, LibraryError> {
         nvidia::load_parts(&self.library, provider)?;
         let mut registered = self.registered.lock();
@@ -111,17 +106,15 @@ impl Runtime {
         if has_code { Ok(()) } else { Err(LibraryError::NoCode { provider, gpu: gpu() }) }
     }
 
-    /// Returns the library in use.
     pub fn library(&self) -> &Library {
         &self.library
     }
 
-    /// Returns the environment from which sessions are made.
     pub(super) fn environment(&self) -> &Environment {
         &self.environment
     }
 
-    /// Returns the device of this number among those of a plugin's provider. OpenVINO's is the processor.
+    /// By its number among those of a plugin's provider. OpenVINO's is the processor.
     pub(super) fn device(&self, provider: Provider, number: u32) -> Result<Device<'_>, LibraryError> {
         let devices = self.devices(provider);
         let found = devices.len();
@@ -133,7 +126,7 @@ impl Runtime {
         })
     }
 
-    /// Returns the devices of a plugin's provider, or none before it is registered.
+    /// None before the plugin is registered.
     fn devices(&self, provider: Provider) -> Vec<Device<'_>> {
         let Some(plugin) = provider.plugin() else { return Vec::new() };
         // Software that stands for a GPU says that it is a CPU.
@@ -144,7 +137,7 @@ impl Runtime {
         self.environment.devices().filter(is_wanted).collect()
     }
 
-    /// Returns the execution providers that the library was built with or has taken in, as ONNX Runtime names
+    /// The execution providers that the library was built with or has taken in, as ONNX Runtime names
     /// them.
     ///
     /// Only making a session with a provider shows whether it works on this machine.
@@ -158,7 +151,6 @@ impl Runtime {
     }
 }
 
-/// Finds the plugin of `provider` and registers it.
 fn register(library: &Library, environment: &Environment, provider: Provider) -> Result<(), LibraryError> {
     let Some(plugin) = provider.plugin() else { return Ok(()) };
     let file = finder::plugin_file(plugin, library.path.parent()).ok_or_else(|| LibraryError::NoPlugin {

@@ -1,9 +1,10 @@
-//! A pool of sessions with one model, for each thread that evaluates.
+//! A pool of sessions with one model.
 //!
 //! A session must not be run by two threads at once, and one session with many threads is no faster than one
-//! session per thread with one: so each [`Evaluator`] holds sessions of its own, one or [one for each
-//! size](BatchSizes). They go back to the pool with the evaluator, so that the next search starts at once.
-//! Sessions share the weights that the library has rearranged for the processor.
+//! session per thread with one. So each batch borrows sessions, one or [one for each size](BatchSizes). On
+//! the processor there are as many as evaluators. An accelerator has one for each batch that it receives at
+//! once: more would hold the weights in its memory again. Sessions share the weights that the library has
+//! rearranged for the processor.
 
 use std::fmt;
 use std::mem;
@@ -13,12 +14,12 @@ use ort::device::Device;
 use ort::memory::{AllocationDevice, Allocator, AllocatorType, MemoryInfo, MemoryType};
 use ort::session::Session;
 use ort::session::builder::{GraphOptimizationLevel, PrepackedWeights};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::batch_sizes::BatchSizes;
 use super::device_options::DeviceOptions;
 use super::provider::Provider;
-use super::runners::{RunBatch, runner};
+use super::runners::{Runner, read};
 use super::runtime::Runtime;
 use super::tensors::RunError;
 use super::{NAME, TRIED, in_our_words, known_limit};
@@ -30,7 +31,7 @@ use crate::system::vulkan;
 /// time](super::provider::ProviderSpec::runs_one_at_a_time) is made, runs or is given up.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// The model and the sessions that all evaluators share. Only `idle` changes, under its lock.
+/// The model and the sessions that all evaluators share. Only `state` changes, under its lock.
 pub(super) struct SessionPool {
     runtime: &'static Runtime,
     model: OnnxModel,
@@ -39,8 +40,20 @@ pub(super) struct SessionPool {
     /// Positions with which new sessions are run.
     pub(super) tried: [EvalSlot; TRIED.len()],
     prepacked: PrepackedWeights,
-    /// The sessions of one evaluator each, in the order of the sizes.
-    idle: Mutex<Vec<Vec<Session>>>,
+    /// The most batches that are run at once.
+    most: usize,
+    making: Mutex<()>,
+    state: Mutex<State>,
+    is_back: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    evaluators: usize,
+    /// The batches for which there are sessions.
+    made: usize,
+    /// Of one batch each, in the order of the sizes.
+    idle: Vec<Vec<Session>>,
 }
 
 impl fmt::Debug for SessionPool {
@@ -50,7 +63,7 @@ impl fmt::Debug for SessionPool {
 }
 
 impl SessionPool {
-    /// Returns a pool without a session yet.
+    /// A pool without a session yet.
     pub(super) fn new(
         runtime: &'static Runtime,
         model: OnnxModel,
@@ -58,41 +71,63 @@ impl SessionPool {
         tried: [EvalSlot; TRIED.len()],
     ) -> SessionPool {
         let sizes = BatchSizes::of(device.provider, &model);
-        let (prepacked, idle) = (PrepackedWeights::new(), Mutex::default());
-        SessionPool { runtime, model, device, sizes, tried, prepacked, idle }
+        let most = match (device.provider.spec().runs_one_at_a_time, device.queues) {
+            (true, _) => 1,
+            (false, 0) => usize::MAX,
+            (false, queues) => queues,
+        };
+        let (prepacked, making, state) = (PrepackedWeights::new(), Mutex::default(), Mutex::default());
+        let is_back = Condvar::new();
+        SessionPool { runtime, model, device, sizes, tried, prepacked, most, making, state, is_back }
     }
 
     pub(super) fn evaluator(self: &Arc<SessionPool>) -> Result<SessionEvaluator, BackendError> {
-        let _alone = self.alone();
-        let provider = self.device.provider;
-        let idle = self.idle.lock().pop();
-        let is_new = idle.is_none();
-        let sessions = idle.map_or_else(|| self.open_all(), Ok)?;
-        let pinned = (provider == Provider::Cuda).then(|| self.pinned(&sessions[0])).transpose();
-        let run = runner(&self.model, pinned.map_err(|error| self.refusal(&error))?);
-        let mut evaluator = SessionEvaluator { sessions, run, pool: Arc::clone(self) };
+        let _making = self.making.lock();
+        let is_new = {
+            let mut state = self.state.lock();
+            state.evaluators += 1;
+            state.made < state.evaluators.min(self.most)
+        };
+        let mut evaluator = SessionEvaluator { run: Runner::new(None), pool: Arc::clone(self) };
+        if is_new {
+            let _alone = self.alone();
+            let sessions = (0..self.sizes.sessions()).map(|_| self.open()).collect::<Result<_, _>>()?;
+            let mut state = self.state.lock();
+            state.made += 1;
+            state.idle.push(sessions);
+            self.is_back.notify_one();
+        }
+        // Where the CPU helps, inputs may be its own.
+        if self.device.provider == Provider::Cuda && !self.device.needs_cpu {
+            let pinned = self.pinned(&self.lend().sessions[0]);
+            evaluator.run = Runner::new(Some(pinned.map_err(|error| self.refusal(&error))?));
+        }
         // What a device prepares for a size, it prepares before the first move.
-        if is_new && provider.is_accelerator() {
+        if is_new && self.device.provider.is_accelerator() {
             for &size in &self.sizes.known {
                 let positions = size.min(TRIED.len());
                 evaluator.run_part(&mut self.tried.clone()[..positions], self.sizes.place(size))?;
             }
         }
-        if provider.spec().runs_one_at_a_time {
-            evaluator.give_back();
-        }
         Ok(evaluator)
     }
 
-    /// Opens the sessions of one evaluator.
-    fn open_all(&self) -> Result<Vec<Session>, BackendError> {
-        (0..self.sizes.sessions()).map(|_| self.open()).collect()
-    }
-
-    /// Returns where memory comes from that the GPU of `session`, one of NVIDIA's, reaches itself.
+    /// Memory that the GPU of `session`, one of NVIDIA's, reaches itself.
     fn pinned(&self, session: &Session) -> ort::Result<Allocator> {
         let (device, gpu) = (AllocationDevice::CUDA_PINNED, self.device.gpu as i32);
         Allocator::new(session, MemoryInfo::new(device, gpu, AllocatorType::Device, MemoryType::CPU)?)
+    }
+
+    /// The sessions of a batch, when some are there.
+    fn lend(&self) -> Lent<'_> {
+        let alone = self.alone();
+        let mut state = self.state.lock();
+        loop {
+            match state.idle.pop() {
+                Some(sessions) => return Lent { sessions, pool: self, _alone: alone },
+                None => self.is_back.wait(&mut state),
+            }
+        }
     }
 
     /// Waits until no other session of a provider that runs one at a time is made or runs. Others don't wait.
@@ -156,7 +191,7 @@ impl SessionPool {
     }
 }
 
-/// Returns whether the processor adds up products of 8-bit numbers without saturation. On x86 this takes
+/// Whether the processor adds up products of 8-bit numbers without saturation. On x86 this takes
 /// VNNI.
 fn sums_bytes_exactly() -> bool {
     #[cfg(target_arch = "x86_64")]
@@ -165,35 +200,37 @@ fn sums_bytes_exactly() -> bool {
     return true;
 }
 
-/// Sessions with what runs batches on them.
-pub(super) struct SessionEvaluator {
-    /// Empty while they are given back: where sessions run one at a time, all evaluators share one.
+/// Sessions that go back to the pool.
+struct Lent<'a> {
     sessions: Vec<Session>,
-    run: Box<dyn RunBatch>,
+    pool: &'a SessionPool,
+    _alone: Option<MutexGuard<'static, ()>>,
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        self.pool.state.lock().idle.push(mem::take(&mut self.sessions));
+        self.pool.is_back.notify_one();
+    }
+}
+
+pub(super) struct SessionEvaluator {
+    run: Runner,
     pool: Arc<SessionPool>,
 }
 
 impl SessionEvaluator {
-    fn give_back(&mut self) {
-        if !self.sessions.is_empty() {
-            self.pool.idle.lock().push(mem::take(&mut self.sessions));
-        }
-    }
-
-    fn run_parts(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
-        if self.sessions.is_empty() {
-            let idle = self.pool.idle.lock().pop();
-            self.sessions = idle.map_or_else(|| self.pool.open_all(), Ok)?;
-        }
-        let pool = Arc::clone(&self.pool);
-        let mut parts = batch.chunks_mut(pool.sizes.largest());
-        parts.try_for_each(|part| self.run_part(part, pool.sizes.place(part.len())))
-    }
-
+    /// Runs a batch in one session, filled up, as the pool's sizes place it.
     fn run_part(&mut self, batch: &mut [EvalSlot], place: (usize, usize)) -> Result<(), BackendError> {
         let (session, positions) = place;
-        let model = &self.pool.model;
-        self.run.run(&mut self.sessions[session], model, batch, positions).map_err(|error| {
+        let SessionEvaluator { run, pool } = self;
+        let model = &pool.model;
+        let mut run = |batch: &mut [EvalSlot]| {
+            run.fill(model, batch, positions)?;
+            let outputs = run.run(&mut pool.lend().sessions[session], model, positions)?;
+            read(model, &outputs, batch, positions)
+        };
+        run(batch).map_err(|error| {
             let reason = match &error {
                 RunError::Library(error) => in_our_words(error),
                 own => own.to_string(),
@@ -206,24 +243,20 @@ impl SessionEvaluator {
 impl Evaluator for SessionEvaluator {
     fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
         let pool = Arc::clone(&self.pool);
-        let alone = pool.alone();
-        let done = self.run_parts(batch);
-        if alone.is_some() {
-            self.give_back();
-        }
-        done
+        let mut parts = batch.chunks_mut(pool.sizes.largest());
+        parts.try_for_each(|part| self.run_part(part, pool.sizes.place(part.len())))
     }
 }
 
 impl Drop for SessionEvaluator {
     fn drop(&mut self) {
-        self.give_back();
+        self.pool.state.lock().evaluators -= 1;
     }
 }
 
 impl Drop for SessionPool {
     fn drop(&mut self) {
         let _alone = self.alone();
-        self.idle.get_mut().clear();
+        self.state.get_mut().idle.clear();
     }
 }

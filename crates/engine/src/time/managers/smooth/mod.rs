@@ -36,7 +36,6 @@ struct PreviousMove {
     nodes: f64,
     /// Share of the final tree made on our own clock. The rest shortens no later move.
     own_share: f64,
-    /// Multiple of the average move time.
     weight: f64,
 }
 
@@ -59,23 +58,13 @@ pub struct Smooth {
 
 impl Smooth {
     pub(crate) fn with(config: SmoothConfig) -> Self {
-        let params = config.values.params;
-        let max_reuse = params.max_tree_reuse;
+        let own = config.values.params;
+        let rate = own.tree_reuse_update_rate;
         Smooth {
-            nps: params.init_nps,
+            nps: own.init_nps,
             measured_s: 0.0,
-            tree_reuse: LearnedShare::new(
-                params.init_tree_reuse,
-                params.tree_reuse_update_rate,
-                0.0,
-                max_reuse,
-            ),
-            timeuse: LearnedShare::new(
-                params.init_timeuse,
-                params.timeuse_update_rate,
-                params.min_timeuse,
-                1.0,
-            ),
+            tree_reuse: LearnedShare::new(own.init_tree_reuse, rate, 0.0, own.max_tree_reuse),
+            timeuse: LearnedShare::new(own.init_timeuse, own.timeuse_update_rate, own.min_timeuse, 1.0),
             best_share: LearnedShare::new(BEST_SHARE, BEST_SHARE_RATE, 0.05, 1.0),
             previous: None,
             gift_nodes: 0.0,
@@ -145,7 +134,6 @@ impl Smooth {
         Box::new(SmoothStopper::new(context, nps))
     }
 
-    /// Reused nodes as the target counts them, without pondered ones.
     fn counted_reuse(&self, facts: &MoveFacts) -> f64 {
         let in_tree = facts.reused_nodes.as_f64();
         let most = facts.reused_visits.iter().copied().max().map_or(0.0, f64::from);

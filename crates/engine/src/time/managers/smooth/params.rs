@@ -37,6 +37,7 @@ impl Preset {
         }
     }
 
+    /// The parameters that it stands for.
     pub fn params(self) -> Result<Params, ParamError> {
         Params::parse(self.text())
     }

@@ -7,12 +7,10 @@ use crate::time::stats::SearchStats;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Piggybank {
-    /// `None` before the first move.
     balance_ms: Option<f64>,
 }
 
 impl Piggybank {
-    /// Opens the reserve at the first move, and caps it at every move.
     pub(crate) fn prepare(&mut self, params: &PiggybankParams, time_ms: f64, cap_ms: f64) {
         let balance = self.balance_ms.unwrap_or(params.initial_share * time_ms);
         self.balance_ms = Some(balance.min(cap_ms).max(0.0));

@@ -39,17 +39,11 @@ pub(crate) struct PlanInput {
     pub deposit_room_ms: f64,
 }
 
-/// Times in ms, nodes as visits under the root.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Plan {
-    /// For the game or to the time control.
-    pub game_ms: f64,
     /// For moves that weigh as much as this one.
     pub average_ms: f64,
-    /// Nodes at the move's end, reused ones included (of the best move for `target=bestmove`).
-    pub average_total_nodes: f64,
     pub target_new_nodes: f64,
-    pub target_ms: f64,
     pub saved_ms: f64,
     pub budget_ms: f64,
 }
@@ -70,15 +64,7 @@ impl PlanInput {
         let lead_ms = if self.nps > 0.0 { self.lead_nodes / self.nps * 1000.0 } else { 0.0 };
         let unused_included_ms = (spent_ms / self.timeuse + lead_ms).min(spent_ms / self.min_timeuse);
         let budget_ms = unused_included_ms.min(self.max_move_ms());
-        Plan {
-            game_ms,
-            average_ms,
-            average_total_nodes,
-            target_new_nodes: target_ms / 1000.0 * self.nps,
-            target_ms,
-            saved_ms,
-            budget_ms,
-        }
+        Plan { average_ms, target_new_nodes: target_ms / 1000.0 * self.nps, saved_ms, budget_ms }
     }
 
     pub(crate) fn available_ms(&self) -> f64 {
@@ -157,18 +143,14 @@ mod tests {
         let plan = input().plan();
         // T = 100,000 + 1,000·40 − 200 = 139,800. /41 = 3,409.756 ms. 3,409.756 new nodes per move. /(1 −
         // 0.5) = 6,819.512 in total. − 2,000 = 4,819.512 new. At 1,000/s as many ms. /0.7 = 6,885.017.
-        assert!(close(plan.game_ms, 139_800.0));
         assert!(close(plan.average_ms, 3_409.756_098));
-        assert!(close(plan.average_total_nodes, 6_819.512_195));
         assert!(close(plan.target_new_nodes, 4_819.512_195));
-        assert!(close(plan.target_ms, 4_819.512_195));
         assert!(close(plan.budget_ms, 6_885.017_422));
     }
 
     #[test]
     fn a_move_that_weighs_more_than_those_ahead_gets_more() {
         let plan = PlanInput { future_weight: 0.6, ..input() }.plan();
-        assert!(close(plan.game_ms, 139_800.0));
         assert!(close(plan.average_ms, 5_592.0));
     }
 

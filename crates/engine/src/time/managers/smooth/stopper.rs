@@ -91,7 +91,6 @@ impl SmoothStopper {
             || self.visit_rates.is_best_overtaken(self.regular_ms() + self.draw_limit_ms())
     }
 
-    /// The reserve beyond the budget, within the clock.
     fn draw_limit_ms(&self) -> f64 {
         self.context.draw_ms.min(self.context.input.available_ms() - self.plan.budget_ms).max(0.0)
     }

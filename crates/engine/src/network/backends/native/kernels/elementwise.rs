@@ -3,7 +3,7 @@
 
 use super::operands::{Layout, TILE_DEPTH};
 use super::simd::Simd;
-use super::{BOARD_SQUARES, BOARD_STRIDE, CHANNEL_STEP, Job, Pointwise, board_offset, extent};
+use super::{Activation, BOARD_SQUARES, BOARD_STRIDE, CHANNEL_STEP, Job, board_offset, extent};
 
 /// `boards = boards + scale * update + shift` on the 64 squares, then ReLU if wanted.
 #[derive(Debug)]
@@ -64,22 +64,22 @@ pub(crate) struct Convolve<'a> {
 
 #[derive(Debug)]
 pub(crate) struct Apply<'a> {
-    pub(crate) function: Pointwise,
+    pub(crate) function: Activation,
     pub(crate) values: &'a mut [f32],
 }
 
-/// Each optional function gets a loop of its own, without a branch.
+/// Each function gets a loop of its own, without a branch.
 macro_rules! with_function {
     ($function:expr, $name:ident::<$simd:ident>($($argument:expr),*)) => {
         match $function {
-            Some(Pointwise::Relu) => $name::<$simd, 0>($($argument),*),
-            Some(Pointwise::ReluSquared) => $name::<$simd, 1>($($argument),*),
-            Some(Pointwise::Mish) => $name::<$simd, 2>($($argument),*),
-            Some(Pointwise::Tanh) => $name::<$simd, 3>($($argument),*),
-            Some(Pointwise::Sigmoid) => $name::<$simd, 4>($($argument),*),
-            Some(Pointwise::Selu) => $name::<$simd, 5>($($argument),*),
-            Some(Pointwise::Swish) => $name::<$simd, 6>($($argument),*),
-            None => $name::<$simd, 7>($($argument),*),
+            Activation::Relu => $name::<$simd, 0>($($argument),*),
+            Activation::Relu2 => $name::<$simd, 1>($($argument),*),
+            Activation::Mish => $name::<$simd, 2>($($argument),*),
+            Activation::Tanh => $name::<$simd, 3>($($argument),*),
+            Activation::Sigmoid => $name::<$simd, 4>($($argument),*),
+            Activation::Selu => $name::<$simd, 5>($($argument),*),
+            Activation::Swish => $name::<$simd, 6>($($argument),*),
+            Activation::None => $name::<$simd, 7>($($argument),*),
         }
     };
 }
@@ -92,7 +92,7 @@ impl Job for Apply<'_> {
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self, simd: S) {
-        with_function!(Some(self.function), apply_with::<S>(simd, self.values))
+        with_function!(self.function, apply_with::<S>(simd, self.values))
     }
 }
 

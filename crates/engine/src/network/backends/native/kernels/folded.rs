@@ -16,7 +16,7 @@ use super::amx;
 use super::operands::{Ahead, MATRIX, Sums, TILE_DEPTH, UNIT_ROWS};
 use super::simd::Simd;
 use super::tiles::Tiles;
-use super::{BOARD_SQUARES, Job, Pointwise, board_offset, elementwise, extent};
+use super::{Activation, BOARD_SQUARES, Job, board_offset, elementwise, extent};
 
 /// Files of a half with its border.
 const FILES: usize = 10;
@@ -82,7 +82,7 @@ pub(crate) struct FinishStream<'a> {
     pub(crate) positions: usize,
     /// A multiple of 32.
     pub(crate) channels: usize,
-    pub(crate) function: Option<Pointwise>,
+    pub(crate) function: Activation,
     /// `[positions][`[`stream_length`]`]`
     pub(crate) update: &'a [f32],
     pub(crate) residual: Option<ScaledResidual<'a>>,

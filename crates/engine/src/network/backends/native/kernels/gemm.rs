@@ -152,7 +152,7 @@ unsafe fn multiply_panel<S: Simd, const N: usize>(simd: S, whole: &Tile, Size { 
 }
 
 /// Computes the next rows of a product, at most `left`, and prefetches `LINES` lines with each row of `b`.
-/// Returns their number.
+/// The result is their number.
 ///
 /// # Safety
 /// The same as for [`multiply_tile`], for `left` rows.

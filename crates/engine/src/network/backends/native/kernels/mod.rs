@@ -1,5 +1,5 @@
 //! The arithmetic of the native backend: operations written once over vectors and compiled for each
-//! instruction set. It knows nothing of networks.
+//! instruction set. All that it knows of networks is their activations.
 //!
 //! [`Kernels::run`] is the whole interface, beside [`Tiles`] for products of bf16 matrices. Each operation is
 //! a struct of its operands. All sizes are checked before the unchecked code runs, so that a wrong size is a
@@ -36,6 +36,8 @@ use simd::Neon;
 use simd::{Avx2, Avx512};
 use simd::{Portable, Simd};
 
+use crate::network::weights::Activation;
+
 pub(super) use elementwise::{
     AddScaled, Apply, Convolve, Dot, Normalize, Residual, Round, Softmax, Stamp, Stamps,
 };
@@ -61,23 +63,6 @@ pub(super) const TILES: usize = 4;
 /// Offset of `square` (0 a1 … 63 h8) on a board.
 pub(super) fn board_offset(square: usize, channels: usize) -> usize {
     ((square / 8 + 1) * BOARD_STRIDE + square % 8 + 1) * channels
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pointwise {
-    /// `max(x, 0)`
-    Relu,
-    /// `max(x, 0)²`
-    ReluSquared,
-    /// `x tanh(ln(1 + e^x))`
-    Mish,
-    Tanh,
-    /// `1 / (1 + e^-x)`
-    Sigmoid,
-    /// Scaled exponential linear unit.
-    Selu,
-    /// `x sigmoid(x)`
-    Swish,
 }
 
 pub(super) trait Job {

@@ -7,7 +7,7 @@
 
 use std::arch::x86_64::*;
 
-use super::Pointwise;
+use super::Activation;
 use super::elementwise::function;
 use super::operands::{Ahead, BLOCK_ROWS, HalfRows, Layout, MATRIX, Sums, TILE_DEPTH};
 use super::rows::{Attend, Dense, DenseOutput};
@@ -74,7 +74,7 @@ enum Target {
 
 struct Finish {
     simd: Avx512,
-    function: Option<Pointwise>,
+    function: Activation,
     /// From one row of the target to the next.
     stride: usize,
     rows_a_step: usize,
@@ -139,14 +139,14 @@ impl Finish {
         // SAFETY: the caller's.
         unsafe {
             match self.function {
-                None => (low, high),
-                Some(Pointwise::Mish) => (mish(low), mish(high)),
-                Some(Pointwise::Swish) => (swish(low), swish(high)),
-                Some(Pointwise::Relu) => (function::<_, 0>(simd, low), function::<_, 0>(simd, high)),
-                Some(Pointwise::ReluSquared) => (function::<_, 1>(simd, low), function::<_, 1>(simd, high)),
-                Some(Pointwise::Tanh) => (function::<_, 3>(simd, low), function::<_, 3>(simd, high)),
-                Some(Pointwise::Sigmoid) => (function::<_, 4>(simd, low), function::<_, 4>(simd, high)),
-                Some(Pointwise::Selu) => (function::<_, 5>(simd, low), function::<_, 5>(simd, high)),
+                Activation::None => (low, high),
+                Activation::Mish => (mish(low), mish(high)),
+                Activation::Swish => (swish(low), swish(high)),
+                Activation::Relu => (function::<_, 0>(simd, low), function::<_, 0>(simd, high)),
+                Activation::Relu2 => (function::<_, 1>(simd, low), function::<_, 1>(simd, high)),
+                Activation::Tanh => (function::<_, 3>(simd, low), function::<_, 3>(simd, high)),
+                Activation::Sigmoid => (function::<_, 4>(simd, low), function::<_, 4>(simd, high)),
+                Activation::Selu => (function::<_, 5>(simd, low), function::<_, 5>(simd, high)),
             }
         }
     }
@@ -194,8 +194,8 @@ unsafe fn exp2(y: __m512) -> __m512 {
     }
 }
 
-/// Computes [`Pointwise::Mish`] for a result that is rounded to bf16: with `n = e^x (e^x + 2)` as `x n / (n +
-/// 2)`.
+/// Computes [`Activation::Mish`] for a result that is rounded to bf16: `x n / (n + 2)` with
+/// `n = e^x (e^x + 2)`.
 ///
 /// # Safety
 /// The CPU must have AVX512F.
@@ -212,7 +212,7 @@ unsafe fn mish(x: __m512) -> __m512 {
     }
 }
 
-/// Computes [`Pointwise::Swish`] for a result that is rounded to bf16.
+/// Computes [`Activation::Swish`] for a result that is rounded to bf16.
 ///
 /// # Safety
 /// The CPU must have AVX512F.
@@ -442,7 +442,7 @@ unsafe fn scale_logits(logits: *mut f32, added: Option<*const u16>, scale: f32) 
     }
 }
 
-/// Returns `2^(logit - largest)` of a row of 64, and 16 parts of the sum of all.
+/// `2^(logit - largest)` of a row of 64, and 16 parts of the sum of all.
 ///
 /// # Safety
 /// The CPU must have AVX512F. `logits` must be valid for two times 32 numbers that are a block apart.
@@ -460,7 +460,7 @@ unsafe fn exponentials(logits: *const f32, largest: __m512) -> ([__m512; 4], __m
     }
 }
 
-/// Returns the largest number of each of 16 rows of 16, or the sum of each.
+/// The largest number of each of 16 rows of 16, or the sum of each.
 ///
 /// # Safety
 /// The CPU must have AVX512F. `rows` must be valid for 256 numbers.
@@ -490,7 +490,7 @@ unsafe fn reduce<const LARGEST: bool>(rows: *const f32) -> __m512 {
     }
 }
 
-/// Returns the larger of two numbers, or their sum.
+/// The larger of two numbers, or their sum.
 ///
 /// # Safety
 /// The CPU must have AVX512F.

@@ -193,14 +193,14 @@ proptest! {
     #[test]
     fn functions_are_those_of_the_library(seed: u64, length in 0..70usize, scale in 0.1f32..30.0) {
         type Reference = fn(f64) -> f64;
-        const FUNCTIONS: [(Pointwise, Reference); 7] = [
-            (Pointwise::Relu, |x| x.max(0.0)),
-            (Pointwise::ReluSquared, |x| x.max(0.0).powi(2)),
-            (Pointwise::Mish, |x| x * x.exp().ln_1p().tanh()),
-            (Pointwise::Tanh, f64::tanh),
-            (Pointwise::Sigmoid, |x| 1.0 / (1.0 + (-x).exp())),
-            (Pointwise::Selu, |x| 1.0507009873554805 * if x > 0.0 { x } else { 1.6732632423543772 * x.exp_m1() }),
-            (Pointwise::Swish, |x| x / (1.0 + (-x).exp())),
+        const FUNCTIONS: [(Activation, Reference); 7] = [
+            (Activation::Relu, |x| x.max(0.0)),
+            (Activation::Relu2, |x| x.max(0.0).powi(2)),
+            (Activation::Mish, |x| x * x.exp().ln_1p().tanh()),
+            (Activation::Tanh, f64::tanh),
+            (Activation::Sigmoid, |x| 1.0 / (1.0 + (-x).exp())),
+            (Activation::Selu, |x| 1.0507009873554805 * if x > 0.0 { x } else { 1.6732632423543772 * x.exp_m1() }),
+            (Activation::Swish, |x| x / (1.0 + (-x).exp())),
         ];
         let values: Vec<f32> = numbers(seed, length).iter().map(|x| x * scale).collect();
         for kernels in Kernels::available() {
@@ -313,7 +313,7 @@ proptest! {
         seed: u64, positions in 1..4usize, blocks in 1..3usize, function in 0..4usize, with_residual: bool,
     ) {
         let channels = blocks * TILE_DEPTH;
-        let function = [None, Some(Pointwise::Relu), Some(Pointwise::ReluSquared), Some(Pointwise::Tanh)][function];
+        let function = [Activation::None, Activation::Relu, Activation::Relu2, Activation::Tanh][function];
         let boards = |seed: u64| -> Vec<f32> {
             (0..positions).flat_map(|i| board(seed ^ i as u64, channels)).collect()
         };
@@ -327,10 +327,10 @@ proptest! {
             let sum = before[at] + scales[channel] * changes[at] + scales[channels + channel];
             let v = if with_residual { sum } else { changes[at] };
             expected[at] = match function {
-                Some(Pointwise::Relu) => v.max(0.0),
-                Some(Pointwise::ReluSquared) => v.max(0.0).powi(2),
-                Some(_) => v.tanh(),
-                None => v,
+                Activation::Relu => v.max(0.0),
+                Activation::Relu2 => v.max(0.0).powi(2),
+                Activation::Tanh => v.tanh(),
+                _ => v,
             };
         }
         for kernels in Kernels::available() {
@@ -502,7 +502,7 @@ proptest! {
                 };
                 let a = HalfRows { numbers: &half, layout };
                 tiles.dense(Dense {
-                    rows, inputs, outputs, a, weights: &half, bias: &bias, function: None, output, next: &half,
+                    rows, inputs, outputs, a, weights: &half, bias: &bias, function: Activation::None, output, next: &half,
                 });
             });
             if ran {
@@ -688,15 +688,15 @@ struct DenseCase {
 
 /// What lies beside the results must stay as it is.
 fn check_dense(case: DenseCase) -> Result<(), TestCaseError> {
-    const FUNCTIONS: [Option<Pointwise>; 8] = [
-        None,
-        Some(Pointwise::Relu),
-        Some(Pointwise::ReluSquared),
-        Some(Pointwise::Mish),
-        Some(Pointwise::Tanh),
-        Some(Pointwise::Sigmoid),
-        Some(Pointwise::Selu),
-        Some(Pointwise::Swish),
+    const FUNCTIONS: [Activation; 8] = [
+        Activation::None,
+        Activation::Relu,
+        Activation::Relu2,
+        Activation::Mish,
+        Activation::Tanh,
+        Activation::Sigmoid,
+        Activation::Selu,
+        Activation::Swish,
     ];
     let DenseCase { seed, rows, steps, blocks, .. } = case;
     let (inputs, outputs, function) = (steps * TILE_DEPTH, blocks * TILE_DEPTH, FUNCTIONS[case.function]);
@@ -716,7 +716,7 @@ fn check_dense(case: DenseCase) -> Result<(), TestCaseError> {
     pack_right(&mut weights, steps, |step, k, output| Some(w[(step * TILE_DEPTH + k) * outputs + output]));
     let mut expected = product(&x, &w, (rows, inputs, outputs));
     expected.iter_mut().zip(bias.iter().cycle()).for_each(|(v, bias)| *v += bias);
-    if let (Some(function), Some(portable)) = (function, Kernels::available().pop()) {
+    if let Some(portable) = Kernels::available().pop() {
         portable.run(Apply { function, values: &mut expected });
     }
     let before = numbers(seed ^ 3, rows * outputs);
@@ -764,4 +764,86 @@ fn large_dense_layers_are_those_of_the_definition() {
 
 fn returns(job: impl FnOnce()) -> bool {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(job)).is_ok()
+}
+
+pub(super) fn dense_by_definition(mut job: Dense<'_>) {
+    let steps = job.inputs / TILE_DEPTH;
+    let output = |row: usize, column: usize| {
+        let (block, side, within) = (column / TILE_DEPTH, column / 16 % 2, column % 16);
+        let product = |input: usize| {
+            let (step, pair, second) = (input / TILE_DEPTH, input / 2 % 16, input % 2);
+            let weight =
+                (block * steps + step) * operands::MATRIX + side * 512 + pair * 32 + within * 2 + second;
+            single(job.a.numbers[job.a.layout.place(row, input)]) * single(job.weights[weight])
+        };
+        (0..job.inputs).map(product).sum::<f32>() + job.bias[column]
+    };
+    for row in 0..job.rows {
+        let mut results: Vec<f32> = (0..job.outputs).map(|column| output(row, column)).collect();
+        if let Some(kernels) = Kernels::available().pop() {
+            kernels.run(Apply { function: job.function, values: &mut results });
+        }
+        for (column, &result) in results.iter().enumerate() {
+            match &mut job.output {
+                DenseOutput::Half(to, layout) => {
+                    to[layout.place(row, column)] = half::bf16::from_f32(result).to_bits();
+                }
+                DenseOutput::Single(to) => to[row * job.outputs + column] = result,
+                DenseOutput::Added { to, factor } => to[row * job.outputs + column] += *factor * result,
+            }
+        }
+    }
+}
+
+pub(super) fn attend_by_definition(job: Attend<'_>) {
+    let (heads, depth) = (job.heads, job.depth);
+    let layout = Layout::blocks(depth);
+    for (head, attended) in
+        job.attended.chunks_exact_mut(BLOCK_ROWS * depth).enumerate().take(job.positions * heads)
+    {
+        let part = |part: usize| {
+            let first = (head / heads * 3 + part) * heads + head % heads;
+            let numbers = &job.projected[first * BLOCK_ROWS * depth..];
+            move |square: usize, k: usize| single(numbers[layout.place(square, k)])
+        };
+        let (query, key, value) = (part(0), part(1), part(2));
+        for square in 0..BLOCK_ROWS {
+            let logit = |other: usize| {
+                let product = (0..depth).map(|k| query(square, k) * key(other, k)).sum::<f32>();
+                let added = job.additions.map_or(0.0, |added| {
+                    single(added.numbers[added.layout.place(head, square * BLOCK_ROWS + other)])
+                });
+                job.scale * product + added
+            };
+            let logits: Vec<f32> = (0..BLOCK_ROWS).map(logit).collect();
+            let largest = logits.iter().copied().fold(f32::MIN, f32::max);
+            let powers: Vec<f32> = logits.iter().map(|logit| libm::expf(logit - largest)).collect();
+            let sum: f32 = powers.iter().sum();
+            for k in 0..depth {
+                let result: f32 =
+                    powers.iter().enumerate().map(|(other, power)| power * value(other, k)).sum();
+                attended[layout.place(square, k)] = half::bf16::from_f32(result / sum).to_bits();
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As [`Tiles::multiply_rows`].
+pub(super) unsafe fn multiply_rows_by_definition(offsets: &[u32], a: *const u16, b: *const u16, c: *mut f32) {
+    for i in 0..operands::UNIT_ROWS * TILE_DEPTH {
+        let (row, column) = (i / TILE_DEPTH, i % TILE_DEPTH);
+        // SAFETY: the caller's.
+        let number = |from: *const u16, at: usize| single(unsafe { *from.add(at) });
+        let mut sum = 0.0;
+        for (step, &offset) in offsets.iter().enumerate() {
+            let b_step = step * operands::MATRIX + column / 16 * 512 + column % 16 * 2;
+            for k in 0..TILE_DEPTH {
+                sum += number(a, offset as usize + row * TILE_DEPTH + k)
+                    * number(b, b_step + k / 2 * 32 + k % 2);
+            }
+        }
+        // SAFETY: the caller's.
+        unsafe { *c.add(i) = sum };
+    }
 }

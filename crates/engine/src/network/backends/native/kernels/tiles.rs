@@ -11,10 +11,10 @@ use super::amx::Amx;
 #[cfg(target_arch = "x86_64")]
 use super::avx512_bf16::Avx512Bf16;
 use super::gemm::Product;
+use super::operands::{BLOCK_ROWS, HalfRows, Layout, TILE_DEPTH};
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-use super::operands::TILE_ROWS;
-use super::operands::{BLOCK_ROWS, HalfRows, Layout, MATRIX, TILE_DEPTH, UNIT_ROWS};
-use super::rows::{Attend, Dense, DenseOutput, attend_by_definition, dense_by_definition};
+use super::operands::{TILE_ROWS, pack_right};
+use super::rows::{Attend, Dense, DenseOutput};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Tiles {
@@ -22,8 +22,8 @@ pub(crate) enum Tiles {
     Amx(Amx),
     #[cfg(target_arch = "x86_64")]
     Avx512(Avx512Bf16),
-    // Outside of tests only AMX checks itself by it.
-    #[cfg_attr(not(all(target_arch = "x86_64", target_os = "linux")), allow(dead_code))]
+    /// By loops, in tests.
+    #[cfg_attr(not(test), allow(dead_code))]
     Definition,
 }
 
@@ -33,28 +33,35 @@ impl Tiles {
     pub(crate) fn available() -> Vec<Tiles> {
         let all: Vec<Option<Tiles>> = Vec::from([
             #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-            Amx::detect().map(Tiles::Amx).filter(|tiles| tiles.agrees_with_definition()),
+            Amx::detect().map(Tiles::Amx).filter(|tiles| tiles.multiplies_correctly()),
             #[cfg(target_arch = "x86_64")]
             Avx512Bf16::detect().map(Tiles::Avx512),
         ]);
         all.into_iter().flatten().collect()
     }
 
-    /// Results may differ by the order of additions.
+    /// Whether a product is right, but for the order of additions.
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-    fn agrees_with_definition(self) -> bool {
+    fn multiplies_correctly(self) -> bool {
         const INPUTS: usize = 3 * TILE_DEPTH;
-        let numbers = |count: usize, factor: usize| -> Vec<u16> {
-            (0..count).map(|i| bf16::from_f32((i * factor % 251) as f32 / 125.0 - 1.0).to_bits()).collect()
+        const OUTPUTS: usize = 2 * TILE_DEPTH;
+        let rounded = |number: usize| bf16::from_f32((number % 251) as f32 / 125.0 - 1.0);
+        let left = |row: usize, input: usize| rounded((row * INPUTS + input) * 7);
+        let right = |input: usize, column: usize| rounded((input * OUTPUTS + column) * 11).to_f32();
+        let (mut a, mut weights) = (vec![0; BLOCK_ROWS * INPUTS], vec![0; INPUTS * OUTPUTS]);
+        let mut sums = [0.0; BLOCK_ROWS * OUTPUTS];
+        for (row, input) in (0..BLOCK_ROWS).flat_map(|row| (0..INPUTS).map(move |input| (row, input))) {
+            a[Layout::blocks(INPUTS).place(row, input)] = left(row, input).to_bits();
+        }
+        pack_right(&mut weights, INPUTS / TILE_DEPTH, |step, k, column| {
+            Some(right(step * TILE_DEPTH + k, column))
+        });
+        self.multiply(INPUTS, &a, &weights, &mut sums);
+        let expected = |i: usize| -> f32 {
+            let (row, column) = (i / OUTPUTS, i % OUTPUTS);
+            (0..INPUTS).map(|input| left(row, input).to_f32() * right(input, column)).sum()
         };
-        let (a, weights) = (numbers(BLOCK_ROWS * INPUTS, 7), numbers(INPUTS * 2 * TILE_DEPTH, 11));
-        let sums = |tiles: Tiles| {
-            let mut sums = [0.0; BLOCK_ROWS * 2 * TILE_DEPTH];
-            tiles.multiply(INPUTS, &a, &weights, &mut sums);
-            sums
-        };
-        let pairs = sums(self).into_iter().zip(sums(Tiles::Definition));
-        pairs.into_iter().all(|(found, expected)| (found - expected).abs() < 1e-3)
+        sums.iter().enumerate().all(|(i, found)| (found - expected(i)).abs() < 1e-3)
     }
 
     fn multiply(self, inputs: usize, a: &[u16], weights: &[u16], sums: &mut [f32]) {
@@ -65,7 +72,7 @@ impl Tiles {
             a: HalfRows { numbers: a, layout: Layout::blocks(inputs) },
             weights,
             bias: &[0.0; 2 * TILE_DEPTH],
-            function: None,
+            function: super::Activation::None,
             output: DenseOutput::Single(sums),
             next: &[],
         });
@@ -134,36 +141,23 @@ impl Tiles {
         }
     }
 
-    /// Computes [`UNIT_ROWS`] rows by 32 columns: `c = Σ over steps of a[offset] b[step]`, by the definition
-    /// unless the unit multiplies vectors.
+    /// Computes [`UNIT_ROWS`](super::operands::UNIT_ROWS) rows by 32 columns: `c = Σ over steps of a[offset]
+    /// b[step]`, with a unit of vectors.
     ///
     /// # Safety
     /// `a` must be valid from each offset for the rows of 32 numbers, `b` for 1,024 numbers a step, and `c`
     /// for the rows of 32 numbers.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables))]
     pub(super) unsafe fn multiply_rows(self, offsets: &[u32], a: *const u16, b: *const u16, c: *mut f32) {
         match self {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: the caller's.
             Tiles::Avx512(unit) => unsafe { unit.multiply_rows(offsets, a, b, c) },
-            _ => {
-                for i in 0..UNIT_ROWS * TILE_DEPTH {
-                    let (row, column) = (i / TILE_DEPTH, i % TILE_DEPTH);
-                    let number = |from: *const u16, at: usize| {
-                        // SAFETY: the caller's.
-                        bf16::from_bits(unsafe { *from.add(at) }).to_f32()
-                    };
-                    let mut sum = 0.0;
-                    for (step, &offset) in offsets.iter().enumerate() {
-                        let b_step = step * MATRIX + column / 16 * 512 + column % 16 * 2;
-                        for k in 0..TILE_DEPTH {
-                            sum += number(a, offset as usize + row * TILE_DEPTH + k)
-                                * number(b, b_step + k / 2 * 32 + k % 2);
-                        }
-                    }
-                    // SAFETY: the caller's.
-                    unsafe { *c.add(i) = sum };
-                }
-            }
+            #[cfg(test)]
+            // SAFETY: the caller's.
+            Tiles::Definition => unsafe { super::tests::multiply_rows_by_definition(offsets, a, b, c) },
+            #[allow(unreachable_patterns)]
+            _ => unreachable!("{} multiplies no rows", self.name()),
         }
     }
 
@@ -174,7 +168,10 @@ impl Tiles {
             Tiles::Amx(amx) => super::rows_x86::dense(amx, job),
             #[cfg(target_arch = "x86_64")]
             Tiles::Avx512(unit) => super::rows_x86::dense(unit, job),
-            Tiles::Definition => dense_by_definition(job),
+            #[cfg(test)]
+            Tiles::Definition => super::tests::dense_by_definition(job),
+            #[cfg(not(test))]
+            Tiles::Definition => unreachable!("only tests compute by loops"),
         }
     }
 
@@ -185,7 +182,10 @@ impl Tiles {
             Tiles::Amx(amx) => super::rows_x86::attend(amx, job),
             #[cfg(target_arch = "x86_64")]
             Tiles::Avx512(unit) => super::rows_x86::attend(unit, job),
-            Tiles::Definition => attend_by_definition(job),
+            #[cfg(test)]
+            Tiles::Definition => super::tests::attend_by_definition(job),
+            #[cfg(not(test))]
+            Tiles::Definition => unreachable!("only tests compute by loops"),
         }
     }
 }

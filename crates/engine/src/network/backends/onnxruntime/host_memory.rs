@@ -1,36 +1,36 @@
-//! Memory of the host that a GPU of NVIDIA's reaches itself, for the tensors of batches.
+//! Memory of the host for the tensors of batches, which a GPU of NVIDIA's reaches itself if it comes from
+//! such an allocator.
 //!
 //! It is described to ONNX Runtime as any memory of the host. As what it is, ONNX Runtime 1.23 and newer
 //! count it as the device's: kernels would read inputs in it over the bus, and outputs in it are refused.
 
-use ort::memory::{Allocator, MemoryInfo};
-use ort::value::{Tensor, TensorRefMut};
+use std::fmt::Debug;
 
-use super::tensors::TensorElement;
+use ort::memory::{Allocator, MemoryInfo};
+use ort::value::{PrimitiveTensorElementType, Tensor, TensorRefMut};
 
 /// As large as the largest tensor so far.
-#[derive(Debug)]
-pub(super) struct PinnedMemory<T: TensorElement>(Option<Tensor<T>>);
+#[derive(Debug, Default)]
+pub(super) struct HostMemory(Option<Tensor<u8>>);
 
-impl<T: TensorElement> Default for PinnedMemory<T> {
-    fn default() -> PinnedMemory<T> {
-        PinnedMemory(None)
-    }
-}
-
-impl<T: TensorElement> PinnedMemory<T> {
-    /// Returns a tensor of this shape. What it holds is what the one before held.
-    pub(super) fn tensor(
+impl HostMemory {
+    /// A tensor of this shape. It holds what the one before held.
+    pub(super) fn tensor<T: PrimitiveTensorElementType + Debug>(
         &mut self,
         allocator: &Allocator,
-        shape: Vec<usize>,
+        shape: &[usize],
     ) -> ort::Result<TensorRefMut<'_, T>> {
-        let size = shape.iter().product::<usize>();
+        let size = shape.iter().product::<usize>() * size_of::<T>();
         let memory = match self.0.take().filter(|memory| memory.shape().num_elements() >= size) {
             Some(memory) => self.0.insert(memory),
-            None => self.0.insert(Tensor::new(allocator, [size])?),
+            None => {
+                let memory = self.0.insert(Tensor::new(allocator, [size])?);
+                memory.extract_tensor_mut().1.fill(0);
+                memory
+            }
         };
-        // SAFETY: the memory has room for the shape, lies on the host, and lives as long as the borrow.
+        // SAFETY: the memory has room for the shape, lies on the host, is aligned for any number, as
+        // allocators' is, and lives as long as the borrow.
         unsafe { TensorRefMut::from_raw(MemoryInfo::default(), memory.data_ptr_mut(), shape.into()) }
     }
 }
@@ -46,14 +46,14 @@ mod tests {
         if let Err(reason) = Runtime::get(Provider::Cpu) {
             return eprintln!("SKIPPED: {reason}");
         }
-        let (allocator, mut memory) = (Allocator::default(), PinnedMemory::<f32>::default());
+        let (allocator, mut memory) = (Allocator::default(), HostMemory::default());
         for size in [2, 64, 3, 65] {
-            let mut tensor = memory.tensor(&allocator, vec![size, 112]).unwrap();
+            let mut tensor = memory.tensor::<f32>(&allocator, &[size, 112]).unwrap();
             let (shape, values) = tensor.extract_tensor_mut();
             assert_eq!((shape[0], values.len()), (size as i64, size * 112));
             values.fill(size as f32);
             assert_eq!(
-                memory.tensor(&allocator, vec![1, 112]).unwrap().extract_tensor().1,
+                memory.tensor::<f32>(&allocator, &[1, 112]).unwrap().extract_tensor().1,
                 [size as f32; 112]
             );
         }

@@ -1,0 +1,236 @@
+//! The life of a search: it runs, ends for a reason, is answered, and its last worker leaves.
+//!
+//! All of it changes under one lock with one condition variable, except the flag that workers read before
+//! every descent.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::search::sync::atomic::{AtomicBool, Ordering};
+use crate::search::sync::{Condvar, Mutex, MutexGuard};
+use crate::time::StopReason;
+
+/// Why a search is over, as written after `end=` in logs and recorded games.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndReason {
+    /// A rule of time or nodes.
+    Rule(StopReason),
+    /// The GUI sent `stop`, `quit` or another `go`, or nothing was left to search.
+    Stopped,
+    /// The clock.
+    Deadline,
+    /// An error of the backend, or a panic.
+    Failure,
+}
+
+impl fmt::Display for EndReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            EndReason::Rule(rule) => rule.fmt(f),
+            EndReason::Stopped => f.write_str("stopped"),
+            EndReason::Deadline => f.write_str("deadline"),
+            EndReason::Failure => f.write_str("failure"),
+        }
+    }
+}
+
+/// Each stage follows the one above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Running,
+    /// The first reason is kept. Workers may still search until the root is evaluated, and an open-ended
+    /// search waits for `stop`.
+    Ending(EndReason),
+    /// The answer is out or about to be, or nobody waits for one. Batches may still be under way.
+    Answered,
+    /// No worker touches the tree any more.
+    Drained,
+}
+
+impl Stage {
+    pub(crate) fn is_answered(self) -> bool {
+        matches!(self, Stage::Answered | Stage::Drained)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Life {
+    /// Workers leave. Relaxed: it publishes nothing, and being seen a little later does no harm.
+    dismissed: AtomicBool,
+    is_open_ended: bool,
+    state: Mutex<LifeState>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct LifeState {
+    stage: Stage,
+    /// Whether `stop` came, which open-ended searches wait for.
+    stop_requested: bool,
+    workers: usize,
+    /// Threads that wait for the next epoch. The controller waits for the end only.
+    waiting: usize,
+    /// Changes whenever a batch has been backed up or a worker leaves.
+    epoch: u64,
+    failure: Option<String>,
+}
+
+impl LifeState {
+    fn end(&mut self, reason: EndReason) {
+        if self.stage == Stage::Running {
+            self.stage = Stage::Ending(reason);
+        }
+    }
+
+    fn is_ending(&self) -> bool {
+        self.stop_requested || self.stage.is_answered()
+    }
+}
+
+impl Life {
+    /// Only `stop` ends an open-ended search.
+    pub(crate) fn new(is_open_ended: bool) -> Life {
+        let (stage, failure) = (Stage::Running, None);
+        let state = LifeState { stage, stop_requested: false, workers: 0, waiting: 0, epoch: 0, failure };
+        let (dismissed, changed) = (AtomicBool::new(false), Condvar::default());
+        Life { dismissed, is_open_ended, state: Mutex::new(state), changed }
+    }
+
+    /// Wakes all who wait, the controller too.
+    fn change<R>(&self, change: impl FnOnce(&mut LifeState) -> R) -> R {
+        let mut state = self.state.lock();
+        let result = change(&mut state);
+        state.epoch += 1;
+        if state.stage == Stage::Answered && state.workers == 0 {
+            state.stage = Stage::Drained;
+        }
+        drop(state);
+        self.changed.notify_all();
+        result
+    }
+
+    /// Ends the search if there is a `reason`. True if it is over, now or before.
+    pub(crate) fn end_if(&self, reason: Option<EndReason>) -> bool {
+        reason.into_iter().for_each(|reason| self.change(|state| state.end(reason)));
+        self.stage() != Stage::Running
+    }
+
+    pub(crate) fn request_stop(&self) {
+        self.change(|state| {
+            state.stop_requested = true;
+            state.end(EndReason::Stopped);
+        });
+    }
+
+    pub(crate) fn fail(&self, failure: String) {
+        self.change(|state| {
+            state.failure.get_or_insert(failure);
+            state.end(EndReason::Failure);
+        });
+        self.dismiss();
+    }
+
+    pub(crate) fn dismiss(&self) {
+        self.dismissed.store(true, Ordering::Relaxed);
+        self.change(|_| ());
+    }
+
+    #[inline]
+    pub(crate) fn is_dismissed(&self) -> bool {
+        self.dismissed.load(Ordering::Relaxed)
+    }
+
+    /// Claims the answer. False if it is out, or if nobody waits for it.
+    pub(crate) fn answer(&self) -> bool {
+        self.dismissed.store(true, Ordering::Relaxed);
+        self.change(|state| {
+            let is_first = !state.stage.is_answered();
+            if is_first {
+                state.stage = Stage::Answered;
+            }
+            is_first
+        })
+    }
+
+    pub(crate) fn wait_for_end(&self, timeout: Duration) -> Option<EndReason> {
+        let due = |state: &LifeState| match state.stage {
+            Stage::Running => None,
+            Stage::Ending(reason) => (state.stop_requested || !self.is_open_ended).then_some(reason),
+            Stage::Answered | Stage::Drained => Some(EndReason::Stopped),
+        };
+        let mut state = self.state.lock();
+        self.changed.wait_while_for(&mut state, |state| due(state).is_none(), timeout);
+        due(&state)
+    }
+
+    pub(crate) fn stage(&self) -> Stage {
+        self.state.lock().stage
+    }
+
+    /// Told to stop, or answered.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.state.lock().is_ending()
+    }
+
+    pub(crate) fn is_open_ended(&self) -> bool {
+        self.is_open_ended && !self.is_ending()
+    }
+
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.state.lock().failure.clone()
+    }
+
+    /// Lets a worker in unless workers were dismissed. It must then call [`Life::leave`].
+    pub(crate) fn try_enter(&self) -> bool {
+        let mut state = self.state.lock();
+        // The flag is set before the lock is taken: whoever is let in here is counted before that.
+        let may_enter = !self.is_dismissed();
+        state.workers += usize::from(may_enter);
+        may_enter
+    }
+
+    /// Counts a worker out, which must have ended all its visits.
+    pub(crate) fn leave(&self) {
+        self.change(|state| state.workers -= 1);
+    }
+
+    /// Counts a batch as the next epoch, and wakes those who wait for one.
+    pub(crate) fn batch_done(&self) {
+        let mut state = self.state.lock();
+        state.epoch += 1;
+        let is_awaited = state.waiting > 0;
+        drop(state);
+        if is_awaited {
+            self.changed.notify_all();
+        }
+    }
+
+    pub(crate) fn epoch(&self) -> u64 {
+        self.state.lock().epoch
+    }
+
+    pub(crate) fn wait_for_change(&self, seen: u64, timeout: Duration) {
+        drop(self.wait_while(timeout, |state| state.epoch == seen));
+    }
+
+    pub(crate) fn wait_for_workers_unless_stopped(&self, timeout: Duration) {
+        drop(self.wait_while(timeout, |state| state.workers > 0 && !state.is_ending()));
+    }
+
+    /// Waits until no worker is left, which must have been dismissed. True if there is none.
+    pub(crate) fn wait_for_workers(&self, timeout: Duration) -> bool {
+        self.wait_while(timeout, |state| state.workers > 0).workers == 0
+    }
+
+    fn wait_while(
+        &self,
+        timeout: Duration,
+        must_wait: impl Fn(&LifeState) -> bool,
+    ) -> MutexGuard<'_, LifeState> {
+        let mut state = self.state.lock();
+        state.waiting += 1;
+        self.changed.wait_while_for(&mut state, |state| must_wait(state), timeout);
+        state.waiting -= 1;
+        state
+    }
+}

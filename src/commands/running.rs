@@ -1,0 +1,142 @@
+//! What a command that takes long needs: progress, Ctrl-C, and how its result came about.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use jiff::Timestamp;
+use signal_hook::consts::SIGINT;
+use signal_hook::flag;
+
+use crate::output::{Failure, STOPPED, eprint_message};
+use crate::setup::Machine;
+use crate::signals;
+use zeitnot_engine::VERSION;
+use zeitnot_lab::report::Origin;
+
+const LINE_EVERY: Duration = Duration::from_secs(60);
+
+/// Shows how far a run with many games, or positions, is: a bar on a terminal, elsewhere a line now and then.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    what: &'static str,
+    /// When it began, and with how many.
+    began: (Instant, u64),
+    told: Option<Instant>,
+}
+
+impl Progress {
+    /// Begins with `done` of `all` that are counted, if it is known how many there are.
+    pub(crate) fn new(what: &'static str, all: Option<u64>, done: u64) -> Progress {
+        let bar = all.map_or_else(ProgressBar::no_length, ProgressBar::new);
+        let template = match all {
+            Some(_) => format!("{{pos}}/{{len}} {what} {{wide_bar}} {{msg}}  {{per_sec}} {{eta}}"),
+            None => format!("{{pos}} {what} {{spinner}} {{msg}}  {{per_sec}}"),
+        };
+        let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        let bar = bar.with_style(style).with_position(done);
+        bar.reset_eta();
+        Progress { bar, what, began: (Instant::now(), done), told: None }
+    }
+
+    /// Shows lines alone, as a table is written meanwhile.
+    pub(crate) fn in_lines(self) -> Progress {
+        self.bar.set_draw_target(ProgressDrawTarget::hidden());
+        self
+    }
+
+    /// Shows that `done` are done, and on a line when the rest will be.
+    pub(crate) fn count(&mut self, done: u64) {
+        let (began, before) = self.began;
+        let rest = self.bar.length().map(|all| all.saturating_sub(done));
+        let left = rest.filter(|_| done > before && self.bar.is_hidden()).map(|rest| {
+            let seconds = began.elapsed().as_secs_f64() * rest as f64 / (done - before) as f64;
+            format!("about {} left", HumanDuration(Duration::from_secs_f64(seconds)))
+        });
+        self.show(done, left.unwrap_or_default());
+    }
+
+    pub(crate) fn count_one(&mut self) {
+        self.count(self.bar.position() + 1);
+    }
+
+    /// Shows that `done` games are done, and where the run stands. The first line comes at once: it shows
+    /// that the run lives.
+    pub(crate) fn show(&mut self, done: u64, state: String) {
+        let is_due = self.told.is_none_or(|told| told.elapsed() >= LINE_EVERY);
+        if self.bar.is_hidden() && is_due {
+            self.told = Some(Instant::now());
+            let of_all = self.bar.length().map(|games| format!("/{games}")).unwrap_or_default();
+            let what =
+                if done == 1 && of_all.is_empty() { self.what.trim_end_matches('s') } else { self.what };
+            eprint_message(format!("{done}{of_all} {what}  {state}").trim_end());
+        }
+        self.bar.set_position(done);
+        self.bar.set_message(state);
+    }
+
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// Returns a flag that becomes true when the user presses Ctrl-C. The second time the program ends at once.
+pub(crate) fn interruption() -> Result<&'static AtomicBool, Failure> {
+    // Registered twice, the first time would count as the second.
+    static STOP: LazyLock<io::Result<Arc<AtomicBool>>> = LazyLock::new(|| {
+        signals::hear_interruption();
+        let stop = Arc::default();
+        // The first of the two acts at the second time, when the other has set the flag.
+        flag::register_conditional_shutdown(SIGINT, STOPPED.into(), Arc::clone(&stop))?;
+        flag::register(SIGINT, Arc::clone(&stop)).map(|_| stop)
+    });
+    STOP.as_deref().map_err(|error| Failure::Input(format!("Ctrl-C cannot be heard: {error}")))
+}
+
+/// Ends the program when the user presses Ctrl-C, whatever it is doing, after `last`.
+pub(crate) fn end_on_interruption(last: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
+    let stop = interruption()?;
+    thread::Builder::new().spawn(move || {
+        while !stop.load(Ordering::Relaxed) {
+            thread::sleep(Duration::from_millis(20));
+        }
+        last();
+        // Exit handlers would tear a GPU's libraries down while threads use them.
+        signal_hook::low_level::exit(STOPPED.into());
+    })?;
+    Ok(())
+}
+
+/// Returns the command line of this process, as a user can paste it into a shell.
+pub(crate) fn command_line() -> String {
+    let given = std::env::args_os().skip(1);
+    let words = given.map(|word| format!(" {}", quoted(&word.to_string_lossy())));
+    format!("zeitnot{}", words.collect::<String>())
+}
+
+/// The origin of what this process writes: its command, what it runs on, and `facts` with their names.
+pub(crate) fn origin<N: ToString>(facts: &[(N, String)]) -> Origin {
+    Origin {
+        run: String::new(),
+        command: command_line(),
+        version: VERSION.into(),
+        date: Timestamp::now().strftime("%Y-%m-%d").to_string(),
+        machine: Machine::this().to_string(),
+        facts: facts.iter().map(|(name, value)| (name.to_string(), value.clone())).collect(),
+    }
+}
+
+/// Returns `text` as the system's shell reads it as one word.
+pub(crate) fn quoted(text: &str) -> String {
+    let is_plain =
+        |c: char| c.is_ascii_alphanumeric() || "/._-+,=:".contains(c) || cfg!(windows) && c == '\\';
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.to_owned(),
+        false if cfg!(windows) => format!("\"{}\"", text.replace('"', "\\\"")),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}
