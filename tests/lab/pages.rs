@@ -1,20 +1,26 @@
 //! Tests the pages of all commands: what each names, and in a real browser, if one is here, that nothing is cut off at any width.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::time::Duration;
+
+use zeitnot_engine::system::tool::output_within;
 
 use crate::common::{skipped, stderr, zeitnot};
 
 /// Returns the page at a path, with `#` and a place in it if any, as a browser sees it after it has run what there is to run; `None`, with a message, where no browser is.
 pub fn seen_by_a_browser(page: &str) -> Option<String> {
-    let browsers = ["chromium", "chromium-browser", "google-chrome"];
-    let seen = browsers.iter().find_map(|browser| {
-        let output = Command::new(browser)
+    // Twice each: under load one may hang.
+    let browsers = ["chromium", "chromium-browser", "google-chrome"].into_iter().flat_map(|name| [name; 2]);
+    let seen = browsers.into_iter().find_map(|browser| {
+        // A profile of its own: two browsers with one wait for each other.
+        let profile = tempfile::tempdir().unwrap();
+        let mut command = Command::new(browser);
+        command
+            .arg(format!("--user-data-dir={}", profile.path().display()))
             .args(["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=3000", "--dump-dom"])
-            .arg(format!("file://{page}"))
-            .stderr(Stdio::null())
-            .output()
-            .ok()?;
+            .arg(format!("file://{page}"));
+        let output = output_within(&mut command, Duration::from_secs(60)).ok()?;
         Some(String::from_utf8_lossy(&output.stdout).into_owned()).filter(|dom| !dom.is_empty())
     });
     if seen.is_none() {
