@@ -91,7 +91,7 @@ fn ctrl_c_ends_a_benchmark_with_what_it_has() {
         (&["--backends=trivial,random,trivial", "--num-positions=4"], "these are the backends until then"),
     ] {
         let folder = tempfile::tempdir().unwrap();
-        let mut command = zeitnot(&["benchmark", "--movetime=400", "--no-advice", "--out"]);
+        let mut command = zeitnot(&["benchmark", "--movetime=200", "--no-advice", "--out"]);
         command.arg(folder.path()).args(flags).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = command.spawn().unwrap();
         let mut told = BufReader::new(process.stderr.take().unwrap());
@@ -99,6 +99,10 @@ fn ctrl_c_ends_a_benchmark_with_what_it_has() {
         while !line.contains("0/34 positions") && !line.contains("measuring random") {
             line.clear();
             assert!(told.read_line(&mut line).unwrap() > 0);
+        }
+        // The first positions are measured, and the last ones are seconds away.
+        if line.contains("0/34 positions") {
+            std::thread::sleep(Duration::from_secs(2));
         }
         interrupt(&process);
         let mut rest = String::new();
