@@ -11,8 +11,9 @@ use crate::common::{skipped, stderr, zeitnot};
 /// Returns the page at a path, with `#` and a place in it if any, as a browser sees it after it has run what there is to run; `None`, with a message, where no browser is.
 pub fn seen_by_a_browser(page: &str) -> Option<String> {
     // Twice each: under load one may hang.
-    let browsers = ["chromium", "chromium-browser", "google-chrome"].into_iter().flat_map(|name| [name; 2]);
-    let seen = browsers.into_iter().find_map(|browser| {
+    let mut browsers =
+        ["chromium", "chromium-browser", "google-chrome"].into_iter().flat_map(|name| [name; 2]);
+    let seen = browsers.find_map(|browser| {
         // A profile of its own: two browsers with one wait for each other.
         let profile = tempfile::tempdir().unwrap();
         let mut command = Command::new(browser);
