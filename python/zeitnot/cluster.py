@@ -429,7 +429,8 @@ class _Command:
         parser = _Parser(prog=f"zeitnot {command}", add_help=False, allow_abbrev=False)
         parser.add_argument("games", nargs="*") if command == "analyse" else None
         self.command, self._kinds = command, {"games": "FILE"}
-        described = r"^ {2,6}(?:(-\w), |    )?(--[\w-]+)(?:( |\[=)<(.+?)>)?(\.\.\.)?"
+        # A description is further to the right, and may have a flag at the head of a line.
+        described = r"^ {2}(?:(-\w), |    )?(--[\w-]+)(?:( |\[=)<(.+?)>)?(\.\.\.)?"
         for short, flag, sign, kind, many in re.findall(described, said, re.M):
             bare, valued = {"action": "store_const", "const": [None]}, {"action": "extend", "nargs": "+" if many else 1}
             parser.add_argument(*filter(None, (short, flag)), dest=flag, **(valued if sign else bare))

@@ -176,7 +176,11 @@ class Clusters(unittest.TestCase):
         arguments = ["--games", "4", "--nodes", "20", "--max-plies=6"]
         arguments += ["--a", "WeightsFile=net.pb.gz", "--b", f"WeightsFile={self.path / 'old/net.pb.gz'},CPuct=2"]
         arguments += ["--weights", "big-net.pb.gz", "--openings", str(self.path / "my openings, new=1.epd"), "--out=out"]
-        (self.path / "my openings, new=1.epd").write_text("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1\n")
+        (self.path / "my openings, new=1.epd").write_text(
+            # Two, as equal games are not played again.
+            "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1\n"
+            "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1\n"
+        )
         here = os.getcwd()
         os.chdir(self.path)
         try:
