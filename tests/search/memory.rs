@@ -60,14 +60,15 @@ fn searches_go_on_at_their_limit_within_three_percent() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_new_game_frees_the_tree_at_once() {
-    let mut engine = Engine::start(&["--backend=trivial", "--threads=2", "--nncache=0"]);
+    let mut command = crate::common::zeitnot(&["--backend=trivial", "--threads=2", "--nncache=0"]);
+    // glibc raises this bound by itself, and then keeps for later what the tree frees, in some runs most of it.
+    let mut engine = Engine::spawn(command.env("MALLOC_MMAP_THRESHOLD_", "65536"));
     engine.send("position startpos");
     engine.best_move(&["go nodes 200000"]);
     let full = resident(&engine);
     engine.ask(&["ucinewgame", "isready"], "readyok");
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
-    // How much more the allocator gives back to the system differs from run to run.
-    while resident(&engine) + 1_500_000 > full {
+    while resident(&engine) + 12_000_000 > full {
         assert!(std::time::Instant::now() < deadline, "{} bytes stay of {full}", resident(&engine));
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
