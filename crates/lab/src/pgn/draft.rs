@@ -24,6 +24,7 @@ const MOST_TAGS: usize = 1000;
 const CENTRE: [&str; 4] = ["d4", "e4", "d5", "e5"];
 const UNKNOWN_MARK: &str = "a mark that is not known is passed over:";
 const LONGEST_QUOTE: usize = 40;
+const BRACE: &str = "a { stands within a comment, or a } without its {";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Taken {
@@ -46,7 +47,8 @@ pub(super) struct Draft {
     fault: Option<String>,
     /// The problem with kings in the centre, if nothing but they follow.
     kings: Option<String>,
-    /// Set if a brace stands where none should: the next number must be the one that is due.
+    /// Set if a brace stands where none should: the next number must be the one that is due, and a result is
+    /// none that a comment has swallowed.
     has_brace: bool,
     before: Position,
     /// Bytes that have been kept.
@@ -134,6 +136,9 @@ impl Draft {
     pub(super) fn finish(mut self, is_last: bool) -> Result<RecordedGame, String> {
         if self.variation.is_some() {
             self.break_off("a variation has no end".into());
+        }
+        if self.has_brace && !self.is_over() {
+            self.break_off(BRACE.into());
         }
         self.begin_movetext();
         self.settle_zeros();
@@ -297,7 +302,7 @@ impl Draft {
         self.begin_movetext();
         self.is_behind_empty_line = false;
         if std::mem::take(&mut self.has_brace) && !self.is_due(number) {
-            self.break_off("a { stands within a comment, or a } without its {".into());
+            self.break_off(BRACE.into());
         }
         let may_be_result = result == Some(NEITHER_SCORES) && self.fault.is_none();
         self.zeros = may_be_result.then_some(self.is_behind_number);

@@ -144,6 +144,8 @@ fn a_brace_within_prose_is_prose() {
     assert_eq!(plies("1. e4 {as in {1] of the notes} e5 1-0\n"), Some(2));
     assert_eq!(plies("1. e4 {as in e5 2. Nf3 {of the notes} Nc6 1-0\n"), None);
     assert_eq!(plies("1. e4 {as in O-O {of the notes} Nc6 1-0\n"), None);
+    let with_its_result = "1. e4 {swallowed 2. Nf3 1-0\n\n{the next game}\n[Event \"e\"]\n\n1. d4 *\n";
+    assert_eq!(plies(with_its_result), None);
 }
 
 /// Time used and left, s, and evaluation, of each move.
