@@ -19,7 +19,10 @@ thread | address)
     exec cargo +nightly test -Zbuild-std --target "$target" "$@"
     ;;
 miri)
-    [ $# -gt 0 ] || set -- -p zeitnot-engine --lib -- search::tree:: kernels::
+    if [ $# = 0 ]; then
+        cargo +nightly miri test -p zeitnot-kernels --lib
+        set -- -p zeitnot-engine --lib -- search::tree::
+    fi
     exec cargo +nightly miri test "$@"
     ;;
 *)

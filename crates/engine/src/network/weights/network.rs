@@ -6,6 +6,8 @@ use crate::network::PLANES;
 use crate::network::encode::InputFormat;
 use crate::network::policy_map::MOVES;
 
+pub use zeitnot_kernels::Activation;
+
 pub(crate) const SQUARES: usize = 64;
 /// Planes of a convolution policy that stand for moves, of usually 80.
 pub const CONVOLUTION_POLICY_PLANES: usize = 73;
@@ -13,26 +15,6 @@ pub const CONVOLUTION_POLICY_PLANES: usize = 73;
 pub(crate) const TABLE_WIDTH: usize = 64;
 /// The current pieces are the first of the 112 planes.
 pub(crate) const PIECE_PLANES: usize = 12;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Activation {
-    /// `max(x, 0)`
-    Relu,
-    /// `x tanh(ln(1 + e^x))`
-    Mish,
-    /// `x`
-    None,
-    /// `tanh x`
-    Tanh,
-    /// `1 / (1 + e^-x)`
-    Sigmoid,
-    /// `1.0507 x` above 0, `1.0507 · 1.67326 (e^x - 1)` below
-    Selu,
-    /// `x / (1 + e^-x)`
-    Swish,
-    /// `max(x, 0)²`
-    Relu2,
-}
 
 /// `y = weights · x + bias`
 #[derive(Clone, Debug, PartialEq)]

@@ -1,11 +1,11 @@
 //! The attention body: input planes to the rows of squares that encoders read.
 
 use super::encoder::{self, Encoder, EncoderScratch, FeedForward, Stack, Sublayer, Surroundings};
-use super::kernels::{AddScaled, Kernels};
 use super::layers::{Arithmetic, Boards, Buffer, Input, Layer, Norm, Output, Pass, Stream, activate};
 use super::tower::{Tower, TowerScratch};
 use crate::network::weights::{self, Activation, Dense, Embedding, PIECE_PLANES, PieceEmbedding, SQUARES};
 use crate::network::{EvalSlot, PLANES};
+use zeitnot_kernels::{AddScaled, Kernels};
 
 /// Of the layer norms in an embedding by pieces.
 const EMBEDDING_EPSILON: f32 = 1e-3;

@@ -1,13 +1,13 @@
 //! 3×3 convolutions of boards: by Winograd's algorithm in fp32, or directly in bf16 where the CPU has matrix
 //! tiles.
 
-use super::kernels::{
+use super::layers::{Arithmetic, Boards, Buffer, activate_boards, pack, padded, stride};
+use crate::network::weights::{self, Activation};
+use zeitnot_kernels::{
     BOARD_SQUARES, ConvolveFolded, Epilogue, FoldedOutput, InputTransform, Kernels, OutputTransform, POINTS,
     Product, TILE_DEPTH, TILES, Tiles, Unfold, folded_length, folded_offsets, pack_right, stream_length,
     transform_filter,
 };
-use super::layers::{Arithmetic, Boards, Buffer, activate_boards, pack, padded, stride};
-use crate::network::weights::{self, Activation};
 
 /// Outputs computed together, so that their products stay in the cache.
 const BLOCK: usize = 64;

@@ -3,11 +3,11 @@
 //!
 //! Each square is a row of numbers, and rows of several positions follow one another.
 
-use super::kernels::{Attend, Kernels, Layout, Product, Softmax, Tiles};
 use super::layers::{
     Activations, Arithmetic, Branch, Buffer, Input, Layer, Norm, Output, Pass, Stream, padded, stride,
 };
 use crate::network::weights::{self, Dense, SQUARES};
+use zeitnot_kernels::{Attend, Kernels, Layout, Product, Softmax, Tiles};
 
 #[derive(Debug)]
 pub(crate) struct Encoder {

@@ -2,7 +2,6 @@
 
 use super::convolution::{self, Convolutions};
 use super::encoder::{self, Encoder, EncoderScratch, Stack, Surroundings};
-use super::kernels::{BOARD_SQUARES, Convolve, Dot, Kernels};
 use super::layers::{
     Arithmetic, Boards, Buffer, Layer, Linear, Order, Output, Pass, Stream, activate, padded,
 };
@@ -11,6 +10,7 @@ use crate::network::weights::{
     self, Activation, AttentionPolicy, Dense, HeadInput, PolicyHead, SQUARES, ScalarHead,
 };
 use crate::network::{EvalSlot, POLICY_SIZE};
+use zeitnot_kernels::{BOARD_SQUARES, Convolve, Dot, Kernels};
 
 #[derive(Debug)]
 pub(crate) enum Policy {

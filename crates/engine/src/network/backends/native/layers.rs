@@ -5,12 +5,12 @@
 
 use std::ops::{Deref, DerefMut};
 
-use super::kernels::{
-    self, Apply, BLOCK_ROWS, BOARD_SQUARES, BOARD_STRIDE, CHANNEL_STEP, DenseOutput, HalfRows, Kernels,
-    Layout, Normalize, Product, Round, TILE_DEPTH, TILE_ROWS, Tiles, board_offset, pack_right,
-};
 use crate::network::weights::{Activation, Dense, LayerNorm};
 use crate::system::huge_pages::{HUGE_PAGE, prefer_huge_pages};
+use zeitnot_kernels::{
+    Apply, BLOCK_ROWS, BOARD_SQUARES, BOARD_STRIDE, CHANNEL_STEP, DenseOutput, HalfRows, Kernels, Layout,
+    Normalize, Product, Round, TILE_DEPTH, TILE_ROWS, Tiles, board_offset, pack_right,
+};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Boards<'a> {
@@ -403,7 +403,7 @@ struct HalfLayer {
     tiles: Tiles,
     inputs: usize,
     outputs: usize,
-    /// See [`kernels::Dense`].
+    /// See [`zeitnot_kernels::Dense`].
     weights: Buffer<u16>,
     bias: Buffer,
 }
@@ -488,7 +488,7 @@ impl HalfLayer {
         output: DenseOutput<'_>,
         next: Option<&Layer>,
     ) {
-        self.tiles.dense(kernels::Dense {
+        self.tiles.dense(zeitnot_kernels::Dense {
             rows,
             inputs: self.inputs,
             outputs: self.outputs,

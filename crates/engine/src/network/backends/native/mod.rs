@@ -2,14 +2,13 @@
 //!
 //! [`Native::new`] packs a [`Network`]'s weights for the machine's best kernels. `Model` evaluates in the
 //! order of the data: a residual `tower` or the `body` of an attention network (made of `encoder`s), then the
-//! `heads`. All are made of `layers` and `convolution`s, and those of operations in `kernels`, the only place
-//! with `unsafe` code. Weights are shared, each evaluator has its own scratch.
+//! `heads`. All are made of `layers` and `convolution`s, and those of operations in [`zeitnot_kernels`], the
+//! only place with `unsafe` code. Weights are shared, each evaluator has its own scratch.
 
 mod body;
 mod convolution;
 mod encoder;
 mod heads;
-mod kernels;
 mod layers;
 mod tower;
 
@@ -21,13 +20,13 @@ use std::sync::Arc;
 
 use self::body::AttentionBody;
 use self::heads::{Features, Head, HeadScratch, Policy, PolicyScratch, Workspace};
-use self::kernels::{Kernels, Tiles};
 use self::layers::{Arithmetic, Boards, Stream};
 use self::tower::{Tower, TowerScratch};
 use crate::network::weights::{self, Network, PolicyHead};
 use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator, POLICY_SIZE, Value};
 use crate::options::{OptionChoice, OptionGroup, option_choice, option_group};
 use crate::params::{ParamError, Params};
+use zeitnot_kernels::{Kernels, Tiles};
 
 pub const NAME: &str = "native";
 /// Batches are cut into small groups anyway.

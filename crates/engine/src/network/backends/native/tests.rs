@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::kernels::Tiles;
 use super::layers::Arithmetic;
 use super::{Native, choose_arithmetic};
 use crate::chess::History;
 use crate::network::weights::{HeadChoice, Model, Network, NetworkFile};
 use crate::network::{Backend, EvalSlot, PositionEncoding};
 use crate::params::Params;
+use zeitnot_kernels::Tiles;
 
 /// Towers with each kind of policy head, attention bodies with each kind of embedding.
 const NETWORKS: [&str; 10] = [

@@ -10,13 +10,13 @@ use arrayvec::ArrayVec;
 use super::convolution::{
     self, Convolutions, FoldedConvolutions, FoldedScratch, Target, WinogradConvolutions, WinogradScratch,
 };
-use super::kernels::{
-    AddScaled, Apply, BOARD_SQUARES, BOARD_STRIDE, Epilogue, FinishStream, Fold, FoldedOutput, Kernels,
-    Residual, ScaledResidual, Stamp, Stamps, Unfold, board_offset,
-};
 use super::layers::{Arithmetic, Boards, Buffer, Linear, activate, activate_boards, padded, stride};
 use crate::network::weights::{self, Activation, Dense};
 use crate::network::{EvalSlot, InputPlanes, PLANES};
+use zeitnot_kernels::{
+    AddScaled, Apply, BOARD_SQUARES, BOARD_STRIDE, Epilogue, FinishStream, Fold, FoldedOutput, Kernels,
+    Residual, ScaledResidual, Stamp, Stamps, Unfold, board_offset,
+};
 
 /// Residual blocks `act(x + se(conv2(act(conv1(x)))))` behind a first convolution.
 #[derive(Debug)]

@@ -5,7 +5,7 @@
 ///
 /// All functions are inlined into [`Kernels::run`](super::Kernels::run), which enables the instruction set
 /// for the compiler.
-pub(crate) trait Simd: Copy {
+pub trait Simd: Copy {
     /// [`Simd::LANES`] `f32`s.
     type Vector: Copy;
     const LANES: usize;
@@ -13,6 +13,8 @@ pub(crate) trait Simd: Copy {
     const COLUMNS: usize;
     /// Rows of such a tile, at most 6, by the number of registers.
     const ROWS: usize;
+    /// Whether [`prefetch`](Self::prefetch) does anything.
+    const PREFETCHES: bool = false;
 
     fn splat(self, x: f32) -> Self::Vector;
 
@@ -114,14 +116,14 @@ pub(crate) trait Simd: Copy {
 
 /// The others are tested against it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Portable(());
+pub struct Portable(());
 
 /// The size of an SSE2 or NEON register.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Four([f32; 4]);
+pub struct Four([f32; 4]);
 
 impl Portable {
-    pub(crate) fn detect() -> Option<Portable> {
+    pub fn detect() -> Option<Portable> {
         Some(Portable(()))
     }
 }
@@ -225,10 +227,10 @@ macro_rules! instruction_set {
     ) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug)]
-        pub(crate) struct $set(());
+        pub struct $set(());
 
         impl $set {
-            pub(crate) fn detect() -> Option<$set> {
+            pub fn detect() -> Option<$set> {
                 $is_there.then_some($set(()))
             }
         }
@@ -302,6 +304,8 @@ mod x86 {
         max = _mm256_max_ps, min = _mm256_min_ps;
         a * b + c = _mm256_fmadd_ps(a, b, c);
 
+        const PREFETCHES: bool = true;
+
         #[inline(always)]
         fn prefetch<const NEAR: bool>(self, from: *const f32) {
             prefetch::<NEAR>(from);
@@ -334,6 +338,8 @@ mod x86 {
         add = _mm512_add_ps, sub = _mm512_sub_ps, mul = _mm512_mul_ps, div = _mm512_div_ps,
         max = _mm512_max_ps, min = _mm512_min_ps;
         a * b + c = _mm512_fmadd_ps(a, b, c);
+
+        const PREFETCHES: bool = true;
 
         #[inline(always)]
         unsafe fn store_bf16(self, to: *mut u16, v: __m512) {
@@ -368,7 +374,7 @@ mod x86 {
     }
 }
 #[cfg(target_arch = "x86_64")]
-pub(crate) use x86::{Avx2, Avx512};
+pub use x86::{Avx2, Avx512};
 
 #[cfg(target_arch = "aarch64")]
 mod arm {
@@ -400,4 +406,4 @@ mod arm {
     }
 }
 #[cfg(target_arch = "aarch64")]
-pub(crate) use arm::Neon;
+pub use arm::Neon;

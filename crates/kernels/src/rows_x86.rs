@@ -15,21 +15,21 @@ use super::simd::Avx512;
 
 /// A chunk of weights stays in the L2 cache for all rows.
 const CHUNK: usize = (128 << 10) / size_of::<u16>();
-pub(super) const BLOCK: usize = 32;
+pub(crate) const BLOCK: usize = 32;
 const SQUARES: usize = 64;
 
 /// A block's left operand: 32 numbers of up to 32 rows for each step.
 #[derive(Clone, Copy)]
-pub(super) struct Left {
-    pub(super) first: *const u16,
-    pub(super) rows: usize,
+pub(crate) struct Left {
+    pub(crate) first: *const u16,
+    pub(crate) rows: usize,
     /// From one row to the next.
-    pub(super) row: usize,
+    pub(crate) row: usize,
     /// From one step to the next.
-    pub(super) step: usize,
+    pub(crate) step: usize,
 }
 
-pub(super) trait Meanwhile {
+pub(crate) trait Meanwhile {
     /// # Safety
     /// The CPU must have AVX512F and AVX512-BF16.
     unsafe fn step(&mut self);
@@ -41,7 +41,7 @@ impl Meanwhile for () {
 }
 
 /// Multiplies blocks of 32 rows by 32 columns. Whoever holds one has AVX512F, AVX512BW and AVX512-BF16.
-pub(super) trait Unit: Copy {
+pub(crate) trait Unit: Copy {
     fn simd(self) -> Avx512;
 
     /// All but the last block have 32 rows, and `rows` is at most the number of all.
@@ -227,7 +227,7 @@ unsafe fn swish(x: __m512) -> __m512 {
 }
 
 /// The job must have been checked.
-pub(super) fn dense(unit: impl Unit, job: Dense<'_>) {
+pub(crate) fn dense(unit: impl Unit, job: Dense<'_>) {
     // SAFETY: the unit proves that the CPU has the instructions.
     unsafe { dense_with(unit, job) }
 }
@@ -308,7 +308,7 @@ unsafe fn dense_with<U: Unit>(unit: U, job: Dense<'_>) {
 }
 
 /// The job must have been checked.
-pub(super) fn attend(unit: impl Unit, job: Attend<'_>) {
+pub(crate) fn attend(unit: impl Unit, job: Attend<'_>) {
     // SAFETY: the unit proves that the CPU has the instructions.
     unsafe { attend_with(unit, job) }
 }

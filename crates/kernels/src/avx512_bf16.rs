@@ -10,18 +10,18 @@ use super::simd::Avx512;
 
 /// Proof by [`Avx512Bf16::detect`] of AVX512-BF16 and AVX512BW.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Avx512Bf16(Avx512);
+pub struct Avx512Bf16(Avx512);
 
 /// Two numbers for each of 16 columns.
 const PAIRS: usize = 32;
 
 impl Avx512Bf16 {
-    pub(super) fn detect() -> Option<Avx512Bf16> {
+    pub(crate) fn detect() -> Option<Avx512Bf16> {
         let usable = is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512bf16");
         Avx512::detect().filter(|_| usable).map(Avx512Bf16)
     }
 
-    pub(super) fn vectors(self) -> Avx512 {
+    pub(crate) fn vectors(self) -> Avx512 {
         self.0
     }
 
@@ -29,7 +29,7 @@ impl Avx512Bf16 {
     ///
     /// # Safety
     /// The same as for [`Tiles::multiply_rows`](super::Tiles).
-    pub(super) unsafe fn multiply_rows(self, offsets: &[u32], a: *const u16, b: *const u16, c: *mut f32) {
+    pub(crate) unsafe fn multiply_rows(self, offsets: &[u32], a: *const u16, b: *const u16, c: *mut f32) {
         // SAFETY: `self` proves that the CPU has the instructions. For the rest the caller vouches.
         unsafe { multiply_rows(offsets, a, b, c) }
     }
@@ -57,7 +57,7 @@ unsafe fn multiply_rows(offsets: &[u32], a: *const u16, b: *const u16, c: *mut f
 /// # Safety
 /// The CPU must have AVX512F. `c` must be valid for the rows of 32 numbers.
 #[inline(always)]
-pub(super) unsafe fn store_sums(sums: &[[__m512; 2]; UNIT_ROWS], c: *mut f32) {
+pub(crate) unsafe fn store_sums(sums: &[[__m512; 2]; UNIT_ROWS], c: *mut f32) {
     for (i, &sum) in sums.iter().flatten().enumerate() {
         // SAFETY: the caller's.
         unsafe { _mm512_storeu_ps(c.add(i * 16), sum) }
@@ -70,7 +70,7 @@ pub(super) unsafe fn store_sums(sums: &[[__m512; 2]; UNIT_ROWS], c: *mut f32) {
 /// # Safety
 /// The CPU must have the instructions. `a` must be valid for these rows, and `b` for 1,024 numbers.
 #[inline(always)]
-pub(super) unsafe fn multiply_step(
+pub(crate) unsafe fn multiply_step(
     a: *const u16,
     row: usize,
     b: *const u16,

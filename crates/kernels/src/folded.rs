@@ -33,16 +33,16 @@ const ROWS_READ: usize = RANK + ROWS / 2 * TILE_DEPTH;
 /// equally fast (128 and 256 filters, Sapphire Rapids), twice as many 5 to 15 % slower.
 const CHUNK: usize = (295 << 10) / size_of::<u16>();
 
-pub(crate) fn folded_length(channels: usize) -> usize {
+pub fn folded_length(channels: usize) -> usize {
     channels.div_ceil(TILE_DEPTH) * FOLDED
 }
 
-pub(crate) fn stream_length(channels: usize) -> usize {
+pub fn stream_length(channels: usize) -> usize {
     channels.div_ceil(TILE_DEPTH) * STREAM
 }
 
 /// Each step's left operand begins here: nine taps for each 32 channels.
-pub(crate) fn folded_offsets(channels: usize) -> Vec<u32> {
+pub fn folded_offsets(channels: usize) -> Vec<u32> {
     let place = |step: usize| step / 9 * FOLDED + step % 9 / 3 * RANK + step % 3 * 2 * TILE_DEPTH;
     (0..channels.div_ceil(TILE_DEPTH) * 9).map(|step| place(step) as u32).collect()
 }
@@ -54,70 +54,70 @@ fn row_of(square: usize) -> usize {
 }
 
 #[derive(Debug)]
-pub(crate) struct Fold<'a> {
-    pub(crate) positions: usize,
-    pub(crate) channels: usize,
+pub struct Fold<'a> {
+    pub positions: usize,
+    pub channels: usize,
     /// `[positions][10][10][channels]`
-    pub(crate) boards: &'a [f32],
+    pub boards: &'a [f32],
     /// `[positions][`[`stream_length`]`]`. Padding is not written.
-    pub(crate) stream: &'a mut [f32],
+    pub stream: &'a mut [f32],
     /// `[positions][`[`folded_length`]`]`, bits of bf16. Border and padding are not written and must be 0.
-    pub(crate) folded: &'a mut [u16],
+    pub folded: &'a mut [u16],
 }
 
 #[derive(Debug)]
-pub(crate) struct Unfold<'a> {
-    pub(crate) positions: usize,
-    pub(crate) channels: usize,
+pub struct Unfold<'a> {
+    pub positions: usize,
+    pub channels: usize,
     /// `[positions][`[`stream_length`]`]`
-    pub(crate) stream: &'a [f32],
+    pub stream: &'a [f32],
     /// `[positions][10][10][channels]`
-    pub(crate) boards: &'a mut [f32],
+    pub boards: &'a mut [f32],
 }
 
 /// `stream = function(stream + scale * update + shift)`, or `function(update)` without scales. `folded` gets
 /// the same.
 #[derive(Debug)]
-pub(crate) struct FinishStream<'a> {
-    pub(crate) positions: usize,
+pub struct FinishStream<'a> {
+    pub positions: usize,
     /// A multiple of 32.
-    pub(crate) channels: usize,
-    pub(crate) function: Activation,
+    pub channels: usize,
+    pub function: Activation,
     /// `[positions][`[`stream_length`]`]`
-    pub(crate) update: &'a [f32],
-    pub(crate) residual: Option<ScaledResidual<'a>>,
+    pub update: &'a [f32],
+    pub residual: Option<ScaledResidual<'a>>,
     /// `[positions][`[`folded_length`]`]`, bits of bf16. The border is not written and must be 0.
-    pub(crate) folded: &'a mut [u16],
+    pub folded: &'a mut [u16],
 }
 
 #[derive(Debug)]
-pub(crate) struct ScaledResidual<'a> {
+pub struct ScaledResidual<'a> {
     /// `[positions][2][channels]`: scales, shifts.
-    pub(crate) scale_shift: &'a [f32],
+    pub scale_shift: &'a [f32],
     /// `[positions][`[`stream_length`]`]`
-    pub(crate) stream: &'a mut [f32],
+    pub stream: &'a mut [f32],
 }
 
 /// A 3×3 convolution of folded boards, with sums in fp32.
 #[derive(Debug)]
-pub(crate) struct ConvolveFolded<'a> {
-    pub(crate) tiles: Tiles,
-    pub(crate) positions: usize,
+pub struct ConvolveFolded<'a> {
+    pub tiles: Tiles,
+    pub positions: usize,
     /// Padded, a multiple of 32.
-    pub(crate) outputs: usize,
+    pub outputs: usize,
     /// [`folded_offsets`] of the inputs.
-    pub(crate) offsets: &'a [u32],
+    pub offsets: &'a [u32],
     /// `[positions][`[`folded_length`]`]` of the inputs, bits of bf16.
-    pub(crate) input: &'a [u16],
+    pub input: &'a [u16],
     /// As [`pack_right`](super::pack_right) packs them, followed by the weights to prefetch.
-    pub(crate) weights: &'a [u16],
+    pub weights: &'a [u16],
     /// `[outputs]`
-    pub(crate) bias: &'a [f32],
-    pub(crate) output: FoldedOutput<'a>,
+    pub bias: &'a [f32],
+    pub output: FoldedOutput<'a>,
 }
 
 #[derive(Debug)]
-pub(crate) enum FoldedOutput<'a> {
+pub enum FoldedOutput<'a> {
     /// The sums after ReLU, as folded boards. The border is not written and must be 0.
     Relu(&'a mut [u16]),
     /// The sums as streams, and over the board, `[positions][outputs]`.
@@ -125,8 +125,6 @@ pub(crate) enum FoldedOutput<'a> {
 }
 
 impl Job for Fold<'_> {
-    type Output = ();
-
     fn check(&self, lanes: usize) {
         check_boards(self.boards.len(), self.positions, self.channels, lanes);
         check_streams(self.stream.len(), self.positions, self.channels);
@@ -155,8 +153,6 @@ impl Job for Fold<'_> {
 }
 
 impl Job for Unfold<'_> {
-    type Output = ();
-
     fn check(&self, lanes: usize) {
         check_boards(self.boards.len(), self.positions, self.channels, lanes);
         check_streams(self.stream.len(), self.positions, self.channels);
@@ -181,8 +177,6 @@ impl Job for Unfold<'_> {
 }
 
 impl Job for FinishStream<'_> {
-    type Output = ();
-
     fn check(&self, _lanes: usize) {
         assert!(self.channels.is_multiple_of(TILE_DEPTH));
         check_streams(self.update.len(), self.positions, self.channels);
@@ -272,8 +266,6 @@ fn check_folded(length: usize, positions: usize, channels: usize) {
 }
 
 impl Job for ConvolveFolded<'_> {
-    type Output = ();
-
     fn check(&self, _lanes: usize) {
         let steps = self.offsets.len();
         assert!(steps > 0 && steps.is_multiple_of(9) && self.outputs.is_multiple_of(TILE_DEPTH));

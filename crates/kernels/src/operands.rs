@@ -6,40 +6,40 @@ use super::extent;
 use super::simd::Simd;
 
 /// Inputs of a step, and outputs that are computed together.
-pub(crate) const TILE_DEPTH: usize = 32;
+pub const TILE_DEPTH: usize = 32;
 /// Rows read together: a left operand has memory for a multiple of them.
-pub(crate) const TILE_ROWS: usize = 16;
+pub const TILE_ROWS: usize = 16;
 /// Rows of a block, one per square.
-pub(crate) const BLOCK_ROWS: usize = 64;
+pub const BLOCK_ROWS: usize = 64;
 /// Rows whose sums stay in registers together.
-pub(super) const UNIT_ROWS: usize = 8;
-pub(super) const MATRIX: usize = TILE_DEPTH * TILE_DEPTH;
+pub(crate) const UNIT_ROWS: usize = 8;
+pub(crate) const MATRIX: usize = TILE_DEPTH * TILE_DEPTH;
 /// Numbers that one step reads.
 const BLOCK_STEP: usize = BLOCK_ROWS * TILE_DEPTH;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Layout {
+pub struct Layout {
     /// From one row to the next.
-    pub(super) row: usize,
+    pub(crate) row: usize,
     /// From 32 numbers of a row to the next 32.
-    pub(super) step: usize,
+    pub(crate) step: usize,
     /// From 64 rows to the next 64.
-    pub(super) block: usize,
+    pub(crate) block: usize,
 }
 
 impl Layout {
     /// `[rows / 64][width / 32][64][32]`: what a product reads lies side by side.
-    pub(crate) fn blocks(width: usize) -> Layout {
+    pub fn blocks(width: usize) -> Layout {
         Layout { row: TILE_DEPTH, step: BLOCK_STEP, block: BLOCK_ROWS.checked_mul(width).expect("fits") }
     }
 
     /// `[rows][stride]`
-    pub(crate) fn rows(stride: usize) -> Layout {
+    pub fn rows(stride: usize) -> Layout {
         Layout { row: stride, step: TILE_DEPTH, block: BLOCK_ROWS.checked_mul(stride).expect("fits") }
     }
 
     /// Panics if the length exceeds `usize`.
-    pub(crate) fn length(self, rows: usize, width: usize) -> usize {
+    pub fn length(self, rows: usize, width: usize) -> usize {
         let Some(last) = rows.checked_sub(1) else { return 0 };
         let row = extent(width / TILE_DEPTH, self.step, TILE_DEPTH);
         let whole = extent(last / BLOCK_ROWS, self.block, extent(BLOCK_ROWS, self.row, row));
@@ -48,20 +48,20 @@ impl Layout {
     }
 
     #[inline(always)]
-    pub(crate) fn at(self, row: usize) -> usize {
+    pub fn at(self, row: usize) -> usize {
         row / BLOCK_ROWS * self.block + row % BLOCK_ROWS * self.row
     }
 
     #[inline(always)]
-    pub(super) fn place(self, row: usize, column: usize) -> usize {
+    pub(crate) fn place(self, row: usize, column: usize) -> usize {
         self.at(row) + column / TILE_DEPTH * self.step + column % TILE_DEPTH
     }
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct HalfRows<'a> {
-    pub(crate) numbers: &'a [u16],
-    pub(crate) layout: Layout,
+pub struct HalfRows<'a> {
+    pub numbers: &'a [u16],
+    pub layout: Layout,
 }
 
 /// Fills `b`, a right operand for `steps` steps of 32 inputs, with `weight(step, k, column)`. `None` is
@@ -69,7 +69,7 @@ pub(crate) struct HalfRows<'a> {
 ///
 /// Bits of bf16, `[columns / 32][steps][2][16][16][2]`: 32 by 32 weights as two matrices of 16 columns, whose
 /// rows hold two inputs for each column.
-pub(crate) fn pack_right(b: &mut [u16], steps: usize, weight: impl Fn(usize, usize, usize) -> Option<f32>) {
+pub fn pack_right(b: &mut [u16], steps: usize, weight: impl Fn(usize, usize, usize) -> Option<f32>) {
     for (matrix, tiles) in b.chunks_exact_mut(MATRIX).enumerate() {
         let (block, step) = (matrix / steps, matrix % steps);
         for (i, to) in tiles.iter_mut().enumerate() {
@@ -83,28 +83,28 @@ pub(crate) fn pack_right(b: &mut [u16], steps: usize, weight: impl Fn(usize, usi
 }
 
 #[repr(C, align(64))]
-pub(super) struct Sums(pub(super) [f32; MATRIX]);
+pub(crate) struct Sums(pub(crate) [f32; MATRIX]);
 
 impl Sums {
-    pub(super) const ZERO: Sums = Sums([0.0; MATRIX]);
+    pub(crate) const ZERO: Sums = Sums([0.0; MATRIX]);
 }
 
 const LINE: usize = 64 / size_of::<u16>();
 
-pub(super) struct Ahead {
+pub(crate) struct Ahead {
     next: *const u16,
     lines: usize,
     each: usize,
 }
 
 impl Ahead {
-    pub(super) fn new(weights: &[u16], length: usize, steps: usize) -> Ahead {
+    pub(crate) fn new(weights: &[u16], length: usize, steps: usize) -> Ahead {
         let lines = weights.len().min(length).div_ceil(LINE);
         Ahead { next: weights.as_ptr(), lines, each: lines.div_ceil(steps.max(1)) }
     }
 
     #[inline(always)]
-    pub(super) fn advance<S: Simd>(&mut self, simd: S) {
+    pub(crate) fn advance<S: Simd>(&mut self, simd: S) {
         for _ in 0..self.each.min(self.lines) {
             simd.prefetch::<false>(self.next.cast());
             self.next = self.next.wrapping_add(LINE);

@@ -7,65 +7,65 @@ use super::{Activation, BOARD_SQUARES, BOARD_STRIDE, CHANNEL_STEP, Job, board_of
 
 /// `boards = boards + scale * update + shift` on the 64 squares, then ReLU if wanted.
 #[derive(Debug)]
-pub(crate) struct Residual<'a> {
-    pub(crate) positions: usize,
-    pub(crate) channels: usize,
+pub struct Residual<'a> {
+    pub positions: usize,
+    pub channels: usize,
     /// `[positions][10][10][channels]`
-    pub(crate) update: &'a [f32],
+    pub update: &'a [f32],
     /// `[positions][2][channels]`: scales, shifts.
-    pub(crate) scale_shift: &'a [f32],
+    pub scale_shift: &'a [f32],
     /// `[positions][10][10][channels]`
-    pub(crate) boards: &'a mut [f32],
-    pub(crate) relu: bool,
+    pub boards: &'a mut [f32],
+    pub relu: bool,
 }
 
 #[derive(Debug)]
-pub(crate) struct AddScaled<'a> {
+pub struct AddScaled<'a> {
     /// A multiple of a vector.
-    pub(crate) to: &'a mut [f32],
-    pub(crate) from: &'a [f32],
-    pub(crate) factor: f32,
+    pub to: &'a mut [f32],
+    pub from: &'a [f32],
+    pub factor: f32,
 }
 
 /// A filter to add around a square.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Stamp {
+pub struct Stamp {
     /// `0..64`
-    pub(crate) square: u8,
-    pub(crate) entry: u16,
-    pub(crate) factor: f32,
+    pub square: u8,
+    pub entry: u16,
+    pub factor: f32,
 }
 
 /// Adds `factor * table[entry]` to the 3×3 squares around each stamp's square.
 ///
 /// The border also receives numbers, which the caller clears.
 #[derive(Debug)]
-pub(crate) struct Stamps<'a> {
-    pub(crate) channels: usize,
-    pub(crate) stamps: &'a [Stamp],
+pub struct Stamps<'a> {
+    pub channels: usize,
+    pub stamps: &'a [Stamp],
     /// `[entries][3][3][channels]`: a 1's contribution to the squares around it, a rank lower and a file left
     /// first.
-    pub(crate) table: &'a [f32],
+    pub table: &'a [f32],
     /// `[10][10][channels]`
-    pub(crate) board: &'a mut [f32],
+    pub board: &'a mut [f32],
 }
 
 /// The sum over the squares around `square` and all channels.
 #[derive(Debug)]
-pub(crate) struct Convolve<'a> {
-    pub(crate) channels: usize,
+pub struct Convolve<'a> {
+    pub channels: usize,
     /// `0..64`
-    pub(crate) square: usize,
+    pub square: usize,
     /// `[10][10][channels]`
-    pub(crate) board: &'a [f32],
+    pub board: &'a [f32],
     /// `[3][3][channels]`
-    pub(crate) filter: &'a [f32],
+    pub filter: &'a [f32],
 }
 
 #[derive(Debug)]
-pub(crate) struct Apply<'a> {
-    pub(crate) function: Activation,
-    pub(crate) values: &'a mut [f32],
+pub struct Apply<'a> {
+    pub function: Activation,
+    pub values: &'a mut [f32],
 }
 
 /// Each function gets a loop of its own, without a branch.
@@ -83,11 +83,9 @@ macro_rules! with_function {
         }
     };
 }
-pub(super) use with_function;
+pub(crate) use with_function;
 
 impl Job for Apply<'_> {
-    type Output = ();
-
     fn check(&self, _lanes: usize) {}
 
     #[inline(always)]
@@ -113,7 +111,7 @@ fn apply_with<S: Simd, const F: u8>(simd: S, values: &mut [f32]) {
 
 /// The function number `F` of [`with_function`].
 #[inline(always)]
-pub(super) fn function<S: Simd, const F: u8>(simd: S, x: S::Vector) -> S::Vector {
+pub(crate) fn function<S: Simd, const F: u8>(simd: S, x: S::Vector) -> S::Vector {
     let positive = simd.max(x, simd.zero());
     match F {
         0 => positive,
@@ -128,8 +126,6 @@ pub(super) fn function<S: Simd, const F: u8>(simd: S, x: S::Vector) -> S::Vector
 }
 
 impl Job for Residual<'_> {
-    type Output = ();
-
     fn check(&self, lanes: usize) {
         let board = BOARD_SQUARES.checked_mul(self.channels).expect("fits");
         assert!(self.channels.is_multiple_of(lanes));
@@ -175,8 +171,6 @@ unsafe fn add_residual_with<S: Simd, const RELU: bool>(simd: S, job: Residual<'_
 }
 
 impl Job for AddScaled<'_> {
-    type Output = ();
-
     fn check(&self, lanes: usize) {
         assert!(self.to.len() == self.from.len() && self.to.len().is_multiple_of(lanes));
     }
@@ -205,8 +199,6 @@ unsafe fn accumulate<S: Simd>(simd: S, to: *mut f32, from: *const f32, length: u
 }
 
 impl Job for Stamps<'_> {
-    type Output = ();
-
     fn check(&self, lanes: usize) {
         let entry = self.channels.checked_mul(9).expect("fits");
         assert!(self.channels.is_multiple_of(lanes));
@@ -238,8 +230,6 @@ fn corner(square: usize, channels: usize) -> usize {
 }
 
 impl Job for Convolve<'_> {
-    type Output = f32;
-
     fn check(&self, lanes: usize) {
         assert!(self.channels.is_multiple_of(lanes) && self.square < 64);
         assert!(self.board.len() >= BOARD_SQUARES.checked_mul(self.channels).expect("fits"));
@@ -267,14 +257,12 @@ impl Job for Convolve<'_> {
 
 /// `Σ a[i] b[i]`, for slices of equal length.
 #[derive(Debug)]
-pub(crate) struct Dot<'a> {
-    pub(crate) a: &'a [f32],
-    pub(crate) b: &'a [f32],
+pub struct Dot<'a> {
+    pub a: &'a [f32],
+    pub b: &'a [f32],
 }
 
 impl Job for Dot<'_> {
-    type Output = f32;
-
     fn check(&self, _lanes: usize) {
         assert_eq!(self.a.len(), self.b.len(), "a dot product of unequal lengths");
     }
@@ -294,54 +282,52 @@ impl Job for Dot<'_> {
 
 /// `x = norm(x + factor * branch) * gammas + betas`, row by row (Ba et al. 2016).
 #[derive(Debug)]
-pub(crate) struct Normalize<'a> {
-    pub(crate) rows: usize,
+pub struct Normalize<'a> {
+    pub rows: usize,
     /// Numbers of a row before its padding.
-    pub(crate) size: usize,
+    pub size: usize,
     /// From one row to the next, including padding.
-    pub(crate) stride: usize,
+    pub stride: usize,
     /// `[rows][stride]`
-    pub(crate) x: &'a mut [f32],
+    pub x: &'a mut [f32],
     /// `[rows][stride]`
-    pub(crate) branch: Option<&'a [f32]>,
-    pub(crate) factor: f32,
+    pub branch: Option<&'a [f32]>,
+    pub factor: f32,
     /// `[stride]`, 0 in the padding.
-    pub(crate) gammas: &'a [f32],
+    pub gammas: &'a [f32],
     /// `[stride]`, 0 in the padding.
-    pub(crate) betas: &'a [f32],
-    pub(crate) epsilon: f32,
+    pub betas: &'a [f32],
+    pub epsilon: f32,
     /// The result in bf16, too.
-    pub(crate) rounded: Option<(&'a mut [u16], Layout)>,
+    pub rounded: Option<(&'a mut [u16], Layout)>,
 }
 
 /// `x = softmax(scale * x + added)`, row by row.
 #[derive(Debug)]
-pub(crate) struct Softmax<'a> {
-    pub(crate) rows: usize,
+pub struct Softmax<'a> {
+    pub rows: usize,
     /// A multiple of a vector, not 0.
-    pub(crate) width: usize,
+    pub width: usize,
     /// `[rows][width]`
-    pub(crate) x: &'a mut [f32],
-    pub(crate) scale: f32,
+    pub x: &'a mut [f32],
+    pub scale: f32,
     /// `[rows][width]`
-    pub(crate) added: Option<&'a [f32]>,
+    pub added: Option<&'a [f32]>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Round<'a> {
-    pub(crate) rows: usize,
+pub struct Round<'a> {
+    pub rows: usize,
     /// A multiple of 32.
-    pub(crate) width: usize,
+    pub width: usize,
     /// `[rows][width]`
-    pub(crate) from: &'a [f32],
+    pub from: &'a [f32],
     /// Bits of bf16.
-    pub(crate) to: &'a mut [u16],
-    pub(crate) layout: Layout,
+    pub to: &'a mut [u16],
+    pub layout: Layout,
 }
 
 impl Job for Normalize<'_> {
-    type Output = ();
-
     fn check(&self, lanes: usize) {
         assert!(self.stride.is_multiple_of(lanes) && self.size <= self.stride && self.size > 0);
         let length = extent(self.rows, self.stride, self.stride);
@@ -425,8 +411,6 @@ unsafe fn sum_with<S: Simd>(
 }
 
 impl Job for Softmax<'_> {
-    type Output = ();
-
     fn check(&self, lanes: usize) {
         assert!(self.width > 0 && self.width.is_multiple_of(lanes));
         let length = extent(self.rows, self.width, self.width);
@@ -470,8 +454,6 @@ impl Job for Softmax<'_> {
 }
 
 impl Job for Round<'_> {
-    type Output = ();
-
     fn check(&self, _lanes: usize) {
         assert!(self.width.is_multiple_of(TILE_DEPTH));
         assert!(self.from.len() >= extent(self.rows, self.width, self.width));

@@ -12,18 +12,18 @@ use super::operands::{TILE_DEPTH, TILE_ROWS};
 
 /// Proof by [`Amx::detect`] of tiles, and of the vectors that come with them.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Amx(Avx512Bf16);
+pub struct Amx(Avx512Bf16);
 
 const ROW: usize = 64;
 
 impl Amx {
-    pub(super) fn detect() -> Option<Amx> {
+    pub(crate) fn detect() -> Option<Amx> {
         let vectors = Avx512Bf16::detect()?;
         let usable = cpu_has_bf16_tiles() && system_saves_registers() && process_may_use_tiles();
         usable.then_some(Amx(vectors))
     }
 
-    pub(super) fn vectors(self) -> Avx512Bf16 {
+    pub(crate) fn vectors(self) -> Avx512Bf16 {
         self.0
     }
 }
@@ -87,7 +87,7 @@ impl TileConfig {
 }
 
 impl Amx {
-    pub(super) fn configure(self, rows: usize) {
+    pub(crate) fn configure(self, rows: usize) {
         let config = TileConfig::new(rows);
         // SAFETY: `self` proves that tiles may be used. The configuration is valid and aligned. The compiler
         // itself never uses tiles.
@@ -95,7 +95,7 @@ impl Amx {
     }
 
     /// Frees the tiles, so that the system need not save them.
-    pub(super) fn release(self) {
+    pub(crate) fn release(self) {
         // SAFETY: `self` proves that tiles may be used. None is in use after this.
         unsafe { asm!("tilerelease", options(nostack, nomem)) }
     }
@@ -108,7 +108,7 @@ const SUMS_ROW: usize = TILE_DEPTH * size_of::<f32>();
 /// # Safety
 /// Tiles must be configured.
 #[inline(always)]
-pub(super) unsafe fn clear() {
+pub(crate) unsafe fn clear() {
     // SAFETY: the caller's. The compiler itself never uses tiles.
     unsafe {
         asm!(
@@ -129,7 +129,7 @@ pub(super) unsafe fn clear() {
 /// Tiles must be configured. `upper` and `lower` must be valid for 16 rows of 32 numbers, `b` for 1,024
 /// numbers.
 #[inline(always)]
-pub(super) unsafe fn add(upper: *const u16, lower: *const u16, row: usize, b: *const u16) {
+pub(crate) unsafe fn add(upper: *const u16, lower: *const u16, row: usize, b: *const u16) {
     // SAFETY: the caller's. All registers that change are named.
     unsafe {
         asm!(
@@ -159,7 +159,7 @@ pub(super) unsafe fn add(upper: *const u16, lower: *const u16, row: usize, b: *c
 /// Tiles must be configured. `upper` must be valid for as many rows of 32 numbers as they were configured
 /// for, `b` for 1,024 numbers.
 #[inline(always)]
-pub(super) unsafe fn add_upper(upper: *const u16, row: usize, b: *const u16) {
+pub(crate) unsafe fn add_upper(upper: *const u16, row: usize, b: *const u16) {
     // SAFETY: the caller's. All registers that change are named.
     unsafe {
         asm!(
@@ -183,7 +183,7 @@ pub(super) unsafe fn add_upper(upper: *const u16, row: usize, b: *const u16) {
 /// # Safety
 /// [`clear`] must have run. `to` must be valid for these sums.
 #[inline(always)]
-pub(super) unsafe fn store_upper(to: *mut f32) {
+pub(crate) unsafe fn store_upper(to: *mut f32) {
     // SAFETY: the caller's.
     unsafe {
         asm!(
@@ -201,7 +201,7 @@ pub(super) unsafe fn store_upper(to: *mut f32) {
 /// # Safety
 /// [`clear`] must have run. `to` must be valid for all sums.
 #[inline(always)]
-pub(super) unsafe fn store(to: *mut f32) {
+pub(crate) unsafe fn store(to: *mut f32) {
     // SAFETY: the caller's.
     unsafe {
         store_upper(to);

@@ -18,7 +18,7 @@ const FILTER: [[f64; 3]; 6] = [
 ];
 
 /// The filter (rows first) is transformed in double precision, since only once.
-pub(crate) fn transform_filter(filter: &[f32; 9]) -> [f32; POINTS] {
+pub fn transform_filter(filter: &[f32; 9]) -> [f32; POINTS] {
     let mut half = [[0.0; 3]; 6];
     for (to, g) in half.iter_mut().zip(&FILTER) {
         for (x, to) in to.iter_mut().enumerate() {
@@ -35,19 +35,19 @@ pub(crate) fn transform_filter(filter: &[f32; 9]) -> [f32; POINTS] {
 
 /// Boards to tiles: `tiles[point][position * 4 + tile][channel]`.
 #[derive(Debug)]
-pub(crate) struct InputTransform<'a> {
-    pub(crate) positions: usize,
-    pub(crate) channels: usize,
+pub struct InputTransform<'a> {
+    pub positions: usize,
+    pub channels: usize,
     /// `[positions][10][10][channels]`
-    pub(crate) boards: &'a [f32],
+    pub boards: &'a [f32],
     /// `[36][positions * 4][channels]`
-    pub(crate) tiles: &'a mut [f32],
+    pub tiles: &'a mut [f32],
     /// From one point of `tiles` to the next, at least `positions * 4 * channels`.
-    pub(crate) step: usize,
+    pub step: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Epilogue {
+pub enum Epilogue {
     Store,
     /// Stored after ReLU.
     Relu,
@@ -100,23 +100,23 @@ unsafe fn finish<S: Simd, const ADD: bool, const RELU: bool, const POOL: bool>(
 
 /// Products of tiles become boards, for a panel of channels.
 #[derive(Debug)]
-pub(crate) struct OutputTransform<'a> {
-    pub(crate) positions: usize,
+pub struct OutputTransform<'a> {
+    pub positions: usize,
     /// Channels of the panel, a multiple of 8.
-    pub(crate) width: usize,
+    pub width: usize,
     /// `[36][positions * 4][width]`
-    pub(crate) products: &'a [f32],
+    pub products: &'a [f32],
     /// From one point of `products` to the next.
-    pub(crate) step: usize,
+    pub step: usize,
     /// `[width]`
-    pub(crate) bias: &'a [f32],
-    pub(crate) epilogue: Epilogue,
+    pub bias: &'a [f32],
+    pub epilogue: Epilogue,
     /// `[positions][10][10][channels]`
-    pub(crate) boards: &'a mut [f32],
-    pub(crate) channels: usize,
-    pub(crate) first: usize,
+    pub boards: &'a mut [f32],
+    pub channels: usize,
+    pub first: usize,
     /// Sums for [`Epilogue::Pool`], `[positions][channels]`.
-    pub(crate) pool: &'a mut [f32],
+    pub pool: &'a mut [f32],
 }
 
 /// `Bᵀ d` for one column of a tile.
@@ -176,8 +176,6 @@ unsafe fn load_six<S: Simd>(simd: S, from: *const f32, step: usize) -> [S::Vecto
 }
 
 impl Job for InputTransform<'_> {
-    type Output = ();
-
     fn check(&self, lanes: usize) {
         let board = BOARD_SQUARES.checked_mul(self.channels).expect("fits");
         assert!(self.channels.is_multiple_of(lanes));
@@ -216,8 +214,6 @@ impl Job for InputTransform<'_> {
 }
 
 impl Job for OutputTransform<'_> {
-    type Output = ();
-
     fn check(&self, lanes: usize) {
         let board = BOARD_SQUARES.checked_mul(self.channels).expect("fits");
         assert!(self.width.is_multiple_of(lanes));

@@ -10,6 +10,7 @@ use super::Kernels;
 use super::amx::Amx;
 #[cfg(target_arch = "x86_64")]
 use super::avx512_bf16::Avx512Bf16;
+use super::definition;
 use super::gemm::Product;
 use super::operands::{BLOCK_ROWS, HalfRows, Layout, TILE_DEPTH};
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -17,20 +18,19 @@ use super::operands::{TILE_ROWS, pack_right};
 use super::rows::{Attend, Dense, DenseOutput};
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Tiles {
+pub enum Tiles {
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     Amx(Amx),
     #[cfg(target_arch = "x86_64")]
     Avx512(Avx512Bf16),
-    /// By loops, in tests.
-    #[cfg_attr(not(test), allow(dead_code))]
+    /// By loops: slow, for tests on any CPU.
     Definition,
 }
 
 impl Tiles {
     /// The units of this CPU, fastest first. Matrix tiles must be allowed by the system and compute a test
     /// correctly, or the machine falls back to fp32.
-    pub(crate) fn available() -> Vec<Tiles> {
+    pub fn available() -> Vec<Tiles> {
         let all: Vec<Option<Tiles>> = Vec::from([
             #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
             Amx::detect().map(Tiles::Amx).filter(|tiles| tiles.multiplies_correctly()),
@@ -78,7 +78,7 @@ impl Tiles {
         });
     }
 
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
             Tiles::Amx(_) => "amx",
@@ -89,13 +89,13 @@ impl Tiles {
     }
 
     /// Whether a convolution is faster than Winograd's in fp32.
-    pub(crate) fn outruns_winograd(self) -> bool {
+    pub fn outruns_winograd(self) -> bool {
         self.name() == "amx"
     }
 
     /// Whether dense layers are faster than in fp32 with `kernels`. All but AMX are measured for less than a
     /// millisecond: on Intel's CPUs AVX512-BF16 has half the multiplication rate of fp32.
-    pub(crate) fn outruns_products(self, kernels: Kernels) -> bool {
+    pub fn outruns_products(self, kernels: Kernels) -> bool {
         const ROUNDS: usize = 16;
         const SIZE: usize = BLOCK_ROWS;
         if self.name() == "amx" {
@@ -127,14 +127,14 @@ impl Tiles {
         best[0] < best[1]
     }
 
-    pub(super) fn begin(self) {
+    pub(crate) fn begin(self) {
         #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
         if let Tiles::Amx(amx) = self {
             amx.configure(TILE_ROWS);
         }
     }
 
-    pub(super) fn end(self) {
+    pub(crate) fn end(self) {
         #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
         if let Tiles::Amx(amx) = self {
             amx.release();
@@ -147,45 +147,37 @@ impl Tiles {
     /// # Safety
     /// `a` must be valid from each offset for the rows of 32 numbers, `b` for 1,024 numbers a step, and `c`
     /// for the rows of 32 numbers.
-    #[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables))]
-    pub(super) unsafe fn multiply_rows(self, offsets: &[u32], a: *const u16, b: *const u16, c: *mut f32) {
+    pub(crate) unsafe fn multiply_rows(self, offsets: &[u32], a: *const u16, b: *const u16, c: *mut f32) {
         match self {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: the caller's.
             Tiles::Avx512(unit) => unsafe { unit.multiply_rows(offsets, a, b, c) },
-            #[cfg(test)]
             // SAFETY: the caller's.
-            Tiles::Definition => unsafe { super::tests::multiply_rows_by_definition(offsets, a, b, c) },
-            #[allow(unreachable_patterns)]
-            _ => unreachable!("{} multiplies no rows", self.name()),
+            Tiles::Definition => unsafe { definition::multiply_rows(offsets, a, b, c) },
+            #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+            Tiles::Amx(_) => unreachable!("tiles multiply no rows"),
         }
     }
 
-    pub(crate) fn dense(self, job: Dense<'_>) {
+    pub fn dense(self, job: Dense<'_>) {
         job.check();
         match self {
             #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
             Tiles::Amx(amx) => super::rows_x86::dense(amx, job),
             #[cfg(target_arch = "x86_64")]
             Tiles::Avx512(unit) => super::rows_x86::dense(unit, job),
-            #[cfg(test)]
-            Tiles::Definition => super::tests::dense_by_definition(job),
-            #[cfg(not(test))]
-            Tiles::Definition => unreachable!("only tests compute by loops"),
+            Tiles::Definition => definition::dense(job),
         }
     }
 
-    pub(crate) fn attend(self, job: Attend<'_>) {
+    pub fn attend(self, job: Attend<'_>) {
         job.check();
         match self {
             #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
             Tiles::Amx(amx) => super::rows_x86::attend(amx, job),
             #[cfg(target_arch = "x86_64")]
             Tiles::Avx512(unit) => super::rows_x86::attend(unit, job),
-            #[cfg(test)]
-            Tiles::Definition => super::tests::attend_by_definition(job),
-            #[cfg(not(test))]
-            Tiles::Definition => unreachable!("only tests compute by loops"),
+            Tiles::Definition => definition::attend(job),
         }
     }
 }

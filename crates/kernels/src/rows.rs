@@ -11,28 +11,28 @@ const SQUARES: usize = 64;
 
 /// A dense layer: `output[row] = function(a[row] weights + bias)`.
 #[derive(Debug)]
-pub(crate) struct Dense<'a> {
-    pub(crate) rows: usize,
+pub struct Dense<'a> {
+    pub rows: usize,
     /// A multiple of 32, not 0.
-    pub(crate) inputs: usize,
+    pub inputs: usize,
     /// A multiple of 32.
-    pub(crate) outputs: usize,
+    pub outputs: usize,
     /// With memory for a multiple of [`TILE_ROWS`] rows.
-    pub(crate) a: HalfRows<'a>,
+    pub a: HalfRows<'a>,
     /// As [`pack_right`](super::pack_right) packs them.
-    pub(crate) weights: &'a [u16],
+    pub weights: &'a [u16],
     /// `[outputs]`
-    pub(crate) bias: &'a [f32],
+    pub bias: &'a [f32],
     #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
-    pub(crate) function: Activation,
-    pub(crate) output: DenseOutput<'a>,
+    pub function: Activation,
+    pub output: DenseOutput<'a>,
     /// The first weights of the next layer are fetched meanwhile.
     #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
-    pub(crate) next: &'a [u16],
+    pub next: &'a [u16],
 }
 
 #[derive(Debug)]
-pub(crate) enum DenseOutput<'a> {
+pub enum DenseOutput<'a> {
     Half(&'a mut [u16], Layout),
     /// `[rows][outputs]`
     Single(&'a mut [f32]),
@@ -45,27 +45,27 @@ pub(crate) enum DenseOutput<'a> {
 
 /// `softmax(scale Q Kᵀ + additions) V` of each head, between the 64 squares.
 #[derive(Debug)]
-pub(crate) struct Attend<'a> {
-    pub(crate) positions: usize,
-    pub(crate) heads: usize,
+pub struct Attend<'a> {
+    pub positions: usize,
+    pub heads: usize,
     /// Numbers of a head's query, padded with 0 to a multiple of 32, not 0.
-    pub(crate) depth: usize,
+    pub depth: usize,
     /// Queries, keys and values, bits of bf16: `[positions][3][heads][depth / 32][64][32]`.
-    pub(crate) projected: &'a [u16],
+    pub projected: &'a [u16],
     #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
-    pub(crate) scale: f32,
+    pub scale: f32,
     /// Bits of bf16, added to the logits: a row `[64][64]` for each head of each position.
-    pub(crate) additions: Option<HalfRows<'a>>,
+    pub additions: Option<HalfRows<'a>>,
     /// Bits of bf16: `[positions][heads][depth / 32][64][32]`.
-    pub(crate) attended: &'a mut [u16],
+    pub attended: &'a mut [u16],
     /// `[2][64 · depth]`
-    pub(crate) scratch: &'a mut [u16],
+    pub scratch: &'a mut [u16],
     #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
-    pub(crate) next: &'a [u16],
+    pub next: &'a [u16],
 }
 
 impl Dense<'_> {
-    pub(super) fn check(&self) {
+    pub(crate) fn check(&self) {
         let product = |a: usize, b: usize| a.checked_mul(b).expect("fits");
         assert!(self.inputs > 0 && self.inputs.is_multiple_of(TILE_DEPTH));
         assert!(self.outputs.is_multiple_of(TILE_DEPTH));
@@ -84,7 +84,7 @@ impl Dense<'_> {
 }
 
 impl Attend<'_> {
-    pub(super) fn check(&self) {
+    pub(crate) fn check(&self) {
         let product = |numbers: &[usize]| {
             numbers.iter().try_fold(1usize, |product, &number| product.checked_mul(number)).expect("fits")
         };

@@ -9,29 +9,29 @@ use super::{Job, extent};
 /// `b` is packed: cut into panels of [`Kernels::panel`](super::Kernels::panel) columns, the last one
 /// narrower, each `[inner][columns]` without gaps, one after the other.
 #[derive(Debug, Default)]
-pub(crate) struct Product<'a> {
-    pub(crate) count: usize,
-    pub(crate) rows: usize,
+pub struct Product<'a> {
+    pub count: usize,
+    pub rows: usize,
     /// Columns of `a`, rows of `b`.
-    pub(crate) inner: usize,
+    pub inner: usize,
     /// Columns of `b` and `c`, a multiple of [`CHANNEL_STEP`](super::CHANNEL_STEP).
-    pub(crate) width: usize,
-    pub(crate) a: &'a [f32],
+    pub width: usize,
+    pub a: &'a [f32],
     /// From one row of `a` to the next.
-    pub(crate) a_row: usize,
+    pub a_row: usize,
     /// From one `a` to the next.
-    pub(crate) a_step: usize,
+    pub a_step: usize,
     /// `inner * width` numbers each.
-    pub(crate) b: &'a [f32],
+    pub b: &'a [f32],
     /// From one `b` to the next, 0 if all products share it.
-    pub(crate) b_step: usize,
+    pub b_step: usize,
     /// `width` numbers, added to each row.
-    pub(crate) bias: Option<&'a [f32]>,
-    pub(crate) c: &'a mut [f32],
+    pub bias: Option<&'a [f32]>,
+    pub c: &'a mut [f32],
     /// From one row of `c` to the next.
-    pub(crate) c_row: usize,
+    pub c_row: usize,
     /// From one `c` to the next.
-    pub(crate) c_step: usize,
+    pub c_step: usize,
 }
 
 const LINE: usize = 16;
@@ -43,8 +43,6 @@ const DISTANCE: usize = 1024;
 const ALL_NEAR: usize = usize::MAX;
 
 impl Job for Product<'_> {
-    type Output = ();
-
     fn check(&self, lanes: usize) {
         let inner = self.inner.max(1);
         assert!(self.width.is_multiple_of(lanes));
@@ -81,8 +79,8 @@ impl Job for Product<'_> {
                     };
                     let size = Size { rows: self.rows, is_alone: self.count == 1 };
                     match (self.width - column).min(panel) / S::LANES {
-                        4 if S::COLUMNS == 4 => multiply_panel::<S, 4>(simd, &tile, size),
-                        3 if S::COLUMNS == 4 => multiply_panel::<S, 3>(simd, &tile, size),
+                        4 if const { S::COLUMNS == 4 } => multiply_panel::<S, 4>(simd, &tile, size),
+                        3 if const { S::COLUMNS == 4 } => multiply_panel::<S, 3>(simd, &tile, size),
                         2 => multiply_panel::<S, 2>(simd, &tile, size),
                         _ => multiply_panel::<S, 1>(simd, &tile, size),
                     }
@@ -130,12 +128,20 @@ unsafe fn multiply_panel<S: Simd, const N: usize>(simd: S, whole: &Tile, Size { 
             let asked = share.min(lines - line);
             // SAFETY: the caller's. No more rows are taken than are left, and parts lie within the operands.
             unsafe {
+                // Each of these is a program of its own. Constants leave out those that a set of instructions
+                // never runs, or the compiler works on them for minutes.
                 let done = match asked {
-                    0 => multiply_rows::<S, N, 0>(simd, &tile, left),
-                    _ if is_alone && asked == lines => multiply_rows::<S, N, ALL_NEAR>(simd, &tile, left),
-                    1 => multiply_rows::<S, N, 1>(simd, &tile, left),
-                    2 => multiply_rows::<S, N, 2>(simd, &tile, left),
-                    _ => multiply_rows::<S, N, 4>(simd, &tile, left),
+                    1.. if const { S::PREFETCHES } && is_alone && asked == lines => {
+                        multiply_rows::<S, N, ALL_NEAR>(simd, &tile, left)
+                    }
+                    1 if const { S::PREFETCHES } => multiply_rows::<S, N, 1>(simd, &tile, left),
+                    2 if const { S::PREFETCHES && N * S::LANES > LINE } => {
+                        multiply_rows::<S, N, 2>(simd, &tile, left)
+                    }
+                    3.. if const { S::PREFETCHES && N * S::LANES > 2 * LINE } => {
+                        multiply_rows::<S, N, 4>(simd, &tile, left)
+                    }
+                    _ => multiply_rows::<S, N, 0>(simd, &tile, left),
                 };
                 tile.a = tile.a.wrapping_add(done * tile.a_row);
                 tile.c = tile.c.wrapping_add(done * tile.c_row);
@@ -165,7 +171,7 @@ unsafe fn multiply_rows<S: Simd, const N: usize, const LINES: usize>(
     // SAFETY: the caller's. No more rows are taken than are left.
     unsafe {
         // Six rows are best. Eight are better as four and four than as six and two.
-        if S::ROWS >= 6 && left >= 6 && left != 8 {
+        if const { S::ROWS >= 6 } && left >= 6 && left != 8 {
             multiply_tile::<S, 6, N, LINES>(simd, tile)
         } else if left >= 4 {
             multiply_tile::<S, 4, N, LINES>(simd, tile)

@@ -1,14 +1,17 @@
-//! The arithmetic of the native backend: operations written once over vectors and compiled for each
-//! instruction set. All that it knows of networks is their activations.
+//! The arithmetic of Zeitnot's native backend: operations written once over vectors and compiled for each
+//! instruction set. All that it knows of networks is their activations. It is public for `zeitnot-engine`,
+//! without a promise, and a package of its own as it takes longest to compile and changes seldom.
 //!
 //! [`Kernels::run`] is the whole interface, beside [`Tiles`] for products of bf16 matrices. Each operation is
 //! a struct of its operands. All sizes are checked before the unchecked code runs, so that a wrong size is a
-//! panic and never a wild write. Only this folder of the backend holds `unsafe` code.
+//! panic and never a wild write. Of the backend, only this package holds `unsafe` code.
 //!
 //! **Boards.** A position's activations lie as `[10][10][channels]`: the 8×8 squares (a1 first) with a border
 //! of zeros, which spares convolutions all edge cases. Channels are a multiple of [`CHANNEL_STEP`].
 //! Convolutions in bf16 have their own layout ([`folded`]).
 
+mod activation;
+mod definition;
 mod elementwise;
 mod folded;
 mod gemm;
@@ -36,38 +39,34 @@ use simd::Neon;
 use simd::{Avx2, Avx512};
 use simd::{Portable, Simd};
 
-use crate::network::weights::Activation;
-
-pub(super) use elementwise::{
-    AddScaled, Apply, Convolve, Dot, Normalize, Residual, Round, Softmax, Stamp, Stamps,
-};
-pub(super) use folded::{
+pub use activation::Activation;
+pub use elementwise::{AddScaled, Apply, Convolve, Dot, Normalize, Residual, Round, Softmax, Stamp, Stamps};
+pub use folded::{
     ConvolveFolded, FinishStream, Fold, FoldedOutput, ScaledResidual, Unfold, folded_length, folded_offsets,
     stream_length,
 };
-pub(super) use gemm::Product;
-pub(super) use operands::{BLOCK_ROWS, HalfRows, Layout, TILE_DEPTH, TILE_ROWS, pack_right};
-pub(super) use rows::{Attend, Dense, DenseOutput};
-pub(super) use tiles::Tiles;
-pub(super) use winograd::{Epilogue, InputTransform, OutputTransform, transform_filter};
+pub use gemm::Product;
+pub use operands::{BLOCK_ROWS, HalfRows, Layout, TILE_DEPTH, TILE_ROWS, pack_right};
+pub use rows::{Attend, Dense, DenseOutput};
+pub use tiles::Tiles;
+pub use winograd::{Epilogue, InputTransform, OutputTransform, transform_filter};
 
 /// Channels are padded to a multiple of this, the longest vector.
-pub(super) const CHANNEL_STEP: usize = 16;
+pub const CHANNEL_STEP: usize = 16;
 /// From one rank of a board to the next.
-pub(super) const BOARD_STRIDE: usize = 10;
-pub(super) const BOARD_SQUARES: usize = BOARD_STRIDE * BOARD_STRIDE;
+pub const BOARD_STRIDE: usize = 10;
+pub const BOARD_SQUARES: usize = BOARD_STRIDE * BOARD_STRIDE;
 /// Matrix products of a Winograd convolution, one per point of a transformed 6×6 tile.
-pub(super) const POINTS: usize = 36;
-pub(super) const TILES: usize = 4;
+pub const POINTS: usize = 36;
+pub const TILES: usize = 4;
 
 /// Offset of `square` (0 a1 … 63 h8) on a board.
-pub(super) fn board_offset(square: usize, channels: usize) -> usize {
+pub fn board_offset(square: usize, channels: usize) -> usize {
     ((square / 8 + 1) * BOARD_STRIDE + square % 8 + 1) * channels
 }
 
-pub(super) trait Job {
-    type Output;
-
+/// An operation as it is written, for any instruction set.
+trait Job: Operation {
     /// Panics unless all operands fit vectors of `lanes` numbers.
     fn check(&self, lanes: usize);
 
@@ -80,30 +79,34 @@ pub(super) trait Job {
 macro_rules! kernels {
     ($($(#[$cfg:meta])? $set:ident $name:literal [$($attribute:tt)*];)*) => {
         #[derive(Clone, Copy, Debug)]
-        pub(super) enum Kernels {
+        pub enum Kernels {
             $($(#[$cfg])? $set($set),)*
         }
 
         impl Kernels {
-            pub(super) fn available() -> Vec<Kernels> {
+            pub fn available() -> Vec<Kernels> {
                 let all = [$($(#[$cfg])? $set::detect().map(Kernels::$set),)*];
                 all.into_iter().flatten().collect()
             }
 
-            pub(super) fn name(self) -> &'static str {
+            pub fn name(self) -> &'static str {
                 match self {
                     $($(#[$cfg])? Kernels::$set(_) => $name,)*
                 }
             }
 
             /// See [`Product`].
-            pub(super) fn panel(self) -> usize {
+            pub fn panel(self) -> usize {
                 match self {
                     $($(#[$cfg])? Kernels::$set(_) => $set::LANES * $set::COLUMNS,)*
                 }
             }
 
-            pub(super) fn run<J: Job>(self, job: J) -> J::Output {
+            pub fn run<O: Operation>(self, operation: O) -> O::Output {
+                operation.run_on(self)
+            }
+
+            fn enter<J: Job>(self, job: J) -> J::Output {
                 match self {
                     $($(#[$cfg])? Kernels::$set(simd) => {
                         /// # Safety
@@ -122,6 +125,33 @@ macro_rules! kernels {
             }
         }
     };
+}
+
+/// An operation with its operands. [`Kernels::run`] runs it.
+pub trait Operation {
+    type Output;
+
+    /// Panics if a size is wrong.
+    fn run_on(self, kernels: Kernels) -> Self::Output;
+}
+
+/// Compiles the operations here: code that is generic would be compiled wherever it is called.
+macro_rules! operations {
+    ($($output:ty: $($operation:ident),*;)*) => {
+        $($(impl Operation for $operation<'_> {
+            type Output = $output;
+
+            fn run_on(self, kernels: Kernels) -> $output {
+                kernels.enter(self)
+            }
+        })*)*
+    };
+}
+
+operations! {
+    (): AddScaled, Apply, ConvolveFolded, FinishStream, Fold, InputTransform, Normalize, OutputTransform,
+        Product, Residual, Round, Softmax, Stamps, Unfold;
+    f32: Convolve, Dot;
 }
 
 kernels! {
