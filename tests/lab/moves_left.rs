@@ -227,6 +227,26 @@ fn a_run_that_was_cut_off_goes_on_to_the_same_rows() {
     );
 }
 
+/// As where somebody has put the file of another shard's run into the folder.
+#[test]
+fn rows_of_another_run_are_refused_and_stay() {
+    let (folder, out, _) = measured(&games(6, 0), &[]);
+    let text = rows(&out);
+    let id = text.lines().nth(1).unwrap().split(',').nth_back(1).unwrap();
+    assert!(id.len() == 12 && text.lines().skip(1).all(|line| line.contains(id)), "{text}");
+    let foreign = text.replace(id, "0123456789ab");
+    std::fs::write(out.join("movesleft.csv"), &foreign).unwrap();
+    let pgn = folder.path().join("games.pgn");
+    let again = zeitnot(&["movesleft", "--json", "--backend", "random", "--pgn"])
+        .arg(&pgn)
+        .arg("--out")
+        .arg(&out)
+        .output()
+        .unwrap();
+    assert_refused(&again, "holds rows of another run");
+    assert!(rows(&out) == foreign);
+}
+
 #[test]
 fn broken_and_unfinished_games_are_named_and_left_out() {
     let folder = tempfile::tempdir().unwrap();

@@ -53,26 +53,25 @@ impl Running {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// The exit code of a command that has done all that it could. It has read `games`, if there are any.
-    pub(super) fn end(&self, is_whole: bool, games: Option<&RecordedGames<'_>>) -> ExitStatus {
+    /// The exit code of a command that has done all that it could, which may be the whole run, and has named so
+    /// many `faults` of its input. Says how to go on with a run that the user has stopped.
+    pub(super) fn end(&self, is_whole: bool, faults: u64) -> ExitStatus {
         if self.is_stopped() && !is_whole {
-            tell_stopped(self.run.is_some())
-        } else if games.is_some_and(|games| games.broken + games.damaged > 0) {
+            match self.run {
+                Some(_) => {
+                    eprint_message(format_args!("stopped; the same command goes on:\n{}", command_line()));
+                }
+                None => {
+                    eprint_message("stopped; nothing is kept to go on with: give --out FOLDER the next time");
+                }
+            }
+            ExitStatus::Stopped
+        } else if faults > 0 {
             ExitStatus::BadInput
         } else {
             ExitStatus::Success
         }
     }
-}
-
-/// Says that the user has stopped the run, and how to go on with what `is_kept` of it.
-pub(super) fn tell_stopped(is_kept: bool) -> ExitStatus {
-    if is_kept {
-        eprint_message(format_args!("stopped; the same command goes on:\n{}", command_line()));
-    } else {
-        eprint_message("stopped; nothing is kept to go on with: give --out FOLDER the next time");
-    }
-    ExitStatus::Stopped
 }
 
 /// Most origins of a page. More are alike but for their shards.
