@@ -69,10 +69,6 @@ pub(crate) struct EstimatorArgs {
     /// repeated. The first is the one that all others are compared with
     #[arg(long, value_name = "E")]
     estimator: Vec<String>,
-    /// Fit mle-legacy, mle-pieces and mle-mlh to the games and print a TimeManager string of each that beats
-    /// its defaults on games it was not fitted to
-    #[arg(long)]
-    fit: bool,
 }
 
 const ESTIMATORS: [&str; 5] = [
@@ -85,7 +81,7 @@ const ESTIMATORS: [&str; 5] = [
 
 impl EstimatorArgs {
     pub(super) fn are_given(&self) -> bool {
-        self.fit || !self.estimator.is_empty()
+        !self.estimator.is_empty()
     }
 
     /// Returns the estimators. Those that read the head are there a second time, to read the result of a
@@ -262,7 +258,7 @@ pub(super) fn report(
     out: Option<&Path>,
     output: &mut Output,
 ) -> Result<ExitStatus, Failure> {
-    let study = Study { files: files.to_vec(), estimators: args.estimators()?, is_fit: args.fit };
+    let study = Study { files: files.to_vec(), estimators: args.estimators()? };
     let report = study.run()?;
     if report.totals.positions == 0 {
         return Err(Failure::Input("no position has passed the filters: nothing to report".into()));
