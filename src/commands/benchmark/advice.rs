@@ -1,10 +1,9 @@
 //! Recommends settings by the strength that their speed is worth.
 //!
 //! More nodes per second are worth Elo, and visits that do not see each other's results cost some. Games have
-//! measured both. Short searches find the best backend, then the threads, then the batch size. Searches in
-//! turn with the settings in force then show whether the gain exceeds the noise.
+//! measured both. Short searches find the best number of threads, then the batch size. Searches in turn with the
+//! settings in force then show whether the gain exceeds the noise.
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -13,7 +12,7 @@ use serde::Serialize;
 
 use super::Combination;
 use crate::commands::measure;
-use crate::commands::measure::{engine, search};
+use crate::commands::measure::search;
 use crate::config_file::{Change, OF_A_BACKEND, WritableConfig};
 use crate::output::{Failure, eprint_message};
 use crate::setup::Processors;
@@ -79,13 +78,6 @@ impl Sample {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Stage {
-    Backend,
-    Threads,
-    Batch,
-}
-
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct Trial {
     #[serde(flatten)]
@@ -115,21 +107,20 @@ pub(super) struct Advice {
     config: Option<String>,
 }
 
-/// Races the settings in force against each stage's `candidates`.
+/// The settings to try beside these.
+type Candidates<'a> = &'a dyn Fn(&Combination) -> Vec<Combination>;
+
+/// Races the settings in force against the candidates of each stage, which are beside the best so far.
 fn race(
     in_force: &Combination,
-    candidates: impl Fn(Stage, &Combination) -> Result<Vec<Combination>, Failure>,
-    search: impl Fn(&Combination, usize) -> Result<Sample, Failure>,
+    stages: [Candidates<'_>; 2],
+    mut search: impl FnMut(&Combination, usize) -> Result<Sample, Failure>,
 ) -> Result<Advice, Failure> {
-    let (mut best, mut lead) = (in_force.clone(), 0.0);
-    let mut trials: Vec<Trial> = Vec::new();
-    for stage in [Stage::Backend, Stage::Threads, Stage::Batch] {
-        let candidates = candidates(stage, &best)?;
+    let (mut best, mut lead, mut trials) = (in_force.clone(), 0.0, Vec::<Trial>::new());
+    for candidates in stages {
+        let candidates = candidates(&best);
         let mut samples = vec![Vec::new(); candidates.len()];
-        for round in 0..ROUNDS {
-            if candidates.is_empty() {
-                break;
-            }
+        for round in (0..ROUNDS).take_while(|_| !candidates.is_empty()) {
             let reference = search(&best, round)?;
             for (setting, samples) in candidates.iter().zip(&mut samples) {
                 let sample = search(setting, round)?;
@@ -149,29 +140,16 @@ fn race(
         }
         trials.extend(stage);
     }
-    let recommended = if best == *in_force { None } else { decide(search, in_force, best)? };
-    Ok(Advice { in_force: in_force.clone(), trials, recommended, config: None })
-}
-
-/// Searches with both settings in turn, and recommends `best` if it is clearly better.
-fn decide(
-    search: impl Fn(&Combination, usize) -> Result<Sample, Failure>,
-    in_force: &Combination,
-    best: Combination,
-) -> Result<Option<Recommendation>, Failure> {
     let mut gains = Vec::new();
-    for round in 0..DECIDING_ROUNDS {
+    for round in (0..DECIDING_ROUNDS).take_while(|_| best != *in_force) {
         // Alternates the order, so that a machine that slows down harms both alike.
-        let gain = if round % 2 == 0 {
-            let old = search(in_force, round)?.elo;
-            search(&best, round)?.elo - old
-        } else {
-            let new = search(&best, round)?.elo;
-            new - search(in_force, round)?.elo
-        };
-        gains.push(gain);
+        let (sign, first, second) =
+            if round % 2 == 0 { (1.0, in_force, &best) } else { (-1.0, &best, in_force) };
+        let before = search(first, round)?.elo;
+        gains.push(sign * (search(second, round)?.elo - before));
     }
-    Ok(Recommendation::of(in_force, best, &gains, 0.0))
+    let recommended = Recommendation::of(in_force, best, &gains, 0.0);
+    Ok(Advice { in_force: in_force.clone(), trials, recommended, config: None })
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> f64 {
@@ -271,7 +249,7 @@ impl Advice {
 
     /// `asked` may name threads and batch sizes to try.
     pub(super) fn by_races(
-        engine: Engine,
+        mut engine: Engine,
         settings: &Settings,
         positions: &[String],
         limits: &GoLimits,
@@ -283,19 +261,30 @@ impl Advice {
             threads: Some(engine.threads()),
             batch: Some(engine.batch_size()),
         };
+        let Some(info) = engine.backend().cloned() else { return Ok(Advice::default()) };
         eprint_message("looking for better settings");
-        let engines = RefCell::new(Engines {
-            settings,
-            engines: vec![(in_force.backend.clone(), engine)],
-            positions,
-            limits: GoLimits { movetime: Some(movetime), ..limits.clone() },
-            asked,
-        });
-        race(
-            &in_force,
-            |stage, setting| engines.borrow_mut().candidates(stage, setting),
-            |setting, round| engines.borrow_mut().search(setting, round),
-        )
+        let with_threads = |best: &Combination| {
+            let counts = asked.threads(best.threads.unwrap_or_default(), info.queues).into_iter();
+            counts.map(|threads| Combination { threads: Some(threads), ..best.clone() }).collect()
+        };
+        let with_batches = |best: &Combination| {
+            let sizes = asked.batches(best.batch.unwrap_or_default(), info.max_batch).into_iter();
+            sizes.map(|batch| Combination { batch: Some(batch), ..best.clone() }).collect()
+        };
+        let limits = GoLimits { movetime: Some(movetime), ..limits.clone() };
+        // The list goes from openings to endings: take positions of all phases.
+        let rounds = DECIDING_ROUNDS.min(positions.len());
+        let search = |setting: &Combination, round: usize| {
+            let number = |number: Option<usize>| number.unwrap_or(0).to_string();
+            engine.set_option("Threads", &number(setting.threads))?;
+            engine.set_option("MinibatchSize", &number(setting.batch))?;
+            engine.prepare()?;
+            let position = positions[round % rounds * positions.len() / rounds].clone();
+            let figures = search(&mut engine, position, &limits)?.0.figures;
+            let nps = figures.per_second(figures.nodes);
+            Ok(Sample::new(nps, figures.mean_batch, engine.threads(), info.queues))
+        };
+        race(&in_force, [&with_threads, &with_batches], search)
     }
 
     /// False if lines of the user prevent it.
@@ -369,78 +358,6 @@ impl Asked<'_> {
     }
 }
 
-struct Engines<'a> {
-    settings: &'a Settings,
-    engines: Vec<(String, Engine)>,
-    positions: &'a [String],
-    limits: GoLimits,
-    asked: &'a Asked<'a>,
-}
-
-impl Engines<'_> {
-    fn engine(&mut self, setting: &Combination) -> Result<&mut Engine, Failure> {
-        let engine = self.engines.iter_mut().find(|(backend, _)| *backend == setting.backend);
-        let (_, engine) = engine.ok_or_else(|| Failure::Input(format!("{}: not open", setting.backend)))?;
-        let number = |number: Option<usize>| number.unwrap_or(0).to_string();
-        engine.set_option("Threads", &number(setting.threads))?;
-        engine.set_option("MinibatchSize", &number(setting.batch))?;
-        engine.prepare()?;
-        Ok(engine)
-    }
-
-    /// Opens the native backend beside another one, if it can evaluate the network.
-    fn native(&mut self, setting: &Combination) -> Result<Option<Combination>, Failure> {
-        let engine_now = self.engine(setting)?;
-        let is_other = engine_now.backend().is_some_and(|info| info.name != native::NAME);
-        if !is_other || engine_now.network_sha256().is_none() {
-            return Ok(None);
-        }
-        let mut settings = self.settings.clone();
-        settings.network.threads = None;
-        settings.search.minibatch_size = None;
-        settings.set("Backend", native::NAME).map_err(zeitnot_engine::engine::EngineError::from)?;
-        settings.set("BackendOptions", "").map_err(zeitnot_engine::engine::EngineError::from)?;
-        let Ok(engine) = engine(&settings) else { return Ok(None) };
-        let backend = native::NAME.to_owned();
-        let setting = Combination {
-            backend: backend.clone(),
-            threads: Some(engine.threads()),
-            batch: Some(engine.batch_size()),
-        };
-        self.engines.push((backend, engine));
-        Ok(Some(setting))
-    }
-
-    fn candidates(&mut self, stage: Stage, setting: &Combination) -> Result<Vec<Combination>, Failure> {
-        if stage == Stage::Backend {
-            return Ok(self.native(setting)?.into_iter().collect());
-        }
-        let asked = self.asked;
-        let engine = self.engine(setting)?;
-        let (threads, batch) = (engine.threads(), engine.batch_size());
-        let Some(info) = engine.backend() else { return Ok(Vec::new()) };
-        let with_threads = |threads| Combination { threads: Some(threads), ..setting.clone() };
-        let with_batch = |batch| Combination { batch: Some(batch), ..setting.clone() };
-        Ok(match stage {
-            Stage::Threads => asked.threads(threads, info.queues).into_iter().map(with_threads).collect(),
-            _ => asked.batches(batch, info.max_batch).into_iter().map(with_batch).collect(),
-        })
-    }
-
-    fn search(&mut self, setting: &Combination, round: usize) -> Result<Sample, Failure> {
-        // The list goes from openings to endings: take positions of all phases.
-        let rounds = DECIDING_ROUNDS.min(self.positions.len());
-        let position = self.positions[round % rounds * self.positions.len() / rounds].clone();
-        let limits = self.limits.clone();
-        let engine = self.engine(setting)?;
-        let queues = engine.backend().map_or(0, |info| info.queues);
-        let threads = engine.threads();
-        let (row, _) = search(engine, position, &limits)?;
-        let figures = &row.figures;
-        Ok(Sample::new(figures.per_second(figures.nodes), figures.mean_batch, threads, queues))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::Path;
@@ -453,17 +370,9 @@ mod tests {
 
     /// Advises on a machine of known speeds, scattered by the share `noise`.
     fn advise(noise: f64, nps: impl Fn(&Combination) -> f64) -> Advice {
-        let candidates = |stage, best: &Combination| {
-            let (threads, batch) = (best.threads.unwrap(), best.batch.unwrap());
-            Ok(match stage {
-                Stage::Backend => vec![setting("native", 4, 8)],
-                Stage::Threads => vec![setting(&best.backend, threads / 2, batch)],
-                Stage::Batch => vec![
-                    setting(&best.backend, threads, batch / 2),
-                    setting(&best.backend, threads, batch * 2),
-                ],
-            })
-        };
+        let with_threads = |_: &Combination| vec![setting("auto", 1, 32)];
+        let with_batches =
+            |best: &Combination| [16, 64].map(|batch| setting("auto", best.threads.unwrap(), batch)).into();
         let searches = std::cell::Cell::new(0);
         let search = |setting: &Combination, _: usize| {
             searches.set(searches.get() + 1);
@@ -472,21 +381,17 @@ mod tests {
             let nps = nps(setting) * (1.0 + now);
             Ok(Sample::new(nps, setting.batch.unwrap() as f64, setting.threads.unwrap(), 2))
         };
-        race(&setting("auto", 2, 32), candidates, search).unwrap()
+        race(&setting("auto", 2, 32), [&with_threads, &with_batches], search).unwrap()
     }
 
     #[test]
     fn the_best_settings_are_found_one_after_the_other() {
-        // The other backend is slower, one thread beats two, batches do not matter.
-        let nps = |setting: &Combination| match setting.threads {
-            Some(1) => 30_000.0,
-            _ if setting.backend == "auto" => 20_000.0,
-            _ => 15_000.0,
-        };
+        // One thread beats two, batches do not matter.
+        let nps = |setting: &Combination| if setting.threads == Some(1) { 30_000.0 } else { 20_000.0 };
         let advice = advise(0.01, nps);
         let recommended = advice.recommended.as_ref().unwrap();
         assert_eq!(recommended.setting, setting("auto", 1, 32), "{advice:?}");
-        assert_eq!(advice.trials.len(), 4);
+        assert_eq!(advice.trials.len(), 3);
         let text = advice.to_string();
         assert!(
             text.starts_with("Advice: set Threads=1: about +") && text.ends_with("--write saves it."),
@@ -505,7 +410,7 @@ mod tests {
         assert!(advise(0.02, better).recommended.is_some());
         let advice = advise(0.6, better);
         assert_eq!(advice.recommended, None, "{advice:?}");
-        assert_eq!(advice.to_string(), "Advice: change nothing. None of 4 other settings is clearly better.");
+        assert_eq!(advice.to_string(), "Advice: change nothing. None of 3 other settings is clearly better.");
     }
 
     #[test]
