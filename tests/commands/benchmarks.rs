@@ -148,7 +148,10 @@ fn benchmark_compares_backends_and_one_that_fails_takes_no_other_along() {
     assert!(runs[4]["report"]["device_busy"].as_f64().is_some(), "a simulated device is busy");
     let page = fs::read_to_string(folder.path().join("index.html")).unwrap();
     assert!(page.contains(">random</td>") && page.contains("FAILS"), "{page}");
-    assert!(page.contains(" nodes per second</b> on ") && page.contains("Speed by backend"), "{page}");
+    assert!(
+        page.contains(" nodes per second</b> on ") && page.contains("Backends compared; batch"),
+        "{page}"
+    );
     assert!(page.contains("is the fastest, with") && !page.contains(&out), "{page}");
     assert_refused(&run(&["benchmark", "--backends=random", "--threads=2"]), "--thread-counts");
 }

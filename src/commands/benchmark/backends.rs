@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::advice::{Advice, Asked, Measured, Sample};
-use super::{BenchmarkArgs, OF_SPEEDS, speed_plot, write_advice};
+use super::{BenchmarkArgs, write_advice};
 use crate::commands::child_process;
 use crate::commands::doctor::{Candidate, Verdict};
 use crate::commands::measure::{claim, write_report};
@@ -286,14 +286,9 @@ impl BackendsReport {
 
     fn page(&self) -> Page {
         let (figure, sentence) = self.headline();
-        let speeds = self.runs.iter().filter_map(|run| {
-            let evaluations = run.figure("/evaluations_per_s")?;
-            Some((run.combination.to_string(), run.figure("/nps")?, evaluations))
-        });
-        let speeds = speed_plot("Speed by backend", &speeds.collect::<Vec<_>>());
         let page = Page::new("Backends compared").key_figure(&figure, &sentence);
         let lines = format!("{}{}\n", self.lines(), self.advice_lines());
-        page.bar_plot(&speeds, OF_SPEEDS).table(&self.table()).code(&lines)
+        page.table(&self.table()).code(&lines)
     }
 
     fn table(&self) -> Table {

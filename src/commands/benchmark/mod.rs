@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 use super::measure::noise::{MachineMonitor, MachineNoise, Others};
 use super::measure::power::PowerReport;
 use super::measure::{
-    BENCHMARK, Facts, LimitArgs, PositionArgs, PositionRow, SpeedReport, claim, engine, search_all, tell,
-    write_facts, write_report,
+    BENCHMARK, Facts, LimitArgs, PositionArgs, SpeedReport, claim, engine, search_all, tell, write_facts,
+    write_report,
 };
 use crate::commands::engine_args::EngineArgs;
 use crate::commands::running::Progress;
@@ -31,7 +31,7 @@ use backends::{BackendsArgs, Combination};
 use zeitnot_engine::network::throughput::SortedSamples;
 use zeitnot_engine::network::without_folder;
 use zeitnot_engine::time::{GoLimits, Millis};
-use zeitnot_lab::report::{Bar, BarPlot, Page, Table};
+use zeitnot_lab::report::{Page, Table};
 
 /// Default time of each search, as in Lc0.
 const MOVE_TIME: Millis = Millis(10_000.0);
@@ -184,31 +184,16 @@ impl BenchmarkReport {
         );
         let facts = Table::of("The run", self.facts());
         let facts = facts.words("what", |(name, _)| *name).words("value", |(_, value)| value.clone()).table();
-        let speeds = (1..).zip(&self.speed.positions).map(|(number, row): (u32, &PositionRow)| {
-            (number.to_string(), row.figures.nps as f64, row.figures.per_second(row.figures.evaluations))
-        });
-        let speeds = speed_plot("Speed by position", &speeds.collect::<Vec<_>>());
         let nps = format!("{} nodes per second", self.speed.figures.nps);
         let page = Page::new("Zeitnot benchmark").key_figure(&nps, &sentence);
         let page = self.remarks().iter().fold(page, |page, remark| page.paragraph(remark));
         let lines = format!("{}\n{}\n{}", self.card, self.advice_lines(), self.speed.lines());
-        page.bar_plot(&speeds, OF_SPEEDS).table(&facts).code(&lines)
+        page.table(&facts).code(&lines)
     }
 }
 
 fn threads_text(threads: usize) -> String {
     if threads == 1 { "1 thread".into() } else { format!("{threads} threads") }
-}
-
-const OF_SPEEDS: &str = "Nodes beyond evaluations came from the cache or were finished games.";
-
-fn speed_plot(title: &str, rows: &[(String, f64, f64)]) -> BarPlot {
-    let names: Vec<&str> = rows.iter().map(|(name, ..)| name.as_str()).collect();
-    let bars = |value: fn(&(String, f64, f64)) -> f64| -> Vec<Bar> {
-        rows.iter().map(|row| Bar { value: value(row), error: None }).collect()
-    };
-    let plot = BarPlot::new(title, "per second", &names);
-    plot.series("nodes", &bars(|row| row.1)).series("evaluations", &bars(|row| row.2))
 }
 
 impl fmt::Display for BenchmarkReport {

@@ -289,6 +289,7 @@ pub fn table(matches: &[MatchSummary]) -> Table {
         .numbers("won", |summary| summary.tally.wins)
         .numbers("drawn", |summary| summary.tally.draws)
         .numbers("lost", |summary| summary.tally.losses)
+        .numbers("pairs 0-½-1-1½-2", |summary| format!("{:?}", summary.tally.pairs))
         .numbers("Elo", |summary| summary.elo_in_words(|elo| elo.lead(1)))
         .numbers("95 %", |summary| summary.elo_in_words(Elo::interval))
         .words("verdict", |summary| summary.elo_in_words(|elo| elo.verdict().to_string()))
