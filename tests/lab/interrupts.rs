@@ -95,7 +95,7 @@ fn ctrl_c_ends_a_benchmark_with_what_it_has() {
         (&["--backends=trivial,random,trivial", "--num-positions=4"], "these are the backends until then"),
     ] {
         let folder = tempfile::tempdir().unwrap();
-        let mut command = zeitnot(&["benchmark", "--movetime=200", "--no-advice", "--out"]);
+        let mut command = zeitnot(&["benchmark", "--movetime=200", "--out"]);
         command.arg(folder.path()).args(flags).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = command.spawn().unwrap();
         let mut told = BufReader::new(process.stderr.take().unwrap());

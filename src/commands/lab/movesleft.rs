@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use clap::Args;
 
-use super::game_args::threads_or_cores;
+use super::game_args::{argument_error, threads_or_cores};
 use super::run::{RecordedGames, RunId, Running, Shard, listed, origins};
 use crate::commands::engine_args::NetworkArgs;
 use crate::commands::running::Progress;
@@ -19,7 +19,7 @@ use crate::output::{ExitStatus, Failure, Output, eprint_message};
 use zeitnot_engine::engine::OpenedBackend;
 use zeitnot_engine::network::Backend;
 use zeitnot_lab::LabError;
-use zeitnot_lab::moves_left::{Estimator, Measurer, MovesLeftSource, PositionRow, Selection, Study};
+use zeitnot_lab::moves_left::{Estimator, Measurer, PositionRow, Selection, study};
 use zeitnot_lab::pgn::{Ending, RecordedGame, ending};
 use zeitnot_lab::rows::{RowReader, RowWriter, write_merged};
 use zeitnot_lab::run::Run;
@@ -84,23 +84,13 @@ impl EstimatorArgs {
         !self.estimator.is_empty()
     }
 
-    /// Returns the estimators. Those that read the head are there a second time, to read the result of a
-    /// search.
     fn estimators(&self) -> Result<Vec<Estimator>, Failure> {
         let texts: Vec<&str> = match self.estimator.as_slice() {
             [] => ESTIMATORS.to_vec(),
             own => own.iter().map(String::as_str).collect(),
         };
-        let mut estimators = Vec::new();
-        for text in texts {
-            for source in [MovesLeftSource::Root, MovesLeftSource::Search] {
-                let estimator = Estimator::parse(text, source)
-                    .map_err(|error| Failure::Input(format!("--estimator: {error}")))?;
-                let is_another = source == MovesLeftSource::Root || estimator.uses_head();
-                estimators.extend(Some(estimator).filter(|_| is_another));
-            }
-        }
-        Ok(estimators)
+        let estimators: Result<Vec<_>, _> = texts.into_iter().map(Estimator::parse).collect();
+        Ok(estimators.map_err(|error| argument_error("estimator", error))?.concat())
     }
 }
 
@@ -258,8 +248,7 @@ pub(super) fn report(
     out: Option<&Path>,
     output: &mut Output,
 ) -> Result<ExitStatus, Failure> {
-    let study = Study { files: files.to_vec(), estimators: args.estimators()? };
-    let report = study.run()?;
+    let report = study(files, args.estimators()?)?;
     if report.totals.positions == 0 {
         return Err(Failure::Input("no position has passed the filters: nothing to report".into()));
     }

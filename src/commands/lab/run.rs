@@ -6,7 +6,6 @@ use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use sha2::{Digest, Sha256};
-use thiserror::Error;
 
 use super::game_args::GameArgs;
 use crate::commands::running::{command_line, interruption, origin};
@@ -53,8 +52,8 @@ impl Running {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// The exit code of a command that has done all that it could, which may be the whole run, and has named so
-    /// many `faults` of its input. Says how to go on with a run that the user has stopped.
+    /// The exit code of a command that has done all that it could, which may be the whole run, and has named
+    /// so many `faults` of its input. Says how to go on with a run that the user has stopped.
     pub(super) fn end(&self, is_whole: bool, faults: u64) -> ExitStatus {
         if self.is_stopped() && !is_whole {
             match self.run {
@@ -108,18 +107,14 @@ impl Shard {
     }
 }
 
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("expected i/n with i from 1 to n, as in 2/8")]
-pub(super) struct ShardError;
-
 impl FromStr for Shard {
-    type Err = ShardError;
+    type Err = &'static str;
 
-    fn from_str(text: &str) -> Result<Shard, ShardError> {
+    fn from_str(text: &str) -> Result<Shard, &'static str> {
         let parsed = text.split_once('/').and_then(|(i, n)| Some((i.parse::<u64>().ok()?, n.parse().ok()?)));
         match parsed {
             Some((i, count)) if (1..=count).contains(&i) => Ok(Shard { index: i - 1, count }),
-            _ => Err(ShardError),
+            _ => Err("expected i/n with i from 1 to n, as in 2/8"),
         }
     }
 }
@@ -301,7 +296,7 @@ mod tests {
         }
         assert!((0..9).all(|piece| Shard::WHOLE.takes(piece)));
         for text in ["0/4", "5/4", "1", "a/b", "1/0", "-1/3"] {
-            assert!(text.parse::<Shard>().unwrap_err().to_string().contains("2/8"), "{text}");
+            assert!(text.parse::<Shard>().unwrap_err().contains("2/8"), "{text}");
         }
     }
 }

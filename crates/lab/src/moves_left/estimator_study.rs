@@ -17,13 +17,6 @@ use crate::pgn::Ending;
 use crate::rows::MergedGames;
 use crate::{LabError, Phase};
 
-#[derive(Clone, Debug)]
-pub struct Study {
-    pub files: Vec<PathBuf>,
-    /// The first one is the baseline.
-    pub estimators: Vec<Estimator>,
-}
-
 /// What is counted over all games.
 #[derive(Debug, Default)]
 pub struct Totals {
@@ -79,48 +72,42 @@ impl StudyReport {
     }
 }
 
-impl Study {
-    pub fn run(&self) -> Result<StudyReport, LabError> {
-        let unit = self.unit()?;
-        let (mut counts, mut is_searched) = (HalfCounts::new(unit), false);
-        for game in self.games()? {
-            let game = game?;
-            counts.add_game(&game);
-            is_searched |= game.iter().any(|row| row.m_search_plies.is_some());
-        }
-        let mut estimators = self.estimators.clone();
-        estimators.retain(|estimator| is_searched || !estimator.uses_search());
-        let mut notes = Vec::new();
-        match counts.medians() {
-            Ok(medians) => estimators.push(Estimator::by_ply(Arc::new(medians))),
-            Err(note) => notes.push(note),
-        }
-        if unit == Unit::Game {
-            notes.push(format!(
-                "Intervals are by games, of fewer than {FEWEST_UNITS} events: they do not tell how much events differ."
-            ));
-        }
-        let mut sums = Accumulator::new(unit, estimators);
-        for game in self.games()? {
-            sums.add_game(&game?);
-        }
-        Ok(sums.report(notes))
+/// The findings of the rows in these files. The first estimator is the baseline.
+pub fn study(files: &[PathBuf], mut estimators: Vec<Estimator>) -> Result<StudyReport, LabError> {
+    let unit = unit(files)?;
+    let (mut counts, mut is_searched) = (HalfCounts::new(unit), false);
+    for game in MergedGames::open(files)? {
+        let game = game?;
+        counts.add_game(&game);
+        is_searched |= game.iter().any(|row| row.m_search_plies.is_some());
     }
+    estimators.retain(|estimator| is_searched || !estimator.uses_search());
+    let mut notes = Vec::new();
+    match counts.medians() {
+        Ok(medians) => estimators.push(Estimator::by_ply(Arc::new(medians))),
+        Err(note) => notes.push(note),
+    }
+    if unit == Unit::Game {
+        notes.push(format!(
+            "Intervals are by games, of fewer than {FEWEST_UNITS} events: they do not tell how much events differ."
+        ));
+    }
+    let mut sums = Accumulator::new(unit, estimators);
+    for game in MergedGames::open(files)? {
+        sums.add_game(&game?);
+    }
+    Ok(sums.report(notes))
+}
 
-    fn games(&self) -> Result<MergedGames<PositionRow>, LabError> {
-        Ok(MergedGames::open(&self.files)?)
-    }
-
-    fn unit(&self) -> Result<Unit, LabError> {
-        let mut events = BTreeSet::new();
-        for game in self.games()? {
-            events.extend(game?.first().map(|row| row.event));
-            if events.len() >= FEWEST_UNITS {
-                return Ok(Unit::Event);
-            }
+fn unit(files: &[PathBuf]) -> Result<Unit, LabError> {
+    let mut events = BTreeSet::new();
+    for game in MergedGames::<PositionRow>::open(files)? {
+        events.extend(game?.first().map(|row| row.event));
+        if events.len() >= FEWEST_UNITS {
+            return Ok(Unit::Event);
         }
-        Ok(Unit::Game)
     }
+    Ok(Unit::Game)
 }
 
 #[derive(Clone, Debug, Default)]
@@ -351,7 +338,6 @@ fn by_pieces(pieces: u32) -> (u32, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::moves_left::MovesLeftSource;
     use crate::rows::RowWriter;
 
     /// 60 games, each its own event, with lengths around those of `mle-legacy`.
@@ -359,7 +345,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rows.csv");
         let mut writer = RowWriter::create(&path).unwrap();
-        let legacy = Estimator::parse("mle-legacy", MovesLeftSource::Root).unwrap();
+        let legacy = Estimator::parse("mle-legacy").unwrap().remove(0);
         for game in 1..=60u64 {
             let scatter = (game * 37 % 60) as f64 - 29.5;
             for ply in 0..40 {
@@ -369,7 +355,7 @@ mod tests {
             }
         }
         writer.publish().unwrap();
-        Study { files: vec![path], estimators: vec![legacy] }.run().unwrap()
+        super::study(&[path], vec![legacy]).unwrap()
     }
 
     #[test]

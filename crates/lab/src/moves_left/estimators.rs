@@ -1,6 +1,6 @@
-//! Estimators under test: the time managers', and the best function of the ply, the median of what was left at
-//! that ply, which minimises the mean absolute error. Each half of the events is measured with the medians of
-//! the other half.
+//! Estimators under test: the time managers', and the best function of the ply, the median of what was left
+//! at that ply, which minimises the mean absolute error. Each half of the events is measured with the medians
+//! of the other half.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,14 +19,6 @@ const FEWEST_GAMES: u64 = 100;
 /// Cap of plies, because rows may come from any file.
 const MOST_PLIES: u32 = 4000;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MovesLeftSource {
-    /// The head's output for the position alone.
-    Root,
-    /// Mean over the searched tree, with its spread.
-    Search,
-}
-
 /// Of the full moves that the side to move still has to make.
 #[derive(Clone, Debug)]
 pub struct Estimator {
@@ -37,24 +29,27 @@ pub struct Estimator {
 
 #[derive(Clone, Debug)]
 enum Rule {
-    Manager(MovesLeftEstimator, MovesLeftSource),
+    /// With the head's output for the position alone.
+    Root(MovesLeftEstimator),
+    /// With its mean over the searched tree, and its spread.
+    Searched(MovesLeftEstimator),
     PlyMedian(Arc<PlyMedian>),
 }
 
 impl Estimator {
-    /// Such as `mle-legacy(midpoint=45.2)`.
-    pub fn parse(text: &str, source: MovesLeftSource) -> Result<Estimator, ParamError> {
+    /// The estimator, such as `mle-legacy(midpoint=45.2)`. One that reads the head is there a second time, to
+    /// read the result of a search.
+    pub fn parse(text: &str) -> Result<Vec<Estimator>, ParamError> {
         let rule = estimator_from("--estimator", &Params::parse(text)?)?;
         let rule = rule.ok_or_else(|| ParamError::Value {
             key: "--estimator".into(),
             value: text.into(),
             expected: "a moves-left estimator such as mle-legacy(midpoint=51.5,steepness=7)".into(),
         })?;
-        let name = match source {
-            MovesLeftSource::Search if rule.uses_head() => format!("{text} after search"),
-            _ => text.to_owned(),
-        };
-        Ok(Estimator { name, rule: Rule::Manager(rule, source) })
+        let searched = rule.uses_head().then(|| Rule::Searched(rule.clone()));
+        let searched = searched.map(|rule| Estimator { name: format!("{text} after search"), rule });
+        let estimator = Estimator { name: text.to_owned(), rule: Rule::Root(rule) };
+        Ok([estimator].into_iter().chain(searched).collect())
     }
 
     /// The best function of the ply, cross-fitted.
@@ -62,20 +57,16 @@ impl Estimator {
         Estimator { name: "best by ply".into(), rule: Rule::PlyMedian(medians) }
     }
 
-    pub fn uses_head(&self) -> bool {
-        matches!(&self.rule, Rule::Manager(rule, _) if rule.uses_head())
-    }
-
     pub(super) fn uses_search(&self) -> bool {
-        self.uses_head() && matches!(&self.rule, Rule::Manager(_, MovesLeftSource::Search))
+        matches!(self.rule, Rule::Searched(_))
     }
 
     /// Full moves, `None` where M is missing.
     pub(crate) fn estimate(&self, row: &PositionRow) -> Option<f64> {
         let (rule, input) = match &self.rule {
             Rule::PlyMedian(medians) => return Some(medians.moves_left(row)),
-            Rule::Manager(rule, MovesLeftSource::Root) => (rule, row.input()),
-            Rule::Manager(rule, MovesLeftSource::Search) => (rule, row.searched_input()),
+            Rule::Root(rule) => (rule, row.input()),
+            Rule::Searched(rule) => (rule, row.searched_input()),
         };
         (input.m.is_some() || !rule.uses_head()).then(|| rule.estimate(&input).moves)
     }
@@ -165,12 +156,11 @@ mod tests {
     #[test]
     fn the_head_counts_plies_and_estimates_are_full_moves() {
         let row = PositionRow { ply: 40, pieces: 20, m_plies: Some(79.0), ..PositionRow::default() };
-        let root = Estimator::parse("mle-mlh", MovesLeftSource::Root).unwrap();
+        let [root, search] = &Estimator::parse("mle-mlh").unwrap()[..] else { panic!("two of the head") };
         assert_eq!(root.estimate(&row), Some(40.0), "(1 + 79 plies)/2");
-        let search = Estimator::parse("mle-mlh", MovesLeftSource::Search).unwrap();
         assert_eq!(search.estimate(&row), None, "there was no search");
-        assert!(Estimator::parse("mle-none", MovesLeftSource::Root).is_err());
-        assert!(Estimator::parse("", MovesLeftSource::Root).unwrap_err().to_string().contains("mle-legacy"));
+        assert!(Estimator::parse("mle-none").is_err());
+        assert!(Estimator::parse("").unwrap_err().to_string().contains("mle-legacy"));
     }
 
     fn row(event: u64, ply: u32, moves_left: u32) -> PositionRow {
