@@ -153,7 +153,7 @@ fn benchmark_compares_backends_and_one_that_fails_takes_no_other_along() {
         "{page}"
     );
     assert!(page.contains("is the fastest, with") && !page.contains(&out), "{page}");
-    assert_refused(&run(&["benchmark", "--backends=random", "--threads=2"]), "--thread-counts");
+    assert_refused(&run(&["benchmark", "--backends=random", "--backend=random"]), "cannot be used with");
 }
 
 #[test]

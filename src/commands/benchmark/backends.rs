@@ -36,23 +36,22 @@ pub(crate) struct BackendsArgs {
     /// Compare these backends in one report, each in a process of its own. A precision stands with its
     /// backend, as in `native,webgpu,webgpu(precision=fp32)`. 1 s a position unless --movetime or --nodes
     /// says otherwise
-    #[arg(long, value_name = "A,B,…", conflicts_with = "compare")]
+    #[arg(long, value_name = "A,B,…", conflicts_with_all = ["compare", "backend"])]
     backends: Option<String>,
     /// Compare these numbers of threads, each with all backends. Without --backends beside the settings in
     /// force
     #[arg(long, value_name = "N,…", value_delimiter = ',', conflicts_with = "compare",
           value_parser = RangedU64ValueParser::<usize>::new().range(1..=256))]
     thread_counts: Vec<usize>,
-    /// Compare these batch sizes, each with all backends and numbers of threads. Without --backends beside the
-    /// settings in force
+    /// Compare these batch sizes, each with all backends and numbers of threads. Without --backends beside
+    /// the settings in force
     #[arg(long, value_name = "N,…", value_delimiter = ',', conflicts_with = "compare",
           value_parser = RangedU64ValueParser::<usize>::new().range(..=65536))]
     batches: Vec<usize>,
     /// Recommend nothing after a comparison of settings
     #[arg(long)]
     no_advice: bool,
-    /// Put the settings that a comparison recommends into zeitnot.config, which the engine and all commands
-    /// read
+    /// Put the settings that a comparison recommends into zeitnot.config, which engine and commands read
     #[arg(long, conflicts_with = "no_advice")]
     pub(super) write: bool,
 }
@@ -91,14 +90,6 @@ pub(super) fn run(
     positions: usize,
     output: &mut Output,
 ) -> Result<ExitStatus, Failure> {
-    let set_here = ["backend", "threads", "minibatch-size"];
-    let is_set_here =
-        |(flag, _): &(&str, String)| args.backends.backends.is_some() && set_here.contains(flag);
-    if args.settings.0.changed().iter().any(is_set_here) {
-        let text = "--backends sets backend, threads and batch size itself: give --thread-counts and --batches instead of \
-                    --threads and --minibatch-size";
-        return Err(Failure::Input(text.into()));
-    }
     let movetime = args.limits.movetime.or_else(|| args.limits.nodes.is_none().then_some(MOVE_TIME_MS));
     let patience = match movetime.filter(|&ms| ms > 0) {
         Some(ms) => TIME_TO_BUILD + Duration::from_millis(ms.unsigned_abs()) * 3 * positions as u32,
@@ -180,9 +171,7 @@ impl Combination {
             Err(reason) => {
                 eprint_message(format_args!("{self}: {reason}"));
                 // A library's message may name a folder of the user.
-                let (name, options) = self.backend.split_once('(').unwrap_or((&self.backend, ""));
-                let options = options.trim_end_matches(')').to_owned();
-                let candidate = Candidate { backend: name.to_owned(), options };
+                let candidate = Candidate { backend: self.backend.clone(), options: String::new() };
                 let not_installed = Verdict::NotInstalled.to_string();
                 let remedy = match candidate.missing() {
                     Some(missing) if missing.starts_with(&not_installed) => missing,

@@ -113,14 +113,10 @@ fn key_figure(report: &StudyReport) -> Option<(String, String)> {
     let all = report.groups.iter().find(|group| group.group.dimension == ALL)?;
     let known = report.names.iter().zip(&all.figures).filter_map(|(name, figures)| Some((name, (*figures)?)));
     let (name, best) = known.min_by(|(_, a), (_, b)| a.mae.total_cmp(&b.mae))?;
-    let against = |pair: &&PairDifference| match () {
-        () if pair.name == *name => Some(pair.against.clone()),
-        () if pair.against == *name => Some(pair.name.clone()),
-        () => None,
-    };
     let is_open = |Interval { low, high }: Interval| !(low > 0.0 || high < 0.0);
     let close = report.differences.iter().filter(|pair| is_open(pair.all.ci));
-    let close: Vec<_> = close.filter_map(|pair| against(&pair)).collect();
+    let close = close.flat_map(|PairDifference { name, against, .. }| [(name, against), (against, name)]);
+    let close: Vec<_> = close.filter(|(own, _)| *own == name).map(|(_, other)| other.as_str()).collect();
     let verdict = match (report.names.len(), &close[..]) {
         (1, _) => String::new(),
         (_, []) => " No other estimator is as near.".to_owned(),
