@@ -82,7 +82,7 @@ for encoding in UTF-8 WINDOWS-1252 UTF-16; do
 done
 rm "$home/zeitnot.config"
 
-report=$(zeitnot benchmark --backend random --nodes 200 --num-positions 2 --no-advice --json)
+report=$(zeitnot benchmark --backend random --nodes 200 --num-positions 2 --json)
 check 'names the processor' '"machine":{"cpu":"[^"]* [^"]*"' "$report"
 check 'knows the memory' '"memory_gb":[0-9]' "$report"
 check 'measures CPU time' '"cpu_s":[0-9]' "$report"

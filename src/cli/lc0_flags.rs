@@ -55,7 +55,7 @@ const WITHOUT_EFFECT: [(&str, &str); 4] = [
     ("preload", "the network is loaded at isready"),
     ("header-only-once", ""),
     ("validate-weights", "every model is checked"),
-    ("clippy", "zeitnot benchmark recommends a batch size"),
+    ("clippy", "zeitnot benchmark --batches recommends a batch size"),
 ];
 /// Shows what Lc0 hides. Only the help of commands other than `uci` hides anything.
 const SHOW_HIDDEN: &str = "show-hidden";

@@ -45,7 +45,7 @@ pub(crate) mod uci;
 
 use clap::Subcommand;
 
-use crate::output::{ExitStatus, Failure, Output, eprint_message};
+use crate::output::{ExitStatus, Failure, Output};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -138,7 +138,7 @@ impl Command {
             Uci(_) | Serve(_) | Benchmark(_) | Analyse(_) | Match(_) | Tune(_) | Timelab(_)
             | Movesleft(_) | Report(_) => {}
             // The others know no end of their own.
-            _ => running::end_on_interruption(|| eprint_message("stopped"))?,
+            _ => running::end_on_interruption()?,
         }
         match self {
             Command::Uci(args) => uci::run(args),

@@ -97,14 +97,14 @@ pub(crate) fn interruption() -> Result<&'static AtomicBool, Failure> {
     STOP.as_deref().map_err(|error| Failure::Input(format!("Ctrl-C cannot be heard: {error}")))
 }
 
-/// Ends the program when the user presses Ctrl-C, whatever it is doing, after `last`.
-pub(crate) fn end_on_interruption(last: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
+/// Ends the program when the user presses Ctrl-C, whatever it is doing.
+pub(crate) fn end_on_interruption() -> Result<(), Failure> {
     let stop = interruption()?;
     thread::Builder::new().spawn(move || {
         while !stop.load(Ordering::Relaxed) {
             thread::sleep(Duration::from_millis(20));
         }
-        last();
+        eprint_message("stopped");
         // Exit handlers would tear a GPU's libraries down while threads use them.
         signal_hook::low_level::exit(STOPPED.into());
     })?;

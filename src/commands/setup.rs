@@ -299,7 +299,7 @@ impl Auto<'_> {
             eprint_message(format_args!("checking {provider}"));
             let candidate = Candidate { backend: provider.name().into(), options: String::new() };
             let checks = candidate.examine(&self.network);
-            checks.iter().try_for_each(|check| tell(output, "checked", Checked(check)))?;
+            checks.iter().try_for_each(|check| tell(output, "checked", checked(check)))?;
             backends.extend(checks.iter().all(|check| check.works).then(|| provider.name()));
             self.report.check.extend(checks);
         }
@@ -339,17 +339,15 @@ impl Auto<'_> {
     }
 }
 
-struct Checked<'a>(&'a BackendReport);
-
-impl fmt::Display for Checked<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let BackendReport { backend, verdict, remedy, trial, .. } = self.0;
-        write!(f, "{backend}: {verdict}")?;
-        if !remedy.is_empty() {
-            return write!(f, ", {}", remedy.split_whitespace().collect::<Vec<_>>().join(" "));
-        }
-        let same = trial.top1_agreement.unwrap_or_default() * 100.0;
-        let error = trial.q_error_max.unwrap_or_default();
-        write!(f, ", {} (error of q up to {error:.1e}, same best move in {same:.1} %)", trial.description)
+fn checked(BackendReport { backend, verdict, remedy, trial, .. }: &BackendReport) -> String {
+    if !remedy.is_empty() {
+        let remedy = remedy.split_whitespace().collect::<Vec<_>>().join(" ");
+        return format!("{backend}: {verdict}, {remedy}");
     }
+    let same = trial.top1_agreement.unwrap_or_default() * 100.0;
+    let error = trial.q_error_max.unwrap_or_default();
+    let description = &trial.description;
+    format!(
+        "{backend}: {verdict}, {description} (error of q up to {error:.1e}, same best move in {same:.1} %)"
+    )
 }

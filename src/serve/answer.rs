@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::query::Id;
-use zeitnot_engine::chess::{Color, History, Move};
+use zeitnot_engine::chess::{History, Move};
 use zeitnot_engine::search::{PvLine, SearchInfo};
 use zeitnot_engine::serve::PoolStatus;
 
@@ -103,13 +103,6 @@ fn wdl(wl: f32, d: f32) -> [f32; 3] {
     zeitnot_engine::network::Value { wl, d, m: 0.0 }.wdl().map(|p| p.clamp(0.0, 1.0))
 }
 
-pub(super) fn name_of(color: Color) -> &'static str {
-    match color {
-        Color::White => "white",
-        Color::Black => "black",
-    }
-}
-
 /// A refused line or a position that could not be searched.
 #[derive(Serialize)]
 pub(super) struct ErrorAnswer<'a> {
@@ -127,11 +120,6 @@ pub(super) struct ActionAnswer<'a, T> {
     pub(super) action: &'a str,
     #[serde(flatten)]
     pub(super) result: T,
-}
-
-#[derive(Serialize)]
-pub(super) struct Cancelled {
-    pub(super) cancelled: usize,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -185,7 +173,7 @@ mod tests {
         let answer = Answer {
             id: &id,
             ply: 2,
-            turn: name_of(Color::White),
+            turn: "white",
             is_final: true,
             reason: None,
             best: None,
@@ -200,7 +188,7 @@ mod tests {
             serde_json::to_value(&error).unwrap(),
             json!({ "id": null, "error": "no", "field": null })
         );
-        let action = ActionAnswer { id: &id, action: "cancel", result: Cancelled { cancelled: 3 } };
+        let action = ActionAnswer { id: &id, action: "cancel", result: json!({ "cancelled": 3 }) };
         let expected = json!({ "id": "a", "action": "cancel", "cancelled": 3 });
         assert_eq!(serde_json::to_value(&action).unwrap(), expected);
         let action = ActionAnswer { id: &id, action: "clear_cache", result: () };

@@ -14,10 +14,9 @@ use std::time::{Duration, Instant};
 use crossbeam::channel::{Receiver, Sender, unbounded};
 use parking_lot::Mutex;
 use serde::Serialize;
+use serde_json::json;
 
-use super::answer::{
-    ActionAnswer, Answer, Cancelled, ErrorAnswer, Figures, MoveFigures, ServerStatus, ServerVersion, name_of,
-};
+use super::answer::{ActionAnswer, Answer, ErrorAnswer, Figures, MoveFigures, ServerStatus, ServerVersion};
 use super::query::{Command, Defaults, Id, Query, QueryError};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::History;
@@ -262,7 +261,7 @@ impl Client {
     fn cancel(&self, id: &Id, action: &str, is_meant: impl Fn(&OpenQuery) -> bool) {
         let cancelled = self.queries.stop(is_meant);
         self.server.searcher.pool.remove_stopped();
-        self.queries.send(&ActionAnswer { id, action, result: Cancelled { cancelled } });
+        self.queries.send(&ActionAnswer { id, action, result: json!({ "cancelled": cancelled }) });
     }
 
     /// Queues the positions of `query`. Those without a legal move are answered at once.
@@ -358,7 +357,7 @@ impl Reply {
         Answer {
             id: &self.query.id,
             ply: self.ply,
-            turn: name_of(root.current().turn()),
+            turn: root.current().turn().fold_wb("white", "black"),
             is_final: true,
             reason: None,
             best: None,
@@ -422,7 +421,7 @@ impl Listener for Reply {
 mod tests {
     use std::io::{BufReader, Read};
 
-    use serde_json::{Value, json};
+    use serde_json::Value;
 
     use super::*;
 

@@ -25,7 +25,7 @@ pub(crate) use fetch::{Fetcher, sha256};
 pub(crate) use machine::{Machine, Part, obstacle, with_remedy};
 pub(crate) use networks::{DownloadError, PublishedNetwork, choose, published};
 pub(crate) use plan::{NotFetched, Plan, missing};
-pub(crate) use processors::{Processors, allowed};
+pub(crate) use processors::allowed;
 pub(crate) use rule::Choice;
 #[cfg(test)]
 pub(crate) use rule::tests::rule_rows;

@@ -55,12 +55,12 @@ pub(crate) enum DownloadError {
     Unknown(String),
     #[error(transparent)]
     Fetch(#[from] FetchError),
-    #[error("{broken} {address} in another way and give the engine the file with --weights")]
-    Failed { broken: Broken, address: String },
+    #[error("{0} in another way and give the engine the file with --weights")]
+    Failed(String),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Helps {
+enum Helps {
     /// Another attempt at once.
     Attempt,
     /// The command once more.
@@ -69,16 +69,9 @@ pub(crate) enum Helps {
 }
 
 #[derive(Debug)]
-pub(crate) struct Broken {
+struct Broken {
     reason: String,
     helps: Helps,
-}
-
-impl fmt::Display for Broken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let begin = if self.helps == Helps::AnotherWay { "Get" } else { "Start again, or get" };
-        write!(f, "{}. {begin}", self.reason)
-    }
 }
 
 impl Broken {
@@ -136,7 +129,10 @@ impl PublishedNetwork {
     pub(crate) fn fetch(&self, fetcher: &Fetcher<'_>) -> Result<(), DownloadError> {
         let path = &self.path;
         let folder = path.parent().unwrap_or(Path::new("."));
-        let failed = |broken| DownloadError::Failed { broken, address: self.address.clone() };
+        let failed = |Broken { reason, helps }| {
+            let begin = if helps == Helps::AnotherWay { "Get" } else { "Start again, or get" };
+            DownloadError::Failed(format!("{reason}. {begin} {}", self.address))
+        };
         let refused = |error: io::Error| {
             let helps = if is_forbidden(error.kind()) { Helps::AnotherWay } else { Helps::StartingAgain };
             failed(Broken::new(helps, FetchError::cache(folder, &error).to_string()))

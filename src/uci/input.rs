@@ -1,11 +1,9 @@
 //! Reads the GUI's lines on a thread of its own, to note when each came.
 
 use std::io::BufRead;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded};
-use parking_lot::Mutex;
+use crossbeam::channel::{Receiver, Sender, bounded};
 
 use super::output::UciOutput;
 use zeitnot_engine::files::{LineError, Lines};
@@ -23,50 +21,24 @@ pub(super) struct Received {
     pub(super) at: Instant,
 }
 
-/// The lines as they come.
-pub(super) enum Incoming {
-    /// Read by a thread ahead of the session.
-    Ahead(Receiver<Received>),
-    /// Read when the line before has been obeyed.
-    InTurn(Box<dyn Iterator<Item = Received>>),
-}
-
-impl Incoming {
-    /// The next line. Fails after `patience` if a thread waits for it, and at the end.
-    pub(super) fn next(&mut self, patience: Duration) -> Result<Received, RecvTimeoutError> {
-        match self {
-            Incoming::Ahead(lines) => lines.recv_timeout(patience),
-            Incoming::InTurn(lines) => lines.next().ok_or(RecvTimeoutError::Disconnected),
-        }
-    }
-}
-
-/// The session must end after them: if `output` is not read, the process ends. Where no thread is to be had,
-/// each line is read when the one before has been obeyed.
-pub(super) fn lines(input: impl BufRead + Send + 'static, output: &UciOutput) -> Incoming {
+/// The lines as they come. The session must end after them: if `output` is not read, the process ends. Where
+/// no thread is to be had, it says so, and there are none.
+pub(super) fn lines(input: impl BufRead + Send + 'static, output: &UciOutput) -> Receiver<Received> {
     let (sender, lines) = bounded(MAX_AHEAD);
-    // A thread that does not start leaves the input here.
-    let input = Arc::new(Mutex::new(Some(input)));
-    let (given, shared) = (input.clone(), output.clone());
+    let shared = output.clone();
     let reader = std::thread::Builder::new().name("input".into()).spawn(move || {
-        let input = given.lock().take();
         read(input, &sender);
         drop(sender);
         leave_if_stuck(&shared);
     });
-    match reader {
-        Ok(_) => Incoming::Ahead(lines),
-        Err(error) => {
-            let reason = in_our_words(&error);
-            output.error(format!("no thread can be started to read commands meanwhile: {reason}"));
-            let input = input.lock().take();
-            Incoming::InTurn(Box::new(input.into_iter().flat_map(received)))
-        }
+    if let Err(error) = reader {
+        output.error(format!("no thread can be started to read commands: {}", in_our_words(&error)));
     }
+    lines
 }
 
-fn read(input: Option<impl BufRead>, lines: &Sender<Received>) {
-    for received in input.into_iter().flat_map(received) {
+fn read(input: impl BufRead, lines: &Sender<Received>) {
+    for received in received(input) {
         let is_last = received.line.as_ref().is_ok_and(|text| text.trim_ascii() == "quit");
         if lines.send(received).is_err() || is_last {
             return;
@@ -101,6 +73,7 @@ fn leave_if_stuck(output: &UciOutput) {
 #[cfg(test)]
 mod tests {
     use std::io::{BufReader, Read};
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
@@ -120,8 +93,8 @@ mod tests {
     fn no_more_lines_are_read_ahead_than_the_limit() {
         let count = Arc::new(AtomicUsize::new(0));
         let input = BufReader::with_capacity(2, Endless(count.clone()));
-        let mut lines = lines(input, &UciOutput::new(std::io::sink(), ""));
-        assert!(lines.next(WRITE_PATIENCE).is_ok());
+        let lines = lines(input, &UciOutput::new(std::io::sink(), ""));
+        assert!(lines.recv_timeout(WRITE_PATIENCE).is_ok());
         // It would take microseconds to read more.
         let read = || count.load(Ordering::Relaxed);
         let began = Instant::now();

@@ -43,7 +43,7 @@ pub fn run(
 ) -> Result<(), EngineError> {
     let is_person = audience.is_person;
     let output = UciOutput::new(output, &settings.info.log_file);
-    let mut lines = input::lines(input, &output);
+    let lines = input::lines(input, &output);
     let mut session = Session::new(settings, audience, output)?;
     if is_person {
         session.greet();
@@ -51,7 +51,7 @@ pub fn run(
     session.audience.mistakes.iter().for_each(|mistake| session.output.error(mistake));
     session.tell_of_slowmover();
     loop {
-        let Received { line, at } = match lines.next(READER_TICK) {
+        let Received { line, at } = match lines.recv_timeout(READER_TICK) {
             Ok(received) => received,
             Err(RecvTimeoutError::Timeout) if session.output.is_broken() => return Ok(()),
             Err(RecvTimeoutError::Timeout) => continue,

@@ -30,7 +30,7 @@ fn ctrl_c_ends_a_movesleft_of_one_game_amid_a_search() {
     let [games, out] = ["games.pgn", "out"].map(|name| folder.path().join(name));
     fs::write(&games, "[Event \"x\"]\n[Result \"1-0\"]\n\n1. e4 e5 2. Nf3 Nc6 3. Bb5 a6 4. Ba4 Nf6 1-0\n")
         .unwrap();
-    let mut process = a_measurement(&games, 1 << 40, &out).spawn().unwrap();
+    let mut process = a_measurement(&games, 1 << 40, &out).stderr(Stdio::piped()).spawn().unwrap();
     await_file(&out.join("movesleft.csv"));
     interrupt(&process);
     let began = Instant::now();
@@ -38,7 +38,11 @@ fn ctrl_c_ends_a_movesleft_of_one_game_amid_a_search() {
         std::thread::sleep(Duration::from_millis(5));
     }
     process.kill().unwrap();
-    assert_eq!(process.wait().unwrap().code(), Some(130));
+    let output = process.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let told = stderr(&output);
+    assert!(told.contains("stopped; the same command goes on:\nzeitnot movesleft "), "{told}");
+    assert!(!out.join("index.html").exists());
 }
 
 #[test]
@@ -91,7 +95,7 @@ fn ctrl_c_ends_a_benchmark_with_what_it_has() {
         (&["--backends=trivial,random,trivial", "--num-positions=4"], "these are the backends until then"),
     ] {
         let folder = tempfile::tempdir().unwrap();
-        let mut command = zeitnot(&["benchmark", "--movetime=200", "--no-advice", "--out"]);
+        let mut command = zeitnot(&["benchmark", "--movetime=200", "--out"]);
         command.arg(folder.path()).args(flags).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = command.spawn().unwrap();
         let mut told = BufReader::new(process.stderr.take().unwrap());

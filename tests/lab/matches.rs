@@ -124,7 +124,10 @@ fn reports_never_destroy_or_double_their_input() {
         let twice = error_message(&["report", &games, file, file]);
         assert!(twice.contains("is in two of the files"), "{twice}");
     }
-    assert!(error_message(&["report", &games, "--fit"]).contains("--fit: for rows of movesleft"));
+    assert!(
+        error_message(&["report", &games, "--estimator=mle-mlh"])
+            .contains("--estimator: for rows of movesleft")
+    );
 }
 
 #[test]

@@ -34,8 +34,7 @@ fn long_runs(games: &Path, out: &Path) -> Vec<(Command, &'static str)> {
     let mut analyse = zeitnot(&["analyse", "--backend=random", endless]);
     analyse.arg(games).arg("--out").arg(out);
     let measure = a_measurement(games, 1 << 40, out);
-    let mut benchmark =
-        zeitnot(&["benchmark", "--backend=random", "--no-advice", "--movetime=5000", "--out"]);
+    let mut benchmark = zeitnot(&["benchmark", "--backend=random", "--movetime=5000", "--out"]);
     benchmark.arg(out);
     vec![
         (play, "run.json"),

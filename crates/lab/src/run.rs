@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use tempfile::TempDir;
 
 use crate::LabError;
 use crate::rows::{RowError, check_there, end_of_last_line, make_folder, replace};
@@ -41,7 +40,6 @@ pub struct Run {
     origin: Origin,
     folder: PathBuf,
     lock: File,
-    _temporary: Option<TempDir>,
 }
 
 impl Run {
@@ -56,19 +54,11 @@ impl Run {
         let lock = lock(&folder.join(LOCK))?;
         // Another process may have come first.
         let known = origin.check(folder, files)?;
-        let run = Run { origin, folder: folder.to_owned(), lock, _temporary: None };
+        let run = Run { origin, folder: folder.to_owned(), lock };
         match known {
             Some(_) => Ok(run),
             None => run.write().map(|()| run),
         }
-    }
-
-    pub fn temporary(origin: Origin) -> Result<Run, LabError> {
-        let made = tempfile::Builder::new().prefix("zeitnot-").tempdir();
-        let folder = made.map_err(RowError::io(&std::env::temp_dir()))?;
-        let mut run = Run::claim(folder.path(), origin, &[])?;
-        run._temporary = Some(folder);
-        Ok(run)
     }
 
     pub fn folder(&self) -> &Path {

@@ -1,27 +1,19 @@
 //! Recommends settings by the strength that their speed is worth.
 //!
 //! More nodes per second are worth Elo, and visits that do not see each other's results cost some. Games have
-//! measured both. Short searches find the best backend, then the threads, then the batch size. Searches in
-//! turn with the settings in force then show whether the gain exceeds the noise.
+//! measured both.
 
-use std::cell::RefCell;
-use std::collections::BTreeSet;
 use std::fmt;
 
-use clap::Args;
 use serde::Serialize;
 
 use super::Combination;
-use crate::commands::measure;
-use crate::commands::measure::{engine, search};
 use crate::config_file::{Change, OF_A_BACKEND, WritableConfig};
-use crate::output::{Failure, eprint_message};
-use crate::setup::Processors;
-use zeitnot_engine::engine::{Engine, Settings};
+use crate::output::Failure;
+use zeitnot_engine::engine::Settings;
 use zeitnot_engine::network::backends::native;
 use zeitnot_engine::network::throughput::SortedSamples;
 use zeitnot_engine::search::worth_under_way;
-use zeitnot_engine::time::{GoLimits, Millis};
 
 /// The worth of twice as many nodes. Games showed 160 at 100 nodes a move in self-play, and 92 from 20 to 200
 /// against others. Longer searches gain less.
@@ -35,25 +27,8 @@ const VISITS_OF_LARGE_BATCHES: f64 = 400.0;
 /// For the estimate. Longer searches suffer less from visits under way.
 const SECONDS_A_MOVE: f64 = 1.0;
 
-const LONGEST_SEARCH: Millis = Millis(1000.0);
-/// Rounds of a comparison, each with its own position, …
-const ROUNDS: usize = 3;
-/// … and of the final decision.
-const DECIDING_ROUNDS: usize = 8;
 /// Least gain of a recommendation: that of 5 % more nodes.
 const LEAST_GAIN: f64 = 0.07 * ELO_OF_DOUBLING;
-/// Unless the user names more: they only feed it.
-const THREADS_OF_A_DEVICE: usize = 4;
-
-#[derive(Debug, Args)]
-pub(crate) struct AdviceArgs {
-    /// Look for no better settings after the measurement
-    #[arg(long)]
-    pub(super) no_advice: bool,
-    /// Put the recommended settings into zeitnot.config, which the engine and all commands read
-    #[arg(long, conflicts_with_all = ["no_advice", "compare"])]
-    pub(super) write: bool,
-}
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sample {
@@ -77,13 +52,6 @@ impl Sample {
         };
         Sample { nps, elo }
     }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Stage {
-    Backend,
-    Threads,
-    Batch,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -113,65 +81,6 @@ pub(super) struct Advice {
     recommended: Option<Recommendation>,
     /// What was written to the configuration file, or why nothing was.
     config: Option<String>,
-}
-
-/// Races the settings in force against each stage's `candidates`.
-fn race(
-    in_force: &Combination,
-    candidates: impl Fn(Stage, &Combination) -> Result<Vec<Combination>, Failure>,
-    search: impl Fn(&Combination, usize) -> Result<Sample, Failure>,
-) -> Result<Advice, Failure> {
-    let (mut best, mut lead) = (in_force.clone(), 0.0);
-    let mut trials: Vec<Trial> = Vec::new();
-    for stage in [Stage::Backend, Stage::Threads, Stage::Batch] {
-        let candidates = candidates(stage, &best)?;
-        let mut samples = vec![Vec::new(); candidates.len()];
-        for round in 0..ROUNDS {
-            if candidates.is_empty() {
-                break;
-            }
-            let reference = search(&best, round)?;
-            for (setting, samples) in candidates.iter().zip(&mut samples) {
-                let sample = search(setting, round)?;
-                samples.push(Sample { elo: lead + sample.elo - reference.elo, ..sample });
-            }
-        }
-        let trial = |(setting, samples): (Combination, Vec<Sample>)| Trial {
-            setting,
-            nps: mean(samples.iter().map(|sample| sample.nps)),
-            elo: mean(samples.iter().map(|sample| sample.elo)),
-        };
-        let stage: Vec<_> = candidates.into_iter().zip(samples).map(trial).collect();
-        if let Some(winner) = stage.iter().max_by(|a, b| a.elo.total_cmp(&b.elo))
-            && winner.elo > lead + LEAST_GAIN
-        {
-            (best, lead) = (winner.setting.clone(), winner.elo);
-        }
-        trials.extend(stage);
-    }
-    let recommended = if best == *in_force { None } else { decide(search, in_force, best)? };
-    Ok(Advice { in_force: in_force.clone(), trials, recommended, config: None })
-}
-
-/// Searches with both settings in turn, and recommends `best` if it is clearly better.
-fn decide(
-    search: impl Fn(&Combination, usize) -> Result<Sample, Failure>,
-    in_force: &Combination,
-    best: Combination,
-) -> Result<Option<Recommendation>, Failure> {
-    let mut gains = Vec::new();
-    for round in 0..DECIDING_ROUNDS {
-        // Alternates the order, so that a machine that slows down harms both alike.
-        let gain = if round % 2 == 0 {
-            let old = search(in_force, round)?.elo;
-            search(&best, round)?.elo - old
-        } else {
-            let new = search(&best, round)?.elo;
-            new - search(in_force, round)?.elo
-        };
-        gains.push(gain);
-    }
-    Ok(Recommendation::of(in_force, best, &gains, 0.0))
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> f64 {
@@ -269,35 +178,6 @@ impl Advice {
         Advice { in_force: first.setting.clone(), trials, recommended, config: None }
     }
 
-    /// `asked` may name threads and batch sizes to try.
-    pub(super) fn by_races(
-        engine: Engine,
-        settings: &Settings,
-        positions: &[String],
-        limits: &GoLimits,
-        asked: &Asked<'_>,
-    ) -> Result<Advice, Failure> {
-        let movetime = limits.movetime.map_or(LONGEST_SEARCH, |time| Millis(time.0.min(LONGEST_SEARCH.0)));
-        let in_force = Combination {
-            backend: settings.network.backend.to_string(),
-            threads: Some(engine.threads()),
-            batch: Some(engine.batch_size()),
-        };
-        eprint_message("looking for better settings");
-        let engines = RefCell::new(Engines {
-            settings,
-            engines: vec![(in_force.backend.clone(), engine)],
-            positions,
-            limits: GoLimits { movetime: Some(movetime), ..limits.clone() },
-            asked,
-        });
-        race(
-            &in_force,
-            |stage, setting| engines.borrow_mut().candidates(stage, setting),
-            |setting, round| engines.borrow_mut().search(setting, round),
-        )
-    }
-
     /// False if lines of the user prevent it.
     pub(super) fn write(&mut self, config: &WritableConfig) -> Result<bool, Failure> {
         let Some(recommended) = &self.recommended else {
@@ -313,14 +193,6 @@ impl Advice {
     pub(super) fn backend(&self) -> &str {
         let setting = self.recommended.as_ref().map_or(&self.in_force, |recommended| &recommended.setting);
         &setting.backend
-    }
-
-    pub(super) fn facts(&self) -> measure::Facts {
-        let line = |trial: &Trial| {
-            let Trial { setting, nps, elo } = trial;
-            ("tried", format!("{}: {nps:.0} nps, {elo:+.0} Elo", setting.beside(&self.in_force)))
-        };
-        self.trials.iter().map(line).collect()
     }
 }
 
@@ -342,170 +214,12 @@ impl fmt::Display for Advice {
     }
 }
 
-/// Numbers the user asks to try. If none, those that suit backend and machine.
-#[derive(Debug)]
-pub(super) struct Asked<'a> {
-    pub(super) thread_counts: &'a [usize],
-    pub(super) batches: &'a [usize],
-    pub(super) processors: &'a Processors,
-}
-
-impl Asked<'_> {
-    /// Numbers of threads beside `threads`, at most one per processor unless asked for.
-    fn threads(&self, threads: usize, queues: usize) -> BTreeSet<usize> {
-        let mut counts = match (self.thread_counts, queues) {
-            ([], 0) => self.processors.thread_counts(),
-            ([], _) => (1..=THREADS_OF_A_DEVICE.min(self.processors.usable)).collect(),
-            (asked, _) => asked.iter().copied().collect(),
-        };
-        counts.remove(&threads);
-        counts
-    }
-
-    /// Batch sizes beside `batch`, up to `largest`.
-    fn batches(&self, batch: usize, largest: usize) -> BTreeSet<usize> {
-        let sizes = if self.batches.is_empty() { &[batch / 2, batch * 2] } else { self.batches };
-        sizes.iter().copied().filter(|&size| size != batch && (1..=largest).contains(&size)).collect()
-    }
-}
-
-struct Engines<'a> {
-    settings: &'a Settings,
-    engines: Vec<(String, Engine)>,
-    positions: &'a [String],
-    limits: GoLimits,
-    asked: &'a Asked<'a>,
-}
-
-impl Engines<'_> {
-    fn engine(&mut self, setting: &Combination) -> Result<&mut Engine, Failure> {
-        let engine = self.engines.iter_mut().find(|(backend, _)| *backend == setting.backend);
-        let (_, engine) = engine.ok_or_else(|| Failure::Input(format!("{}: not open", setting.backend)))?;
-        let number = |number: Option<usize>| number.unwrap_or(0).to_string();
-        engine.set_option("Threads", &number(setting.threads))?;
-        engine.set_option("MinibatchSize", &number(setting.batch))?;
-        engine.prepare()?;
-        Ok(engine)
-    }
-
-    /// Opens the native backend beside another one, if it can evaluate the network.
-    fn native(&mut self, setting: &Combination) -> Result<Option<Combination>, Failure> {
-        let engine_now = self.engine(setting)?;
-        let is_other = engine_now.backend().is_some_and(|info| info.name != native::NAME);
-        if !is_other || engine_now.network_sha256().is_none() {
-            return Ok(None);
-        }
-        let mut settings = self.settings.clone();
-        settings.network.threads = None;
-        settings.search.minibatch_size = None;
-        settings.set("Backend", native::NAME).map_err(zeitnot_engine::engine::EngineError::from)?;
-        settings.set("BackendOptions", "").map_err(zeitnot_engine::engine::EngineError::from)?;
-        let Ok(engine) = engine(&settings) else { return Ok(None) };
-        let backend = native::NAME.to_owned();
-        let setting = Combination {
-            backend: backend.clone(),
-            threads: Some(engine.threads()),
-            batch: Some(engine.batch_size()),
-        };
-        self.engines.push((backend, engine));
-        Ok(Some(setting))
-    }
-
-    fn candidates(&mut self, stage: Stage, setting: &Combination) -> Result<Vec<Combination>, Failure> {
-        if stage == Stage::Backend {
-            return Ok(self.native(setting)?.into_iter().collect());
-        }
-        let asked = self.asked;
-        let engine = self.engine(setting)?;
-        let (threads, batch) = (engine.threads(), engine.batch_size());
-        let Some(info) = engine.backend() else { return Ok(Vec::new()) };
-        let with_threads = |threads| Combination { threads: Some(threads), ..setting.clone() };
-        let with_batch = |batch| Combination { batch: Some(batch), ..setting.clone() };
-        Ok(match stage {
-            Stage::Threads => asked.threads(threads, info.queues).into_iter().map(with_threads).collect(),
-            _ => asked.batches(batch, info.max_batch).into_iter().map(with_batch).collect(),
-        })
-    }
-
-    fn search(&mut self, setting: &Combination, round: usize) -> Result<Sample, Failure> {
-        // The list goes from openings to endings: take positions of all phases.
-        let rounds = DECIDING_ROUNDS.min(self.positions.len());
-        let position = self.positions[round % rounds * self.positions.len() / rounds].clone();
-        let limits = self.limits.clone();
-        let engine = self.engine(setting)?;
-        let queues = engine.backend().map_or(0, |info| info.queues);
-        let threads = engine.threads();
-        let (row, _) = search(engine, position, &limits)?;
-        let figures = &row.figures;
-        Ok(Sample::new(figures.per_second(figures.nodes), figures.mean_batch, threads, queues))
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
 
     fn setting(backend: &str, threads: usize, batch: usize) -> Combination {
         Combination { backend: backend.into(), threads: Some(threads), batch: Some(batch) }
-    }
-
-    /// Advises on a machine of known speeds, scattered by the share `noise`.
-    fn advise(noise: f64, nps: impl Fn(&Combination) -> f64) -> Advice {
-        let candidates = |stage, best: &Combination| {
-            let (threads, batch) = (best.threads.unwrap(), best.batch.unwrap());
-            Ok(match stage {
-                Stage::Backend => vec![setting("native", 4, 8)],
-                Stage::Threads => vec![setting(&best.backend, threads / 2, batch)],
-                Stage::Batch => vec![
-                    setting(&best.backend, threads, batch / 2),
-                    setting(&best.backend, threads, batch * 2),
-                ],
-            })
-        };
-        let searches = std::cell::Cell::new(0);
-        let search = |setting: &Combination, _: usize| {
-            searches.set(searches.get() + 1);
-            // Pseudo-random, the same in each run.
-            let now = noise * ((searches.get() * 7919 % 101) as f64 / 50.0 - 1.0);
-            let nps = nps(setting) * (1.0 + now);
-            Ok(Sample::new(nps, setting.batch.unwrap() as f64, setting.threads.unwrap(), 2))
-        };
-        race(&setting("auto", 2, 32), candidates, search).unwrap()
-    }
-
-    #[test]
-    fn the_best_settings_are_found_one_after_the_other() {
-        // The other backend is slower, one thread beats two, batches do not matter.
-        let nps = |setting: &Combination| match setting.threads {
-            Some(1) => 30_000.0,
-            _ if setting.backend == "auto" => 20_000.0,
-            _ => 15_000.0,
-        };
-        let advice = advise(0.01, nps);
-        let recommended = advice.recommended.as_ref().unwrap();
-        assert_eq!(recommended.setting, setting("auto", 1, 32), "{advice:?}");
-        assert_eq!(advice.trials.len(), 4);
-        let text = advice.to_string();
-        assert!(
-            text.starts_with("Advice: set Threads=1: about +") && text.ends_with("--write saves it."),
-            "{text}"
-        );
-        assert!(recommended.elo > 50.0 && recommended.elo < 70.0, "{recommended:?}");
-    }
-
-    #[test]
-    fn noise_is_no_reason_to_recommend_anything() {
-        let slightly_better =
-            |setting: &Combination| if setting.threads == Some(1) { 20_900.0 } else { 20_000.0 };
-        assert_eq!(advise(0.0, |_| 20_000.0).recommended, None);
-        assert_eq!(advise(0.0, slightly_better).recommended, None, "less than 5 %");
-        let better = |setting: &Combination| if setting.threads == Some(1) { 23_000.0 } else { 20_000.0 };
-        assert!(advise(0.02, better).recommended.is_some());
-        let advice = advise(0.6, better);
-        assert_eq!(advice.recommended, None, "{advice:?}");
-        assert_eq!(advice.to_string(), "Advice: change nothing. None of 4 other settings is clearly better.");
     }
 
     #[test]
@@ -523,19 +237,6 @@ mod tests {
     }
 
     #[test]
-    fn more_threads_than_processors_are_tried_only_if_asked_for() {
-        let processors = Processors::read(Path::new("/no/such/folder"), 6);
-        let asked = |thread_counts, batches| Asked { thread_counts, batches, processors: &processors };
-        let list = |set: BTreeSet<usize>| set.into_iter().collect::<Vec<_>>();
-        assert_eq!(list(asked(&[], &[]).threads(6, 0)), [3]);
-        assert_eq!(list(asked(&[], &[]).threads(1, 2)), [2, 3, 4]);
-        assert_eq!(list(asked(&[12, 6], &[]).threads(6, 0)), [12]);
-        assert_eq!(list(asked(&[], &[]).batches(6, 1024)), [3, 12]);
-        assert_eq!(list(asked(&[], &[]).batches(1, 1)), [0; 0]);
-        assert_eq!(list(asked(&[], &[32, 64]).batches(32, 1024)), [64]);
-    }
-
-    #[test]
     fn what_was_measured_one_after_the_other_may_have_drifted() {
         let settings = [setting("webgpu", 1, 64), setting("native", 2, 8)];
         let advise = |factor: f64, drift| {
@@ -546,7 +247,13 @@ mod tests {
             };
             Advice::of_measured(&[run(0, 1.0), run(1, factor)]).recommended
         };
-        assert_eq!(advise(1.2, 0.02).unwrap().setting, settings[1]);
+        let recommended = advise(1.2, 0.02).unwrap();
+        assert_eq!(recommended.setting, settings[1]);
+        assert!(
+            recommended
+                .to_string()
+                .starts_with("set Backend=native, Threads=2, MinibatchSize=8: about +26 ± ")
+        );
         assert_eq!(advise(1.2, 0.25), None);
         assert_eq!(advise(0.5, 0.0), None);
         assert!(Advice::of_measured(&[]).recommended.is_none());

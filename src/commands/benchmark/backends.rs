@@ -1,4 +1,5 @@
-//! `zeitnot benchmark --backends a,b,c`: compares backends, numbers of threads and batch sizes in one report.
+//! `zeitnot benchmark --backends a,b,c`, `--thread-counts` and `--batches`: compares backends, numbers of
+//! threads and batch sizes in one report.
 //!
 //! Each run is a child process: a crash or hang becomes a row, and each can load its own ONNX Runtime.
 
@@ -11,14 +12,15 @@ use clap::builder::RangedU64ValueParser;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::advice::{Advice, Asked, Measured, Sample};
-use super::{BenchmarkArgs, OF_SPEEDS, speed_plot, write_advice};
+use super::BenchmarkArgs;
+use super::advice::{Advice, Measured, Sample};
 use crate::commands::child_process;
 use crate::commands::doctor::{Candidate, Verdict};
 use crate::commands::measure::{claim, write_report};
 use crate::commands::running::{interruption, quoted};
+use crate::config_file::WritableConfig;
 use crate::output::{ExitStatus, Failure, Output, eprint_message};
-use crate::setup::{Machine, Processors};
+use crate::setup::Machine;
 use zeitnot_engine::VERSION;
 use zeitnot_engine::params::Params;
 use zeitnot_lab::report::{Page, Table};
@@ -29,22 +31,29 @@ const TIME_TO_BUILD: Duration = Duration::from_secs(900);
 /// For a run limited by nodes.
 const TIME_BY_NODES: Duration = Duration::from_secs(4 * 3600);
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct BackendsArgs {
     /// Compare these backends in one report, each in a process of its own. A precision stands with its
     /// backend, as in `native,webgpu,webgpu(precision=fp32)`. 1 s a position unless --movetime or --nodes
     /// says otherwise
-    #[arg(long, value_name = "A,B,…", conflicts_with = "compare")]
+    #[arg(long, value_name = "A,B,…", conflicts_with_all = ["compare", "backend"])]
     backends: Option<String>,
-    /// Numbers of threads to try. With --backends each with all backends [default: what suits the processors]
-    #[arg(long, value_name = "N,…", value_delimiter = ',',
+    /// Compare these numbers of threads, each with all backends. Without --backends beside the settings in
+    /// force
+    #[arg(long, value_name = "N,…", value_delimiter = ',', conflicts_with = "compare",
           value_parser = RangedU64ValueParser::<usize>::new().range(1..=256))]
     thread_counts: Vec<usize>,
-    /// Batch sizes to try. With --backends each with all backends and numbers of threads [default: half and
-    /// twice that in force]
-    #[arg(long, value_name = "N,…", value_delimiter = ',',
+    /// Compare these batch sizes, each with all backends and numbers of threads. Without --backends beside
+    /// the settings in force
+    #[arg(long, value_name = "N,…", value_delimiter = ',', conflicts_with = "compare",
           value_parser = RangedU64ValueParser::<usize>::new().range(..=65536))]
     batches: Vec<usize>,
+    /// Recommend nothing after a comparison of settings
+    #[arg(long)]
+    no_advice: bool,
+    /// Put the settings that a comparison recommends into zeitnot.config, which engine and commands read
+    #[arg(long, conflicts_with = "no_advice")]
+    pub(super) write: bool,
 }
 
 /// One run's settings. `None` is the engine's choice.
@@ -81,27 +90,26 @@ pub(super) fn run(
     positions: usize,
     output: &mut Output,
 ) -> Result<ExitStatus, Failure> {
-    let set_here = ["backend", "threads", "minibatch-size"];
-    if args.settings.0.changed().iter().any(|(flag, _)| set_here.contains(flag)) {
-        let text = "--backends sets backend, threads and batch size itself: give --thread-counts and --batches instead of \
-                    --threads and --minibatch-size";
-        return Err(Failure::Input(text.into()));
-    }
     let movetime = args.limits.movetime.or_else(|| args.limits.nodes.is_none().then_some(MOVE_TIME_MS));
     let patience = match movetime.filter(|&ms| ms > 0) {
         Some(ms) => TIME_TO_BUILD + Duration::from_millis(ms.unsigned_abs()) * 3 * positions as u32,
         None => TIME_BY_NODES,
     };
-    let config = args.config_to_write()?;
+    // Before anything is measured.
+    let config = args.backends.write.then(|| WritableConfig::open(args.config.as_deref())).transpose()?;
     let run = claim(args.out.as_deref(), "benchmark.json")?;
     super::warn_if_busy();
     let limits = [("nodes", args.limits.nodes), ("movetime", movetime)];
     let limits = limits.into_iter().filter_map(|(flag, limit)| Some((flag, limit?.to_string())));
     let flags: Vec<_> = limits.chain(args.positions.flags()).chain(args.settings.0.changed()).collect();
-    let mut report = BackendsReport::measure(args.backends.combinations()?, &flags, patience)?;
+    let combinations = args.backends.combinations(&args.settings.0.network.backend)?;
+    let mut report = BackendsReport::measure(combinations, &flags, patience)?;
     let is_stopped = interruption()?.load(Ordering::Relaxed);
-    report.advice = report.advice.filter(|_| !args.advice.no_advice && !is_stopped);
-    let written = write_advice(report.advice.as_mut(), config.as_ref());
+    report.advice = report.advice.filter(|_| !args.backends.no_advice && !is_stopped);
+    let written = match (&mut report.advice, &config) {
+        (Some(advice), Some(config)) => advice.write(config),
+        _ => Ok(true),
+    };
     output.write(&report, &report)?;
     run.iter().try_for_each(|run| write_report(run, report.page(), &report, output))?;
     if is_stopped {
@@ -114,15 +122,11 @@ pub(super) fn run(
 
 impl BackendsArgs {
     pub(super) fn are_given(&self) -> bool {
-        self.backends.is_some()
+        self.backends.is_some() || !self.thread_counts.is_empty() || !self.batches.is_empty()
     }
 
-    pub(super) fn asked<'a>(&'a self, processors: &'a Processors) -> Asked<'a> {
-        Asked { thread_counts: &self.thread_counts, batches: &self.batches, processors }
-    }
-
-    fn combinations(&self) -> Result<Vec<Combination>, Failure> {
-        let text = self.backends.as_deref().unwrap_or_default();
+    fn combinations(&self, in_force: &str) -> Result<Vec<Combination>, Failure> {
+        let text = self.backends.as_deref().unwrap_or(in_force);
         let listed = Params::parse(text).map_err(|error| Failure::Input(error.to_string()))?;
         let backend = |(name, options): (&str, &Params)| {
             if options.is_empty() { name.to_owned() } else { format!("{name}({options})") }
@@ -137,6 +141,9 @@ impl BackendsArgs {
             if numbers.is_empty() { vec![None] } else { numbers.iter().copied().map(Some).collect() }
         };
         let mut combinations = Vec::new();
+        if self.backends.is_none() {
+            combinations.push(Combination::of(in_force));
+        }
         for backend in backends {
             for &threads in &or_choice(&self.thread_counts) {
                 for &batch in &or_choice(&self.batches) {
@@ -153,29 +160,18 @@ impl Combination {
         Combination { backend: backend.into(), ..Combination::default() }
     }
 
-    pub(super) fn beside(&self, other: &Combination) -> String {
-        let Combination { backend, threads, batch } = self;
-        let parts = [
-            Some(backend.clone()).filter(|_| *backend != other.backend),
-            threads.filter(|_| *threads != other.threads).map(|threads| format!("threads {threads}")),
-            batch.filter(|_| *batch != other.batch).map(|batch| format!("batch {batch}")),
-        ];
-        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
-    }
-
     fn run(self, flags: &[(&str, String)], patience: Duration) -> Run {
         eprint_message(format_args!("measuring {self}"));
         let own = [("threads", self.threads), ("minibatch-size", self.batch)];
         let own = own.into_iter().filter_map(|(name, number)| Some((name, number?.to_string())));
-        let all = [("backend", self.backend.clone())].into_iter().chain(own).chain(flags.iter().cloned());
-        match child_process::json(&["benchmark", "--no-advice"], all, patience) {
+        let own: Vec<_> = [("backend", self.backend.clone())].into_iter().chain(own).collect();
+        let others = flags.iter().filter(|(flag, _)| own.iter().all(|(name, _)| name != flag)).cloned();
+        match child_process::json(&["benchmark"], others.chain(own.iter().cloned()), patience) {
             Ok(report) => Run { combination: self, error: None, report: Some(report) },
             Err(reason) => {
                 eprint_message(format_args!("{self}: {reason}"));
                 // A library's message may name a folder of the user.
-                let (name, options) = self.backend.split_once('(').unwrap_or((&self.backend, ""));
-                let options = options.trim_end_matches(')').to_owned();
-                let candidate = Candidate { backend: name.to_owned(), options };
+                let candidate = Candidate { backend: self.backend.clone(), options: String::new() };
                 let not_installed = Verdict::NotInstalled.to_string();
                 let remedy = match candidate.missing() {
                     Some(missing) if missing.starts_with(&not_installed) => missing,
@@ -190,7 +186,9 @@ impl Combination {
 
 impl fmt::Display for Combination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.beside(&Combination::default()))
+        f.write_str(&self.backend)?;
+        self.threads.iter().try_for_each(|threads| write!(f, ", threads {threads}"))?;
+        self.batch.iter().try_for_each(|batch| write!(f, ", batch {batch}"))
     }
 }
 
@@ -286,14 +284,9 @@ impl BackendsReport {
 
     fn page(&self) -> Page {
         let (figure, sentence) = self.headline();
-        let speeds = self.runs.iter().filter_map(|run| {
-            let evaluations = run.figure("/evaluations_per_s")?;
-            Some((run.combination.to_string(), run.figure("/nps")?, evaluations))
-        });
-        let speeds = speed_plot("Speed by backend", &speeds.collect::<Vec<_>>());
         let page = Page::new("Backends compared").key_figure(&figure, &sentence);
         let lines = format!("{}{}\n", self.lines(), self.advice_lines());
-        page.bar_plot(&speeds, OF_SPEEDS).table(&self.table()).code(&lines)
+        page.table(&self.table()).code(&lines)
     }
 
     fn table(&self) -> Table {
@@ -337,8 +330,9 @@ mod tests {
             backends: Some(backends.into()),
             thread_counts: thread_counts.into(),
             batches: batches.into(),
+            ..BackendsArgs::default()
         };
-        let all = args("native,webgpu(precision=fp32,gpu=1)", &[1, 2], &[8]).combinations().unwrap();
+        let all = args("native,webgpu(precision=fp32,gpu=1)", &[1, 2], &[8]).combinations("auto").unwrap();
         assert_eq!(
             all.iter().map(Combination::to_string).collect::<Vec<_>>(),
             [
@@ -349,9 +343,14 @@ mod tests {
             ]
         );
         let choice = Combination { backend: "random".into(), threads: None, batch: None };
-        assert_eq!(args("random", &[], &[]).combinations().unwrap(), [choice]);
+        assert_eq!(args("random", &[], &[]).combinations("auto").unwrap(), [choice]);
+        let beside = BackendsArgs { backends: None, ..args("", &[], &[6, 12]) }.combinations("auto").unwrap();
+        assert_eq!(
+            beside.iter().map(Combination::to_string).collect::<Vec<_>>(),
+            ["auto", "auto, batch 6", "auto, batch 12"]
+        );
         for wrong in ["", "native,precision=fp32", "native("] {
-            assert!(args(wrong, &[], &[]).combinations().is_err(), "{wrong}");
+            assert!(args(wrong, &[], &[]).combinations("auto").is_err(), "{wrong}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `zeitnot benchmark`: measures the search's speed over many positions, for comparisons.
 //!
 //! It searches more positions than `bench`, each for longer. The report names the machine, its noise and its
-//! GPUs' power, and closes with [`advice`]. It can compare with an earlier run, or several [`backends`].
+//! GPUs' power. It can compare with an earlier run, or several [`backends`] and settings, with [`advice`].
 //! `setup --auto` uses it to compare a GPU with the CPU.
 
 pub(super) mod advice;
@@ -18,20 +18,18 @@ use serde::{Deserialize, Serialize};
 use super::measure::noise::{MachineMonitor, MachineNoise, Others};
 use super::measure::power::PowerReport;
 use super::measure::{
-    BENCHMARK, Facts, LimitArgs, PositionArgs, PositionRow, SpeedReport, claim, engine, search_all, tell,
-    write_facts, write_report,
+    BENCHMARK, Facts, LimitArgs, PositionArgs, SpeedReport, claim, engine, search_all, tell, write_facts,
+    write_report,
 };
 use crate::commands::engine_args::EngineArgs;
 use crate::commands::running::Progress;
-use crate::config_file::WritableConfig;
 use crate::output::{ExitStatus, Failure, Output, eprint_message, read_json};
 use crate::setup::Machine;
-use advice::{Advice, AdviceArgs};
 use backends::{BackendsArgs, Combination};
 use zeitnot_engine::network::throughput::SortedSamples;
 use zeitnot_engine::network::without_folder;
 use zeitnot_engine::time::{GoLimits, Millis};
-use zeitnot_lab::report::{Bar, BarPlot, Page, Table};
+use zeitnot_lab::report::{Page, Table};
 
 /// Default time of each search, as in Lc0.
 const MOVE_TIME: Millis = Millis(10_000.0);
@@ -53,24 +51,11 @@ pub(crate) struct BenchmarkArgs {
     out: Option<PathBuf>,
     #[command(flatten)]
     backends: BackendsArgs,
-    #[command(flatten)]
-    advice: AdviceArgs,
     /// The configuration file that was read, if there is one.
     #[arg(skip)]
     pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
     settings: EngineArgs,
-}
-
-impl BenchmarkArgs {
-    /// Opens the file for the advice before anything is measured.
-    fn config_to_write(&self) -> Result<Option<WritableConfig>, Failure> {
-        self.advice.write.then(|| WritableConfig::open(self.config.as_deref())).transpose()
-    }
-
-    fn wants_advice(&self) -> bool {
-        !self.advice.no_advice && self.compare.is_none()
-    }
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -84,7 +69,6 @@ struct BenchmarkReport {
     sensors: PowerReport,
     comparison: Option<Comparison>,
     card: String,
-    advice: Option<Advice>,
 }
 
 /// Warns of other work before time is spent on measuring.
@@ -103,8 +87,11 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
     if args.backends.are_given() {
         return backends::run(args, positions.len(), output);
     }
+    if args.backends.write {
+        let text = "--write: name what is compared, by --backends, --thread-counts or --batches";
+        return Err(Failure::Input(text.into()));
+    }
     let earlier = args.compare.as_deref().map(|file| EarlierRun::read(file, &positions)).transpose()?;
-    let config = args.config_to_write()?;
     let run = claim(args.out.as_deref(), "benchmark.json")?;
     warn_if_busy();
     let start = Instant::now();
@@ -124,18 +111,8 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
     let machine = Machine::this();
     let ready_s = ready.as_secs_f64();
     let card = card::of(&speed, &machine, &noise);
-    let mut advice = None;
     let is_stopped = speed.positions.len() < positions.len();
-    if args.wants_advice() && !is_stopped {
-        let asked = args.backends.asked(&machine.processors);
-        // Without advice the measurement still counts.
-        advice = Advice::by_races(engine, &args.settings.0, &positions, &limits, &asked)
-            .map_err(|failure| eprint_message(format_args!("no advice: {failure}")))
-            .ok();
-    }
-    let written = write_advice(advice.as_mut(), config.as_ref());
-    let mut report =
-        BenchmarkReport { speed, ready_s, machine, noise, sensors, comparison: None, card, advice };
+    let mut report = BenchmarkReport { speed, ready_s, machine, noise, sensors, comparison: None, card };
     report.comparison = earlier.map(|earlier| Comparison::new(&report, &earlier, args.tolerance / 100.0));
     output.write(&report, &report)?;
     run.iter().try_for_each(|run| write_report(run, report.page(), &report, output))?;
@@ -144,16 +121,7 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
         return Ok(ExitStatus::Stopped);
     }
     let is_slower = report.comparison.as_ref().is_some_and(|comparison| comparison.is_slower);
-    Ok(if is_slower || !written? { ExitStatus::Negative } else { ExitStatus::Success })
-}
-
-/// False if the advice could not be written.
-fn write_advice(advice: Option<&mut Advice>, config: Option<&WritableConfig>) -> Result<bool, Failure> {
-    match (advice, config) {
-        (_, None) => Ok(true),
-        (None, Some(_)) => Ok(false),
-        (Some(advice), Some(config)) => advice.write(config),
-    }
+    Ok(if is_slower { ExitStatus::Negative } else { ExitStatus::Success })
 }
 
 impl BenchmarkReport {
@@ -162,17 +130,12 @@ impl BenchmarkReport {
         facts.push(("ready", format!("after {:.2} s", self.ready_s)));
         facts.extend(self.machine.facts());
         facts.extend(self.sensors.facts());
-        facts.extend(self.advice.iter().flat_map(Advice::facts));
         facts
     }
 
     fn remarks(&self) -> Vec<String> {
         let comparison = self.comparison.as_ref().map(|comparison| comparison.to_string().trim().to_owned());
         self.noise.verdict().into_iter().chain(comparison).collect()
-    }
-
-    fn advice_lines(&self) -> String {
-        self.advice.as_ref().map(|advice| format!("{advice}\n")).unwrap_or_default()
     }
 
     fn page(&self) -> Page {
@@ -184,31 +147,16 @@ impl BenchmarkReport {
         );
         let facts = Table::of("The run", self.facts());
         let facts = facts.words("what", |(name, _)| *name).words("value", |(_, value)| value.clone()).table();
-        let speeds = (1..).zip(&self.speed.positions).map(|(number, row): (u32, &PositionRow)| {
-            (number.to_string(), row.figures.nps as f64, row.figures.per_second(row.figures.evaluations))
-        });
-        let speeds = speed_plot("Speed by position", &speeds.collect::<Vec<_>>());
         let nps = format!("{} nodes per second", self.speed.figures.nps);
         let page = Page::new("Zeitnot benchmark").key_figure(&nps, &sentence);
         let page = self.remarks().iter().fold(page, |page, remark| page.paragraph(remark));
-        let lines = format!("{}\n{}\n{}", self.card, self.advice_lines(), self.speed.lines());
-        page.bar_plot(&speeds, OF_SPEEDS).table(&facts).code(&lines)
+        let lines = format!("{}\n\n{}", self.card, self.speed.lines());
+        page.table(&facts).code(&lines)
     }
 }
 
 fn threads_text(threads: usize) -> String {
     if threads == 1 { "1 thread".into() } else { format!("{threads} threads") }
-}
-
-const OF_SPEEDS: &str = "Nodes beyond evaluations came from the cache or were finished games.";
-
-fn speed_plot(title: &str, rows: &[(String, f64, f64)]) -> BarPlot {
-    let names: Vec<&str> = rows.iter().map(|(name, ..)| name.as_str()).collect();
-    let bars = |value: fn(&(String, f64, f64)) -> f64| -> Vec<Bar> {
-        rows.iter().map(|row| Bar { value: value(row), error: None }).collect()
-    };
-    let plot = BarPlot::new(title, "per second", &names);
-    plot.series("nodes", &bars(|row| row.1)).series("evaluations", &bars(|row| row.2))
 }
 
 impl fmt::Display for BenchmarkReport {
@@ -218,7 +166,7 @@ impl fmt::Display for BenchmarkReport {
         writeln!(f)?;
         writeln!(f, "{} nodes {} nps", self.speed.figures.nodes, self.speed.figures.nps)?;
         self.remarks().iter().try_for_each(|remark| writeln!(f, "{remark}"))?;
-        write!(f, "{}\n{}", self.card, self.advice_lines())
+        writeln!(f, "{}", self.card)
     }
 }
 

@@ -179,7 +179,7 @@ pub(crate) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
         is_in_folder: args.out.is_some(),
     };
     output.write(&report, &report)?;
-    Ok(running.end(false, Some(&all_games)))
+    Ok(running.end(false, all_games.broken + all_games.damaged))
 }
 
 /// A sentence on where clocks are from, which stderr has as well where no page will have it.

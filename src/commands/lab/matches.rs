@@ -176,7 +176,7 @@ pub(crate) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
         let report = MatchesReport::of(recorder.summaries);
         output.write(&WithNotes { findings: &report, notes }, &report)?;
     }
-    Ok(running.end(games >= schedule.len() as u64 || is_decided, None))
+    Ok(running.end(games >= schedule.len() as u64 || is_decided, 0))
 }
 
 #[derive(Serialize)]

@@ -5,21 +5,22 @@
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use clap::Args;
 
-use super::game_args::threads_or_cores;
-use super::run::{RecordedGames, RunId, Shard, listed, origins, tell_stopped};
+use super::game_args::{argument_error, threads_or_cores};
+use super::run::{RecordedGames, RunId, Running, Shard, listed, origins};
 use crate::commands::engine_args::NetworkArgs;
-use crate::commands::running::{Progress, end_on_interruption, origin};
+use crate::commands::running::Progress;
 use crate::output::{ExitStatus, Failure, Output, eprint_message};
 use zeitnot_engine::engine::OpenedBackend;
+use zeitnot_engine::network::Backend;
 use zeitnot_lab::LabError;
-use zeitnot_lab::moves_left::{Estimator, Measurer, MovesLeftSource, PositionRow, Selection, Study};
+use zeitnot_lab::moves_left::{Estimator, Measurer, PositionRow, Selection, study};
 use zeitnot_lab::pgn::{Ending, RecordedGame, ending};
-use zeitnot_lab::report::Origin;
 use zeitnot_lab::rows::{RowReader, RowWriter, write_merged};
 use zeitnot_lab::run::Run;
 use zeitnot_lab::runner::{self, Jobs};
@@ -68,10 +69,6 @@ pub(crate) struct EstimatorArgs {
     /// repeated. The first is the one that all others are compared with
     #[arg(long, value_name = "E")]
     estimator: Vec<String>,
-    /// Fit mle-legacy, mle-pieces and mle-mlh to the games and print a TimeManager string of each that beats
-    /// its defaults on games it was not fitted to
-    #[arg(long)]
-    fit: bool,
 }
 
 const ESTIMATORS: [&str; 5] = [
@@ -84,87 +81,86 @@ const ESTIMATORS: [&str; 5] = [
 
 impl EstimatorArgs {
     pub(super) fn are_given(&self) -> bool {
-        self.fit || !self.estimator.is_empty()
+        !self.estimator.is_empty()
     }
 
-    /// Returns the estimators. Those that read the head are there a second time, to read the result of a
-    /// search.
     fn estimators(&self) -> Result<Vec<Estimator>, Failure> {
         let texts: Vec<&str> = match self.estimator.as_slice() {
             [] => ESTIMATORS.to_vec(),
             own => own.iter().map(String::as_str).collect(),
         };
-        let mut estimators = Vec::new();
-        for text in texts {
-            for source in [MovesLeftSource::Root, MovesLeftSource::Search] {
-                let estimator = Estimator::parse(text, source)
-                    .map_err(|error| Failure::Input(format!("--estimator: {error}")))?;
-                let is_another = source == MovesLeftSource::Root || estimator.uses_head();
-                estimators.extend(Some(estimator).filter(|_| is_another));
-            }
-        }
-        Ok(estimators)
+        let estimators: Result<Vec<_>, _> = texts.into_iter().map(Estimator::parse).collect();
+        Ok(estimators.map_err(|error| argument_error("estimator", error))?.concat())
     }
 }
 
 pub(crate) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     // Faults in them shall not come up after hours.
     args.estimators.estimators()?;
-    let (run, damaged) = measure(args)?;
-    let rows = run.folder().join(ROWS);
+    let mut games = RecordedGames::new(&args.pgn)?;
+    tell_size(args)?;
+    let opened = args.network.open()?;
+    if !opened.backend.info().has_moves_left {
+        eprint_message("this network has no Moves Left Head: estimators that need it are left out");
+    }
+    let [id, of_rows] = run_ids(args, &opened);
+    let facts = facts(args, &opened);
+    let mut running = Running::begin(args.out.as_deref(), id, &facts, &[ROWS, "index.html"])?;
+    let temporary = tempfile::tempdir()?;
+    let rows = running.run.as_ref().map_or(temporary.path(), Run::folder).join(ROWS);
+    measure(args, &opened.backend, &mut games, (&rows, &of_rows), running.stop)?;
+    if running.is_stopped() {
+        return Ok(running.end(false, games.damaged));
+    }
+    if let Some(run) = &mut running.run {
+        run.add_facts(games.clocks().map(|(_, text)| ("clocks of the games read".to_owned(), text)))?;
+    }
     if args.shard.is_some() && RowReader::<PositionRow>::open(&rows)?.next().is_none() {
         eprint_message(
             "no position of this shard has passed the filters: its file has no rows, only their names",
         );
-        return Ok(ExitStatus::Success);
+    } else {
+        report(&[rows], &args.estimators, args.out.as_deref(), output)?;
     }
-    let reported = report(&[rows], &args.estimators, args.out.as_deref(), output)?;
-    Ok(if damaged > 0 { ExitStatus::BadInput } else { reported })
+    Ok(running.end(true, games.damaged))
 }
 
-/// Returns also the identity of the rows, which is one for all shards.
-fn run_origin(args: &MovesLeftArgs, opened: &OpenedBackend) -> (Origin, String) {
+/// The identity of the run, and that of its rows, which is one for all shards.
+fn run_ids(args: &MovesLeftArgs, opened: &OpenedBackend) -> [String; 2] {
     let mut id = RunId::new();
     id.add_settings(&args.network.0, opened.network_sha256.as_deref());
     id.add(format!("{:?} {:?}", args.nodes, args.selection));
     id.add_files(&args.pgn);
     let of_rows = id.clone().finish();
     id.add(format!("{:?}", args.shard));
+    [id.finish(), of_rows]
+}
+
+fn facts(args: &MovesLeftArgs, opened: &OpenedBackend) -> [(&'static str, String); 4] {
     let sample = match args.selection.sample {
         None | Some(1) => "every position".to_owned(),
         Some(sample) => format!("one position in {sample}"),
     };
-    let facts = [
+    [
         ("games", listed(&args.pgn)),
         ("network", opened.backend.info().description.clone()),
         ("sample", sample),
         ("search", args.nodes.map_or("none".into(), |nodes| format!("{nodes} nodes a position"))),
-    ];
-    (Origin { run: id.finish(), ..origin(&facts) }, of_rows)
+    ]
 }
 
-fn measure(args: &MovesLeftArgs) -> Result<(Run, u64), Failure> {
-    let mut games = RecordedGames::new(&args.pgn)?;
-    tell_size(args)?;
-    let opened = args.network.open()?;
-    let backend = &opened.backend;
-    if !backend.info().has_moves_left {
-        eprint_message("this network has no Moves Left Head: estimators that need it are left out");
-    }
-    let (origin, id) = run_origin(args, &opened);
-    let mut run = match &args.out {
-        Some(folder) => Run::claim(folder, origin, &[ROWS, "index.html"])?,
-        None => Run::temporary(origin)?,
-    };
-    let temporary = args.out.is_none().then(|| run.folder().to_owned());
-    end_on_interruption(move || {
-        tell_stopped(temporary.is_none());
-        temporary.map(std::fs::remove_dir_all);
-    })?;
-    let path = run.folder().join(ROWS);
-    let (mut rows, last) = RowWriter::<PositionRow>::resume(&path)?;
-    if last.as_ref().is_some_and(|row| ![&*id, ""].contains(&&*row.run)) {
-        return Err(LabError::OtherRun { path, what: "rows of another run" }.into());
+/// Writes the rows of all `games` that are chosen into the file `path`, behind those that are there. `id` is
+/// what they have in common with the rows of other shards.
+fn measure(
+    args: &MovesLeftArgs,
+    backend: &Arc<dyn Backend>,
+    games: &mut RecordedGames<'_>,
+    (path, id): (&Path, &str),
+    stop: &AtomicBool,
+) -> Result<(), Failure> {
+    let (mut rows, last) = RowWriter::<PositionRow>::resume(path)?;
+    if last.as_ref().is_some_and(|row| ![id, ""].contains(&&*row.run)) {
+        return Err(LabError::OtherRun { path: path.to_owned(), what: "rows of another run" }.into());
     }
     // Where games are lost by that, the file stays until one of them is measured again.
     if last.is_none() {
@@ -190,8 +186,8 @@ fn measure(args: &MovesLeftArgs) -> Result<(Run, u64), Failure> {
     };
     let chunk = if args.nodes.is_some() { 1 } else { CHUNK };
     let measure = |_, jobs: &Jobs<'_, RecordedGame, Vec<PositionRow>>| {
-        let mut measurer = Measurer::new(selection, &**backend, &args.network.0, args.nodes)?;
-        jobs.do_in_chunks(chunk, |games| measurer.measure(&games))
+        let mut measurer = Measurer::new(selection, backend, &args.network.0, args.nodes)?;
+        jobs.do_in_chunks(chunk, |games| measurer.measure(&games, || jobs.are_stopped()))
     };
     let mut progress = Progress::new("games", args.selection.max_games, 0);
     let (begun, mut measured, mut positions) = (Instant::now(), 0, 0);
@@ -199,8 +195,8 @@ fn measure(args: &MovesLeftArgs) -> Result<(Run, u64), Failure> {
         let rate = |count: f64| count / begun.elapsed().as_secs_f64().max(1e-3);
         format!("{:.1} games/s, {:.0} positions/s", rate(games as f64), rate(positions as f64))
     };
-    runner::run(threads, &AtomicBool::new(false), next_game, measure, |mut game| {
-        game.iter_mut().for_each(|row| row.run.clone_from(&id));
+    runner::run(threads, stop, next_game, measure, |mut game| {
+        game.iter_mut().for_each(|row| id.clone_into(&mut row.run));
         rows.write(&game)?;
         // Whatever ends the run costs no game that was measured.
         rows.publish()?;
@@ -211,7 +207,6 @@ fn measure(args: &MovesLeftArgs) -> Result<(Run, u64), Failure> {
     })?;
     progress.finish();
     rows.publish()?;
-    run.add_facts(games.clocks().map(|(_, text)| ("clocks of the games read".to_owned(), text)))?;
     let clocks = games.clocks().map_or(String::new(), |(_, text)| format!("; clocks are {text}"));
     eprint_message(format_args!(
         "{measured} games, {} ({} games read, {} broken, {broken_off} unfinished or broken off{clocks})",
@@ -219,7 +214,7 @@ fn measure(args: &MovesLeftArgs) -> Result<(Run, u64), Failure> {
         games.read,
         games.broken
     ));
-    Ok((run, games.damaged))
+    Ok(())
 }
 
 fn tell_size(args: &MovesLeftArgs) -> Result<(), Failure> {
@@ -253,8 +248,7 @@ pub(super) fn report(
     out: Option<&Path>,
     output: &mut Output,
 ) -> Result<ExitStatus, Failure> {
-    let study = Study { files: files.to_vec(), estimators: args.estimators()?, is_fit: args.fit };
-    let report = study.run()?;
+    let report = study(files, args.estimators()?)?;
     if report.totals.positions == 0 {
         return Err(Failure::Input("no position has passed the filters: nothing to report".into()));
     }

@@ -91,7 +91,7 @@ pub(crate) fn run(args: &ReportArgs, output: &mut Output) -> Result<ExitStatus, 
         return Err(Failure::Input("no game is in these files: nothing to report".into()));
     };
     let flags = [
-        ("--estimator and --fit", Writer::Movesleft, args.estimators.are_given()),
+        ("--estimator", Writer::Movesleft, args.estimators.are_given()),
         ("--sprt", Writer::Match, args.results.sprt.is_some()),
     ];
     if let Some((flags, other, _)) =

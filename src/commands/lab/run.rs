@@ -6,7 +6,6 @@ use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use sha2::{Digest, Sha256};
-use thiserror::Error;
 
 use super::game_args::GameArgs;
 use crate::commands::running::{command_line, interruption, origin};
@@ -53,26 +52,25 @@ impl Running {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// The exit code of a command that has done all that it could. It has read `games`, if there are any.
-    pub(super) fn end(&self, is_whole: bool, games: Option<&RecordedGames<'_>>) -> ExitStatus {
+    /// The exit code of a command that has done all that it could, which may be the whole run, and has named
+    /// so many `faults` of its input. Says how to go on with a run that the user has stopped.
+    pub(super) fn end(&self, is_whole: bool, faults: u64) -> ExitStatus {
         if self.is_stopped() && !is_whole {
-            tell_stopped(self.run.is_some())
-        } else if games.is_some_and(|games| games.broken + games.damaged > 0) {
+            match self.run {
+                Some(_) => {
+                    eprint_message(format_args!("stopped; the same command goes on:\n{}", command_line()));
+                }
+                None => {
+                    eprint_message("stopped; nothing is kept to go on with: give --out FOLDER the next time");
+                }
+            }
+            ExitStatus::Stopped
+        } else if faults > 0 {
             ExitStatus::BadInput
         } else {
             ExitStatus::Success
         }
     }
-}
-
-/// Says that the user has stopped the run, and how to go on with what `is_kept` of it.
-pub(super) fn tell_stopped(is_kept: bool) -> ExitStatus {
-    if is_kept {
-        eprint_message(format_args!("stopped; the same command goes on:\n{}", command_line()));
-    } else {
-        eprint_message("stopped; nothing is kept to go on with: give --out FOLDER the next time");
-    }
-    ExitStatus::Stopped
 }
 
 /// Most origins of a page. More are alike but for their shards.
@@ -109,18 +107,14 @@ impl Shard {
     }
 }
 
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("expected i/n with i from 1 to n, as in 2/8")]
-pub(super) struct ShardError;
-
 impl FromStr for Shard {
-    type Err = ShardError;
+    type Err = &'static str;
 
-    fn from_str(text: &str) -> Result<Shard, ShardError> {
+    fn from_str(text: &str) -> Result<Shard, &'static str> {
         let parsed = text.split_once('/').and_then(|(i, n)| Some((i.parse::<u64>().ok()?, n.parse().ok()?)));
         match parsed {
             Some((i, count)) if (1..=count).contains(&i) => Ok(Shard { index: i - 1, count }),
-            _ => Err(ShardError),
+            _ => Err("expected i/n with i from 1 to n, as in 2/8"),
         }
     }
 }
@@ -302,7 +296,7 @@ mod tests {
         }
         assert!((0..9).all(|piece| Shard::WHOLE.takes(piece)));
         for text in ["0/4", "5/4", "1", "a/b", "1/0", "-1/3"] {
-            assert!(text.parse::<Shard>().unwrap_err().to_string().contains("2/8"), "{text}");
+            assert!(text.parse::<Shard>().unwrap_err().contains("2/8"), "{text}");
         }
     }
 }

@@ -202,7 +202,7 @@ pub(crate) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
         ));
     }
     output.write(&study, &study)?;
-    Ok(running.end(true, Some(&source.games)))
+    Ok(running.end(true, source.games.broken + source.games.damaged))
 }
 
 /// The identity of the run, and that of its rows, which is one for all shards.

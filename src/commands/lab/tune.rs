@@ -88,7 +88,7 @@ pub(crate) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
     let study = TuneStudy::new(&plan, &rows);
     output.tell_page(write_page(&study)?);
     output.write(&study, &tuning::table(&study))?;
-    Ok(running.end(study.is_whole(), None))
+    Ok(running.end(study.is_whole(), 0))
 }
 
 fn limit(args: &TuneArgs, parameters: &[Parameter]) -> Result<SideLimit, Failure> {

@@ -10,7 +10,7 @@ use super::statistics::{Elo, ResultTally, Sprt};
 use super::summary::{MatchSummary, Ranking, different, pruning_table, table};
 use super::viewed::viewed_games;
 use crate::move_rows::{Curves, MoveRow};
-use crate::report::{Bar, BarPlot, Page, Plot};
+use crate::report::{Page, Plot};
 use crate::rows::{GameKey, MergedGames, Row, files_of};
 use crate::viewer::VIEWER;
 use crate::{LabError, RowError};
@@ -81,7 +81,7 @@ fn lacking(game: GameKey) -> RowError {
     RowError::Content(format!("game {game}: {text}"))
 }
 
-/// Returns the page: results and ranking, then for each match its pairs, its course and the curves of its
+/// Returns the page: results and ranking, then for each match its course and the curves of its
 /// clocks.
 pub fn page(studies: &[MatchStudy]) -> Page {
     let summaries: Vec<_> = studies.iter().map(|study| study.summary.clone()).collect();
@@ -125,10 +125,6 @@ pub fn page(studies: &[MatchStudy]) -> Page {
         if studies.len() > 1 {
             page = page.heading(&format!("{a} against {b}"));
         }
-        let bars = study.summary.tally.pairs.map(|count| Bar { value: count as f64, error: None });
-        let pairs =
-            BarPlot::new("Pairs by points of A", "pairs", &["0", "½", "1", "1½", "2"]).series("", &bars);
-        page = page.bar_plot(&pairs, "How the pairs ended.");
         let (line, band) = course(&study.games);
         let course = Plot::new("Course of the match", "games", "Elo of A").band("", &band).line("", &line);
         page = page.plot(&course, "Elo of A by the number of games, with its interval of 95 %.");

@@ -238,46 +238,39 @@ fn nps((nodes, seconds): (u64, f64)) -> u64 {
 
 impl fmt::Display for MatchSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ([a, b], elo) = (self.names(), self.elo());
+        let ([a, b], elo, sprt) = (self.names(), self.elo(), self.sprt());
         let ResultTally { wins, draws, losses, pairs, .. } = &self.tally;
-        writeln!(f, "A                 {a}")?;
-        writeln!(f, "B                 {b}")?;
-        writeln!(f, "games             {}: +{wins} ={draws} -{losses}", self.count(""))?;
-        writeln!(f, "pairs 0-½-1-1½-2  {pairs:?}")?;
-        if let Some(elo) = &elo {
-            writeln!(f, "score             {:.2} %", 100.0 * elo.score)?;
-            let (lead, interval, verdict) = (elo.lead(1), elo.interval(), elo.verdict());
-            writeln!(f, "Elo               {lead} (95 %: {interval}), {verdict}")?;
-        } else {
-            writeln!(f, "Elo               {NONE}")?;
-        }
-        writeln!(f, "normalized Elo    {}", self.elo_in_words(Elo::normalized))?;
-        if let Some(elo) = &elo {
-            writeln!(f, "LOS               {:.2} %", 100.0 * elo.los)?;
-        }
-        if let Some(sprt) = self.sprt() {
-            writeln!(f, "SPRT [{}, {}]      {sprt} ({} Elo)", sprt.elo0, sprt.elo1, sprt.model)?;
-            writeln!(f, "                  {}", sprt.in_words("A", "B"))?;
-        }
+        let of_both = |[a, b]: [String; 2]| format!("A {a}, B {b}");
         let ends: Vec<_> = self.terminations.iter().map(|(word, n)| format!("{word} {n}")).collect();
-        writeln!(f, "ends              {}", ends.join(", "))?;
-        writeln!(f, "lost on time      A {}, B {}", self.time_losses[0], self.time_losses[1])?;
-        if self.faults != [0, 0] {
-            writeln!(f, "lost by a fault   A {}, B {}", self.faults[0], self.faults[1])?;
-        }
         let nodes = self.nodes_per_move();
-        let [a, b] = nodes.map(|nodes| nodes.map_or(NONE.into(), |nodes| format!("{nodes:.1}")));
-        writeln!(f, "nodes per move    A {a}, B {b}")?;
-        if let Some(sides) = self.pruning() {
-            let [a, b] = sides.map(|(pruned, saved)| {
-                format!("{} % of the moves, {} % of the time saved", percent(pruned), percent(saved))
-            });
-            writeln!(f, "smart pruning     A {a}; B {b}")?;
-        }
-        if let Some(speed @ (nodes, seconds)) = self.speed {
-            writeln!(f, "{nodes} nodes in {seconds:.1} s, {} nodes/s", nps(speed))?;
-        }
-        Ok(())
+        let nodes = nodes.map(|nodes| nodes.map_or(NONE.into(), |nodes| format!("{nodes:.1}")));
+        let whole = |elo: &Elo| format!("{} (95 %: {}), {}", elo.lead(1), elo.interval(), elo.verdict());
+        let test = sprt.map(|SprtState { elo0, elo1, .. }| format!("SPRT [{elo0}, {elo1}]"));
+        let pruned = |(pruned, saved)| {
+            format!("{} % of the moves, {} % of the time saved", percent(pruned), percent(saved))
+        };
+        let facts = [
+            ("A", Some(a.to_owned())),
+            ("B", Some(b.to_owned())),
+            ("games", Some(format!("{}: +{wins} ={draws} -{losses}", self.count("")))),
+            ("pairs 0-½-1-1½-2", Some(format!("{pairs:?}"))),
+            ("score", elo.map(|elo| format!("{:.2} %", 100.0 * elo.score))),
+            ("Elo", Some(self.elo_in_words(whole))),
+            ("normalized Elo", Some(self.elo_in_words(Elo::normalized))),
+            ("LOS", elo.map(|elo| format!("{:.2} %", 100.0 * elo.los))),
+            (test.as_deref().unwrap_or_default(), sprt.map(|sprt| format!("{sprt} ({} Elo)", sprt.model))),
+            ("", sprt.map(|sprt| sprt.in_words("A", "B"))),
+            ("ends", Some(ends.join(", "))),
+            ("lost on time", Some(of_both(self.time_losses.map(|games| games.to_string())))),
+            ("lost by a fault", (self.faults != [0; 2]).then(|| of_both(self.faults.map(|n| n.to_string())))),
+            ("nodes per move", Some(of_both(nodes))),
+            ("smart pruning", self.pruning().map(|[a, b]| format!("A {}; B {}", pruned(a), pruned(b)))),
+        ];
+        let mut known = facts.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        known.try_for_each(|(name, value)| writeln!(f, "{name:<17} {value}"))?;
+        self.speed.iter().try_for_each(|speed @ (nodes, seconds)| {
+            writeln!(f, "{nodes} nodes in {seconds:.1} s, {} nodes/s", nps(*speed))
+        })
     }
 }
 
@@ -289,6 +282,7 @@ pub fn table(matches: &[MatchSummary]) -> Table {
         .numbers("won", |summary| summary.tally.wins)
         .numbers("drawn", |summary| summary.tally.draws)
         .numbers("lost", |summary| summary.tally.losses)
+        .numbers("pairs 0-½-1-1½-2", |summary| format!("{:?}", summary.tally.pairs))
         .numbers("Elo", |summary| summary.elo_in_words(|elo| elo.lead(1)))
         .numbers("95 %", |summary| summary.elo_in_words(Elo::interval))
         .words("verdict", |summary| summary.elo_in_words(|elo| elo.verdict().to_string()))

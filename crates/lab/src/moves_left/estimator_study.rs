@@ -1,4 +1,4 @@
-//! Compares estimators with the truth: a first pass learns fits, the second adds up figures by group.
+//! Compares estimators with the truth: a first pass learns medians, the second adds up figures by group.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -8,23 +8,14 @@ use ndarray::Array1;
 use serde::Serialize;
 
 use super::PositionRow;
-use super::estimators::{Estimator, FittedFamily, HalfCounts};
+use super::estimators::{Estimator, HalfCounts};
 use super::statistics::{
-    ClockFigures, ClockUse, Difference, EstimatorFigures, FEWEST_UNITS, GroupSums, Interval, Joint,
-    SpreadCoverage, Unit, bootstrap_weights,
+    ClockFigures, ClockUse, Difference, EstimatorFigures, FEWEST_UNITS, GroupSums, Joint, SpreadCoverage,
+    Unit, bootstrap_weights,
 };
 use crate::pgn::Ending;
 use crate::rows::MergedGames;
 use crate::{LabError, Phase};
-
-#[derive(Clone, Debug)]
-pub struct Study {
-    pub files: Vec<PathBuf>,
-    /// The first one is the baseline.
-    pub estimators: Vec<Estimator>,
-    /// Fits estimators to the games, too.
-    pub is_fit: bool,
-}
 
 /// What is counted over all games.
 #[derive(Debug, Default)]
@@ -53,7 +44,6 @@ pub struct StudyReport {
     pub(super) groups: Vec<GroupFigures>,
     /// Every pair, head against pieces first.
     pub(super) differences: Vec<PairDifference>,
-    pub(super) fits: Option<Vec<Fit>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -65,19 +55,6 @@ pub(super) struct PairDifference {
     pub(super) all: Difference,
     /// Over the played-out games.
     pub(super) played_out: Option<Difference>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Fit {
-    /// Text for the option `TimeManager`, `None` where the fit does not beat the defaults.
-    pub(super) time_manager: Option<String>,
-    pub(super) estimator: String,
-    /// Mean absolute error across the halves, full moves.
-    pub(super) mae: f64,
-    /// The same with default parameters.
-    pub(super) default_mae: f64,
-    /// 95 %, of `mae` − `default_mae`. The fit beats the defaults if all of it is below 0.
-    pub(super) versus_default_ci: Interval,
 }
 
 #[derive(Clone, Debug)]
@@ -95,49 +72,42 @@ impl StudyReport {
     }
 }
 
-impl Study {
-    pub fn run(&self) -> Result<StudyReport, LabError> {
-        let unit = self.unit()?;
-        let (mut counts, mut is_searched) = (HalfCounts::new(unit), false);
-        for game in self.games()? {
-            let game = game?;
-            counts.add_game(&game);
-            is_searched |= game.iter().any(|row| row.m_search_plies.is_some());
-        }
-        let mut estimators = self.estimators.clone();
-        estimators.retain(|estimator| is_searched || !estimator.uses_search());
-        let mut notes = Vec::new();
-        match counts.medians() {
-            Ok(medians) => estimators.push(Estimator::by_ply(Arc::new(medians))),
-            Err(note) => notes.push(note),
-        }
-        if unit == Unit::Game {
-            notes.push(format!(
-                "Intervals are by games, of fewer than {FEWEST_UNITS} events: they do not tell how much events differ."
-            ));
-        }
-        let mut sums =
-            Accumulator::new(unit, estimators, if self.is_fit { counts.fits() } else { Vec::new() });
-        for game in self.games()? {
-            sums.add_game(&game?);
-        }
-        Ok(sums.report(notes, self.is_fit))
+/// The findings of the rows in these files. The first estimator is the baseline.
+pub fn study(files: &[PathBuf], mut estimators: Vec<Estimator>) -> Result<StudyReport, LabError> {
+    let unit = unit(files)?;
+    let (mut counts, mut is_searched) = (HalfCounts::new(unit), false);
+    for game in MergedGames::open(files)? {
+        let game = game?;
+        counts.add_game(&game);
+        is_searched |= game.iter().any(|row| row.m_search_plies.is_some());
     }
+    estimators.retain(|estimator| is_searched || !estimator.uses_search());
+    let mut notes = Vec::new();
+    match counts.medians() {
+        Ok(medians) => estimators.push(Estimator::by_ply(Arc::new(medians))),
+        Err(note) => notes.push(note),
+    }
+    if unit == Unit::Game {
+        notes.push(format!(
+            "Intervals are by games, of fewer than {FEWEST_UNITS} events: they do not tell how much events differ."
+        ));
+    }
+    let mut sums = Accumulator::new(unit, estimators);
+    for game in MergedGames::open(files)? {
+        sums.add_game(&game?);
+    }
+    Ok(sums.report(notes))
+}
 
-    fn games(&self) -> Result<MergedGames<PositionRow>, LabError> {
-        Ok(MergedGames::open(&self.files)?)
-    }
-
-    fn unit(&self) -> Result<Unit, LabError> {
-        let mut events = BTreeSet::new();
-        for game in self.games()? {
-            events.extend(game?.first().map(|row| row.event));
-            if events.len() >= FEWEST_UNITS {
-                return Ok(Unit::Event);
-            }
+fn unit(files: &[PathBuf]) -> Result<Unit, LabError> {
+    let mut events = BTreeSet::new();
+    for game in MergedGames::<PositionRow>::open(files)? {
+        events.extend(game?.first().map(|row| row.event));
+        if events.len() >= FEWEST_UNITS {
+            return Ok(Unit::Event);
         }
-        Ok(Unit::Game)
     }
+    Ok(Unit::Game)
 }
 
 #[derive(Clone, Debug, Default)]
@@ -164,19 +134,17 @@ impl GroupCells {
 struct Accumulator {
     unit: Unit,
     estimators: Vec<Estimator>,
-    fits: Vec<(FittedFamily, GroupCells)>,
     groups: BTreeMap<Group, GroupCells>,
     totals: Totals,
     is_complete: bool,
 }
 
 impl Accumulator {
-    fn new(unit: Unit, estimators: Vec<Estimator>, families: Vec<FittedFamily>) -> Accumulator {
+    fn new(unit: Unit, estimators: Vec<Estimator>) -> Accumulator {
         let (joints, clocks) = estimators.iter().map(|_| Default::default()).unzip();
         Accumulator {
             unit,
             estimators,
-            fits: families.into_iter().map(|family| (family, GroupCells::default())).collect(),
             groups: BTreeMap::new(),
             totals: Totals { joints, clocks, ..Totals::default() },
             is_complete: true,
@@ -209,12 +177,6 @@ impl Accumulator {
         for (group, positions) in game {
             self.groups.entry(group).or_default().add_game(&positions, unit, &weights);
         }
-        for (fit, all) in &mut self.fits {
-            let pair = |row| [&fit.tried, &fit.default].map(|estimator| estimator.estimate(row));
-            let pairs: Vec<_> = rows.iter().map(pair).collect();
-            let told = rows.iter().zip(&pairs).map(|(row, pair)| (row.moves_left.into(), &pair[..]));
-            all.add_game(&told.collect::<Vec<_>>(), unit, &weights);
-        }
         self.play_clocks(rows, &estimates);
     }
 
@@ -234,7 +196,7 @@ impl Accumulator {
         }
     }
 
-    fn report(mut self, notes: Vec<String>, is_fit: bool) -> StudyReport {
+    fn report(mut self, notes: Vec<String>) -> StudyReport {
         if !self.is_complete {
             self.totals.clocks.clear();
         }
@@ -249,25 +211,12 @@ impl Accumulator {
             });
             GroupFigures { figures: figures.collect(), group, positions }
         });
-        let fits = self.fits.iter().map(|(fit, GroupCells { units, cells, .. })| {
-            let (tried, default) = (&cells[0], &cells[1]);
-            let ci = tried.minus(default, units.len()).ci;
-            let estimator = fit.tried.name.clone();
-            Fit {
-                time_manager: (ci.high < 0.0).then(|| format!("smooth({estimator})")),
-                estimator,
-                mae: tried.mae(),
-                default_mae: default.mae(),
-                versus_default_ci: ci,
-            }
-        });
         StudyReport {
             totals: self.totals,
             unit: self.unit,
             notes,
             groups: groups.collect(),
             differences,
-            fits: is_fit.then(|| fits.collect()),
             names: self.estimators.into_iter().map(|estimator| estimator.name).collect(),
         }
     }
@@ -389,39 +338,29 @@ fn by_pieces(pieces: u32) -> (u32, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::moves_left::MovesLeftSource;
     use crate::rows::RowWriter;
 
-    /// 60 games, each its own event, with lengths around `factor` times `mle-legacy`.
-    fn study(factor: f64) -> StudyReport {
+    /// 60 games, each its own event, with lengths around those of `mle-legacy`.
+    fn study() -> StudyReport {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rows.csv");
         let mut writer = RowWriter::create(&path).unwrap();
-        let legacy = Estimator::parse("mle-legacy", MovesLeftSource::Root).unwrap();
+        let legacy = Estimator::parse("mle-legacy").unwrap().remove(0);
         for game in 1..=60u64 {
             let scatter = (game * 37 % 60) as f64 - 29.5;
             for ply in 0..40 {
                 let row = PositionRow { game, event: game, ply, pieces: 32, ..PositionRow::default() };
-                let left = factor * legacy.estimate(&row).unwrap() + scatter;
+                let left = legacy.estimate(&row).unwrap() + scatter;
                 writer.write(&[PositionRow { moves_left: left.max(1.0) as u32, ..row }]).unwrap();
             }
         }
         writer.publish().unwrap();
-        Study { files: vec![path], estimators: vec![legacy], is_fit: true }.run().unwrap()
-    }
-
-    /// A regression: any fit was offered, also one worse than the defaults.
-    #[test]
-    fn only_fits_that_beat_their_defaults_on_other_games_are_offered() {
-        let [same, longer] = [1.0, 1.5].map(|factor| study(factor).fits.unwrap().remove(0));
-        assert_eq!(same.time_manager, None, "{same:?}");
-        assert!(longer.time_manager.as_ref().unwrap().starts_with("smooth(mle-legacy("), "{longer:?}");
-        assert!(longer.mae < longer.default_mae && longer.versus_default_ci.high < 0.0, "{longer:?}");
+        super::study(&[path], vec![legacy]).unwrap()
     }
 
     #[test]
     fn groups_of_many_events_have_intervals() {
-        let report = study(1.0);
+        let report = study();
         assert_eq!((report.unit, report.totals.events.len()), (Unit::Event, 60));
         assert!(report.groups[0].figures[0].unwrap().ci.is_known());
     }

@@ -1,6 +1,6 @@
 //! Measures games with the network and a search.
 
-use std::num::NonZero;
+use std::sync::Arc;
 
 use clap::Args;
 
@@ -9,9 +9,10 @@ use crate::LabError;
 use crate::pgn::{Ending, RecordedGame, base_seconds, ending, is_held_out};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chance::{fnv1a, mix};
-use zeitnot_engine::chess::{Color, History, Variant};
-use zeitnot_engine::engine::{Engine, EngineError, Settings};
-use zeitnot_engine::network::{Backend, BatchEvaluator};
+use zeitnot_engine::chess::{Color, History};
+use zeitnot_engine::engine::{EnginePlayer, Settings, Setup, SharedBatch};
+use zeitnot_engine::network::{Backend, BackendError, BatchEvaluator, Evaluator};
+use zeitnot_engine::search::NextStep;
 use zeitnot_engine::time::GoLimits;
 
 /// The games and positions that are looked at. By default these are all games whose length counts, and all
@@ -81,57 +82,54 @@ impl Selection {
 
 pub struct Measurer<'a> {
     selection: &'a Selection,
-    has_moves_left: bool,
+    setup: Setup,
     batch: BatchEvaluator<(usize, usize)>,
-    /// Searches each position for so many nodes.
-    searcher: Option<(Engine, u64)>,
+    /// Searches each position for so many nodes, with this evaluator.
+    searcher: Option<(Box<dyn Evaluator>, u64)>,
 }
 
 impl<'a> Measurer<'a> {
     /// With `nodes`, each position is also searched.
     pub fn new(
         selection: &'a Selection,
-        backend: &dyn Backend,
+        backend: &Arc<dyn Backend>,
         settings: &Settings,
         nodes: Option<u64>,
     ) -> Result<Measurer<'a>, LabError> {
-        let info = backend.info();
-        Ok(Measurer {
-            selection,
-            has_moves_left: info.has_moves_left,
-            batch: BatchEvaluator::new(backend, settings.search.history_fill, info.preferred_batch)?,
-            searcher: nodes.map(|nodes| Ok::<_, EngineError>((engine(settings)?, nodes))).transpose()?,
-        })
+        let searcher = nodes.map(|nodes| Ok::<_, BackendError>((backend.evaluator()?, nodes))).transpose()?;
+        let batch =
+            BatchEvaluator::new(&**backend, settings.search.history_fill, backend.info().preferred_batch)?;
+        let setup = Setup::with_backend(settings.clone().for_analysis(), backend.clone())?;
+        Ok(Measurer { selection, setup, batch, searcher })
     }
 
-    /// The rows of each game. Batches span games.
-    pub fn measure(&mut self, games: &[RecordedGame]) -> Result<Vec<Vec<PositionRow>>, LabError> {
+    /// The rows of each game, and none of them if the run `is_stopped`. Batches span games.
+    pub fn measure(
+        &mut self,
+        games: &[RecordedGame],
+        is_stopped: impl Fn() -> bool,
+    ) -> Result<Vec<Vec<PositionRow>>, LabError> {
         let mut rows = Vec::with_capacity(games.len());
         for game in games {
             rows.push(Vec::with_capacity(game.moves.len()));
-            self.measure_game(game, &mut rows)?;
+            self.measure_game(game, &mut rows, &is_stopped)?;
         }
         self.evaluate(&mut rows)?;
-        Ok(rows)
+        Ok(if is_stopped() { Vec::new() } else { rows })
     }
 
-    fn measure_game(&mut self, game: &RecordedGame, rows: &mut [Vec<PositionRow>]) -> Result<(), LabError> {
+    fn measure_game(
+        &mut self,
+        game: &RecordedGame,
+        rows: &mut [Vec<PositionRow>],
+        is_stopped: &impl Fn() -> bool,
+    ) -> Result<(), LabError> {
         let mut history = History::from_position(game.start.clone(), game.variant);
-        let mut text = match game.tags.get("FEN") {
-            Some(fen) => format!("fen {fen} moves"),
-            None => "startpos moves".to_owned(),
-        };
-        if let Some((engine, _)) = &mut self.searcher {
-            let is_960 = game.variant == Variant::Chess960;
-            engine.set_option("UCI_Chess960", if is_960 { "true" } else { "false" })?;
-        }
         let place = rows.len() - 1;
         for (i, played) in game.moves.iter().enumerate() {
             if self.selection.takes_position(game.number, history.game_ply()) {
                 let mut row = facts(game, i, &history);
-                if let Some((engine, nodes)) = &mut self.searcher {
-                    search(engine, *nodes, &text, &mut row)?;
-                }
+                self.search(&history, &mut row, is_stopped)?;
                 // Without moves: the policy head is not needed.
                 self.batch.push((place, rows[place].len()), &history, &[]);
                 rows[place].push(row);
@@ -139,20 +137,37 @@ impl<'a> Measurer<'a> {
                     self.evaluate(rows)?;
                 }
             }
-            if self.searcher.is_some() {
-                text.push(' ');
-                text.push_str(&history.format_move(played.r#move));
-            }
             history.push(played.r#move);
         }
         Ok(())
     }
 
     fn evaluate(&mut self, rows: &mut [Vec<PositionRow>]) -> Result<(), LabError> {
+        let has_moves_left = self.setup.backend().info().has_moves_left;
         for ((game, row), slot) in self.batch.evaluate()? {
             let row = &mut rows[game][row];
             row.q = Some(slot.evaluation.wl);
-            row.m_plies = self.has_moves_left.then_some(slot.evaluation.m);
+            row.m_plies = has_moves_left.then_some(slot.evaluation.m);
+        }
+        Ok(())
+    }
+
+    /// From an empty tree and cache, so that rows do not depend on where a run began.
+    fn search(
+        &mut self,
+        position: &History,
+        row: &mut PositionRow,
+        is_stopped: &impl Fn() -> bool,
+    ) -> Result<(), LabError> {
+        let Some((evaluator, nodes)) = &mut self.searcher else { return Ok(()) };
+        let (mut player, mut batch) = (EnginePlayer::new(&self.setup, 0)?, SharedBatch::default());
+        player.begin_move(position, GoLimits::nodes(*nodes))?;
+        while !is_stopped() && player.advance() != NextStep::Over {
+            batch.evaluate(&mut [&mut player], |slots| evaluator.evaluate(slots))?;
+        }
+        if let Some(root) = player.end_move().and_then(|found| found.result.summary.root) {
+            row.m_search_plies = root.m.map(|m| m.0 as f32);
+            row.m_spread_plies = root.m_spread.map(|spread| spread.0 as f32);
         }
         Ok(())
     }
@@ -175,27 +190,6 @@ fn facts(game: &RecordedGame, i: usize, history: &History) -> PositionRow {
         version: VERSION.into(),
         ..PositionRow::default()
     }
-}
-
-/// One thread, stopped by the number of nodes only.
-fn engine(settings: &Settings) -> Result<Engine, EngineError> {
-    let mut settings = settings.clone().for_analysis();
-    settings.network.threads = NonZero::new(1);
-    let mut engine = Engine::new(settings)?;
-    engine.prepare()?;
-    Ok(engine)
-}
-
-fn search(engine: &mut Engine, nodes: u64, position: &str, row: &mut PositionRow) -> Result<(), EngineError> {
-    engine.new_game();
-    // Cached evaluations would make rows depend on the start of a run.
-    engine.clear_cache();
-    engine.set_position(position)?;
-    if let Some(root) = engine.search(GoLimits::nodes(nodes))?.result.summary.root {
-        row.m_search_plies = root.m.map(|m| m.0 as f32);
-        row.m_spread_plies = root.m_spread.map(|spread| spread.0 as f32);
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The moves-left laboratory: how well estimators foresee the length of recorded games.
 //!
-//! [`Measurer`] writes a [`PositionRow`] for each position with the network's outputs. [`Study`] compares
+//! [`Measurer`] writes a [`PositionRow`] for each position with the network's outputs. [`study`] compares
 //! [`Estimator`]s with the moves really left. `page` shows its findings. All figures come from rows in the
 //! order of the games, so that many machines give the figures of one. Used by `movesleft` and `report`.
 //!
@@ -13,8 +13,8 @@ mod measure;
 mod statistics;
 mod study_page;
 
-pub use estimator_study::Study;
-pub use estimators::{Estimator, MovesLeftSource};
+pub use estimator_study::study;
+pub use estimators::Estimator;
 pub use measure::{Measurer, Selection};
 
 use serde::{Deserialize, Serialize};

@@ -54,9 +54,6 @@ impl StudyReport {
             "clock": clock,
         });
         groups.into_iter().for_each(|(key, groups)| document[key] = groups.into());
-        if let Some(fits) = &self.fits {
-            document["fit"] = json!(fits);
-        }
         document
     }
 
@@ -116,14 +113,10 @@ fn key_figure(report: &StudyReport) -> Option<(String, String)> {
     let all = report.groups.iter().find(|group| group.group.dimension == ALL)?;
     let known = report.names.iter().zip(&all.figures).filter_map(|(name, figures)| Some((name, (*figures)?)));
     let (name, best) = known.min_by(|(_, a), (_, b)| a.mae.total_cmp(&b.mae))?;
-    let against = |pair: &&PairDifference| match () {
-        () if pair.name == *name => Some(pair.against.clone()),
-        () if pair.against == *name => Some(pair.name.clone()),
-        () => None,
-    };
     let is_open = |Interval { low, high }: Interval| !(low > 0.0 || high < 0.0);
     let close = report.differences.iter().filter(|pair| is_open(pair.all.ci));
-    let close: Vec<_> = close.filter_map(|pair| against(&pair)).collect();
+    let close = close.flat_map(|PairDifference { name, against, .. }| [(name, against), (against, name)]);
+    let close: Vec<_> = close.filter(|(own, _)| *own == name).map(|(_, other)| other.as_str()).collect();
     let verdict = match (report.names.len(), &close[..]) {
         (1, _) => String::new(),
         (_, []) => " No other estimator is as near.".to_owned(),
@@ -147,7 +140,7 @@ fn extent(report: &StudyReport) -> String {
     )
 }
 
-fn tables(report: &StudyReport) -> [(&'static str, Vec<Table>); 5] {
+fn tables(report: &StudyReport) -> [(&'static str, Vec<Table>); 4] {
     let some = (1..report.totals.games).contains(&report.totals.played_out);
     let dimensions = [ALL].into_iter().chain(some.then_some(PLAYED_OUT));
     let overall = dimensions.map(|dimension| errors(report, dimension)).chain(differences(report));
@@ -156,7 +149,6 @@ fn tables(report: &StudyReport) -> [(&'static str, Vec<Table>); 5] {
         ("By group", (BY_PLY..DIMENSIONS.len()).map(|dimension| by_group(report, dimension)).collect()),
         ("The clock", Vec::from_iter(clock(report))),
         ("The spread", Vec::from_iter(spread(report))),
-        ("Fits", Vec::from_iter(fits(report))),
     ]
 }
 
@@ -247,20 +239,6 @@ fn spread(report: &StudyReport) -> Option<Table> {
         .words("spread of the tree", |(name, _)| *name)
         .numbers("share", |(_, share)| format!("{:.1} %", 100.0 * share));
     (spread.positions > 0).then(|| table.table())
-}
-
-fn fits(report: &StudyReport) -> Option<Table> {
-    let units = report.unit.plural();
-    let caption = format!(
-        "Fitted to these games; MAE with each half of the {units} tried with the other half's fit. Only what beats its defaults there is to be pasted"
-    );
-    let table = Table::of(caption, report.fits.as_ref()?)
-        .words("TimeManager", |fit| fit.time_manager.as_deref().unwrap_or("not shown to beat the defaults"))
-        .words("fitted", |fit| &fit.estimator)
-        .numbers("MAE", |fit| format!("{:.2}", fit.mae))
-        .numbers("MAE of the defaults", |fit| format!("{:.2}", fit.default_mae))
-        .numbers("difference, 95 %", |fit| interval(fit.versus_default_ci));
-    Some(table.table())
 }
 
 /// A plot with its file name and caption.

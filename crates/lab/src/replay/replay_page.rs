@@ -3,7 +3,7 @@ use std::fmt;
 use super::engine_model::EngineModel;
 use super::replay_study::{ManagerFigures, ReplayStudy};
 use crate::move_rows::{Curves, ExactMean};
-use crate::report::{Bar, BarPlot, Page, Table};
+use crate::report::{Page, Table};
 use zeitnot_engine::time::DEFAULT_MANAGER;
 
 impl fmt::Display for ReplayStudy {
@@ -122,7 +122,6 @@ pub fn page(study: &ReplayStudy) -> Page {
     );
     for control in study.controls() {
         page = page.part(control, control == study.controls()[0], |page| {
-            let page = page.bar_plot(&variation(study, control), "Less is steadier.");
             let page = page.table(&table(study, control));
             let curves: Vec<_> =
                 study.at(control).map(|figures| (figures.manager.as_str(), &figures.curves)).collect();
@@ -130,14 +129,6 @@ pub fn page(study: &ReplayStudy) -> Page {
         });
     }
     page.names_in_full()
-}
-
-fn variation(study: &ReplayStudy, control: &str) -> BarPlot {
-    let names: Vec<&str> = study.at(control).map(|figures| figures.manager.as_str()).collect();
-    let values = study.at(control).map(|figures| figures.summary.nodes_cv.value().unwrap_or(f64::NAN));
-    let bars: Vec<Bar> = values.map(|value| Bar { value, error: None }).collect();
-    BarPlot::new(format!("Variation of nodes at {control}"), "standard deviation ÷ mean", &names)
-        .series("", &bars)
 }
 
 #[cfg(test)]
@@ -200,7 +191,7 @@ mod tests {
     #[test]
     fn the_page_has_the_mean_curves() {
         let html = page(&lab(1..=10)).to_html();
-        for text in ["Variation of nodes at 60+0", "Clock before a move", "Time used for a move"] {
+        for text in ["Clock before a move", "Time used for a move"] {
             assert!(html.contains(text), "{text}");
         }
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::table::Align;
-use super::{BarPlot, Origin, Plot, Table};
+use super::{Origin, Plot, Table};
 use crate::rows::replace;
 
 const STYLE: &str = include_str!("page.css");
@@ -165,28 +165,20 @@ impl Page {
 
     /// Adds a plot with an explanation, which may be empty. One without data is left out. Figures that follow
     /// each other stand side by side where there is room.
-    pub fn plot(self, plot: &Plot, caption: &str) -> Page {
-        let svg = plot.has_data().then(|| plot.renamed(|name| self.shown(name)).to_svg());
-        self.figure(&plot.title, svg, caption)
-    }
-
-    pub fn bar_plot(self, plot: &BarPlot, caption: &str) -> Page {
-        let svg = plot.has_data().then(|| plot.renamed(|name| self.shown(name)).to_svg());
-        self.figure(&plot.title, svg, caption)
-    }
-
-    fn figure(mut self, title: &str, svg: Option<String>, caption: &str) -> Page {
-        let Some(svg) = svg else { return self };
+    pub fn plot(mut self, plot: &Plot, caption: &str) -> Page {
+        if !plot.has_data() {
+            return self;
+        }
         if !self.in_figures {
             self.body.push_str("<div class=\"figures\">\n");
             self.in_figures = true;
         }
-        let caption = if caption.is_empty() {
-            String::new()
-        } else {
-            format!("<figcaption>{}</figcaption>", escape(caption))
+        let caption = match caption {
+            "" => String::new(),
+            caption => format!("<figcaption>{}</figcaption>", escape(caption)),
         };
-        self.choosable(title, &format!("<figure>{svg}{caption}</figure>"));
+        let svg = plot.renamed(|name| self.shown(name)).to_svg();
+        self.choosable(&plot.title, &format!("<figure>{svg}{caption}</figure>"));
         self
     }
 
@@ -257,8 +249,7 @@ mod tests {
     #[test]
     fn plots_without_data_are_left_out_and_rows_of_wide_tables_name_their_columns() {
         let empty = Plot::new("empty", "x", "y").line("a", &[]).line("b", &[(1.0, f64::NAN)]);
-        let bars = BarPlot::new("no bars", "x", &["a"]);
-        let html = Page::new("T").plot(&empty, "").bar_plot(&bars, "").to_html();
+        let html = Page::new("T").plot(&empty, "").to_html();
         assert!(!html.contains("<svg"), "{html}");
         let table = |name: &'static str, first: usize| {
             let table = Table::of("", [name]).words("name", |name| *name).numbers("one", move |_| first);
@@ -337,16 +328,12 @@ mod tests {
     #[test]
     fn a_page_holds_everything_and_loads_nothing() {
         let table = Table::of("A < B", ["<script>"]).words("name", |name| *name).numbers("n", |_| 1).table();
-        let svg = Plot::new("plot", "x", "y").line("a", &[(0.0, 0.0), (1.0, 1.0)]).to_svg();
+        let plot = Plot::new("plot", "x", "y").line("a", &[(0.0, 0.0), (1.0, 1.0)]);
         let folder = tempfile::tempdir().unwrap();
-        let page = Page::new("T & t")
-            .heading("h")
-            .paragraph("a < b")
-            .figure("", Some(svg.clone()), "one")
-            .figure("", Some(svg.clone()), "");
+        let page = Page::new("T & t").heading("h").paragraph("a < b").plot(&plot, "one").plot(&plot, "");
         let path = page
             .table(&table)
-            .figure("", Some(svg), "last")
+            .plot(&plot, "last")
             .code("zeitnot bench")
             .write(&folder.path().join("new"))
             .unwrap();

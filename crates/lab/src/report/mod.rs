@@ -1,6 +1,6 @@
 //! Results for people: tables, plots, pages.
 //!
-//! [`Table`] for the terminal, [`Plot`] and [`BarPlot`] for SVG figures in light and dark, [`Page`] for a
+//! [`Table`] for the terminal, [`Plot`] for SVG figures in light and dark, [`Page`] for a
 //! self-contained HTML report of both. It knows nothing of chess.
 
 mod html_page;
@@ -10,5 +10,5 @@ mod table;
 pub use crate::run::Origin;
 pub(crate) use html_page::PageProgram;
 pub use html_page::{Page, printable};
-pub use plot::{Bar, BarPlot, Plot};
+pub use plot::Plot;
 pub use table::{Table, TableOf, terminal_width, write_fact, write_fact_in};

@@ -1,4 +1,4 @@
-//! Plots as SVG: lines and bands over two number axes, and bars with error bars.
+//! Plots as SVG: lines and bands over two number axes.
 //!
 //! An SVG carries its colours for light and dark surroundings (`prefers-color-scheme`), alone as inside a
 //! page, and has no size of its own, so that it fills the width it is given. Colours are classes of the style
@@ -103,8 +103,7 @@ impl Plot {
 
     pub fn to_svg(&self) -> String {
         let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
-        let is_line = self.layers.iter().any(|layer| layer.is_line);
-        let mut svg = Svg::new(&self.title, &names, is_line, HEIGHT);
+        let mut svg = Svg::new(&self.title, &names);
         let on_axes = |layer: &Layer| {
             let points = layer.points.iter().map(|point| self.on_axes(*point)).collect();
             Layer { points, ..*layer }
@@ -113,106 +112,14 @@ impl Plot {
         let points = || layers.iter().flat_map(|layer| &layer.points);
         let x = self.x.range(points().map(|point| point[0]));
         let y = self.y.range(points().flat_map(|&[_, low, high]| [low, high]));
-        let frame = Frame { x, y, left: BESIDE, top: svg.top + 6.0, bottom: svg.height - BELOW };
+        let frame = Frame { x, y, top: svg.top + 6.0, bottom: svg.top + HEIGHT - BELOW };
         svg.x_axis(&frame, &self.x);
         svg.y_axis(&frame, &self.y);
         layers.iter().for_each(|layer| svg.layer(&frame, layer));
         // Over the layers, so that they stand on a line.
-        svg.polyline([(frame.left, frame.bottom), (RIGHT, frame.bottom)], "zis", 1);
+        svg.polyline([(BESIDE, frame.bottom), (RIGHT, frame.bottom)], "zis", 1);
         svg.finish()
     }
-}
-
-const BAR: f64 = 19.0;
-const GAP: f64 = 13.0;
-/// The longest name that stands beside its bars, characters. Longer ones stand above them.
-const LONG_NAME: usize = 23;
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bar {
-    /// The length. None is drawn where it is not finite.
-    pub value: f64,
-    pub error: Option<(f64, f64)>,
-}
-
-/// Groups of bars: a group for each category, in it a bar for each series.
-#[derive(Clone, Debug)]
-pub struct BarPlot {
-    pub(super) title: String,
-    axis: Axis,
-    categories: Vec<String>,
-    series: Vec<(String, Vec<Bar>)>,
-}
-
-impl BarPlot {
-    /// Returns a plot without bars. `value` names the quantity and its unit.
-    pub fn new(title: impl Into<String>, value: impl Into<String>, categories: &[&str]) -> BarPlot {
-        BarPlot {
-            title: title.into(),
-            axis: Axis::new(value.into()),
-            categories: categories.iter().map(|&name| printable(name)).collect(),
-            series: Vec::new(),
-        }
-    }
-
-    /// Adds a bar to each group, in the order of the categories. An empty name gets no entry in the legend.
-    pub fn series(mut self, name: &str, bars: &[Bar]) -> BarPlot {
-        self.series.push((name.to_owned(), bars.to_vec()));
-        self
-    }
-
-    pub(crate) fn has_data(&self) -> bool {
-        self.series.iter().flat_map(|(_, bars)| bars).any(|bar| bar.value.is_finite())
-    }
-
-    pub(super) fn renamed(&self, name: impl Fn(&str) -> String) -> BarPlot {
-        BarPlot { categories: self.categories.iter().map(|old| name(old)).collect(), ..self.clone() }
-    }
-
-    pub fn to_svg(&self) -> String {
-        let names: Vec<&str> = self.series.iter().map(|(name, _)| name.as_str()).collect();
-        let longest = self.categories.iter().map(|name| name.chars().count()).max().unwrap_or(0);
-        let is_above = longest > LONG_NAME;
-        let name_line = if is_above { BAR } else { 0.0 };
-        let group = name_line + BAR * self.series.len() as f64 + GAP;
-        let mut svg = Svg::new(&self.title, &names, false, self.categories.len() as f64 * group + 68.0);
-        let left = if is_above { 8.0 } else { (longest as f64 * 10.5 + 14.0).max(40.0) };
-        let (top, bottom) = (svg.top, svg.height - BELOW);
-        let frame = Frame { x: self.range(), y: 0.0..1.0, left, top, bottom };
-        svg.x_axis(&frame, &self.axis);
-        svg.polyline([(left, top), (left, bottom), (RIGHT, bottom)], "zis", 1);
-        for (name, place) in self.categories.iter().zip(0..) {
-            let first = top + f64::from(place) * group;
-            if is_above {
-                svg.text((left, first + 0.5 * (BAR + GAP)), "start", name);
-            } else {
-                svg.text((left - 8.0, first + 0.5 * group), "end", name);
-            }
-        }
-        for (place, (_, bars)) in self.series.iter().enumerate() {
-            for (category, bar) in bars.iter().take(self.categories.len()).enumerate() {
-                let first = top + category as f64 * group + 0.5 * GAP + name_line + place as f64 * BAR;
-                svg.bar(&frame, first, bar, &series(place));
-            }
-        }
-        svg.finish()
-    }
-
-    /// Zero is an end of the axis unless bars go both ways.
-    fn range(&self) -> Range<f64> {
-        let bars = self.series.iter().flat_map(|(_, bars)| bars);
-        let ends = bars.flat_map(|bar| {
-            let (low, high) = bar.error.unwrap_or((bar.value, bar.value));
-            [bar.value, low, high]
-        });
-        let x = self.axis.range(ends.chain([0.0]));
-        if x.start > -0.04 * x.end { 0.0..x.end * 1.16 } else { x }
-    }
-}
-
-fn round3(value: f64) -> f64 {
-    let digits = 10f64.powf((2.0 - value.abs().max(1e-9).log10().floor()).clamp(0.0, 9.0));
-    (value * digits).round() / digits
 }
 
 /// Ticks of an axis, about.
@@ -334,14 +241,13 @@ fn line_of_series(place: usize) -> String {
 struct Frame {
     x: Range<f64>,
     y: Range<f64>,
-    left: f64,
     top: f64,
     bottom: f64,
 }
 
 impl Frame {
     fn x_at(&self, x: f64) -> f64 {
-        self.left + (x - self.x.start) / (self.x.end - self.x.start) * (RIGHT - self.left)
+        BESIDE + (x - self.x.start) / (self.x.end - self.x.start) * (RIGHT - BESIDE)
     }
 
     fn y_at(&self, y: f64) -> f64 {
@@ -360,26 +266,20 @@ struct Svg {
     body: String,
     /// The top of what is below the legend.
     top: f64,
-    height: f64,
 }
 
 impl Svg {
-    /// Begins a picture with an entry of the legend for each of `names` that is not empty, and so much room
-    /// below.
-    fn new(title: &str, names: &[&str], is_line: bool, room: f64) -> Svg {
+    /// Begins a picture with an entry of the legend for each of `names` that is not empty.
+    fn new(title: &str, names: &[&str]) -> Svg {
         let entries = legend(names);
         let top = TITLE_LINE + LEGEND_LINE * entries.last().map_or(0.0, |last| last.line + 1.0);
-        let mut svg = Svg { title: printable(title), body: String::new(), top, height: top + room };
+        let mut svg = Svg { title: printable(title), body: String::new(), top };
         let title = escape(&svg.title);
         svg.put(format_args!("<text class=\"zif zt\" x=\"8\" y=\"22\">{title}</text>"));
         for LegendEntry { place, name, left, line } in entries {
             let middle = TITLE_LINE + LEGEND_LINE * (line + 0.5);
             let end = left + SAMPLE;
-            if is_line {
-                svg.polyline([(left, middle), (end, middle)], &line_of_series(place), 3);
-            } else {
-                svg.rectangle((left, middle - 5.0), (end, middle + 5.0), &series(place), 1.0);
-            }
+            svg.polyline([(left, middle), (end, middle)], &line_of_series(place), 3);
             svg.text((end + 6.0, middle), "start", &printable(name));
         }
         svg
@@ -397,11 +297,12 @@ impl Svg {
         for (place, dashes) in DASHES.iter().enumerate().skip(1) {
             light += &format!(".zd{place}{{stroke-dasharray:{dashes}}}");
         }
-        let Svg { title, body, height, .. } = self;
+        let Svg { title, body, top } = self;
         format!(
-            "<svg viewBox=\"0 0 {WIDTH} {height:.0}\" xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" aria-label=\"{}\" \
+            "<svg viewBox=\"0 0 {WIDTH} {:.0}\" xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" aria-label=\"{}\" \
              style=\"max-width:{}px;width:100%;height:auto\">\n<style>text{{font:16px system-ui,sans-serif}}.zt{{font-weight:bold}}\
              @media (max-width:30rem){{text{{font-size:20px}}}}polyline{{fill:none}}{light}@media (prefers-color-scheme: dark){{{dark}}}</style>\n{body}</svg>\n",
+            top + HEIGHT,
             escape(&title),
             WIDTH,
         )
@@ -415,14 +316,6 @@ impl Svg {
     fn polyline(&mut self, points: impl IntoIterator<Item = (f64, f64)>, class: &str, width: u32) {
         let points = coordinates(points);
         self.put(format_args!("<polyline class=\"{class}\" stroke-width=\"{width}\" points=\"{points}\"/>"));
-    }
-
-    /// Fills the rectangle between two corners with the colour of a series.
-    fn rectangle(&mut self, a: (f64, f64), b: (f64, f64), series: &str, opacity: f64) {
-        let (x, y, width, height) = (a.0.min(b.0), a.1.min(b.1), (a.0 - b.0).abs(), (a.1 - b.1).abs());
-        self.put(format_args!(
-            "<rect class=\"{series}f\" opacity=\"{opacity:.2}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"/>"
-        ));
     }
 
     /// Writes text around the height `y`, with `x` at its start, middle or end.
@@ -439,16 +332,16 @@ impl Svg {
             self.polyline([(x, frame.top), (x, frame.bottom)], "zgs", 1);
             self.text((x, frame.bottom + 14.0), "middle", &axis.format(tick));
         }
-        self.text((0.5 * (frame.left + RIGHT), frame.bottom + 38.0), "middle", &axis.label);
+        self.text((0.5 * (BESIDE + RIGHT), frame.bottom + 38.0), "middle", &axis.label);
     }
 
     fn y_axis(&mut self, frame: &Frame, axis: &Axis) {
         for tick in axis.ticks(&frame.y) {
             let y = frame.y_at(tick);
-            self.polyline([(frame.left, y), (RIGHT, y)], "zgs", 1);
-            self.text((frame.left - 6.0, y), "end", &axis.format(tick));
+            self.polyline([(BESIDE, y), (RIGHT, y)], "zgs", 1);
+            self.text((BESIDE - 6.0, y), "end", &axis.format(tick));
         }
-        self.polyline([(frame.left, frame.top), (frame.left, frame.bottom)], "zis", 1);
+        self.polyline([(BESIDE, frame.top), (BESIDE, frame.bottom)], "zis", 1);
         let (middle, label) = (0.5 * (frame.top + frame.bottom), escape(&axis.label));
         self.put(format_args!(
             "<text class=\"zif\" transform=\"translate(18 {middle:.1}) rotate(-90)\" text-anchor=\"middle\">{label}</text>"
@@ -471,26 +364,6 @@ impl Svg {
         let outline = coordinates(edges.iter().map(low).chain(edges.iter().rev().map(high)));
         let series = series(*place);
         self.put(format_args!("<polygon class=\"{series}f\" opacity=\"0.22\" points=\"{outline}\"/>"));
-    }
-
-    /// Draws a bar from zero, below the height `first`, with its error bar and its number.
-    fn bar(&mut self, frame: &Frame, first: f64, bar: &Bar, series: &str) {
-        if !bar.value.is_finite() {
-            return;
-        }
-        let zero = frame.x_at(0f64.clamp(frame.x.start, frame.x.end));
-        let (value, middle) = (frame.x_at(bar.value), first + 0.5 * BAR);
-        self.rectangle((zero, first + 1.0), (value, first + BAR - 1.0), series, 1.0);
-        let mut end = value.max(zero);
-        if let Some((low, high)) = bar.error.filter(|(low, high)| low.is_finite() && high.is_finite()) {
-            let [low, high] = [low, high].map(|at| frame.x_at(at));
-            end = end.max(high);
-            self.polyline([(low, middle), (high, middle)], "zis", 1);
-            for at in [low, high] {
-                self.polyline([(at, middle - 3.0), (at, middle + 3.0)], "zis", 1);
-            }
-        }
-        self.text((end + 5.0, middle), "start", &number(round3(bar.value)));
     }
 }
 
@@ -557,32 +430,6 @@ mod tests {
             rest.split('"').next().unwrap_or("").split([' ', ',']).map(|n| n.parse::<f64>().unwrap())
         });
         assert!(coordinates.into_iter().all(|n| (0.0..=WIDTH).contains(&n)));
-    }
-
-    #[test]
-    fn bars_carry_names_values_and_errors() {
-        let bar = |value: f64| Bar { value, error: Some((value - 0.5, value + 0.5)) };
-        let svg = BarPlot::new("title", "full moves", &["opening", "end & game"])
-            .series("a", &[bar(20.04), bar(12.0)])
-            .series("b", &[bar(-3.0), Bar { value: f64::NAN, error: None }])
-            .to_svg();
-        for text in ["opening", "end &amp; game", "20", "12", "-3"] {
-            assert!(svg.contains(&format!(">{text}<")), "{text}\n{svg}");
-        }
-        assert!(!svg.contains("NaN"));
-        assert!(BarPlot::new("nothing", "x", &[]).to_svg().contains("</svg>"));
-    }
-
-    /// A regression: `smooth(mle-pieces,move-weight=stakes)` began outside the picture.
-    #[test]
-    fn long_names_stand_above_their_bars() {
-        let bar = Bar { value: 2.0, error: None };
-        let places = ["short", "smooth(mle-pieces,move-weight=stakes,timeuse=tree)"].map(|name| {
-            let svg = BarPlot::new("t", "x", &[name]).series("", &[bar]).to_svg();
-            let place = svg[..svg.find(name).unwrap()].rsplit("<text ").next().unwrap().to_owned();
-            place.contains("text-anchor=\"end\"")
-        });
-        assert_eq!(places, [true, false]);
     }
 
     #[test]

@@ -93,80 +93,42 @@ pub fn write_fact_in(
 
 impl Table {
     /// Writes the table in at most `width` characters, or as wide as it is if that is `None`. No number and
-    /// no word is broken. Columns without room beside the others follow below, behind the first one again.
-    /// Where two have no room, each row becomes a block.
+    /// no word is broken. Where the columns have no room beside each other, each row becomes a block.
     pub fn write(&self, f: &mut impl fmt::Write, width: Option<usize>) -> fmt::Result {
         write_fact_in(f, "", 0, &self.caption, width)?;
-        let width = width.unwrap_or(usize::MAX);
-        let least = |column: &usize| self.width_of(*column, longest_piece);
-        let all: Vec<usize> = (0..self.columns.len()).collect();
-        let (first, mut rest) = all.split_at(all.len().min(1));
-        let total = |columns: &[usize]| columns.iter().map(least).sum::<usize>() + GAP * (columns.len() - 1);
-        if rest.is_empty() || rest.iter().any(|&column| total(&[first[0], column]) > width) {
-            return if total(&all) <= width {
-                self.write_band(f, &all, width)
-            } else {
-                self.write_blocks(f, width)
-            };
-        }
-        while !rest.is_empty() {
-            let fits = |count: &usize| total(&[first, &rest[..*count]].concat()) <= width;
-            let count = (1..=rest.len()).rev().find(fits).unwrap_or(1);
-            self.write_band(f, &[first, &rest[..count]].concat(), width)?;
-            rest = &rest[count..];
-            if !rest.is_empty() {
-                writeln!(f)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// The largest of what `measure` says of a column's texts. Numbers are never broken.
-    fn width_of(&self, column: usize, measure: fn(&str) -> usize) -> usize {
-        let (name, align) = &self.columns[column];
-        let of_cell = if *align == Align::Right { length } else { measure };
-        self.rows.iter().map(|row| of_cell(&row[column])).fold(measure(name), usize::max)
-    }
-
-    /// Writes some of the columns beside each other, which must have room for their words.
-    fn write_band(&self, f: &mut impl fmt::Write, columns: &[usize], width: usize) -> fmt::Result {
-        let whole: Vec<usize> = columns.iter().map(|&column| self.width_of(column, length)).collect();
-        let least = columns.iter().map(|&column| self.width_of(column, longest_piece));
-        let gaps = GAP * (columns.len() - 1);
-        let mut widths = whole.clone();
-        if whole.iter().sum::<usize>() + gaps > width {
-            widths = least.collect();
-            for _ in widths.iter().sum::<usize>() + gaps..width {
-                // What is broken most gets the room that is left.
-                let missing = |&place: &usize| whole[place] - widths[place];
-                let Some(place) = (0..widths.len()).max_by_key(missing) else { break };
-                widths[place] += 1;
-            }
-        }
-        let names: Vec<&str> = columns.iter().map(|&column| self.columns[column].0.as_str()).collect();
-        self.write_row(f, columns, &names, &widths)?;
+        let gaps = GAP * self.columns.len().saturating_sub(1);
+        let least = self.widths(longest_piece).sum::<usize>() + gaps;
+        let Some(mut room) = width.unwrap_or(usize::MAX).checked_sub(least) else {
+            return self.write_blocks(f, width);
+        };
+        let widths = self.widths(longest_piece).zip(self.widths(length)).map(|(least, whole)| {
+            let more = (whole - least).min(room);
+            room -= more;
+            least + more
+        });
+        let widths: Vec<usize> = widths.collect();
+        let names: Vec<_> = self.columns.iter().map(|(name, _)| name.clone()).collect();
+        self.write_row(f, &names, &widths)?;
         writeln!(f, "{}", "─".repeat(widths.iter().sum::<usize>() + gaps))?;
-        for row in &self.rows {
-            let cells: Vec<&str> = columns.iter().map(|&column| row[column].as_str()).collect();
-            self.write_row(f, columns, &cells, &widths)?;
-        }
-        Ok(())
+        self.rows.iter().try_for_each(|row| self.write_row(f, row, &widths))
     }
 
-    fn write_row(
-        &self,
-        f: &mut impl fmt::Write,
-        columns: &[usize],
-        cells: &[&str],
-        widths: &[usize],
-    ) -> fmt::Result {
+    /// Of each column the largest of what `measure` says of its texts. Numbers are never broken.
+    fn widths(&self, measure: fn(&str) -> usize) -> impl Iterator<Item = usize> {
+        self.columns.iter().enumerate().map(move |(column, (name, align))| {
+            let of_cell = if *align == Align::Right { length } else { measure };
+            self.rows.iter().map(|row| of_cell(&row[column])).fold(measure(name), usize::max)
+        })
+    }
+
+    fn write_row(&self, f: &mut impl fmt::Write, cells: &[String], widths: &[usize]) -> fmt::Result {
         let cells: Vec<_> = cells.iter().zip(widths).map(|(cell, &width)| wrapped(cell, width)).collect();
         let height = cells.iter().map(Vec::len).max().unwrap_or(0);
         for index in 0..height {
             let mut line = String::new();
-            for ((cell, &width), &column) in cells.iter().zip(widths).zip(columns) {
+            for ((cell, &width), (_, align)) in cells.iter().zip(widths).zip(&self.columns) {
                 let part = cell.get(index).map_or("", String::as_str);
-                line += &match self.columns[column].1 {
+                line += &match align {
                     Align::Left => format!("{part:<width$}"),
                     Align::Right => format!("{part:>width$}"),
                 };
@@ -177,12 +139,12 @@ impl Table {
         Ok(())
     }
 
-    fn write_blocks(&self, f: &mut impl fmt::Write, width: usize) -> fmt::Result {
+    fn write_blocks(&self, f: &mut impl fmt::Write, width: Option<usize>) -> fmt::Result {
         let indent = GAP + self.columns.iter().map(|(name, _)| length(name)).max().unwrap_or(0);
         for row in &self.rows {
             writeln!(f)?;
             for ((name, _), cell) in self.columns.iter().zip(row) {
-                write_fact_in(f, name, indent, cell, Some(width))?;
+                write_fact_in(f, name, indent, cell, width)?;
             }
         }
         Ok(())
