@@ -16,7 +16,16 @@ pub struct Timekeeper {
     nodestime: NodeClock,
     first_clock: Option<Millis>,
     lag: LagMeter,
+    /// Of the move under way.
+    begun: Option<BegunMove>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct BegunMove {
+    /// What the GUI's clock showed.
     clock: Option<Millis>,
+    inc: Millis,
+    legal_moves: u32,
 }
 
 /// The overhead is at least this multiple of the largest lag seen.
@@ -48,7 +57,7 @@ impl Timekeeper {
             nodestime: NodeClock::default(),
             first_clock: None,
             lag: LagMeter::default(),
-            clock: None,
+            begun: None,
         }
     }
 
@@ -61,11 +70,13 @@ impl Timekeeper {
         if facts.limits.ponder {
             return Chain::new(facts, &self.options, None);
         }
-        self.clock = facts.limits.time.filter(|_| !facts.limits.infinite);
-        match self.clock {
+        let clock = facts.limits.time.filter(|_| !facts.limits.infinite);
+        match clock {
             Some(clock) => self.lag.clock_read(clock),
             None => self.lag.clock_is_unwatched(),
         }
+        let (inc, legal_moves) = (facts.limits.inc.max(Millis::ZERO), facts.legal_moves);
+        self.begun = Some(BegunMove { clock, inc, legal_moves });
         let facts = &self.prepare(facts);
         let stopper = self.manager.start_move(facts);
         Chain::new(facts, &self.options, stopper)
@@ -86,16 +97,17 @@ impl Timekeeper {
 
     /// Call it once per search, after `bestmove`.
     pub fn finish_move(&mut self, chain: &Chain, end: &SearchEnd<'_>) {
-        let Some(report) = chain.report() else { return };
+        let Some((report, begun)) = chain.report().zip(self.begun.take()) else { return };
+        let BegunMove { clock, inc, legal_moves } = begun;
         let stats = chain.on_our_clock(end.stats);
-        self.nodestime.press(stats.elapsed, chain.inc());
-        if let Some(clock) = self.clock.take() {
-            self.lag.move_made(clock, stats.elapsed, chain.inc());
+        self.nodestime.press(stats.elapsed, inc);
+        if let Some(clock) = clock {
+            self.lag.move_made(clock, stats.elapsed, inc);
         }
         self.manager.finish_move(&MoveOutcome {
             used: stats.elapsed,
             stats: stats.into_owned(),
-            legal_moves: chain.legal_moves(),
+            legal_moves,
             reason: end.reason,
             report,
         });
