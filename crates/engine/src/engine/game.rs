@@ -218,7 +218,7 @@ impl Game {
     /// Drops the tree. Nobody waits until its memory is free.
     pub(super) fn release_tree(&mut self) {
         if let Some(tree) = self.tree.take() {
-            self.reclaimer.release_tree(tree);
+            self.reclaimer.add(|| drop(tree));
         }
     }
 
