@@ -14,7 +14,7 @@ use super::device::{DeviceLink, WorkerPoolError};
 use super::search::{Search, SearchResult, conclude};
 use crate::network::{Backend, EvalSlot};
 use crate::search::leaf::{Gathered, Gatherer};
-use crate::search::report::{SearchInfo, root_stats, search_info};
+use crate::search::report::SearchInfo;
 use crate::search::state::{EndReason, SearchState, Stage};
 use crate::search::tree::TreeFull;
 use crate::system::threads::EndingThreads;
@@ -209,14 +209,6 @@ impl SteppedSearch {
         &self.search
     }
 
-    pub(crate) fn advance(&mut self) -> NextStep {
-        loop {
-            if let Some(step) = self.advance_within(u32::MAX) {
-                return step;
-            }
-        }
-    }
-
     /// Advances by at most `rounds` gatherings, more than [`MAX_FRUITLESS`]. `None` if there is more to
     /// gather: a search whose leaves are all known would otherwise block the thread.
     pub(crate) fn advance_within(&mut self, mut rounds: u32) -> Option<NextStep> {
@@ -269,9 +261,9 @@ impl SteppedSearch {
     }
 
     pub(crate) fn report(&self) -> Option<SearchInfo> {
-        let (context, snapshot) = (&self.search.state.context, self.search.snapshot());
-        let info = search_info(context, &snapshot, &snapshot.ranked_moves(), &context.tree.enter())?;
-        Some(SearchInfo { move_stats: Some(root_stats(context, &snapshot)), ..info })
+        let snapshot = self.search.snapshot();
+        let info = snapshot.info(&snapshot.ranked_moves(), &self.search.state.context.tree.enter())?;
+        Some(SearchInfo { move_stats: Some(snapshot.root_stats()), ..info })
     }
 
     pub(crate) fn elapsed(&self) -> Duration {

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use crate::network::{EvalSlot, Value, approximate_softmax};
-use crate::search::state::{SearchContext, SearchCounters, VisitBudget};
+use crate::search::state::{SearchContext, SearchState};
 use crate::search::tree::{NodeId, Tree, VisitSum};
 
 /// Converts an evaluation for the side to move into the node's point of view. `depth` counts the positions
@@ -87,12 +87,7 @@ pub(super) fn expand(tree: &Tree, path: &[NodeId], policy: &[f32]) -> bool {
     is_expanded || path.len() > 1
 }
 
-pub(crate) fn finish_batch(
-    context: &SearchContext,
-    budget: &VisitBudget,
-    counters: &SearchCounters,
-    batch: &mut Batch,
-) {
+pub(crate) fn finish_batch(SearchState { context, budget, counters, .. }: &SearchState, batch: &mut Batch) {
     let _inside = context.tree.enter();
     for slot in batch.slots_mut() {
         approximate_softmax(&mut slot.logits, context.params.policy_temperature);
