@@ -113,8 +113,7 @@ impl Game {
         let (setup, limits) = (self.setup.clone(), &request.limits);
         let backend = setup.backend().info();
         let weakening = setup.settings.strength.weakening(position, limits);
-        let changed = setup.settings.for_search(weakening);
-        let settings = changed.as_ref().unwrap_or(&setup.settings);
+        let settings = &setup.settings.for_search(weakening);
         self.draining.retain(|life| life.stage() != Stage::Drained);
         if weakening.is_some() {
             // A reused tree would make it stronger than asked for.
