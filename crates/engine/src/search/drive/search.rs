@@ -38,7 +38,7 @@ impl Search {
     /// none.
     pub(super) fn take_in_oldest(&self, device: &mut DeviceLink, gatherer: &mut Gatherer) -> bool {
         let Some(Evaluated { mut batch, outcome }) = self.receive(device) else { return false };
-        let (tree, leaves) = (&self.state.context.tree, batch.leaves.len() as u32);
+        let (tree, leaves) = (&self.state.context.tree, batch.leaves as u32);
         self.state.budget.end_leaves(leaves);
         match outcome {
             Ok(()) => {

@@ -304,8 +304,8 @@ impl RootMove {
     }
 }
 
-/// By what is proven, where a table's result counts half of a mate, the nearness of its end, visits, value and
-/// policy.
+/// By what is proven, where a table's result counts half of a mate, the nearness of its end, visits,
+/// value and policy.
 pub(super) type MoveRank = [f64; 5];
 
 pub(super) fn rank(node: &NodeReading, q: f32, policy: f32) -> MoveRank {
@@ -395,7 +395,8 @@ impl RootSnapshot<'_> {
         let proofs = || allowed().filter_map(|root_move| root_move.node.proof);
         let outcomes = || proofs().map(|proof| proof.outcome);
         let is_win_by_mate = |proof: &Proof| proof.is_mate && proof.outcome == ProofOutcome::Win;
-        // Moves that may not be searched can have visits from an earlier search. Lost moves are not in the race.
+        // Moves that may not be searched can have visits from an earlier search. Lost moves are not in
+        // the race.
         let visits_in_the_race = |root_move: &RootMove| {
             if root_move.is_allowed && !root_move.node.is_lost() { root_move.node.visits } else { 0 }
         };
