@@ -18,6 +18,7 @@ pub struct Timekeeper {
     lag: LagMeter,
     /// Of the move under way.
     begun: Option<BegunMove>,
+    has_moved: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +59,7 @@ impl Timekeeper {
             first_clock: None,
             lag: LagMeter::default(),
             begun: None,
+            has_moved: false,
         }
     }
 
@@ -99,6 +101,7 @@ impl Timekeeper {
     pub fn finish_move(&mut self, chain: &Chain, end: &SearchEnd<'_>) {
         let Some((report, begun)) = chain.report().zip(self.begun.take()) else { return };
         let BegunMove { clock, inc, legal_moves } = begun;
+        self.has_moved = true;
         let stats = chain.on_our_clock(end.stats);
         self.nodestime.press(stats.elapsed, inc);
         if let Some(clock) = clock {
@@ -124,7 +127,8 @@ impl Timekeeper {
         };
         let smart_pruning_factor =
             if facts.wants_best_move_only() { self.options.smart_pruning_factor } else { 0.0 };
-        MoveFacts { reserve: self.reserve(&facts), smart_pruning_factor, ..facts }
+        let (reserve, first_move) = (self.reserve(&facts), !self.has_moved);
+        MoveFacts { reserve, smart_pruning_factor, first_move, ..facts }
     }
 
     /// Time kept back for a game that lasts much longer than expected: each move loses some lag that no plan
