@@ -268,7 +268,7 @@ pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus, F
         let order = searcher.order(Arc::new(game), &[ply], request, Box::new(watcher));
         Order { report_every: Some(REPORT_EVERY), ..order }
     });
-    searcher.submit(orders.collect())?;
+    searcher.submit(orders.collect());
     // The last watcher closes the channel.
     drop(sender);
     let (mut rows, mut early) = (Vec::new(), BTreeMap::new());

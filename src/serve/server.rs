@@ -67,7 +67,7 @@ impl Server {
         let searches = |backend: &BackendInfo, threads| {
             limits.searches.unwrap_or_else(|| searches_at_once(backend, threads))
         };
-        let searcher = Searcher::open(settings, searches, limits.queue)?;
+        let searcher = Searcher::open(settings, searches)?;
         let setup = searcher.setup.clone();
         let room = Arc::new(Room { bytes: searcher.answer_bytes, clients: AtomicUsize::new(0) });
         let version = ServerVersion {
@@ -119,7 +119,7 @@ impl Server {
         ServerStatus {
             clients: self.clients(),
             threads: self.searcher.size.threads,
-            pool: self.searcher.pool.status(),
+            pool: self.searcher.status(),
             uptime_ms: self.started.elapsed().as_millis() as u64,
             busy_ms: self.defaults.setup.backend().busy_time().map(|time| time.as_millis() as u64),
         }
@@ -225,7 +225,7 @@ impl Client {
         };
         let ends_all = end.is_err() || self.queries.is_gone();
         self.queries.stop(|query| query.is_infinite || ends_all);
-        self.server.searcher.pool.remove_stopped();
+        self.server.searcher.remove_stopped();
         end
     }
 
@@ -260,7 +260,7 @@ impl Client {
 
     fn cancel(&self, id: &Id, action: &str, is_meant: impl Fn(&OpenQuery) -> bool) {
         let cancelled = self.queries.stop(is_meant);
-        self.server.searcher.pool.remove_stopped();
+        self.server.searcher.remove_stopped();
         self.queries.send(&ActionAnswer { id, action, result: json!({ "cancelled": cancelled }) });
     }
 
@@ -299,7 +299,7 @@ impl Client {
                 ..server.searcher.order(game.clone(), &[ply], request.clone(), Box::new(reply))
             });
         }
-        match server.searcher.pool.submit(orders) {
+        match server.searcher.submit_within(orders, server.limits.queue) {
             Ok(()) => over.iter().for_each(|reply| reply.game_over(&game)),
             Err(error) => {
                 queries.open.lock().remove(&open.number);
@@ -333,7 +333,7 @@ impl Answers {
         if let (Err(_), Some(queries)) = (&written, self.queries.upgrade()) {
             queries.is_gone.store(true, Ordering::Relaxed);
             queries.stop(|_| true);
-            self.server.searcher.pool.remove_stopped();
+            self.server.searcher.remove_stopped();
         }
         written
     }

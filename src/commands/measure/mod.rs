@@ -147,7 +147,7 @@ pub(super) fn searcher(
         Some(concurrency) => concurrency as usize,
         None => positions_at_once(limits, backend, threads),
     };
-    let searcher = Searcher::open(settings.clone(), searches, usize::MAX)?;
+    let searcher = Searcher::open(settings.clone(), searches)?;
     searcher.notes().iter().for_each(eprint_message);
     Ok(searcher)
 }

@@ -85,6 +85,10 @@ impl<T> RwLock<T> {
         self.0.try_read().ok()
     }
 
+    pub(crate) fn try_read_for(&self, _patience: Duration) -> Option<RwLockReadGuard<'_, T>> {
+        self.try_read()
+    }
+
     pub(crate) fn write(&self) -> loom::sync::RwLockWriteGuard<'_, T> {
         self.0.write().unwrap()
     }

@@ -37,7 +37,7 @@ pub(super) struct Game {
     rescaled_by: Rescale,
     reclaimer: Reclaimer,
     /// White and Black: one process may play both.
-    sides: [Side; 2],
+    sides: [Timekeeper; 2],
     side: usize,
     /// Kept until our next move.
     before_pondering: Option<BeforePondering>,
@@ -50,17 +50,9 @@ pub(super) struct Begun {
     pub(super) told: Vec<Note>,
 }
 
-#[derive(Debug)]
-struct Side {
-    timekeeper: Timekeeper,
-    moves_made: u32,
-}
-
-fn new_sides(setup: &Setup) -> Result<[Side; 2], EngineError> {
-    let side = || {
-        let timekeeper = Timekeeper::new(setup.time_manager()?, setup.settings.stoppers.clone());
-        Ok::<_, EngineError>(Side { timekeeper, moves_made: 0 })
-    };
+fn new_sides(setup: &Setup) -> Result<[Timekeeper; 2], EngineError> {
+    let side =
+        || Ok::<_, EngineError>(Timekeeper::new(setup.time_manager()?, setup.settings.stoppers.clone()));
     Ok([side()?, side()?])
 }
 
@@ -113,8 +105,7 @@ impl Game {
         let (setup, limits) = (self.setup.clone(), &request.limits);
         let backend = setup.backend().info();
         let weakening = setup.settings.strength.weakening(position, limits);
-        let changed = setup.settings.for_search(weakening);
-        let settings = changed.as_ref().unwrap_or(&setup.settings);
+        let settings = &setup.settings.for_search(weakening);
         self.draining.retain(|life| life.stage() != Stage::Drained);
         if weakening.is_some() {
             // A reused tree would make it stronger than asked for.
@@ -169,7 +160,7 @@ impl Game {
         let settings = &setup.settings;
         let lacks_side = !settings.strength.analyse_mode && settings.contempt.lacks_side(limits.infinite)?;
         let no_side = "contempt favours no side in infinite search. ContemptMode can choose one";
-        let message = self.sides[self.side].timekeeper.take_message();
+        let message = self.sides[self.side].take_message();
         let told = lacks_side.then(|| no_side.into()).into_iter().chain(message.map(Note::from)).collect();
         let search = Search::new(context, chain, visits);
         self.draining.push(search.state.life.clone());
@@ -177,7 +168,7 @@ impl Game {
     }
 
     pub(super) fn manager(&self) -> &dyn TimeManager {
-        self.sides[self.side].timekeeper.manager()
+        self.sides[self.side].manager()
     }
 
     fn set_position(
@@ -218,7 +209,7 @@ impl Game {
     /// Drops the tree. Nobody waits until its memory is free.
     pub(super) fn release_tree(&mut self) {
         if let Some(tree) = self.tree.take() {
-            self.reclaimer.release_tree(tree);
+            self.reclaimer.add(|| drop(tree));
         }
     }
 
@@ -245,9 +236,9 @@ impl Game {
             self.before_pondering = None;
         }
         if request.limits.time.is_none() {
-            self.sides.iter_mut().for_each(|side| side.timekeeper.clock_was_set());
+            self.sides.iter_mut().for_each(Timekeeper::clock_was_set);
         }
-        let timekeeper = &mut self.sides[self.side].timekeeper;
+        let timekeeper = &mut self.sides[self.side];
         timekeeper.set_options(self.setup.settings.stoppers.clone());
         timekeeper.start_move(&facts)
     }
@@ -258,7 +249,6 @@ impl Game {
             limits: request.limits.clone(),
             loading: request.loading,
             overhead: Millis(settings.time.move_overhead.as_millis() as f64),
-            first_move: self.sides[self.side].moves_made == 0,
             has_moves_left: backend.has_moves_left,
             lines: settings.info.multi_pv,
             ponder_enabled: settings.ponder,
@@ -285,16 +275,15 @@ impl Game {
 
     /// Lets the timekeeper learn from the move. `stats` are its search's last figures.
     pub(super) fn finish_move(&mut self, search: &Search, end: EndReason, stats: &SearchStats) {
-        let side = &mut self.sides[self.side];
         let reason = match end {
             EndReason::Rule(rule) => Some(rule),
             EndReason::Deadline => Some(StopReason::Budget),
             EndReason::Stopped | EndReason::Failure => None,
         };
-        search.stop_controller.with_chain(|chain| {
-            side.moves_made += u32::from(chain.report().is_some());
-            side.timekeeper.finish_move(chain, &SearchEnd { stats, reason });
-        });
+        let timekeeper = &mut self.sides[self.side];
+        search
+            .stop_controller
+            .with_chain(|chain| timekeeper.finish_move(chain, &SearchEnd { stats, reason }));
     }
 }
 

@@ -37,7 +37,7 @@ pub(super) enum Play {
 }
 
 /// The game that a search gives back, and whom it leaves without an answer if it was handed over.
-type Returned = (Option<Game>, Option<(SearchOrder, Box<dyn Listener>)>);
+type Returned = (Option<Game>, Option<(AskedSearch, Box<dyn Listener>)>);
 
 /// What a `go` asks for.
 #[derive(Clone, Debug)]
@@ -114,14 +114,14 @@ impl Engine {
     pub fn go(&mut self, request: GoRequest, listener: Box<dyn Listener>) -> Result<(), EngineError> {
         self.drop_search();
         let (position, info) = (self.position.clone(), self.settings.info.clone());
-        self.start_search(SearchOrder { position, request, info }, listener)
+        self.start_search(AskedSearch { position, request, info }, listener)
     }
 
     /// Starts a search while no other runs. Where there is nothing to search, an answer without a move comes
     /// at once, or in an open-ended search after `stop` or `ponderhit`.
     fn start_search(
         &mut self,
-        order: SearchOrder,
+        order: AskedSearch,
         mut listener: Box<dyn Listener>,
     ) -> Result<(), EngineError> {
         let refusal = match self.prepare_search(&order, &mut *listener) {
@@ -151,7 +151,7 @@ impl Engine {
 
     fn prepare_search(
         &mut self,
-        order: &SearchOrder,
+        order: &AskedSearch,
         listener: &mut dyn Listener,
     ) -> Result<Option<(Controller, Arc<Search>, Game)>, EngineError> {
         let position = self.accepted_position()?;
@@ -220,7 +220,7 @@ impl Engine {
     }
 
     /// Takes the game back from a search, which must be about to end. Who waits for an answer gets none.
-    fn take_back(&mut self) -> Option<(SearchOrder, Box<dyn Listener>)> {
+    fn take_back(&mut self) -> Option<(AskedSearch, Box<dyn Listener>)> {
         let (game, unanswered) = match mem::replace(&mut self.play, Play::Idle(None)) {
             Play::Idle(game) | Play::Over { game, .. } => (game, None),
             // If the thread lost the game, the next search begins with an empty tree.
@@ -297,17 +297,17 @@ impl Engine {
 }
 
 #[derive(Clone, Debug)]
-struct SearchOrder {
+struct AskedSearch {
     position: History,
     request: GoRequest,
     /// As of `go`: later option changes do not affect the listener, even after `ponderhit`.
     info: InfoOptions,
 }
 
-impl SearchOrder {
-    fn after_ponder_hit(self, received: Instant) -> SearchOrder {
+impl AskedSearch {
+    fn after_ponder_hit(self, received: Instant) -> AskedSearch {
         let limits = GoLimits { ponder: false, ..self.request.limits };
-        SearchOrder { request: GoRequest { limits, received, ..self.request }, ..self }
+        AskedSearch { request: GoRequest { limits, received, ..self.request }, ..self }
     }
 }
 
@@ -336,7 +336,7 @@ fn controller() -> Result<Controller, WorkerPoolError> {
 
 struct Task {
     search: Arc<Search>,
-    order: SearchOrder,
+    order: AskedSearch,
     game: Game,
     listener: Box<dyn Listener>,
     threads: usize,
@@ -381,7 +381,7 @@ impl Task {
     /// Does not repeat a failure that has been `told`.
     fn answer(&mut self, result: SearchResult, told: Option<&Note>) {
         self.pass_on_notes();
-        let Task { search, order: SearchOrder { position, request, .. }, listener, .. } = self;
+        let Task { search, order: AskedSearch { position, request, .. }, listener, .. } = self;
         // The GUI may ponder, so a reply is expected even if the search has looked at none.
         let wants_reply = self.game.setup().settings().ponder;
         let answer = Answer::of(&result, (position, &search.state.context), &request.limits, wants_reply);

@@ -128,7 +128,7 @@ impl EnginePlayer {
         if self.ponder_time.is_some_and(is_over) {
             search.request_stop();
         }
-        stepped.advance()
+        stepped.advance_within(u32::MAX).unwrap_or(NextStep::Wait)
     }
 
     /// As [`EnginePlayer::advance`], for at most `rounds` gatherings. `None` if there is more to gather.

@@ -283,10 +283,7 @@ fn is_decided(position: &History) -> bool {
 }
 
 impl Settings {
-    pub(super) fn for_search(&self, weakening: Option<Weakening>) -> Option<Settings> {
-        if !self.strength.analyse_mode && weakening.is_none() {
-            return None;
-        }
+    pub(super) fn for_search(&self, weakening: Option<Weakening>) -> Settings {
         let mut settings = self.clone();
         let SearchParams { draw_score, noise, temperature, leaf_mate_search, .. } = &mut settings.search;
         if self.strength.analyse_mode {
@@ -302,7 +299,7 @@ impl Settings {
             // The scale was measured without.
             *leaf_mate_search = 0;
         }
-        Some(settings)
+        settings
     }
 }
 
@@ -412,7 +409,7 @@ mod tests {
         let mut settings = Settings::default();
         settings.strength = StrengthOptions { limit_strength: true, ..settings.strength };
         let weakening = settings.strength.weakening(&History::start(), &GoLimits::default());
-        let weakened = settings.for_search(weakening).unwrap();
+        let weakened = settings.for_search(weakening);
         assert!(settings.search.leaf_mate_search > 0);
         assert_eq!(weakened.search.leaf_mate_search, 0);
     }

@@ -15,13 +15,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use serde::Serialize;
 use thiserror::Error;
 
+use super::Searcher;
 use crate::chess::History;
 use crate::engine::{EngineError, EnginePlayer, GoRequest, Listener, SearchAnswer, Setup, SharedBatch};
 use crate::network::cache::EvalCache;
@@ -88,8 +89,7 @@ pub struct PoolSize {
     pub threads: usize,
     /// Open orders in all threads together, at least one per thread.
     pub searches: usize,
-    pub(crate) workers: usize,
-    pub(crate) queue: usize,
+    pub(super) workers: usize,
 }
 
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
@@ -110,13 +110,7 @@ pub struct PoolStatus {
     pub(super) nodes: u64,
 }
 
-/// Dropping it ends the threads after their orders.
-pub struct SearchPool {
-    shared: Arc<Shared>,
-    threads: Vec<JoinHandle<()>>,
-}
-
-struct Shared {
+pub(super) struct Shared {
     backend: Arc<dyn Backend>,
     size: PoolSize,
     /// They search a lone search. At most one thread uses them at a time.
@@ -139,28 +133,37 @@ impl PoolState {
     }
 }
 
-impl SearchPool {
-    pub(crate) fn new(backend: Arc<dyn Backend>, size: PoolSize) -> Result<SearchPool, WorkerPoolError> {
+impl Shared {
+    pub(super) fn new(backend: Arc<dyn Backend>, size: PoolSize) -> Result<Shared, WorkerPoolError> {
         let needs_workers = size.searches == 1 || backend.info().queues > 0;
         let workers = needs_workers.then(|| WorkerPool::new(&*backend, size.workers)).transpose()?;
-        let (state, changed) = (Mutex::default(), Condvar::new());
-        let shared = Shared { backend, size, workers, state, changed };
-        let mut pool = SearchPool { shared: Arc::new(shared), threads: Vec::new() };
-        for index in 0..size.threads.max(1) {
-            let evaluator = pool.shared.backend.evaluator()?;
-            let (shared, batch) = (pool.shared.clone(), SharedBatch::default());
+        Ok(Shared { backend, size, workers, state: Mutex::default(), changed: Condvar::new() })
+    }
+}
+
+impl Searcher {
+    pub(super) fn start_threads(&mut self) -> Result<(), WorkerPoolError> {
+        for index in 0..self.size.threads.max(1) {
+            let evaluator = self.shared.backend.evaluator()?;
+            let (shared, batch) = (self.shared.clone(), SharedBatch::default());
             let thread = SearchThread { shared, evaluator, open: Vec::new(), batch };
             let builder = thread::Builder::new().name(format!("search-{index}")).stack_size(STACK_BYTES);
-            pool.threads
-                .push(builder.spawn(move || thread.run()).map_err(|error| WorkerPoolError::thread(&error))?);
+            let started = builder.spawn(move || thread.run());
+            self.threads.push(started.map_err(|error| WorkerPoolError::thread(&error))?);
         }
-        Ok(pool)
+        Ok(())
     }
 
-    /// Queues all of `orders`, or none of them.
-    pub fn submit(&self, orders: Vec<Order>) -> Result<(), QueueFull> {
+    /// Queues `orders`, each of a position with a legal move.
+    pub fn submit(&self, orders: Vec<Order>) {
+        // No queue is longer than that.
+        let _ = self.submit_within(orders, usize::MAX);
+    }
+
+    /// Queues all of `orders`, or none of them if more than `most` would wait then.
+    pub fn submit_within(&self, orders: Vec<Order>, most: usize) -> Result<(), QueueFull> {
         let mut state = self.shared.state.lock();
-        let (waiting, most) = (state.queue.len, self.shared.size.queue);
+        let waiting = state.queue.len;
         if waiting + orders.len() > most {
             return Err(QueueFull { waiting, most });
         }
@@ -182,8 +185,12 @@ impl SearchPool {
     }
 }
 
-impl Drop for SearchPool {
+impl Drop for Searcher {
+    /// Ends all searches without a flag of their own, and waits for the threads: callers wait for answers
+    /// before.
     fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.remove_stopped();
         self.shared.state.lock().is_closed = true;
         self.shared.changed.notify_all();
         // A thread that panicked outside its searches needs no handling.
@@ -569,7 +576,6 @@ mod tests {
 
     use super::*;
     use crate::search::SearchInfo;
-    use crate::serve::Searcher;
     use crate::time::GoLimits;
 
     /// Sends an order's number when it is answered, and whether it was searched.
@@ -600,7 +606,7 @@ mod tests {
     #[test]
     fn owners_take_turns_and_higher_priorities_come_first() {
         let (sender, receiver) = unbounded();
-        let orders = Orders { searcher: Searcher::random(1, 0), sender };
+        let orders = Orders { searcher: Searcher::random(1), sender };
         let mut queue = Queue::default();
         for (number, owner, priority) in
             [(1, 7, 0), (2, 7, 0), (3, 7, 0), (4, 8, 0), (5, 9, -1), (6, 8, 5), (7, 8, 0)]
@@ -620,7 +626,7 @@ mod tests {
     #[test]
     fn stopped_orders_leave_the_queue_and_others_keep_their_places() {
         let (sender, receiver) = unbounded();
-        let orders = Orders { searcher: Searcher::random(1, 0), sender };
+        let orders = Orders { searcher: Searcher::random(1), sender };
         let mut queue = Queue::default();
         for number in 1..=6 {
             let order = orders.order(number, u64::from(number % 2), i32::from(number == 6));
@@ -637,24 +643,24 @@ mod tests {
     #[test]
     fn a_full_queue_takes_all_orders_of_a_query_or_none() {
         let (sender, receiver) = unbounded();
-        let orders = Orders { searcher: Searcher::random(1, 3), sender };
-        let pool = &orders.searcher.pool;
+        let orders = Orders { searcher: Searcher::random(1), sender };
+        let pool = &orders.searcher;
         let blocker = orders.order(0, 1, 9);
         let stop = blocker.stop.clone();
         let endless = GoRequest::new(GoLimits::infinite());
-        pool.submit(vec![Order { request: endless, ..blocker }]).unwrap();
+        pool.submit(vec![Order { request: endless, ..blocker }]);
         while pool.status().searching == 0 {
             thread::sleep(Duration::from_millis(1));
         }
         let several =
             |numbers: std::ops::Range<u32>| numbers.map(|number| orders.order(number, 1, 0)).collect();
-        pool.submit(several(1..3)).unwrap();
-        assert_eq!(pool.submit(several(3..5)), Err(QueueFull { waiting: 2, most: 3 }));
+        pool.submit_within(several(1..3), 3).unwrap();
+        assert_eq!(pool.submit_within(several(3..5), 3), Err(QueueFull { waiting: 2, most: 3 }));
         assert_eq!(
-            pool.submit(several(5..9)).unwrap_err().to_string(),
+            pool.submit_within(several(5..9), 3).unwrap_err().to_string(),
             "the queue is full: 2 positions wait, of 3 that may"
         );
-        pool.submit(several(9..10)).unwrap();
+        pool.submit_within(several(9..10), 3).unwrap();
         assert_eq!(pool.status().waiting, 3);
         stop.store(true, Ordering::Relaxed);
         let answered: Vec<_> = receiver.iter().take(4).collect();
@@ -664,8 +670,8 @@ mod tests {
     #[test]
     fn a_pool_that_ends_answers_what_it_was_given() {
         let (sender, receiver) = unbounded();
-        let orders = Orders { searcher: Searcher::random(2, 100), sender };
-        orders.searcher.pool.submit((0..50).map(|number| orders.order(number, 1, 0)).collect()).unwrap();
+        let orders = Orders { searcher: Searcher::random(2), sender };
+        orders.searcher.submit((0..50).map(|number| orders.order(number, 1, 0)).collect());
         drop(orders);
         let mut numbers: Vec<_> = receiver.iter().map(|(number, _)| number).collect();
         numbers.sort_unstable();

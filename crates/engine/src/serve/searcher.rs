@@ -2,9 +2,10 @@
 
 use std::num::NonZero;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
+use std::thread::JoinHandle;
 
-use super::pool::{Order, PoolSize, QueueFull, SearchPool};
+use super::pool::{Order, PoolSize, Shared};
 use crate::chess::History;
 use crate::engine::{EngineError, GoRequest, Listener, Settings, Setup, open_backend};
 use crate::network::BackendInfo;
@@ -42,21 +43,21 @@ pub fn positions_at_once(limits: &GoLimits, backend: &BackendInfo, threads: usiz
 pub struct Searcher {
     pub setup: Arc<Setup>,
     pub cache: Arc<EvalCache>,
-    pub pool: SearchPool,
     pub size: PoolSize,
     /// Bytes of answers that may be unread.
     pub answer_bytes: usize,
     /// Ends all searches without a flag of their own.
-    stop: Arc<AtomicBool>,
+    pub(super) stop: Arc<AtomicBool>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) threads: Vec<JoinHandle<()>>,
 }
 
 impl Searcher {
     /// Loads the network and starts the search threads. Only limits end a search, unless the options say so.
-    /// `searches` chooses the concurrent searches for a number of threads, and `queue` more may wait.
+    /// `searches` chooses the concurrent searches for a number of threads.
     pub fn open(
         settings: Settings,
         searches: impl FnOnce(&BackendInfo, usize) -> usize,
-        queue: usize,
     ) -> Result<Searcher, EngineError> {
         let mut settings = settings.for_analysis();
         let opened = open_backend(&settings.network_to_play())?;
@@ -67,14 +68,17 @@ impl Searcher {
         let threads = settings.network.threads.map_or(enough, NonZero::get);
         let workers = settings.network.threads.map_or(info.preferred_threads, NonZero::get);
         let searches = searches(info, threads).max(1);
-        let size = PoolSize { threads: threads.min(searches), searches, workers, queue };
+        let size = PoolSize { threads: threads.min(searches), searches, workers };
         let cache = Arc::new(EvalCache::new(settings.memory.cache_capacity()));
         let answer_bytes = settings.memory.answer_bytes();
         // Each thread may pause twice as many as it searches.
         settings.memory = settings.memory.share_of(3 * searches);
         let setup = Arc::new(Setup::with_opened(settings, opened)?);
-        let pool = SearchPool::new(backend, size)?;
-        Ok(Searcher { setup, cache, pool, size, answer_bytes, stop: Arc::default() })
+        let shared = Arc::new(Shared::new(backend, size)?);
+        let (stop, threads) = (Arc::default(), Vec::new());
+        let mut searcher = Searcher { setup, cache, size, answer_bytes, stop, shared, threads };
+        searcher.start_threads()?;
+        Ok(searcher)
     }
 
     pub fn notes(&self) -> Vec<Note> {
@@ -103,30 +107,15 @@ impl Searcher {
             listener,
         }
     }
-
-    /// Queues `orders`, each of a position with a legal move. Fails if too many wait.
-    pub fn submit(&self, orders: Vec<Order>) -> Result<(), EngineError> {
-        let position = orders.first().map(|order| order.position().current().to_fen()).unwrap_or_default();
-        let refuse = |full: QueueFull| EngineError::NoResult { position, reason: full.to_string() };
-        self.pool.submit(orders).map_err(refuse)
-    }
-}
-
-impl Drop for Searcher {
-    /// Ends all searches: callers wait for answers before.
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        self.pool.remove_stopped();
-    }
 }
 
 #[cfg(test)]
 impl Searcher {
-    pub(super) fn random(searches: usize, queue: usize) -> Searcher {
+    pub(super) fn random(searches: usize) -> Searcher {
         let mut settings = Settings::default();
         for (name, value) in [("Backend", "random"), ("Threads", "1"), ("RamLimitMb", "64")] {
             settings.set(name, value).unwrap();
         }
-        Searcher::open(settings, |_, _| searches, queue).unwrap()
+        Searcher::open(settings, |_, _| searches).unwrap()
     }
 }

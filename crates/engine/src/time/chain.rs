@@ -37,8 +37,6 @@ const REPLY_PATIENCE: Millis = Millis(50.0);
 pub struct Chain {
     stoppers: Vec<Box<dyn Stopper>>,
     open_ended: bool,
-    legal_moves: u32,
-    inc: Millis,
     node_rate: Option<NodesPerMilli>,
     clock: Option<Millis>,
 }
@@ -50,8 +48,6 @@ impl Chain {
         Chain {
             stoppers: if open_ended { Vec::new() } else { rules(facts, options, managers) },
             open_ended,
-            legal_moves: facts.legal_moves,
-            inc: facts.limits.inc.max(Millis::ZERO),
             node_rate: options.nodestime.rate(facts.pieces),
             clock: facts.limits.mover_clock().map(|clock| clock.time),
         }
@@ -93,14 +89,6 @@ impl Chain {
     /// How the manager has budgeted. `None` without a clock.
     pub fn report(&self) -> Option<MoveReport> {
         self.stoppers.iter().find_map(|stopper| stopper.report())
-    }
-
-    pub(super) fn legal_moves(&self) -> u32 {
-        self.legal_moves
-    }
-
-    pub(super) fn inc(&self) -> Millis {
-        self.inc
     }
 
     /// Time used on the rules' clock: under `nodestime` by the new nodes.

@@ -61,7 +61,7 @@ impl GameClock {
     /// one ends. The flag falls when a whole `tick` too much was used.
     #[must_use = "false means that the game is lost on time"]
     pub fn press(&mut self, used: Millis, tick: Millis) -> bool {
-        self.left -= used;
+        self.left = self.left - used;
         if self.left <= Millis::ZERO - tick && self.left < Millis::ZERO {
             return false;
         }

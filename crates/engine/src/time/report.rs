@@ -21,8 +21,6 @@ pub struct MoveReport {
     pub timeuse: Option<f64>,
     /// Measured nodes per second.
     pub nps: Option<Nps>,
-    /// Search time in this game that the rate was measured over, not printed.
-    pub nps_measured: Millis,
     /// Full moves of our side.
     pub moves_left: Option<f64>,
     /// The estimator of the moves left.

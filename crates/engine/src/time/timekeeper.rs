@@ -16,7 +16,17 @@ pub struct Timekeeper {
     nodestime: NodeClock,
     first_clock: Option<Millis>,
     lag: LagMeter,
+    /// Of the move under way.
+    begun: Option<BegunMove>,
+    has_moved: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct BegunMove {
+    /// What the GUI's clock showed.
     clock: Option<Millis>,
+    inc: Millis,
+    legal_moves: u32,
 }
 
 /// The overhead is at least this multiple of the largest lag seen.
@@ -48,7 +58,8 @@ impl Timekeeper {
             nodestime: NodeClock::default(),
             first_clock: None,
             lag: LagMeter::default(),
-            clock: None,
+            begun: None,
+            has_moved: false,
         }
     }
 
@@ -61,11 +72,13 @@ impl Timekeeper {
         if facts.limits.ponder {
             return Chain::new(facts, &self.options, None);
         }
-        self.clock = facts.limits.time.filter(|_| !facts.limits.infinite);
-        match self.clock {
+        let clock = facts.limits.time.filter(|_| !facts.limits.infinite);
+        match clock {
             Some(clock) => self.lag.clock_read(clock),
             None => self.lag.clock_is_unwatched(),
         }
+        let (inc, legal_moves) = (facts.limits.inc.max(Millis::ZERO), facts.legal_moves);
+        self.begun = Some(BegunMove { clock, inc, legal_moves });
         let facts = &self.prepare(facts);
         let stopper = self.manager.start_move(facts);
         Chain::new(facts, &self.options, stopper)
@@ -86,16 +99,18 @@ impl Timekeeper {
 
     /// Call it once per search, after `bestmove`.
     pub fn finish_move(&mut self, chain: &Chain, end: &SearchEnd<'_>) {
-        let Some(report) = chain.report() else { return };
+        let Some((report, begun)) = chain.report().zip(self.begun.take()) else { return };
+        let BegunMove { clock, inc, legal_moves } = begun;
+        self.has_moved = true;
         let stats = chain.on_our_clock(end.stats);
-        self.nodestime.press(stats.elapsed, chain.inc());
-        if let Some(clock) = self.clock.take() {
-            self.lag.move_made(clock, stats.elapsed, chain.inc());
+        self.nodestime.press(stats.elapsed, inc);
+        if let Some(clock) = clock {
+            self.lag.move_made(clock, stats.elapsed, inc);
         }
         self.manager.finish_move(&MoveOutcome {
             used: stats.elapsed,
             stats: stats.into_owned(),
-            legal_moves: chain.legal_moves(),
+            legal_moves,
             reason: end.reason,
             report,
         });
@@ -112,7 +127,8 @@ impl Timekeeper {
         };
         let smart_pruning_factor =
             if facts.wants_best_move_only() { self.options.smart_pruning_factor } else { 0.0 };
-        MoveFacts { reserve: self.reserve(&facts), smart_pruning_factor, ..facts }
+        let (reserve, first_move) = (self.reserve(&facts), !self.has_moved);
+        MoveFacts { reserve, smart_pruning_factor, first_move, ..facts }
     }
 
     /// Time kept back for a game that lasts much longer than expected: each move loses some lag that no plan

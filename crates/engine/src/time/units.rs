@@ -1,7 +1,7 @@
 //! Units of time management, in types of their own so that they cannot be confused.
 
 use std::fmt;
-use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
+use std::ops::{Add, AddAssign, Div, Mul, Sub};
 use std::time::Duration;
 
 /// May be negative or infinite.
@@ -64,12 +64,6 @@ impl Sub for Millis {
 impl AddAssign for Millis {
     fn add_assign(&mut self, other: Millis) {
         self.0 += other.0;
-    }
-}
-
-impl SubAssign for Millis {
-    fn sub_assign(&mut self, other: Millis) {
-        self.0 -= other.0;
     }
 }
 

@@ -154,7 +154,7 @@ impl Analyst {
             let request = GoRequest::new(self.limits.clone());
             self.searcher.order(game.clone(), part, request, Box::new(listener))
         });
-        self.searcher.submit(orders.collect())?;
+        self.searcher.submit(orders.collect());
         let left = plies.len();
         self.open.push(OpenGame { place, recorded, positions, left });
         Ok(left)

@@ -245,7 +245,7 @@ impl OngoingGame {
                     self.begin_move()?;
                 }
             }
-            if let Some(player) = self.searcher()
+            if let Some(player) = self.own_player()
                 && player.advance() != NextStep::Over
             {
                 return Ok(GameNeed::Evaluation);
@@ -277,7 +277,7 @@ impl OngoingGame {
         let used = Millis(last.row.used_ms.unwrap_or_default());
         let mut before = self.history.clone();
         before.pop();
-        match self.searcher() {
+        match self.own_player() {
             Some(player) => Ok(player.begin_pondering(&before, limits, used)?),
             None => Ok(false),
         }
@@ -299,7 +299,8 @@ impl OngoingGame {
         if self.side_to_move() == 0 { white } else { white.other() }
     }
 
-    pub(super) fn searcher(&mut self) -> Option<&mut EnginePlayer> {
+    /// The player to move, if it is one of this process.
+    pub(super) fn own_player(&mut self) -> Option<&mut EnginePlayer> {
         let side = self.side_to_move();
         match &mut self.players[side] {
             Player::Own(player) => Some(player),

@@ -1,8 +1,8 @@
 //! Plays many games at once on each thread, and evaluates their positions together.
 //!
 //! A thread gathers the leaves of every game's search, joins them to one batch per network, evaluates what
-//! [`SharedEvalCache`] lacks, and returns the results. Games share nothing else, so that none depends on the
-//! others.
+//! [`RememberingNetwork`] does not know, and returns the results. Games share nothing else, so that none
+//! depends on the others.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -66,7 +66,7 @@ struct GameBatch<'a> {
     size: usize,
     games: Vec<(u64, OngoingGame)>,
     /// Engines may share one.
-    networks: Vec<SharedEvalCache>,
+    networks: Vec<RememberingNetwork>,
     batch: SharedBatch,
 }
 
@@ -92,7 +92,7 @@ impl GameBatch<'_> {
                 if let Team::Own(setup) = &contender.team
                     && !self.networks.iter().any(|known| Arc::ptr_eq(&known.backend, setup.backend()))
                 {
-                    self.networks.push(SharedEvalCache::new(setup.backend().clone())?);
+                    self.networks.push(RememberingNetwork::new(setup.backend().clone())?);
                 }
             }
             let opening = self.config.openings.at(game.assignment.opening());
@@ -120,7 +120,7 @@ impl GameBatch<'_> {
 
     fn evaluate(&mut self, network: usize) -> Result<(), LabError> {
         let network = &mut self.networks[network];
-        let waiting = self.games.iter_mut().filter_map(|(_, game)| game.searcher());
+        let waiting = self.games.iter_mut().filter_map(|(_, game)| game.own_player());
         let own = waiting.filter(|player| Arc::ptr_eq(player.setup().backend(), &network.backend));
         let mut players: Vec<_> = own.collect();
         Ok(self.batch.evaluate(&mut players, |slots| network.evaluate(slots))?)
@@ -129,12 +129,12 @@ impl GameBatch<'_> {
 
 const CAPACITY: usize = 200_000;
 
-/// A network behind a cache shared by a thread's games: both sides of a game search much the same positions.
-/// It is emptied when it is full.
+/// A network that remembers its answers to all that is asked in a thread's games: both sides of a game search
+/// much the same positions. It forgets all of them when there are too many.
 ///
-/// A search gets its network's evaluation at the same time as without the cache, so that games still do not
-/// depend on each other. A search's own cache is different.
-struct SharedEvalCache {
+/// The same input gets the same answer as without the memory, so that games do not depend on each other. A
+/// search's own cache answers by position, which leaves a part of the input out.
+struct RememberingNetwork {
     backend: Arc<dyn Backend>,
     evaluator: Box<dyn Evaluator>,
     max_batch: usize,
@@ -142,10 +142,10 @@ struct SharedEvalCache {
     known: HashMap<u64, (Value, Box<[f32]>), BuildNoHashHasher<u64>>,
 }
 
-impl SharedEvalCache {
-    fn new(backend: Arc<dyn Backend>) -> Result<SharedEvalCache, BackendError> {
+impl RememberingNetwork {
+    fn new(backend: Arc<dyn Backend>) -> Result<RememberingNetwork, BackendError> {
         let (evaluator, max_batch) = (backend.evaluator()?, backend.info().max_batch.max(1));
-        Ok(SharedEvalCache { backend, evaluator, max_batch, known: HashMap::default() })
+        Ok(RememberingNetwork { backend, evaluator, max_batch, known: HashMap::default() })
     }
 
     fn evaluate(&mut self, slots: &mut [EvalSlot]) -> Result<(), BackendError> {
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn answers_are_those_of_the_network_in_the_order_of_the_questions() {
         let backend = Arc::new(Random::backend(&Params::default()).unwrap());
-        let mut cache = SharedEvalCache::new(backend.clone()).unwrap();
+        let mut cache = RememberingNetwork::new(backend.clone()).unwrap();
         cache.max_batch = 4;
         for start in [0, 5, 3, 20, 0] {
             let mut slots: Vec<_> = (0..30).map(|i| slot((start + i * 7) % 31)).collect();

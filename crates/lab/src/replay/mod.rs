@@ -96,7 +96,6 @@ pub(crate) fn replay(
         }
         let kept = options.model.kept_nodes(nodes_before, opponent_ms, position.pieces, &mut random);
         let facts = facts(position, &clock, kept, options);
-        let facts = MoveFacts { first_move: i == 0, ..facts };
         let (used_ms, moved) = play_move(&mut keeper, &facts, position, options, &mut random);
         let left = (moves.len() - i) as u32;
         let really_left = clock.movestogo().map_or(left, |n| n.min(left));

@@ -8,8 +8,7 @@ use super::device::{DeviceLink, Evaluated};
 use super::stop_controller::StopController;
 use crate::chess::Move;
 use crate::search::leaf::{Gatherer, backup};
-use crate::search::report;
-use crate::search::report::{RootSnapshot, SearchInfo, SearchSummary, choose, root_stats, search_info};
+use crate::search::report::{RootSnapshot, SearchInfo, SearchSummary};
 use crate::search::state::{EndReason, MoveStatsWhen, SearchContext, SearchState};
 use crate::search::tree::Inside;
 use crate::time::{Chain, SearchStats, StopReason};
@@ -27,35 +26,32 @@ impl Search {
         Search { state: SearchState::new(context, visits, is_open_ended), stop_controller }
     }
 
-    pub(crate) fn snapshot(&self) -> RootSnapshot {
-        let SearchState { context, root, counters, .. } = &self.state;
-        RootSnapshot::read(context, root, counters)
+    pub(crate) fn snapshot(&self) -> RootSnapshot<'_> {
+        RootSnapshot::read(&self.state)
     }
 
     pub(crate) fn stats(&self) -> SearchStats {
-        let SearchState { context, root, counters, .. } = &self.state;
-        report::stats(&RootSnapshot::read_children(context, root, counters))
+        RootSnapshot::read_children(&self.state).stats()
     }
 
     /// Backs up the oldest batch of `device` and releases the collisions of `gatherer`. False if there was
     /// none.
     pub(super) fn take_in_oldest(&self, device: &mut DeviceLink, gatherer: &mut Gatherer) -> bool {
         let Some(Evaluated { mut batch, outcome }) = self.receive(device) else { return false };
-        let SearchState { context, budget, counters, .. } = &self.state;
-        let leaves = batch.leaves.len() as u32;
-        budget.end_leaves(leaves);
+        let (tree, leaves) = (&self.state.context.tree, batch.leaves as u32);
+        self.state.budget.end_leaves(leaves);
         match outcome {
             Ok(()) => {
-                backup::finish_batch(context, budget, counters, &mut batch);
+                backup::finish_batch(&self.state, &mut batch);
                 self.batch_done(leaves.into());
             }
             Err(error) => {
-                backup::abandon_batch(&context.tree, &batch);
+                backup::abandon_batch(tree, &batch);
                 self.fail(error.to_string());
             }
         }
         gatherer.recycle(batch);
-        gatherer.release_collisions(&context.tree);
+        gatherer.release_collisions(tree);
         true
     }
 
@@ -102,8 +98,8 @@ impl Search {
         self.end_if(self.stop_controller.check(&self.stats(), self.state.visits_left(), &self.state.hints));
     }
 
-    fn check_stoppers_by_clock(&self, snapshot: &RootSnapshot) {
-        let (stats, left) = (report::stats(snapshot), self.state.visits_left());
+    fn check_stoppers_by_clock(&self, snapshot: &RootSnapshot<'_>) {
+        let (stats, left) = (snapshot.stats(), self.state.visits_left());
         self.end_if(self.stop_controller.check_by_clock(&stats, left, &self.state.hints));
     }
 
@@ -173,7 +169,7 @@ pub(crate) fn run(search: &Search, observer: &mut dyn FnMut(News<'_>)) -> Search
             has_failed = true;
             (reporter.observer)(News::Failure(failure));
         }
-        reporter.report_if_news(context, snapshot);
+        reporter.report_if_news(snapshot);
         true
     });
     let reason = reason.unwrap_or(EndReason::Stopped);
@@ -181,7 +177,7 @@ pub(crate) fn run(search: &Search, observer: &mut dyn FnMut(News<'_>)) -> Search
     let mut result = result_of(search, &snapshot, reason);
     if let Some(info) = &mut result.info {
         if context.reports_move_stats(MoveStatsWhen::AtEnd) {
-            info.move_stats = Some(root_stats(context, &snapshot));
+            info.move_stats = Some(snapshot.root_stats());
         }
         (reporter.observer)(News::Info(info));
     }
@@ -190,7 +186,10 @@ pub(crate) fn run(search: &Search, observer: &mut dyn FnMut(News<'_>)) -> Search
 
 /// Blocks until the search is over, dismisses its workers and waits for the root. `goes_on` is asked every
 /// few milliseconds. `None` if it ended the watch: the workers then search on.
-pub(crate) fn watch(search: &Search, goes_on: &mut dyn FnMut(&RootSnapshot) -> bool) -> Option<EndReason> {
+pub(crate) fn watch(
+    search: &Search,
+    goes_on: &mut dyn FnMut(&RootSnapshot<'_>) -> bool,
+) -> Option<EndReason> {
     let SearchState { context, life, .. } = &search.state;
     let reason = loop {
         if let Some(reason) = search.stop_controller.wait(life, &context.clock, TICK) {
@@ -239,17 +238,17 @@ pub(crate) fn conclude(search: &Search, reason: EndReason) -> SearchResult {
     result_of(search, &search.snapshot(), reason)
 }
 
-fn result_of(search: &Search, snapshot: &RootSnapshot, reason: EndReason) -> SearchResult {
-    let SearchState { context, root, life, .. } = &search.state;
+fn result_of(search: &Search, snapshot: &RootSnapshot<'_>, reason: EndReason) -> SearchResult {
+    let SearchState { context, life, .. } = &search.state;
     let inside = context.tree.enter_within(PRUNING_PATIENCE);
     let (info, line) = match &inside {
         Some(inside) => {
-            let shown = snapshot.reported(context, inside);
-            shown.map(|shown| info_and_line(context, &shown, inside, root.rng())).unwrap_or_default()
+            let shown = snapshot.reported(inside);
+            shown.map(|shown| info_and_line(&shown, inside)).unwrap_or_default()
         }
         // The move to play can be read without entering the tree.
         None => {
-            let best = choose(context, snapshot, &snapshot.ranked_moves(), root.rng());
+            let best = snapshot.choose(&snapshot.ranked_moves());
             let best = best.filter(|_| context.expected_move.is_none()).map(|best| best.mv);
             (None, best.into_iter().collect())
         }
@@ -259,25 +258,20 @@ fn result_of(search: &Search, snapshot: &RootSnapshot, reason: EndReason) -> Sea
         ponder: line.get(1).copied(),
         reason,
         failure: life.failure(),
-        summary: report::summary(context, snapshot),
-        stats: report::stats(snapshot),
+        summary: snapshot.summary(),
+        stats: snapshot.stats(),
         info,
     }
 }
 
 /// The line of the move to play is reported first. It is empty without such a move.
-fn info_and_line(
-    context: &SearchContext,
-    shown: &RootSnapshot,
-    inside: &Inside<'_>,
-    rng: fastrand::Rng,
-) -> (Option<SearchInfo>, Vec<Move>) {
+fn info_and_line(shown: &RootSnapshot<'_>, inside: &Inside<'_>) -> (Option<SearchInfo>, Vec<Move>) {
     let mut ranked = shown.ranked_moves();
-    let chosen = choose(context, shown, &ranked, rng).map(|best| best.mv);
+    let chosen = shown.choose(&ranked).map(|best| best.mv);
     if let Some(place) = ranked.iter().position(|root_move| Some(root_move.mv) == chosen) {
         ranked[..=place].rotate_right(1);
     }
-    let info = search_info(context, shown, &ranked, inside);
+    let info = shown.info(&ranked, inside);
     let line = info.iter().flat_map(|info| &info.lines).next().map(|line| line.moves.clone());
     (info, line.unwrap_or_default())
 }
@@ -288,14 +282,15 @@ struct InfoReporter<'a> {
 }
 
 impl InfoReporter<'_> {
-    fn report_if_news(&mut self, context: &SearchContext, snapshot: &RootSnapshot) {
+    fn report_if_news(&mut self, snapshot: &RootSnapshot<'_>) {
+        let context = &snapshot.search.context;
         if self.last.as_ref().is_some_and(|(time, last)| time.elapsed() < gap_after(last)) {
             return;
         }
         // Reports never wait for a pruning.
         let Some(inside) = context.tree.try_enter() else { return };
-        let Some(shown) = snapshot.reported(context, &inside) else { return };
-        let Some(mut info) = search_info(context, &shown, &shown.ranked_moves(), &inside) else { return };
+        let Some(shown) = snapshot.reported(&inside) else { return };
+        let Some(mut info) = shown.info(&shown.ranked_moves(), &inside) else { return };
         drop(inside);
         let is_news = match &self.last {
             None => true,
@@ -303,7 +298,7 @@ impl InfoReporter<'_> {
         };
         if is_news {
             if context.reports_move_stats(MoveStatsWhen::Always) {
-                info.move_stats = Some(root_stats(context, snapshot));
+                info.move_stats = Some(snapshot.root_stats());
             }
             (self.observer)(News::Info(&info));
             self.last = Some((Instant::now(), info));

@@ -106,27 +106,20 @@ const MAX_MARGIN: Duration = Duration::from_millis(15);
 /// … and no more than the time to the deadline divided by this.
 const MARGIN_DIVISOR: u32 = 4;
 
-static WAKEUP_LATENCY: WakeupLatency = WakeupLatency::new();
+/// In nanoseconds.
+static WAKEUP_LATENCY: WakeupLatency = WakeupLatency(AtomicU64::new(0));
 
 /// Updates may be lost without harm.
-#[derive(Debug)]
-struct WakeupLatency {
-    latency_ns: AtomicU64,
-}
+struct WakeupLatency(AtomicU64);
 
 impl WakeupLatency {
-    const fn new() -> WakeupLatency {
-        WakeupLatency { latency_ns: AtomicU64::new(0) }
-    }
-
     fn woke(&self, asked: Duration, took: Duration) {
-        let late_ns = took.saturating_sub(asked).as_nanos().min(u128::from(u64::MAX)) as u64;
-        let decayed = (self.latency_ns.load(Ordering::Relaxed) as f64 * DECAY) as u64;
-        self.latency_ns.store(late_ns.max(decayed), Ordering::Relaxed);
+        let decayed = (self.0.load(Ordering::Relaxed) as f64 * DECAY) as u64;
+        self.0.store(decayed.max(took.saturating_sub(asked).as_nanos() as u64), Ordering::Relaxed);
     }
 
     fn margin(&self, total: Duration) -> Duration {
-        let latency = Duration::from_nanos(self.latency_ns.load(Ordering::Relaxed));
+        let latency = Duration::from_nanos(self.0.load(Ordering::Relaxed));
         latency.min(MAX_MARGIN).min(total / MARGIN_DIVISOR)
     }
 }
@@ -163,7 +156,7 @@ mod tests {
     #[test]
     fn a_late_wake_up_is_reckoned_with_for_a_while() {
         let ms = Duration::from_millis;
-        let latency = WakeupLatency::new();
+        let latency = WakeupLatency(AtomicU64::new(0));
         assert_eq!(latency.margin(ms(1000)), ms(0));
         latency.woke(ms(10), ms(18));
         assert_eq!(latency.margin(ms(1000)), ms(8));

@@ -8,13 +8,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
+use crossbeam::channel::{Sender, unbounded};
 
 use super::device::{DeviceLink, WorkerPoolError};
 use super::search::{Search, SearchResult, conclude};
 use crate::network::{Backend, EvalSlot};
 use crate::search::leaf::{Gathered, Gatherer};
-use crate::search::report::{SearchInfo, root_stats, search_info};
+use crate::search::report::SearchInfo;
 use crate::search::state::{EndReason, SearchState, Stage};
 use crate::search::tree::TreeFull;
 use crate::system::threads::EndingThreads;
@@ -25,23 +25,11 @@ const IDLE_WAIT: Duration = Duration::from_millis(20);
 /// Wait of a search ahead of its limit of nodes per second.
 pub(crate) const PACE_WAIT: Duration = Duration::from_millis(1);
 
-#[derive(Debug, Default)]
-struct SearchAssignment {
-    /// Weak, so that idle workers don't keep a large tree alive.
-    search: Weak<Search>,
-    number: u64,
-    closed: bool,
-}
-
-#[derive(Debug, Default)]
-struct Mailbox {
-    assignment: Mutex<SearchAssignment>,
-    changed: Condvar,
-}
-
 #[derive(Debug)]
 pub(crate) struct WorkerPool {
-    mailbox: Arc<Mailbox>,
+    /// One for each worker, which leaves once it is closed. What lies in them keeps no large tree alive.
+    mailboxes: Vec<Sender<Weak<Search>>>,
+    /// Dropped after the mailboxes.
     threads: EndingThreads,
 }
 
@@ -49,19 +37,22 @@ impl WorkerPool {
     /// Starts `threads` workers, or one in virtual time.
     pub(crate) fn new(backend: &dyn Backend, threads: usize) -> Result<WorkerPool, WorkerPoolError> {
         let threads = if backend.info().has_virtual_time() { 1 } else { threads.max(1) };
-        let mut pool = WorkerPool { mailbox: Arc::default(), threads: EndingThreads::default() };
-        for (index, device) in DeviceLink::of_workers(backend, threads)?.into_iter().enumerate() {
-            let mailbox = pool.mailbox.clone();
+        let mut pool = WorkerPool { mailboxes: Vec::new(), threads: EndingThreads::default() };
+        for (index, mut device) in DeviceLink::of_workers(backend, threads)?.into_iter().enumerate() {
+            let (mailbox, searches) = unbounded::<Weak<Search>>();
             let thread = std::thread::Builder::new()
                 .name(format!("search-{index}"))
                 .stack_size(STACK_BYTES)
-                .spawn(move || worker_loop(&mailbox, device));
+                .spawn(move || {
+                    searches.iter().filter_map(|it| it.upgrade()).for_each(|it| work(&it, &mut device));
+                });
             match thread {
                 Ok(thread) => pool.threads.0.push(thread),
                 Err(error) if pool.len() == 0 => return Err(WorkerPoolError::thread(&error)),
                 // Fewer threads than asked for are better than none.
                 Err(_) => break,
             }
+            pool.mailboxes.push(mailbox);
         }
         Ok(pool)
     }
@@ -71,46 +62,21 @@ impl WorkerPool {
     }
 
     pub(crate) fn assign(&self, search: &Arc<Search>) {
-        let mut assignment = self.mailbox.assignment.lock();
-        assignment.search = Arc::downgrade(search);
-        assignment.number += 1;
-        drop(assignment);
-        self.mailbox.changed.notify_all();
+        self.mailboxes.iter().for_each(|mailbox| drop(mailbox.send(Arc::downgrade(search))));
     }
 }
 
-impl Drop for WorkerPool {
-    /// A worker that is blocked in an evaluation leaves afterwards.
-    fn drop(&mut self) {
-        self.mailbox.assignment.lock().closed = true;
-        self.mailbox.changed.notify_all();
+fn work(search: &Search, device: &mut DeviceLink) {
+    if !search.state.life.try_enter() {
+        return;
     }
-}
-
-fn worker_loop(mailbox: &Mailbox, mut device: DeviceLink) {
-    let mut seen = 0;
-    loop {
-        let search = {
-            let mut assignment = mailbox.assignment.lock();
-            mailbox.changed.wait_while(&mut assignment, |a| !a.closed && a.number == seen);
-            if assignment.closed {
-                return;
-            }
-            seen = assignment.number;
-            let Some(search) = assignment.search.upgrade() else { continue };
-            if !search.state.life.try_enter() {
-                continue;
-            }
-            search
-        };
-        // A panic is a bug here or in a backend. The search ends, the process lives on.
-        let outcome = catch_unwind(AssertUnwindSafe(|| take_part(&search, &mut device)));
-        if outcome.is_err() {
-            search.state.context.tree.mark_damaged();
-            search.fail("a search thread panicked and its batch is lost".into());
-        }
-        search.state.life.leave();
+    // A panic is a bug here or in a backend. The search ends, the process lives on.
+    let outcome = catch_unwind(AssertUnwindSafe(|| take_part(search, device)));
+    if outcome.is_err() {
+        search.state.context.tree.mark_damaged();
+        search.fail("a search thread panicked and its batch is lost".into());
     }
+    search.state.life.leave();
 }
 
 fn take_part(search: &Search, device: &mut DeviceLink) {
@@ -209,14 +175,6 @@ impl SteppedSearch {
         &self.search
     }
 
-    pub(crate) fn advance(&mut self) -> NextStep {
-        loop {
-            if let Some(step) = self.advance_within(u32::MAX) {
-                return step;
-            }
-        }
-    }
-
     /// Advances by at most `rounds` gatherings, more than [`MAX_FRUITLESS`]. `None` if there is more to
     /// gather: a search whose leaves are all known would otherwise block the thread.
     pub(crate) fn advance_within(&mut self, mut rounds: u32) -> Option<NextStep> {
@@ -269,9 +227,9 @@ impl SteppedSearch {
     }
 
     pub(crate) fn report(&self) -> Option<SearchInfo> {
-        let (context, snapshot) = (&self.search.state.context, self.search.snapshot());
-        let info = search_info(context, &snapshot, &snapshot.ranked_moves(), &context.tree.enter())?;
-        Some(SearchInfo { move_stats: Some(root_stats(context, &snapshot)), ..info })
+        let snapshot = self.search.snapshot();
+        let info = snapshot.info(&snapshot.ranked_moves(), &self.search.state.context.tree.enter())?;
+        Some(SearchInfo { move_stats: Some(snapshot.root_stats()), ..info })
     }
 
     pub(crate) fn elapsed(&self) -> Duration {

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use crate::network::{EvalSlot, Value, approximate_softmax};
-use crate::search::state::{SearchContext, SearchCounters, VisitBudget};
+use crate::search::state::{SearchContext, SearchState};
 use crate::search::tree::{NodeId, Tree, VisitSum};
 
 /// Converts an evaluation for the side to move into the node's point of view. `depth` counts the positions
@@ -60,18 +60,20 @@ impl Backup<'_> {
     }
 }
 
-fn end_visits(tree: &Tree, batch: &Batch, mut leaf_sum: impl FnMut(usize) -> VisitSum) {
+/// Ends all visits of `batch`, those at a leaf with what `leaf_sum` makes of its path and its slot.
+fn end_visits(tree: &Tree, batch: &Batch, mut leaf_sum: impl FnMut(&[NodeId], &EvalSlot) -> VisitSum) {
     let mut backup = Backup { tree, open: Vec::new() };
-    let mut collisions = batch.collisions.iter().peekable();
-    for (index, leaf) in batch.leaves.iter().enumerate() {
-        // In the order of gathering, in which neighbouring paths share most.
-        while let Some(collision) = collisions.next_if(|collision| collision.path.start < leaf.start) {
-            backup.add(batch.path(&collision.path), VisitSum::cancelled(collision.visits));
-        }
-        backup.add(batch.path(leaf), leaf_sum(index));
-    }
-    for collision in collisions {
-        backup.add(batch.path(&collision.path), VisitSum::cancelled(collision.visits));
+    let mut slots = batch.slots().iter();
+    // In the order of gathering, in which neighbouring paths share most.
+    for Ending { path, collided } in &batch.endings {
+        let path = &batch.nodes[path.clone()];
+        backup.add(
+            path,
+            match *collided {
+                0 => slots.next().map_or(VisitSum::default(), |slot| leaf_sum(path, slot)),
+                visits => VisitSum::cancelled(visits),
+            },
+        );
     }
     backup.close(0);
 }
@@ -87,27 +89,23 @@ pub(super) fn expand(tree: &Tree, path: &[NodeId], policy: &[f32]) -> bool {
     is_expanded || path.len() > 1
 }
 
-pub(crate) fn finish_batch(
-    context: &SearchContext,
-    budget: &VisitBudget,
-    counters: &SearchCounters,
-    batch: &mut Batch,
-) {
+pub(crate) fn finish_batch(SearchState { context, budget, counters, .. }: &SearchState, batch: &mut Batch) {
     let _inside = context.tree.enter();
     for slot in batch.slots_mut() {
         approximate_softmax(&mut slot.logits, context.params.policy_temperature);
     }
     let (mut depth_sum, mut max_depth) = (0, 0);
-    end_visits(&context.tree, batch, |index| {
-        let Some(value) = finish_leaf(context, batch, index) else {
+    end_visits(&context.tree, batch, |path, EvalSlot { key, evaluation, logits: policy, .. }| {
+        context.cache.insert(*key, *evaluation, policy);
+        if !expand(&context.tree, path, policy) {
             budget.give_back(1);
             return VisitSum::cancelled(1);
-        };
-        let depth = batch.leaves[index].len();
+        }
+        let depth = path.len();
         (depth_sum, max_depth) = (depth_sum + depth, max_depth.max(depth));
-        VisitSum::finished(1, value)
+        VisitSum::finished(1, leaf_value(context, depth, *evaluation))
     });
-    let prefetched = &batch.slots()[batch.leaves.len()..];
+    let prefetched = &batch.slots()[batch.leaves..];
     for EvalSlot { key, evaluation, logits: policy, .. } in prefetched {
         context.cache.insert(*key, *evaluation, policy);
     }
@@ -116,18 +114,9 @@ pub(crate) fn finish_batch(
     counters.count_depths(depth_sum, max_depth);
 }
 
-/// `None` if the visit does not count.
-fn finish_leaf(context: &SearchContext, batch: &Batch, index: usize) -> Option<Value> {
-    let EvalSlot { key, evaluation, logits: policy, .. } = &batch.slots()[index];
-    let path = batch.path(&batch.leaves[index]);
-    context.cache.insert(*key, *evaluation, policy);
-    expand(&context.tree, path, policy).then(|| leaf_value(context, path.len(), *evaluation))
-}
-
 pub(crate) fn abandon_batch(tree: &Tree, batch: &Batch) {
     let _inside = tree.enter();
-    end_visits(tree, batch, |index| {
-        let path = batch.path(&batch.leaves[index]);
+    end_visits(tree, batch, |path, _| {
         tree.node(path[path.len() - 1]).unclaim();
         VisitSum::cancelled(1)
     });
@@ -135,29 +124,33 @@ pub(crate) fn abandon_batch(tree: &Tree, batch: &Batch) {
 
 pub(super) fn release_collisions(tree: &Tree, batch: &mut Batch) {
     let mut backup = Backup { tree, open: Vec::new() };
-    for collision in &batch.collisions {
-        backup.add(batch.path(&collision.path), VisitSum::cancelled(collision.visits));
+    for Ending { path, collided } in batch.endings.iter().filter(|ending| ending.collided > 0) {
+        backup.add(&batch.nodes[path.clone()], VisitSum::cancelled(*collided));
     }
     backup.close(0);
-    batch.collisions.clear();
+    batch.endings.retain(|ending| ending.collided == 0);
 }
 
-/// Collided visits stay under way until the batch is backed up, so that other descents avoid the leaf.
+/// Where a descent has ended: at a leaf of the batch, or at one that was already under evaluation. Visits
+/// that collided there stay under way until the batch is backed up, so that other descents avoid the
+/// leaf.
 #[derive(Debug)]
-pub(crate) struct Collision {
-    pub(crate) path: Range<usize>,
-    pub(crate) visits: u32,
+struct Ending {
+    /// Of `nodes`.
+    path: Range<usize>,
+    /// 0 at a leaf.
+    collided: u32,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     /// One slot per leaf, and spare ones of larger batches before.
     slots: Vec<EvalSlot>,
-    /// Paths, as ranges of `nodes`.
-    pub(crate) leaves: Vec<Range<usize>>,
+    pub(crate) leaves: usize,
     /// Slots of prefetched positions, behind those of the leaves.
     extra: usize,
-    pub(crate) collisions: Vec<Collision>,
+    /// In the order of gathering.
+    endings: Vec<Ending>,
     nodes: Vec<NodeId>,
 }
 
@@ -168,7 +161,7 @@ pub(crate) fn buffer_bytes(positions: usize) -> u64 {
 
 impl Batch {
     pub(crate) fn is_empty(&self) -> bool {
-        self.leaves.is_empty() && self.collisions.is_empty()
+        self.endings.is_empty()
     }
 
     pub(super) fn has_buffers(&self) -> bool {
@@ -176,15 +169,14 @@ impl Batch {
     }
 
     pub(crate) fn clear(&mut self) {
-        self.leaves.clear();
-        self.extra = 0;
-        self.collisions.clear();
+        (self.leaves, self.extra) = (0, 0);
+        self.endings.clear();
         self.nodes.clear();
     }
 
     pub(super) fn push_leaf(&mut self, path: &[NodeId]) -> &mut EvalSlot {
-        let path = self.keep(path);
-        self.leaves.push(path);
+        self.leaves += 1;
+        self.end_at(path, 0);
         self.last_slot()
     }
 
@@ -194,34 +186,26 @@ impl Batch {
     }
 
     fn last_slot(&mut self) -> &mut EvalSlot {
-        let len = self.leaves.len() + self.extra;
+        let len = self.leaves + self.extra;
         if self.slots.len() < len {
             self.slots.push(EvalSlot::default());
         }
         &mut self.slots[len - 1]
     }
 
-    pub(super) fn push_collision(&mut self, path: &[NodeId], visits: u32) {
-        let path = self.keep(path);
-        self.collisions.push(Collision { path, visits });
-    }
-
-    fn keep(&mut self, path: &[NodeId]) -> Range<usize> {
+    /// Keeps where visits have collided, or 0 for a leaf.
+    pub(super) fn end_at(&mut self, path: &[NodeId], collided: u32) {
         let start = self.nodes.len();
         self.nodes.extend_from_slice(path);
-        start..self.nodes.len()
-    }
-
-    pub(crate) fn path(&self, range: &Range<usize>) -> &[NodeId] {
-        &self.nodes[range.clone()]
+        self.endings.push(Ending { path: start..self.nodes.len(), collided });
     }
 
     pub(crate) fn slots(&self) -> &[EvalSlot] {
-        &self.slots[..self.leaves.len() + self.extra]
+        &self.slots[..self.leaves + self.extra]
     }
 
     pub(crate) fn slots_mut(&mut self) -> &mut [EvalSlot] {
-        let len = self.leaves.len() + self.extra;
+        let len = self.leaves + self.extra;
         &mut self.slots[..len]
     }
 }

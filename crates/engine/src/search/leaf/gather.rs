@@ -111,7 +111,7 @@ impl Gatherer {
     }
 
     pub(crate) fn waiting_leaves(&self) -> u32 {
-        self.batch.leaves.len() as u32
+        self.batch.leaves as u32
     }
 
     pub(crate) fn take_batch(&mut self) -> Batch {
@@ -173,7 +173,7 @@ impl Gatherer {
     }
 
     fn is_full(&self) -> bool {
-        self.batch.leaves.len() >= self.target
+        self.batch.leaves >= self.target
     }
 
     fn revert_two_fold_draw(&mut self, search: &SearchState) {
@@ -419,7 +419,7 @@ impl Gatherer {
     }
 
     fn collide(&mut self, visits: u32) {
-        self.batch.push_collision(&self.path, visits);
+        self.batch.end_at(&self.path, visits);
         self.counts.collided += visits;
         self.counts.collisions += 1;
     }
@@ -466,7 +466,7 @@ impl Gatherer {
     /// Fills the batch up to `MaxPrefetch` positions. By default a device gets a part of a full batch, which
     /// takes it hardly longer than one position. Nothing waits for a batch without leaves.
     pub(crate) fn prefetch(&mut self, search: &SearchState) {
-        let leaves = self.batch.leaves.len();
+        let leaves = self.batch.leaves;
         let of_device = if self.has_device() { search.context.batch_size() / BATCH_PER_PREFETCH } else { 0 };
         let size = search.context.params.max_prefetch.map_or(of_device, NonZero::get) as usize;
         let size = size.min(search.context.backend_info.max_batch);

@@ -18,15 +18,12 @@ const MOST_COLLISIONS: u32 = 917;
 const LOSS_UNDER_WAY: f32 = 0.25;
 
 /// `queues` is 0 if an evaluation needs a core.
-fn leaves_under_way(visits: u32, batch: u32, queues: usize) -> u32 {
-    match queues {
-        0 => visits / VISITS_PER_LEAF,
-        _ => leaves_on_device(visits, batch),
-    }
-}
-
 pub(crate) fn leaves_that_may_begin(context: &SearchContext, under_way: u32, queues: usize) -> u32 {
-    leaves_under_way(context.visits(), context.batch_size(), queues).saturating_sub(under_way)
+    let most = match queues {
+        0 => context.visits() / VISITS_PER_LEAF,
+        _ => leaves_on_device(context.visits(), context.batch_size()),
+    };
+    most.saturating_sub(under_way)
 }
 
 /// A visit that knows all results is worth 1.

@@ -3,85 +3,70 @@
 
 use std::cmp::Ordering;
 
-use super::snapshot::{MoveRank, NodeReading, RootMove, RootSnapshot, moves_to_mate};
+use super::snapshot::{NodeReading, RootMove, RootSnapshot, compare, moves_to_mate, rank};
 use crate::chance;
 use crate::chess::Move;
 use crate::search::leaf::select;
-use crate::search::state::{FoundMate, SearchContext, SearchParams, TemperatureParams};
+use crate::search::state::{FoundMate, SearchContext, SearchState, TemperatureParams};
 use crate::search::tree::{Inside, Node, NodeId, NodeState, Proof, ProofOutcome, Tree};
 
 const MAX_PV: usize = 64;
 
-pub(crate) fn choose<'a>(
-    context: &SearchContext,
-    snapshot: &RootSnapshot,
-    ranked: &[&'a RootMove],
-    mut rng: fastrand::Rng,
-) -> Option<&'a RootMove> {
-    let params = &context.params.temperature;
-    let temperature = params.at(context.history.game_ply());
-    let best = ranked.first().copied();
-    if temperature <= 0.0 {
-        return best;
+impl RootSnapshot<'_> {
+    /// The move to play among `ranked` moves, best first.
+    pub(crate) fn choose<'a>(&self, ranked: &[&'a RootMove]) -> Option<&'a RootMove> {
+        let SearchState { context: SearchContext { params, history, .. }, root, .. } = self.search;
+        let temperature = params.temperature.at(history.game_ply());
+        let best = ranked.first().copied();
+        if temperature <= 0.0 {
+            return best;
+        }
+        let visited = ranked.iter().filter(|root_move| root_move.is_visited());
+        let visited_policy = visited.map(|root_move| root_move.policy).sum();
+        let parent_q = select::parent_q(self.root.mean, self.draw_score());
+        let fpu = select::fpu(params.root_fpu(), parent_q, visited_policy);
+        let candidate = |root_move: &&RootMove| DrawCandidate {
+            visits: root_move.node.visits,
+            q: if root_move.is_visited() { root_move.q } else { fpu },
+            policy: root_move.policy,
+        };
+        let candidates: Vec<_> = ranked.iter().map(candidate).collect();
+        let drawn = params.temperature.draw(temperature, &candidates, &mut root.rng());
+        drawn.map_or(best, |drawn| ranked.get(drawn).copied())
     }
-    let candidates = draw_candidates(&context.params, snapshot, ranked);
-    let drawn = params.draw(temperature, &candidates, &mut rng);
-    drawn.map_or(best, |drawn| ranked.get(drawn).copied())
-}
 
-fn draw_candidates(
-    params: &SearchParams,
-    snapshot: &RootSnapshot,
-    ranked: &[&RootMove],
-) -> Vec<DrawCandidate> {
-    let visited = ranked.iter().filter(|root_move| root_move.is_visited());
-    let visited_policy = visited.map(|root_move| root_move.policy).sum();
-    let parent_q = select::parent_q(snapshot.root.mean, snapshot.draw_score);
-    let fpu = select::fpu(params.root_fpu(), parent_q, visited_policy);
-    let candidate = |root_move: &&RootMove| DrawCandidate {
-        visits: root_move.node.visits,
-        q: if root_move.is_visited() { root_move.q } else { fpu },
-        policy: root_move.policy,
-    };
-    ranked.iter().map(candidate).collect()
-}
-
-/// The expected line that begins with `first`, up to a mate found at its leaf.
-pub(crate) fn principal_variation(
-    context: &SearchContext,
-    snapshot: &RootSnapshot,
-    first: &RootMove,
-    _inside: &Inside<'_>,
-) -> Vec<Move> {
-    let mut line = vec![first.mv];
-    let tree = &context.tree;
-    let before = context.expected_move.filter(|_| snapshot.plies > 0);
-    let mate_after = |line: &[Move], plies_left: f32| {
-        let mut history = context.history.clone();
-        before.iter().chain(line).for_each(|&mv| history.push(mv));
-        history.mate_by_checks(moves_to_mate(plies_left))
-    };
-    let is_at_root = |mate: FoundMate| mate.mv == first.mv && first.node.proof == Some(mate.proof);
-    if let Some(mate) = first.node.proof
-        && (first.child.is_none() || snapshot.mate.is_some_and(is_at_root))
-    {
-        return mate_after(&[], mate.plies + 1.0);
+    /// The expected line that begins with `first`, up to a mate found at its leaf.
+    pub(super) fn principal_variation(&self, first: &RootMove, _inside: &Inside<'_>) -> Vec<Move> {
+        let SearchContext { tree, history, expected_move, .. } = &self.search.context;
+        let mut line = vec![first.mv];
+        let before = expected_move.filter(|_| self.plies > 0);
+        let mate_after = |line: &[Move], plies_left: f32| {
+            let mut history = history.clone();
+            before.iter().chain(line).for_each(|&mv| history.push(mv));
+            history.mate_by_checks(moves_to_mate(plies_left))
+        };
+        let is_at_root =
+            |mate: FoundMate| self.plies == 0 && mate.mv == first.mv && first.node.proof == Some(mate.proof);
+        if let Some(mate) = first.node.proof
+            && (first.child.is_none() || self.search.root.mate.is_some_and(is_at_root))
+        {
+            return mate_after(&[], mate.plies + 1.0);
+        }
+        let Some(mut id) = first.child.filter(|_| first.is_visited()) else { return line };
+        while line.len() < MAX_PV {
+            let draw_score = self.search.root.draw_score(self.plies + line.len());
+            let Some((next, child)) = best_child(tree, tree.node(id), draw_score) else { break };
+            line.push(child.edge().mv());
+            id = next;
+        }
+        let leaf = tree.node(id);
+        if let Some(Proof { outcome: ProofOutcome::Loss, plies: left, is_mate: true }) = leaf.proof()
+            && leaf.is_terminal()
+        {
+            line.extend(mate_after(&line, left));
+        }
+        line
     }
-    let Some(mut id) = first.child.filter(|_| first.is_visited()) else { return line };
-    while line.len() < MAX_PV {
-        let draw_score =
-            if line.len().is_multiple_of(2) { snapshot.draw_score } else { -snapshot.draw_score };
-        let Some((next, child)) = best_child(tree, tree.node(id), draw_score) else { break };
-        line.push(child.edge().mv());
-        id = next;
-    }
-    let leaf = tree.node(id);
-    if let Some(Proof { outcome: ProofOutcome::Loss, plies: left, is_mate: true }) = leaf.proof()
-        && leaf.is_terminal()
-    {
-        line.extend(mate_after(&line, left));
-    }
-    line
 }
 
 fn best_child<'a>(tree: &'a Tree, node: &'a Node, draw_score: f32) -> Option<(NodeId, &'a Node)> {
@@ -92,10 +77,10 @@ fn best_child<'a>(tree: &'a Tree, node: &'a Node, draw_score: f32) -> Option<(No
     let ranks = tree.children(node).filter(|(_, child)| child.visits() > 0).map(|(id, child)| {
         let reading = NodeReading::of(child);
         let q = select::child_q(reading.mean, draw_score);
-        (MoveRank::new(&reading, q, child.edge().policy()), id, child)
+        (rank(&reading, q, child.edge().policy()), id, child)
     });
     // `max_by` prefers the last of equals, and children were made by falling policy.
-    let best = ranks.max_by(|(a, ..), (b, ..)| a.compare(b).then(Ordering::Greater));
+    let best = ranks.max_by(|(a, ..), (b, ..)| compare(a, b).then(Ordering::Greater));
     best.map(|(_, id, child)| (id, child))
 }
 

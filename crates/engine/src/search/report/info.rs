@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::best_move::principal_variation;
 use super::snapshot::{NodeReading, RootMove, RootSnapshot, moves_to_mate};
 use crate::chess::{History, Move};
 use crate::network::Value;
@@ -90,56 +89,46 @@ impl SearchInfo {
     }
 }
 
-/// The information without move figures, `None` before the root is evaluated. `ranked` is best first.
-pub(crate) fn search_info(
-    context: &SearchContext,
-    snapshot: &RootSnapshot,
-    ranked: &[&RootMove],
-    inside: &Inside<'_>,
-) -> Option<SearchInfo> {
-    let (best, others) = ranked.split_first()?;
-    // An unvisited move is shown at the root's value, unless another move proves that.
-    let has_score = |root_move: &&&RootMove| root_move.is_visited() || snapshot.root.proof.is_none();
-    let shown = std::iter::once(best).chain(others.iter().filter(has_score));
-    let counts = snapshot.counts;
-    Some(SearchInfo {
-        depth: counts.mean_depth().saturating_sub(snapshot.plies as u32).max(1),
-        seldepth: counts.max_depth.saturating_sub(snapshot.plies as u32).max(1),
-        time: snapshot.elapsed,
-        nodes: snapshot.nodes.into(),
-        nps: snapshot.per_second(snapshot.new_nodes),
-        eps: snapshot.per_second(counts.evaluations),
-        hashfull: context.cache.hashfull(),
-        tablebase_hits: counts.tablebase_hits,
-        lines: shown
-            .take(context.reporting.lines.max(1))
-            .map(|root_move| line(context, snapshot, root_move, inside))
-            .collect(),
-        move_stats: None,
-    })
-}
+impl RootSnapshot<'_> {
+    /// The information without move figures, `None` before the root is evaluated. `ranked` is best first.
+    pub(crate) fn info(&self, ranked: &[&RootMove], inside: &Inside<'_>) -> Option<SearchInfo> {
+        let SearchContext { cache, reporting, .. } = &self.search.context;
+        let (best, others) = ranked.split_first()?;
+        // An unvisited move is shown at the root's value, unless another move proves that.
+        let has_score = |root_move: &&&RootMove| root_move.is_visited() || self.root.proof.is_none();
+        let shown = std::iter::once(best).chain(others.iter().filter(has_score));
+        let depth = |depth: u32| depth.saturating_sub(self.plies as u32).max(1);
+        Some(SearchInfo {
+            depth: depth(self.counts.mean_depth()),
+            seldepth: depth(self.counts.max_depth),
+            time: self.elapsed,
+            nodes: self.nodes.into(),
+            nps: self.per_second(self.new_nodes),
+            eps: self.per_second(self.counts.evaluations),
+            hashfull: cache.hashfull(),
+            tablebase_hits: self.counts.tablebase_hits,
+            lines: shown.take(reporting.lines.max(1)).map(|root_move| self.line(root_move, inside)).collect(),
+            move_stats: None,
+        })
+    }
 
-fn line(
-    context: &SearchContext,
-    snapshot: &RootSnapshot,
-    root_move: &RootMove,
-    inside: &Inside<'_>,
-) -> PvLine {
-    let SearchContext { rescale, history, backend_info, .. } = context;
-    let node = Some(root_move.node).filter(|node| node.visits > 0);
-    let mean = node.map_or_else(|| snapshot.root.mean.at_child(), |node| node.mean);
-    let turn = history.current().turn();
-    let mover = if snapshot.plies.is_multiple_of(2) { turn } else { !turn };
-    let shown = rescale.shown(mean, mover);
-    PvLine {
-        q: select::child_q(mean, snapshot.draw_score),
-        wl: shown.wl,
-        d: shown.d,
-        mu: shown.mu.filter(|_| backend_info.has_wdl),
-        nodes: root_move.node.visits.into(),
-        moves_left: backend_info.has_moves_left.then_some(mean.m + 1.0),
-        mate: node.and_then(|node| mate(node.proof)),
-        moves: principal_variation(context, snapshot, root_move, inside),
+    fn line(&self, root_move: &RootMove, inside: &Inside<'_>) -> PvLine {
+        let SearchContext { rescale, history, backend_info, .. } = &self.search.context;
+        let node = Some(root_move.node).filter(|node| node.visits > 0);
+        let mean = node.map_or_else(|| self.root.mean.at_child(), |node| node.mean);
+        let turn = history.current().turn();
+        let mover = if self.plies.is_multiple_of(2) { turn } else { !turn };
+        let shown = rescale.shown(mean, mover);
+        PvLine {
+            q: select::child_q(mean, self.draw_score()),
+            wl: shown.wl,
+            d: shown.d,
+            mu: shown.mu.filter(|_| backend_info.has_wdl),
+            nodes: root_move.node.visits.into(),
+            moves_left: backend_info.has_moves_left.then_some(mean.m + 1.0),
+            mate: node.and_then(|node| mate(node.proof)),
+            moves: self.principal_variation(root_move, inside),
+        }
     }
 }
 
@@ -192,86 +181,79 @@ pub struct RootStats {
     pub root: NodeStats,
 }
 
-pub(crate) fn root_stats(context: &SearchContext, snapshot: &RootSnapshot) -> RootStats {
-    let params = &context.params;
-    let visited_policy = snapshot.visited_policy();
-    let children_visits = snapshot.children.iter().map(|child| child.node.visits).sum();
-    let mean = snapshot.root.mean;
-    let (exploration, fpu) = params.formula_at(0);
-    let has_moves_left = context.backend_info.has_moves_left;
-    let terms = ScoreTerms {
-        draw_score: snapshot.draw_score,
-        fpu: select::fpu(fpu, select::parent_q(mean, snapshot.draw_score), visited_policy),
-        exploration: select::exploration(&exploration, children_visits),
-        moves_left: MovesLeftUtility::new(params, has_moves_left, mean),
-    };
-    let mut history = context.history.clone();
-    let mut moves = Vec::new();
-    for mv in &context.history.legal_moves() {
-        if let Some(root_move) = snapshot.moves().find(|root_move| root_move.mv == *mv) {
-            moves.push(move_stats(context, &mut history, root_move, &terms));
+impl RootSnapshot<'_> {
+    pub(crate) fn root_stats(&self) -> RootStats {
+        let SearchContext { params, history, backend_info, .. } = &self.search.context;
+        let children_visits = self.children.iter().map(|child| child.node.visits).sum();
+        let mean = self.root.mean;
+        let (exploration, fpu) = params.formula_at(0);
+        let terms = ScoreTerms {
+            fpu: select::fpu(fpu, select::parent_q(mean, self.draw_score()), self.visited_policy()),
+            exploration: select::exploration(&exploration, children_visits),
+            moves_left: MovesLeftUtility::new(params, backend_info.has_moves_left, mean),
+        };
+        let legal = history.legal_moves();
+        let known = legal.iter().filter_map(|mv| self.moves().find(|root_move| root_move.mv == *mv));
+        let mut moves: Vec<_> = known.map(|root_move| self.move_stats(root_move, &terms)).collect();
+        moves.sort_by(|a, b| {
+            a.node.visits.cmp(&b.node.visits).then((a.node.q + a.u).total_cmp(&(b.node.q + b.u)))
+        });
+        RootStats { moves, root: self.root_node_stats() }
+    }
+
+    fn move_stats(&self, root_move: &RootMove, terms: &ScoreTerms<'_>) -> MoveStats {
+        let SearchContext { cache, history, .. } = &self.search.context;
+        let RootMove { mv, policy, node, .. } = *root_move;
+        let policy_index = policy_map::index(mv, history.current().turn(), Transform::NONE);
+        let is_visited = root_move.is_visited();
+        let q = if is_visited { root_move.q } else { terms.fpu };
+        let is_certain = is_visited && node.is_certain;
+        let network_value = || {
+            let mut history = history.clone();
+            history.push(mv);
+            network_value(cache, &history).map(|v| -v).filter(|_| is_visited)
+        };
+        let node_stats = NodeStats {
+            visits: node.visits,
+            in_flight: node.in_flight,
+            policy,
+            mean: is_visited.then(|| self.mean_stats(node.mean)),
+            q,
+            v: if is_certain { Some(q) } else { network_value() },
+            is_certain,
+        };
+        let u = policy * terms.exploration / (1 + node.visits + node.in_flight) as f32;
+        let utility = terms.moves_left.filter(|_| is_visited);
+        let moves_left = utility.map_or(0.0, |utility| utility.of(q, node.mean.m));
+        MoveStats { mv, policy_index, node: node_stats, u, s: q + u + moves_left }
+    }
+
+    fn root_node_stats(&self) -> NodeStats {
+        let NodeReading { visits, in_flight, mean, is_certain, .. } = self.root;
+        let SearchContext { cache, history, .. } = &self.search.context;
+        NodeStats {
+            visits,
+            in_flight,
+            policy: self.visited_policy(),
+            mean: (visits > 0).then(|| self.mean_stats(mean.for_opponent())),
+            q: select::parent_q(mean, self.draw_score()),
+            v: network_value(cache, history),
+            is_certain,
         }
     }
-    moves.sort_by(|a, b| {
-        a.node.visits.cmp(&b.node.visits).then((a.node.q + a.u).total_cmp(&(b.node.q + b.u)))
-    });
-    RootStats { moves, root: root_node_stats(context, snapshot) }
+
+    fn mean_stats(&self, mean: Value) -> MeanStats {
+        let SearchContext { rescale, history, .. } = &self.search.context;
+        let shown = rescale.shown(mean, history.current().turn());
+        let value = Value { wl: shown.wl, d: shown.d, m: mean.m };
+        MeanStats { value, q: select::child_q(value, self.draw_score()) }
+    }
 }
 
 struct ScoreTerms<'a> {
-    draw_score: f32,
     fpu: f32,
     exploration: f32,
     moves_left: Option<MovesLeftUtility<'a>>,
-}
-
-fn move_stats(
-    context: &SearchContext,
-    history: &mut History,
-    root_move: &RootMove,
-    terms: &ScoreTerms,
-) -> MoveStats {
-    let RootMove { mv, policy, node, .. } = *root_move;
-    let policy_index = policy_map::index(mv, history.current().turn(), Transform::NONE);
-    let is_visited = root_move.is_visited();
-    let q = if is_visited { root_move.q } else { terms.fpu };
-    let is_certain = is_visited && node.is_certain;
-    history.push(mv);
-    let network_value = || network_value(&context.cache, history).map(|v| -v).filter(|_| is_visited);
-    let node_stats = NodeStats {
-        visits: node.visits,
-        in_flight: node.in_flight,
-        policy,
-        mean: is_visited.then(|| mean_stats(context, node.mean, terms.draw_score)),
-        q,
-        v: if is_certain { Some(q) } else { network_value() },
-        is_certain,
-    };
-    history.pop();
-    let u = policy * terms.exploration / (1 + node.visits + node.in_flight) as f32;
-    let utility = terms.moves_left.filter(|_| is_visited);
-    let moves_left = utility.map_or(0.0, |utility| utility.of(q, node.mean.m));
-    MoveStats { mv, policy_index, node: node_stats, u, s: q + u + moves_left }
-}
-
-fn root_node_stats(context: &SearchContext, snapshot: &RootSnapshot) -> NodeStats {
-    let NodeReading { visits, in_flight, mean, is_certain, .. } = snapshot.root;
-    NodeStats {
-        visits,
-        in_flight,
-        policy: snapshot.visited_policy(),
-        mean: (visits > 0).then(|| mean_stats(context, mean.for_opponent(), snapshot.draw_score)),
-        q: select::parent_q(mean, snapshot.draw_score),
-        v: network_value(&context.cache, &context.history),
-        is_certain,
-    }
-}
-
-fn mean_stats(context: &SearchContext, mean: Value, draw_score: f32) -> MeanStats {
-    let SearchContext { rescale, history, .. } = context;
-    let shown = rescale.shown(mean, history.current().turn());
-    let value = Value { wl: shown.wl, d: shown.d, m: mean.m };
-    MeanStats { value, q: select::child_q(value, draw_score) }
 }
 
 fn network_value(cache: &EvalCache, history: &History) -> Option<f32> {

@@ -4,9 +4,7 @@ mod best_move;
 mod info;
 mod snapshot;
 
-pub(super) use best_move::choose;
 pub use info::{MeanStats, MoveStats, NodeStats, PvLine, RootStats, SearchInfo};
-pub(super) use info::{root_stats, search_info};
+pub(super) use snapshot::RootSnapshot;
 pub use snapshot::SearchSummary;
 pub(crate) use snapshot::root_evaluation;
-pub(super) use snapshot::{RootSnapshot, stats, summary};

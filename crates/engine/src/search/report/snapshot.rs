@@ -8,13 +8,14 @@ use std::time::Duration;
 use crate::chess::{History, Move};
 use crate::network::{BackendInfo, Value};
 use crate::search::leaf::select;
-use crate::search::state::{CounterValues, FoundMate, SearchContext, SearchCounters, SearchRoot};
+use crate::search::state::{CounterValues, FoundMate, SearchContext, SearchState};
 use crate::search::tree::verdict::{MoveProof, Verdict};
 use crate::search::tree::{Bounds, Inside, Node, NodeId, NodeState, Proof, ProofOutcome, Tree, verdict};
 use crate::time::{Nodes, Plies, RootEvaluation, SearchStats};
 
 #[derive(Clone, Debug)]
-pub(crate) struct RootSnapshot {
+pub(crate) struct RootSnapshot<'a> {
+    pub(crate) search: &'a SearchState,
     pub(crate) elapsed: Duration,
     pub(crate) nodes: u32,
     pub(crate) new_nodes: u64,
@@ -27,11 +28,6 @@ pub(crate) struct RootSnapshot {
     pub(crate) unvisited: Vec<RootMove>,
     /// Plies below the search's root: 0, or 1 after the move that is pondered on.
     pub(crate) plies: usize,
-    /// For the side to move.
-    pub(crate) draw_score: f32,
-    /// The mate by checks at the search's root. None after the move that is pondered on.
-    pub(crate) mate: Option<FoundMate>,
-    lcb_factor: f32,
 }
 
 /// A node at one moment. Values are for the side that moved into it.
@@ -118,30 +114,23 @@ impl RootMove {
     }
 }
 
-impl RootSnapshot {
+impl<'a> RootSnapshot<'a> {
     /// A move that becomes a child at this moment is left out.
-    pub(crate) fn read(
-        context: &SearchContext,
-        root: &SearchRoot,
-        counters: &SearchCounters,
-    ) -> RootSnapshot {
+    pub(crate) fn read(search: &'a SearchState) -> RootSnapshot<'a> {
         // Before the children, so that a move that becomes one meanwhile is recognised.
-        let unvisited = unvisited_moves(context, root);
-        let mut snapshot = RootSnapshot::read_children(context, root, counters);
+        let unvisited = unvisited_moves(search);
+        let mut snapshot = RootSnapshot::read_children(search);
         let RootSnapshot { children, unvisited: rest, .. } = &mut snapshot;
         *rest = unvisited;
-        if rest.len() + children.len() > context.root_node().edge_count() {
+        if rest.len() + children.len() > search.context.root_node().edge_count() {
             rest.retain(|edge| children.iter().all(|child| child.mv != edge.mv));
         }
         snapshot
     }
 
     /// Reads without the moves that have no child, for the stoppers after every batch.
-    pub(crate) fn read_children(
-        context: &SearchContext,
-        root: &SearchRoot,
-        counters: &SearchCounters,
-    ) -> RootSnapshot {
+    pub(crate) fn read_children(search: &'a SearchState) -> RootSnapshot<'a> {
+        let SearchState { context, root, counters, .. } = search;
         let (tree, node) = (&context.tree, context.root_node());
         let draw_score = root.draw_score(0);
         let mut children: Vec<RootMove> = tree
@@ -152,12 +141,13 @@ impl RootSnapshot {
                 ..RootMove::of_child(id, child, draw_score)
             })
             .collect();
-        tell_mate(context, root, &mut children);
+        tell_mate(search, &mut children);
         let counts = *counters.lock();
-        let proof = root_proof(context, root, &children);
+        let proof = root_proof(search, &children);
         let reading = NodeReading { proof, is_certain: proof.is_some(), ..NodeReading::of(node) };
         let nodes = reading.visits + counts.reverted;
         RootSnapshot {
+            search,
             elapsed: context.clock.elapsed(),
             nodes,
             new_nodes: nodes.saturating_sub(root.reused_visits).into(),
@@ -167,28 +157,21 @@ impl RootSnapshot {
             children,
             unvisited: Vec::new(),
             plies: 0,
-            draw_score,
-            mate: root.mate,
-            lcb_factor: context.params.lcb_factor,
         }
     }
 
-    pub(crate) fn reported(
-        &self,
-        context: &SearchContext,
-        inside: &Inside<'_>,
-    ) -> Option<Cow<'_, RootSnapshot>> {
-        match context.expected_move {
+    pub(crate) fn reported(&self, inside: &Inside<'_>) -> Option<Cow<'_, RootSnapshot<'a>>> {
+        match self.search.context.expected_move {
             None => Some(Cow::Borrowed(self)),
-            Some(mv) => self.after(mv, context, inside).map(Cow::Owned),
+            Some(mv) => self.after(mv, inside).map(Cow::Owned),
         }
     }
 
     /// The position after `mv` as if it were the root. Counts stay those of the whole search.
-    fn after(&self, mv: Move, context: &SearchContext, _inside: &Inside<'_>) -> Option<RootSnapshot> {
-        let SearchContext { tree, history, reply_moves, backend_info, .. } = context;
+    fn after(&self, mv: Move, _inside: &Inside<'_>) -> Option<RootSnapshot<'a>> {
+        let SearchContext { tree, history, reply_moves, backend_info, .. } = &self.search.context;
         let id = self.children.iter().find(|root_move| root_move.mv == mv)?.child?;
-        let (node, draw_score) = (tree.node(id), -self.draw_score);
+        let (node, draw_score) = (tree.node(id), -self.draw_score());
         let mut after = history.clone();
         after.push(mv);
         let moves = after.legal_moves();
@@ -211,16 +194,11 @@ impl RootSnapshot {
             let others = others.map(|mv| limited(RootMove::unvisited(mv, 0.0))).collect();
             (vec![mate], others)
         };
-        Some(RootSnapshot {
-            root: reading,
-            evaluation,
-            children,
-            unvisited,
-            plies: 1,
-            draw_score,
-            mate: None,
-            ..*self
-        })
+        Some(RootSnapshot { root: reading, evaluation, children, unvisited, plies: 1, ..*self })
+    }
+    /// The worth of a draw to the side to move.
+    pub(super) fn draw_score(&self) -> f32 {
+        self.search.root.draw_score(self.plies)
     }
 
     pub(crate) fn moves(&self) -> impl Iterator<Item = &RootMove> {
@@ -237,9 +215,9 @@ impl RootSnapshot {
         let allowed = self.moves().filter(|root_move| root_move.is_allowed);
         let (mut visited, mut others): (Vec<_>, Vec<_>) =
             allowed.partition(|root_move| root_move.is_visited());
-        visited.sort_by(|a, b| b.rank().compare(&a.rank()));
+        visited.sort_by(|a, b| compare(&b.rank(), &a.rank()));
         let losses = visited.split_off(visited.partition_point(|root_move| !root_move.node.is_lost()));
-        if let Some(best) = best_by_bound(&visited, self.lcb_factor) {
+        if let Some(best) = best_by_bound(&visited, self.search.context.params.lcb_factor) {
             visited[..=best].rotate_right(1);
         }
         others.sort_by(|a, b| b.policy.total_cmp(&a.policy));
@@ -271,14 +249,14 @@ fn best_by_bound(ranked: &[&RootMove], factor: f32) -> Option<usize> {
     best.map(|(place, _)| place)
 }
 
-fn tell_mate(context: &SearchContext, root: &SearchRoot, children: &mut Vec<RootMove>) {
-    let is_evaluated = context.has_evaluated_root();
-    let Some(mate) = root.mate.filter(|mate| is_evaluated && root.allows(mate.mv)) else {
+fn tell_mate(search: &SearchState, children: &mut Vec<RootMove>) {
+    let is_evaluated = search.context.has_evaluated_root();
+    let Some(mate) = search.root.mate.filter(|mate| is_evaluated && search.root.allows(mate.mv)) else {
         return;
     };
     let is_first_move = |root_move: &RootMove| root_move.mv == mate.mv;
     if !children.iter().any(is_first_move) {
-        children.extend(unvisited_moves(context, root).into_iter().find(is_first_move));
+        children.extend(unvisited_moves(search).into_iter().find(is_first_move));
     }
     let is_as_near = |known: Proof| known.is_mate && known.plies <= mate.proof.plies;
     if let Some(root_move) = children.iter_mut().find(|root_move| root_move.mv == mate.mv)
@@ -288,7 +266,7 @@ fn tell_mate(context: &SearchContext, root: &SearchRoot, children: &mut Vec<Root
     }
 }
 
-fn unvisited_moves(context: &SearchContext, root: &SearchRoot) -> Vec<RootMove> {
+fn unvisited_moves(SearchState { context, root, .. }: &SearchState) -> Vec<RootMove> {
     let unvisited = context.tree.unvisited(context.root_node());
     let moves = unvisited.map(|edge| RootMove {
         policy: root.policy_of_unvisited(edge),
@@ -299,7 +277,7 @@ fn unvisited_moves(context: &SearchContext, root: &SearchRoot) -> Vec<RootMove> 
 }
 
 /// The proof is for the side that moved last, by the moves that may be searched.
-fn root_proof(context: &SearchContext, root: &SearchRoot, children: &[RootMove]) -> Option<Proof> {
+fn root_proof(SearchState { context, root, .. }: &SearchState, children: &[RootMove]) -> Option<Proof> {
     let (tree, node) = (&context.tree, context.root_node());
     // A move that becomes a child at this moment is in neither list.
     let is_unvisited = children.len() < node.edge_count()
@@ -312,7 +290,7 @@ fn root_proof(context: &SearchContext, root: &SearchRoot, children: &[RootMove])
     moves.peek()?;
     match verdict::verdict(moves) {
         Verdict::Proven(proof) => Some(proof),
-        Verdict::Open | Verdict::Bounded(_) => None,
+        Verdict::Bounded(_) => None,
     }
 }
 
@@ -322,38 +300,27 @@ impl RootMove {
     }
 
     fn rank(&self) -> MoveRank {
-        MoveRank::new(&self.node, self.q, self.network_policy)
+        rank(&self.node, self.q, self.network_policy)
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(super) struct MoveRank {
-    /// 2 for a mate, 1 for a win by tables, below 0 for losses likewise.
-    class: i8,
-    delay: f32,
-    visits: u32,
-    q: f32,
-    policy: f32,
+/// By what is proven, where a table's result counts half of a mate, the nearness of its end, visits,
+/// value and policy.
+pub(super) type MoveRank = [f64; 5];
+
+pub(super) fn rank(node: &NodeReading, q: f32, policy: f32) -> MoveRank {
+    let by_proof = |Proof { outcome, plies, is_mate }: Proof| match (outcome, if is_mate { 2.0 } else { 1.0 })
+    {
+        (ProofOutcome::Win, class) => [class, -f64::from(plies)],
+        (ProofOutcome::Loss, class) => [-class, plies.into()],
+        (ProofOutcome::Draw, _) => [0.0; 2],
+    };
+    let [class, delay] = node.proof.map_or([0.0; 2], by_proof);
+    [class, delay, node.visits.into(), q.into(), policy.into()]
 }
 
-impl MoveRank {
-    pub(crate) fn new(node: &NodeReading, q: f32, policy: f32) -> MoveRank {
-        let by_proof = |Proof { outcome, plies, is_mate }: Proof| match (outcome, 1 + i8::from(is_mate)) {
-            (ProofOutcome::Win, class) => (class, -plies),
-            (ProofOutcome::Loss, class) => (-class, plies),
-            (ProofOutcome::Draw, _) => (0, 0.0),
-        };
-        let (class, delay) = node.proof.map_or((0, 0.0), by_proof);
-        MoveRank { class, delay, visits: node.visits, q, policy }
-    }
-
-    pub(crate) fn compare(&self, other: &MoveRank) -> Ordering {
-        (self.class.cmp(&other.class))
-            .then(self.delay.total_cmp(&other.delay))
-            .then(self.visits.cmp(&other.visits))
-            .then(self.q.total_cmp(&other.q))
-            .then(self.policy.total_cmp(&other.policy))
-    }
+pub(super) fn compare(a: &MoveRank, b: &MoveRank) -> Ordering {
+    a.partial_cmp(b).unwrap_or(Ordering::Equal)
 }
 
 pub(super) fn moves_to_mate(plies: f32) -> u32 {
@@ -421,46 +388,62 @@ impl MovesLeftSums<'_> {
 /// Lc0's limit for a nearly certain loss.
 const RESIGNABLE_Q: f32 = -0.98;
 
-pub(crate) fn stats(snapshot: &RootSnapshot) -> SearchStats {
-    let RootSnapshot { elapsed, counts, root, children, .. } = snapshot;
-    let allowed = || children.iter().filter(|root_move| root_move.is_allowed);
-    let proofs = || allowed().filter_map(|root_move| root_move.node.proof);
-    let outcomes = || proofs().map(|proof| proof.outcome);
-    let is_win_by_mate = |proof: &Proof| proof.is_mate && proof.outcome == ProofOutcome::Win;
-    // Moves that may not be searched can have visits from an earlier search. Lost moves are not in the race.
-    let visits_in_the_race = |root_move: &RootMove| {
-        if root_move.is_allowed && !root_move.node.is_lost() { root_move.node.visits } else { 0 }
-    };
-    SearchStats {
-        elapsed: (*elapsed).into(),
-        since_first_eval: counts.first_evaluation.map(|first| elapsed.saturating_sub(first).into()),
-        nodes: snapshot.nodes.into(),
-        new_nodes: Nodes(snapshot.new_nodes),
-        terminal_visits: Nodes(counts.terminals),
-        batches: counts.batches,
-        depth: counts.mean_depth(),
-        race_visits: children.iter().map(visits_in_the_race).collect(),
-        best_by_q: (0..children.len())
-            .filter(|&i| children[i].is_visited() && children[i].is_allowed)
-            .max_by(|&a, &b| {
-                let [x, y] = [a, b].map(|i| &children[i]);
-                // Of equals the most visited one, and the first of those, as `most_visited` has it.
-                x.q.total_cmp(&y.q).then(x.node.visits.cmp(&y.node.visits)).then(b.cmp(&a))
+impl RootSnapshot<'_> {
+    pub(crate) fn stats(&self) -> SearchStats {
+        let RootSnapshot { elapsed, counts, root, children, .. } = self;
+        let allowed = || children.iter().filter(|root_move| root_move.is_allowed);
+        let proofs = || allowed().filter_map(|root_move| root_move.node.proof);
+        let outcomes = || proofs().map(|proof| proof.outcome);
+        let is_win_by_mate = |proof: &Proof| proof.is_mate && proof.outcome == ProofOutcome::Win;
+        // Moves that may not be searched can have visits from an earlier search. Lost moves are not in
+        // the race.
+        let visits_in_the_race = |root_move: &RootMove| {
+            if root_move.is_allowed && !root_move.node.is_lost() { root_move.node.visits } else { 0 }
+        };
+        SearchStats {
+            elapsed: (*elapsed).into(),
+            since_first_eval: counts.first_evaluation.map(|first| elapsed.saturating_sub(first).into()),
+            nodes: self.nodes.into(),
+            new_nodes: Nodes(self.new_nodes),
+            terminal_visits: Nodes(counts.terminals),
+            batches: counts.batches,
+            depth: counts.mean_depth(),
+            race_visits: children.iter().map(visits_in_the_race).collect(),
+            best_by_q: (0..children.len())
+                .filter(|&i| children[i].is_visited() && children[i].is_allowed)
+                .max_by(|&a, &b| {
+                    let [x, y] = [a, b].map(|i| &children[i]);
+                    // Of equals the most visited one, and the first of those, as `most_visited` has it.
+                    x.q.total_cmp(&y.q).then(x.node.visits.cmp(&y.node.visits)).then(b.cmp(&a))
+                }),
+            root: self.evaluation,
+            proven_win: outcomes().any(|outcome| outcome == ProofOutcome::Win),
+            // A result that only excluded moves attain leaves the others open.
+            root_is_certain: root.proof.is_some_and(|proof| {
+                children.is_empty() || outcomes().any(|outcome| outcome == proof.outcome.flipped())
             }),
-        root: snapshot.evaluation,
-        proven_win: outcomes().any(|outcome| outcome == ProofOutcome::Win),
-        // A result that only excluded moves attain leaves the others open.
-        root_is_certain: root.proof.is_some_and(|proof| {
-            children.is_empty() || outcomes().any(|outcome| outcome == proof.outcome.flipped())
-        }),
-        losing_moves: outcomes().filter(|outcome| *outcome == ProofOutcome::Loss).count() as u32,
-        is_resignable: allowed()
-            .filter(|root_move| root_move.is_visited())
-            .all(|root_move| root_move.q <= RESIGNABLE_Q),
-        // The root keeps the first mate found. A shorter one can follow.
-        mate_in: proofs().filter(is_win_by_mate).map(|proof| moves_to_mate(proof.plies + 1.0)).min(),
-        // The root's proof is for the side that moved last.
-        mated_in: root.proof.filter(is_win_by_mate).map(|proof| moves_to_mate(proof.plies)),
+            losing_moves: outcomes().filter(|outcome| *outcome == ProofOutcome::Loss).count() as u32,
+            is_resignable: allowed()
+                .filter(|root_move| root_move.is_visited())
+                .all(|root_move| root_move.q <= RESIGNABLE_Q),
+            // The root keeps the first mate found. A shorter one can follow.
+            mate_in: proofs().filter(is_win_by_mate).map(|proof| moves_to_mate(proof.plies + 1.0)).min(),
+            // The root's proof is for the side that moved last.
+            mated_in: root.proof.filter(is_win_by_mate).map(|proof| moves_to_mate(proof.plies)),
+        }
+    }
+    pub(crate) fn summary(&self) -> SearchSummary {
+        let SearchContext { clock, tree, .. } = &self.search.context;
+        SearchSummary {
+            nodes: self.nodes.into(),
+            new_nodes: self.new_nodes,
+            time: self.elapsed,
+            counts: self.counts,
+            device_busy: clock.device_busy(),
+            tree_bytes: tree.bytes(),
+            root: self.evaluation,
+            visits_by_move: self.children.iter().map(|child| (child.mv, child.node.visits)).collect(),
+        }
     }
 }
 
@@ -491,19 +474,6 @@ impl SearchSummary {
         let mut visits: Vec<_> = self.visits_by_move.iter().copied().filter(|&(_, n)| n > 0).collect();
         visits.sort_by_key(|&(_, n)| Reverse(n));
         visits
-    }
-}
-
-pub(crate) fn summary(context: &SearchContext, snapshot: &RootSnapshot) -> SearchSummary {
-    SearchSummary {
-        nodes: snapshot.nodes.into(),
-        new_nodes: snapshot.new_nodes,
-        time: snapshot.elapsed,
-        counts: snapshot.counts,
-        device_busy: context.clock.device_busy(),
-        tree_bytes: context.tree.bytes(),
-        root: snapshot.evaluation,
-        visits_by_move: snapshot.children.iter().map(|child| (child.mv, child.node.visits)).collect(),
     }
 }
 

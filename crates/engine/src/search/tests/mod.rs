@@ -8,7 +8,6 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::report::{root_stats, search_info};
 use super::tree::{GameTree, Node, Past, Reclaimer};
 use super::*;
 use crate::chess::{History, Move, Variant};
@@ -164,8 +163,8 @@ fn a_search_is_reported_while_workers_change_it() {
         let ranked = snapshot.ranked_moves();
         assert!(ranked.len() <= search.state.root.moves().len());
         let _ = (
-            search_info(&search.state.context, &snapshot, &ranked, &search.state.context.tree.enter()),
-            root_stats(&search.state.context, &snapshot),
+            snapshot.info(&ranked, &search.state.context.tree.enter()),
+            snapshot.root_stats(),
             search.stats(),
         );
     }
@@ -357,7 +356,7 @@ fn draws_that_are_opened_again_do_not_end_a_stepwise_search() {
         let limits = GoLimits::nodes(u64::MAX);
         let search = bench.prepare(limits, 3_000, &[]);
         let mut stepped = SteppedSearch::new(search.clone());
-        while stepped.advance() == NextStep::Evaluate {
+        while stepped.advance_within(u32::MAX) == Some(NextStep::Evaluate) {
             let mut slots: Vec<_> = (0..stepped.waiting()).map(|_| EvalSlot::default()).collect();
             stepped.swap_slots(&mut slots);
             evaluator.evaluate(&mut slots).unwrap();

@@ -11,9 +11,9 @@ use crate::search::sync::atomic::{AtomicU32, Ordering};
 use crate::search::sync::thread;
 use crate::search::tree::node::Correction;
 use crate::search::tree::nodes::POLICY_RUNS;
-use crate::search::tree::prune::Discard;
+use crate::search::tree::prune::release_part;
 use crate::search::tree::slab::{Run, Slab};
-use crate::search::tree::{NodeId, NodeState, Proof, ProofOutcome, Reclaimer, Tree, VisitSum};
+use crate::search::tree::{NodeId, NodeState, Proof, ProofOutcome, Tree, VisitSum};
 
 /// What each model shows, and a function that panics if it does not hold.
 pub(crate) const MODELS: &[(&str, fn())] = &[
@@ -393,13 +393,8 @@ fn what_the_game_has_left_is_freed_beside_a_search() {
         let _inside = tree.enter();
         append(tree, kept);
     });
-    let discard = Discard {
-        tree: tree.clone(),
-        parts: vec![(root, Run::single(root.0))],
-        keep: kept,
-        quiescence: Box::new(move || late.join().unwrap()),
-    };
-    Reclaimer::in_place().release(discard);
+    late.join().unwrap();
+    release_part(&tree, root, Run::single(root.0), kept);
     search.join().unwrap();
     let node = tree.node(kept);
     assert_eq!((node.state(), node.child_count(), node.visits()), (NodeState::Expanded, 1, 2));

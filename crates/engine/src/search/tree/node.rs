@@ -361,9 +361,20 @@ impl Node {
         self.counts.fetch_sub(SUMS_LOCK, Ordering::Release);
     }
 
-    fn unlock_with_visits(&self, before: u32, after: u32) {
-        let more = (u64::from(after) << 32).wrapping_sub(u64::from(before) << 32);
+    /// Puts `sum` in the place of the finished visits, after `change`.
+    fn replace_visits(&self, sum: VisitSum, change: impl FnOnce()) {
+        let before = self.lock_sums();
+        self.value_sum.store(sum.value_sum, Ordering::Relaxed);
+        self.means.set(sum.d, sum.m);
+        change();
+        let more = (u64::from(sum.finished) << 32).wrapping_sub(u64::from(before) << 32);
         self.counts.fetch_add(more.wrapping_sub(SUMS_LOCK), Ordering::Release);
+    }
+
+    /// The finished visits as they are.
+    fn visit_sum(&self) -> VisitSum {
+        let (value_sum, (d, m)) = (self.value_sum.load(Ordering::Relaxed), self.means.get());
+        VisitSum { finished: self.visits(), cancelled: 0, value_sum, d, m }
     }
 
     #[inline]
@@ -609,11 +620,9 @@ impl Node {
             (None, NodeState::Unexpanded | NodeState::Claimed) => VisitSum::default(),
             (None, _) => return,
         };
-        let visits = self.lock_sums();
-        self.means.set(sum.d, sum.m);
-        self.value_sum.store(sum.value_sum, Ordering::Relaxed);
-        self.meta.fetch_and(!(meta::PROOF | meta::MATE), Ordering::Release);
-        self.unlock_with_visits(visits, sum.finished);
+        self.replace_visits(sum, || {
+            self.meta.fetch_and(!(meta::PROOF | meta::MATE), Ordering::Release);
+        });
     }
 
     /// Revalues the visits of a descendant. False if this node's result is certain, so that ancestors don't
@@ -642,28 +651,20 @@ fn proof_bits(proof: Proof) -> u32 {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SavedNode {
-    visits: u32,
-    value_sum: i64,
-    means: (f32, f32),
+    visits: VisitSum,
     proof: u32,
 }
 
 impl Node {
     pub(super) fn save(&self) -> SavedNode {
-        SavedNode {
-            visits: self.visits(),
-            value_sum: self.value_sum.load(Ordering::Relaxed),
-            means: self.means.get(),
-            proof: self.meta.load(Ordering::Relaxed) & (meta::PROOF | meta::MATE),
-        }
+        let proof = self.meta.load(Ordering::Relaxed) & (meta::PROOF | meta::MATE);
+        SavedNode { visits: self.visit_sum(), proof }
     }
 
     pub(super) fn restore(&self, before: SavedNode) {
-        let visits = self.lock_sums();
-        self.value_sum.store(before.value_sum, Ordering::Relaxed);
-        self.means.set(before.means.0, before.means.1);
-        self.meta.fetch_or(before.proof, Ordering::Release);
-        self.unlock_with_visits(visits, before.visits);
+        self.replace_visits(before.visits, || {
+            self.meta.fetch_or(before.proof, Ordering::Release);
+        });
     }
 
     /// Counts the visits of `children` and one of the node's own, if it has fewer. The caller is alone with
@@ -671,10 +672,7 @@ impl Node {
     pub(super) fn count_visits_below<'a>(&self, children: impl Iterator<Item = &'a Node>) {
         let sum = with_visits_below(self.mean(), children);
         if sum.finished > self.visits() && self.proof().is_none() {
-            let visits = self.lock_sums();
-            self.value_sum.store(sum.value_sum, Ordering::Relaxed);
-            self.means.set(sum.d, sum.m);
-            self.unlock_with_visits(visits, sum.finished);
+            self.replace_visits(sum, || ());
         }
     }
 }
@@ -682,9 +680,7 @@ impl Node {
 fn with_visits_below<'a>(own: Value, children: impl Iterator<Item = &'a Node>) -> VisitSum {
     children.fold(VisitSum::finished(1, own), |sum, child| {
         let Value { d, m, .. } = child.mean();
-        let value_sum = child.value_sum.load(Ordering::Relaxed);
-        let visits = VisitSum { finished: child.visits(), value_sum, d, m, ..VisitSum::default() };
-        sum.and(visits.at_parent())
+        sum.and(VisitSum { d, m, ..child.visit_sum() }.at_parent())
     })
 }
 

@@ -5,8 +5,7 @@
 //! its best lines untouched. All threads wait meanwhile, so each pruning covers a part of a large tree, and
 //! the next one continues there. The [`Reclaimer`] frees what the game has left in the background.
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crossbeam::channel::{Sender, unbounded};
 
@@ -48,14 +47,7 @@ impl Tree {
     }
 
     pub(crate) fn enter_within(&self, patience: Duration) -> Option<Inside<'_>> {
-        const TICK: Duration = Duration::from_micros(100);
-        let began = Instant::now();
-        loop {
-            match self.try_enter() {
-                None if began.elapsed() < patience => std::thread::sleep(TICK),
-                inside => return inside,
-            }
-        }
+        self.traffic.try_read_for(patience)
     }
 
     /// Frees nodes below `root` whose parents have the fewest visits: about a quarter of a small tree, a part
@@ -71,16 +63,13 @@ impl Tree {
             return;
         }
         // When the game has moved on, the runs it left may have other lengths than needed.
-        if !(self.begins_to_prune(root) && self.join_free_runs()) {
+        let begins_to_prune = self.pruning.lock().root != Some(root);
+        if !(begins_to_prune && self.join_free_runs()) {
             self.walk_on(bounds, root, is_over);
             self.join_free_runs();
             self.pruned.store(true, Ordering::Relaxed);
         }
         self.full.store(false, Ordering::Relaxed);
-    }
-
-    fn begins_to_prune(&self, root: NodeId) -> bool {
-        self.pruning.lock().root != Some(root)
     }
 
     /// Nodes that the walk has still to visit may be released afterwards.
@@ -151,15 +140,6 @@ fn has_children(node: &Node) -> bool {
     node.state() == NodeState::Expanded && node.child_count() > 0
 }
 
-pub(super) struct Discard {
-    pub(super) tree: Arc<Tree>,
-    pub(super) parts: Vec<(NodeId, Run)>,
-    /// The root of the part to keep, if it lies inside of one of them.
-    pub(super) keep: NodeId,
-    /// Waits until no worker of an earlier search can touch the discarded nodes.
-    pub(super) quiescence: Box<dyn FnOnce() + Send>,
-}
-
 type ReclaimTask = Box<dyn FnOnce() + Send>;
 
 #[derive(Debug)]
@@ -182,30 +162,19 @@ impl Reclaimer {
         Reclaimer { queue: None }
     }
 
-    fn add(&self, task: impl FnOnce() + Send + 'static) {
+    pub(crate) fn add(&self, task: impl FnOnce() + Send + 'static) {
         match &self.queue {
             Some(queue) => drop(queue.send(Box::new(task))),
             None => task(),
         }
     }
-
-    pub(super) fn release(&self, discard: Discard) {
-        self.add(|| discard.run());
-    }
-
-    pub(crate) fn release_tree(&self, tree: impl Send + 'static) {
-        self.add(|| drop(tree));
-    }
 }
 
-impl Discard {
-    fn run(self) {
-        (self.quiescence)();
-        for (root, run) in self.parts {
-            release_subtree(&self.tree, root, self.keep);
-            self.tree.nodes.release(run);
-        }
-    }
+/// Frees the root in `run` with all below it, except the subtree of `keep`. No worker of an earlier
+/// search may still touch them.
+pub(super) fn release_part(tree: &Tree, root: NodeId, run: Run, keep: NodeId) {
+    release_subtree(tree, root, keep);
+    tree.nodes.release(run);
 }
 
 enum ReleaseStep {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::node::{Node, NodeState, SavedNode};
 use super::nodes::{NodeId, Tree, TreeFull};
-use super::prune::{Discard, Reclaimer};
+use super::prune::{Reclaimer, release_part};
 use super::slab::Run;
 use super::verdict;
 use crate::chess::History;
@@ -121,13 +121,12 @@ impl GameTree {
             std::mem::replace(&mut self.kept, vec![top])
         };
         self.tree.become_root(self.root);
-        let parts: Vec<_> = released.into_iter().filter(|part| part.top != self.root).collect();
+        let (tree, keep) = (self.tree.clone(), self.root);
+        let parts: Vec<_> = released.into_iter().filter(|part| part.top != keep).collect();
         if !parts.is_empty() {
-            reclaimer.release(Discard {
-                tree: self.tree.clone(),
-                parts: parts.into_iter().map(|part| (part.top, part.run)).collect(),
-                keep: self.root,
-                quiescence: Box::new(quiescence),
+            reclaimer.add(move || {
+                quiescence();
+                parts.iter().for_each(|part| release_part(&tree, part.top, part.run, keep));
             });
         }
         Ok(())

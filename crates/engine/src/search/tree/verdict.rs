@@ -21,15 +21,16 @@ impl MoveProof {
 
     pub(crate) fn of(node: &Node) -> MoveProof {
         let proof = node.proof();
-        let bounds = proof.map_or_else(|| node.bounds(), |proof| Bounds::certain(proof.outcome));
-        MoveProof { bounds, proof }
+        MoveProof {
+            bounds: proof.map_or_else(|| node.bounds(), |proof| Bounds::certain(proof.outcome)),
+            proof,
+        }
     }
 }
 
 /// What a position's moves prove, for the side that moved into it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Verdict {
-    Open,
     Bounded(Bounds),
     Proven(Proof),
 }
@@ -48,7 +49,6 @@ pub(super) fn judge(tree: &Tree, path: &[NodeId]) -> bool {
         return false;
     }
     match of_moves(tree, node) {
-        Verdict::Open => false,
         Verdict::Bounded(bounds) => node.proof().is_none() && node.narrow(bounds),
         Verdict::Proven(proof) => {
             let Some(mut correction) = node.prove(proof).or_else(|| node.shorten(proof)) else {
@@ -95,8 +95,7 @@ pub(crate) fn verdict(moves: impl Iterator<Item = MoveProof>) -> Verdict {
         }
     }
     if worst < best {
-        let bounds = Bounds { worst: best.flipped(), best: worst.flipped() };
-        return if bounds == Bounds::OPEN { Verdict::Open } else { Verdict::Bounded(bounds) };
+        return Verdict::Bounded(Bounds { worst: best.flipped(), best: worst.flipped() });
     }
     let (plies, is_mate) = match (best, nearest_win) {
         (ProofOutcome::Win, Some(win)) => (win.plies, win.is_mate),
@@ -145,7 +144,7 @@ mod tests {
         let moves = [certain(Loss, 4.0, true), certain(Loss, 8.0, true), certain(Loss, 2.0, false)];
         assert_eq!(verdict_of(&moves[..2]), proven(Win, 9.0, true));
         assert_eq!(verdict_of(&moves), proven(Win, 9.0, false));
-        assert_eq!(verdict_of(&[moves[0], MoveProof::OPEN]), Verdict::Open);
+        assert_eq!(verdict_of(&[moves[0], MoveProof::OPEN]), Verdict::Bounded(Bounds::OPEN));
     }
 
     #[test]

@@ -34,73 +34,66 @@ pub struct MovesLeftEstimate {
     pub source: &'static str,
 }
 
-trait Estimate {
-    fn estimate(&self, input: &MovesLeftInput) -> MovesLeftEstimate;
-
-    fn uses_head(&self) -> bool {
-        false
-    }
-}
-
-/// Declares the estimators: an enum with a variant for each, and their table.
-macro_rules! estimators {
-    ($($variant:ident($Type:ty),)+) => {
-        /// The estimators of moves left.
-        #[derive(Clone, Debug, PartialEq)]
-        pub enum MovesLeftEstimator {
-            $(#[doc = concat!("[`", stringify!($Type), "`]")] $variant($Type),)+
-        }
-
-        impl MovesLeftEstimator {
-            fn rule(&self) -> &dyn Estimate {
-                match self {
-                    $(MovesLeftEstimator::$variant(rule) => rule,)+
-                }
-            }
-        }
-
-        /// All estimators.
-        pub const ESTIMATORS: &[Registered<MovesLeftEstimator>] =
-            &registered![$($Type => MovesLeftEstimator::$variant,)+];
-    };
-}
-
-estimators! {
+/// The estimators of moves left.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "each holds what says it")]
+pub enum MovesLeftEstimator {
     LogLogistic(LogLogistic),
     Pieces(PieceCountTable),
     Head(MovesLeftHead),
     Blend(Blend),
 }
 
+/// All estimators.
+pub const ESTIMATORS: &[Registered<MovesLeftEstimator>] = &registered![
+    LogLogistic => MovesLeftEstimator::LogLogistic,
+    PieceCountTable => MovesLeftEstimator::Pieces,
+    MovesLeftHead => MovesLeftEstimator::Head,
+    Blend => MovesLeftEstimator::Blend,
+];
+
 impl MovesLeftEstimator {
     /// Finite and within `1..=1000` for any input.
     pub fn estimate(&self, input: &MovesLeftInput) -> MovesLeftEstimate {
-        let MovesLeftEstimate { moves, source } = self.rule().estimate(input);
+        let MovesLeftEstimate { moves, source } = match self {
+            MovesLeftEstimator::LogLogistic(curve) => {
+                MovesLeftEstimate { moves: curve.moves_left(input.game_ply), source: LogLogistic::NAME }
+            }
+            MovesLeftEstimator::Pieces(table) => table.estimate(input),
+            MovesLeftEstimator::Head(head) => head.estimate(input),
+            MovesLeftEstimator::Blend(blend) => blend.estimate(input),
+        };
         let moves = if moves.is_nan() { MOST_MOVES } else { moves.clamp(1.0, MOST_MOVES) };
         MovesLeftEstimate { moves, source }
     }
 
     /// True if it reads the Moves Left Head.
     pub fn uses_head(&self) -> bool {
-        self.rule().uses_head()
+        match self {
+            MovesLeftEstimator::LogLogistic(_) | MovesLeftEstimator::Pieces(_) => false,
+            MovesLeftEstimator::Head(_) => true,
+            MovesLeftEstimator::Blend(blend) => {
+                blend.members.iter().any(|member| member.estimator.uses_head())
+            }
+        }
     }
 
     /// The estimator with the same estimates for a network without the head.
     pub(crate) fn without_head(self) -> MovesLeftEstimator {
+        let counts = |member: &BlendMember| member.weight > 0.0 && !member.estimator.uses_head();
         match self {
             MovesLeftEstimator::Head(_) => MovesLeftEstimator::Pieces(PieceCountTable::default()),
-            MovesLeftEstimator::Blend(Blend { mut members })
-                if members.iter().any(BlendMember::counts_without_head) =>
-            {
-                members.retain(BlendMember::counts_without_head);
-                if members.len() > 1 {
-                    MovesLeftEstimator::Blend(Blend { members })
+            MovesLeftEstimator::Blend(Blend { mut members }) => {
+                // Where all members read the head, the first decides.
+                if members.iter().any(counts) {
+                    members.retain(counts)
                 } else {
-                    members.remove(0).estimator
+                    members.truncate(1)
                 }
-            }
-            MovesLeftEstimator::Blend(Blend { mut members }) if !members.is_empty() => {
-                members.remove(0).estimator.without_head()
+                match members.len() {
+                    1 => members.remove(0).estimator.without_head(),
+                    _ => MovesLeftEstimator::Blend(Blend { members }),
+                }
             }
             other => other,
         }
@@ -163,12 +156,6 @@ impl Named for LogLogistic {
     type Params = LogLogistic;
 }
 
-impl Estimate for LogLogistic {
-    fn estimate(&self, input: &MovesLeftInput) -> MovesLeftEstimate {
-        MovesLeftEstimate { moves: self.moves_left(input.game_ply), source: Self::NAME }
-    }
-}
-
 const FEWEST: u32 = 2;
 const MOST: u32 = 32;
 
@@ -220,13 +207,11 @@ impl Named for PieceCountTable {
     type Params = PieceCountTable;
 }
 
-impl Estimate for PieceCountTable {
+impl PieceCountTable {
     fn estimate(&self, input: &MovesLeftInput) -> MovesLeftEstimate {
         MovesLeftEstimate { moves: self.moves_left(input.pieces), source: Self::NAME }
     }
-}
 
-impl PieceCountTable {
     /// The table through these numbers of moves at its knots.
     pub fn through([at_2, at_8, at_16, at_24, at_32]: [f64; KNOTS.len()]) -> Self {
         PieceCountTable { at_2, at_8, at_16, at_24, at_32, ..PieceCountTable::default() }
@@ -274,7 +259,7 @@ impl Named for MovesLeftHead {
     type Params = MovesLeftHead;
 }
 
-impl Estimate for MovesLeftHead {
+impl MovesLeftHead {
     /// Our side makes the first of M plies.
     fn estimate(&self, input: &MovesLeftInput) -> MovesLeftEstimate {
         let Some(m) = known(input.m) else {
@@ -286,10 +271,6 @@ impl Estimate for MovesLeftHead {
         let moves = if input.pieces <= ELEMENTARY_PIECES { by_both() } else { by_head };
         let moves = moves.max(self.floor);
         MovesLeftEstimate { moves, source: MovesLeftHead::NAME }
-    }
-
-    fn uses_head(&self) -> bool {
-        true
     }
 }
 
@@ -325,12 +306,6 @@ pub struct BlendMember {
     pub weight: f64,
 }
 
-impl BlendMember {
-    fn counts_without_head(&self) -> bool {
-        self.weight > 0.0 && !self.estimator.uses_head()
-    }
-}
-
 impl From<BlendMemberParams> for Blend {
     fn from(BlendMemberParams { weight }: BlendMemberParams) -> Self {
         let head = MovesLeftEstimator::Head(MovesLeftHead::default());
@@ -361,7 +336,7 @@ impl Named for Blend {
     }
 }
 
-impl Estimate for Blend {
+impl Blend {
     fn estimate(&self, input: &MovesLeftInput) -> MovesLeftEstimate {
         let weighted = self.members.iter().map(|BlendMember { estimator, weight }| {
             let trust = if estimator.uses_head() { trust_in_head(input) } else { 1.0 };
@@ -378,10 +353,6 @@ impl Estimate for Blend {
                 MovesLeftEstimate { moves: sum / total, source: Self::NAME }
             }
         }
-    }
-
-    fn uses_head(&self) -> bool {
-        self.members.iter().any(|member| member.estimator.uses_head())
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct NpsEstimator {
     is_guess: bool,
     first: Option<NpsSample>,
     last: Option<NpsSample>,
-    /// When the first evaluation came back, seconds on the move's clock.
+    /// How long the first evaluation took from the beginning of the search.
     first_batch_s: f64,
     batches: u64,
 }
@@ -68,17 +68,17 @@ impl NpsEstimator {
         self.measured_s
     }
 
-    /// The estimator after the move, whose search began `began_s` seconds after its clock.
+    /// The estimator after the move.
     ///
     /// With a single batch, its nodes over the time since the search began give the rate: loading a network
     /// is not the device's time.
-    pub(crate) fn after_the_move(&self, began_s: f64) -> NpsEstimator {
+    pub(crate) fn after_the_move(&self) -> NpsEstimator {
         let mut estimator = self.clone();
         if let (Some(first), None, 1) = (self.first, self.measured(), self.batches) {
-            let began = NpsSample { elapsed_s: began_s, nodes: 0.0 };
+            let began = NpsSample { elapsed_s: 0.0, nodes: 0.0 };
             let back = NpsSample { elapsed_s: self.first_batch_s, ..first };
             if let Some(measured) = rate(began, back).filter(|_| back.nodes > 0.0) {
-                estimator.follow(measured, 0.0, back.elapsed_s - began_s);
+                estimator.follow(measured, 0.0, back.elapsed_s);
             }
         }
         estimator
@@ -98,7 +98,8 @@ impl NpsEstimator {
         if settled { self.value } else { self.value.max(self.measured().unwrap_or(0.0)) }
     }
 
-    pub(crate) fn observe(&mut self, stats: &SearchStats) {
+    /// The search began `began_s` seconds after the move's clock.
+    pub(crate) fn observe(&mut self, stats: &SearchStats, began_s: f64) {
         // Cache hits do not measure the device.
         let Some(since) = stats.since_first_eval.filter(|_| stats.batches > 0) else { return };
         self.batches = stats.batches;
@@ -106,7 +107,7 @@ impl NpsEstimator {
         if self.first.is_none() {
             // Under nodestime the clock stands still until the first evaluation.
             let waited_s = (stats.elapsed - since).as_secs();
-            self.first_batch_s = if waited_s > 0.0 { waited_s } else { now.elapsed_s };
+            self.first_batch_s = if waited_s > 0.0 { waited_s } else { now.elapsed_s } - began_s;
         }
         let first = *self.first.get_or_insert(now);
         let last = *self.last.get_or_insert(now);
@@ -179,7 +180,7 @@ mod tests {
     fn half_way_after_one_step() {
         let mut nps = NpsEstimator::new(PR1195, 20_000.0, 0.0);
         for ms in (0..=5_100).step_by(10) {
-            nps.observe(&at(f64::from(ms), 100.0, 256, 1_000.0));
+            nps.observe(&at(f64::from(ms), 100.0, 256, 1_000.0), 0.0);
         }
         // 5 s at 1,000: 1000 − (1000 − 20000)/2 = 10500
         assert!((nps.value() - 10_500.0).abs() < 1.0, "{}", nps.value());
@@ -191,7 +192,7 @@ mod tests {
         let left_after = |ms: u32, guess_s| {
             let mut nps = NpsEstimator::new(NpsRule::Decay { step_s: 5.0, guess_s }, 20_000.0, 0.0);
             for ms in (0..=ms).step_by(10) {
-                nps.observe(&at(f64::from(ms), 0.0, 0, 1_000.0));
+                nps.observe(&at(f64::from(ms), 0.0, 0, 1_000.0), 0.0);
             }
             (nps.value() - 1_000.0) / 19_000.0
         };
@@ -208,7 +209,7 @@ mod tests {
     fn the_first_batch_does_not_inflate_the_rate() {
         let mut nps = NpsEstimator::new(NpsRule::Window { window_s: 20.0 }, 0.0, 0.0);
         for ms in (0..=300).step_by(20) {
-            nps.observe(&at(f64::from(ms), 200.0, 256, 500.0));
+            nps.observe(&at(f64::from(ms), 200.0, 256, 500.0), 0.0);
         }
         // 100 ms after the first batch Lc0 would see (256 + 50)/0.1 = 3060.
         assert!((nps.value() - 500.0).abs() < 1.0, "{}", nps.value());
@@ -218,7 +219,7 @@ mod tests {
     fn time_before_the_first_evaluation_does_not_count() {
         let mut nps = NpsEstimator::new(PR1195, 1_000.0, 5.0);
         for ms in (0..=12_000).step_by(100) {
-            nps.observe(&at(f64::from(ms), 10_000.0, 256, 1_000.0));
+            nps.observe(&at(f64::from(ms), 10_000.0, 256, 1_000.0), 0.0);
         }
         assert!((nps.value() - 1_000.0).abs() < 1.0, "{}", nps.value());
     }
@@ -229,10 +230,10 @@ mod tests {
         // 10 s of loading, a batch of 10 after 1 s, another 0.5 s.
         let after = |rule, value, measured_s| {
             let mut nps = NpsEstimator::new(rule, value, measured_s);
-            nps.observe(&at(11_000.0, 11_000.0, 10, 0.0));
-            nps.observe(&at(11_500.0, 11_000.0, 10, 0.0));
+            nps.observe(&at(11_000.0, 11_000.0, 10, 0.0), 10.0);
+            nps.observe(&at(11_500.0, 11_000.0, 10, 0.0), 10.0);
             assert_eq!((nps.value(), nps.measured()), (value, None));
-            let after = nps.after_the_move(10.0);
+            let after = nps.after_the_move();
             (after.value(), after.measured_s())
         };
         let decays = |step_s, guess_s| NpsRule::Decay { step_s, guess_s };
@@ -244,40 +245,40 @@ mod tests {
         assert_eq!(after(window, 110.0, 0.0).0, 10.0);
         assert!((after(window, 110.0, 9.0).0 - 105.0).abs() < 1e-9);
         let mut cached = NpsEstimator::new(window, 110.0, 9.0);
-        cached.observe(&SearchStats { batches: 0, ..at(0.5, 0.5, 200, 0.0) });
-        assert_eq!(cached.after_the_move(0.0).value(), 110.0);
+        cached.observe(&SearchStats { batches: 0, ..at(0.5, 0.5, 200, 0.0) }, 0.0);
+        assert_eq!(cached.after_the_move().value(), 110.0);
         let mut two = NpsEstimator::new(PR1195, 110.0, 0.0);
-        two.observe(&at(11_000.0, 11_000.0, 10, 20.0));
-        two.observe(&at(12_000.0, 11_000.0, 10, 20.0));
-        assert_eq!(two.after_the_move(10.0).value(), two.value());
+        two.observe(&at(11_000.0, 11_000.0, 10, 20.0), 10.0);
+        two.observe(&at(12_000.0, 11_000.0, 10, 20.0), 10.0);
+        assert_eq!(two.after_the_move().value(), two.value());
     }
 
     #[test]
     fn the_window_rises_at_once_and_falls_linearly() {
         let mut nps = NpsEstimator::new(NpsRule::Window { window_s: 20.0 }, 2_000.0, 1.0);
-        nps.observe(&at(0.0, 0.0, 0, 1_000.0));
-        nps.observe(&at(5_000.0, 0.0, 0, 1_000.0));
+        nps.observe(&at(0.0, 0.0, 0, 1_000.0), 0.0);
+        nps.observe(&at(5_000.0, 0.0, 0, 1_000.0), 0.0);
         // A quarter of the window: 2000 − 1000/4.
         assert!((nps.value() - 1_750.0).abs() < 1e-9);
-        nps.observe(&at(10_000.0, 0.0, 0, 1_000.0));
+        nps.observe(&at(10_000.0, 0.0, 0, 1_000.0), 0.0);
         assert!((nps.value() - 1_500.0).abs() < 1e-9);
-        nps.observe(&at(11_000.0, 0.0, 0, 3_000.0));
+        nps.observe(&at(11_000.0, 0.0, 0, 3_000.0), 0.0);
         assert!((nps.value() - 3_000.0).abs() < 1e-9);
     }
 
     #[test]
     fn the_window_falls_from_what_was_measured_not_from_a_guess() {
         let mut nps = NpsEstimator::new(NpsRule::Window { window_s: 20.0 }, 20_000.0, 0.0);
-        nps.observe(&at(0.0, 0.0, 0, 1_000.0));
-        nps.observe(&at(1_000.0, 0.0, 0, 1_000.0));
+        nps.observe(&at(0.0, 0.0, 0, 1_000.0), 0.0);
+        nps.observe(&at(1_000.0, 0.0, 0, 1_000.0), 0.0);
         assert!((nps.value() - 1_000.0).abs() < 1e-9, "{}", nps.value());
     }
 
     #[test]
     fn an_optimistic_rate_does_not_trust_a_low_guess() {
         let mut nps = NpsEstimator::new(PR1195, 1_000.0, 0.0);
-        nps.observe(&at(0.0, 0.0, 0, 50_000.0));
-        nps.observe(&at(100.0, 0.0, 0, 50_000.0));
+        nps.observe(&at(0.0, 0.0, 0, 50_000.0), 0.0);
+        nps.observe(&at(100.0, 0.0, 0, 50_000.0), 0.0);
         assert!((nps.optimistic() - 50_000.0).abs() < 1e-6 && nps.value() < 2_000.0);
     }
 
@@ -288,7 +289,7 @@ mod tests {
             let run = |tick: u32| {
                 let mut nps = NpsEstimator::new(PR1195, 20_000.0, 5.0);
                 for ms in (0..=8_000).step_by(tick as usize).chain([8_000]) {
-                    nps.observe(&at(f64::from(ms), 0.0, 0, rate));
+                    nps.observe(&at(f64::from(ms), 0.0, 0, rate), 0.0);
                 }
                 nps.value()
             };
@@ -301,7 +302,7 @@ mod tests {
             let mut nps = NpsEstimator::new(PR1195, 20_000.0, 0.0);
             for (elapsed_ms, new_nodes) in steps {
                 let (elapsed, since_first_eval, new_nodes) = (Millis(elapsed_ms), Some(Millis::ZERO), Nodes(new_nodes));
-                nps.observe(&SearchStats { elapsed, new_nodes, since_first_eval, ..SearchStats::default() });
+                nps.observe(&SearchStats { elapsed, new_nodes, since_first_eval, ..SearchStats::default() }, 0.0);
                 prop_assert!(nps.value().is_finite() && nps.value() >= 0.0);
             }
         }

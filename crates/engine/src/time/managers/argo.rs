@@ -15,12 +15,10 @@ use crate::options::option_group;
 use crate::time::centipawns;
 use crate::time::facts::MoveFacts;
 use crate::time::manager::TimeManager;
-use crate::time::managers::iterations::{Iteration, IterationTracker};
+use crate::time::managers::iterations::{Iteration, IterationRule, IterationStopper};
 use crate::time::parameters::Named;
-use crate::time::report::MoveReport;
-use crate::time::stats::{Hints, SearchStats};
-use crate::time::stoppers::{FirstEvaluationWait, StopReason, Stopper};
-use crate::time::units::Millis;
+use crate::time::stats::SearchStats;
+use crate::time::stoppers::Stopper;
 
 impl Named for Argo {
     const NAME: &'static str = "argo";
@@ -31,7 +29,7 @@ impl Named for Argo {
 impl TimeManager for Argo {
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
         let clock = ArgoClock::new(facts)?;
-        Some(Box::new(ArgoStopper::new(facts, *self, clock)))
+        Some(Box::new(IterationStopper::new(facts, ArgoRule::new(facts, *self, clock))))
     }
 }
 
@@ -168,77 +166,56 @@ impl Difficulty {
 }
 
 #[derive(Clone, Debug)]
-struct ArgoStopper {
+struct ArgoRule {
     clock: ArgoClock,
     difficulty: Difficulty,
     maximum_ms: f64,
     optimum_ms: f64,
-    wait: FirstEvaluationWait,
-    iterations: IterationTracker,
-    last: Option<Iteration>,
 }
 
-impl ArgoStopper {
+impl ArgoRule {
     fn new(facts: &MoveFacts, params: Argo, clock: ArgoClock) -> Self {
         let difficulty = Difficulty::new(facts, params);
-        ArgoStopper {
+        ArgoRule {
             clock,
             difficulty,
             maximum_ms: clock.limit_ms(params.max_difficulty, MAX_BRANCH_FACTOR),
             optimum_ms: clock.limit_ms(difficulty.value, MIN_BRANCH_FACTOR),
-            wait: FirstEvaluationWait::new(facts),
-            iterations: IterationTracker::default(),
-            last: None,
-        }
-    }
-
-    fn finish_iteration(&mut self, iteration: Iteration) {
-        let Some(before) = self.last.replace(iteration) else { return };
-        self.difficulty.update(&before, &iteration);
-        self.optimum_ms = self.clock.limit_ms(self.difficulty.value, MIN_BRANCH_FACTOR);
-        let moved = (centipawns(iteration.q) - centipawns(before.q)).abs();
-        let stable = before.best_move == iteration.best_move && moved < STABLE_SCORE;
-        if stable && iteration.number >= FIRST_STABLE_ITERATION {
-            self.optimum_ms *= 0.75;
         }
     }
 }
 
 /// Short or well within the depth of `iteration`.
-fn is_mate_near(stats: &SearchStats, iteration: &Iteration) -> bool {
+fn is_mate_near(stats: &SearchStats, iteration: Iteration) -> bool {
     let given = stats.mate_in.map(|moves| (moves, (2 * moves).saturating_sub(1)));
     let got = stats.mated_in.map(|moves| (moves, 2 * moves));
     given.or(got).is_some_and(|(moves, plies)| moves <= SHORT_MATE || plies + MATE_MARGIN <= iteration.number)
 }
 
-impl Stopper for ArgoStopper {
-    fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
-        self.wait.observe(stats);
-        let ended = self.iterations.observe(stats);
-        if let Some(iteration) = ended {
-            self.finish_iteration(iteration);
+impl IterationRule for ArgoRule {
+    const MANAGER: &'static str = Argo::NAME;
+
+    fn finish_iteration(&mut self, before: Option<Iteration>, ended: Iteration) {
+        let Some(before) = before else { return };
+        self.difficulty.update(&before, &ended);
+        self.optimum_ms = self.clock.limit_ms(self.difficulty.value, MIN_BRANCH_FACTOR);
+        let moved = (centipawns(ended.q) - centipawns(before.q)).abs();
+        let stable = before.best_move == ended.best_move && moved < STABLE_SCORE;
+        if stable && ended.number >= FIRST_STABLE_ITERATION {
+            self.optimum_ms *= 0.75;
         }
-        let deadline = self.deadline()?;
-        hints.limit_remaining_time(deadline - stats.elapsed);
-        if stats.elapsed >= deadline {
-            return Some(StopReason::Budget);
-        }
-        let ended = ended?;
-        let enough = is_mate_near(stats, &ended) || stats.elapsed.0 >= self.optimum_ms;
-        enough.then_some(StopReason::Settled)
     }
 
-    fn deadline(&self) -> Option<Millis> {
-        Some(self.wait.extend(Millis(self.maximum_ms)))
+    fn is_enough(&self, stats: &SearchStats, ended: Iteration) -> bool {
+        is_mate_near(stats, ended) || stats.elapsed.0 >= self.optimum_ms
     }
 
-    fn report(&self) -> Option<MoveReport> {
-        Some(MoveReport {
-            manager: Argo::NAME,
-            budget: Millis(self.maximum_ms),
-            average: Some(Millis(self.optimum_ms)),
-            ..MoveReport::default()
-        })
+    fn optimum_ms(&self) -> f64 {
+        self.optimum_ms
+    }
+
+    fn limit_ms(&self) -> f64 {
+        self.maximum_ms
     }
 }
 
@@ -246,7 +223,9 @@ impl Stopper for ArgoStopper {
 mod tests {
     use super::*;
     use crate::time::facts::GoLimits;
+    use crate::time::stats::Hints;
     use crate::time::stats::tests::at;
+    use crate::time::stoppers::StopReason;
     use crate::time::units::Millis;
     use proptest::prelude::*;
 
@@ -309,9 +288,10 @@ mod tests {
 
     /// 120 s, 20 moves to go: optimum 0.75·120,000/(1.5 + 19) = 4,390.2 ms at difficulty 1, maximum
     /// 3·120,000/(3 + 19) = 16,363.6 ms.
-    fn stopper() -> ArgoStopper {
+    fn stopper() -> IterationStopper<ArgoRule> {
         let clock = ArgoClock { main_ms: 120_000.0, available_ms: 120_000.0, inc_ms: 0.0, moves: 20 };
-        ArgoStopper::new(&MoveFacts::default(), Argo::default(), clock)
+        let facts = MoveFacts::default();
+        IterationStopper::new(&facts, ArgoRule::new(&facts, Argo::default(), clock))
     }
 
     fn difficulty_after(iterations: &[(u64, f64, usize)]) -> f64 {
@@ -319,7 +299,7 @@ mod tests {
         for &(nodes, q, best) in iterations {
             stopper.should_stop(&at(1.0, nodes, q, best), &mut Hints::default());
         }
-        stopper.difficulty.value
+        stopper.rule.difficulty.value
     }
 
     #[test]
@@ -346,9 +326,9 @@ mod tests {
     fn tactical_positions_are_difficult_once() {
         let clock = ArgoClock { main_ms: 120_000.0, available_ms: 120_000.0, inc_ms: 0.0, moves: 20 };
         let facts = MoveFacts { legal_moves: 30, tactical_moves: 11, ..MoveFacts::default() };
-        assert_eq!(ArgoStopper::new(&facts, Argo::default(), clock).difficulty.value, 1.5);
+        assert_eq!(ArgoRule::new(&facts, Argo::default(), clock).difficulty.value, 1.5);
         let calm = MoveFacts { tactical_moves: 10, ..facts };
-        assert_eq!(ArgoStopper::new(&calm, Argo::default(), clock).difficulty.value, 1.0);
+        assert_eq!(ArgoRule::new(&calm, Argo::default(), clock).difficulty.value, 1.0);
     }
 
     #[test]

@@ -7,12 +7,10 @@
 use crate::options::option_group;
 use crate::time::facts::{MoveFacts, MoverClock};
 use crate::time::manager::TimeManager;
-use crate::time::managers::iterations::{Iteration, IterationTracker};
+use crate::time::managers::iterations::{Iteration, IterationRule, IterationStopper};
 use crate::time::parameters::Named;
-use crate::time::report::MoveReport;
-use crate::time::stats::{Hints, SearchStats};
-use crate::time::stoppers::{FirstEvaluationWait, StopReason, Stopper};
-use crate::time::units::Millis;
+use crate::time::stats::SearchStats;
+use crate::time::stoppers::Stopper;
 
 impl Named for Stockfish {
     const NAME: &'static str = "stockfish";
@@ -27,7 +25,7 @@ impl TimeManager for Stockfish {
         let TimeLimits { optimum_ms, maximum_ms } = self.time_limits(clock, facts);
         let [optimum_ms, maximum_ms] = [optimum_ms, maximum_ms].map(|ms| ms.min(available_ms));
         let limits = TimeLimits { optimum_ms, maximum_ms };
-        Some(Box::new(StockfishStopper::new(facts, *self, limits)))
+        Some(Box::new(IterationStopper::new(facts, StockfishRule::new(*self, limits))))
     }
 }
 
@@ -144,83 +142,53 @@ const INSTABILITY_DIVISOR: f64 = 1.4;
 const FIRST_STABLE_ITERATION: u32 = 5;
 
 #[derive(Clone, Debug)]
-struct StockfishStopper {
+struct StockfishRule {
     params: Stockfish,
     limits: TimeLimits,
-    wait: FirstEvaluationWait,
-    iterations: IterationTracker,
-    last: Option<Iteration>,
     best_move_changes: f64,
     /// A depth search's fail low or fail high.
     fails: bool,
 }
 
-impl StockfishStopper {
-    fn new(facts: &MoveFacts, params: Stockfish, limits: TimeLimits) -> Self {
-        StockfishStopper {
-            params,
-            limits,
-            wait: FirstEvaluationWait::new(facts),
-            iterations: IterationTracker::default(),
-            last: None,
-            best_move_changes: 0.0,
-            fails: false,
-        }
+impl StockfishRule {
+    fn new(params: Stockfish, limits: TimeLimits) -> Self {
+        StockfishRule { params, limits, best_move_changes: 0.0, fails: false }
     }
 
     fn available_ms(&self) -> f64 {
         let extra = self.best_move_changes * self.limits.optimum_ms / INSTABILITY_DIVISOR;
         (self.limits.optimum_ms + extra).min(self.limits.maximum_ms)
     }
-
-    fn budget_ms(&self) -> f64 {
-        if self.fails { self.limits.maximum_ms } else { self.available_ms() }
-    }
-
-    fn finish_iteration(&mut self, iteration: Iteration) {
-        self.best_move_changes *= self.params.instability_decay;
-        let changed = self.last.is_some_and(|last| last.best_move != iteration.best_move);
-        if changed && iteration.number >= FIRST_STABLE_ITERATION {
-            self.best_move_changes += 1.0;
-        }
-        self.last = Some(iteration);
-    }
 }
 
-impl Stopper for StockfishStopper {
-    fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
-        self.wait.observe(stats);
-        let q_before = self.last.map(|last| last.q);
-        self.fails = match (q_before, stats.root) {
-            (Some(before), Some(root)) => {
-                root.wl < before - self.params.fail_low_q || root.wl > before + self.params.fail_high_q
-            }
-            _ => false,
-        };
-        let ended = self.iterations.observe(stats);
-        if let Some(iteration) = ended {
-            self.finish_iteration(iteration);
-        }
-        let deadline = self.deadline()?;
-        hints.limit_remaining_time(deadline - stats.elapsed);
-        if stats.elapsed >= deadline {
-            return Some(StopReason::Budget);
-        }
-        let late = stats.elapsed.0 > LAST_ITERATION_SHARE * self.available_ms();
-        (ended.is_some() && late && !self.fails).then_some(StopReason::Settled)
+impl IterationRule for StockfishRule {
+    const MANAGER: &'static str = Stockfish::NAME;
+
+    fn observe(&mut self, stats: &SearchStats, last: Option<Iteration>) {
+        let Stockfish { fail_low_q, fail_high_q, .. } = self.params;
+        let is_fail = |(before, now): (f64, f64)| now < before - fail_low_q || now > before + fail_high_q;
+        let q = stats.root.map(|root| root.wl);
+        self.fails = last.map(|last| last.q).zip(q).is_some_and(is_fail);
     }
 
-    fn deadline(&self) -> Option<Millis> {
-        Some(self.wait.extend(Millis(self.budget_ms())))
+    fn finish_iteration(&mut self, before: Option<Iteration>, ended: Iteration) {
+        self.best_move_changes *= self.params.instability_decay;
+        let changed = before.is_some_and(|before| before.best_move != ended.best_move);
+        if changed && ended.number >= FIRST_STABLE_ITERATION {
+            self.best_move_changes += 1.0;
+        }
     }
 
-    fn report(&self) -> Option<MoveReport> {
-        Some(MoveReport {
-            manager: Stockfish::NAME,
-            budget: Millis(self.budget_ms()),
-            average: Some(Millis(self.limits.optimum_ms)),
-            ..MoveReport::default()
-        })
+    fn is_enough(&self, stats: &SearchStats, _: Iteration) -> bool {
+        stats.elapsed.0 > LAST_ITERATION_SHARE * self.available_ms() && !self.fails
+    }
+
+    fn optimum_ms(&self) -> f64 {
+        self.limits.optimum_ms
+    }
+
+    fn limit_ms(&self) -> f64 {
+        if self.fails { self.limits.maximum_ms } else { self.available_ms() }
     }
 }
 
@@ -228,8 +196,10 @@ impl Stopper for StockfishStopper {
 mod tests {
     use super::*;
     use crate::time::facts::GoLimits;
+    use crate::time::stats::Hints;
     use crate::time::stats::tests::at;
-    use crate::time::units::GamePly;
+    use crate::time::stoppers::StopReason;
+    use crate::time::units::{GamePly, Millis};
     use proptest::prelude::*;
 
     fn limits_of(
@@ -316,9 +286,10 @@ mod tests {
         assert!(UNDECIDED_GAMES.iter().rev().is_sorted());
     }
 
-    fn stopper() -> StockfishStopper {
+    fn stopper() -> IterationStopper<StockfishRule> {
         let limits = TimeLimits { optimum_ms: 1_400.0, maximum_ms: 5_000.0 };
-        StockfishStopper::new(&MoveFacts::default(), Stockfish::default(), limits)
+        let rule = StockfishRule::new(Stockfish::default(), limits);
+        IterationStopper::new(&MoveFacts::default(), rule)
     }
 
     #[test]

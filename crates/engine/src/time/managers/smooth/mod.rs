@@ -15,6 +15,10 @@ pub(crate) use params::with_preset;
 pub(crate) use params::{MoveWeight, NodeTarget, ReuseCount, SmoothConfig, SmoothValues, TimeUse};
 pub(crate) use plan::PlanInput;
 
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
 use crate::params::{ParamError, Params};
 use crate::time::estimators::{LearnedShare, MovesLeftInput, NpsEstimator};
 use crate::time::facts::{MoveFacts, MoverClock};
@@ -43,8 +47,10 @@ struct PreviousMove {
 #[derive(Clone, Debug)]
 pub struct Smooth {
     config: SmoothConfig,
-    nps: f64,
-    measured_s: f64,
+    /// After the last move.
+    nps: NpsEstimator,
+    /// Of the move under way.
+    measuring: Option<Arc<Mutex<NpsEstimator>>>,
     tree_reuse: LearnedShare,
     timeuse: LearnedShare,
     best_share: LearnedShare,
@@ -61,8 +67,8 @@ impl Smooth {
         let own = config.values.params;
         let rate = own.tree_reuse_update_rate;
         Smooth {
-            nps: own.init_nps,
-            measured_s: 0.0,
+            nps: NpsEstimator::new(own.nps_rule(0.0), own.init_nps, 0.0),
+            measuring: None,
             tree_reuse: LearnedShare::new(own.init_tree_reuse, rate, 0.0, own.max_tree_reuse),
             timeuse: LearnedShare::new(own.init_timeuse, own.timeuse_update_rate, own.min_timeuse, 1.0),
             best_share: LearnedShare::new(BEST_SHARE, BEST_SHARE_RATE, 0.05, 1.0),
@@ -83,9 +89,14 @@ impl Smooth {
         if let Some(previous) = self.previous.take().filter(|previous| previous.nodes > 0.0) {
             self.tree_reuse.learn(reused_nodes / previous.nodes, previous.weight);
         }
-        self.do_without_missing_head(facts);
         let position = moves_left_input(facts);
         let (estimate, share_of_game) = self.config.planned_moves(&facts.limits, &position);
+        // A network without the head will not get one in this game.
+        if !facts.has_moves_left && self.config.moves_left.uses_head() {
+            self.config.moves_left = self.config.moves_left.clone().without_head();
+            let text = "The network has no Moves Left Head: moves left are estimated without it";
+            self.message = Some(format!("{text} ({}).", estimate.source));
+        }
         let moves_left = estimate.moves;
         let SmoothValues { params, piggybank: bank, .. } = self.config.values;
         let to_control = facts.time_to_control(moves_left).unwrap_or_default();
@@ -103,7 +114,7 @@ impl Smooth {
             movestogo: facts.limits.movestogo,
             moves_left,
             future_weight: params.future_weight(facts.root, share_of_game),
-            nps: self.nps,
+            nps: self.nps.value(),
             tree_reuse: self.tree_reuse.value(),
             reused_nodes,
             share_of_new: match params.target {
@@ -121,7 +132,9 @@ impl Smooth {
             deposit_room_ms: cap_ms - piggybank_ms,
         };
         let average_ms = input.plan().average_ms;
-        let nps = NpsEstimator::new(params.nps_rule(average_ms), self.nps, self.measured_s);
+        let rule = params.nps_rule(average_ms);
+        let nps = NpsEstimator::new(rule, self.nps.value(), self.nps.measured_s());
+        let nps = self.measuring.insert(Arc::new(Mutex::new(nps))).clone();
         let context = MoveContext {
             limits: facts.limits.clone(),
             position,
@@ -129,9 +142,10 @@ impl Smooth {
             draw_ms: bank.max_use * piggybank_ms,
             wait: FirstEvaluationWait::new(facts),
             began_ms: facts.elapsed.0,
+            nps,
             config: self.config.clone(),
         };
-        Box::new(SmoothStopper::new(context, nps))
+        Box::new(SmoothStopper::new(context))
     }
 
     fn counted_reuse(&self, facts: &MoveFacts) -> f64 {
@@ -145,16 +159,6 @@ impl Smooth {
             (NodeTarget::Tree, _) => in_tree,
         };
         if in_tree > 0.0 { counted * (facts.kept_nodes().as_f64() / in_tree) } else { 0.0 }
-    }
-
-    /// A network without the head will not get one in this game.
-    fn do_without_missing_head(&mut self, facts: &MoveFacts) {
-        if !facts.has_moves_left && self.config.moves_left.uses_head() {
-            self.config.moves_left = self.config.moves_left.clone().without_head();
-            let source = self.config.moves_left.estimate(&moves_left_input(facts)).source;
-            let text = "The network has no Moves Left Head: moves left are estimated without it";
-            self.message = Some(format!("{text} ({source})."));
-        }
     }
 }
 
@@ -195,9 +199,8 @@ impl TimeManager for Smooth {
 
     fn finish_move(&mut self, outcome: &MoveOutcome) {
         let report = &outcome.report;
-        if let Some(nps) = report.nps {
-            self.nps = nps.0;
-            self.measured_s = report.nps_measured.as_secs();
+        if let Some(nps) = self.measuring.take() {
+            self.nps = nps.lock().after_the_move();
         }
         let is_overdrawn = report.overdraft > Millis::ZERO;
         // The stopper's last figures may be a batch old.
@@ -220,7 +223,8 @@ impl TimeManager for Smooth {
             return;
         }
         // The use beyond the initial lead is proportional to the budget beyond it.
-        let lead_ms = if self.nps > 0.0 { self.lead_nodes / self.nps * 1000.0 } else { 0.0 };
+        let nps = self.nps.value();
+        let lead_ms = if nps > 0.0 { self.lead_nodes / nps * 1000.0 } else { 0.0 };
         let beyond_lead_ms = report.budget.0 - lead_ms;
         let used_share = if is_overdrawn { 1.0 } else { outcome.used.0 / beyond_lead_ms };
         if beyond_lead_ms > 0.0 {

@@ -1,5 +1,9 @@
 //! The stopper of `smooth`: holds a move to its plan and revises it during the search.
 
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
 use crate::time::estimators::{MovesLeftEstimate, MovesLeftInput, NpsEstimator};
 use crate::time::facts::GoLimits;
 use crate::time::parameters::Named;
@@ -24,6 +28,8 @@ pub(crate) struct MoveContext {
     pub wait: FirstEvaluationWait,
     /// On the move's clock.
     pub began_ms: f64,
+    /// Shared with the manager, which remembers it.
+    pub nps: Arc<Mutex<NpsEstimator>>,
 }
 
 #[derive(Clone, Debug)]
@@ -33,7 +39,6 @@ pub(crate) struct SmoothStopper {
     plan: Plan,
     /// Measure for the weight of what is learnt.
     average_ms: f64,
-    nps: NpsEstimator,
     visit_rates: VisitRates,
     revised_at: f64,
     may_draw: bool,
@@ -41,13 +46,12 @@ pub(crate) struct SmoothStopper {
 }
 
 impl SmoothStopper {
-    pub(crate) fn new(context: MoveContext, nps: NpsEstimator) -> Self {
+    pub(crate) fn new(context: MoveContext) -> Self {
         let plan = context.input.plan();
         SmoothStopper {
             moves_left: context.config.planned_moves(&context.limits, &context.position).0,
             plan,
             average_ms: plan.average_ms,
-            nps,
             visit_rates: VisitRates::new(&context.config.values.piggybank),
             revised_at: 0.0,
             may_draw: false,
@@ -70,7 +74,7 @@ impl SmoothStopper {
         let (moves_left, share_of_game) = config.planned_moves(limits, position);
         self.moves_left = moves_left;
         let input = PlanInput {
-            nps: self.nps.optimistic(),
+            nps: self.nps(),
             moves_left: moves_left.moves,
             future_weight: config.values.params.future_weight(stats.root, share_of_game),
             ..self.context.input
@@ -103,8 +107,12 @@ impl SmoothStopper {
         }
     }
 
+    fn nps(&self) -> f64 {
+        self.context.nps.lock().optimistic()
+    }
+
     fn node_budget(&self) -> Option<f64> {
-        let nodes = self.plan.budget_ms / 1000.0 * self.nps.optimistic();
+        let nodes = self.plan.budget_ms / 1000.0 * self.nps();
         (self.context.config.values.params.limit != LimitKind::Time).then_some(nodes.max(1.0))
     }
 }
@@ -112,7 +120,7 @@ impl SmoothStopper {
 impl Stopper for SmoothStopper {
     fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
         self.context.wait.observe(stats);
-        self.nps.observe(stats);
+        self.context.nps.lock().observe(stats, self.context.began_ms / 1000.0);
         if self.context.draw_ms > 0.0 {
             self.visit_rates.observe(stats);
         }
@@ -121,7 +129,7 @@ impl Stopper for SmoothStopper {
         self.drawn_ms =
             if self.may_draw { (stats.elapsed.0 - self.plan.budget_ms).max(0.0) } else { self.drawn_ms };
 
-        hints.nps = Some(Nps(self.nps.optimistic()));
+        hints.nps = Some(Nps(self.nps()));
         hints.least_time = Millis(self.context.config.values.params.min_pruned_share * self.average_ms);
         let deadline = self.deadline()?;
         hints.limit_remaining_time(deadline - stats.elapsed);
@@ -141,7 +149,6 @@ impl Stopper for SmoothStopper {
     }
 
     fn report(&self) -> Option<MoveReport> {
-        let nps = self.nps.after_the_move(self.context.began_ms / 1000.0);
         Some(MoveReport {
             manager: super::Smooth::NAME,
             budget: Millis(self.plan.budget_ms),
@@ -150,8 +157,7 @@ impl Stopper for SmoothStopper {
             tree_reuse: Some(self.context.input.tree_reuse),
             reused_nodes: Some(ExpectedNodes(self.context.input.reused_nodes)),
             timeuse: Some(self.context.input.timeuse),
-            nps: Some(Nps(nps.value())),
-            nps_measured: Millis(nps.measured_s() * 1000.0),
+            nps: Some(Nps(self.context.nps.lock().after_the_move().value())),
             moves_left: Some(self.moves_left.moves),
             moves_left_source: Some(self.moves_left.source),
             m: self.context.position.m,
