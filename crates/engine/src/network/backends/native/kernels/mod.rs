@@ -38,9 +38,7 @@ use simd::{Portable, Simd};
 
 use crate::network::weights::Activation;
 
-pub(super) use elementwise::{
-    AddScaled, Apply, Convolve, Dot, Normalize, Residual, Round, Softmax, Stamp, Stamps,
-};
+pub(super) use elementwise::{AddScaled, Apply, Dot, Normalize, Residual, Round, Softmax, Stamp, Stamps};
 pub(super) use folded::{
     ConvolveFolded, FinishStream, Fold, FoldedOutput, ScaledResidual, Unfold, folded_length, folded_offsets,
     stream_length,
