@@ -9,9 +9,8 @@ use zeitnot_engine::chess::History;
 use zeitnot_engine::network::backends::native::{Native, available_kernels};
 use zeitnot_engine::network::encode::InputFormat;
 use zeitnot_engine::network::weights::{
-    Activation, AttentionBody, AttentionPolicy, Body, Convolution, Dense, Embedding, Encoder, FeedForward,
-    HeadInput, LayerNorm, Network, PolicyHead, ResidualBlock, ScalarHead, Smolgen, SmolgenWeights,
-    SqueezeExcite, Tower,
+    Activation, AttentionBody, AttentionPolicy, Body, Branch, Convolution, Dense, Embedding, Encoder,
+    FeedForward, LayerNorm, Network, PolicyHead, ResidualBlock, ScalarHead, Smolgen, SqueezeExcite, Tower,
 };
 use zeitnot_engine::network::{Backend, EvalSlot, PLANES, PositionEncoding};
 use zeitnot_engine::params::Params;
@@ -56,10 +55,10 @@ impl Weights {
         (0..count).map(next).collect()
     }
 
-    fn convolution(&mut self, inputs: usize, outputs: usize, kernel: usize) -> Convolution {
-        let fan_in = inputs * kernel * kernel;
+    fn convolution(&mut self, inputs: usize, outputs: usize) -> Convolution {
+        let fan_in = 9 * inputs;
         let weights = self.numbers(outputs * fan_in, fan_in);
-        Convolution { inputs, outputs, kernel, weights, bias: self.numbers(outputs, 100) }
+        Convolution { inputs, outputs, weights, bias: self.numbers(outputs, 100) }
     }
 
     fn dense(&mut self, inputs: usize, outputs: usize) -> Dense {
@@ -69,7 +68,7 @@ impl Weights {
 
     fn head(&mut self, filters: usize, [channels, hidden, outputs]: [usize; 3]) -> ScalarHead {
         ScalarHead {
-            input: HeadInput::Convolution(self.convolution(filters, channels, 1)),
+            squares: self.dense(filters, channels),
             hidden: self.dense(64 * channels, hidden),
             output: self.dense(hidden, outputs),
         }
@@ -78,8 +77,8 @@ impl Weights {
     /// Returns a tower with squeeze-and-excitation and Lc0's usual heads.
     fn network(&mut self, filters: usize, blocks: usize) -> Network {
         let block = |_| ResidualBlock {
-            conv1: self.convolution(filters, filters, 3),
-            conv2: self.convolution(filters, filters, 3),
+            conv1: self.convolution(filters, filters),
+            conv2: self.convolution(filters, filters),
             se: Some(SqueezeExcite {
                 squeeze: self.dense(filters, filters / 8),
                 excite: self.dense(filters / 8, 2 * filters),
@@ -89,10 +88,10 @@ impl Weights {
         Network {
             input_format: InputFormat::Classical,
             activation: Activation::Relu,
-            body: Body::Tower(Tower { input: self.convolution(PLANES, filters, 3), blocks }),
+            body: Body::Tower(Tower { input: self.convolution(PLANES, filters), blocks }),
             policy: PolicyHead::Convolution {
-                conv1: self.convolution(filters, filters, 3),
-                conv2: self.convolution(filters, 80, 3),
+                conv1: self.convolution(filters, filters),
+                conv2: self.convolution(filters, 80),
             },
             value: self.head(filters, [32, 128, 3]),
             moves_left: None,
@@ -100,36 +99,31 @@ impl Weights {
     }
 
     fn norm(&mut self, size: usize) -> LayerNorm {
-        LayerNorm { gammas: vec![1.0; size], betas: self.numbers(size, 100) }
+        LayerNorm { gammas: vec![1.0; size], betas: self.numbers(size, 100), epsilon: 1e-6 }
     }
 
     /// Returns an attention body with smolgen, eight heads and Lc0's usual heads.
     fn attention_network(&mut self, width: usize, encoders: usize) -> Network {
-        let alpha = (2.0 * encoders as f32).powf(-0.25);
+        let factor = (2.0 * encoders as f32).powf(-0.25);
         let encoder = |_| Encoder {
             heads: 8,
             query: self.dense(width, width),
             key: self.dense(width, width),
             value: self.dense(width, width),
-            output: self.dense(width, width),
             smolgen: Some(Smolgen {
-                compress: self.numbers(32 * width, width),
-                channels: 32,
+                compress: Dense { bias: vec![0.0; 32], ..self.dense(width, 32) },
                 hidden: self.dense(64 * 32, 128),
                 norm1: self.norm(128),
                 output: self.dense(128, 8 * 128),
                 norm2: self.norm(8 * 128),
                 activation: Activation::Swish,
             }),
-            norm1: self.norm(width),
+            output: Branch { layer: self.dense(width, width), norm: self.norm(width), factor },
             ffn: FeedForward {
                 hidden: self.dense(width, 2 * width),
-                output: self.dense(2 * width, width),
                 activation: Activation::Relu2,
+                output: Branch { layer: self.dense(2 * width, width), norm: self.norm(width), factor },
             },
-            norm2: self.norm(width),
-            alpha,
-            epsilon: 1e-6,
         };
         let encoders = (0..encoders).map(encoder).collect();
         let body = AttentionBody {
@@ -138,8 +132,7 @@ impl Weights {
             multiply_gate: None,
             add_gate: None,
             encoders,
-            smolgen: Some(SmolgenWeights { generated: 128, weights: self.numbers(4096 * 128, 128) }),
-            alpha,
+            smolgen: Some(Dense { bias: vec![0.0; 4096], ..self.dense(128, 4096) }),
         };
         Network {
             input_format: InputFormat::Classical,
@@ -154,7 +147,7 @@ impl Weights {
                 promotion: self.numbers(4 * width, width),
             })),
             value: ScalarHead {
-                input: HeadInput::PerSquare(self.dense(width, 32)),
+                squares: self.dense(width, 32),
                 hidden: self.dense(64 * 32, 128),
                 output: self.dense(128, 3),
             },

@@ -139,7 +139,7 @@ fn layers(file: NetworkFile) -> Network {
 fn without_unused_planes(mut network: Network) -> Network {
     if let PolicyHead::Convolution { conv2, .. } = &mut network.policy {
         conv2.outputs = CONVOLUTION_POLICY_PLANES;
-        conv2.weights.truncate(CONVOLUTION_POLICY_PLANES * conv2.inputs * conv2.kernel * conv2.kernel);
+        conv2.weights.truncate(CONVOLUTION_POLICY_PLANES * conv2.inputs * 9);
         conv2.bias.truncate(CONVOLUTION_POLICY_PLANES);
     }
     network

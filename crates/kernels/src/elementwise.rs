@@ -1,5 +1,5 @@
 //! Everything but matrix products: activations, squeeze-and-excitation, layer norm, softmax, rounding to
-//! bf16, the first layer, single outputs of policy heads.
+//! bf16, the first layer, dot products.
 
 use super::operands::{Layout, TILE_DEPTH};
 use super::simd::Simd;
@@ -48,18 +48,6 @@ pub struct Stamps<'a> {
     pub table: &'a [f32],
     /// `[10][10][channels]`
     pub board: &'a mut [f32],
-}
-
-/// The sum over the squares around `square` and all channels.
-#[derive(Debug)]
-pub struct Convolve<'a> {
-    pub channels: usize,
-    /// `0..64`
-    pub square: usize,
-    /// `[10][10][channels]`
-    pub board: &'a [f32],
-    /// `[3][3][channels]`
-    pub filter: &'a [f32],
 }
 
 #[derive(Debug)]
@@ -211,7 +199,8 @@ impl Job for Stamps<'_> {
     unsafe fn run<S: Simd>(self, simd: S) {
         let channels = self.channels;
         for stamp in self.stamps {
-            let corner = corner(usize::from(stamp.square), channels);
+            let square = usize::from(stamp.square);
+            let corner = (square / 8 * BOARD_STRIDE + square % 8) * channels;
             for rank in 0..3 {
                 // SAFETY: the check covers the table's entry and the 3×3 squares, three of them side by side.
                 unsafe {
@@ -221,37 +210,6 @@ impl Job for Stamps<'_> {
                 }
             }
         }
-    }
-}
-
-#[inline(always)]
-fn corner(square: usize, channels: usize) -> usize {
-    (square / 8 * BOARD_STRIDE + square % 8) * channels
-}
-
-impl Job for Convolve<'_> {
-    fn check(&self, lanes: usize) {
-        assert!(self.channels.is_multiple_of(lanes) && self.square < 64);
-        assert!(self.board.len() >= BOARD_SQUARES.checked_mul(self.channels).expect("fits"));
-        assert!(self.filter.len() >= 9 * self.channels);
-    }
-
-    #[inline(always)]
-    unsafe fn run<S: Simd>(self, simd: S) -> f32 {
-        let row = 3 * self.channels;
-        let corner = corner(self.square, self.channels);
-        let mut sum = simd.zero();
-        for rank in 0..3 {
-            // SAFETY: the check covers the filter and the 3×3 squares, three of them side by side.
-            unsafe {
-                let board = self.board.as_ptr().add(corner + rank * BOARD_STRIDE * self.channels);
-                let filter = self.filter.as_ptr().add(rank * row);
-                for i in (0..row).step_by(S::LANES) {
-                    sum = simd.mul_add(simd.load(board.add(i)), simd.load(filter.add(i)), sum);
-                }
-            }
-        }
-        simd.sum(sum)
     }
 }
 

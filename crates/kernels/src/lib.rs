@@ -40,7 +40,7 @@ use simd::{Avx2, Avx512};
 use simd::{Portable, Simd};
 
 pub use activation::Activation;
-pub use elementwise::{AddScaled, Apply, Convolve, Dot, Normalize, Residual, Round, Softmax, Stamp, Stamps};
+pub use elementwise::{AddScaled, Apply, Dot, Normalize, Residual, Round, Softmax, Stamp, Stamps};
 pub use folded::{
     ConvolveFolded, FinishStream, Fold, FoldedOutput, ScaledResidual, Unfold, folded_length, folded_offsets,
     stream_length,
@@ -151,7 +151,7 @@ macro_rules! operations {
 operations! {
     (): AddScaled, Apply, ConvolveFolded, FinishStream, Fold, InputTransform, Normalize, OutputTransform,
         Product, Residual, Round, Softmax, Stamps, Unfold;
-    f32: Convolve, Dot;
+    f32: Dot;
 }
 
 kernels! {

@@ -64,20 +64,17 @@ pub struct HalfRows<'a> {
     pub layout: Layout,
 }
 
-/// Fills `b`, a right operand for `steps` steps of 32 inputs, with `weight(step, k, column)`. `None` is
-/// padding.
+/// Fills `b`, a right operand for `steps` steps of 32 inputs, with `weight(step, k, column)`.
 ///
 /// Bits of bf16, `[columns / 32][steps][2][16][16][2]`: 32 by 32 weights as two matrices of 16 columns, whose
 /// rows hold two inputs for each column.
-pub fn pack_right(b: &mut [u16], steps: usize, weight: impl Fn(usize, usize, usize) -> Option<f32>) {
+pub fn pack_right(b: &mut [u16], steps: usize, weight: impl Fn(usize, usize, usize) -> f32) {
     for (matrix, tiles) in b.chunks_exact_mut(MATRIX).enumerate() {
         let (block, step) = (matrix / steps, matrix % steps);
         for (i, to) in tiles.iter_mut().enumerate() {
             let (half, pair, column, second) = (i / 512, i / 32 % 16, i / 2 % 16, i % 2);
             let column = block * TILE_DEPTH + half * 16 + column;
-            if let Some(weight) = weight(step, 2 * pair + second, column) {
-                *to = bf16::from_f32(weight).to_bits();
-            }
+            *to = bf16::from_f32(weight(step, 2 * pair + second, column)).to_bits();
         }
     }
 }

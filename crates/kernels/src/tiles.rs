@@ -53,9 +53,7 @@ impl Tiles {
         for (row, input) in (0..BLOCK_ROWS).flat_map(|row| (0..INPUTS).map(move |input| (row, input))) {
             a[Layout::blocks(INPUTS).place(row, input)] = left(row, input).to_bits();
         }
-        pack_right(&mut weights, INPUTS / TILE_DEPTH, |step, k, column| {
-            Some(right(step * TILE_DEPTH + k, column))
-        });
+        pack_right(&mut weights, INPUTS / TILE_DEPTH, |step, k, column| right(step * TILE_DEPTH + k, column));
         self.multiply(INPUTS, &a, &weights, &mut sums);
         let expected = |i: usize| -> f32 {
             let (row, column) = (i / OUTPUTS, i % OUTPUTS);

@@ -6,14 +6,13 @@
 //! of origin a to h, left to right, the promotions on the eighth rank to queen, rook and bishop (66). A
 //! promotion to a knight is the plain move. Castling is the king taking its rook.
 
-use super::POLICY_SIZE;
+use std::sync::LazyLock;
+
 use super::encode::Transform;
 use crate::chess::{Color, Move, Role, Square};
 
-const PLAIN_MOVES: usize = 1792;
-const ATTENTION_PLAIN: usize = 64 * 64;
-/// Planes that [`CONVOLUTION_CELLS`] uses. Files have 80.
-pub(crate) const CONVOLUTION_PLANES: usize = 73;
+const PLAIN_MOVES: u16 = 1792;
+const ATTENTION_PLAIN: u16 = 64 * 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PolicyMove {
@@ -25,7 +24,18 @@ pub(crate) struct PolicyMove {
 }
 
 /// By policy index.
-pub(crate) static MOVES: [PolicyMove; POLICY_SIZE] = moves();
+pub(crate) static MOVES: LazyLock<Vec<PolicyMove>> = LazyLock::new(|| {
+    let pairs = (0..64).flat_map(|from| (0..64).map(move |to| (from, to)));
+    let plain = pairs.filter(|&(from, to)| is_queen_or_knight_move(from, to)).map(|pair| (pair, None));
+    let files =
+        (0..8).flat_map(|from: u32| (from.saturating_sub(1)..=(from + 1).min(7)).map(move |to| (from, to)));
+    let promotions = files.flat_map(|(from, to)| {
+        [Role::Queen, Role::Rook, Role::Bishop].map(|role| ((48 + from, 56 + to), Some(role)))
+    });
+    let new =
+        |((from, to), promotion)| PolicyMove { from: Square::new(from), to: Square::new(to), promotion };
+    plain.chain(promotions).map(new).collect()
+});
 
 /// By policy index: the cell `plane * 64 + from` in the convolution policy head's output `[80, 8, 8]`, of
 /// which 73 planes are used.
@@ -33,11 +43,34 @@ pub(crate) static MOVES: [PolicyMove; POLICY_SIZE] = moves();
 /// Planes 0 to 55 are the directions N, NE, E, SE, S, SW, W, NW times the distances 1 to 7. 56 to 63 are the
 /// knight's jumps clockwise from NNE. 64 to 72 are the promotions left, straight on, right, each to rook,
 /// bishop, queen.
-pub(crate) static CONVOLUTION_CELLS: [u16; POLICY_SIZE] = cells(false);
+pub(crate) static CONVOLUTION_CELLS: LazyLock<Vec<u16>> = LazyLock::new(|| {
+    const DIRECTIONS: [(i32, i32); 8] =
+        [(0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1), (-1, 0), (-1, 1)];
+    const JUMPS: [(i32, i32); 8] = [(1, 2), (2, 1), (2, -1), (1, -2), (-1, -2), (-2, -1), (-2, 1), (-1, 2)];
+    let slides = DIRECTIONS.iter().flat_map(|(files, ranks)| (1..=7).map(move |n| (n * files, n * ranks)));
+    let steps: Vec<_> = slides.chain(JUMPS).collect();
+    let cell = |m: &PolicyMove| {
+        let (from, to) = (m.from as i32, m.to as i32);
+        let (files, ranks) = (to % 8 - from % 8, to / 8 - from / 8);
+        let plane = match piece(m.promotion) {
+            Some(piece) => 64 + (files + 1) as usize * 3 + usize::from(piece + 2) % 3,
+            None => steps.iter().take_while(|&&step| step != (files, ranks)).count(),
+        };
+        plane as u16 * 64 + from as u16
+    };
+    MOVES.iter().map(cell).collect()
+});
 
 /// By policy index: the cell in the attention policy head's output, `from * 64 + to`, and for promotions
 /// `4096 + 24 * from file + 3 * to file +` 0 for queen, 1 for rook, 2 for bishop.
-pub(crate) static ATTENTION_CELLS: [u16; POLICY_SIZE] = cells(true);
+pub(crate) static ATTENTION_CELLS: LazyLock<Vec<u16>> = LazyLock::new(|| {
+    let cell = |m: &PolicyMove| {
+        let (from, to) = (m.from as u16, m.to as u16);
+        let promotion = |piece| ATTENTION_PLAIN + 24 * (from % 8) + 3 * (to % 8) + piece;
+        piece(m.promotion).map_or(from * 64 + to, promotion)
+    };
+    MOVES.iter().map(cell).collect()
+});
 
 /// By `from * 64 + to`, `u16::MAX` where neither queen nor knight goes.
 static PLAIN_INDEX: [u16; 64 * 64] = plain_index();
@@ -48,123 +81,42 @@ pub fn index(m: Move, color: Color, transform: Transform) -> u16 {
     let seen =
         |square: Square| transform.square(if color.is_white() { square } else { square.flip_vertical() });
     let (from, to) = (seen(m.from_square()), seen(m.to_square()));
-    let piece = match m.promotion() {
-        Some(Role::Queen) => 0,
-        Some(Role::Rook) => 1,
-        Some(Role::Bishop) => 2,
-        _ => return PLAIN_INDEX[from as usize * 64 + to as usize],
-    };
-    // The number of the file pair: two pairs for the a-file, three for others, the first going left.
-    let pair = 2 * from.file() as u16 + to.file() as u16;
-    PLAIN_MOVES as u16 + 3 * pair + piece
+    match piece(m.promotion()) {
+        None => PLAIN_INDEX[from as usize * 64 + to as usize],
+        // The number of the file pair: two pairs for the a-file, three for others, the first going left.
+        Some(piece) => PLAIN_MOVES + 3 * (2 * from.file() as u16 + to.file() as u16) + piece,
+    }
+}
+
+/// The number of what a pawn becomes. A promotion to a knight is the plain move.
+#[inline]
+pub(crate) fn piece(promotion: Option<Role>) -> Option<u16> {
+    match promotion? {
+        Role::Queen => Some(0),
+        Role::Rook => Some(1),
+        Role::Bishop => Some(2),
+        _ => None,
+    }
 }
 
 const fn plain_index() -> [u16; 64 * 64] {
-    let moves = moves();
     let mut indices = [u16::MAX; 64 * 64];
-    let mut index = 0;
-    while index < PLAIN_MOVES {
-        indices[moves[index].from as usize * 64 + moves[index].to as usize] = index as u16;
-        index += 1;
-    }
-    indices
-}
-
-const fn is_queen_or_knight_move(from: usize, to: usize) -> bool {
-    let files = (from % 8).abs_diff(to % 8);
-    let ranks = (from / 8).abs_diff(to / 8);
-    let queen = from != to && (files == 0 || ranks == 0 || files == ranks);
-    queen || files * ranks == 2
-}
-
-const fn moves() -> [PolicyMove; POLICY_SIZE] {
-    const PIECES: [Role; 3] = [Role::Queen, Role::Rook, Role::Bishop];
-    let mut moves = [PolicyMove { from: Square::A1, to: Square::A1, promotion: None }; POLICY_SIZE];
-    let mut index = 0;
-    let mut pair = 0;
+    let (mut index, mut pair) = (0, 0);
     while pair < 64 * 64 {
-        if is_queen_or_knight_move(pair / 64, pair % 64) {
-            let (from, to) = (Square::new((pair / 64) as u32), Square::new((pair % 64) as u32));
-            moves[index] = PolicyMove { from, to, promotion: None };
+        if is_queen_or_knight_move(pair as u32 / 64, pair as u32 % 64) {
+            indices[pair] = index;
             index += 1;
         }
         pair += 1;
     }
-    while index < POLICY_SIZE {
-        let promotion = index - PLAIN_MOVES;
-        // The inverse of `2 * from + to` for neighbouring files.
-        let files = promotion / 3;
-        let from = (files + 1) / 3;
-        let to = files - 2 * from;
-        moves[index] = PolicyMove {
-            from: Square::new((48 + from) as u32),
-            to: Square::new((56 + to) as u32),
-            promotion: Some(PIECES[promotion % 3]),
-        };
-        index += 1;
-    }
-    moves
+    indices
 }
 
-const fn cells(of_attention: bool) -> [u16; POLICY_SIZE] {
-    let moves = moves();
-    let mut cells = [0; POLICY_SIZE];
-    let mut index = 0;
-    while index < POLICY_SIZE {
-        let m = moves[index];
-        cells[index] =
-            if of_attention { attention_cell(m) } else { convolution_plane(m) * 64 + m.from as u16 };
-        index += 1;
-    }
-    cells
-}
-
-const fn convolution_plane(m: PolicyMove) -> u16 {
-    let files = (m.to as i32 % 8) - (m.from as i32 % 8);
-    let ranks = (m.to as i32 / 8) - (m.from as i32 / 8);
-    if let Some(role) = m.promotion {
-        let piece = match role {
-            Role::Rook => 0,
-            Role::Bishop => 1,
-            _ => 2,
-        };
-        return (64 + (files + 1) * 3 + piece) as u16;
-    }
-    if (files * ranks).abs() == 2 {
-        return match (files, ranks) {
-            (1, 2) => 56,
-            (2, 1) => 57,
-            (2, -1) => 58,
-            (1, -2) => 59,
-            (-1, -2) => 60,
-            (-2, -1) => 61,
-            (-2, 1) => 62,
-            _ => 63,
-        };
-    }
-    let direction = match (files.signum(), ranks.signum()) {
-        (0, 1) => 0,
-        (1, 1) => 1,
-        (1, 0) => 2,
-        (1, -1) => 3,
-        (0, -1) => 4,
-        (-1, -1) => 5,
-        (-1, 0) => 6,
-        _ => 7,
-    };
-    let distance = if files == 0 { ranks.abs() } else { files.abs() };
-    (direction * 7 + distance - 1) as u16
-}
-
-const fn attention_cell(PolicyMove { from, to, promotion }: PolicyMove) -> u16 {
-    let (from, to) = (from as u16, to as u16);
-    let piece = match promotion {
-        Some(Role::Queen) => 0,
-        Some(Role::Rook) => 1,
-        Some(_) => 2,
-        None => return from * 64 + to,
-    };
-    ATTENTION_PLAIN as u16 + 24 * (from % 8) + 3 * (to % 8) + piece
+const fn is_queen_or_knight_move(from: u32, to: u32) -> bool {
+    let files = (from % 8).abs_diff(to % 8);
+    let ranks = (from / 8).abs_diff(to / 8);
+    let queen = from != to && (files == 0 || ranks == 0 || files == ranks);
+    queen || files * ranks == 2
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! 1. The first of [`GPUS`] whose library is at hand, loads and finds a GPU. A renderer in software is no
 //!    GPU.
-//! 2. `native`, where it evaluates the network.
+//! 2. `native`, where the network is no ONNX model.
 //! 3. OpenVINO where that is at hand and computes on this processor, else ONNX Runtime on the CPU.
 //!
 //! Where other options than `gpu` and `threads` stand beside `auto`, where it is one of several devices, and
@@ -75,7 +75,7 @@ pub(super) fn make(network: NetworkFile, options: &Params) -> Result<Arc<dyn Bac
 }
 
 fn is_for_native(network: &NetworkFile) -> bool {
-    matches!(&network.model, Model::Layers(layers, _) if native::evaluates(layers))
+    matches!(network.model, Model::Layers(..))
 }
 
 #[cfg(test)]

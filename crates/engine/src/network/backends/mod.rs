@@ -5,7 +5,7 @@
 //!
 //! | name | what |
 //! |---|---|
-//! | `auto` | a GPU that is at hand, else `native` where it evaluates the network, else ONNX Runtime on the CPU (`auto_backend`) |
+//! | `auto` | a GPU that is at hand, else `native`, or ONNX Runtime on the CPU for ONNX models (`auto_backend`) |
 //! | `native` | networks in Lc0's format on the CPU, with nothing but this crate ([`mod@native`]) |
 //! | `onnxruntime` | any network, through the ONNX Runtime library ([`mod@onnxruntime`]), on a CPU unless `provider=` says otherwise |
 //! | `openvino`, `cuda`, `tensorrt-rtx`, `webgpu` | short for `onnxruntime` with that provider ([`aliases`]) |

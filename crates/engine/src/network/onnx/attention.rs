@@ -3,40 +3,38 @@
 //! Squares are rows: tensors are `[batch · 64, channels]`, so that every dense layer is one matrix product
 //! with its weights as they lie in the file.
 
-use super::graph::{AxisRange, Graph, Value};
-use super::{Form, dense, tower};
+use super::graph::{Graph, Value};
+use super::{Form, tower};
 use crate::network::PLANES;
 use crate::network::policy_map::ATTENTION_CELLS;
 use crate::network::weights::{
-    Activation, AttentionBody, AttentionPolicy, Dense, Embedding, Encoder, FeedForward, LayerNorm,
-    OUTPUT_POLICY, PIECE_PLANES, PieceEmbedding, SQUARES, Smolgen, SmolgenWeights,
+    Activation, AttentionBody, AttentionPolicy, Branch, Dense, Embedding, Encoder, FeedForward,
+    OUTPUT_POLICY, PIECE_PLANES, PieceEmbedding, SQUARES, Smolgen,
 };
 
-const SMOLGEN_EPSILON: f32 = 1e-3;
-const EMBEDDING_EPSILON: f32 = 1e-3;
 const BOARD: i64 = SQUARES as i64;
 
 /// `[batch, 112, 8, 8]` → `[batch · 64, embedding]`.
 pub(crate) fn body(graph: &mut Graph, planes: &Value, body: AttentionBody, activation: Activation) -> Value {
     let width = body.width() as i64;
-    let AttentionBody { embedding, dense: first, multiply_gate, add_gate, encoders, smolgen, alpha } = body;
+    let AttentionBody { embedding, dense: first, multiply_gate, add_gate, encoders, smolgen } = body;
     let mut pieces = (None, None);
     let mut x = match embedding {
         Embedding::Table => table_embedding(graph, planes, first),
         Embedding::Pieces(layers) => {
-            let PieceEmbedding { preprocess, norm1, ffn, norm2 } = *layers;
-            pieces = (Some(norm1), Some((ffn, norm2)));
+            let PieceEmbedding { preprocess, norm, ffn } = *layers;
+            pieces = (Some(norm), Some(ffn));
             piece_embedding(graph, planes, preprocess, first)
         }
         Embedding::Tower(residual) => {
             let board = tower::tower(graph, planes, *residual, activation);
             let x = squares(graph, "/body/squares", &board, first.inputs);
-            dense(graph, "/body/embedding", &x, first)
+            graph.dense("/body/embedding", &x, first)
         }
     };
     x = graph.activation("/body/embedding", &x, activation);
-    if let Some(norm1) = pieces.0 {
-        x = layer_norm(graph, "/body/norm1", &x, norm1, EMBEDDING_EPSILON);
+    if let Some(norm) = pieces.0 {
+        x = graph.layer_norm("/body/norm1", &x, norm);
     }
     if multiply_gate.is_some() || add_gate.is_some() {
         x = graph.reshape("/body/gates/in", &x, &[-1, BOARD, width]);
@@ -50,10 +48,13 @@ pub(crate) fn body(graph: &mut Graph, planes: &Value, body: AttentionBody, activ
         }
         x = graph.reshape("/body/gates/out", &x, &[-1, width]);
     }
-    if let Some((ffn, norm2)) = pieces.1 {
-        x = feed_forward(graph, "/body", &x, ffn, Joint { alpha, norm: norm2, epsilon: EMBEDDING_EPSILON });
+    if let Some(ffn) = pieces.1 {
+        x = feed_forward(graph, "/body", &x, ffn);
     }
-    let shared = smolgen.map(|shared| smolgen_weights(graph, shared));
+    let shared = smolgen.map(|shared| SharedSmolgen {
+        generated: shared.inputs as i64,
+        weights: graph.floats("/smolgen/w", &[shared.outputs, shared.inputs], shared.weights),
+    });
     for (index, layers) in encoders.into_iter().enumerate() {
         x = encoder(graph, &format!("/encoder{index}"), &x, layers, shared.as_ref());
     }
@@ -82,14 +83,13 @@ fn piece_embedding(graph: &mut Graph, planes: &Value, preprocess: Dense, first: 
     let per_square = (preprocess.outputs / SQUARES) as i64;
     let boards = graph.transpose("/body/planes/transpose", planes, &[0, 2, 3, 1]);
     let boards = graph.reshape("/body/planes", &boards, &[-1, BOARD, PLANES as i64]);
-    let pieces =
-        graph.slice("/body/pieces", &boards, &[AxisRange { axis: 2, start: 0, end: PIECE_PLANES as i64 }]);
+    let pieces = graph.slice("/body/pieces", &boards, &[(2, 0..PIECE_PLANES as i64)]);
     let pieces = graph.reshape("/body/pieces/flat", &pieces, &[-1, (SQUARES * PIECE_PLANES) as i64]);
-    let pieces = dense(graph, "/body/pieces/dense", &pieces, preprocess);
+    let pieces = graph.dense("/body/pieces/dense", &pieces, preprocess);
     let pieces = graph.reshape("/body/pieces/boards", &pieces, &[-1, BOARD, per_square]);
     let x = graph.concat("/body/input", &[&boards, &pieces], 2);
     let x = graph.reshape("/body/input/rows", &x, &[-1, first.inputs as i64]);
-    dense(graph, "/body/embedding", &x, first)
+    graph.dense("/body/embedding", &x, first)
 }
 
 /// A gate `[embedding][64]` as a constant `[64, embedding]`.
@@ -103,52 +103,24 @@ fn transposed(matrix: &[f32], rows: usize, columns: usize) -> Vec<f32> {
     (0..columns).flat_map(|column| (0..rows).map(move |row| matrix[row * columns + column])).collect()
 }
 
-fn layer_norm(graph: &mut Graph, name: &str, x: &Value, norm: LayerNorm, epsilon: f32) -> Value {
-    let gammas = graph.floats(&format!("{name}/gammas"), &[norm.gammas.len()], norm.gammas);
-    let betas = graph.floats(&format!("{name}/betas"), &[norm.betas.len()], norm.betas);
-    graph.layer_norm(name, x, &gammas, &betas, epsilon)
-}
-
-/// How a branch joins the trunk: scaled, added, and normed.
-struct Joint {
-    alpha: f32,
-    norm: LayerNorm,
-    epsilon: f32,
-}
-
-/// The names of a branch's last layer, of its sum with the trunk, and of the norm.
-type JointNames = [String; 3];
-
-/// `norm(x + alpha · layer(y))`
-fn join(
-    graph: &mut Graph,
-    names: &JointNames,
-    x: &Value,
-    (y, layer): (&Value, Dense),
-    joint: Joint,
-) -> Value {
-    let [last, sum, norm] = names;
-    let layer = scaled(layer, joint.alpha);
-    if graph.form == Form::Plain {
-        let y = dense(graph, last, y, layer);
-        let y = graph.add(sum, &y, x);
-        return layer_norm(graph, norm, &y, joint.norm, joint.epsilon);
+/// `parts` are the names of the branch's layer, of its sum with the trunk, and of the norm.
+fn join(graph: &mut Graph, name: &str, parts: [&str; 3], x: &Value, (y, branch): (&Value, Branch)) -> Value {
+    let names = parts.map(|part| format!("{name}/{part}"));
+    let [last, sum, name] = names.each_ref().map(String::as_str);
+    let Branch { layer, norm, factor } = branch;
+    let layer = scaled(layer, factor);
+    if graph.form == Form::Fused {
+        return graph.skip_norm([last, name], (y, layer), x, norm);
     }
-    let weights = graph.floats(&format!("{last}/w"), &[layer.outputs, layer.inputs], layer.weights);
-    let bias = graph.floats(&format!("{last}/b"), &[layer.outputs], layer.bias);
-    let y = graph.dense_without_bias(last, y, &weights);
-    let LayerNorm { gammas, betas } = joint.norm;
-    let gammas = graph.floats(&format!("{norm}/gammas"), &[gammas.len()], gammas);
-    let betas = graph.floats(&format!("{norm}/betas"), &[betas.len()], betas);
-    graph.skip_norm(norm, [&y, &bias, x], [&gammas, &betas], joint.epsilon)
+    let y = graph.dense(last, y, layer);
+    let y = graph.add(sum, &y, x);
+    graph.layer_norm(name, &y, norm)
 }
 
-/// `norm2(x + alpha · ffn(x))`
-fn feed_forward(graph: &mut Graph, name: &str, x: &Value, ffn: FeedForward, joint: Joint) -> Value {
-    let y = dense(graph, &format!("{name}/ffn/dense1"), x, ffn.hidden);
+fn feed_forward(graph: &mut Graph, name: &str, x: &Value, ffn: FeedForward) -> Value {
+    let y = graph.dense(&format!("{name}/ffn/dense1"), x, ffn.hidden);
     let y = graph.activation(&format!("{name}/ffn/dense1"), &y, ffn.activation);
-    let names = ["/ffn/dense2", "/ffn", "/norm2"].map(|part| format!("{name}{part}"));
-    join(graph, &names, x, (&y, ffn.output), joint)
+    join(graph, name, ["ffn/dense2", "ffn", "norm2"], x, (&y, ffn.output))
 }
 
 fn scaled(mut layer: Dense, factor: f32) -> Dense {
@@ -168,7 +140,7 @@ fn encoder(
     let scale = 1.0 / (depth as f32).sqrt();
     let is_fused = graph.form == Form::Fused;
     let mut split = |part: &str, layer: Dense, order: &[i64]| {
-        let y = dense(graph, &format!("{name}/{part}"), x, layer);
+        let y = graph.dense(&format!("{name}/{part}"), x, layer);
         if is_fused {
             return graph.reshape(&format!("{name}/{part}/boards"), &y, &[-1, BOARD, model as i64]);
         }
@@ -193,21 +165,13 @@ fn encoder(
         graph.transpose(&format!("{name}/mixed/by_square"), &y, &[0, 2, 1, 3])
     };
     let y = graph.reshape(&format!("{name}/mixed/rows"), &y, &[-1, model as i64]);
-    let Encoder { alpha, epsilon, .. } = layers;
-    let names = ["/output", "/skip", "/norm1"].map(|part| format!("{name}{part}"));
-    let y = join(graph, &names, x, (&y, layers.output), Joint { alpha, norm: layers.norm1, epsilon });
-    feed_forward(graph, name, &y, layers.ffn, Joint { alpha, norm: layers.norm2, epsilon })
+    let y = join(graph, name, ["output", "skip", "norm1"], x, (&y, layers.output));
+    feed_forward(graph, name, &y, layers.ffn)
 }
 
 struct SharedSmolgen {
     weights: Value,
     generated: i64,
-}
-
-fn smolgen_weights(graph: &mut Graph, shared: SmolgenWeights) -> SharedSmolgen {
-    let dims = [SQUARES * SQUARES, shared.generated];
-    let weights = graph.floats("/smolgen/w", &dims, shared.weights);
-    SharedSmolgen { weights, generated: shared.generated as i64 }
 }
 
 /// Smolgen's attention logits: `[batch · 64, embedding]` → `[batch, heads, 64, 64]`.
@@ -219,17 +183,17 @@ fn smolgen_logits(
     heads: i64,
     shared: &SharedSmolgen,
 ) -> Value {
-    let (channels, activation) = (layers.channels, layers.activation);
-    let dims = [channels, layers.compress.len() / channels];
-    let compress = graph.floats(&format!("{name}/compress/w"), &dims, layers.compress);
+    let Smolgen { compress, activation, .. } = layers;
+    let (channels, dims) = (compress.outputs, [compress.outputs, compress.inputs]);
+    let compress = graph.floats(&format!("{name}/compress/w"), &dims, compress.weights);
     let y = graph.dense_without_bias(&format!("{name}/compress"), x, &compress);
     let y = graph.reshape(&format!("{name}/flat"), &y, &[-1, BOARD * channels as i64]);
-    let y = dense(graph, &format!("{name}/dense1"), &y, layers.hidden);
+    let y = graph.dense(&format!("{name}/dense1"), &y, layers.hidden);
     let y = graph.activation(&format!("{name}/dense1"), &y, activation);
-    let y = layer_norm(graph, &format!("{name}/norm1"), &y, layers.norm1, SMOLGEN_EPSILON);
-    let y = dense(graph, &format!("{name}/dense2"), &y, layers.output);
+    let y = graph.layer_norm(&format!("{name}/norm1"), &y, layers.norm1);
+    let y = graph.dense(&format!("{name}/dense2"), &y, layers.output);
     let y = graph.activation(&format!("{name}/dense2"), &y, activation);
-    let y = layer_norm(graph, &format!("{name}/norm2"), &y, layers.norm2, SMOLGEN_EPSILON);
+    let y = graph.layer_norm(&format!("{name}/norm2"), &y, layers.norm2);
     let y = graph.reshape(&format!("{name}/heads"), &y, &[-1, shared.generated]);
     let y = graph.dense_without_bias(&format!("{name}/generate"), &y, &shared.weights);
     graph.reshape(name, &y, &[-1, heads, BOARD, BOARD])
@@ -238,15 +202,15 @@ fn smolgen_logits(
 /// `[batch · 64, channels]` → 1858 logits, the model's output.
 pub(crate) fn policy(graph: &mut Graph, squares: &Value, head: AttentionPolicy) -> Value {
     let width = head.query.outputs;
-    let mut x = dense(graph, "/policy/embedding", squares, head.embedding);
+    let mut x = graph.dense("/policy/embedding", squares, head.embedding);
     x = graph.activation("/policy/embedding", &x, head.activation);
     for (index, layers) in head.encoders.into_iter().enumerate() {
         x = encoder(graph, &format!("/policy/encoder{index}"), &x, layers, None);
     }
     let scale = 1.0 / (width as f32).sqrt();
-    let query = dense(graph, "/policy/query", &x, scaled(head.query, scale));
+    let query = graph.dense("/policy/query", &x, scaled(head.query, scale));
     let query = graph.reshape("/policy/query/boards", &query, &[-1, BOARD, width as i64]);
-    let key = dense(graph, "/policy/key", &x, head.key);
+    let key = graph.dense("/policy/key", &x, head.key);
     let key = graph.reshape("/policy/key/boards", &key, &[-1, BOARD, width as i64]);
     let turned = graph.transpose("/policy/key/turned", &key, &[0, 2, 1]);
     let logits = graph.matmul("/policy/logits", &query, &turned);
@@ -259,7 +223,7 @@ pub(crate) fn policy(graph: &mut Graph, squares: &Value, head: AttentionPolicy) 
 
 /// Promotions to queen, rook and bishop: `[batch, 8 · 8 · 3]` by from-file, to-file, piece.
 fn promotions(graph: &mut Graph, logits: &Value, key: &Value, layer: &[f32]) -> Value {
-    let last_rank = graph.slice("/policy/promotion/keys", key, &[AxisRange { axis: 1, start: 56, end: 64 }]);
+    let last_rank = graph.slice("/policy/promotion/keys", key, &[(1, 56..64)]);
     let width = layer.len() / 4;
     // Adds the part that is common to all pieces to each piece's.
     let weight =
@@ -268,9 +232,7 @@ fn promotions(graph: &mut Graph, logits: &Value, key: &Value, layer: &[f32]) -> 
     let weights = graph.floats("/policy/promotion/w", &[width, 3], weights);
     let offsets = graph.matmul("/policy/promotion/offsets", &last_rank, &weights);
     let offsets = graph.reshape("/policy/promotion/offsets/files", &offsets, &[-1, 1, 8, 3]);
-    let seventh_to_eighth =
-        [AxisRange { axis: 1, start: 48, end: 56 }, AxisRange { axis: 2, start: 56, end: 64 }];
-    let moves = graph.slice("/policy/promotion/moves", logits, &seventh_to_eighth);
+    let moves = graph.slice("/policy/promotion/moves", logits, &[(1, 48..56), (2, 56..64)]);
     let moves = graph.reshape("/policy/promotion/moves/files", &moves, &[-1, 8, 8, 1]);
     let sum = graph.add("/policy/promotion/sum", &moves, &offsets);
     graph.reshape("/policy/promotion", &sum, &[-1, 192])

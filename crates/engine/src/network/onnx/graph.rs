@@ -3,6 +3,8 @@
 //! Constants stay `f32` until [`Graph::serialize`] writes them once, in the graph's precision, straight into
 //! the model's bytes, and frees them on the way: no second copy ever exists.
 
+use std::ops::Range;
+
 use bytes::{BufMut, Bytes, BytesMut};
 use half::{bf16, f16};
 use prost::Message;
@@ -13,7 +15,7 @@ use crate::network::weights::message::onnx::{
     Attribute, Dimension, Graph as GraphMessage, Metadata, Model, Node, OperatorSet, Shape, Tensor,
     TensorType, Type, ValueInfo,
 };
-use crate::network::weights::{Activation, DataType};
+use crate::network::weights::{Activation, Convolution, DataType, Dense, LayerNorm};
 
 /// As Lc0's own converter writes …
 const IR_VERSION: i64 = 8;
@@ -47,13 +49,6 @@ pub(crate) struct Graph {
     constants: Vec<Constant>,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct AxisRange {
-    pub(crate) axis: i64,
-    pub(crate) start: i64,
-    pub(crate) end: i64,
-}
-
 macro_rules! operations {
     ($($(#[$doc:meta])* $method:ident($($input:ident),*) = $op:literal;)*) => {
         impl Graph {
@@ -81,14 +76,9 @@ impl Graph {
         Graph { data_type, form, message, constants: Vec::new() }
     }
 
-    /// `None` is the free batch size.
-    pub(crate) fn input(&mut self, name: &str, shape: &[Option<usize>]) -> Value {
-        self.message.input.push(value_info(name, shape, self.data_type as i32));
-        Value(name.into())
-    }
-
-    pub(crate) fn byte_input(&mut self, name: &str, shape: &[Option<usize>]) -> Value {
-        self.message.input.push(value_info(name, shape, TYPE_UINT8));
+    /// `element_type` is ONNX's number, and `None` the free batch size.
+    pub(crate) fn input(&mut self, name: &str, shape: &[Option<usize>], element_type: i32) -> Value {
+        self.message.input.push(value_info(name, shape, element_type));
         Value(name.into())
     }
 
@@ -99,21 +89,31 @@ impl Graph {
 
     pub(crate) fn floats(&mut self, name: &str, dims: &[usize], data: Vec<f32>) -> Value {
         debug_assert_eq!(dims.iter().product::<usize>(), data.len(), "{name}");
-        self.constant(name, dims, Data::Floats(data))
+        self.constant(name, dims, self.data_type as i32, Data::Floats(data))
     }
 
-    fn integers(&mut self, name: &str, data: Vec<i64>) -> Value {
-        self.constant(name, &[data.len()], Data::Integers(data))
+    fn integers(&mut self, name: &str, data: impl IntoIterator<Item = i64>) -> Value {
+        let bytes: Vec<u8> = data.into_iter().flat_map(i64::to_le_bytes).collect();
+        self.constant(name, &[bytes.len() / size_of::<i64>()], TYPE_INT64, Data::Bytes(bytes))
     }
 
     pub(crate) fn words(&mut self, name: &str, dims: &[usize], data: Vec<i32>) -> Value {
-        self.constant(name, dims, Data::Words(data))
+        let bytes = data.into_iter().flat_map(i32::to_le_bytes).collect();
+        self.constant(name, dims, TYPE_INT32, Data::Bytes(bytes))
     }
 
-    fn constant(&mut self, name: &str, dims: &[usize], data: Data) -> Value {
+    fn constant(&mut self, name: &str, dims: &[usize], element_type: i32, data: Data) -> Value {
         let dims = dims.iter().map(|&size| size as i64).collect();
-        self.constants.push(Constant { name: name.into(), dims, data });
-        Value(name.into())
+        let (name, data_type) = (name.to_owned(), Some(element_type));
+        let head = Tensor { dims, data_type, name: Some(name.clone()), external_data: Vec::new() };
+        self.constants.push(Constant { head, data });
+        Value(name)
+    }
+
+    /// A layer's weights and biases.
+    fn layer(&mut self, name: &str, dims: &[usize], weights: Vec<f32>, bias: Vec<f32>) -> [Value; 2] {
+        let weights = self.floats(&format!("{name}/w"), dims, weights);
+        [weights, self.floats(&format!("{name}/b"), &[bias.len()], bias)]
     }
 
     fn node(&mut self, op: &str, name: &str, inputs: &[&Value], attribute: Vec<Attribute>) -> Value {
@@ -128,23 +128,27 @@ impl Graph {
         Value(name.into())
     }
 
-    /// A convolution that keeps the board's size. `weights` is `[out, in, kernel, kernel]`.
-    pub(crate) fn convolution(
-        &mut self,
-        name: &str,
-        x: &Value,
-        weights: &Value,
-        bias: &Value,
-        kernel: usize,
-    ) -> Value {
-        let pad = (kernel / 2) as i64;
-        let attributes = vec![ints("kernel_shape", &[kernel as i64; 2]), ints("pads", &[pad; 4])];
-        self.node("Conv", name, &[x, weights, bias], attributes)
+    /// A 3×3 convolution of `[batch, in, 8, 8]`.
+    pub(crate) fn convolution(&mut self, name: &str, x: &Value, layer: Convolution) -> Value {
+        let Convolution { inputs, outputs, weights, bias } = layer;
+        let [weights, bias] = self.layer(name, &[outputs, inputs, 3, 3], weights, bias);
+        let attributes = vec![ints("kernel_shape", &[3; 2]), ints("pads", &[1; 4])];
+        self.node("Conv", name, &[x, &weights, &bias], attributes)
     }
 
-    /// `x · weightsᵀ + bias` for `x` `[rows, in]`, `weights` `[out, in]`, `bias` `[out]`.
-    pub(crate) fn dense(&mut self, name: &str, x: &Value, weights: &Value, bias: &Value) -> Value {
-        self.node("Gemm", name, &[x, weights, bias], vec![int("transB", 1)])
+    /// A dense layer over single squares of `[batch, in, 8, 8]`.
+    pub(crate) fn pointwise(&mut self, name: &str, x: &Value, layer: Dense) -> Value {
+        let Dense { inputs, outputs, weights, bias } = layer;
+        let [weights, bias] = self.layer(name, &[outputs, inputs, 1, 1], weights, bias);
+        let attributes = vec![ints("kernel_shape", &[1; 2]), ints("pads", &[0; 4])];
+        self.node("Conv", name, &[x, &weights, &bias], attributes)
+    }
+
+    /// A dense layer of `[rows, in]`.
+    pub(crate) fn dense(&mut self, name: &str, x: &Value, layer: Dense) -> Value {
+        let Dense { inputs, outputs, weights, bias } = layer;
+        let [weights, bias] = self.layer(name, &[outputs, inputs], weights, bias);
+        self.node("Gemm", name, &[x, &weights, &bias], vec![int("transB", 1)])
     }
 
     /// `x · weightsᵀ` for `x` `[rows, in]`, `weights` `[out, in]`.
@@ -185,26 +189,30 @@ impl Graph {
         }
     }
 
-    pub(crate) fn layer_norm(
-        &mut self,
-        name: &str,
-        x: &Value,
-        gammas: &Value,
-        betas: &Value,
-        epsilon: f32,
-    ) -> Value {
-        self.node("LayerNormalization", name, &[x, gammas, betas], vec![float("epsilon", epsilon)])
+    pub(crate) fn layer_norm(&mut self, name: &str, x: &Value, norm: LayerNorm) -> Value {
+        let ([gammas, betas], epsilon) = self.norm(name, norm);
+        self.node("LayerNormalization", name, &[x, &gammas, &betas], vec![epsilon])
     }
 
-    /// The norm of `x + bias + skip`.
+    fn norm(&mut self, name: &str, norm: LayerNorm) -> ([Value; 2], Attribute) {
+        let values = [("gammas", norm.gammas), ("betas", norm.betas)]
+            .map(|(part, numbers)| self.floats(&format!("{name}/{part}"), &[numbers.len()], numbers));
+        (values, float("epsilon", norm.epsilon))
+    }
+
+    /// The norm of `layer(x) + skip`. The layer's product is called `last`.
     pub(crate) fn skip_norm(
         &mut self,
-        name: &str,
-        [x, bias, skip]: [&Value; 3],
-        [gammas, betas]: [&Value; 2],
-        epsilon: f32,
+        [last, name]: [&str; 2],
+        (x, layer): (&Value, Dense),
+        skip: &Value,
+        norm: LayerNorm,
     ) -> Value {
-        self.node(SKIP_NORM, name, &[x, skip, gammas, betas, bias], vec![float("epsilon", epsilon)])
+        let Dense { inputs, outputs, weights, bias } = layer;
+        let [weights, bias] = self.layer(last, &[outputs, inputs], weights, bias);
+        let x = self.dense_without_bias(last, x, &weights);
+        let ([gammas, betas], epsilon) = self.norm(name, norm);
+        self.node(SKIP_NORM, name, &[&x, skip, &gammas, &betas, &bias], vec![epsilon])
     }
 
     /// Attention of `[batch, 64, heads · depth]`, with scaled queries. `extra` `[batch, heads, 64, 64]` is
@@ -223,7 +231,7 @@ impl Graph {
 
     /// One size may be -1.
     pub(crate) fn reshape(&mut self, name: &str, x: &Value, shape: &[i64]) -> Value {
-        let shape = self.integers(&format!("{name}/shape"), shape.to_vec());
+        let shape = self.integers(&format!("{name}/shape"), shape.iter().copied());
         self.node("Reshape", name, &[x, &shape], vec![])
     }
 
@@ -235,19 +243,17 @@ impl Graph {
         self.node("Concat", name, parts, vec![int("axis", axis)])
     }
 
-    /// The part of `x` within all `ranges`. Axes without a range stay whole.
-    pub(crate) fn slice(&mut self, name: &str, x: &Value, ranges: &[AxisRange]) -> Value {
-        let starts =
-            self.integers(&format!("{name}/starts"), ranges.iter().map(|range| range.start).collect());
-        let ends = self.integers(&format!("{name}/ends"), ranges.iter().map(|range| range.end).collect());
-        let axes = self.integers(&format!("{name}/axes"), ranges.iter().map(|range| range.axis).collect());
+    /// The part of `x` within the ranges of some axes. Others stay whole.
+    pub(crate) fn slice(&mut self, name: &str, x: &Value, ranges: &[(i64, Range<i64>)]) -> Value {
+        let starts = self.integers(&format!("{name}/starts"), ranges.iter().map(|(_, range)| range.start));
+        let ends = self.integers(&format!("{name}/ends"), ranges.iter().map(|(_, range)| range.end));
+        let axes = self.integers(&format!("{name}/axes"), ranges.iter().map(|&(axis, _)| axis));
         self.node("Slice", name, &[x, &starts, &ends, &axes], vec![])
     }
 
     /// `x[:, indices]` for `x` `[batch, n]`.
     pub(crate) fn gather(&mut self, name: &str, x: &Value, indices: &[u16]) -> Value {
-        let indices = indices.iter().map(|&index| i64::from(index)).collect();
-        let indices = self.integers(&format!("{name}/indices"), indices);
+        let indices = self.integers(&format!("{name}/indices"), indices.iter().map(|&index| index.into()));
         self.node("Gather", name, &[x, &indices], vec![int("axis", 1)])
     }
 
@@ -283,18 +289,17 @@ impl Graph {
                 .map(|(key, value)| Metadata { key: Some(key), value: Some(value) })
                 .collect(),
         };
-        let heads: Vec<_> = constants.iter().map(|constant| TensorHead::of(constant, data_type)).collect();
-        let graph_len = message.encoded_len()
-            + heads.iter().map(|head| field_len(GRAPH_INITIALIZER, head.tensor_len())).sum::<usize>();
+        let constants_len = |constant: &Constant| field_len(GRAPH_INITIALIZER, constant.len(data_type));
+        let graph_len = message.encoded_len() + constants.iter().map(constants_len).sum::<usize>();
         let mut out = BytesMut::with_capacity(model.encoded_len() + field_len(MODEL_GRAPH, graph_len));
         model.encode_raw(&mut out);
         put_length(&mut out, MODEL_GRAPH, graph_len);
         message.encode_raw(&mut out);
         // The order is free. Last in, first out lets the allocator return memory at once, so that network and
         // model never stand in memory side by side.
-        for (constant, head) in constants.into_iter().zip(heads).rev() {
-            put_length(&mut out, GRAPH_INITIALIZER, head.tensor_len());
-            head.put(&mut out, constant.data, data_type);
+        for constant in constants.into_iter().rev() {
+            put_length(&mut out, GRAPH_INITIALIZER, constant.len(data_type));
+            constant.put(&mut out, data_type);
         }
         out.freeze()
     }
@@ -326,53 +331,45 @@ fn float(name: &str, value: f32) -> Attribute {
 
 const TENSOR_RAW_DATA: u32 = 9;
 // Element types, besides those of `DataType`.
-const TYPE_UINT8: i32 = 2;
+pub(super) const TYPE_UINT8: i32 = 2;
 pub(super) const TYPE_INT32: i32 = 6;
 const TYPE_INT64: i32 = 7;
 
 #[derive(Debug)]
 enum Data {
     Floats(Vec<f32>),
-    Integers(Vec<i64>),
-    Words(Vec<i32>),
+    Bytes(Vec<u8>),
 }
 
 #[derive(Debug)]
 struct Constant {
-    name: String,
-    dims: Vec<i64>,
+    head: Tensor,
     data: Data,
 }
 
-struct TensorHead {
-    head: Tensor,
-    data_len: usize,
-}
-
-impl TensorHead {
-    fn of(constant: &Constant, floats: DataType) -> TensorHead {
-        let (data_type, data_len) = match &constant.data {
-            Data::Integers(data) => (TYPE_INT64, 8 * data.len()),
-            Data::Words(data) => (TYPE_INT32, 4 * data.len()),
-            Data::Floats(data) => (floats as i32, floats.size() * data.len()),
-        };
-        let head = Tensor {
-            dims: constant.dims.clone(),
-            data_type: Some(data_type),
-            name: Some(constant.name.clone()),
-            external_data: Vec::new(),
-        };
-        TensorHead { head, data_len }
+impl Constant {
+    fn data_len(&self, floats: DataType) -> usize {
+        match &self.data {
+            Data::Floats(numbers) => floats.size() * numbers.len(),
+            Data::Bytes(bytes) => bytes.len(),
+        }
     }
 
-    fn tensor_len(&self) -> usize {
-        self.head.encoded_len() + field_len(TENSOR_RAW_DATA, self.data_len)
+    fn len(&self, floats: DataType) -> usize {
+        self.head.encoded_len() + field_len(TENSOR_RAW_DATA, self.data_len(floats))
     }
 
-    fn put(&self, out: &mut BytesMut, data: Data, floats: DataType) {
+    fn put(self, out: &mut BytesMut, floats: DataType) {
         self.head.encode_raw(out);
-        put_length(out, TENSOR_RAW_DATA, self.data_len);
-        put_data(out, data, floats);
+        put_length(out, TENSOR_RAW_DATA, self.data_len(floats));
+        match self.data {
+            Data::Bytes(bytes) => out.put_slice(&bytes),
+            Data::Floats(numbers) => numbers.into_iter().for_each(|number| match floats {
+                DataType::Float32 => out.put_f32_le(number),
+                DataType::Float16 => out.put_u16_le(f16::from_f32(number).to_bits()),
+                DataType::Bfloat16 => out.put_u16_le(bf16::from_f32(number).to_bits()),
+            }),
+        }
     }
 }
 
@@ -383,16 +380,4 @@ fn field_len(tag: u32, len: usize) -> usize {
 fn put_length(out: &mut BytesMut, tag: u32, len: usize) {
     encode_key(tag, WireType::LengthDelimited, out);
     encode_varint(len as u64, out);
-}
-
-fn put_data(out: &mut BytesMut, data: Data, floats: DataType) {
-    match data {
-        Data::Integers(data) => data.into_iter().for_each(|number| out.put_i64_le(number)),
-        Data::Words(data) => data.into_iter().for_each(|number| out.put_i32_le(number)),
-        Data::Floats(data) => data.into_iter().for_each(|number| match floats {
-            DataType::Float32 => out.put_f32_le(number),
-            DataType::Float16 => out.put_u16_le(f16::from_f32(number).to_bits()),
-            DataType::Bfloat16 => out.put_u16_le(bf16::from_f32(number).to_bits()),
-        }),
-    }
 }

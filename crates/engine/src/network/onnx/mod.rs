@@ -10,13 +10,13 @@ use super::encode::InputFormat;
 use super::packed_planes::{PLANE_BYTES, first_rows, table};
 use super::policy_map::CONVOLUTION_CELLS;
 use super::weights::{
-    Activation, Body, DataType, Dense, HeadInput, INPUT_PACKED, INPUT_PLANES, InputForm,
-    METADATA_INPUT_FORMAT, Network, OUTPUT_MOVES_LEFT, OUTPUT_POLICY, OUTPUT_VALUE, OUTPUT_WDL, OnnxModel,
-    PolicyHead, SQUARES, ScalarHead, TensorNames, ValueOutput,
+    Activation, Body, DataType, Dense, INPUT_PACKED, INPUT_PLANES, InputForm, METADATA_INPUT_FORMAT, Network,
+    OUTPUT_MOVES_LEFT, OUTPUT_POLICY, OUTPUT_VALUE, OUTPUT_WDL, OnnxModel, PolicyHead, SQUARES, ScalarHead,
+    TensorNames, ValueOutput,
 };
 use super::{PLANES, POLICY_SIZE};
 pub(crate) use graph::value_info;
-use graph::{Graph, TYPE_INT32, Value};
+use graph::{Graph, TYPE_INT32, TYPE_UINT8, Value};
 
 mod attention;
 mod graph;
@@ -53,7 +53,8 @@ pub fn build(network: Arc<Network>, options: &BuildOptions) -> OnnxModel {
     let batch = options.fixed_batch;
     let (input, planes) = match options.input {
         InputForm::Planes => {
-            (INPUT_PLANES, graph.input(INPUT_PLANES, &[batch, Some(PLANES), Some(8), Some(8)]))
+            let shape = [batch, Some(PLANES), Some(8), Some(8)];
+            (INPUT_PLANES, graph.input(INPUT_PLANES, &shape, options.data_type as i32))
         }
         InputForm::Packed => (INPUT_PACKED, packed_input(&mut graph, batch, network.input_format)),
     };
@@ -105,7 +106,7 @@ pub fn build(network: Arc<Network>, options: &BuildOptions) -> OnnxModel {
 
 /// Declares the input `[batch, 112, 8]` of bytes and unpacks it to planes `[batch, 112, 8, 8]`.
 fn packed_input(graph: &mut Graph, batch: Option<usize>, format: InputFormat) -> Value {
-    let bytes = graph.byte_input(INPUT_PACKED, &[batch, Some(PLANES), Some(PLANE_BYTES)]);
+    let bytes = graph.input(INPUT_PACKED, &[batch, Some(PLANES), Some(PLANE_BYTES)], TYPE_UINT8);
     let words = graph.cast("/input/bytes", &bytes, TYPE_INT32);
     let first_rows = graph.words("/input/first_rows", &[PLANES, 1], first_rows());
     let rows = graph.add("/input/rows", &words, &first_rows);
@@ -122,45 +123,44 @@ enum Trunk {
 }
 
 impl Trunk {
-    fn value(&self) -> &Value {
+    /// A dense layer per square.
+    fn dense(&self, graph: &mut Graph, name: &str, layer: Dense) -> Value {
         match self {
-            Trunk::Board(value) | Trunk::Squares(value) => value,
+            Trunk::Board(board) => graph.pointwise(&format!("{name}/conv"), board, layer),
+            Trunk::Squares(squares) => graph.dense(&format!("{name}/embed"), squares, layer),
         }
     }
-}
 
-/// `[rows, inputs]` → `[rows, outputs]`
-fn dense(graph: &mut Graph, name: &str, x: &Value, layer: Dense) -> Value {
-    let weights = graph.floats(&format!("{name}/w"), &[layer.outputs, layer.inputs], layer.weights);
-    let bias = graph.floats(&format!("{name}/b"), &[layer.outputs], layer.bias);
-    graph.dense(name, x, &weights, &bias)
+    /// `[batch · 64, channels]`
+    fn squares(&self, graph: &mut Graph, channels: usize) -> Value {
+        match self {
+            Trunk::Board(board) => attention::squares(graph, "/policy/squares", board, channels),
+            Trunk::Squares(squares) => squares.clone(),
+        }
+    }
 }
 
 /// 1858 logits, the model's output.
 fn policy(graph: &mut Graph, trunk: &Trunk, head: PolicyHead, activation: Activation) -> Value {
     match head {
-        PolicyHead::Classical { convolution: layer, dense: last } => {
-            let flat = (layer.outputs * SQUARES) as i64;
-            let x = tower::convolution(graph, "/policy/conv", trunk.value(), layer);
+        PolicyHead::Classical { squares, dense } => {
+            let flat = (squares.outputs * SQUARES) as i64;
+            let x = trunk.dense(graph, "/policy", squares);
             let x = graph.activation("/policy/conv", &x, activation);
             let x = graph.reshape("/policy/flat", &x, &[-1, flat]);
-            dense(graph, OUTPUT_POLICY, &x, last)
+            graph.dense(OUTPUT_POLICY, &x, dense)
         }
         PolicyHead::Convolution { conv1, conv2 } => {
+            let (Trunk::Board(board) | Trunk::Squares(board)) = trunk;
             let flat = (conv2.outputs * SQUARES) as i64;
-            let x = tower::convolution(graph, "/policy/conv1", trunk.value(), conv1);
+            let x = graph.convolution("/policy/conv1", board, conv1);
             let x = graph.activation("/policy/conv1", &x, activation);
-            let x = tower::convolution(graph, "/policy/conv2", &x, conv2);
+            let x = graph.convolution("/policy/conv2", &x, conv2);
             let x = graph.reshape("/policy/flat", &x, &[-1, flat]);
             graph.gather(OUTPUT_POLICY, &x, &CONVOLUTION_CELLS)
         }
         PolicyHead::Attention(head) => {
-            let squares = match trunk {
-                Trunk::Board(board) => {
-                    attention::squares(graph, "/policy/squares", board, head.embedding.inputs)
-                }
-                Trunk::Squares(squares) => squares.clone(),
-            };
+            let squares = trunk.squares(graph, head.embedding.inputs);
             attention::policy(graph, &squares, *head)
         }
     }
@@ -168,16 +168,11 @@ fn policy(graph: &mut Graph, trunk: &Trunk, head: PolicyHead, activation: Activa
 
 /// A value or moves left head up to its last dense layer: `[batch, outputs]`.
 fn hidden(graph: &mut Graph, trunk: &Trunk, name: &str, head: ScalarHead, activation: Activation) -> Value {
-    let flat = (head.input.channels() * SQUARES) as i64;
-    let x = match head.input {
-        HeadInput::Convolution(layer) => {
-            tower::convolution(graph, &format!("{name}/conv"), trunk.value(), layer)
-        }
-        HeadInput::PerSquare(layer) => dense(graph, &format!("{name}/embed"), trunk.value(), layer),
-    };
+    let flat = (head.squares.outputs * SQUARES) as i64;
+    let x = trunk.dense(graph, name, head.squares);
     let x = graph.activation(&format!("{name}/input"), &x, activation);
     let x = graph.reshape(&format!("{name}/flat"), &x, &[-1, flat]);
-    let x = dense(graph, &format!("{name}/dense1"), &x, head.hidden);
+    let x = graph.dense(&format!("{name}/dense1"), &x, head.hidden);
     let x = graph.activation(&format!("{name}/dense1"), &x, activation);
-    dense(graph, &format!("{name}/dense2"), &x, head.output)
+    graph.dense(&format!("{name}/dense2"), &x, head.output)
 }

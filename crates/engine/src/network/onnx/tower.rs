@@ -2,11 +2,11 @@
 //! convolutions, so that a runtime can keep one blocked memory layout throughout.
 
 use super::graph::{Graph, Value};
-use crate::network::weights::{Activation, Convolution, Dense, ResidualBlock, SqueezeExcite, Tower};
+use crate::network::weights::{Activation, Dense, ResidualBlock, SqueezeExcite, Tower};
 
 /// `[batch, 112, 8, 8]` → `[batch, filters, 8, 8]`.
 pub(crate) fn tower(graph: &mut Graph, planes: &Value, tower: Tower, activation: Activation) -> Value {
-    let x = convolution(graph, "/input", planes, tower.input);
+    let x = graph.convolution("/input", planes, tower.input);
     let x = graph.activation("/input", &x, activation);
     tower
         .blocks
@@ -22,21 +22,14 @@ fn residual_block(
     block: ResidualBlock,
     activation: Activation,
 ) -> Value {
-    let y = convolution(graph, &format!("{name}/conv1"), x, block.conv1);
+    let y = graph.convolution(&format!("{name}/conv1"), x, block.conv1);
     let y = graph.activation(&format!("{name}/conv1"), &y, activation);
-    let mut y = convolution(graph, &format!("{name}/conv2"), &y, block.conv2);
+    let mut y = graph.convolution(&format!("{name}/conv2"), &y, block.conv2);
     if let Some(se) = block.se {
         y = squeeze_excite(graph, &format!("{name}/se"), &y, se, activation);
     }
     let y = graph.add(&format!("{name}/skip"), &y, x);
     graph.activation(name, &y, activation)
-}
-
-pub(crate) fn convolution(graph: &mut Graph, name: &str, x: &Value, layer: Convolution) -> Value {
-    let dims = [layer.outputs, layer.inputs, layer.kernel, layer.kernel];
-    let weights = graph.floats(&format!("{name}/w"), &dims, layer.weights);
-    let bias = graph.floats(&format!("{name}/b"), &[layer.outputs], layer.bias);
-    graph.convolution(name, x, &weights, &bias, layer.kernel)
 }
 
 fn squeeze_excite(
@@ -47,25 +40,14 @@ fn squeeze_excite(
     activation: Activation,
 ) -> Value {
     let pooled = graph.board_mean(&format!("{name}/pool"), x);
-    let hidden = convolution(graph, &format!("{name}/squeeze"), &pooled, pointwise(se.squeeze));
+    let hidden = graph.pointwise(&format!("{name}/squeeze"), &pooled, se.squeeze);
     let hidden = graph.activation(&format!("{name}/squeeze"), &hidden, activation);
     let (scale, shift) = halves(se.excite);
-    let scale = convolution(graph, &format!("{name}/scale"), &hidden, pointwise(scale));
+    let scale = graph.pointwise(&format!("{name}/scale"), &hidden, scale);
     let scale = graph.sigmoid(&format!("{name}/sigmoid"), &scale);
-    let shift = convolution(graph, &format!("{name}/shift"), &hidden, pointwise(shift));
+    let shift = graph.pointwise(&format!("{name}/shift"), &hidden, shift);
     let scaled = graph.multiply(&format!("{name}/scaled"), x, &scale);
     graph.add(name, &scaled, &shift)
-}
-
-/// A dense layer as a convolution over single squares. The weights' layout is the same.
-fn pointwise(dense: Dense) -> Convolution {
-    Convolution {
-        inputs: dense.inputs,
-        outputs: dense.outputs,
-        kernel: 1,
-        weights: dense.weights,
-        bias: dense.bias,
-    }
 }
 
 /// Splits a dense layer's outputs into two halves.

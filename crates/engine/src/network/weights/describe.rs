@@ -1,7 +1,7 @@
 //! A network in words and numbers: its parts, and what it costs.
 
 use super::network::{
-    AttentionBody, AttentionPolicy, Body, Convolution, Dense, Embedding, Encoder, FeedForward, HeadInput,
+    AttentionBody, AttentionPolicy, Body, Branch, Convolution, Dense, Embedding, Encoder, FeedForward,
     LayerNorm, Network, PolicyHead, SQUARES, ScalarHead, Smolgen, SqueezeExcite, Tower,
 };
 
@@ -15,9 +15,7 @@ impl Network {
 
     pub fn describe_policy(&self) -> String {
         match &self.policy {
-            PolicyHead::Classical { convolution, .. } => {
-                format!("classical, {} channels", convolution.outputs)
-            }
+            PolicyHead::Classical { squares, .. } => format!("classical, {} channels", squares.outputs),
             PolicyHead::Convolution { conv2, .. } => format!("convolution, {} planes", conv2.outputs),
             PolicyHead::Attention(head) => format!(
                 "attention, embedding {}, width {}, {}",
@@ -47,7 +45,7 @@ fn counted(number: usize, noun: &str) -> String {
 }
 
 fn describe_head(head: &ScalarHead) -> String {
-    format!("{} channels, {} hidden units", head.input.channels(), head.hidden.outputs)
+    format!("{} channels, {} hidden units", head.squares.outputs, head.hidden.outputs)
 }
 
 fn describe_tower(tower: &Tower) -> String {
@@ -94,8 +92,8 @@ impl Network {
             Body::Attention(body) => cost.attention_body(body),
         }
         match &self.policy {
-            PolicyHead::Classical { convolution, dense } => {
-                cost.convolution(convolution);
+            PolicyHead::Classical { squares, dense } => {
+                cost.dense(squares, SQUARES);
                 cost.dense(dense, 1);
             }
             PolicyHead::Convolution { conv1, conv2 } => {
@@ -148,9 +146,8 @@ impl Cost {
             Embedding::Tower(tower) => self.tower(tower),
             Embedding::Pieces(pieces) => {
                 self.dense(&pieces.preprocess, 1);
-                self.norm(&pieces.norm1);
+                self.norm(&pieces.norm);
                 self.feed_forward(&pieces.ffn);
-                self.norm(&pieces.norm2);
             }
         }
         self.dense(&body.dense, SQUARES);
@@ -170,24 +167,29 @@ impl Cost {
     }
 
     fn encoder(&mut self, encoder: &Encoder) {
-        for layer in [&encoder.query, &encoder.key, &encoder.value, &encoder.output] {
+        for layer in [&encoder.query, &encoder.key, &encoder.value] {
             self.dense(layer, SQUARES);
         }
         // Logits, and the values that they weigh.
         let pairs = SQUARES * SQUARES;
         self.layer(0, 2 * pairs * encoder.query.outputs);
-        self.norm(&encoder.norm1);
+        self.branch(&encoder.output);
         self.feed_forward(&encoder.ffn);
-        self.norm(&encoder.norm2);
+    }
+
+    fn branch(&mut self, branch: &Branch) {
+        self.dense(&branch.layer, SQUARES);
+        self.norm(&branch.norm);
     }
 
     fn feed_forward(&mut self, ffn: &FeedForward) {
         self.dense(&ffn.hidden, SQUARES);
-        self.dense(&ffn.output, SQUARES);
+        self.branch(&ffn.output);
     }
 
     fn smolgen(&mut self, smolgen: &Smolgen) {
-        self.layer(smolgen.compress.len(), smolgen.compress.len() * SQUARES);
+        let weights = smolgen.compress.weights.len();
+        self.layer(weights, weights * SQUARES);
         self.dense(&smolgen.hidden, 1);
         self.norm(&smolgen.norm1);
         self.dense(&smolgen.output, 1);
@@ -204,10 +206,7 @@ impl Cost {
     }
 
     fn scalar_head(&mut self, head: &ScalarHead) {
-        match &head.input {
-            HeadInput::Convolution(layer) => self.convolution(layer),
-            HeadInput::PerSquare(layer) => self.dense(layer, SQUARES),
-        }
+        self.dense(&head.squares, SQUARES);
         self.dense(&head.hidden, 1);
         self.dense(&head.output, 1);
     }

@@ -11,7 +11,8 @@ pub struct NetworkFormat {
     pub input: InputFormat,
     pub body: BodyKind,
     pub policy: PolicyKind,
-    pub value: ValueKind,
+    /// 3 for win, draw and loss, or 1.
+    pub(crate) value_outputs: usize,
     pub moves_left: bool,
     /// Where no other is named.
     pub activation: Activation,
@@ -34,13 +35,6 @@ pub enum PolicyKind {
     /// Two convolutions, mapped to moves.
     Convolution,
     Attention,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ValueKind {
-    /// One output through tanh.
-    Classical,
-    Wdl,
 }
 
 /// What an attention body reads per square besides the planes.
@@ -101,7 +95,6 @@ pub(crate) fn layers_format(
             supported: "3 attention".into(),
         });
     }
-    let values = [(1, ValueKind::Classical, "classical"), (2, ValueKind::Wdl, "WDL")];
     let defaults = [(0, Activation::Relu, "ReLU"), (1, Activation::Mish, "Mish")];
     let embeddings = [
         (0, EmbeddingKind::None, "none"),
@@ -114,7 +107,7 @@ pub(crate) fn layers_format(
         input: input_format(fields.input)?,
         body,
         policy,
-        value: kind_of("format.value", fields.value, &values)?,
+        value_outputs: kind_of("format.value", fields.value, &[(1, 1, "classical"), (2, 3, "WDL")])?,
         moves_left: kind_of("format.moves_left", fields.moves_left, &[(0, false, "none"), (1, true, "V1")])?,
         activation,
         smolgen_activation: smolgen.unwrap_or(activation),

@@ -56,14 +56,13 @@ impl Dense {
     }
 }
 
-/// A convolution over the board, stride 1, zero padding that keeps the size, batch norm folded in.
+/// A 3×3 convolution over the board, stride 1, zero padding that keeps the size, batch norm folded in. 1×1
+/// convolutions are a [`Dense`] layer per square.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Convolution {
     pub inputs: usize,
     pub outputs: usize,
-    /// 1 or 3.
-    pub kernel: usize,
-    /// `[outputs][inputs][kernel][kernel]`: ranks, then files.
+    /// `[outputs][inputs][3][3]`: ranks, then files.
     pub weights: Vec<f32>,
     /// `[outputs]`
     pub bias: Vec<f32>,
@@ -91,7 +90,7 @@ pub struct ResidualBlock {
 /// `act(input(planes))`, then the blocks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tower {
-    /// 112 planes → filters, 3x3
+    /// 112 planes → filters
     pub input: Convolution,
     pub blocks: Vec<ResidualBlock>,
 }
@@ -107,16 +106,26 @@ impl Tower {
 pub struct LayerNorm {
     pub gammas: Vec<f32>,
     pub betas: Vec<f32>,
+    /// Added to the variance.
+    pub epsilon: f32,
 }
 
-/// `output(act(hidden(x)))`, per square.
+/// `norm(x + factor · layer(y))`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Branch {
+    pub layer: Dense,
+    pub norm: LayerNorm,
+    pub factor: f32,
+}
+
+/// `output(x, act(hidden(x)))`, per square.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FeedForward {
     /// embedding → hidden
     pub hidden: Dense,
-    /// hidden → embedding
-    pub output: Dense,
     pub activation: Activation,
+    /// hidden → embedding
+    pub output: Branch,
 }
 
 /// Position-dependent additions to the attention logits.
@@ -125,10 +134,8 @@ pub struct FeedForward {
 /// split by head. [`AttentionBody::smolgen`] turns each part into 64x64 logits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Smolgen {
-    /// `[channels][embedding]`, no bias
-    pub compress: Vec<f32>,
-    /// Outputs of `compress` per square.
-    pub channels: usize,
+    /// embedding → channels, with no bias
+    pub compress: Dense,
     /// `64 · channels` → hidden
     pub hidden: Dense,
     /// Over hidden.
@@ -140,14 +147,7 @@ pub struct Smolgen {
     pub activation: Activation,
 }
 
-#[derive(Clone, Debug, PartialEq)]
-pub struct SmolgenWeights {
-    pub generated: usize,
-    /// `[4096][generated]`, outputs `from · 64 + to`
-    pub weights: Vec<f32>,
-}
-
-/// `y = norm1(x + alpha · attention(x))`, then `norm2(y + alpha · ffn(y))`.
+/// `ffn(output(x, attention(x)))`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Encoder {
     /// Divides the model width.
@@ -158,18 +158,11 @@ pub struct Encoder {
     pub key: Dense,
     /// embedding → model width
     pub value: Dense,
-    /// model width → embedding
-    pub output: Dense,
     /// Added to the logits, which are `query · key / sqrt(width / heads)`.
     pub smolgen: Option<Smolgen>,
-    /// After the attention.
-    pub norm1: LayerNorm,
+    /// model width → embedding
+    pub output: Branch,
     pub ffn: FeedForward,
-    /// After the feed-forward part.
-    pub norm2: LayerNorm,
-    /// Scales both branches.
-    pub alpha: f32,
-    pub epsilon: f32,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -186,11 +179,9 @@ pub struct PieceEmbedding {
     /// `64 · 12` (square-major) → `64 · channels` (square-major), no activation
     pub(crate) preprocess: Dense,
     /// After the embedding's activation.
-    pub norm1: LayerNorm,
+    pub norm: LayerNorm,
     /// After the gates.
     pub ffn: FeedForward,
-    /// After the feed-forward part.
-    pub norm2: LayerNorm,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -203,10 +194,8 @@ pub struct AttentionBody {
     /// `[embedding][64]`, then added.
     pub add_gate: Option<Vec<f32>>,
     pub encoders: Vec<Encoder>,
-    /// Shared by the encoders that have smolgen.
-    pub smolgen: Option<SmolgenWeights>,
-    /// Scales the feed-forward branches: `(2 · encoders)^-0.25`.
-    pub alpha: f32,
+    /// generated → `from · 64 + to`, with no bias, shared by the encoders that have smolgen.
+    pub smolgen: Option<Dense>,
 }
 
 impl AttentionBody {
@@ -233,18 +222,17 @@ impl Body {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum PolicyHead {
-    /// `dense(act(convolution(x)))`, where `dense` reads channel-major `[channels · 64]`.
+    /// `dense(act(squares(x)))`, where `dense` reads channel-major `[channels · 64]`.
     Classical {
-        /// 1x1
-        convolution: Convolution,
+        /// Per square.
+        squares: Dense,
         /// → 1858
         dense: Dense,
     },
     /// `conv2(act(conv1(x)))`, whose first 73 planes are mapped to the 1858 moves.
     Convolution {
-        /// 3x3
         conv1: Convolution,
-        /// 3x3, at least 73 outputs
+        /// At least 73 outputs.
         conv2: Convolution,
     },
     Attention(Box<AttentionPolicy>),
@@ -265,27 +253,12 @@ pub struct AttentionPolicy {
     pub promotion: Vec<f32>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
-pub enum HeadInput {
-    /// 1x1, activation, flattened channel-major `[channels · 64]`.
-    Convolution(Convolution),
-    /// Dense per square, activation, flattened square-major `[64 · channels]`.
-    PerSquare(Dense),
-}
-
-impl HeadInput {
-    pub fn channels(&self) -> usize {
-        match self {
-            HeadInput::Convolution(convolution) => convolution.outputs,
-            HeadInput::PerSquare(dense) => dense.outputs,
-        }
-    }
-}
-
-/// `output(act(hidden(input)))`, for value and moves left.
+/// `output(act(hidden(act(squares(x)))))`, for value and moves left.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScalarHead {
-    pub input: HeadInput,
+    /// Per square. Behind a tower the results are flattened channel-major `[channels · 64]`, behind an
+    /// attention body square-major `[64 · channels]`.
+    pub squares: Dense,
     /// `channels · 64` → hidden
     pub hidden: Dense,
     /// Value: 3 logits of win, draw, loss (softmax follows), or 1 (tanh follows). Moves left: 1 (ReLU

@@ -5,13 +5,13 @@
 
 use half::{bf16, f16};
 
-use super::format::{BodyKind, EmbeddingKind, NetworkFormat, PolicyKind, ValueKind};
+use super::format::{BodyKind, EmbeddingKind, NetworkFormat, PolicyKind};
 use super::heads::{take_policy, take_value};
 use super::message::{self, ConvBlock, EncoderLayer, Ffn, Layer, SeUnit, Weights};
 use super::network::{
-    Activation, AttentionBody, AttentionPolicy, Body, CONVOLUTION_POLICY_PLANES, Convolution, Dense,
-    Embedding, Encoder, FeedForward, HeadInput, LayerNorm, Network, PIECE_PLANES, PieceEmbedding, PolicyHead,
-    ResidualBlock, SQUARES, ScalarHead, Smolgen, SmolgenWeights, SqueezeExcite, TABLE_WIDTH, Tower,
+    Activation, AttentionBody, AttentionPolicy, Body, Branch, CONVOLUTION_POLICY_PLANES, Convolution, Dense,
+    Embedding, Encoder, FeedForward, LayerNorm, Network, PIECE_PLANES, PieceEmbedding, PolicyHead,
+    ResidualBlock, SQUARES, ScalarHead, Smolgen, SqueezeExcite, TABLE_WIDTH, Tower,
 };
 use super::{HeadChoice, NetworkErrorKind};
 use crate::network::{PLANES, POLICY_SIZE};
@@ -21,9 +21,9 @@ const BATCH_NORM_EPSILON: f32 = 1e-5;
 const PAIRS: usize = SQUARES * SQUARES;
 /// Layer norms in bodies with [`Embedding::Table`] or a tower, and their policy encoders.
 const EPSILON: f32 = 1e-6;
-/// Layer norms in bodies with [`Embedding::Pieces`]. Their policy encoders use [`EPSILON`] in Lc0's reference
-/// evaluation.
-const EPSILON_PIECES: f32 = 1e-3;
+/// Layer norms in bodies with [`Embedding::Pieces`], and in smolgen. Policy encoders use [`EPSILON`] in Lc0's
+/// reference evaluation.
+const LARGE_EPSILON: f32 = 1e-3;
 
 type Read<T> = Result<T, NetworkErrorKind>;
 
@@ -49,11 +49,7 @@ pub(crate) fn network(mut weights: Weights, format: NetworkFormat, choice: HeadC
         BodyKind::Attention => Body::Attention(attention_body(weights, &format)?),
     };
     let policy = policy_head(policy_layers, &body, &format)?;
-    let outputs = match format.value {
-        ValueKind::Classical => 1,
-        ValueKind::Wdl => 3,
-    };
-    let value = scalar_head(value_layers, "value", outputs, &body)?;
+    let value = scalar_head(value_layers, "value", format.value_outputs, &body)?;
     let moves_left =
         format.moves_left.then(|| scalar_head(moves_left_layers, "moves left", 1, &body)).transpose()?;
     Ok(Network { input_format: format.input, activation: format.activation, body, policy, value, moves_left })
@@ -161,21 +157,38 @@ fn dense((weights, bias): Pair, part: &str, inputs: usize, outputs: Option<usize
     Ok(Dense { inputs, outputs, weights, bias })
 }
 
-fn layer_norm((gammas, betas): Pair, part: &str, size: usize) -> Read<LayerNorm> {
+fn layer_norm((gammas, betas): Pair, part: &str, size: usize, epsilon: f32) -> Read<LayerNorm> {
     let words = format!("a layer norm over {size}");
     let gammas = sized(gammas, part, "gammas", size, &words)?;
     let betas = sized(betas, part, "betas", size, &words)?;
-    Ok(LayerNorm { gammas, betas })
+    Ok(LayerNorm { gammas, betas, epsilon })
 }
 
-/// A 1×1 or 3×3 convolution, with its batch norm folded in. Without `outputs` the file decides.
+/// A 3×3 convolution. Without `outputs` the file decides.
 fn convolution(
     block: Option<ConvBlock>,
     part: &str,
     inputs: usize,
     outputs: Option<usize>,
-    kernel: usize,
 ) -> Read<Convolution> {
+    let (weights, bias) = convolved(block, part, inputs, outputs, 3)?;
+    Ok(Convolution { inputs, outputs: bias.len(), weights, bias })
+}
+
+/// A 1×1 convolution.
+fn per_square(block: Option<ConvBlock>, part: &str, inputs: usize) -> Read<Dense> {
+    let (weights, bias) = convolved(block, part, inputs, None, 1)?;
+    Ok(Dense { inputs, outputs: bias.len(), weights, bias })
+}
+
+/// The weights and biases of a convolution, with its batch norm folded in.
+fn convolved(
+    block: Option<ConvBlock>,
+    part: &str,
+    inputs: usize,
+    outputs: Option<usize>,
+    kernel: usize,
+) -> Read<(Vec<f32>, Vec<f32>)> {
     let block = block.ok_or_else(|| missing(part, "the network's format needs it"))?;
     let per_channel = [&block.biases, &block.bn_means, &block.bn_variances];
     let counted = per_channel.into_iter().map(count).find(|&n| n > 0);
@@ -219,13 +232,11 @@ fn convolution(
             bias[channel] = betas[channel] - scale * (means[channel] - bias[channel]);
         }
     }
-    let weights = require_finite(weights, part)?;
-    let bias = require_finite(bias, part)?;
-    Ok(Convolution { inputs, outputs, kernel, weights, bias })
+    Ok((require_finite(weights, part)?, require_finite(bias, part)?))
 }
 
 fn tower(input: Option<ConvBlock>, residual: Vec<message::Residual>) -> Read<Tower> {
-    let input = convolution(input, "input convolution", PLANES, None, 3)?;
+    let input = convolution(input, "input convolution", PLANES, None)?;
     let filters = input.outputs;
     let blocks = residual
         .into_iter()
@@ -239,7 +250,7 @@ fn tower(input: Option<ConvBlock>, residual: Vec<message::Residual>) -> Read<Tow
 }
 
 fn residual_block(block: message::Residual, part: &str, filters: usize) -> Read<ResidualBlock> {
-    let conv = |block, name| convolution(block, &format!("{part} {name}"), filters, Some(filters), 3);
+    let conv = |block, name| convolution(block, &format!("{part} {name}"), filters, Some(filters));
     Ok(ResidualBlock {
         conv1: conv(block.conv1, "conv1")?,
         conv2: conv(block.conv2, "conv2")?,
@@ -257,14 +268,14 @@ fn policy_head(layers: message::PolicyHead, body: &Body, format: &NetworkFormat)
     let width = body.width();
     match format.policy {
         PolicyKind::Classical => {
-            let convolution = convolution(layers.policy, "policy convolution", width, None, 1)?;
-            let inputs = convolution.outputs * SQUARES;
+            let squares = per_square(layers.policy, "policy convolution", width)?;
+            let inputs = squares.outputs * SQUARES;
             let dense = dense((layers.ip_pol_w, layers.ip_pol_b), "policy dense", inputs, Some(POLICY_SIZE))?;
-            Ok(PolicyHead::Classical { convolution, dense })
+            Ok(PolicyHead::Classical { squares, dense })
         }
         PolicyKind::Convolution => {
-            let conv1 = convolution(layers.policy1, "policy conv1", width, Some(width), 3)?;
-            let conv2 = convolution(layers.policy, "policy conv2", width, None, 3)?;
+            let conv1 = convolution(layers.policy1, "policy conv1", width, Some(width))?;
+            let conv2 = convolution(layers.policy, "policy conv2", width, None)?;
             if conv2.outputs < CONVOLUTION_POLICY_PLANES {
                 return Err(NetworkErrorKind::Size {
                     part: "policy conv2".into(),
@@ -290,25 +301,18 @@ fn policy_head(layers: message::PolicyHead, body: &Body, format: &NetworkFormat)
 /// A value or moves left head. Towers feed it by a 1x1 convolution, attention bodies by a dense layer per
 /// square.
 fn scalar_head(layers: message::ValueHead, head: &str, outputs: usize, body: &Body) -> Read<ScalarHead> {
-    let inputs = body.width();
-    let input = match body {
-        Body::Tower(_) => HeadInput::Convolution(convolution(
-            layers.value,
-            &format!("{head} convolution"),
-            inputs,
-            None,
-            1,
-        )?),
+    let squares = match body {
+        Body::Tower(_) => per_square(layers.value, &format!("{head} convolution"), body.width())?,
         Body::Attention(_) => {
             let pair = (layers.ip_val_w, layers.ip_val_b);
-            HeadInput::PerSquare(dense(pair, &format!("{head} embedding"), inputs, None)?)
+            dense(pair, &format!("{head} embedding"), body.width(), None)?
         }
     };
-    let inputs = input.channels() * SQUARES;
+    let inputs = squares.outputs * SQUARES;
     let hidden = dense((layers.ip1_val_w, layers.ip1_val_b), &format!("{head} dense1"), inputs, None)?;
     let pair = (layers.ip2_val_w, layers.ip2_val_b);
     let output = dense(pair, &format!("{head} dense2"), hidden.outputs, Some(outputs))?;
-    Ok(ScalarHead { input, hidden, output })
+    Ok(ScalarHead { squares, hidden, output })
 }
 
 fn attention_body(weights: Weights, format: &NetworkFormat) -> Read<AttentionBody> {
@@ -316,18 +320,17 @@ fn attention_body(weights: Weights, format: &NetworkFormat) -> Read<AttentionBod
         return Err(missing("encoders", "the format says attention body"));
     }
     let width = count(&weights.ip_emb_b);
-    let alpha = (2.0 * weights.encoder.len() as f32).powf(-0.25);
     let has_smolgen = is_present(&weights.smolgen_w);
-    let smolgen = if has_smolgen { Some(smolgen_weights(weights.smolgen_w)?) } else { None };
+    let smolgen = if has_smolgen { Some(shared_smolgen(weights.smolgen_w)?) } else { None };
     let shape = EncoderShape {
         width,
         heads: weights.headcount.unwrap_or_default(),
-        smolgen: smolgen.as_ref().map(|shared| shared.generated),
+        smolgen: smolgen.as_ref().map(|shared| shared.inputs),
         smolgen_activation: format.smolgen_activation,
         ffn_activation: format.ffn_activation.unwrap_or(format.activation),
-        alpha,
+        alpha: (2.0 * weights.encoder.len() as f32).powf(-0.25),
         epsilon: match format.embedding {
-            EmbeddingKind::Pieces => EPSILON_PIECES,
+            EmbeddingKind::Pieces => LARGE_EPSILON,
             EmbeddingKind::None | EmbeddingKind::Table => EPSILON,
         },
     };
@@ -348,15 +351,12 @@ fn attention_body(weights: Weights, format: &NetworkFormat) -> Read<AttentionBod
                     return Err(mismatch("piece embedding", reason));
                 }
                 let inputs = PLANES + preprocess.outputs / SQUARES;
-                let norm = |pair, part| layer_norm(pair, part, width);
+                let norm = (weights.ip_emb_ln_gammas, weights.ip_emb_ln_betas);
+                let ffn_norm = (weights.ip_emb_ffn_ln_gammas, weights.ip_emb_ffn_ln_betas);
                 let pieces = PieceEmbedding {
                     preprocess,
-                    norm1: norm((weights.ip_emb_ln_gammas, weights.ip_emb_ln_betas), "embedding norm1")?,
-                    ffn: feed_forward(weights.ip_emb_ffn, "embedding FFN", &shape)?,
-                    norm2: norm(
-                        (weights.ip_emb_ffn_ln_gammas, weights.ip_emb_ffn_ln_betas),
-                        "embedding norm2",
-                    )?,
+                    norm: layer_norm(norm, "embedding norm1", width, shape.epsilon)?,
+                    ffn: feed_forward((weights.ip_emb_ffn, ffn_norm), "embedding", &shape)?,
                 };
                 (Embedding::Pieces(Box::new(pieces)), inputs)
             }
@@ -381,7 +381,6 @@ fn attention_body(weights: Weights, format: &NetworkFormat) -> Read<AttentionBod
         multiply_gate: gate(weights.ip_mult_gate, "multiply gate")?,
         add_gate: gate(weights.ip_add_gate, "add gate")?,
         smolgen,
-        alpha,
     })
 }
 
@@ -445,61 +444,70 @@ fn encoder(layers: EncoderLayer, part: &str, shape: &EncoderShape) -> Read<Encod
     if heads == 0 || !model.is_multiple_of(heads) {
         return Err(mismatch(&query_part, format!("{heads} attention heads cannot share {model} channels")));
     }
-    Ok(Encoder {
-        heads,
-        query,
-        key: dense((mha.k_w, mha.k_b), &format!("{part} key"), width, Some(model))?,
-        value: dense((mha.v_w, mha.v_b), &format!("{part} value"), width, Some(model))?,
-        output: dense((mha.dense_w, mha.dense_b), &format!("{attention} output"), model, Some(width))?,
-        smolgen: mha.smolgen.map(|layers| smolgen(layers, &format!("{part} smolgen"), shape)).transpose()?,
-        norm1: layer_norm((layers.ln1_gammas, layers.ln1_betas), &format!("{part} norm1"), width)?,
-        ffn: feed_forward(layers.ffn, &format!("{part} FFN"), shape)?,
-        norm2: layer_norm((layers.ln2_gammas, layers.ln2_betas), &format!("{part} norm2"), width)?,
-        alpha: shape.alpha,
-        epsilon: shape.epsilon,
-    })
+    let key = dense((mha.k_w, mha.k_b), &format!("{part} key"), width, Some(model))?;
+    let value = dense((mha.v_w, mha.v_b), &format!("{part} value"), width, Some(model))?;
+    let output = dense((mha.dense_w, mha.dense_b), &format!("{attention} output"), model, Some(width))?;
+    let smolgen = mha.smolgen.map(|layers| smolgen(layers, &format!("{part} smolgen"), shape)).transpose()?;
+    let norm = (layers.ln1_gammas, layers.ln1_betas);
+    let output = branch(output, norm, &format!("{part} norm1"), shape)?;
+    let ffn = feed_forward((layers.ffn, (layers.ln2_gammas, layers.ln2_betas)), part, shape)?;
+    Ok(Encoder { heads, query, key, value, smolgen, output, ffn })
 }
 
-fn feed_forward(ffn: Option<Ffn>, part: &str, shape: &EncoderShape) -> Read<FeedForward> {
+fn branch(layer: Dense, norm: Pair, part: &str, shape: &EncoderShape) -> Read<Branch> {
+    let norm = layer_norm(norm, part, shape.width, shape.epsilon)?;
+    Ok(Branch { layer, norm, factor: shape.alpha })
+}
+
+/// The feed-forward layers of `part`, and the norm behind them.
+fn feed_forward((ffn, norm): (Option<Ffn>, Pair), part: &str, shape: &EncoderShape) -> Read<FeedForward> {
     let ffn = ffn.unwrap_or_default();
-    let hidden = dense((ffn.dense1_w, ffn.dense1_b), &format!("{part} dense1"), shape.width, None)?;
+    let hidden = dense((ffn.dense1_w, ffn.dense1_b), &format!("{part} FFN dense1"), shape.width, None)?;
     let pair = (ffn.dense2_w, ffn.dense2_b);
-    let output = dense(pair, &format!("{part} dense2"), hidden.outputs, Some(shape.width))?;
-    Ok(FeedForward { hidden, output, activation: shape.ffn_activation })
+    let output = dense(pair, &format!("{part} FFN dense2"), hidden.outputs, Some(shape.width))?;
+    let output = branch(output, norm, &format!("{part} norm2"), shape)?;
+    Ok(FeedForward { hidden, activation: shape.ffn_activation, output })
 }
 
 fn smolgen(layers: message::Smolgen, part: &str, shape: &EncoderShape) -> Read<Smolgen> {
     let generated =
         shape.smolgen.ok_or_else(|| missing("shared smolgen weights", "encoders have smolgen"))?;
     let width = shape.width;
-    let compress_part = format!("{part} compress");
-    let compress = numbers(layers.compress, &compress_part)?;
-    if width == 0 || !compress.len().is_multiple_of(width) {
-        let reason = format!("{} weights are no whole number of rows of {width}", compress.len());
-        return Err(mismatch(&compress_part, reason));
-    }
-    let channels = compress.len() / width;
+    let compress = without_bias(layers.compress, &format!("{part} compress"), width)?;
+    let channels = compress.outputs;
     let pair = (layers.dense1_w, layers.dense1_b);
     let hidden = dense(pair, &format!("{part} dense1"), SQUARES * channels, None)?;
     let pair = (layers.dense2_w, layers.dense2_b);
     let outputs = shape.heads as usize * generated;
     let output = dense(pair, &format!("{part} dense2"), hidden.outputs, Some(outputs))?;
+    let norm = |pair, name: &str, size| layer_norm(pair, &format!("{part} {name}"), size, LARGE_EPSILON);
     Ok(Smolgen {
-        norm1: layer_norm((layers.ln1_gammas, layers.ln1_betas), &format!("{part} norm1"), hidden.outputs)?,
-        norm2: layer_norm((layers.ln2_gammas, layers.ln2_betas), &format!("{part} norm2"), output.outputs)?,
+        norm1: norm((layers.ln1_gammas, layers.ln1_betas), "norm1", hidden.outputs)?,
+        norm2: norm((layers.ln2_gammas, layers.ln2_betas), "norm2", output.outputs)?,
         compress,
-        channels,
         hidden,
         output,
         activation: shape.smolgen_activation,
     })
 }
 
-fn smolgen_weights(layer: Option<Layer>) -> Read<SmolgenWeights> {
+/// As many outputs as there are rows of weights.
+fn without_bias(layer: Option<Layer>, part: &str, inputs: usize) -> Read<Dense> {
+    let weights = numbers(layer, part)?;
+    if inputs == 0 || !weights.len().is_multiple_of(inputs) {
+        let reason = format!("{} weights are no whole number of rows of {inputs}", weights.len());
+        return Err(mismatch(part, reason));
+    }
+    let outputs = weights.len() / inputs;
+    Ok(Dense { inputs, outputs, weights, bias: vec![0.0; outputs] })
+}
+
+/// The matrix from what smolgen generates to all pairs of squares.
+fn shared_smolgen(layer: Option<Layer>) -> Read<Dense> {
     let part = "shared smolgen weights";
     let weights = numbers(layer, part)?;
     if !weights.len().is_multiple_of(PAIRS) {
         return Err(mismatch(part, format!("{} weights are no multiple of {PAIRS}", weights.len())));
     }
-    Ok(SmolgenWeights { generated: weights.len() / PAIRS, weights })
+    Ok(Dense { inputs: weights.len() / PAIRS, outputs: PAIRS, weights, bias: vec![0.0; PAIRS] })
 }

@@ -1,14 +1,12 @@
 //! The attention body: input planes to the rows of squares that encoders read.
 
-use super::encoder::{self, Encoder, EncoderScratch, FeedForward, Stack, Sublayer, Surroundings};
-use super::layers::{Arithmetic, Boards, Buffer, Input, Layer, Norm, Output, Pass, Stream, activate};
-use super::tower::{Tower, TowerScratch};
-use crate::network::weights::{self, Activation, Dense, Embedding, PIECE_PLANES, PieceEmbedding, SQUARES};
+use super::encoder::{EncoderScratch, Encoders, FeedForward};
+use super::layers::{Arithmetic, Buffer, Layer, Linear, Norm, Rows, activate, boards_to_rows, padded};
+use super::tower::{Tower, TowerScratch, squares};
+use crate::network::weights::{self, Activation, Dense, Embedding, PIECE_PLANES, SQUARES};
 use crate::network::{EvalSlot, PLANES};
 use zeitnot_kernels::{AddScaled, Kernels};
 
-/// Of the layer norms in an embedding by pieces.
-const EMBEDDING_EPSILON: f32 = 1e-3;
 /// Rows evaluated together: more would leave the cache, fewer would read the weights more often.
 const GROUP_BYTES: usize = 2 << 20;
 
@@ -19,7 +17,7 @@ pub(crate) struct AttentionBody {
     number_size: usize,
     source: Source,
     /// In fp32: it reads exact numbers, and is small.
-    embedding: Layer,
+    embedding: Linear,
     /// `[64][channels]`, added to the embedding's outputs.
     constants: Option<Buffer>,
     activation: Activation,
@@ -27,9 +25,9 @@ pub(crate) struct AttentionBody {
     multiply_gate: Option<Buffer>,
     /// `[64][channels]`, added after that.
     add_gate: Option<Buffer>,
-    rest: Option<PieceRest>,
-    encoders: Vec<Encoder>,
-    shared: Option<Layer>,
+    /// Of an embedding by pieces: before and after the gates.
+    rest: Option<(Norm, FeedForward)>,
+    encoders: Encoders,
 }
 
 #[derive(Debug)]
@@ -49,18 +47,10 @@ struct PieceLayer {
 }
 
 #[derive(Debug)]
-struct PieceRest {
-    norm1: Norm,
-    ffn: FeedForward,
-    alpha: f32,
-    norm2: Norm,
-}
-
-#[derive(Debug)]
 pub(crate) struct BodyScratch {
     inputs: Buffer,
     /// `[positions][64][channels]`, in the end the body's output.
-    pub(crate) stream: Stream,
+    pub(crate) stream: Rows,
     /// `[64 · channels]` of a [`PieceLayer`].
     pieces: Buffer,
     tower: Option<TowerScratch>,
@@ -73,7 +63,6 @@ impl AttentionBody {
         body: &weights::AttentionBody,
         activation: Activation,
     ) -> AttentionBody {
-        let single = Arithmetic { tiles: None, ..arithmetic };
         let stride = arithmetic.padded(body.width());
         let mut rest = None;
         let mut constants = None;
@@ -88,42 +77,37 @@ impl AttentionBody {
                 Source::Planes
             }
             Embedding::Pieces(pieces) => {
-                rest = Some(PieceRest::new(arithmetic, pieces, body.alpha));
+                let norm = Norm::new(arithmetic, &pieces.norm);
+                rest = Some((norm, FeedForward::new(arithmetic, &pieces.ffn)));
                 Source::Pieces(PieceLayer::new(&pieces.preprocess))
             }
             Embedding::Tower(tower) => {
                 let tiles = arithmetic.tiles.filter(|tiles| tiles.outruns_winograd());
-                Source::Tower(Tower::new(Arithmetic { tiles, ..arithmetic }, tower, activation))
+                Source::Tower(Tower::new(Arithmetic { tiles, ..arithmetic }, tower, None, activation))
             }
         };
         embedding.outputs = stride;
         embedding.weights.resize(stride * embedding.inputs, 0.0);
         embedding.bias.resize(stride, 0.0);
         let gate = |gate: &Vec<f32>| by_square(gate, stride);
-        let generate = body.smolgen.as_ref().map(|shared| Dense {
-            inputs: shared.generated,
-            outputs: SQUARES * SQUARES,
-            weights: shared.weights.clone(),
-            bias: vec![0.0; SQUARES * SQUARES],
-        });
+        let inputs = padded(embedding.inputs);
         AttentionBody {
             width: body.width(),
             stride,
             number_size: if arithmetic.tiles.is_some() { size_of::<u16>() } else { size_of::<f32>() },
             source,
-            embedding: Layer::new(single, &embedding),
+            embedding: Linear::new(arithmetic.kernels, &embedding, inputs, Activation::None),
             constants,
             activation,
             multiply_gate: body.multiply_gate.as_ref().map(gate),
             add_gate: body.add_gate.as_ref().map(gate),
             rest,
-            encoders: body.encoders.iter().map(|encoder| Encoder::new(arithmetic, encoder)).collect(),
-            shared: generate.map(|dense| Layer::new(arithmetic, &dense)),
+            encoders: Encoders::new(arithmetic, &body.encoders, body.smolgen.as_ref()),
         }
     }
 
     pub(crate) fn description(&self) -> String {
-        format!("{}x{} encoders", self.width, self.encoders.len())
+        format!("{}x{} encoders", self.width, self.encoders.count())
     }
 
     pub(crate) fn stride(&self) -> usize {
@@ -131,28 +115,22 @@ impl AttentionBody {
     }
 
     pub(crate) fn group(&self) -> usize {
-        let row = self.encoders.iter().map(Encoder::widest).max().unwrap_or(0);
-        (GROUP_BYTES / (SQUARES * row * self.number_size).max(1)).clamp(2, 16)
+        (GROUP_BYTES / (SQUARES * self.encoders.widest() * self.number_size).max(1)).clamp(2, 16)
     }
 
     pub(crate) fn scratch(&self, arithmetic: Arithmetic, positions: usize) -> BodyScratch {
-        let stack = Stack {
-            encoders: &self.encoders,
-            shared: self.shared.as_ref(),
-            ffn: self.rest.as_ref().map(|rest| &rest.ffn),
-            width: self.stride,
-        };
         let (tower, pieces) = match &self.source {
             Source::Planes => (None, 0),
             Source::Pieces(layer) => (None, layer.bias.len()),
             Source::Tower(tower) => (Some(tower.scratch(positions)), 0),
         };
+        let ffn = self.rest.as_ref().map(|(_, ffn)| ffn);
         BodyScratch {
             inputs: Buffer::zeros(positions * SQUARES * self.embedding.inputs),
-            stream: Stream::new(arithmetic, positions * SQUARES, self.stride),
+            stream: Rows::exact(arithmetic, positions * SQUARES, self.stride),
             pieces: Buffer::zeros(pieces),
             tower,
-            encoders: EncoderScratch::new(arithmetic, positions, stack),
+            encoders: self.encoders.scratch(arithmetic, positions, self.stride, ffn),
         }
     }
 
@@ -164,39 +142,30 @@ impl AttentionBody {
         scratch: &mut BodyScratch,
         next: Option<&Layer>,
     ) {
-        self.embed(kernels, batch, scratch);
-        let surroundings = Surroundings { positions: batch.len(), shared: self.shared.as_ref(), next };
-        encoder::evaluate(&self.encoders, kernels, &mut scratch.stream, surroundings, &mut scratch.encoders);
-    }
-
-    fn embed(&self, kernels: Kernels, batch: &[EvalSlot], scratch: &mut BodyScratch) {
         self.read(kernels, batch, scratch);
         let BodyScratch { inputs, stream, encoders, .. } = scratch;
         let rows = batch.len() * SQUARES;
-        let output = Output::Single(&mut stream.numbers);
-        self.embedding.apply(kernels, Pass { rows, input: Input::Single(inputs), output, next: None });
         let x = &mut stream.numbers[..rows * self.stride];
+        self.embedding.apply(kernels, rows, inputs, x);
         for_each_board(x, &self.constants, |x, constant| *x += constant);
         activate(kernels, self.activation, x);
-        if let Some(rest) = &self.rest {
-            stream.normalize(kernels, rows, &rest.norm1);
+        if let Some((norm, _)) = &self.rest {
+            norm.apply(kernels, x, None, None);
         }
-        let x = &mut stream.numbers[..rows * self.stride];
         for_each_board(x, &self.multiply_gate, |x, gate| *x *= gate);
         for_each_board(x, &self.add_gate, |x, gate| *x += gate);
-        stream.round(kernels, rows);
-        if let Some(PieceRest { ffn, alpha, norm2, .. }) = &self.rest {
-            let sublayer = Sublayer { ffn, norm: norm2, factor: *alpha, next: None };
-            sublayer.evaluate(kernels, rows, stream, (&mut encoders.hidden, &mut encoders.branch));
+        stream.round(kernels, rows, self.stride);
+        if let Some((_, ffn)) = &self.rest {
+            ffn.evaluate(kernels, rows, (stream, None), encoders);
         }
+        self.encoders.evaluate(kernels, batch.len(), (stream, next), encoders);
     }
 
     fn read(&self, kernels: Kernels, batch: &[EvalSlot], scratch: &mut BodyScratch) {
         let stride = self.embedding.inputs;
         if let (Source::Tower(tower), Some(of_tower)) = (&self.source, &mut scratch.tower) {
-            tower.evaluate(batch, of_tower);
-            let boards = Boards { positions: batch.len(), boards: &of_tower.boards };
-            return boards.copy_to_rows(tower.channels(), &mut scratch.inputs, stride);
+            let boards = tower.evaluate(batch, of_tower);
+            return boards_to_rows(boards, tower.channels(), &mut scratch.inputs, stride);
         }
         for (slot, rows) in batch.iter().zip(scratch.inputs.chunks_exact_mut(SQUARES * stride)) {
             rows.fill(0.0);
@@ -221,14 +190,6 @@ fn for_each_board(x: &mut [f32], by_square: &Option<Buffer>, combine: impl Fn(&m
     for board in x.chunks_exact_mut(by_square.len()) {
         board.iter_mut().zip(by_square.iter()).for_each(|(x, &other)| combine(x, other));
     }
-}
-
-fn squares(mut mask: u64) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let square = mask.trailing_zeros() as usize;
-        mask &= mask.wrapping_sub(1);
-        (square < SQUARES).then_some(square)
-    })
 }
 
 fn by_square(gate: &[f32], stride: usize) -> Buffer {
@@ -261,17 +222,6 @@ impl PieceLayer {
                 let from = &self.weights[(square * PIECE_PLANES + plane) * output.len()..][..output.len()];
                 kernels.run(AddScaled { to: output, from, factor });
             }
-        }
-    }
-}
-
-impl PieceRest {
-    fn new(arithmetic: Arithmetic, pieces: &PieceEmbedding, alpha: f32) -> PieceRest {
-        PieceRest {
-            norm1: Norm::new(arithmetic, &pieces.norm1, EMBEDDING_EPSILON),
-            ffn: FeedForward::new(arithmetic, &pieces.ffn),
-            alpha,
-            norm2: Norm::new(arithmetic, &pieces.norm2, EMBEDDING_EPSILON),
         }
     }
 }

@@ -1,11 +1,11 @@
 //! 3×3 convolutions of boards: by Winograd's algorithm in fp32, or directly in bf16 where the CPU has matrix
 //! tiles.
 
-use super::layers::{Arithmetic, Boards, Buffer, activate_boards, pack, padded, stride};
+use super::layers::{Buffer, activate_boards, pack, padded, stride};
 use crate::network::weights::{self, Activation};
 use zeitnot_kernels::{
     BOARD_SQUARES, ConvolveFolded, Epilogue, FoldedOutput, InputTransform, Kernels, OutputTransform, POINTS,
-    Product, TILE_DEPTH, TILES, Tiles, Unfold, folded_length, folded_offsets, pack_right, stream_length,
+    Product, TILE_DEPTH, TILES, Tiles, folded_length, folded_offsets, pack_right, stream_length,
     transform_filter,
 };
 
@@ -14,19 +14,6 @@ const BLOCK: usize = 64;
 /// Extra numbers between the matrices of two Winograd points, so that the 36 addresses of a tile don't share
 /// a few lines of the L1 cache.
 const SKEW: usize = 16;
-
-/// The weights lie one after the other, so that they share huge pages and the next ones can be fetched.
-#[derive(Debug)]
-pub(crate) enum Convolutions {
-    Winograd(WinogradConvolutions),
-    Folded(FoldedConvolutions),
-}
-
-#[derive(Debug)]
-pub(crate) enum Scratch {
-    Winograd(WinogradScratch),
-    Folded(FoldedScratch),
-}
 
 #[derive(Debug)]
 pub(crate) struct WinogradScratch {
@@ -51,64 +38,32 @@ pub(crate) struct FoldedScratch {
     pub(crate) pool: Buffer,
 }
 
-impl Scratch {
-    pub(crate) fn new(positions: usize, channels: usize, tiles: Option<Tiles>) -> Scratch {
-        if tiles.is_some() {
-            // Borders and padding are 0 and never written.
-            let folded = || Buffer::zeros(positions * folded_length(channels));
-            let stream = || Buffer::zeros(positions * stream_length(channels));
-            return Scratch::Folded(FoldedScratch {
-                boards: folded(),
-                inner: folded(),
-                stream: stream(),
-                update: stream(),
-                pool: Buffer::zeros(positions * stride(channels)),
-            });
-        }
-        let (rows, channels) = (positions * TILES, padded(channels));
+impl WinogradScratch {
+    pub(crate) fn new(positions: usize, channels: usize) -> WinogradScratch {
+        let rows = positions * TILES;
         let transformed = Transformed {
             tiles: Buffer::zeros(POINTS * (rows * channels + SKEW)),
             products: Buffer::zeros(POINTS * (rows * BLOCK + SKEW)),
         };
-        Scratch::Winograd(WinogradScratch {
+        WinogradScratch {
             transformed,
             update: Buffer::zeros(positions * BOARD_SQUARES * channels),
             pool: Buffer::zeros(positions * channels),
-        })
+        }
     }
 }
 
-impl Convolutions {
-    pub(crate) fn new(arithmetic: Arithmetic, convolutions: &[&weights::Convolution]) -> Convolutions {
-        match arithmetic.tiles {
-            Some(tiles) => Convolutions::Folded(FoldedConvolutions::new(tiles, convolutions)),
-            None => Convolutions::Winograd(WinogradConvolutions::new(arithmetic.kernels, convolutions)),
-        }
-    }
-
-    /// The boards are a tower's output, which `scratch` holds as well.
-    pub(crate) fn apply_to_tower(
-        &self,
-        kernels: Kernels,
-        activation: Activation,
-        Boards { positions, boards }: Boards<'_>,
-        output: &mut [f32],
-        scratch: &mut Scratch,
-    ) {
-        match (self, scratch) {
-            (Convolutions::Winograd(convolutions), Scratch::Winograd(scratch)) => {
-                let input = Boards { positions, boards };
-                convolutions.activate(0, kernels, activation, input, output, &mut scratch.transformed);
-            }
-            (Convolutions::Folded(convolutions), Scratch::Folded(scratch)) => {
-                let FoldedScratch { boards, update, pool, .. } = scratch;
-                convolutions.apply(0, kernels, positions, boards, FoldedOutput::Sums { update, pool });
-                let channels = padded(convolutions.list[0].outputs);
-                kernels.run(Unfold { positions, channels, stream: update, boards: &mut *output });
-                let boards = &mut output[..positions * BOARD_SQUARES * channels];
-                activate_boards(kernels, activation, boards, channels);
-            }
-            _ => unreachable!("scratch and convolutions are made for the same arithmetic"),
+impl FoldedScratch {
+    pub(crate) fn new(positions: usize, channels: usize) -> FoldedScratch {
+        // Borders and padding are 0 and never written.
+        let folded = || Buffer::zeros(positions * folded_length(channels));
+        let stream = || Buffer::zeros(positions * stream_length(channels));
+        FoldedScratch {
+            boards: folded(),
+            inner: folded(),
+            stream: stream(),
+            update: stream(),
+            pool: Buffer::zeros(positions * stride(channels)),
         }
     }
 }
@@ -122,55 +77,43 @@ pub(crate) struct Target<'a> {
     pub(crate) pool: &'a mut [f32],
 }
 
+/// Convolutions with as many inputs as outputs. The weights lie one after the other, so that they share huge
+/// pages and the next ones can be fetched.
 #[derive(Debug)]
 pub(crate) struct WinogradConvolutions {
-    list: Vec<WinogradConvolution>,
+    channels: usize,
     /// Per convolution and block of outputs, packed `[36][inputs][outputs of the block]`.
     weights: Buffer,
-}
-
-#[derive(Debug)]
-struct WinogradConvolution {
-    inputs: usize,
-    outputs: usize,
-    first: usize,
-    bias: Buffer,
+    biases: Vec<Buffer>,
 }
 
 impl WinogradConvolutions {
-    fn new(kernels: Kernels, convolutions: &[&weights::Convolution]) -> WinogradConvolutions {
-        let length = |convolution: &weights::Convolution| {
-            POINTS * padded(convolution.inputs) * padded(convolution.outputs)
-        };
-        let mut weights = Buffer::zeros(convolutions.iter().copied().map(length).sum());
-        let (mut list, mut first) = (Vec::new(), 0);
-        for &convolution in convolutions {
-            let (inputs, outputs) = (padded(convolution.inputs), padded(convolution.outputs));
-            pack_filters(kernels, convolution, &mut weights[first..][..length(convolution)]);
-            let bias = Buffer::padded(&convolution.bias, outputs);
-            list.push(WinogradConvolution { inputs, outputs, first, bias });
-            first += length(convolution);
+    pub(crate) fn new(kernels: Kernels, convolutions: &[&weights::Convolution]) -> WinogradConvolutions {
+        let channels = convolutions.first().map_or(0, |first| padded(first.outputs));
+        let length = POINTS * channels * channels;
+        let mut weights = Buffer::zeros(convolutions.len() * length);
+        for (convolution, to) in convolutions.iter().zip(weights.chunks_exact_mut(length.max(1))) {
+            pack_filters(kernels, convolution, channels, to);
         }
-        WinogradConvolutions { list, weights }
+        let bias = |convolution: &&weights::Convolution| Buffer::padded(&convolution.bias, channels);
+        WinogradConvolutions { channels, weights, biases: convolutions.iter().map(bias).collect() }
     }
 
     pub(crate) fn activate(
         &self,
         index: usize,
-        kernels: Kernels,
-        activation: Activation,
-        input: Boards<'_>,
+        (kernels, activation): (Kernels, Activation),
+        (positions, input): (usize, &[f32]),
         output: &mut [f32],
         scratch: &mut Transformed,
     ) {
         let relu = activation == Activation::Relu;
         let epilogue = if relu { Epilogue::Relu } else { Epilogue::Store };
         let target = Target { boards: &mut *output, epilogue, pool: &mut [] };
-        self.apply(index, kernels, input, target, scratch);
+        self.apply(index, kernels, (positions, input), target, scratch);
         if !relu {
-            let channels = self.list[index].outputs;
-            let boards = &mut output[..input.positions * BOARD_SQUARES * channels];
-            activate_boards(kernels, activation, boards, channels);
+            let boards = &mut output[..positions * BOARD_SQUARES * self.channels];
+            activate_boards(kernels, activation, boards, self.channels);
         }
     }
 
@@ -178,34 +121,28 @@ impl WinogradConvolutions {
         &self,
         index: usize,
         kernels: Kernels,
-        Boards { positions, boards }: Boards<'_>,
+        (positions, boards): (usize, &[f32]),
         target: Target<'_>,
         scratch: &mut Transformed,
     ) {
-        let WinogradConvolution { inputs, outputs, first: begin, bias } = &self.list[index];
-        let (inputs, outputs) = (*inputs, *outputs);
+        let channels = self.channels;
         let rows = positions * TILES;
-        let tiles_step = rows * inputs + SKEW;
-        kernels.run(InputTransform {
-            positions,
-            channels: inputs,
-            boards,
-            tiles: &mut scratch.tiles,
-            step: tiles_step,
-        });
-        for first in (0..outputs).step_by(BLOCK) {
-            let width = BLOCK.min(outputs - first);
+        let tiles_step = rows * channels + SKEW;
+        let tiles = &mut scratch.tiles[..];
+        kernels.run(InputTransform { positions, channels, boards, tiles, step: tiles_step });
+        for first in (0..channels).step_by(BLOCK) {
+            let width = BLOCK.min(channels - first);
             let products_step = rows * width + SKEW;
             kernels.run(Product {
                 count: POINTS,
                 rows,
-                inner: inputs,
+                inner: channels,
                 width,
                 a: &scratch.tiles,
-                a_row: inputs,
+                a_row: channels,
                 a_step: tiles_step,
-                b: &self.weights[begin + POINTS * inputs * first..],
-                b_step: inputs * width,
+                b: &self.weights[POINTS * channels * (index * channels + first)..],
+                b_step: channels * width,
                 c: &mut scratch.products,
                 c_row: width,
                 c_step: products_step,
@@ -216,10 +153,10 @@ impl WinogradConvolutions {
                 width,
                 products: &scratch.products,
                 step: products_step,
-                bias: &bias[first..],
+                bias: &self.biases[index][first..],
                 epilogue: target.epilogue,
                 boards: &mut *target.boards,
-                channels: outputs,
+                channels,
                 first,
                 pool: &mut *target.pool,
             });
@@ -227,58 +164,49 @@ impl WinogradConvolutions {
     }
 }
 
-fn pack_filters(kernels: Kernels, convolution: &weights::Convolution, to: &mut [f32]) {
-    let (inputs, outputs) = (padded(convolution.inputs), padded(convolution.outputs));
+fn pack_filters(kernels: Kernels, convolution: &weights::Convolution, channels: usize, to: &mut [f32]) {
     let filters: Vec<[f32; POINTS]> =
         convolution.weights.as_chunks::<9>().0.iter().map(transform_filter).collect();
-    for first in (0..outputs).step_by(BLOCK) {
-        let width = BLOCK.min(outputs - first);
-        let block = &mut to[POINTS * inputs * first..][..POINTS * inputs * width];
-        for (point, to) in block.chunks_exact_mut(inputs * width).enumerate() {
+    for first in (0..channels).step_by(BLOCK) {
+        let width = BLOCK.min(channels - first);
+        let block = &mut to[POINTS * channels * first..][..POINTS * channels * width];
+        for (point, to) in block.chunks_exact_mut(channels * width).enumerate() {
             let weight = |input: usize, output: usize| {
                 let output = first + output;
                 let inside = input < convolution.inputs && output < convolution.outputs;
                 if inside { filters[output * convolution.inputs + input][point] } else { 0.0 }
             };
-            pack(kernels.panel(), inputs, width, weight, to);
+            pack(kernels.panel(), channels, width, weight, to);
         }
     }
 }
 
+/// Likewise of folded boards.
 #[derive(Debug)]
 pub(crate) struct FoldedConvolutions {
     tiles: Tiles,
-    list: Vec<FoldedConvolution>,
-    weights: Buffer<u16>,
-}
-
-#[derive(Debug)]
-struct FoldedConvolution {
     outputs: usize,
     offsets: Vec<u32>,
-    first: usize,
-    bias: Buffer,
+    weights: Buffer<u16>,
+    biases: Vec<Buffer>,
 }
 
 impl FoldedConvolutions {
-    fn new(tiles: Tiles, convolutions: &[&weights::Convolution]) -> FoldedConvolutions {
-        let length =
-            |convolution: &weights::Convolution| 9 * stride(convolution.inputs) * stride(convolution.outputs);
-        let mut weights = Buffer::zeros(convolutions.iter().copied().map(length).sum());
-        let (mut list, mut first) = (Vec::new(), 0);
-        for &convolution in convolutions {
-            let offsets = folded_offsets(convolution.inputs);
-            let to = &mut weights[first..][..length(convolution)];
+    pub(crate) fn new(tiles: Tiles, convolutions: &[&weights::Convolution]) -> FoldedConvolutions {
+        let channels = convolutions.first().map_or(0, |first| first.outputs);
+        let (offsets, outputs) = (folded_offsets(channels), stride(channels));
+        let length = 9 * outputs * outputs;
+        let mut weights = Buffer::zeros(convolutions.len() * length);
+        for (convolution, to) in convolutions.iter().zip(weights.chunks_exact_mut(length.max(1))) {
             pack_right(to, offsets.len(), |step, k, output| {
                 let (input, tap) = (step / 9 * TILE_DEPTH + k, step % 9);
-                (input < convolution.inputs && output < convolution.outputs)
-                    .then(|| convolution.weights[(output * convolution.inputs + input) * 9 + tap])
+                let inside = input < channels && output < channels;
+                if inside { convolution.weights[(output * channels + input) * 9 + tap] } else { 0.0 }
             });
-            let bias = Buffer::padded(&convolution.bias, stride(convolution.outputs));
-            list.push(FoldedConvolution { outputs: convolution.outputs, offsets, first, bias });
-            first += length(convolution);
         }
-        FoldedConvolutions { tiles, list, weights }
+        let bias = |convolution: &&weights::Convolution| Buffer::padded(&convolution.bias, outputs);
+        let biases = convolutions.iter().map(bias).collect();
+        FoldedConvolutions { tiles, outputs, offsets, weights, biases }
     }
 
     pub(crate) fn apply(
@@ -289,15 +217,14 @@ impl FoldedConvolutions {
         input: &[u16],
         output: FoldedOutput<'_>,
     ) {
-        let convolution = &self.list[index];
         kernels.run(ConvolveFolded {
             tiles: self.tiles,
             positions,
-            outputs: stride(convolution.outputs),
-            offsets: &convolution.offsets,
+            outputs: self.outputs,
+            offsets: &self.offsets,
             input,
-            weights: &self.weights[convolution.first..],
-            bias: &convolution.bias,
+            weights: &self.weights[index * 9 * self.outputs * self.outputs..],
+            bias: &self.biases[index],
             output,
         });
     }

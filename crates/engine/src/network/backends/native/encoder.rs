@@ -3,360 +3,293 @@
 //!
 //! Each square is a row of numbers, and rows of several positions follow one another.
 
-use super::layers::{
-    Activations, Arithmetic, Branch, Buffer, Input, Layer, Norm, Output, Pass, Stream, padded, stride,
-};
-use crate::network::weights::{self, Dense, SQUARES};
-use zeitnot_kernels::{Attend, Kernels, Layout, Product, Softmax, Tiles};
+use super::layers::{Arithmetic, Branch, Buffer, Layer, Norm, Pass, Rows, reordered};
+use crate::network::weights::{self, Activation, Dense, SQUARES};
+use zeitnot_kernels::{Attend, Kernels, Product, Softmax, TILE_ROWS, Tiles};
+
+/// Encoders one after the other.
+#[derive(Debug)]
+pub(crate) struct Encoders {
+    list: Vec<Encoder>,
+    /// Smolgen's last matrix.
+    shared: Option<Layer>,
+}
 
 #[derive(Debug)]
-pub(crate) struct Encoder {
+struct Encoder {
     tiles: Option<Tiles>,
     heads: usize,
     depth: usize,
-    /// Queries, keys and values side by side, [`Encoder::head_width`] numbers per head.
+    /// `depth` with its padding.
+    head_width: usize,
+    /// Queries, keys and values side by side.
     project: Layer,
     smolgen: Option<Smolgen>,
-    output: Layer,
-    norm1: Norm,
+    output: Branch,
     ffn: FeedForward,
-    norm2: Norm,
-    alpha: f32,
 }
 
 #[derive(Debug)]
 pub(crate) struct FeedForward {
     hidden: Layer,
-    output: Layer,
+    output: Branch,
 }
 
 #[derive(Debug)]
 pub(crate) struct EncoderScratch {
-    projected: Activations,
-    attended: Activations,
-    pub(crate) branch: Buffer,
-    pub(crate) hidden: Activations,
+    projected: Rows,
+    attended: Rows,
+    hidden: Rows,
+    /// A branch's results in fp32.
+    branch: Buffer,
     of_smolgen: SmolgenScratch,
     /// `[positions][heads][64][64]`, from smolgen.
-    additions: Activations,
+    additions: Rows,
     /// `[64][64]`
     scores: Buffer,
     /// A head's transposed keys, then its values, packed.
     packed: Buffer,
     packed_half: Buffer<u16>,
-    /// `[64][depth]`
-    result: Buffer,
 }
 
 #[derive(Debug)]
 struct SmolgenScratch {
-    compressed: Activations,
-    squeezed: Buffer,
-    generated: Buffer,
-    by_head: Buffer,
-    rounded: Activations,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Stack<'a> {
-    pub(crate) encoders: &'a [Encoder],
-    pub(crate) shared: Option<&'a Layer>,
-    pub(crate) ffn: Option<&'a FeedForward>,
-    pub(crate) width: usize,
+    compressed: Rows,
+    squeezed: Rows,
+    generated: Rows,
+    by_head: Rows,
 }
 
 /// Extra numbers between two heads' additions in bf16, so that the same squares of all heads don't share a
 /// few lines of the L1 cache.
 const SKEW: usize = 32;
 
-impl EncoderScratch {
-    pub(crate) fn new(arithmetic: Arithmetic, positions: usize, stack: Stack<'_>) -> EncoderScratch {
-        let Stack { encoders, shared, ffn, width } = stack;
-        let largest = |size: fn(&Encoder) -> usize| encoders.iter().map(size).max().unwrap_or(0);
-        let rows = positions * SQUARES;
-        let heads = largest(|encoder| encoder.heads);
-        let depth = largest(|encoder| padded(encoder.depth).max(encoder.head_width()));
+impl Encoders {
+    pub(crate) fn new(
+        arithmetic: Arithmetic,
+        encoders: &[weights::Encoder],
+        shared: Option<&Dense>,
+    ) -> Encoders {
+        let layer = |dense| Layer::new(arithmetic, dense, Activation::None).with_gaps(SKEW);
+        let list = encoders.iter().map(|encoder| Encoder::new(arithmetic, encoder)).collect();
+        Encoders { list, shared: shared.map(layer) }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Numbers of the widest row.
+    pub(crate) fn widest(&self) -> usize {
+        self.largest(|encoder| encoder.project.outputs.max(encoder.ffn.hidden.outputs))
+    }
+
+    fn largest(&self, size: impl Fn(&Encoder) -> usize) -> usize {
+        self.list.iter().map(size).max().unwrap_or(0)
+    }
+
+    /// For rows of `width` numbers, also for those of `ffn`.
+    pub(crate) fn scratch(
+        &self,
+        arithmetic: Arithmetic,
+        positions: usize,
+        width: usize,
+        ffn: Option<&FeedForward>,
+    ) -> EncoderScratch {
+        let (rows, heads) = (positions * SQUARES, self.largest(|encoder| encoder.heads));
+        let head = SQUARES * self.largest(|encoder| encoder.head_width);
         let hidden = ffn.map_or(0, |ffn| ffn.hidden.outputs);
-        let hidden = hidden.max(largest(|encoder| encoder.ffn.hidden.outputs));
-        let activations = |width: usize| Activations::new(arithmetic, rows, width);
+        let hidden = hidden.max(self.largest(|encoder| encoder.ffn.hidden.outputs));
+        let rows_of = |width: usize| Rows::new(arithmetic, rows, width);
         let (single, half) = if arithmetic.tiles.is_none() { (1, 0) } else { (0, 1) };
-        let additions = shared.map_or(0, |layer| layer.outputs);
+        let additions = self.shared.as_ref().map_or(0, |shared| shared.outputs + SKEW);
         EncoderScratch {
-            projected: activations(largest(|encoder| encoder.project.outputs)),
-            attended: activations(largest(|encoder| encoder.output.inputs)),
+            projected: rows_of(self.largest(|encoder| encoder.project.outputs)),
+            attended: rows_of(self.largest(|encoder| encoder.output.layer.inputs)),
+            hidden: rows_of(hidden),
             branch: Buffer::zeros(single * rows * width),
-            hidden: activations(hidden),
-            of_smolgen: SmolgenScratch::new(arithmetic, positions, stack),
-            additions: Activations::with_layout(
-                arithmetic,
-                (positions * heads, additions),
-                Layout::rows(additions + SKEW),
-            ),
+            of_smolgen: self.smolgen_scratch(arithmetic, positions, heads),
+            additions: Rows::new(arithmetic, positions * heads, additions),
             scores: Buffer::zeros(single * SQUARES * SQUARES),
-            packed: Buffer::zeros(single * SQUARES * depth),
-            packed_half: Buffer::zeros(half * 2 * SQUARES * depth),
-            result: Buffer::zeros(single * SQUARES * depth),
+            packed: Buffer::zeros(single * head),
+            packed_half: Buffer::zeros(half * 2 * head),
         }
     }
-}
 
-impl SmolgenScratch {
-    fn new(arithmetic: Arithmetic, positions: usize, stack: Stack<'_>) -> SmolgenScratch {
-        let largest = |size: fn(&Smolgen) -> usize| {
-            let smolgens = stack.encoders.iter().filter_map(|encoder| encoder.smolgen.as_ref());
-            smolgens.map(size).max().unwrap_or(0)
-        };
-        let heads = stack.encoders.iter().map(|encoder| encoder.heads).max().unwrap_or(0);
-        let squeezed = largest(|smolgen| smolgen.hidden.outputs);
-        let by_head = heads * stack.shared.map_or(0, |layer| layer.inputs);
-        let rows = positions * heads.max(1);
+    fn smolgen_scratch(&self, arithmetic: Arithmetic, positions: usize, heads: usize) -> SmolgenScratch {
+        let largest =
+            |size: fn(&Smolgen) -> usize| self.largest(|encoder| encoder.smolgen.as_ref().map_or(0, size));
+        let rows = positions.next_multiple_of(TILE_ROWS) * SQUARES;
+        let exact = |rows: usize, width: usize| Rows::exact(arithmetic, rows, width);
         SmolgenScratch {
-            compressed: Activations::of_positions(
-                arithmetic,
-                positions,
-                largest(|smolgen| smolgen.compress.outputs),
-            ),
-            squeezed: Buffer::zeros(positions * squeezed),
-            generated: Buffer::zeros(positions * largest(|smolgen| smolgen.output.outputs)),
-            by_head: Buffer::zeros(positions * by_head),
-            rounded: Activations::new(
-                arithmetic,
-                rows,
-                squeezed.max(stack.shared.map_or(0, |layer| layer.inputs)),
-            ),
+            compressed: Rows::new(arithmetic, rows, largest(|smolgen| smolgen.compress.outputs)),
+            squeezed: exact(positions, largest(|smolgen| smolgen.hidden.outputs)),
+            generated: exact(positions, largest(|smolgen| smolgen.output.outputs)),
+            by_head: exact(positions * heads, self.shared.as_ref().map_or(0, |shared| shared.inputs)),
         }
     }
-}
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Surroundings<'a> {
-    pub(crate) positions: usize,
-    pub(crate) shared: Option<&'a Layer>,
-    pub(crate) next: Option<&'a Layer>,
-}
-
-pub(crate) fn evaluate(
-    encoders: &[Encoder],
-    kernels: Kernels,
-    stream: &mut Stream,
-    surroundings: Surroundings<'_>,
-    scratch: &mut EncoderScratch,
-) {
-    for (i, encoder) in encoders.iter().enumerate() {
-        let next = encoders.get(i + 1).map(|next| &next.project).or(surroundings.next);
-        encoder.evaluate(kernels, stream, Surroundings { next, ..surroundings }, scratch);
+    /// Changes `rows` of positions. `next` reads them.
+    pub(crate) fn evaluate(
+        &self,
+        kernels: Kernels,
+        positions: usize,
+        (rows, next): (&mut Rows, Option<&Layer>),
+        scratch: &mut EncoderScratch,
+    ) {
+        for (i, encoder) in self.list.iter().enumerate() {
+            let smolgen = encoder.smolgen.as_ref().zip(self.shared.as_ref());
+            encoder.attend(kernels, positions, rows, smolgen, scratch);
+            let next = self.list.get(i + 1).map(|next| &next.project).or(next);
+            encoder.ffn.evaluate(kernels, positions * SQUARES, (rows, next), scratch);
+        }
     }
 }
 
 impl Encoder {
-    pub(crate) fn new(arithmetic: Arithmetic, encoder: &weights::Encoder) -> Encoder {
+    fn new(arithmetic: Arithmetic, encoder: &weights::Encoder) -> Encoder {
         let heads = encoder.heads;
         let depth = encoder.query.outputs / heads;
-        let width = head_width(arithmetic.tiles, depth);
-        let project = side_by_side(arithmetic, [&encoder.query, &encoder.key, &encoder.value], heads, width);
-        let output =
-            Layer::with_inputs(arithmetic, &encoder.output, arithmetic.padded(heads * width), |input| {
-                (input / width < heads && input % width < depth)
-                    .then(|| input / width * depth + input % width)
-            });
+        let head_width = arithmetic.padded(depth);
+        let project = side_by_side([&encoder.query, &encoder.key, &encoder.value], heads, head_width);
+        let output = reordered(&encoder.output.layer, heads * head_width, |input| {
+            let (head, place) = (input / head_width, input % head_width);
+            (place < depth).then_some(head * depth + place)
+        });
         Encoder {
             tiles: arithmetic.tiles,
             heads,
             depth,
-            project: Layer::new(arithmetic, &project),
+            head_width,
+            project: Layer::new(arithmetic, &project, Activation::None),
             smolgen: encoder.smolgen.as_ref().map(|smolgen| Smolgen::new(arithmetic, smolgen)),
-            output,
-            norm1: Norm::new(arithmetic, &encoder.norm1, encoder.epsilon),
+            output: Branch::new(arithmetic, &output, &encoder.output),
             ffn: FeedForward::new(arithmetic, &encoder.ffn),
-            norm2: Norm::new(arithmetic, &encoder.norm2, encoder.epsilon),
-            alpha: encoder.alpha,
         }
     }
 
-    pub(crate) fn widest(&self) -> usize {
-        self.project.outputs.max(self.ffn.hidden.outputs)
-    }
-
-    fn head_width(&self) -> usize {
-        head_width(self.tiles, self.depth)
-    }
-
-    fn evaluate(
+    /// Adds to `x` what attention finds.
+    fn attend(
         &self,
         kernels: Kernels,
-        stream: &mut Stream,
-        Surroundings { positions, shared, next }: Surroundings<'_>,
+        positions: usize,
+        x: &mut Rows,
+        smolgen: Option<(&Smolgen, &Layer)>,
         scratch: &mut EncoderScratch,
     ) {
         let rows = positions * SQUARES;
-        let smolgen = self.smolgen.as_ref().zip(shared);
-        let input = stream.input();
-        let after_project = smolgen.map_or(&self.output, |(smolgen, _)| &smolgen.compress);
-        let output = scratch.projected.output();
-        self.project.apply(kernels, Pass { rows, input, output, next: Some(after_project) });
+        let after_project = smolgen.map_or(&self.output.layer, |(smolgen, _)| &smolgen.compress);
+        let EncoderScratch { projected, of_smolgen, additions, .. } = &mut *scratch;
+        self.project.apply(kernels, Pass { rows, input: x, output: projected, next: Some(after_project) });
         if let Some((smolgen, shared)) = smolgen {
-            let EncoderScratch { of_smolgen, additions, .. } = &mut *scratch;
             let shared = (shared, self.heads);
-            smolgen.evaluate(kernels, input, positions, shared, (of_smolgen, additions.output()));
+            smolgen.evaluate(kernels, x, positions, shared, (of_smolgen, additions));
         }
-        self.attend(kernels, positions, smolgen.is_some(), scratch);
-        let EncoderScratch { attended, branch, hidden, .. } = scratch;
-        let attention = Branch {
-            layer: &self.output,
-            input: attended.input(),
-            norm: &self.norm1,
-            factor: self.alpha,
-            next: Some(&self.ffn.hidden),
-        };
-        stream.add(kernels, rows, attention, branch);
-        let ffn = Sublayer { ffn: &self.ffn, norm: &self.norm2, factor: self.alpha, next };
-        ffn.evaluate(kernels, rows, stream, (hidden, branch));
+        self.mix(kernels, positions, smolgen.map(|(_, shared)| shared), scratch);
+        let EncoderScratch { attended, branch, .. } = scratch;
+        let pass = Pass { rows, input: attended, output: x, next: Some(&self.ffn.hidden) };
+        self.output.add(kernels, pass, branch);
     }
 
-    /// `softmax(Q Kᵀ / sqrt(depth) + additions) V` of all heads side by side.
-    fn attend(&self, kernels: Kernels, positions: usize, has_additions: bool, scratch: &mut EncoderScratch) {
-        let EncoderScratch { projected, attended, additions, packed_half, .. } = &mut *scratch;
-        if let (Some(tiles), Input::Half(projected), Output::Half(attended, _)) =
-            (self.tiles, projected.input(), attended.output())
-        {
-            tiles.attend(Attend {
-                positions,
-                heads: self.heads,
-                depth: self.head_width(),
-                projected: projected.numbers,
-                scale: 1.0 / (self.depth as f32).sqrt(),
-                additions: match additions.input() {
-                    Input::Half(additions) if has_additions => Some(additions),
-                    _ => None,
-                },
-                attended,
-                scratch: packed_half,
-                next: self.output.half_weights(),
-            });
-            return;
-        }
-        for (position, head) in
-            (0..positions).flat_map(|position| (0..self.heads).map(move |head| (position, head)))
-        {
-            self.attend_single(kernels, (position, head), has_additions, scratch);
-        }
-    }
-
-    fn attend_single(
-        &self,
-        kernels: Kernels,
-        (position, head): (usize, usize),
-        has_additions: bool,
-        scratch: &mut EncoderScratch,
-    ) {
-        let EncoderScratch { projected, attended, additions, scores, packed, result, .. } = scratch;
-        let (Input::Single(projected), Output::Single(attended)) = (projected.input(), attended.output())
-        else {
+    /// `softmax(Q Kᵀ / sqrt(depth) + additions) V` of all heads side by side, with additions of `shared`.
+    fn mix(&self, kernels: Kernels, positions: usize, shared: Option<&Layer>, scratch: &mut EncoderScratch) {
+        let Some(tiles) = self.tiles else {
+            for head in 0..positions * self.heads {
+                self.mix_single(kernels, head, shared.is_some(), scratch);
+            }
             return;
         };
-        let (depth, columns) = (self.depth, padded(self.depth));
-        let (from, to) = (self.project.outputs, self.output.inputs);
-        let projected = &projected[position * SQUARES * from + head * depth..];
-        let (keys, values) = (&projected[to..], &projected[2 * to..]);
-        pack_transposed(kernels.panel(), (keys, from), depth, &mut packed[..SQUARES * depth]);
+        let EncoderScratch { projected, attended, additions, packed_half, .. } = scratch;
+        tiles.attend(Attend {
+            positions,
+            heads: self.heads,
+            depth: self.head_width,
+            projected: &projected.rounded,
+            scale: 1.0 / (self.depth as f32).sqrt(),
+            additions: shared.and_then(|shared| shared.half_results(additions)),
+            attended: &mut attended.rounded,
+            scratch: packed_half,
+            next: self.output.layer.half_weights(),
+        });
+    }
+
+    /// Likewise for one of the heads of all positions, in fp32.
+    fn mix_single(&self, kernels: Kernels, head: usize, has_additions: bool, scratch: &mut EncoderScratch) {
+        let EncoderScratch { projected, attended, additions, scores, packed, .. } = scratch;
+        let (from, to, width) = (self.project.outputs, self.output.layer.inputs, self.head_width);
+        let (first, column) = (head / self.heads * SQUARES, head % self.heads * width);
+        let query = &projected.numbers[first * from + column..];
+        let (keys, values) = (&query[to..], &query[2 * to..]);
+        pack_transposed(kernels.panel(), (keys, from), width, &mut packed[..SQUARES * width]);
         kernels.run(Product {
             count: 1,
             rows: SQUARES,
-            inner: depth,
+            inner: width,
             width: SQUARES,
-            a: projected,
+            a: query,
             a_row: from,
             b: packed,
             c: scores,
             c_row: SQUARES,
             ..Product::default()
         });
-        let first = (position * self.heads + head) * SQUARES * SQUARES;
         kernels.run(Softmax {
             rows: SQUARES,
             width: SQUARES,
             x: scores,
-            scale: 1.0 / (depth as f32).sqrt(),
-            added: match additions.input() {
-                Input::Single(additions) if has_additions => Some(&additions[first..]),
-                _ => None,
-            },
+            scale: 1.0 / (self.depth as f32).sqrt(),
+            added: has_additions.then(|| &additions.numbers[head * SQUARES * SQUARES..]),
         });
-        pack_rows(kernels.panel(), (values, from), depth, packed);
+        pack_rows(kernels.panel(), (values, from), width, packed);
         kernels.run(Product {
             count: 1,
             rows: SQUARES,
             inner: SQUARES,
-            width: columns,
+            width,
             a: scores,
             a_row: SQUARES,
             b: packed,
-            c: result,
-            c_row: columns,
+            c: &mut attended.numbers[first * to + column..],
+            c_row: to,
             ..Product::default()
         });
-        let attended = attended[position * SQUARES * to..].chunks_exact_mut(to);
-        for (attended, result) in attended.zip(result.chunks_exact(columns)).take(SQUARES) {
-            attended[head * depth..][..depth].copy_from_slice(&result[..depth]);
-        }
     }
-}
-
-fn head_width(tiles: Option<Tiles>, depth: usize) -> usize {
-    tiles.map_or(depth, |_| stride(depth))
 }
 
 impl FeedForward {
     pub(crate) fn new(arithmetic: Arithmetic, ffn: &weights::FeedForward) -> FeedForward {
-        FeedForward {
-            hidden: Layer::new(arithmetic, &ffn.hidden).activated(ffn.activation),
-            output: Layer::new(arithmetic, &ffn.output),
-        }
+        let output = Branch::new(arithmetic, &ffn.output.layer, &ffn.output);
+        FeedForward { hidden: Layer::new(arithmetic, &ffn.hidden, ffn.activation), output }
     }
-}
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sublayer<'a> {
-    pub(crate) ffn: &'a FeedForward,
-    pub(crate) norm: &'a Norm,
-    pub(crate) factor: f32,
-    pub(crate) next: Option<&'a Layer>,
-}
-
-impl Sublayer<'_> {
+    /// Adds its results to `x`, which `next` reads.
     pub(crate) fn evaluate(
-        self,
+        &self,
         kernels: Kernels,
         rows: usize,
-        stream: &mut Stream,
-        (hidden, branch): (&mut Activations, &mut [f32]),
+        (x, next): (&mut Rows, Option<&Layer>),
+        scratch: &mut EncoderScratch,
     ) {
-        let Sublayer { ffn: FeedForward { hidden: first, output: second }, norm, factor, next } = self;
-        let (input, output) = (stream.input(), hidden.output());
-        first.apply(kernels, Pass { rows, input, output, next: Some(second) });
-        let result = Branch { layer: second, input: hidden.input(), norm, factor, next };
-        stream.add(kernels, rows, result, branch);
+        let EncoderScratch { hidden, branch, .. } = scratch;
+        self.hidden.apply(kernels, Pass { rows, input: x, output: hidden, next: Some(&self.output.layer) });
+        self.output.add(kernels, Pass { rows, input: hidden, output: x, next }, branch);
     }
 }
 
-/// Each head has `width` outputs of each layer, from a padded offset on.
-fn side_by_side(arithmetic: Arithmetic, layers: [&Dense; 3], heads: usize, width: usize) -> Dense {
-    let mut all = Dense { inputs: layers[0].inputs, outputs: 0, weights: Vec::new(), bias: Vec::new() };
-    let pad = |all: &mut Dense, outputs: usize| {
-        all.outputs = outputs;
-        all.weights.resize(outputs * all.inputs, 0.0);
-        all.bias.resize(outputs, 0.0);
-    };
+/// Each head has `width` outputs of each layer.
+fn side_by_side(layers: [&Dense; 3], heads: usize, width: usize) -> Dense {
+    let inputs = layers[0].inputs;
+    let mut all = Dense { inputs, outputs: 0, weights: Vec::new(), bias: Vec::new() };
     for layer in layers {
         let depth = layer.outputs / heads;
-        for head in 0..heads {
-            all.weights.extend_from_slice(&layer.weights[head * depth * all.inputs..][..depth * all.inputs]);
-            all.bias.extend_from_slice(&layer.bias[head * depth..][..depth]);
-            let outputs = all.outputs + width;
-            pad(&mut all, outputs);
+        for (weights, bias) in layer.weights.chunks_exact(depth * inputs).zip(layer.bias.chunks_exact(depth))
+        {
+            all.outputs += width;
+            all.weights.extend_from_slice(weights);
+            all.weights.resize(all.outputs * inputs, 0.0);
+            all.bias.extend_from_slice(bias);
+            all.bias.resize(all.outputs, 0.0);
         }
-        let outputs = arithmetic.padded(all.outputs);
-        pad(&mut all, outputs);
     }
     all
 }
@@ -373,22 +306,16 @@ fn pack_transposed(panel: usize, (rows, stride): (&[f32], usize), depth: usize, 
     }
 }
 
-/// Packs the columns padded, for [`Product`].
+/// Packs the columns, for [`Product`].
 fn pack_rows(panel: usize, (rows, stride): (&[f32], usize), depth: usize, to: &mut [f32]) {
-    let columns = padded(depth);
-    let mut to = to;
-    for first in (0..columns).step_by(panel) {
-        let width = panel.min(columns - first);
-        let own = width.min(depth.saturating_sub(first));
-        let part = to.split_off_mut(..width * SQUARES).unwrap_or_default();
-        for (to, row) in part.chunks_exact_mut(width).zip(rows.chunks(stride)) {
-            to[..own].copy_from_slice(&row[first.min(depth)..][..own]);
-            to[own..].fill(0.0);
+    let panels = to[..SQUARES * depth].chunks_mut(panel * SQUARES);
+    for (first, to) in (0..depth).step_by(panel).zip(panels) {
+        let width = to.len() / SQUARES;
+        for (to, row) in to.chunks_exact_mut(width).zip(rows.chunks(stride)) {
+            to.copy_from_slice(&row[first..][..width]);
         }
     }
 }
-
-const SMOLGEN_EPSILON: f32 = 1e-3;
 
 /// All encoders share the last matrix, which is not in it.
 #[derive(Debug)]
@@ -402,60 +329,51 @@ struct Smolgen {
 
 impl Smolgen {
     fn new(arithmetic: Arithmetic, smolgen: &weights::Smolgen) -> Smolgen {
-        let channels = smolgen.channels;
-        let compress = Dense {
-            inputs: smolgen.compress.len() / channels,
-            outputs: channels,
-            weights: smolgen.compress.clone(),
-            bias: vec![0.0; channels],
-        };
-        let compress = Layer::new(arithmetic, &compress);
+        let (channels, activation) = (smolgen.compress.outputs, smolgen.activation);
+        let compress = Layer::new(arithmetic, &smolgen.compress, Activation::None);
         let each = compress.outputs;
-        let hidden = Layer::with_inputs(arithmetic, &smolgen.hidden, SQUARES * each, |input| {
+        let hidden = reordered(&smolgen.hidden, SQUARES * each, |input| {
             let (square, channel) = arithmetic.square_and_channel(input, each);
             (channel < channels).then_some(square * channels + channel)
         });
         Smolgen {
             compress,
-            hidden: hidden.activated(smolgen.activation),
-            norm1: Norm::new(arithmetic, &smolgen.norm1, SMOLGEN_EPSILON),
-            output: Layer::new(arithmetic, &smolgen.output).activated(smolgen.activation),
-            norm2: Norm::new(arithmetic, &smolgen.norm2, SMOLGEN_EPSILON),
+            hidden: Layer::new(arithmetic, &hidden, activation).after_squares(),
+            norm1: Norm::new(arithmetic, &smolgen.norm1),
+            output: Layer::new(arithmetic, &smolgen.output, activation),
+            norm2: Norm::new(arithmetic, &smolgen.norm2),
         }
     }
 
     fn evaluate(
         &self,
         kernels: Kernels,
-        input: Input<'_>,
+        input: &Rows,
         positions: usize,
         (shared, heads): (&Layer, usize),
-        (scratch, output): (&mut SmolgenScratch, Output<'_>),
+        (scratch, output): (&mut SmolgenScratch, &mut Rows),
     ) {
-        let SmolgenScratch { compressed, squeezed, generated, by_head, rounded } = scratch;
-        let pass =
-            Pass { rows: positions * SQUARES, input, output: compressed.output(), next: Some(&self.hidden) };
-        self.compress.apply(kernels, pass);
-        let squeezed = &mut squeezed[..positions * self.hidden.outputs];
-        let input = compressed.flat(self.compress.outputs);
-        let pass =
-            Pass { rows: positions, input, output: Output::Single(squeezed), next: Some(&self.output) };
+        let SmolgenScratch { compressed, squeezed, generated, by_head } = scratch;
+        let next = Some(&self.hidden);
+        self.compress.apply(kernels, Pass { rows: positions * SQUARES, input, output: compressed, next });
+        let pass = Pass { rows: positions, input: compressed, output: squeezed, next: Some(&self.output) };
         self.hidden.apply(kernels, pass);
-        self.norm1.apply(kernels, squeezed, None, None);
-        let generated = &mut generated[..positions * self.output.outputs];
-        let input = rounded.hold(kernels, (positions, self.output.inputs), squeezed);
-        let pass = Pass { rows: positions, input, output: Output::Single(generated), next: Some(shared) };
+        let width = self.hidden.outputs;
+        self.norm1.apply(kernels, &mut squeezed.numbers[..positions * width], None, None);
+        squeezed.round(kernels, positions, width);
+        let pass = Pass { rows: positions, input: squeezed, output: generated, next: Some(shared) };
         self.output.apply(kernels, pass);
+        let generated = &mut generated.numbers[..positions * self.output.outputs];
         self.norm2.apply(kernels, generated, None, None);
         let each = self.norm2.size / heads;
         let of_heads = generated
             .chunks_exact(self.output.outputs)
             .flat_map(|generated| generated[..heads * each].chunks_exact(each));
-        for (to, from) in by_head.chunks_exact_mut(shared.inputs).zip(of_heads) {
+        for (to, from) in by_head.numbers.chunks_exact_mut(shared.inputs).zip(of_heads) {
             to[..each].copy_from_slice(from);
         }
         let rows = positions * heads;
-        let input = rounded.hold(kernels, (rows, shared.inputs), by_head);
-        shared.apply(kernels, Pass { rows, input, output, next: None });
+        by_head.round(kernels, rows, shared.inputs);
+        shared.apply(kernels, Pass { rows, input: by_head, output, next: None });
     }
 }

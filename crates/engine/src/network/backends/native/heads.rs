@@ -1,20 +1,26 @@
 //! Policy, value and moves left heads. Policies compute the logits of legal moves only, some thirty of 1858.
 
-use super::convolution::{self, Convolutions};
-use super::encoder::{self, Encoder, EncoderScratch, Stack, Surroundings};
-use super::layers::{
-    Arithmetic, Boards, Buffer, Layer, Linear, Order, Output, Pass, Stream, activate, padded,
-};
-use crate::network::policy_map::{ATTENTION_CELLS, CONVOLUTION_CELLS, CONVOLUTION_PLANES};
+use super::encoder::{EncoderScratch, Encoders};
+use super::layers::{Arithmetic, Buffer, Layer, Linear, Pass, Rows, padded, reordered};
+use crate::network::EvalSlot;
+use crate::network::policy_map::{CONVOLUTION_CELLS, MOVES, piece};
 use crate::network::weights::{
-    self, Activation, AttentionPolicy, Dense, HeadInput, PolicyHead, SQUARES, ScalarHead,
+    self, Activation, AttentionPolicy, CONVOLUTION_POLICY_PLANES, Dense, PolicyHead, SQUARES, ScalarHead,
 };
-use crate::network::{EvalSlot, POLICY_SIZE};
-use zeitnot_kernels::{BOARD_SQUARES, Convolve, Dot, Kernels};
+use zeitnot_kernels::{BOARD_SQUARES, BOARD_STRIDE, Dot, Kernels, board_offset};
+
+/// How a layer of a file reads the numbers of all squares.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Order {
+    /// `[channels][64]`
+    ChannelMajor,
+    /// `[64][channels]`
+    SquareMajor,
+}
 
 #[derive(Debug)]
 pub(crate) enum Policy {
-    /// `dense(act(convolution(x)))`
+    /// `dense(act(squares(x)))`
     Classical(Classical),
     /// `conv2(act(conv1(x)))`
     Convolution(ConvolutionPolicy),
@@ -23,36 +29,29 @@ pub(crate) enum Policy {
 
 #[derive(Debug)]
 pub(crate) struct Classical {
-    input: Linear,
-    activation: Activation,
+    squares: Linear,
     /// `[1858][64][channels]`
     rows: Buffer,
     bias: Vec<f32>,
 }
 
-/// The second convolution is computed only at the origins of legal moves.
+/// The first convolution is the tower's. The second is computed only at the origins of legal moves.
 #[derive(Debug)]
 pub(crate) struct ConvolutionPolicy {
-    conv1: Convolutions,
-    activation: Activation,
     channels: usize,
     /// `[73][3][3][channels]`
     filters: Buffer,
     bias: Vec<f32>,
 }
 
-/// A body's output for the heads, 64 rows per position.
+/// A body's output for the heads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Features<'a> {
     pub(crate) positions: usize,
-    pub(crate) stream: &'a Stream,
-}
-
-#[derive(Debug)]
-pub(crate) enum Workspace<'a> {
-    /// A tower's boards, room for others as large, and scratch of convolutions.
-    OfTower(Boards<'a>, &'a mut [f32], &'a mut convolution::Scratch),
-    Nothing,
+    /// 64 rows per position.
+    pub(crate) rows: &'a Rows,
+    /// Outputs of a policy's first convolution, `[positions][10][10][channels]`, or empty.
+    pub(crate) boards: &'a [f32],
 }
 
 #[derive(Debug)]
@@ -70,13 +69,10 @@ impl Policy {
     ) -> Policy {
         let kernels = arithmetic.kernels;
         match head {
-            PolicyHead::Classical { convolution, dense } => {
-                Policy::Classical(Classical::new(kernels, (convolution, inputs), dense, activation))
+            PolicyHead::Classical { squares, dense } => {
+                Policy::Classical(Classical::new(Linear::new(kernels, squares, inputs, activation), dense))
             }
-            PolicyHead::Convolution { conv1, conv2 } => {
-                let conv1 = Convolutions::new(arithmetic, &[conv1]);
-                Policy::Convolution(ConvolutionPolicy::new(conv1, conv2, activation))
-            }
+            PolicyHead::Convolution { conv2, .. } => Policy::Convolution(ConvolutionPolicy::new(conv2)),
             PolicyHead::Attention(head) => Policy::Attention(Box::new(AttentionHead::new(arithmetic, head))),
         }
     }
@@ -90,7 +86,7 @@ impl Policy {
 
     pub(crate) fn scratch(&self, arithmetic: Arithmetic, positions: usize) -> PolicyScratch {
         let (squares, attention) = match self {
-            Policy::Classical(head) => (64 * head.input.outputs, None),
+            Policy::Classical(head) => (SQUARES * head.squares.outputs, None),
             Policy::Convolution(_) => (0, None),
             Policy::Attention(head) => (0, Some(head.scratch(arithmetic, positions))),
         };
@@ -103,58 +99,40 @@ impl Policy {
         kernels: Kernels,
         batch: &mut [EvalSlot],
         features: Features<'_>,
-        workspace: Workspace<'_>,
         scratch: &mut PolicyScratch,
     ) {
         batch.iter_mut().for_each(|slot| slot.logits.clear());
-        match (self, workspace) {
-            (Policy::Attention(head), _) => {
+        match self {
+            Policy::Attention(head) => {
                 if let Some(scratch) = &mut scratch.attention {
                     head.evaluate(kernels, batch, features, scratch);
                 }
             }
-            (Policy::Classical(head), _) => {
-                let rows = features.stream.numbers.chunks_exact(SQUARES * head.input.inputs);
+            Policy::Classical(head) => {
+                let rows = features.rows.numbers.chunks_exact(SQUARES * head.squares.inputs);
                 for (slot, rows) in batch.iter_mut().zip(rows) {
                     head.evaluate(kernels, rows, slot, &mut scratch.squares);
                 }
             }
-            (Policy::Convolution(head), Workspace::OfTower(boards, output, convolution)) => {
-                head.conv1.apply_to_tower(kernels, head.activation, boards, output, convolution);
-                for (position, slot) in batch.iter_mut().enumerate() {
-                    head.evaluate(kernels, position, slot, output);
+            Policy::Convolution(head) => {
+                let boards = features.boards.chunks_exact(BOARD_SQUARES * head.channels);
+                for (slot, board) in batch.iter_mut().zip(boards) {
+                    head.evaluate(kernels, slot, board);
                 }
             }
-            (Policy::Convolution(_), Workspace::Nothing) => unreachable!("such heads stand on towers"),
         }
     }
 }
 
 impl Classical {
-    fn new(
-        kernels: Kernels,
-        (convolution, inputs): (&weights::Convolution, usize),
-        dense: &Dense,
-        activation: Activation,
-    ) -> Classical {
-        let in_order = |input: usize| (input < convolution.inputs).then_some(input);
-        let input = Linear::new(kernels, &as_dense(convolution), inputs, in_order);
-        let mut rows = Buffer::zeros(POLICY_SIZE * 64 * input.outputs);
-        for (row, weights) in
-            rows.chunks_exact_mut(64 * input.outputs).zip(dense.weights.chunks_exact(dense.inputs))
-        {
-            for (square, to) in row.chunks_exact_mut(input.outputs).enumerate() {
-                for (channel, to) in to.iter_mut().enumerate().take(convolution.outputs) {
-                    *to = weights[Order::ChannelMajor.flatten(square, channel, convolution.outputs)];
-                }
-            }
-        }
-        Classical { input, activation, rows, bias: dense.bias.clone() }
+    fn new(squares: Linear, dense: &Dense) -> Classical {
+        let dense = after_squares(dense, squares.outputs, Order::ChannelMajor);
+        let rows = Buffer::padded(&dense.weights, dense.weights.len());
+        Classical { squares, rows, bias: dense.bias }
     }
 
     fn evaluate(&self, kernels: Kernels, rows: &[f32], slot: &mut EvalSlot, squares: &mut [f32]) {
-        self.input.apply(kernels, SQUARES, rows, squares);
-        activate(kernels, self.activation, squares);
+        self.squares.apply(kernels, SQUARES, rows, squares);
         let length = squares.len();
         for &index in &slot.moves {
             let index = usize::from(index);
@@ -164,16 +142,22 @@ impl Classical {
     }
 }
 
-fn as_dense(convolution: &weights::Convolution) -> Dense {
-    let &weights::Convolution { inputs, outputs, .. } = convolution;
-    let (weights, bias) = (convolution.weights.clone(), convolution.bias.clone());
-    Dense { inputs, outputs, weights, bias }
+/// `dense`, which reads numbers of all squares in `order`, for `[64][stride]` with padding.
+fn after_squares(dense: &Dense, stride: usize, order: Order) -> Dense {
+    let channels = dense.inputs / SQUARES;
+    reordered(dense, SQUARES * stride, |input| {
+        let (square, channel) = (input / stride, input % stride);
+        (channel < channels).then(|| match order {
+            Order::ChannelMajor => channel * SQUARES + square,
+            Order::SquareMajor => square * channels + channel,
+        })
+    })
 }
 
 impl ConvolutionPolicy {
-    fn new(conv1: Convolutions, conv2: &weights::Convolution, activation: Activation) -> ConvolutionPolicy {
+    fn new(conv2: &weights::Convolution) -> ConvolutionPolicy {
         let channels = padded(conv2.inputs);
-        let mut filters = Buffer::zeros(CONVOLUTION_PLANES * 9 * channels);
+        let mut filters = Buffer::zeros(CONVOLUTION_POLICY_PLANES * 9 * channels);
         for (plane, filter) in filters.chunks_exact_mut(9 * channels).enumerate() {
             for (tap, to) in filter.chunks_exact_mut(channels).enumerate() {
                 for (channel, to) in to.iter_mut().enumerate().take(conv2.inputs) {
@@ -181,30 +165,31 @@ impl ConvolutionPolicy {
                 }
             }
         }
-        let bias = conv2.bias[..CONVOLUTION_PLANES].to_vec();
-        ConvolutionPolicy { conv1, activation, channels, filters, bias }
+        let bias = conv2.bias[..CONVOLUTION_POLICY_PLANES].to_vec();
+        ConvolutionPolicy { channels, filters, bias }
     }
 
-    fn evaluate(&self, kernels: Kernels, position: usize, slot: &mut EvalSlot, boards: &[f32]) {
+    fn evaluate(&self, kernels: Kernels, slot: &mut EvalSlot, board: &[f32]) {
         let channels = self.channels;
-        let board = &boards[position * BOARD_SQUARES * channels..][..BOARD_SQUARES * channels];
+        let row = 3 * channels;
         for &index in &slot.moves {
             let cell = usize::from(CONVOLUTION_CELLS[usize::from(index)]);
             let (plane, square) = (cell / 64, cell % 64);
-            let filter = &self.filters[plane * 9 * channels..][..9 * channels];
-            slot.logits.push(kernels.run(Convolve { channels, square, board, filter }) + self.bias[plane]);
+            let filter = &self.filters[plane * 3 * row..];
+            let around = &board[board_offset(square, channels) - (BOARD_STRIDE + 1) * channels..];
+            let of_rank = |rank: usize| {
+                let a = &around[rank * BOARD_STRIDE * channels..][..row];
+                kernels.run(Dot { a, b: &filter[rank * row..][..row] })
+            };
+            slot.logits.push((0..3).map(of_rank).sum::<f32>() + self.bias[plane]);
         }
     }
 }
 
-const PLAIN_CELLS: usize = 64 * 64;
-/// A pawn promotes on 8 files (at most three are neighbours), each to queen, rook or bishop.
-const PROMOTIONS_PER_FILE: usize = 24;
-
 #[derive(Debug)]
 pub(crate) struct AttentionHead {
     embedding: Layer,
-    encoders: Vec<Encoder>,
+    encoders: Encoders,
     query: Layer,
     key: Layer,
     /// `[3][width]`: a last-rank key's part in a promotion to queen, rook or bishop.
@@ -215,15 +200,16 @@ pub(crate) struct AttentionHead {
 
 #[derive(Debug)]
 pub(crate) struct AttentionScratch {
-    embedded: Stream,
-    query: Buffer,
-    key: Buffer,
+    embedded: Rows,
+    query: Rows,
+    key: Rows,
     encoders: EncoderScratch,
 }
 
 impl AttentionHead {
     pub(crate) fn new(arithmetic: Arithmetic, head: &AttentionPolicy) -> AttentionHead {
-        let key = Layer::new(arithmetic, &head.key);
+        let layer = |dense: &Dense| Layer::new(arithmetic, dense, Activation::None);
+        let key = layer(&head.key);
         let width = head.key.outputs;
         let mut promotion = Buffer::zeros(3 * key.outputs);
         let (common, pieces) = (&head.promotion[3 * width..], &head.promotion[..3 * width]);
@@ -233,9 +219,9 @@ impl AttentionHead {
             }
         }
         AttentionHead {
-            embedding: Layer::new(arithmetic, &head.embedding).activated(head.activation),
-            encoders: head.encoders.iter().map(|encoder| Encoder::new(arithmetic, encoder)).collect(),
-            query: Layer::new(arithmetic, &head.query),
+            embedding: Layer::new(arithmetic, &head.embedding, head.activation),
+            encoders: Encoders::new(arithmetic, &head.encoders, None),
+            query: layer(&head.query),
             key,
             promotion,
             scale: 1.0 / (width as f32).sqrt(),
@@ -243,13 +229,13 @@ impl AttentionHead {
     }
 
     pub(crate) fn scratch(&self, arithmetic: Arithmetic, positions: usize) -> AttentionScratch {
-        let (rows, width) = (positions * SQUARES, self.embedding.outputs);
-        let stack = Stack { encoders: &self.encoders, shared: None, ffn: None, width };
+        let exact = |width: usize| Rows::exact(arithmetic, positions * SQUARES, width);
+        let width = self.embedding.outputs;
         AttentionScratch {
-            embedded: Stream::new(arithmetic, rows, width),
-            query: Buffer::zeros(rows * self.query.outputs),
-            key: Buffer::zeros(rows * self.key.outputs),
-            encoders: EncoderScratch::new(arithmetic, positions, stack),
+            embedded: exact(width),
+            query: exact(self.query.outputs),
+            key: exact(self.key.outputs),
+            encoders: self.encoders.scratch(arithmetic, positions, width, None),
         }
     }
 
@@ -261,18 +247,15 @@ impl AttentionHead {
         scratch: &mut AttentionScratch,
     ) {
         let AttentionScratch { embedded, query, key, encoders } = scratch;
-        let rows = batch.len() * SQUARES;
-        let input = features.stream.input();
-        let output = Output::Single(&mut embedded.numbers);
-        self.embedding.apply(kernels, Pass { rows, input, output, next: Some(&self.query) });
-        embedded.round(kernels, rows);
-        let surroundings = Surroundings { positions: batch.len(), shared: None, next: Some(&self.query) };
-        encoder::evaluate(&self.encoders, kernels, embedded, surroundings, encoders);
-        let input = embedded.input();
-        self.query.apply(kernels, Pass { rows, input, output: Output::Single(query), next: Some(&self.key) });
-        self.key.apply(kernels, Pass { rows, input, output: Output::Single(key), next: None });
-        let (queries, keys) =
-            (query.chunks(SQUARES * self.query.outputs), key.chunks(SQUARES * self.key.outputs));
+        let (rows, next) = (batch.len() * SQUARES, Some(&self.query));
+        self.embedding.apply(kernels, Pass { rows, input: features.rows, output: embedded, next });
+        embedded.round(kernels, rows, self.embedding.outputs);
+        self.encoders.evaluate(kernels, batch.len(), (embedded, next), encoders);
+        let input = &*embedded;
+        self.query.apply(kernels, Pass { rows, input, output: query, next: Some(&self.key) });
+        self.key.apply(kernels, Pass { rows, input, output: key, next: None });
+        let queries = query.numbers.chunks(SQUARES * self.query.outputs);
+        let keys = key.numbers.chunks(SQUARES * self.key.outputs);
         for ((slot, query), key) in batch.iter_mut().zip(queries).zip(keys) {
             self.push_logits(kernels, slot, query, key);
         }
@@ -282,30 +265,24 @@ impl AttentionHead {
     fn push_logits(&self, kernels: Kernels, slot: &mut EvalSlot, query: &[f32], key: &[f32]) {
         let width = self.key.outputs;
         let row = |square: usize| square * width..(square + 1) * width;
-        for &index in &slot.moves {
-            let cell = usize::from(ATTENTION_CELLS[usize::from(index)]);
-            let (from, to) = match cell.checked_sub(PLAIN_CELLS) {
-                None => (cell / 64, cell % 64),
-                Some(cell) => (48 + cell / PROMOTIONS_PER_FILE, 56 + cell % PROMOTIONS_PER_FILE / 3),
-            };
-            let key = &key[row(to)];
-            let mut logit = kernels.run(Dot { a: &query[row(from)], b: key }) * self.scale;
-            if let Some(cell) = cell.checked_sub(PLAIN_CELLS) {
-                logit += kernels.run(Dot { a: key, b: &self.promotion[cell % 3 * width..][..width] });
+        for m in slot.moves.iter().map(|&index| MOVES[usize::from(index)]) {
+            let key = &key[row(m.to as usize)];
+            let mut logit = kernels.run(Dot { a: &query[row(m.from as usize)], b: key }) * self.scale;
+            if let Some(piece) = piece(m.promotion) {
+                let promotion = &self.promotion[usize::from(piece) * width..][..width];
+                logit += kernels.run(Dot { a: key, b: promotion });
             }
             slot.logits.push(logit);
         }
     }
 }
 
-/// `output(act(hidden(act(input(x)))))`, in fp32: rounding matters most in the value.
+/// `output(act(hidden(act(squares(x)))))`, in fp32: rounding matters most in the value.
 #[derive(Debug)]
 pub(crate) struct Head {
-    /// Per square.
-    input: Linear,
+    squares: Linear,
     hidden: Linear,
     output: Linear,
-    activation: Activation,
 }
 
 #[derive(Debug)]
@@ -315,43 +292,41 @@ pub(crate) struct HeadScratch {
     output: Buffer,
 }
 
-impl HeadScratch {
-    pub(crate) fn new<'a>(heads: impl Iterator<Item = &'a Head> + Clone, positions: usize) -> HeadScratch {
-        let largest = |size: fn(&Head) -> usize| heads.clone().map(size).max().unwrap_or(0);
-        HeadScratch {
-            squares: Buffer::zeros(positions * largest(|head| head.hidden.inputs)),
-            hidden: Buffer::zeros(positions * largest(|head| head.hidden.outputs)),
-            output: Buffer::zeros(positions * largest(|head| head.output.outputs)),
-        }
-    }
-}
-
 impl Head {
-    pub(crate) fn new(kernels: Kernels, head: &ScalarHead, activation: Activation, inputs: usize) -> Head {
-        let (dense, order) = match &head.input {
-            HeadInput::Convolution(convolution) => (&as_dense(convolution), Order::ChannelMajor),
-            HeadInput::PerSquare(dense) => (dense, Order::SquareMajor),
-        };
-        let in_order = |input: usize| (input < dense.inputs).then_some(input);
-        let input = Linear::new(kernels, dense, inputs, in_order);
-        let hidden = Linear::after_squares(kernels, &head.hidden, dense.outputs, order);
-        Head { input, hidden, output: Linear::plain(kernels, &head.output), activation }
+    /// `order` is that of the inputs of `hidden` in the file.
+    pub(crate) fn new(
+        kernels: Kernels,
+        head: &ScalarHead,
+        order: Order,
+        activation: Activation,
+        inputs: usize,
+    ) -> Head {
+        let squares = Linear::new(kernels, &head.squares, inputs, activation);
+        let hidden = after_squares(&head.hidden, squares.outputs, order);
+        let hidden = Linear::new(kernels, &hidden, hidden.inputs, activation);
+        let output = Linear::new(kernels, &head.output, hidden.outputs, Activation::None);
+        Head { squares, hidden, output }
+    }
+
+    pub(crate) fn scratch(&self, positions: usize) -> HeadScratch {
+        HeadScratch {
+            squares: Buffer::zeros(positions * self.hidden.inputs),
+            hidden: Buffer::zeros(positions * self.hidden.outputs),
+            output: Buffer::zeros(positions * self.output.outputs),
+        }
     }
 
     /// Yields each position's outputs, with padding behind them.
     pub(crate) fn evaluate<'a>(
         &self,
         kernels: Kernels,
-        Features { positions, stream }: Features<'_>,
+        Features { positions, rows, .. }: Features<'_>,
         scratch: &'a mut HeadScratch,
     ) -> impl Iterator<Item = &'a [f32]> + use<'a> {
-        let squares = &mut scratch.squares[..positions * self.hidden.inputs];
-        self.input.apply(kernels, positions * SQUARES, &stream.numbers, squares);
-        activate(kernels, self.activation, squares);
-        let hidden = &mut scratch.hidden[..positions * self.hidden.outputs];
+        let HeadScratch { squares, hidden, output } = scratch;
+        self.squares.apply(kernels, positions * SQUARES, &rows.numbers, squares);
         self.hidden.apply(kernels, positions, squares, hidden);
-        activate(kernels, self.activation, hidden);
-        self.output.apply(kernels, positions, hidden, &mut scratch.output);
-        scratch.output.chunks_exact(self.output.outputs).take(positions)
+        self.output.apply(kernels, positions, hidden, output);
+        output.chunks_exact(self.output.outputs).take(positions)
     }
 }

@@ -1,32 +1,24 @@
 //! The layers of networks as the kernels read them: weights packed once in aligned memory.
 //!
-//! [`Linear`] is a dense layer in fp32. [`Layer`] is one with its activation, in bf16 where the CPU
-//! multiplies such matrices. [`Stream`] holds the rows that encoders change.
+//! [`Linear`] is a dense layer in fp32. [`Layer`] is one in bf16 where the CPU multiplies such matrices. It
+//! reads and writes [`Rows`]. A [`Branch`] is one whose results are added to rows and normalized with them.
 
 use std::ops::{Deref, DerefMut};
 
-use crate::network::weights::{Activation, Dense, LayerNorm};
+use crate::network::weights::{self, Activation, Dense, LayerNorm};
 use crate::system::huge_pages::{HUGE_PAGE, prefer_huge_pages};
 use zeitnot_kernels::{
-    Apply, BLOCK_ROWS, BOARD_SQUARES, BOARD_STRIDE, CHANNEL_STEP, DenseOutput, HalfRows, Kernels, Layout,
-    Normalize, Product, Round, TILE_DEPTH, TILE_ROWS, Tiles, board_offset, pack_right,
+    self, Apply, BLOCK_ROWS, BOARD_SQUARES, BOARD_STRIDE, CHANNEL_STEP, DenseOutput, HalfRows, Kernels,
+    Layout, Normalize, Product, Round, TILE_DEPTH, TILE_ROWS, Tiles, board_offset, pack_right,
 };
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Boards<'a> {
-    pub(crate) positions: usize,
-    /// `[positions][10][10][channels]`
-    pub(crate) boards: &'a [f32],
-}
-
-impl Boards<'_> {
-    /// Each square becomes a row of `width`, of which it fills `channels`.
-    pub(crate) fn copy_to_rows(self, channels: usize, rows: &mut [f32], width: usize) {
-        let rows = rows.chunks_exact_mut(BLOCK_ROWS * width).take(self.positions);
-        for (board, rows) in self.boards.chunks_exact(BOARD_SQUARES * channels).zip(rows) {
-            for (square, row) in rows.chunks_exact_mut(width).enumerate() {
-                row[..channels].copy_from_slice(&board[board_offset(square, channels)..][..channels]);
-            }
+/// Each square of `boards`, `[positions][10][10][channels]`, becomes a row of `width`, of which it fills
+/// `channels`.
+pub(crate) fn boards_to_rows(boards: &[f32], channels: usize, rows: &mut [f32], width: usize) {
+    let rows = rows.chunks_exact_mut(BLOCK_ROWS * width);
+    for (board, rows) in boards.chunks_exact(BOARD_SQUARES * channels).zip(rows) {
+        for (square, row) in rows.chunks_exact_mut(width).enumerate() {
+            row[..channels].copy_from_slice(&board[board_offset(square, channels)..][..channels]);
         }
     }
 }
@@ -122,43 +114,40 @@ pub(crate) fn pack(
     }
 }
 
+/// A weight of `dense`, or 0 in its padding.
+fn weight_of(dense: &Dense, input: usize, output: usize) -> f32 {
+    let is_padding = input >= dense.inputs || output >= dense.outputs;
+    if is_padding { 0.0 } else { dense.weights[output * dense.inputs + input] }
+}
+
+/// The same layer with `inputs` inputs in another order: input `i` is `source(i)` of before, `None` for
+/// padding.
+pub(crate) fn reordered(dense: &Dense, inputs: usize, source: impl Fn(usize) -> Option<usize>) -> Dense {
+    let places: Vec<_> = (0..inputs).map(source).collect();
+    let row = |row: &[f32]| places.iter().map(|place| place.map_or(0.0, |place| row[place])).collect();
+    let rows = dense.weights.chunks_exact(dense.inputs).map(row);
+    let weights = rows.collect::<Vec<Vec<f32>>>().concat();
+    Dense { inputs, weights, ..dense.clone() }
+}
+
 /// Inputs and outputs are padded, with weights and biases 0.
 #[derive(Debug)]
 pub(crate) struct Linear {
     pub(crate) inputs: usize,
     pub(crate) outputs: usize,
+    activation: Activation,
     weights: Buffer,
     bias: Buffer,
 }
 
 impl Linear {
-    /// Input `i` of `inputs` is `source(i)` in the file's order, `None` for padding.
-    pub(crate) fn new(
-        kernels: Kernels,
-        dense: &Dense,
-        inputs: usize,
-        source: impl Fn(usize) -> Option<usize>,
-    ) -> Linear {
+    /// `inputs` includes padding.
+    pub(crate) fn new(kernels: Kernels, dense: &Dense, inputs: usize, activation: Activation) -> Linear {
         let outputs = padded(dense.outputs);
         let mut weights = Buffer::zeros(inputs * outputs);
-        let weight = |input: usize, output: usize| match source(input) {
-            Some(input) if output < dense.outputs => dense.weights[output * dense.inputs + input],
-            _ => 0.0,
-        };
+        let weight = |input: usize, output: usize| weight_of(dense, input, output);
         pack(kernels.panel(), inputs, outputs, weight, &mut weights);
-        Linear { inputs, outputs, weights, bias: Buffer::padded(&dense.bias, outputs) }
-    }
-
-    pub(crate) fn plain(kernels: Kernels, dense: &Dense) -> Linear {
-        Linear::new(kernels, dense, padded(dense.inputs), |input| (input < dense.inputs).then_some(input))
-    }
-
-    pub(crate) fn after_squares(kernels: Kernels, dense: &Dense, channels: usize, order: Order) -> Linear {
-        let stride = padded(channels);
-        Linear::new(kernels, dense, 64 * stride, |input| {
-            let (square, channel) = (input / stride, input % stride);
-            (channel < channels).then(|| order.flatten(square, channel, channels))
-        })
+        Linear { inputs, outputs, activation, weights, bias: Buffer::padded(&dense.bias, outputs) }
     }
 
     pub(crate) fn apply(&self, kernels: Kernels, rows: usize, input: &[f32], output: &mut [f32]) {
@@ -175,23 +164,7 @@ impl Linear {
             c_row: self.outputs,
             ..Product::default()
         });
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Order {
-    /// `[channels][64]`
-    ChannelMajor,
-    /// `[64][channels]`
-    SquareMajor,
-}
-
-impl Order {
-    pub(crate) fn flatten(self, square: usize, channel: usize, channels: usize) -> usize {
-        match self {
-            Order::ChannelMajor => channel * 64 + square,
-            Order::SquareMajor => square * channels + channel,
-        }
+        activate(kernels, self.activation, &mut output[..rows * self.outputs]);
     }
 }
 
@@ -206,8 +179,7 @@ impl Arithmetic {
         if self.tiles.is_some() { stride(size) } else { padded(size) }
     }
 
-    /// The place of number `i` where a position's 64 rows of `channels` are read as one, see
-    /// [`Activations::flat`].
+    /// The place of number `i` where a position's 64 rows of `channels` are read as one.
     pub(crate) fn square_and_channel(self, i: usize, channels: usize) -> (usize, usize) {
         match self.tiles {
             None => (i / channels, i % channels),
@@ -223,163 +195,33 @@ pub(crate) fn stride(size: usize) -> usize {
     size.next_multiple_of(TILE_DEPTH)
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Input<'a> {
-    Single(&'a [f32]),
-    Half(HalfRows<'a>),
-}
-
+/// Rows that layers write and read.
 #[derive(Debug)]
-pub(crate) enum Output<'a> {
-    Single(&'a mut [f32]),
-    Half(&'a mut [u16], Layout),
-}
-
-#[derive(Debug)]
-pub(crate) enum Activations {
-    Single(Buffer),
-    Half(Buffer<u16>, Layout),
-}
-
-impl Activations {
-    pub(crate) fn new(arithmetic: Arithmetic, rows: usize, width: usize) -> Activations {
-        Activations::with_layout(arithmetic, (rows, width), Layout::blocks(width))
-    }
-
-    pub(crate) fn with_layout(
-        arithmetic: Arithmetic,
-        (rows, width): (usize, usize),
-        layout: Layout,
-    ) -> Activations {
-        match arithmetic.tiles {
-            None => Activations::Single(Buffer::zeros(rows * width)),
-            Some(_) => {
-                let length = layout.length(rows.next_multiple_of(TILE_ROWS), width);
-                Activations::Half(Buffer::zeros(length), layout)
-            }
-        }
-    }
-
-    /// Room for each position's 64 rows, also readable by [`Activations::flat`].
-    pub(crate) fn of_positions(arithmetic: Arithmetic, positions: usize, channels: usize) -> Activations {
-        Activations::new(arithmetic, positions.next_multiple_of(TILE_ROWS) * BLOCK_ROWS, channels)
-    }
-
-    pub(crate) fn input(&self) -> Input<'_> {
-        match self {
-            Activations::Single(numbers) => Input::Single(numbers),
-            Activations::Half(numbers, layout) => Input::Half(HalfRows { numbers, layout: *layout }),
-        }
-    }
-
-    pub(crate) fn output(&mut self) -> Output<'_> {
-        match self {
-            Activations::Single(numbers) => Output::Single(numbers),
-            Activations::Half(numbers, layout) => Output::Half(numbers, *layout),
-        }
-    }
-
-    /// Each position's 64 rows of `channels` as one, see [`Arithmetic::square_and_channel`].
-    pub(crate) fn flat(&self, channels: usize) -> Input<'_> {
-        match self {
-            Activations::Single(numbers) => Input::Single(numbers),
-            Activations::Half(numbers, _) => {
-                Input::Half(HalfRows { numbers, layout: Layout::rows(BLOCK_ROWS * channels) })
-            }
-        }
-    }
-
-    /// The rows are rounded into this memory if the layer reads bf16.
-    pub(crate) fn hold<'a>(
-        &'a mut self,
-        kernels: Kernels,
-        (rows, width): (usize, usize),
-        numbers: &'a [f32],
-    ) -> Input<'a> {
-        match self {
-            Activations::Single(_) => Input::Single(numbers),
-            Activations::Half(to, _) => {
-                let layout = Layout::blocks(width);
-                kernels.run(Round { rows, width, from: numbers, to, layout });
-                Input::Half(HalfRows { numbers: to, layout })
-            }
-        }
-    }
-}
-
-/// Rows that encoders change, with a rounded copy for layers.
-#[derive(Debug)]
-pub(crate) struct Stream {
-    width: usize,
-    /// `[rows][width]`
+pub(crate) struct Rows {
+    /// `[rows][width]`, empty where layers write bf16.
     pub(crate) numbers: Buffer,
-    rounded: Option<Buffer<u16>>,
+    /// Bits of bf16, empty where layers read fp32.
+    pub(crate) rounded: Buffer<u16>,
 }
 
-/// A multiple of a block: the rows stay in the cache until they are normalized.
-const ROWS_AT_ONCE: usize = 2 * BLOCK_ROWS;
-
-/// `x = norm(x + factor * layer(input))`
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Branch<'a> {
-    pub(crate) layer: &'a Layer,
-    pub(crate) input: Input<'a>,
-    pub(crate) norm: &'a Norm,
-    pub(crate) factor: f32,
-    pub(crate) next: Option<&'a Layer>,
-}
-
-impl Stream {
-    pub(crate) fn new(arithmetic: Arithmetic, rows: usize, width: usize) -> Stream {
-        let half = |_| Buffer::zeros(Layout::blocks(width).length(rows.next_multiple_of(TILE_ROWS), width));
-        Stream { width, numbers: Buffer::zeros(rows * width), rounded: arithmetic.tiles.map(half) }
+impl Rows {
+    /// Room for what a layer writes and the next one reads.
+    pub(crate) fn new(arithmetic: Arithmetic, rows: usize, width: usize) -> Rows {
+        let exact = Rows::exact(arithmetic, rows, width);
+        if arithmetic.tiles.is_none() { exact } else { Rows { numbers: Buffer::zeros(0), ..exact } }
     }
 
-    pub(crate) fn read_boards(&mut self, boards: Boards<'_>, channels: usize) {
-        boards.copy_to_rows(channels, &mut self.numbers, self.width);
+    /// Room for exact numbers, which [`Rows::round`] rounds where layers read bf16.
+    pub(crate) fn exact(arithmetic: Arithmetic, rows: usize, width: usize) -> Rows {
+        let half = |_| Layout::blocks(width).length(rows.next_multiple_of(TILE_ROWS), width);
+        let rounded = Buffer::zeros(arithmetic.tiles.map_or(0, half));
+        Rows { numbers: Buffer::zeros(rows * width), rounded }
     }
 
-    pub(crate) fn input(&self) -> Input<'_> {
-        match &self.rounded {
-            None => Input::Single(&self.numbers),
-            Some(numbers) => Input::Half(HalfRows { numbers, layout: Layout::blocks(self.width) }),
-        }
-    }
-
-    pub(crate) fn round(&mut self, kernels: Kernels, rows: usize) {
-        if let Some(to) = &mut self.rounded {
-            let layout = Layout::blocks(self.width);
-            kernels.run(Round { rows, width: self.width, from: &self.numbers, to, layout });
-        }
-    }
-
-    pub(crate) fn normalize(&mut self, kernels: Kernels, rows: usize, norm: &Norm) {
-        norm.apply(kernels, &mut self.numbers[..rows * self.width], None, None);
-    }
-
-    /// `scratch` has room for as many.
-    pub(crate) fn add(&mut self, kernels: Kernels, rows: usize, branch: Branch<'_>, scratch: &mut [f32]) {
-        let Branch { layer, input, norm, factor, next } = branch;
-        let numbers = &mut self.numbers[..rows * self.width];
-        match (&layer.packed, input, &mut self.rounded) {
-            (Packed::Half(half), Input::Half(a), Some(rounded)) => {
-                let layout = Layout::blocks(self.width);
-                let parts = numbers.chunks_mut(ROWS_AT_ONCE * self.width);
-                let places = rounded.chunks_mut(ROWS_AT_ONCE * self.width);
-                for (i, (numbers, rounded)) in parts.zip(places).enumerate() {
-                    let (first, count) = (i * ROWS_AT_ONCE, numbers.len() / self.width);
-                    let a = HalfRows { numbers: &a.numbers[a.layout.at(first)..], layout: a.layout };
-                    let next = next.filter(|_| first + count == rows);
-                    let output = DenseOutput::Added { to: &mut *numbers, factor };
-                    half.run(layer.activation, count, a, output, next);
-                    norm.apply(kernels, numbers, None, Some((rounded, layout)));
-                }
-            }
-            _ => {
-                layer.apply(kernels, Pass { rows, input, output: Output::Single(scratch), next });
-                norm.apply(kernels, numbers, Some((scratch, factor)), None);
-                self.round(kernels, rows);
-            }
+    pub(crate) fn round(&mut self, kernels: Kernels, rows: usize, width: usize) {
+        if !self.rounded.is_empty() {
+            let (to, layout) = (&mut self.rounded[..], Layout::blocks(width));
+            kernels.run(Round { rows, width, from: &self.numbers, to, layout });
         }
     }
 }
@@ -388,7 +230,6 @@ impl Stream {
 pub(crate) struct Layer {
     pub(crate) inputs: usize,
     pub(crate) outputs: usize,
-    activation: Activation,
     packed: Packed,
 }
 
@@ -401,45 +242,63 @@ enum Packed {
 #[derive(Debug)]
 struct HalfLayer {
     tiles: Tiles,
-    inputs: usize,
-    outputs: usize,
+    activation: Activation,
     /// See [`zeitnot_kernels::Dense`].
     weights: Buffer<u16>,
     bias: Buffer,
+    from: Layout,
+    to: Layout,
 }
 
 #[derive(Debug)]
 pub(crate) struct Pass<'a> {
     pub(crate) rows: usize,
-    pub(crate) input: Input<'a>,
-    pub(crate) output: Output<'a>,
+    pub(crate) input: &'a Rows,
+    pub(crate) output: &'a mut Rows,
     /// Its first weights are fetched meanwhile.
     pub(crate) next: Option<&'a Layer>,
 }
 
 impl Layer {
-    pub(crate) fn new(arithmetic: Arithmetic, dense: &Dense) -> Layer {
-        Layer::with_inputs(arithmetic, dense, arithmetic.padded(dense.inputs), |input| {
-            (input < dense.inputs).then_some(input)
-        })
-    }
-
-    /// Input `i` of `inputs`, a padded length, is `source(i)` in the file's order, `None` for padding.
-    pub(crate) fn with_inputs(
-        arithmetic: Arithmetic,
-        dense: &Dense,
-        inputs: usize,
-        source: impl Fn(usize) -> Option<usize>,
-    ) -> Layer {
+    pub(crate) fn new(arithmetic: Arithmetic, dense: &Dense, activation: Activation) -> Layer {
+        let [inputs, outputs] = [dense.inputs, dense.outputs].map(|size| arithmetic.padded(size));
         let packed = match arithmetic.tiles {
-            Some(tiles) => Packed::Half(HalfLayer::new(tiles, dense, inputs, source)),
-            None => Packed::Single(Linear::new(arithmetic.kernels, dense, inputs, source)),
+            None => Packed::Single(Linear::new(arithmetic.kernels, dense, inputs, activation)),
+            Some(tiles) => {
+                let mut weights: Buffer<u16> = Buffer::zeros(outputs * inputs);
+                pack_right(&mut weights, inputs / TILE_DEPTH, |step, k, output| {
+                    weight_of(dense, step * TILE_DEPTH + k, output)
+                });
+                let bias = Buffer::padded(&dense.bias, outputs);
+                let (from, to) = (Layout::blocks(inputs), Layout::blocks(outputs));
+                Packed::Half(HalfLayer { tiles, activation, weights, bias, from, to })
+            }
         };
-        Layer { inputs, outputs: arithmetic.padded(dense.outputs), activation: Activation::None, packed }
+        Layer { inputs, outputs, packed }
     }
 
-    pub(crate) fn activated(self, activation: Activation) -> Layer {
-        Layer { activation, ..self }
+    /// It reads a position's 64 rows as one, see [`Arithmetic::square_and_channel`].
+    pub(crate) fn after_squares(mut self) -> Layer {
+        if let Packed::Half(layer) = &mut self.packed {
+            layer.from = Layout::rows(self.inputs);
+        }
+        self
+    }
+
+    /// It writes each row's numbers side by side, and `gap` numbers between two rows in bf16.
+    pub(crate) fn with_gaps(mut self, gap: usize) -> Layer {
+        if let Packed::Half(layer) = &mut self.packed {
+            layer.to = Layout::rows(self.outputs + gap);
+        }
+        self
+    }
+
+    /// Its results among `rows` in bf16, if it writes that.
+    pub(crate) fn half_results<'a>(&self, rows: &'a Rows) -> Option<HalfRows<'a>> {
+        match &self.packed {
+            Packed::Single(_) => None,
+            Packed::Half(layer) => Some(HalfRows { numbers: &rows.rounded, layout: layer.to }),
+        }
     }
 
     pub(crate) fn half_weights(&self) -> &[u16] {
@@ -449,56 +308,83 @@ impl Layer {
         }
     }
 
-    /// The inputs have the layer's own precision.
-    pub(crate) fn apply(&self, kernels: Kernels, pass: Pass<'_>) {
-        let Pass { rows, input, output, next } = pass;
-        match (&self.packed, input, output) {
-            (Packed::Single(layer), Input::Single(numbers), Output::Single(to)) => {
-                layer.apply(kernels, rows, numbers, to);
-                activate(kernels, self.activation, &mut to[..rows * layer.outputs]);
-            }
-            (Packed::Half(layer), Input::Half(a), output) => {
-                let output = match output {
-                    Output::Single(to) => DenseOutput::Single(to),
-                    Output::Half(to, layout) => DenseOutput::Half(to, layout),
+    pub(crate) fn apply(&self, kernels: Kernels, Pass { rows, input, output, next }: Pass<'_>) {
+        match &self.packed {
+            Packed::Single(layer) => layer.apply(kernels, rows, &input.numbers, &mut output.numbers),
+            Packed::Half(layer) => {
+                let output = if output.numbers.is_empty() {
+                    DenseOutput::Half(&mut output.rounded, layer.to)
+                } else {
+                    DenseOutput::Single(&mut output.numbers)
                 };
-                layer.run(self.activation, rows, a, output, next);
+                self.run_half(layer, rows, &input.rounded, output, next);
             }
-            _ => unreachable!("layers and their rows are made for the same arithmetic"),
         }
     }
-}
 
-impl HalfLayer {
-    fn new(tiles: Tiles, dense: &Dense, inputs: usize, source: impl Fn(usize) -> Option<usize>) -> HalfLayer {
-        let outputs = stride(dense.outputs);
-        let mut weights: Buffer<u16> = Buffer::zeros(outputs * inputs);
-        pack_right(&mut weights, inputs / TILE_DEPTH, |step, k, output| {
-            let input = source(step * TILE_DEPTH + k).filter(|_| output < dense.outputs)?;
-            Some(dense.weights[output * dense.inputs + input])
-        });
-        HalfLayer { tiles, inputs, outputs, weights, bias: Buffer::padded(&dense.bias, outputs) }
-    }
-
-    fn run(
+    fn run_half(
         &self,
-        activation: Activation,
+        layer: &HalfLayer,
         rows: usize,
-        a: HalfRows<'_>,
+        numbers: &[u16],
         output: DenseOutput<'_>,
         next: Option<&Layer>,
     ) {
-        self.tiles.dense(zeitnot_kernels::Dense {
+        layer.tiles.dense(zeitnot_kernels::Dense {
             rows,
             inputs: self.inputs,
             outputs: self.outputs,
-            a,
-            weights: &self.weights,
-            bias: &self.bias,
-            function: activation,
+            a: HalfRows { numbers, layout: layer.from },
+            weights: &layer.weights,
+            bias: &layer.bias,
+            function: layer.activation,
             output,
             next: next.map_or(&[], Layer::half_weights),
         });
+    }
+}
+
+/// A multiple of a block: the rows stay in the cache until they are normalized.
+const ROWS_AT_ONCE: usize = 2 * BLOCK_ROWS;
+
+/// `x = norm(x + factor * layer(input))`
+#[derive(Debug)]
+pub(crate) struct Branch {
+    pub(crate) layer: Layer,
+    norm: Norm,
+    factor: f32,
+}
+
+impl Branch {
+    /// `layer` stands for that of `branch`.
+    pub(crate) fn new(arithmetic: Arithmetic, layer: &Dense, branch: &weights::Branch) -> Branch {
+        let layer = Layer::new(arithmetic, layer, Activation::None);
+        Branch { layer, norm: Norm::new(arithmetic, &branch.norm), factor: branch.factor }
+    }
+
+    /// The output of `pass` is `x`. `scratch` has room for as many numbers.
+    pub(crate) fn add(&self, kernels: Kernels, pass: Pass<'_>, scratch: &mut [f32]) {
+        let Pass { rows, input, output: x, next } = pass;
+        let Branch { layer, norm, factor } = self;
+        let width = layer.outputs;
+        let numbers = &mut x.numbers[..rows * width];
+        match &layer.packed {
+            Packed::Half(half) => {
+                let parts = numbers.chunks_mut(ROWS_AT_ONCE * width);
+                let places = x.rounded.chunks_mut(ROWS_AT_ONCE * width);
+                for (i, (numbers, rounded)) in parts.zip(places).enumerate() {
+                    let (first, count) = (i * ROWS_AT_ONCE, numbers.len() / width);
+                    let next = next.filter(|_| first + count == rows);
+                    let output = DenseOutput::Added { to: &mut *numbers, factor: *factor };
+                    layer.run_half(half, count, &input.rounded[half.from.at(first)..], output, next);
+                    norm.apply(kernels, numbers, None, Some((rounded, Layout::blocks(width))));
+                }
+            }
+            Packed::Single(layer) => {
+                layer.apply(kernels, rows, &input.numbers, scratch);
+                norm.apply(kernels, numbers, Some((scratch, *factor)), None);
+            }
+        }
     }
 }
 
@@ -511,10 +397,10 @@ pub(crate) struct Norm {
 }
 
 impl Norm {
-    pub(crate) fn new(arithmetic: Arithmetic, norm: &LayerNorm, epsilon: f32) -> Norm {
+    pub(crate) fn new(arithmetic: Arithmetic, norm: &LayerNorm) -> Norm {
         let size = norm.gammas.len();
         let row = |numbers: &[f32]| Buffer::padded(numbers, arithmetic.padded(size));
-        Norm { size, gammas: row(&norm.gammas), betas: row(&norm.betas), epsilon }
+        Norm { size, gammas: row(&norm.gammas), betas: row(&norm.betas), epsilon: norm.epsilon }
     }
 
     /// Computes `rows = norm(rows + factor * branch)`, or `norm(rows)` without a branch. Padding becomes 0.

@@ -2,8 +2,8 @@
 //!
 //! [`Native::new`] packs a [`Network`]'s weights for the machine's best kernels. `Model` evaluates in the
 //! order of the data: a residual `tower` or the `body` of an attention network (made of `encoder`s), then the
-//! `heads`. All are made of `layers` and `convolution`s, and those of operations in [`zeitnot_kernels`], the
-//! only place with `unsafe` code. Weights are shared, each evaluator has its own scratch.
+//! `heads`. All are made of `layers` and `convolution`s, and those of operations in `kernels`, the only place
+//! with `unsafe` code. Weights are shared, each evaluator has its own scratch.
 
 mod body;
 mod convolution;
@@ -19,8 +19,8 @@ use std::env;
 use std::sync::Arc;
 
 use self::body::AttentionBody;
-use self::heads::{Features, Head, HeadScratch, Policy, PolicyScratch, Workspace};
-use self::layers::{Arithmetic, Boards, Stream};
+use self::heads::{Features, Head, HeadScratch, Order, Policy, PolicyScratch};
+use self::layers::{Arithmetic, Rows, boards_to_rows};
 use self::tower::{Tower, TowerScratch};
 use crate::network::weights::{self, Network, PolicyHead};
 use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator, POLICY_SIZE, Value};
@@ -85,22 +85,13 @@ option_group! {
 }
 
 impl Native {
-    /// `name` is for messages, `options` are [`NativeParams`]. Attention bodies with a policy of
-    /// convolutions, which Lc0 has never had, are an error.
+    /// `name` is for messages, `options` are [`NativeParams`].
     pub fn new(network: &Network, name: &str, options: &Params) -> Result<Native, BackendError> {
-        Native::with_arithmetic(network, name, choose_arithmetic(options, &network.body)?)
+        Ok(Native::with_arithmetic(network, name, choose_arithmetic(options, &network.body)?))
     }
 
-    fn with_arithmetic(
-        network: &Network,
-        name: &str,
-        arithmetic: Arithmetic,
-    ) -> Result<Native, BackendError> {
-        let Some(model) = Model::new(arithmetic, network) else {
-            let reason =
-                "it has an attention body whose policy head is not attention. Use --backend=onnxruntime";
-            return Err(BackendError::Model { backend: NAME.into(), reason: reason.into() });
-        };
+    fn with_arithmetic(network: &Network, name: &str, arithmetic: Arithmetic) -> Native {
+        let model = Model::new(arithmetic, network);
         let Arithmetic { kernels, tiles } = arithmetic;
         let precision = tiles.map_or("fp32".into(), |tiles| format!("bf16 on {}", tiles.name()));
         let info = BackendInfo {
@@ -119,13 +110,8 @@ impl Native {
             preferred_batch: model.preferred_batch(),
             ..BackendInfo::new(NAME, "")
         };
-        Ok(Native { info, model: Arc::new(model) })
+        Native { info, model: Arc::new(model) }
     }
-}
-
-/// Attention bodies with a policy of convolutions are not evaluated.
-pub fn evaluates(network: &Network) -> bool {
-    matches!(network.body, weights::Body::Tower(_)) || matches!(network.policy, PolicyHead::Attention(_))
 }
 
 pub fn available_kernels() -> Vec<&'static str> {
@@ -233,7 +219,7 @@ enum Body {
 #[derive(Debug)]
 enum BodyScratch {
     /// With the squares of its boards as rows.
-    Tower(Box<TowerScratch>, Stream),
+    Tower(Box<TowerScratch>, Rows),
     Attention(Box<body::BodyScratch>),
 }
 
@@ -241,36 +227,39 @@ enum BodyScratch {
 struct Scratch {
     body: BodyScratch,
     policy: PolicyScratch,
-    heads: HeadScratch,
+    value: HeadScratch,
+    moves_left: Option<HeadScratch>,
 }
 
 impl Model {
-    /// `None` if an attention body has a policy head with convolutions.
-    ///
     /// With `tiles`, a tower's 3×3 convolutions and an attention body's dense layers are computed in bf16.
-    fn new(arithmetic: Arithmetic, network: &Network) -> Option<Model> {
+    fn new(arithmetic: Arithmetic, network: &Network) -> Model {
         let (kernels, activation) = (arithmetic.kernels, network.activation);
-        if !evaluates(network) {
-            return None;
-        }
+        let first_of_policy = match &network.policy {
+            PolicyHead::Convolution { conv1, .. } => Some(conv1),
+            _ => None,
+        };
         let body = match &network.body {
-            weights::Body::Tower(tower) => Body::Tower(Box::new(Tower::new(arithmetic, tower, activation))),
+            weights::Body::Tower(tower) => {
+                Body::Tower(Box::new(Tower::new(arithmetic, tower, first_of_policy, activation)))
+            }
             weights::Body::Attention(body) => {
                 Body::Attention(Box::new(AttentionBody::new(arithmetic, body, activation)))
             }
         };
-        let inputs = match &body {
-            Body::Tower(tower) => arithmetic.padded(tower.channels()),
-            Body::Attention(body) => body.stride(),
+        let (inputs, order) = match &body {
+            Body::Tower(tower) => (arithmetic.padded(tower.channels()), Order::ChannelMajor),
+            Body::Attention(body) => (body.stride(), Order::SquareMajor),
         };
-        Some(Model {
+        let head = |head| Head::new(kernels, head, order, activation, inputs);
+        Model {
             arithmetic,
             policy: Policy::new(arithmetic, &network.policy, activation, inputs),
-            value: Head::new(kernels, &network.value, activation, inputs),
-            moves_left: network.moves_left.as_ref().map(|head| Head::new(kernels, head, activation, inputs)),
+            value: head(&network.value),
+            moves_left: network.moves_left.as_ref().map(head),
             body,
             has_wdl: network.has_wdl(),
-        })
+        }
     }
 
     fn description(&self) -> String {
@@ -303,7 +292,7 @@ impl Model {
         let body = match &self.body {
             Body::Tower(tower) => {
                 let width = self.arithmetic.padded(tower.channels());
-                let rows = Stream::new(self.arithmetic, positions * weights::SQUARES, width);
+                let rows = Rows::exact(self.arithmetic, positions * weights::SQUARES, width);
                 BodyScratch::Tower(Box::new(tower.scratch(positions)), rows)
             }
             Body::Attention(body) => {
@@ -313,7 +302,8 @@ impl Model {
         Scratch {
             body,
             policy: self.policy.scratch(self.arithmetic, positions),
-            heads: HeadScratch::new([&self.value].into_iter().chain(&self.moves_left), positions),
+            value: self.value.scratch(positions),
+            moves_left: self.moves_left.as_ref().map(|head| head.scratch(positions)),
         }
     }
 
@@ -327,24 +317,24 @@ impl Model {
     fn evaluate_group(&self, group: &mut [EvalSlot], scratch: &mut Scratch) {
         let kernels = self.arithmetic.kernels;
         let positions = group.len();
-        let (stream, workspace) = match (&self.body, &mut scratch.body) {
-            (Body::Tower(tower), BodyScratch::Tower(scratch, stream)) => {
-                tower.evaluate(group, scratch);
-                let boards = Boards { positions, boards: &scratch.boards };
-                stream.read_boards(boards, tower.channels());
+        let (rows, boards) = match (&self.body, &mut scratch.body) {
+            (Body::Tower(tower), BodyScratch::Tower(scratch, rows)) => {
+                let width = self.arithmetic.padded(tower.channels());
+                let boards = tower.evaluate(group, scratch);
+                boards_to_rows(boards, tower.channels(), &mut rows.numbers, width);
                 if self.policy.first_layer().is_some() {
-                    stream.round(kernels, positions * weights::SQUARES);
+                    rows.round(kernels, positions * weights::SQUARES, width);
                 }
-                (&*stream, Workspace::OfTower(boards, &mut scratch.inner, &mut scratch.convolution))
+                (&*rows, &scratch.inner[..])
             }
             (Body::Attention(body), BodyScratch::Attention(scratch)) => {
                 body.evaluate(kernels, group, scratch, self.policy.first_layer());
-                (&scratch.stream, Workspace::Nothing)
+                (&scratch.stream, &[][..])
             }
             _ => unreachable!("an evaluator's scratch is made by its own model"),
         };
-        let features = Features { positions, stream };
-        let values = self.value.evaluate(kernels, features, &mut scratch.heads);
+        let features = Features { positions, rows, boards };
+        let values = self.value.evaluate(kernels, features, &mut scratch.value);
         for (slot, outputs) in group.iter_mut().zip(values) {
             slot.evaluation = if self.has_wdl {
                 from_wdl([outputs[0], outputs[1], outputs[2]])
@@ -352,13 +342,12 @@ impl Model {
                 Value { wl: libm::tanhf(outputs[0]), ..Value::default() }
             };
         }
-        if let Some(head) = &self.moves_left {
-            for (slot, outputs) in group.iter_mut().zip(head.evaluate(kernels, features, &mut scratch.heads))
-            {
+        if let (Some(head), Some(scratch)) = (&self.moves_left, &mut scratch.moves_left) {
+            for (slot, outputs) in group.iter_mut().zip(head.evaluate(kernels, features, scratch)) {
                 slot.evaluation.m = outputs[0].max(0.0);
             }
         }
-        self.policy.evaluate(kernels, group, features, workspace, &mut scratch.policy);
+        self.policy.evaluate(kernels, group, features, &mut scratch.policy);
     }
 }
 

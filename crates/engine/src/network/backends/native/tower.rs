@@ -5,12 +5,8 @@
 //! of squares. A piece that stayed in place through several boards of the history is one addition of the
 //! filters' sum. Sums over runs of boards are differences of prefix sums: two additions at most.
 
-use arrayvec::ArrayVec;
-
-use super::convolution::{
-    self, Convolutions, FoldedConvolutions, FoldedScratch, Target, WinogradConvolutions, WinogradScratch,
-};
-use super::layers::{Arithmetic, Boards, Buffer, Linear, activate, activate_boards, padded, stride};
+use super::convolution::{FoldedConvolutions, FoldedScratch, Target, WinogradConvolutions, WinogradScratch};
+use super::layers::{Arithmetic, Buffer, Linear, activate_boards, padded, stride};
 use crate::network::weights::{self, Activation, Dense};
 use crate::network::{EvalSlot, InputPlanes, PLANES};
 use zeitnot_kernels::{
@@ -21,13 +17,28 @@ use zeitnot_kernels::{
 /// Residual blocks `act(x + se(conv2(act(conv1(x)))))` behind a first convolution.
 #[derive(Debug)]
 pub(crate) struct Tower {
-    arithmetic: Arithmetic,
+    kernels: Kernels,
     filters: usize,
     first: FirstLayer,
-    /// Two per block. Winograd's read and write boards, the others folded boards.
+    /// Two per block, then a policy's.
     convolutions: Convolutions,
+    has_policy: bool,
     units: Vec<Option<SqueezeExcite>>,
     activation: Activation,
+}
+
+#[derive(Debug)]
+enum Convolutions {
+    /// Of boards, in fp32.
+    Winograd(WinogradConvolutions),
+    /// Of folded boards, in bf16.
+    Folded(FoldedConvolutions),
+}
+
+#[derive(Debug)]
+enum ConvolutionScratch {
+    Winograd(WinogradScratch),
+    Folded(FoldedScratch),
 }
 
 #[derive(Debug)]
@@ -39,12 +50,19 @@ struct SqueezeExcite {
 #[derive(Debug)]
 pub(crate) struct TowerScratch {
     /// `[positions][10][10][channels]`: the output.
-    pub(crate) boards: Buffer,
-    /// Outputs of a block's first convolution in fp32, free for heads afterwards.
+    boards: Buffer,
+    /// Outputs of a block's first convolution in fp32, in the end those of the policy's.
     pub(crate) inner: Buffer,
-    pub(crate) convolution: convolution::Scratch,
-    class_sums: ClassSums,
+    convolution: ConvolutionScratch,
+    first: FirstScratch,
     gates: Gates,
+}
+
+#[derive(Debug)]
+struct FirstScratch {
+    /// `[9][channels]`
+    class_sums: Buffer,
+    stamps: Vec<Stamp>,
 }
 
 #[derive(Debug)]
@@ -55,18 +73,29 @@ struct Gates {
 }
 
 impl Tower {
-    pub(crate) fn new(arithmetic: Arithmetic, tower: &weights::Tower, activation: Activation) -> Tower {
-        let convolutions: Vec<_> =
-            tower.blocks.iter().flat_map(|block| [&block.conv1, &block.conv2]).collect();
+    /// `policy` is a convolution that reads the output.
+    pub(crate) fn new(
+        arithmetic: Arithmetic,
+        tower: &weights::Tower,
+        policy: Option<&weights::Convolution>,
+        activation: Activation,
+    ) -> Tower {
+        let Arithmetic { kernels, tiles } = arithmetic;
+        let of_blocks = tower.blocks.iter().flat_map(|block| [&block.conv1, &block.conv2]);
+        let convolutions: Vec<_> = of_blocks.chain(policy).collect();
         let channels = arithmetic.padded(tower.filters());
         let unit = |block: &weights::ResidualBlock| {
-            block.se.as_ref().map(|unit| SqueezeExcite::new(arithmetic.kernels, unit, channels))
+            block.se.as_ref().map(|unit| SqueezeExcite::new(kernels, unit, channels, activation))
         };
         Tower {
-            arithmetic,
+            kernels,
             filters: tower.filters(),
             first: FirstLayer::new(&tower.input),
-            convolutions: Convolutions::new(arithmetic, &convolutions),
+            convolutions: match tiles {
+                Some(tiles) => Convolutions::Folded(FoldedConvolutions::new(tiles, &convolutions)),
+                None => Convolutions::Winograd(WinogradConvolutions::new(kernels, &convolutions)),
+            },
+            has_policy: policy.is_some(),
             units: tower.blocks.iter().map(unit).collect(),
             activation,
         }
@@ -81,7 +110,7 @@ impl Tower {
     }
 
     pub(crate) fn channels(&self) -> usize {
-        self.first.channels()
+        self.first.channels
     }
 
     pub(crate) fn scratch(&self, positions: usize) -> TowerScratch {
@@ -91,8 +120,15 @@ impl Tower {
         TowerScratch {
             boards: boards(),
             inner: boards(),
-            convolution: convolution::Scratch::new(positions, channels, self.arithmetic.tiles),
-            class_sums: ClassSums::new(channels),
+            convolution: match self.convolutions {
+                Convolutions::Winograd(_) => {
+                    ConvolutionScratch::Winograd(WinogradScratch::new(positions, channels))
+                }
+                Convolutions::Folded(_) => {
+                    ConvolutionScratch::Folded(FoldedScratch::new(positions, channels))
+                }
+            },
+            first: FirstScratch { class_sums: Buffer::zeros(CLASSES * channels), stamps: Vec::new() },
             gates: Gates {
                 squeezed: Buffer::zeros(positions * squeezed),
                 scale_shift: Buffer::zeros(positions * 2 * stride(channels)),
@@ -100,32 +136,46 @@ impl Tower {
         }
     }
 
-    pub(crate) fn evaluate(&self, batch: &[EvalSlot], scratch: &mut TowerScratch) {
-        let (kernels, channels) = (self.arithmetic.kernels, self.channels());
-        let boards = scratch.boards.chunks_exact_mut(BOARD_SQUARES * channels);
-        for (slot, board) in batch.iter().zip(boards) {
-            self.first.apply(kernels, &slot.planes, &mut scratch.class_sums, board);
-            activate_boards(kernels, self.activation, board, channels);
+    /// Returns the output, `[positions][10][10][channels]`.
+    pub(crate) fn evaluate<'a>(&self, batch: &[EvalSlot], scratch: &'a mut TowerScratch) -> &'a [f32] {
+        let (kernels, activation) = (self.kernels, self.activation);
+        let (positions, channels, blocks) = (batch.len(), self.channels(), self.units.len());
+        let TowerScratch { boards, inner, convolution, first, gates } = scratch;
+        let boards = &mut boards[..positions * BOARD_SQUARES * channels];
+        let inner = &mut inner[..boards.len()];
+        for (slot, board) in batch.iter().zip(boards.chunks_exact_mut(BOARD_SQUARES * channels)) {
+            self.first.apply(kernels, &slot.planes, first, board);
+            activate_boards(kernels, activation, board, channels);
         }
-        let TowerScratch { boards, inner, convolution, gates, .. } = scratch;
         match (&self.convolutions, convolution) {
-            (Convolutions::Winograd(convolutions), convolution::Scratch::Winograd(scratch)) => {
+            (Convolutions::Winograd(convolutions), ConvolutionScratch::Winograd(scratch)) => {
                 for (i, unit) in self.units.iter().enumerate() {
-                    let boards = (batch.len(), &mut boards[..], &mut inner[..]);
+                    let boards = (positions, &mut boards[..], &mut inner[..]);
                     self.evaluate_block((convolutions, i), unit.as_ref(), boards, gates, scratch);
                 }
+                if self.has_policy {
+                    let (input, to) = ((positions, &boards[..]), &mut scratch.transformed);
+                    convolutions.activate(2 * blocks, (kernels, activation), input, inner, to);
+                }
             }
-            (Convolutions::Folded(convolutions), convolution::Scratch::Folded(scratch)) => {
+            (Convolutions::Folded(convolutions), ConvolutionScratch::Folded(scratch)) => {
                 let FoldedScratch { boards: folded, stream, .. } = scratch;
-                let positions = batch.len();
                 kernels.run(Fold { positions, channels, boards, stream, folded });
                 for (i, unit) in self.units.iter().enumerate() {
                     self.evaluate_folded_block((convolutions, i), unit.as_ref(), positions, gates, scratch);
                 }
                 kernels.run(Unfold { positions, channels, stream: &scratch.stream, boards });
+                if self.has_policy {
+                    let FoldedScratch { boards: folded, update, pool, .. } = scratch;
+                    let sums = FoldedOutput::Sums { update: &mut *update, pool };
+                    convolutions.apply(2 * blocks, kernels, positions, folded, sums);
+                    kernels.run(Unfold { positions, channels, stream: update, boards: inner });
+                    activate_boards(kernels, activation, inner, channels);
+                }
             }
             _ => unreachable!("scratch and blocks are made for the same arithmetic"),
         }
+        boards
     }
 
     fn evaluate_block(
@@ -136,16 +186,16 @@ impl Tower {
         gates: &mut Gates,
         scratch: &mut WinogradScratch,
     ) {
-        let (kernels, channels) = (self.arithmetic.kernels, self.channels());
+        let (kernels, channels) = (self.kernels, self.channels());
         let WinogradScratch { transformed, update, pool } = scratch;
-        let input = Boards { positions, boards };
-        convolutions.activate(2 * index, kernels, self.activation, input, inner, transformed);
+        let activated = (kernels, self.activation);
+        convolutions.activate(2 * index, activated, (positions, boards), inner, transformed);
         let relu = self.activation == Activation::Relu;
-        let inner = Boards { positions, boards: inner };
+        let inner = (positions, &*inner);
         if let Some(unit) = unit {
             let target = Target { boards: &mut *update, epilogue: Epilogue::Pool, pool: &mut *pool };
             convolutions.apply(2 * index + 1, kernels, inner, target, transformed);
-            unit.evaluate(kernels, self.activation, positions, pool, gates);
+            unit.evaluate(kernels, positions, pool, gates);
             let scale_shift = &gates.scale_shift;
             kernels.run(Residual { positions, channels, update, scale_shift, boards, relu });
         } else {
@@ -154,7 +204,6 @@ impl Tower {
             convolutions.apply(2 * index + 1, kernels, inner, target, transformed);
         }
         if !relu {
-            let boards = &mut boards[..positions * BOARD_SQUARES * channels];
             activate_boards(kernels, self.activation, boards, channels);
         }
     }
@@ -167,7 +216,7 @@ impl Tower {
         gates: &mut Gates,
         scratch: &mut FoldedScratch,
     ) {
-        let (kernels, channels) = (self.arithmetic.kernels, stride(self.channels()));
+        let (kernels, channels) = (self.kernels, stride(self.channels()));
         let function = self.activation;
         let FoldedScratch { boards, inner, stream, update, pool } = scratch;
         if function == Activation::Relu {
@@ -181,7 +230,7 @@ impl Tower {
         let sums = FoldedOutput::Sums { update: &mut *update, pool: &mut *pool };
         convolutions.apply(2 * index + 1, kernels, positions, inner, sums);
         if let Some(unit) = unit {
-            unit.evaluate(kernels, self.activation, positions, pool, gates);
+            unit.evaluate(kernels, positions, pool, gates);
         } else {
             for gate in gates.scale_shift.chunks_exact_mut(2 * channels).take(positions) {
                 let (scales, shifts) = gate.split_at_mut(channels);
@@ -196,29 +245,24 @@ impl Tower {
 
 impl SqueezeExcite {
     /// Packs a unit for `channels`, including padding.
-    fn new(kernels: Kernels, unit: &weights::SqueezeExcite, channels: usize) -> SqueezeExcite {
+    fn new(
+        kernels: Kernels,
+        unit: &weights::SqueezeExcite,
+        channels: usize,
+        activation: Activation,
+    ) -> SqueezeExcite {
         let mut squeeze = unit.squeeze.clone();
         // The unit reads sums over 64 squares, the file expects means.
         squeeze.weights.iter_mut().for_each(|weight| *weight /= 64.0);
-        let source = |input: usize| (input < squeeze.inputs).then_some(input);
-        SqueezeExcite {
-            squeeze: Linear::new(kernels, &squeeze, channels, source),
-            excite: Linear::plain(kernels, &pad_halves(&unit.excite, channels)),
-        }
+        let squeeze = Linear::new(kernels, &squeeze, channels, activation);
+        let excite = pad_halves(&unit.excite, channels);
+        let excite = Linear::new(kernels, &excite, squeeze.outputs, Activation::None);
+        SqueezeExcite { squeeze, excite }
     }
 
-    fn evaluate(
-        &self,
-        kernels: Kernels,
-        activation: Activation,
-        positions: usize,
-        pool: &[f32],
-        gates: &mut Gates,
-    ) {
-        let squeezed = &mut gates.squeezed[..positions * self.squeeze.outputs];
-        self.squeeze.apply(kernels, positions, pool, squeezed);
-        activate(kernels, activation, squeezed);
-        self.excite.apply(kernels, positions, squeezed, &mut gates.scale_shift);
+    fn evaluate(&self, kernels: Kernels, positions: usize, pool: &[f32], gates: &mut Gates) {
+        self.squeeze.apply(kernels, positions, pool, &mut gates.squeezed);
+        self.excite.apply(kernels, positions, &gates.squeezed, &mut gates.scale_shift);
         let channels = self.excite.outputs / 2;
         for scales in gates.scale_shift.chunks_exact_mut(2 * channels).take(positions) {
             kernels.run(Apply { function: Activation::Sigmoid, values: &mut scales[..channels] });
@@ -246,10 +290,9 @@ const PLANES_PER_BOARD: usize = 13;
 const PIECES: usize = 12;
 /// First, middle or last rank times first, middle or last file.
 const CLASSES: usize = 9;
-const STAMPS: usize = 128;
 
 #[derive(Debug)]
-pub(crate) struct FirstLayer {
+struct FirstLayer {
     channels: usize,
     /// `[112 + 12 * 8][3][3][channels]`: each plane's filter, mirrored. Then each piece's sums of filters
     /// from now back to each board of the history.
@@ -259,18 +302,8 @@ pub(crate) struct FirstLayer {
     bias: Buffer,
 }
 
-/// Scratch of a [`FirstLayer`], `[9][channels]`.
-#[derive(Debug)]
-pub(crate) struct ClassSums(Buffer);
-
-impl ClassSums {
-    pub(crate) fn new(channels: usize) -> ClassSums {
-        ClassSums(Buffer::zeros(CLASSES * channels))
-    }
-}
-
 impl FirstLayer {
-    pub(crate) fn new(convolution: &weights::Convolution) -> FirstLayer {
+    fn new(convolution: &weights::Convolution) -> FirstLayer {
         let channels = padded(convolution.outputs);
         let weight = |plane: usize, tap: usize, channel: usize| {
             f64::from(convolution.weights[(channel * PLANES + plane) * 9 + tap])
@@ -304,35 +337,24 @@ impl FirstLayer {
         FirstLayer { channels, stamps, classes, bias: Buffer::padded(&convolution.bias, channels) }
     }
 
-    pub(crate) fn channels(&self) -> usize {
-        self.channels
-    }
-
     /// Convolves `planes` into `board`, `[10][10][channels]`.
-    pub(crate) fn apply(
-        &self,
-        kernels: Kernels,
-        planes: &InputPlanes,
-        sums: &mut ClassSums,
-        board: &mut [f32],
-    ) {
-        self.sum_classes(kernels, planes, &mut sums.0);
+    fn apply(&self, kernels: Kernels, planes: &InputPlanes, scratch: &mut FirstScratch, board: &mut [f32]) {
+        let (channels, FirstScratch { class_sums: sums, stamps }) = (self.channels, scratch);
+        self.sum_classes(kernels, planes, sums);
         for square in 0..64 {
-            let to = board_offset(square, self.channels);
-            let from = class_of(square) * self.channels;
-            board[to..to + self.channels].copy_from_slice(&sums.0[from..from + self.channels]);
+            let to = board_offset(square, channels);
+            let from = class_of(square) * channels;
+            board[to..to + channels].copy_from_slice(&sums[from..from + channels]);
         }
-        let mut pending = Pending { layer: self, kernels, board, stamps: ArrayVec::new() };
+        stamps.clear();
         for piece in 0..PIECES {
-            pending.add_piece(planes, piece);
+            add_piece(stamps, planes, piece);
         }
-        for plane in (0..PLANES).filter(|&plane| is_other(plane)) {
-            if planes.masks[plane] != u64::MAX {
-                pending.add_squares(planes.masks[plane], plane, planes.values[plane]);
-            }
+        for plane in (0..PLANES).filter(|&plane| is_other(plane) && planes.masks[plane] != u64::MAX) {
+            add_squares(stamps, planes.masks[plane], plane, planes.values[plane]);
         }
-        pending.flush();
-        clear_border(board, self.channels);
+        kernels.run(Stamps { channels, stamps, table: &self.stamps, board: &mut *board });
+        clear_border(board, channels);
     }
 
     /// The sum of the bias and the planes of ones, for each class of squares.
@@ -348,57 +370,40 @@ impl FirstLayer {
     }
 }
 
-struct Pending<'a> {
-    layer: &'a FirstLayer,
-    kernels: Kernels,
-    board: &'a mut [f32],
-    stamps: ArrayVec<Stamp, STAMPS>,
+fn add_piece(stamps: &mut Vec<Stamp>, planes: &InputPlanes, piece: usize) {
+    let plane = |board: usize| board * PLANES_PER_BOARD + piece;
+    let value = planes.values[piece];
+    if (1..HISTORY).any(|board| planes.values[plane(board)] != value) {
+        for plane in (0..HISTORY).map(plane) {
+            add_squares(stamps, planes.masks[plane], plane, planes.values[plane]);
+        }
+        return;
+    }
+    let mut newer = 0;
+    for board in 0..HISTORY {
+        let mask = planes.masks[plane(board)];
+        let older = if board + 1 < HISTORY { planes.masks[plane(board + 1)] } else { 0 };
+        // The run ends here: add the sum from now on …
+        add_squares(stamps, mask & !older, prefix_entry(piece, board), value);
+        // … and subtract the boards newer than the run.
+        if board > 0 {
+            add_squares(stamps, mask & !newer, prefix_entry(piece, board - 1), -value);
+        }
+        newer = mask;
+    }
 }
 
-impl Pending<'_> {
-    fn add_piece(&mut self, planes: &InputPlanes, piece: usize) {
-        let plane = |board: usize| board * PLANES_PER_BOARD + piece;
-        let value = planes.values[piece];
-        if (1..HISTORY).any(|board| planes.values[plane(board)] != value) {
-            for board in 0..HISTORY {
-                self.add_squares(planes.masks[plane(board)], plane(board), planes.values[plane(board)]);
-            }
-            return;
-        }
-        let mut newer = 0;
-        for board in 0..HISTORY {
-            let mask = planes.masks[plane(board)];
-            let older = if board + 1 < HISTORY { planes.masks[plane(board + 1)] } else { 0 };
-            // The run ends here: add the sum from now on …
-            self.add_squares(mask & !older, prefix_entry(piece, board), value);
-            // … and subtract the boards newer than the run.
-            if board > 0 {
-                self.add_squares(mask & !newer, prefix_entry(piece, board - 1), -value);
-            }
-            newer = mask;
-        }
-    }
+fn add_squares(stamps: &mut Vec<Stamp>, mask: u64, entry: usize, factor: f32) {
+    stamps.extend(squares(mask).map(|square| Stamp { square: square as u8, entry: entry as u16, factor }));
+}
 
-    fn add_squares(&mut self, mut mask: u64, entry: usize, factor: f32) {
-        while mask != 0 {
-            let square = mask.trailing_zeros() as u8;
-            mask &= mask - 1;
-            if self.stamps.is_full() {
-                self.flush();
-            }
-            self.stamps.push(Stamp { square, entry: entry as u16, factor });
-        }
-    }
-
-    fn flush(&mut self) {
-        self.kernels.run(Stamps {
-            channels: self.layer.channels,
-            stamps: &self.stamps,
-            table: &self.layer.stamps,
-            board: &mut *self.board,
-        });
-        self.stamps.clear();
-    }
+/// The squares of a mask, a1 first.
+pub(crate) fn squares(mut mask: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let square = mask.trailing_zeros() as usize;
+        mask &= mask.wrapping_sub(1);
+        (square < 64).then_some(square)
+    })
 }
 
 /// Repetitions, castling, en passant, side, rule 50, ones.
@@ -430,13 +435,10 @@ fn is_on_board(class: usize, tap: usize) -> bool {
 }
 
 fn clear_border(board: &mut [f32], channels: usize) {
-    let row = BOARD_STRIDE * channels;
-    let (first, rest) = board[..BOARD_SQUARES * channels].split_at_mut(row);
-    let (middle, last) = rest.split_at_mut(8 * row);
-    first.fill(0.0);
-    last.fill(0.0);
-    for rank in middle.chunks_exact_mut(row) {
-        rank[..channels].fill(0.0);
-        rank[9 * channels..].fill(0.0);
+    for (place, square) in board.chunks_exact_mut(channels).enumerate() {
+        let (rank, file) = (place / BOARD_STRIDE, place % BOARD_STRIDE);
+        if [rank, file].iter().any(|&at| at == 0 || at == 9) {
+            square.fill(0.0);
+        }
     }
 }
