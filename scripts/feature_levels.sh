@@ -9,15 +9,15 @@ cd "$(dirname "$0")/.."
 # Emulation is a hundred times slower, and the ordinary tests have tried more.
 export PROPTEST_CASES=${PROPTEST_CASES:-16}
 
-# Runs the unit tests of the kernels, and the engine's with them, by the emulator and its options. `cargo` builds the programs, or what
+# Runs the tests of the kernels, and the engine's with them, by the emulator and its options. `cargo` builds the programs, or what
 # CARGO names for another machine. All libraries are named, as `cargo test` has then built them already: of one package alone the
 # crates would have other features.
 tests() {
-    local package program build=("${CARGO:-cargo}" test --lib --no-run --message-format=json-render-diagnostics ${TARGET:+--target "$TARGET"})
-    "${build[@]}" | sed -n 's/.*"name":"zeitnot_\(kernels\|engine\)".*"executable":"\([^"]*\)".*/\1 \2/p' |
+    local package program build=("${CARGO:-cargo}" test --lib --test definitions --no-run --message-format=json-render-diagnostics ${TARGET:+--target "$TARGET"})
+    "${build[@]}" | sed -n 's/.*"name":"\(definitions\|zeitnot_engine\)".*"executable":"\([^"]*\)".*/\1 \2/p' |
         while read -r package program; do
             local names=()
-            [ "$package" = kernels ] || names=(native:: policy_map)
+            [ "$package" = definitions ] || names=(native:: policy_map)
             "$@" "$program" --test-threads=1 --skip bf16 "${names[@]}" </dev/null
         done
 }

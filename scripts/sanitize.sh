@@ -20,7 +20,7 @@ thread | address)
     ;;
 miri)
     if [ $# = 0 ]; then
-        cargo +nightly miri test -p zeitnot-kernels --lib
+        cargo +nightly miri test -p zeitnot-kernels
         set -- -p zeitnot-engine --lib -- search::tree::
     fi
     exec cargo +nightly miri test "$@"

@@ -363,7 +363,7 @@ fn unsafe_places(text: &str) -> BTreeSet<String> {
 fn all_unsafe_code_is_listed_with_its_tests() {
     let rows = unsafe_rows();
     let crates = repository().join("crates");
-    let sources: Vec<_> = ["engine/src", "kernels/src"]
+    let sources: Vec<_> = ["engine/src", "kernels/src", "kernels/tests"]
         .iter()
         .flat_map(|package| files(&crates.join(package)))
         .map(|path| {

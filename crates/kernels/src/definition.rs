@@ -8,7 +8,7 @@ use super::elementwise::Apply;
 use super::operands::{BLOCK_ROWS, Layout, MATRIX, TILE_DEPTH, UNIT_ROWS};
 use super::rows::{Attend, Dense, DenseOutput};
 
-pub(crate) fn single(bits: u16) -> f32 {
+fn single(bits: u16) -> f32 {
     bf16::from_bits(bits).to_f32()
 }
 

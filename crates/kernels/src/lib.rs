@@ -30,9 +30,6 @@ mod rows_units;
 #[cfg(target_arch = "x86_64")]
 mod rows_x86;
 
-#[cfg(test)]
-mod tests;
-
 #[cfg(target_arch = "aarch64")]
 use simd::Neon;
 #[cfg(target_arch = "x86_64")]

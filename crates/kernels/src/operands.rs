@@ -53,7 +53,7 @@ impl Layout {
     }
 
     #[inline(always)]
-    pub(crate) fn place(self, row: usize, column: usize) -> usize {
+    pub fn place(self, row: usize, column: usize) -> usize {
         self.at(row) + column / TILE_DEPTH * self.step + column % TILE_DEPTH
     }
 }

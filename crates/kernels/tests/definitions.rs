@@ -1,9 +1,7 @@
 //! Tests every kernel against plain loops or definitions in f64, on random numbers and sizes.
 
 use proptest::prelude::*;
-
-use super::definition::single;
-use super::*;
+use zeitnot_kernels::*;
 
 /// Per property: Miri is a thousand times slower.
 const MOST_CASES: u32 = if cfg!(miri) { 4 } else { 64 };
@@ -30,6 +28,10 @@ fn assert_close(found: &[f32], expected: &[f32], tolerance: f32, what: &str) -> 
         prop_assert!(close, "{}: number {} is {}, not {}", what, i, found, expected);
     }
     Ok(())
+}
+
+fn single(bits: u16) -> f32 {
+    half::bf16::from_bits(bits).to_f32()
 }
 
 fn board(seed: u64, channels: usize) -> Vec<f32> {
