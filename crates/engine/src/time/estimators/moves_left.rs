@@ -170,7 +170,7 @@ const MEDIAN_MOVES: [f64; (MOST - FEWEST + 1) as usize] = [
     29.0, 33.0, 33.0, 37.0, 37.0, 41.0, 42.0, 45.7, 45.7, 48.0, 49.0, 54.0, 56.0, 59.0,
 ];
 
-pub(crate) const KNOTS: [u32; 5] = [2, 8, 16, 24, 32];
+const KNOTS: [u32; 5] = [2, 8, 16, 24, 32];
 
 option_group! {
     /// `mle-pieces`: estimates moves left by a table of medians. The differences between the values given
@@ -192,9 +192,6 @@ option_group! {
     }
 }
 
-/// The parameters that bend the table, fewest pieces first.
-pub const KNOT_KEYS: [&str; KNOTS.len()] = ["at-2", "at-8", "at-16", "at-24", "at-32"];
-
 const fn median(pieces: u32) -> f64 {
     MEDIAN_MOVES[(pieces - FEWEST) as usize]
 }
@@ -212,21 +209,11 @@ impl PieceCountTable {
         MovesLeftEstimate { moves: self.moves_left(input.pieces), source: Self::NAME }
     }
 
-    /// The table through these numbers of moves at its knots.
-    pub fn through([at_2, at_8, at_16, at_24, at_32]: [f64; KNOTS.len()]) -> Self {
-        PieceCountTable { at_2, at_8, at_16, at_24, at_32, ..PieceCountTable::default() }
-    }
-
-    /// The numbers of moves at the table's knots.
-    pub fn knots(&self) -> [f64; KNOTS.len()] {
-        [self.at_2, self.at_8, self.at_16, self.at_24, self.at_32]
-    }
-
     /// Full moves of our side, kings included in `pieces`.
     pub fn moves_left(&self, pieces: u32) -> f64 {
         let pieces = pieces.clamp(FEWEST, MOST);
         let above = KNOTS.partition_point(|&knot| knot < pieces).max(1);
-        let knots = self.knots();
+        let knots = [self.at_2, self.at_8, self.at_16, self.at_24, self.at_32];
         let bend = |knot: usize| knots[knot] - median(KNOTS[knot]);
         let (low, high) = (KNOTS[above - 1], KNOTS[above]);
         let share = f64::from(pieces - low) / f64::from(high - low);
