@@ -283,8 +283,8 @@ class Clusters(unittest.TestCase):
             self.assertEqual([answer.id for answer in cluster.analyse([{"id": "own"}, {}], client, **keys)], ["own", 1])
 
     def test_workers_may_come_late_and_go(self):
-        slow = ["--backend=simulated(latency-us=4000)", "--games=24", "--nodes=20", "--max-plies=12", "--threads=1", "--concurrency=1"]
-        alone = [PROGRAM, "match", *slow, "--out", str(self.path / "alone")]
+        slow = ["--backend=simulated(latency-us=4000)", "--games=24", "--nodes=20", "--max-plies=12", "--threads=1"]
+        alone = [PROGRAM, "match", *slow, "--concurrency=24", "--out", str(self.path / "alone")]
         subprocess.run(alone, check=True, capture_output=True)
 
         def part_of(client):
@@ -293,9 +293,11 @@ class Clusters(unittest.TestCase):
             return found
 
         def run(client, out):
-            return cluster.run(client, "match", [*slow, f"--out={self.path / out}"], name=PROGRAM, parts=8, show=lambda _: None)
+            arguments = [*slow, "--concurrency=1", f"--out={self.path / out}"]
+            return cluster.run(client, "match", arguments, name=PROGRAM, parts=8, show=lambda _: None)
 
-        with workers({}) as started, Client(started) as client:
+        # A busy machine needs long to start a worker.
+        with mock.patch.object(cluster, "ABSENCE", 120), workers({}) as started, Client(started) as client:
             seen, late = set(), []
 
             def disturb():
@@ -336,7 +338,7 @@ class Clusters(unittest.TestCase):
         slow = ["match", "--games=16", "--nodes=20", "--max-plies=16", "--backend=simulated(latency-us=12000)", "--temperature=1"]
         slow += ["--threads=1"]
         arguments = ["local:2", "--parts=2", *slow, "--concurrency=1", f"--out={self.path / 'out'}"]
-        alone = [PROGRAM, *slow, f"--out={self.path / 'alone'}"]
+        alone = [PROGRAM, *slow, "--concurrency=16", f"--out={self.path / 'alone'}"]
         subprocess.run(alone, check=True, capture_output=True)
         kept = 0
         for sent in (signal.SIGINT, signal.SIGTERM):
