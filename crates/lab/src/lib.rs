@@ -106,10 +106,6 @@ impl Phase {
     }
 
     pub fn name(self) -> &'static str {
-        match self {
-            Phase::Opening => "opening",
-            Phase::Middlegame => "middlegame",
-            Phase::Endgame => "endgame",
-        }
+        ["opening", "middlegame", "endgame"][self as usize]
     }
 }

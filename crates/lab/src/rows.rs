@@ -23,36 +23,30 @@ use zeitnot_engine::files;
 use zeitnot_engine::foreign::in_our_words;
 
 #[derive(Debug, Error)]
-pub enum RowError {
-    #[error("{}: {}", path.display(), in_our_words(error))]
-    Io { path: PathBuf, error: io::Error },
-    #[error(
-        "{}: {}; what was written before is kept, and the same command goes on from there",
-        path.display(),
-        in_our_words(error)
-    )]
-    Ended { path: PathBuf, error: io::Error },
-    #[error("{0}")]
-    Content(String),
-}
+#[error("{0}")]
+pub struct RowError(pub(crate) String);
 
 impl RowError {
     pub fn io(path: &Path) -> impl FnOnce(io::Error) -> RowError {
-        |error| RowError::Io { path: path.to_owned(), error }
+        move |error| RowError::of(path, in_our_words(&error))
     }
 
     pub(crate) fn ended(path: &Path) -> impl FnOnce(io::Error) -> RowError {
-        |error| RowError::Ended { path: path.to_owned(), error }
+        let kept = "what was written before is kept, and the same command goes on from there";
+        move |error| RowError::of(path, format_args!("{}; {kept}", in_our_words(&error)))
+    }
+
+    pub(crate) fn of(path: &Path, text: impl fmt::Display) -> RowError {
+        RowError(format!("{}: {text}", path.display()))
     }
 
     fn csv<R: Row>(path: &Path) -> impl FnOnce(csv::Error) -> RowError {
-        |error| RowError::Content(format!("{}: no rows of {}: {error}", path.display(), R::KIND))
+        move |error| RowError::of(path, format_args!("no rows of {}: {error}", R::KIND))
     }
 
     /// The file was written by something else, or by a version with other columns.
     fn other_columns(path: &Path) -> RowError {
-        let text = "has other columns than this version writes; begin anew in another --out";
-        RowError::Content(format!("{}: {text}", path.display()))
+        RowError::of(path, "has other columns than this version writes; begin anew in another --out")
     }
 }
 
@@ -145,13 +139,8 @@ pub fn has_rows_of<R: Row>(path: &Path) -> Result<bool, RowError> {
 }
 
 pub(crate) fn files_of<R: Row>(paths: &[PathBuf]) -> Result<Vec<PathBuf>, RowError> {
-    let mut files = Vec::new();
-    for path in paths {
-        if has_rows_of::<R>(path)? {
-            files.push(path.clone());
-        }
-    }
-    Ok(files)
+    let own = paths.iter().map(|path| Ok(has_rows_of::<R>(path)?.then(|| path.clone())));
+    own.filter_map(Result::transpose).collect()
 }
 
 pub fn make_folder(folder: &Path) -> Result<(), RowError> {
@@ -385,7 +374,7 @@ impl<R: Row> RowReader<R> {
         let version = headers.iter().position(|name| name == "version");
         let version = version.and_then(|column| self.record.get(column)).unwrap_or("another version");
         let text = format!("lacks the column `{column}`; written by {version}, which can report on it");
-        RowError::Content(format!("{}: {text}", self.path.display()))
+        RowError::of(&self.path, text)
     }
 }
 
@@ -420,7 +409,7 @@ impl<R: Row> MergedGames<R> {
             };
             if self.last.as_ref().is_some_and(|last| game <= *last) {
                 let text = "comes after a later one or for the second time; take the file as it was written, unsorted";
-                return Err(RowError::Content(format!("{}: game {game} {text}", path.display())));
+                return Err(RowError::of(path, format_args!("game {game} {text}")));
             }
             if first.as_ref().is_none_or(|first| game < *first) {
                 first = Some(game);
@@ -437,12 +426,12 @@ impl<R: Row> MergedGames<R> {
                 continue;
             }
             if let Some(before) = before.replace(path.clone())
-                && have_a_way_in_common(&rows[..begin], &rows[begin..])
+                && !ways(&rows[..begin]).is_disjoint(&ways(&rows[begin..]))
             {
                 let remedy = "name each shard once, and make them with the same --shard i/n";
                 let files = format!("{} and {}", before.display(), path.display());
                 let text = format!("game {game} is in two of the files, {files}: {remedy}");
-                return Err(RowError::Content(text));
+                return Err(RowError(text));
             }
         }
         self.last = Some(game);
@@ -450,9 +439,8 @@ impl<R: Row> MergedGames<R> {
     }
 }
 
-fn have_a_way_in_common<R: Row>(some: &[R], others: &[R]) -> bool {
-    let ways: HashSet<String> = some.iter().map(R::way).collect();
-    others.iter().any(|row| ways.contains(&row.way()))
+fn ways<R: Row>(rows: &[R]) -> HashSet<String> {
+    rows.iter().map(R::way).collect()
 }
 
 impl<R: Row> Iterator for MergedGames<R> {
@@ -475,10 +463,9 @@ fn check_replacing<R: Row>(path: &Path, files: &[PathBuf]) -> Result<(), RowErro
         let is_before = |rows: &Vec<R>| rows[0].game() < game;
         let new = merged.find(|rows| !rows.as_ref().is_ok_and(is_before)).transpose()?;
         let new = new.filter(|rows| rows[0].game() == game).unwrap_or_default();
-        let ways: HashSet<String> = new.iter().map(R::way).collect();
-        if !old.iter().all(|row| ways.contains(&row.way())) {
-            let text = format!("has game {game} of another run; name another --out");
-            return Err(RowError::Content(format!("{}: {text}", path.display())));
+        if !ways(&old).is_subset(&ways(&new)) {
+            let text = format_args!("has game {game} of another run; name another --out");
+            return Err(RowError::of(path, text));
         }
     }
     Ok(())

@@ -76,15 +76,11 @@ impl Run {
 
     /// Refuses a folder whose journal is gone while `exports` of it are there.
     pub(crate) fn check_journal(&self, journal: &str, exports: &[&str]) -> Result<(), RowError> {
-        let is_there = |name: &&&str| self.folder.join(name).metadata().is_ok_and(|file| file.len() > 0);
-        match exports.iter().find(is_there).filter(|_| !self.folder.join(journal).exists()) {
-            None => Ok(()),
-            Some(name) => {
-                let remedy = "bring that back, or choose another --out. `report` reads the folder as it is";
-                let text = format!("has games of which no {journal} is beside it; {remedy}");
-                Err(RowError::Content(format!("{}: {text}", self.folder.join(name).display())))
-            }
-        }
+        let export = written_in(&self.folder, exports).filter(|_| !self.folder.join(journal).exists());
+        let Some(export) = export else { return Ok(()) };
+        let remedy = "bring that back, or choose another --out. `report` reads the folder as it is";
+        let text = format!("has games of which no {journal} is beside it; {remedy}");
+        Err(RowError::of(&export, text))
     }
 
     fn write(&self) -> Result<(), LabError> {
@@ -99,6 +95,12 @@ impl Drop for Run {
         // The number says nothing any more.
         let _ = self.lock.set_len(0);
     }
+}
+
+/// The first of these files that holds anything.
+fn written_in(folder: &Path, files: &[&str]) -> Option<PathBuf> {
+    let mut paths = files.iter().map(|name| folder.join(name));
+    paths.find(|path| path.metadata().is_ok_and(|file| file.len() > 0))
 }
 
 /// Locks a file, which is made if it is not there, until the value is dropped.
@@ -118,8 +120,8 @@ fn lock(path: &Path) -> Result<File, RowError> {
 fn in_use(lock: &Path) -> RowError {
     let number = std::fs::read_to_string(lock).ok().filter(|number| !number.is_empty());
     let who = number.map_or("another process".to_owned(), |number| format!("process {number}"));
-    let folder = lock.parent().unwrap_or(lock).display();
-    RowError::Content(format!("{folder}: in use by {who}; wait for its end, or choose another --out"))
+    let text = format_args!("in use by {who}; wait for its end, or choose another --out");
+    RowError::of(lock.parent().unwrap_or(lock), text)
 }
 
 pub fn check_unused(folder: &Path) -> Result<(), RowError> {
@@ -139,29 +141,21 @@ impl Origin {
     pub fn check(&self, folder: &Path, files: &[&str]) -> Result<Option<Origin>, LabError> {
         let path = folder.join(FILE);
         if !path.exists() {
-            let is_there = |path: &PathBuf| path.metadata().is_ok_and(|file| file.len() > 0);
-            let foreign = files.iter().map(|name| folder.join(name)).find(is_there);
             let what = "a file that no run has written, as no run.json is beside it";
-            return foreign.map_or(Ok(None), |path| Err(LabError::OtherRun { path, what }));
+            return written_in(folder, files).map_or(Ok(None), |path| Err(LabError::OtherRun { path, what }));
         }
-        match Origin::of_folder(folder).filter(|origin| !origin.run.is_empty()) {
-            None => {
-                let what = "no identity of a run that can be read, as it is damaged";
-                Err(LabError::OtherRun { path, what })
-            }
-            Some(known) if known.run != self.run => {
-                let what = "another run, of other games or with other options";
-                Err(LabError::OtherRun { path: folder.to_owned(), what })
-            }
-            known => Ok(known),
-        }
+        let (path, what) = match Origin::of_folder(folder).filter(|origin| !origin.run.is_empty()) {
+            None => (path, "no identity of a run that can be read, as it is damaged"),
+            Some(known) if known.run == self.run => return Ok(Some(known)),
+            Some(_) => (folder.to_owned(), "another run, of other games or with other options"),
+        };
+        Err(LabError::OtherRun { path, what })
     }
 
     /// Leaves of paths only what they end in, for reports that are passed on.
     pub fn without_folders(self) -> Origin {
         let word = |word: &str| {
-            let (flag, value) =
-                word.split_once('=').map_or(("", word), |(flag, _)| word.split_at(flag.len() + 1));
+            let (flag, value) = word.split_at(word.find('=').map_or(0, |place| place + 1));
             let end = value.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or_default();
             format!("{flag}{end}")
         };
@@ -238,7 +232,7 @@ pub(crate) fn rows<R: DeserializeOwned>(
         let Some(text) = line.strip_suffix(b"\n") else { return Ok(None) };
         let fault = |text: String| {
             let remedy = "bring the file back as it was, or begin anew in another --out";
-            RowError::Content(format!("{}, line {number}: {text}; {remedy}", path.display()))
+            RowError(format!("{}, line {number}: {text}; {remedy}", path.display()))
         };
         let text = str::from_utf8(text).map_err(|error| fault(error.to_string()))?;
         let summed = text.strip_prefix(SUM).and_then(|rest| rest.split_at_checked(SUM_DIGITS + 2));

@@ -282,12 +282,10 @@ fn hear(words: &Mutex<VecDeque<String>>, line: &str) {
 /// Says why a program cannot be started. A name without a folder is looked for on the path.
 fn why_not(program: &str, error: &io::Error) -> String {
     let is_name = Path::new(program).parent().is_some_and(|folder| folder.as_os_str().is_empty());
-    match error.kind() {
-        io::ErrorKind::NotFound if is_name => {
-            "no folder of PATH has a program of this name. Give the whole path, as in cmd=/usr/games/stockfish".into()
-        }
-        _ => our_words(error),
+    if is_name && error.kind() == io::ErrorKind::NotFound {
+        return "no folder of PATH has a program of this name. Give the whole path, as in cmd=/usr/games/stockfish".into();
     }
+    our_words(error)
 }
 
 fn declares(answer: &[String], name: &str) -> bool {

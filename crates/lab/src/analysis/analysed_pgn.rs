@@ -1,27 +1,28 @@
 //! Writes an analysed game as PGN: evaluation, WDL, moves left and times of each move in its comment, glyphs
 //! behind moves that gave points away, and the lines of the search as variations.
 
-use std::fmt::Write as _;
-use std::io::{self, Write};
+use std::fmt::Write;
+
+use itertools::Itertools;
 
 use super::judgement::Mark;
-use super::{AnalysedGame, AnalysedLine, AnalysedPosition};
+use super::{AnalysedGame, AnalysedLine};
 use crate::pgn::{
-    ANNOTATOR, ANNOTATOR_BREAK, MARKS_OF_PEOPLE, NEITHER_SCORES, commands, numbered, write_game,
+    ANNOTATOR, ANNOTATOR_BREAK, MARKS_OF_PEOPLE, NEITHER_SCORES, commands, numbered, with_positions, written,
 };
 use crate::score::MoveScore;
 use zeitnot_engine::VERSION;
-use zeitnot_engine::chess::{Color, Move, Position};
+use zeitnot_engine::chess::{Color, Position};
 
 const LONGEST: usize = 12;
 
-/// Writes one game, with an empty line behind it. `engine` describes what analysed it.
-pub(super) fn write_pgn(out: &mut impl Write, game: &AnalysedGame, engine: &str) -> io::Result<()> {
+/// One game, with an empty line behind it. `engine` describes what analysed it.
+pub(super) fn pgn(game: &AnalysedGame, engine: &str) -> String {
     let people = game.recorded.tags.annotators().0;
     let stop = if people.is_empty() { "" } else { ANNOTATOR_BREAK };
     let annotators = format!("{people}{stop}Zeitnot {VERSION}, {engine}");
     let others = game.recorded.tags.iter().filter(|(name, _)| *name != ANNOTATOR);
-    write_game(out, others.chain([(ANNOTATOR, &*annotators)]), &movetext(game))
+    written(others.chain([(ANNOTATOR, &*annotators)]), &movetext(game))
 }
 
 fn movetext(game: &AnalysedGame) -> String {
@@ -42,7 +43,9 @@ fn movetext(game: &AnalysedGame) -> String {
         for variation in &played.variations {
             let _ = write!(text, "({variation}) ");
         }
-        for line in other_lines(&game.positions[ply], played.r#move) {
+        let begins_otherwise =
+            |line: &&AnalysedLine| line.moves.first().is_some_and(|mv| *mv != played.r#move);
+        for line in game.positions[ply].lines.iter().filter(begins_otherwise) {
             let _ = write!(text, "({}) ", variation(before, line));
         }
     }
@@ -54,30 +57,20 @@ fn in_braces(comments: &[String]) -> String {
     comments.iter().map(|comment| format!("{{{comment}}} ")).collect()
 }
 
-fn other_lines(position: &AnalysedPosition, played: Move) -> impl Iterator<Item = &AnalysedLine> {
-    position.lines.iter().filter(move |line| line.moves.first().is_some_and(|&first| first != played))
-}
-
 fn variation(start: &Position, line: &AnalysedLine) -> String {
-    let mut moves = numbered_moves(start, &line.moves[..line.moves.len().min(LONGEST)]);
+    let moves = with_positions(start, line.moves.iter().copied().take(LONGEST)).enumerate();
+    // The first one and those of White have their numbers.
+    let moves = moves.map(|(ply, (before, mv))| match ply == 0 || before.turn().is_white() {
+        true => numbered(&before, mv),
+        false => before.format_san(mv),
+    });
+    let mut moves: Vec<_> = moves.collect();
     if let Some(first) = moves.first_mut() {
         let [win, draw, loss] = permille_of_white(line, start.turn());
         let eval = line.score.of_white(start.turn());
         let _ = write!(first, " {{[%eval {eval}] wdl={win}/{draw}/{loss}}}");
     }
     moves.join(" ")
-}
-
-/// The moves of a line in SAN, the first one and those of White with their numbers.
-fn numbered_moves(start: &Position, moves: &[Move]) -> Vec<String> {
-    let mut position = start.clone();
-    let mut texts = Vec::with_capacity(moves.len());
-    for (ply, &mv) in moves.iter().enumerate() {
-        let is_numbered = ply == 0 || position.turn().is_white();
-        texts.push(if is_numbered { numbered(&position, mv) } else { position.format_san(mv) });
-        position = position.play(mv);
-    }
-    texts
 }
 
 /// The comment of a move: what the position after it is worth, and the times.
@@ -98,8 +91,7 @@ fn comment(game: &AnalysedGame, ply: usize, after: &Position) -> String {
         let _ = write!(text, " planned={:.3}", ms / 1000.0);
     }
     if !played.marks.is_empty() {
-        let marks: Vec<_> = played.marks.iter().map(u8::to_string).collect();
-        let _ = write!(text, " {MARKS_OF_PEOPLE}{}", marks.join(","));
+        let _ = write!(text, " {MARKS_OF_PEOPLE}{}", played.marks.iter().join(","));
     }
     text
 }

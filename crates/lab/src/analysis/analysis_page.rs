@@ -6,11 +6,13 @@ use super::judgement::{Mark, MateStory};
 use super::{AnalysedGame, AnalysisRow, AnalysisSummary, SideSummary};
 use crate::report::{Page, Table};
 use crate::score::MoveScore;
-use crate::viewer::{Remark, VIEWER, ViewedGame, ViewedMove, ViewedPosition, move_name, searched_line};
+use crate::viewer::{Remark, ViewedGame, ViewedMove, ViewedPosition, line_of, move_name};
+use itertools::Itertools;
 use serde_json::json;
 use zeitnot_engine::chess::Position;
 
 const MOST_TURNS: usize = 8;
+const LONGEST: usize = 14;
 /// Winning chances, percent, that a move must change to have decided a game.
 const DECIDED: f64 = 5.0;
 /// Winning chances, percent, with less than which a game is not yet won.
@@ -31,7 +33,7 @@ pub fn page(games: &[AnalysisRow], player: Option<&str>, judged: &str, manager: 
     let data = json!({ "games": games.collect::<Vec<_>>(), "player": player });
     Page::new(title)
         .paragraph(judged)
-        .program(&VIEWER, &data)
+        .viewer(&data)
         .heading("How this was found")
         .paragraph(&format!(
             "Winning chances are those of players, as on lichess: a search’s expected score, flattened by a factor that was fitted to \
@@ -105,13 +107,9 @@ fn figures(summary: &AnalysisSummary) -> Vec<[String; 3]> {
 /// Returns the last position in which the winner had not yet won, by White's winning chances in all
 /// positions.
 fn last_open(white_wins: &[f64], result: Option<i8>) -> Option<usize> {
-    let chances = |&white: &f64| match result {
-        Some(1) => Some(white),
-        Some(-1) => Some(100.0 - white),
-        _ => None,
-    };
-    let open =
-        white_wins.iter().rposition(|white| chances(white).is_some_and(|chances| chances < NOT_YET_WON))?;
+    let winner = result.filter(|result| *result != 0)?;
+    let chances = |white: f64| if winner > 0 { white } else { 100.0 - white };
+    let open = white_wins.iter().rposition(|&white| chances(white) < NOT_YET_WON)?;
     (open + 1 < white_wins.len()).then_some(open)
 }
 
@@ -130,13 +128,12 @@ fn of_decision(name: &str, from: f64, to: f64) -> String {
 /// The move that decided the game, and the worst ones in their order.
 fn turns(game: &AnalysedGame, plies: &[ViewedMove]) -> Vec<Remark> {
     let judged = |ply: usize| game.judgement(ply);
-    let mut worst: Vec<_> = (0..plies.len()).filter(|&ply| judged(ply).mark.is_some()).collect();
-    worst.sort_by(|&a, &b| {
+    let marked = (0..plies.len()).filter(|&ply| judged(ply).mark.is_some());
+    let by_loss = marked.sorted_by(|&a, &b| {
         let [a, b] = [judged(a), judged(b)];
         b.mark.cmp(&a.mark).then(b.loss().total_cmp(&a.loss()))
     });
-    worst.truncate(MOST_TURNS);
-    worst.sort_unstable();
+    let worst: Vec<_> = by_loss.take(MOST_TURNS).sorted().collect();
     if worst.is_empty() {
         let unclear = (0..plies.len()).filter(|&ply| judged(ply).is_unclear).count();
         let text = match unclear {
@@ -180,9 +177,10 @@ fn viewed_position(game: &AnalysedGame, board: &Position, index: usize) -> Viewe
             .tries
             .iter()
             .map(|(tried, permille, win)| format!("{tried:?} {permille} {win:.0}"))
-            .collect::<Vec<_>>()
             .join(" "),
-        lines: lines.map(|line| (eval(line.score), searched_line(board, &line.moves))).collect(),
+        lines: lines
+            .map(|line| (eval(line.score), line_of(board, line.moves.iter().copied().take(LONGEST))))
+            .collect(),
     }
 }
 

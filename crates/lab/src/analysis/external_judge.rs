@@ -110,13 +110,12 @@ fn line(root: &History, info: &InfoLine<'_>) -> Option<AnalysedLine> {
 
 fn moves(root: &History, words: &[&str]) -> Vec<Move> {
     let mut game = root.clone();
-    let mut moves = Vec::new();
-    for word in words.iter().take(LONGEST) {
-        let Ok(played) = game.parse_move(word) else { break };
+    let moves = words.iter().take(LONGEST).map_while(|word| {
+        let played = game.parse_move(word).ok()?;
         game.push(played);
-        moves.push(played);
-    }
-    moves
+        Some(played)
+    });
+    moves.collect()
 }
 
 #[cfg(test)]

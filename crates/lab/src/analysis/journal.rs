@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::analysed_pgn::write_pgn;
+use super::analysed_pgn::pgn;
 use super::analysis_page::viewed_game;
 use super::analyst::SearchEffort;
 use super::{AnalysedGame, AnalysisSummary};
@@ -32,14 +32,12 @@ pub struct AnalysisRow {
 
 impl AnalysisRow {
     pub fn new(game: &AnalysedGame, engine: &str) -> AnalysisRow {
-        let mut pgn = Vec::new();
-        let _ = write_pgn(&mut pgn, game, engine);
         let summary = AnalysisSummary::of(game);
         let mut effort = SearchEffort::default();
         game.positions.iter().for_each(|found| effort.add(found.effort));
         AnalysisRow {
             game: fingerprint(&game.recorded),
-            pgn: String::from_utf8_lossy(&pgn).into_owned(),
+            pgn: pgn(game, engine),
             viewed: viewed_game(game, &summary),
             summary,
             effort,

@@ -1,10 +1,11 @@
 //! How good moves were, by the formulas that lichess publishes (<https://lichess.org/page/accuracy>), and
 //! whether the visits support the verdict. Numbers in, numbers out.
 
-use crate::score::MoveScore;
-use zeitnot_engine::chess::Move;
+use ndarray::aview1;
 
 use super::AnalysedPosition;
+use crate::score::MoveScore;
+use zeitnot_engine::chess::Move;
 
 /// How good a move was that changed its player's winning chances so, percent.
 pub(super) fn accuracy(before: f64, after: f64) -> f64 {
@@ -23,7 +24,7 @@ pub(super) fn game_accuracy(white_wins: &[f64], white_begins: bool, counts: &[bo
     let weight = |ply: usize| {
         // The first moves have the first window.
         let start = (ply + 2).saturating_sub(window).min(white_wins.len() - window);
-        deviation(&white_wins[start..start + window]).clamp(0.5, 12.0)
+        aview1(&white_wins[start..start + window]).std(0.0).clamp(0.5, 12.0)
     };
     [true, false].map(|is_white| {
         let (mut sum, mut weights, mut inverse, mut count) = (0.0, 0.0, 0.0, 0.0);
@@ -37,12 +38,6 @@ pub(super) fn game_accuracy(white_wins: &[f64], white_begins: bool, counts: &[bo
         }
         (count > 0.0).then(|| (sum / weights + count / inverse) / 2.0)
     })
-}
-
-fn deviation(values: &[f64]) -> f64 {
-    let count = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / count;
-    (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt()
 }
 
 /// The worst of a move, as lichess calls it.

@@ -3,7 +3,7 @@
 //! [`Analyst`] searches the positions of a [`RecordedGame`] and returns an [`AnalysedGame`], with what a time
 //! manager would have spent on each move. [`ExternalJudge`] does so with another UCI engine. `judgement` says
 //! how good the moves were. `pgn` writes the game with comments and variations, [`page`](fn@page) one page
-//! with all games in the [viewer](crate::viewer), which adds up the `move_sums` over them.
+//! with all games in the [viewer](crate::viewer), which adds up [`MoveSums`] over them.
 //! [`AnalysisJournal`] keeps a row of each game, from which a run that was stopped goes on. The command
 //! `analyse` calls this module. It uses `engine` and what lies below it.
 
@@ -13,23 +13,22 @@ mod analyst;
 mod external_judge;
 mod journal;
 mod judgement;
-mod move_sums;
 
 pub use analysis_page::{page, table};
 pub use analyst::{Analyst, SearchEffort, SpendingPlan};
 pub use external_judge::ExternalJudge;
 pub use journal::{AnalysisJournal, AnalysisRow, FILES};
 
-use judgement::{Judgement, Mark, game_accuracy, least_certain_loss};
-use move_sums::{MoveSums, TimesOfMove};
+use judgement::{Judgement, Mark, accuracy, game_accuracy, least_certain_loss};
 
+use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 
 use crate::Phase;
-use crate::pgn::{RecordedGame, used_ms};
+use crate::pgn::{RecordedGame, used_ms, with_positions};
 use crate::replay::control_of;
 use crate::score::MoveScore;
-use crate::viewer::control_in_words;
+use crate::viewer::{control_in_words, low_clock};
 use zeitnot_engine::chess::{History, Move, Position};
 use zeitnot_engine::time::TimeControl;
 
@@ -102,9 +101,8 @@ impl AnalysedGame {
     /// The position before each move, and the last one.
     pub(crate) fn boards(&self) -> Vec<Position> {
         let moves = self.recorded.moves.iter().map(|played| played.r#move);
-        let mut boards = vec![self.recorded.start.clone()];
-        moves.for_each(|played| boards.push(boards[boards.len() - 1].play(played)));
-        boards
+        let before = with_positions(&self.recorded.start, moves).map(|(before, _)| before);
+        before.chain([self.recorded.end.clone()]).collect()
     }
 
     pub(crate) fn judgement(&self, ply: usize) -> Judgement {
@@ -141,15 +139,58 @@ impl AnalysedGame {
     /// The loss of winning chances, percent, that the visits of a position can tell from none. That of the
     /// median position.
     pub(crate) fn least_certain_loss(&self) -> f64 {
-        let mut visits: Vec<_> =
-            self.positions.iter().map(|found| found.nodes).filter(|&nodes| nodes > 0).collect();
-        visits.sort_unstable();
+        let visits = self.positions.iter().map(|found| found.nodes).filter(|&nodes| nodes > 0);
+        let visits: Vec<_> = visits.sorted_unstable().collect();
         visits.get(visits.len() / 2).map_or(0.0, |&visits| least_certain_loss(visits))
     }
 }
 
 fn history_of(game: &RecordedGame) -> History {
     History::from_position(game.start.clone(), game.variant)
+}
+
+/// Sums over the moves of a side in a phase of a game, which the page adds up over games.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct MoveSums {
+    moves: u32,
+    /// Moves that the search would have played too.
+    best: u32,
+    /// Accuracy of the moves, percent.
+    accuracy: f64,
+    /// Winning chances given away, percent.
+    loss: f64,
+    /// Moves that got `?!`, `?` and `??`.
+    marks: [u32; 3],
+    /// Moves that seem bad, with too few visits to judge.
+    unclear: u32,
+    /// Moves whose time is known, those that have a plan, and those that were made with a low clock.
+    timed: u32,
+    planned: u32,
+    low: u32,
+    used_ms: f64,
+    planned_ms: f64,
+}
+
+impl MoveSums {
+    /// Adds a move, with its times, ms, as far as they are known.
+    fn add(&mut self, judged: Judgement, used: Option<f64>, planned: Option<f64>, is_low: bool) {
+        self.moves += 1;
+        self.best += u32::from(judged.is_best);
+        self.accuracy += accuracy(judged.before, judged.after);
+        self.loss += judged.loss();
+        if let Some(mark) = judged.mark {
+            self.marks[mark as usize] += 1;
+        }
+        self.unclear += u32::from(judged.is_unclear);
+        let Some(used) = used else { return };
+        self.timed += 1;
+        self.used_ms += used;
+        self.low += u32::from(is_low);
+        if let Some(planned) = planned {
+            self.planned += 1;
+            self.planned_ms += planned;
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -208,11 +249,10 @@ fn side(game: &AnalysedGame, is_white: bool) -> SideSummary {
     for ply in (first..recorded.moves.len()).step_by(2).filter(|&ply| !recorded.moves[ply].is_book) {
         let phase = Phase::of(boards[ply].piece_count() as u32);
         let clock = ply.checked_sub(2).map_or(base_ms, |last| recorded.moves[last].clock_ms);
-        let times =
-            TimesOfMove { used: game.used_ms[ply], planned: game.planned_ms[ply], clock, base: base_ms };
-        let judged = game.judgement(ply);
-        phases[phase as usize].add(judged, times);
-        all.add(judged, times);
+        let is_low = base_ms.zip(clock).is_some_and(|(base, clock)| clock < low_clock(base));
+        let (judged, used, planned) = (game.judgement(ply), game.used_ms[ply], game.planned_ms[ply]);
+        phases[phase as usize].add(judged, used, planned, is_low);
+        all.add(judged, used, planned, is_low);
     }
     let share = |sum: f64| sum / f64::from(all.moves.max(1));
     let [inaccuracies, mistakes, blunders] = all.marks;
@@ -229,5 +269,29 @@ fn side(game: &AnalysedGame, is_white: bool) -> SideSummary {
         used_ms: Some(all.used_ms).filter(|_| all.timed > 0),
         planned_ms: Some(all.planned_ms).filter(|_| all.planned > 0),
         phases,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_added_where_they_are_known() {
+        let judged = Judgement {
+            before: 60.0,
+            after: 50.0,
+            mark: Some(Mark::Mistake),
+            is_unclear: false,
+            mate: None,
+            is_best: false,
+        };
+        let mut sums = MoveSums::default();
+        sums.add(judged, None, None, true);
+        sums.add(judged, Some(9_000.0), None, true);
+        sums.add(judged, Some(9_000.0), Some(900.0), false);
+        assert_eq!((sums.moves, sums.timed, sums.planned, sums.low), (3, 2, 1, 1));
+        assert_eq!((sums.used_ms, sums.planned_ms, sums.loss), (18_000.0, 900.0, 30.0));
+        assert_eq!(sums.marks, [0, 3, 0]);
     }
 }

@@ -81,19 +81,11 @@ fn go(limits: &GoLimits, opponent: &GoLimits, is_white: bool) -> String {
     if let Some(nodes) = limits.nodes {
         return format!("go nodes {}", nodes.0);
     }
-    let own = (limits.time.unwrap_or_default().0, limits.inc.0);
-    let other = opponent.time.map_or(own, |time| (time.0, opponent.inc.0));
-    let [white, black] = if is_white { [own, other] } else { [other, own] };
-    let ms = |ms: f64| ms.max(1.0).round() as i64;
-    let mut text = format!(
-        "go wtime {} btime {} winc {} binc {}",
-        ms(white.0),
-        ms(black.0),
-        white.1.round() as i64,
-        black.1.round() as i64
-    );
-    if let Some(moves) = limits.movestogo {
-        text += &format!(" movestogo {moves}");
-    }
-    text
+    // The time and the increment, ms.
+    let clock = |time: Millis, inc: Millis| (time.0.max(1.0).round() as i64, inc.0.round() as i64);
+    let own = clock(limits.time.unwrap_or_default(), limits.inc);
+    let other = opponent.time.map_or(own, |time| clock(time, opponent.inc));
+    let [(wtime, winc), (btime, binc)] = if is_white { [own, other] } else { [other, own] };
+    let moves = limits.movestogo.map(|moves| format!(" movestogo {moves}")).unwrap_or_default();
+    format!("go wtime {wtime} btime {btime} winc {winc} binc {binc}{moves}")
 }

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use itertools::Itertools;
 use sha2::{Digest, Sha256};
 
 use super::external::{ExternalPlayer, MoveFault};
@@ -18,7 +19,7 @@ use zeitnot_engine::chess::{Color, History, Move, Terminal};
 use zeitnot_engine::engine::{EnginePlayer, PlayerMove};
 use zeitnot_engine::files::hex;
 use zeitnot_engine::note::Note;
-use zeitnot_engine::options::option_group;
+use zeitnot_engine::options::{OptionChoice, option_group};
 use zeitnot_engine::search::NextStep;
 use zeitnot_engine::tablebase::{ProbeResult, Tablebase};
 use zeitnot_engine::time::{GameClock, GoLimits, Millis, Nodes, TimeControl};
@@ -88,13 +89,14 @@ pub(crate) enum Termination {
 }
 
 impl Termination {
-    pub(crate) fn word(self) -> &'static str {
+    /// The word in rows, and that of PGN's tag `Termination`.
+    pub(crate) fn words(self) -> [&'static str; 2] {
         match self {
-            Termination::Rules(terminal) => Ending::from(terminal).name(),
-            Termination::TimeForfeit => "time-forfeit",
-            Termination::IllegalMove => "illegal-move",
-            Termination::Disconnection => "disconnection",
-            Termination::Adjudication => "adjudication",
+            Termination::Rules(terminal) => [Ending::from(terminal).name(), "normal"],
+            Termination::TimeForfeit => ["time-forfeit", "time forfeit"],
+            Termination::IllegalMove => ["illegal-move", "rules infraction"],
+            Termination::Disconnection => ["disconnection", "abandoned"],
+            Termination::Adjudication => ["adjudication", "adjudication"],
         }
     }
 }
@@ -151,8 +153,8 @@ impl GameRecord {
     /// Returns who made move `index` of [`GameRecord::moves`], or the late one behind them.
     pub(crate) fn mover(&self, index: usize) -> Side {
         let first = self.history.position(self.first_position()).turn();
-        let is_white = first.is_white() == index.is_multiple_of(2);
-        if is_white { self.assignment.white } else { self.assignment.white.other() }
+        let is_black = first.is_black() == index.is_multiple_of(2);
+        self.assignment.sides()[usize::from(is_black)]
     }
 
     /// Returns the index in `history` of the position in which the engines began.
@@ -189,20 +191,13 @@ enum Activity {
     Thinking,
 }
 
-#[derive(Debug)]
-pub(super) enum GameNeed {
-    /// The mover's search waits: for evaluations by its network, or for time to pass.
-    Evaluation,
-    Nothing(GameEnd),
-}
-
 impl OngoingGame {
     pub(super) fn new(
         PlannedGame { assignment, contenders }: PlannedGame,
         opening: History,
         rules: &MatchRules,
     ) -> Result<OngoingGame, LabError> {
-        let sides = [assignment.white, assignment.white.other()].map(Side::index);
+        let sides = assignment.sides().map(Side::index);
         let seed = fastrand::Rng::with_seed(rules.seed ^ assignment.game.wrapping_mul(GOLDEN)).u64(..);
         let player = |side: usize| -> Result<Player, LabError> {
             Ok(match &contenders[side].team {
@@ -231,12 +226,13 @@ impl OngoingGame {
         })
     }
 
-    /// Goes on until the mover's search waits, as a rule for evaluations, or the game is over.
-    pub(super) fn advance(&mut self, rules: &MatchRules) -> Result<GameNeed, LabError> {
+    /// Goes on until the mover's search waits, for evaluations by its network or for time to pass, or until
+    /// the game ends so.
+    pub(super) fn advance(&mut self, rules: &MatchRules) -> Result<Option<GameEnd>, LabError> {
         loop {
             if self.activity == Activity::Waiting {
                 if let Some(end) = self.end_by_rules() {
-                    return Ok(GameNeed::Nothing(end));
+                    return Ok(Some(end));
                 }
                 self.activity = Activity::Thinking;
                 if self.begin_pondering()? {
@@ -248,13 +244,13 @@ impl OngoingGame {
             if let Some(player) = self.own_player()
                 && player.advance() != NextStep::Over
             {
-                return Ok(GameNeed::Evaluation);
+                return Ok(None);
             }
             if self.activity == Activity::Pondering {
                 self.activity = Activity::Thinking;
                 self.begin_move()?;
             } else if let Some(end) = self.make_move(rules)? {
-                return Ok(GameNeed::Nothing(end));
+                return Ok(Some(end));
             }
         }
     }
@@ -289,14 +285,12 @@ impl OngoingGame {
     }
 
     fn limits(&self, side: usize) -> GoLimits {
-        let white = self.assignment.white;
-        let contender = if side == 0 { white } else { white.other() };
-        self.contenders[contender.index()].limit.with(&self.clocks[side])
+        let contender = self.assignment.sides()[side].index();
+        self.contenders[contender].limit.with(&self.clocks[side])
     }
 
     fn mover(&self) -> Side {
-        let white = self.assignment.white;
-        if self.side_to_move() == 0 { white } else { white.other() }
+        self.assignment.sides()[self.side_to_move()]
     }
 
     /// The player to move, if it is one of this process.
@@ -334,23 +328,25 @@ impl OngoingGame {
                 self.notes[mover.index()].extend(played.iter_mut().flat_map(|played| played.notes.drain(..)));
                 let used = played.as_ref().map_or(Millis::ZERO, |played| played.used);
                 let best = |played: &PlayerMove| played.best.filter(|best| legal.contains(best));
-                (played.and_then(|played| Some((best(&played)?, row_of(&played)))), used, node_time)
+                let played = played.and_then(|played| Some((best(&played)?, row_of(&played))));
+                (played.ok_or_else(|| MoveFault::Illegal("of its search".into())), used, node_time)
             }
-            Player::External(player) => match player.end_move(&self.history) {
-                (Ok(played), used) => (Some(played), used, Millis::ZERO),
-                (Err(fault), used) => {
-                    let is_late = self.clocks[side].is_some_and(|clock| used > clock.left());
-                    self.fault = Some(self.story(&fault));
-                    return Ok(Some(lost(match fault {
-                        _ if is_late => Termination::TimeForfeit,
-                        MoveFault::Gone(_) => Termination::Disconnection,
-                        MoveFault::Illegal(_) => Termination::IllegalMove,
-                    })));
-                }
-            },
+            Player::External(player) => {
+                let (played, used) = player.end_move(&self.history);
+                (played, used, Millis::ZERO)
+            }
         };
-        let Some((mv, row)) = played else {
-            return Ok(Some(lost(Termination::IllegalMove)));
+        let (mv, row) = match played {
+            Ok(played) => played,
+            Err(fault) => {
+                let is_late = self.clocks[side].is_some_and(|clock| used > clock.left());
+                self.fault = Some(self.story(&fault));
+                return Ok(Some(lost(match fault {
+                    _ if is_late => Termination::TimeForfeit,
+                    MoveFault::Gone(_) => Termination::Disconnection,
+                    MoveFault::Illegal(_) => Termination::IllegalMove,
+                })));
+            }
         };
         let player = mover.name().into();
         let clock = &mut self.clocks[side];
@@ -384,11 +380,11 @@ impl OngoingGame {
         let first = self.moves.len().saturating_sub(LAST_MOVES);
         let start = self.history.len() - 1 - self.moves.len();
         let moves = self.moves.iter().enumerate().skip(first);
-        let moves = moves.map(|(index, played)| {
+        let mut moves = moves.map(|(index, played)| {
             self.history.position(start + index).format_move(played.mv, self.history.variant())
         });
-        let moves: Vec<_> = moves.map(|text| text.to_string()).collect();
-        let moves = if moves.is_empty() { String::new() } else { format!(", after {}", moves.join(" ")) };
+        let moves = moves.join(" ");
+        let moves = if moves.is_empty() { moves } else { format!(", after {moves}") };
         let (round, fen) = (self.assignment.round(), self.history.current().to_fen());
         let name = &self.contenders[self.mover().index()].name;
         format!("round {round}, {name}: {fault}. Position: {fen}{moves}")

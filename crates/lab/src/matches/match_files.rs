@@ -1,18 +1,18 @@
-//! A match's files. A stopped match resumes behind the last whole game of its journal.
+//! A match's files: PGN, a row for each game and each move, and the journal. A stopped match resumes behind
+//! the last whole game of its journal.
 
-use std::fmt::Write as _;
-use std::io::{self, Write};
+use std::fmt::Write;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::Side;
 use super::game::{GameOutcome, GameRecord, PlayedMove, SideLimit, Termination};
-use super::match_rows::{MatchGameRow, MatchRowFiles, rows_of_moves};
 use super::openings::GameAssignment;
 use crate::LabError;
 use crate::move_rows::MoveRow;
-use crate::pgn::{commands, numbered, write_game};
-use crate::rows::{Export, RowError};
+use crate::pgn::{commands, numbered, written};
+use crate::rows::{Export, GameFiles, GameKey, Row, RowError};
 use crate::run::{Journal, Run};
 use crate::score::MoveScore;
 use crate::uci_process::move_between;
@@ -22,9 +22,9 @@ use zeitnot_engine::chess::{Color, Variant};
 const JOURNAL: &str = "games.jsonl";
 const GAMES: &str = "games.pgn";
 
-fn write_pgn(out: &mut impl Write, game: &GameRecord) -> io::Result<()> {
-    let [white, black] =
-        [game.assignment.white, game.assignment.white.other()].map(|side| &*game.contenders[side.index()]);
+fn pgn(game: &GameRecord) -> String {
+    let [white, black] = game.assignment.sides().map(|side| &*game.contenders[side.index()]);
+    let [details, termination] = game.end.termination.words();
     let mut tags = vec![
         ("Event", "zeitnot match".to_owned()),
         ("Site", "?".to_owned()),
@@ -49,11 +49,11 @@ fn write_pgn(out: &mut impl Write, game: &GameRecord) -> io::Result<()> {
     }
     tags.extend([
         ("PlyCount", (game.history.len() - 1).to_string()),
-        ("Termination", termination(game.end.termination).to_owned()),
-        ("TerminationDetails", game.end.termination.word().to_owned()),
+        ("Termination", termination.to_owned()),
+        ("TerminationDetails", details.to_owned()),
         ("Annotator", format!("Zeitnot {VERSION}")),
     ]);
-    write_game(out, tags, &movetext(game))
+    written(tags, &movetext(game))
 }
 
 fn result(outcome: GameOutcome) -> &'static str {
@@ -61,16 +61,6 @@ fn result(outcome: GameOutcome) -> &'static str {
         GameOutcome::Win(Color::White) => "1-0",
         GameOutcome::Win(Color::Black) => "0-1",
         GameOutcome::Draw => "1/2-1/2",
-    }
-}
-
-fn termination(termination: Termination) -> &'static str {
-    match termination {
-        Termination::Rules(_) => "normal",
-        Termination::TimeForfeit => "time forfeit",
-        Termination::IllegalMove => "rules infraction",
-        Termination::Disconnection => "abandoned",
-        Termination::Adjudication => "adjudication",
     }
 }
 
@@ -110,6 +100,106 @@ fn comment(played: &PlayedMove, mover: Color) -> String {
     text
 }
 
+pub type MatchRowFiles = GameFiles<MatchGameRow, MoveRow>;
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MatchGameRow {
+    /// The same on every machine. Other options or openings give another.
+    pub(crate) match_id: String,
+    /// In the whole tournament, from 0, whatever the shard.
+    pub(crate) game: u64,
+    /// Two games with the same opening and colours swapped.
+    pub(crate) pair: u64,
+    pub(crate) a: String,
+    pub(crate) b: String,
+    pub(crate) a_is_white: bool,
+    pub(crate) half_points: u32,
+    /// See [`Termination::words`].
+    pub(crate) termination: String,
+    /// FEN where the engines began.
+    pub(crate) opening: String,
+    pub(crate) a_moves: u32,
+    pub(crate) b_moves: u32,
+    /// New nodes of A and B, late moves included.
+    pub a_nodes: u64,
+    pub b_nodes: u64,
+    /// At the end, negative for a fallen flag, `None` where only nodes count.
+    pub(crate) a_clock_ms: Option<f64>,
+    pub(crate) b_clock_ms: Option<f64>,
+    /// Of start and moves, those of the opening included. Empty in older rows.
+    #[serde(default)]
+    pub(crate) moves_hash: String,
+    /// See [`VERSION`], empty in older rows.
+    #[serde(default)]
+    pub(crate) version: String,
+}
+
+impl Row for MatchGameRow {
+    const KIND: &'static str = "games of a match";
+
+    fn game(&self) -> GameKey {
+        GameKey { match_id: self.match_id.clone(), game: self.game }
+    }
+}
+
+impl MatchGameRow {
+    pub(super) fn new(match_id: &str, game: &GameRecord) -> MatchGameRow {
+        let [a, b] = game.contenders.each_ref().map(|contender| contender.name.clone());
+        let mut row = MatchGameRow {
+            match_id: match_id.into(),
+            game: game.assignment.game,
+            pair: game.assignment.pair(),
+            a,
+            b,
+            a_is_white: game.assignment.white == Side::A,
+            half_points: game.half_points_of_a().into(),
+            termination: game.end.termination.words()[0].into(),
+            opening: game.history.position(game.first_position()).to_fen(),
+            version: VERSION.into(),
+            moves_hash: game.hash(),
+            ..MatchGameRow::default()
+        };
+        for (index, played) in game.moves.iter().chain(&game.late).enumerate() {
+            let (moves, nodes, clock_ms) = match game.mover(index) {
+                Side::A => (&mut row.a_moves, &mut row.a_nodes, &mut row.a_clock_ms),
+                Side::B => (&mut row.b_moves, &mut row.b_nodes, &mut row.b_clock_ms),
+            };
+            *moves += u32::from(index < game.moves.len());
+            *nodes += played.row.new_nodes;
+            *clock_ms = played.clock_ms;
+        }
+        row
+    }
+
+    /// Whether A, or B, has lost on time.
+    pub(crate) fn time_losses(&self) -> [bool; 2] {
+        self.losses_by(&[Termination::TimeForfeit])
+    }
+
+    /// Whether A, or B, has lost by an illegal move or a crash.
+    pub(super) fn faults(&self) -> [bool; 2] {
+        self.losses_by(&[Termination::IllegalMove, Termination::Disconnection])
+    }
+
+    fn losses_by(&self, ways: &[Termination]) -> [bool; 2] {
+        let is_one = ways.iter().any(|way| way.words()[0] == self.termination);
+        [0, 2].map(|points| is_one && points == self.half_points)
+    }
+}
+
+pub(super) fn rows_of_moves(match_id: &str, game: &GameRecord) -> Vec<MoveRow> {
+    let row = |(index, played): (usize, &PlayedMove)| MoveRow {
+        match_id: match_id.into(),
+        game: game.assignment.game,
+        control: game.contenders[game.mover(index).index()].limit.to_string(),
+        // Without a clock rows do not depend on the machine.
+        used_ms: played.row.clock_ms.and(played.row.used_ms),
+        really_left: (game.moves.len() - index).div_ceil(2) as u32,
+        ..played.row.clone()
+    };
+    game.moves.iter().enumerate().map(row).collect()
+}
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PlayedGame {
     pub game: MatchGameRow,
@@ -119,13 +209,10 @@ pub struct PlayedGame {
 
 impl PlayedGame {
     pub fn new(match_id: &str, game: &GameRecord) -> PlayedGame {
-        let mut pgn = Vec::new();
-        // Writing into memory cannot fail.
-        let _ = write_pgn(&mut pgn, game);
         PlayedGame {
             game: MatchGameRow::new(match_id, game),
             moves: rows_of_moves(match_id, game),
-            pgn: String::from_utf8_lossy(&pgn).into_owned(),
+            pgn: pgn(game),
         }
     }
 

@@ -1,25 +1,34 @@
 //! The study of matches, computed from their rows: the result of each, and means over its games by move
-//! number. The page that shows it.
+//! number. The page that shows it, with games for the [viewer](crate::viewer).
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use itertools::Itertools;
+use serde_json::json;
+
 use super::Side;
-use super::match_rows::MatchGameRow;
+use super::match_files::{MatchGameRow, PlayedGame, games_in};
 use super::statistics::{Elo, ResultTally, Sprt};
 use super::summary::{MatchSummary, Ranking, different, pruning_table, table};
-use super::viewed::viewed_games;
 use crate::move_rows::{Curves, MoveRow};
+use crate::pgn::{Games, RecordedGame, with_positions};
+use crate::replay::control_of;
 use crate::report::{Page, Plot};
 use crate::rows::{GameKey, MergedGames, Row, files_of};
-use crate::viewer::VIEWER;
+use crate::score::MoveScore;
+use crate::viewer::{Remark, ViewedGame, ViewedMove, ViewedPosition, move_name};
 use crate::{LabError, RowError};
-use serde_json::json;
 
 /// Fewest games that a point of the plot of the course of a match rests on, and at most half of the match:
 /// the first points swing wildly, but a short match shall have a course too.
 const FIRST_GAMES: u64 = 20;
 const POINTS: usize = 200;
+/// Most games of a page. More would make it heavy.
+const MOST_GAMES: usize = 100;
+/// A fall of a player's winning chances from one move to its next, in percent, that is worth a word.
+const FALL: f64 = 15.0;
+const MOST_FALLS: usize = 10;
 
 #[derive(Clone, Debug)]
 pub struct MatchStudy {
@@ -78,7 +87,7 @@ fn players(row: &MatchGameRow) -> [&str; 3] {
 
 fn lacking(game: GameKey) -> RowError {
     let text = "rows of it are missing; the command that played it makes games.csv and moves.csv whole";
-    RowError::Content(format!("game {game}: {text}"))
+    RowError(format!("game {game}: {text}"))
 }
 
 /// Returns the page: results and ranking, then for each match its course and the curves of its
@@ -108,13 +117,8 @@ pub fn page(studies: &[MatchStudy]) -> Page {
     {
         page = page.paragraph(&sentence);
     }
-    if let Some(ranking) = &ranking {
-        page = page.table(&ranking.table());
-    }
-    page = page.table(&table(&summaries));
-    if let Some(table) = pruning_table(&summaries) {
-        page = page.table(&table);
-    }
+    let tables = ranking.iter().map(Ranking::table).chain([table(&summaries)]);
+    page = tables.chain(pruning_table(&summaries)).fold(page, |page, table| page.table(&table));
     page = page.paragraph(
         "Elo is computed from pairs: two games from one opening with colours swapped count as one result. The interval contains the \
          true difference in 95 of 100 such matches. With 0 in it, the match is undecided. Few pairs get a wide one, even if all \
@@ -125,7 +129,9 @@ pub fn page(studies: &[MatchStudy]) -> Page {
         if studies.len() > 1 {
             page = page.heading(&format!("{a} against {b}"));
         }
-        let (line, band) = course(&study.games);
+        let course = course(&study.games);
+        let line: Vec<_> = course.iter().map(|(games, elo)| (*games, elo.elo)).collect();
+        let band: Vec<_> = course.iter().map(|(games, elo)| (*games, elo.low, elo.high)).collect();
         let course = Plot::new("Course of the match", "games", "Elo of A").band("", &band).line("", &line);
         page = page.plot(&course, "Elo of A by the number of games, with its interval of 95 %.");
         let [of_a, of_b] = &study.curves;
@@ -147,31 +153,99 @@ pub fn add_games(page: Page, studies: &[MatchStudy], files: &[PathBuf]) -> Resul
         "Each evaluation is that of the engine to move. The planned time is the budget of its time manager.";
     let page = page.heading("Games").paragraph(&format!("{about}{which}"));
     let games: Vec<_> = games.iter().map(|(game, pgn)| json!({ "game": game, "pgn": pgn })).collect();
-    Ok(page.program(&VIEWER, &json!({ "games": games })))
+    Ok(page.viewer(&json!({ "games": games })))
 }
 
-type LineAndBand = (Vec<(f64, f64)>, Vec<(f64, f64, f64)>);
-
-/// Returns the Elo of A by the number of games, and its interval.
-fn course(games: &[MatchGameRow]) -> LineAndBand {
+/// Returns the Elo of A by the number of games.
+fn course(games: &[MatchGameRow]) -> Vec<(f64, Elo)> {
     let games: Vec<_> = different(games).collect();
     let mut tally = ResultTally::default();
-    let (mut line, mut band) = (Vec::new(), Vec::new());
     let step = games.len().div_ceil(POINTS).max(1);
-    for (index, row) in games.iter().enumerate() {
+    let first = FIRST_GAMES.min(games.len() as u64 / 2);
+    let points = games.iter().enumerate().filter_map(|(index, row)| {
         tally.add(row.pair, row.half_points.min(2) as u8);
         let is_shown = index % step == step - 1 || index + 1 == games.len();
-        let Some(elo) = Elo::of(&tally).filter(|elo| is_shown && elo.low.is_finite() && elo.high.is_finite())
-        else {
-            continue;
-        };
-        if tally.games() >= FIRST_GAMES.min(games.len() as u64 / 2) {
-            let games = tally.games() as f64;
-            line.push((games, elo.elo));
-            band.push((games, elo.low, elo.high));
+        let elo = Elo::of(&tally).filter(|elo| elo.low.is_finite() && elo.high.is_finite())?;
+        (is_shown && tally.games() >= first).then_some((tally.games() as f64, elo))
+    });
+    points.collect()
+}
+
+/// Returns the first games that lie beside `files` of rows, with their PGN.
+fn viewed_games(files: &[PathBuf]) -> Result<Vec<(ViewedGame, String)>, LabError> {
+    let mut folders: Vec<_> = files.iter().filter_map(|file| file.parent()).collect();
+    folders.dedup();
+    let mut games = Vec::new();
+    for folder in folders {
+        for game in games_in(folder)?.take(MOST_GAMES - games.len()) {
+            let game = game?;
+            let Some(Ok(recorded)) = Games::new("", game.pgn.as_bytes()).next() else { continue };
+            let recorded = RecordedGame { number: game.game.game + 1, ..recorded };
+            games.push((viewed_game(&recorded, &game), game.pgn));
         }
     }
-    (line, band)
+    Ok(games)
+}
+
+fn viewed_game(game: &RecordedGame, played: &PlayedGame) -> ViewedGame {
+    let (mut positions, mut plies) = (Vec::new(), Vec::new());
+    let first = game.moves.len() - played.moves.len().min(game.moves.len());
+    let row = |ply: usize| played.moves.get(ply.checked_sub(first)?);
+    let score = |ply: usize| Some(MoveScore::of_centipawns(row(ply)?.centipawns?));
+    let chances = |ply: usize| Some(score(ply)?.win_percent());
+    let mut falls = Vec::new();
+    let boards = with_positions(&game.start, game.moves.iter().map(|recorded| recorded.r#move));
+    for (ply, ((board, mv), recorded)) in boards.zip(&game.moves).enumerate() {
+        let (mut position, mut played) = (ViewedPosition::default(), ViewedMove::default());
+        if let Some(row) = row(ply) {
+            let before = chances(ply);
+            let is_white = board.turn().is_white();
+            position.win = before.map(|chances| if is_white { chances } else { 100.0 - chances });
+            position.eval = score(ply).map(|score| score.of_white(board.turn())).unwrap_or_default();
+            position.ml = row.moves_left_plies.map(f64::from);
+            let name = move_name(&board, mv, "");
+            (played.clock, played.used, played.planned) = (recorded.clock_ms, row.used_ms, row.budget_ms);
+            played.note = format!("{name}: {} nodes in the tree, {} of them new.", row.nodes, row.new_nodes);
+            // What it thinks of the move is known at its next one.
+            let after = chances(ply + 2);
+            if let Some((before, after)) = before.zip(after).filter(|(before, after)| before - after >= FALL)
+            {
+                let text = format!(
+                    "{name}: its player saw winning chances of {before:.0} % before it, and of {after:.0} % a move later."
+                );
+                falls.push((before - after, Remark { text, plies: vec![ply + 1] }));
+            }
+        }
+        positions.push(position);
+        plies.push(played);
+    }
+    positions.push(ViewedPosition::default());
+    let mut viewed = ViewedGame::new(game, control_of(game), positions, plies);
+    viewed.by_players = true;
+    viewed.figures = figures(played);
+    let deepest = falls.into_iter().sorted_by(|(a, _), (b, _)| b.total_cmp(a)).take(MOST_FALLS);
+    viewed.turns = deepest.map(|(_, remark)| remark).sorted_by_key(|remark| remark.plies[0]).collect();
+    viewed
+}
+
+fn figures(played: &PlayedGame) -> Vec<[String; 3]> {
+    let white = if played.game.a_is_white { Side::A } else { Side::B };
+    let row = |name: &str, digits: usize, value: fn(&MoveRow) -> Option<f64>| {
+        let [white, black] = [white, white.other()].map(|side| {
+            let own = played.moves.iter().filter(|row| Side::of(row) == side);
+            let values: Vec<_> = own.filter_map(value).collect();
+            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+        });
+        Some([name.to_owned(), format!("{:.digits$}", white?), format!("{:.digits$}", black?)])
+    };
+    [
+        row("New nodes a move", 0, |row| Some(row.new_nodes as f64)),
+        row("Seconds a move", 2, |row| Some(row.used_ms? / 1000.0)),
+        row("Planned", 2, |row| row.budget_ms.filter(|_| row.used_ms.is_some()).map(|ms| ms / 1000.0)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 #[cfg(test)]
@@ -191,9 +265,8 @@ mod tests {
                 });
                 serde_json::from_value(row).unwrap()
             };
-            let (line, band) = course(&(0..count).map(row).collect::<Vec<_>>());
-            assert_eq!(line.len(), band.len());
-            line.iter().map(|(games, _)| *games as u64).collect::<Vec<_>>()
+            let course = course(&(0..count).map(row).collect::<Vec<_>>());
+            course.iter().map(|(games, _)| *games as u64).collect::<Vec<_>>()
         };
         for (count, first) in [(8, 4), (20, 10), (21, 10), (40, 20), (100, 20)] {
             let found = points(count);

@@ -8,24 +8,20 @@
 //! and the seed alone, not on how many others run beside it.
 //!
 //! Then `match_files` writes `rows` and PGN. `summary` and `study` compute results from the rows with
-//! `statistics`, and show them. `viewed` reads games back for the [viewer](crate::viewer). The commands
-//! `match` and `report` call this module, and [`tuning`](crate::tuning), which decides on the way who
-//! plays. It uses `engine` and what lies below it.
+//! `statistics`, and show them. The commands `match` and `report` call this module, and
+//! [`tuning`](crate::tuning), which decides on the way who plays. It uses `engine` and what lies below it.
 
 mod external;
 mod game;
 mod match_files;
-mod match_rows;
 mod match_study;
 mod openings;
 mod play;
 pub(crate) mod statistics;
 mod summary;
-mod viewed;
 
 pub use game::{Adjudication, DrawRule, GameRecord, MatchRules, SideLimit, WinRule};
-pub use match_files::{MatchFiles, PlayedGame};
-pub use match_rows::{MatchGameRow, MatchRowFiles};
+pub use match_files::{MatchFiles, MatchGameRow, MatchRowFiles, PlayedGame};
 pub use match_study::{MatchStudy, add_games, page};
 pub use openings::{GameAssignment, Opening, Openings, OpeningsError};
 pub use play::{MatchConfig, PlannedGame, play};
@@ -84,10 +80,7 @@ pub(crate) enum Side {
 
 impl Side {
     fn other(self) -> Side {
-        match self {
-            Side::A => Side::B,
-            Side::B => Side::A,
-        }
+        if self == Side::A { Side::B } else { Side::A }
     }
 
     /// Returns 0 for A and 1 for B, for arrays of two.

@@ -11,6 +11,7 @@ use zeitnot_engine::chance::fnv1a;
 use zeitnot_engine::chess::{History, ListedPosition, Move, Position, PositionError, Variant};
 use zeitnot_engine::files::{self, Lines};
 use zeitnot_engine::foreign::in_our_words;
+use zeitnot_engine::options::OptionChoice;
 
 /// Balanced lines that are far apart, as `scripts/opening_book.py` makes them: one on each line, in SAN.
 const BUILT_IN: &str = include_str!("openings.txt");
@@ -85,15 +86,10 @@ impl Openings {
             true => read_pgn(content, max_plies.unwrap_or(usize::MAX)),
             false => read_lines(content),
         };
-        let (mut list, mut over, mut variant) = (Vec::new(), Vec::new(), Variant::Standard);
+        let (mut list, mut over) = (Vec::new(), Vec::new());
         for (place, opening) in read.map_err(fault)? {
             match opening.map(|opening| (opening.end(), opening)) {
-                Ok((None, opening)) => {
-                    if opening.is_of_chess960() {
-                        variant = Variant::Chess960;
-                    }
-                    list.push(opening);
-                }
+                Ok((None, opening)) => list.push(opening),
                 Ok((Some(end), _)) => {
                     over.push(format!("{place} is left out: the game is over by {}", end.name()))
                 }
@@ -110,9 +106,11 @@ impl Openings {
         if over.len() > MOST_NAMED {
             notes.push(format!("{}: {} openings are left out in all", path.display(), over.len()));
         }
-        if variant == Variant::Chess960 {
+        let is_random = list.iter().any(Opening::is_of_chess960);
+        if is_random {
             notes.push(format!("{}: positions of Chess960, whose rules count", path.display()));
         }
+        let variant = if is_random { Variant::Chess960 } else { Variant::Standard };
         Ok(Openings { list, variant, notes })
     }
 
@@ -233,6 +231,11 @@ impl GameAssignment {
 
     pub(super) fn opening(&self) -> u64 {
         self.pair / self.pairings
+    }
+
+    /// Returns the engines with White and with Black.
+    pub(super) fn sides(&self) -> [Side; 2] {
+        [self.white, self.white.other()]
     }
 
     /// Returns the pair and the game of it, from 1, as PGN's tag `Round` has them.

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 
 use nohash_hasher::BuildNoHashHasher;
 
-use super::game::{GameNeed, GameRecord, MatchRules, OngoingGame, Termination};
+use super::game::{GameRecord, MatchRules, OngoingGame, Termination};
 use super::openings::{GameAssignment, Openings};
 use super::{Contender, Team};
 use crate::LabError;
@@ -108,8 +108,8 @@ impl GameBatch<'_> {
         let mut index = 0;
         while let Some((_, game)) = self.games.get_mut(index) {
             match game.advance(&self.config.rules)? {
-                GameNeed::Evaluation => index += 1,
-                GameNeed::Nothing(end) => {
+                None => index += 1,
+                Some(end) => {
                     let (place, game) = self.games.remove(index);
                     jobs.deliver(place, game.into_record(end));
                 }
@@ -152,9 +152,15 @@ impl RememberingNetwork {
         let (mut misses, mut asked) = (Vec::new(), Vec::new());
         for (place, slot) in slots.iter_mut().enumerate() {
             let key = key_of(slot);
-            if !self.recall(key, slot) {
-                misses.push((place, key));
-                asked.push(std::mem::take(slot));
+            match self.known.get(&key).filter(|(_, logits)| logits.len() == slot.moves.len()) {
+                Some((evaluation, logits)) => {
+                    slot.evaluation = *evaluation;
+                    slot.logits = logits.iter().copied().collect();
+                }
+                None => {
+                    misses.push((place, key));
+                    asked.push(std::mem::take(slot));
+                }
             }
         }
         asked.chunks_mut(self.max_batch).try_for_each(|batch| self.evaluator.evaluate(batch))?;
@@ -166,16 +172,6 @@ impl RememberingNetwork {
             slots[place] = slot;
         }
         Ok(())
-    }
-
-    fn recall(&self, key: u64, slot: &mut EvalSlot) -> bool {
-        let found = self.known.get(&key);
-        let Some((evaluation, logits)) = found.filter(|(_, logits)| logits.len() == slot.moves.len()) else {
-            return false;
-        };
-        slot.evaluation = *evaluation;
-        slot.logits = logits.iter().copied().collect();
-        true
     }
 }
 

@@ -9,10 +9,9 @@ use std::fmt;
 
 use ndarray::{Array1, Array2, Axis};
 use serde::Serialize;
-use thiserror::Error;
 
 use zeitnot_engine::options::{OptionChoice, OptionGroup, option_choice, option_group};
-use zeitnot_engine::params::{ParamError, Params};
+use zeitnot_engine::params::Params;
 
 pub(crate) const PAIR_SCORES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 
@@ -156,12 +155,14 @@ impl Elo {
     }
 }
 
+/// The number of games with `unit` behind it, and how many differ.
+pub(crate) fn counted(games: u64, unit: &str, different: u64) -> String {
+    let of_them = if games == different { String::new() } else { format!(", {different} different") };
+    format!("{games}{unit}{of_them}")
+}
+
 fn signed(value: f64, digits: usize) -> String {
-    match value {
-        f64::INFINITY => "+∞".into(),
-        f64::NEG_INFINITY => "-∞".into(),
-        value => format!("{value:+.digits$}"),
-    }
+    format!("{value:+.digits$}").replace("inf", "∞")
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -174,11 +175,7 @@ pub(crate) enum Verdict {
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Verdict::Ahead => "A is stronger",
-            Verdict::Behind => "B is stronger",
-            Verdict::Undecided => UNDECIDED,
-        })
+        f.write_str(["A is stronger", "B is stronger", UNDECIDED][*self as usize])
     }
 }
 
@@ -229,14 +226,6 @@ option_group! {
     }
 }
 
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum SprtError {
-    #[error(transparent)]
-    Params(#[from] ParamError),
-    #[error("elo1 must be larger than elo0, as in elo0=0,elo1=5")]
-    Order,
-}
-
 /// After some pairs. Its fields are the keys of the JSON document.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SprtState {
@@ -276,9 +265,12 @@ impl fmt::Display for SprtState {
 }
 
 impl Sprt {
-    pub fn parse(text: &str) -> Result<Sprt, SprtError> {
-        let sprt = Sprt::default().read("sprt", &Params::parse(text)?, &[])?;
-        if sprt.elo1 > sprt.elo0 { Ok(sprt) } else { Err(SprtError::Order) }
+    pub fn parse(text: &str) -> Result<Sprt, String> {
+        let read = Params::parse(text).and_then(|params| Sprt::default().read("sprt", &params, &[]));
+        match read.map_err(|error| error.to_string())? {
+            sprt if sprt.elo1 > sprt.elo0 => Ok(sprt),
+            _ => Err("elo1 must be larger than elo0, as in elo0=0,elo1=5".into()),
+        }
     }
 
     pub fn state(&self, tally: &ResultTally) -> SprtState {

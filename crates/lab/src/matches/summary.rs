@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
+use itertools::Itertools;
 use serde::{Serialize, Serializer};
 use serde_json::json;
 
 use super::Side;
-use super::match_files::PlayedGame;
-use super::match_rows::MatchGameRow;
-use super::statistics::{Elo, Rating, ResultTally, Sprt, SprtState, Verdict, ratings};
+use super::match_files::{MatchGameRow, PlayedGame};
+use super::statistics::{Elo, Rating, ResultTally, Sprt, SprtState, Verdict, counted, ratings};
 use crate::move_rows::{MoveRow, PruningCounts};
 use crate::report::Table;
 
@@ -17,21 +17,19 @@ const FEWEST_PLAYERS: usize = 3;
 /// What is not known.
 const NONE: &str = "–";
 
-/// The games of a match so far, by their moves and colours: one that was played before proves nothing more.
-#[derive(Clone, Debug, Default)]
-struct KnownGames(HashSet<(String, bool)>);
+/// The games of a match so far, by their moves and colours.
+type KnownGames = HashSet<(String, bool)>;
 
-impl KnownGames {
-    fn is_new(&mut self, row: &MatchGameRow) -> bool {
-        // Older rows do not say.
-        row.moves_hash.is_empty() || self.0.insert((row.moves_hash.clone(), row.a_is_white))
-    }
+/// Says whether a game differs from those before: one that was played before proves nothing more.
+fn is_new(row: &MatchGameRow, known: &mut KnownGames) -> bool {
+    // Older rows do not say.
+    row.moves_hash.is_empty() || known.insert((row.moves_hash.clone(), row.a_is_white))
 }
 
 /// The games of one match without those that were played before.
 pub(super) fn different(games: &[MatchGameRow]) -> impl Iterator<Item = &MatchGameRow> {
     let mut known = KnownGames::default();
-    games.iter().filter(move |row| known.is_new(row))
+    games.iter().filter(move |row| is_new(row, &mut known))
 }
 
 /// The result of a match so far, from A's point of view.
@@ -72,7 +70,7 @@ impl MatchSummary {
 
     pub(super) fn add(&mut self, row: &MatchGameRow) {
         self.games += 1;
-        if self.known.is_new(row) {
+        if is_new(row, &mut self.known) {
             self.tally.add(row.pair, row.half_points.min(2) as u8);
         }
         *self.terminations.entry(row.termination.clone()).or_default() += 1;
@@ -129,7 +127,7 @@ impl MatchSummary {
 
     pub(super) fn key_figure(&self) -> (String, String) {
         let ([a, b], ResultTally { wins, draws, losses, .. }) = (self.names(), &self.tally);
-        let of_games = format!("{}: {wins} won, {draws} drawn, {losses} lost by {a}.", self.count("games"));
+        let of_games = format!("{}: {wins} won, {draws} drawn, {losses} lost by {a}.", self.count(" games"));
         let Some(elo) = self.elo() else {
             return ("undecided".into(), format!("No pair of games is complete yet. {of_games}"));
         };
@@ -156,14 +154,8 @@ impl MatchSummary {
         )
     }
 
-    /// The number of games, and behind `what` how many differ.
-    fn count(&self, what: &str) -> String {
-        let (games, different) = (self.games, self.tally.games());
-        let blank = if what.is_empty() { "" } else { " " };
-        match games == different {
-            true => format!("{games}{blank}{what}"),
-            false => format!("{games}{blank}{what}, {different} different"),
-        }
+    fn count(&self, unit: &str) -> String {
+        counted(self.games, unit, self.tally.games())
     }
 
     pub(super) fn sprt_in_words(&self) -> Option<String> {
@@ -241,7 +233,7 @@ impl fmt::Display for MatchSummary {
         let ([a, b], elo, sprt) = (self.names(), self.elo(), self.sprt());
         let ResultTally { wins, draws, losses, pairs, .. } = &self.tally;
         let of_both = |[a, b]: [String; 2]| format!("A {a}, B {b}");
-        let ends: Vec<_> = self.terminations.iter().map(|(word, n)| format!("{word} {n}")).collect();
+        let ends = self.terminations.iter().map(|(word, n)| format!("{word} {n}")).join(", ");
         let nodes = self.nodes_per_move();
         let nodes = nodes.map(|nodes| nodes.map_or(NONE.into(), |nodes| format!("{nodes:.1}")));
         let whole = |elo: &Elo| format!("{} (95 %: {}), {}", elo.lead(1), elo.interval(), elo.verdict());
@@ -260,7 +252,7 @@ impl fmt::Display for MatchSummary {
             ("LOS", elo.map(|elo| format!("{:.2} %", 100.0 * elo.los))),
             (test.as_deref().unwrap_or_default(), sprt.map(|sprt| format!("{sprt} ({} Elo)", sprt.model))),
             ("", sprt.map(|sprt| sprt.in_words("A", "B"))),
-            ("ends", Some(ends.join(", "))),
+            ("ends", Some(ends)),
             ("lost on time", Some(of_both(self.time_losses.map(|games| games.to_string())))),
             ("lost by a fault", (self.faults != [0; 2]).then(|| of_both(self.faults.map(|n| n.to_string())))),
             ("nodes per move", Some(of_both(nodes))),
@@ -328,23 +320,17 @@ struct RankedPlayer {
 impl Ranking {
     /// Ranks the players of several matches. `None` with fewer than three, or if some cannot be compared.
     pub fn of(matches: &[MatchSummary]) -> Option<Ranking> {
-        let mut names: Vec<&str> = Vec::new();
-        let mut place = |name| {
-            names.iter().position(|known| *known == name).unwrap_or_else(|| {
-                names.push(name);
-                names.len() - 1
-            })
-        };
-        let results = matches.iter().map(|summary| (summary.names().map(&mut place), &summary.tally));
-        let results: Vec<_> = results.collect();
+        let names: Vec<_> = matches.iter().flat_map(MatchSummary::names).unique().collect();
         if names.len() < FEWEST_PLAYERS {
             return None;
         }
-        let players = names.iter().zip(ratings(names.len(), &results)?);
-        let mut players: Vec<_> =
-            players.map(|(name, rating)| RankedPlayer { name: (*name).to_owned(), rating }).collect();
-        players.sort_by(|a, b| b.rating.elo.total_cmp(&a.rating.elo));
-        Some(Ranking { players })
+        let place = |name: &str| names.iter().position(|known| *known == name).unwrap_or_default();
+        let results = matches.iter().map(|summary| (summary.names().map(place), &summary.tally));
+        let ratings = ratings(names.len(), &results.collect::<Vec<_>>())?;
+        let players = names.into_iter().zip(ratings);
+        let players = players.map(|(name, rating)| RankedPlayer { name: name.to_owned(), rating });
+        let ranked = players.sorted_by(|a, b| b.rating.elo.total_cmp(&a.rating.elo));
+        Some(Ranking { players: ranked.collect() })
     }
 
     pub(super) fn best(&self) -> String {

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use ndarray::Array1;
 use serde::Serialize;
@@ -16,6 +15,7 @@ use super::statistics::{
 use crate::pgn::Ending;
 use crate::rows::MergedGames;
 use crate::{LabError, Phase};
+use zeitnot_engine::options::OptionChoice;
 
 /// What is counted over all games.
 #[derive(Debug, Default)]
@@ -67,7 +67,8 @@ pub(super) struct GroupFigures {
 
 impl StudyReport {
     pub(super) fn clock_figures(&self) -> Option<Vec<ClockFigures>> {
-        let figures: Option<Vec<ClockFigures>> = self.totals.clocks.iter().map(ClockUse::figures).collect();
+        let clocks = self.totals.clocks.iter().zip(&self.names);
+        let figures: Option<Vec<_>> = clocks.map(|(clock, name)| clock.figures(name)).collect();
         figures.filter(|figures| !figures.is_empty())
     }
 }
@@ -84,7 +85,7 @@ pub fn study(files: &[PathBuf], mut estimators: Vec<Estimator>) -> Result<StudyR
     estimators.retain(|estimator| is_searched || !estimator.uses_search());
     let mut notes = Vec::new();
     match counts.medians() {
-        Ok(medians) => estimators.push(Estimator::by_ply(Arc::new(medians))),
+        Ok(medians) => estimators.push(Estimator::by_ply(medians)),
         Err(note) => notes.push(note),
     }
     if unit == Unit::Game {
@@ -206,7 +207,8 @@ impl Accumulator {
             let is_all = group.dimension == ALL;
             let figures = cells.iter().enumerate().map(|(place, cell)| {
                 let spearman = spearman[place].filter(|_| is_all);
-                let figures = || EstimatorFigures { spearman, ..cell.figures(&cells[0], units.len()) };
+                let name = &self.estimators[place].name;
+                let figures = || EstimatorFigures { spearman, ..cell.figures(name, &cells[0], units.len()) };
                 (!cell.is_empty()).then(figures)
             });
             GroupFigures { figures: figures.collect(), group, positions }
@@ -362,7 +364,7 @@ mod tests {
     fn groups_of_many_events_have_intervals() {
         let report = study();
         assert_eq!((report.unit, report.totals.events.len()), (Unit::Event, 60));
-        assert!(report.groups[0].figures[0].unwrap().ci.is_known());
+        assert!(report.groups[0].figures[0].as_ref().unwrap().ci.is_known());
     }
 
     #[test]

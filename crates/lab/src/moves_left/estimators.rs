@@ -3,10 +3,9 @@
 //! of the other half.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use super::PositionRow;
-use super::statistics::{Unit, median};
+use super::statistics::{Unit, quantile};
 use zeitnot_engine::params::{ParamError, Params};
 use zeitnot_engine::time::estimators::moves_left::{MovesLeftEstimator, estimator_from};
 
@@ -33,7 +32,7 @@ enum Rule {
     Root(MovesLeftEstimator),
     /// With its mean over the searched tree, and its spread.
     Searched(MovesLeftEstimator),
-    PlyMedian(Arc<PlyMedian>),
+    PlyMedian(PlyMedian),
 }
 
 impl Estimator {
@@ -53,7 +52,7 @@ impl Estimator {
     }
 
     /// The best function of the ply, cross-fitted.
-    pub(super) fn by_ply(medians: Arc<PlyMedian>) -> Estimator {
+    pub(super) fn by_ply(medians: PlyMedian) -> Estimator {
         Estimator { name: "best by ply".into(), rule: Rule::PlyMedian(medians) }
     }
 
@@ -65,27 +64,27 @@ impl Estimator {
     pub(crate) fn estimate(&self, row: &PositionRow) -> Option<f64> {
         let (rule, input) = match &self.rule {
             Rule::PlyMedian(medians) => return Some(medians.moves_left(row)),
-            Rule::Root(rule) => (rule, row.input()),
-            Rule::Searched(rule) => (rule, row.searched_input()),
+            Rule::Root(rule) => (rule, row.input(row.m_plies, None)),
+            Rule::Searched(rule) => (rule, row.input(row.m_search_plies, row.m_spread_plies)),
         };
         (input.m.is_some() || !rule.uses_head()).then(|| rule.estimate(&input).moves)
     }
 }
 
-/// For each ply, counts of positions by the moves left.
-type PlyCounts = BTreeMap<u32, BTreeMap<u32, u64>>;
+/// For each chunk of plies, counts of positions by the moves left.
+type ChunkCounts = BTreeMap<u32, BTreeMap<u32, u64>>;
 
 /// Positions of each half, in fixed memory.
 #[derive(Clone, Debug)]
 pub(super) struct HalfCounts {
     unit: Unit,
     games: [u64; 2],
-    by_ply: [PlyCounts; 2],
+    by_chunk: [ChunkCounts; 2],
 }
 
 impl HalfCounts {
     pub(super) fn new(unit: Unit) -> HalfCounts {
-        HalfCounts { unit, games: [0; 2], by_ply: Default::default() }
+        HalfCounts { unit, games: [0; 2], by_chunk: Default::default() }
     }
 
     pub(super) fn add_game(&mut self, rows: &[PositionRow]) {
@@ -93,7 +92,7 @@ impl HalfCounts {
         let half = self.unit.half(first);
         self.games[half] += 1;
         for row in rows {
-            let counts = self.by_ply[half].entry(row.ply.min(MOST_PLIES)).or_default();
+            let counts = self.by_chunk[half].entry(row.ply.min(MOST_PLIES) / WIDTH).or_default();
             *counts.entry(row.moves_left).or_default() += 1;
         }
     }
@@ -101,7 +100,7 @@ impl HalfCounts {
     /// Medians by ply, cross-fitted. An error says how many games are missing.
     pub(super) fn medians(&self) -> Result<PlyMedian, String> {
         let [first, second] = self.games;
-        let [of_first, of_second] = &self.by_ply;
+        let [of_first, of_second] = &self.by_chunk;
         let medians = medians(of_second).zip(medians(of_first));
         let medians = medians.filter(|_| first.min(second) >= FEWEST_GAMES);
         let (of_first, of_second) = medians.ok_or_else(|| {
@@ -115,20 +114,14 @@ impl HalfCounts {
 }
 
 /// Thin chunks take the median before them. `None` if all are thin.
-fn medians(by_ply: &PlyCounts) -> Option<Vec<f64>> {
-    let mut chunks: Vec<BTreeMap<u32, u64>> = Vec::new();
-    for (ply, counts) in by_ply {
-        let chunk = (ply / WIDTH) as usize;
-        chunks.resize(chunks.len().max(chunk + 1), BTreeMap::new());
-        counts.iter().for_each(|(&moves, count)| *chunks[chunk].entry(moves).or_default() += count);
-    }
+fn medians(by_chunk: &ChunkCounts) -> Option<Vec<f64>> {
     let own = |counts: &BTreeMap<u32, u64>| {
         let is_thin = counts.values().sum::<u64>() < FEWEST;
-        median(counts.iter().map(|(&moves, &count)| (moves, count))).filter(|_| !is_thin)
+        quantile(counts.iter().map(|(&moves, &count)| (moves, count)), 0.5).filter(|_| !is_thin)
     };
-    let mut last = chunks.iter().find_map(own)?;
-    let medians = chunks.iter().map(|counts| {
-        last = own(counts).unwrap_or(last);
+    let mut last = by_chunk.values().find_map(own)?;
+    let medians = (0..=*by_chunk.keys().last()?).map(|chunk| {
+        last = by_chunk.get(&chunk).and_then(own).unwrap_or(last);
         last
     });
     Some(medians.collect())
@@ -176,7 +169,7 @@ mod tests {
     fn numbers_beyond_all_games_cost_no_memory() {
         let mut left = HalfCounts::new(Unit::Event);
         (0..FEWEST).for_each(|_| left.add_game(&[row(events()[0], u32::MAX, u32::MAX)]));
-        assert_eq!(medians(&left.by_ply[0]).unwrap().len(), 1001);
+        assert_eq!(medians(&left.by_chunk[0]).unwrap().len(), 1001);
     }
 
     #[test]

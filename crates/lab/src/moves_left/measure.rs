@@ -12,6 +12,7 @@ use zeitnot_engine::chance::{fnv1a, mix};
 use zeitnot_engine::chess::{Color, History};
 use zeitnot_engine::engine::{EnginePlayer, Settings, Setup, SharedBatch};
 use zeitnot_engine::network::{Backend, BackendError, BatchEvaluator, Evaluator};
+use zeitnot_engine::options::OptionChoice;
 use zeitnot_engine::search::NextStep;
 use zeitnot_engine::time::GoLimits;
 
@@ -37,7 +38,7 @@ pub struct Selection {
     max_plies: u32,
     /// Games with this ending. May be repeated [default: all but those unfinished or broken off by time,
     /// crash, or resignation]
-    #[arg(long, value_name = "T", value_parser = ending_of)]
+    #[arg(long, value_name = "T", value_parser = Ending::read)]
     termination: Vec<Ending>,
     /// Games with at least this base time, seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 0.0)]
@@ -51,11 +52,6 @@ pub struct Selection {
     /// Only events that Zeitnot's own network was not trained on (one in 20, by the name of the event)
     #[arg(long)]
     held_out: bool,
-}
-
-fn ending_of(name: &str) -> Result<Ending, String> {
-    let names = || Ending::all().map(Ending::name).collect::<Vec<_>>().join(", ");
-    Ending::from_name(name).ok_or_else(|| format!("valid: {}", names()))
 }
 
 impl Selection {

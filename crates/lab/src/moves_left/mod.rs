@@ -66,22 +66,9 @@ impl Row for PositionRow {
 }
 
 impl PositionRow {
-    /// With the head's raw output for M.
-    fn input(&self) -> MovesLeftInput {
-        MovesLeftInput {
-            game_ply: GamePly(self.ply),
-            pieces: self.pieces,
-            m: self.m_plies.map(|m| Plies(m.into())),
-            m_spread: None,
-        }
-    }
-
-    /// With M and its spread after the search.
-    fn searched_input(&self) -> MovesLeftInput {
-        MovesLeftInput {
-            m: self.m_search_plies.map(|m| Plies(m.into())),
-            m_spread: self.m_spread_plies.map(|spread| Plies(spread.into())),
-            ..self.input()
-        }
+    /// What an estimator gets, with this M and its spread.
+    fn input(&self, m: Option<f32>, m_spread: Option<f32>) -> MovesLeftInput {
+        let [m, m_spread] = [m, m_spread].map(|plies| plies.map(|plies| Plies(plies.into())));
+        MovesLeftInput { game_ply: GamePly(self.ply), pieces: self.pieces, m, m_spread }
     }
 }

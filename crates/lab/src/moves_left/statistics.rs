@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use itertools::Itertools;
 use ndarray::Array1;
 use serde::Serialize;
 
@@ -47,29 +48,12 @@ impl Sums {
         }
         self.sizes[step] += 1;
     }
-
-    /// Without intervals and ranks.
-    fn figures(&self) -> EstimatorFigures {
-        let mean = |sum: f64| sum / self.count;
-        let scatter = self.truth_squared - self.truth * self.truth / self.count;
-        EstimatorFigures {
-            positions: self.count as u64,
-            mae: mean(self.absolute),
-            rmse: mean(self.squared).sqrt(),
-            bias: mean(self.error),
-            median: median((0..).zip(self.sizes.iter().copied())).unwrap_or(f64::NAN).max(0.0) / STEPS,
-            r2: 1.0 - self.squared / scatter,
-            spearman: None,
-            mean_left: mean(self.truth),
-            ci: Interval::NONE,
-            versus_first_ci: Interval::NONE,
-        }
-    }
 }
 
 /// In full moves except `r2` and `spearman`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct EstimatorFigures {
+    pub(super) name: String,
     pub(super) positions: u64,
     pub(super) mae: f64,
     pub(super) rmse: f64,
@@ -87,12 +71,8 @@ pub(super) struct EstimatorFigures {
     pub(super) versus_first_ci: Interval,
 }
 
-pub(super) fn median(counts: impl Iterator<Item = (u32, u64)> + Clone) -> Option<f64> {
-    quantile(counts, 0.5)
-}
-
 /// The point below which this share lies of ascending numbers n with counts, each spread evenly over n ± ½.
-fn quantile(counts: impl Iterator<Item = (u32, u64)> + Clone, share: f64) -> Option<f64> {
+pub(super) fn quantile(counts: impl Iterator<Item = (u32, u64)> + Clone, share: f64) -> Option<f64> {
     let wanted = share * counts.clone().map(|(_, count)| count).sum::<u64>() as f64;
     let mut below = 0.0;
     for (n, count) in counts.filter(|&(_, count)| count > 0) {
@@ -131,10 +111,7 @@ impl Unit {
     }
 
     pub(super) fn plural(self) -> &'static str {
-        match self {
-            Unit::Event => "events",
-            Unit::Game => "games",
-        }
+        ["events", "games"][self as usize]
     }
 }
 
@@ -146,8 +123,6 @@ pub(super) struct Interval {
 }
 
 impl Interval {
-    pub(super) const NONE: Interval = Interval { low: f64::NAN, high: f64::NAN };
-
     pub(super) fn is_known(self) -> bool {
         self.low.is_finite() && self.high.is_finite()
     }
@@ -155,11 +130,10 @@ impl Interval {
     /// From the 2.5 % to the 97.5 % point, shape `[REPLICATES]`.
     fn of(units: usize, values: Array1<f64>) -> Interval {
         if units < FEWEST_UNITS {
-            return Interval::NONE;
+            return Interval { low: f64::NAN, high: f64::NAN };
         }
-        let mut values = values.to_vec();
-        values.retain(|value| value.is_finite());
-        values.sort_by(f64::total_cmp);
+        let finite = values.into_iter().filter(|value| value.is_finite());
+        let values: Vec<_> = finite.sorted_by(f64::total_cmp).collect();
         let at = |share: f64| values.get((share * values.len() as f64) as usize).copied().unwrap_or(f64::NAN);
         Interval { low: at(0.025), high: at(0.975) }
     }
@@ -218,7 +192,7 @@ impl GroupSums {
         self.sums.count == 0.0
     }
 
-    pub(super) fn mae(&self) -> f64 {
+    fn mae(&self) -> f64 {
         self.sums.absolute / self.sums.count
     }
 
@@ -227,12 +201,22 @@ impl GroupSums {
         Difference { difference: self.mae() - other.mae(), ci }
     }
 
-    /// `first` are the sums of the baseline estimator.
-    pub(super) fn figures(&self, first: &GroupSums, units: usize) -> EstimatorFigures {
+    /// All but the rank correlation. `first` are the sums of the baseline estimator.
+    pub(super) fn figures(&self, name: &str, first: &GroupSums, units: usize) -> EstimatorFigures {
+        let Sums { count, error, squared, truth, truth_squared, ref sizes, .. } = self.sums;
+        let median = quantile((0..).zip(sizes.iter().copied()), 0.5).unwrap_or(f64::NAN);
         EstimatorFigures {
+            name: name.to_owned(),
+            positions: count as u64,
+            mae: self.mae(),
+            rmse: (squared / count).sqrt(),
+            bias: error / count,
+            median: median.max(0.0) / STEPS,
+            r2: 1.0 - squared / (truth_squared - truth * truth / count),
+            spearman: None,
+            mean_left: truth / count,
             ci: Interval::of(units, self.replicated_mae()),
             versus_first_ci: self.minus(first, units).ci,
-            ..self.sums.figures()
         }
     }
 
@@ -338,8 +322,10 @@ pub(super) struct ClockUse {
     curve: [f64; POINTS + 1],
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct ClockFigures {
+    /// The estimator's.
+    pub(super) name: String,
     pub(super) sides: u64,
     pub(super) unused: f64,
     /// Share of starved moves (even share: clock ÷ moves of the game).
@@ -378,9 +364,10 @@ impl ClockUse {
         self.variation += (squares / n - mean * mean).max(0.0).sqrt() / mean;
     }
 
-    pub(super) fn figures(&self) -> Option<ClockFigures> {
+    pub(super) fn figures(&self, name: &str) -> Option<ClockFigures> {
         let mean = |sum: f64| sum / self.sides as f64;
         (self.sides > 0).then(|| ClockFigures {
+            name: name.to_owned(),
             sides: self.sides,
             unused: mean(self.unused),
             starved: self.starved as f64 / self.moves as f64,
@@ -402,11 +389,10 @@ mod tests {
 
     #[test]
     fn figures_by_hand() {
-        let mut sums = Sums::default();
-        for (estimate, truth) in [(10.0, 12.0), (20.0, 16.0), (30.0, 30.0), (41.0, 40.0)] {
-            sums.add(estimate, truth);
-        }
-        let figures = sums.figures();
+        let mut sums = GroupSums::default();
+        let game = [(10.0, 12.0), (20.0, 16.0), (30.0, 30.0), (41.0, 40.0)];
+        sums.add_game(game.into_iter(), &bootstrap_weights(1));
+        let figures = sums.figures("", &sums, 1);
         // Errors −2, 4, 0, 1. Truth's mean 24.5, squares 144 + 256 + 900 + 1600 = 2900, scatter 2900 − 98²/4
         // = 499.
         assert_eq!((figures.mae, figures.bias, figures.mean_left), (1.75, 0.75, 24.5));
@@ -446,12 +432,12 @@ mod tests {
             let estimate = if game % 2 == 0 { 0.0 } else { 10.0 };
             all.add_game([(estimate, 0.0)].into_iter(), &bootstrap_weights(game));
         }
-        let interval = all.figures(&all, 2000).ci;
+        let interval = all.figures("", &all, 2000).ci;
         let width = (interval.high - interval.low) / (2.0 * 1.96 * 0.112);
         assert!((0.85..1.15).contains(&width), "{interval:?}");
         assert!(interval.low < 5.0 && interval.high > 5.0);
         assert_eq!(all.minus(&all, 2000).ci, Interval { low: 0.0, high: 0.0 });
-        assert!(!all.figures(&all, FEWEST_UNITS - 1).ci.is_known());
+        assert!(!all.figures("", &all, FEWEST_UNITS - 1).ci.is_known());
     }
 
     #[test]
@@ -468,7 +454,7 @@ mod tests {
         let mut clock = ClockUse::default();
         let estimates: Vec<f64> = (1..=40).rev().map(f64::from).collect();
         clock.play(&estimates);
-        let figures = clock.figures().unwrap();
+        let figures = clock.figures("").unwrap();
         assert!(
             figures.unused.abs() < 1e-12 && figures.variation < 1e-6 && figures.starved == 0.0,
             "{figures:?}"
@@ -484,11 +470,11 @@ mod tests {
         let (mut high, mut low) = (ClockUse::default(), ClockUse::default());
         high.play(&[60.0; 40]);
         low.play(&[5.0; 40]);
-        assert!((high.figures().unwrap().unused - (59.0f64 / 60.0).powi(40)).abs() < 1e-12);
-        assert_eq!(high.figures().unwrap().starved, 0.0);
-        assert!(low.figures().unwrap().starved > 0.5, "{:?}", low.figures());
+        assert!((high.figures("").unwrap().unused - (59.0f64 / 60.0).powi(40)).abs() < 1e-12);
+        assert_eq!(high.figures("").unwrap().starved, 0.0);
+        assert!(low.figures("").unwrap().starved > 0.5, "{:?}", low.figures(""));
         low.play(&[5.0; 3]);
-        assert_eq!(low.figures().unwrap().sides, 1, "three moves are no game");
-        assert_eq!(ClockUse::default().figures(), None);
+        assert_eq!(low.figures("").unwrap().sides, 1, "three moves are no game");
+        assert_eq!(ClockUse::default().figures(""), None);
     }
 }

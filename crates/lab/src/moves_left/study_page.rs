@@ -18,27 +18,18 @@ const FEWEST: f64 = 0.005;
 impl StudyReport {
     /// The keys are a contract. All errors are in full moves.
     pub fn to_json(&self) -> Value {
-        let named = |figures: &[Option<EstimatorFigures>]| -> Vec<Value> {
-            let known =
-                self.names.iter().zip(figures).filter_map(|(name, figures)| Some((name, (*figures)?)));
-            known.map(|(name, figures)| with_name(name, json!(figures))).collect()
-        };
         let mut groups: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
         let mut estimators = Vec::new();
         for GroupFigures { group, positions, figures } in &self.groups {
-            let own = named(figures);
+            let known: Vec<_> = figures.iter().flatten().collect();
             match group.dimension {
-                ALL => estimators = own,
+                ALL => estimators = known,
                 dimension => groups
                     .entry(DIMENSIONS[dimension].key)
                     .or_default()
-                    .push(json!({ "group": group.name, "positions": positions, "estimators": own })),
+                    .push(json!({ "group": group.name, "positions": positions, "estimators": known })),
             }
         }
-        let clock = self.clock_figures().map(|clocks| {
-            let clocks = self.names.iter().zip(clocks);
-            clocks.map(|(name, figures)| with_name(name, json!(figures))).collect::<Vec<_>>()
-        });
         let Totals { games, positions, events, played_out, spread, .. } = &self.totals;
         let mut document = json!({
             "games": games,
@@ -51,7 +42,7 @@ impl StudyReport {
             "estimators": estimators,
             "differences": self.differences,
             "spread": Some(spread).filter(|spread| spread.positions > 0),
-            "clock": clock,
+            "clock": self.clock_figures(),
         });
         groups.into_iter().for_each(|(key, groups)| document[key] = groups.into());
         document
@@ -65,11 +56,6 @@ impl StudyReport {
         }
         page(self, origins, &plots).write(folder).map_err(RowError::io(folder))
     }
-}
-
-fn with_name(name: &str, mut figures: Value) -> Value {
-    figures["name"] = name.into();
-    figures
 }
 
 impl fmt::Display for StudyReport {
@@ -93,9 +79,7 @@ fn page(report: &StudyReport, origins: &[Origin], plots: &[NamedPlot]) -> Page {
         extent(report),
         report.unit.plural()
     ));
-    for note in &report.notes {
-        page = page.paragraph(note);
-    }
+    page = report.notes.iter().fold(page, |page, note| page.paragraph(note));
     for (place, (heading, tables)) in tables(report).iter().enumerate() {
         if !tables.is_empty() {
             page = page.part(heading, place == 0, |page| tables.iter().fold(page, Page::table));
@@ -111,12 +95,12 @@ fn page(report: &StudyReport, origins: &[Origin], plots: &[NamedPlot]) -> Page {
 
 fn key_figure(report: &StudyReport) -> Option<(String, String)> {
     let all = report.groups.iter().find(|group| group.group.dimension == ALL)?;
-    let known = report.names.iter().zip(&all.figures).filter_map(|(name, figures)| Some((name, (*figures)?)));
-    let (name, best) = known.min_by(|(_, a), (_, b)| a.mae.total_cmp(&b.mae))?;
+    let best = all.figures.iter().flatten().min_by(|a, b| a.mae.total_cmp(&b.mae))?;
+    let of_best = &best.name;
     let is_open = |Interval { low, high }: Interval| !(low > 0.0 || high < 0.0);
     let close = report.differences.iter().filter(|pair| is_open(pair.all.ci));
     let close = close.flat_map(|PairDifference { name, against, .. }| [(name, against), (against, name)]);
-    let close: Vec<_> = close.filter(|(own, _)| *own == name).map(|(_, other)| other.as_str()).collect();
+    let close: Vec<_> = close.filter(|(own, _)| *own == of_best).map(|(_, other)| other.as_str()).collect();
     let verdict = match (report.names.len(), &close[..]) {
         (1, _) => String::new(),
         (_, []) => " No other estimator is as near.".to_owned(),
@@ -125,7 +109,7 @@ fn key_figure(report: &StudyReport) -> Option<(String, String)> {
     Some((
         format!("{:.1} moves off", best.mae),
         format!(
-            "is the mean error of {name} (95 %: {}), the smallest of these estimators.{verdict}",
+            "is the mean error of {of_best} (95 %: {}), the smallest of these estimators.{verdict}",
             interval(best.ci)
         ),
     ))
@@ -168,7 +152,7 @@ fn errors(report: &StudyReport, dimension: usize) -> Table {
     let is_first = |name: &String| *name == report.names[0];
     Table::of(caption, report.names.iter().zip(figures))
         .words("estimator", |(name, _)| *name)
-        .numbers("MAE", |(_, figures)| figures.map_or("no M".into(), |f| format!("{:.2}", f.mae)))
+        .numbers("MAE", |(_, figures)| figures.as_ref().map_or("no M".into(), |f| format!("{:.2}", f.mae)))
         .numbers("95 % of MAE", |row| text(row, |f| interval(f.ci)))
         .numbers("vs first, 95 %", |row| match is_first(row.0) {
             true => String::new(),
@@ -207,7 +191,7 @@ fn by_group(report: &StudyReport, dimension: usize) -> Table {
     let caption = format!("Mean absolute error in full moves, by {}", DIMENSIONS[dimension].title);
     let number = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.1}"));
     let left = |group: &GroupFigures| Some(group.figures.iter().flatten().next()?.mean_left);
-    let error = |group: &GroupFigures, place: usize| Some(group.figures[place]?.mae);
+    let error = |group: &GroupFigures, place: usize| Some(group.figures[place].as_ref()?.mae);
     let table = Table::of(caption, report.groups.iter().filter(|group| group.group.dimension == dimension))
         .words(DIMENSIONS[dimension].title, |group| &group.group.name)
         .numbers("positions", |group| group.positions)
@@ -219,13 +203,12 @@ fn by_group(report: &StudyReport, dimension: usize) -> Table {
 fn clock(report: &StudyReport) -> Option<Table> {
     let caption = "The clock, if each move got clock ÷ estimate and there were no increment: unused at the game's end; starved = less than a third of an \
          even share; longest move in % of the clock; variation of a game's move times (0 = all equal)";
-    let clocks = report.names.iter().zip(report.clock_figures()?);
-    let table = Table::of(caption, clocks)
-        .words("estimator", |(name, _)| *name)
-        .numbers("unused", |(_, clock)| format!("{:.1} %", 100.0 * clock.unused))
-        .numbers("starved moves", |(_, clock)| format!("{:.1} %", 100.0 * clock.starved))
-        .numbers("longest move", |(_, clock)| format!("{:.2} %", 100.0 * clock.largest))
-        .numbers("variation", |(_, clock)| format!("{:.3}", clock.variation));
+    let table = Table::of(caption, report.clock_figures()?)
+        .words("estimator", |clock| clock.name.clone())
+        .numbers("unused", |clock| format!("{:.1} %", 100.0 * clock.unused))
+        .numbers("starved moves", |clock| format!("{:.1} %", 100.0 * clock.starved))
+        .numbers("longest move", |clock| format!("{:.2} %", 100.0 * clock.largest))
+        .numbers("variation", |clock| format!("{:.3}", clock.variation));
     Some(table.table())
 }
 
@@ -291,14 +274,7 @@ fn plots(report: &StudyReport) -> Vec<NamedPlot> {
     plots
 }
 
-/// Chunks with enough positions, without the open-ended last one.
-fn plotted(report: &StudyReport) -> impl Iterator<Item = &GroupFigures> {
-    let least = (report.totals.positions as f64 * FEWEST) as u64;
-    let of_plies = |group: &&GroupFigures| group.group.dimension == BY_PLY && !group.group.is_open();
-    report.groups.iter().filter(of_plies).filter(move |group| group.positions >= least)
-}
-
-/// `(ply, value)`.
+/// `(ply, value)` of chunks with enough positions, without the open-ended last one.
 fn over_plies<T>(
     report: &StudyReport,
     place: usize,
@@ -308,7 +284,10 @@ fn over_plies<T>(
         let middle = f64::from(group.group.place + PLIES / 2);
         Some((middle, figure(group.figures[place].as_ref()?)))
     };
-    plotted(report).filter_map(value).collect()
+    let least = (report.totals.positions as f64 * FEWEST) as u64;
+    let of_plies = |group: &&GroupFigures| group.group.dimension == BY_PLY && !group.group.is_open();
+    let groups = report.groups.iter().filter(of_plies);
+    groups.filter(|group| group.positions >= least).filter_map(value).collect()
 }
 
 fn by_ply(title: &str, y: &str) -> Plot {

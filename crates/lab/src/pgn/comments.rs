@@ -97,21 +97,19 @@ impl Commands {
                 // `#5`, `+#5`, `M5`, as programs write a mate.
                 let number = value.replace(['#', 'M', 'm', '+'], "");
                 let is_mate = value.contains(['#', 'M', 'm']) && number != "-";
-                match mate(&number, mover).filter(|_| is_mate) {
-                    Some(mate) => played.centipawns = Some(mate),
-                    None => return !is_mate && self.take_eval(value, depth, mover, place),
-                }
+                let mate = mate(&number, mover).filter(|_| is_mate);
+                played.centipawns = mate.or(played.centipawns);
+                mate.is_some() || !is_mate && self.take_eval(value, depth, mover, place)
             }
             "clk" => {
                 let is_short = value.split(':').count() == 2 && !value.contains('.');
                 self.has_long_clocks |= time_ms(value).is_some() && !is_short;
                 self.has_short_clocks |= is_short;
-                return self.set(&mut played.clock_ms, time_ms(value), "[%clk]");
+                self.set(&mut played.clock_ms, time_ms(value), "[%clk]")
             }
-            "emt" => return self.set(&mut played.used_ms, time_ms(value), "[%emt]"),
-            _ => return false,
+            "emt" => self.set(&mut played.used_ms, time_ms(value), "[%emt]"),
+            _ => false,
         }
-        true
     }
 
     /// Takes a time where it is one, says so, and keeps the form in which it is written.

@@ -383,7 +383,7 @@ impl Draft {
     fn settle_zeros(&mut self) {
         let Some(is_behind_number) = self.zeros else { return };
         let is_legal = self.fault.is_none();
-        let is_result = match self.game.tags.written_result() {
+        let is_result = match self.game.tags.get("Result").and_then(result_of) {
             Some(NEITHER_SCORES) => !(is_legal && is_behind_number),
             Some("*") | None => !(is_behind_number || is_legal && self.game.tags.first().is_none()),
             Some(_) => !is_behind_number && !is_legal,

@@ -2,40 +2,30 @@
 
 use super::{RecordedControl, RecordedGame};
 use zeitnot_engine::chess::{Color, Terminal};
+use zeitnot_engine::options::{OptionChoice, option_choice};
 
 const HELD_OUT_ONE_IN: u32 = 20;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    Checkmate,
-    Stalemate,
-    /// Fifty moves without capture or pawn move.
-    FiftyMoves,
-    Repetition,
-    /// Nobody can mate.
-    InsufficientMaterial,
-    /// Stopped because it was a dead draw: the result is sound, the length says nothing.
-    DeadDraw,
-    /// Stopped for its length: the result is a guess.
-    Length,
-    /// Stopped by a tournament's rule (tablebase, agreement of evaluations, draw rule).
-    Adjudication,
-    /// Time, crash, lost connection, resignation: neither result nor length follow from the position.
-    Broken,
+option_choice! {
+    /// The way a game ended, with its name in rows and on the command line.
+    pub enum Ending {
+        Checkmate = "checkmate",
+        Stalemate = "stalemate",
+        /// Fifty moves without capture or pawn move.
+        FiftyMoves = "fifty-moves",
+        Repetition = "repetition",
+        /// Nobody can mate.
+        InsufficientMaterial = "insufficient-material",
+        /// Stopped because it was a dead draw: the result is sound, the length says nothing.
+        DeadDraw = "dead-draw",
+        /// Stopped for its length: the result is a guess.
+        Length = "length",
+        /// Stopped by a tournament's rule (tablebase, agreement of evaluations, draw rule).
+        Adjudication = "adjudication",
+        /// Time, crash, lost connection, resignation: neither result nor length follow from the position.
+        Broken = "broken-off",
+    }
 }
-
-/// All endings in their order, with their names in rows and on the command line.
-const ENDINGS: [(Ending, &str); 9] = [
-    (Ending::Checkmate, "checkmate"),
-    (Ending::Stalemate, "stalemate"),
-    (Ending::FiftyMoves, "fifty-moves"),
-    (Ending::Repetition, "repetition"),
-    (Ending::InsufficientMaterial, "insufficient-material"),
-    (Ending::DeadDraw, "dead-draw"),
-    (Ending::Length, "length"),
-    (Ending::Adjudication, "adjudication"),
-    (Ending::Broken, "broken-off"),
-];
 
 impl From<Terminal> for Ending {
     fn from(terminal: Terminal) -> Ending {
@@ -51,19 +41,7 @@ impl From<Terminal> for Ending {
 
 impl Ending {
     pub fn from_code(code: u8) -> Option<Ending> {
-        ENDINGS.get(usize::from(code)).map(|&(ending, _)| ending)
-    }
-
-    pub fn from_name(name: &str) -> Option<Ending> {
-        Ending::all().find(|ending| ending.name() == name)
-    }
-
-    pub fn all() -> impl Iterator<Item = Ending> {
-        ENDINGS.into_iter().map(|(ending, _)| ending)
-    }
-
-    pub fn name(self) -> &'static str {
-        ENDINGS[self as usize].1
+        Ending::all().nth(code.into())
     }
 
     /// Says whether the rules of chess ended the game, and no organizer or accident did.

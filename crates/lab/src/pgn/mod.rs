@@ -28,7 +28,7 @@ pub use ending::{Ending, base_seconds, ending, is_held_out};
 pub use tags::Tags;
 pub(crate) use tags::{ANNOTATOR, ANNOTATOR_BREAK, NEITHER_SCORES};
 use tokens::Tokens;
-pub(crate) use write::{commands, numbered, write_game};
+pub(crate) use write::{commands, numbered, with_positions, written};
 use zeitnot_engine::chess::{Move, Position, Variant};
 use zeitnot_engine::files;
 use zeitnot_engine::foreign::in_our_words;

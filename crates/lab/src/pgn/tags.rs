@@ -91,15 +91,10 @@ impl Tags {
         self.pairs.first().map(|(name, _)| name.as_str())
     }
 
-    /// The result in the tag, as the standard writes it.
-    pub(super) fn written_result(&self) -> Option<&'static str> {
-        result_of(self.get(RESULT)?)
-    }
-
     /// Brings the tag and the result that follows the moves to one. A tag that is no result, or leaves it
     /// open, gives way. Returns what is to be said where they contradict each other.
     pub(super) fn settle_result(&mut self, marker: Option<&'static str>) -> Option<String> {
-        let tag = self.written_result();
+        let tag = self.get(RESULT).and_then(result_of);
         let result = match (tag, marker) {
             (None | Some("*"), Some(marker)) => marker,
             (tag, _) => tag.unwrap_or("*"),

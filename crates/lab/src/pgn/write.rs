@@ -1,29 +1,34 @@
 //! Writes games as PGN.
 
-use std::io::{self, Write};
-
 use zeitnot_engine::chess::{Move, Position};
 
 const WIDTH: usize = 100;
 
-/// Writes a game with an empty line behind it.
-pub(crate) fn write_game(
-    out: &mut impl Write,
+/// The text of a game with an empty line behind it.
+pub(crate) fn written(
     tags: impl IntoIterator<Item = (impl AsRef<str>, impl AsRef<str>)>,
     movetext: &str,
-) -> io::Result<()> {
-    for (name, value) in tags {
-        tag(out, name.as_ref(), value.as_ref())?;
-    }
-    writeln!(out)?;
-    write_wrapped(out, movetext)?;
-    writeln!(out)
+) -> String {
+    let tags = tags.into_iter().map(|(name, value)| tag(name.as_ref(), value.as_ref()));
+    format!("{}\n{}\n", tags.collect::<String>(), wrapped(movetext))
 }
 
 /// A move in SAN with its number, which Black's needs behind a comment too.
 pub(crate) fn numbered(before: &Position, played: Move) -> String {
     let dots = if before.turn().is_white() { "." } else { "..." };
     format!("{}{dots} {}", before.game_ply() / 2 + 1, before.format_san(played))
+}
+
+/// The moves of a line, each behind the position before it.
+pub(crate) fn with_positions(
+    start: &Position,
+    moves: impl Iterator<Item = Move>,
+) -> impl Iterator<Item = (Position, Move)> {
+    let mut next = start.clone();
+    moves.map(move |played| {
+        let after = next.play(played);
+        (std::mem::replace(&mut next, after), played)
+    })
 }
 
 /// What other programs read in a comment, each with a blank behind it: the evaluation from White's point of
@@ -35,10 +40,10 @@ pub(crate) fn commands(eval: Option<String>, clock_ms: Option<f64>, used_ms: Opt
     [eval, clock, used].into_iter().flatten().collect()
 }
 
-fn tag(out: &mut impl Write, name: &str, value: &str) -> io::Result<()> {
+fn tag(name: &str, value: &str) -> String {
     // A line of its own would end the tag.
     let value: String = value.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    writeln!(out, "[{name} \"{}\"]", value.replace('\\', "\\\\").replace('"', "\\\""))
+    format!("[{name} \"{}\"]\n", value.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 fn hours(ms: f64) -> String {
@@ -47,11 +52,10 @@ fn hours(ms: f64) -> String {
     format!("{}:{:02}:{:02}.{:03}", seconds / 3600, seconds / 60 % 60, seconds % 60, ms % 1000)
 }
 
-/// Writes text, broken at spaces so that lines stay within [`WIDTH`]. Commands such as `[%clk 0:01:00]` stay
-/// whole, as many programs read them on one line alone.
-fn write_wrapped(out: &mut impl Write, text: &str) -> io::Result<()> {
-    let mut column = 0;
-    let mut rest = Some(text);
+/// The text in lines, broken at spaces so that they stay within [`WIDTH`]. Commands such as `[%clk 0:01:00]`
+/// stay whole, as many programs read them on one line alone.
+fn wrapped(text: &str) -> String {
+    let (mut lines, mut column, mut rest) = (String::new(), 0, Some(text));
     while let Some(text) = rest {
         let command = text.trim_start_matches('{');
         let within = if command.starts_with("[%") { text.find(']').unwrap_or_default() } else { 0 };
@@ -61,16 +65,16 @@ fn write_wrapped(out: &mut impl Write, text: &str) -> io::Result<()> {
         // At the start of a line these would begin a tag, or escape the line.
         let may_begin_line = command.starts_with("[%") || !word.starts_with(['[', '%']);
         if column > 0 && column + 1 + word.len() > WIDTH && may_begin_line {
-            writeln!(out)?;
+            lines.push('\n');
             column = 0;
         } else if column > 0 {
-            write!(out, " ")?;
+            lines.push(' ');
             column += 1;
         }
-        write!(out, "{word}")?;
+        lines += word;
         column += word.len();
     }
-    writeln!(out)
+    lines + "\n"
 }
 
 #[cfg(test)]
@@ -82,9 +86,7 @@ mod tests {
     #[test]
     fn commands_are_not_broken_over_lines() {
         let text = "12. Nf3 {[%eval 0.10] [%clk 0:01:00.000] [%emt 0:00:01.000] n=1} ".repeat(60) + "1-0";
-        let mut wrapped = Vec::new();
-        write_wrapped(&mut wrapped, &text).unwrap();
-        let wrapped = String::from_utf8(wrapped).unwrap();
+        let wrapped = wrapped(&text);
         assert_eq!(wrapped.replace('\n', " ").trim_end(), text);
         for line in wrapped.lines() {
             assert!(line.len() <= WIDTH && line.len() > WIDTH / 2 || line.ends_with("1-0"), "{line}");

@@ -34,16 +34,10 @@ pub struct EngineModel {
     pub nps_scatter: f64,
     pub batch: u32,
     pub batch_latency_ms: f64,
-    /// Share of the tree that survives our move and the expected reply.
-    pub reuse: f64,
-    /// Probability of a surprising reply, after which hardly anything survives.
-    pub surprise: f64,
     /// Score and best move change as recorded, see [`Fluctuation`].
     pub fluctuates: bool,
     /// From the end of the search to the GUI's clock.
     pub lag_ms: f64,
-    /// From the deadline to `bestmove` with a batch in flight.
-    pub reaction_ms: f64,
 }
 
 impl Default for EngineModel {
@@ -53,11 +47,8 @@ impl Default for EngineModel {
             nps_scatter: 0.15,
             batch: 128,
             batch_latency_ms: 5.0,
-            reuse: 0.55,
-            surprise: 0.25,
             fluctuates: true,
             lag_ms: 5.0,
-            reaction_ms: 2.0,
         }
     }
 }
@@ -68,9 +59,16 @@ pub(super) struct KeptNodes {
     pub(super) pondered: u64,
 }
 
+/// Share of the tree that survives our move and the expected reply.
+const REUSE: f64 = 0.55;
+/// Probability of a surprising reply, after which hardly anything survives.
+const SURPRISE: f64 = 0.25;
+/// From the deadline to `bestmove` with a batch in flight.
+pub(super) const REACTION_MS: f64 = 2.0;
+
 /// Each further root move's share of the visits left by those before it.
 const TAIL_SHARE: f64 = 0.5;
-const VISITED_MOVES: usize = 6;
+const VISITED_MOVES: i32 = 6;
 
 impl EngineModel {
     /// What survives of `nodes` and of the nodes pondered for `opponent_ms` after both moves.
@@ -81,8 +79,8 @@ impl EngineModel {
         pieces: u32,
         random: &mut ReplayRandom,
     ) -> KeptNodes {
-        let is_surprise = random.unit() < self.surprise;
-        let share = self.reuse + 0.15 * random.normal();
+        let is_surprise = random.unit() < SURPRISE;
+        let share = REUSE + 0.15 * random.normal();
         let share = if is_surprise { 0.03 } else { share }.clamp(0.0, 0.95);
         let pondered = self.speed.nps(pieces) * opponent_ms / 1000.0;
         KeptNodes { searched: (nodes as f64 * share) as u64, pondered: (pondered * share.sqrt()) as u64 }
@@ -93,15 +91,8 @@ impl EngineModel {
     }
 
     pub(super) fn race_visits(nodes: u64, legal_moves: u32) -> Vec<u32> {
-        let moves = (legal_moves as usize).min(VISITED_MOVES);
-        let mut left = nodes as f64;
-        (0..moves)
-            .map(|_| {
-                let visits = left * TAIL_SHARE;
-                left -= visits;
-                visits as u32
-            })
-            .collect()
+        let left = |place: i32| nodes as f64 * (1.0 - TAIL_SHARE).powi(place);
+        (0..VISITED_MOVES.min(legal_moves as i32)).map(|place| (left(place) * TAIL_SHARE) as u32).collect()
     }
 }
 
@@ -178,7 +169,7 @@ impl<'a> VirtualSearch<'a> {
             let batch_ms = self.model.batch_latency_ms + f64::from(batch) / self.nps * 1000.0;
             let back_ms = self.stats.elapsed.0 + batch_ms;
             let deadline_ms = chain.deadline().map(|deadline| deadline.0);
-            let end_ms = deadline_ms.map_or(f64::INFINITY, |ms| ms + self.model.reaction_ms);
+            let end_ms = deadline_ms.map_or(f64::INFINITY, |ms| ms + REACTION_MS);
             if back_ms > end_ms {
                 self.stats.elapsed = self.stats.elapsed.max(Millis(end_ms));
                 return StopReason::Budget;

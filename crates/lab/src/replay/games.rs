@@ -1,8 +1,7 @@
 //! Recorded games for replays: one side's moves after the book.
 
 use super::ReplayMove;
-use crate::pgn::ending;
-use crate::pgn::{RecordedControl, RecordedGame};
+use crate::pgn::{RecordedControl, RecordedGame, ending, with_positions};
 use zeitnot_engine::chess::{Color, History, Position};
 use zeitnot_engine::engine::Settings;
 use zeitnot_engine::network::{Backend, BackendError, BatchEvaluator};
@@ -71,9 +70,9 @@ pub(crate) fn recorded_moves(
     first_ply: usize,
     control: Option<TimeControl>,
 ) -> Vec<ReplayMove> {
-    let mut position = recorded.start.clone();
     let mut moves: Vec<ReplayMove> = Vec::new();
-    for (ply, played) in recorded.moves.iter().enumerate() {
+    let played = recorded.moves.iter().map(|played| played.r#move);
+    for (ply, (position, _)) in with_positions(&recorded.start, played).enumerate() {
         if ply >= first_ply && (ply - first_ply).is_multiple_of(2) {
             // The clock after our last move. Before the first it is full.
             let before = match ply.checked_sub(2) {
@@ -82,9 +81,8 @@ pub(crate) fn recorded_moves(
             };
             moves.push(ReplayMove { clock_ms: before, ..ReplayMove::of(&position) });
         }
-        position = position.play(played.r#move);
     }
-    if position.is_check() && position.legal_moves().is_empty() {
+    if recorded.end.is_check() && recorded.end.legal_moves().is_empty() {
         let left = |place: usize| (recorded.moves.len() - first_ply - 2 * place) as u32;
         moves.iter_mut().enumerate().for_each(|(place, m)| m.plies_to_mate = Some(left(place)));
     }

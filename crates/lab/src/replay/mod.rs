@@ -8,7 +8,6 @@
 
 mod engine_model;
 mod games;
-mod replay_page;
 mod replay_rows;
 mod replay_study;
 #[cfg(test)]
@@ -17,9 +16,8 @@ mod tests;
 pub use engine_model::{EngineModel, Speed};
 pub use games::{GameToReplay, NetworkHeads};
 pub(crate) use games::{control_of, recorded_moves};
-pub use replay_page::page;
 pub use replay_rows::{ReplayFiles, ReplayGameRow, ReplayRows, Replayer};
-pub use replay_study::ReplayStudy;
+pub use replay_study::{ReplayStudy, page};
 
 use crate::move_rows::MoveRow;
 use engine_model::{KeptNodes, ReplayRandom, VirtualSearch};

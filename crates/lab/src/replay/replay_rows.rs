@@ -1,5 +1,6 @@
 //! Rows of replays: per game and per move.
 
+use ndarray::Array1;
 use serde::{Deserialize, Serialize};
 
 use super::{ClockSource, GameToReplay, ReplayOptions, ReplayedGame, replay};
@@ -99,14 +100,8 @@ impl ReplayGameRow {
 }
 
 fn nodes_cv(moves: &[MoveRow]) -> f64 {
-    let nodes: Vec<f64> = moves.iter().filter(|m| m.had_choice).map(|m| m.nodes as f64).collect();
-    let count = nodes.len() as f64;
-    let mean = nodes.iter().sum::<f64>() / count;
-    if nodes.len() < 2 || mean <= 0.0 {
-        return 0.0;
-    }
-    let variance = nodes.iter().map(|n| (n - mean).powi(2)).sum::<f64>() / count;
-    variance.sqrt() / mean
+    let nodes: Array1<f64> = moves.iter().filter(|m| m.had_choice).map(|m| m.nodes as f64).collect();
+    nodes.mean().filter(|mean| *mean > 0.0).map_or(0.0, |mean| nodes.std(0.0) / mean)
 }
 
 fn moves_left_errors(game: &ReplayedGame, phase: Phase) -> (u32, f64) {

@@ -4,9 +4,8 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use itertools::Itertools;
 
-use super::table::Align;
 use super::{Origin, Plot, Table};
 use crate::rows::replace;
 
@@ -20,17 +19,7 @@ const MOST_COLUMNS: usize = 3;
 const LONG: usize = 24;
 const SHORT: usize = 18;
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PageProgram {
-    /// The `id` of the element whose text is the data as JSON.
-    pub(crate) id: &'static str,
-    pub(crate) style: &'static str,
-    pub(crate) markup: &'static str,
-    /// The program, which may use any text of the data as text only, never as markup.
-    pub(crate) script: &'static str,
-}
-
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Page {
     title: String,
     body: String,
@@ -43,8 +32,7 @@ pub struct Page {
 
 impl Page {
     pub fn new(title: impl Into<String>) -> Page {
-        let (title, body, short_names) = (title.into(), String::new(), Vec::new());
-        Page { title, body, in_figures: false, short_names, choice: None }
+        Page { title: title.into(), ..Page::default() }
     }
 
     /// Adds what most readers have come for: a figure, and a sentence that says what it means.
@@ -104,13 +92,8 @@ impl Page {
 
     /// Adds how the report, and the rows that it rests on, came about.
     pub fn origins<'a>(self, origins: impl IntoIterator<Item = &'a Origin>) -> Page {
-        let mut commands = Vec::new();
-        let others = origins.into_iter().filter(|origin| {
-            let is_new = !commands.contains(&&origin.command);
-            commands.push(&origin.command);
-            is_new
-        });
-        others.fold(self.heading("How this was made"), Page::origin)
+        let different = origins.into_iter().unique_by(|origin| &origin.command);
+        different.fold(self.heading("How this was made"), Page::origin)
     }
 
     pub fn origin(self, origin: &Origin) -> Page {
@@ -135,15 +118,15 @@ impl Page {
     }
 
     pub fn table(self, table: &Table) -> Page {
-        let class = |align: Align| if align == Align::Right { " class=\"n\"" } else { "" };
+        let class = |has_numbers: bool| if has_numbers { " class=\"n\"" } else { "" };
         let blocks = if table.columns.len() > MOST_COLUMNS { " blocks" } else { "" };
         let head = table.columns.iter();
         let head =
-            head.map(|(name, align)| format!("<th{}>{}</th>", class(*align), escape(&self.shown(name))));
-        let cell = |(cell, (name, align)): (&String, &(String, Align))| {
+            head.map(|(name, numbers)| format!("<th{}>{}</th>", class(*numbers), escape(&self.shown(name))));
+        let cell = |(cell, (name, numbers)): (&String, &(String, bool))| {
             let of_column = format!(" data-name=\"{}\"", escape(&self.shown(name)));
             let of_column = if blocks.is_empty() { "" } else { &of_column };
-            format!("<td{}{of_column}>{}</td>", class(*align), escape(&self.shown(cell)))
+            format!("<td{}{of_column}>{}</td>", class(*numbers), escape(&self.shown(cell)))
         };
         let row = |row: &Vec<String>| row.iter().zip(&table.columns).map(cell).collect::<String>();
         let rows = table.rows.iter().map(|cells| format!("<tr>{}</tr>\n", row(cells)));
@@ -182,18 +165,8 @@ impl Page {
         self
     }
 
-    /// Adds a program with the data that it shows. Nothing in the data can end the element that holds it.
-    pub(crate) fn program(self, program: &PageProgram, data: &impl Serialize) -> Page {
-        // Numbers and texts always have a form in JSON.
-        let json = serde_json::to_string(data).unwrap_or_default();
-        let json = json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
-        let PageProgram { id, style, markup, script } = program;
-        self.block(format_args!(
-            "<style>{style}</style>\n{markup}\n<script type=\"application/json\" id=\"{id}\">{json}</script>\n<script>\n{script}</script>"
-        ))
-    }
-
-    fn block(mut self, html: std::fmt::Arguments<'_>) -> Page {
+    /// Adds a block of markup, in which other people's texts are escaped.
+    pub(crate) fn block(mut self, html: std::fmt::Arguments<'_>) -> Page {
         self.close_figures();
         self.put(html);
         self

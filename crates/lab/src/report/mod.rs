@@ -8,7 +8,6 @@ mod plot;
 mod table;
 
 pub use crate::run::Origin;
-pub(crate) use html_page::PageProgram;
 pub use html_page::{Page, printable};
 pub use plot::Plot;
 pub use table::{Table, TableOf, terminal_width, write_fact, write_fact_in};

@@ -7,6 +7,8 @@
 use std::fmt::{Display, Write};
 use std::ops::Range;
 
+use itertools::Itertools;
+
 use super::html_page::{escape, printable};
 
 /// Height of a plot without its legend, in the units of its `viewBox`.
@@ -41,8 +43,8 @@ impl Plot {
     pub fn new(title: impl Into<String>, x: impl Into<String>, y: impl Into<String>) -> Plot {
         Plot {
             title: title.into(),
-            x: Axis::new(x.into()),
-            y: Axis::new(y.into()),
+            x: Axis { label: x.into(), ..Axis::default() },
+            y: Axis { label: y.into(), ..Axis::default() },
             names: Vec::new(),
             layers: Vec::new(),
         }
@@ -74,13 +76,13 @@ impl Plot {
 
     /// Makes the x axis logarithmic. Values that are not positive are left out.
     pub fn log_x(mut self) -> Plot {
-        self.x.scale = AxisScale::Log;
+        self.x.is_log = true;
         self
     }
 
     /// Makes the y axis logarithmic. Values that are not positive are left out.
     pub fn log_y(mut self) -> Plot {
-        self.y.scale = AxisScale::Log;
+        self.y.is_log = true;
         self
     }
 
@@ -118,48 +120,33 @@ impl Plot {
         layers.iter().for_each(|layer| svg.layer(&frame, layer));
         // Over the layers, so that they stand on a line.
         svg.polyline([(BESIDE, frame.bottom), (RIGHT, frame.bottom)], "zis", 1);
-        svg.finish()
+        svg.finish(&self.title)
     }
 }
 
 /// Ticks of an axis, about.
 const TICKS: f64 = 7.0;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum AxisScale {
-    Linear,
-    /// Equal ratios are equally long. Inside a plot positions on such an axis are log₂ of the numbers.
-    Log,
-}
-
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Axis {
     label: String,
-    scale: AxisScale,
+    /// Equal ratios are equally long. Inside a plot positions on such an axis are log₂ of the numbers.
+    is_log: bool,
     /// The end that was asked for, in the data's numbers.
     low: Option<f64>,
 }
 
 impl Axis {
-    fn new(label: String) -> Axis {
-        Axis { label, scale: AxisScale::Linear, low: None }
-    }
-
+    /// Not finite where there is none.
     fn position(&self, value: f64) -> f64 {
-        match self.scale {
-            AxisScale::Linear => value,
-            AxisScale::Log if value > 0.0 => value.log2(),
-            AxisScale::Log => f64::NAN,
-        }
+        if self.is_log { value.log2() } else { value }
     }
 
     /// Returns the positions to show: what was asked for, else all of `positions` and a little more. Never
     /// empty, always finite.
     fn range(&self, positions: impl Iterator<Item = f64>) -> Range<f64> {
         let finite = positions.filter(|at| at.is_finite());
-        let (low, high) =
-            finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), at| (l.min(at), h.max(at)));
-        let (low, high) = if low > high { (0.0, 1.0) } else { (low, high) };
+        let (low, high) = finite.minmax().into_option().unwrap_or((0.0, 1.0));
         let margin = 0.03 * (high - low);
         let asked = self.low.map(|end| self.position(end)).filter(|at| at.is_finite());
         let (low, high) = (asked.unwrap_or(low - margin), high + margin);
@@ -167,26 +154,21 @@ impl Axis {
     }
 
     fn ticks(&self, range: &Range<f64>) -> Vec<f64> {
-        let step = match self.scale {
-            AxisScale::Linear => nice_step((range.end - range.start) / TICKS),
-            AxisScale::Log => ((range.end - range.start) / TICKS).ceil().max(1.0),
-        };
+        let step = (range.end - range.start) / TICKS;
+        let step = if self.is_log { step.ceil().max(1.0) } else { nice_step(step) };
         let (first, last) = ((range.start / step).ceil() as i64, (range.end / step).floor() as i64);
         (first..=last).map(|tick| tick as f64 * step).collect()
     }
 
     fn format(&self, position: f64) -> String {
-        number(if self.scale == AxisScale::Log { position.exp2() } else { position })
+        number(if self.is_log { position.exp2() } else { position })
     }
 }
 
 fn nice_step(step: f64) -> f64 {
     let power = 10f64.powf(step.log10().floor());
-    [1.0, 2.0, 5.0, 10.0]
-        .into_iter()
-        .map(|nice| nice * power)
-        .find(|&nice| nice >= step * 0.999)
-        .unwrap_or(step)
+    let nice = [1.0, 2.0, 5.0, 10.0].map(|nice| nice * power);
+    nice.into_iter().find(|&nice| nice >= step * 0.999).unwrap_or(step)
 }
 
 fn number(value: f64) -> String {
@@ -262,7 +244,6 @@ impl Frame {
 
 /// A picture in the making, with its title and legend at the top.
 struct Svg {
-    title: String,
     body: String,
     /// The top of what is below the legend.
     top: f64,
@@ -273,8 +254,8 @@ impl Svg {
     fn new(title: &str, names: &[&str]) -> Svg {
         let entries = legend(names);
         let top = TITLE_LINE + LEGEND_LINE * entries.last().map_or(0.0, |last| last.line + 1.0);
-        let mut svg = Svg { title: printable(title), body: String::new(), top };
-        let title = escape(&svg.title);
+        let mut svg = Svg { body: String::new(), top };
+        let title = escape(title);
         svg.put(format_args!("<text class=\"zif zt\" x=\"8\" y=\"22\">{title}</text>"));
         for LegendEntry { place, name, left, line } in entries {
             let middle = TITLE_LINE + LEGEND_LINE * (line + 0.5);
@@ -286,7 +267,7 @@ impl Svg {
     }
 
     /// Gives the picture its style sheet, a name for screen readers, and no size of its own.
-    fn finish(self) -> String {
+    fn finish(self, title: &str) -> String {
         let (mut light, mut dark) = (css("i", "#1f2328"), css("i", "#e6e6e6"));
         light += &css("g", "#d9dce0");
         dark += &css("g", "#3d434b");
@@ -297,13 +278,13 @@ impl Svg {
         for (place, dashes) in DASHES.iter().enumerate().skip(1) {
             light += &format!(".zd{place}{{stroke-dasharray:{dashes}}}");
         }
-        let Svg { title, body, top } = self;
+        let Svg { body, top } = self;
         format!(
             "<svg viewBox=\"0 0 {WIDTH} {:.0}\" xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" aria-label=\"{}\" \
              style=\"max-width:{}px;width:100%;height:auto\">\n<style>text{{font:16px system-ui,sans-serif}}.zt{{font-weight:bold}}\
              @media (max-width:30rem){{text{{font-size:20px}}}}polyline{{fill:none}}{light}@media (prefers-color-scheme: dark){{{dark}}}</style>\n{body}</svg>\n",
             top + HEIGHT,
-            escape(&title),
+            escape(title),
             WIDTH,
         )
     }
@@ -368,7 +349,7 @@ impl Svg {
 }
 
 fn coordinates(points: impl IntoIterator<Item = (f64, f64)>) -> String {
-    points.into_iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect::<Vec<_>>().join(" ")
+    points.into_iter().map(|(x, y)| format!("{x:.1},{y:.1}")).join(" ")
 }
 
 struct LegendEntry<'a> {
@@ -443,10 +424,10 @@ mod tests {
 
     #[test]
     fn ticks_are_round_numbers_within_the_range() {
-        let axis = Axis::new(String::new());
+        let axis = Axis::default();
         assert_eq!(axis.ticks(&(0.0..100.0)), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
         assert_eq!(axis.ticks(&(-1.2..1.2)), [-1.0, -0.5, 0.0, 0.5, 1.0]);
-        let log = Axis { scale: AxisScale::Log, ..axis };
+        let log = Axis { is_log: true, ..axis };
         let ticks = log.ticks(&log.range([1.0, 128.0].map(|n| log.position(n)).into_iter()));
         assert_eq!(ticks.iter().map(|&at| log.format(at)).collect::<Vec<_>>(), ["1", "4", "16", "64"]);
     }

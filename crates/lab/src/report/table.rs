@@ -2,24 +2,19 @@
 
 use std::{fmt, io};
 
+use itertools::Itertools;
+
 const GAP: usize = 2;
 /// A word is broken behind punctuation only if it is longer, characters.
 const LONG_WORD: usize = 24;
 /// The room that a text gets beside its name in any terminal, characters.
 const LEAST_ROOM: usize = 20;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Align {
-    /// The left side, for words.
-    Left,
-    /// The right side, for numbers. Give all numbers of a column the same decimals.
-    Right,
-}
-
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
     pub(super) caption: String,
-    pub(super) columns: Vec<(String, Align)>,
+    /// Each with its name, and whether its cells are numbers.
+    pub(super) columns: Vec<(String, bool)>,
     pub(super) rows: Vec<Vec<String>>,
 }
 
@@ -40,15 +35,16 @@ pub struct TableOf<T> {
 
 impl<T> TableOf<T> {
     pub fn words<W: ToString>(self, name: &str, text: impl Fn(&T) -> W) -> TableOf<T> {
-        self.column(name, Align::Left, text)
+        self.column(name, false, text)
     }
 
+    /// Give all numbers of a column the same decimals.
     pub fn numbers<N: ToString>(self, name: &str, text: impl Fn(&T) -> N) -> TableOf<T> {
-        self.column(name, Align::Right, text)
+        self.column(name, true, text)
     }
 
-    fn column<W: ToString>(mut self, name: &str, align: Align, text: impl Fn(&T) -> W) -> TableOf<T> {
-        self.table.columns.push((name.to_owned(), align));
+    fn column<W: ToString>(mut self, name: &str, has_numbers: bool, text: impl Fn(&T) -> W) -> TableOf<T> {
+        self.table.columns.push((name.to_owned(), has_numbers));
         let cells = self.rows.iter().map(|row| text(row).to_string());
         self.table.rows.iter_mut().zip(cells).for_each(|(row, cell)| row.push(cell));
         self
@@ -115,8 +111,8 @@ impl Table {
 
     /// Of each column the largest of what `measure` says of its texts. Numbers are never broken.
     fn widths(&self, measure: fn(&str) -> usize) -> impl Iterator<Item = usize> {
-        self.columns.iter().enumerate().map(move |(column, (name, align))| {
-            let of_cell = if *align == Align::Right { length } else { measure };
+        self.columns.iter().enumerate().map(move |(column, (name, has_numbers))| {
+            let of_cell = if *has_numbers { length } else { measure };
             self.rows.iter().map(|row| of_cell(&row[column])).fold(measure(name), usize::max)
         })
     }
@@ -125,16 +121,12 @@ impl Table {
         let cells: Vec<_> = cells.iter().zip(widths).map(|(cell, &width)| wrapped(cell, width)).collect();
         let height = cells.iter().map(Vec::len).max().unwrap_or(0);
         for index in 0..height {
-            let mut line = String::new();
-            for ((cell, &width), (_, align)) in cells.iter().zip(widths).zip(&self.columns) {
+            let cells = cells.iter().zip(widths).zip(&self.columns);
+            let mut parts = cells.map(|((cell, &width), (_, has_numbers))| {
                 let part = cell.get(index).map_or("", String::as_str);
-                line += &match align {
-                    Align::Left => format!("{part:<width$}"),
-                    Align::Right => format!("{part:>width$}"),
-                };
-                line += &" ".repeat(GAP);
-            }
-            writeln!(f, "{}", line.trim_end())?;
+                if *has_numbers { format!("{part:>width$}") } else { format!("{part:<width$}") }
+            });
+            writeln!(f, "{}", parts.join(&" ".repeat(GAP)).trim_end())?;
         }
         Ok(())
     }
@@ -163,15 +155,11 @@ fn longest_piece(text: &str) -> usize {
 /// words that end in punctuation. Numbers are no words of several parts.
 fn pieces(text: &str) -> impl Iterator<Item = (bool, &str)> {
     text.split(' ').flat_map(|word| {
-        let ends = word
-            .char_indices()
-            .zip(word.chars().skip(1))
-            .filter(|((_, char), next)| ",;(/=&".contains(*char) && !next.is_ascii_digit());
-        let ends = ends.map(|((index, char), _)| index + char.len_utf8());
-        let ends: Vec<_> = ends.filter(|_| length(word) > LONG_WORD).chain([word.len()]).collect();
-        let begins = [0].into_iter().chain(ends.clone());
-        let parts: Vec<_> = begins.zip(ends).map(|(begin, end)| (begin == 0, &word[begin..end])).collect();
-        parts
+        let neighbours = word.char_indices().tuple_windows().filter(move |_| length(word) > LONG_WORD);
+        let breaks =
+            neighbours.filter(|((_, char), (_, next))| ",;(/=&".contains(*char) && !next.is_ascii_digit());
+        let places = [0].into_iter().chain(breaks.map(|(_, (place, _))| place)).chain([word.len()]);
+        places.tuple_windows().map(move |(begin, end)| (begin == 0, &word[begin..end]))
     })
 }
 

@@ -6,7 +6,7 @@ use ndarray::{Array1, Array2};
 use serde::Serialize;
 
 use super::{PairRow, TunePlan};
-use crate::matches::statistics::inverse;
+use crate::matches::statistics::{counted, inverse};
 use crate::report::{Origin, Page, Table};
 
 /// Elo of a small difference in the share of points, near one half: 400 / ln 10 · 4.
@@ -38,34 +38,27 @@ struct Effect {
 
 impl TuneStudy {
     pub fn new(plan: &TunePlan, rows: &[PairRow]) -> TuneStudy {
-        let games = 2 * rows.len() as u64;
-        let nodes = rows.iter().map(|row| row.nodes).sum();
         let mut known = HashSet::new();
-        let pairs = rows.len() as u64;
-        let mut different: Vec<&PairRow> = Vec::new();
-        for row in rows {
-            if row.moves_hashes[0].is_empty() || known.insert((&row.moves_hashes, &row.a, &row.b)) {
-                different.push(row);
-            }
-        }
-        let rows = different;
-        let drawn = rows.iter().flat_map(|row| &row.half_points).filter(|&&points| points == 1).count();
+        // Older rows do not say.
+        let different = rows.iter().filter(|row| {
+            row.moves_hashes[0].is_empty() || known.insert((&row.moves_hashes, &row.a, &row.b))
+        });
+        let different: Vec<_> = different.collect();
+        let points = different.iter().flat_map(|row| &row.half_points);
+        let drawn = points.filter(|&&points| points == 1).count();
         TuneStudy {
-            pairs,
+            pairs: rows.len() as u64,
             planned_pairs: plan.pairs,
-            games,
-            different_games: 2 * rows.len() as u64,
-            nodes,
-            draws: drawn as f64 / (2 * rows.len()).max(1) as f64,
-            effects: (0..plan.parameters.len()).flat_map(|index| effects(plan, &rows, index)).collect(),
+            games: 2 * rows.len() as u64,
+            different_games: 2 * different.len() as u64,
+            nodes: rows.iter().map(|row| row.nodes).sum(),
+            draws: drawn as f64 / (2 * different.len()).max(1) as f64,
+            effects: (0..plan.parameters.len()).flat_map(|index| effects(plan, &different, index)).collect(),
         }
     }
 
     fn games(&self) -> String {
-        match self.games == self.different_games {
-            true => format!("{} games", self.games),
-            false => format!("{} games, {} different", self.games, self.different_games),
-        }
+        counted(self.games, " games", self.different_games)
     }
 
     pub fn is_whole(&self) -> bool {

@@ -4,21 +4,18 @@
 //! where the time went, and what many games have in common. The pages of [`analysis`](crate::analysis) and of
 //! [`matches`](crate::matches) hold the viewer.
 
-use serde::{Deserialize, Serialize};
+use itertools::Itertools;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
 
-use crate::pgn::{RecordedGame, Tags};
-use crate::report::PageProgram;
+use crate::pgn::{RecordedGame, Tags, with_positions};
+use crate::report::Page;
 use zeitnot_engine::chess::{Move, Position};
 use zeitnot_engine::time::TimeControl;
 
-pub(crate) const VIEWER: PageProgram = PageProgram {
-    id: "games",
-    style: include_str!("viewer.css"),
-    markup: "<noscript><p>The board and the graphs need JavaScript.</p></noscript>\n<div id=\"viewer\"></div>",
-    script: include_str!("viewer.js"),
-};
-
-const LONGEST: usize = 14;
+const STYLE: &str = include_str!("viewer.css");
+/// It may use any text of the data as text only, never as markup.
+const SCRIPT: &str = include_str!("viewer.js");
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Remark {
@@ -63,7 +60,7 @@ struct ViewedPlayer {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct ViewedPosition {
     /// White's winning chances, percent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "tenths")]
     pub(crate) win: Option<f64>,
     /// White's win, draw and loss, permille.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -72,7 +69,7 @@ pub(crate) struct ViewedPosition {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) eval: String,
     /// Plies left, as the search sees them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "tenths")]
     pub(crate) ml: Option<f64>,
     /// The lines of the search: the evaluation, and the moves as in [`ViewedGame::moves`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -86,11 +83,11 @@ pub(crate) struct ViewedPosition {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct ViewedMove {
     /// The mover's clock after it, ms.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "whole")]
     pub(crate) clock: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "whole")]
     pub(crate) used: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "whole")]
     pub(crate) planned: Option<f64>,
     /// `?!`, `?` or `??`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -105,6 +102,18 @@ pub(crate) struct ViewedMove {
     pub(crate) source: Vec<String>,
 }
 
+impl Page {
+    /// Adds the viewer with `data`, the games that it shows. Nothing in them can end the element that holds
+    /// them.
+    pub(crate) fn viewer(self, data: &Value) -> Page {
+        let json = data.to_string().replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
+        self.block(format_args!(
+            "<style>{STYLE}</style>\n<noscript><p>The board and the graphs need JavaScript.</p></noscript>\n<div id=\"viewer\"></div>\n\
+             <script type=\"application/json\" id=\"games\">{json}</script>\n<script>\n{SCRIPT}</script>"
+        ))
+    }
+}
+
 impl ViewedGame {
     /// Returns a game with what is known of its positions and moves. `control` is its time control.
     pub(crate) fn new(
@@ -113,7 +122,6 @@ impl ViewedGame {
         positions: Vec<ViewedPosition>,
         plies: Vec<ViewedMove>,
     ) -> ViewedGame {
-        let moves: Vec<_> = game.moves.iter().map(|played| played.r#move).collect();
         let player = |color: &str| ViewedPlayer {
             name: tag(&game.tags, color).unwrap_or("?").to_owned(),
             title: tag(&game.tags, &format!("{color}Title")).map(str::to_owned),
@@ -128,31 +136,24 @@ impl ViewedGame {
             facts: facts(game, control),
             end: end(game),
             fen: game.start.to_fen(),
-            moves: line_of(&game.start, &moves),
+            moves: line_of(&game.start, game.moves.iter().map(|played| played.r#move)),
             base,
             low: base.map(low_clock),
             by_players: false,
             figures: Vec::new(),
             turns: Vec::new(),
-            positions: positions.into_iter().map(ViewedPosition::rounded).collect(),
-            plies: plies.into_iter().map(ViewedMove::rounded).collect(),
+            positions,
+            plies,
         }
     }
 }
 
-impl ViewedPosition {
-    fn rounded(self) -> ViewedPosition {
-        let tenths = |value: f64| (10.0 * value).round() / 10.0;
-        ViewedPosition { win: self.win.map(tenths), ml: self.ml.map(tenths), ..self }
-    }
+fn tenths<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    value.map(|value| (10.0 * value).round() / 10.0).serialize(serializer)
 }
 
-impl ViewedMove {
-    fn rounded(self) -> ViewedMove {
-        let ViewedMove { clock, used, planned, .. } = self;
-        let [clock, used, planned] = [clock, used, planned].map(|ms| ms.map(f64::round));
-        ViewedMove { clock, used, planned, ..self }
-    }
+fn whole<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    value.map(f64::round).serialize(serializer)
 }
 
 fn tag<'a>(tags: &'a Tags, name: &str) -> Option<&'a str> {
@@ -160,20 +161,9 @@ fn tag<'a>(tags: &'a Tags, name: &str) -> Option<&'a str> {
 }
 
 /// The moves of a line, each as two words: squares as in UCI, and SAN.
-pub(crate) fn line_of(start: &Position, moves: &[Move]) -> String {
-    let mut position = start.clone();
-    let mut words = Vec::with_capacity(2 * moves.len());
-    for &played in moves {
-        words.push(format!("{played:?}"));
-        words.push(position.format_san(played));
-        position = position.play(played);
-    }
-    words.join(" ")
-}
-
-/// As [`line_of`], of a search's line, which is cut.
-pub(crate) fn searched_line(start: &Position, moves: &[Move]) -> String {
-    line_of(start, &moves[..moves.len().min(LONGEST)])
+pub(crate) fn line_of(start: &Position, moves: impl Iterator<Item = Move>) -> String {
+    let moves = with_positions(start, moves);
+    moves.map(|(before, played)| format!("{played:?} {}", before.format_san(played))).join(" ")
 }
 
 /// The name of a move, as in `15…Rd2??`.
@@ -189,11 +179,16 @@ pub(crate) fn low_clock(base_ms: f64) -> f64 {
     if base_ms < 80_000.0 { eighth } else { eighth.clamp(10_000.0, 60_000.0) }
 }
 
-/// Whether the flag of White or Black fell, by the tags.
-fn lost_on_time(tags: &Tags, is_white: bool) -> bool {
-    let termination = tags.get("Termination").unwrap_or_default().to_lowercase();
+/// Whose flag fell, by the tags.
+fn lost_on_time(tags: &Tags) -> Option<&'static str> {
+    let termination = tags.get("Termination")?.to_lowercase();
     let by_time = ["time forfeit", "on time"].iter().any(|words| termination.contains(words));
-    by_time && tags.result() == Some(if is_white { -1 } else { 1 })
+    let loser = match tags.result()? {
+        -1 => "White",
+        1 => "Black",
+        _ => return None,
+    };
+    by_time.then_some(loser)
 }
 
 /// The date as far as it is known, as in `2026-11-20`.
@@ -205,14 +200,12 @@ fn date(game: &RecordedGame) -> Option<String> {
 
 fn facts(game: &RecordedGame, control: Option<TimeControl>) -> Vec<String> {
     let tag = |name| tag(&game.tags, name);
+    // chess.com names the opening in an address.
+    let address = tag("ECOUrl").and_then(|url| url.rsplit('/').next()).map(|words| words.replace('-', " "));
     let opening = match (tag("Opening"), tag("ECO")) {
         (Some(name), Some(eco)) => Some(format!("{name} ({eco})")),
         (Some(name), None) => Some(name.to_owned()),
-        // chess.com names the opening in an address.
-        (None, eco) => match tag("ECOUrl").and_then(|url| url.rsplit('/').next()) {
-            Some(words) => Some(words.replace('-', " ")),
-            None => eco.map(|eco| format!("opening {eco}")),
-        },
+        (None, eco) => address.or(eco.map(|eco| format!("opening {eco}"))),
     };
     let event = tag("Event").map(str::to_owned);
     [event, date(game), control.map(control_in_words), opening, end(game)].into_iter().flatten().collect()
@@ -237,12 +230,9 @@ pub(crate) fn control_in_words(control: TimeControl) -> String {
 }
 
 fn end(game: &RecordedGame) -> Option<String> {
-    let sides = [(true, "White"), (false, "Black")];
-    let by_time = sides.iter().find(|(side, _)| lost_on_time(&game.tags, *side));
-    let legal = game.end.legal_moves();
-    if let Some((_, name)) = by_time {
+    if let Some(name) = lost_on_time(&game.tags) {
         Some(format!("{name} lost on time"))
-    } else if legal.is_empty() {
+    } else if game.end.legal_moves().is_empty() {
         Some(if game.end.is_check() { "checkmate" } else { "stalemate" }.to_owned())
     } else {
         let details = tag(&game.tags, "TerminationDetails").or(tag(&game.tags, "Termination"));
@@ -256,7 +246,6 @@ fn end(game: &RecordedGame) -> Option<String> {
 mod tests {
     use super::*;
     use crate::pgn::Games;
-    use crate::report::Page;
 
     fn read(text: &'static str) -> RecordedGame {
         Games::new("text", text.as_bytes()).next().unwrap().unwrap()
@@ -277,13 +266,13 @@ mod tests {
             "Black lost on time",
         ];
         assert_eq!(facts(&lichess, control), expected);
-        assert!(lost_on_time(&lichess.tags, false) && !lost_on_time(&lichess.tags, true));
+        assert_eq!(lost_on_time(&lichess.tags), Some("Black"));
         let chess_com = read(
             "[Result \"0-1\"]\n[ECO \"C50\"]\n[ECOUrl \"https://www.chess.com/openings/Italian-Game-3...Nf6\"]\n\
              [Termination \"b won by resignation\"]\n\n1. e4 0-1\n",
         );
         assert_eq!(facts(&chess_com, None), ["Italian Game 3...Nf6", "b won by resignation"]);
-        assert!(!lost_on_time(&chess_com.tags, true));
+        assert_eq!(lost_on_time(&chess_com.tags), None);
         assert_eq!(facts(&read("1. f3 e5 2. g4 Qh4# 0-1\n"), None), ["checkmate"]);
         assert!(
             facts(&read("[Termination \"Unknown\"]\n\n1. f3 e5 0-1\n"), None).is_empty(),
@@ -306,7 +295,7 @@ mod tests {
         let game = read("1. e4 e5 2. Nf3 Nc6 3. Bc4 Bc5 4. O-O *\n");
         let moves: Vec<_> = game.moves.iter().map(|played| played.r#move).collect();
         assert_eq!(
-            line_of(&game.start, &moves),
+            line_of(&game.start, moves.iter().copied()),
             "e2e4 e4 e7e5 e5 g1f3 Nf3 b8c6 Nc6 f1c4 Bc4 f8c5 Bc5 e1h1 O-O"
         );
         let black = game.start.play(moves[0]);
@@ -331,7 +320,7 @@ mod tests {
     /// A regression: `??` was hardly to be seen in the dark.
     #[test]
     fn text_stands_out_in_light_and_in_dark() {
-        let html = Page::new("t").program(&VIEWER, &serde_json::json!({ "games": [] })).to_html();
+        let html = Page::new("t").viewer(&serde_json::json!({ "games": [] })).to_html();
         let themes = [":root{", "(prefers-color-scheme:dark){:root{"].map(|start| {
             let blocks = html.match_indices(start).map(|(at, _)| &html[at + start.len()..]);
             let blocks = blocks.map(|rest| rest.split('}').next().unwrap());
