@@ -3,11 +3,11 @@
 //! write lines of ours ([`WritableConfig`]).
 
 use std::ffi::{OsStr, OsString};
-use std::fmt;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
-use crate::output::Failure;
+use anyhow::{Result, anyhow, bail};
+
 use zeitnot_engine::files::{self, Lines};
 use zeitnot_engine::foreign::in_our_words;
 use zeitnot_engine::network::folders;
@@ -54,9 +54,8 @@ impl ConfigFile {
         let content = match files::open_text(&file.path, &[".config"]) {
             Ok(text) => text.content,
             Err(error) => {
-                let reason = in_our_words(&error);
-                file.mistakes.push(format!("configuration file {}: {reason}", file.path.display()));
-                return file;
+                let (path, reason) = (file.path.display(), in_our_words(&error));
+                return ConfigFile { mistakes: vec![format!("configuration file {path}: {reason}")], ..file };
             }
         };
         let folder = std::path::absolute(&file.path).unwrap_or_default();
@@ -133,13 +132,13 @@ pub(crate) type Change<'a> = (&'a str, Option<String>);
 /// A configuration file with a block of our lines. All others stay.
 #[derive(Debug)]
 pub(crate) struct WritableConfig {
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     text: Option<String>,
 }
 
 impl WritableConfig {
     /// `path`, or else the program's configuration file, existing or not.
-    pub(crate) fn open(path: Option<&Path>) -> Result<WritableConfig, Failure> {
+    pub(crate) fn open(path: Option<&Path>) -> Result<WritableConfig> {
         let of_program = || {
             let folder = folders::executable().unwrap_or_default();
             config_file(&folder).unwrap_or_else(|| folder.join(CONFIG_FILES[0]))
@@ -148,10 +147,7 @@ impl WritableConfig {
         match files::read_text(&path) {
             Ok(text) => Ok(WritableConfig { path, text: Some(text) }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(WritableConfig { path, text: None }),
-            Err(error) => {
-                let reason = in_our_words(&error);
-                Err(Failure::Input(format!("{}: cannot be read: {reason}", path.display())))
-            }
+            Err(error) => bail!("{}: cannot be read: {}", path.display(), in_our_words(&error)),
         }
     }
 
@@ -163,26 +159,17 @@ impl WritableConfig {
     }
 
     /// Writes our block with `changes`. Returns what was written, for people.
-    pub(crate) fn write(&self, changes: &[Change]) -> Result<String, Failure> {
+    pub(crate) fn write(&self, changes: &[Change]) -> Result<String> {
         let old = self.text.as_deref().unwrap_or_default();
         let own = changed_lines(old, changes);
         let path = self.path.display();
         replace(&self.path, with_own_lines(old, &own)).map_err(|error| {
             let flags: Vec<_> = own.iter().map(|line| format!("--{line}")).collect();
-            Failure::Input(format!(
-                "cannot write to {path} ({}). Start the engine with {}",
-                in_our_words(&error),
-                flags.join(" ")
-            ))
+            let (reason, flags) = (in_our_words(&error), flags.join(" "));
+            anyhow!("cannot write to {path} ({reason}). Start the engine with {flags}")
         })?;
         let what = if self.text.is_some() { "its own lines in" } else { "a new file" };
         Ok(format!("{what} {path}: {}", own.join(", ")))
-    }
-}
-
-impl fmt::Display for WritableConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.path.display().fmt(f)
     }
 }
 

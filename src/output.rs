@@ -6,17 +6,11 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use anyhow::{Result, anyhow};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use thiserror::Error;
 
-use crate::setup::{DownloadError, NotFetched};
-use zeitnot_engine::engine::EngineError;
 use zeitnot_engine::foreign::in_our_words;
-use zeitnot_engine::network::BackendError;
-use zeitnot_engine::network::backends::onnxruntime::LibraryError;
-use zeitnot_engine::network::weights::NetworkError;
-use zeitnot_lab::LabError;
 use zeitnot_lab::report::printable;
 use zeitnot_lab::rows::{RowError, replace};
 
@@ -66,113 +60,74 @@ impl Drop for Told {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub(crate) enum ExitStatus {
-    /// Exit code 0.
-    Success,
-    /// The answer is no, such as a failed comparison: exit code 1.
-    Negative,
-    /// Bad input was named on stderr, the rest is done: exit code 2.
-    BadInput,
-    /// The user has stopped it: exit code [`STOPPED`].
-    Stopped,
+    Success = 0,
+    /// The answer is no, such as a failed comparison.
+    Negative = 1,
+    /// Bad input was named on stderr, the rest is done.
+    BadInput = 2,
+    /// The user has stopped it.
+    Stopped = STOPPED,
 }
 
 impl From<ExitStatus> for ExitCode {
     fn from(status: ExitStatus) -> ExitCode {
-        ExitCode::from(match status {
-            ExitStatus::Success => 0,
-            ExitStatus::Negative => 1,
-            ExitStatus::BadInput => 2,
-            ExitStatus::Stopped => STOPPED,
-        })
+        ExitCode::from(status as u8)
     }
 }
 
 /// The exit code of what Ctrl-C ends, as shells have it.
 pub(crate) const STOPPED: u8 = 130;
 
-/// Its text is the one message that the user sees.
-#[derive(Debug, Error)]
-pub(crate) enum Failure {
-    #[error(transparent)]
-    Backend(#[from] BackendError),
-    #[error(transparent)]
-    Engine(#[from] EngineError),
-    #[error(transparent)]
-    Network(#[from] NetworkError),
-    #[error(transparent)]
-    Library(#[from] LibraryError),
-    #[error(transparent)]
-    NotFetched(#[from] NotFetched),
-    #[error(transparent)]
-    Download(#[from] DownloadError),
-    #[error(transparent)]
-    Lab(#[from] LabError),
-    #[error(transparent)]
-    Rows(#[from] RowError),
-    #[error("cannot write the output: {0}")]
-    Output(#[from] io::Error),
-    #[error("{0}")]
-    Input(String),
-}
-
-impl Failure {
-    /// The reader has closed our output, as `head` does, which is no error.
-    pub(super) fn is_closed_pipe(&self) -> bool {
-        matches!(self, Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+/// A reader that has closed our output, as `head` does, is no failure.
+pub(super) fn tell_failure(failure: &anyhow::Error) -> ExitStatus {
+    match failure.downcast_ref::<io::Error>() {
+        Some(error) if error.kind() == io::ErrorKind::BrokenPipe => return ExitStatus::Success,
+        Some(error) => eprint_message(format_args!("cannot write the output: {error}")),
+        None => eprint_message(failure),
     }
+    ExitStatus::BadInput
 }
 
-/// Writing to a closed pipe fails with [`Failure::is_closed_pipe`].
 pub(crate) struct Output {
     sink: BufWriter<Box<dyn Write>>,
-    format: OutputFormat,
+    /// Instead of text one document, or one on each line.
+    pub(super) is_json: bool,
     page: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum OutputFormat {
-    Text,
-    /// One document, or one on each line.
-    Json,
-}
-
 impl Output {
-    pub(super) fn stdout(format: OutputFormat) -> Output {
-        Output { sink: BufWriter::new(Box::new(io::stdout())), format, page: None }
+    pub(super) fn stdout() -> Output {
+        Output { sink: BufWriter::new(Box::new(io::stdout())), is_json: false, page: None }
     }
 
-    /// Writes `document` as a line of JSON, or `text`, which ends its own lines.
-    pub(crate) fn write(
-        &mut self,
-        document: &impl Serialize,
-        text: &impl fmt::Display,
-    ) -> Result<(), Failure> {
-        match self.format {
-            OutputFormat::Json => {
-                serde_json::to_writer(&mut self.sink, document).map_err(io::Error::from)?;
-                self.sink.write_all(b"\n")?;
-            }
-            OutputFormat::Text => self.write_text(text)?,
+    /// Writes `json` as a line, or `text`, which ends its own lines.
+    pub(crate) fn write(&mut self, json: &impl Serialize, text: &impl fmt::Display) -> Result<ExitStatus> {
+        if self.is_json {
+            serde_json::to_writer(&mut self.sink, json).map_err(io::Error::from)?;
+            self.sink.write_all(b"\n")?;
+        } else {
+            self.write_text(text)?;
         }
-        Ok(())
+        Ok(ExitStatus::Success)
     }
 
     /// Writes all that a command has to say.
-    pub(crate) fn report(&mut self, report: &(impl Serialize + fmt::Display)) -> Result<ExitStatus, Failure> {
-        self.write(report, report).map(|()| ExitStatus::Success)
+    pub(crate) fn report(&mut self, report: &(impl Serialize + fmt::Display)) -> Result<ExitStatus> {
+        self.write(report, report)
     }
 
     /// Writes `text` before the result, except in JSON.
-    pub(crate) fn write_ahead(&mut self, text: &impl fmt::Display) -> Result<(), Failure> {
-        if self.format == OutputFormat::Text {
+    pub(crate) fn write_ahead(&mut self, text: &impl fmt::Display) -> Result<()> {
+        if !self.is_json {
             self.write_text(text)?;
             self.flush()?;
         }
         Ok(())
     }
 
-    fn write_text(&mut self, text: &impl fmt::Display) -> Result<(), Failure> {
+    fn write_text(&mut self, text: &impl fmt::Display) -> Result<()> {
         Ok(self.sink.write_all(printable(&text.to_string()).as_bytes())?)
     }
 
@@ -181,7 +136,7 @@ impl Output {
         self.page = Some(path);
     }
 
-    pub(super) fn finish(&mut self) -> Result<(), Failure> {
+    pub(super) fn finish(&mut self) -> Result<()> {
         self.flush()?;
         if let Some(page) = self.page.take() {
             eprint_message(format_args!("page: {}", page.display()));
@@ -189,21 +144,21 @@ impl Output {
         Ok(())
     }
 
-    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
+    pub(crate) fn flush(&mut self) -> Result<()> {
         Ok(self.sink.flush()?)
     }
 }
 
 /// Reads a file of JSON that the user names. `what` says what it is not if it is something else.
-pub(crate) fn read_json<T: DeserializeOwned>(file: &Path, what: &str) -> Result<T, Failure> {
-    let refuse = |error: String| Failure::Input(format!("{}: {error}", file.display()));
+pub(crate) fn read_json<T: DeserializeOwned>(file: &Path, what: &str) -> Result<T> {
+    let refuse = |error: String| anyhow!("{}: {error}", file.display());
     let text = std::fs::read_to_string(file)
         .map_err(|error| refuse(format!("cannot be read: {}", in_our_words(&error))))?;
     serde_json::from_str(&text).map_err(|error| refuse(format!("{what}: {error}")))
 }
 
-pub(super) fn write_json(file: &Path, document: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(document).map_err(io::Error::from)?;
+pub(super) fn write_json(file: &Path, document: &impl Serialize) -> Result<()> {
+    let text = serde_json::to_string_pretty(document)?;
     Ok(replace(file, text + "\n").map_err(RowError::io(file))?)
 }
 

@@ -5,8 +5,9 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use anyhow::{Result, bail};
+
 use crate::config_file::{ConfigFile, OF_A_BACKEND};
-use crate::output::Failure;
 use zeitnot_engine::engine::Settings;
 use zeitnot_engine::options::{OTHER_NAMES, OptionKind, ignored_option};
 
@@ -64,14 +65,9 @@ const OF_A_SEARCH: [&str; 2] = ["nncache", "policy-softmax-temp"];
 /// Flags of Lc0's `onnx2leela` that no program reads.
 const OF_HEADS: [&str; 3] = ["policy-format", "value-format", "moves-left-format"];
 
-/// Lc0's modes that are searches: our name and a message.
-const SEARCHES: [(&str, &str); 2] = [
-    ("classic", ""),
-    (
-        "dag-preview",
-        "the search of dag-preview is not here: this is a tree, whose positions share evaluations",
-    ),
-];
+/// Said of a mode of Lc0 that is a search.
+const NO_DAG: &str =
+    "the search of dag-preview is not here: this is a tree, whose positions share evaluations";
 /// Lc0's modes that are missing, and what to use instead.
 const MISSING_MODES: [(&str, &str); 4] = [
     ("leela2onnx", "writes ONNX models: use zeitnot convert FILE --output FILE.onnx"),
@@ -123,7 +119,7 @@ pub(super) fn translated(
     arguments: impl IntoIterator<Item = OsString>,
     cli: &clap::Command,
     folder: Option<&Path>,
-) -> Result<Translation, Failure> {
+) -> Result<Translation> {
     let mut arguments = arguments.into_iter().peekable();
     let mut line = Translation { head: arguments.next().into_iter().collect(), ..Translation::default() };
     let mut words = Vec::new();
@@ -167,12 +163,15 @@ impl Translation {
     }
 
     /// Our name of a command or of Lc0's mode.
-    fn command_of(&mut self, mode: &str) -> Result<String, Failure> {
+    fn command_of(&mut self, mode: &str) -> Result<String> {
         if let Some((name, instead)) = MISSING_MODES.iter().find(|(name, _)| *name == mode) {
-            return Err(Failure::Input(format!("{name} is a mode of Lc0 that is not here; it {instead}")));
+            bail!("{name} is a mode of Lc0 that is not here; it {instead}");
         }
-        let Some((_, note)) = SEARCHES.iter().find(|(name, _)| *name == mode) else { return Ok(mode.into()) };
-        self.notes.extend(Some(*note).filter(|note| !note.is_empty()).map(String::from));
+        match mode {
+            "classic" => {}
+            "dag-preview" => self.notes.push(NO_DAG.into()),
+            _ => return Ok(mode.into()),
+        }
         Ok(UCI.into())
     }
 
@@ -183,7 +182,7 @@ impl Translation {
         command: &str,
         cli: &clap::Command,
         given: &[Flag],
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         let of_command = cli.find_subcommand(command).into_iter().flat_map(clap::Command::get_arguments);
         let of_command: Vec<_> = of_command.filter_map(clap::Arg::get_long).collect();
         let is_given = |name: &str| given.iter().any(|flag| flag.name() == name);
@@ -196,7 +195,7 @@ impl Translation {
             return Ok(());
         }
         if let Some(mistake) = config.mistakes.first().filter(|_| !self.plays) {
-            return Err(Failure::Input(mistake.clone()));
+            bail!("{mistake}");
         }
         // The doctor tries all backends, and must not get one.
         let gets_backend = command == "doctor" || is_given("backend") || is_given("backends");

@@ -17,7 +17,7 @@ use zeitnot_engine::network::folders;
 use crate::commands::engine_args::FLAGS_HEADING;
 use crate::commands::{Command, uci};
 use crate::config_file::NO_CONFIG;
-use crate::output::{ExitStatus, Output, OutputFormat, eprint_message};
+use crate::output::{Output, eprint_message, tell_failure};
 use lc0_flags::{Flag, Translation, translated};
 
 /// Places common options behind each command's own in the help.
@@ -128,17 +128,11 @@ impl Invocation {
     /// A failure is one message on stderr and exit code 2.
     pub fn run(self) -> ExitCode {
         self.notes.iter().for_each(eprint_message);
-        let format = if self.is_json { OutputFormat::Json } else { OutputFormat::Text };
-        let mut output = Output::stdout(format);
+        let mut output = Output::stdout();
+        output.is_json = self.is_json;
         let status = self.command.run(|| with_all_in_help(Cli::command()), &mut output);
-        match status.and_then(|status| output.finish().map(|()| status)) {
-            Ok(status) => status.into(),
-            Err(failure) if failure.is_closed_pipe() => ExitCode::SUCCESS,
-            Err(failure) => {
-                eprint_message(failure);
-                ExitStatus::BadInput.into()
-            }
-        }
+        let status = status.and_then(|status| output.finish().map(|()| status));
+        status.unwrap_or_else(|failure| tell_failure(&failure)).into()
     }
 }
 

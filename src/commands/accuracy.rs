@@ -5,11 +5,12 @@
 
 use std::{fmt, iter};
 
+use anyhow::{Result, ensure};
 use clap::Args;
 use serde::Serialize;
 
 use crate::commands::engine_args::{NetworkArgs, OptionArgs};
-use crate::output::{ExitStatus, Failure, Output};
+use crate::output::{ExitStatus, Output};
 use zeitnot_engine::chance;
 use zeitnot_engine::chess::{History, Variant};
 use zeitnot_engine::network::backends::onnxruntime::TRIED;
@@ -32,7 +33,7 @@ pub(crate) struct AccuracyArgs {
     threads: u32,
 }
 
-pub(super) fn run(args: &AccuracyArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+pub(super) fn run(args: &AccuracyArgs, output: &mut Output) -> Result<ExitStatus> {
     // First, because it may need a library of its own, and a program has only one.
     let tested = args.network.backend()?;
     let mut settings = args.network.0.clone();
@@ -40,9 +41,7 @@ pub(super) fn run(args: &AccuracyArgs, output: &mut Output) -> Result<ExitStatus
     settings.network.backend_options.clear();
     let reference = NetworkArgs::backend(&OptionArgs(settings))?;
     let (format, other) = (reference.info().input_format, tested.info().input_format);
-    if format != other {
-        return Err(Failure::Input("the two backends want positions encoded differently".into()));
-    }
+    ensure!(format == other, "the two backends want positions encoded differently");
     let evaluators = |backend: &dyn Backend| -> Result<Vec<_>, BackendError> {
         (0..args.threads).map(|_| backend.evaluator()).collect()
     };

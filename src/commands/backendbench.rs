@@ -7,15 +7,15 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use serde::Serialize;
 
 use super::measure::{claim, write_report};
 use crate::commands::engine_args::NetworkArgs;
-use crate::output::{ExitStatus, Failure, Output};
+use crate::output::{ExitStatus, Output};
 use zeitnot_engine::chess::{History, Variant};
-use zeitnot_engine::engine::EngineError;
 use zeitnot_engine::network::BackendInfo;
 use zeitnot_engine::network::throughput::{BatchSizeSeries, RoundLength, SortedSamples, ThroughputMeter};
 use zeitnot_lab::report::{Page, Plot, Table};
@@ -68,7 +68,7 @@ struct MeasurementPlan {
 }
 
 impl BackendbenchArgs {
-    fn plan(&self, info: &BackendInfo) -> Result<MeasurementPlan, Failure> {
+    fn plan(&self, info: &BackendInfo) -> Result<MeasurementPlan> {
         let has_range =
             self.start_batch_size.is_some() || self.max_batch_size.is_some() || self.batch_step.is_some();
         let largest = self.max_batch_size.unwrap_or(LARGEST.min(info.max_batch));
@@ -79,15 +79,9 @@ impl BackendbenchArgs {
         };
         sizes.sort_unstable();
         sizes.dedup();
-        match sizes.last() {
-            None => return Err(Failure::Input("--start-batch-size lies above --max-batch-size".into())),
-            Some(&size) if size > info.max_batch => {
-                let (name, largest) = (&info.name, info.max_batch);
-                let text = format!("a batch of {size} is too large: {name} takes up to {largest}");
-                return Err(Failure::Input(text));
-            }
-            Some(_) => {}
-        }
+        let size = *sizes.last().context("--start-batch-size lies above --max-batch-size")?;
+        let (name, most) = (&info.name, info.max_batch);
+        ensure!(size <= most, "a batch of {size} is too large: {name} takes up to {most}");
         match &self.batches[..] {
             [count] if has_range => {
                 let rounds = self.rounds.min(u32::try_from(*count).unwrap_or(u32::MAX));
@@ -95,9 +89,10 @@ impl BackendbenchArgs {
                 Ok(MeasurementPlan { sizes, rounds, round_length })
             }
             [_, _, ..] if has_range => {
-                let text = "--batches with several sizes leaves no room for --start-batch-size, --max-batch-size or \
-                            --batch-step: give one or the other";
-                Err(Failure::Input(text.into()))
+                bail!(
+                    "--batches with several sizes leaves no room for --start-batch-size, --max-batch-size or \
+                     --batch-step: give one or the other"
+                );
             }
             _ => {
                 let round_length = RoundLength::Time(Duration::from_millis(self.round_ms));
@@ -107,12 +102,11 @@ impl BackendbenchArgs {
     }
 }
 
-pub(super) fn run(args: &BackendbenchArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+pub(super) fn run(args: &BackendbenchArgs, output: &mut Output) -> Result<ExitStatus> {
     let run = claim(args.out.as_deref(), "backendbench.json")?;
     let backend = args.network.backend()?;
     let plan = args.plan(backend.info())?;
-    let position = args.fen.as_deref().map(|fen| History::from_fen(fen, Variant::Standard)).transpose();
-    let position = position.map_err(EngineError::from)?;
+    let position = args.fen.as_deref().map(|fen| History::from_fen(fen, Variant::Standard)).transpose()?;
     let mut meter = ThroughputMeter::new(&*backend, args.threads as usize, position.as_ref())?;
     if let Some(&largest) = plan.sizes.last() {
         meter.warm_up(largest)?;
@@ -122,14 +116,15 @@ pub(super) fn run(args: &BackendbenchArgs, output: &mut Output) -> Result<ExitSt
         series.push(meter.begin(size, plan.round_length)?);
     }
     meter.measure(&mut series, plan.rounds, plan.round_length)?;
-    let mut report = ThroughputReport::new(backend.info(), args.threads, &series);
+    let BackendInfo { name, description, .. } = backend.info().clone();
+    let rows = series.iter().map(summarize).collect();
+    let mut report = ThroughputReport { backend: name, description, threads: args.threads, rows };
     if let [.., smaller, larger] = &mut report.rows[..] {
         let change_ms = Some(meter.change_ms([smaller.batch, larger.batch])?);
         (smaller.change_ms, larger.change_ms) = (change_ms, change_ms);
     }
     run.iter().try_for_each(|run| write_report(run, report.page(), &report, output))?;
-    output.write(&report.rows, &report)?;
-    Ok(ExitStatus::Success)
+    output.write(&report.rows, &report)
 }
 
 /// Rates are of all threads together, times of one batch on its thread.
@@ -196,12 +191,6 @@ struct ThroughputReport {
 }
 
 impl ThroughputReport {
-    fn new(info: &BackendInfo, threads: u32, series: &[BatchSizeSeries]) -> ThroughputReport {
-        let rows = series.iter().map(summarize).collect();
-        let (backend, description) = (info.name.clone(), info.description.clone());
-        ThroughputReport { backend, description, threads, rows }
-    }
-
     fn change(&self) -> Option<String> {
         let [.., smaller, larger] = &self.rows[..] else { return None };
         let ms = larger.change_ms?.max(0.0);
@@ -211,13 +200,12 @@ impl ThroughputReport {
     fn warning(&self) -> Option<String> {
         let deviations: Vec<_> = self.rows.iter().map(BatchSizeRow::deviation).collect();
         let usual = SortedSamples::of(&deviations).percentile(50.0);
-        (usual > NOISY).then(|| {
-            format!(
-                "The machine was noisy: rates of one size differ by {:.0} % from round to round. Smaller differences between \
-                 sizes mean nothing.",
-                100.0 * usual
-            )
-        })
+        let noise = format!(
+            "The machine was noisy: rates of one size differ by {:.0} % from round to round. Smaller differences between \
+             sizes mean nothing.",
+            100.0 * usual
+        );
+        (usual > NOISY).then_some(noise)
     }
 
     fn title(&self) -> String {
@@ -246,16 +234,10 @@ impl ThroughputReport {
     }
 
     fn key_figure(&self) -> (String, String) {
-        match self.rows.iter().max_by(|a, b| a.median_nps.total_cmp(&b.median_nps)) {
-            Some(row) => {
-                let figure = format!("{:.0} evaluations per second", row.median_nps);
-                (
-                    figure,
-                    format!("with batches of {} positions, the fastest size. {}.", row.batch, self.title()),
-                )
-            }
-            None => ("Nothing".into(), format!("was measured. {}.", self.title())),
-        }
+        let fastest = self.rows.iter().max_by(|a, b| a.median_nps.total_cmp(&b.median_nps));
+        let (batch, nps) = fastest.map_or((0, 0.0), |row| (row.batch, row.median_nps));
+        let sentence = format!("with batches of {batch} positions, the fastest size. {}.", self.title());
+        (format!("{nps:.0} evaluations per second"), sentence)
     }
 
     fn page(&self) -> Page {

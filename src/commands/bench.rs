@@ -2,13 +2,14 @@
 
 use std::fmt;
 
+use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 
 use super::measure::{self, BENCH, LimitArgs, PositionArgs, SpeedReport, engine};
 use crate::commands::engine_args::EngineArgs;
-use crate::output::{ExitStatus, Failure, Output};
-use zeitnot_engine::engine::{Engine, EngineError, Settings, load_network};
+use crate::output::{ExitStatus, Output};
+use zeitnot_engine::engine::{Engine, Settings, load_network};
 use zeitnot_engine::network::backends::{AUTO, native};
 use zeitnot_engine::network::weights::Model;
 use zeitnot_engine::time::{GoLimits, Millis, Nodes};
@@ -40,7 +41,7 @@ struct BenchReport {
     signature: Option<String>,
 }
 
-pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<ExitStatus> {
     let is_reproducible = REPRODUCIBLE.contains(&&*args.settings.0.network.backend);
     // Reproducible backends need no time limit.
     let movetime = (!is_reproducible).then_some(DEFAULT_MOVE_TIME);
@@ -95,7 +96,7 @@ const MAX_MACS: u64 = 60_000_000;
 /// The number by which OpenBench and commit messages identify a search: the visits to a fixed depth, with the
 /// network and the search's options. It is the same on every machine: kernels in plain Rust, one thread,
 /// batches of one size, fp32. `None` for a large network or a backend with other kernels.
-fn number(settings: &Settings, positions: impl IntoIterator<Item = String>) -> Result<Option<u64>, Failure> {
+fn number(settings: &Settings, positions: impl IntoIterator<Item = String>) -> Result<Option<u64>> {
     let is_native = [AUTO, native::NAME].contains(&&*settings.network.backend);
     if !is_native || !settings.network.backend_options.is_empty() || !is_small(settings)? {
         return Ok(None);
@@ -107,7 +108,7 @@ fn number(settings: &Settings, positions: impl IntoIterator<Item = String>) -> R
         ("Threads", "1"),
         ("MinibatchSize", "8"),
     ] {
-        settings.set(name, value).map_err(EngineError::from)?;
+        settings.set(name, value)?;
     }
     let mut engine = Engine::new(settings.for_analysis())?;
     engine.prepare()?;
@@ -120,8 +121,8 @@ fn number(settings: &Settings, positions: impl IntoIterator<Item = String>) -> R
     Ok(Some(visits))
 }
 
-fn is_small(settings: &Settings) -> Result<bool, Failure> {
-    match load_network(&settings.network).map_err(EngineError::from)?.network.model {
+fn is_small(settings: &Settings) -> Result<bool> {
+    match load_network(&settings.network)?.network.model {
         Model::Layers(network, _) => Ok(network.cost().macs <= MAX_MACS),
         Model::Onnx(_) => Ok(false),
     }

@@ -1,27 +1,22 @@
 //! Runs commands of this program in child processes: a driver's crash ends only the child, and each can load
 //! another ONNX Runtime. Used by `doctor` and `benchmark --backends`.
 
-use std::io::{self, ErrorKind};
-use std::process::{Command, ExitStatus};
+use std::io::ErrorKind;
+use std::process::Command;
 use std::time::Duration;
 
+use anyhow::{Result, anyhow, ensure};
 use serde::de::DeserializeOwned;
-use thiserror::Error;
 
 use crate::config_file::NO_CONFIG;
 use zeitnot_engine::foreign::{ONNX_RUNTIME, SYSTEM, VERBOSE_VARIABLE};
 use zeitnot_engine::system::tool::output_within;
 
-#[derive(Debug, Error)]
-pub(super) enum ChildError {
-    #[error("did not answer within {} s", .0.as_secs())]
-    Late(Duration),
-    #[error("crashed ({0}); {1}")]
-    Crashed(ExitStatus, String),
-    #[error("{message}")]
-    Refused { message: String, foreign: String },
-    #[error(transparent)]
-    System(#[from] io::Error),
+#[derive(Debug)]
+pub(super) struct ChildError {
+    pub(super) message: String,
+    /// In the words of libraries and the system.
+    pub(super) foreign: String,
 }
 
 pub(super) fn json<'a, T: DeserializeOwned>(
@@ -29,12 +24,14 @@ pub(super) fn json<'a, T: DeserializeOwned>(
     flags: impl Iterator<Item = (&'a str, String)>,
     patience: Duration,
 ) -> Result<T, ChildError> {
-    let mut command = Command::new(std::env::current_exe()?);
+    let silent = |error: anyhow::Error| ChildError { message: error.to_string(), foreign: String::new() };
+    let program = std::env::current_exe().map_err(|error| silent(error.into()))?;
+    let mut command = Command::new(program);
     let flags = flags.map(|(name, value)| format!("--{name}={value}"));
     let command = command.args(words).args(flags).args(["--json", NO_CONFIG]).env(VERBOSE_VARIABLE, "info");
-    let (stdout, stderr) = outputs(command, patience)?;
+    let (stdout, stderr) = outputs(command, patience).map_err(silent)?;
     serde_json::from_str(&stdout)
-        .map_err(|_| ChildError::Refused { message: last_message(&stderr), foreign: foreign(&stderr) })
+        .map_err(|_| ChildError { message: last_message(&stderr), foreign: foreign(&stderr) })
 }
 
 fn foreign(stderr: &str) -> String {
@@ -43,17 +40,15 @@ fn foreign(stderr: &str) -> String {
 }
 
 /// Waits for the end, whatever the exit code, and returns stdout and stderr.
-fn outputs(command: &mut Command, patience: Duration) -> Result<(String, String), ChildError> {
+fn outputs(command: &mut Command, patience: Duration) -> Result<(String, String)> {
     let output = output_within(command, patience).map_err(|error| match error.kind() {
-        ErrorKind::TimedOut => ChildError::Late(patience),
+        ErrorKind::TimedOut => anyhow!("did not answer within {} s", patience.as_secs()),
         _ => error.into(),
     })?;
     let [stdout, stderr] =
         [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
-    // Ended by a signal.
-    if output.status.code().is_none() {
-        return Err(ChildError::Crashed(output.status, last_message(&stderr)));
-    }
+    // Not ended by a signal.
+    ensure!(output.status.code().is_some(), "crashed ({}); {}", output.status, last_message(&stderr));
     Ok((stdout, stderr))
 }
 
@@ -71,7 +66,7 @@ mod tests {
     fn a_process_that_takes_too_long_is_ended() {
         let program = if cfg!(windows) { "ping" } else { "sleep" };
         let answer = outputs(Command::new(program).arg("60"), Duration::from_millis(50));
-        assert!(matches!(answer, Err(ChildError::Late(_))), "{answer:?}");
+        assert_eq!(answer.unwrap_err().to_string(), "did not answer within 0 s");
     }
 
     #[cfg(unix)]

@@ -6,13 +6,15 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use anyhow::{Result, anyhow, ensure};
 use bytes::Bytes;
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde::Serialize;
 
-use crate::output::{ExitStatus, Failure, Output};
+use crate::output::{ExitStatus, Output};
 use zeitnot_engine::network::onnx::{self, BuildOptions, Form};
 use zeitnot_engine::network::weights::{
     DataType, HeadChoice, INPUT_PLANES, InputForm, Model, NetworkFile, OUTPUT_POLICY, OUTPUT_WDL, OnnxModel,
@@ -29,9 +31,9 @@ pub(crate) struct ConvertArgs {
     /// The ONNX file to write
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Precision of the computation
-    #[arg(long, value_enum, default_value_t)]
-    precision: ConvertPrecision,
+    /// Precision of the computation, with fp16 also of input and outputs, for GPUs
+    #[arg(long, value_name = "PRECISION", default_value = "fp32", value_parser = precision())]
+    precision: DataType,
     /// The only batch size that the model accepts [default: any]
     #[arg(long, value_name = "N")]
     batch: Option<NonZeroUsize>,
@@ -43,14 +45,9 @@ pub(crate) struct ConvertArgs {
     value_head: ValueHeadName,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
-enum ConvertPrecision {
-    /// float32
-    #[default]
-    Fp32,
-    /// float16, also for input and outputs: for GPUs
-    Fp16,
+fn precision() -> impl TypedValueParser<Value = DataType> {
+    let names = PossibleValuesParser::new(["fp32", "fp16"]);
+    names.map(|name| if name == "fp16" { DataType::Float16 } else { DataType::Float32 })
 }
 
 #[derive(Serialize)]
@@ -64,7 +61,7 @@ struct Conversion {
     input_format: i32,
 }
 
-pub(super) fn run(args: &ConvertArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+pub(super) fn run(args: &ConvertArgs, output: &mut Output) -> Result<ExitStatus> {
     let heads = HeadChoice { policy: args.policy_head, value: args.value_head, input_format: None };
     let file = NetworkFile::load(&args.file, heads)?;
     let metadata = [
@@ -75,14 +72,10 @@ pub(super) fn run(args: &ConvertArgs, output: &mut Output) -> Result<ExitStatus,
     ];
     let model = match file.model {
         Model::Layers(network, _) => {
-            let data_type = match args.precision {
-                ConvertPrecision::Fp32 => DataType::Float32,
-                ConvertPrecision::Fp16 => DataType::Float16,
-            };
             let options = BuildOptions {
-                data_type,
+                data_type: args.precision,
                 // Lc0 reads outputs of one type.
-                value_type: data_type,
+                value_type: args.precision,
                 fixed_batch: args.batch.map(NonZeroUsize::get),
                 input: InputForm::Planes,
                 form: Form::Plain,
@@ -90,7 +83,15 @@ pub(super) fn run(args: &ConvertArgs, output: &mut Output) -> Result<ExitStatus,
             };
             onnx::build(network, &options)
         }
-        Model::Onnx(model) => as_it_is(model, args)?,
+        Model::Onnx(model) => {
+            in_one_file(&args.file, &model)?;
+            ensure!(
+                args.batch.is_none() && args.precision == DataType::Float32,
+                "{}: already holds an ONNX model, which is written as it is: leave --batch and --precision out",
+                args.file.display()
+            );
+            model
+        }
     };
     write_whole(&args.output, &model.bytes)?;
     let conversion = conversion(&args.output, model.bytes.len(), model);
@@ -109,37 +110,23 @@ fn conversion(path: &Path, size: usize, model: OnnxModel) -> Conversion {
     }
 }
 
-fn as_it_is(model: OnnxModel, args: &ConvertArgs) -> Result<OnnxModel, Failure> {
-    in_one_file(&args.file, &model)?;
-    if args.batch.is_some() || args.precision != ConvertPrecision::Fp32 {
-        let text =
-            "already holds an ONNX model, which is written as it is: leave --batch and --precision out";
-        return Err(Failure::Input(format!("{}: {text}", args.file.display())));
-    }
-    Ok(model)
-}
-
-fn in_one_file(path: &Path, model: &OnnxModel) -> Result<(), Failure> {
+fn in_one_file(path: &Path, model: &OnnxModel) -> Result<()> {
     let text = "keeps its weights in another file: save the model in one file (all in .onnx) first";
-    let refusal = Failure::Input(format!("{}: {text}", path.display()));
-    if model.weights_folder.is_some() { Err(refusal) } else { Ok(()) }
+    ensure!(model.weights_folder.is_none(), "{}: {text}", path.display());
+    Ok(())
 }
 
-fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    replace(path, bytes)
-        .map_err(|error| Failure::Input(format!("{}: cannot be written: {error}", path.display())))
+fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    replace(path, bytes).map_err(|error| anyhow!("{}: cannot be written: {error}", path.display()))
 }
 
 impl fmt::Display for Conversion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{} ({} bytes)", self.output, self.size)?;
-        writeln!(
-            f,
-            "input      {} [batch, 112, 8, 8], Lc0's input format {}",
-            self.input, self.input_format
-        )?;
-        writeln!(f, "policy     {} [batch, 1858]", self.policy)?;
-        writeln!(f, "value      {}", self.value)?;
+        let Conversion { output, size, input, policy, value, input_format, .. } = self;
+        writeln!(f, "{output} ({size} bytes)")?;
+        writeln!(f, "input      {input} [batch, 112, 8, 8], Lc0's input format {input_format}")?;
+        writeln!(f, "policy     {policy} [batch, 1858]")?;
+        writeln!(f, "value      {value}")?;
         writeln!(f, "moves left {}", self.moves_left.as_deref().unwrap_or("none"))
     }
 }
@@ -217,9 +204,9 @@ impl Onnx2leelaArgs {
     }
 }
 
-pub(super) fn onnx2leela(args: &Onnx2leelaArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+pub(super) fn onnx2leela(args: &Onnx2leelaArgs, output: &mut Output) -> Result<ExitStatus> {
     let bytes = std::fs::read(&args.input)
-        .map_err(|error| Failure::Input(format!("{}: cannot be read: {error}", args.input.display())))?;
+        .map_err(|error| anyhow!("{}: cannot be read: {error}", args.input.display()))?;
     let mut model = OnnxModel::from_bytes(&args.input, Bytes::from(bytes), args.names(), args.input_format)?;
     in_one_file(&args.input, &model)?;
     if args.fix_rule50 {

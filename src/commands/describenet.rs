@@ -3,10 +3,11 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use anyhow::{Context, Result};
 use clap::Args;
 use serde::Serialize;
 
-use crate::output::{ExitStatus, Failure, Output};
+use crate::output::{ExitStatus, Output};
 use zeitnot_engine::network::weights::{
     DataType, HeadChoice, Model, Network, NetworkFile, NetworkMetadata, OnnxModel, PolicyHeadName,
     ValueHeadName, ValueOutput,
@@ -56,13 +57,11 @@ struct CostReport {
     macs_per_position: u64,
 }
 
-pub(super) fn run(args: &DescribeArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+pub(super) fn run(args: &DescribeArgs, output: &mut Output) -> Result<ExitStatus> {
     let heads = HeadChoice { policy: args.policy_head, value: args.value_head, input_format: None };
     let named = args.file.as_ref().or(args.weights.as_ref());
-    let path = named.ok_or_else(|| Failure::Input("describenet: name a network file".into()))?;
-    let file = NetworkFile::load(path, heads)?;
-    let description = describe(&file);
-    output.report(&description)
+    let path = named.context("describenet: name a network file")?;
+    output.report(&describe(&NetworkFile::load(path, heads)?))
 }
 
 fn describe(file: &NetworkFile) -> Description {
@@ -124,7 +123,10 @@ impl fmt::Display for Description {
         let (cost, metadata) = (self.cost.as_ref(), &self.metadata);
         let figure = |number: Option<f32>| number.map(|number| number.to_string());
         let millions = |number: u64| number as f64 / 1e6;
-        let mut facts = vec![
+        let work = |cost: &CostReport| {
+            format!("{:.1} M multiplications a position", millions(cost.macs_per_position))
+        };
+        let facts = [
             ("file", Some(format!("{} ({} bytes)", self.file, self.size))),
             ("sha256", Some(self.sha256.clone())),
             ("input", Some(format!("{} (format {})", self.input, self.input_format))),
@@ -136,14 +138,7 @@ impl fmt::Display for Description {
             ("policy heads", Some(self.policy_heads.join(", "))),
             ("value heads", Some(self.value_heads.join(", "))),
             ("parameters", cost.map(|cost| format!("{:.3} M", millions(cost.parameters)))),
-            (
-                "work",
-                cost.map(|cost| {
-                    format!("{:.1} M multiplications a position", millions(cost.macs_per_position))
-                }),
-            ),
-        ];
-        facts.extend([
+            ("work", cost.map(work)),
             ("min. Lc0", metadata.min_version.clone()),
             ("training steps", metadata.training_steps.map(|steps| steps.to_string())),
             ("learning rate", figure(metadata.learning_rate)),
@@ -152,7 +147,7 @@ impl fmt::Display for Description {
             ("accuracy", figure(metadata.accuracy).map(|percent| format!("{percent} %"))),
             ("trained with", metadata.training_params.clone()),
             ("licence", metadata.license.clone()),
-        ]);
+        ];
         let mut told = facts.into_iter().filter_map(|(key, value)| Some((key, value?)));
         told.try_for_each(|(key, value)| writeln!(f, "{key:<16} {value}"))
     }

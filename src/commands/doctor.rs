@@ -7,8 +7,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use std::{fmt, io, slice};
+use std::{fmt, slice};
 
+use anyhow::Result;
 use clap::Args;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
@@ -17,7 +18,7 @@ use super::accuracy::{AccuracyReport, evaluate_all};
 use super::child_process::{self, ChildError};
 use crate::commands::engine_args::NetworkArgs;
 use crate::config_file::OF_A_BACKEND;
-use crate::output::{ExitStatus, Failure, Output, eprint_message, write_json};
+use crate::output::{ExitStatus, Output, eprint_message, write_json};
 use crate::setup::{Machine, missing, obstacle};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::engine;
@@ -28,7 +29,7 @@ use zeitnot_engine::network::folders;
 use zeitnot_engine::network::throughput::{RoundLength, SortedSamples, ThroughputMeter, encoded_positions};
 use zeitnot_engine::network::weights::Model;
 use zeitnot_engine::network::{Backend, BackendError};
-use zeitnot_engine::options::OptionChoice;
+use zeitnot_engine::options::{OptionChoice, option_choice};
 use zeitnot_engine::system::vulkan;
 use zeitnot_lab::report::{Table, terminal_width, write_fact_in};
 
@@ -53,11 +54,10 @@ pub(super) struct Candidate {
     pub(super) options: String,
 }
 
-pub(super) fn run(args: &DoctorArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+pub(super) fn run(args: &DoctorArgs, output: &mut Output) -> Result<ExitStatus> {
     if args.trial {
         let trial = Trial::run(&args.network)?;
-        output.write(&trial, &format_args!("{trial:?}\n"))?;
-        return Ok(ExitStatus::Success);
+        return output.write(&trial, &format_args!("{trial:?}\n"));
     }
     let options = &args.network.0.network;
     let is_asked_for = *options.backend != *AUTO;
@@ -82,9 +82,8 @@ pub(super) fn run(args: &DoctorArgs, output: &mut Output) -> Result<ExitStatus, 
     output.write(&report, &report)?;
     if let Some(file) = &args.report {
         write_json(file, &without_paths(&report)?)?;
-        let text =
-            format_args!("wrote {}, which has no paths and no names: please send it in", file.display());
-        eprint_message(text);
+        let file = file.display();
+        eprint_message(format_args!("wrote {file}, which has no paths and no names: please send it in"));
     }
     Ok(if is_asked_for && !works { ExitStatus::Negative } else { ExitStatus::Success })
 }
@@ -108,8 +107,8 @@ fn all_candidates(machine: &Machine) -> Vec<Candidate> {
 }
 
 /// JSON in which each path is reduced to its file name.
-fn without_paths(report: &DoctorReport) -> Result<Value, Failure> {
-    let mut value = serde_json::to_value(report).map_err(io::Error::from)?;
+fn without_paths(report: &DoctorReport) -> Result<Value> {
+    let mut value = serde_json::to_value(report)?;
     let homes = ["HOME", "USERPROFILE"].into_iter().filter_map(std::env::var_os).map(PathBuf::from);
     let own: Vec<_> = homes.chain(folders::cache()).chain(folders::executable()).collect();
     shorten_paths(&mut value, &own);
@@ -189,20 +188,14 @@ impl Candidate {
         let others = network.0.changed().into_iter().filter(|(flag, _)| !OF_A_BACKEND.contains(flag));
         match child_process::json(&["doctor", "--trial"], own.into_iter().chain(others), PATIENCE) {
             Ok(trial) => BackendReport::judged(self.backend.clone(), trial),
-            Err(reason) => {
-                let foreign = match &reason {
-                    ChildError::Refused { foreign, .. } => foreign.clone(),
-                    _ => String::new(),
-                };
-                BackendReport { foreign, ..self.without_figures(Verdict::Fails, reason.to_string()) }
+            Err(ChildError { message, foreign }) => {
+                BackendReport { foreign, ..self.without_figures(Verdict::Fails, message) }
             }
         }
     }
 
     fn without_figures(&self, verdict: Verdict, remedy: String) -> BackendReport {
-        let backend = self.backend.clone();
-        let foreign = String::new();
-        BackendReport { backend, works: false, verdict, remedy, foreign, trial: Trial::default() }
+        BackendReport { backend: self.backend.clone(), verdict, remedy, ..BackendReport::default() }
     }
 
     /// Distinguishes a failing backend from one without hardware on this machine.
@@ -253,7 +246,7 @@ struct BatchSpeed {
 }
 
 impl Trial {
-    fn run(network: &NetworkArgs) -> Result<Trial, Failure> {
+    fn run(network: &NetworkArgs) -> Result<Trial> {
         let start = Instant::now();
         let tested = engine::open_backend(&network.0.network)?.backend;
         let info = tested.info();
@@ -291,9 +284,9 @@ impl Trial {
 }
 
 /// The native backend, or ONNX Runtime on the CPU for ONNX models.
-fn reference(network: &NetworkArgs) -> Result<Arc<dyn Backend>, Failure> {
+fn reference(network: &NetworkArgs) -> Result<Arc<dyn Backend>> {
     let options = &network.0.network;
-    let file = engine::load_network(options).map_err(engine::EngineError::from)?.network;
+    let file = engine::load_network(options)?.network;
     let name = match file.model {
         Model::Layers(..) => "native(precision=fp32)",
         Model::Onnx(_) => "onnxruntime(provider=cpu)",
@@ -335,26 +328,14 @@ const SINGLE_LIMITS: Limits = Limits { q_error_max: 2e-3, policy_kl_mean: 1e-5, 
 /// Half precision and bfloat16 round. A wrong layout or operator is off by tenths.
 const REDUCED_LIMITS: Limits = Limits { q_error_max: 0.15, policy_kl_mean: 0.01, top1_agreement: 0.85 };
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
-    Works,
-    WrongNumbers,
-    Fails,
-    NotInstalled,
-    NotForThisMachine,
-    ForTests,
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Verdict::Works => "works",
-            Verdict::WrongNumbers => "WRONG NUMBERS",
-            Verdict::Fails => "FAILS",
-            Verdict::NotInstalled => "not installed",
-            Verdict::NotForThisMachine => "not for this machine",
-            Verdict::ForTests => "for tests only",
-        })
+option_choice! {
+    pub(super) enum Verdict = Fails {
+        Works = "works",
+        WrongNumbers = "WRONG NUMBERS",
+        Fails = "FAILS",
+        NotInstalled = "not installed",
+        NotForThisMachine = "not for this machine",
+        ForTests = "for tests only",
     }
 }
 
@@ -374,7 +355,7 @@ struct DoctorReport {
     recommended: Option<&'static str>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct BackendReport {
     pub(super) backend: String,
     pub(super) works: bool,
@@ -396,11 +377,7 @@ impl BackendReport {
             let remedy = "don't play with it; update the driver, and report this output";
             (Verdict::WrongNumbers, remedy.into())
         };
-        BackendReport { backend, works, verdict, remedy, foreign: String::new(), trial }
-    }
-
-    fn name(&self) -> String {
-        format!("{} {}", self.backend, self.trial.precision)
+        BackendReport { backend, works, verdict, remedy, trial, ..BackendReport::default() }
     }
 }
 
@@ -423,7 +400,7 @@ impl DoctorReport {
         let speeds = |trial: &Trial| trial.throughput.iter().map(speed).collect::<Vec<_>>().join(", ");
         let figure = |value: Option<f64>, text: fn(f64) -> String| value.map_or(String::new(), text);
         let table = Table::of(caption, &self.backends)
-            .words("backend", |backend| backend.name())
+            .words("backend", |BackendReport { backend, trial, .. }| format!("{backend} {}", trial.precision))
             .words("verdict", |backend| backend.verdict)
             .numbers("first s", |backend| figure(backend.trial.first_ms, |ms| format!("{:.1}", ms / 1e3)))
             .words("batch: per second", |backend| speeds(&backend.trial))

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use anyhow::Result;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
-use crate::output::{Failure, eprint_message};
+use crate::output::eprint_message;
 use zeitnot_engine::chess::Variant;
 use zeitnot_engine::engine::{OpenedBackend, Settings, open_backend};
 use zeitnot_engine::network::Backend;
@@ -35,12 +36,12 @@ pub(crate) type EngineArgs = OptionArgs<true>;
 pub(crate) type NetworkArgs = OptionArgs<false>;
 
 impl NetworkArgs {
-    pub(crate) fn backend(&self) -> Result<Arc<dyn Backend>, Failure> {
+    pub(crate) fn backend(&self) -> Result<Arc<dyn Backend>> {
         Ok(self.open()?.backend)
     }
 
     /// Opens the backend and identifies the network. Names both on stderr.
-    pub(crate) fn open(&self) -> Result<OpenedBackend, Failure> {
+    pub(crate) fn open(&self) -> Result<OpenedBackend> {
         let opened = open_backend(&self.0.network)?;
         eprint_message(format_args!("using {}", opened.backend.info().description));
         opened.backend.take_notes().iter().for_each(eprint_message);

@@ -1,21 +1,21 @@
 //! `zeitnot eval`: evaluates with the network alone. `zeitnot perft`: counts legal paths.
 
-use std::fmt;
 use std::io::{BufReader, Cursor, Read};
 use std::path::Path;
 
+use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use serde::Serialize;
 
 use super::measure::open_positions;
 use crate::commands::engine_args::{NetworkArgs, variant};
-use crate::output::{ExitStatus, Failure, Output, Told};
+use crate::output::{ExitStatus, Output, Told};
 use zeitnot_engine::chess::{
-    History, ListedPosition, MAX_PERFT_DEPTH, MoveList, PerftReport, Position, PositionError, Variant,
+    History, ListedPosition, MAX_PERFT_DEPTH, MoveList, PerftReport, Position, Variant,
 };
-use zeitnot_engine::engine::{PositionEvaluation, Settings};
+use zeitnot_engine::engine::PositionEvaluation;
 use zeitnot_engine::files::Lines;
-use zeitnot_engine::network::{Backend, BatchEvaluator};
+use zeitnot_engine::network::BatchEvaluator;
 
 /// More would only delay the first answers.
 const MAX_BATCH: usize = 256;
@@ -38,27 +38,19 @@ struct PositionReport {
     evaluation: PositionEvaluation,
 }
 
-impl fmt::Display for PositionReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}\n{}", self.position, self.evaluation)
-    }
-}
-
-pub(super) fn run(args: &EvalArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+pub(super) fn run(args: &EvalArgs, output: &mut Output) -> Result<ExitStatus> {
     let (source, content) = open(&args.positions)?;
-    let refuse = |error: String| Failure::Input(format!("{source}: {error}"));
-    let backend = args.network.backend()?;
-    let mut evaluation = PositionEvaluator::new(&*backend, &args.network.0)?;
+    let (backend, settings) = (args.network.backend()?, &args.network.0);
+    let mut evaluation = PositionEvaluator {
+        batch: BatchEvaluator::new(&*backend, settings.search.history_fill, MAX_BATCH)?,
+        has_moves_left: backend.info().has_moves_left,
+        variant: variant(settings.chess960),
+    };
     let mut status = ExitStatus::Success;
     let (mut lines, mut told) = (Lines::new(BufReader::new(content)), Told::default());
     while let Some(line) = lines.next() {
-        let (number, line) = line.map_err(|error| refuse(error.to_string()))?;
-        let position = match ListedPosition::read(&line) {
-            None => Ok(()),
-            Some(Ok(listed)) => evaluation.queue(listed.uci_position()).map_err(|error| error.to_string()),
-            Some(Err(error)) => Err(error.to_string()),
-        };
-        if let Err(error) = position {
+        let (number, line) = line.map_err(|error| anyhow!("{source}: {error}"))?;
+        if let Err(error) = evaluation.queue(&line) {
             told.tell_kind("line that cannot be read", format_args!("{source}, line {number}: {error}"));
             status = ExitStatus::BadInput;
         }
@@ -71,7 +63,7 @@ pub(super) fn run(args: &EvalArgs, output: &mut Output) -> Result<ExitStatus, Fa
     Ok(status)
 }
 
-fn open(words: &[String]) -> Result<(String, Box<dyn Read + Send>), Failure> {
+fn open(words: &[String]) -> Result<(String, Box<dyn Read + Send>)> {
     let file = match words {
         [] => "-",
         // A file of this name comes first.
@@ -79,10 +71,7 @@ fn open(words: &[String]) -> Result<(String, Box<dyn Read + Send>), Failure> {
             return Ok((words.join(" "), Box::new(Cursor::new(words.join(" ")))));
         }
         [file] => file,
-        _ => {
-            let text = "expected one file, or a position that begins with startpos or fen".to_owned();
-            return Err(Failure::Input(text));
-        }
+        _ => bail!("expected one file, or a position that begins with startpos or fen"),
     };
     let source = if file == "-" { "standard input" } else { file };
     Ok((source.to_owned(), open_positions(Path::new(file))?))
@@ -93,44 +82,28 @@ fn is_position(text: &str, rest: &[String]) -> bool {
     begins_so && (!rest.is_empty() || !Path::new(text).exists())
 }
 
-struct Queued {
-    text: String,
-    history: History,
-    legal: MoveList,
-}
-
 struct PositionEvaluator {
-    batch: BatchEvaluator<Queued>,
+    /// Positions with their texts and legal moves.
+    batch: BatchEvaluator<(String, History, MoveList)>,
     has_moves_left: bool,
     variant: Variant,
 }
 
 impl PositionEvaluator {
-    fn new(backend: &dyn Backend, settings: &Settings) -> Result<PositionEvaluator, Failure> {
-        Ok(PositionEvaluator {
-            batch: BatchEvaluator::new(backend, settings.search.history_fill, MAX_BATCH)?,
-            has_moves_left: backend.info().has_moves_left,
-            variant: variant(settings.chess960),
-        })
-    }
-
-    fn queue(&mut self, text: String) -> Result<(), PositionError> {
+    fn queue(&mut self, line: &str) -> Result<()> {
+        let Some(listed) = ListedPosition::read(line) else { return Ok(()) };
+        let text = listed?.uci_position();
         let history = History::to_evaluate(&text, self.variant)?;
         let legal = history.legal_moves();
-        let queued = Queued { text, history: history.clone(), legal: legal.clone() };
-        self.batch.push(queued, &history, &legal);
+        self.batch.push((text, history.clone(), legal.clone()), &history, &legal);
         Ok(())
     }
 
-    fn finish(&mut self, output: &mut Output) -> Result<(), Failure> {
-        if self.batch.waiting().is_empty() {
-            return Ok(());
-        }
-        for (queued, slot) in self.batch.evaluate()? {
-            let Queued { text: position, history, legal } = queued;
+    fn finish(&mut self, output: &mut Output) -> Result<()> {
+        for ((position, history, legal), slot) in self.batch.evaluate()? {
             let evaluation = PositionEvaluation::of(&history, &legal, slot, self.has_moves_left);
-            let report = PositionReport { position, evaluation };
-            output.write(&report, &report)?;
+            let text = format!("{position}\n{evaluation}\n");
+            output.write(&PositionReport { position, evaluation }, &text)?;
         }
         output.flush()
     }
@@ -149,12 +122,9 @@ pub(crate) struct PerftArgs {
     chess960: bool,
 }
 
-pub(super) fn perft(args: &PerftArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
-    let position = if args.fen.is_empty() {
-        Position::start()
-    } else {
-        Position::from_fen(&args.fen.join(" ")).map_err(|error| Failure::Input(error.to_string()))?
-    };
+pub(super) fn perft(args: &PerftArgs, output: &mut Output) -> Result<ExitStatus> {
+    let position =
+        if args.fen.is_empty() { Position::start() } else { Position::from_fen(&args.fen.join(" "))? };
     let count = PerftReport::count(&position, args.depth, variant(args.chess960));
     output.report(&count)
 }

@@ -43,9 +43,10 @@ pub(crate) mod setup;
 mod solve;
 pub(crate) mod uci;
 
+use anyhow::Result;
 use clap::Subcommand;
 
-use crate::output::{ExitStatus, Failure, Output};
+use crate::output::{ExitStatus, Output};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -128,11 +129,7 @@ pub(crate) enum Command {
 
 impl Command {
     /// `whole` makes the description of the command line, all options shown.
-    pub(crate) fn run(
-        self,
-        whole: fn() -> clap::Command,
-        output: &mut Output,
-    ) -> Result<ExitStatus, Failure> {
+    pub(crate) fn run(self, whole: fn() -> clap::Command, output: &mut Output) -> Result<ExitStatus> {
         use Command::{Analyse, Benchmark, Match, Movesleft, Report, Serve, Timelab, Tune, Uci};
         match self {
             Uci(_) | Serve(_) | Benchmark(_) | Analyse(_) | Match(_) | Tune(_) | Timelab(_)

@@ -1,22 +1,22 @@
 //! Reference material from declarations: `zeitnot options`, `zeitnot completions` for shells, `zeitnot man`.
 
+use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::{fmt, fs, io};
+use std::{fs, io};
 
+use anyhow::{Result, anyhow, ensure};
 use clap::Args;
 use clap_complete::Shell;
 use clap_mangen::Man;
 use serde_json::{Value, json};
 
-use crate::output::{ExitStatus, Failure, Output};
+use crate::output::{ExitStatus, Output};
 use zeitnot_engine::engine::Settings;
 use zeitnot_engine::options::{OptionKind, OptionSpec};
 use zeitnot_lab::report::{terminal_width, write_fact_in};
 
 /// The section of a manual page that is replaced.
 const SYNOPSIS: &str = ".SH SYNOPSIS\n";
-
-struct OptionTable(Vec<OptionSpec>);
 
 #[derive(Debug, Args)]
 pub(crate) struct OptionsArgs {
@@ -25,19 +25,15 @@ pub(crate) struct OptionsArgs {
     word: Option<String>,
 }
 
-pub(super) fn options(args: &OptionsArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+pub(super) fn options(args: &OptionsArgs, output: &mut Output) -> Result<ExitStatus> {
     let word = args.word.as_deref().unwrap_or_default().to_lowercase();
     let has_word = |spec: &OptionSpec| spec.name.to_lowercase().contains(&word) || spec.flag.contains(&word);
     let parameters = Settings::parameters_of(&word);
-    let reference =
-        OptionTable(parameters.unwrap_or_else(|| Settings::listed().into_iter().filter(has_word).collect()));
-    if reference.0.is_empty() {
-        let text = format!("no option has {word:?} in its name; `zeitnot options` lists all");
-        return Err(Failure::Input(text));
-    }
-    let options: Vec<_> = reference.0.iter().map(document).collect();
-    output.write(&options, &reference)?;
-    Ok(ExitStatus::Success)
+    let options: Vec<_> =
+        parameters.unwrap_or_else(|| Settings::listed().into_iter().filter(has_word).collect());
+    ensure!(!options.is_empty(), "no option has {word:?} in its name; `zeitnot options` lists all");
+    let documents: Vec<_> = options.iter().map(document).collect();
+    output.write(&documents, &table(&options, terminal_width())?)
 }
 
 /// Keys that the option's kind doesn't have are left out. The types are UCI's, except that a `string` of
@@ -64,30 +60,26 @@ fn document(spec: &OptionSpec) -> Value {
     document
 }
 
-impl fmt::Display for OptionTable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write(f, terminal_width())
-    }
-}
-
-impl OptionTable {
-    fn write(&self, f: &mut impl fmt::Write, width: Option<usize>) -> fmt::Result {
-        if width.is_some() {
-            return self.0.iter().map(row).try_for_each(|[name, flag, default, range, help]| {
-                let flag = if flag.is_empty() { flag } else { format!(", {flag}") };
-                let default = if default.is_empty() { default } else { format!(" = {default}") };
-                write_fact_in(f, "", 0, &format!("{name}{default} ({range}){flag}"), width)?;
-                write_fact_in(f, "", 4, &help, width)
-            });
+/// In columns, or on a terminal in two lines for each option.
+fn table(options: &[OptionSpec], width: Option<usize>) -> Result<String, fmt::Error> {
+    let (mut text, rows) = (String::new(), options.iter().map(row));
+    if width.is_some() {
+        for [name, flag, default, range, help] in rows {
+            let flag = if flag.is_empty() { flag } else { format!(", {flag}") };
+            let default = if default.is_empty() { default } else { format!(" = {default}") };
+            write_fact_in(&mut text, "", 0, &format!("{name}{default} ({range}){flag}"), width)?;
+            write_fact_in(&mut text, "", 4, &help, width)?;
         }
-        let head = ["name", "flag", "default", "range", "help"].map(String::from);
-        let rows: Vec<_> = [head].into_iter().chain(self.0.iter().map(row)).collect();
-        let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
-        let [a, b, c, d] = [0, 1, 2, 3].map(width);
-        rows.iter().try_for_each(|[name, flag, default, range, help]| {
-            writeln!(f, "{name:<a$}  {flag:<b$}  {default:<c$}  {range:<d$}  {help}")
-        })
+        return Ok(text);
     }
+    let head = ["name", "flag", "default", "range", "help"].map(String::from);
+    let rows: Vec<_> = [head].into_iter().chain(rows).collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
+    let [a, b, c, d] = [0, 1, 2, 3].map(width);
+    for [name, flag, default, range, help] in &rows {
+        writeln!(text, "{name:<a$}  {flag:<b$}  {default:<c$}  {range:<d$}  {help}")?;
+    }
+    Ok(text)
 }
 
 fn row(spec: &OptionSpec) -> [String; 5] {
@@ -130,28 +122,24 @@ pub(super) fn completions(
     args: &CompletionsArgs,
     mut command: clap::Command,
     output: &mut Output,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut command, "zeitnot", &mut text);
-    write(output, &text)
+    output.report(&String::from_utf8_lossy(&text))
 }
 
 /// `command` is the whole command line.
-pub(super) fn man(
-    args: &ManArgs,
-    command: clap::Command,
-    output: &mut Output,
-) -> Result<ExitStatus, Failure> {
+pub(super) fn man(args: &ManArgs, command: clap::Command, output: &mut Output) -> Result<ExitStatus> {
     // A page names its command's version, and subcommands have none of their own.
     let mut command = command.propagate_version(true).disable_help_subcommand(true);
     command.build();
     match &args.out {
         Some(folder) => {
             let written = fs::create_dir_all(folder).and_then(|()| write_pages(&mut command, folder));
-            written.map_err(|error| Failure::Input(format!("{}: {error}", folder.display())))?;
+            written.map_err(|error| anyhow!("{}: {error}", folder.display()))?;
             Ok(ExitStatus::Success)
         }
-        None => write(output, page(&mut command)?.as_bytes()),
+        None => output.report(&page(&mut command)?),
     }
 }
 
@@ -175,11 +163,6 @@ fn page(command: &mut clap::Command) -> io::Result<String> {
     Ok(format!("{before}{SYNOPSIS}{}\n.SH {after}", usage.join("\n.br\n").replace('-', "\\-")))
 }
 
-fn write(output: &mut Output, text: &[u8]) -> Result<ExitStatus, Failure> {
-    let text = String::from_utf8_lossy(text);
-    output.report(&text)
-}
-
 #[cfg(test)]
 mod tests {
     use clap::Subcommand;
@@ -189,7 +172,7 @@ mod tests {
 
     #[test]
     fn every_option_is_a_line_under_the_head() {
-        let text = OptionTable(Settings::listed()).to_string();
+        let text = table(&Settings::listed(), None).unwrap();
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), Settings::listed().len() + 1);
         let threads = lines.iter().find(|line| line.starts_with("Threads ")).unwrap();
@@ -206,10 +189,8 @@ mod tests {
 
     #[test]
     fn options_fit_the_terminal() {
-        let table = OptionTable(Settings::listed());
         for width in [60, 80, 120] {
-            let mut text = String::new();
-            table.write(&mut text, Some(width)).unwrap();
+            let text = table(&Settings::listed(), Some(width)).unwrap();
             assert!(text.lines().all(|line| line.chars().count() <= width), "{width}: {text}");
             assert!(text.contains("CPuct = 1.745 (0 to 100), --cpuct\n    "), "{text}");
         }

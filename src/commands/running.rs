@@ -6,12 +6,13 @@ use std::sync::{Arc, LazyLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use anyhow::{Result, anyhow};
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jiff::Timestamp;
 use signal_hook::consts::SIGINT;
 use signal_hook::flag;
 
-use crate::output::{Failure, STOPPED, eprint_message};
+use crate::output::{STOPPED, eprint_message};
 use crate::setup::Machine;
 use crate::signals;
 use zeitnot_engine::VERSION;
@@ -85,7 +86,7 @@ impl Progress {
 }
 
 /// Returns a flag that becomes true when the user presses Ctrl-C. The second time the program ends at once.
-pub(crate) fn interruption() -> Result<&'static AtomicBool, Failure> {
+pub(crate) fn interruption() -> Result<&'static AtomicBool> {
     // Registered twice, the first time would count as the second.
     static STOP: LazyLock<io::Result<Arc<AtomicBool>>> = LazyLock::new(|| {
         signals::hear_interruption();
@@ -94,11 +95,11 @@ pub(crate) fn interruption() -> Result<&'static AtomicBool, Failure> {
         flag::register_conditional_shutdown(SIGINT, STOPPED.into(), Arc::clone(&stop))?;
         flag::register(SIGINT, Arc::clone(&stop)).map(|_| stop)
     });
-    STOP.as_deref().map_err(|error| Failure::Input(format!("Ctrl-C cannot be heard: {error}")))
+    STOP.as_deref().map_err(|error| anyhow!("Ctrl-C cannot be heard: {error}"))
 }
 
 /// Ends the program when the user presses Ctrl-C, whatever it is doing.
-pub(crate) fn end_on_interruption() -> Result<(), Failure> {
+pub(crate) fn end_on_interruption() -> Result<()> {
     let stop = interruption()?;
     thread::Builder::new().spawn(move || {
         while !stop.load(Ordering::Relaxed) {

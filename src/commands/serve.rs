@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use anyhow::{Result, anyhow, ensure};
 use clap::Args;
 use serde_json::json;
 
 use crate::commands::engine_args::EngineArgs;
-use crate::output::{ExitStatus, Failure, eprint_message, leave_with_the_reader};
+use crate::output::{ExitStatus, eprint_message, leave_with_the_reader};
 use crate::serve::{Server, ServerLimits};
 
 /// Clients of a port, two threads each.
@@ -45,7 +46,7 @@ pub(crate) struct ServeArgs {
 }
 
 /// Runs until the input ends, or with --listen until it is killed.
-pub(super) fn run(args: ServeArgs) -> Result<ExitStatus, Failure> {
+pub(super) fn run(args: ServeArgs) -> Result<ExitStatus> {
     let ServeArgs { listen, listen_anywhere, concurrency, queue, nodes, settings } = args;
     let listener = listen.map(|address| bind(&address, listen_anywhere)).transpose()?;
     let limits = ServerLimits { searches: concurrency.map(|n| n as usize), queue, nodes };
@@ -72,13 +73,14 @@ fn serve_stdin(server: &Arc<Server>) -> io::Result<()> {
     answers.write(&mut io::stdout().lock())
 }
 
-fn bind(address: &str, anywhere: bool) -> Result<TcpListener, Failure> {
-    let refuse = |reason: String| Failure::Input(format!("--listen {address}: {reason}"));
-    let addresses: Vec<_> = address.to_socket_addrs().map_err(|error| refuse(error.to_string()))?.collect();
-    if !anywhere && addresses.iter().any(|address| !address.ip().is_loopback()) {
-        return Err(refuse("other machines reach it; --listen-anywhere allows that".into()));
-    }
-    TcpListener::bind(&addresses[..]).map_err(|error| refuse(error.to_string()))
+fn bind(address: &str, anywhere: bool) -> Result<TcpListener> {
+    let refuse = |error: io::Error| anyhow!("--listen {address}: {error}");
+    let addresses: Vec<_> = address.to_socket_addrs().map_err(refuse)?.collect();
+    ensure!(
+        anywhere || addresses.iter().all(|address| address.ip().is_loopback()),
+        "--listen {address}: other machines reach it; --listen-anywhere allows that"
+    );
+    TcpListener::bind(&addresses[..]).map_err(refuse)
 }
 
 fn serve_port(server: &Arc<Server>, listener: &TcpListener) -> io::Result<()> {

@@ -9,6 +9,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::Result;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use serde::Serialize;
@@ -18,7 +19,7 @@ use super::benchmark::backends::{BackendsReport, Combination};
 use super::doctor::{BackendReport, Candidate};
 use crate::commands::engine_args::{NetworkArgs, OptionArgs};
 use crate::config_file::{OF_A_BACKEND, WritableConfig};
-use crate::output::{ExitStatus, Failure, Output, eprint_message, read_json};
+use crate::output::{ExitStatus, Output, eprint_message, read_json};
 use crate::setup::{
     Choice, Fetcher, Machine, Part, Plan, PublishedNetwork, choose, obstacle, published, with_remedy,
 };
@@ -69,19 +70,18 @@ impl SetupArgs {
     }
 
     /// Another machine than this one.
-    fn described(&self) -> Result<Option<Machine>, Failure> {
+    fn described(&self) -> Result<Option<Machine>> {
         self.machine.as_deref().map(|file| read_json(file, "no description of a machine")).transpose()
     }
 }
 
-pub(super) fn run(args: &SetupArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+pub(super) fn run(args: &SetupArgs, output: &mut Output) -> Result<ExitStatus> {
     if args.auto {
-        return Auto::new(args)?.run(output);
+        return set_up(args, output);
     }
     if args.networks {
         let networks = published()?;
-        output.write(&networks, &networks.iter().map(PublishedNetwork::line).collect::<String>())?;
-        return Ok(ExitStatus::Success);
+        return output.write(&networks, &networks.iter().map(PublishedNetwork::line).collect::<String>());
     }
     if let Some(name) = &args.network {
         return fetch_network(args, name.as_deref(), output);
@@ -97,8 +97,7 @@ pub(super) fn run(args: &SetupArgs, output: &mut Output) -> Result<ExitStatus, F
     }
     if args.dry_run {
         let obstacle = obstacle.map(|obstacle| format!("{obstacle}\n")).unwrap_or_default();
-        output.write(&plan, &format_args!("needed for {provider}:\n{plan}{obstacle}"))?;
-        return Ok(ExitStatus::Success);
+        return output.write(&plan, &format_args!("needed for {provider}:\n{plan}{obstacle}"));
     }
     // A single file is announced when it is fetched.
     if plan.missing().count() > 1 {
@@ -118,7 +117,7 @@ pub(super) fn run(args: &SetupArgs, output: &mut Output) -> Result<ExitStatus, F
 }
 
 /// Fetches the network of this name, or the one that suits the machine.
-fn fetch_network(args: &SetupArgs, name: Option<&str>, output: &mut Output) -> Result<ExitStatus, Failure> {
+fn fetch_network(args: &SetupArgs, name: Option<&str>, output: &mut Output) -> Result<ExitStatus> {
     let is_cpu = args.backend.as_ref().is_some_and(|name| name.starts_with(native::NAME));
     let gpu_mb = match args.described()? {
         _ if is_cpu || name.is_some() => 0,
@@ -136,12 +135,11 @@ fn fetch_network(args: &SetupArgs, name: Option<&str>, output: &mut Output) -> R
         };
         output.write_ahead(&format_args!("{:<10} {next}\n", network.name))?;
     }
-    output.write(&network, &"")?;
-    Ok(ExitStatus::Success)
+    output.write(&network, &"")
 }
 
 /// How to fetch a network for this GPU, if the built-in one is in use.
-fn offer(settings: &Settings, gpu_mb: u64) -> Result<String, Failure> {
+fn offer(settings: &Settings, gpu_mb: u64) -> Result<String> {
     let in_use = load_network(&settings.network)?.network.path;
     if !discover::is_built_in(&in_use.display().to_string()) {
         return Ok(String::new());
@@ -199,33 +197,30 @@ struct AutoReport {
     config: Option<String>,
 }
 
-fn tell(output: &mut Output, label: &str, text: impl fmt::Display) -> Result<(), Failure> {
+fn tell(output: &mut Output, label: &str, text: impl fmt::Display) -> Result<()> {
     output.write_ahead(&format_args!("{label:<11}{text}\n"))
 }
 
+fn set_up(args: &SetupArgs, output: &mut Output) -> Result<ExitStatus> {
+    let mut settings = Settings::default();
+    settings.network.weights_file = args.weights.clone().unwrap_or_default();
+    let machine = args.described()?.unwrap_or_else(Machine::with_parts);
+    let report = AutoReport { machine, dry_run: args.dry_run, ..AutoReport::default() };
+    let mut auto = Auto { args, config: WritableConfig::open(None)?, network: OptionArgs(settings), report };
+    let status = auto.go(output)?;
+    let Auto { network, report, .. } = auto;
+    if status == ExitStatus::Success {
+        let is_cpu = report.backend.as_deref() == Some(native::NAME);
+        let gpu_mb = if is_cpu { 0 } else { report.machine.evaluating_gpu_mb(true) };
+        output.write_ahead(&offer(&network.0, gpu_mb)?)?;
+    }
+    output.write(&report, &"")?;
+    Ok(status)
+}
+
 impl Auto<'_> {
-    fn new(args: &SetupArgs) -> Result<Auto<'_>, Failure> {
-        let mut settings = Settings::default();
-        settings.network.weights_file = args.weights.clone().unwrap_or_default();
-        let machine = args.described()?.unwrap_or_else(Machine::with_parts);
-        let report = AutoReport { machine, dry_run: args.dry_run, ..AutoReport::default() };
-        let config = WritableConfig::open(None)?;
-        Ok(Auto { args, config, network: OptionArgs(settings), report })
-    }
-
-    fn run(mut self, output: &mut Output) -> Result<ExitStatus, Failure> {
-        let status = self.go(output)?;
-        if status == ExitStatus::Success {
-            let is_cpu = self.report.backend.as_deref() == Some(native::NAME);
-            let gpu_mb = if is_cpu { 0 } else { self.report.machine.evaluating_gpu_mb(true) };
-            output.write_ahead(&offer(&self.network.0, gpu_mb)?)?;
-        }
-        output.write(&self.report, &"")?;
-        Ok(status)
-    }
-
     /// Takes the steps, prints each and notes it in the report.
-    fn go(&mut self, output: &mut Output) -> Result<ExitStatus, Failure> {
+    fn go(&mut self, output: &mut Output) -> Result<ExitStatus> {
         let machine = self.report.machine.clone();
         machine.facts().into_iter().try_for_each(|(name, value)| tell(output, name, value))?;
         let Choice { chosen, next, hint } = machine.choose();
@@ -254,9 +249,9 @@ impl Auto<'_> {
         output.write_ahead(&format_args!("needed:\n{plan}"))?;
         let unsuited = machine.out_of_reach(gpu, provider);
         unsuited.iter().try_for_each(|why| tell(output, "missing", why))?;
-        let mut lacking = machine.lacks(provider);
-        let lacks_pip = plan.missing().next().is_some() && !machine.parts.contains(&Part::Pip);
-        lacking.extend(lacks_pip.then_some(Part::Pip));
+        let mut lacking = Vec::from_iter(provider.needed_part(&machine.os).map(Part::System));
+        lacking.extend(plan.missing().next().map(|_| Part::Pip));
+        lacking.retain(|part| !machine.parts.contains(part));
         let remedy = (!lacking.is_empty()).then(|| machine.remedy(&lacking));
         if let Some(remedy) = &remedy {
             let names: Vec<_> = lacking.iter().map(Part::to_string).collect();
@@ -267,10 +262,10 @@ impl Auto<'_> {
         self.report.remedy = remedy.or(unsuited);
         let plan = self.report.files.insert(plan);
         if self.args.dry_run {
+            let (native, config) = (native::NAME, self.config.path.display());
             output.write_ahead(&format_args!(
-                "would check {provider} against {}, search {POSITIONS} positions with both, and write the better one to {}\n",
-                native::NAME,
-                self.config
+                "would check {provider} against {native}, search {POSITIONS} positions with both, and write the better \
+                 one to {config}\n"
             ))?;
             let lines = self.config.taken_lines(&OF_A_BACKEND);
             lines.iter().try_for_each(|line| tell(output, "note", line))?;
@@ -288,7 +283,7 @@ impl Auto<'_> {
         &mut self,
         (provider, next): (Provider, Option<Provider>),
         output: &mut Output,
-    ) -> Result<ExitStatus, Failure> {
+    ) -> Result<ExitStatus> {
         let next = next.filter(|next| *next != provider);
         // What suits the GPU too and is here, as CoreML beside WebGPU, is measured with it.
         let is_here = |provider: &Provider| {
@@ -324,16 +319,15 @@ impl Auto<'_> {
         tell(output, "measured", measured.speeds().join(", "))?;
         let best = Combination::of(measured.best());
         if best.backend == native::NAME {
-            tell(
-                output,
-                "",
-                "the GPU is not clearly better with this network: with a larger one try --weights FILE",
-            )?;
+            let text =
+                "the GPU is not clearly better with this network: with a larger one try --weights FILE";
+            tell(output, "", text)?;
         }
         let (config, is_written) = write_setting(&self.config, &best, &Combination::default())?;
         tell(output, "config", config)?;
         if is_written {
-            (self.report.backend, self.report.config) = (Some(best.backend), Some(self.config.to_string()));
+            self.report.backend = Some(best.backend);
+            self.report.config = Some(self.config.path.display().to_string());
         }
         Ok(ExitStatus::Success)
     }

@@ -12,13 +12,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::{Result, anyhow, bail, ensure};
 use clap::Args;
 use crossbeam::channel::{Sender, unbounded};
 use serde::Serialize;
 
 use super::measure::{self, LimitArgs, open_positions};
 use crate::commands::engine_args::EngineArgs;
-use crate::output::{ExitStatus, Failure, Output, Told};
+use crate::output::{ExitStatus, Output, Told};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::{History, ListedPosition, Move, Operation, Variant};
 use zeitnot_engine::engine::{GoRequest, Listener, SearchAnswer};
@@ -65,7 +66,7 @@ impl Goal {
     }
 
     /// Adds an operation. `bm #3` names a mate instead of a move.
-    fn add(&mut self, operation: Operation<'_>, game: &History) -> Result<(), String> {
+    fn add(&mut self, operation: Operation<'_>, game: &History) -> Result<()> {
         let Operation { code, operands } = operation;
         let text = operation.text();
         let mut words = text.split_whitespace();
@@ -75,12 +76,10 @@ impl Goal {
         };
         match code {
             "bm" | "dm" if mate.is_some() => self.mate = mate,
-            "dm" => return Err(format!("dm {operands}: expected a number of moves")),
+            "dm" => bail!("dm {operands}: expected a number of moves"),
             _ => {
-                let moves = moves(game, text).map_err(|error| format!("{code}: {error}"))?;
-                if moves.is_empty() {
-                    return Err(format!("{code} names no move"));
-                }
+                let moves = moves(game, text).map_err(|error| anyhow!("{code}: {error}"))?;
+                ensure!(!moves.is_empty(), "{code} names no move");
                 let list = if code == "bm" { &mut self.best } else { &mut self.avoid };
                 list.extend(moves);
             }
@@ -107,18 +106,15 @@ struct Problem {
 }
 
 impl Problem {
-    fn parse(line: &str, number: u64) -> Option<Result<Problem, String>> {
-        let listed = ListedPosition::read(line)?;
-        Some(listed.map_err(|error| error.to_string()).and_then(|listed| Problem::of(&listed, number)))
+    fn parse(line: &str, number: u64) -> Result<Option<Problem>> {
+        let listed = ListedPosition::read(line).transpose()?;
+        listed.map(|listed| Problem::of(&listed, number)).transpose()
     }
 
-    fn of(listed: &ListedPosition<'_>, number: u64) -> Result<Problem, String> {
+    fn of(listed: &ListedPosition<'_>, number: u64) -> Result<Problem> {
         let position = listed.uci_position();
-        let game =
-            History::from_uci_position(&position, Variant::Standard).map_err(|error| error.to_string())?;
-        if game.legal_moves().is_empty() {
-            return Err("it has no legal move".into());
-        }
+        let game = History::from_uci_position(&position, Variant::Standard)?;
+        ensure!(!game.legal_moves().is_empty(), "it has no legal move");
         let mut problem = Problem {
             id: format!("line {number}"),
             position,
@@ -130,15 +126,12 @@ impl Problem {
         };
         if let Some((name, solution)) = listed.puzzle {
             problem.goal.best = moves(&game, solution)?;
-            problem.asked = format!(
-                "bm {}",
-                problem.goal.best.iter().map(|&mv| game.current().format_san(mv)).collect::<String>()
-            );
+            let best: String = problem.goal.best.iter().map(|&mv| game.current().format_san(mv)).collect();
+            problem.asked = format!("bm {best}");
             problem.id = Some(name).filter(|name| !name.is_empty()).map_or(problem.id, str::to_owned);
         }
-        let operations = listed.operations().map_err(|error| error.to_string())?;
         let mut empty = None;
-        for operation in &operations {
+        for operation in &listed.operations()? {
             let text = operation.text();
             match operation.code {
                 code @ ("bm" | "am" | "dm") if ["", "-"].contains(&text) => empty = Some(code),
@@ -152,11 +145,11 @@ impl Problem {
                 _ => {}
             }
         }
-        if problem.goal == Goal::default() {
-            let reason = || "it has none of bm, am, dm".into();
-            return Err(empty.map_or_else(reason, |code| format!("{code} names no move")));
+        match empty {
+            _ if problem.goal != Goal::default() => Ok(problem),
+            Some(code) => bail!("{code} names no move"),
+            None => bail!("it has none of bm, am, dm"),
         }
-        Ok(problem)
     }
 
     /// `None` where the suite gives no points.
@@ -188,8 +181,7 @@ fn points(game: &History, comment: &str) -> (Vec<(Move, u32)>, Option<String>) {
 }
 
 /// Ignores move numbers and marks such as `!`, `#1` or `(#3)`.
-fn moves(game: &History, text: &str) -> Result<Vec<Move>, String> {
-    let read = |word: &str| game.current().read_move(word).map_err(|error| error.to_string());
+fn moves(game: &History, text: &str) -> Result<Vec<Move>> {
     let without_mate = |word| str::split(word, "(#").next().unwrap_or_default();
     let is_mark = |word: &&str| match word.strip_prefix('#') {
         Some(number) if !number.is_empty() => number.chars().all(|c| c.is_ascii_digit()),
@@ -200,8 +192,7 @@ fn moves(game: &History, text: &str) -> Result<Vec<Move>, String> {
         _ => word,
     };
     let words = text.split([' ', ',', '\t']).map(without_mate).map(without_number);
-    let words = words.filter(|word| !is_mark(word));
-    words.map(read).collect()
+    words.filter(|word| !is_mark(word)).map(|word| Ok(game.current().read_move(word)?)).collect()
 }
 
 /// When the search first showed the solution and kept it.
@@ -255,7 +246,7 @@ struct SolveReport {
     rows: Vec<SolveRow>,
 }
 
-pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus> {
     let (problems, bad_lines) = read(args)?;
     let limits = args.limits.or(GoLimits::nodes(DEFAULT_NODES.0))?;
     let searcher = measure::searcher(&args.settings.0, args.concurrency, &limits)?;
@@ -282,44 +273,43 @@ pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus, F
             rows.push(row);
         }
     }
-    let report = SolveReport { notes: told.texts.clone(), ..SolveReport::new(backend, rows, bad_lines) };
+    let report = SolveReport::new(backend, rows, bad_lines, &told);
     output.write(&report, &report)?;
     Ok(if bad_lines == 0 { ExitStatus::Success } else { ExitStatus::BadInput })
 }
 
-fn read(args: &SolveArgs) -> Result<(Vec<Problem>, usize), Failure> {
+fn read(args: &SolveArgs) -> Result<(Vec<Problem>, usize)> {
     let name = args.file.display();
-    let refuse = |reason: String| Failure::Input(format!("{name}: {reason}"));
     let (mut problems, mut bad_lines, mut told) = (Vec::new(), 0, Told::default());
     for line in Lines::new(BufReader::new(open_positions(&args.file)?)) {
         let (number, problem) = match line {
             Ok((number, line)) => (number, Problem::parse(&line, number)),
-            Err(LineError::TooLong(number)) => (number, Some(Err("it is too long".into()))),
-            Err(LineError::Read(error)) => return Err(refuse(error.to_string())),
+            Err(LineError::TooLong(number)) => (number, Err(anyhow!("it is too long"))),
+            Err(LineError::Read(error)) => bail!("{name}: {error}"),
         };
         match problem {
-            None => {}
-            Some(Ok(problem)) => {
-                if let Some(note) = &problem.note {
+            Ok(problem) => {
+                if let Some(note) = problem.as_ref().and_then(|problem| problem.note.as_ref()) {
                     told.tell_kind("note", format_args!("{name}, line {number}: {note}"));
                 }
-                problems.push(problem);
+                problems.extend(problem);
             }
-            Some(Err(error)) => {
+            Err(error) => {
                 told.tell_kind("line that cannot be read", format_args!("{name}, line {number}: {error}"));
                 bad_lines += 1;
             }
         }
     }
-    if problems.is_empty() { Err(refuse("no position in it".into())) } else { Ok((problems, bad_lines)) }
+    ensure!(!problems.is_empty(), "{name}: no position in it");
+    Ok((problems, bad_lines))
 }
 
 impl SolveRow {
-    fn new(problem: &Problem, answer: SearchAnswer, since: Option<Since>) -> Result<SolveRow, Failure> {
-        let failed = |reason: &str| Failure::Input(format!("{}: the search failed{reason}", problem.id));
-        let (Some(best), Some(result)) = (answer.best, answer.result) else { return Err(failed("")) };
+    fn new(problem: &Problem, answer: SearchAnswer, since: Option<Since>) -> Result<SolveRow> {
+        let failed = format!("{}: the search failed", problem.id);
+        let (Some(best), Some(result)) = (answer.best, answer.result) else { bail!(failed) };
         if let Some(reason) = result.failure {
-            return Err(failed(&format!(": {reason}")));
+            bail!("{failed}: {reason}");
         }
         let (nodes, time_ms) = (result.summary.nodes, result.summary.time.as_secs_f64() * 1e3);
         let seen = result.info.and_then(|info| info.lines.first().and_then(|line| line.mate));
@@ -344,7 +334,7 @@ struct Watcher {
     problem: Problem,
     since: Option<Since>,
     notes: Vec<Note>,
-    answers: Sender<(usize, Result<SolveRow, Failure>, Vec<Note>)>,
+    answers: Sender<(usize, Result<SolveRow>, Vec<Note>)>,
 }
 
 impl Listener for Watcher {
@@ -373,7 +363,7 @@ impl Listener for Watcher {
 }
 
 impl SolveReport {
-    fn new(backend: String, rows: Vec<SolveRow>, bad_lines: usize) -> SolveReport {
+    fn new(backend: String, rows: Vec<SolveRow>, bad_lines: usize, told: &Told) -> SolveReport {
         let solved = rows.iter().filter(|row| row.solved).count();
         let within = |figure: fn(Since) -> f64, largest: f64| -> Vec<Within> {
             let limits = (0..).map(|power| 10u64.pow(power / 3) * [1, 2, 5][power as usize % 3]);
@@ -404,7 +394,7 @@ impl SolveReport {
                 most: sum.most + points.most,
             }),
             bad_lines,
-            notes: Vec::new(),
+            notes: told.texts.clone(),
             rows,
         }
     }
@@ -451,8 +441,8 @@ mod tests {
 
     const MATE: &str = "6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - -";
 
-    fn read(operations: &str) -> Result<Problem, String> {
-        Problem::parse(&format!("{MATE} {operations}"), 1).unwrap()
+    fn read(operations: &str) -> Result<Problem> {
+        Problem::parse(&format!("{MATE} {operations}"), 1).map(Option::unwrap)
     }
 
     #[test]
@@ -526,10 +516,10 @@ mod tests {
             ("dm 0;", "expected a number"),
             ("id \"x; bm Rd8;", "quotation mark"),
         ] {
-            let error = read(operations).unwrap_err();
+            let error = read(operations).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }
-        assert!(Problem::parse("8/8/8/8/8/8/8/8 w - - bm e4;", 1).unwrap().is_err());
+        assert!(Problem::parse("8/8/8/8/8/8/8/8 w - - bm e4;", 1).is_err());
     }
 
     #[test]
@@ -565,7 +555,8 @@ mod tests {
             assert_eq!((&*puzzle.id, &*puzzle.asked), ("p1", "bm Rd8+"));
             assert_eq!(puzzle.position, format!("fen {fen} moves g8f8"));
         }
-        assert!(read("PuzzleId,FEN,Moves,Rating").is_none() && read("FEN,Moves").is_none());
-        assert!(read(&format!("{fen},g8f8")).unwrap().is_err(), "no solution");
+        assert!(read("PuzzleId,FEN,Moves,Rating").unwrap().is_none());
+        assert!(read("FEN,Moves").unwrap().is_none());
+        assert!(read(&format!("{fen},g8f8")).is_err(), "no solution");
     }
 }

@@ -2,10 +2,11 @@
 
 use std::io::{self, BufReader, IsTerminal};
 
+use anyhow::Result;
 use clap::Args;
 
 use crate::commands::engine_args::EngineArgs;
-use crate::output::{ExitStatus, Failure, leave_with_the_reader};
+use crate::output::{ExitStatus, leave_with_the_reader};
 use crate::uci::Audience;
 use zeitnot_engine::engine::{EngineError, Settings};
 use zeitnot_engine::options::Visibility;
@@ -41,7 +42,7 @@ impl UciArgs {
 }
 
 /// Exit code 2 if arguments were left out at the start.
-pub(crate) fn run(args: UciArgs) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: UciArgs) -> Result<ExitStatus> {
     let status = if args.mistakes.is_empty() { ExitStatus::Success } else { ExitStatus::BadInput };
     let audience = Audience {
         is_person: io::stdin().is_terminal() && io::stdout().is_terminal(),

@@ -103,20 +103,9 @@ fn wdl(wl: f32, d: f32) -> [f32; 3] {
     zeitnot_engine::network::Value { wl, d, m: 0.0 }.wdl().map(|p| p.clamp(0.0, 1.0))
 }
 
-/// A refused line or a position that could not be searched.
-#[derive(Serialize)]
-pub(super) struct ErrorAnswer<'a> {
-    pub(super) id: &'a Id,
-    pub(super) error: &'a str,
-    /// Null if no field is wrong.
-    pub(super) field: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) ply: Option<usize>,
-}
-
 #[derive(Serialize)]
 pub(super) struct ActionAnswer<'a, T> {
-    pub(super) id: &'a Id,
+    pub(super) id: Option<&'a Id>,
     pub(super) action: &'a str,
     #[serde(flatten)]
     pub(super) result: T,
@@ -145,6 +134,7 @@ mod tests {
     use serde_json::value::RawValue;
 
     use super::*;
+    use crate::serve::query::QueryError;
     use zeitnot_engine::chess::Variant;
 
     #[test]
@@ -183,15 +173,15 @@ mod tests {
         };
         let bare = json!({ "id": "a", "ply": 2, "turn": "white", "final": true, "best": null, "moves": [] });
         assert_eq!(serde_json::to_value(&answer).unwrap(), bare);
-        let error = ErrorAnswer { id: &Id::default(), error: "no", field: None, ply: None };
+        let error = QueryError::new(None, "no");
         assert_eq!(
             serde_json::to_value(&error).unwrap(),
             json!({ "id": null, "error": "no", "field": null })
         );
-        let action = ActionAnswer { id: &id, action: "cancel", result: json!({ "cancelled": 3 }) };
+        let action = ActionAnswer { id: Some(&id), action: "cancel", result: json!({ "cancelled": 3 }) };
         let expected = json!({ "id": "a", "action": "cancel", "cancelled": 3 });
         assert_eq!(serde_json::to_value(&action).unwrap(), expected);
-        let action = ActionAnswer { id: &id, action: "clear_cache", result: () };
+        let action = ActionAnswer { id: Some(&id), action: "clear_cache", result: () };
         assert_eq!(serde_json::to_value(&action).unwrap(), json!({ "id": "a", "action": "clear_cache" }));
     }
 }

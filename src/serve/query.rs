@@ -9,7 +9,6 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
-use thiserror::Error;
 
 use zeitnot_engine::chess::{History, Move, Variant};
 use zeitnot_engine::engine::{GoRequest, Settings, Setup};
@@ -30,10 +29,10 @@ const FLAG: &str = "true or false";
 pub(super) enum Command {
     Search(Box<Query>),
     Cancel(Id),
-    CancelAll(Id),
-    ClearCache(Id),
-    Version(Id),
-    Status(Id),
+    CancelAll(Option<Id>),
+    ClearCache(Option<Id>),
+    Version(Option<Id>),
+    Status(Option<Id>),
 }
 
 pub(super) struct Query {
@@ -48,13 +47,22 @@ pub(super) struct Query {
     pub(super) warnings: Vec<String>,
 }
 
-#[derive(Debug, Error)]
-#[error("{field}: {reason}")]
+/// A refused line or a position that could not be searched, as its client is told.
+#[derive(Debug, Serialize)]
 pub(super) struct QueryError {
-    pub(super) id: Id,
-    /// Empty if the line is no object.
-    pub(super) field: String,
+    pub(super) id: Option<Id>,
+    #[serde(rename = "error")]
     pub(super) reason: String,
+    /// Null if no field is wrong.
+    pub(super) field: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) ply: Option<usize>,
+}
+
+impl QueryError {
+    pub(super) fn new(id: Option<Id>, reason: impl ToString) -> QueryError {
+        QueryError { id, reason: reason.to_string(), field: None, ply: None }
+    }
 }
 
 /// The server's options, which a query may change for itself.
@@ -71,7 +79,7 @@ fn refuse<T>(field: &str, reason: impl ToString) -> Result<T, Refusal> {
     Err((field.into(), reason.to_string()))
 }
 
-/// A string or a number as it was written, or null.
+/// A string or a number as it was written.
 #[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
 pub(super) struct Id(pub(super) Box<RawValue>);
@@ -90,12 +98,6 @@ impl Id {
             return refuse("id", format!("expected at most {MAX_ID} bytes, found {bytes}"));
         }
         Ok(Id(raw))
-    }
-}
-
-impl Default for Id {
-    fn default() -> Id {
-        Id(RawValue::NULL.to_owned())
     }
 }
 
@@ -148,16 +150,14 @@ impl Entries {
 impl Command {
     /// Fails if the line is no JSON object, or a field is wrong.
     pub(super) fn parse(line: &str, defaults: &Defaults) -> Result<Command, QueryError> {
-        let Entries(entries) = serde_json::from_str(line).map_err(|error| {
-            let reason = format!("expected a JSON object on one line: {error}");
-            QueryError { id: Id::default(), field: String::new(), reason }
-        })?;
+        let Entries(entries) = serde_json::from_str(line)
+            .map_err(|error| QueryError::new(None, format!("expected a JSON object on one line: {error}")))?;
         let id = entries.iter().find(|(key, _)| key == "id");
         let id = id.map_or_else(|| refuse("id", NO_ID), |(_, text)| Id::read(text));
-        let known = id.clone().unwrap_or_default();
+        let known = id.clone().ok();
         let fields = Fields::read(Entries(entries), id);
         let command = fields.and_then(|fields| fields.command(defaults));
-        command.map_err(|(field, reason)| QueryError { id: known, field, reason })
+        command.map_err(|(field, reason)| QueryError { field: Some(field), ..QueryError::new(known, reason) })
     }
 }
 
@@ -191,11 +191,8 @@ impl Fields {
             return refuse(other, "an action has no such field");
         }
         // Most actions need no id, and any null is none.
-        let id = if self.others.get("id").is_none_or(Value::is_null) {
-            Ok(Id::default())
-        } else {
-            self.id.clone()
-        };
+        let has_none = self.others.get("id").is_none_or(Value::is_null);
+        let id = if has_none { Ok(None) } else { self.id.clone().map(Some) };
         match action.as_str() {
             Some("cancel") => Ok(Command::Cancel(self.id.clone()?)),
             Some("cancel_all") => Ok(Command::CancelAll(id?)),
@@ -412,10 +409,10 @@ mod tests {
         let lines = cases.map(|(line, ..)| line);
         for ((line, field, reason), parsed) in cases.into_iter().zip(parse(&lines)) {
             let Err(error) = parsed else { panic!("{line} is taken") };
-            assert_eq!(error.field, field, "{line}: {error:?}");
+            assert_eq!(error.field.as_deref().unwrap_or_default(), field, "{line}: {error:?}");
             assert!(error.reason.contains(reason), "{line}: {error:?}");
             let has_id = line.starts_with(r#"{"id":1,"#);
-            assert_eq!(error.id.0.get(), if has_id { "1" } else { "null" }, "{line}");
+            assert_eq!(error.id.map(|id| id.0.get().to_owned()), has_id.then(|| "1".into()), "{line}");
         }
     }
 
@@ -429,7 +426,7 @@ mod tests {
         assert_eq!(id(&"7".repeat(200)).len(), 200);
         for long in ["7".repeat(201), format!("\"{}\"", "é".repeat(101))] {
             let Err(error) = parse(&[&format!(r#"{{"id":{long}}}"#)]).remove(0) else { panic!("{long}") };
-            assert_eq!((&*error.field, error.id.0.get()), ("id", "null"), "{error:?}");
+            assert!(error.field.as_deref() == Some("id") && error.id.is_none(), "{error:?}");
         }
     }
 

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::json;
 
-use super::answer::{ActionAnswer, Answer, ErrorAnswer, Figures, MoveFigures, ServerStatus, ServerVersion};
+use super::answer::{ActionAnswer, Answer, Figures, MoveFigures, ServerStatus, ServerVersion};
 use super::query::{Command, Defaults, Id, Query, QueryError};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::History;
@@ -174,12 +174,6 @@ impl Queries {
         let _ = self.sender.send(line);
     }
 
-    fn send_error(&self, error: &QueryError) {
-        let QueryError { id, field, reason } = error;
-        let field = Some(field.as_str()).filter(|field| !field.is_empty());
-        self.send(&ErrorAnswer { id, error: reason, field, ply: None });
-    }
-
     /// Stops the searches of the open queries that `is_meant` chooses, and counts them.
     fn stop(&self, is_meant: impl Fn(&OpenQuery) -> bool) -> usize {
         let open = self.open.lock();
@@ -216,8 +210,7 @@ impl Client {
                 Some(Ok((_, line))) if line.trim().ends_with(" HTTP/1.1") => break Ok(()),
                 Some(Ok((number, line))) => self.follow(number, &line),
                 Some(Err(error @ LineError::TooLong(_))) => {
-                    let reason = error.to_string();
-                    self.queries.send_error(&QueryError { id: Id::default(), field: String::new(), reason });
+                    self.queries.send(&QueryError::new(None, error));
                 }
                 Some(Err(LineError::Read(error))) => break Err(error),
                 None => break Ok(()),
@@ -237,28 +230,28 @@ impl Client {
         let Client { server, queries } = self;
         match Command::parse(line, &server.defaults) {
             // Without an identity the line number names the query.
-            Err(QueryError { id, field, reason }) if id == Id::default() => {
-                let reason = format!("line {number}: {reason}");
-                queries.send_error(&QueryError { id, field, reason });
+            Err(error) if error.id.is_none() => {
+                let reason = format!("line {number}: {}", error.reason);
+                queries.send(&QueryError { reason, ..error });
             }
-            Err(error) => queries.send_error(&error),
+            Err(error) => queries.send(&error),
             Ok(Command::Search(query)) => self.search(*query),
-            Ok(Command::Cancel(id)) => self.cancel(&id, "cancel", |query| query.id == id),
-            Ok(Command::CancelAll(id)) => self.cancel(&id, "cancel_all", |_| true),
+            Ok(Command::Cancel(id)) => self.cancel(Some(&id), "cancel", |query| query.id == id),
+            Ok(Command::CancelAll(id)) => self.cancel(id.as_ref(), "cancel_all", |_| true),
             Ok(Command::ClearCache(id)) => {
                 server.searcher.cache.clear();
-                queries.send(&ActionAnswer { id: &id, action: "clear_cache", result: () });
+                queries.send(&ActionAnswer { id: id.as_ref(), action: "clear_cache", result: () });
             }
             Ok(Command::Version(id)) => {
-                queries.send(&ActionAnswer { id: &id, action: "version", result: &server.version });
+                queries.send(&ActionAnswer { id: id.as_ref(), action: "version", result: &server.version });
             }
             Ok(Command::Status(id)) => {
-                queries.send(&ActionAnswer { id: &id, action: "status", result: server.status() });
+                queries.send(&ActionAnswer { id: id.as_ref(), action: "status", result: server.status() });
             }
         }
     }
 
-    fn cancel(&self, id: &Id, action: &str, is_meant: impl Fn(&OpenQuery) -> bool) {
+    fn cancel(&self, id: Option<&Id>, action: &str, is_meant: impl Fn(&OpenQuery) -> bool) {
         let cancelled = self.queries.stop(is_meant);
         self.server.searcher.remove_stopped();
         self.queries.send(&ActionAnswer { id, action, result: json!({ "cancelled": cancelled }) });
@@ -303,11 +296,7 @@ impl Client {
             Ok(()) => over.iter().for_each(|reply| reply.game_over(&game)),
             Err(error) => {
                 queries.open.lock().remove(&open.number);
-                queries.send_error(&QueryError {
-                    id: open.id.clone(),
-                    field: String::new(),
-                    reason: error.to_string(),
-                });
+                queries.send(&QueryError::new(Some(open.id.clone()), error));
             }
         }
     }
@@ -403,9 +392,9 @@ impl Listener for Reply {
             Some(result) => result.failure.clone(),
             None => (!is_cancelled).then(|| self.warnings.join("; ")),
         };
-        if let Some(error) = failure {
-            let error = ErrorAnswer { id: &self.query.id, error: &error, field: None, ply: Some(self.ply) };
-            return self.finish(&error);
+        if let Some(reason) = failure {
+            let error = QueryError::new(Some(self.query.id.clone()), reason);
+            return self.finish(&QueryError { ply: Some(self.ply), ..error });
         }
         let reason = result.as_ref().filter(|_| !is_cancelled).map(|result| result.reason.to_string());
         let info = result.as_ref().and_then(|result| result.info.as_ref());

@@ -32,62 +32,45 @@ const SECONDS_PER_MB: u64 = 20;
 
 const UNFINISHED: &str = "fetching-onnxruntime-";
 
+const AGAIN: &str = "Start again, or run";
+const AGAIN_ONLINE: &str = "Start again with a network connection, or run";
+
 #[derive(Debug, Error)]
-pub(crate) enum FetchError {
-    #[error("nothing is fetched with --offline or {OFFLINE_VARIABLE}")]
-    Offline,
-    #[error("no cache folder is known. Set {}", folders::CACHE_VARIABLE)]
-    NoCacheFolder,
-    #[error("PyPI has no {name} {version} for {os} on {arch}")]
-    NoWheel { name: &'static str, version: &'static str, os: &'static str, arch: &'static str },
-    #[error("cannot write to {}: {reason}", path.display())]
-    Cache { path: PathBuf, reason: String, kind: io::ErrorKind },
-    #[error("no Python 3.8 or newer with pip is here")]
-    NoPip,
-    #[error("pip cannot reach the package index (no network?)")]
-    Unreachable,
-    #[error("the disk is full: pip cannot store it")]
-    Full,
-    #[error("pip cannot download it ({VERBOSE_SETTING} tells more)")]
-    Pip,
-    #[error("the file that pip downloaded is not the one expected (SHA-256 {found}, expected {expected})")]
-    WrongHash { found: String, expected: &'static str },
-    #[error("the wheel cannot be unpacked ({0})")]
-    Unpack(String),
+#[error("{reason}")]
+pub(crate) struct FetchError {
+    reason: String,
+    /// What to do, up to the command of pip that helps, too. Empty where none does.
+    remedy: String,
 }
 
 impl FetchError {
+    fn new(reason: impl Into<String>, remedy: impl Into<String>) -> FetchError {
+        FetchError { reason: reason.into(), remedy: remedy.into() }
+    }
+
     pub(super) fn cache(path: &Path, error: &io::Error) -> FetchError {
-        FetchError::Cache { path: path.to_path_buf(), reason: in_our_words(error), kind: error.kind() }
+        let own_folder = format!("Name a folder of your own with {}, or run", folders::CACHE_VARIABLE);
+        let remedy = if is_forbidden(error.kind()) { &own_folder } else { AGAIN };
+        FetchError::new(format!("cannot write to {}: {}", path.display(), in_our_words(error)), remedy)
     }
 
     fn of_pip(stderr: &str) -> FetchError {
         stderr.lines().for_each(|line| record("pip", &line));
         let says = |words: &[&str]| words.iter().any(|word| stderr.contains(word));
         if says(&["No space left", "Disk quota exceeded", "File too large", "not enough space on the disk"]) {
-            FetchError::Full
+            FetchError::new("the disk is full: pip cannot store it", AGAIN)
         } else if says(&["NewConnectionError", "ConnectTimeout", "NameResolutionError"]) {
-            FetchError::Unreachable
+            FetchError::new("pip cannot reach the package index (no network?)", AGAIN_ONLINE)
         } else {
-            FetchError::Pip
+            FetchError::new(format!("pip cannot download it ({VERBOSE_SETTING} tells more)"), AGAIN_ONLINE)
         }
     }
 
     pub(super) fn with_remedy(&self, package: &Package) -> String {
-        let by_pip = format!("{} -m pip install {}", PYTHONS[0], package.name);
-        match self {
-            FetchError::Offline | FetchError::NoCacheFolder => self.to_string(),
-            FetchError::NoWheel { .. } => format!("{self}. Build it, and put its library beside the program"),
-            FetchError::NoPip => format!("{self}. {}, and start again, or run `{by_pip}`", pip_remedy()),
-            FetchError::Unreachable | FetchError::Pip => {
-                format!("{self}. Start again with a network connection, or run `{by_pip}`")
-            }
-            FetchError::Cache { kind, .. } if is_forbidden(*kind) => {
-                let variable = folders::CACHE_VARIABLE;
-                format!("{self}. Name a folder of your own with {variable}, or run `{by_pip}`")
-            }
-            FetchError::WrongHash { .. } => format!("{self}. Run `{by_pip}`"),
-            _ => format!("{self}. Start again, or run `{by_pip}`"),
+        let FetchError { reason, remedy } = self;
+        match remedy.as_str() {
+            "" => reason.clone(),
+            remedy => format!("{reason}. {remedy} `{} -m pip install {}`", PYTHONS[0], package.name),
         }
     }
 }
@@ -117,9 +100,11 @@ impl Fetcher<'_> {
     /// Excludes other processes while the returned file is open.
     pub(super) fn lock(&self) -> Result<(PathBuf, File), FetchError> {
         if self.is_offline {
-            return Err(FetchError::Offline);
+            let reason = format!("nothing is fetched with --offline or {OFFLINE_VARIABLE}");
+            return Err(FetchError::new(reason, ""));
         }
-        let cache = folders::cache().ok_or(FetchError::NoCacheFolder)?;
+        let unknown = || format!("no cache folder is known. Set {}", folders::CACHE_VARIABLE);
+        let cache = folders::cache().ok_or_else(|| FetchError::new(unknown(), ""))?;
         let at_cache = |error| FetchError::cache(&cache, &error);
         fs::create_dir_all(&cache).map_err(at_cache)?;
         let lock = File::create(cache.join("onnxruntime.lock")).map_err(at_cache)?;
@@ -138,15 +123,18 @@ impl Fetcher<'_> {
         }
     }
 
-    /// Fetches into [`destination`](Package::destination), unless another process did. A damaged folder is
-    /// replaced.
+    /// Fetches libraries and licences into [`destination`](Package::destination), unless another process did.
+    /// A damaged folder is replaced.
     pub(super) fn fetch(
         &self,
         package: &'static Package,
         usable: impl Fn(&Path) -> bool,
     ) -> Result<(), FetchError> {
         let (name, version, os, arch) = (package.name, package.version, own_os(), env::consts::ARCH);
-        let wheel = package.wheel(os, arch).ok_or(FetchError::NoWheel { name, version, os, arch })?;
+        let wheel = package.wheel(os, arch).ok_or_else(|| {
+            let reason = format!("PyPI has no {name} {version} for {os} on {arch}");
+            FetchError::new(reason + ". Build it, and put its library beside the program", "")
+        })?;
         let (cache, _lock) = self.lock()?;
         let at_cache = |error| FetchError::cache(&cache, &error);
         let destination = package.destination(&cache);
@@ -161,7 +149,20 @@ impl Fetcher<'_> {
         self.tell(&format_args!(
             "{name} is not installed. Fetching {version} once (about {size} MB) into {place}"
         ));
-        fetch_locked(package, wheel, &cache, &destination)
+        let folder = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(&cache).map_err(at_cache)?;
+        download(package, wheel, folder.path())?;
+        let file = entries(folder.path()).pop().ok_or_else(|| FetchError::of_pip(""))?;
+        let unpacked = |error| {
+            FetchError::new(format!("the wheel cannot be unpacked ({})", in_our_words(&error)), AGAIN)
+        };
+        let (found, expected) = (sha256(&file).map_err(unpacked)?, wheel.sha256);
+        if found != expected {
+            let reason = "the file that pip downloaded is not the one expected";
+            return Err(FetchError::new(format!("{reason} (SHA-256 {found}, expected {expected})"), "Run"));
+        }
+        let package_folder = folder.path().join("package");
+        unpack(package, &file, &package_folder).map_err(unpacked)?;
+        fs::rename(package_folder, destination).map_err(at_cache)
     }
 }
 
@@ -172,27 +173,6 @@ fn remove_unfinished(cache: &Path) {
             let _ = fs::remove_dir_all(path);
         }
     }
-}
-
-/// Leaves the libraries and their licences in `destination`. The caller must hold the lock.
-fn fetch_locked(
-    package: &Package,
-    wheel: &'static Wheel,
-    cache: &Path,
-    destination: &Path,
-) -> Result<(), FetchError> {
-    let at_cache = |error| FetchError::cache(cache, &error);
-    let folder = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(cache).map_err(at_cache)?;
-    download(package, wheel, folder.path())?;
-    let file = entries(folder.path()).pop().ok_or(FetchError::Pip)?;
-    let unpacked = |error| FetchError::Unpack(in_our_words(&error));
-    let found = sha256(&file).map_err(unpacked)?;
-    if found != wheel.sha256 {
-        return Err(FetchError::WrongHash { found, expected: wheel.sha256 });
-    }
-    let package_folder = folder.path().join("package");
-    unpack(package, &file, &package_folder).map_err(unpacked)?;
-    fs::rename(package_folder, destination).map_err(at_cache)
 }
 
 fn unpack(package: &Package, wheel: &Path, folder: &Path) -> io::Result<()> {
@@ -236,7 +216,8 @@ pub(super) fn sha256_of(file: &mut File) -> io::Result<String> {
 
 /// Downloads one wheel, whatever the Python's version and platform. pip shows progress on stderr.
 fn download(package: &Package, wheel: &Wheel, folder: &Path) -> Result<(), FetchError> {
-    let mut error = FetchError::NoPip;
+    let remedy = format!("{}, and start again, or run", pip_remedy());
+    let mut error = FetchError::new("no Python 3.8 or newer with pip is here", remedy);
     for python in pythons_with_pip() {
         match download_with(python, package, wheel, folder) {
             Ok(()) => return Ok(()),
@@ -340,7 +321,7 @@ mod tests {
             package.wheel("linux", "x86_64").unwrap(),
             Path::new("/"),
         );
-        assert!(matches!(absent, Err(FetchError::Pip)), "{absent:?}");
+        assert!(absent.as_ref().is_err_and(|error| error.reason.contains("download it")), "{absent:?}");
         let denied = FetchError::cache(Path::new("/x"), &io::Error::from(io::ErrorKind::PermissionDenied));
         assert_eq!(denied.to_string(), "cannot write to /x: access to it is denied");
         assert!(!denied.with_remedy(package).contains("Start again"), "{}", denied.with_remedy(package));

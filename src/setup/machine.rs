@@ -3,6 +3,7 @@
 //!
 //! [`Machine`] is plain data: [`Machine::this`] queries the system, tests read recorded ones.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -115,11 +116,6 @@ impl Machine {
         facts.push(("system", if system.is_empty() { described } else { system.clone() }));
         facts.extend(gpus.iter().map(|gpu| ("GPU", format!("{gpu}: {}", gpu.details()))));
         facts
-    }
-
-    pub(crate) fn lacks(&self, provider: Provider) -> Vec<Part> {
-        let needed = provider.needed_part(&self.os).map(Part::System).into_iter();
-        needed.filter(|part| !self.parts.contains(part)).collect()
     }
 
     /// How to install parts of the system, in one command line if possible.
@@ -242,10 +238,9 @@ fn remedy_for_libraries(provider: Provider, missing: &[&str]) -> String {
     if wheels.iter().all(|(_, is_fetched)| *is_fetched) {
         return format!("`{}` fetches what is missing", setup_command(provider));
     }
-    let mut names: Vec<_> = wheels.into_iter().map(|(name, _)| name).collect();
-    names.sort_unstable();
-    names.dedup();
-    format!("Run `{} -m pip install {}`", PYTHONS[0], names.join(" "))
+    let names: BTreeSet<_> = wheels.into_iter().map(|(name, _)| name).collect();
+    let names = Vec::from_iter(names).join(" ");
+    format!("Run `{} -m pip install {names}`", PYTHONS[0])
 }
 
 /// Package tools: their distributions, their commands, and the packages with Vulkan and with pip.

@@ -23,8 +23,8 @@ mod rule;
 
 pub(crate) use fetch::{Fetcher, sha256};
 pub(crate) use machine::{Machine, Part, obstacle, with_remedy};
-pub(crate) use networks::{DownloadError, PublishedNetwork, choose, published};
-pub(crate) use plan::{NotFetched, Plan, missing};
+pub(crate) use networks::{PublishedNetwork, choose, published};
+pub(crate) use plan::{Plan, missing};
 pub(crate) use processors::allowed;
 pub(crate) use rule::Choice;
 #[cfg(test)]

@@ -11,8 +11,8 @@ use std::process::{Command, Stdio};
 use std::time::SystemTime;
 use std::{env, fmt};
 
+use anyhow::{Context, Result, anyhow};
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 use super::fetch::{FetchError, Fetcher, is_forbidden, sha256, sha256_of};
 use super::machine::Machine;
@@ -47,18 +47,6 @@ pub(crate) struct PublishedNetwork {
     pub(crate) is_here: bool,
 }
 
-#[derive(Debug, Error)]
-pub(crate) enum DownloadError {
-    #[error("the table of networks that {TABLE_VARIABLE} names cannot be read: {0}")]
-    Table(String),
-    #[error("no network has the name {0}. `zeitnot setup --networks` lists them")]
-    Unknown(String),
-    #[error(transparent)]
-    Fetch(#[from] FetchError),
-    #[error("{0} in another way and give the engine the file with --weights")]
-    Failed(String),
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Helps {
     /// Another attempt at once.
@@ -80,12 +68,15 @@ impl Broken {
     }
 }
 
-pub(crate) fn published() -> Result<Vec<PublishedNetwork>, DownloadError> {
-    let read = |path| fs::read_to_string(path).map_err(|error| DownloadError::Table(in_our_words(&error)));
+pub(crate) fn published() -> Result<Vec<PublishedNetwork>> {
+    let refuse = |reason: String| {
+        anyhow!("the table of networks that {TABLE_VARIABLE} names cannot be read: {reason}")
+    };
+    let read = |path| fs::read_to_string(path).map_err(|error| refuse(in_our_words(&error)));
     let text =
         env::var_os(TABLE_VARIABLE).map_or_else(|| Ok(include_str!("networks.json").to_owned()), read)?;
     let mut networks: Vec<PublishedNetwork> =
-        serde_json::from_str(&text).map_err(|error| DownloadError::Table(error.to_string()))?;
+        serde_json::from_str(&text).map_err(|error| refuse(error.to_string()))?;
     let folder = folders::executable().unwrap_or_default().join(discover::NETWORKS);
     for network in &mut networks {
         network.path = folder.join(network.address.rsplit('/').next().unwrap_or_default());
@@ -95,15 +86,16 @@ pub(crate) fn published() -> Result<Vec<PublishedNetwork>, DownloadError> {
 }
 
 /// The named network, or else the largest that fits into `gpu_mb`.
-pub(crate) fn choose(name: Option<&str>, gpu_mb: u64) -> Result<PublishedNetwork, DownloadError> {
-    let networks = published()?.into_iter();
+pub(crate) fn choose(name: Option<&str>, gpu_mb: u64) -> Result<PublishedNetwork> {
+    let mut networks = published()?.into_iter();
     let found = match name {
-        Some(name) => networks.into_iter().find(|network| network.name.eq_ignore_ascii_case(name)),
+        Some(name) => networks.find(|network| network.name.eq_ignore_ascii_case(name)),
         None => networks
             .filter(|network| network.gpu_mb.is_some_and(|least| least <= gpu_mb))
             .max_by_key(|network| network.gpu_mb),
     };
-    found.ok_or_else(|| DownloadError::Unknown(name.unwrap_or_default().into()))
+    let name = name.unwrap_or_default();
+    found.with_context(|| format!("no network has the name {name}. `zeitnot setup --networks` lists them"))
 }
 
 impl Machine {
@@ -126,12 +118,13 @@ impl PublishedNetwork {
     }
 
     /// Fetches a missing file, and makes it the newest, which the engine takes.
-    pub(crate) fn fetch(&self, fetcher: &Fetcher<'_>) -> Result<(), DownloadError> {
+    pub(crate) fn fetch(&self, fetcher: &Fetcher<'_>) -> Result<()> {
         let path = &self.path;
         let folder = path.parent().unwrap_or(Path::new("."));
         let failed = |Broken { reason, helps }| {
-            let begin = if helps == Helps::AnotherWay { "Get" } else { "Start again, or get" };
-            DownloadError::Failed(format!("{reason}. {begin} {}", self.address))
+            let get = if helps == Helps::AnotherWay { "Get" } else { "Start again, or get" };
+            let address = &self.address;
+            anyhow!("{reason}. {get} {address} in another way and give the engine the file with --weights")
         };
         let refused = |error: io::Error| {
             let helps = if is_forbidden(error.kind()) { Helps::AnotherWay } else { Helps::StartingAgain };
@@ -216,20 +209,16 @@ impl PublishedNetwork {
         let output = output.map_err(|error| Broken::new(Helps::StartingAgain, in_our_words(&error)))?;
         let said = String::from_utf8_lossy(&output.stderr);
         said.lines().for_each(|line| record("curl", &line));
-        let broken = broken_by(output.status.code(), &said, before > 0);
-        if broken.as_ref().is_some_and(|broken| broken.reason == OTHER_FILE) {
+        let Some(mut broken) = broken_by(output.status.code(), &said, before > 0) else { return Ok(()) };
+        if broken.reason == OTHER_FILE {
             let _ = part.set_len(0);
         }
         let kept = length(part);
-        match broken {
-            None => Ok(()),
-            Some(Broken { reason, helps }) if kept > 0 => {
-                let [kept, size] = [kept, self.size].map(|bytes| bytes as f64 / 1e6);
-                let kept = format!("and what has come is kept ({kept:.1} of {size:.1} MB)");
-                Err(Broken::new(helps, format!("{reason}, {kept}")))
-            }
-            Some(broken) => Err(broken),
+        if kept > 0 {
+            let [kept, size] = [kept, self.size].map(|bytes| bytes as f64 / 1e6);
+            broken.reason += &format!(", and what has come is kept ({kept:.1} of {size:.1} MB)");
         }
+        Err(broken)
     }
 
     /// Appends to `part` up to the network's size. More than that is another file.

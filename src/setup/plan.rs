@@ -3,8 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use anyhow::{Result, bail};
 use serde::Serialize;
-use thiserror::Error;
 
 use super::fetch::Fetcher;
 use super::machine::obstacle;
@@ -12,16 +12,6 @@ use super::packages::{Package, own_os};
 use zeitnot_engine::network::backends::onnxruntime::finder::{self, PATH_VARIABLE, Unusable};
 use zeitnot_engine::network::backends::onnxruntime::{LibraryError, Provider, nvidia};
 use zeitnot_engine::network::folders;
-
-#[derive(Debug, Error)]
-pub(crate) enum NotFetched {
-    #[error(
-        "found no ONNX Runtime{found}, and fetched none: {reason}. Or put ONNX Runtime 1.24 or newer beside the program, or its path into {PATH_VARIABLE}"
-    )]
-    Runtime { found: String, reason: String },
-    #[error("{package} is not installed and was not fetched: {reason}. Or put {file} beside the program")]
-    Part { package: &'static str, file: String, reason: String },
-}
 
 /// Why `provider` cannot be tried here, with a remedy.
 pub(crate) fn missing(provider: Provider) -> Option<String> {
@@ -136,7 +126,7 @@ impl Plan {
     }
 
     /// Up to the first failure. Fetched files are kept.
-    pub(crate) fn fetch(&self, fetcher: &Fetcher<'_>) -> Result<(), NotFetched> {
+    pub(crate) fn fetch(&self, fetcher: &Fetcher<'_>) -> Result<()> {
         let count = self.missing().count();
         for (number, item) in (1..).zip(self.missing()) {
             fetcher.tell(&format_args!("{number} of {count}: {item}"));
@@ -145,25 +135,26 @@ impl Plan {
         Ok(())
     }
 
-    fn fetch_item(&self, item: &Item, fetcher: &Fetcher<'_>) -> Result<(), NotFetched> {
-        let package = item.package;
+    fn fetch_item(&self, item: &Item, fetcher: &Fetcher<'_>) -> Result<()> {
+        let Item { package, name, kind, .. } = *item;
         let plugin = self.provider.plugin().map(|plugin| plugin.file_name()).unwrap_or_default();
-        let fetched = fetcher.fetch(package, |folder| match item.kind {
+        let fetched = fetcher.fetch(package, |folder| match kind {
             Kind::Runtime => finder::has_library(folder),
             Kind::Plugin => folder.join(&plugin).is_file(),
             Kind::Part => folder.is_dir(),
         });
-        fetched.map_err(|error| {
-            let reason = error.with_remedy(package);
-            let file = match item.kind {
-                Kind::Runtime => {
-                    return NotFetched::Runtime { found: finder::refused_suffix(&self.refused), reason };
-                }
-                Kind::Plugin => plugin,
-                Kind::Part => "its libraries".into(),
-            };
-            NotFetched::Part { package: package.name, file, reason }
-        })
+        let Err(error) = fetched else { return Ok(()) };
+        let reason = error.with_remedy(package);
+        let found = finder::refused_suffix(&self.refused);
+        let file = match kind {
+            Kind::Runtime => bail!(
+                "found no ONNX Runtime{found}, and fetched none: {reason}. Or put ONNX Runtime 1.24 or newer beside \
+                 the program, or its path into {PATH_VARIABLE}"
+            ),
+            Kind::Plugin => &*plugin,
+            Kind::Part => "its libraries",
+        };
+        bail!("{name} is not installed and was not fetched: {reason}. Or put {file} beside the program")
     }
 }
 

@@ -57,17 +57,14 @@ impl Machine {
         let (chosen, next) = (fitting.next(), fitting.next().map(|(_, provider)| provider));
         let is_better = chosen.is_none_or(|(_, provider)| provider == Provider::WebGpu);
         let nvidias = self.gpus.iter().filter(|gpu| gpu.maker == Maker::Nvidia && is_better);
-        let hint = nvidias.filter(|_| self.has_builds(Provider::Cuda)).find_map(|gpu| self.hint(gpu));
+        let has_builds = has_builds(Provider::Cuda, &self.os, &self.arch);
+        let hint = nvidias.filter(|_| has_builds).find_map(|gpu| self.hint(gpu));
         Choice { chosen, next, hint }
     }
 
     fn fitting(&self) -> impl Iterator<Item = (&Gpu, Provider)> {
-        let rules = RULES.iter().filter(|rule| self.has_builds(rule.provider));
+        let rules = RULES.iter().filter(|rule| has_builds(rule.provider, &self.os, &self.arch));
         rules.filter_map(|rule| Some((self.gpus.iter().find(|gpu| rule.fits(gpu))?, rule.provider)))
-    }
-
-    fn has_builds(&self, provider: Provider) -> bool {
-        has_builds(provider, &self.os, &self.arch)
     }
 
     /// The driver that would let a GPU of NVIDIA do more.

@@ -2,25 +2,8 @@
 
 use std::str::SplitAsciiWhitespace;
 
-use thiserror::Error;
-
 use zeitnot_engine::chess::{Color, MAX_PERFT_DEPTH};
 use zeitnot_engine::time::{GoLimits, Millis, Nodes};
-
-/// The session reports it and goes on.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum UciError {
-    #[error("unknown command \"{0}\", ignored")]
-    UnknownCommand(String),
-    #[error("setoption: expected \"name NAME [value VALUE]\", ignored")]
-    OptionName,
-    #[error("go {parameter}: expected {expected}, found \"{found}\", parameter ignored")]
-    GoNumber { parameter: String, expected: &'static str, found: String },
-    #[error("go perft: expected a number of plies up to {MAX_PERFT_DEPTH}, found \"{0}\", ignored")]
-    PerftDepth(String),
-    #[error("go: unknown parameter \"{0}\", ignored")]
-    GoParameter(String),
-}
 
 /// One line of the GUI. Its moves are not yet checked against the position.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,7 +39,7 @@ pub struct GoCommand {
     limits: GoLimits,
     pub(crate) search_moves: Vec<String>,
     /// The parameters in question are left out.
-    pub(crate) errors: Vec<UciError>,
+    pub(crate) errors: Vec<String>,
 }
 
 impl GoCommand {
@@ -98,7 +81,7 @@ impl GoCommand {
                         go.search_moves.push(text.into());
                     }
                 }
-                other => go.errors.push(UciError::GoParameter(other.into())),
+                other => go.errors.push(format!("go: unknown parameter \"{other}\", ignored")),
             }
         }
         // `ponder` is no limit.
@@ -137,7 +120,7 @@ fn is_go_parameter(word: &str) -> bool {
 struct NumberReader<'a, 'b> {
     parameter: &'a str,
     words: &'a mut std::iter::Peekable<SplitAsciiWhitespace<'b>>,
-    errors: &'a mut Vec<UciError>,
+    errors: &'a mut Vec<String>,
 }
 
 impl NumberReader<'_, '_> {
@@ -157,18 +140,17 @@ impl NumberReader<'_, '_> {
         let found = self.words.next_if(|word| parse(word).is_some() || !is_go_parameter(word));
         let value = found.and_then(&parse);
         if value.is_none() {
-            self.errors.push(UciError::GoNumber {
-                parameter: self.parameter.into(),
-                expected,
-                found: found.unwrap_or_default().into(),
-            });
+            let (parameter, found) = (self.parameter, found.unwrap_or_default());
+            let text = format!("go {parameter}: expected {expected}, found \"{found}\", parameter ignored");
+            self.errors.push(text);
         }
         value
     }
 }
 
 impl UciCommand {
-    pub fn parse(line: &str) -> Result<UciCommand, UciError> {
+    /// The session reports an error and goes on.
+    pub fn parse(line: &str) -> Result<UciCommand, String> {
         // Some editors put a byte order mark at the start of a script.
         let mut words = line.trim_start_matches('\u{feff}').split_ascii_whitespace();
         let Some(first) = words.next() else { return Ok(UciCommand::Nothing) };
@@ -190,27 +172,26 @@ impl UciCommand {
             "quit" => UciCommand::Quit,
             "wait" => UciCommand::Wait,
             "debug" | "register" => UciCommand::Nothing,
-            other => return Err(UciError::UnknownCommand(other.into())),
+            other => return Err(format!("unknown command \"{other}\", ignored")),
         })
     }
 }
 
 /// The name ends at the word `value`, and the value keeps its spaces.
-fn parse_option(line: &str, mut words: SplitAsciiWhitespace<'_>) -> Result<UciCommand, UciError> {
-    if words.next() != Some("name") {
-        return Err(UciError::OptionName);
-    }
+fn parse_option(line: &str, mut words: SplitAsciiWhitespace<'_>) -> Result<UciCommand, String> {
+    let is_named = words.next() == Some("name");
     let name: Vec<_> = words.by_ref().take_while(|word| *word != "value").collect();
-    if name.is_empty() {
-        return Err(UciError::OptionName);
+    if !is_named || name.is_empty() {
+        return Err("setoption: expected \"name NAME [value VALUE]\", ignored".into());
     }
     let value = words.next().and_then(|first| line.get(offset_of(first, line)..)).unwrap_or_default();
     Ok(UciCommand::SetOption { name: name.join(" "), value: value.trim_ascii_end().into() })
 }
 
-fn parse_perft(depth: &str) -> Result<UciCommand, UciError> {
-    let depth_in_range = depth.parse().ok().filter(|&depth| depth <= MAX_PERFT_DEPTH);
-    depth_in_range.map(UciCommand::Perft).ok_or_else(|| UciError::PerftDepth(depth.into()))
+fn parse_perft(depth: &str) -> Result<UciCommand, String> {
+    let plies = depth.parse().ok().filter(|&depth| depth <= MAX_PERFT_DEPTH);
+    let expected = format!("expected a number of plies up to {MAX_PERFT_DEPTH}");
+    plies.map(UciCommand::Perft).ok_or(format!("go perft: {expected}, found \"{depth}\", ignored"))
 }
 
 /// Bytes before `part`, which is a part of `whole`.
@@ -284,9 +265,8 @@ mod tests {
     fn faults_of_go_leave_the_rest_alone() {
         let go = go("go wtime abc winc nodes 5 hurry");
         assert_eq!(go.limits.nodes, Some(Nodes(5)));
-        let texts: Vec<_> = go.errors.iter().map(ToString::to_string).collect();
         assert_eq!(
-            texts,
+            go.errors,
             [
                 "go wtime: expected a number of milliseconds, found \"abc\", parameter ignored",
                 "go winc: expected a number of milliseconds, found \"\", parameter ignored",
@@ -308,7 +288,8 @@ mod tests {
     fn perft_is_no_search() {
         assert_eq!(UciCommand::parse("go perft 5"), Ok(UciCommand::Perft(5)));
         for (line, found) in [("go perft", ""), ("go perft -1", "-1"), ("go perft 9", "9")] {
-            assert_eq!(UciCommand::parse(line), Err(UciError::PerftDepth(found.into())));
+            let error = UciCommand::parse(line).unwrap_err();
+            assert!(error.ends_with(&format!("plies up to 8, found \"{found}\", ignored")), "{error}");
         }
     }
 
@@ -326,8 +307,10 @@ mod tests {
             let (name, value) = (name.into(), value.into());
             assert_eq!(UciCommand::parse(line), Ok(UciCommand::SetOption { name, value }));
         }
-        assert_eq!(UciCommand::parse("setoption Threads 2"), Err(UciError::OptionName));
-        assert_eq!(UciCommand::parse("setoption name value 2"), Err(UciError::OptionName));
+        for line in ["setoption Threads 2", "setoption name value 2"] {
+            let error = UciCommand::parse(line).unwrap_err();
+            assert!(error.starts_with("setoption: expected \"name NAME"), "{error}");
+        }
     }
 
     proptest! {

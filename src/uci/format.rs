@@ -1,9 +1,8 @@
 //! Writes `info` and `bestmove`, and the root moves' figures in Lc0's form, which scripts read.
 
-use std::fmt::Write;
-
 use zeitnot_engine::chess::{History, Variant};
 use zeitnot_engine::engine::{InfoOptions, ScoreType, SearchAnswer};
+use zeitnot_engine::network::Value;
 use zeitnot_engine::search::{MoveStats, NodeStats, PvLine, RootStats, SearchInfo};
 use zeitnot_engine::time::centipawns;
 
@@ -16,33 +15,22 @@ pub(super) fn stats(root: &History, info: &SearchInfo) -> Vec<String> {
 }
 
 fn info_line(root: &History, info: &SearchInfo, index: usize, options: &InfoOptions) -> String {
-    let line = &info.lines[index];
-    let mut text = format!(
-        "info depth {} seldepth {} time {} nodes {} score {}",
-        info.depth,
-        info.seldepth,
-        info.time.as_millis(),
-        if options.per_pv_counters { line.nodes } else { info.nodes },
-        score(line, options.score_type)
-    );
-    if options.show_wdl {
-        let [w, d, l] = wdl(line.wl, line.d);
-        let _ = write!(text, " wdl {w} {d} {l}");
-    }
-    if options.show_moves_left
-        && let Some(plies) = line.moves_left
-    {
-        let _ = write!(text, " movesleft {}", moves_left(plies));
-    }
-    let _ = write!(text, " nps {}", info.nps);
-    if options.show_eps {
-        let _ = write!(text, " eps {}", info.eps);
-    }
-    let (hashfull, tbhits) = (info.hashfull, info.tablebase_hits);
+    let SearchInfo { depth, seldepth, nps, eps, hashfull, tablebase_hits, .. } = info;
+    let (line, time) = (&info.lines[index], info.time.as_millis());
+    let nodes = if options.per_pv_counters { line.nodes } else { info.nodes };
+    let score = score(line, options.score_type);
+    let [w, d, l] = wdl(line.wl, line.d);
+    let wdl = if options.show_wdl { format!(" wdl {w} {d} {l}") } else { String::new() };
+    let moves_left = line.moves_left.filter(|_| options.show_moves_left).map(moves_left);
+    let moves_left = moves_left.map(|moves| format!(" movesleft {moves}")).unwrap_or_default();
+    let eps = if options.show_eps { format!(" eps {eps}") } else { String::new() };
     // Also of a single line: wrappers ask for it.
-    let _ = write!(text, " hashfull {hashfull} tbhits {tbhits} multipv {}", index + 1);
-    let _ = write!(text, " pv {}", root.format_line(&line.moves).join(" "));
-    text
+    let multipv = index + 1;
+    let pv = root.format_line(&line.moves).join(" ");
+    format!(
+        "info depth {depth} seldepth {seldepth} time {time} nodes {nodes} score {score}{wdl}{moves_left} \
+         nps {nps}{eps} hashfull {hashfull} tbhits {tablebase_hits} multipv {multipv} pv {pv}"
+    )
 }
 
 /// The first of the `plies` is the side to move's own.
@@ -104,54 +92,35 @@ fn move_stats_lines(root: &History, stats: &RootStats) -> Vec<String> {
 
 fn move_line(root: &History, MoveStats { mv, policy_index, node, u, s }: &MoveStats) -> String {
     let mv = root.current().format_move(*mv, Variant::Chess960);
-    let mut text = format!("{mv:<5} ({policy_index:<4}) ");
-    counts(&mut text, node);
-    mean(&mut text, node);
-    let _ = write!(text, "(U: {u:>6.5}) (S: {s:>8.5}) ");
-    network_value(&mut text, node);
-    text
+    let (counts, mean, value) = (counts(node), mean(node), network_value(node));
+    format!("{mv:<5} ({policy_index:<4}) {counts}{mean}(U: {u:>6.5}) (S: {s:>8.5}) {value}")
 }
 
 fn root_line(RootStats { moves, root }: &RootStats) -> String {
-    let mut text = format!("node  ({:>4}) ", moves.len());
-    counts(&mut text, root);
-    mean(&mut text, root);
-    network_value(&mut text, root);
-    text
+    format!("node  ({:>4}) {}{}{}", moves.len(), counts(root), mean(root), network_value(root))
 }
 
-fn counts(text: &mut String, node: &NodeStats) {
+fn counts(node: &NodeStats) -> String {
     let decimals = if node.policy >= FULL_POLICY { 1 } else { 2 };
     // Rounding a number just below zero would write a sign.
     let percent = if node.policy < LEAST_POLICY { 0.0 } else { 100.0 * node.policy };
-    let _ = write!(text, "N: {:>7} (+{:>2}) (P: {percent:>5.decimals$}%) ", node.visits, node.in_flight);
+    format!("N: {:>7} (+{:>2}) (P: {percent:>5.decimals$}%) ", node.visits, node.in_flight)
 }
 
-fn mean(text: &mut String, node: &NodeStats) {
-    match node.mean {
-        Some(mean) => {
-            let _ = write!(
-                text,
-                "(WL: {:>8.5}) (D: {:>5.3}) (M: {:>4.1}) ",
-                mean.value.wl, mean.value.d, mean.value.m
-            );
+fn mean(node: &NodeStats) -> String {
+    let q = node.mean.map_or(node.q, |mean| mean.q);
+    match node.mean.map(|mean| mean.value) {
+        Some(Value { wl, d, m }) => {
+            format!("(WL: {wl:>8.5}) (D: {d:>5.3}) (M: {m:>4.1}) (Q: {q:>8.5}) ")
         }
-        None => text.push_str("(WL:  -.-----) (D: -.---) (M:  -.-) "),
+        None => format!("(WL:  -.-----) (D: -.---) (M:  -.-) (Q: {q:>8.5}) "),
     }
-    let _ = write!(text, "(Q: {:>8.5}) ", node.mean.map_or(node.q, |mean| mean.q));
 }
 
 /// The network's value, with a mark if the result is certain.
-fn network_value(text: &mut String, node: &NodeStats) {
-    match node.v {
-        Some(v) => {
-            let _ = write!(text, "(V: {v:>7.4}) ");
-        }
-        None => text.push_str("(V:  -.----) "),
-    }
-    if node.is_certain {
-        text.push_str("(T) ");
-    }
+fn network_value(node: &NodeStats) -> String {
+    let value = node.v.map_or("(V:  -.----) ".into(), |v| format!("(V: {v:>7.4}) "));
+    value + if node.is_certain { "(T) " } else { "" }
 }
 
 #[cfg(test)]
@@ -161,8 +130,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use zeitnot_engine::chess::{Move, Variant};
-    use zeitnot_engine::network::Value;
+    use zeitnot_engine::chess::Move;
     use zeitnot_engine::options::OptionChoice;
     use zeitnot_engine::search::MeanStats;
 
@@ -310,8 +278,7 @@ mod tests {
     #[test]
     fn a_policy_is_never_below_zero() {
         for policy in [-1e-7, -0.0, 0.0, 0.000_04] {
-            let mut text = String::new();
-            counts(&mut text, &NodeStats { policy, ..NODE });
+            let text = counts(&NodeStats { policy, ..NODE });
             assert!(text.contains("(P:  0.00%)"), "{policy}: {text}");
         }
     }

@@ -38,23 +38,17 @@ pub(super) fn lines(input: impl BufRead + Send + 'static, output: &UciOutput) ->
 }
 
 fn read(input: impl BufRead, lines: &Sender<Received>) {
-    for received in received(input) {
-        let is_last = received.line.as_ref().is_ok_and(|text| text.trim_ascii() == "quit");
-        if lines.send(received).is_err() || is_last {
-            return;
-        }
-    }
-}
-
-fn received(input: impl BufRead) -> impl Iterator<Item = Received> {
-    Lines::new(input).map_while(|line| {
+    for line in Lines::new(input) {
         let line = match line {
             Ok((_, text)) => Ok(text),
             Err(error @ LineError::TooLong(_)) => Err(error),
-            Err(LineError::Read(_)) => return None,
+            Err(LineError::Read(_)) => return,
         };
-        Some(Received { line, at: Instant::now() })
-    })
+        let is_last = line.as_ref().is_ok_and(|text| text.trim_ascii() == "quit");
+        if lines.send(Received { line, at: Instant::now() }).is_err() || is_last {
+            return;
+        }
+    }
 }
 
 /// Ends the process if the GUI has not taken a line for a second after the end of its input.

@@ -61,10 +61,6 @@ impl UciOutput {
         *self.writing_since.lock()
     }
 
-    fn set_writing_since(&self, time: Option<Instant>) {
-        *self.writing_since.lock() = time;
-    }
-
     /// True while another thread holds this output.
     pub(super) fn is_shared(&self) -> bool {
         Arc::strong_count(&self.channel) > 1
@@ -73,13 +69,13 @@ impl UciOutput {
     /// Errors are dropped: the session ends with its input.
     pub(super) fn lines<T: AsRef<str>>(&self, lines: impl IntoIterator<Item = T>) {
         let mut channel = self.channel.lock();
-        self.set_writing_since(Some(Instant::now()));
+        *self.writing_since.lock() = Some(Instant::now());
         for line in lines {
             channel.write(line.as_ref());
         }
         let flushed = channel.sink.flush();
         channel.is_broken |= flushed.is_err();
-        self.set_writing_since(None);
+        *self.writing_since.lock() = None;
     }
 
     pub(super) fn is_broken(&self) -> bool {
@@ -125,12 +121,8 @@ impl UciOutput {
         let _ = channel.sink.flush();
     }
 
-    pub(super) fn log_received(&self, line: &str) {
-        self.channel.lock().log(RECEIVED, line.trim_end());
-    }
-
-    pub(super) fn log_remark(&self, text: &str) {
-        self.channel.lock().log(REMARK, text);
+    pub(super) fn log(&self, mark: &str, text: &str) {
+        self.channel.lock().log(mark, text);
     }
 }
 
@@ -168,11 +160,11 @@ impl Channel {
 const STDERR: &str = "<stderr>";
 
 /// Marks in the log: a line from the GUI, …
-const RECEIVED: &str = ">>";
+pub(super) const RECEIVED: &str = ">>";
 /// … one to the GUI, …
 const SENT: &str = "<<";
 /// … and one for the log alone.
-const REMARK: &str = "--";
+pub(super) const REMARK: &str = "--";
 
 /// Lines are written at once, so that a crash loses nothing.
 fn open_log(name: &str) -> io::Result<Box<dyn Write + Send>> {

@@ -1,6 +1,5 @@
 //! The session's loop: reads commands and drives the engine.
 
-use std::fmt::Write as _;
 use std::io::{BufRead, Write};
 use std::time::{Duration, Instant};
 
@@ -8,7 +7,7 @@ use crossbeam::channel::RecvTimeoutError;
 
 use super::command::{GoCommand, UciCommand};
 use super::input::Received;
-use super::output::UciOutput;
+use super::output::{RECEIVED, REMARK, UciOutput};
 use super::{format, input};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::{File, History, Move, PerftReport, Rank, Square, Terminal};
@@ -46,7 +45,9 @@ pub fn run(
     let lines = input::lines(input, &output);
     let mut session = Session::new(settings, audience, output)?;
     if is_person {
-        session.greet();
+        let name = session.name();
+        session.output.line(format!("{name}, a UCI chess engine. Enter help for a list of commands"));
+        session.prepare().into_iter().for_each(|note| session.output.note(note));
     }
     session.audience.mistakes.iter().for_each(|mistake| session.output.error(mistake));
     session.tell_of_slowmover();
@@ -64,14 +65,14 @@ pub fn run(
                 continue;
             }
         };
-        session.output.log_received(&text);
+        session.output.log(RECEIVED, text.trim_end());
         match UciCommand::parse(&text) {
             Ok(UciCommand::Quit) => return Ok(()),
             Ok(command) => session.obey(command, at),
             Err(error) if is_person => {
                 session.output.note(format!("{error}. Enter help for a list of commands"));
             }
-            Err(error) => session.output.note(error.to_string()),
+            Err(error) => session.output.note(error),
         }
     }
     if !session.engine.is_open_ended() {
@@ -168,15 +169,11 @@ impl Session {
                 self.output.note(format!("{error}, ignored"));
             }
             Err(error) => self.output.error(format_args!("{error}. The old value stays")),
-            Ok(()) => self.follow_option(name),
-        }
-    }
-
-    fn follow_option(&mut self, name: &str) {
-        match Settings::spec(name).map(|spec| spec.name) {
-            Ok("LogFile") => self.output.log_to(&self.engine.settings().info.log_file),
-            Ok("Slowmover") => self.tell_of_slowmover(),
-            _ => {}
+            Ok(()) => match Settings::spec(name).map(|spec| spec.name) {
+                Ok("LogFile") => self.output.log_to(&self.engine.settings().info.log_file),
+                Ok("Slowmover") => self.tell_of_slowmover(),
+                _ => {}
+            },
         }
     }
 
@@ -208,11 +205,6 @@ impl Session {
             "" => format!("Zeitnot {VERSION}"),
             name => name.into(),
         }
-    }
-
-    fn greet(&mut self) {
-        self.output.line(format!("{}, a UCI chess engine. Enter help for a list of commands", self.name()));
-        self.prepare().into_iter().for_each(|note| self.output.note(note));
     }
 
     fn introduce(&self) {
@@ -301,7 +293,7 @@ impl Session {
     }
 
     fn go(&mut self, go: &GoCommand, at: Instant) {
-        go.errors.iter().for_each(|error| self.output.note(error.to_string()));
+        go.errors.iter().for_each(|error| self.output.note(error.as_str()));
         let limits = go.limits_for(self.engine.position().current().turn());
         let received = self.clock_started(at, &limits);
         let root_moves = self.root_moves(self.engine.position(), &go.search_moves);
@@ -313,14 +305,8 @@ impl Session {
     }
 
     fn root_moves(&self, position: &History, texts: &[String]) -> Vec<Move> {
-        let mut moves = Vec::new();
-        for text in texts {
-            match position.parse_move(text) {
-                Ok(mv) => moves.push(mv),
-                Err(error) => self.output.note(format!("go searchmoves: {error}, ignored")),
-            }
-        }
-        moves
+        let tell = |error| self.output.note(format!("go searchmoves: {error}, ignored"));
+        texts.iter().filter_map(|text| position.parse_move(text).map_err(tell).ok()).collect()
     }
 }
 
@@ -336,7 +322,7 @@ impl Listener for UciListener {
         if self.options.verbose_move_stats {
             self.output.note(stats.join("\n"));
         } else {
-            stats.iter().for_each(|line| self.output.log_remark(line));
+            stats.iter().for_each(|line| self.output.log(REMARK, line));
         }
     }
 
@@ -353,7 +339,7 @@ impl Listener for UciListener {
         if self.options.verbose_time {
             self.output.note(text);
         } else {
-            self.output.log_remark(text);
+            self.output.log(REMARK, text);
         }
     }
 
@@ -389,14 +375,9 @@ pub(super) fn board(game: &History) -> String {
         text += &format!(" | {rank}\n{BETWEEN_RANKS}");
     }
     let checkers: Vec<_> = position.checkers().into_iter().map(|square| square.to_string()).collect();
-    let legal = game.legal_moves();
-    let _ = write!(
-        text,
-        "   a   b   c   d   e   f   g   h\n\nFen: {}\nCheckers: {}\nLegal moves: {}",
-        position.to_fen(),
-        checkers.join(" "),
-        legal.len()
-    );
+    let (fen, checkers, legal) = (position.to_fen(), checkers.join(" "), game.legal_moves());
+    text += "   a   b   c   d   e   f   g   h\n\n";
+    text += &format!("Fen: {fen}\nCheckers: {checkers}\nLegal moves: {}", legal.len());
     if let Some(end) = game.terminal(&legal) {
         let end = match end {
             Terminal::Checkmate => "checkmate",

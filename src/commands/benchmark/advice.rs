@@ -5,11 +5,11 @@
 
 use std::fmt;
 
+use anyhow::Result;
 use serde::Serialize;
 
 use super::Combination;
 use crate::config_file::{Change, OF_A_BACKEND, WritableConfig};
-use crate::output::Failure;
 use zeitnot_engine::engine::Settings;
 use zeitnot_engine::network::backends::native;
 use zeitnot_engine::network::throughput::SortedSamples;
@@ -70,8 +70,6 @@ struct Recommendation {
     elo: f64,
     /// Half the width of the 95 % interval.
     elo_error: f64,
-    #[serde(skip)]
-    in_force: Combination,
 }
 
 #[derive(Clone, Debug, Default, Serialize)]
@@ -98,13 +96,21 @@ fn errors_of_95_percent(count: usize) -> f64 {
 
 impl Recommendation {
     /// If `gains` in Elo are significant, even with a `drift` of the machine's speed.
-    fn of(in_force: &Combination, best: Combination, gains: &[f64], drift: f64) -> Option<Recommendation> {
+    fn of(best: &Combination, gains: &[f64], drift: f64) -> Option<Recommendation> {
         let samples = SortedSamples::of(gains);
         let chance = samples.deviation() / (gains.len().max(1) as f64).sqrt();
         let elo_error = errors_of_95_percent(gains.len()) * chance + ELO_OF_DOUBLING * (1.0 + drift).log2();
         let elo = samples.mean();
         let is_clear = elo > elo_error && elo > LEAST_GAIN;
-        is_clear.then(|| Recommendation { setting: best, elo, elo_error, in_force: in_force.clone() })
+        is_clear.then(|| Recommendation { setting: best.clone(), elo, elo_error })
+    }
+
+    fn in_words(&self, in_force: &Combination) -> String {
+        let name = |flag| Settings::spec(flag).map_or(flag, |spec| spec.name);
+        let changes = changes(&self.setting, in_force).into_iter().filter(|(flag, _)| *flag != "fallback");
+        let options: Vec<_> =
+            changes.filter_map(|(flag, value)| Some(format!("{}={}", name(flag), value?))).collect();
+        format!("set {}: about +{:.0} ± {:.0} Elo", options.join(", "), self.elo, self.elo_error)
     }
 }
 
@@ -128,7 +134,7 @@ pub(crate) fn write_setting(
     config: &WritableConfig,
     new: &Combination,
     old: &Combination,
-) -> Result<(String, bool), Failure> {
+) -> Result<(String, bool)> {
     let changes = changes(new, old);
     let set = || changes.iter().filter_map(|(flag, value)| Some((*flag, value.as_ref()?)));
     let of_backend = OF_A_BACKEND.into_iter().filter(|_| new.backend != old.backend);
@@ -138,17 +144,6 @@ pub(crate) fn write_setting(
     }
     let wanted: Vec<_> = set().map(|(flag, value)| format!("{flag}={value}")).collect();
     Ok((format!("{}. Write {} there", taken.join(", "), wanted.join(", ")), false))
-}
-
-impl fmt::Display for Recommendation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = |flag| Settings::spec(flag).map_or(flag, |spec| spec.name);
-        let changes =
-            changes(&self.setting, &self.in_force).into_iter().filter(|(flag, _)| *flag != "fallback");
-        let options: Vec<_> =
-            changes.filter_map(|(flag, value)| Some(format!("{}={}", name(flag), value?))).collect();
-        write!(f, "set {}: about +{:.0} ± {:.0} Elo", options.join(", "), self.elo, self.elo_error)
-    }
 }
 
 pub(super) struct Measured<'a> {
@@ -172,19 +167,18 @@ impl Advice {
         };
         let trials: Vec<_> = others.iter().map(trial).collect();
         let best = others.iter().zip(&trials).max_by(|a, b| a.1.elo.total_cmp(&b.1.elo));
-        let recommended = best.and_then(|(run, trial)| {
-            Recommendation::of(first.setting, trial.setting.clone(), &gains(run), first.drift.max(run.drift))
-        });
+        let recommended = best
+            .and_then(|(run, _)| Recommendation::of(run.setting, &gains(run), first.drift.max(run.drift)));
         Advice { in_force: first.setting.clone(), trials, recommended, config: None }
     }
 
     /// False if lines of the user prevent it.
-    pub(super) fn write(&mut self, config: &WritableConfig) -> Result<bool, Failure> {
+    pub(super) fn write(&mut self, config: &WritableConfig) -> Result<bool> {
         let Some(recommended) = &self.recommended else {
             self.config = Some("nothing to write".into());
             return Ok(true);
         };
-        let (text, is_written) = write_setting(config, &recommended.setting, &recommended.in_force)?;
+        let (text, is_written) = write_setting(config, &recommended.setting, &self.in_force)?;
         self.config = Some(text);
         Ok(is_written)
     }
@@ -199,7 +193,7 @@ impl Advice {
 impl fmt::Display for Advice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.recommended, self.trials.len()) {
-            (Some(recommended), _) => write!(f, "Advice: {recommended}.")?,
+            (Some(recommended), _) => write!(f, "Advice: {}.", recommended.in_words(&self.in_force))?,
             (None, 0) => f.write_str("Advice: there is nothing else to try.")?,
             (None, 1) => f.write_str("Advice: change nothing. The other setting is not clearly better.")?,
             (None, tried) => {
@@ -251,7 +245,7 @@ mod tests {
         assert_eq!(recommended.setting, settings[1]);
         assert!(
             recommended
-                .to_string()
+                .in_words(&settings[0])
                 .starts_with("set Backend=native, Threads=2, MinibatchSize=8: about +26 ± ")
         );
         assert_eq!(advise(1.2, 0.25), None);
@@ -284,13 +278,9 @@ mod tests {
             std::fs::write(&path, text).unwrap();
             WritableConfig::open(Some(&path)).unwrap()
         };
-        let recommended = Recommendation {
-            setting: setting("auto", 1, 8),
-            elo: 20.0,
-            elo_error: 5.0,
-            in_force: setting("auto", 2, 8),
-        };
-        let mut advice = Advice { recommended: Some(recommended), ..Advice::default() };
+        let recommended = Recommendation { setting: setting("auto", 1, 8), elo: 20.0, elo_error: 5.0 };
+        let in_force = setting("auto", 2, 8);
+        let mut advice = Advice { in_force, recommended: Some(recommended), ..Advice::default() };
         assert!(!advice.write(&config("# mine\nthreads=2\n")).unwrap());
         assert!(
             advice.to_string().contains("line 2, is yours and stays: threads=2. Write threads=1 there."),

@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use anyhow::{Result, ensure};
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use serde::Serialize;
@@ -19,7 +20,7 @@ use crate::commands::doctor::{Candidate, Verdict};
 use crate::commands::measure::{claim, write_report};
 use crate::commands::running::{interruption, quoted};
 use crate::config_file::WritableConfig;
-use crate::output::{ExitStatus, Failure, Output, eprint_message};
+use crate::output::{ExitStatus, Output, eprint_message};
 use crate::setup::Machine;
 use zeitnot_engine::VERSION;
 use zeitnot_engine::params::Params;
@@ -85,11 +86,7 @@ pub(crate) struct BackendsReport {
 }
 
 /// Exit code 1 if one could not be measured.
-pub(super) fn run(
-    args: &BenchmarkArgs,
-    positions: usize,
-    output: &mut Output,
-) -> Result<ExitStatus, Failure> {
+pub(super) fn run(args: &BenchmarkArgs, positions: usize, output: &mut Output) -> Result<ExitStatus> {
     let movetime = args.limits.movetime.or_else(|| args.limits.nodes.is_none().then_some(MOVE_TIME_MS));
     let patience = match movetime.filter(|&ms| ms > 0) {
         Some(ms) => TIME_TO_BUILD + Duration::from_millis(ms.unsigned_abs()) * 3 * positions as u32,
@@ -125,18 +122,15 @@ impl BackendsArgs {
         self.backends.is_some() || !self.thread_counts.is_empty() || !self.batches.is_empty()
     }
 
-    fn combinations(&self, in_force: &str) -> Result<Vec<Combination>, Failure> {
+    fn combinations(&self, in_force: &str) -> Result<Vec<Combination>> {
         let text = self.backends.as_deref().unwrap_or(in_force);
-        let listed = Params::parse(text).map_err(|error| Failure::Input(error.to_string()))?;
+        let listed = Params::parse(text)?;
         let backend = |(name, options): (&str, &Params)| {
             if options.is_empty() { name.to_owned() } else { format!("{name}({options})") }
         };
         let backends: Vec<_> = listed.lists().map(backend).collect();
-        if backends.is_empty() || backends.len() != listed.entries().len() {
-            return Err(Failure::Input(format!(
-                "--backends {text}: expected names, as in native,webgpu(precision=fp32)"
-            )));
-        }
+        let are_names = !backends.is_empty() && backends.len() == listed.entries().len();
+        ensure!(are_names, "--backends {text}: expected names, as in native,webgpu(precision=fp32)");
         let or_choice = |numbers: &[usize]| -> Vec<Option<usize>> {
             if numbers.is_empty() { vec![None] } else { numbers.iter().copied().map(Some).collect() }
         };
@@ -168,8 +162,8 @@ impl Combination {
         let others = flags.iter().filter(|(flag, _)| own.iter().all(|(name, _)| name != flag)).cloned();
         match child_process::json(&["benchmark"], others.chain(own.iter().cloned()), patience) {
             Ok(report) => Run { combination: self, error: None, report: Some(report) },
-            Err(reason) => {
-                eprint_message(format_args!("{self}: {reason}"));
+            Err(failure) => {
+                eprint_message(format_args!("{self}: {}", failure.message));
                 // A library's message may name a folder of the user.
                 let candidate = Candidate { backend: self.backend.clone(), options: String::new() };
                 let not_installed = Verdict::NotInstalled.to_string();
@@ -225,7 +219,7 @@ impl BackendsReport {
         combinations: Vec<Combination>,
         flags: &[(&str, String)],
         patience: Duration,
-    ) -> Result<BackendsReport, Failure> {
+    ) -> Result<BackendsReport> {
         let (stop, mut runs) = (interruption()?, Vec::new());
         for combination in combinations {
             runs.push(combination.run(flags, patience));
@@ -262,12 +256,8 @@ impl BackendsReport {
         let measured = self.runs.iter().filter_map(|run| Some((run, run.figure("/nps")?)));
         match measured.max_by(|a, b| a.1.total_cmp(&b.1)) {
             Some((run, nps)) => {
-                let sentence = format!(
-                    "on {}: {} is the fastest, with {}.",
-                    self.machine,
-                    run.combination,
-                    run.description()
-                );
+                let (machine, fastest, with) = (&self.machine, &run.combination, run.description());
+                let sentence = format!("on {machine}: {fastest} is the fastest, with {with}.");
                 (format!("{nps} nodes per second"), sentence)
             }
             None => ("Nothing".into(), format!("could be measured on {}.", self.machine)),

@@ -11,55 +11,29 @@ const LENGTH: usize = 120;
 const BACKEND: usize = 20;
 const HASH: usize = 6;
 
-#[derive(Clone, Debug)]
-struct Card<'a> {
-    version: &'a str,
-    nps: u64,
-    /// Relative difference to expect between two such runs.
-    noise: f64,
-    machine: String,
-    network: String,
-    hash: Option<&'a str>,
-    backend: String,
-    threads: usize,
-    batch: usize,
-}
-
 pub(super) fn of(speed: &SpeedReport, machine: &Machine, noise: &MachineNoise) -> String {
     let gpu = machine.gpus.first().filter(|_| speed.queues > 0);
     let machine = match gpu {
         Some(gpu) => short(&gpu.to_string()),
         None => format!("{} x{}", short(&machine.cpu), machine.processors.usable),
     };
-    Card {
-        version: speed.version,
-        nps: speed.figures.nps,
-        noise: noise.expected_difference,
-        machine,
-        network: network(&speed.info.network),
-        hash: speed.network.as_deref(),
-        backend: backend(&speed.info),
-        threads: speed.threads,
-        batch: speed.minibatch_size,
-    }
-    .line()
+    let (version, nps, noise) = (speed.version, speed.figures.nps, 100.0 * noise.expected_difference);
+    let begin = format!("Zeitnot {version}: {nps} nps ±{noise:.1} %, ");
+    let hash = speed.network.iter().flat_map(|hash| [" ", hash.get(..HASH).unwrap_or(hash)]);
+    let backend = cut(&backend(&speed.info), BACKEND);
+    let (threads, batch) = (threads_text(speed.threads), speed.minibatch_size);
+    let end = format!("{}, {backend}, {threads}, batch {batch}", hash.collect::<String>());
+    line(&begin, &machine, &network(&speed.info.network), &end)
 }
 
-impl Card<'_> {
-    fn line(&self) -> String {
-        let Card { version, nps, noise, machine, network, hash, backend, threads, batch } = self;
-        let begin = format!("Zeitnot {version}: {nps} nps ±{:.1} %, ", 100.0 * noise);
-        let hash: String = hash.iter().flat_map(|hash| [" ", hash.get(..HASH).unwrap_or(hash)]).collect();
-        let backend = cut(backend, BACKEND);
-        let end = format!("{hash}, {backend}, {}, batch {batch}", threads_text(*threads));
-        // Machine and network share the rest, and each gets what the other leaves.
-        let room =
-            LENGTH.saturating_sub([&begin, &end].map(|text| text.chars().count()).iter().sum::<usize>() + 2);
-        let wanted = network.chars().count().min(room / 2);
-        let machine = cut(machine, room - wanted);
-        let network = cut(network, room - machine.chars().count());
-        format!("{begin}{machine}, {network}{end}")
-    }
+/// Machine and network share what begin and end leave, and each gets what the other leaves.
+fn line(begin: &str, machine: &str, network: &str, end: &str) -> String {
+    let taken = begin.chars().chain(end.chars()).count() + ", ".len();
+    let room = LENGTH.saturating_sub(taken);
+    let wanted = network.chars().count().min(room / 2);
+    let machine = cut(machine, room - wanted);
+    let network = cut(network, room - machine.chars().count());
+    format!("{begin}{machine}, {network}{end}")
 }
 
 fn cut(text: &str, length: usize) -> String {
@@ -100,60 +74,24 @@ fn backend(info: &BackendInfo) -> String {
 mod tests {
     use super::*;
 
-    fn usual() -> Card<'static> {
-        Card {
-            version: "0.1.0-dev-176dfd038c",
-            nps: 9120,
-            noise: 0.021,
-            machine: "Xeon x2".into(),
-            network: "zeitnot-small".into(),
-            hash: Some("3ad1f2e8c0"),
-            backend: "native bf16".into(),
-            threads: 2,
-            batch: 6,
-        }
-    }
-
-    #[test]
-    fn a_card_has_all_fields() {
-        let expected = "Zeitnot 0.1.0-dev-176dfd038c: 9120 nps ±2.1 %, Xeon x2, zeitnot-small 3ad1f2, native bf16, \
-                        2 threads, batch 6";
-        assert_eq!(usual().line(), expected);
-        let without = Card { network: "no network".into(), hash: None, threads: 1, ..usual() }.line();
-        assert!(without.contains(", no network, native bf16, 1 thread, "), "{without}");
-    }
-
     #[test]
     fn a_card_has_room_for_whatever_the_names_are() {
-        let long = "Ünïcode and other long names ".repeat(9);
-        let everything = Card {
-            nps: 123_456_789,
-            noise: 1.234,
-            machine: long.clone(),
-            network: long.clone(),
-            backend: long.clone(),
-            threads: 256,
-            batch: 65_536,
-            ..usual()
-        };
-        for card in [
-            everything.clone(),
-            Card { machine: long.clone(), ..usual() },
-            Card { network: long.clone(), ..usual() },
-            Card { version: "12.34.56", ..everything.clone() },
-        ] {
-            let line = card.line();
+        let begin = "Zeitnot 0.1.0-dev-176dfd038c: 123456789 nps ±123.4 %, ";
+        let end = " 3ad1f2, webgpu on a device…, 256 threads, batch 65536";
+        let (long, machine, network) =
+            ("Ünïcode and other long names ".repeat(9), "Xeon x2", "zeitnot-small");
+        for (machine, network) in [(&*long, &*long), (&*long, network), (machine, &*long)] {
+            let line = line(begin, machine, network, end);
+            assert!(line.starts_with(begin) && line.ends_with(end), "{line}");
             assert_eq!(line.chars().count(), LENGTH, "{line}");
         }
-        let line = Card { machine: long.clone(), version: "1.0.0", ..usual() }.line();
-        assert!(line.contains(", zeitnot-small 3ad1f2, native bf16, 2 threads, batch 6"), "{line}");
-        let line = everything.line();
-        assert!(
-            line.ends_with("…, 256 threads, batch 65536") && line.contains(" 123456789 nps ±123.4 %, "),
-            "{line}"
-        );
+        let end = " 3ad1f2, native bf16, 2 threads, batch 6";
+        let whole = line("Zeitnot 1.0.0: 9120 nps ±2.1 %, ", machine, network, end);
+        assert_eq!(whole, format!("Zeitnot 1.0.0: 9120 nps ±2.1 %, Xeon x2, zeitnot-small{end}"));
+        let cut = line("Zeitnot 1.0.0: 9120 nps ±2.1 %, ", &long, network, end);
+        assert!(cut.ends_with(&format!(", zeitnot-small{end}")), "{cut}");
         // A long version is not cut.
-        let line = Card { version: &long, ..usual() }.line();
+        let line = line(&format!("Zeitnot {long}: 9120 nps ±2.1 %, "), machine, network, end);
         assert!(line.contains(&long), "{line}");
     }
 

@@ -12,6 +12,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use anyhow::{Result, ensure};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +24,7 @@ use super::measure::{
 };
 use crate::commands::engine_args::EngineArgs;
 use crate::commands::running::Progress;
-use crate::output::{ExitStatus, Failure, Output, eprint_message, read_json};
+use crate::output::{ExitStatus, Output, eprint_message, read_json};
 use crate::setup::Machine;
 use backends::{BackendsArgs, Combination};
 use zeitnot_engine::network::throughput::SortedSamples;
@@ -81,22 +82,22 @@ fn warn_if_busy() {
 }
 
 /// Measures and reports. Negative if the run is slower than an earlier one.
-pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatus> {
     let limits = args.limits.or(GoLimits::movetime(MOVE_TIME))?;
     let positions = args.positions.or(BENCHMARK)?;
     if args.backends.are_given() {
         return backends::run(args, positions.len(), output);
     }
-    if args.backends.write {
-        let text = "--write: name what is compared, by --backends, --thread-counts or --batches";
-        return Err(Failure::Input(text.into()));
-    }
+    ensure!(
+        !args.backends.write,
+        "--write: name what is compared, by --backends, --thread-counts or --batches"
+    );
     let earlier = args.compare.as_deref().map(|file| EarlierRun::read(file, &positions)).transpose()?;
     let run = claim(args.out.as_deref(), "benchmark.json")?;
     warn_if_busy();
     let start = Instant::now();
     let mut engine = engine(&args.settings.0)?;
-    let ready = start.elapsed();
+    let ready_s = start.elapsed().as_secs_f64();
     tell(&engine);
     let mut monitor = MachineMonitor::start(engine.threads(), positions.len());
     let (mut progress, mut done) =
@@ -109,7 +110,6 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
     let speed = search_all(&mut engine, positions.clone(), &limits, &args.settings.0, output, between)?;
     let (noise, sensors) = monitor.finish(speed.figures.nodes, speed.figures.time_ms / 1e3);
     let machine = Machine::this();
-    let ready_s = ready.as_secs_f64();
     let card = card::of(&speed, &machine, &noise);
     let is_stopped = speed.positions.len() < positions.len();
     let mut report = BenchmarkReport { speed, ready_s, machine, noise, sensors, comparison: None, card };
@@ -139,12 +139,8 @@ impl BenchmarkReport {
     }
 
     fn page(&self) -> Page {
-        let sentence = format!(
-            "on {}, by {}, with {}.",
-            self.machine,
-            threads_text(self.speed.threads),
-            self.speed.description
-        );
+        let (machine, threads) = (&self.machine, threads_text(self.speed.threads));
+        let sentence = format!("on {machine}, by {threads}, with {}.", self.speed.description);
         let facts = Table::of("The run", self.facts());
         let facts = facts.words("what", |(name, _)| *name).words("value", |(_, value)| value.clone()).table();
         let nps = format!("{} nodes per second", self.speed.figures.nps);
@@ -192,12 +188,10 @@ struct EarlierPosition {
 }
 
 impl EarlierRun {
-    fn read(file: &Path, positions: &[String]) -> Result<EarlierRun, Failure> {
+    fn read(file: &Path, positions: &[String]) -> Result<EarlierRun> {
         let run: EarlierRun = read_json(file, "not what `zeitnot benchmark --json` writes")?;
-        if !run.positions.iter().any(|old| positions.contains(&old.position)) {
-            let text = "holds none of the positions that are to be searched";
-            return Err(Failure::Input(format!("{}: {text}", file.display())));
-        }
+        let has_any = run.positions.iter().any(|old| positions.contains(&old.position));
+        ensure!(has_any, "{}: holds none of the positions that are to be searched", file.display());
         Ok(EarlierRun { file: file.into(), ..run })
     }
 }

@@ -2,10 +2,10 @@
 //! that tells what happened.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
+use anyhow::{Result, ensure};
 use clap::Args;
 use parking_lot::Mutex;
 use serde::Serialize;
@@ -17,7 +17,7 @@ use super::run::{RecordedGames, RunId, Running, positions_of};
 use crate::commands::engine_args::EngineArgs;
 use crate::commands::measure::{self, LimitArgs, limit_text};
 use crate::commands::running::Progress;
-use crate::output::{ExitStatus, Failure, Output, Told, eprint_message};
+use crate::output::{ExitStatus, Output, Told, eprint_message};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::Color;
 use zeitnot_engine::note::Note;
@@ -75,28 +75,13 @@ pub(crate) struct AnalyseArgs {
 struct AnalysisReport<'a> {
     version: &'static str,
     backend: &'a str,
-    #[serde(skip)]
-    judged: &'a str,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     notes: &'a [String],
     games: Vec<&'a AnalysisSummary>,
     pgn: String,
-    #[serde(skip)]
-    is_in_folder: bool,
 }
 
-impl fmt::Display for AnalysisReport<'_> {
-    /// Writes the table. Without a folder, the games have gone out one by one.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.is_in_folder {
-            return Ok(());
-        }
-        writeln!(f, "{}\n", self.judged)?;
-        analysis::table(self.games.iter().copied()).fmt(f)
-    }
-}
-
-pub(crate) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus> {
     if let Some(folder) = &args.out {
         make_folder(folder)?;
         check_overwriting(&args.pgn, folder, &FILES)?;
@@ -143,26 +128,19 @@ pub(crate) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
     };
     let mut written = Ok(());
     let threads = if matches!(judge.by, JudgedBy::Network(_)) { 1 } else { judge.concurrency };
-    runner::run(
-        threads,
-        running.stop,
-        || Ok(games.next()),
-        work,
-        |row| {
-            journal.iter_mut().try_for_each(|journal| journal.add(&row))?;
-            if args.out.is_none() {
-                written = output.write_ahead(&row.pgn);
-            }
-            rows.push(row);
-            Ok(if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
-        },
-    )?;
+    let next_game = || Ok(games.next());
+    runner::run(threads, running.stop, next_game, work, |row| {
+        journal.iter_mut().try_for_each(|journal| journal.add(&row))?;
+        if args.out.is_none() {
+            written = output.write_ahead(&row.pgn);
+        }
+        rows.push(row);
+        Ok(if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+    })?;
     written?;
     progress.lock().finish();
     judged += &clocks_in_words(&all_games, args.out.is_none());
-    if rows.is_empty() && !running.is_stopped() {
-        return Err(Failure::Input("no game that can be analysed is in these files".into()));
-    }
+    ensure!(!rows.is_empty() || running.is_stopped(), "no game that can be analysed is in these files");
     tell_unknown_player(args.player.as_deref(), &rows);
     if let Some(run) = &running.run {
         let page = analysis::page(&rows, args.player.as_deref(), &judged, &plan.manager);
@@ -172,13 +150,13 @@ pub(crate) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
     let report = AnalysisReport {
         version: VERSION,
         backend: &judge.description,
-        judged: &judged,
         notes: &told.texts,
         games: rows.iter().map(|row| &row.summary).collect(),
         pgn: rows.iter().map(|row| row.pgn.as_str()).collect(),
-        is_in_folder: args.out.is_some(),
     };
-    output.write(&report, &report)?;
+    // Without a folder, the games have gone out one by one.
+    let table = || format!("{judged}\n\n{}", analysis::table(report.games.iter().copied()));
+    output.write(&report, &args.out.as_ref().map(|_| table()).unwrap_or_default())?;
     Ok(running.end(false, all_games.broken + all_games.damaged))
 }
 
@@ -214,7 +192,7 @@ fn resume(
     run: &Run,
     games: &mut impl Iterator<Item = RecordedGame>,
     judge: &JudgedBy,
-) -> Result<(Option<AnalysisJournal>, Vec<AnalysisRow>, u64), Failure> {
+) -> Result<(Option<AnalysisJournal>, Vec<AnalysisRow>, u64)> {
     let (journal, known) = AnalysisJournal::open(run)?;
     let mut positions = 0;
     for row in &known {
@@ -259,7 +237,7 @@ impl JudgedBy {
 }
 
 impl Judge {
-    fn open(args: &AnalyseArgs, limits: &GoLimits) -> Result<Judge, Failure> {
+    fn open(args: &AnalyseArgs, limits: &GoLimits) -> Result<Judge> {
         let Some(command) = &args.with else {
             // The page shows what the search looked at.
             let mut settings = args.settings.0.clone();
@@ -275,7 +253,7 @@ impl Judge {
                 by: JudgedBy::Network(Box::new(Mutex::new(Analyst::new(searcher, limits.clone())))),
             });
         };
-        let engine = ExternalJudge::new(judge_command(command)?, limits).map_err(LabError::from)?;
+        let engine = ExternalJudge::new(judge_command(command)?, limits)?;
         Ok(Judge {
             foretold: Vec::new(),
             description: engine.name().to_owned(),
@@ -364,7 +342,7 @@ fn plan(args: &AnalyseArgs) -> SpendingPlan {
 }
 
 fn run_id(args: &AnalyseArgs, limits: &GoLimits, network_sha256: Option<&str>) -> String {
-    let mut id = RunId::new();
+    let mut id = RunId::default();
     id.add_settings(&args.settings.0, network_sha256);
     id.add(format!("{limits:?} {:?} {:?} {:?}", args.tc, args.max_games, args.with));
     id.add_files(&args.pgn);

@@ -4,12 +4,14 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use anyhow::{Context, Result, anyhow};
 use clap::Args;
 
 use crate::commands::engine_args::variant;
-use crate::output::{Failure, eprint_message};
+use crate::output::eprint_message;
 use zeitnot_engine::chess::Variant;
 use zeitnot_engine::engine::Settings;
+use zeitnot_engine::network::cores;
 use zeitnot_engine::note::Note;
 use zeitnot_engine::options::OptionGroup;
 use zeitnot_engine::params::{ParamError, Params};
@@ -19,6 +21,7 @@ use zeitnot_lab::matches::{Adjudication, DrawRule, MatchConfig, MatchRules, Open
 
 /// Games at once per thread where clocks are virtual: enough for large batches.
 const GAMES_PER_THREAD: usize = 32;
+const NO_OPENINGS: &str = "none";
 
 #[derive(Debug, Args)]
 pub(crate) struct GameArgs {
@@ -63,24 +66,26 @@ fn parsed<T>(
     flag: &str,
     text: Option<&str>,
     read: impl Fn(Params) -> Result<T, ParamError>,
-) -> Result<Option<T>, Failure> {
+) -> Result<Option<T>> {
     let rule = text.map(|text| Params::parse(text).and_then(read)).transpose();
     rule.map_err(|error| argument_error(flag, error))
 }
 
-pub(super) fn argument_error(flag: &str, error: impl std::fmt::Display) -> Failure {
-    Failure::Input(format!("--{flag}: {error}"))
+pub(super) fn argument_error(flag: &str, error: impl std::fmt::Display) -> anyhow::Error {
+    anyhow!("--{flag}: {error}")
 }
 
 impl GameArgs {
-    pub(super) fn limit(&self) -> Option<SideLimit> {
-        self.nodes.map(SideLimit::Nodes).or(self.tc.map(SideLimit::Clock))
+    /// The limit of a side that may have its `own`.
+    pub(super) fn limit(&self, own: Option<SideLimit>) -> Result<SideLimit> {
+        let common = self.nodes.map(SideLimit::Nodes).or(self.tc.map(SideLimit::Clock));
+        own.or(common).context("say how long to think: --nodes or --tc")
     }
 
     pub(super) fn facts(&self) -> Vec<(&'static str, String)> {
         let plies = self.opening_plies.map(|plies| format!(", the first {plies} plies")).unwrap_or_default();
         let openings = match &self.openings {
-            Some(_) if self.are_none() => "the start position".into(),
+            Some(path) if path.as_os_str() == NO_OPENINGS => "the start position".into(),
             Some(path) => format!("{}{plies}", path.display()),
             None => format!("the built-in book{plies}"),
         };
@@ -95,16 +100,12 @@ impl GameArgs {
         vec![("openings", openings), ("adjudication", rules), ("seed", self.seed.to_string())]
     }
 
-    fn are_none(&self) -> bool {
-        self.openings.as_ref().is_some_and(|path| path.as_os_str() == "none")
-    }
-
     /// Reads the openings of so many games. Returns how many games there are with them: none twice where
     /// games of one opening `are_alike`. Says so if there are too few openings.
-    pub(super) fn read_openings(&self, games: u64, are_alike: bool) -> Result<(Openings, u64), Failure> {
+    pub(super) fn read_openings(&self, games: u64, are_alike: bool) -> Result<(Openings, u64)> {
         let mut openings = match &self.openings {
-            _ if self.are_none() => Openings::standard(),
             None => Openings::built_in(self.opening_plies),
+            Some(path) if path.as_os_str() == NO_OPENINGS => Openings::standard(),
             Some(path) => {
                 Openings::read(path, self.opening_plies).map_err(|error| argument_error("openings", error))?
             }
@@ -130,7 +131,7 @@ impl GameArgs {
         Ok((openings, games))
     }
 
-    fn adjudication(&self) -> Result<Adjudication, Failure> {
+    fn adjudication(&self) -> Result<Adjudication> {
         let draw = |params: Params| DrawRule::default().read("draws", &params, &[]);
         let win = |params: Params| WinRule::default().read("wins", &params, &[]);
         let tables = self.adjudicate_syzygy.as_deref().map(Tablebase::open).transpose();
@@ -158,7 +159,7 @@ impl GameArgs {
         openings: &'a Openings,
         in_real_time: bool,
         recover: u64,
-    ) -> Result<MatchConfig<'a>, Failure> {
+    ) -> Result<MatchConfig<'a>> {
         let threads = threads(settings);
         let per_thread = if in_real_time { 1 } else { GAMES_PER_THREAD };
         Ok(MatchConfig {
@@ -171,16 +172,8 @@ impl GameArgs {
     }
 }
 
-pub(super) fn missing_limit() -> Failure {
-    Failure::Input("say how long to think: --nodes or --tc".into())
-}
-
 pub(super) fn threads(settings: &Settings) -> usize {
-    threads_or_cores(settings.network.threads.map(NonZero::get))
-}
-
-pub(super) fn threads_or_cores(threads: Option<usize>) -> usize {
-    threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, NonZero::get))
+    settings.network.threads.map_or_else(cores, NonZero::get)
 }
 
 pub(super) fn runs_in_real_time(limit: SideLimit, settings: &Settings) -> bool {

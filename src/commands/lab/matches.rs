@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use serde::Serialize;
 
@@ -15,12 +16,11 @@ use super::game_args::{self, GameArgs, argument_error, threads};
 use super::run::{RunId, Running, Shard, origins};
 use crate::commands::engine_args::EngineArgs;
 use crate::commands::running::Progress;
-use crate::output::{ExitStatus, Failure, Output, Told, eprint_message};
+use crate::output::{ExitStatus, Output, Told, eprint_message};
 use zeitnot_engine::engine::{Settings, Setup};
 use zeitnot_engine::note::Note;
 use zeitnot_engine::options::unquoted;
 use zeitnot_engine::params::entries;
-use zeitnot_engine::time::NoTimeControl;
 use zeitnot_lab::matches::{
     self, Contender, GameAssignment, GameRecord, MatchConfig, MatchFiles, MatchRowFiles, MatchStudy,
     MatchSummary, PlannedGame, PlayedGame, Ranking, SideLimit, Sprt, Team, Tournament,
@@ -77,10 +77,6 @@ struct Players {
 }
 
 impl Players {
-    fn names(&self) -> Vec<&str> {
-        self.contenders.iter().map(|contender| contender.name.as_str()).collect()
-    }
-
     /// A and B of a game.
     fn of(&self, assignment: GameAssignment) -> [usize; 2] {
         self.pairings[assignment.pairing()]
@@ -97,27 +93,23 @@ fn letter(place: usize) -> String {
     letter.map_or_else(|| format!("engine {}", place + 1), |place| char::from(b'A' + place).into())
 }
 
-pub(crate) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
-    let sides = SideArgs::all(args)?;
+pub(crate) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus> {
+    let sides = sides(args)?;
     let sprt = parse_sprt(args.sprt.as_deref())?;
-    if sprt.is_some() && sides.len() > 2 {
-        return Err(argument_error("sprt", "it tests a match of two engines"));
-    }
-    let limit = |side: &SideArgs| side.limit.or(args.game.limit()).ok_or_else(game_args::missing_limit);
-    let limits: Vec<_> = sides.iter().map(limit).collect::<Result<_, _>>()?;
-    let are_alike = |(side, limit): (&SideArgs, &SideLimit)| {
+    ensure!(sprt.is_none() || sides.len() == 2, "--sprt: it tests a match of two engines");
+    let are_alike = |(side, limit): &(SideArgs, SideLimit)| {
         side.external.is_none() && game_args::are_alike(*limit, &side.settings)
+    };
+    let are_timed = |(side, limit): &(SideArgs, SideLimit)| {
+        side.external.is_some() || game_args::runs_in_real_time(*limit, &side.settings)
     };
     // In a tournament both games of a pair, so that a longer one begins with the same games.
     let wanted = if sides.len() > 2 { args.games.next_multiple_of(2) } else { args.games };
-    let (openings, games) = args.game.read_openings(wanted, sides.iter().zip(&limits).all(are_alike))?;
-    let in_real_time = sides
-        .iter()
-        .zip(&limits)
-        .any(|(side, limit)| side.external.is_some() || game_args::runs_in_real_time(*limit, &side.settings));
+    let (openings, games) = args.game.read_openings(wanted, sides.iter().all(are_alike))?;
+    let in_real_time = sides.iter().any(are_timed);
     let config = args.game.config(&args.settings.0, &openings, in_real_time, args.recover)?;
     let players =
-        Players { pairings: args.tournament.pairings(sides.len()), contenders: contenders(&sides, &limits)? };
+        Players { pairings: args.tournament.pairings(sides.len()), contenders: contenders(&sides)? };
     let shard = args.shard.unwrap_or(Shard::WHOLE);
     let planned = || {
         let games = (0..wanted * players.pairings.len() as u64).map(|game| players.assignment(game));
@@ -173,7 +165,8 @@ pub(crate) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
     if let [summary] = &recorder.summaries[..] {
         output.write(&WithNotes { findings: summary, notes }, summary)?;
     } else {
-        let report = MatchesReport::of(recorder.summaries);
+        let matches = recorder.summaries;
+        let report = MatchesReport { ranking: Ranking::of(&matches), matches };
         output.write(&WithNotes { findings: &report, notes }, &report)?;
     }
     Ok(running.end(games >= schedule.len() as u64 || is_decided, 0))
@@ -188,7 +181,7 @@ struct WithNotes<'a, T> {
 }
 
 /// Tells what our engines have to tell at their first move, and which of them play alike.
-fn foretold(players: &Players) -> Result<Told, Failure> {
+fn foretold(players: &Players) -> Result<Told> {
     let (mut told, mut played) = (Told::default(), Vec::new());
     for (place, contender) in players.contenders.iter().enumerate() {
         let Contender { team, limit, .. } = &**contender;
@@ -210,7 +203,7 @@ fn write_page(
     files: &[PathBuf],
     origins: &[Origin],
     folder: &Path,
-) -> Result<PathBuf, Failure> {
+) -> Result<PathBuf> {
     let page = matches::page(studies).origins(origins);
     Ok(matches::add_games(page, studies, files)?.write(folder)?)
 }
@@ -251,7 +244,7 @@ fn facts(args: &MatchArgs, config: &MatchConfig<'_>, players: &Players) -> Vec<(
     facts
 }
 
-fn parse_sprt(text: Option<&str>) -> Result<Option<Sprt>, Failure> {
+fn parse_sprt(text: Option<&str>) -> Result<Option<Sprt>> {
     text.map(Sprt::parse).transpose().map_err(|error| argument_error("sprt", error))
 }
 
@@ -297,7 +290,7 @@ impl MatchRecorder<'_> {
 /// Returns a hash over all that the games depend on, except where files lie and how many games there are: it
 /// is equal for all shards, and for a match that is to be made longer.
 fn match_id(args: &MatchArgs, config: &MatchConfig<'_>, players: &Players) -> String {
-    let mut id = RunId::new();
+    let mut id = RunId::default();
     for contender in &players.contenders {
         match &contender.team {
             Team::Own(setup) => id.add_engine(setup),
@@ -311,16 +304,17 @@ fn match_id(args: &MatchArgs, config: &MatchConfig<'_>, players: &Players) -> St
     if players.contenders.len() > 2 {
         id.add(format!("{:?}", players.pairings));
     }
-    let limits: Vec<_> = players.contenders.iter().map(|contender| contender.limit).collect();
-    id.add_games(&players.names(), &limits, &config.rules, config.openings, &args.game);
+    let contenders = players.contenders.iter().map(|contender| (contender.name.as_str(), contender.limit));
+    let (names, limits): (Vec<_>, Vec<_>) = contenders.unzip();
+    id.add_games(&names, &limits, &config.rules, config.openings, &args.game);
     id.finish()
 }
 
 /// Makes the engines ready. They share a backend if they can. External engines get their own name, unless the
 /// user has chosen one.
-fn contenders(sides: &[SideArgs], limits: &[SideLimit]) -> Result<Vec<Arc<Contender>>, Failure> {
+fn contenders(sides: &[(SideArgs, SideLimit)]) -> Result<Vec<Arc<Contender>>> {
     let mut contenders = Vec::<Contender>::new();
-    for ((place, side), &limit) in sides.iter().enumerate().zip(limits) {
+    for (place, &(ref side, limit)) in sides.iter().enumerate() {
         let team = team(side, limit, &contenders)?;
         let letter = letter(place);
         let name = match &team {
@@ -347,10 +341,9 @@ fn contenders(sides: &[SideArgs], limits: &[SideLimit]) -> Result<Vec<Arc<Conten
     Ok(named.collect())
 }
 
-fn team(side: &SideArgs, limit: SideLimit, others: &[Contender]) -> Result<Team, Failure> {
+fn team(side: &SideArgs, limit: SideLimit, others: &[Contender]) -> Result<Team> {
     if let Some(command) = &side.external {
-        let engine = ExternalEngine::new(command.clone());
-        return Ok(Team::External(Arc::new(engine.map_err(|error| Failure::Input(error.to_string()))?)));
+        return Ok(Team::External(Arc::new(ExternalEngine::new(command.clone())?)));
     }
     let settings = game_args::settings_under(limit, side.settings.clone());
     let known = others.iter().find_map(|other| match &other.team {
@@ -383,26 +376,25 @@ struct SideArgs {
     external: Option<ExternalCommand>,
 }
 
-impl SideArgs {
-    fn all(args: &MatchArgs) -> Result<Vec<SideArgs>, Failure> {
-        let lists = args.lists();
-        if lists.len() < 2 {
-            return Err(argument_error("engine", "name two engines or more"));
-        }
-        let log = args.engine_log.as_deref().map(EngineLog::open).transpose();
-        let log = log.map_err(|error| argument_error("engine-log", error))?;
-        let flags = if args.engines.is_empty() { ["a", "b"].iter() } else { ["engine"].iter() }.cycle();
-        let sides = lists.into_iter().zip(flags).enumerate().map(|(place, (text, flag))| {
-            let mut side = SideArgs::parse(text, &args.settings.0, flag, &letter(place))?;
-            side.external.iter_mut().for_each(|external| external.log.clone_from(&log));
-            Ok(side)
-        });
-        sides.collect()
-    }
+fn sides(args: &MatchArgs) -> Result<Vec<(SideArgs, SideLimit)>> {
+    let lists = args.lists();
+    ensure!(lists.len() > 1, "--engine: name two engines or more");
+    let log = args.engine_log.as_deref().map(EngineLog::open).transpose();
+    let log = log.map_err(|error| argument_error("engine-log", error))?;
+    let flags = if args.engines.is_empty() { ["a", "b"].iter() } else { ["engine"].iter() }.cycle();
+    let sides = lists.into_iter().zip(flags).enumerate().map(|(place, (text, flag))| {
+        let mut side = SideArgs::parse(text, &args.settings.0, flag, &letter(place))?;
+        side.external.iter_mut().for_each(|external| external.log.clone_from(&log));
+        let limit = args.game.limit(side.limit)?;
+        Ok((side, limit))
+    });
+    sides.collect()
+}
 
+impl SideArgs {
     /// Parses `text` of `--flag`, which changes some of the `common` options. `letter` names the engine if
     /// nothing else does.
-    fn parse(text: &str, common: &Settings, flag: &str, letter: &str) -> Result<SideArgs, Failure> {
+    fn parse(text: &str, common: &Settings, flag: &str, letter: &str) -> Result<SideArgs> {
         let program = entries(text).into_iter().filter_map(split_entry).find(|(key, _)| *key == "cmd");
         let mut side = SideArgs {
             name: if text.trim().is_empty() { letter.to_owned() } else { text.trim().to_owned() },
@@ -417,18 +409,15 @@ impl SideArgs {
         Ok(side)
     }
 
-    fn take(&mut self, entry: &str) -> Result<(), String> {
-        let (key, value) = split_entry(entry).ok_or("write Name=Value")?;
+    fn take(&mut self, entry: &str) -> Result<()> {
+        let (key, value) = split_entry(entry).context("write Name=Value")?;
         match (key, &mut self.external) {
             ("name", _) => (self.name, self.is_named) = (value, true),
             ("nodes", _) => {
                 let nodes = value.parse().ok().filter(|&nodes| nodes > 0);
-                self.limit = Some(SideLimit::Nodes(nodes.ok_or("expected a number above 0")?));
+                self.limit = Some(SideLimit::Nodes(nodes.context("expected a number above 0")?));
             }
-            ("tc", _) => {
-                let control = value.parse().map_err(|error: NoTimeControl| error.to_string())?;
-                self.limit = Some(SideLimit::Clock(control));
-            }
+            ("tc", _) => self.limit = Some(SideLimit::Clock(value.parse()?)),
             ("cmd", _) => {}
             ("args", Some(external)) => {
                 let (_, quoted) = entry.split_once('=').unwrap_or_default();
@@ -436,23 +425,21 @@ impl SideArgs {
             }
             ("wait", Some(external)) => {
                 let seconds = value.parse().ok().filter(|&seconds: &u64| seconds > 0);
-                external.silence = Duration::from_secs(seconds.ok_or("expected seconds above 0")?);
+                external.silence = Duration::from_secs(seconds.context("expected seconds above 0")?);
             }
             (_, Some(external)) => {
                 let name = key.strip_prefix("option.");
-                let name =
-                    name.ok_or("the engine of cmd= takes name=, nodes=, tc=, args=, wait= and option.NAME=")?;
+                let name = name
+                    .context("the engine of cmd= takes name=, nodes=, tc=, args=, wait= and option.NAME=")?;
                 external.options.push((name.to_owned(), value));
             }
             (_, None) => {
-                let spec = Settings::spec(key).map_err(|error| error.to_string())?;
-                if Settings::is_for_sessions_only(spec) {
-                    return Err("it acts in a UCI session only, not in the games of this command".into());
-                }
-                if ["Threads", "UCI_Chess960"].contains(&spec.name) {
-                    return Err(format!("both engines share it: give it as --{}", spec.flag));
-                }
-                self.settings.set(key, &value).map_err(|error| error.to_string())?;
+                let spec = Settings::spec(key)?;
+                let is_of_sessions = Settings::is_for_sessions_only(spec);
+                ensure!(!is_of_sessions, "it acts in a UCI session only, not in the games of this command");
+                let is_shared = ["Threads", "UCI_Chess960"].contains(&spec.name);
+                ensure!(!is_shared, "both engines share it: give it as --{}", spec.flag);
+                self.settings.set(key, &value)?;
             }
         }
         Ok(())
@@ -460,11 +447,10 @@ impl SideArgs {
 }
 
 /// The engine of `--with`, which has no limit of its own.
-pub(super) fn judge_command(text: &str) -> Result<ExternalCommand, Failure> {
+pub(super) fn judge_command(text: &str) -> Result<ExternalCommand> {
     let side = SideArgs::parse(text, &Settings::default(), "with", "")?;
-    side.external.filter(|_| side.limit.is_none()).ok_or_else(|| {
-        Failure::Input("--with: write cmd=PROGRAM, and with it args=, wait= and option.NAME= at most".into())
-    })
+    let command = side.external.filter(|_| side.limit.is_none());
+    command.context("--with: write cmd=PROGRAM, and with it args=, wait= and option.NAME= at most")
 }
 
 /// Splits arguments at spaces outside quotes, as a shell does. A backslash is a character like any other.
@@ -494,25 +480,10 @@ fn split_entry(entry: &str) -> Option<(&str, String)> {
     Some((key.trim(), unquoted(value.trim())))
 }
 
-/// The arguments of `report` that are for rows of matches.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct ResultArgs {
-    /// Show the state of this test in each match:
-    /// elo0=0,elo1=5[,alpha=0.05][,beta=0.05][,model=normalized|logistic]
-    #[arg(long, value_name = "LIST")]
-    pub(super) sprt: Option<String>,
-}
-
 #[derive(Serialize)]
 struct MatchesReport {
     matches: Vec<MatchSummary>,
     ranking: Option<Ranking>,
-}
-
-impl MatchesReport {
-    fn of(matches: Vec<MatchSummary>) -> MatchesReport {
-        MatchesReport { ranking: Ranking::of(&matches), matches }
-    }
 }
 
 impl fmt::Display for MatchesReport {
@@ -529,28 +500,26 @@ impl fmt::Display for MatchesReport {
 
 pub(super) fn report(
     files: &[PathBuf],
-    args: &ResultArgs,
+    sprt: Option<&str>,
     out: Option<&Path>,
     output: &mut Output,
-) -> Result<ExitStatus, Failure> {
-    let sprt = parse_sprt(args.sprt.as_deref())?;
+) -> Result<ExitStatus> {
+    let sprt = parse_sprt(sprt)?;
     let studies = MatchStudy::read(files, sprt)?;
-    if studies.is_empty() {
-        return Err(Failure::Input("no game is in these files: nothing to report".into()));
-    }
+    ensure!(!studies.is_empty(), "no game is in these files: nothing to report");
     if let Some(folder) = out {
         MatchRowFiles::write_merged(files, folder)?;
         output.tell_page(write_page(&studies, files, &origins(files), folder)?);
     }
-    let report = MatchesReport::of(studies.into_iter().map(|study| study.summary).collect());
-    output.report(&report)
+    let matches: Vec<_> = studies.into_iter().map(|study| study.summary).collect();
+    output.report(&MatchesReport { ranking: Ranking::of(&matches), matches })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<SideArgs, Failure> {
+    fn parse(text: &str) -> Result<SideArgs> {
         let mut common = Settings::default();
         common.search.cpuct = 2.0;
         SideArgs::parse(text, &common, "a", "A")

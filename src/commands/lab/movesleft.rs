@@ -9,15 +9,16 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use anyhow::{Result, ensure};
 use clap::Args;
 
-use super::game_args::{argument_error, threads_or_cores};
+use super::game_args::argument_error;
 use super::run::{RecordedGames, RunId, Running, Shard, listed, origins};
 use crate::commands::engine_args::NetworkArgs;
 use crate::commands::running::Progress;
-use crate::output::{ExitStatus, Failure, Output, eprint_message};
+use crate::output::{ExitStatus, Output, eprint_message};
 use zeitnot_engine::engine::OpenedBackend;
-use zeitnot_engine::network::Backend;
+use zeitnot_engine::network::{Backend, cores};
 use zeitnot_lab::LabError;
 use zeitnot_lab::moves_left::{Estimator, Measurer, PositionRow, Selection, study};
 use zeitnot_lab::pgn::{Ending, RecordedGame, ending};
@@ -68,7 +69,7 @@ pub(crate) struct EstimatorArgs {
     /// An estimator to compare, as in TimeManager, such as 'mle-legacy(midpoint=45.2,steepness=5.93)'. May be
     /// repeated. The first is the one that all others are compared with
     #[arg(long, value_name = "E")]
-    estimator: Vec<String>,
+    pub(super) estimator: Vec<String>,
 }
 
 const ESTIMATORS: [&str; 5] = [
@@ -80,21 +81,15 @@ const ESTIMATORS: [&str; 5] = [
 ];
 
 impl EstimatorArgs {
-    pub(super) fn are_given(&self) -> bool {
-        !self.estimator.is_empty()
-    }
-
-    fn estimators(&self) -> Result<Vec<Estimator>, Failure> {
-        let texts: Vec<&str> = match self.estimator.as_slice() {
-            [] => ESTIMATORS.to_vec(),
-            own => own.iter().map(String::as_str).collect(),
-        };
-        let estimators: Result<Vec<_>, _> = texts.into_iter().map(Estimator::parse).collect();
+    fn estimators(&self) -> Result<Vec<Estimator>> {
+        let usual = ESTIMATORS.map(String::from);
+        let texts = if self.estimator.is_empty() { &usual[..] } else { &self.estimator };
+        let estimators: Result<Vec<_>, _> = texts.iter().map(|text| Estimator::parse(text)).collect();
         Ok(estimators.map_err(|error| argument_error("estimator", error))?.concat())
     }
 }
 
-pub(crate) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<ExitStatus> {
     // Faults in them shall not come up after hours.
     args.estimators.estimators()?;
     let mut games = RecordedGames::new(&args.pgn)?;
@@ -127,7 +122,7 @@ pub(crate) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<ExitStatu
 
 /// The identity of the run, and that of its rows, which is one for all shards.
 fn run_ids(args: &MovesLeftArgs, opened: &OpenedBackend) -> [String; 2] {
-    let mut id = RunId::new();
+    let mut id = RunId::default();
     id.add_settings(&args.network.0, opened.network_sha256.as_deref());
     id.add(format!("{:?} {:?}", args.nodes, args.selection));
     id.add_files(&args.pgn);
@@ -157,7 +152,7 @@ fn measure(
     games: &mut RecordedGames<'_>,
     (path, id): (&Path, &str),
     stop: &AtomicBool,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let (mut rows, last) = RowWriter::<PositionRow>::resume(path)?;
     if last.as_ref().is_some_and(|row| ![id, ""].contains(&&*row.run)) {
         return Err(LabError::OtherRun { path: path.to_owned(), what: "rows of another run" }.into());
@@ -168,22 +163,15 @@ fn measure(
     }
     let first_game = last.map_or(1, |row| row.game);
     let selection = &args.selection;
-    let threads = threads_or_cores(args.threads.map(|threads| threads as usize));
-    let (shard, most) = (args.shard.unwrap_or(Shard::WHOLE), args.selection.max_games.unwrap_or(u64::MAX));
-    let (mut taken, mut broken_off) = (0, 0);
-    let next_game = || {
-        while taken < most {
-            let Some(game) = games.next() else { break };
-            broken_off += u64::from(ending(&game) == Ending::Broken);
-            if selection.takes_game(&game) {
-                taken += 1;
-                if game.number >= first_game && shard.takes(game.number - 1) {
-                    return Ok(Some(game));
-                }
-            }
-        }
-        Ok(None)
-    };
+    let threads = args.threads.map_or_else(cores, |threads| threads as usize);
+    let shard = args.shard.unwrap_or(Shard::WHOLE);
+    let most = selection.max_games.map_or(usize::MAX, |most| most as usize);
+    let mut broken_off = 0;
+    let counted = games.by_ref().inspect(|game| broken_off += u64::from(ending(game) == Ending::Broken));
+    let mut chosen = counted
+        .filter(|game| selection.takes_game(game))
+        .take(most)
+        .filter(|game| game.number >= first_game && shard.takes(game.number - 1));
     let chunk = if args.nodes.is_some() { 1 } else { CHUNK };
     let measure = |_, jobs: &Jobs<'_, RecordedGame, Vec<PositionRow>>| {
         let mut measurer = Measurer::new(selection, backend, &args.network.0, args.nodes)?;
@@ -195,6 +183,7 @@ fn measure(
         let rate = |count: f64| count / begun.elapsed().as_secs_f64().max(1e-3);
         format!("{:.1} games/s, {:.0} positions/s", rate(games as f64), rate(positions as f64))
     };
+    let next_game = || Ok(chosen.next());
     runner::run(threads, stop, next_game, measure, |mut game| {
         game.iter_mut().for_each(|row| id.clone_into(&mut row.run));
         rows.write(&game)?;
@@ -208,16 +197,14 @@ fn measure(
     progress.finish();
     rows.publish()?;
     let clocks = games.clocks().map_or(String::new(), |(_, text)| format!("; clocks are {text}"));
+    let (rates, read, broken) = (rates(measured, positions), games.read, games.broken);
     eprint_message(format_args!(
-        "{measured} games, {} ({} games read, {} broken, {broken_off} unfinished or broken off{clocks})",
-        rates(measured, positions),
-        games.read,
-        games.broken
+        "{measured} games, {rates} ({read} games read, {broken} broken, {broken_off} unfinished or broken off{clocks})"
     ));
     Ok(())
 }
 
-fn tell_size(args: &MovesLeftArgs) -> Result<(), Failure> {
+fn tell_size(args: &MovesLeftArgs) -> Result<()> {
     let text = |path: &PathBuf| {
         let is_packed =
             [".gz", ".zst", ".bz2", ".zip"].iter().any(|end| path.to_string_lossy().ends_with(end));
@@ -225,16 +212,15 @@ fn tell_size(args: &MovesLeftArgs) -> Result<(), Failure> {
     };
     let of_games = args.selection.max_games.map_or(f64::INFINITY, |most| most as f64 * ROWS_OF_A_GAME);
     let all = of_games.min(ROWS_OF_TEXT * args.pgn.iter().map(text).sum::<f64>());
-    let shards = args.shard.unwrap_or(Shard::WHOLE).count();
+    let shards = args.shard.unwrap_or(Shard::WHOLE).count;
     let size = all / (args.selection.sample.unwrap_or(1) * shards) as f64;
-    if size > MOST_UNASKED && args.selection.sample.is_none() {
-        return Err(Failure::Input(format!(
-            "the rows of these games would take some {:.1} GB: --sample {} takes one position in so many, --sample 1 \
-             all of them",
-            size / 1e9,
-            (size / MOST_UNASKED).ceil() * 4.0
-        )));
-    }
+    ensure!(
+        size <= MOST_UNASKED || args.selection.sample.is_some(),
+        "the rows of these games would take some {:.1} GB: --sample {} takes one position in so many, --sample 1 \
+         all of them",
+        size / 1e9,
+        (size / MOST_UNASKED).ceil() * 4.0
+    );
     if size > 1e6 {
         eprint_message(format_args!("the rows of these games will take some {:.0} MB", size / 1e6));
     }
@@ -247,11 +233,9 @@ pub(super) fn report(
     args: &EstimatorArgs,
     out: Option<&Path>,
     output: &mut Output,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus> {
     let report = study(files, args.estimators()?)?;
-    if report.totals.positions == 0 {
-        return Err(Failure::Input("no position has passed the filters: nothing to report".into()));
-    }
+    ensure!(report.totals.positions > 0, "no position has passed the filters: nothing to report");
     // The folder first: it is to be whole even if nobody reads what is printed.
     if let Some(folder) = out {
         std::fs::create_dir_all(folder)?;
@@ -261,6 +245,5 @@ pub(super) fn report(
         }
         output.tell_page(report.write_page(&origins(files), folder)?);
     }
-    output.write(&report.to_json(), &report)?;
-    Ok(ExitStatus::Success)
+    output.write(&report.to_json(), &report)
 }

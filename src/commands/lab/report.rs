@@ -3,11 +3,13 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 
 use super::{matches, movesleft, timelab};
 use crate::commands::running::origin;
-use crate::output::{ExitStatus, Failure, Output};
+use crate::output::{ExitStatus, Output};
+use zeitnot_engine::options::option_choice;
 use zeitnot_lab::matches::MatchGameRow;
 use zeitnot_lab::move_rows::MoveRow;
 use zeitnot_lab::moves_left::PositionRow;
@@ -25,28 +27,27 @@ pub(crate) struct ReportArgs {
     out: Option<PathBuf>,
     #[command(flatten, next_help_heading = "Rows of movesleft")]
     estimators: movesleft::EstimatorArgs,
-    #[command(flatten, next_help_heading = "Rows of match")]
-    results: matches::ResultArgs,
+    /// Show the state of this test in each match:
+    /// elo0=0,elo1=5[,alpha=0.05][,beta=0.05][,model=normalized|logistic]
+    #[arg(long, value_name = "LIST", help_heading = "Rows of match")]
+    sprt: Option<String>,
 }
 
 /// What a report replaces.
 const WRITTEN: [&str; 4] = ["games.csv", "moves.csv", "movesleft.csv", "index.html"];
 
-/// The command that wrote rows.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Writer {
-    Movesleft,
-    Timelab,
-    Match,
+option_choice! {
+    /// The command that wrote rows.
+    enum Writer {
+        Movesleft = "movesleft",
+        Timelab = "timelab",
+        Match = "match",
+    }
 }
 
 impl Writer {
-    fn name(self) -> &'static str {
-        ["movesleft", "timelab", "match"][self as usize]
-    }
-
     /// `None` for the rows of moves if there are none: they may belong to either.
-    fn of(path: &Path) -> Result<Option<Writer>, Failure> {
+    fn of(path: &Path) -> Result<Option<Writer>> {
         if has_rows_of::<MoveRow>(path)? {
             let first = RowReader::<MoveRow>::open(path)?.next().transpose()?;
             return Ok(first.map(|row| if row.is_of_match() { Writer::Match } else { Writer::Timelab }));
@@ -57,59 +58,48 @@ impl Writer {
                 return Ok(Some(writer));
             }
         }
-        Err(Failure::Input(format!(
-            "{}: these are no rows of a command that can be reported on (movesleft, timelab, match)",
-            path.display(),
-        )))
+        let path = path.display();
+        bail!("{path}: these are no rows of a command that can be reported on (movesleft, timelab, match)")
     }
 }
 
-pub(crate) fn run(args: &ReportArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &ReportArgs, output: &mut Output) -> Result<ExitStatus> {
     for path in args.files.iter().chain(&args.out) {
         check_unused(if path.is_dir() { path } else { path.parent().unwrap_or(path) })?;
-        if path.join("games.csv").exists()
-            && !path.join("moves.csv").exists()
-            && args.out.as_ref() != Some(path)
-        {
-            let text = format!("{}: lacks moves.csv; bring it back, or name games.csv alone", path.display());
-            return Err(Failure::Input(text));
-        }
+        let [has_games, has_moves] = ["games.csv", "moves.csv"].map(|name| path.join(name).exists());
+        ensure!(
+            !has_games || has_moves || args.out.as_ref() == Some(path),
+            "{}: lacks moves.csv; bring it back, or name games.csv alone",
+            path.display()
+        );
     }
     let files: Vec<_> = args.files.iter().flat_map(|path| files_of(path)).collect();
     let mut found = None;
     for path in &files {
         let Some(writer) = Writer::of(path)? else { continue };
-        if *found.get_or_insert(writer) != writer {
-            return Err(Failure::Input(format!(
-                "{}: rows of {}, which have no report in common with those of the files before",
-                path.display(),
-                writer.name()
-            )));
-        }
+        ensure!(
+            *found.get_or_insert(writer) == writer,
+            "{}: rows of {writer}, which have no report in common with those of the files before",
+            path.display()
+        );
     }
-    let Some(writer) = found else {
-        return Err(Failure::Input("no game is in these files: nothing to report".into()));
-    };
-    let flags = [
-        ("--estimator", Writer::Movesleft, args.estimators.are_given()),
-        ("--sprt", Writer::Match, args.results.sprt.is_some()),
-    ];
-    if let Some((flags, other, _)) =
-        flags.into_iter().find(|&(_, other, is_given)| is_given && other != writer)
-    {
-        let text = format!("{flags}: for rows of {}; these are rows of {}", other.name(), writer.name());
-        return Err(Failure::Input(text));
+    let writer = found.context("no game is in these files: nothing to report")?;
+    for (flag, other, is_given) in [
+        ("--estimator", Writer::Movesleft, !args.estimators.estimator.is_empty()),
+        ("--sprt", Writer::Match, args.sprt.is_some()),
+    ] {
+        ensure!(!is_given || other == writer, "{flag}: for rows of {other}; these are rows of {writer}");
     }
     let out = args.out.as_deref();
     if let Some(folder) = out {
         check_overwriting(&files, folder, &WRITTEN)?;
     }
-    let origin = Origin { run: format!("report on {}", writer.name()), ..origin::<&str>(&[]) };
+    let origin = Origin { run: format!("report on {writer}"), ..origin::<&str>(&[]) };
     let _run = out.map(|folder| Run::claim(folder, origin, &WRITTEN)).transpose()?;
     match writer {
         Writer::Movesleft => movesleft::report(&files, &args.estimators, out, output),
         Writer::Timelab => timelab::report(&files, out, output),
-        Writer::Match => matches::report(&files, &args.results, out, output),
+        Writer::Match => matches::report(&files, args.sprt.as_deref(), out, output),
     }
 }
 
@@ -120,17 +110,14 @@ fn files_of(path: &Path) -> Vec<PathBuf> {
 }
 
 /// Refuses a folder in which a file that is `written` would replace one that is to be read.
-pub(super) fn check_overwriting(files: &[PathBuf], folder: &Path, written: &[&str]) -> Result<(), Failure> {
+pub(super) fn check_overwriting(files: &[PathBuf], folder: &Path, written: &[&str]) -> Result<()> {
     for name in written {
         // What is not there yet is no input.
         let Ok(written) = folder.join(name).canonicalize() else { continue };
         let is_written = |file: &&PathBuf| file.canonicalize().is_ok_and(|file| file == written);
         if let Some(file) = files.iter().find(is_written) {
-            return Err(Failure::Input(format!(
-                "--out {}: this would overwrite {}, which is to be read; name another folder",
-                folder.display(),
-                file.display()
-            )));
+            let (folder, file) = (folder.display(), file.display());
+            bail!("--out {folder}: this would overwrite {file}, which is to be read; name another folder");
         }
     }
     Ok(())

@@ -1,15 +1,16 @@
 //! What the commands of the laboratory have in common: shards, recorded games, and the identity of a run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use anyhow::Result;
 use sha2::{Digest, Sha256};
 
 use super::game_args::GameArgs;
 use crate::commands::running::{command_line, interruption, origin};
-use crate::output::{ExitStatus, Failure, Told, eprint_message};
+use crate::output::{ExitStatus, Told, eprint_message};
 use crate::setup::sha256;
 use zeitnot_engine::engine::{Settings, Setup};
 use zeitnot_engine::files::hex;
@@ -42,7 +43,7 @@ impl Running {
         id: String,
         facts: &[(impl ToString, String)],
         files: &[&str],
-    ) -> Result<Running, Failure> {
+    ) -> Result<Running> {
         let origin = Origin { run: id, ..origin(facts) };
         let run = out.map(|folder| Run::claim(folder, origin, files)).transpose()?;
         Ok(Running { run, stop: interruption()? })
@@ -78,9 +79,7 @@ const MOST_ORIGINS: usize = 8;
 
 /// The origins of rows in these files, as far as they are known, and of the report on them.
 pub(super) fn origins(files: &[PathBuf]) -> Vec<Origin> {
-    let mut folders: Vec<_> = files.iter().filter_map(|file| file.parent()).collect();
-    folders.sort_unstable();
-    folders.dedup();
+    let folders: BTreeSet<_> = files.iter().filter_map(|file| file.parent()).collect();
     let known = folders.into_iter().filter_map(Origin::of_folder).take(MOST_ORIGINS);
     known.chain([origin::<&str>(&[])]).collect()
 }
@@ -90,15 +89,11 @@ pub(super) fn origins(files: &[PathBuf]) -> Vec<Origin> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shard {
     index: u64,
-    count: u64,
+    pub(super) count: u64,
 }
 
 impl Shard {
     pub(super) const WHOLE: Shard = Shard { index: 0, count: 1 };
-
-    pub(super) fn count(self) -> u64 {
-        self.count
-    }
 
     /// Says whether this piece of work, counted from 0, is in the shard. Each piece is in one of the n
     /// shards.
@@ -121,14 +116,10 @@ impl FromStr for Shard {
 
 /// The identity of a run that can be resumed: a hash over all that its results depend on, except where files
 /// lie and how fast the machine is.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct RunId(Sha256);
 
 impl RunId {
-    pub(super) fn new() -> RunId {
-        RunId(Sha256::new())
-    }
-
     pub(super) fn add(&mut self, text: impl AsRef<[u8]>) {
         self.0.update(text);
     }
@@ -194,11 +185,11 @@ pub(super) struct RecordedGames<'a> {
 
 impl<'a> RecordedGames<'a> {
     /// Looks at all files first, so that one that is not there is known at once, and not after hours.
-    pub(super) fn new(files: &'a [PathBuf]) -> Result<RecordedGames<'a>, Failure> {
+    pub(super) fn new(files: &'a [PathBuf]) -> Result<RecordedGames<'a>> {
         for path in files.iter().filter(|path| path.as_os_str() != "-") {
             // What a pipe holds can be read once.
             if path.metadata().map_or(true, |file| file.is_file() || file.is_dir()) {
-                Games::open(path).map_err(|error| Failure::Input(error.to_string()))?;
+                Games::open(path)?;
             }
         }
         Ok(RecordedGames { files: files.iter(), ..RecordedGames::default() })

@@ -3,19 +3,20 @@
 //! It reads recorded games, or those that come with the program. The [laboratory](zeitnot_lab::replay)
 //! replays them, writes rows and shows them.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use anyhow::{Result, anyhow, ensure};
 use clap::{Args, ValueEnum};
 
-use super::game_args::threads_or_cores;
 use super::run::{RecordedGames, RunId, Running, Shard, listed, origins};
 use crate::commands::engine_args::NetworkArgs;
 use crate::commands::measure;
 use crate::commands::running::Progress;
-use crate::output::{ExitStatus, Failure, Output, eprint_message};
-use zeitnot_engine::network::Backend;
+use crate::output::{ExitStatus, Output, eprint_message};
+use zeitnot_engine::network::{Backend, cores};
 use zeitnot_engine::time::{DEFAULT_MANAGER, GoLimits, Millis, TimeControl, manager_from};
 use zeitnot_lab::replay::{
     self, ClockSource, EngineModel, GameToReplay, NetworkHeads, ReplayFiles, ReplayOptions, ReplayRows,
@@ -95,7 +96,7 @@ impl TimelabArgs {
         [&[DEFAULT_MANAGER], others].concat().into_iter().map(str::to_owned).collect()
     }
 
-    fn nps(&self) -> Result<f64, Failure> {
+    fn nps(&self) -> Result<f64> {
         match self.nps {
             Some(nps) => Ok(nps),
             None if !self.pgn.is_empty() => Ok(USUAL_NPS),
@@ -120,7 +121,7 @@ fn nps(text: &str) -> Result<f64, String> {
     nps.ok_or_else(|| "expected a number from 0.1 to 1000000000".into())
 }
 
-pub(crate) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus> {
     let managers = args.managers();
     let backend = backend(args, &managers)?;
     check_repetitions(args, &managers)?;
@@ -143,8 +144,23 @@ pub(crate) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
             ..ReplayOptions::default()
         },
     };
-    let mut source = GameSource::new(args)?;
-    let names = if args.pgn.is_empty() { "the built-in sample".into() } else { listed(&args.pgn) };
+    let (mut games, names) = match &args.pgn[..] {
+        [] => (RecordedGames::sample(), "the built-in sample".into()),
+        files => (RecordedGames::new(files)?, listed(files)),
+    };
+    let (mut accepted, mut left_out) = (0, 0);
+    let accept = |game| {
+        let game = GameToReplay::new(accepted + 1, game, args.min_moves)
+            .filter(|game| !args.recorded_clocks || game.recorded_control().is_some());
+        match &game {
+            Some(_) => accepted += 1,
+            None => left_out += 1,
+        }
+        game
+    };
+    let most = args.max_games.map_or(usize::MAX, |most| most as usize);
+    let shard = args.shard.unwrap_or(Shard::WHOLE);
+    let mut chosen = games.by_ref().filter_map(accept).take(most).filter(|game| shard.takes(game.number - 1));
     let facts = [("games", names), ("speed", format!("{nps:.0} nodes per second"))];
     let written = ["games.csv", "moves.csv", "index.html"];
     let mut running = Running::begin(args.out.as_deref(), id, &facts, &written)?;
@@ -162,37 +178,36 @@ pub(crate) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
             Ok(games.iter().map(|game| replayer.replay(game)).collect())
         })
     };
-    runner::run(
-        threads_or_cores(args.threads.map(|threads| threads as usize)),
-        running.stop,
-        || Ok(source.next()),
-        replay,
-        |replayed| {
-            done += 1;
-            progress.count(done);
-            for rows in replayed {
-                if let Some(files) = &mut files {
-                    files.add(&rows.0, &rows.1)?;
-                }
-                study.add(rows);
+    let threads = args.threads.map_or_else(cores, |threads| threads as usize);
+    let next_game = || Ok(chosen.next());
+    runner::run(threads, running.stop, next_game, replay, |replayed| {
+        done += 1;
+        progress.count(done);
+        for rows in replayed {
+            if let Some(files) = &mut files {
+                files.add(&rows.0, &rows.1)?;
             }
-            Ok(ControlFlow::Continue(()))
-        },
-    )?;
+            study.add(rows);
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
     progress.finish();
     if running.is_stopped() {
         eprint_message("stopped; the same command begins anew");
         return Ok(ExitStatus::Stopped);
     }
-    source.tell_what_was_left_out();
-    if let Some((_, text)) = source.games.clocks() {
+    if left_out > 0 {
+        let clocks = if args.recorded_clocks { ", or without clocks and one known time control" } else { "" };
+        eprint_message(format_args!(
+            "{left_out} games left out: too short, unfinished, ended by an accident{clocks}"
+        ));
+    }
+    if let Some((_, text)) = games.clocks() {
         eprint_message(format_args!("the clocks of the games are {text}"));
     }
-    if study.is_empty() && args.shard.is_none() {
-        return Err(Failure::Input("no game is left to replay".into()));
-    }
+    ensure!(!study.is_empty() || args.shard.is_some(), "no game is left to replay");
     if let (Some(run), Some(files)) = (&mut running.run, &mut files) {
-        run.add_facts(source.games.clocks())?;
+        run.add_facts(games.clocks())?;
         files.publish()?;
         output.tell_page(replay::page(&study).origins([run.origin()]).write(run.folder())?);
     }
@@ -202,13 +217,13 @@ pub(crate) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
         ));
     }
     output.write(&study, &study)?;
-    Ok(running.end(true, source.games.broken + source.games.damaged))
+    Ok(running.end(true, games.broken + games.damaged))
 }
 
 /// The identity of the run, and that of its rows, which is one for all shards.
 fn run_ids(args: &TimelabArgs, managers: &[String]) -> [String; 2] {
     let TimelabArgs { controls, nps, speed, recorded_clocks, move_overhead, ponder, .. } = args;
-    let mut id = RunId::new();
+    let mut id = RunId::default();
     id.add_settings(&args.network.0, None);
     id.add(format!("{managers:?} {controls:?} {nps:?} {speed:?} {recorded_clocks} {move_overhead} {ponder}"));
     id.add(format!("{:?} {:?}", args.min_moves, args.max_games));
@@ -218,22 +233,20 @@ fn run_ids(args: &TimelabArgs, managers: &[String]) -> [String; 2] {
     [id.finish(), of_rows]
 }
 
-fn check_repetitions(args: &TimelabArgs, managers: &[String]) -> Result<(), Failure> {
+fn check_repetitions(args: &TimelabArgs, managers: &[String]) -> Result<()> {
     let controls: Vec<_> = args.controls.iter().map(ToString::to_string).collect();
     for (flag, texts) in [("manager", managers), ("tc", &controls)] {
-        let twice = texts.iter().enumerate().find(|(place, text)| texts[..*place].contains(text));
-        if let Some((_, text)) = twice {
-            return Err(Failure::Input(format!("--{flag} {text} is named twice; name it once")));
+        let mut known = BTreeSet::new();
+        for text in texts {
+            ensure!(known.insert(text), "--{flag} {text} is named twice; name it once");
         }
     }
     Ok(())
 }
 
-fn backend(args: &TimelabArgs, managers: &[String]) -> Result<Option<Arc<dyn Backend>>, Failure> {
-    let manager = |text: &String| {
-        manager_from(text).map_err(|error| Failure::Input(format!("--manager {text}: {error}")))
-    };
-    let managers: Vec<_> = managers.iter().map(manager).collect::<Result<_, _>>()?;
+fn backend(args: &TimelabArgs, managers: &[String]) -> Result<Option<Arc<dyn Backend>>> {
+    let manager = |text: &String| manager_from(text).map_err(|error| anyhow!("--manager {text}: {error}"));
+    let managers: Vec<_> = managers.iter().map(manager).collect::<Result<_>>()?;
     let is_asked = |has_moves_left| managers.iter().any(|manager| manager.asks_network(has_moves_left));
     if !is_asked(true) {
         return Ok(None);
@@ -248,62 +261,12 @@ fn backend(args: &TimelabArgs, managers: &[String]) -> Result<Option<Arc<dyn Bac
 
 /// Reports on rows of several runs, such as those of shards: `zeitnot report` on files of rows of games and
 /// of moves, in any order.
-pub(super) fn report(
-    files: &[PathBuf],
-    out: Option<&Path>,
-    output: &mut Output,
-) -> Result<ExitStatus, Failure> {
+pub(super) fn report(files: &[PathBuf], out: Option<&Path>, output: &mut Output) -> Result<ExitStatus> {
     let study = ReplayStudy::read(files)?;
-    if study.is_empty() {
-        return Err(Failure::Input("no game is in these files: nothing to report".into()));
-    }
+    ensure!(!study.is_empty(), "no game is in these files: nothing to report");
     if let Some(folder) = out {
         ReplayFiles::write_merged(files, folder)?;
         output.tell_page(replay::page(&study).origins(&origins(files)).write(folder)?);
     }
     output.report(&study)
-}
-
-struct GameSource<'a> {
-    args: &'a TimelabArgs,
-    games: RecordedGames<'a>,
-    accepted: u64,
-    left_out: u64,
-}
-
-impl<'a> GameSource<'a> {
-    fn new(args: &'a TimelabArgs) -> Result<GameSource<'a>, Failure> {
-        let games =
-            if args.pgn.is_empty() { RecordedGames::sample() } else { RecordedGames::new(&args.pgn)? };
-        Ok(GameSource { args, games, accepted: 0, left_out: 0 })
-    }
-
-    fn next(&mut self) -> Option<GameToReplay> {
-        let shard = self.args.shard.unwrap_or(Shard::WHOLE);
-        while self.args.max_games.is_none_or(|most| self.accepted < most) {
-            let game = self.games.next()?;
-            let game = GameToReplay::new(self.accepted + 1, game, self.args.min_moves)
-                .filter(|game| !self.args.recorded_clocks || game.recorded_control().is_some());
-            match game {
-                Some(game) => {
-                    self.accepted += 1;
-                    if shard.takes(game.number - 1) {
-                        return Some(game);
-                    }
-                }
-                None => self.left_out += 1,
-            }
-        }
-        None
-    }
-
-    fn tell_what_was_left_out(&self) {
-        if self.left_out > 0 {
-            eprint_message(format_args!(
-                "{} games left out: too short, unfinished, ended by an accident{}",
-                self.left_out,
-                if self.args.recorded_clocks { ", or without clocks and one known time control" } else { "" }
-            ));
-        }
-    }
 }

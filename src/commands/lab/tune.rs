@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use anyhow::{Result, bail};
 use clap::Args;
 
 use super::game_args::{self, GameArgs, argument_error};
 use super::run::{RunId, Running};
 use crate::commands::engine_args::EngineArgs;
 use crate::commands::running::Progress;
-use crate::output::{ExitStatus, Failure, Output, Told, eprint_message};
+use crate::output::{ExitStatus, Output, Told, eprint_message};
 use zeitnot_engine::engine::{Settings, Setup};
 use zeitnot_engine::search::RootFpuStrategy;
 use zeitnot_lab::matches::SideLimit;
@@ -41,7 +42,7 @@ pub(crate) struct TuneArgs {
     settings: EngineArgs,
 }
 
-pub(crate) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus> {
     let parameters = Parameter::parse_list(&args.params, &args.settings.0);
     let parameters = parameters.map_err(|error| argument_error("params", error))?;
     let limit = limit(args, &parameters)?;
@@ -56,7 +57,7 @@ pub(crate) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
     let mut told = Told::default();
     note_idle_options(&plan, &args.settings.0, &mut told);
     tuning::foretold(&plan, &setup)?.iter().for_each(|note| told.tell(note));
-    let mut id = RunId::new();
+    let mut id = RunId::default();
     id.add_engine(&setup);
     id.add(format!("{plan:?}"));
     id.add_games(&[], &[limit; 2], &config.rules, &openings, &args.game);
@@ -91,17 +92,13 @@ pub(crate) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
     Ok(running.end(study.is_whole(), 0))
 }
 
-fn limit(args: &TuneArgs, parameters: &[Parameter]) -> Result<SideLimit, Failure> {
-    let limit = args.game.limit().ok_or_else(game_args::missing_limit)?;
+fn limit(args: &TuneArgs, parameters: &[Parameter]) -> Result<SideLimit> {
+    let limit = args.game.limit(None)?;
     let is_off = !game_args::prunes_smartly(limit, &args.settings.0);
     let needs_clock = |name: &str| name == "SmartPruningFactor" || name.starts_with("TimeManager");
     let idle = parameters.iter().find(|parameter| is_off && needs_clock(&parameter.name));
-    if let Some(parameter) = idle {
-        let reason = format!(
-            "{}: has no effect at fixed nodes; give clocks, as --tc 5+0.05 --nodestime 1",
-            parameter.name
-        );
-        return Err(argument_error("params", reason));
+    if let Some(Parameter { name, .. }) = idle {
+        bail!("--params: {name}: has no effect at fixed nodes; give clocks, as --tc 5+0.05 --nodestime 1");
     }
     Ok(limit)
 }

@@ -11,11 +11,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::Args;
 use serde::Serialize;
 
 use super::running::{self, interruption};
-use crate::output::{Failure, Output, eprint_message, write_json};
+use crate::output::{Output, eprint_message, write_json};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chance::fnv1a;
 use zeitnot_engine::chess::{History, ListedPosition, Variant};
@@ -52,7 +53,7 @@ pub(crate) struct PositionArgs {
 
 impl PositionArgs {
     /// The positions, as after UCI's `position`, or else `default`.
-    pub(super) fn or(&self, default: &str) -> Result<Vec<String>, Failure> {
+    pub(super) fn or(&self, default: &str) -> Result<Vec<String>> {
         let mut positions = match (&self.fen, &self.positions) {
             (Some(fen), _) => vec![format!("fen {fen}")],
             (None, Some(file)) => read(&file.display().to_string(), open_positions(file)?)?,
@@ -71,26 +72,25 @@ impl PositionArgs {
 }
 
 /// `-` is standard input. Stderr names ignored parts of an archive.
-pub(super) fn open_positions(file: &Path) -> Result<Box<dyn Read + Send>, Failure> {
-    let opened = files::open_text(file, &[".epd", ".fen"]).map_err(|error| {
-        Failure::Input(format!("{}: cannot be read: {}", file.display(), in_our_words(&error)))
-    })?;
+pub(super) fn open_positions(file: &Path) -> Result<Box<dyn Read + Send>> {
+    let opened = files::open_text(file, &[".epd", ".fen"])
+        .map_err(|error| anyhow!("{}: cannot be read: {}", file.display(), in_our_words(&error)))?;
     opened.notes.iter().for_each(eprint_message);
     Ok(opened.content)
 }
 
-fn read(name: &str, content: impl Read) -> Result<Vec<String>, Failure> {
-    let refuse = |reason: String| Failure::Input(format!("{name}: {reason}"));
+fn read(name: &str, content: impl Read) -> Result<Vec<String>> {
     let mut positions = Vec::new();
     for line in Lines::new(BufReader::new(content)) {
-        let (number, line) = line.map_err(|error| refuse(error.to_string()))?;
+        let (number, line) = line.map_err(|error| anyhow!("{name}: {error}"))?;
         let Some(listed) = ListedPosition::read(&line) else { continue };
-        let wrong = |error: &dyn fmt::Display| Failure::Input(format!("{name}, line {number}: {error}"));
+        let wrong = |error: &dyn fmt::Display| anyhow!("{name}, line {number}: {error}");
         let position = listed.map_err(|error| wrong(&error))?.uci_position();
         History::from_uci_position(&position, Variant::Standard).map_err(|error| wrong(&error))?;
         positions.push(position);
     }
-    if positions.is_empty() { Err(refuse("no position in it".into())) } else { Ok(positions) }
+    ensure!(!positions.is_empty(), "{name}: no position in it");
+    Ok(positions)
 }
 
 #[derive(Debug, Args)]
@@ -106,14 +106,14 @@ pub(crate) struct LimitArgs {
 }
 
 impl LimitArgs {
-    pub(super) fn or(&self, default: GoLimits) -> Result<GoLimits, Failure> {
+    pub(super) fn or(&self, default: GoLimits) -> Result<GoLimits> {
         let positive = |number: Option<i64>| number.filter(|&number| number > 0).map(i64::unsigned_abs);
         let nodes = positive(self.nodes).map(Nodes);
         let movetime = positive(self.movetime).map(|ms| Millis(ms as f64));
         let lifts_default = self.movetime.is_some() || self.nodes.is_some() && default.nodes.is_some();
         match (nodes, movetime) {
             (None, None) if lifts_default => {
-                Err(Failure::Input("the searches need an end: give --nodes or --movetime above 0".into()))
+                bail!("the searches need an end: give --nodes or --movetime above 0")
             }
             (None, None) => Ok(default),
             _ => Ok(GoLimits { nodes, movetime, ..GoLimits::default() }),
@@ -126,7 +126,7 @@ impl LimitArgs {
 }
 
 /// Without smart pruning and a GUI's overhead.
-pub(super) fn engine(settings: &Settings) -> Result<Engine, Failure> {
+pub(super) fn engine(settings: &Settings) -> Result<Engine> {
     let mut engine = Engine::new(settings.clone().for_analysis())?;
     engine.prepare()?;
     Ok(engine)
@@ -138,11 +138,7 @@ pub(super) fn tell(engine: &Engine) {
 }
 
 /// For many positions at once: `concurrency`, or as many as suit backend and limits.
-pub(super) fn searcher(
-    settings: &Settings,
-    concurrency: Option<u32>,
-    limits: &GoLimits,
-) -> Result<Searcher, Failure> {
+pub(super) fn searcher(settings: &Settings, concurrency: Option<u32>, limits: &GoLimits) -> Result<Searcher> {
     let searches = |backend: &BackendInfo, threads: usize| match concurrency {
         Some(concurrency) => concurrency as usize,
         None => positions_at_once(limits, backend, threads),
@@ -216,16 +212,19 @@ impl SearchFigures {
     }
 }
 
-const HEADS: [(&str, usize); 9] = [
-    ("move", 6),
-    ("nodes", 10),
-    ("nps", 10),
-    ("time ms", 9),
-    ("evals", 10),
-    ("cached", 10),
-    ("terminals", 10),
-    ("collided", 10),
-    ("batch", 8),
+/// Name, width and cells.
+type Column = (&'static str, usize, fn(&PositionRow) -> String);
+
+const COLUMNS: [Column; 9] = [
+    ("move", 6, |row| row.best_move.clone()),
+    ("nodes", 10, |row| row.figures.nodes.to_string()),
+    ("nps", 10, |row| row.figures.nps.to_string()),
+    ("time ms", 9, |row| format!("{:.0}", row.figures.time_ms)),
+    ("evals", 10, |row| row.figures.evaluations.to_string()),
+    ("cached", 10, |row| row.figures.cache_hits.to_string()),
+    ("terminals", 10, |row| row.figures.terminals.to_string()),
+    ("collided", 10, |row| row.figures.collisions.to_string()),
+    ("batch", 8, |row| format!("{:.1}", row.figures.mean_batch)),
 ];
 /// Narrower terminals get the first columns only.
 const FEW_BELOW: usize = 120;
@@ -233,11 +232,12 @@ const FEW: usize = 4;
 const FACT_INDENT: usize = 18;
 
 /// Cuts the position at the terminal's width.
-fn line_of(cells: &[String; HEADS.len()], position: &str, width: Option<usize>) -> String {
-    let count = if width.is_some_and(|width| width < FEW_BELOW) { FEW } else { HEADS.len() };
-    let mut line = format!("{:<width$}", cells[0], width = HEADS[0].1);
-    for (cell, (_, width)) in cells.iter().zip(HEADS).take(count).skip(1) {
-        line += &format!("{cell:>width$}");
+fn line_of(cell: impl Fn(&Column) -> String, position: &str, width: Option<usize>) -> String {
+    let count = if width.is_some_and(|width| width < FEW_BELOW) { FEW } else { COLUMNS.len() };
+    let mut line = String::new();
+    for column in &COLUMNS[..count] {
+        let (cell, width) = (cell(column), column.1);
+        line += &if line.is_empty() { format!("{cell:<width$}") } else { format!("{cell:>width$}") };
     }
     line += "  ";
     let room = width.map_or(usize::MAX, |width| width.saturating_sub(line.chars().count()));
@@ -249,7 +249,7 @@ fn line_of(cells: &[String; HEADS.len()], position: &str, width: Option<usize>) 
 }
 
 fn head(width: Option<usize>) -> String {
-    line_of(&HEADS.map(|(name, _)| name.to_owned()), "position", width)
+    line_of(|(name, ..)| (*name).to_owned(), "position", width)
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -273,10 +273,8 @@ pub(super) fn search(
     engine: &mut Engine,
     position: String,
     limits: &GoLimits,
-) -> Result<(PositionRow, SearchSummary), Failure> {
-    if interruption()?.load(Ordering::Relaxed) {
-        return Err(Failure::Input("stopped by Ctrl-C".into()));
-    }
+) -> Result<(PositionRow, SearchSummary)> {
+    ensure!(!interruption()?.load(Ordering::Relaxed), "stopped by Ctrl-C");
     engine.new_game();
     engine.set_position(&position)?;
     let FinishedSearch { best, result, .. } = engine.search(limits.clone())?;
@@ -330,10 +328,10 @@ pub(super) fn search_all(
     settings: &Settings,
     output: &mut Output,
     mut between: impl FnMut(),
-) -> Result<SpeedReport, Failure> {
+) -> Result<SpeedReport> {
     let width = terminal_width();
     output.write_ahead(&head(width))?;
-    let backend = engine.backend().cloned().ok_or_else(|| Failure::Input("no backend".into()))?;
+    let backend = engine.backend().cloned().context("no backend")?;
     let (mut figures, mut rows, mut hashed) = (SearchFigures::default(), Vec::new(), Vec::new());
     let (mut wall, mut cpu, mut busy) = (Duration::ZERO, Some(Duration::ZERO), Some(Duration::ZERO));
     let stop = interruption()?;
@@ -443,35 +441,18 @@ pub(super) fn write_facts(f: &mut fmt::Formatter<'_>, facts: Facts) -> fmt::Resu
 
 impl PositionRow {
     fn line(&self, width: Option<usize>) -> String {
-        let figures = &self.figures;
-        let cells = [
-            self.best_move.clone(),
-            figures.nodes.to_string(),
-            figures.nps.to_string(),
-            format!("{:.0}", figures.time_ms),
-            figures.evaluations.to_string(),
-            figures.cache_hits.to_string(),
-            figures.terminals.to_string(),
-            figures.collisions.to_string(),
-            format!("{:.1}", figures.mean_batch),
-        ];
-        line_of(&cells, &self.position, width)
+        line_of(|(.., cell)| cell(self), &self.position, width)
     }
 }
 
 /// Claims the folder for a report before anything is measured. `json` is the file for its data.
-pub(super) fn claim(folder: Option<&Path>, json: &str) -> Result<Option<Run>, Failure> {
+pub(super) fn claim(folder: Option<&Path>, json: &str) -> Result<Option<Run>> {
     let origin = Origin { run: json.into(), ..running::origin::<&str>(&[]).without_folders() };
     Ok(folder.map(|folder| Run::claim(folder, origin, &[json, "index.html"])).transpose()?)
 }
 
 /// The page names no folder, because it may be passed on.
-pub(super) fn write_report(
-    run: &Run,
-    page: Page,
-    data: &impl Serialize,
-    output: &mut Output,
-) -> Result<(), Failure> {
+pub(super) fn write_report(run: &Run, page: Page, data: &impl Serialize, output: &mut Output) -> Result<()> {
     let origin = running::origin::<&str>(&[]).without_folders();
     let page = page.origins([&origin]);
     write_json(&run.folder().join(&run.origin().run), data)?;

@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use sysinfo::System;
 
-use super::power::{PowerMeter, PowerReport};
+use super::power::{PowerReport, QUERY};
 use crate::setup::allowed;
 use zeitnot_engine::network::cores;
 use zeitnot_engine::network::throughput::SortedSamples;
-use zeitnot_engine::system::cpu_time;
+use zeitnot_engine::system::{cpu_time, nvidia_smi};
 
 /// Fewest control measurements in a run, …
 const CONTROLS: usize = 16;
@@ -32,7 +32,7 @@ pub(crate) struct MachineMonitor {
     controls: usize,
     /// Millions of rounds per second, all threads.
     rates: Vec<f64>,
-    power: PowerMeter,
+    gpus: Vec<String>,
     /// `None` where the system does not measure it.
     others: Option<OthersMeter>,
 }
@@ -43,14 +43,14 @@ impl MachineMonitor {
             threads: threads.clamp(1, cores()),
             controls: CONTROLS.div_ceil(searches + 1),
             rates: Vec::new(),
-            power: PowerMeter::default(),
+            gpus: Vec::new(),
             others: OthersMeter::start(),
         }
     }
 
     pub(crate) fn between_searches(&mut self) {
         if !self.rates.is_empty() {
-            self.power.search_ended();
+            self.gpus.extend(nvidia_smi(QUERY));
         }
         for _ in 0..self.controls {
             let rate = std::thread::scope(|scope| {
@@ -65,7 +65,8 @@ impl MachineMonitor {
     pub(crate) fn finish(mut self, nodes: u64, seconds: f64) -> (MachineNoise, PowerReport) {
         self.between_searches();
         let others = self.others.and_then(OthersMeter::finish);
-        (MachineNoise { others, ..MachineNoise::of(&self.rates) }, self.power.finish(nodes, seconds))
+        let noise = MachineNoise { others, ..MachineNoise::of(&self.rates) };
+        (noise, PowerReport::of(&self.gpus, nodes, seconds))
     }
 }
 

@@ -3,43 +3,10 @@
 use serde::Serialize;
 
 use super::Facts;
-use zeitnot_engine::system::nvidia_smi;
 
-const QUERY: &str = "name,power.draw,temperature.gpu,clocks.gr,memory.used";
-
-/// Reads the driver as each search ends: the mean of the last second.
-#[derive(Debug, Default)]
-pub(super) struct PowerMeter {
-    /// A line for each GPU, such as `NVIDIA H100, 310.52 W, 54, 1980 MHz, 1233 MiB`.
-    answers: Vec<String>,
-}
-
-impl PowerMeter {
-    pub(super) fn search_ended(&mut self) {
-        self.answers.extend(nvidia_smi(QUERY));
-    }
-
-    pub(super) fn finish(self, nodes: u64, seconds: f64) -> PowerReport {
-        let count = self.answers.iter().map(|answer| answer.lines().count()).max().unwrap_or(0);
-        let lines = |gpu| self.answers.iter().filter_map(move |answer| answer.lines().nth(gpu));
-        let watts = |line: &str| line.split(", ").nth(1)?.split(' ').next()?.parse::<f64>().ok();
-        let means = (0..count).filter_map(|gpu| {
-            let told: Vec<f64> = lines(gpu).filter_map(watts).collect();
-            (!told.is_empty()).then(|| told.iter().sum::<f64>() / told.len() as f64)
-        });
-        let watts = means.reduce(|a, b| a + b).filter(|&watts| watts > 0.0);
-        PowerReport {
-            joules: watts.map(|watts| watts * seconds),
-            watts,
-            nodes_per_joule: watts.map(|watts| nodes as f64 / (watts * seconds)),
-            devices: self
-                .answers
-                .last()
-                .map(|last| last.lines().map(str::to_owned).collect())
-                .unwrap_or_default(),
-        }
-    }
-}
+/// Asks the driver as a search ends for the mean power of the last second: a line for each GPU, such as
+/// `NVIDIA H100, 310.52 W, 54, 1980 MHz, 1233 MiB`.
+pub(super) const QUERY: &str = "name,power.draw,temperature.gpu,clocks.gr,memory.used";
 
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct PowerReport {
@@ -53,6 +20,24 @@ pub(crate) struct PowerReport {
 }
 
 impl PowerReport {
+    /// Each search ended with one of the driver's `answers`.
+    pub(super) fn of(answers: &[String], nodes: u64, seconds: f64) -> PowerReport {
+        let count = answers.iter().map(|answer| answer.lines().count()).max().unwrap_or(0);
+        let lines = |gpu| answers.iter().filter_map(move |answer| answer.lines().nth(gpu));
+        let watts = |line: &str| line.split(", ").nth(1)?.split(' ').next()?.parse::<f64>().ok();
+        let means = (0..count).filter_map(|gpu| {
+            let told: Vec<f64> = lines(gpu).filter_map(watts).collect();
+            (!told.is_empty()).then(|| told.iter().sum::<f64>() / told.len() as f64)
+        });
+        let watts = means.reduce(|a, b| a + b).filter(|&watts| watts > 0.0);
+        PowerReport {
+            joules: watts.map(|watts| watts * seconds),
+            watts,
+            nodes_per_joule: watts.map(|watts| nodes as f64 / (watts * seconds)),
+            devices: answers.last().iter().flat_map(|last| last.lines()).map(str::to_owned).collect(),
+        }
+    }
+
     pub(crate) fn facts(&self) -> Facts {
         let energy = match (self.joules, self.watts, self.nodes_per_joule) {
             (Some(joules), Some(watts), Some(rate)) => {
@@ -75,7 +60,7 @@ mod tests {
             "d, 10.00 W, 54, 1500 MHz, 1000 MiB\ne, [N/A], [N/A], [N/A], [N/A]",
             "d, 20.00 W, 50, 500 MHz, 1000 MiB\ne, [N/A], [N/A], [N/A], [N/A]",
         ];
-        let report = PowerMeter { answers: answers.map(String::from).into() }.finish(60, 2.0);
+        let report = PowerReport::of(&answers.map(String::from), 60, 2.0);
         assert_eq!(
             [report.joules, report.watts, report.nodes_per_joule],
             [Some(30.0), Some(15.0), Some(2.0)]
@@ -83,7 +68,7 @@ mod tests {
         let facts = report.facts();
         assert_eq!(facts[0].1, "30 J, 15.0 W, 2.0 nodes per joule");
         assert_eq!(facts[1].1, "d, 20.00 W, 50, 500 MHz, 1000 MiB");
-        let nothing = PowerMeter::default().finish(60, 2.0);
+        let nothing = PowerReport::of(&[], 60, 2.0);
         assert_eq!((nothing.joules, nothing.facts()[0].1.as_str()), (None, "no GPU tells it"));
     }
 }
