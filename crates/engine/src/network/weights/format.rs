@@ -1,8 +1,8 @@
 //! The checked format fields of a network file, with defaults for old files.
 
-use super::NetworkErrorKind;
 use super::message::{self, Weights};
 use super::network::Activation;
+use super::{Checked, NetworkFault};
 use crate::network::encode::InputFormat;
 
 /// After the corrections for old files.
@@ -66,19 +66,19 @@ const PIECES: i32 = 2;
 pub(crate) fn layers_format(
     declared: Option<message::NetworkFormat>,
     weights: &Weights,
-) -> Result<NetworkFormat, NetworkErrorKind> {
+) -> Checked<NetworkFormat> {
     let fields = correct_old(declared, weights);
     let body = match fields.network.unwrap_or_default() {
         CLASSICAL_WITH_HEADFORMAT | SE_WITH_HEADFORMAT => BodyKind::Tower,
         ATTENTION_BODY | ATTENTION_BODY_MULTIHEAD => BodyKind::Attention,
         ONNX => {
-            let reason = "the format says ONNX, but the file holds layers".into();
-            return Err(NetworkErrorKind::Mismatch { part: "format.network".into(), reason });
+            let reason = "the format says ONNX, but the file holds layers";
+            return Err(NetworkFault::new("format.network", reason));
         }
         found => {
             let supported = "1 classical, 2 SE, 3 and 4 the same with head formats, 5 ONNX, 6 attention body, \
                              7 and 134 attention body with several heads";
-            return Err(unsupported("format.network", found, supported));
+            return Err(NetworkFault::unsupported("format.network", found, supported));
         }
     };
     let policies = [
@@ -89,11 +89,7 @@ pub(crate) fn layers_format(
     let policy = kind_of("format.policy", fields.policy, &policies)?;
     if body == BodyKind::Attention && policy != PolicyKind::Attention {
         let found = format!("{policy:?} policy on an attention body");
-        return Err(NetworkErrorKind::Unsupported {
-            part: "format.policy".into(),
-            found,
-            supported: "3 attention".into(),
-        });
+        return Err(NetworkFault::unsupported("format.policy", found, "3 attention"));
     }
     let defaults = [(0, Activation::Relu, "ReLU"), (1, Activation::Mish, "Mish")];
     let embeddings = [
@@ -117,10 +113,11 @@ pub(crate) fn layers_format(
 }
 
 /// By the number in Lc0's proto.
-pub(crate) fn input_format(number: Option<i32>) -> Result<InputFormat, NetworkErrorKind> {
+pub(crate) fn input_format(number: Option<i32>) -> Checked<InputFormat> {
     let number = number.unwrap_or_default();
     InputFormat::try_from(number).map_err(|_| {
-        unsupported("format.input", number, "1, 2, 3, 4, 5, 132 and 133 (112 planes in Lc0's variants)")
+        let supported = "1, 2, 3, 4, 5, 132 and 133 (112 planes in Lc0's variants)";
+        NetworkFault::unsupported("format.input", number, supported)
     })
 }
 
@@ -176,19 +173,11 @@ const ACTIVATIONS: [(i32, Option<Activation>, &str); 9] = [
 ];
 
 /// Of the `kinds` with their numbers in Lc0's proto and their names. A number that is not set is 0.
-fn kind_of<T: Copy>(
-    part: &str,
-    number: Option<i32>,
-    kinds: &[(i32, T, &str)],
-) -> Result<T, NetworkErrorKind> {
+fn kind_of<T: Copy>(part: &str, number: Option<i32>, kinds: &[(i32, T, &str)]) -> Checked<T> {
     let number = number.unwrap_or_default();
     let names = || kinds.iter().map(|(known, _, name)| format!("{known} {name}")).collect::<Vec<_>>();
     let kind = kinds.iter().find(|(known, ..)| *known == number).map(|&(_, kind, _)| kind);
-    kind.ok_or_else(|| unsupported(part, number, &names().join(", ")))
-}
-
-fn unsupported(part: &str, found: i32, supported: &str) -> NetworkErrorKind {
-    NetworkErrorKind::Unsupported { part: part.into(), found: found.to_string(), supported: supported.into() }
+    kind.ok_or_else(|| NetworkFault::unsupported(part, number, &names().join(", ")))
 }
 
 #[cfg(test)]
