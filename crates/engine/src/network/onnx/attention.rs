@@ -51,10 +51,8 @@ pub(crate) fn body(graph: &mut Graph, planes: &Value, body: AttentionBody, activ
     if let Some(ffn) = pieces.1 {
         x = feed_forward(graph, "/body", &x, ffn);
     }
-    let shared = smolgen.map(|shared| SharedSmolgen {
-        generated: shared.inputs as i64,
-        weights: graph.floats("/smolgen/w", &[shared.outputs, shared.inputs], shared.weights),
-    });
+    let shared =
+        smolgen.map(|shared| graph.floats("/smolgen/w", &[shared.outputs, shared.inputs], shared.weights));
     for (index, layers) in encoders.into_iter().enumerate() {
         x = encoder(graph, &format!("/encoder{index}"), &x, layers, shared.as_ref());
     }
@@ -128,13 +126,7 @@ fn scaled(mut layer: Dense, factor: f32) -> Dense {
     layer
 }
 
-fn encoder(
-    graph: &mut Graph,
-    name: &str,
-    x: &Value,
-    layers: Encoder,
-    shared: Option<&SharedSmolgen>,
-) -> Value {
+fn encoder(graph: &mut Graph, name: &str, x: &Value, layers: Encoder, shared: Option<&Value>) -> Value {
     let model = layers.query.outputs;
     let (heads, depth) = (layers.heads as i64, (model / layers.heads) as i64);
     let scale = 1.0 / (depth as f32).sqrt();
@@ -169,11 +161,6 @@ fn encoder(
     feed_forward(graph, name, &y, layers.ffn)
 }
 
-struct SharedSmolgen {
-    weights: Value,
-    generated: i64,
-}
-
 /// Smolgen's attention logits: `[batch · 64, embedding]` → `[batch, heads, 64, 64]`.
 fn smolgen_logits(
     graph: &mut Graph,
@@ -181,9 +168,10 @@ fn smolgen_logits(
     x: &Value,
     layers: Smolgen,
     heads: i64,
-    shared: &SharedSmolgen,
+    shared: &Value,
 ) -> Value {
     let Smolgen { compress, activation, .. } = layers;
+    let generated = layers.output.outputs as i64 / heads;
     let (channels, dims) = (compress.outputs, [compress.outputs, compress.inputs]);
     let compress = graph.floats(&format!("{name}/compress/w"), &dims, compress.weights);
     let y = graph.dense_without_bias(&format!("{name}/compress"), x, &compress);
@@ -194,8 +182,8 @@ fn smolgen_logits(
     let y = graph.dense(&format!("{name}/dense2"), &y, layers.output);
     let y = graph.activation(&format!("{name}/dense2"), &y, activation);
     let y = graph.layer_norm(&format!("{name}/norm2"), &y, layers.norm2);
-    let y = graph.reshape(&format!("{name}/heads"), &y, &[-1, shared.generated]);
-    let y = graph.dense_without_bias(&format!("{name}/generate"), &y, &shared.weights);
+    let y = graph.reshape(&format!("{name}/heads"), &y, &[-1, generated]);
+    let y = graph.dense_without_bias(&format!("{name}/generate"), &y, shared);
     graph.reshape(name, &y, &[-1, heads, BOARD, BOARD])
 }
 

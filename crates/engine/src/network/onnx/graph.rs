@@ -281,7 +281,6 @@ impl Graph {
             ir_version: Some(ir_version),
             producer_name: Some("zeitnot".into()),
             producer_version: Some(env!("CARGO_PKG_VERSION").into()),
-            doc_string: None,
             graph: None,
             opset_import: sets,
             metadata: metadata

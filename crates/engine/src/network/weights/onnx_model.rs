@@ -207,9 +207,9 @@ impl DataType {
 
 /// The Lc0 since which files may embed ONNX models: 0.28.
 const ONNX_SINCE: EngineVersion = EngineVersion { major: Some(0), minor: Some(28), patch: None };
-/// Lc0's number of the format in which outputs are win, draw and loss.
+/// Lc0's number of the format of outputs and values that are win, draw and loss …
 const FORMAT_WDL: i32 = 2;
-/// Lc0's number of the format in which the value is a single number.
+/// … and of that in which they are a single number.
 const FORMAT_CLASSICAL: i32 = 1;
 
 impl NetworkFile {
@@ -220,13 +220,13 @@ impl NetworkFile {
             ValueOutput::Wdl(wdl) => (name(wdl), None),
             ValueOutput::Scalar(value) => (None, name(value)),
         };
-        let has_wdl = output_wdl.is_some();
+        let value = Some(if output_wdl.is_some() { FORMAT_WDL } else { FORMAT_CLASSICAL });
         let network_format = message::NetworkFormat {
             input: Some(model.input_format.into()),
-            output: Some(if has_wdl { FORMAT_WDL } else { FORMAT_CLASSICAL }),
+            output: value,
             network: Some(format::ONNX),
             policy: Some(1),
-            value: Some(if has_wdl { 2 } else { 1 }),
+            value,
             moves_left: Some(model.names.moves_left.is_some().into()),
             ..message::NetworkFormat::default()
         };
