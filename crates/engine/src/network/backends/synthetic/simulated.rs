@@ -214,7 +214,7 @@ impl SimulatedEvaluator {
     /// back.
     fn submit(&self, positions: usize) -> Result<(Instant, Duration), BackendError> {
         let mut device = self.device.lock();
-        if device.timetable.positions() >= self.fail_after {
+        if device.timetable.positions >= self.fail_after {
             let reason = format!("its {} positions are over", self.fail_after);
             return Err(BackendError::Evaluation { backend: NAME.into(), reason });
         }
