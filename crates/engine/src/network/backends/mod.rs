@@ -160,7 +160,7 @@ fn several_devices(
 
 fn native_backend(network: &NetworkFile, options: &Params) -> Result<Arc<dyn Backend>, BackendError> {
     match &network.model {
-        Model::Layers(layers, _) => {
+        Model::Layers(layers) => {
             Ok(Arc::new(Native::new(layers, &network.path.display().to_string(), options)?))
         }
         Model::Onnx(_) => Err(BackendError::Model {

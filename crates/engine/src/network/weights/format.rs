@@ -6,31 +6,30 @@ use super::{Checked, NetworkFault};
 use crate::network::encode::InputFormat;
 
 /// After the corrections for old files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NetworkFormat {
-    pub input: InputFormat,
-    pub body: BodyKind,
-    pub policy: PolicyKind,
+pub(super) struct NetworkFormat {
+    pub(super) input: InputFormat,
+    pub(super) body: BodyKind,
+    pub(super) policy: PolicyKind,
     /// 3 for win, draw and loss, or 1.
-    pub(crate) value_outputs: usize,
-    pub moves_left: bool,
+    pub(super) value_outputs: usize,
+    pub(super) moves_left: bool,
     /// Where no other is named.
-    pub activation: Activation,
-    pub(crate) smolgen_activation: Activation,
+    pub(super) activation: Activation,
+    pub(super) smolgen_activation: Activation,
     /// In feed-forward parts. `None` means that of the surrounding part.
-    pub(crate) ffn_activation: Option<Activation>,
-    pub embedding: EmbeddingKind,
+    pub(super) ffn_activation: Option<Activation>,
+    pub(super) embedding: EmbeddingKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BodyKind {
+pub(super) enum BodyKind {
     /// With or without squeeze and excitation per block.
     Tower,
     Attention,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PolicyKind {
+pub(super) enum PolicyKind {
     Classical,
     /// Two convolutions, mapped to moves.
     Convolution,
@@ -39,7 +38,7 @@ pub enum PolicyKind {
 
 /// What an attention body reads per square besides the planes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EmbeddingKind {
+pub(super) enum EmbeddingKind {
     /// Not named: only possible behind a tower.
     None,
     /// A constant table (Lc0's PE_MAP).
@@ -63,7 +62,7 @@ const SWISH: i32 = 7;
 const TABLE: i32 = 1;
 const PIECES: i32 = 2;
 
-pub(crate) fn layers_format(
+pub(super) fn layers_format(
     declared: Option<message::NetworkFormat>,
     weights: &Weights,
 ) -> Checked<NetworkFormat> {

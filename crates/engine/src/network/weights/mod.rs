@@ -22,7 +22,6 @@ mod onnx_model;
 mod read;
 
 pub(crate) use container::begins_as_network;
-pub use format::NetworkFormat;
 pub use heads::{HeadChoice, PolicyHeadName, ValueHeadName};
 pub use network::*;
 pub use onnx_model::*;
@@ -57,7 +56,7 @@ pub struct NetworkFile {
 
 #[derive(Clone, Debug)]
 pub enum Model {
-    Layers(Arc<Network>, NetworkFormat),
+    Layers(Arc<Network>),
     Onnx(OnnxModel),
 }
 
@@ -120,7 +119,7 @@ fn checked(path: &Path, content: Content, choice: HeadChoice) -> Checked<Network
                     let (policy, policy_heads) = heads::take_policy(&mut weights, choice.policy)?;
                     let (value, value_heads) = heads::take_value(&mut weights, choice.value)?;
                     let network = read::network(weights, format, policy, value)?;
-                    (metadata, (policy_heads, value_heads), Model::Layers(Arc::new(network), format))
+                    (metadata, (policy_heads, value_heads), Model::Layers(Arc::new(network)))
                 }
                 (None, Some(model)) => {
                     (metadata, only_heads, Model::Onnx(onnx_model::embedded(model, declared)?))

@@ -341,7 +341,7 @@ mod tests {
     fn tensorrt_rtx_keeps_its_kernels_and_knows_the_sizes_of_its_batches() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/goldens/nets/tiny.pb.gz");
         let file = NetworkFile::load(path.as_ref(), HeadChoice::default()).unwrap();
-        let Model::Layers(layers, _) = file.model else { panic!("no layers") };
+        let Model::Layers(layers) = file.model else { panic!("no layers") };
         let options = |text: &str| {
             let device = parse(text).unwrap();
             let model = onnx::build(layers.clone(), &device.build_options());

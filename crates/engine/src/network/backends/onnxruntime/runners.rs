@@ -155,7 +155,7 @@ mod tests {
     fn packed_inputs_give_the_same_as_planes_for_every_size_of_batch() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/goldens/nets/tiny.pb.gz");
         let file = NetworkFile::load(&path, HeadChoice::default()).unwrap();
-        let Model::Layers(network, _) = file.model else { panic!("no layers") };
+        let Model::Layers(network) = file.model else { panic!("no layers") };
         let runtime = match Runtime::get(Provider::Cpu) {
             Ok(runtime) => runtime,
             Err(reason) => return eprintln!("SKIPPED: {reason}"),
