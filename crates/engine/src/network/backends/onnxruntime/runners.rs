@@ -30,7 +30,7 @@ impl Runner {
     }
 
     /// The input of `positions`, of which those of `batch` are written.
-    fn input(
+    pub(super) fn input(
         &mut self,
         model: &OnnxModel,
         batch: &[EvalSlot],
@@ -51,15 +51,6 @@ impl Runner {
             (InputForm::Planes, DataType::Float16) => filled!(f16, write_half),
             (InputForm::Planes, DataType::Bfloat16) => filled!(bf16, write_half),
         }
-    }
-
-    pub(super) fn fill(
-        &mut self,
-        model: &OnnxModel,
-        batch: &[EvalSlot],
-        positions: usize,
-    ) -> ort::Result<()> {
-        self.input(model, batch, positions).map(drop)
     }
 
     /// Runs what was filled in, and gives the outputs in the order of the model's.
@@ -160,7 +151,7 @@ mod tests {
             Ok(runtime) => runtime,
             Err(reason) => return eprintln!("SKIPPED: {reason}"),
         };
-        let environment = runtime.environment();
+        let environment = &runtime.environment;
         let open = |input| {
             let model = onnx::build(network.clone(), &BuildOptions { input, ..Default::default() });
             let session = Session::builder(environment).unwrap().commit_from_memory(&model.bytes).unwrap();
@@ -170,7 +161,7 @@ mod tests {
         let (mut session, model) = open(InputForm::Planes);
         let (mut packed_session, packed_model) = open(InputForm::Packed);
         let mut run = |session: &mut Session, model: &OnnxModel, batch: &mut [EvalSlot], positions: usize| {
-            runner.fill(model, batch, positions).unwrap();
+            runner.input(model, batch, positions).unwrap();
             let outputs = runner.run(session, model, positions).unwrap();
             read(model, &outputs, batch, positions).unwrap();
         };

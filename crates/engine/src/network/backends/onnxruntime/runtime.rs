@@ -25,8 +25,8 @@ use crate::system::{cpu_name, entries_named};
 
 #[derive(Debug)]
 pub struct Runtime {
-    library: Library,
-    environment: Environment,
+    pub library: Library,
+    pub(super) environment: Environment,
     registered: Mutex<Vec<Provider>>,
 }
 
@@ -104,14 +104,6 @@ impl Runtime {
         let gpu =
             || gpus.iter().map(|gpu| format!("{gpu}, {}", gpu.details())).collect::<Vec<_>>().join(", ");
         if has_code { Ok(()) } else { Err(LibraryError::NoCode { provider, gpu: gpu() }) }
-    }
-
-    pub fn library(&self) -> &Library {
-        &self.library
-    }
-
-    pub(super) fn environment(&self) -> &Environment {
-        &self.environment
     }
 
     /// By its number among those of a plugin's provider. OpenVINO's is the processor.
