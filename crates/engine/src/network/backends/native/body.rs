@@ -13,7 +13,7 @@ const GROUP_BYTES: usize = 2 << 20;
 #[derive(Debug)]
 pub(crate) struct AttentionBody {
     width: usize,
-    stride: usize,
+    pub(crate) stride: usize,
     number_size: usize,
     source: Source,
     /// In fp32: it reads exact numbers, and is small.
@@ -107,11 +107,7 @@ impl AttentionBody {
     }
 
     pub(crate) fn description(&self) -> String {
-        format!("{}x{} encoders", self.width, self.encoders.count())
-    }
-
-    pub(crate) fn stride(&self) -> usize {
-        self.stride
+        format!("{}x{} encoders", self.width, self.encoders.list.len())
     }
 
     pub(crate) fn group(&self) -> usize {

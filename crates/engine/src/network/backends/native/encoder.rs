@@ -10,13 +10,13 @@ use zeitnot_kernels::{Attend, Kernels, Product, Softmax, TILE_ROWS, Tiles};
 /// Encoders one after the other.
 #[derive(Debug)]
 pub(crate) struct Encoders {
-    list: Vec<Encoder>,
+    pub(super) list: Vec<Encoder>,
     /// Smolgen's last matrix.
     shared: Option<Layer>,
 }
 
 #[derive(Debug)]
-struct Encoder {
+pub(super) struct Encoder {
     tiles: Option<Tiles>,
     heads: usize,
     depth: usize,
@@ -73,10 +73,6 @@ impl Encoders {
         let layer = |dense| Layer::new(arithmetic, dense, Activation::None).with_gaps(SKEW);
         let list = encoders.iter().map(|encoder| Encoder::new(arithmetic, encoder)).collect();
         Encoders { list, shared: shared.map(layer) }
-    }
-
-    pub(crate) fn count(&self) -> usize {
-        self.list.len()
     }
 
     /// Numbers of the widest row.

@@ -186,7 +186,9 @@ impl Evaluator for NativeEvaluator {
             let reason = format!("policy index {index} does not exist, there are {POLICY_SIZE}");
             return Err(BackendError::Evaluation { backend: NAME.into(), reason });
         }
-        self.model.evaluate(batch, &mut self.scratch);
+        for group in batch.chunks_mut(self.model.group()) {
+            self.model.evaluate(group, &mut self.scratch);
+        }
         Ok(())
     }
 }
@@ -249,7 +251,7 @@ impl Model {
         };
         let (inputs, order) = match &body {
             Body::Tower(tower) => (arithmetic.padded(tower.channels()), Order::ChannelMajor),
-            Body::Attention(body) => (body.stride(), Order::SquareMajor),
+            Body::Attention(body) => (body.stride, Order::SquareMajor),
         };
         let head = |head| Head::new(kernels, head, order, activation, inputs);
         Model {
@@ -264,7 +266,7 @@ impl Model {
 
     fn description(&self) -> String {
         match &self.body {
-            Body::Tower(tower) => format!("{}x{}", tower.filters(), tower.blocks()),
+            Body::Tower(tower) => format!("{}x{}", tower.filters, tower.blocks()),
             Body::Attention(body) => body.description(),
         }
     }
@@ -308,13 +310,7 @@ impl Model {
     }
 
     /// All policy indices must be below 1858.
-    fn evaluate(&self, batch: &mut [EvalSlot], scratch: &mut Scratch) {
-        for group in batch.chunks_mut(self.group()) {
-            self.evaluate_group(group, scratch);
-        }
-    }
-
-    fn evaluate_group(&self, group: &mut [EvalSlot], scratch: &mut Scratch) {
+    fn evaluate(&self, group: &mut [EvalSlot], scratch: &mut Scratch) {
         let kernels = self.arithmetic.kernels;
         let positions = group.len();
         let (rows, boards) = match (&self.body, &mut scratch.body) {

@@ -18,7 +18,7 @@ use zeitnot_kernels::{
 #[derive(Debug)]
 pub(crate) struct Tower {
     kernels: Kernels,
-    filters: usize,
+    pub(crate) filters: usize,
     first: FirstLayer,
     /// Two per block, then a policy's.
     convolutions: Convolutions,
@@ -99,10 +99,6 @@ impl Tower {
             units: tower.blocks.iter().map(unit).collect(),
             activation,
         }
-    }
-
-    pub(crate) fn filters(&self) -> usize {
-        self.filters
     }
 
     pub(crate) fn blocks(&self) -> usize {
