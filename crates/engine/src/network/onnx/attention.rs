@@ -40,11 +40,11 @@ pub(crate) fn body(graph: &mut Graph, planes: &Value, body: AttentionBody, activ
         x = graph.reshape("/body/gates/in", &x, &[-1, BOARD, width]);
         if let Some(gate) = multiply_gate {
             let gate = by_square(graph, "/body/gates/multiply/w", gate);
-            x = graph.multiply("/body/gates/multiply", &x, &gate);
+            x = graph.op("Mul", "/body/gates/multiply", &[&x, &gate]);
         }
         if let Some(gate) = add_gate {
             let gate = by_square(graph, "/body/gates/add/w", gate);
-            x = graph.add("/body/gates/add", &x, &gate);
+            x = graph.op("Add", "/body/gates/add", &[&x, &gate]);
         }
         x = graph.reshape("/body/gates/out", &x, &[-1, width]);
     }
@@ -73,7 +73,7 @@ fn table_embedding(graph: &mut Graph, planes: &Value, mut layer: Dense) -> Value
     let x = graph.dense_without_bias("/body/embedding/planes", &x, &weights);
     let x = graph.reshape("/body/embedding/boards", &x, &[-1, BOARD, width as i64]);
     let constant = graph.floats("/body/embedding/table", &[SQUARES, width], constant);
-    let x = graph.add("/body/embedding", &x, &constant);
+    let x = graph.op("Add", "/body/embedding", &[&x, &constant]);
     graph.reshape("/body/embedding/rows", &x, &[-1, width as i64])
 }
 
@@ -111,7 +111,7 @@ fn join(graph: &mut Graph, name: &str, parts: [&str; 3], x: &Value, (y, branch):
         return graph.skip_norm([last, name], (y, layer), x, norm);
     }
     let y = graph.dense(last, y, layer);
-    let y = graph.add(sum, &y, x);
+    let y = graph.op("Add", sum, &[&y, x]);
     graph.layer_norm(name, &y, norm)
 }
 
@@ -148,12 +148,12 @@ fn encoder(graph: &mut Graph, name: &str, x: &Value, layers: Encoder, shared: Op
     let y = if is_fused {
         graph.attention(&format!("{name}/mixed"), [&query, &key, &value], extra.as_ref(), heads)
     } else {
-        let mut logits = graph.matmul(&format!("{name}/logits"), &query, &key);
+        let mut logits = graph.op("MatMul", &format!("{name}/logits"), &[&query, &key]);
         if let Some(extra) = extra {
-            logits = graph.add(&format!("{name}/logits/smolgen"), &logits, &extra);
+            logits = graph.op("Add", &format!("{name}/logits/smolgen"), &[&logits, &extra]);
         }
         let attention = graph.softmax(&format!("{name}/attention"), &logits);
-        let y = graph.matmul(&format!("{name}/mixed"), &attention, &value);
+        let y = graph.op("MatMul", &format!("{name}/mixed"), &[&attention, &value]);
         graph.transpose(&format!("{name}/mixed/by_square"), &y, &[0, 2, 1, 3])
     };
     let y = graph.reshape(&format!("{name}/mixed/rows"), &y, &[-1, model as i64]);
@@ -201,7 +201,7 @@ pub(crate) fn policy(graph: &mut Graph, squares: &Value, head: AttentionPolicy) 
     let key = graph.dense("/policy/key", &x, head.key);
     let key = graph.reshape("/policy/key/boards", &key, &[-1, BOARD, width as i64]);
     let turned = graph.transpose("/policy/key/turned", &key, &[0, 2, 1]);
-    let logits = graph.matmul("/policy/logits", &query, &turned);
+    let logits = graph.op("MatMul", "/policy/logits", &[&query, &turned]);
 
     let promotions = promotions(graph, &logits, &key, &head.promotion);
     let plain = graph.reshape("/policy/logits/flat", &logits, &[-1, BOARD * BOARD]);
@@ -218,10 +218,10 @@ fn promotions(graph: &mut Graph, logits: &Value, key: &Value, layer: &[f32]) -> 
         |channel| (0..3).map(move |piece| layer[piece * width + channel] + layer[3 * width + channel]);
     let weights = (0..width).flat_map(weight).collect();
     let weights = graph.floats("/policy/promotion/w", &[width, 3], weights);
-    let offsets = graph.matmul("/policy/promotion/offsets", &last_rank, &weights);
+    let offsets = graph.op("MatMul", "/policy/promotion/offsets", &[&last_rank, &weights]);
     let offsets = graph.reshape("/policy/promotion/offsets/files", &offsets, &[-1, 1, 8, 3]);
     let moves = graph.slice("/policy/promotion/moves", logits, &[(1, 48..56), (2, 56..64)]);
     let moves = graph.reshape("/policy/promotion/moves/files", &moves, &[-1, 8, 8, 1]);
-    let sum = graph.add("/policy/promotion/sum", &moves, &offsets);
+    let sum = graph.op("Add", "/policy/promotion/sum", &[&moves, &offsets]);
     graph.reshape("/policy/promotion", &sum, &[-1, 192])
 }
