@@ -42,22 +42,18 @@ pub(crate) struct EncoderScratch {
     hidden: Rows,
     /// A branch's results in fp32.
     branch: Buffer,
-    of_smolgen: SmolgenScratch,
-    /// `[positions][heads][64][64]`, from smolgen.
+    // Of smolgen, layer by layer.
+    compressed: Rows,
+    squeezed: Rows,
+    generated: Rows,
+    by_head: Rows,
+    /// `[positions][heads][64][64]`
     additions: Rows,
     /// `[64][64]`
     scores: Buffer,
     /// A head's transposed keys, then its values, packed.
     packed: Buffer,
     packed_half: Buffer<u16>,
-}
-
-#[derive(Debug)]
-struct SmolgenScratch {
-    compressed: Rows,
-    squeezed: Rows,
-    generated: Rows,
-    by_head: Rows,
 }
 
 /// Extra numbers between two heads' additions in bf16, so that the same squares of all heads don't share a
@@ -97,6 +93,10 @@ impl Encoders {
         let hidden = ffn.map_or(0, |ffn| ffn.hidden.outputs);
         let hidden = hidden.max(self.largest(|encoder| encoder.ffn.hidden.outputs));
         let rows_of = |width: usize| Rows::new(arithmetic, rows, width);
+        let of_smolgen =
+            |size: fn(&Smolgen) -> usize| self.largest(|encoder| encoder.smolgen.as_ref().map_or(0, size));
+        let tiled_rows = positions.next_multiple_of(TILE_ROWS) * SQUARES;
+        let exact = |rows: usize, width: usize| Rows::exact(arithmetic, rows, width);
         let (single, half) = if arithmetic.tiles.is_none() { (1, 0) } else { (0, 1) };
         let additions = self.shared.as_ref().map_or(0, |shared| shared.outputs + SKEW);
         EncoderScratch {
@@ -104,24 +104,14 @@ impl Encoders {
             attended: rows_of(self.largest(|encoder| encoder.output.layer.inputs)),
             hidden: rows_of(hidden),
             branch: Buffer::zeros(single * rows * width),
-            of_smolgen: self.smolgen_scratch(arithmetic, positions, heads),
+            compressed: Rows::new(arithmetic, tiled_rows, of_smolgen(|smolgen| smolgen.compress.outputs)),
+            squeezed: exact(positions, of_smolgen(|smolgen| smolgen.hidden.outputs)),
+            generated: exact(positions, of_smolgen(|smolgen| smolgen.output.outputs)),
+            by_head: exact(positions * heads, self.shared.as_ref().map_or(0, |shared| shared.inputs)),
             additions: Rows::new(arithmetic, positions * heads, additions),
             scores: Buffer::zeros(single * SQUARES * SQUARES),
             packed: Buffer::zeros(single * head),
             packed_half: Buffer::zeros(half * 2 * head),
-        }
-    }
-
-    fn smolgen_scratch(&self, arithmetic: Arithmetic, positions: usize, heads: usize) -> SmolgenScratch {
-        let largest =
-            |size: fn(&Smolgen) -> usize| self.largest(|encoder| encoder.smolgen.as_ref().map_or(0, size));
-        let rows = positions.next_multiple_of(TILE_ROWS) * SQUARES;
-        let exact = |rows: usize, width: usize| Rows::exact(arithmetic, rows, width);
-        SmolgenScratch {
-            compressed: Rows::new(arithmetic, rows, largest(|smolgen| smolgen.compress.outputs)),
-            squeezed: exact(positions, largest(|smolgen| smolgen.hidden.outputs)),
-            generated: exact(positions, largest(|smolgen| smolgen.output.outputs)),
-            by_head: exact(positions * heads, self.shared.as_ref().map_or(0, |shared| shared.inputs)),
         }
     }
 
@@ -175,11 +165,10 @@ impl Encoder {
     ) {
         let rows = positions * SQUARES;
         let after_project = smolgen.map_or(&self.output.layer, |(smolgen, _)| &smolgen.compress);
-        let EncoderScratch { projected, of_smolgen, additions, .. } = &mut *scratch;
+        let projected = &mut scratch.projected;
         self.project.apply(kernels, Pass { rows, input: x, output: projected, next: Some(after_project) });
         if let Some((smolgen, shared)) = smolgen {
-            let shared = (shared, self.heads);
-            smolgen.evaluate(kernels, x, positions, shared, (of_smolgen, additions));
+            smolgen.evaluate(kernels, x, positions, (shared, self.heads), scratch);
         }
         self.mix(kernels, positions, smolgen.map(|(_, shared)| shared), scratch);
         let EncoderScratch { attended, branch, .. } = scratch;
@@ -347,9 +336,9 @@ impl Smolgen {
         input: &Rows,
         positions: usize,
         (shared, heads): (&Layer, usize),
-        (scratch, output): (&mut SmolgenScratch, &mut Rows),
+        scratch: &mut EncoderScratch,
     ) {
-        let SmolgenScratch { compressed, squeezed, generated, by_head } = scratch;
+        let EncoderScratch { compressed, squeezed, generated, by_head, additions, .. } = scratch;
         let next = Some(&self.hidden);
         self.compress.apply(kernels, Pass { rows: positions * SQUARES, input, output: compressed, next });
         let pass = Pass { rows: positions, input: compressed, output: squeezed, next: Some(&self.output) };
@@ -370,6 +359,6 @@ impl Smolgen {
         }
         let rows = positions * heads;
         by_head.round(kernels, rows, shared.inputs);
-        shared.apply(kernels, Pass { rows, input: by_head, output, next: None });
+        shared.apply(kernels, Pass { rows, input: by_head, output: additions, next: None });
     }
 }
