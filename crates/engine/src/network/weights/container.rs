@@ -116,11 +116,10 @@ impl ChunkCollector {
             }
             self.chunks.push(chunk.into());
             if let Some(limit) = self.limit.filter(|&limit| self.chunks.remaining as u64 > limit) {
-                let inflated = format!("{} bytes inflate to more than {limit}", self.size);
-                return Err(NetworkFault::new(
-                    "gzip",
-                    format!("{inflated}: no network compresses like this"),
-                ));
+                let size = self.size;
+                let reason =
+                    format!("{size} bytes inflate to more than {limit}: no network compresses like this");
+                return Err(NetworkFault::new("gzip", reason));
             }
         }
     }

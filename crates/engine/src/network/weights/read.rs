@@ -310,7 +310,7 @@ fn attention_body(weights: Weights, format: &NetworkFormat) -> Checked<Attention
     }
     let width = count(&weights.ip_emb_b);
     let has_smolgen = is_present(&weights.smolgen_w);
-    let smolgen = if has_smolgen { Some(shared_smolgen(weights.smolgen_w)?) } else { None };
+    let smolgen = has_smolgen.then(|| shared_smolgen(weights.smolgen_w)).transpose()?;
     let shape = EncoderShape {
         width,
         heads: weights.headcount.unwrap_or_default(),
@@ -358,10 +358,7 @@ fn attention_body(weights: Weights, format: &NetworkFormat) -> Checked<Attention
     let dense = dense((weights.ip_emb_w, weights.ip_emb_b), "embedding", inputs, None)?;
     let words = format!("{width}x{SQUARES}");
     let gate = |layer: Option<Layer>, part: &str| {
-        if !is_present(&layer) {
-            return Ok(None);
-        }
-        sized(layer, part, "gates", width * SQUARES, &words).map(Some)
+        is_present(&layer).then(|| sized(layer, part, "gates", width * SQUARES, &words)).transpose()
     };
     Ok(AttentionBody {
         embedding,
