@@ -69,7 +69,7 @@ impl Runner {
             session.run(ort::inputs![model.names.input.as_str() => input])?
         };
         let taken = model.names.outputs().map(|(name, _)| {
-            outputs.remove(name).ok_or_else(|| RunError::MissingOutput { name: name.to_owned() })
+            outputs.remove(name).ok_or_else(|| RunError::Output(name.into(), "is missing".into()))
         });
         taken.collect()
     }
