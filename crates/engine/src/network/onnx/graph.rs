@@ -6,7 +6,6 @@
 use std::ops::Range;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use half::{bf16, f16};
 use prost::Message;
 use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint, key_len};
 
@@ -347,11 +346,7 @@ impl Constant {
         put_length(out, TENSOR_RAW_DATA, self.data_len(floats));
         match self.data {
             Data::Bytes(bytes) => out.put_slice(&bytes),
-            Data::Floats(numbers) => numbers.into_iter().for_each(|number| match floats {
-                DataType::Float32 => out.put_f32_le(number),
-                DataType::Float16 => out.put_u16_le(f16::from_f32(number).to_bits()),
-                DataType::Bfloat16 => out.put_u16_le(bf16::from_f32(number).to_bits()),
-            }),
+            Data::Floats(numbers) => numbers.into_iter().for_each(|number| floats.put(number, out)),
         }
     }
 }

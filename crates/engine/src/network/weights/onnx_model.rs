@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use bytes::Bytes;
+use bytes::{BufMut, Bytes};
 use half::{bf16, f16};
 use prost::encoding::{self, DecodeContext, WireType};
 use prost::{Enumeration, Message};
@@ -79,12 +79,8 @@ impl OnnxModel {
         let [scaled, factors] = ["rule50", "rule50_factors"].map(|end| format!("{}/{end}", self.names.input));
         let Ok(taken) = renamed(&self.bytes, &[7, 1, 1], &self.names.input, &scaled) else { return self };
         let factor = |plane| if plane == COUNTER { 1.0 / UNIT } else { 1.0 };
-        let bytes = |number: f32| match self.data_type {
-            DataType::Float32 => number.to_le_bytes().to_vec(),
-            DataType::Float16 => f16::from_f32(number).to_le_bytes().to_vec(),
-            DataType::Bfloat16 => bf16::from_f32(number).to_le_bytes().to_vec(),
-        };
-        let raw: Vec<u8> = (0..PLANES).map(factor).flat_map(bytes).collect();
+        let mut raw: Vec<u8> = Vec::new();
+        (0..PLANES).map(factor).for_each(|factor| self.data_type.put(factor, &mut raw));
         let (dims, data_type) = (vec![PLANES as i64, 1, 1], Some(self.data_type as i32));
         let tensor = onnx::Tensor { dims, data_type, name: Some(factors.clone()), external_data: Vec::new() };
         let node = operation("Mul", &scaled, vec![self.names.input.clone(), factors]);
@@ -202,6 +198,15 @@ impl DataType {
     /// In bytes.
     pub(crate) fn size(self) -> usize {
         if self == DataType::Float32 { 4 } else { 2 }
+    }
+
+    /// Writes `number` in this type.
+    pub(crate) fn put(self, number: f32, out: &mut impl BufMut) {
+        match self {
+            DataType::Float32 => out.put_f32_le(number),
+            DataType::Float16 => out.put_u16_le(f16::from_f32(number).to_bits()),
+            DataType::Bfloat16 => out.put_u16_le(bf16::from_f32(number).to_bits()),
+        }
     }
 }
 
