@@ -1,6 +1,7 @@
 //! Measures a backend in positions per second, for `zeitnot backendbench` and `zeitnot doctor`: threads
 //! evaluate batches of game positions and time each batch.
 
+use std::panic::resume_unwind;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
@@ -99,11 +100,8 @@ impl ThroughputMeter {
         std::thread::scope(|scope| {
             let handles: Vec<_> =
                 self.threads.iter_mut().map(|thread| scope.spawn(move || thread.run(size, round))).collect();
-            let times = handles.into_iter().map(|handle| match handle.join() {
-                Ok(times) => times,
-                Err(panic) => std::panic::resume_unwind(panic),
-            });
-            times.collect()
+            let joined = handles.into_iter().map(|handle| handle.join());
+            joined.map(|times| times.unwrap_or_else(|panic| resume_unwind(panic))).collect()
         })
     }
 }
