@@ -8,7 +8,8 @@ use crate::network::encode::InputFormat;
 /// After the corrections for old files.
 pub(super) struct NetworkFormat {
     pub(super) input: InputFormat,
-    pub(super) body: BodyKind,
+    /// A body of encoders, or a tower.
+    pub(super) has_encoders: bool,
     pub(super) policy: PolicyKind,
     /// 3 for win, draw and loss, or 1.
     pub(super) value_outputs: usize,
@@ -19,13 +20,6 @@ pub(super) struct NetworkFormat {
     /// In feed-forward parts. `None` means that of the surrounding part.
     pub(super) ffn_activation: Option<Activation>,
     pub(super) embedding: EmbeddingKind,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum BodyKind {
-    /// With or without squeeze and excitation per block.
-    Tower,
-    Attention,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,9 +61,9 @@ pub(super) fn layers_format(
     weights: &Weights,
 ) -> Checked<NetworkFormat> {
     let fields = correct_old(declared, weights);
-    let body = match fields.network.unwrap_or_default() {
-        CLASSICAL_WITH_HEADFORMAT | SE_WITH_HEADFORMAT => BodyKind::Tower,
-        ATTENTION_BODY | ATTENTION_BODY_MULTIHEAD => BodyKind::Attention,
+    let has_encoders = match fields.network.unwrap_or_default() {
+        CLASSICAL_WITH_HEADFORMAT | SE_WITH_HEADFORMAT => false,
+        ATTENTION_BODY | ATTENTION_BODY_MULTIHEAD => true,
         ONNX => {
             let reason = "the format says ONNX, but the file holds layers";
             return Err(NetworkFault::new("format.network", reason));
@@ -86,7 +80,7 @@ pub(super) fn layers_format(
         (3, PolicyKind::Attention, "attention"),
     ];
     let policy = kind_of("format.policy", fields.policy, &policies)?;
-    if body == BodyKind::Attention && policy != PolicyKind::Attention {
+    if has_encoders && policy != PolicyKind::Attention {
         let found = format!("{policy:?} policy on an attention body");
         return Err(NetworkFault::unsupported("format.policy", found, "3 attention"));
     }
@@ -100,7 +94,7 @@ pub(super) fn layers_format(
     let smolgen = kind_of("format.smolgen_activation", fields.smolgen_activation, &ACTIVATIONS)?;
     Ok(NetworkFormat {
         input: input_format(fields.input)?,
-        body,
+        has_encoders,
         policy,
         value_outputs: kind_of("format.value", fields.value, &[(1, 1, "classical"), (2, 3, "WDL")])?,
         moves_left: kind_of("format.moves_left", fields.moves_left, &[(0, false, "none"), (1, true, "V1")])?,

@@ -5,7 +5,7 @@
 
 use half::{bf16, f16};
 
-use super::format::{BodyKind, EmbeddingKind, NetworkFormat, PolicyKind};
+use super::format::{EmbeddingKind, NetworkFormat, PolicyKind};
 use super::message::{self, ConvBlock, EncoderLayer, Ffn, Layer, SeUnit, Weights};
 use super::network::{
     Activation, AttentionBody, AttentionPolicy, Body, Branch, CONVOLUTION_POLICY_PLANES, Convolution, Dense,
@@ -44,9 +44,10 @@ pub(super) fn network(
         ip2_val_w: weights.ip2_mov_w.take(),
         ip2_val_b: weights.ip2_mov_b.take(),
     };
-    let body = match format.body {
-        BodyKind::Tower => Body::Tower(tower(weights.input, weights.residual)?),
-        BodyKind::Attention => Body::Attention(attention_body(weights, &format)?),
+    let body = if format.has_encoders {
+        Body::Attention(attention_body(weights, &format)?)
+    } else {
+        Body::Tower(tower(weights.input, weights.residual)?)
     };
     let policy = policy_head(policy, &body, &format)?;
     let value = scalar_head(value, "value", format.value_outputs, &body)?;
@@ -278,10 +279,7 @@ fn policy_head(layers: message::PolicyHead, body: &Body, format: &NetworkFormat)
         }
         PolicyKind::Attention => {
             // Lc0 always uses SELU here in towers.
-            let activation = match format.body {
-                BodyKind::Tower => Activation::Selu,
-                BodyKind::Attention => format.activation,
-            };
+            let activation = if format.has_encoders { format.activation } else { Activation::Selu };
             Ok(PolicyHead::Attention(Box::new(attention_policy(layers, width, activation, format)?)))
         }
     }
