@@ -216,10 +216,9 @@ pub fn check_system(provider: Provider) -> Result<(), LibraryError> {
 /// longer than each start of an engine may.
 pub(crate) fn is_at_hand(provider: Provider) -> bool {
     let has_plugin = |plugin: &Plugin| file_in(plugin_folders(plugin), &plugin.file_name()).is_some();
-    if !provider.plugin().is_none_or(has_plugin) || check_system(provider).is_err() {
-        return false;
-    }
-    matches!(find_with(|| &[], provider, &mut Vec::new()), Ok(Some(_)))
+    provider.plugin().is_none_or(has_plugin)
+        && check_system(provider).is_ok()
+        && matches!(find_with(|| &[], provider, &mut Vec::new()), Ok(Some(_)))
 }
 
 pub fn is_installed(provider: Provider) -> bool {

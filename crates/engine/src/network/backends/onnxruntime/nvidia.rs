@@ -48,8 +48,7 @@ pub(super) fn load_parts(library: &Library, provider: Provider) -> Result<(), Li
     wanted.sort();
     wanted.dedup();
     // What is not needed at once may be missing: a build for another CUDA has another compiler.
-    let optional = [NVRTC.to_owned()];
-    wanted.extend(optional.clone());
+    wanted.push(NVRTC.to_owned());
     wanted.retain(|name| !loads(name));
     if wanted.is_empty() {
         return Ok(());
@@ -64,7 +63,7 @@ pub(super) fn load_parts(library: &Library, provider: Provider) -> Result<(), Li
             break;
         }
     }
-    wanted.retain(|name| !optional.contains(name));
+    wanted.retain(|name| name != NVRTC);
     if wanted.is_empty() {
         return Ok(());
     }
