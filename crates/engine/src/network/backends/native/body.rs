@@ -1,7 +1,9 @@
 //! The attention body: input planes to the rows of squares that encoders read.
 
 use super::encoder::{EncoderScratch, Encoders, FeedForward};
-use super::layers::{Arithmetic, Buffer, Layer, Linear, Norm, Rows, activate, boards_to_rows, padded};
+use super::layers::{
+    Arithmetic, Buffer, Layer, Linear, Norm, Rows, activate, boards_to_rows, pack, padded, weight_of,
+};
 use super::tower::{Tower, TowerScratch, squares};
 use crate::network::weights::{self, Activation, Dense, Embedding, PIECE_PLANES, SQUARES};
 use crate::network::{EvalSlot, PLANES};
@@ -201,11 +203,8 @@ fn by_square(gate: &[f32], stride: usize) -> Buffer {
 impl PieceLayer {
     fn new(dense: &Dense) -> PieceLayer {
         let mut weights = Buffer::zeros(dense.inputs * dense.outputs);
-        for (input, row) in weights.chunks_exact_mut(dense.outputs).enumerate() {
-            for (output, to) in row.iter_mut().enumerate() {
-                *to = dense.weights[output * dense.inputs + input];
-            }
-        }
+        let weight = |input: usize, output: usize| weight_of(dense, input, output);
+        pack(dense.outputs, dense.inputs, dense.outputs, weight, &mut weights);
         let bias = Buffer::padded(&dense.bias, dense.outputs);
         PieceLayer { channels: dense.outputs / SQUARES, weights, bias }
     }

@@ -3,7 +3,7 @@
 //!
 //! Each square is a row of numbers, and rows of several positions follow one another.
 
-use super::layers::{Arithmetic, Branch, Buffer, Layer, Norm, Pass, Rows, reordered};
+use super::layers::{Arithmetic, Branch, Buffer, Layer, Norm, Pass, Rows, reordered, side_by_side};
 use crate::network::weights::{self, Activation, Dense, SQUARES};
 use zeitnot_kernels::{Attend, Kernels, Product, Softmax, TILE_ROWS, Tiles};
 
@@ -137,7 +137,7 @@ impl Encoder {
         let heads = encoder.heads;
         let depth = encoder.query.outputs / heads;
         let head_width = arithmetic.padded(depth);
-        let project = side_by_side([&encoder.query, &encoder.key, &encoder.value], heads, head_width);
+        let project = side_by_side(&[&encoder.query, &encoder.key, &encoder.value], heads, head_width);
         let output = reordered(&encoder.output.layer, heads * head_width, |input| {
             let (head, place) = (input / head_width, input % head_width);
             (place < depth).then_some(head * depth + place)
@@ -259,24 +259,6 @@ impl FeedForward {
         self.hidden.apply(kernels, Pass { rows, input: x, output: hidden, next: Some(&self.output.layer) });
         self.output.add(kernels, Pass { rows, input: hidden, output: x, next }, branch);
     }
-}
-
-/// Each head has `width` outputs of each layer.
-fn side_by_side(layers: [&Dense; 3], heads: usize, width: usize) -> Dense {
-    let inputs = layers[0].inputs;
-    let mut all = Dense { inputs, outputs: 0, weights: Vec::new(), bias: Vec::new() };
-    for layer in layers {
-        let depth = layer.outputs / heads;
-        for (weights, bias) in layer.weights.chunks_exact(depth * inputs).zip(layer.bias.chunks_exact(depth))
-        {
-            all.outputs += width;
-            all.weights.extend_from_slice(weights);
-            all.weights.resize(all.outputs * inputs, 0.0);
-            all.bias.extend_from_slice(bias);
-            all.bias.resize(all.outputs, 0.0);
-        }
-    }
-    all
 }
 
 /// Packs the columns of rows with their stride transposed, for [`Product`].

@@ -115,7 +115,7 @@ pub(crate) fn pack(
 }
 
 /// A weight of `dense`, or 0 in its padding.
-fn weight_of(dense: &Dense, input: usize, output: usize) -> f32 {
+pub(crate) fn weight_of(dense: &Dense, input: usize, output: usize) -> f32 {
     let is_padding = input >= dense.inputs || output >= dense.outputs;
     if is_padding { 0.0 } else { dense.weights[output * dense.inputs + input] }
 }
@@ -128,6 +128,24 @@ pub(crate) fn reordered(dense: &Dense, inputs: usize, source: impl Fn(usize) -> 
     let rows = dense.weights.chunks_exact(dense.inputs).map(row);
     let weights = rows.collect::<Vec<Vec<f32>>>().concat();
     Dense { inputs, weights, ..dense.clone() }
+}
+
+/// Joins layers of the same inputs. Each of the `groups` of a layer's outputs is padded to `width`.
+pub(crate) fn side_by_side(layers: &[&Dense], groups: usize, width: usize) -> Dense {
+    let inputs = layers[0].inputs;
+    let mut all = Dense { inputs, outputs: 0, weights: Vec::new(), bias: Vec::new() };
+    for layer in layers {
+        let depth = layer.outputs / groups;
+        for (weights, bias) in layer.weights.chunks_exact(depth * inputs).zip(layer.bias.chunks_exact(depth))
+        {
+            all.outputs += width;
+            all.weights.extend_from_slice(weights);
+            all.weights.resize(all.outputs * inputs, 0.0);
+            all.bias.extend_from_slice(bias);
+            all.bias.resize(all.outputs, 0.0);
+        }
+    }
+    all
 }
 
 /// Inputs and outputs are padded, with weights and biases 0.

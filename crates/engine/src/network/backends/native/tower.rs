@@ -6,8 +6,8 @@
 //! filters' sum. Sums over runs of boards are differences of prefix sums: two additions at most.
 
 use super::convolution::{FoldedConvolutions, FoldedScratch, Target, WinogradConvolutions, WinogradScratch};
-use super::layers::{Arithmetic, Buffer, Linear, activate_boards, padded, stride};
-use crate::network::weights::{self, Activation, Dense};
+use super::layers::{Arithmetic, Buffer, Linear, activate_boards, padded, side_by_side, stride};
+use crate::network::weights::{self, Activation};
 use crate::network::{EvalSlot, InputPlanes, PLANES};
 use zeitnot_kernels::{
     AddScaled, Apply, BOARD_SQUARES, BOARD_STRIDE, Epilogue, FinishStream, Fold, FoldedOutput, Kernels,
@@ -251,7 +251,7 @@ impl SqueezeExcite {
         // The unit reads sums over 64 squares, the file expects means.
         squeeze.weights.iter_mut().for_each(|weight| *weight /= 64.0);
         let squeeze = Linear::new(kernels, &squeeze, channels, activation);
-        let excite = pad_halves(&unit.excite, channels);
+        let excite = side_by_side(&[&unit.excite], 2, channels);
         let excite = Linear::new(kernels, &excite, squeeze.outputs, Activation::None);
         SqueezeExcite { squeeze, excite }
     }
@@ -264,19 +264,6 @@ impl SqueezeExcite {
             kernels.run(Apply { function: Activation::Sigmoid, values: &mut scales[..channels] });
         }
     }
-}
-
-fn pad_halves(dense: &Dense, channels: usize) -> Dense {
-    let (half, inputs) = (dense.outputs / 2, dense.inputs);
-    let outputs = 2 * channels;
-    let mut result =
-        Dense { inputs, outputs, weights: vec![0.0; outputs * inputs], bias: vec![0.0; outputs] };
-    for (from, to) in [(0, 0), (half, channels)] {
-        result.bias[to..to + half].copy_from_slice(&dense.bias[from..from + half]);
-        result.weights[to * inputs..(to + half) * inputs]
-            .copy_from_slice(&dense.weights[from * inputs..(from + half) * inputs]);
-    }
-    result
 }
 
 const HISTORY: usize = 8;
