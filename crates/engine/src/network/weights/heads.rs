@@ -38,8 +38,7 @@ pub struct HeadChoice {
     pub input_format: Option<i32>,
 }
 
-/// Takes one policy head's layers from the file, wherever they are, and drops the others. Names all that
-/// were there.
+/// Takes one policy head's layers from the file, wherever they are, and all names, and drops the others.
 pub(crate) fn take_policy(
     weights: &mut Weights,
     name: PolicyHeadName,

@@ -187,7 +187,6 @@ impl NetworkMetadata {
     }
 }
 
-/// The reason why a network file cannot be used.
 #[derive(Debug, Error)]
 #[error("{}: {fault}", path.display())]
 pub struct NetworkError {

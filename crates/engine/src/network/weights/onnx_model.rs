@@ -200,7 +200,6 @@ impl DataType {
         if self == DataType::Float32 { 4 } else { 2 }
     }
 
-    /// Writes `number` in this type.
     pub(crate) fn put(self, number: f32, out: &mut impl BufMut) {
         match self {
             DataType::Float32 => out.put_f32_le(number),

@@ -130,7 +130,7 @@ pub(crate) fn reordered(dense: &Dense, inputs: usize, source: impl Fn(usize) -> 
     Dense { inputs, weights, ..dense.clone() }
 }
 
-/// Joins layers of the same inputs. Each of the `groups` of a layer's outputs is padded to `width`.
+/// Pads each of the `groups` of a layer's outputs to `width`.
 pub(crate) fn side_by_side(layers: &[&Dense], groups: usize, width: usize) -> Dense {
     let inputs = layers[0].inputs;
     let mut all = Dense { inputs, outputs: 0, weights: Vec::new(), bias: Vec::new() };
