@@ -12,7 +12,6 @@ use zeitnot_kernels::{AddScaled, Kernels};
 /// Rows evaluated together: more would leave the cache, fewer would read the weights more often.
 const GROUP_BYTES: usize = 2 << 20;
 
-#[derive(Debug)]
 pub(crate) struct AttentionBody {
     width: usize,
     pub(crate) stride: usize,
@@ -32,7 +31,6 @@ pub(crate) struct AttentionBody {
     encoders: Encoders,
 }
 
-#[derive(Debug)]
 enum Source {
     Planes,
     Pieces(PieceLayer),
@@ -40,7 +38,6 @@ enum Source {
 }
 
 /// A dense layer over the piece planes of all squares, of which at most 32 are not 0.
-#[derive(Debug)]
 struct PieceLayer {
     channels: usize,
     /// `[64 · 12][64 · channels]`: what each piece adds.
@@ -48,7 +45,6 @@ struct PieceLayer {
     bias: Buffer,
 }
 
-#[derive(Debug)]
 pub(crate) struct BodyScratch {
     inputs: Buffer,
     /// `[positions][64][channels]`, in the end the body's output.

@@ -8,14 +8,12 @@ use crate::network::weights::{self, Activation, Dense, SQUARES};
 use zeitnot_kernels::{Attend, Kernels, Product, Softmax, TILE_ROWS, Tiles};
 
 /// Encoders one after the other.
-#[derive(Debug)]
 pub(crate) struct Encoders {
     pub(super) list: Vec<Encoder>,
     /// Smolgen's last matrix.
     shared: Option<Layer>,
 }
 
-#[derive(Debug)]
 pub(super) struct Encoder {
     tiles: Option<Tiles>,
     heads: usize,
@@ -29,13 +27,11 @@ pub(super) struct Encoder {
     ffn: FeedForward,
 }
 
-#[derive(Debug)]
 pub(crate) struct FeedForward {
     hidden: Layer,
     output: Branch,
 }
 
-#[derive(Debug)]
 pub(crate) struct EncoderScratch {
     projected: Rows,
     attended: Rows,
@@ -285,7 +281,6 @@ fn pack_rows(panel: usize, (rows, stride): (&[f32], usize), depth: usize, to: &m
 }
 
 /// All encoders share the last matrix, which is not in it.
-#[derive(Debug)]
 struct Smolgen {
     compress: Layer,
     hidden: Layer,

@@ -30,7 +30,6 @@ const LINE: usize = 64;
 ///
 /// Made of a somewhat longer `Vec`, so that it needs no `unsafe`. Neither cloned nor resized: moving the
 /// buffer leaves the numbers where they are.
-#[derive(Debug)]
 pub(crate) struct Buffer<T = f32> {
     memory: Vec<T>,
     start: usize,
@@ -149,7 +148,6 @@ pub(crate) fn side_by_side(layers: &[&Dense], groups: usize, width: usize) -> De
 }
 
 /// Inputs and outputs are padded, with weights and biases 0.
-#[derive(Debug)]
 pub(crate) struct Linear {
     pub(crate) inputs: usize,
     pub(crate) outputs: usize,
@@ -214,7 +212,6 @@ pub(crate) fn stride(size: usize) -> usize {
 }
 
 /// Rows that layers write and read.
-#[derive(Debug)]
 pub(crate) struct Rows {
     /// `[rows][width]`, empty where layers write bf16.
     pub(crate) numbers: Buffer,
@@ -244,20 +241,17 @@ impl Rows {
     }
 }
 
-#[derive(Debug)]
 pub(crate) struct Layer {
     pub(crate) inputs: usize,
     pub(crate) outputs: usize,
     packed: Packed,
 }
 
-#[derive(Debug)]
 enum Packed {
     Single(Linear),
     Half(HalfLayer),
 }
 
-#[derive(Debug)]
 struct HalfLayer {
     tiles: Tiles,
     activation: Activation,
@@ -268,7 +262,6 @@ struct HalfLayer {
     to: Layout,
 }
 
-#[derive(Debug)]
 pub(crate) struct Pass<'a> {
     pub(crate) rows: usize,
     pub(crate) input: &'a Rows,
@@ -366,7 +359,6 @@ impl Layer {
 const ROWS_AT_ONCE: usize = 2 * BLOCK_ROWS;
 
 /// `x = norm(x + factor * layer(input))`
-#[derive(Debug)]
 pub(crate) struct Branch {
     pub(crate) layer: Layer,
     norm: Norm,
@@ -406,7 +398,6 @@ impl Branch {
     }
 }
 
-#[derive(Debug)]
 pub(crate) struct Norm {
     pub(crate) size: usize,
     gammas: Buffer,

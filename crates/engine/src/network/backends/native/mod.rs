@@ -16,6 +16,7 @@ mod tower;
 mod tests;
 
 use std::env;
+use std::fmt;
 use std::sync::Arc;
 
 use self::body::AttentionBody;
@@ -37,10 +38,16 @@ const PREFERRED_BATCH: usize = 6;
 /// Other defaults for [`NativeParams`], so that tests run as on other machines.
 const DEFAULTS_VARIABLE: &str = "ZEITNOT_NATIVE_DEFAULTS";
 
-#[derive(Debug)]
 pub struct Native {
     info: BackendInfo,
     model: Arc<Model>,
+}
+
+/// Without the weights.
+impl fmt::Debug for Native {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Native").field("info", &self.info).finish_non_exhaustive()
+    }
 }
 
 option_choice! {
@@ -173,7 +180,6 @@ impl Backend for Native {
     }
 }
 
-#[derive(Debug)]
 struct NativeEvaluator {
     model: Arc<Model>,
     scratch: Scratch,
@@ -202,7 +208,6 @@ const TILE_BYTES_PER_CHANNEL: usize = 36 * 4 * size_of::<f32>();
 const WIDE: usize = 192;
 const WIDE_GROUP: usize = 16;
 
-#[derive(Debug)]
 struct Model {
     arithmetic: Arithmetic,
     body: Body,
@@ -212,20 +217,17 @@ struct Model {
     has_wdl: bool,
 }
 
-#[derive(Debug)]
 enum Body {
     Tower(Box<Tower>),
     Attention(Box<AttentionBody>),
 }
 
-#[derive(Debug)]
 enum BodyScratch {
     /// With the squares of its boards as rows.
     Tower(Box<TowerScratch>, Rows),
     Attention(Box<body::BodyScratch>),
 }
 
-#[derive(Debug)]
 struct Scratch {
     body: BodyScratch,
     policy: PolicyScratch,

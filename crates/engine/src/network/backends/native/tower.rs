@@ -15,7 +15,6 @@ use zeitnot_kernels::{
 };
 
 /// Residual blocks `act(x + se(conv2(act(conv1(x)))))` behind a first convolution.
-#[derive(Debug)]
 pub(crate) struct Tower {
     kernels: Kernels,
     pub(crate) filters: usize,
@@ -27,7 +26,6 @@ pub(crate) struct Tower {
     activation: Activation,
 }
 
-#[derive(Debug)]
 enum Convolutions {
     /// Of boards, in fp32.
     Winograd(WinogradConvolutions),
@@ -35,19 +33,16 @@ enum Convolutions {
     Folded(FoldedConvolutions),
 }
 
-#[derive(Debug)]
 enum ConvolutionScratch {
     Winograd(WinogradScratch),
     Folded(FoldedScratch),
 }
 
-#[derive(Debug)]
 struct SqueezeExcite {
     squeeze: Linear,
     excite: Linear,
 }
 
-#[derive(Debug)]
 pub(crate) struct TowerScratch {
     /// `[positions][10][10][channels]`: the output.
     boards: Buffer,
@@ -58,14 +53,12 @@ pub(crate) struct TowerScratch {
     gates: Gates,
 }
 
-#[derive(Debug)]
 struct FirstScratch {
     /// `[9][channels]`
     class_sums: Buffer,
     stamps: Vec<Stamp>,
 }
 
-#[derive(Debug)]
 struct Gates {
     squeezed: Buffer,
     /// `[positions][2][channels]`
@@ -274,7 +267,6 @@ const PIECES: usize = 12;
 /// First, middle or last rank times first, middle or last file.
 const CLASSES: usize = 9;
 
-#[derive(Debug)]
 struct FirstLayer {
     channels: usize,
     /// `[112 + 12 * 8][3][3][channels]`: each plane's filter, mirrored. Then each piece's sums of filters
