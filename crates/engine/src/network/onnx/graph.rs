@@ -40,7 +40,6 @@ const SELU_GAMMA: f32 = 1.050_701;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Value(String);
 
-#[derive(Debug)]
 pub(crate) struct Graph {
     data_type: DataType,
     pub(super) form: Form,
@@ -317,13 +316,11 @@ pub(super) const TYPE_UINT8: i32 = 2;
 pub(super) const TYPE_INT32: i32 = 6;
 const TYPE_INT64: i32 = 7;
 
-#[derive(Debug)]
 enum Data {
     Floats(Vec<f32>),
     Bytes(Vec<u8>),
 }
 
-#[derive(Debug)]
 struct Constant {
     head: Tensor,
     data: Data,

@@ -36,7 +36,6 @@ pub(crate) enum FileKind {
     Onnx,
 }
 
-#[derive(Debug)]
 pub(crate) struct Content {
     pub(crate) kind: FileKind,
     pub(crate) chunks: Chunks,

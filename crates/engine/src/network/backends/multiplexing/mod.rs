@@ -211,7 +211,6 @@ struct Dispatcher {
     spare: Vec<Vec<EvalSlot>>,
 }
 
-#[derive(Debug)]
 struct Request {
     slots: Vec<EvalSlot>,
     /// Dropped without an answer if the device fails or is gone.
@@ -273,7 +272,6 @@ impl Evaluator for Dispatcher {
 }
 
 /// A device's requests in order of arrival.
-#[derive(Debug)]
 struct Queue {
     /// Comes before the others: a thread found no room for it.
     next: Option<Request>,

@@ -12,7 +12,6 @@ use crate::network::{EvalSlot, InputPlanes};
 
 /// The memory of one evaluator's batches. What only a session may do stands apart, so that nobody waits for a
 /// session that fills or reads.
-#[derive(Debug)]
 pub(super) struct Runner {
     allocator: Allocator,
     /// A GPU of NVIDIA's copies outputs to memory of the allocator itself.
