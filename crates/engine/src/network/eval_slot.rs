@@ -2,8 +2,6 @@
 //!
 //! Only [`EvalSlot::fill`] turns a position into a network's input.
 
-use std::fmt::Debug;
-
 use arrayvec::ArrayVec;
 
 use super::encode::{HistoryFill, InputFormat, encode};

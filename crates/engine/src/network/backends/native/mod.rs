@@ -268,7 +268,7 @@ impl Model {
 
     fn description(&self) -> String {
         match &self.body {
-            Body::Tower(tower) => format!("{}x{}", tower.filters, tower.blocks()),
+            Body::Tower(tower) => format!("{}x{}", tower.filters, tower.units.len()),
             Body::Attention(body) => body.description(),
         }
     }

@@ -22,7 +22,7 @@ pub(crate) struct Tower {
     /// Two per block, then a policy's.
     convolutions: Convolutions,
     has_policy: bool,
-    units: Vec<Option<SqueezeExcite>>,
+    pub(super) units: Vec<Option<SqueezeExcite>>,
     activation: Activation,
 }
 
@@ -38,7 +38,7 @@ enum ConvolutionScratch {
     Folded(FoldedScratch),
 }
 
-struct SqueezeExcite {
+pub(super) struct SqueezeExcite {
     squeeze: Linear,
     excite: Linear,
 }
@@ -92,10 +92,6 @@ impl Tower {
             units: tower.blocks.iter().map(unit).collect(),
             activation,
         }
-    }
-
-    pub(crate) fn blocks(&self) -> usize {
-        self.units.len()
     }
 
     pub(crate) fn channels(&self) -> usize {
