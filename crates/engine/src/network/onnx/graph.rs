@@ -287,14 +287,12 @@ impl Graph {
 }
 
 pub(crate) fn value_info(name: &str, shape: &[Option<usize>], element: i32) -> ValueInfo {
-    let dim = shape
-        .iter()
-        .map(|size| match size {
-            Some(size) => Dimension { value: Some(*size as i64), name: None },
-            None => Dimension { value: None, name: Some("batch".into()) },
-        })
-        .collect();
-    let tensor = TensorType { elem_type: Some(element), shape: Some(Shape { dim }) };
+    let dimension = |size: &Option<usize>| match size {
+        Some(size) => Dimension { value: Some(*size as i64), name: None },
+        None => Dimension { value: None, name: Some("batch".into()) },
+    };
+    let shape = Some(Shape { dim: shape.iter().map(dimension).collect() });
+    let tensor = TensorType { elem_type: Some(element), shape };
     ValueInfo { name: Some(name.into()), kind: Some(Type { tensor: Some(tensor) }) }
 }
 

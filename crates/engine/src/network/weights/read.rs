@@ -187,10 +187,8 @@ fn convolved(
     let per_channel = [&block.biases, &block.bn_means, &block.bn_variances];
     let counted = per_channel.into_iter().map(count).find(|&n| n > 0);
     let Some(outputs) = outputs.or(counted) else {
-        return Err(NetworkFault::missing(
-            &format!("{part} biases"),
-            "a convolution needs biases or a batch norm",
-        ));
+        let part = format!("{part} biases");
+        return Err(NetworkFault::missing(&part, "a convolution needs biases or a batch norm"));
     };
     let words = format!("{inputs}→{outputs} {kernel}x{kernel}");
     let of_channels = |layer, what| sized(layer, part, what, outputs, &words);
