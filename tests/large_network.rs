@@ -138,7 +138,7 @@ fn a_network_is_never_held_twice() {
 
     let file = NetworkFile::load(&path, HeadChoice::default()).unwrap();
     let size = file.size;
-    let Model::Layers(network, _) = file.model else { panic!("no layers") };
+    let Model::Layers(network) = file.model else { panic!("no layers") };
     let parameters = network.cost().parameters as usize;
     assert!(parameters > 2 * BLOCKS * FILTERS * FILTERS * 9);
     let Body::Tower(tower) = &network.body else { panic!("no tower") };

@@ -15,7 +15,7 @@ pub fn run(data: &[u8]) -> bool {
     let Ok(file) = NetworkFile::from_bytes(Path::new("input"), data, HeadChoice::default()) else {
         return false;
     };
-    let Model::Layers(network, _) = file.model else { return true };
+    let Model::Layers(network) = file.model else { return true };
     let Ok(native) = Native::new(&network, "input", &Params::default()) else { return false };
     let encoding =
         PositionEncoding { format: native.info().input_format, history_fill: HistoryFill::default() };

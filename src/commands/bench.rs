@@ -123,7 +123,7 @@ fn number(settings: &Settings, positions: impl IntoIterator<Item = String>) -> R
 
 fn is_small(settings: &Settings) -> Result<bool> {
     match load_network(&settings.network)?.network.model {
-        Model::Layers(network, _) => Ok(network.cost().macs <= MAX_MACS),
+        Model::Layers(network) => Ok(network.cost().macs <= MAX_MACS),
         Model::Onnx(_) => Ok(false),
     }
 }

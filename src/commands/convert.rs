@@ -71,7 +71,7 @@ pub(super) fn run(args: &ConvertArgs, output: &mut Output) -> Result<ExitStatus>
         ("value_head", args.value_head.to_string()),
     ];
     let model = match file.model {
-        Model::Layers(network, _) => {
+        Model::Layers(network) => {
             let options = BuildOptions {
                 data_type: args.precision,
                 // Lc0 reads outputs of one type.

@@ -75,7 +75,7 @@ fn describe(file: &NetworkFile) -> Description {
         ..Description::default()
     };
     match &file.model {
-        Model::Layers(network, _) => of_layers(network, description),
+        Model::Layers(network) => of_layers(network, description),
         Model::Onnx(model) => of_onnx(model, description),
     }
 }

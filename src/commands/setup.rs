@@ -108,7 +108,7 @@ pub(super) fn run(args: &SetupArgs, output: &mut Output) -> Result<ExitStatus> {
     // Only plugins find devices before a session is made.
     let is_looked_for = provider.is_plugin() && provider.is_accelerator();
     let no_device = is_looked_for.then(|| Runtime::check_device(provider).err()).flatten();
-    let Library { path, version, source } = runtime.library().clone();
+    let Library { path, version, source } = runtime.library.clone();
     let library = path.display().to_string();
     let device = no_device.as_ref().map(|reason| format!("no GPU was found: {reason}"));
     let report = RuntimeReport { library, version, source, providers: runtime.providers(), device };

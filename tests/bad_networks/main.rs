@@ -130,7 +130,7 @@ fn load(path: &Path) -> Result<NetworkFile, NetworkError> {
 
 fn layers(file: NetworkFile) -> Network {
     match file.model {
-        Model::Layers(network, _) => Arc::unwrap_or_clone(network),
+        Model::Layers(network) => Arc::unwrap_or_clone(network),
         Model::Onnx(_) => panic!("{} has no layers", file.path.display()),
     }
 }
@@ -319,7 +319,7 @@ proptest! {
         let folder = TempDir::new().unwrap();
         let path = folder.path().join("damaged.pb");
         fs::write(&path, content).unwrap();
-        if let Ok(NetworkFile { model: Model::Layers(network, _), .. }) = load(&path) {
+        if let Ok(NetworkFile { model: Model::Layers(network), .. }) = load(&path) {
             prop_assert!(!onnx::build(network, &BuildOptions::default()).bytes.is_empty());
         }
     }

@@ -17,7 +17,7 @@ use crate::common::{assert_refused, data, network, run, run_json, set_up_onnx_ru
 
 fn model(path: &Path) -> OnnxModel {
     match NetworkFile::load(path, HeadChoice::default()).unwrap().model {
-        Model::Layers(network, _) => onnx::build(network, &BuildOptions::default()),
+        Model::Layers(network) => onnx::build(network, &BuildOptions::default()),
         Model::Onnx(model) => model,
     }
 }
@@ -57,7 +57,7 @@ fn difference(a: &[EvalSlot], b: &[EvalSlot]) -> f32 {
 fn describenet_counts_what_the_layers_hold() {
     let file = network("classical_conv_wdl.pb.gz");
     let facts = run_json(&["describenet", file.to_str().unwrap(), "--json"]);
-    let Model::Layers(layers, _) = NetworkFile::load(&file, HeadChoice::default()).unwrap().model else {
+    let Model::Layers(layers) = NetworkFile::load(&file, HeadChoice::default()).unwrap().model else {
         panic!("no layers")
     };
     assert_eq!(facts["cost"]["parameters"], layers.cost().parameters);

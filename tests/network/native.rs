@@ -17,7 +17,7 @@ const IMPOSSIBLE: [&str; 2] = ["promo_black_caps", "canon_bishops_top"];
 
 fn layers(file: NetworkFile) -> Option<Network> {
     match file.model {
-        Model::Layers(network, _) => Some(Arc::unwrap_or_clone(network)),
+        Model::Layers(network) => Some(Arc::unwrap_or_clone(network)),
         Model::Onnx(_) => None,
     }
 }

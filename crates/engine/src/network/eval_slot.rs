@@ -2,8 +2,6 @@
 //!
 //! Only [`EvalSlot::fill`] turns a position into a network's input.
 
-use std::fmt::Debug;
-
 use arrayvec::ArrayVec;
 
 use super::encode::{HistoryFill, InputFormat, encode};
@@ -83,28 +81,23 @@ impl EvalSlot {
         Err(BackendError::Evaluation { backend: backend.name.clone(), reason })
     }
 
-    /// Softmax at temperature 1, in the order of `moves`.
+    /// Softmax at temperature 1, in the order of `moves`. The exponential comes from `libm`, so that it is the
+    /// same on every machine.
     pub fn policy(&self) -> ArrayVec<f32, MAX_MOVES> {
         let mut policy = self.logits.clone();
-        softmax(&mut policy, 1.0);
+        softmax(&mut policy, 1.0, libm::expf);
         policy
     }
 }
 
-/// Softmax in place: `p[i] ∝ exp(logits[i] / temperature)`.
-///
-/// The exponential comes from `libm`, so that it is the same on every machine.
-fn softmax(logits: &mut [f32], temperature: f32) {
-    normalize(logits, temperature, libm::expf);
-}
-
-/// Likewise with Lc0's approximate exponential, off by up to 0.3 %. The search uses it, so that with equal
+/// Softmax with Lc0's approximate exponential, off by up to 0.3 %. The search uses it, so that with equal
 /// logits it visits what Lc0 visits, on every machine.
 pub fn approximate_softmax(logits: &mut [f32], temperature: f32) {
-    normalize(logits, temperature, approximate_exp);
+    softmax(logits, temperature, approximate_exp);
 }
 
-fn normalize(logits: &mut [f32], temperature: f32, exp: impl Fn(f32) -> f32) {
+/// Softmax in place: `p[i] ∝ exp(logits[i] / temperature)`.
+fn softmax(logits: &mut [f32], temperature: f32, exp: impl Fn(f32) -> f32) {
     let max = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let inverse = 1.0 / temperature;
     let mut sum = 0.0;
@@ -215,7 +208,7 @@ mod tests {
     #[test]
     fn softmax_at_a_temperature() {
         let mut logits = [2.0, 0.0, 2.0];
-        softmax(&mut logits, 2.0);
+        softmax(&mut logits, 2.0, libm::expf);
         // e¹ : e⁰ : e¹, divided by their sum 2e + 1
         let e = std::f32::consts::E;
         for (p, expected) in logits.iter().zip([e, 1.0, e].map(|x| x / (2.0 * e + 1.0))) {
@@ -225,9 +218,9 @@ mod tests {
 
     #[test]
     fn softmax_survives_extreme_logits() {
-        for softmax in [softmax, approximate_softmax] {
+        for exp in [libm::expf as fn(f32) -> f32, approximate_exp] {
             let mut logits = [1e30, -1e30, f32::MAX];
-            softmax(&mut logits, 0.5);
+            softmax(&mut logits, 0.5, exp);
             assert_eq!(logits, [0.0, 0.0, 1.0]);
         }
     }

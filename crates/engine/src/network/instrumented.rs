@@ -1,7 +1,6 @@
 //! The wrapper of every backend that is made: it measures busy time, checks that outputs are numbers, and has
 //! notes on how the backend was made.
 
-use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

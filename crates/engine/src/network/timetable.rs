@@ -42,7 +42,7 @@ pub(crate) struct Timetable {
     pace: DevicePace,
     devices: Vec<DeviceLoad>,
     submitted: Duration,
-    positions: u64,
+    pub(crate) positions: u64,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -92,10 +92,6 @@ impl Timetable {
         let back = device.free_at + (latency - latency / 2);
         device.on_their_way.push_back(back);
         back
-    }
-
-    pub fn positions(&self) -> u64 {
-        self.positions
     }
 
     /// Computing time until `now`, the mean over devices. The work ahead is subtracted as if it had no gaps,

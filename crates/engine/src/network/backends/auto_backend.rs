@@ -51,18 +51,12 @@ fn choose(
     found: impl Fn(Provider) -> Option<Result<(), LibraryError>>,
 ) -> (&'static str, Option<String>) {
     let mut refused = Vec::new();
-    let mut name = if is_for_native { native::NAME } else { onnxruntime::NAME };
-    for provider in GPUS.into_iter().chain((!is_for_native).then_some(Provider::OpenVino)) {
-        match found(provider) {
-            Some(Ok(())) => {
-                name = provider.name();
-                break;
-            }
-            Some(Err(reason)) => refused.push(reason.to_string()),
-            None => {}
-        }
-    }
-    (name, (!refused.is_empty()).then(|| refused.join(", ")))
+    let usual = if is_for_native { native::NAME } else { onnxruntime::NAME };
+    let works = |provider: &Provider| {
+        found(*provider).is_some_and(|found| found.map_err(|reason| refused.push(reason.to_string())).is_ok())
+    };
+    let chosen = GPUS.into_iter().chain((!is_for_native).then_some(Provider::OpenVino)).find(works);
+    (chosen.map_or(usual, Provider::name), (!refused.is_empty()).then(|| refused.join(", ")))
 }
 
 /// `native` if it evaluates `network` and no provider is named, else ONNX Runtime.

@@ -123,10 +123,8 @@ impl BackendConfig {
             let fallback = Fallback::default();
             return Ok(BackendConfig { name: name.into(), options, devices: Vec::new(), fallback, notes });
         }
-        let mut devices = Vec::new();
-        for (list_name, list) in options.lists() {
-            devices.push(DeviceConfig::new(list_name, list, &options)?);
-        }
+        let devices = options.lists().map(|(name, list)| DeviceConfig::new(name, list, &options));
+        let mut devices = devices.collect::<Result<Vec<_>, _>>()?;
         if devices.is_empty() {
             devices.push(DeviceConfig::new("", &Params::default(), &options)?);
         }
@@ -148,24 +146,18 @@ impl BackendConfig {
         self
     }
 
-    fn provider(&self) -> Option<Provider> {
-        let name = self.options.get("provider").filter(|_| self.name == onnxruntime::NAME);
-        name.and_then(Provider::from_name)
-    }
-
     /// All devices' providers. Without `provider=` that is the CPU's.
     pub fn providers(&self) -> Vec<Provider> {
-        if self.devices.is_empty() {
-            let is_onnx_runtime = self.name == onnxruntime::NAME;
-            return is_onnx_runtime.then(|| self.provider().unwrap_or(Provider::Cpu)).into_iter().collect();
+        if self.name == onnxruntime::NAME {
+            let named = self.options.get("provider").and_then(Provider::from_name);
+            return vec![named.unwrap_or(Provider::Cpu)];
         }
         self.devices.iter().flat_map(|device| device.backend.providers()).collect()
     }
 
     /// Whether the user asks for a device or library that not every machine has.
     pub(crate) fn wants_more_than_a_cpu(&self) -> bool {
-        self.provider().is_some_and(|provider| provider != Provider::Cpu)
-            || self.devices.iter().any(|device| device.backend.wants_more_than_a_cpu())
+        self.providers().iter().any(|provider| *provider != Provider::Cpu)
     }
 
     /// The backend behind a simulated device: `random`, unless `network=` names one.

@@ -32,8 +32,8 @@ use super::{Backend, BackendError};
 use crate::note::Note;
 use crate::options::{OptionGroup, OptionSpec};
 use crate::params::Params;
-use config::FeedingParams;
 pub use config::{BackendConfig, BackendName, Fallback};
+use config::{DeviceConfig, FeedingParams};
 use multiplexing::Device;
 use native::{Native, NativeParams};
 use onnxruntime::OnnxRuntimeParams;
@@ -135,19 +135,15 @@ fn several_devices(
     let mut devices = Vec::new();
     let mut left_out = Vec::new();
     let mut last_error = None;
-    for device in &config.devices {
-        match make(&device.backend, network.clone()) {
-            Ok(backend) => devices.push(Device {
-                label: device.label.clone(),
-                backend: Arc::new(Instrumented::new(backend, Vec::new())),
-                threads: device.threads,
-                join_up_to: device.join_up_to,
-                is_alive: true.into(),
-            }),
+    for DeviceConfig { label, backend, threads, join_up_to } in config.devices.clone() {
+        match make(&backend, network.clone()) {
+            Ok(backend) => {
+                let backend = Arc::new(Instrumented::new(backend, Vec::new()));
+                devices.push(Device { label, backend, threads, join_up_to, is_alive: true.into() });
+            }
             Err(error) if error.is_user_error() || config.fallback == Fallback::Nothing => return Err(error),
             Err(error) => {
-                let note = format!("{}: {} is left out: {error}", config.name, device.label);
-                left_out.push(Note::Error(note));
+                left_out.push(Note::Error(format!("{}: {label} is left out: {error}", config.name)));
                 last_error = Some(error);
             }
         }
@@ -160,7 +156,7 @@ fn several_devices(
 
 fn native_backend(network: &NetworkFile, options: &Params) -> Result<Arc<dyn Backend>, BackendError> {
     match &network.model {
-        Model::Layers(layers, _) => {
+        Model::Layers(layers) => {
             Ok(Arc::new(Native::new(layers, &network.path.display().to_string(), options)?))
         }
         Model::Onnx(_) => Err(BackendError::Model {

@@ -40,21 +40,19 @@ pub(crate) fn body(graph: &mut Graph, planes: &Value, body: AttentionBody, activ
         x = graph.reshape("/body/gates/in", &x, &[-1, BOARD, width]);
         if let Some(gate) = multiply_gate {
             let gate = by_square(graph, "/body/gates/multiply/w", gate);
-            x = graph.multiply("/body/gates/multiply", &x, &gate);
+            x = graph.op("Mul", "/body/gates/multiply", &[&x, &gate]);
         }
         if let Some(gate) = add_gate {
             let gate = by_square(graph, "/body/gates/add/w", gate);
-            x = graph.add("/body/gates/add", &x, &gate);
+            x = graph.op("Add", "/body/gates/add", &[&x, &gate]);
         }
         x = graph.reshape("/body/gates/out", &x, &[-1, width]);
     }
     if let Some(ffn) = pieces.1 {
         x = feed_forward(graph, "/body", &x, ffn);
     }
-    let shared = smolgen.map(|shared| SharedSmolgen {
-        generated: shared.inputs as i64,
-        weights: graph.floats("/smolgen/w", &[shared.outputs, shared.inputs], shared.weights),
-    });
+    let shared =
+        smolgen.map(|shared| graph.floats("/smolgen/w", &[shared.outputs, shared.inputs], shared.weights));
     for (index, layers) in encoders.into_iter().enumerate() {
         x = encoder(graph, &format!("/encoder{index}"), &x, layers, shared.as_ref());
     }
@@ -75,7 +73,7 @@ fn table_embedding(graph: &mut Graph, planes: &Value, mut layer: Dense) -> Value
     let x = graph.dense_without_bias("/body/embedding/planes", &x, &weights);
     let x = graph.reshape("/body/embedding/boards", &x, &[-1, BOARD, width as i64]);
     let constant = graph.floats("/body/embedding/table", &[SQUARES, width], constant);
-    let x = graph.add("/body/embedding", &x, &constant);
+    let x = graph.op("Add", "/body/embedding", &[&x, &constant]);
     graph.reshape("/body/embedding/rows", &x, &[-1, width as i64])
 }
 
@@ -113,7 +111,7 @@ fn join(graph: &mut Graph, name: &str, parts: [&str; 3], x: &Value, (y, branch):
         return graph.skip_norm([last, name], (y, layer), x, norm);
     }
     let y = graph.dense(last, y, layer);
-    let y = graph.add(sum, &y, x);
+    let y = graph.op("Add", sum, &[&y, x]);
     graph.layer_norm(name, &y, norm)
 }
 
@@ -128,13 +126,7 @@ fn scaled(mut layer: Dense, factor: f32) -> Dense {
     layer
 }
 
-fn encoder(
-    graph: &mut Graph,
-    name: &str,
-    x: &Value,
-    layers: Encoder,
-    shared: Option<&SharedSmolgen>,
-) -> Value {
+fn encoder(graph: &mut Graph, name: &str, x: &Value, layers: Encoder, shared: Option<&Value>) -> Value {
     let model = layers.query.outputs;
     let (heads, depth) = (layers.heads as i64, (model / layers.heads) as i64);
     let scale = 1.0 / (depth as f32).sqrt();
@@ -156,22 +148,17 @@ fn encoder(
     let y = if is_fused {
         graph.attention(&format!("{name}/mixed"), [&query, &key, &value], extra.as_ref(), heads)
     } else {
-        let mut logits = graph.matmul(&format!("{name}/logits"), &query, &key);
+        let mut logits = graph.op("MatMul", &format!("{name}/logits"), &[&query, &key]);
         if let Some(extra) = extra {
-            logits = graph.add(&format!("{name}/logits/smolgen"), &logits, &extra);
+            logits = graph.op("Add", &format!("{name}/logits/smolgen"), &[&logits, &extra]);
         }
         let attention = graph.softmax(&format!("{name}/attention"), &logits);
-        let y = graph.matmul(&format!("{name}/mixed"), &attention, &value);
+        let y = graph.op("MatMul", &format!("{name}/mixed"), &[&attention, &value]);
         graph.transpose(&format!("{name}/mixed/by_square"), &y, &[0, 2, 1, 3])
     };
     let y = graph.reshape(&format!("{name}/mixed/rows"), &y, &[-1, model as i64]);
     let y = join(graph, name, ["output", "skip", "norm1"], x, (&y, layers.output));
     feed_forward(graph, name, &y, layers.ffn)
-}
-
-struct SharedSmolgen {
-    weights: Value,
-    generated: i64,
 }
 
 /// Smolgen's attention logits: `[batch · 64, embedding]` → `[batch, heads, 64, 64]`.
@@ -181,9 +168,10 @@ fn smolgen_logits(
     x: &Value,
     layers: Smolgen,
     heads: i64,
-    shared: &SharedSmolgen,
+    shared: &Value,
 ) -> Value {
     let Smolgen { compress, activation, .. } = layers;
+    let generated = layers.output.outputs as i64 / heads;
     let (channels, dims) = (compress.outputs, [compress.outputs, compress.inputs]);
     let compress = graph.floats(&format!("{name}/compress/w"), &dims, compress.weights);
     let y = graph.dense_without_bias(&format!("{name}/compress"), x, &compress);
@@ -194,8 +182,8 @@ fn smolgen_logits(
     let y = graph.dense(&format!("{name}/dense2"), &y, layers.output);
     let y = graph.activation(&format!("{name}/dense2"), &y, activation);
     let y = graph.layer_norm(&format!("{name}/norm2"), &y, layers.norm2);
-    let y = graph.reshape(&format!("{name}/heads"), &y, &[-1, shared.generated]);
-    let y = graph.dense_without_bias(&format!("{name}/generate"), &y, &shared.weights);
+    let y = graph.reshape(&format!("{name}/heads"), &y, &[-1, generated]);
+    let y = graph.dense_without_bias(&format!("{name}/generate"), &y, shared);
     graph.reshape(name, &y, &[-1, heads, BOARD, BOARD])
 }
 
@@ -213,7 +201,7 @@ pub(crate) fn policy(graph: &mut Graph, squares: &Value, head: AttentionPolicy) 
     let key = graph.dense("/policy/key", &x, head.key);
     let key = graph.reshape("/policy/key/boards", &key, &[-1, BOARD, width as i64]);
     let turned = graph.transpose("/policy/key/turned", &key, &[0, 2, 1]);
-    let logits = graph.matmul("/policy/logits", &query, &turned);
+    let logits = graph.op("MatMul", "/policy/logits", &[&query, &turned]);
 
     let promotions = promotions(graph, &logits, &key, &head.promotion);
     let plain = graph.reshape("/policy/logits/flat", &logits, &[-1, BOARD * BOARD]);
@@ -230,10 +218,10 @@ fn promotions(graph: &mut Graph, logits: &Value, key: &Value, layer: &[f32]) -> 
         |channel| (0..3).map(move |piece| layer[piece * width + channel] + layer[3 * width + channel]);
     let weights = (0..width).flat_map(weight).collect();
     let weights = graph.floats("/policy/promotion/w", &[width, 3], weights);
-    let offsets = graph.matmul("/policy/promotion/offsets", &last_rank, &weights);
+    let offsets = graph.op("MatMul", "/policy/promotion/offsets", &[&last_rank, &weights]);
     let offsets = graph.reshape("/policy/promotion/offsets/files", &offsets, &[-1, 1, 8, 3]);
     let moves = graph.slice("/policy/promotion/moves", logits, &[(1, 48..56), (2, 56..64)]);
     let moves = graph.reshape("/policy/promotion/moves/files", &moves, &[-1, 8, 8, 1]);
-    let sum = graph.add("/policy/promotion/sum", &moves, &offsets);
+    let sum = graph.op("Add", "/policy/promotion/sum", &[&moves, &offsets]);
     graph.reshape("/policy/promotion", &sum, &[-1, 192])
 }

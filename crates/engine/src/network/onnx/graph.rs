@@ -6,7 +6,6 @@
 use std::ops::Range;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use half::{bf16, f16};
 use prost::Message;
 use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint, key_len};
 
@@ -41,33 +40,11 @@ const SELU_GAMMA: f32 = 1.050_701;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Value(String);
 
-#[derive(Debug)]
 pub(crate) struct Graph {
     data_type: DataType,
     pub(super) form: Form,
     message: GraphMessage,
     constants: Vec<Constant>,
-}
-
-macro_rules! operations {
-    ($($(#[$doc:meta])* $method:ident($($input:ident),*) = $op:literal;)*) => {
-        impl Graph {
-            $($(#[$doc])* pub(crate) fn $method(&mut self, name: &str, $($input: &Value),*) -> Value {
-                self.node($op, name, &[$($input),*], vec![])
-            })*
-        }
-    };
-}
-
-operations! {
-    matmul(a, b) = "MatMul";
-    add(a, b) = "Add";
-    multiply(a, b) = "Mul";
-    relu(x) = "Relu";
-    tanh(x) = "Tanh";
-    sigmoid(x) = "Sigmoid";
-    /// The mean over the board: `[batch, channels, 8, 8]` → `[batch, channels, 1, 1]`.
-    board_mean(x) = "GlobalAveragePool";
 }
 
 impl Graph {
@@ -128,6 +105,11 @@ impl Graph {
         Value(name.into())
     }
 
+    /// An operation without attributes.
+    pub(crate) fn op(&mut self, op: &str, name: &str, inputs: &[&Value]) -> Value {
+        self.node(op, name, inputs, vec![])
+    }
+
     /// A 3×3 convolution of `[batch, in, 8, 8]`.
     pub(crate) fn convolution(&mut self, name: &str, x: &Value, layer: Convolution) -> Value {
         let Convolution { inputs, outputs, weights, bias } = layer;
@@ -163,28 +145,28 @@ impl Graph {
     pub(crate) fn activation(&mut self, name: &str, x: &Value, activation: Activation) -> Value {
         match activation {
             Activation::None => x.clone(),
-            Activation::Relu => self.relu(&format!("{name}/relu"), x),
-            Activation::Tanh => self.tanh(&format!("{name}/tanh"), x),
-            Activation::Sigmoid => self.sigmoid(&format!("{name}/sigmoid"), x),
+            Activation::Relu => self.op("Relu", &format!("{name}/relu"), &[x]),
+            Activation::Tanh => self.op("Tanh", &format!("{name}/tanh"), &[x]),
+            Activation::Sigmoid => self.op("Sigmoid", &format!("{name}/sigmoid"), &[x]),
             // WebGPU has no `Selu`.
             Activation::Selu => {
                 let elu =
                     self.node("Elu", &format!("{name}/selu/elu"), &[x], vec![float("alpha", SELU_ALPHA)]);
                 let gamma = self.floats(&format!("{name}/selu/gamma"), &[1], vec![SELU_GAMMA]);
-                self.multiply(&format!("{name}/selu"), &elu, &gamma)
+                self.op("Mul", &format!("{name}/selu"), &[&elu, &gamma])
             }
             Activation::Swish => {
-                let sigmoid = self.sigmoid(&format!("{name}/swish/sigmoid"), x);
-                self.multiply(&format!("{name}/swish"), x, &sigmoid)
+                let sigmoid = self.op("Sigmoid", &format!("{name}/swish/sigmoid"), &[x]);
+                self.op("Mul", &format!("{name}/swish"), &[x, &sigmoid])
             }
             Activation::Relu2 => {
-                let relu = self.relu(&format!("{name}/relu2/relu"), x);
-                self.multiply(&format!("{name}/relu2"), &relu, &relu)
+                let relu = self.op("Relu", &format!("{name}/relu2/relu"), &[x]);
+                self.op("Mul", &format!("{name}/relu2"), &[&relu, &relu])
             }
             Activation::Mish => {
-                let softplus = self.node("Softplus", &format!("{name}/mish/softplus"), &[x], vec![]);
-                let tanh = self.tanh(&format!("{name}/mish/tanh"), &softplus);
-                self.multiply(&format!("{name}/mish"), x, &tanh)
+                let softplus = self.op("Softplus", &format!("{name}/mish/softplus"), &[x]);
+                let tanh = self.op("Tanh", &format!("{name}/mish/tanh"), &[&softplus]);
+                self.op("Mul", &format!("{name}/mish"), &[x, &tanh])
             }
         }
     }
@@ -232,7 +214,7 @@ impl Graph {
     /// One size may be -1.
     pub(crate) fn reshape(&mut self, name: &str, x: &Value, shape: &[i64]) -> Value {
         let shape = self.integers(&format!("{name}/shape"), shape.iter().copied());
-        self.node("Reshape", name, &[x, &shape], vec![])
+        self.op("Reshape", name, &[x, &shape])
     }
 
     pub(crate) fn transpose(&mut self, name: &str, x: &Value, order: &[i64]) -> Value {
@@ -248,7 +230,7 @@ impl Graph {
         let starts = self.integers(&format!("{name}/starts"), ranges.iter().map(|(_, range)| range.start));
         let ends = self.integers(&format!("{name}/ends"), ranges.iter().map(|(_, range)| range.end));
         let axes = self.integers(&format!("{name}/axes"), ranges.iter().map(|&(axis, _)| axis));
-        self.node("Slice", name, &[x, &starts, &ends, &axes], vec![])
+        self.op("Slice", name, &[x, &starts, &ends, &axes])
     }
 
     /// `x[:, indices]` for `x` `[batch, n]`.
@@ -281,7 +263,6 @@ impl Graph {
             ir_version: Some(ir_version),
             producer_name: Some("zeitnot".into()),
             producer_version: Some(env!("CARGO_PKG_VERSION").into()),
-            doc_string: None,
             graph: None,
             opset_import: sets,
             metadata: metadata
@@ -306,14 +287,12 @@ impl Graph {
 }
 
 pub(crate) fn value_info(name: &str, shape: &[Option<usize>], element: i32) -> ValueInfo {
-    let dim = shape
-        .iter()
-        .map(|size| match size {
-            Some(size) => Dimension { value: Some(*size as i64), name: None },
-            None => Dimension { value: None, name: Some("batch".into()) },
-        })
-        .collect();
-    let tensor = TensorType { elem_type: Some(element), shape: Some(Shape { dim }) };
+    let dimension = |size: &Option<usize>| match size {
+        Some(size) => Dimension { value: Some(*size as i64), name: None },
+        None => Dimension { value: None, name: Some("batch".into()) },
+    };
+    let shape = Some(Shape { dim: shape.iter().map(dimension).collect() });
+    let tensor = TensorType { elem_type: Some(element), shape };
     ValueInfo { name: Some(name.into()), kind: Some(Type { tensor: Some(tensor) }) }
 }
 
@@ -335,13 +314,11 @@ pub(super) const TYPE_UINT8: i32 = 2;
 pub(super) const TYPE_INT32: i32 = 6;
 const TYPE_INT64: i32 = 7;
 
-#[derive(Debug)]
 enum Data {
     Floats(Vec<f32>),
     Bytes(Vec<u8>),
 }
 
-#[derive(Debug)]
 struct Constant {
     head: Tensor,
     data: Data,
@@ -364,11 +341,7 @@ impl Constant {
         put_length(out, TENSOR_RAW_DATA, self.data_len(floats));
         match self.data {
             Data::Bytes(bytes) => out.put_slice(&bytes),
-            Data::Floats(numbers) => numbers.into_iter().for_each(|number| match floats {
-                DataType::Float32 => out.put_f32_le(number),
-                DataType::Float16 => out.put_u16_le(f16::from_f32(number).to_bits()),
-                DataType::Bfloat16 => out.put_u16_le(bf16::from_f32(number).to_bits()),
-            }),
+            Data::Floats(numbers) => numbers.into_iter().for_each(|number| floats.put(number, out)),
         }
     }
 }

@@ -75,13 +75,13 @@ pub fn build(network: Arc<Network>, options: &BuildOptions) -> OnnxModel {
     let (value, value_output) = if has_wdl {
         (graph.softmax(OUTPUT_WDL, &value), ValueOutput::Wdl(OUTPUT_WDL.into()))
     } else {
-        (graph.tanh(OUTPUT_VALUE, &value), ValueOutput::Scalar(OUTPUT_VALUE.into()))
+        (graph.op("Tanh", OUTPUT_VALUE, &[&value]), ValueOutput::Scalar(OUTPUT_VALUE.into()))
     };
     graph.output(&value, &[batch, Some(if has_wdl { 3 } else { 1 })], options.value_type);
 
     let moves_left = network.moves_left.map(|head| {
         let plies = hidden(&mut graph, &trunk, "/mlh", head, activation);
-        let plies = graph.relu(OUTPUT_MOVES_LEFT, &plies);
+        let plies = graph.op("Relu", OUTPUT_MOVES_LEFT, &[&plies]);
         graph.output(&plies, &[batch, Some(1)], options.data_type);
         OUTPUT_MOVES_LEFT.to_owned()
     });
@@ -109,7 +109,7 @@ fn packed_input(graph: &mut Graph, batch: Option<usize>, format: InputFormat) ->
     let bytes = graph.input(INPUT_PACKED, &[batch, Some(PLANES), Some(PLANE_BYTES)], TYPE_UINT8);
     let words = graph.cast("/input/bytes", &bytes, TYPE_INT32);
     let first_rows = graph.words("/input/first_rows", &[PLANES, 1], first_rows());
-    let rows = graph.add("/input/rows", &words, &first_rows);
+    let rows = graph.op("Add", "/input/rows", &[&words, &first_rows]);
     let table = table(format);
     let table = graph.floats("/input/table", &[table.len() / 8, 8], table);
     graph.look_up(INPUT_PLANES, &table, &rows)

@@ -28,7 +28,7 @@ fn residual_block(
     if let Some(se) = block.se {
         y = squeeze_excite(graph, &format!("{name}/se"), &y, se, activation);
     }
-    let y = graph.add(&format!("{name}/skip"), &y, x);
+    let y = graph.op("Add", &format!("{name}/skip"), &[&y, x]);
     graph.activation(name, &y, activation)
 }
 
@@ -39,15 +39,15 @@ fn squeeze_excite(
     se: SqueezeExcite,
     activation: Activation,
 ) -> Value {
-    let pooled = graph.board_mean(&format!("{name}/pool"), x);
+    let pooled = graph.op("GlobalAveragePool", &format!("{name}/pool"), &[x]);
     let hidden = graph.pointwise(&format!("{name}/squeeze"), &pooled, se.squeeze);
     let hidden = graph.activation(&format!("{name}/squeeze"), &hidden, activation);
     let (scale, shift) = halves(se.excite);
     let scale = graph.pointwise(&format!("{name}/scale"), &hidden, scale);
-    let scale = graph.sigmoid(&format!("{name}/sigmoid"), &scale);
+    let scale = graph.op("Sigmoid", &format!("{name}/sigmoid"), &[&scale]);
     let shift = graph.pointwise(&format!("{name}/shift"), &hidden, shift);
-    let scaled = graph.multiply(&format!("{name}/scaled"), x, &scale);
-    graph.add(name, &scaled, &shift)
+    let scaled = graph.op("Mul", &format!("{name}/scaled"), &[x, &scale]);
+    graph.op("Add", name, &[&scaled, &shift])
 }
 
 /// Splits a dense layer's outputs into two halves.

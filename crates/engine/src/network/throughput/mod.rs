@@ -1,7 +1,8 @@
 //! Measures a backend in positions per second, for `zeitnot backendbench` and `zeitnot doctor`: threads
 //! evaluate batches of game positions and time each batch.
 
-use std::sync::OnceLock;
+use std::panic::resume_unwind;
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use super::encode::InputFormat;
@@ -99,11 +100,8 @@ impl ThroughputMeter {
         std::thread::scope(|scope| {
             let handles: Vec<_> =
                 self.threads.iter_mut().map(|thread| scope.spawn(move || thread.run(size, round))).collect();
-            let times = handles.into_iter().map(|handle| match handle.join() {
-                Ok(times) => times,
-                Err(panic) => std::panic::resume_unwind(panic),
-            });
-            times.collect()
+            let joined = handles.into_iter().map(|handle| handle.join());
+            joined.map(|times| times.unwrap_or_else(|panic| resume_unwind(panic))).collect()
         })
     }
 }
@@ -197,15 +195,12 @@ impl SortedSamples {
 const GAMES: &str = include_str!("games.txt");
 
 /// All positions with their games before them, ordered so that neighbours differ in game and phase.
-fn all() -> &'static [History] {
-    static ALL: OnceLock<Vec<History>> = OnceLock::new();
-    ALL.get_or_init(|| {
-        let mut positions: Vec<_> = GAMES.lines().flat_map(positions_of).collect();
-        // A fixed seed keeps the order.
-        fastrand::Rng::with_seed(1).shuffle(&mut positions);
-        positions
-    })
-}
+static ALL: LazyLock<Vec<History>> = LazyLock::new(|| {
+    let mut positions: Vec<_> = GAMES.lines().flat_map(positions_of).collect();
+    // A fixed seed keeps the order.
+    fastrand::Rng::with_seed(1).shuffle(&mut positions);
+    positions
+});
 
 fn positions_of(game: &str) -> Vec<History> {
     let mut history = History::start();
@@ -222,7 +217,7 @@ fn positions_of(game: &str) -> Vec<History> {
 
 /// `count` encoded positions with the policy indices of their legal moves, from `first` on, wrapping around.
 pub fn encoded_positions(first: usize, count: usize, format: InputFormat) -> Vec<EvalSlot> {
-    let positions = all().iter().cycle().skip(first % all().len()).take(count);
+    let positions = ALL.iter().cycle().skip(first % ALL.len()).take(count);
     positions.map(|history| EvalSlot::of(history, format.into())).collect()
 }
 
@@ -246,10 +241,10 @@ mod tests {
 
     #[test]
     fn the_games_are_played_through_and_varied() {
-        assert!(all().len() > 2000, "{}", all().len());
-        let plies: Vec<_> = all().iter().map(|history| history.game_ply()).collect();
+        assert!(ALL.len() > 2000, "{}", ALL.len());
+        let plies: Vec<_> = ALL.iter().map(|history| history.game_ply()).collect();
         assert!(plies.iter().any(|&ply| ply > 150) && plies.contains(&0));
-        let slots = encoded_positions(all().len() - 1, 3, InputFormat::default());
+        let slots = encoded_positions(ALL.len() - 1, 3, InputFormat::default());
         assert_eq!(slots[1].planes, encoded_positions(0, 1, InputFormat::default())[0].planes);
         assert_ne!(slots[1].planes, slots[2].planes);
         assert!(slots.iter().all(|slot| !slot.moves.is_empty()));

@@ -13,8 +13,9 @@ use flate2::bufread::GzDecoder;
 use prost::Message;
 use sha2::{Digest, Sha256};
 
-use super::NetworkErrorKind;
+use super::{Checked, NetworkFault};
 use crate::files::{FileKind as OtherKind, TELLING, hex};
+use crate::foreign::in_our_words;
 
 /// Bytes, below the size from which glibc maps memory page by page, so that freed chunks are reused.
 const CHUNK: usize = 64 << 10;
@@ -35,7 +36,6 @@ pub(crate) enum FileKind {
     Onnx,
 }
 
-#[derive(Debug)]
 pub(crate) struct Content {
     pub(crate) kind: FileKind,
     pub(crate) chunks: Chunks,
@@ -45,7 +45,7 @@ pub(crate) struct Content {
     pub(crate) size: u64,
 }
 
-pub(crate) fn open(path: &Path) -> Result<Content, NetworkErrorKind> {
+pub(crate) fn open(path: &Path) -> Checked<Content> {
     // Before opening it: nobody may ever write to a pipe.
     let metadata = path.metadata()?;
     if !metadata.is_file() {
@@ -71,15 +71,14 @@ pub(crate) fn begins_as_network(path: &Path) -> bool {
     read(&mut start).is_ok() && start == NETWORK_START
 }
 
-pub(crate) fn read(source: impl Read, size: u64) -> Result<Content, NetworkErrorKind> {
+pub(crate) fn read(source: impl Read, size: u64) -> Checked<Content> {
     let mut reader = BufReader::with_capacity(CHUNK, Fingerprint { inner: source, sha256: Sha256::new() });
     let zipped = reader.fill_buf()?.starts_with(&GZIP_MAGIC);
-    let mut collector = ChunkCollector { chunks: Chunks::default(), kind: None, size, limit: u64::MAX };
+    let mut collector = ChunkCollector { chunks: Chunks::default(), kind: None, size, limit: None };
     if zipped {
-        collector.limit = ALWAYS_ALLOWED.max(size.saturating_mul(MAX_RATIO));
+        collector.limit = Some(ALWAYS_ALLOWED.max(size.saturating_mul(MAX_RATIO)));
         while reader.fill_buf()?.starts_with(&GZIP_MAGIC) {
-            let mut member = GzDecoder::new(&mut reader);
-            collector.read_from(&mut member).map_err(|error| name_gzip(error, &collector))?;
+            collector.read_from(&mut GzDecoder::new(&mut reader))?;
         }
         // Bytes after the last gzip member only count for the fingerprint.
         io::copy(&mut reader, &mut io::sink())?;
@@ -87,21 +86,10 @@ pub(crate) fn read(source: impl Read, size: u64) -> Result<Content, NetworkError
         collector.read_from(&mut reader)?;
     }
     let Some(kind) = collector.kind else {
-        return Err(NetworkErrorKind::Foreign { found: "nothing, the file is empty".into() });
+        return Err(NetworkFault::foreign("nothing, the file is empty"));
     };
-    let digest = reader.into_inner().sha256.finalize();
-    let sha256 = hex(&digest);
+    let sha256 = hex(&reader.into_inner().sha256.finalize());
     Ok(Content { kind, chunks: collector.chunks, sha256, size })
-}
-
-/// Names gzip in an error that a member's data cause, not the disk.
-fn name_gzip(error: NetworkErrorKind, collector: &ChunkCollector) -> NetworkErrorKind {
-    match error {
-        NetworkErrorKind::Read { reason } => {
-            NetworkErrorKind::Gzip { reason, decoded: collector.chunks.remaining as u64 }
-        }
-        other => other,
-    }
 }
 
 /// Gathers chunks and recognises the file by the first.
@@ -109,14 +97,16 @@ struct ChunkCollector {
     chunks: Chunks,
     kind: Option<FileKind>,
     size: u64,
-    limit: u64,
+    /// The bytes to which gzip may inflate.
+    limit: Option<u64>,
 }
 
 impl ChunkCollector {
-    fn read_from(&mut self, source: &mut impl Read) -> Result<(), NetworkErrorKind> {
+    fn read_from(&mut self, source: &mut impl Read) -> Checked<()> {
         loop {
             let mut chunk = Vec::with_capacity(CHUNK);
-            source.by_ref().take(CHUNK as u64).read_to_end(&mut chunk)?;
+            let read = source.by_ref().take(CHUNK as u64).read_to_end(&mut chunk);
+            read.map_err(|error| self.unreadable(error))?;
             if chunk.is_empty() {
                 return Ok(());
             }
@@ -124,14 +114,26 @@ impl ChunkCollector {
                 self.kind = Some(recognise(&chunk)?);
             }
             self.chunks.push(chunk.into());
-            if self.chunks.remaining as u64 > self.limit {
-                return Err(NetworkErrorKind::TooLarge { compressed: self.size, limit: self.limit });
+            if let Some(limit) = self.limit.filter(|&limit| self.chunks.remaining as u64 > limit) {
+                let size = self.size;
+                let reason =
+                    format!("{size} bytes inflate to more than {limit}: no network compresses like this");
+                return Err(NetworkFault::new("gzip", reason));
             }
         }
     }
+
+    /// Names gzip in an error that a member's data cause, not the disk.
+    fn unreadable(&self, error: io::Error) -> NetworkFault {
+        if self.limit.is_none() {
+            return error.into();
+        }
+        let read = format!("{} after {} bytes", in_our_words(&error), self.chunks.remaining);
+        NetworkFault::new("gzip", format!("{read}, so the download may be incomplete or damaged"))
+    }
 }
 
-fn recognise(start: &[u8]) -> Result<FileKind, NetworkErrorKind> {
+fn recognise(start: &[u8]) -> Checked<FileKind> {
     let other = OtherKind::of(&start[..start.len().min(TELLING)]).filter(|kind| *kind != OtherKind::BINARY);
     let found = match start {
         _ if start.starts_with(&NETWORK_START) => return Ok(FileKind::Lc0),
@@ -158,7 +160,7 @@ fn recognise(start: &[u8]) -> Result<FileKind, NetworkErrorKind> {
             }
         },
     };
-    Err(NetworkErrorKind::Foreign { found })
+    Err(NetworkFault::foreign(&found))
 }
 
 struct Fingerprint<R> {
@@ -196,10 +198,10 @@ impl Chunks {
         self.queue.push_back(chunk);
     }
 
-    pub(crate) fn decode<M: Message + Default>(mut self) -> Result<M, NetworkErrorKind> {
+    pub(crate) fn decode<M: Message + Default>(mut self) -> Checked<M> {
         let message = M::decode(&mut self);
         if self.steps > MAX_STEPS {
-            return Err(NetworkErrorKind::Protobuf { reason: "more fields than any network has".into() });
+            return Err(NetworkFault::protobuf("more fields than any network has"));
         }
         Ok(message?)
     }

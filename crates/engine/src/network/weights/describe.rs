@@ -50,10 +50,9 @@ fn describe_head(head: &ScalarHead) -> String {
 
 fn describe_tower(tower: &Tower) -> String {
     let blocks = counted(tower.blocks.len(), "block");
-    match tower.blocks.iter().find_map(|block| block.se.as_ref()) {
-        Some(se) => format!("tower of {blocks}, {} filters, SE with {}", tower.filters(), se.squeeze.outputs),
-        None => format!("tower of {blocks}, {} filters, no SE", tower.filters()),
-    }
+    let unit = tower.blocks.iter().find_map(|block| block.se.as_ref());
+    let unit = unit.map_or("no SE".into(), |se| format!("SE with {}", se.squeeze.outputs));
+    format!("tower of {blocks}, {} filters, {unit}", tower.filters())
 }
 
 fn describe_attention(body: &AttentionBody) -> String {

@@ -1,36 +1,29 @@
 //! The checked format fields of a network file, with defaults for old files.
 
-use super::NetworkErrorKind;
 use super::message::{self, Weights};
 use super::network::Activation;
+use super::{Checked, NetworkFault};
 use crate::network::encode::InputFormat;
 
 /// After the corrections for old files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NetworkFormat {
-    pub input: InputFormat,
-    pub body: BodyKind,
-    pub policy: PolicyKind,
+pub(super) struct NetworkFormat {
+    pub(super) input: InputFormat,
+    /// A body of encoders, or a tower.
+    pub(super) has_encoders: bool,
+    pub(super) policy: PolicyKind,
     /// 3 for win, draw and loss, or 1.
-    pub(crate) value_outputs: usize,
-    pub moves_left: bool,
+    pub(super) value_outputs: usize,
+    pub(super) moves_left: bool,
     /// Where no other is named.
-    pub activation: Activation,
-    pub(crate) smolgen_activation: Activation,
+    pub(super) activation: Activation,
+    pub(super) smolgen_activation: Activation,
     /// In feed-forward parts. `None` means that of the surrounding part.
-    pub(crate) ffn_activation: Option<Activation>,
-    pub embedding: EmbeddingKind,
+    pub(super) ffn_activation: Option<Activation>,
+    pub(super) embedding: EmbeddingKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BodyKind {
-    /// With or without squeeze and excitation per block.
-    Tower,
-    Attention,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PolicyKind {
+pub(super) enum PolicyKind {
     Classical,
     /// Two convolutions, mapped to moves.
     Convolution,
@@ -39,7 +32,7 @@ pub enum PolicyKind {
 
 /// What an attention body reads per square besides the planes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EmbeddingKind {
+pub(super) enum EmbeddingKind {
     /// Not named: only possible behind a tower.
     None,
     /// A constant table (Lc0's PE_MAP).
@@ -63,22 +56,22 @@ const SWISH: i32 = 7;
 const TABLE: i32 = 1;
 const PIECES: i32 = 2;
 
-pub(crate) fn layers_format(
+pub(super) fn layers_format(
     declared: Option<message::NetworkFormat>,
     weights: &Weights,
-) -> Result<NetworkFormat, NetworkErrorKind> {
+) -> Checked<NetworkFormat> {
     let fields = correct_old(declared, weights);
-    let body = match fields.network.unwrap_or_default() {
-        CLASSICAL_WITH_HEADFORMAT | SE_WITH_HEADFORMAT => BodyKind::Tower,
-        ATTENTION_BODY | ATTENTION_BODY_MULTIHEAD => BodyKind::Attention,
+    let has_encoders = match fields.network.unwrap_or_default() {
+        CLASSICAL_WITH_HEADFORMAT | SE_WITH_HEADFORMAT => false,
+        ATTENTION_BODY | ATTENTION_BODY_MULTIHEAD => true,
         ONNX => {
-            let reason = "the format says ONNX, but the file holds layers".into();
-            return Err(NetworkErrorKind::Mismatch { part: "format.network".into(), reason });
+            let reason = "the format says ONNX, but the file holds layers";
+            return Err(NetworkFault::new("format.network", reason));
         }
         found => {
             let supported = "1 classical, 2 SE, 3 and 4 the same with head formats, 5 ONNX, 6 attention body, \
                              7 and 134 attention body with several heads";
-            return Err(unsupported("format.network", found, supported));
+            return Err(NetworkFault::unsupported("format.network", found, supported));
         }
     };
     let policies = [
@@ -87,13 +80,9 @@ pub(crate) fn layers_format(
         (3, PolicyKind::Attention, "attention"),
     ];
     let policy = kind_of("format.policy", fields.policy, &policies)?;
-    if body == BodyKind::Attention && policy != PolicyKind::Attention {
+    if has_encoders && policy != PolicyKind::Attention {
         let found = format!("{policy:?} policy on an attention body");
-        return Err(NetworkErrorKind::Unsupported {
-            part: "format.policy".into(),
-            found,
-            supported: "3 attention".into(),
-        });
+        return Err(NetworkFault::unsupported("format.policy", found, "3 attention"));
     }
     let defaults = [(0, Activation::Relu, "ReLU"), (1, Activation::Mish, "Mish")];
     let embeddings = [
@@ -105,7 +94,7 @@ pub(crate) fn layers_format(
     let smolgen = kind_of("format.smolgen_activation", fields.smolgen_activation, &ACTIVATIONS)?;
     Ok(NetworkFormat {
         input: input_format(fields.input)?,
-        body,
+        has_encoders,
         policy,
         value_outputs: kind_of("format.value", fields.value, &[(1, 1, "classical"), (2, 3, "WDL")])?,
         moves_left: kind_of("format.moves_left", fields.moves_left, &[(0, false, "none"), (1, true, "V1")])?,
@@ -117,10 +106,11 @@ pub(crate) fn layers_format(
 }
 
 /// By the number in Lc0's proto.
-pub(crate) fn input_format(number: Option<i32>) -> Result<InputFormat, NetworkErrorKind> {
+pub(crate) fn input_format(number: Option<i32>) -> Checked<InputFormat> {
     let number = number.unwrap_or_default();
     InputFormat::try_from(number).map_err(|_| {
-        unsupported("format.input", number, "1, 2, 3, 4, 5, 132 and 133 (112 planes in Lc0's variants)")
+        let supported = "1, 2, 3, 4, 5, 132 and 133 (112 planes in Lc0's variants)";
+        NetworkFault::unsupported("format.input", number, supported)
     })
 }
 
@@ -176,19 +166,11 @@ const ACTIVATIONS: [(i32, Option<Activation>, &str); 9] = [
 ];
 
 /// Of the `kinds` with their numbers in Lc0's proto and their names. A number that is not set is 0.
-fn kind_of<T: Copy>(
-    part: &str,
-    number: Option<i32>,
-    kinds: &[(i32, T, &str)],
-) -> Result<T, NetworkErrorKind> {
+fn kind_of<T: Copy>(part: &str, number: Option<i32>, kinds: &[(i32, T, &str)]) -> Checked<T> {
     let number = number.unwrap_or_default();
     let names = || kinds.iter().map(|(known, _, name)| format!("{known} {name}")).collect::<Vec<_>>();
     let kind = kinds.iter().find(|(known, ..)| *known == number).map(|&(_, kind, _)| kind);
-    kind.ok_or_else(|| unsupported(part, number, &names().join(", ")))
-}
-
-fn unsupported(part: &str, found: i32, supported: &str) -> NetworkErrorKind {
-    NetworkErrorKind::Unsupported { part: part.into(), found: found.to_string(), supported: supported.into() }
+    kind.ok_or_else(|| NetworkFault::unsupported(part, number, &names().join(", ")))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Picks one of a file's policy heads and one of its value heads, and how a bare model takes positions.
 
-use super::NetworkErrorKind;
 use super::message::{self, Weights};
+use super::{Checked, NetworkFault};
 use crate::options::{OptionChoice, option_choice};
 
 option_choice! {
@@ -38,40 +38,14 @@ pub struct HeadChoice {
     pub input_format: Option<i32>,
 }
 
-pub(crate) fn policy_heads(weights: &Weights) -> Vec<PolicyHeadName> {
-    let Some(heads) = &weights.policy_heads else { return vec![PolicyHeadName::Vanilla] };
-    let present = [&heads.vanilla, &heads.optimistic_st, &heads.soft, &heads.opponent];
-    present_heads(present.map(|head| head.is_some()))
-}
-
-/// Names the heads `present`, given in the file's order.
-fn present_heads<H: OptionChoice, const N: usize>(present: [bool; N]) -> Vec<H> {
-    H::CHOICES.iter().zip(present).filter(|(_, is_present)| *is_present).map(|(choice, _)| choice.1).collect()
-}
-
-pub(crate) fn value_heads(weights: &Weights) -> Vec<ValueHeadName> {
-    let Some(heads) = &weights.value_heads else { return vec![ValueHeadName::Winner] };
-    let present = [&heads.winner, &heads.q, &heads.st];
-    present_heads(present.map(|head| head.is_some()))
-}
-
-fn require<H: OptionChoice>(kind: &'static str, wanted: H, present: &[H]) -> Result<(), NetworkErrorKind> {
-    if present.contains(&wanted) {
-        return Ok(());
-    }
-    let present = present.iter().map(|head| head.name()).collect::<Vec<_>>().join(", ");
-    Err(NetworkErrorKind::Head { kind, wanted: wanted.name().into(), present })
-}
-
-/// Takes one policy head's layers from the file, wherever they are, and drops the others.
+/// Takes one policy head's layers from the file, wherever they are, and all names, and drops the others.
 pub(crate) fn take_policy(
     weights: &mut Weights,
     name: PolicyHeadName,
-) -> Result<message::PolicyHead, NetworkErrorKind> {
-    require("policy", name, &policy_heads(weights))?;
+) -> Checked<(message::PolicyHead, Vec<PolicyHeadName>)> {
     let shared = (weights.ip_pol_w.take(), weights.ip_pol_b.take());
     let Some(heads) = weights.policy_heads.take() else {
-        return Ok(message::PolicyHead {
+        let only = message::PolicyHead {
             policy1: weights.policy1.take(),
             policy: weights.policy.take(),
             ip_pol_w: shared.0,
@@ -83,28 +57,28 @@ pub(crate) fn take_policy(
             ip4_pol_w: weights.ip4_pol_w.take(),
             pol_encoder: std::mem::take(&mut weights.pol_encoder),
             pol_headcount: weights.pol_headcount,
-        });
+        };
+        return pick("policy", name, [(PolicyHeadName::Vanilla, Some(only))]);
     };
-    let head = match name {
-        PolicyHeadName::Vanilla => heads.vanilla,
-        PolicyHeadName::Optimistic => heads.optimistic_st,
-        PolicyHeadName::Soft => heads.soft,
-        PolicyHeadName::Opponent => heads.opponent,
-    };
-    let mut head = head.unwrap_or_default();
+    let named = [
+        (PolicyHeadName::Vanilla, heads.vanilla),
+        (PolicyHeadName::Optimistic, heads.optimistic_st),
+        (PolicyHeadName::Soft, heads.soft),
+        (PolicyHeadName::Opponent, heads.opponent),
+    ];
+    let (mut head, names) = pick("policy", name, named)?;
     head.ip_pol_w = head.ip_pol_w.or(heads.ip_pol_w).or(shared.0);
     head.ip_pol_b = head.ip_pol_b.or(heads.ip_pol_b).or(shared.1);
-    Ok(head)
+    Ok((head, names))
 }
 
 /// Likewise for the value head.
 pub(crate) fn take_value(
     weights: &mut Weights,
     name: ValueHeadName,
-) -> Result<message::ValueHead, NetworkErrorKind> {
-    require("value", name, &value_heads(weights))?;
+) -> Checked<(message::ValueHead, Vec<ValueHeadName>)> {
     let Some(heads) = weights.value_heads.take() else {
-        return Ok(message::ValueHead {
+        let only = message::ValueHead {
             value: weights.value.take(),
             ip_val_w: weights.ip_val_w.take(),
             ip_val_b: weights.ip_val_b.take(),
@@ -112,12 +86,27 @@ pub(crate) fn take_value(
             ip1_val_b: weights.ip1_val_b.take(),
             ip2_val_w: weights.ip2_val_w.take(),
             ip2_val_b: weights.ip2_val_b.take(),
-        });
+        };
+        return pick("value", name, [(ValueHeadName::Winner, Some(only))]);
     };
-    let head = match name {
-        ValueHeadName::Winner => heads.winner,
-        ValueHeadName::Q => heads.q,
-        ValueHeadName::St => heads.st,
-    };
-    Ok(head.unwrap_or_default())
+    let named =
+        [(ValueHeadName::Winner, heads.winner), (ValueHeadName::Q, heads.q), (ValueHeadName::St, heads.st)];
+    pick("value", name, named)
+}
+
+/// The head `wanted`, and the names of all that are there.
+fn pick<N: OptionChoice, H, const COUNT: usize>(
+    kind: &str,
+    wanted: N,
+    heads: [(N, Option<H>); COUNT],
+) -> Checked<(H, Vec<N>)> {
+    let names: Vec<_> = heads.iter().filter(|(_, head)| head.is_some()).map(|(name, _)| *name).collect();
+    match heads.into_iter().find(|(name, _)| *name == wanted) {
+        Some((_, Some(head))) => Ok((head, names)),
+        _ => {
+            let present = names.iter().map(|name| name.name()).collect::<Vec<_>>().join(", ");
+            let reason = format!("\"{}\" is not in this network. Present: {present}", wanted.name());
+            Err(NetworkFault::new(format!("{kind} head"), reason))
+        }
+    }
 }

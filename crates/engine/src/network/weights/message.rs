@@ -198,7 +198,6 @@ pub(crate) mod onnx {
             ir_version: Option<i64> [int64, optional] = 1,
             producer_name: Option<String> [string, optional] = 2,
             producer_version: Option<String> [string, optional] = 3,
-            doc_string: Option<String> [string, optional] = 6,
             graph: Option<Graph> [message, optional] = 7,
             opset_import: Vec<OperatorSet> [message, repeated] = 8,
             metadata: Vec<Metadata> [message, repeated] = 14,

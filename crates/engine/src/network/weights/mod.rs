@@ -4,6 +4,7 @@
 //! its enumerations, `heads` picks heads, `read` turns layers into the [`Network`] of `network` and checks
 //! each size.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -21,7 +22,6 @@ mod onnx_model;
 mod read;
 
 pub(crate) use container::begins_as_network;
-pub use format::NetworkFormat;
 pub use heads::{HeadChoice, PolicyHeadName, ValueHeadName};
 pub use network::*;
 pub use onnx_model::*;
@@ -56,7 +56,7 @@ pub struct NetworkFile {
 
 #[derive(Clone, Debug)]
 pub enum Model {
-    Layers(Arc<Network>, NetworkFormat),
+    Layers(Arc<Network>),
     Onnx(OnnxModel),
 }
 
@@ -83,17 +83,17 @@ impl NetworkFile {
     /// Damaged files cost little time and memory: nothing is allocated that a file merely claims to hold.
     pub fn load(path: &Path, choice: HeadChoice) -> Result<NetworkFile, NetworkError> {
         let read = || checked(path, container::open(path)?, choice);
-        read().map_err(|kind| NetworkError::new(path, kind))
+        read().map_err(|fault| NetworkError::new(path, fault))
     }
 
     /// Likewise from memory. `path` is the name in messages.
     pub fn from_bytes(path: &Path, bytes: &[u8], choice: HeadChoice) -> Result<NetworkFile, NetworkError> {
         let read = || checked(path, container::read(bytes, bytes.len() as u64)?, choice);
-        read().map_err(|kind| NetworkError::new(path, kind))
+        read().map_err(|fault| NetworkError::new(path, fault))
     }
 }
 
-fn checked(path: &Path, content: Content, choice: HeadChoice) -> Result<NetworkFile, NetworkErrorKind> {
+fn checked(path: &Path, content: Content, choice: HeadChoice) -> Checked<NetworkFile> {
     let Content { kind, mut chunks, sha256, size } = content;
     let only_heads = (vec![PolicyHeadName::Vanilla], vec![ValueHeadName::Winner]);
     let (metadata, (policy_heads, value_heads), model) = match kind {
@@ -106,8 +106,7 @@ fn checked(path: &Path, content: Content, choice: HeadChoice) -> Result<NetworkF
             )
         }
         FileKind::Lc0 if choice.input_format.is_some() => {
-            let reason = "this file tells its own, and takes no other".into();
-            return Err(NetworkErrorKind::Mismatch { part: "InputFormat".into(), reason });
+            return Err(NetworkFault::new("InputFormat", "this file tells its own, and takes no other"));
         }
         FileKind::Lc0 => {
             let net: Net = chunks.decode()?;
@@ -115,51 +114,49 @@ fn checked(path: &Path, content: Content, choice: HeadChoice) -> Result<NetworkF
             let metadata = NetworkMetadata::of(&net);
             let declared = net.format.and_then(|format| format.network_format);
             match (net.weights, net.onnx_model) {
-                (Some(weights), None) => {
+                (Some(mut weights), None) => {
                     let format = format::layers_format(declared, &weights)?;
-                    let heads = (heads::policy_heads(&weights), heads::value_heads(&weights));
-                    let network = read::network(weights, format, choice)?;
-                    (metadata, heads, Model::Layers(Arc::new(network), format))
+                    let (policy, policy_heads) = heads::take_policy(&mut weights, choice.policy)?;
+                    let (value, value_heads) = heads::take_value(&mut weights, choice.value)?;
+                    let network = read::network(weights, format, policy, value)?;
+                    (metadata, (policy_heads, value_heads), Model::Layers(Arc::new(network)))
                 }
                 (None, Some(model)) => {
                     (metadata, only_heads, Model::Onnx(onnx_model::embedded(model, declared)?))
                 }
-                (weights, _) => return Err(one_body_only(weights.is_some())),
+                (Some(_), Some(_)) => {
+                    return Err(NetworkFault::new(
+                        "weights",
+                        "the file has layers and an ONNX model as well",
+                    ));
+                }
+                (None, None) => {
+                    return Err(NetworkFault::missing("weights", "a network needs layers or an ONNX model"));
+                }
             }
         }
     };
     Ok(NetworkFile { path: path.into(), sha256, size, metadata, policy_heads, value_heads, model })
 }
 
-fn one_body_only(has_both: bool) -> NetworkErrorKind {
-    let part = "weights".to_owned();
-    if has_both {
-        NetworkErrorKind::Mismatch { part, reason: "the file has layers and an ONNX model as well".into() }
-    } else {
-        NetworkErrorKind::Missing { part, reason: "a network needs layers or an ONNX model".into() }
-    }
-}
-
 /// Refuses files for a newer Lc0, and old ones without their time's encoding.
-fn check_version(net: &Net) -> Result<(), NetworkErrorKind> {
+fn check_version(net: &Net) -> Checked<()> {
     let version = required_version(net).unwrap_or_default();
     let release = (version[0], version[1]);
     if version == SIGNATURE_VERSION {
         return Ok(());
     }
     if release > KNOWN_VERSION {
-        return Err(NetworkErrorKind::Version {
-            needed: version_text(version),
-            known: format!("{}.{}", KNOWN_VERSION.0, KNOWN_VERSION.1),
-        });
+        let (needed, (major, minor)) = (version_text(version), KNOWN_VERSION);
+        let reason =
+            format!("made for Lc0 {needed} or newer. This program reads formats up to Lc0 {major}.{minor}");
+        return Err(NetworkFault::new("min_version", reason));
     }
     let encoding = net.format.as_ref().and_then(|format| format.weights_encoding).unwrap_or_default();
     if net.weights.is_some() && encoding != LINEAR16 && release < FREE_ENCODING_SINCE {
-        return Err(NetworkErrorKind::Unsupported {
-            part: "format.weights_encoding".into(),
-            found: format!("{encoding} in a file for Lc0 {}", version_text(version)),
-            supported: "1 LINEAR16 (files for 0.33 and newer may leave it out)".into(),
-        });
+        let found = format!("{encoding} in a file for Lc0 {}", version_text(version));
+        let supported = "1 LINEAR16 (files for 0.33 and newer may leave it out)";
+        return Err(NetworkFault::unsupported("format.weights_encoding", found, supported));
     }
     Ok(())
 }
@@ -191,58 +188,63 @@ impl NetworkMetadata {
 }
 
 #[derive(Debug, Error)]
-#[error("{}: {kind}", path.display())]
+#[error("{}: {fault}", path.display())]
 pub struct NetworkError {
     pub path: PathBuf,
     #[source]
-    pub kind: NetworkErrorKind,
+    pub fault: NetworkFault,
 }
 
 impl NetworkError {
-    fn new(path: &Path, kind: NetworkErrorKind) -> NetworkError {
-        NetworkError { path: path.into(), kind }
+    fn new(path: &Path, fault: NetworkFault) -> NetworkError {
+        NetworkError { path: path.into(), fault }
     }
 }
 
+/// The part of a file that is wrong, and why.
 #[derive(Debug, Error)]
-pub enum NetworkErrorKind {
-    #[error("cannot be read: {reason}")]
-    Read { reason: String },
-    #[error("gzip: {reason} after {decoded} bytes, so the download may be incomplete or damaged")]
-    Gzip { reason: String, decoded: u64 },
-    #[error("gzip: {compressed} bytes inflate to more than {limit}: no network compresses like this")]
-    TooLarge { compressed: u64, limit: u64 },
-    #[error("content: {found}. An Lc0 network (.pb.gz, .pb) or an ONNX model is expected")]
-    Foreign { found: String },
-    #[error("protobuf: {reason}, so the file may be incomplete or damaged")]
-    Protobuf { reason: String },
-    #[error("min_version: made for Lc0 {needed} or newer. This program reads formats up to Lc0 {known}")]
-    Version { needed: String, known: String },
-    #[error("{part}: {found} is not supported. Supported: {supported}")]
-    Unsupported { part: String, found: String, supported: String },
-    #[error("{part}: missing, but {reason}")]
-    Missing { part: String, reason: String },
-    #[error("{part}: {expected} {what} expected for {shape}, found {found}")]
-    Size { part: String, what: String, expected: usize, shape: String, found: usize },
-    #[error("{part}: {reason}")]
-    Mismatch { part: String, reason: String },
-    #[error("{part}: value {index} is {value}, but weights must be finite")]
-    NotFinite { part: String, index: usize, value: f32 },
-    #[error("{kind} head: \"{wanted}\" is not in this network. Present: {present}")]
-    Head { kind: &'static str, wanted: String, present: String },
+#[error("{part}: {reason}")]
+pub struct NetworkFault {
+    part: String,
+    reason: String,
 }
 
-impl From<std::io::Error> for NetworkErrorKind {
-    fn from(error: std::io::Error) -> NetworkErrorKind {
-        NetworkErrorKind::Read { reason: in_our_words(&error) }
+type Checked<T> = Result<T, NetworkFault>;
+
+impl NetworkFault {
+    fn new(part: impl Into<String>, reason: impl Into<String>) -> NetworkFault {
+        NetworkFault { part: part.into(), reason: reason.into() }
+    }
+
+    fn missing(part: &str, reason: &str) -> NetworkFault {
+        NetworkFault::new(part, format!("missing, but {reason}"))
+    }
+
+    fn unsupported(part: impl Into<String>, found: impl Display, supported: &str) -> NetworkFault {
+        NetworkFault::new(part, format!("{found} is not supported. Supported: {supported}"))
+    }
+
+    fn foreign(found: &str) -> NetworkFault {
+        let expected = "An Lc0 network (.pb.gz, .pb) or an ONNX model is expected";
+        NetworkFault::new("content", format!("{found}. {expected}"))
+    }
+
+    fn protobuf(reason: &str) -> NetworkFault {
+        NetworkFault::new("protobuf", format!("{reason}, so the file may be incomplete or damaged"))
     }
 }
 
-impl From<prost::DecodeError> for NetworkErrorKind {
+impl From<std::io::Error> for NetworkFault {
+    fn from(error: std::io::Error) -> NetworkFault {
+        NetworkFault::new("cannot be read", in_our_words(&error))
+    }
+}
+
+impl From<prost::DecodeError> for NetworkFault {
     /// Keeps the path of the wrong field and rephrases prost's text.
-    fn from(error: prost::DecodeError) -> NetworkErrorKind {
+    fn from(error: prost::DecodeError) -> NetworkFault {
         let text = error.to_string();
         let reason = text.trim_start_matches("failed to decode Protobuf message: ");
-        NetworkErrorKind::Protobuf { reason: reason.replace("buffer underflow", "data end early") }
+        NetworkFault::protobuf(&reason.replace("buffer underflow", "data end early"))
     }
 }

@@ -5,14 +5,14 @@
 
 use std::path::{Path, PathBuf};
 
-use bytes::Bytes;
+use bytes::{BufMut, Bytes};
 use half::{bf16, f16};
 use prost::encoding::{self, DecodeContext, WireType};
 use prost::{Enumeration, Message};
 
 use super::container::{Chunks, NETWORK_START};
 use super::message::{self, EngineVersion, Format, Net, onnx};
-use super::{NetworkError, NetworkErrorKind, NetworkFile, format};
+use super::{Checked, NetworkError, NetworkFault, NetworkFile, format};
 use crate::network::encode::InputFormat;
 use crate::network::onnx::value_info;
 use crate::network::packed_planes::PLANE_BYTES;
@@ -55,7 +55,7 @@ impl OnnxModel {
         names: Option<TensorNames>,
         input_format: Option<i32>,
     ) -> Result<OnnxModel, NetworkError> {
-        bare(path, bytes, names, input_format).map_err(|kind| NetworkError::new(path, kind))
+        bare(path, bytes, names, input_format).map_err(|fault| NetworkError::new(path, fault))
     }
 
     /// Adds the softmax that its win, draw and loss lack. What is appended to a model is merged into it.
@@ -79,12 +79,8 @@ impl OnnxModel {
         let [scaled, factors] = ["rule50", "rule50_factors"].map(|end| format!("{}/{end}", self.names.input));
         let Ok(taken) = renamed(&self.bytes, &[7, 1, 1], &self.names.input, &scaled) else { return self };
         let factor = |plane| if plane == COUNTER { 1.0 / UNIT } else { 1.0 };
-        let bytes = |number: f32| match self.data_type {
-            DataType::Float32 => number.to_le_bytes().to_vec(),
-            DataType::Float16 => f16::from_f32(number).to_le_bytes().to_vec(),
-            DataType::Bfloat16 => bf16::from_f32(number).to_le_bytes().to_vec(),
-        };
-        let raw: Vec<u8> = (0..PLANES).map(factor).flat_map(bytes).collect();
+        let mut raw: Vec<u8> = Vec::new();
+        (0..PLANES).map(factor).for_each(|factor| self.data_type.put(factor, &mut raw));
         let (dims, data_type) = (vec![PLANES as i64, 1, 1], Some(self.data_type as i32));
         let tensor = onnx::Tensor { dims, data_type, name: Some(factors.clone()), external_data: Vec::new() };
         let node = operation("Mul", &scaled, vec![self.names.input.clone(), factors]);
@@ -203,13 +199,21 @@ impl DataType {
     pub(crate) fn size(self) -> usize {
         if self == DataType::Float32 { 4 } else { 2 }
     }
+
+    pub(crate) fn put(self, number: f32, out: &mut impl BufMut) {
+        match self {
+            DataType::Float32 => out.put_f32_le(number),
+            DataType::Float16 => out.put_u16_le(f16::from_f32(number).to_bits()),
+            DataType::Bfloat16 => out.put_u16_le(bf16::from_f32(number).to_bits()),
+        }
+    }
 }
 
 /// The Lc0 since which files may embed ONNX models: 0.28.
 const ONNX_SINCE: EngineVersion = EngineVersion { major: Some(0), minor: Some(28), patch: None };
-/// Lc0's number of the format in which outputs are win, draw and loss.
+/// Lc0's number of the format of outputs and values that are win, draw and loss …
 const FORMAT_WDL: i32 = 2;
-/// Lc0's number of the format in which the value is a single number.
+/// … and of that in which they are a single number.
 const FORMAT_CLASSICAL: i32 = 1;
 
 impl NetworkFile {
@@ -220,13 +224,13 @@ impl NetworkFile {
             ValueOutput::Wdl(wdl) => (name(wdl), None),
             ValueOutput::Scalar(value) => (None, name(value)),
         };
-        let has_wdl = output_wdl.is_some();
+        let value = Some(if output_wdl.is_some() { FORMAT_WDL } else { FORMAT_CLASSICAL });
         let network_format = message::NetworkFormat {
             input: Some(model.input_format.into()),
-            output: Some(if has_wdl { FORMAT_WDL } else { FORMAT_CLASSICAL }),
+            output: value,
             network: Some(format::ONNX),
             policy: Some(1),
-            value: Some(if has_wdl { 2 } else { 1 }),
+            value,
             moves_left: Some(model.names.moves_left.is_some().into()),
             ..message::NetworkFormat::default()
         };
@@ -253,9 +257,8 @@ impl NetworkFile {
 pub(crate) fn embedded(
     model: message::OnnxModel,
     declared: Option<message::NetworkFormat>,
-) -> Result<OnnxModel, NetworkErrorKind> {
-    let missing =
-        |part: &str| NetworkErrorKind::Missing { part: part.into(), reason: "ONNX networks need it".into() };
+) -> Checked<OnnxModel> {
+    let missing = |part| NetworkFault::missing(part, "ONNX networks need it");
     let bytes = model.model.filter(|bytes| !bytes.is_empty()).ok_or_else(|| missing("onnx_model.model"))?;
     let named = |name: Option<String>| name.filter(|name| !name.is_empty());
     let value = match (named(model.output_wdl), named(model.output_value)) {
@@ -284,7 +287,7 @@ pub(crate) fn bare(
     bytes: Bytes,
     named: Option<TensorNames>,
     told: Option<i32>,
-) -> Result<OnnxModel, NetworkErrorKind> {
+) -> Checked<OnnxModel> {
     let model = parse(&bytes)?;
     let own = model.metadata.iter().find(|entry| entry.key() == METADATA_INPUT_FORMAT);
     let number = told.map_or_else(|| own.map_or(Some(1), |own| own.value().parse().ok()), Some);
@@ -307,14 +310,11 @@ pub(crate) fn bare(
     checked(bytes, graph, input_format, names, folder)
 }
 
-fn parse(bytes: &Bytes) -> Result<onnx::Model, NetworkErrorKind> {
+fn parse(bytes: &Bytes) -> Checked<onnx::Model> {
     let model: onnx::Model = Chunks::from(bytes.clone()).decode()?;
     match &model.graph {
         Some(graph) if !graph.node.is_empty() => Ok(model),
-        _ => Err(NetworkErrorKind::Missing {
-            part: "ONNX graph".into(),
-            reason: "a model needs one with nodes".into(),
-        }),
+        _ => Err(NetworkFault::missing("ONNX graph", "a model needs one with nodes")),
     }
 }
 
@@ -326,34 +326,31 @@ fn checked(
     input_format: InputFormat,
     names: TensorNames,
     folder: Option<&Path>,
-) -> Result<OnnxModel, NetworkErrorKind> {
+) -> Checked<OnnxModel> {
     let external = graph.initializer.iter().flat_map(|tensor| &tensor.external_data);
     let mut files = external.filter(|entry| entry.key() == "location").map(onnx::Metadata::value).peekable();
     let weights_folder = folder.filter(|_| files.peek().is_some()).map(Path::to_owned);
     let is_there = |file: &str| folder.is_some_and(|folder| folder.join(file).is_file());
     if let Some(lost) = files.find(|file| !is_there(file)) {
-        let (part, reason) = (format!("file {lost}"), "the model keeps weights there, beside itself".into());
-        return Err(NetworkErrorKind::Missing { part, reason });
+        let reason = "the model keeps weights there, beside itself";
+        return Err(NetworkFault::missing(&format!("file {lost}"), reason));
     }
     let constants: Vec<_> = graph.initializer.iter().map(onnx::Tensor::name).collect();
     let inputs: Vec<_> = graph.input.iter().filter(|input| !constants.contains(&input.name())).collect();
     let outputs: Vec<_> = graph.output.iter().collect();
     let input = require(&inputs, "input", &names.input, &[PLANES, 8, 8])?;
     let number = tensor_type(input).elem_type.unwrap_or_default();
-    let unsupported = |tensor: String, found: i32, supported: String| NetworkErrorKind::Unsupported {
-        part: format!("ONNX {tensor}"),
-        found: element_type(found),
-        supported,
-    };
     let data_type = DataType::try_from(number).map_err(|_| {
-        unsupported(format!("input \"{}\"", names.input), number, "float32, float16, bfloat16".into())
+        let part = format!("ONNX input \"{}\"", names.input);
+        NetworkFault::unsupported(part, element_type(number), "float32, float16, bfloat16")
     })?;
     for (name, size) in names.outputs() {
         let output = require(&outputs, "output", name, &[size])?;
         let found = tensor_type(output).elem_type.filter(|&found| found != 0 && found != number);
         if let Some(found) = found {
             let own = format!("{}, the type of the input", element_type(number));
-            return Err(unsupported(format!("output \"{name}\""), found, own));
+            let part = format!("ONNX output \"{name}\"");
+            return Err(NetworkFault::unsupported(part, element_type(found), &own));
         }
     }
     let batch = dimensions(input).first().copied().unwrap_or_default();
@@ -369,7 +366,7 @@ fn require<'a>(
     kind: &str,
     name: &str,
     shape: &[usize],
-) -> Result<&'a onnx::ValueInfo, NetworkErrorKind> {
+) -> Checked<&'a onnx::ValueInfo> {
     let part = format!("ONNX {kind} \"{name}\"");
     let Some(tensor) = tensors.iter().find(|tensor| tensor.name() == name) else {
         let present: Vec<_> = tensors.iter().map(|tensor| tensor.name()).collect();
@@ -378,7 +375,7 @@ fn require<'a>(
              --onnx-input, --onnx-output-policy or --onnx-output-wdl",
             present.join(", ")
         );
-        return Err(NetworkErrorKind::Mismatch { part, reason });
+        return Err(NetworkFault::new(part, reason));
     };
     let found = dimensions(tensor);
     let fits = |(&found, &wanted): (&i64, &usize)| found <= 0 || found == wanted as i64;
@@ -386,10 +383,7 @@ fn require<'a>(
         let size = |&size: &i64| if size > 0 { size.to_string() } else { "any".into() };
         let found = found.iter().map(size).collect::<Vec<_>>().join(", ");
         let reason = format!("its shape is [{found}], but [batch, {shape:?}] is expected");
-        return Err(NetworkErrorKind::Mismatch {
-            part,
-            reason: reason.replace(", [", ", ").replace("]]", "]"),
-        });
+        return Err(NetworkFault::new(part, reason.replace(", [", ", ").replace("]]", "]")));
     }
     Ok(tensor)
 }

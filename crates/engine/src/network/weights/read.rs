@@ -5,15 +5,14 @@
 
 use half::{bf16, f16};
 
-use super::format::{BodyKind, EmbeddingKind, NetworkFormat, PolicyKind};
-use super::heads::{take_policy, take_value};
+use super::format::{EmbeddingKind, NetworkFormat, PolicyKind};
 use super::message::{self, ConvBlock, EncoderLayer, Ffn, Layer, SeUnit, Weights};
 use super::network::{
     Activation, AttentionBody, AttentionPolicy, Body, Branch, CONVOLUTION_POLICY_PLANES, Convolution, Dense,
     Embedding, Encoder, FeedForward, LayerNorm, Network, PIECE_PLANES, PieceEmbedding, PolicyHead,
     ResidualBlock, SQUARES, ScalarHead, Smolgen, SqueezeExcite, TABLE_WIDTH, Tower,
 };
-use super::{HeadChoice, NetworkErrorKind};
+use super::{Checked, NetworkFault};
 use crate::network::{PLANES, POLICY_SIZE};
 
 /// Added to variances before the square root.
@@ -25,17 +24,18 @@ const EPSILON: f32 = 1e-6;
 /// reference evaluation.
 const LARGE_EPSILON: f32 = 1e-3;
 
-type Read<T> = Result<T, NetworkErrorKind>;
-
 /// Weights and biases, or gammas and betas.
 type Pair = (Option<Layer>, Option<Layer>);
 
-/// Reads the network with the heads of `choice` and drops other heads undecoded. The error names the first
-/// part that is missing, of the wrong size, or not finite.
-pub(crate) fn network(mut weights: Weights, format: NetworkFormat, choice: HeadChoice) -> Read<Network> {
-    let policy_layers = take_policy(&mut weights, choice.policy)?;
-    let value_layers = take_value(&mut weights, choice.value)?;
-    let moves_left_layers = message::ValueHead {
+/// Reads the network with the layers of these heads. The error names the first part that is missing, of the
+/// wrong size, or not finite.
+pub(super) fn network(
+    mut weights: Weights,
+    format: NetworkFormat,
+    policy: message::PolicyHead,
+    value: message::ValueHead,
+) -> Checked<Network> {
+    let moves_left = message::ValueHead {
         value: weights.moves_left.take(),
         ip_val_w: weights.ip_mov_w.take(),
         ip_val_b: weights.ip_mov_b.take(),
@@ -44,23 +44,16 @@ pub(crate) fn network(mut weights: Weights, format: NetworkFormat, choice: HeadC
         ip2_val_w: weights.ip2_mov_w.take(),
         ip2_val_b: weights.ip2_mov_b.take(),
     };
-    let body = match format.body {
-        BodyKind::Tower => Body::Tower(tower(weights.input, weights.residual)?),
-        BodyKind::Attention => Body::Attention(attention_body(weights, &format)?),
+    let body = if format.has_encoders {
+        Body::Attention(attention_body(weights, &format)?)
+    } else {
+        Body::Tower(tower(weights.input, weights.residual)?)
     };
-    let policy = policy_head(policy_layers, &body, &format)?;
-    let value = scalar_head(value_layers, "value", format.value_outputs, &body)?;
+    let policy = policy_head(policy, &body, &format)?;
+    let value = scalar_head(value, "value", format.value_outputs, &body)?;
     let moves_left =
-        format.moves_left.then(|| scalar_head(moves_left_layers, "moves left", 1, &body)).transpose()?;
+        format.moves_left.then(|| scalar_head(moves_left, "moves left", 1, &body)).transpose()?;
     Ok(Network { input_format: format.input, activation: format.activation, body, policy, value, moves_left })
-}
-
-fn missing(part: &str, reason: &str) -> NetworkErrorKind {
-    NetworkErrorKind::Missing { part: part.into(), reason: reason.into() }
-}
-
-fn mismatch(part: &str, reason: String) -> NetworkErrorKind {
-    NetworkErrorKind::Mismatch { part: part.into(), reason }
 }
 
 // Encodings of a layer. One without any is LINEAR16, whatever the file says.
@@ -86,21 +79,21 @@ fn count(layer: &Option<Layer>) -> usize {
 }
 
 /// Mandatory, of any size.
-fn numbers(layer: Option<Layer>, part: &str) -> Read<Vec<f32>> {
+fn numbers(layer: Option<Layer>, part: &str) -> Checked<Vec<f32>> {
     let layer = layer.unwrap_or_default();
-    let encoding = encoding(&layer).ok_or_else(|| NetworkErrorKind::Unsupported {
-        part: format!("{part} encoding"),
-        found: layer.encoding.unwrap_or_default().to_string(),
-        supported: "1 LINEAR16, 2 FLOAT16, 3 BFLOAT16, 4 FLOAT32".into(),
+    let encoding = encoding(&layer).ok_or_else(|| {
+        let found = layer.encoding.unwrap_or_default();
+        let supported = "1 LINEAR16, 2 FLOAT16, 3 BFLOAT16, 4 FLOAT32";
+        NetworkFault::unsupported(format!("{part} encoding"), found, supported)
     })?;
     let params = layer.params.unwrap_or_default();
     if params.is_empty() {
-        return Err(missing(part, "the network's format needs it"));
+        return Err(NetworkFault::missing(part, "the network's format needs it"));
     }
     let width = if encoding == FLOAT32 { 4 } else { 2 };
     if !params.len().is_multiple_of(width) {
         let reason = format!("{} bytes are no whole number of {width}-byte values", params.len());
-        return Err(mismatch(part, reason));
+        return Err(NetworkFault::new(part, reason));
     }
     if encoding == FLOAT32 {
         let (bytes, _) = params.as_chunks::<4>();
@@ -122,30 +115,31 @@ fn numbers(layer: Option<Layer>, part: &str) -> Read<Vec<f32>> {
     require_finite(bytes.iter().map(number).collect(), part)
 }
 
-fn require_finite(values: Vec<f32>, part: &str) -> Read<Vec<f32>> {
+fn require_finite(values: Vec<f32>, part: &str) -> Checked<Vec<f32>> {
     match values.iter().position(|value| !value.is_finite()) {
         None => Ok(values),
-        Some(index) => Err(NetworkErrorKind::NotFinite { part: part.into(), index, value: values[index] }),
+        Some(index) => {
+            let reason = format!("value {index} is {}, but weights must be finite", values[index]);
+            Err(NetworkFault::new(part, reason))
+        }
     }
 }
 
 /// Mandatory, with exactly `len` of `what`, such as weights. `words` say why, like `64→64 3x3`.
-fn sized(layer: Option<Layer>, part: &str, what: &str, len: usize, words: &str) -> Read<Vec<f32>> {
+fn sized(layer: Option<Layer>, part: &str, what: &str, len: usize, words: &str) -> Checked<Vec<f32>> {
     let values = numbers(layer, part)?;
     if values.len() != len {
-        return Err(NetworkErrorKind::Size {
-            part: part.into(),
-            what: what.into(),
-            expected: len,
-            shape: words.into(),
-            found: values.len(),
-        });
+        return Err(wrong_size(part, what, len, words, values.len()));
     }
     Ok(values)
 }
 
+fn wrong_size(part: &str, what: &str, expected: usize, shape: &str, found: usize) -> NetworkFault {
+    NetworkFault::new(part, format!("{expected} {what} expected for {shape}, found {found}"))
+}
+
 /// Without `outputs` there is one per bias.
-fn dense((weights, bias): Pair, part: &str, inputs: usize, outputs: Option<usize>) -> Read<Dense> {
+fn dense((weights, bias): Pair, part: &str, inputs: usize, outputs: Option<usize>) -> Checked<Dense> {
     let bias_part = format!("{part} biases");
     let bias = match outputs {
         Some(len) => sized(bias, &bias_part, "values", len, &format!("{inputs}→{len}"))?,
@@ -157,7 +151,7 @@ fn dense((weights, bias): Pair, part: &str, inputs: usize, outputs: Option<usize
     Ok(Dense { inputs, outputs, weights, bias })
 }
 
-fn layer_norm((gammas, betas): Pair, part: &str, size: usize, epsilon: f32) -> Read<LayerNorm> {
+fn layer_norm((gammas, betas): Pair, part: &str, size: usize, epsilon: f32) -> Checked<LayerNorm> {
     let words = format!("a layer norm over {size}");
     let gammas = sized(gammas, part, "gammas", size, &words)?;
     let betas = sized(betas, part, "betas", size, &words)?;
@@ -170,13 +164,13 @@ fn convolution(
     part: &str,
     inputs: usize,
     outputs: Option<usize>,
-) -> Read<Convolution> {
+) -> Checked<Convolution> {
     let (weights, bias) = convolved(block, part, inputs, outputs, 3)?;
     Ok(Convolution { inputs, outputs: bias.len(), weights, bias })
 }
 
 /// A 1×1 convolution.
-fn per_square(block: Option<ConvBlock>, part: &str, inputs: usize) -> Read<Dense> {
+fn per_square(block: Option<ConvBlock>, part: &str, inputs: usize) -> Checked<Dense> {
     let (weights, bias) = convolved(block, part, inputs, None, 1)?;
     Ok(Dense { inputs, outputs: bias.len(), weights, bias })
 }
@@ -188,12 +182,13 @@ fn convolved(
     inputs: usize,
     outputs: Option<usize>,
     kernel: usize,
-) -> Read<(Vec<f32>, Vec<f32>)> {
-    let block = block.ok_or_else(|| missing(part, "the network's format needs it"))?;
+) -> Checked<(Vec<f32>, Vec<f32>)> {
+    let block = block.ok_or_else(|| NetworkFault::missing(part, "the network's format needs it"))?;
     let per_channel = [&block.biases, &block.bn_means, &block.bn_variances];
     let counted = per_channel.into_iter().map(count).find(|&n| n > 0);
     let Some(outputs) = outputs.or(counted) else {
-        return Err(missing(&format!("{part} biases"), "a convolution needs biases or a batch norm"));
+        let part = format!("{part} biases");
+        return Err(NetworkFault::missing(&part, "a convolution needs biases or a batch norm"));
     };
     let words = format!("{inputs}→{outputs} {kernel}x{kernel}");
     let of_channels = |layer, what| sized(layer, part, what, outputs, &words);
@@ -220,10 +215,8 @@ fn convolved(
         for channel in 0..outputs {
             let variance = variances[channel];
             if variance < 0.0 {
-                return Err(mismatch(
-                    part,
-                    format!("batch norm variance {channel} is {variance}, below zero"),
-                ));
+                let reason = format!("batch norm variance {channel} is {variance}, below zero");
+                return Err(NetworkFault::new(part, reason));
             }
             let scale = gammas[channel] * (1.0 / (variance + BATCH_NORM_EPSILON).sqrt());
             for weight in &mut weights[channel * fan_in..(channel + 1) * fan_in] {
@@ -235,7 +228,7 @@ fn convolved(
     Ok((require_finite(weights, part)?, require_finite(bias, part)?))
 }
 
-fn tower(input: Option<ConvBlock>, residual: Vec<message::Residual>) -> Read<Tower> {
+fn tower(input: Option<ConvBlock>, residual: Vec<message::Residual>) -> Checked<Tower> {
     let input = convolution(input, "input convolution", PLANES, None)?;
     let filters = input.outputs;
     let blocks = residual
@@ -244,12 +237,12 @@ fn tower(input: Option<ConvBlock>, residual: Vec<message::Residual>) -> Read<Tow
         .map(|(index, block)| residual_block(block, &format!("block {index}"), filters))
         .collect::<Result<Vec<_>, _>>()?;
     if blocks.is_empty() {
-        return Err(missing("residual blocks", "a tower needs at least one residual block"));
+        return Err(NetworkFault::missing("residual blocks", "a tower needs at least one residual block"));
     }
     Ok(Tower { input, blocks })
 }
 
-fn residual_block(block: message::Residual, part: &str, filters: usize) -> Read<ResidualBlock> {
+fn residual_block(block: message::Residual, part: &str, filters: usize) -> Checked<ResidualBlock> {
     let conv = |block, name| convolution(block, &format!("{part} {name}"), filters, Some(filters));
     Ok(ResidualBlock {
         conv1: conv(block.conv1, "conv1")?,
@@ -258,13 +251,13 @@ fn residual_block(block: message::Residual, part: &str, filters: usize) -> Read<
     })
 }
 
-fn squeeze_excite(se: SeUnit, part: &str, filters: usize) -> Read<SqueezeExcite> {
+fn squeeze_excite(se: SeUnit, part: &str, filters: usize) -> Checked<SqueezeExcite> {
     let squeeze = dense((se.w1, se.b1), &format!("{part} squeeze"), filters, None)?;
     let excite = dense((se.w2, se.b2), &format!("{part} excite"), squeeze.outputs, Some(2 * filters))?;
     Ok(SqueezeExcite { squeeze, excite })
 }
 
-fn policy_head(layers: message::PolicyHead, body: &Body, format: &NetworkFormat) -> Read<PolicyHead> {
+fn policy_head(layers: message::PolicyHead, body: &Body, format: &NetworkFormat) -> Checked<PolicyHead> {
     let width = body.width();
     match format.policy {
         PolicyKind::Classical => {
@@ -277,22 +270,14 @@ fn policy_head(layers: message::PolicyHead, body: &Body, format: &NetworkFormat)
             let conv1 = convolution(layers.policy1, "policy conv1", width, Some(width))?;
             let conv2 = convolution(layers.policy, "policy conv2", width, None)?;
             if conv2.outputs < CONVOLUTION_POLICY_PLANES {
-                return Err(NetworkErrorKind::Size {
-                    part: "policy conv2".into(),
-                    what: "planes".into(),
-                    expected: CONVOLUTION_POLICY_PLANES,
-                    shape: "the moves".into(),
-                    found: conv2.outputs,
-                });
+                let (expected, found) = (CONVOLUTION_POLICY_PLANES, conv2.outputs);
+                return Err(wrong_size("policy conv2", "planes", expected, "the moves", found));
             }
             Ok(PolicyHead::Convolution { conv1, conv2 })
         }
         PolicyKind::Attention => {
             // Lc0 always uses SELU here in towers.
-            let activation = match format.body {
-                BodyKind::Tower => Activation::Selu,
-                BodyKind::Attention => format.activation,
-            };
+            let activation = if format.has_encoders { format.activation } else { Activation::Selu };
             Ok(PolicyHead::Attention(Box::new(attention_policy(layers, width, activation, format)?)))
         }
     }
@@ -300,7 +285,7 @@ fn policy_head(layers: message::PolicyHead, body: &Body, format: &NetworkFormat)
 
 /// A value or moves left head. Towers feed it by a 1x1 convolution, attention bodies by a dense layer per
 /// square.
-fn scalar_head(layers: message::ValueHead, head: &str, outputs: usize, body: &Body) -> Read<ScalarHead> {
+fn scalar_head(layers: message::ValueHead, head: &str, outputs: usize, body: &Body) -> Checked<ScalarHead> {
     let squares = match body {
         Body::Tower(_) => per_square(layers.value, &format!("{head} convolution"), body.width())?,
         Body::Attention(_) => {
@@ -315,13 +300,13 @@ fn scalar_head(layers: message::ValueHead, head: &str, outputs: usize, body: &Bo
     Ok(ScalarHead { squares, hidden, output })
 }
 
-fn attention_body(weights: Weights, format: &NetworkFormat) -> Read<AttentionBody> {
+fn attention_body(weights: Weights, format: &NetworkFormat) -> Checked<AttentionBody> {
     if weights.encoder.is_empty() {
-        return Err(missing("encoders", "the format says attention body"));
+        return Err(NetworkFault::missing("encoders", "the format says attention body"));
     }
     let width = count(&weights.ip_emb_b);
     let has_smolgen = is_present(&weights.smolgen_w);
-    let smolgen = if has_smolgen { Some(shared_smolgen(weights.smolgen_w)?) } else { None };
+    let smolgen = has_smolgen.then(|| shared_smolgen(weights.smolgen_w)).transpose()?;
     let shape = EncoderShape {
         width,
         heads: weights.headcount.unwrap_or_default(),
@@ -348,7 +333,7 @@ fn attention_body(weights: Weights, format: &NetworkFormat) -> Read<AttentionBod
                 if !preprocess.outputs.is_multiple_of(SQUARES) {
                     let reason =
                         format!("{} outputs cannot be shared by {SQUARES} squares", preprocess.outputs);
-                    return Err(mismatch("piece embedding", reason));
+                    return Err(NetworkFault::new("piece embedding", reason));
                 }
                 let inputs = PLANES + preprocess.outputs / SQUARES;
                 let norm = (weights.ip_emb_ln_gammas, weights.ip_emb_ln_betas);
@@ -362,17 +347,14 @@ fn attention_body(weights: Weights, format: &NetworkFormat) -> Read<AttentionBod
             }
             EmbeddingKind::None => {
                 let reason = "an attention body without a tower needs 1 PE_MAP or 2 PE_DENSE";
-                return Err(missing("format.input_embedding", reason));
+                return Err(NetworkFault::missing("format.input_embedding", reason));
             }
         }
     };
     let dense = dense((weights.ip_emb_w, weights.ip_emb_b), "embedding", inputs, None)?;
     let words = format!("{width}x{SQUARES}");
     let gate = |layer: Option<Layer>, part: &str| {
-        if !is_present(&layer) {
-            return Ok(None);
-        }
-        sized(layer, part, "gates", width * SQUARES, &words).map(Some)
+        is_present(&layer).then(|| sized(layer, part, "gates", width * SQUARES, &words)).transpose()
     };
     Ok(AttentionBody {
         embedding,
@@ -390,7 +372,7 @@ fn attention_policy(
     width: usize,
     activation: Activation,
     format: &NetworkFormat,
-) -> Read<AttentionPolicy> {
+) -> Checked<AttentionPolicy> {
     let embedding = dense((layers.ip_pol_w, layers.ip_pol_b), "policy embedding", width, None)?;
     let width = embedding.outputs;
     let shape = EncoderShape {
@@ -421,20 +403,17 @@ struct EncoderShape {
     epsilon: f32,
 }
 
-fn encoders(stack: Vec<EncoderLayer>, part: &str, shape: &EncoderShape) -> Read<Vec<Encoder>> {
+fn encoders(stack: Vec<EncoderLayer>, part: &str, shape: &EncoderShape) -> Checked<Vec<Encoder>> {
     let stack = stack.into_iter().enumerate();
     stack.map(|(index, layers)| encoder(layers, &format!("{part} {index}"), shape)).collect()
 }
 
-fn encoder(layers: EncoderLayer, part: &str, shape: &EncoderShape) -> Read<Encoder> {
+fn encoder(layers: EncoderLayer, part: &str, shape: &EncoderShape) -> Checked<Encoder> {
     let attention = format!("{part} attention");
-    let mha = layers.mha.ok_or_else(|| missing(&attention, "encoders need it"))?;
+    let mha = layers.mha.ok_or_else(|| NetworkFault::missing(&attention, "encoders need it"))?;
     if mha.rpe_q.is_some() || mha.rpe_k.is_some() || mha.rpe_v.is_some() {
-        return Err(NetworkErrorKind::Unsupported {
-            part: attention,
-            found: "relative position encoding (RPE)".into(),
-            supported: "none and smolgen".into(),
-        });
+        let found = "relative position encoding (RPE)";
+        return Err(NetworkFault::unsupported(attention, found, "none and smolgen"));
     }
     let width = shape.width;
     let query_part = format!("{part} query");
@@ -442,7 +421,8 @@ fn encoder(layers: EncoderLayer, part: &str, shape: &EncoderShape) -> Read<Encod
     let model = query.outputs;
     let heads = shape.heads as usize;
     if heads == 0 || !model.is_multiple_of(heads) {
-        return Err(mismatch(&query_part, format!("{heads} attention heads cannot share {model} channels")));
+        let reason = format!("{heads} attention heads cannot share {model} channels");
+        return Err(NetworkFault::new(query_part, reason));
     }
     let key = dense((mha.k_w, mha.k_b), &format!("{part} key"), width, Some(model))?;
     let value = dense((mha.v_w, mha.v_b), &format!("{part} value"), width, Some(model))?;
@@ -454,13 +434,13 @@ fn encoder(layers: EncoderLayer, part: &str, shape: &EncoderShape) -> Read<Encod
     Ok(Encoder { heads, query, key, value, smolgen, output, ffn })
 }
 
-fn branch(layer: Dense, norm: Pair, part: &str, shape: &EncoderShape) -> Read<Branch> {
+fn branch(layer: Dense, norm: Pair, part: &str, shape: &EncoderShape) -> Checked<Branch> {
     let norm = layer_norm(norm, part, shape.width, shape.epsilon)?;
     Ok(Branch { layer, norm, factor: shape.alpha })
 }
 
 /// The feed-forward layers of `part`, and the norm behind them.
-fn feed_forward((ffn, norm): (Option<Ffn>, Pair), part: &str, shape: &EncoderShape) -> Read<FeedForward> {
+fn feed_forward((ffn, norm): (Option<Ffn>, Pair), part: &str, shape: &EncoderShape) -> Checked<FeedForward> {
     let ffn = ffn.unwrap_or_default();
     let hidden = dense((ffn.dense1_w, ffn.dense1_b), &format!("{part} FFN dense1"), shape.width, None)?;
     let pair = (ffn.dense2_w, ffn.dense2_b);
@@ -469,9 +449,9 @@ fn feed_forward((ffn, norm): (Option<Ffn>, Pair), part: &str, shape: &EncoderSha
     Ok(FeedForward { hidden, activation: shape.ffn_activation, output })
 }
 
-fn smolgen(layers: message::Smolgen, part: &str, shape: &EncoderShape) -> Read<Smolgen> {
-    let generated =
-        shape.smolgen.ok_or_else(|| missing("shared smolgen weights", "encoders have smolgen"))?;
+fn smolgen(layers: message::Smolgen, part: &str, shape: &EncoderShape) -> Checked<Smolgen> {
+    let missing = || NetworkFault::missing("shared smolgen weights", "encoders have smolgen");
+    let generated = shape.smolgen.ok_or_else(missing)?;
     let width = shape.width;
     let compress = without_bias(layers.compress, &format!("{part} compress"), width)?;
     let channels = compress.outputs;
@@ -492,22 +472,23 @@ fn smolgen(layers: message::Smolgen, part: &str, shape: &EncoderShape) -> Read<S
 }
 
 /// As many outputs as there are rows of weights.
-fn without_bias(layer: Option<Layer>, part: &str, inputs: usize) -> Read<Dense> {
+fn without_bias(layer: Option<Layer>, part: &str, inputs: usize) -> Checked<Dense> {
     let weights = numbers(layer, part)?;
     if inputs == 0 || !weights.len().is_multiple_of(inputs) {
         let reason = format!("{} weights are no whole number of rows of {inputs}", weights.len());
-        return Err(mismatch(part, reason));
+        return Err(NetworkFault::new(part, reason));
     }
     let outputs = weights.len() / inputs;
     Ok(Dense { inputs, outputs, weights, bias: vec![0.0; outputs] })
 }
 
 /// The matrix from what smolgen generates to all pairs of squares.
-fn shared_smolgen(layer: Option<Layer>) -> Read<Dense> {
+fn shared_smolgen(layer: Option<Layer>) -> Checked<Dense> {
     let part = "shared smolgen weights";
     let weights = numbers(layer, part)?;
     if !weights.len().is_multiple_of(PAIRS) {
-        return Err(mismatch(part, format!("{} weights are no multiple of {PAIRS}", weights.len())));
+        let reason = format!("{} weights are no multiple of {PAIRS}", weights.len());
+        return Err(NetworkFault::new(part, reason));
     }
     Ok(Dense { inputs: weights.len() / PAIRS, outputs: PAIRS, weights, bias: vec![0.0; PAIRS] })
 }

@@ -69,13 +69,6 @@ impl Device {
     fn virtual_pace(&self) -> Option<DevicePace> {
         self.info().virtual_pace.map(|pace| DevicePace { queues: pace.queues.min(self.threads), ..pace })
     }
-
-    fn evaluate(&self, evaluator: &mut dyn Evaluator, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
-        for chunk in batch.chunks_mut(self.info().max_batch) {
-            evaluator.evaluate_or_fail(&self.info().name, chunk)?;
-        }
-        Ok(())
-    }
 }
 
 #[derive(Debug)]
@@ -137,7 +130,9 @@ impl DevicePool {
 
     /// Evaluates `batch` on `device`, which drops out with a note if it fails. True if it succeeded.
     fn evaluate(&self, device: &Device, evaluator: &mut dyn Evaluator, batch: &mut [EvalSlot]) -> bool {
-        let result = device.evaluate(evaluator, batch);
+        let info = device.info();
+        let mut chunks = batch.chunks_mut(info.max_batch);
+        let result = chunks.try_for_each(|chunk| evaluator.evaluate_or_fail(&info.name, chunk));
         if let Err(failure) = &result {
             self.drop_out(device, failure);
         }
@@ -153,19 +148,6 @@ impl DevicePool {
                 format!("{MULTIPLEXING}: {label} failed, {left} of {count} devices continue: {reason}");
             self.notes.lock().push(Note::Error(note));
         }
-    }
-
-    fn take_notes(&self) -> Vec<Note> {
-        let mut notes = std::mem::take(&mut *self.notes.lock());
-        notes.extend(self.devices.iter().flat_map(|device| device.backend.take_notes()));
-        notes
-    }
-
-    /// The mean of the devices, if all measure it.
-    fn busy_time(&self) -> Option<Duration> {
-        let times: Option<Vec<_>> = self.devices.iter().map(|device| device.backend.busy_time()).collect();
-        let count = self.devices.len().max(1) as u32;
-        Some(times?.iter().sum::<Duration>() / count)
     }
 }
 
@@ -209,12 +191,17 @@ impl Backend for Multiplexer {
         Ok(Box::new(Dispatcher { devices: self.devices.clone(), spare: Vec::new() }))
     }
 
+    /// The mean of the devices, if all measure it.
     fn busy_time(&self) -> Option<Duration> {
-        self.pool.busy_time()
+        let devices = &self.pool.devices;
+        let times: Option<Vec<_>> = devices.iter().map(|device| device.backend.busy_time()).collect();
+        Some(times?.iter().sum::<Duration>() / devices.len().max(1) as u32)
     }
 
     fn take_notes(&self) -> Vec<Note> {
-        self.pool.take_notes()
+        let mut notes = std::mem::take(&mut *self.pool.notes.lock());
+        notes.extend(self.pool.devices.iter().flat_map(|device| device.backend.take_notes()));
+        notes
     }
 }
 
@@ -224,7 +211,6 @@ struct Dispatcher {
     spare: Vec<Vec<EvalSlot>>,
 }
 
-#[derive(Debug)]
 struct Request {
     slots: Vec<EvalSlot>,
     /// Dropped without an answer if the device fails or is gone.
@@ -286,7 +272,6 @@ impl Evaluator for Dispatcher {
 }
 
 /// A device's requests in order of arrival.
-#[derive(Debug)]
 struct Queue {
     /// Comes before the others: a thread found no room for it.
     next: Option<Request>,

@@ -1,7 +1,9 @@
 //! The attention body: input planes to the rows of squares that encoders read.
 
 use super::encoder::{EncoderScratch, Encoders, FeedForward};
-use super::layers::{Arithmetic, Buffer, Layer, Linear, Norm, Rows, activate, boards_to_rows, padded};
+use super::layers::{
+    Arithmetic, Buffer, Layer, Linear, Norm, Rows, activate, boards_to_rows, pack, padded, weight_of,
+};
 use super::tower::{Tower, TowerScratch, squares};
 use crate::network::weights::{self, Activation, Dense, Embedding, PIECE_PLANES, SQUARES};
 use crate::network::{EvalSlot, PLANES};
@@ -10,10 +12,9 @@ use zeitnot_kernels::{AddScaled, Kernels};
 /// Rows evaluated together: more would leave the cache, fewer would read the weights more often.
 const GROUP_BYTES: usize = 2 << 20;
 
-#[derive(Debug)]
 pub(crate) struct AttentionBody {
     width: usize,
-    stride: usize,
+    pub(crate) stride: usize,
     number_size: usize,
     source: Source,
     /// In fp32: it reads exact numbers, and is small.
@@ -30,7 +31,6 @@ pub(crate) struct AttentionBody {
     encoders: Encoders,
 }
 
-#[derive(Debug)]
 enum Source {
     Planes,
     Pieces(PieceLayer),
@@ -38,7 +38,6 @@ enum Source {
 }
 
 /// A dense layer over the piece planes of all squares, of which at most 32 are not 0.
-#[derive(Debug)]
 struct PieceLayer {
     channels: usize,
     /// `[64 · 12][64 · channels]`: what each piece adds.
@@ -46,7 +45,6 @@ struct PieceLayer {
     bias: Buffer,
 }
 
-#[derive(Debug)]
 pub(crate) struct BodyScratch {
     inputs: Buffer,
     /// `[positions][64][channels]`, in the end the body's output.
@@ -107,11 +105,7 @@ impl AttentionBody {
     }
 
     pub(crate) fn description(&self) -> String {
-        format!("{}x{} encoders", self.width, self.encoders.count())
-    }
-
-    pub(crate) fn stride(&self) -> usize {
-        self.stride
+        format!("{}x{} encoders", self.width, self.encoders.list.len())
     }
 
     pub(crate) fn group(&self) -> usize {
@@ -205,11 +199,8 @@ fn by_square(gate: &[f32], stride: usize) -> Buffer {
 impl PieceLayer {
     fn new(dense: &Dense) -> PieceLayer {
         let mut weights = Buffer::zeros(dense.inputs * dense.outputs);
-        for (input, row) in weights.chunks_exact_mut(dense.outputs).enumerate() {
-            for (output, to) in row.iter_mut().enumerate() {
-                *to = dense.weights[output * dense.inputs + input];
-            }
-        }
+        let weight = |input: usize, output: usize| weight_of(dense, input, output);
+        pack(dense.outputs, dense.inputs, dense.outputs, weight, &mut weights);
         let bias = Buffer::padded(&dense.bias, dense.outputs);
         PieceLayer { channels: dense.outputs / SQUARES, weights, bias }
     }

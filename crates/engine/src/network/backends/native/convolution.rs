@@ -15,7 +15,6 @@ const BLOCK: usize = 64;
 /// a few lines of the L1 cache.
 const SKEW: usize = 16;
 
-#[derive(Debug)]
 pub(crate) struct WinogradScratch {
     pub(crate) transformed: Transformed,
     /// Outputs of a block's second convolution, `[positions][10][10][channels]`.
@@ -23,13 +22,11 @@ pub(crate) struct WinogradScratch {
     pub(crate) pool: Buffer,
 }
 
-#[derive(Debug)]
 pub(crate) struct Transformed {
     tiles: Buffer,
     products: Buffer,
 }
 
-#[derive(Debug)]
 pub(crate) struct FoldedScratch {
     pub(crate) boards: Buffer<u16>,
     pub(crate) inner: Buffer<u16>,
@@ -68,7 +65,6 @@ impl FoldedScratch {
     }
 }
 
-#[derive(Debug)]
 pub(crate) struct Target<'a> {
     /// `[positions][10][10][outputs]`
     pub(crate) boards: &'a mut [f32],
@@ -79,7 +75,6 @@ pub(crate) struct Target<'a> {
 
 /// Convolutions with as many inputs as outputs. The weights lie one after the other, so that they share huge
 /// pages and the next ones can be fetched.
-#[derive(Debug)]
 pub(crate) struct WinogradConvolutions {
     channels: usize,
     /// Per convolution and block of outputs, packed `[36][inputs][outputs of the block]`.
@@ -182,7 +177,6 @@ fn pack_filters(kernels: Kernels, convolution: &weights::Convolution, channels: 
 }
 
 /// Likewise of folded boards.
-#[derive(Debug)]
 pub(crate) struct FoldedConvolutions {
     tiles: Tiles,
     outputs: usize,

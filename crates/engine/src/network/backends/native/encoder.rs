@@ -3,20 +3,18 @@
 //!
 //! Each square is a row of numbers, and rows of several positions follow one another.
 
-use super::layers::{Arithmetic, Branch, Buffer, Layer, Norm, Pass, Rows, reordered};
+use super::layers::{Arithmetic, Branch, Buffer, Layer, Norm, Pass, Rows, reordered, side_by_side};
 use crate::network::weights::{self, Activation, Dense, SQUARES};
 use zeitnot_kernels::{Attend, Kernels, Product, Softmax, TILE_ROWS, Tiles};
 
 /// Encoders one after the other.
-#[derive(Debug)]
 pub(crate) struct Encoders {
-    list: Vec<Encoder>,
+    pub(super) list: Vec<Encoder>,
     /// Smolgen's last matrix.
     shared: Option<Layer>,
 }
 
-#[derive(Debug)]
-struct Encoder {
+pub(super) struct Encoder {
     tiles: Option<Tiles>,
     heads: usize,
     depth: usize,
@@ -29,35 +27,29 @@ struct Encoder {
     ffn: FeedForward,
 }
 
-#[derive(Debug)]
 pub(crate) struct FeedForward {
     hidden: Layer,
     output: Branch,
 }
 
-#[derive(Debug)]
 pub(crate) struct EncoderScratch {
     projected: Rows,
     attended: Rows,
     hidden: Rows,
     /// A branch's results in fp32.
     branch: Buffer,
-    of_smolgen: SmolgenScratch,
-    /// `[positions][heads][64][64]`, from smolgen.
+    // Of smolgen, layer by layer.
+    compressed: Rows,
+    squeezed: Rows,
+    generated: Rows,
+    by_head: Rows,
+    /// `[positions][heads][64][64]`
     additions: Rows,
     /// `[64][64]`
     scores: Buffer,
     /// A head's transposed keys, then its values, packed.
     packed: Buffer,
     packed_half: Buffer<u16>,
-}
-
-#[derive(Debug)]
-struct SmolgenScratch {
-    compressed: Rows,
-    squeezed: Rows,
-    generated: Rows,
-    by_head: Rows,
 }
 
 /// Extra numbers between two heads' additions in bf16, so that the same squares of all heads don't share a
@@ -73,10 +65,6 @@ impl Encoders {
         let layer = |dense| Layer::new(arithmetic, dense, Activation::None).with_gaps(SKEW);
         let list = encoders.iter().map(|encoder| Encoder::new(arithmetic, encoder)).collect();
         Encoders { list, shared: shared.map(layer) }
-    }
-
-    pub(crate) fn count(&self) -> usize {
-        self.list.len()
     }
 
     /// Numbers of the widest row.
@@ -101,6 +89,10 @@ impl Encoders {
         let hidden = ffn.map_or(0, |ffn| ffn.hidden.outputs);
         let hidden = hidden.max(self.largest(|encoder| encoder.ffn.hidden.outputs));
         let rows_of = |width: usize| Rows::new(arithmetic, rows, width);
+        let of_smolgen =
+            |size: fn(&Smolgen) -> usize| self.largest(|encoder| encoder.smolgen.as_ref().map_or(0, size));
+        let tiled_rows = positions.next_multiple_of(TILE_ROWS) * SQUARES;
+        let exact = |rows: usize, width: usize| Rows::exact(arithmetic, rows, width);
         let (single, half) = if arithmetic.tiles.is_none() { (1, 0) } else { (0, 1) };
         let additions = self.shared.as_ref().map_or(0, |shared| shared.outputs + SKEW);
         EncoderScratch {
@@ -108,24 +100,14 @@ impl Encoders {
             attended: rows_of(self.largest(|encoder| encoder.output.layer.inputs)),
             hidden: rows_of(hidden),
             branch: Buffer::zeros(single * rows * width),
-            of_smolgen: self.smolgen_scratch(arithmetic, positions, heads),
+            compressed: Rows::new(arithmetic, tiled_rows, of_smolgen(|smolgen| smolgen.compress.outputs)),
+            squeezed: exact(positions, of_smolgen(|smolgen| smolgen.hidden.outputs)),
+            generated: exact(positions, of_smolgen(|smolgen| smolgen.output.outputs)),
+            by_head: exact(positions * heads, self.shared.as_ref().map_or(0, |shared| shared.inputs)),
             additions: Rows::new(arithmetic, positions * heads, additions),
             scores: Buffer::zeros(single * SQUARES * SQUARES),
             packed: Buffer::zeros(single * head),
             packed_half: Buffer::zeros(half * 2 * head),
-        }
-    }
-
-    fn smolgen_scratch(&self, arithmetic: Arithmetic, positions: usize, heads: usize) -> SmolgenScratch {
-        let largest =
-            |size: fn(&Smolgen) -> usize| self.largest(|encoder| encoder.smolgen.as_ref().map_or(0, size));
-        let rows = positions.next_multiple_of(TILE_ROWS) * SQUARES;
-        let exact = |rows: usize, width: usize| Rows::exact(arithmetic, rows, width);
-        SmolgenScratch {
-            compressed: Rows::new(arithmetic, rows, largest(|smolgen| smolgen.compress.outputs)),
-            squeezed: exact(positions, largest(|smolgen| smolgen.hidden.outputs)),
-            generated: exact(positions, largest(|smolgen| smolgen.output.outputs)),
-            by_head: exact(positions * heads, self.shared.as_ref().map_or(0, |shared| shared.inputs)),
         }
     }
 
@@ -151,7 +133,7 @@ impl Encoder {
         let heads = encoder.heads;
         let depth = encoder.query.outputs / heads;
         let head_width = arithmetic.padded(depth);
-        let project = side_by_side([&encoder.query, &encoder.key, &encoder.value], heads, head_width);
+        let project = side_by_side(&[&encoder.query, &encoder.key, &encoder.value], heads, head_width);
         let output = reordered(&encoder.output.layer, heads * head_width, |input| {
             let (head, place) = (input / head_width, input % head_width);
             (place < depth).then_some(head * depth + place)
@@ -179,11 +161,10 @@ impl Encoder {
     ) {
         let rows = positions * SQUARES;
         let after_project = smolgen.map_or(&self.output.layer, |(smolgen, _)| &smolgen.compress);
-        let EncoderScratch { projected, of_smolgen, additions, .. } = &mut *scratch;
+        let projected = &mut scratch.projected;
         self.project.apply(kernels, Pass { rows, input: x, output: projected, next: Some(after_project) });
         if let Some((smolgen, shared)) = smolgen {
-            let shared = (shared, self.heads);
-            smolgen.evaluate(kernels, x, positions, shared, (of_smolgen, additions));
+            smolgen.evaluate(kernels, x, positions, (shared, self.heads), scratch);
         }
         self.mix(kernels, positions, smolgen.map(|(_, shared)| shared), scratch);
         let EncoderScratch { attended, branch, .. } = scratch;
@@ -276,24 +257,6 @@ impl FeedForward {
     }
 }
 
-/// Each head has `width` outputs of each layer.
-fn side_by_side(layers: [&Dense; 3], heads: usize, width: usize) -> Dense {
-    let inputs = layers[0].inputs;
-    let mut all = Dense { inputs, outputs: 0, weights: Vec::new(), bias: Vec::new() };
-    for layer in layers {
-        let depth = layer.outputs / heads;
-        for (weights, bias) in layer.weights.chunks_exact(depth * inputs).zip(layer.bias.chunks_exact(depth))
-        {
-            all.outputs += width;
-            all.weights.extend_from_slice(weights);
-            all.weights.resize(all.outputs * inputs, 0.0);
-            all.bias.extend_from_slice(bias);
-            all.bias.resize(all.outputs, 0.0);
-        }
-    }
-    all
-}
-
 /// Packs the columns of rows with their stride transposed, for [`Product`].
 fn pack_transposed(panel: usize, (rows, stride): (&[f32], usize), depth: usize, to: &mut [f32]) {
     let panel = panel.min(SQUARES);
@@ -318,7 +281,6 @@ fn pack_rows(panel: usize, (rows, stride): (&[f32], usize), depth: usize, to: &m
 }
 
 /// All encoders share the last matrix, which is not in it.
-#[derive(Debug)]
 struct Smolgen {
     compress: Layer,
     hidden: Layer,
@@ -351,9 +313,9 @@ impl Smolgen {
         input: &Rows,
         positions: usize,
         (shared, heads): (&Layer, usize),
-        (scratch, output): (&mut SmolgenScratch, &mut Rows),
+        scratch: &mut EncoderScratch,
     ) {
-        let SmolgenScratch { compressed, squeezed, generated, by_head } = scratch;
+        let EncoderScratch { compressed, squeezed, generated, by_head, additions, .. } = scratch;
         let next = Some(&self.hidden);
         self.compress.apply(kernels, Pass { rows: positions * SQUARES, input, output: compressed, next });
         let pass = Pass { rows: positions, input: compressed, output: squeezed, next: Some(&self.output) };
@@ -374,6 +336,6 @@ impl Smolgen {
         }
         let rows = positions * heads;
         by_head.round(kernels, rows, shared.inputs);
-        shared.apply(kernels, Pass { rows, input: by_head, output, next: None });
+        shared.apply(kernels, Pass { rows, input: by_head, output: additions, next: None });
     }
 }

@@ -18,7 +18,6 @@ pub(crate) enum Order {
     SquareMajor,
 }
 
-#[derive(Debug)]
 pub(crate) enum Policy {
     /// `dense(act(squares(x)))`
     Classical(Classical),
@@ -27,7 +26,6 @@ pub(crate) enum Policy {
     Attention(Box<AttentionHead>),
 }
 
-#[derive(Debug)]
 pub(crate) struct Classical {
     squares: Linear,
     /// `[1858][64][channels]`
@@ -36,7 +34,6 @@ pub(crate) struct Classical {
 }
 
 /// The first convolution is the tower's. The second is computed only at the origins of legal moves.
-#[derive(Debug)]
 pub(crate) struct ConvolutionPolicy {
     channels: usize,
     /// `[73][3][3][channels]`
@@ -45,7 +42,7 @@ pub(crate) struct ConvolutionPolicy {
 }
 
 /// A body's output for the heads.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) struct Features<'a> {
     pub(crate) positions: usize,
     /// 64 rows per position.
@@ -54,7 +51,6 @@ pub(crate) struct Features<'a> {
     pub(crate) boards: &'a [f32],
 }
 
-#[derive(Debug)]
 pub(crate) struct PolicyScratch {
     squares: Buffer,
     attention: Option<AttentionScratch>,
@@ -186,7 +182,6 @@ impl ConvolutionPolicy {
     }
 }
 
-#[derive(Debug)]
 pub(crate) struct AttentionHead {
     embedding: Layer,
     encoders: Encoders,
@@ -198,7 +193,6 @@ pub(crate) struct AttentionHead {
     scale: f32,
 }
 
-#[derive(Debug)]
 pub(crate) struct AttentionScratch {
     embedded: Rows,
     query: Rows,
@@ -278,14 +272,12 @@ impl AttentionHead {
 }
 
 /// `output(act(hidden(act(squares(x)))))`, in fp32: rounding matters most in the value.
-#[derive(Debug)]
 pub(crate) struct Head {
     squares: Linear,
     hidden: Linear,
     output: Linear,
 }
 
-#[derive(Debug)]
 pub(crate) struct HeadScratch {
     squares: Buffer,
     hidden: Buffer,

@@ -30,7 +30,6 @@ const LINE: usize = 64;
 ///
 /// Made of a somewhat longer `Vec`, so that it needs no `unsafe`. Neither cloned nor resized: moving the
 /// buffer leaves the numbers where they are.
-#[derive(Debug)]
 pub(crate) struct Buffer<T = f32> {
     memory: Vec<T>,
     start: usize,
@@ -115,7 +114,7 @@ pub(crate) fn pack(
 }
 
 /// A weight of `dense`, or 0 in its padding.
-fn weight_of(dense: &Dense, input: usize, output: usize) -> f32 {
+pub(crate) fn weight_of(dense: &Dense, input: usize, output: usize) -> f32 {
     let is_padding = input >= dense.inputs || output >= dense.outputs;
     if is_padding { 0.0 } else { dense.weights[output * dense.inputs + input] }
 }
@@ -130,8 +129,25 @@ pub(crate) fn reordered(dense: &Dense, inputs: usize, source: impl Fn(usize) -> 
     Dense { inputs, weights, ..dense.clone() }
 }
 
+/// Pads each of the `groups` of a layer's outputs to `width`.
+pub(crate) fn side_by_side(layers: &[&Dense], groups: usize, width: usize) -> Dense {
+    let inputs = layers[0].inputs;
+    let mut all = Dense { inputs, outputs: 0, weights: Vec::new(), bias: Vec::new() };
+    for layer in layers {
+        let depth = layer.outputs / groups;
+        for (weights, bias) in layer.weights.chunks_exact(depth * inputs).zip(layer.bias.chunks_exact(depth))
+        {
+            all.outputs += width;
+            all.weights.extend_from_slice(weights);
+            all.weights.resize(all.outputs * inputs, 0.0);
+            all.bias.extend_from_slice(bias);
+            all.bias.resize(all.outputs, 0.0);
+        }
+    }
+    all
+}
+
 /// Inputs and outputs are padded, with weights and biases 0.
-#[derive(Debug)]
 pub(crate) struct Linear {
     pub(crate) inputs: usize,
     pub(crate) outputs: usize,
@@ -196,7 +212,6 @@ pub(crate) fn stride(size: usize) -> usize {
 }
 
 /// Rows that layers write and read.
-#[derive(Debug)]
 pub(crate) struct Rows {
     /// `[rows][width]`, empty where layers write bf16.
     pub(crate) numbers: Buffer,
@@ -226,20 +241,17 @@ impl Rows {
     }
 }
 
-#[derive(Debug)]
 pub(crate) struct Layer {
     pub(crate) inputs: usize,
     pub(crate) outputs: usize,
     packed: Packed,
 }
 
-#[derive(Debug)]
 enum Packed {
     Single(Linear),
     Half(HalfLayer),
 }
 
-#[derive(Debug)]
 struct HalfLayer {
     tiles: Tiles,
     activation: Activation,
@@ -250,7 +262,6 @@ struct HalfLayer {
     to: Layout,
 }
 
-#[derive(Debug)]
 pub(crate) struct Pass<'a> {
     pub(crate) rows: usize,
     pub(crate) input: &'a Rows,
@@ -348,7 +359,6 @@ impl Layer {
 const ROWS_AT_ONCE: usize = 2 * BLOCK_ROWS;
 
 /// `x = norm(x + factor * layer(input))`
-#[derive(Debug)]
 pub(crate) struct Branch {
     pub(crate) layer: Layer,
     norm: Norm,
@@ -388,7 +398,6 @@ impl Branch {
     }
 }
 
-#[derive(Debug)]
 pub(crate) struct Norm {
     pub(crate) size: usize,
     gammas: Buffer,

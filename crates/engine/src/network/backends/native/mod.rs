@@ -16,6 +16,7 @@ mod tower;
 mod tests;
 
 use std::env;
+use std::fmt;
 use std::sync::Arc;
 
 use self::body::AttentionBody;
@@ -37,10 +38,16 @@ const PREFERRED_BATCH: usize = 6;
 /// Other defaults for [`NativeParams`], so that tests run as on other machines.
 const DEFAULTS_VARIABLE: &str = "ZEITNOT_NATIVE_DEFAULTS";
 
-#[derive(Debug)]
 pub struct Native {
     info: BackendInfo,
     model: Arc<Model>,
+}
+
+/// Without the weights.
+impl fmt::Debug for Native {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Native").field("info", &self.info).finish_non_exhaustive()
+    }
 }
 
 option_choice! {
@@ -173,7 +180,6 @@ impl Backend for Native {
     }
 }
 
-#[derive(Debug)]
 struct NativeEvaluator {
     model: Arc<Model>,
     scratch: Scratch,
@@ -186,7 +192,9 @@ impl Evaluator for NativeEvaluator {
             let reason = format!("policy index {index} does not exist, there are {POLICY_SIZE}");
             return Err(BackendError::Evaluation { backend: NAME.into(), reason });
         }
-        self.model.evaluate(batch, &mut self.scratch);
+        for group in batch.chunks_mut(self.model.group()) {
+            self.model.evaluate(group, &mut self.scratch);
+        }
         Ok(())
     }
 }
@@ -200,7 +208,6 @@ const TILE_BYTES_PER_CHANNEL: usize = 36 * 4 * size_of::<f32>();
 const WIDE: usize = 192;
 const WIDE_GROUP: usize = 16;
 
-#[derive(Debug)]
 struct Model {
     arithmetic: Arithmetic,
     body: Body,
@@ -210,20 +217,17 @@ struct Model {
     has_wdl: bool,
 }
 
-#[derive(Debug)]
 enum Body {
     Tower(Box<Tower>),
     Attention(Box<AttentionBody>),
 }
 
-#[derive(Debug)]
 enum BodyScratch {
     /// With the squares of its boards as rows.
     Tower(Box<TowerScratch>, Rows),
     Attention(Box<body::BodyScratch>),
 }
 
-#[derive(Debug)]
 struct Scratch {
     body: BodyScratch,
     policy: PolicyScratch,
@@ -249,7 +253,7 @@ impl Model {
         };
         let (inputs, order) = match &body {
             Body::Tower(tower) => (arithmetic.padded(tower.channels()), Order::ChannelMajor),
-            Body::Attention(body) => (body.stride(), Order::SquareMajor),
+            Body::Attention(body) => (body.stride, Order::SquareMajor),
         };
         let head = |head| Head::new(kernels, head, order, activation, inputs);
         Model {
@@ -264,7 +268,7 @@ impl Model {
 
     fn description(&self) -> String {
         match &self.body {
-            Body::Tower(tower) => format!("{}x{}", tower.filters(), tower.blocks()),
+            Body::Tower(tower) => format!("{}x{}", tower.filters, tower.units.len()),
             Body::Attention(body) => body.description(),
         }
     }
@@ -308,13 +312,7 @@ impl Model {
     }
 
     /// All policy indices must be below 1858.
-    fn evaluate(&self, batch: &mut [EvalSlot], scratch: &mut Scratch) {
-        for group in batch.chunks_mut(self.group()) {
-            self.evaluate_group(group, scratch);
-        }
-    }
-
-    fn evaluate_group(&self, group: &mut [EvalSlot], scratch: &mut Scratch) {
+    fn evaluate(&self, group: &mut [EvalSlot], scratch: &mut Scratch) {
         let kernels = self.arithmetic.kernels;
         let positions = group.len();
         let (rows, boards) = match (&self.body, &mut scratch.body) {

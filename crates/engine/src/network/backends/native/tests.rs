@@ -29,7 +29,7 @@ const PLIES: usize = 60;
 fn network(name: &str) -> Network {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/goldens/nets");
     let file = NetworkFile::load(&folder.join(format!("{name}.pb.gz")), HeadChoice::default()).unwrap();
-    let Model::Layers(network, _) = file.model else { panic!("{name} has no layers") };
+    let Model::Layers(network) = file.model else { panic!("{name} has no layers") };
     Arc::unwrap_or_clone(network)
 }
 

@@ -6,8 +6,8 @@
 //! filters' sum. Sums over runs of boards are differences of prefix sums: two additions at most.
 
 use super::convolution::{FoldedConvolutions, FoldedScratch, Target, WinogradConvolutions, WinogradScratch};
-use super::layers::{Arithmetic, Buffer, Linear, activate_boards, padded, stride};
-use crate::network::weights::{self, Activation, Dense};
+use super::layers::{Arithmetic, Buffer, Linear, activate_boards, padded, side_by_side, stride};
+use crate::network::weights::{self, Activation};
 use crate::network::{EvalSlot, InputPlanes, PLANES};
 use zeitnot_kernels::{
     AddScaled, Apply, BOARD_SQUARES, BOARD_STRIDE, Epilogue, FinishStream, Fold, FoldedOutput, Kernels,
@@ -15,19 +15,17 @@ use zeitnot_kernels::{
 };
 
 /// Residual blocks `act(x + se(conv2(act(conv1(x)))))` behind a first convolution.
-#[derive(Debug)]
 pub(crate) struct Tower {
     kernels: Kernels,
-    filters: usize,
+    pub(crate) filters: usize,
     first: FirstLayer,
     /// Two per block, then a policy's.
     convolutions: Convolutions,
     has_policy: bool,
-    units: Vec<Option<SqueezeExcite>>,
+    pub(super) units: Vec<Option<SqueezeExcite>>,
     activation: Activation,
 }
 
-#[derive(Debug)]
 enum Convolutions {
     /// Of boards, in fp32.
     Winograd(WinogradConvolutions),
@@ -35,19 +33,16 @@ enum Convolutions {
     Folded(FoldedConvolutions),
 }
 
-#[derive(Debug)]
 enum ConvolutionScratch {
     Winograd(WinogradScratch),
     Folded(FoldedScratch),
 }
 
-#[derive(Debug)]
-struct SqueezeExcite {
+pub(super) struct SqueezeExcite {
     squeeze: Linear,
     excite: Linear,
 }
 
-#[derive(Debug)]
 pub(crate) struct TowerScratch {
     /// `[positions][10][10][channels]`: the output.
     boards: Buffer,
@@ -58,14 +53,12 @@ pub(crate) struct TowerScratch {
     gates: Gates,
 }
 
-#[derive(Debug)]
 struct FirstScratch {
     /// `[9][channels]`
     class_sums: Buffer,
     stamps: Vec<Stamp>,
 }
 
-#[derive(Debug)]
 struct Gates {
     squeezed: Buffer,
     /// `[positions][2][channels]`
@@ -99,14 +92,6 @@ impl Tower {
             units: tower.blocks.iter().map(unit).collect(),
             activation,
         }
-    }
-
-    pub(crate) fn filters(&self) -> usize {
-        self.filters
-    }
-
-    pub(crate) fn blocks(&self) -> usize {
-        self.units.len()
     }
 
     pub(crate) fn channels(&self) -> usize {
@@ -255,7 +240,7 @@ impl SqueezeExcite {
         // The unit reads sums over 64 squares, the file expects means.
         squeeze.weights.iter_mut().for_each(|weight| *weight /= 64.0);
         let squeeze = Linear::new(kernels, &squeeze, channels, activation);
-        let excite = pad_halves(&unit.excite, channels);
+        let excite = side_by_side(&[&unit.excite], 2, channels);
         let excite = Linear::new(kernels, &excite, squeeze.outputs, Activation::None);
         SqueezeExcite { squeeze, excite }
     }
@@ -270,19 +255,6 @@ impl SqueezeExcite {
     }
 }
 
-fn pad_halves(dense: &Dense, channels: usize) -> Dense {
-    let (half, inputs) = (dense.outputs / 2, dense.inputs);
-    let outputs = 2 * channels;
-    let mut result =
-        Dense { inputs, outputs, weights: vec![0.0; outputs * inputs], bias: vec![0.0; outputs] };
-    for (from, to) in [(0, 0), (half, channels)] {
-        result.bias[to..to + half].copy_from_slice(&dense.bias[from..from + half]);
-        result.weights[to * inputs..(to + half) * inputs]
-            .copy_from_slice(&dense.weights[from * inputs..(from + half) * inputs]);
-    }
-    result
-}
-
 const HISTORY: usize = 8;
 /// Twelve of pieces, one of repetition.
 const PLANES_PER_BOARD: usize = 13;
@@ -291,7 +263,6 @@ const PIECES: usize = 12;
 /// First, middle or last rank times first, middle or last file.
 const CLASSES: usize = 9;
 
-#[derive(Debug)]
 struct FirstLayer {
     channels: usize,
     /// `[112 + 12 * 8][3][3][channels]`: each plane's filter, mirrored. Then each piece's sums of filters

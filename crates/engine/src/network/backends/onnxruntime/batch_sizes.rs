@@ -74,7 +74,7 @@ mod tests {
 
     fn sizes(provider: Provider, network: &str, fixed_batch: Option<usize>) -> BatchSizes {
         let path = format!("{}/../../tests/data/goldens/nets/{network}", env!("CARGO_MANIFEST_DIR"));
-        let Model::Layers(layers, _) = NetworkFile::load(path.as_ref(), HeadChoice::default()).unwrap().model
+        let Model::Layers(layers) = NetworkFile::load(path.as_ref(), HeadChoice::default()).unwrap().model
         else {
             panic!("no layers")
         };

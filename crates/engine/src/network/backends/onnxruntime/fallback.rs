@@ -23,7 +23,7 @@ pub fn open(network: NetworkFile, options: &Params) -> Result<Arc<dyn Backend>, 
     };
     let open = |model, device: &DeviceOptions| {
         let model = match model {
-            Model::Layers(layers, _) => onnx::build(layers, &device.build_options()),
+            Model::Layers(layers) => onnx::build(layers, &device.build_options()),
             Model::Onnx(model) => model,
         };
         OnnxRuntime::new(model, &name, device)

@@ -88,10 +88,7 @@ fn full_version(path: &Path, minor: u32) -> String {
     let from_name = name
         .strip_prefix("libonnxruntime.")
         .map(|rest| rest.trim_start_matches("so.").trim_end_matches(".dylib").to_string());
-    match from_name {
-        Some(version) if version.starts_with(&format!("{short}.")) => version,
-        _ => short,
-    }
+    from_name.filter(|version| version.starts_with(&format!("{short}."))).unwrap_or(short)
 }
 
 fn is_library_name(name: &str) -> bool {
@@ -219,10 +216,9 @@ pub fn check_system(provider: Provider) -> Result<(), LibraryError> {
 /// longer than each start of an engine may.
 pub(crate) fn is_at_hand(provider: Provider) -> bool {
     let has_plugin = |plugin: &Plugin| file_in(plugin_folders(plugin), &plugin.file_name()).is_some();
-    if !provider.plugin().is_none_or(has_plugin) || check_system(provider).is_err() {
-        return false;
-    }
-    matches!(find_with(|| &[], provider, &mut Vec::new()), Ok(Some(_)))
+    provider.plugin().is_none_or(has_plugin)
+        && check_system(provider).is_ok()
+        && matches!(find_with(|| &[], provider, &mut Vec::new()), Ok(Some(_)))
 }
 
 pub fn is_installed(provider: Provider) -> bool {
@@ -235,7 +231,7 @@ pub fn find(provider: Provider, refused: &mut Vec<Unusable>) -> Result<Option<Li
     find_with(python_folders, provider, refused)
 }
 
-/// Python is asked for its folders only where it comes to that.
+/// Most places don't exist. Python is asked for its folders only where it comes to that.
 fn find_with(
     python: fn() -> &'static [PathBuf],
     provider: Provider,
@@ -249,9 +245,13 @@ fn find_with(
         }
         return Ok(Some(library));
     }
+    let fetched = fetched_folders(|name| name == provider.spec().runtime_package);
     let packages = iter::once_with(python).flatten().map(|folder| folder.join("onnxruntime/capi"));
-    let packages = packages.map(|folder| (LibrarySource::Python, folder));
-    let mut folders = known_folders(provider).into_iter().chain(packages);
+    let beside = folders_beside_the_program().into_iter().map(|folder| (LibrarySource::Executable, folder));
+    let mut folders = beside
+        .chain(fetched.into_iter().map(|folder| (LibrarySource::Cache, folder)))
+        .chain(system_folders().into_iter().map(|folder| (LibrarySource::System, folder)))
+        .chain(packages.map(|folder| (LibrarySource::Python, folder)));
     Ok(folders
         .find_map(|(source, folder)| best_in(&folder, source, refused).filter(|found| found.has(provider))))
 }
@@ -269,16 +269,6 @@ pub fn refused_suffix(refused: &[Unusable]) -> String {
     }
     let reasons: Vec<String> = refused.iter().map(Unusable::to_string).collect();
     format!(" that can be used ({})", reasons.join(", "))
-}
-
-/// Places 2 to 4, best first. Most don't exist.
-fn known_folders(provider: Provider) -> Vec<(LibrarySource, PathBuf)> {
-    let beside = folders_beside_the_program();
-    let mut known: Vec<_> = beside.into_iter().map(|folder| (LibrarySource::Executable, folder)).collect();
-    let fetched = fetched_folders(|name| name == provider.spec().runtime_package);
-    known.extend(fetched.into_iter().map(|folder| (LibrarySource::Cache, folder)));
-    known.extend(system_folders().into_iter().map(|folder| (LibrarySource::System, folder)));
-    known
 }
 
 /// The folder in the cache into which `setup` fetches a package. Machines of different kinds may

@@ -70,7 +70,7 @@ impl OnnxRuntime {
     /// `network` is its name in messages. The model must be in the precision and with the input for `device`.
     pub fn new(model: OnnxModel, network: &str, device: &DeviceOptions) -> Result<OnnxRuntime, BackendError> {
         let runtime = Runtime::get(device.provider)?;
-        let version = &runtime.library().version;
+        let version = &runtime.library.version;
         let (preferred_batch, preferred_threads) = if device.provider.is_accelerator() {
             (PREFERRED_GPU_BATCH, 1)
         } else {

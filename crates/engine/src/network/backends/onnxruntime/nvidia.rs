@@ -48,8 +48,7 @@ pub(super) fn load_parts(library: &Library, provider: Provider) -> Result<(), Li
     wanted.sort();
     wanted.dedup();
     // What is not needed at once may be missing: a build for another CUDA has another compiler.
-    let optional = [NVRTC.to_owned()];
-    wanted.extend(optional.clone());
+    wanted.push(NVRTC.to_owned());
     wanted.retain(|name| !loads(name));
     if wanted.is_empty() {
         return Ok(());
@@ -64,7 +63,7 @@ pub(super) fn load_parts(library: &Library, provider: Provider) -> Result<(), Li
             break;
         }
     }
-    wanted.retain(|name| !optional.contains(name));
+    wanted.retain(|name| name != NVRTC);
     if wanted.is_empty() {
         return Ok(());
     }
@@ -121,18 +120,14 @@ fn describe_missing(name: &str, folders: &[PathBuf]) -> String {
         "libcudnn" => format!("cuDNN {version} ({name})"),
         _ => format!("CUDA's {name}"),
     };
-    let others = folders.iter().flat_map(|folder| other_versions(folder, stem)).collect::<Vec<_>>();
+    let start = format!("{stem}.so.");
+    let others = folders.iter().flat_map(|folder| entries_named(folder, |file| file.starts_with(&start)));
+    let others: Vec<_> = others.map(|path| path.display().to_string()).collect();
     if others.is_empty() {
         text
     } else {
         format!("{text} (found {}, which is another version)", others.join(", "))
     }
-}
-
-fn other_versions(folder: &Path, stem: &str) -> Vec<String> {
-    let start = format!("{stem}.so.");
-    let files = entries_named(folder, |name| name.starts_with(&start));
-    files.iter().map(|path| path.display().to_string()).collect()
 }
 
 #[cfg(test)]

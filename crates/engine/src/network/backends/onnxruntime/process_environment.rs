@@ -32,10 +32,8 @@ fn allows_software(value: Option<&OsStr>) -> bool {
 pub(super) fn set_variables() {
     static DONE: Once = Once::new();
     DONE.call_once(|| {
-        let hides = hides_software(
-            env::var_os(SOFTWARE_VARIABLE).as_deref(),
-            env::var_os(DISABLED_DRIVERS).as_deref(),
-        );
+        // The user may allow renderers in software, or hide drivers.
+        let hides = !software_counts_as_gpu() && env::var_os(DISABLED_DRIVERS).is_none();
         let drivers = hides.then_some((DISABLED_DRIVERS, SOFTWARE_DRIVERS));
         for (name, value) in [(DISABLE_TELEMETRY, "1")].into_iter().chain(drivers) {
             // SAFETY: whatever reads the environment in Rust does so under the standard library's lock.
@@ -44,12 +42,6 @@ pub(super) fn set_variables() {
             unsafe { env::set_var(name, value) };
         }
     });
-}
-
-/// Whether we are to hide renderers in software: not if the user allows them, and not if the user has
-/// hidden drivers.
-fn hides_software(software: Option<&OsStr>, disabled: Option<&OsStr>) -> bool {
-    !allows_software(software) && disabled.is_none()
 }
 
 /// Lets Windows find libraries in `folders`, before those of the system. Elsewhere the variable names
@@ -84,12 +76,10 @@ mod tests {
 
     /// A regression: 0 and nothing were "no" for `setup` and `doctor`, and "yes" for the engine.
     #[test]
-    fn software_is_hidden_unless_the_user_says_otherwise() {
+    fn software_counts_only_if_the_user_says_so() {
         for (value, is_allowed) in [(None, false), (Some(""), false), (Some("0"), false), (Some("1"), true)] {
             let value = value.map(OsStr::new);
             assert_eq!(allows_software(value), is_allowed, "{value:?}");
-            assert_eq!(hides_software(value, None), !is_allowed, "{value:?}");
-            assert!(!hides_software(value, Some(OsStr::new("*nvidia*"))), "{value:?}");
         }
     }
 

@@ -2,8 +2,8 @@
 //!
 //! A provider other than the CPU's needs a library that was built with it ([`super::finder`]) and registers
 //! with each session. A provider's own answer before a session is made cannot be trusted. Only registering it
-//! shows whether it works. [`PROVIDERS`] says what is known of each. A new one needs a row there, its options
-//! in `device_options`, and its package and rule in `setup`.
+//! shows whether it works. [`ProviderSpec`] says what is known of each. A new one needs that, its options in
+//! `device_options`, and its package and rule in `setup`.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 
 use super::process_environment::set_variables;
 use crate::network::onnx::Form;
-use crate::network::weights::InputForm;
 use crate::options::option_choice;
 use crate::system::gpus::Gpu;
 
@@ -53,7 +52,6 @@ pub type Capabilities = RangeInclusive<(u32, u32)>;
 
 #[derive(Debug)]
 pub struct ProviderSpec {
-    provider: Provider,
     /// It computes on a device beside the processor. On the processor each of many sessions has one thread.
     pub is_accelerator: bool,
     pub plugin: Option<Plugin>,
@@ -64,8 +62,8 @@ pub struct ProviderSpec {
     /// … and by system and processor.
     is_for: fn(&str, &str) -> bool,
     needs: fn(&str) -> Option<SystemPart>,
-    /// The number formats in which it computes, the usual one first.
-    pub(super) precisions: fn() -> &'static [WantedPrecision],
+    /// The number formats in which it computes, the usual one first. Not every processor has bf16.
+    pub(super) precisions: &'static [WantedPrecision],
     /// No two of its sessions may run at the same time. Those of WebGPU crash: microsoft/onnxruntime#32561,
     /// #31627, #27592.
     pub(super) runs_one_at_a_time: bool,
@@ -79,18 +77,15 @@ pub struct ProviderSpec {
     file_stem: Option<&'static str>,
 }
 
-const HALF: fn() -> &'static [WantedPrecision] = || &[WantedPrecision::Fp16, WantedPrecision::Fp32];
-
 /// Any ONNX Runtime on any CPU, from which the others differ.
 const CPU: ProviderSpec = ProviderSpec {
-    provider: Provider::Cpu,
     is_accelerator: false,
     plugin: None,
     runtime_package: "onnxruntime",
     systems: "all systems",
     is_for: |_, _| true,
     needs: |_| None,
-    precisions: || &[WantedPrecision::Fp32],
+    precisions: &[WantedPrecision::Fp32],
     runs_one_at_a_time: false,
     capabilities: &[],
     fixed_batch: None,
@@ -98,7 +93,8 @@ const CPU: ProviderSpec = ProviderSpec {
     file_stem: None,
 };
 
-const GPU: ProviderSpec = ProviderSpec { is_accelerator: true, precisions: HALF, ..CPU };
+const GPU: ProviderSpec =
+    ProviderSpec { is_accelerator: true, precisions: &[WantedPrecision::Fp16, WantedPrecision::Fp32], ..CPU };
 
 const NVIDIA: ProviderSpec = ProviderSpec {
     systems: "Linux and Windows",
@@ -107,78 +103,68 @@ const NVIDIA: ProviderSpec = ProviderSpec {
     ..GPU
 };
 
-/// In the order of [`Provider`].
-pub static PROVIDERS: [ProviderSpec; 6] = [
-    CPU,
-    ProviderSpec {
-        provider: Provider::OpenVino,
-        plugin: Some(Plugin {
-            ep_name: "OpenVINOExecutionProvider",
-            file_stem: "onnxruntime_providers_openvino_plugin",
-            package: "onnxruntime-ep-openvino",
-            module: "onnxruntime_ep_openvino",
-        }),
-        systems: "Linux and Windows on x86_64",
-        is_for: |os, arch| os != "macos" && arch == "x86_64",
-        precisions: || {
-            if computes_bfloat16() {
-                &[WantedPrecision::Bf16, WantedPrecision::Fp32]
-            } else {
-                &[WantedPrecision::Fp32]
-            }
-        },
-        ..CPU
-    },
-    ProviderSpec {
-        provider: Provider::Cuda,
-        runtime_package: "onnxruntime-gpu",
-        // Its library has code for 7.5, 8.0, 8.6, 8.9, 9.0 and 12.0, which later GPUs of a series run too,
-        // and none that a driver could translate for other series.
-        capabilities: &[(7, 5)..=(9, 0), (12, 0)..=(12, u32::MAX)],
-        form: Form::Fused,
-        file_stem: Some("onnxruntime_providers_cuda"),
-        ..NVIDIA
-    },
-    ProviderSpec {
-        provider: Provider::TensorRtRtx,
-        plugin: Some(Plugin {
-            ep_name: "NvTensorRTRTXExecutionProvider",
-            file_stem: "onnxruntime_providers_nv_tensorrt_rtx",
-            package: "onnxruntime-ep-nv-tensorrt-rtx-cu13",
-            module: "onnxruntime_ep_nv_tensorrt_rtx",
-        }),
-        capabilities: &[(8, 6)..=(8, 6), (8, 9)..=(8, 9), (12, 0)..=(12, 0)],
-        ..NVIDIA
-    },
-    ProviderSpec {
-        provider: Provider::WebGpu,
-        plugin: Some(Plugin {
-            ep_name: "WebGpuExecutionProvider",
-            file_stem: "onnxruntime_providers_webgpu",
-            package: "onnxruntime-ep-webgpu",
-            module: "onnxruntime_ep_webgpu",
-        }),
-        needs: |os| os.starts_with("linux").then_some(SystemPart::VulkanLoader),
-        runs_one_at_a_time: true,
-        ..GPU
-    },
-    ProviderSpec {
-        provider: Provider::CoreMl,
-        systems: "macOS",
-        is_for: |os, _| os == "macos",
-        fixed_batch: Some(COREML_BATCH),
-        ..GPU
-    },
-];
+const OPENVINO: ProviderSpec = ProviderSpec {
+    plugin: Some(Plugin {
+        ep_name: "OpenVINOExecutionProvider",
+        file_stem: "onnxruntime_providers_openvino_plugin",
+        package: "onnxruntime-ep-openvino",
+        module: "onnxruntime_ep_openvino",
+    }),
+    systems: "Linux and Windows on x86_64",
+    is_for: |os, arch| os != "macos" && arch == "x86_64",
+    precisions: &[WantedPrecision::Bf16, WantedPrecision::Fp32],
+    ..CPU
+};
+
+const CUDA: ProviderSpec = ProviderSpec {
+    runtime_package: "onnxruntime-gpu",
+    // Its library has code for 7.5, 8.0, 8.6, 8.9, 9.0 and 12.0, which later GPUs of a series run too,
+    // and none that a driver could translate for other series.
+    capabilities: &[(7, 5)..=(9, 0), (12, 0)..=(12, u32::MAX)],
+    form: Form::Fused,
+    file_stem: Some("onnxruntime_providers_cuda"),
+    ..NVIDIA
+};
+
+const TENSORRT_RTX: ProviderSpec = ProviderSpec {
+    plugin: Some(Plugin {
+        ep_name: "NvTensorRTRTXExecutionProvider",
+        file_stem: "onnxruntime_providers_nv_tensorrt_rtx",
+        package: "onnxruntime-ep-nv-tensorrt-rtx-cu13",
+        module: "onnxruntime_ep_nv_tensorrt_rtx",
+    }),
+    capabilities: &[(8, 6)..=(8, 6), (8, 9)..=(8, 9), (12, 0)..=(12, 0)],
+    ..NVIDIA
+};
+
+const WEBGPU: ProviderSpec = ProviderSpec {
+    plugin: Some(Plugin {
+        ep_name: "WebGpuExecutionProvider",
+        file_stem: "onnxruntime_providers_webgpu",
+        package: "onnxruntime-ep-webgpu",
+        module: "onnxruntime_ep_webgpu",
+    }),
+    needs: |os| os.starts_with("linux").then_some(SystemPart::VulkanLoader),
+    runs_one_at_a_time: true,
+    ..GPU
+};
+
+const COREML: ProviderSpec =
+    ProviderSpec { systems: "macOS", is_for: |os, _| os == "macos", fixed_batch: Some(COREML_BATCH), ..GPU };
 
 /// Lc0 gives CoreML batches of 16, 32, 48 and 64.
 const COREML_BATCH: usize = 32;
 
 impl Provider {
     pub fn spec(self) -> &'static ProviderSpec {
-        let spec = &PROVIDERS[self as usize];
-        debug_assert_eq!(spec.provider, self);
-        spec
+        match self {
+            Provider::Cpu => &CPU,
+            Provider::OpenVino => &OPENVINO,
+            Provider::Cuda => &CUDA,
+            Provider::TensorRtRtx => &TENSORRT_RTX,
+            Provider::WebGpu => &WEBGPU,
+            Provider::CoreMl => &COREML,
+        }
     }
 
     pub fn is_accelerator(self) -> bool {
@@ -211,12 +197,6 @@ impl Provider {
         Some(known.iter().any(|range| range.contains(&capability)))
     }
 
-    /// The form of inputs with which it is fastest. On a processor, where nothing travels, expanding
-    /// is only work: 6 to 10 µs a position.
-    pub(super) fn usual_input(self) -> InputForm {
-        if self.is_accelerator() { InputForm::Packed } else { InputForm::Planes }
-    }
-
     /// The file beside ONNX Runtime that holds it, or that it needs there. `None` if it is part of
     /// the library or a plugin.
     pub(super) fn file_name(self) -> Option<String> {
@@ -224,7 +204,7 @@ impl Provider {
     }
 }
 
-fn computes_bfloat16() -> bool {
+pub(super) fn computes_bfloat16() -> bool {
     #[cfg(target_arch = "x86_64")]
     return is_x86_feature_detected!("avx512bf16");
     #[cfg(not(target_arch = "x86_64"))]
@@ -290,13 +270,7 @@ impl fmt::Display for SystemPart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::OptionChoice;
     use crate::system::gpus::Maker;
-
-    #[test]
-    fn each_provider_has_its_row() {
-        assert!(Provider::all().eq(PROVIDERS.iter().map(|spec| spec.provider)));
-    }
 
     #[test]
     fn code_for_a_gpu_is_known_by_its_series() {

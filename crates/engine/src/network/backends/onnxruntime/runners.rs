@@ -12,7 +12,6 @@ use crate::network::{EvalSlot, InputPlanes};
 
 /// The memory of one evaluator's batches. What only a session may do stands apart, so that nobody waits for a
 /// session that fills or reads.
-#[derive(Debug)]
 pub(super) struct Runner {
     allocator: Allocator,
     /// A GPU of NVIDIA's copies outputs to memory of the allocator itself.
@@ -30,7 +29,7 @@ impl Runner {
     }
 
     /// The input of `positions`, of which those of `batch` are written.
-    fn input(
+    pub(super) fn input(
         &mut self,
         model: &OnnxModel,
         batch: &[EvalSlot],
@@ -53,15 +52,6 @@ impl Runner {
         }
     }
 
-    pub(super) fn fill(
-        &mut self,
-        model: &OnnxModel,
-        batch: &[EvalSlot],
-        positions: usize,
-    ) -> ort::Result<()> {
-        self.input(model, batch, positions).map(drop)
-    }
-
     /// Runs what was filled in, and gives the outputs in the order of the model's.
     pub(super) fn run(
         &mut self,
@@ -78,7 +68,7 @@ impl Runner {
             session.run(ort::inputs![model.names.input.as_str() => input])?
         };
         let taken = model.names.outputs().map(|(name, _)| {
-            outputs.remove(name).ok_or_else(|| RunError::MissingOutput { name: name.to_owned() })
+            outputs.remove(name).ok_or_else(|| RunError::Output(name.into(), "is missing".into()))
         });
         taken.collect()
     }
@@ -155,12 +145,12 @@ mod tests {
     fn packed_inputs_give_the_same_as_planes_for_every_size_of_batch() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/goldens/nets/tiny.pb.gz");
         let file = NetworkFile::load(&path, HeadChoice::default()).unwrap();
-        let Model::Layers(network, _) = file.model else { panic!("no layers") };
+        let Model::Layers(network) = file.model else { panic!("no layers") };
         let runtime = match Runtime::get(Provider::Cpu) {
             Ok(runtime) => runtime,
             Err(reason) => return eprintln!("SKIPPED: {reason}"),
         };
-        let environment = runtime.environment();
+        let environment = &runtime.environment;
         let open = |input| {
             let model = onnx::build(network.clone(), &BuildOptions { input, ..Default::default() });
             let session = Session::builder(environment).unwrap().commit_from_memory(&model.bytes).unwrap();
@@ -170,7 +160,7 @@ mod tests {
         let (mut session, model) = open(InputForm::Planes);
         let (mut packed_session, packed_model) = open(InputForm::Packed);
         let mut run = |session: &mut Session, model: &OnnxModel, batch: &mut [EvalSlot], positions: usize| {
-            runner.fill(model, batch, positions).unwrap();
+            runner.input(model, batch, positions).unwrap();
             let outputs = runner.run(session, model, positions).unwrap();
             read(model, &outputs, batch, positions).unwrap();
         };

@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use super::causes::{cause, wrong_processor};
 use super::finder::{self, Library, LibraryError};
 use super::process_environment::{set_variables, software_counts_as_gpu};
-use super::provider::Provider;
+use super::provider::{Plugin, Provider};
 use super::{in_our_words, nvidia};
 use crate::foreign::{ONNX_RUNTIME, SYSTEM, record};
 use crate::system::gpus::nvidia_gpus;
@@ -25,8 +25,8 @@ use crate::system::{cpu_name, entries_named};
 
 #[derive(Debug)]
 pub struct Runtime {
-    library: Library,
-    environment: Environment,
+    pub library: Library,
+    pub(super) environment: Environment,
     registered: Mutex<Vec<Provider>>,
 }
 
@@ -60,11 +60,23 @@ impl Runtime {
     fn ready_for(&self, provider: Provider) -> Result<&Runtime, LibraryError> {
         nvidia::load_parts(&self.library, provider)?;
         let mut registered = self.registered.lock();
-        if provider.plugin().is_some() && !registered.contains(&provider) {
-            register(&self.library, &self.environment, provider)?;
+        if let Some(plugin) = provider.plugin().filter(|_| !registered.contains(&provider)) {
+            self.register(provider, plugin)?;
             registered.push(provider);
         }
         Ok(self)
+    }
+
+    fn register(&self, provider: Provider, plugin: &Plugin) -> Result<(), LibraryError> {
+        let file = finder::plugin_file(plugin, self.library.path.parent()).ok_or_else(|| {
+            let (package, file) = (plugin.package, plugin.file_name());
+            LibraryError::NoPlugin { provider, package, file }
+        })?;
+        load_parts_of(&file);
+        self.environment.register_ep_library(plugin.ep_name, &file).map_err(|error| {
+            let reason = in_our_words(&error);
+            LibraryError::NotRegistered { provider, path: file, reason }
+        })
     }
 
     fn start(library: Library) -> Result<Runtime, LibraryError> {
@@ -106,14 +118,6 @@ impl Runtime {
         if has_code { Ok(()) } else { Err(LibraryError::NoCode { provider, gpu: gpu() }) }
     }
 
-    pub fn library(&self) -> &Library {
-        &self.library
-    }
-
-    pub(super) fn environment(&self) -> &Environment {
-        &self.environment
-    }
-
     /// By its number among those of a plugin's provider. OpenVINO's is the processor.
     pub(super) fn device(&self, provider: Provider, number: u32) -> Result<Device<'_>, LibraryError> {
         let devices = self.devices(provider);
@@ -149,21 +153,6 @@ impl Runtime {
         names.push(ep::CPU::NAME);
         names
     }
-}
-
-fn register(library: &Library, environment: &Environment, provider: Provider) -> Result<(), LibraryError> {
-    let Some(plugin) = provider.plugin() else { return Ok(()) };
-    let file = finder::plugin_file(plugin, library.path.parent()).ok_or_else(|| LibraryError::NoPlugin {
-        provider,
-        package: plugin.package,
-        file: plugin.file_name(),
-    })?;
-    load_parts_of(&file);
-    environment.register_ep_library(plugin.ep_name, &file).map_err(|error| LibraryError::NotRegistered {
-        provider,
-        path: file.clone(),
-        reason: in_our_words(&error),
-    })
 }
 
 /// Loads the libraries beside `plugin` that it names as needed: a wheel has them under their full versions,

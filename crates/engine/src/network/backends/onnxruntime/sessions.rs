@@ -139,10 +139,7 @@ impl SessionPool {
     /// Opens a new session. The library then optimises the graph, which takes the time.
     fn open(&self) -> Result<Session, BackendError> {
         let DeviceOptions { provider, gpu, .. } = self.device;
-        let device = match provider.plugin() {
-            Some(_) => Some(self.runtime.device(provider, gpu)?),
-            None => None,
-        };
+        let device = provider.is_plugin().then(|| self.runtime.device(provider, gpu)).transpose()?;
         self.open_on(device).map_err(|error| self.refusal(&error))
     }
 
@@ -160,7 +157,7 @@ impl SessionPool {
 
     /// Opens a new session, for a plugin on its device.
     fn open_on(&self, device: Option<Device<'_>>) -> ort::Result<Session> {
-        let mut builder = Session::builder(self.runtime.environment())?
+        let mut builder = Session::builder(&self.runtime.environment)?
             .with_optimization_level(GraphOptimizationLevel::All)?
             .with_intra_threads(self.device.threads)?
             .with_inter_threads(1)?
@@ -226,7 +223,7 @@ impl SessionEvaluator {
         let SessionEvaluator { run, pool } = self;
         let model = &pool.model;
         let mut run = |batch: &mut [EvalSlot]| {
-            run.fill(model, batch, positions)?;
+            run.input(model, batch, positions)?;
             let outputs = run.run(&mut pool.lend().sessions[session], model, positions)?;
             read(model, &outputs, batch, positions)
         };

@@ -16,10 +16,9 @@ use crate::network::{EvalSlot, InputPlanes, PLANES, POLICY_SIZE, Value};
 pub(super) enum RunError {
     #[error(transparent)]
     Library(#[from] ort::Error),
-    #[error("the output \"{name}\" is missing")]
-    MissingOutput { name: String },
-    #[error("the output \"{name}\" has the shape {shape:?}: {} numbers, not {expected}", .shape.iter().product::<i64>())]
-    OutputShape { name: String, shape: Vec<i64>, expected: usize },
+    /// What is wrong with an output of the model.
+    #[error("the output \"{0}\" {1}")]
+    Output(String, String),
     #[error(
         "the network gives {} for win, draw and loss, which are no probabilities: if its model has no softmax, \
          `zeitnot onnx2leela --fix-wdl-softmax` adds one", .0.map(|share| format!("{share:.2}")).join(", ")
@@ -74,9 +73,11 @@ impl<'a> Numbers<'a> {
         (name, width): (&str, usize),
         positions: usize,
     ) -> Result<Numbers<'a>, RunError> {
-        let (expected, shape) = (positions * width, value.shape().to_vec());
-        if shape.iter().product::<i64>() != expected as i64 {
-            return Err(RunError::OutputShape { name: name.into(), shape, expected });
+        let (expected, shape) = (positions * width, value.shape());
+        let numbers: i64 = shape.iter().product();
+        if numbers != expected as i64 {
+            let fault = format!("has the shape {shape:?}: {numbers} numbers, not {expected}");
+            return Err(RunError::Output(name.into(), fault));
         }
         Ok(match value.dtype().tensor_type() {
             Some(TensorElementType::Float16) => Numbers::Half(value.try_extract_tensor()?.1),
@@ -102,7 +103,7 @@ pub(super) fn read_batch(
     batch: &mut [EvalSlot],
 ) -> Result<(), RunError> {
     let [policy, value, moves_left @ ..] = outputs else {
-        return Err(RunError::MissingOutput { name: names.policy.clone() });
+        return Err(RunError::Output(names.policy.clone(), "is missing".into()));
     };
     for (row, slot) in batch.iter_mut().enumerate() {
         let (wl, d) = match &names.value {

@@ -41,13 +41,14 @@ pub(crate) struct Simulated {
     info: BackendInfo,
     answers: Arc<dyn Backend>,
     device: Arc<Mutex<Device>>,
-    fail_after: u64,
 }
 
 #[derive(Debug)]
 struct Device {
     started: Instant,
     timetable: Timetable,
+    /// Positions.
+    fail_after: u64,
     /// Batches, and those whose answers came too late.
     batches: u64,
     late: u64,
@@ -140,11 +141,11 @@ impl Simulated {
             device: Arc::new(Mutex::new(Device {
                 started: Instant::now(),
                 timetable: Timetable::new(pace),
+                fail_after,
                 batches: 0,
                 late: 0,
                 has_complained: false,
             })),
-            fail_after,
         })
     }
 }
@@ -169,7 +170,6 @@ impl Backend for Simulated {
     fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
         Ok(Box::new(SimulatedEvaluator {
             device: Arc::clone(&self.device),
-            fail_after: self.fail_after,
             answers: self.answers.evaluator()?,
             format: self.info.input_format,
             is_virtual: self.info.has_virtual_time(),
@@ -202,7 +202,6 @@ impl Backend for Simulated {
 
 struct SimulatedEvaluator {
     device: Arc<Mutex<Device>>,
-    fail_after: u64,
     answers: Box<dyn Evaluator>,
     format: InputFormat,
     is_virtual: bool,
@@ -214,8 +213,8 @@ impl SimulatedEvaluator {
     /// back.
     fn submit(&self, positions: usize) -> Result<(Instant, Duration), BackendError> {
         let mut device = self.device.lock();
-        if device.timetable.positions() >= self.fail_after {
-            let reason = format!("its {} positions are over", self.fail_after);
+        if device.timetable.positions >= device.fail_after {
+            let reason = format!("its {} positions are over", device.fail_after);
             return Err(BackendError::Evaluation { backend: NAME.into(), reason });
         }
         let (started, now) = (device.started, device.started.elapsed());
