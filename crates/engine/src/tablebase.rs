@@ -53,16 +53,6 @@ pub enum ProbeResult {
     Loss,
 }
 
-impl From<Wdl> for ProbeResult {
-    fn from(wdl: Wdl) -> ProbeResult {
-        match wdl {
-            Wdl::Win => ProbeResult::Win,
-            Wdl::CursedWin | Wdl::Draw | Wdl::BlessedLoss => ProbeResult::Draw,
-            Wdl::Loss => ProbeResult::Loss,
-        }
-    }
-}
-
 /// The tables of some folders. Files are opened when they are first needed.
 #[derive(Debug)]
 pub struct Tablebase {
@@ -135,7 +125,11 @@ impl Tablebase {
         if position.rule50() > 0 || !self.covers(position) {
             return None;
         }
-        self.wdl(position).map(ProbeResult::from)
+        Some(match self.wdl(position)? {
+            Wdl::Win => ProbeResult::Win,
+            Wdl::CursedWin | Wdl::Draw | Wdl::BlessedLoss => ProbeResult::Draw,
+            Wdl::Loss => ProbeResult::Loss,
+        })
     }
 
     fn wdl(&self, position: &Position) -> Option<Wdl> {

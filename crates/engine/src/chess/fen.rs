@@ -9,8 +9,8 @@ use std::num::NonZeroU32;
 
 use shakmaty::fen::{Fen, ParseFenError};
 use shakmaty::{
-    Board, CastlingMode, Chess, Color, EnPassantMode, FromSetup, Move, Position as _, PositionErrorKinds,
-    Role, Setup,
+    Board, ByRole, CastlingMode, Chess, Color, EnPassantMode, FromSetup, Move, Position as _,
+    PositionErrorKinds, Role, Setup,
 };
 use thiserror::Error;
 
@@ -165,15 +165,9 @@ fn has_playable_material(setup: &Setup) -> bool {
 
 /// Moves of a side's pieces, each on the best square of an empty board.
 fn mobility(board: &Board, color: Color) -> usize {
-    let moves = |role| match role {
-        Role::Pawn => 4,
-        Role::Knight | Role::King => 8,
-        Role::Bishop => 13,
-        Role::Rook => 14,
-        Role::Queen => 27,
-    };
+    const MOST_MOVES: ByRole<usize> = ByRole { pawn: 4, knight: 8, bishop: 13, rook: 14, queen: 27, king: 8 };
     let own = board.by_color(color);
-    Role::ALL.into_iter().map(|role| (board.by_role(role) & own).count() * moves(role)).sum()
+    Role::ALL.into_iter().map(|role| (board.by_role(role) & own).count() * MOST_MOVES.get(role)).sum()
 }
 
 fn syntax_reason(error: &ParseFenError) -> &'static str {

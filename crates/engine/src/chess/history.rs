@@ -238,10 +238,6 @@ impl History {
 impl Position {
     /// Bare kings, one minor piece, or bishops of one colour.
     pub fn has_insufficient_material(&self) -> bool {
-        let board = self.board();
-        if (board.pawns() | board.rooks_and_queens()).any() {
-            return false;
-        }
         use shakmaty::Position as _;
         self.chess().is_insufficient_material()
     }

@@ -5,6 +5,7 @@
 //! refused.
 
 use shakmaty::san::{San, SanPlus};
+use shakmaty::uci::UciMove;
 use shakmaty::{CastlingSide, File, Rank, Role, Square};
 use thiserror::Error;
 
@@ -159,15 +160,11 @@ impl Position {
 }
 
 fn squares_of(uci: &str) -> Option<(Square, Square, Option<Role>)> {
-    let bytes = uci.to_ascii_lowercase().into_bytes();
-    let from = Square::from_ascii(bytes.get(0..2)?).ok()?;
-    let to = Square::from_ascii(bytes.get(2..4)?).ok()?;
-    let promotion = match bytes.get(4..)? {
-        [] => None,
-        [letter @ (b'n' | b'b' | b'r' | b'q')] => Role::from_char(char::from(*letter)),
-        _ => return None,
-    };
-    Some((from, to, promotion))
+    match UciMove::from_ascii(uci.to_ascii_lowercase().as_bytes()).ok()? {
+        UciMove::Normal { promotion: Some(Role::Pawn | Role::King), .. } => None,
+        UciMove::Normal { from, to, promotion } => Some((from, to, promotion)),
+        UciMove::Put { .. } | UciMove::Null => None,
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
