@@ -254,11 +254,12 @@ impl Gatherer {
     fn push_children(&mut self, search: &SearchState, node: &Node) -> UnvisitedTerms {
         let first = self.candidates.len();
         let plies = self.path.len() - 1;
-        let (exploration, fpu) = search.context.params.formula_at(plies);
+        let params = &search.context.params;
+        let (exploration, fpu) = (params.exploration_at(plies), params.fpu_at(plies));
         let draw_score = search.root.draw_score(plies);
         let mean = node.mean();
         let has_moves_left = search.context.backend_info.has_moves_left;
-        let utility = MovesLeftUtility::new(&search.context.params, has_moves_left, mean);
+        let utility = MovesLeftUtility::new(params, has_moves_left, mean);
         let parent_q = select::parent_q(mean, draw_score);
         let pending_q = select::pending_q(parent_q, self.pending_gain);
         let (mut children_visits, mut visited_policy) = (0, 0.0);

@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn cpuct_grows_with_visits() {
-        let params = SearchParams::default().exploration();
+        let params = SearchParams::default().exploration_at(1);
         assert_eq!(cpuct(&params, 0), 1.745);
         assert!((cpuct(&params, 38739) - 4.444_115).abs() < 1e-4);
     }
@@ -278,14 +278,14 @@ mod tests {
 
     #[test]
     fn exploration_counts_the_visits_of_children() {
-        let params = Exploration { factor: 0.0, ..SearchParams::default().exploration() };
+        let params = Exploration { factor: 0.0, ..SearchParams::default().exploration_at(1) };
         assert_eq!(exploration(&params, 0), 1.745);
         assert_eq!(exploration(&params, 100), 17.45);
     }
 
     #[test]
     fn fpu_falls_with_visited_policy() {
-        let strategy = SearchParams::default().fpu();
+        let strategy = SearchParams::default().fpu_at(1);
         assert_eq!(fpu(strategy, 0.25, 0.0), 0.25);
         assert!((fpu(strategy, 0.25, 0.49) - 0.019).abs() < 1e-6);
         assert_eq!(fpu(FirstPlayUrgency { strategy: FpuStrategy::Absolute, value: -0.7 }, 0.25, 0.49), -0.7);
@@ -295,7 +295,7 @@ mod tests {
     /// spread too widely.
     #[test]
     fn a_first_visit_under_way_counts_as_visited() {
-        let strategy = SearchParams::default().fpu();
+        let strategy = SearchParams::default().fpu_at(1);
         let target = CandidateMove::Child(
             crate::search::tree::GameTree::new(crate::chess::History::start()).unwrap().root(),
         );

@@ -186,10 +186,13 @@ impl RootSnapshot<'_> {
         let SearchContext { params, history, backend_info, .. } = &self.search.context;
         let children_visits = self.children.iter().map(|child| child.node.visits).sum();
         let mean = self.root.mean;
-        let (exploration, fpu) = params.formula_at(0);
         let terms = ScoreTerms {
-            fpu: select::fpu(fpu, select::parent_q(mean, self.draw_score()), self.visited_policy()),
-            exploration: select::exploration(&exploration, children_visits),
+            fpu: select::fpu(
+                params.fpu_at(0),
+                select::parent_q(mean, self.draw_score()),
+                self.visited_policy(),
+            ),
+            exploration: select::exploration(&params.exploration_at(0), children_visits),
             moves_left: MovesLeftUtility::new(params, backend_info.has_moves_left, mean),
         };
         let legal = history.legal_moves();

@@ -42,7 +42,7 @@ impl SearchRoot {
             rng,
             mate: FoundMate::by_checks(history, params.leaf_mate_search),
             reused_visits: context.visits(),
-            draw_score: params.draw_score_for(history.current().turn()),
+            draw_score: history.current().turn().fold_wb(params.draw_score, -params.draw_score),
         }
     }
 

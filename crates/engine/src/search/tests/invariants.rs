@@ -238,7 +238,7 @@ fn exploration_counts_the_visits_that_pruning_has_left() {
         let mut gatherer = Gatherer::new(search.context().history.clone(), 0);
         gatherer.path = vec![search.context().root; 2];
         gatherer.push_candidates(&search.state, node, 0);
-        let exploration = select::exploration(&search.context().params.exploration(), below);
+        let exploration = select::exploration(&search.context().params.exploration_at(1), below);
         for Candidate { pu, target, .. } in gatherer.candidates {
             let CandidateMove::Child(child) = target else { continue };
             assert_eq!(pu, tree.node(child).edge().policy() * exploration);
