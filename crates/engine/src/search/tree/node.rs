@@ -550,10 +550,8 @@ impl Node {
         self.proof().is_some_and(Proof::is_loss)
     }
 
+    /// What is known short of a proof.
     pub(crate) fn bounds(&self) -> Bounds {
-        if let Some(Proof { outcome, .. }) = self.proof() {
-            return Bounds::certain(outcome);
-        }
         let meta = self.meta.load(Ordering::Relaxed);
         let if_set = |bit, known, open| if meta & bit != 0 { known } else { open };
         Bounds {
