@@ -27,7 +27,7 @@ type Draining = Arc<CachePadded<Life>>;
 
 #[derive(Debug)]
 pub(super) struct Game {
-    setup: Arc<Setup>,
+    pub(super) setup: Arc<Setup>,
     cache: Arc<EvalCache>,
     tree: Option<GameTree>,
     /// Earlier searches whose workers may still touch the tree.
@@ -43,11 +43,6 @@ pub(super) struct Game {
     before_pondering: Option<BeforePondering>,
     /// Up to the last search with a clock.
     last_clocked: Option<History>,
-}
-
-pub(super) struct Begun {
-    pub(super) search: Search,
-    pub(super) told: Vec<Note>,
 }
 
 fn new_sides(setup: &Setup) -> Result<[Timekeeper; 2], EngineError> {
@@ -77,10 +72,6 @@ impl Game {
         })
     }
 
-    pub(super) fn setup(&self) -> &Arc<Setup> {
-        &self.setup
-    }
-
     /// Goes on under other options with the same backend. Another manager begins a game.
     pub(super) fn take_up(&mut self, setup: Arc<Setup>) -> Result<(), EngineError> {
         let before = std::mem::replace(&mut self.setup, setup);
@@ -100,8 +91,12 @@ impl Game {
     }
 
     /// Prepares a search of the last position. Pondering searches the one before, so that every reply keeps
-    /// its subtree.
-    pub(super) fn begin(&mut self, position: &History, request: &GoRequest) -> Result<Begun, EngineError> {
+    /// its subtree. Also returns what there is to tell.
+    pub(super) fn begin(
+        &mut self,
+        position: &History,
+        request: &GoRequest,
+    ) -> Result<(Search, Vec<Note>), EngineError> {
         let (setup, limits) = (self.setup.clone(), &request.limits);
         let backend = setup.backend().info();
         let weakening = setup.settings.strength.weakening(position, limits);
@@ -160,15 +155,15 @@ impl Game {
         let settings = &setup.settings;
         let lacks_side = !settings.strength.analyse_mode && settings.contempt.lacks_side(limits.infinite)?;
         let no_side = "contempt favours no side in infinite search. ContemptMode can choose one";
-        let message = self.sides[self.side].take_message();
+        let message = self.sides[self.side].manager.take_message();
         let told = lacks_side.then(|| no_side.into()).into_iter().chain(message.map(Note::from)).collect();
         let search = Search::new(context, chain, visits);
         self.draining.push(search.state.life.clone());
-        Ok(Begun { search, told })
+        Ok((search, told))
     }
 
     pub(super) fn manager(&self) -> &dyn TimeManager {
-        self.sides[self.side].manager()
+        &*self.sides[self.side].manager
     }
 
     fn set_position(
@@ -239,7 +234,7 @@ impl Game {
             self.sides.iter_mut().for_each(Timekeeper::clock_was_set);
         }
         let timekeeper = &mut self.sides[self.side];
-        timekeeper.set_options(self.setup.settings.stoppers.clone());
+        timekeeper.options = self.setup.settings.stoppers.clone();
         timekeeper.start_move(&facts)
     }
 
@@ -455,7 +450,7 @@ mod tests {
         for _ in 0..2 {
             let limits = GoLimits::nodes(500);
             let request = GoRequest::new(limits);
-            let search = Arc::new(game.begin(&position, &request).unwrap().search);
+            let search = Arc::new(game.begin(&position, &request).unwrap().0);
             workers.assign(&search);
             let result = run(&search, &mut |_| {});
             search.state.life.wait_for_workers(Duration::from_secs(60));
@@ -482,7 +477,7 @@ mod tests {
             let position = History::from_uci_position(position, Variant::Standard).unwrap();
             let limits = GoLimits { time: Some(Millis(10_000.0)), ponder, ..GoLimits::default() };
             let request = GoRequest::new(limits);
-            let search = game.begin(&position, &request).unwrap().search;
+            let search = game.begin(&position, &request).unwrap().0;
             let nodes = search.stop_controller.with_chain(|chain| chain.max_new_nodes());
             let stats = SearchStats { new_nodes: Nodes(4_000), ..SearchStats::default() };
             game.finish_move(&search, EndReason::Rule(StopReason::Budget), &stats);

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crossbeam::channel::{Sender, bounded, unbounded};
 
 use super::answer::Answer;
-use super::game::{Begun, Game};
+use super::game::Game;
 use super::{Engine, EngineError, InfoOptions, Settings, Setup};
 use crate::chess::{History, Move};
 use crate::note::Note;
@@ -180,7 +180,7 @@ impl Engine {
         if mem::take(&mut self.wants_empty_tree) {
             game.release_tree();
         }
-        let Begun { search, told } = game.begin(&order.position, &request)?;
+        let (search, told) = game.begin(&order.position, &request)?;
         told.into_iter().for_each(|note| listener.note(note));
         let search = Arc::new(search);
         if let Some(network) = &self.network {
@@ -374,7 +374,7 @@ impl Task {
     }
 
     fn pass_on_notes(&mut self) {
-        let notes = self.game.setup().backend().take_notes();
+        let notes = self.game.setup.backend().take_notes();
         notes.into_iter().for_each(|note| self.listener.note(note));
     }
 
@@ -383,7 +383,7 @@ impl Task {
         self.pass_on_notes();
         let Task { search, order: AskedSearch { position, request, .. }, listener, .. } = self;
         // The GUI may ponder, so a reply is expected even if the search has looked at none.
-        let wants_reply = self.game.setup().settings().ponder;
+        let wants_reply = self.game.setup.settings.ponder;
         let answer = Answer::of(&result, (position, &search.state.context), &request.limits, wants_reply);
         let news = answer.told.into_iter().filter(|note| Some(note) != told);
         news.for_each(|note| listener.note(note));

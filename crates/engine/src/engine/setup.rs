@@ -137,7 +137,7 @@ impl Setup {
         settings.info = InfoOptions::default();
         // Without a clock no manager has a say.
         settings.time.time_manager = match limits.mover_clock() {
-            Some(_) => format!("{:?}", player.manager()),
+            Some(_) => format!("{:?}", player.game.manager()),
             None => String::new(),
         };
         Ok((player.take_notes(), settings))

@@ -41,7 +41,6 @@ pub trait Stopper: Send + fmt::Debug {
         None
     }
 
-    /// What the budget was computed from.
     /// How the budget was made. `None` for rules without one.
     fn report(&self) -> Option<MoveReport> {
         None
@@ -59,7 +58,7 @@ const LEAST_GRACE: Millis = Millis(5.0);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FirstEvaluationWait {
     grace: Millis,
-    is_over: bool,
+    pub(crate) is_over: bool,
 }
 
 impl FirstEvaluationWait {
@@ -77,10 +76,6 @@ impl FirstEvaluationWait {
 
     pub(crate) fn observe(&mut self, stats: &SearchStats) {
         self.is_over |= stats.since_first_eval.is_some();
-    }
-
-    pub(crate) fn is_over(&self) -> bool {
-        self.is_over
     }
 
     pub(crate) fn extend(&self, budget: Millis) -> Millis {

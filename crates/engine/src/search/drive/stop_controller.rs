@@ -59,7 +59,7 @@ impl StopController {
         let nps = rates.into_iter().flatten().reduce(Nps::min).unwrap_or_default();
         hints.batch_cap.store(said.batch_cap(u32::MAX, nps), Ordering::Relaxed);
         // A search that can make no more visits ends, whatever its rules still wait for.
-        let is_out_of_visits = visits_left == 0 && !chain.is_open_ended();
+        let is_out_of_visits = visits_left == 0 && !chain.is_open_ended;
         let reason = reason.or(is_out_of_visits.then_some(StopReason::Nodes));
         let is_late = || self.ready_in(&chain).is_some_and(|ready| stats.elapsed >= ready.into());
         (said, reason.map(EndReason::Rule).or_else(|| is_late().then_some(EndReason::Deadline)))

@@ -271,7 +271,7 @@ fn unvisited_moves(SearchState { context, root, .. }: &SearchState) -> Vec<RootM
     let moves = unvisited.map(|edge| RootMove {
         policy: root.policy_of_unvisited(edge),
         is_allowed: root.allows_index(edge.index),
-        ..RootMove::unvisited(root.moves()[usize::from(edge.index)], edge.policy())
+        ..RootMove::unvisited(root.moves[usize::from(edge.index)], edge.policy())
     });
     moves.collect()
 }

@@ -85,10 +85,6 @@ impl Rescale {
         self.ratio == 1.0 && (self.diff == 0.0 || self.favoured.is_none())
     }
 
-    pub(crate) fn has_contempt(&self) -> bool {
-        self.diff != 0.0
-    }
-
     pub(crate) fn gives_same_values(&self, other: &Rescale) -> bool {
         let same = Rescale { objectivity: other.objectivity, ..*self } == *other;
         same || (self.is_identity() && other.is_identity())
@@ -213,7 +209,7 @@ impl ContemptOptions {
 
     /// True if the options ask for contempt but favour no side in an infinite search.
     pub(crate) fn lacks_side(&self, infinite: bool) -> Result<bool, ContemptError> {
-        let has_contempt = self.rescale_for(None, self.advantage()?).has_contempt();
+        let has_contempt = self.rescale_for(None, self.advantage()?).diff != 0.0;
         Ok(has_contempt && infinite && self.mode == ContemptMode::Play)
     }
 

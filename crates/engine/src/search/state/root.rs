@@ -14,7 +14,7 @@ use crate::search::tree::{Node, Proof, ProofOutcome, Unvisited};
 /// What is fixed at the root for one search: moves, noise, draw score.
 #[derive(Debug)]
 pub(crate) struct SearchRoot {
-    moves: MoveList,
+    pub(crate) moves: MoveList,
     allowed: Vec<bool>,
     all_allowed: bool,
     noise: Option<RootNoise>,
@@ -50,10 +50,6 @@ impl SearchRoot {
     #[inline]
     pub(crate) fn draw_score(&self, plies: usize) -> f32 {
         if plies.is_multiple_of(2) { self.draw_score } else { -self.draw_score }
-    }
-
-    pub(crate) fn moves(&self) -> &MoveList {
-        &self.moves
     }
 
     #[inline]

@@ -161,7 +161,7 @@ fn a_search_is_reported_while_workers_change_it() {
     while search.context().visits() < 100_000 {
         let snapshot = search.snapshot();
         let ranked = snapshot.ranked_moves();
-        assert!(ranked.len() <= search.state.root.moves().len());
+        assert!(ranked.len() <= search.state.root.moves.len());
         let _ = (
             snapshot.info(&ranked, &search.state.context.tree.enter()),
             snapshot.root_stats(),
@@ -170,7 +170,7 @@ fn a_search_is_reported_while_workers_change_it() {
     }
     search.state.life.dismiss();
     search.state.life.wait_for_workers(Duration::from_secs(60));
-    assert_eq!(search.snapshot().ranked_moves().len(), search.state.root.moves().len());
+    assert_eq!(search.snapshot().ranked_moves().len(), search.state.root.moves.len());
 }
 
 /// A regression: information, move and figures were read one after the other and could differ.

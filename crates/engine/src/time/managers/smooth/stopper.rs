@@ -62,7 +62,7 @@ impl SmoothStopper {
 
     /// Plans again at the first evaluation, then whenever the tree has grown by a tenth.
     fn revise(&mut self, stats: &SearchStats) {
-        if !self.context.wait.is_over() || (stats.nodes.as_f64()) < self.revised_at * REVISION_GROWTH {
+        if !self.context.wait.is_over || (stats.nodes.as_f64()) < self.revised_at * REVISION_GROWTH {
             return;
         }
         self.revised_at = (stats.nodes.as_f64()).max(1.0);
@@ -135,7 +135,7 @@ impl Stopper for SmoothStopper {
         hints.limit_remaining_time(deadline - stats.elapsed);
         if let Some(nodes) = self.node_budget() {
             hints.limit_remaining_visits(nodes - stats.new_nodes.as_f64());
-            if self.context.wait.is_over() && stats.new_nodes.as_f64() >= nodes && !self.may_draw {
+            if self.context.wait.is_over && stats.new_nodes.as_f64() >= nodes && !self.may_draw {
                 return Some(StopReason::TargetNodes);
             }
         }
@@ -157,7 +157,7 @@ impl Stopper for SmoothStopper {
             tree_reuse: Some(self.context.input.tree_reuse),
             reused_nodes: Some(ExpectedNodes(self.context.input.reused_nodes)),
             timeuse: Some(self.context.input.timeuse),
-            nps: Some(Nps(self.context.nps.lock().after_the_move().value())),
+            nps: Some(Nps(self.context.nps.lock().after_the_move().value)),
             moves_left: Some(self.moves_left.moves),
             moves_left_source: Some(self.moves_left.source),
             m: self.context.position.m,
