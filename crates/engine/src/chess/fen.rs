@@ -14,8 +14,7 @@ use shakmaty::{
 };
 use thiserror::Error;
 
-use super::notation::MoveError;
-use super::position::Position;
+use super::{MoveError, Position};
 
 const OTHER_VARIANTS: &str = "it has fields of other chess variants";
 /// Pieces of any kind that a side may have …

@@ -3,10 +3,7 @@
 //! The engine keeps one for the game. Every search thread clones it, pushes the moves of its descent and pops
 //! them again.
 
-use super::fen::PositionError;
-use super::moves::{Move, MoveList, Variant};
-use super::notation::MoveError;
-use super::position::Position;
+use super::{Move, MoveError, MoveList, Position, PositionError, Variant};
 use crate::chance::spread;
 
 /// Positions share evaluations up to this fifty-move counter, plies.

@@ -9,8 +9,7 @@ use shakmaty::uci::UciMove;
 use shakmaty::{CastlingSide, File, Rank, Role, Square};
 use thiserror::Error;
 
-use super::moves::{Move, Variant};
-use super::position::Position;
+use super::{Move, Position, Variant};
 
 /// Marks behind a move or alone.
 const MARKS: [&str; 36] = [

@@ -3,8 +3,7 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::memory::MemoryOptions;
-use super::network::NetworkOptions;
+use super::{MemoryOptions, NetworkOptions};
 use crate::chess::History;
 use crate::network::backends::BACKENDS;
 use crate::network::discover;

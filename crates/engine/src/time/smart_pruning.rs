@@ -1,9 +1,7 @@
 //! Smart pruning: stops once the best move cannot be overtaken. The last rule of the chain, because it reads
 //! the others' hints.
 
-use super::stats::{Hints, SearchStats};
-use super::stoppers::{StopReason, Stopper};
-use super::units::{Millis, Nps};
+use super::{Hints, Millis, Nps, SearchStats, StopReason, Stopper};
 
 /// Least time after the first evaluation, as in Lc0.
 const TOLERANCE: Millis = Millis(200.0);

@@ -2,11 +2,8 @@
 
 use std::fmt;
 
-use super::report::MoveReport;
-use super::stats::{Hints, SearchStats};
+use super::{Hints, Millis, MoveFacts, MoveReport, Nodes, SearchStats};
 use crate::options::option_choice;
-use crate::time::facts::MoveFacts;
-use crate::time::units::{Millis, Nodes};
 
 option_choice! {
     /// Why a rule ended a search, by its word in reports and recorded games.

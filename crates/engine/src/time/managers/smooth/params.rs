@@ -2,9 +2,8 @@
 
 use crate::options::{OptionGroup, option_choice, option_group};
 use crate::params::{ParamEntry, ParamError, Params};
-use crate::time::estimators::moves_left::LogLogistic;
 use crate::time::estimators::moves_left::{estimator_from, estimator_names};
-use crate::time::estimators::{MovesLeftEstimate, MovesLeftEstimator, MovesLeftInput, NpsRule};
+use crate::time::estimators::{LogLogistic, MovesLeftEstimate, MovesLeftEstimator, MovesLeftInput, NpsRule};
 use crate::time::facts::GoLimits;
 use crate::time::parameters::Named;
 
