@@ -22,8 +22,8 @@ struct Entry {
     position: Position,
     /// Earlier occurrences, up to 2.
     repetitions: u8,
-    /// Plies back to the latest earlier occurrence, or 0.
-    cycle: u32,
+    /// Plies back to the latest earlier occurrence.
+    cycle: Option<u32>,
 }
 
 impl History {
@@ -34,7 +34,7 @@ impl History {
 
     /// A game that begins with `position`.
     pub fn from_position(position: Position, variant: Variant) -> History {
-        let entries = vec![Entry { position, repetitions: 0, cycle: 0 }];
+        let entries = vec![Entry { position, repetitions: 0, cycle: None }];
         History { entries, variant, left_out: Vec::new() }
     }
 
@@ -93,7 +93,7 @@ impl History {
 
     /// Plies back to where the last position was there before, if it was.
     pub fn plies_since_repetition(&self) -> Option<u32> {
-        Some(self.last().cycle).filter(|&cycle| cycle > 0)
+        self.last().cycle
     }
 
     /// Plies since the start of the game by the FEN's move number.
@@ -109,14 +109,10 @@ impl History {
     /// Plays a move, which must be legal.
     pub fn push(&mut self, m: Move) {
         let position = self.current().play(m);
-        let (repetitions, cycle) = match self.earlier_occurrence(&position) {
-            Some(index) => (
-                (self.entries[index].repetitions + 1).min(2),
-                u32::try_from(self.entries.len() - index).unwrap_or(u32::MAX),
-            ),
-            None => (0, 0),
-        };
-        self.entries.push(Entry { position, repetitions, cycle });
+        let plies = self.plies_to_earlier(&position);
+        let earlier = plies.map(|plies| &self.entries[self.len() - plies]);
+        let repetitions = earlier.map_or(0, |earlier| (earlier.repetitions + 1).min(2));
+        self.entries.push(Entry { position, repetitions, cycle: plies.map(|plies| plies as u32) });
     }
 
     /// The first position stays.
@@ -159,13 +155,10 @@ impl History {
         line.iter().map(format).collect()
     }
 
-    fn earlier_occurrence(&self, next: &Position) -> Option<usize> {
-        let next_index = self.entries.len();
-        let stretch = usize::try_from(next.rule50()).unwrap_or(usize::MAX).min(next_index);
-        (4..=stretch)
-            .step_by(2)
-            .map(|plies| next_index - plies)
-            .find(|&index| self.entries[index].position.is_repetition_of(next))
+    fn plies_to_earlier(&self, next: &Position) -> Option<usize> {
+        let stretch = usize::try_from(next.rule50()).unwrap_or(usize::MAX).min(self.len());
+        let repeats = |plies: &usize| self.entries[self.len() - plies].position.is_repetition_of(next);
+        (4..=stretch).step_by(2).find(repeats)
     }
 
     fn last(&self) -> &Entry {
