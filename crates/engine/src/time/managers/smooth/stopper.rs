@@ -50,7 +50,7 @@ impl SmoothStopper {
             moves_left: context.config.planned_moves(&context.limits, &context.position).0,
             plan,
             average_ms: plan.average_ms,
-            visit_rates: VisitRates::new(&context.config.values.piggybank),
+            visit_rates: VisitRates::new(context.config.values.piggybank),
             revised_at: 0.0,
             may_draw: false,
             drawn_ms: 0.0,
