@@ -157,8 +157,7 @@ pub(crate) struct SteppedSearch {
 
 impl SteppedSearch {
     pub(crate) fn new(search: Arc<Search>) -> SteppedSearch {
-        let mut device = DeviceLink::of_owner(&search.state.context.backend_info);
-        device.begin();
+        let device = DeviceLink::of_owner(&search.state.context.backend_info);
         let gatherer = Gatherer::new(search.state.context.history.clone(), device.queues);
         SteppedSearch { search, gatherer, device, found: Gathered::Nothing, over_at: Duration::ZERO }
     }
