@@ -176,7 +176,7 @@ impl Game {
         let old = &self.made_with;
         let same_edges =
             (old.policy_temperature, old.history_fill) == (params.policy_temperature, params.history_fill);
-        let is_damaged = self.tree.as_ref().is_some_and(|tree| tree.tree().is_damaged());
+        let is_damaged = self.tree.as_ref().is_some_and(|tree| tree.tree.is_damaged());
         if !same_edges || !self.rescaled_by.gives_same_values(&rescale) || is_damaged {
             self.release_tree();
         }
@@ -198,7 +198,7 @@ impl Game {
             Some(tree) => tree,
             None => self.tree.insert(GameTree::new(history.clone())?),
         };
-        Ok((tree.tree().clone(), tree.root()))
+        Ok((tree.tree.clone(), tree.root))
     }
 
     /// Drops the tree. Nobody waits until its memory is free.
@@ -251,8 +251,8 @@ impl Game {
             ..MoveFacts::default()
         };
         if let Some(tree) = &self.tree {
-            let position = tree.history().current();
-            let root = tree.tree().node(tree.root());
+            let position = tree.history.current();
+            let root = tree.tree.node(tree.root);
             facts.game_ply = GamePly(position.game_ply());
             facts.pieces = position.piece_count() as u32;
             let legal = position.legal_moves();
@@ -260,10 +260,10 @@ impl Game {
             facts.legal_moves = legal.len() as u32;
             facts.tactical_moves = legal.iter().filter(is_tactical).count() as u32;
             facts.reused_nodes = root.visits().into();
-            let kept = self.before_pondering.as_ref().and_then(|before| before.visits_of(tree.history()));
+            let kept = self.before_pondering.as_ref().and_then(|before| before.visits_of(&tree.history));
             facts.pondered_nodes = kept.map_or(Nodes(0), |kept| facts.reused_nodes.saturating_sub(kept));
-            facts.reused_visits = tree.tree().children(root).map(|(_, child)| child.visits()).collect();
-            facts.root = root_evaluation(tree.tree(), tree.root(), backend);
+            facts.reused_visits = tree.tree.children(root).map(|(_, child)| child.visits()).collect();
+            facts.root = root_evaluation(&tree.tree, tree.root, backend);
         }
         facts
     }
@@ -342,14 +342,14 @@ struct BeforePondering {
 
 impl BeforePondering {
     pub(super) fn read(game: &GameTree) -> BeforePondering {
-        let (tree, position) = (game.tree(), game.history().current());
-        let root = tree.node(game.root());
+        let (tree, position) = (&game.tree, game.history.current());
+        let root = tree.node(game.root);
         let replies = tree.children(root).map(|(_, child)| {
             let after = position.play(child.edge().mv());
             (after.key(), Nodes::from(child.visits()))
         });
         BeforePondering {
-            len: game.history().len(),
+            len: game.history.len(),
             root: (position.key(), root.visits().into()),
             replies: replies.collect(),
         }

@@ -297,7 +297,7 @@ mod tests {
     fn a_first_visit_under_way_counts_as_visited() {
         let strategy = SearchParams::default().fpu_at(1);
         let target = CandidateMove::Child(
-            crate::search::tree::GameTree::new(crate::chess::History::start()).unwrap().root(),
+            crate::search::tree::GameTree::new(crate::chess::History::start()).unwrap().root,
         );
         let mut terms = UnvisitedTerms::new(strategy, 0.25, pending_q(0.25, 0.1), 2.0);
         let mut candidate = Candidate::new(terms.fpu, 0.49 * 2.0, 0, target);
@@ -342,7 +342,7 @@ mod tests {
             children in prop::collection::vec((-1f32..1.0, 0.001f32..5.0, 0u32..50), 1..12),
             visits in 1u32..2000,
         ) {
-            let target = CandidateMove::Child(crate::search::tree::GameTree::new(crate::chess::History::start()).unwrap().root());
+            let target = CandidateMove::Child(crate::search::tree::GameTree::new(crate::chess::History::start()).unwrap().root);
             let fresh: Vec<_> = children
                 .iter()
                 .map(|&(q, pu, started)| Candidate::new(q, pu, started, target))
