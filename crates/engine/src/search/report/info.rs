@@ -118,12 +118,12 @@ impl RootSnapshot<'_> {
         let mean = node.map_or_else(|| self.root.mean.at_child(), |node| node.mean);
         let turn = history.current().turn();
         let mover = if self.plies.is_multiple_of(2) { turn } else { !turn };
-        let shown = rescale.shown(mean, mover);
+        let (shown, mu) = rescale.shown(mean, mover);
         PvLine {
             q: select::child_q(mean, self.draw_score()),
             wl: shown.wl,
             d: shown.d,
-            mu: shown.mu.filter(|_| backend_info.has_wdl),
+            mu: mu.filter(|_| backend_info.has_wdl),
             nodes: root_move.node.visits.into(),
             moves_left: backend_info.has_moves_left.then_some(mean.m + 1.0),
             mate: node.and_then(|node| mate(node.proof)),
@@ -247,8 +247,7 @@ impl RootSnapshot<'_> {
 
     fn mean_stats(&self, mean: Value) -> MeanStats {
         let SearchContext { rescale, history, .. } = &self.search.context;
-        let shown = rescale.shown(mean, history.current().turn());
-        let value = Value { wl: shown.wl, d: shown.d, m: mean.m };
+        let (value, _) = rescale.shown(mean, history.current().turn());
         MeanStats { value, q: select::child_q(value, self.draw_score()) }
     }
 }

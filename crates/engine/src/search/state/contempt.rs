@@ -73,13 +73,6 @@ impl Default for Rescale {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct ShownValue {
-    pub(crate) wl: f32,
-    pub(crate) d: f32,
-    pub(crate) mu: Option<f32>,
-}
-
 impl Rescale {
     fn is_identity(&self) -> bool {
         self.ratio == 1.0 && (self.diff == 0.0 || self.favoured.is_none())
@@ -107,18 +100,16 @@ impl Rescale {
         Advantage { mu: mu + self.shift(viewer) * s * s, s: s * self.ratio }.applied_to(value)
     }
 
-    /// Shown values are without favour, as far as the objectivity goes.
-    pub(crate) fn shown(&self, value: Value, viewer: Color) -> ShownValue {
-        let Value { wl, d, .. } = value;
-        let Some(Advantage { mu, s }) = Advantage::of(value) else { return ShownValue { wl, d, mu: None } };
+    /// The value to show, without favour as far as the objectivity goes, and its mean advantage.
+    pub(crate) fn shown(&self, value: Value, viewer: Color) -> (Value, Option<f32>) {
+        let Some(Advantage { mu, s }) = Advantage::of(value) else { return (value, None) };
         let shift = self.shift(viewer) * self.objectivity;
         if shift == 0.0 {
-            return ShownValue { wl, d, mu: Some(mu as f32) };
+            return (value, Some(mu as f32));
         }
         let network_s = (s / self.ratio).min(self.max_s);
         let fair = Advantage { mu: mu - shift * network_s * network_s, s };
-        let Value { wl, d, .. } = fair.applied_to(value);
-        ShownValue { wl, d, mu: Some(fair.mu as f32) }
+        (fair.applied_to(value), Some(fair.mu as f32))
     }
 }
 
@@ -391,7 +382,7 @@ mod tests {
             assert_eq!(Advantage::of(result(wl, d)), None, "{wl} {d}");
             let rescale = Rescale { ratio: 0.5, ..Rescale::default() };
             assert_eq!(rescale.apply(result(wl, d), Color::White), result(wl, d));
-            assert_eq!(rescale.shown(result(wl, d), Color::White), ShownValue { wl, d, mu: None });
+            assert_eq!(rescale.shown(result(wl, d), Color::White), (result(wl, d), None));
         }
     }
 
@@ -418,9 +409,9 @@ mod tests {
         let fair = Rescale { favoured: None, ..play };
         let expected = fair.apply(result(0.1, 0.6), Color::White);
         let inside = play.apply(result(0.1, 0.6), Color::White);
-        let shown = play.shown(inside, Color::White);
+        let (shown, _) = play.shown(inside, Color::White);
         assert!((shown.wl - expected.wl).abs() < 1e-5 && (shown.d - expected.d).abs() < 1e-5, "{shown:?}");
-        let raw = Rescale { objectivity: 0.0, ..play }.shown(inside, Color::White);
+        let (raw, _) = Rescale { objectivity: 0.0, ..play }.shown(inside, Color::White);
         assert_eq!(result(raw.wl, raw.d), inside);
     }
 
