@@ -38,12 +38,6 @@ option_group! {
     }
 }
 
-impl LegacyParams {
-    fn moves_left(&self) -> LogLogistic {
-        LogLogistic { midpoint: self.midpoint_move, steepness: self.steepness }
-    }
-}
-
 #[derive(Clone, Debug)]
 pub(crate) struct Legacy {
     params: LegacyParams,
@@ -87,7 +81,8 @@ impl Legacy {
 impl TimeManager for Legacy {
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
         let available = facts.available()?;
-        let estimate = self.params.moves_left().moves_left(facts.game_ply);
+        let LegacyParams { midpoint_move: midpoint, steepness, .. } = self.params;
+        let estimate = LogLogistic { midpoint, steepness }.moves_left(facts.game_ply);
         let moves_left = facts.limits.cap_moves_left(estimate);
         let spared_ms = self.spared_ms.max(0.0);
         let immediate_ms = spared_ms * self.params.immediate_use;
@@ -152,7 +147,7 @@ mod tests {
         };
         // 51,500/50 = 1030. ·(1 + 1.8). With 8 book plies ·(1 + 1.8 + 2), never more than 12 plies.
         assert!(close(default_budget(&first(0)), 1030.0 * 2.8));
-        let at = |ply| LegacyParams::default().moves_left().moves_left(GamePly(ply)).min(50.0);
+        let at = |ply| LogLogistic::default().moves_left(GamePly(ply)).min(50.0);
         assert!(close(default_budget(&first(8)), 51_500.0 / at(8) * 4.8));
         assert!(close(default_budget(&first(60)), 51_500.0 / at(60) * 5.8));
     }
