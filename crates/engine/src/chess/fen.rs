@@ -49,10 +49,8 @@ impl Position {
     pub(super) fn from_fen_with_repairs(fen: &str) -> Result<(Position, Vec<&'static str>), PositionError> {
         let (setup, position) = read(fen)?;
         let mut left_out = PositionErrorKinds::empty();
-        left_out.set(
-            PositionErrorKinds::INVALID_CASTLING_RIGHTS,
-            setup.castling_rights != position.castling_rights(),
-        );
+        let lacks_rights = setup.castling_rights != position.castling_rights();
+        left_out.set(PositionErrorKinds::INVALID_CASTLING_RIGHTS, lacks_rights);
         left_out.set(PositionErrorKinds::INVALID_EP_SQUARE, setup.ep_square != position.en_passant());
         Ok((position, impossible_reasons(left_out)))
     }

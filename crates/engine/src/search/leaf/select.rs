@@ -100,12 +100,10 @@ impl<'a> MovesLeftUtility<'a> {
         } else {
             q.abs()
         };
-        let (constant, linear, square) = (
-            params.moves_left_constant_factor,
-            params.moves_left_scaled_factor,
-            params.moves_left_quadratic_factor,
-        );
-        -length * q.signum() * (constant + linear * x + square * x * x)
+        let share = params.moves_left_constant_factor
+            + params.moves_left_scaled_factor * x
+            + params.moves_left_quadratic_factor * x * x;
+        -length * q.signum() * share
     }
 }
 
