@@ -257,10 +257,8 @@ const SURE_ELO: u32 = 1800;
 
 impl StrengthOptions {
     pub(super) fn weakening(&self, position: &History, limits: &GoLimits) -> Option<Weakening> {
-        if !self.limit_strength || self.analyse_mode || limits.infinite {
-            return None;
-        }
-        if self.elo >= SURE_ELO && is_decided(position) {
+        let is_sure = || self.elo >= SURE_ELO && is_decided(position);
+        if !self.limit_strength || self.analyse_mode || limits.infinite || is_sure() {
             return None;
         }
         let elo = f64::from(self.elo);

@@ -65,10 +65,6 @@ impl Gatherer {
         }
     }
 
-    fn has_device(&self) -> bool {
-        self.queues > 0
-    }
-
     pub(crate) fn gather(&mut self, search: &SearchState) -> Gathered {
         let _inside = search.context.tree.enter();
         self.counts = GatherCounts::default();
@@ -76,7 +72,7 @@ impl Gatherer {
         let target = (before + self.leaves_to_begin(search)).min(search.context.batch_size());
         self.target = target as usize;
         let gain = search.context.params.pending_visit_gain;
-        self.pending_gain = select::pending_gain(gain, target, self.has_device());
+        self.pending_gain = select::pending_gain(gain, target, self.queues > 0);
         let quota = Quota::new(&search.context.params, target, search.context.visits(), self.queues);
         let mut per_leaf = 1;
         while !search.life.is_dismissed() && !search.context.tree.is_full() {
@@ -468,7 +464,7 @@ impl Gatherer {
     /// takes it hardly longer than one position. Nothing waits for a batch without leaves.
     pub(crate) fn prefetch(&mut self, search: &SearchState) {
         let leaves = self.batch.leaves;
-        let of_device = if self.has_device() { search.context.batch_size() / BATCH_PER_PREFETCH } else { 0 };
+        let of_device = if self.queues > 0 { search.context.batch_size() / BATCH_PER_PREFETCH } else { 0 };
         let size = search.context.params.max_prefetch.map_or(of_device, NonZero::get) as usize;
         let size = size.min(search.context.backend_info.max_batch);
         if leaves == 0 || leaves >= size || search.context.cache.capacity() == 0 || search.life.is_dismissed()
