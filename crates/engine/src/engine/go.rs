@@ -360,7 +360,7 @@ impl Task {
         let watch = || run(&search, &mut inform);
         // A panic is our bug. The game goes on with what the search has found.
         let result = catch_unwind(AssertUnwindSafe(watch)).unwrap_or_else(|_| {
-            search.fail("the search's controller panicked".into());
+            search.state.life.fail("the search's controller panicked".into());
             conclude(&search, EndReason::Failure)
         });
         // The host finds no search running once it has the answer.

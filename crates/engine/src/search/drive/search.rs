@@ -47,7 +47,7 @@ impl Search {
             }
             Err(error) => {
                 backup::abandon_batch(tree, &batch);
-                self.fail(error.to_string());
+                self.state.life.fail(error.to_string());
             }
         }
         gatherer.recycle(batch);
@@ -120,10 +120,6 @@ impl Search {
     pub(crate) fn request_stop(&self) {
         self.state.life.request_stop();
         self.dismiss_with_root();
-    }
-
-    pub(crate) fn fail(&self, reason: String) {
-        self.state.life.fail(reason);
     }
 }
 

@@ -74,7 +74,7 @@ fn work(search: &Search, device: &mut DeviceLink) {
     let outcome = catch_unwind(AssertUnwindSafe(|| take_part(search, device)));
     if outcome.is_err() {
         search.state.context.tree.mark_damaged();
-        search.fail("a search thread panicked and its batch is lost".into());
+        search.state.life.fail("a search thread panicked and its batch is lost".into());
     }
     search.state.life.leave();
 }
@@ -196,7 +196,7 @@ impl SteppedSearch {
             } else if fruitless < MAX_FRUITLESS {
                 fruitless += 1;
             } else {
-                search.fail(TreeFull.to_string());
+                search.state.life.fail(TreeFull.to_string());
             }
         }
         *over_at = context.clock.elapsed();
