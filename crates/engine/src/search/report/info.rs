@@ -8,10 +8,9 @@ use crate::network::Value;
 use crate::network::cache::EvalCache;
 use crate::network::encode::Transform;
 use crate::network::policy_map;
-use crate::search::leaf::select;
-use crate::search::leaf::select::MovesLeftUtility;
+use crate::search::leaf::select::{self, MovesLeftUtility};
 use crate::search::state::SearchContext;
-use crate::search::tree::{Inside, Proof, ProofOutcome};
+use crate::search::tree::{Inside, Proof};
 
 /// A line. `wl`, `d` and `mu` are free of contempt, as far as the objectivity goes.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -135,11 +134,7 @@ impl RootSnapshot<'_> {
 fn mate(proof: Option<Proof>) -> Option<i32> {
     let proof = proof.filter(|proof| proof.is_mate)?;
     let moves = moves_to_mate(proof.plies + 1.0) as i32;
-    match proof.outcome {
-        ProofOutcome::Win => Some(moves),
-        ProofOutcome::Loss => Some(-moves),
-        ProofOutcome::Draw => None,
-    }
+    Some(if proof.is_loss() { -moves } else { moves })
 }
 
 /// The mean value of a node's visits for the side to move at the root.
