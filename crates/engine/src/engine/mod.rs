@@ -38,8 +38,8 @@ use crate::network::{Backend, BackendError, BackendInfo};
 use crate::note::Note;
 use crate::options::OptionError;
 use crate::params::ParamError;
+use crate::search::WorkerPoolError;
 use crate::search::tree::TreeFull;
-use crate::search::{ContemptError, WorkerPoolError};
 use crate::tablebase::TablesInForce;
 use crate::time::TimeManager;
 
@@ -268,8 +268,6 @@ pub enum EngineError {
     Backend(#[from] BackendError),
     #[error(transparent)]
     Network(#[from] NetworkError),
-    #[error(transparent)]
-    Contempt(#[from] ContemptError),
     #[error("{0}. Nothing is searched until a position is accepted")]
     Position(#[from] PositionError),
     #[error("the last position was rejected: {0}")]

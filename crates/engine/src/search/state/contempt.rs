@@ -11,11 +11,9 @@
 
 use std::f64::consts::LN_10;
 
-use thiserror::Error;
-
 use crate::chess::Color;
 use crate::network::Value;
-use crate::options::{option_choice, option_group};
+use crate::options::{OptionError, option_choice, option_group};
 
 /// Probabilities nearer than this to 0 or 1 don't determine the distribution.
 const MIN_PROBABILITY: f64 = 0.0001;
@@ -113,10 +111,6 @@ impl Rescale {
     }
 }
 
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("Contempt: \"{0}\" is not an Elo difference or NAME=DIFFERENCE")]
-pub struct ContemptError(String);
-
 option_choice! {
     /// The side that contempt favours.
     pub enum ContemptMode {
@@ -169,13 +163,16 @@ option_group! {
 /// The advantage in Elo over `opponent` by the option `Contempt`: `list` has entries `value` or `name=value`,
 /// separated by commas. The first entry whose name is part of the opponent's, in any case, decides, else the
 /// last one without a name, else `rating_advantage`.
-fn advantage_over(opponent: &str, list: &str, rating_advantage: f64) -> Result<f64, ContemptError> {
+fn advantage_over(opponent: &str, list: &str, rating_advantage: f64) -> Result<f64, OptionError> {
     let opponent = opponent.to_lowercase();
     let (mut unnamed, mut named) = (rating_advantage, None);
     for entry in list.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
         let (name, value) = entry.split_once('=').map_or((None, entry), |(name, value)| (Some(name), value));
         let value = value.trim().parse().ok().filter(|elo: &f64| elo.is_finite());
-        let value = value.ok_or_else(|| ContemptError(entry.into()))?;
+        let value = value.ok_or_else(|| {
+            let expected = "an Elo difference or NAME=DIFFERENCE".into();
+            OptionError::Value { name: "Contempt".into(), value: entry.into(), expected }
+        })?;
         match name {
             None => unnamed = value,
             Some(name) if opponent.contains(&name.trim().to_lowercase()) => {
@@ -188,7 +185,7 @@ fn advantage_over(opponent: &str, list: &str, rating_advantage: f64) -> Result<f
 }
 
 impl ContemptOptions {
-    pub(crate) fn rescale(&self, turn: Color, infinite: bool) -> Result<Rescale, ContemptError> {
+    pub(crate) fn rescale(&self, turn: Color, infinite: bool) -> Result<Rescale, OptionError> {
         let favoured = match self.mode {
             ContemptMode::Play => (!infinite).then_some(turn),
             ContemptMode::White => Some(Color::White),
@@ -199,12 +196,12 @@ impl ContemptOptions {
     }
 
     /// True if the options ask for contempt but favour no side in an infinite search.
-    pub(crate) fn lacks_side(&self, infinite: bool) -> Result<bool, ContemptError> {
+    pub(crate) fn lacks_side(&self, infinite: bool) -> Result<bool, OptionError> {
         let has_contempt = self.rescale_for(None, self.advantage()?).diff != 0.0;
         Ok(has_contempt && infinite && self.mode == ContemptMode::Play)
     }
 
-    pub(crate) fn advantage(&self) -> Result<f64, ContemptError> {
+    pub(crate) fn advantage(&self) -> Result<f64, OptionError> {
         advantage_over(&self.opponent, &self.advantages, self.rating_advantage)
     }
 
@@ -352,7 +349,7 @@ mod tests {
         assert_eq!(advantage_over("Rodent", "", 33.0), Ok(33.0));
         assert_eq!(advantage_over("Rodent", "leela=5", 33.0), Ok(33.0));
         for bad in ["much", "leela=", "a=b=1", "inf"] {
-            assert_eq!(advantage_over("", bad, 0.0), Err(ContemptError(bad.into())));
+            assert!(advantage_over("", bad, 0.0).unwrap_err().to_string().contains(bad));
         }
     }
 

@@ -19,7 +19,7 @@ use crossbeam::utils::CachePadded;
 use parking_lot::Mutex;
 
 pub(crate) use clock::SearchClock;
-pub use contempt::{ContemptError, ContemptMode, ContemptOptions, Rescale};
+pub use contempt::{ContemptMode, ContemptOptions, Rescale};
 pub use life::EndReason;
 pub(crate) use life::{Life, Stage};
 pub use params::{
