@@ -125,6 +125,22 @@ impl History {
         self.entries.truncate(len.max(1));
     }
 
+    /// `legal` are the legal moves. Draws count as claimed at once, mate goes before.
+    pub fn terminal(&self, legal: &MoveList) -> Option<Terminal> {
+        let position = self.current();
+        if legal.is_empty() {
+            Some(if position.is_check() { Terminal::Checkmate } else { Terminal::Stalemate })
+        } else if position.has_insufficient_material() {
+            Some(Terminal::InsufficientMaterial)
+        } else if position.rule50() >= 100 {
+            Some(Terminal::FiftyMoves)
+        } else if self.repetitions() >= 2 {
+            Some(Terminal::ThreefoldRepetition)
+        } else {
+            None
+        }
+    }
+
     /// Key for cached evaluations: [`Position::key`], whether the position occurred before, and high
     /// fifty-move counters. As in Lc0's cache, earlier positions and low counters are left out: they hardly
     /// change a network's output, and transpositions could not share it.
@@ -205,30 +221,4 @@ pub enum Terminal {
     ThreefoldRepetition,
     /// Neither side can mate by any series of moves.
     InsufficientMaterial,
-}
-
-impl History {
-    /// `legal` are the legal moves. Draws count as claimed at once, mate goes before.
-    pub fn terminal(&self, legal: &MoveList) -> Option<Terminal> {
-        let position = self.current();
-        if legal.is_empty() {
-            Some(if position.is_check() { Terminal::Checkmate } else { Terminal::Stalemate })
-        } else if position.has_insufficient_material() {
-            Some(Terminal::InsufficientMaterial)
-        } else if position.rule50() >= 100 {
-            Some(Terminal::FiftyMoves)
-        } else if self.repetitions() >= 2 {
-            Some(Terminal::ThreefoldRepetition)
-        } else {
-            None
-        }
-    }
-}
-
-impl Position {
-    /// Bare kings, one minor piece, or bishops of one colour.
-    pub fn has_insufficient_material(&self) -> bool {
-        use shakmaty::Position as _;
-        self.chess().is_insufficient_material()
-    }
 }

@@ -150,6 +150,11 @@ impl Position {
         is_capture || m.promotion().is_some() || self.play(m).is_check()
     }
 
+    /// Bare kings, one minor piece, or bishops of one colour.
+    pub fn has_insufficient_material(&self) -> bool {
+        self.chess.is_insufficient_material()
+    }
+
     /// The same for the threefold repetition.
     pub fn is_repetition_of(&self, other: &Position) -> bool {
         self.key == other.key

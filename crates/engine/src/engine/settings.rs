@@ -131,9 +131,7 @@ impl Settings {
         let values = self.values().zip(Settings::specs());
         values.filter(|((_, value), spec)| *value != spec.default).map(|(set, _)| set).collect()
     }
-}
 
-impl Settings {
     /// The same options for the analysis of positions: limits alone end a search, which uses them in full. No
     /// search is pruned because its move is clear, and no time is kept back for a GUI.
     pub fn for_analysis(mut self) -> Settings {

@@ -112,6 +112,14 @@ impl RootMove {
         self.node = NodeReading { visits, mean, proof: Some(proof), bounds, is_certain: true, ..self.node };
         self.q = mean.wl;
     }
+
+    pub(super) fn is_visited(&self) -> bool {
+        self.node.visits > 0
+    }
+
+    fn rank(&self) -> MoveRank {
+        rank(&self.node, self.q, self.network_policy)
+    }
 }
 
 impl<'a> RootSnapshot<'a> {
@@ -291,16 +299,6 @@ fn root_proof(SearchState { context, root, .. }: &SearchState, children: &[RootM
     match verdict::verdict(moves) {
         Verdict::Proven(proof) => Some(proof),
         Verdict::Bounded(_) => None,
-    }
-}
-
-impl RootMove {
-    pub(super) fn is_visited(&self) -> bool {
-        self.node.visits > 0
-    }
-
-    fn rank(&self) -> MoveRank {
-        rank(&self.node, self.q, self.network_policy)
     }
 }
 

@@ -476,9 +476,7 @@ impl Node {
     pub(super) fn unlock(&self) {
         self.meta.fetch_and(!meta::GROWING, Ordering::Release);
     }
-}
 
-impl Node {
     pub(crate) fn claim(&self) -> bool {
         self.meta
             .compare_exchange(meta::UNEXPANDED, meta::CLAIMED, Ordering::Acquire, Ordering::Relaxed)
