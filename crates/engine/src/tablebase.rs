@@ -518,16 +518,14 @@ impl TablesInForce {
         if self.folders.is_empty() {
             return None;
         }
-        match Tablebase::open(&self.folders) {
-            Ok(tablebase) => Some(self.tablebase.insert(Arc::new(tablebase)).description().into()),
+        Some(match Tablebase::open(&self.folders) {
+            Ok(tablebase) => self.tablebase.insert(Arc::new(tablebase)).description().into(),
             // GUIs name a folder for tables whether there are any or not.
-            Err(TablebaseError::Missing(folder)) => Some(
-                format!("SyzygyPath: there is no folder {}, so there are no tables", folder.display()).into(),
-            ),
-            Err(error) => {
-                Some(Note::Error(format!("SyzygyPath: {error}. The search continues without tables")))
+            Err(error @ TablebaseError::Missing(_)) => {
+                format!("SyzygyPath: {error}, so there are no tables").into()
             }
-        }
+            Err(error) => Note::Error(format!("SyzygyPath: {error}. The search continues without tables")),
+        })
     }
 
     pub(crate) fn forget_failure(&mut self) {
