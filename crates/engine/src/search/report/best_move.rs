@@ -31,7 +31,7 @@ impl RootSnapshot<'_> {
             policy: root_move.policy,
         };
         let candidates: Vec<_> = ranked.iter().map(candidate).collect();
-        let drawn = params.temperature.draw(temperature, &candidates, &mut root.rng());
+        let drawn = params.temperature.draw(temperature, &candidates, &mut root.rng.clone());
         drawn.map_or(best, |drawn| ranked.get(drawn).copied())
     }
 

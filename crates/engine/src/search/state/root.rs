@@ -18,8 +18,8 @@ pub(crate) struct SearchRoot {
     allowed: Vec<bool>,
     all_allowed: bool,
     noise: Option<RootNoise>,
-    /// After the noise was drawn.
-    rng: fastrand::Rng,
+    /// After the noise was drawn. A clone draws the move, the same each time.
+    pub(crate) rng: fastrand::Rng,
     pub(crate) mate: Option<FoundMate>,
     pub(crate) reused_visits: u32,
     draw_score: f32,
@@ -76,11 +76,6 @@ impl SearchRoot {
     pub(crate) fn policy_of_unvisited(&self, edge: Unvisited) -> f32 {
         let policy = edge.policy();
         self.noise.as_ref().map_or(policy, |noise| noise.mix(edge.index.into(), policy))
-    }
-
-    /// A generator for drawing the move. It draws the same each time.
-    pub(crate) fn rng(&self) -> fastrand::Rng {
-        self.rng.clone()
     }
 
     fn index_of(&self, mv: Move) -> Option<usize> {
