@@ -109,34 +109,20 @@ impl<'a> MovesLeftUtility<'a> {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UnvisitedTerms {
-    urgency: FirstPlayUrgency,
-    parent_q: f32,
-    pub(crate) pending_q: f32,
-    visited_policy: f32,
-    pub(crate) fpu: f32,
+    pub(super) urgency: FirstPlayUrgency,
+    pub(super) parent_q: f32,
+    pub(super) pending_q: f32,
+    pub(super) visited_policy: f32,
+    pub(super) fpu: f32,
     pub(crate) exploration: f32,
 }
 
 impl UnvisitedTerms {
-    pub(crate) fn new(
-        urgency: FirstPlayUrgency,
-        parent_q: f32,
-        pending_q: f32,
-        exploration: f32,
-    ) -> UnvisitedTerms {
-        let fpu = fpu(urgency, parent_q, 0.0);
-        UnvisitedTerms { urgency, parent_q, pending_q, visited_policy: 0.0, fpu, exploration }
-    }
-
-    pub(super) fn count_visited(&mut self, policy: f32) {
-        self.visited_policy += policy;
-        self.fpu = fpu(self.urgency, self.parent_q, self.visited_policy);
-    }
-
     pub(super) fn begin_first_visit(&mut self, candidate: &mut Candidate) {
         // Without exploration `pu` does not hold the policy, and none counts.
         let policy = if self.exploration > 0.0 { candidate.pu / self.exploration } else { 0.0 };
-        self.count_visited(policy);
+        self.visited_policy += policy;
+        self.fpu = fpu(self.urgency, self.parent_q, self.visited_policy);
         candidate.q = self.pending_q;
         candidate.take(1);
     }
@@ -297,13 +283,15 @@ mod tests {
         let target = CandidateMove::Child(
             crate::search::tree::GameTree::new(crate::chess::History::start()).unwrap().root,
         );
-        let mut terms = UnvisitedTerms::new(strategy, 0.25, pending_q(0.25, 0.1), 2.0);
+        let (urgency, parent_q, visited_policy, exploration) = (strategy, 0.25, 0.0, 2.0);
+        let (pending_q, fpu) = (super::pending_q(parent_q, 0.1), fpu(urgency, parent_q, visited_policy));
+        let mut terms = UnvisitedTerms { urgency, parent_q, pending_q, visited_policy, fpu, exploration };
         let mut candidate = Candidate::new(terms.fpu, 0.49 * 2.0, 0, target);
         terms.begin_first_visit(&mut candidate);
         assert!((candidate.q - 0.35).abs() < 1e-6 && (terms.fpu - 0.019).abs() < 1e-6);
         assert!((candidate.score - (0.35 + 0.98 / 2.0)).abs() < 1e-6);
         assert_eq!((candidate.started, candidate.taken), (1, 1));
-        assert_eq!(pending_q(0.95, 0.1), 1.0);
+        assert_eq!(super::pending_q(0.95, 0.1), 1.0);
     }
 
     #[test]
