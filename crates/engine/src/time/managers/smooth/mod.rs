@@ -207,7 +207,7 @@ impl TimeManager for Smooth {
         let drawn_ms = if is_overdrawn { (outcome.used - report.budget).0 } else { 0.0 };
         self.piggybank.book(report.saved.0, drawn_ms.max(0.0));
         let weight = match report.average {
-            Some(average) if average > Millis::ZERO => outcome.used / average,
+            Some(average) if average > Millis::ZERO => outcome.used.0 / average.0,
             _ => 0.0,
         };
         let stats = &outcome.stats;
