@@ -9,6 +9,7 @@ use super::memory::tree_limit;
 use super::{EngineError, GoRequest, Settings, Setup};
 use crate::chess::{History, Move};
 use crate::network::cache::EvalCache;
+use crate::network::encode::HistoryFill;
 use crate::note::Note;
 use crate::search::tree::{GameTree, MAX_VISITS, NodeId, Past, Reclaimer, Tree, TreeFull, continues};
 use crate::search::{
@@ -33,7 +34,7 @@ pub(super) struct Game {
     /// Earlier searches whose workers may still touch the tree.
     draining: Vec<Draining>,
     /// The tree's policies and values depend on these.
-    made_with: SearchParams,
+    made_with: Option<(f32, HistoryFill)>,
     rescaled_by: Rescale,
     reclaimer: Reclaimer,
     /// White and Black: one process may play both.
@@ -63,7 +64,7 @@ impl Game {
             cache,
             tree: None,
             draining: Vec::new(),
-            made_with: SearchParams::default(),
+            made_with: None,
             rescaled_by: Rescale::default(),
             reclaimer,
             side: 0,
@@ -173,14 +174,12 @@ impl Game {
         params: &SearchParams,
         rescale: Rescale,
     ) -> Result<(Arc<Tree>, NodeId), EngineError> {
-        let old = &self.made_with;
-        let same_edges =
-            (old.policy_temperature, old.history_fill) == (params.policy_temperature, params.history_fill);
+        let made_with = Some((params.policy_temperature, params.history_fill));
         let is_damaged = self.tree.as_ref().is_some_and(|tree| tree.tree.is_damaged());
-        if !same_edges || !self.rescaled_by.gives_same_values(&rescale) || is_damaged {
+        if self.made_with != made_with || !self.rescaled_by.gives_same_values(&rescale) || is_damaged {
             self.release_tree();
         }
-        self.made_with = params.clone();
+        self.made_with = made_with;
         self.rescaled_by = rescale;
         let advanced = self.tree.as_mut().map(|tree| {
             let draining = self.draining.clone();
