@@ -135,7 +135,7 @@ impl Engine {
             Ok(None) => Ok(()),
             Err(error) => {
                 listener.note(Note::Error(match self.network {
-                    None if !error.is_of_position() => self.describe_load_error(&error),
+                    None if !matches!(error, EngineError::NoPosition(_)) => self.describe_load_error(&error),
                     _ => format!("{error}. There is no bestmove"),
                 }));
                 Err(error)
@@ -169,8 +169,8 @@ impl Engine {
         let request = order.request.after_loading(if is_real_time { took } else { Duration::ZERO });
         let settings = Settings { info: order.info.clone(), ..self.settings.clone() };
         let (opened, tables) = (network.opened.clone(), self.tables.clone());
-        let setup = Setup::in_force(settings, opened, tables, self.own_manager.clone());
-        let setup = Arc::new(setup);
+        let own_manager = self.own_manager.clone();
+        let setup = Arc::new(Setup { settings, opened, tables, own_manager, notes: Vec::new() });
         let controller = controller()?;
         let mut game = match self.take_game() {
             Some(game) => game,

@@ -283,10 +283,3 @@ pub enum EngineError {
     #[error(transparent)]
     Workers(#[from] WorkerPoolError),
 }
-
-impl EngineError {
-    /// True if the position was refused.
-    pub fn is_of_position(&self) -> bool {
-        matches!(self, EngineError::Position(_) | EngineError::NoPosition(_))
-    }
-}
