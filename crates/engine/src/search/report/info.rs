@@ -181,12 +181,9 @@ impl RootSnapshot<'_> {
         let SearchContext { params, history, backend_info, .. } = &self.search.context;
         let children_visits = self.children.iter().map(|child| child.node.visits).sum();
         let mean = self.root.mean;
+        let parent_q = select::parent_q(mean, self.draw_score());
         let terms = ScoreTerms {
-            fpu: select::fpu(
-                params.fpu_at(0),
-                select::parent_q(mean, self.draw_score()),
-                self.visited_policy(),
-            ),
+            fpu: select::fpu(params.fpu_at(0), parent_q, self.visited_policy()),
             exploration: select::exploration(&params.exploration_at(0), children_visits),
             moves_left: MovesLeftUtility::new(params, backend_info.has_moves_left, mean),
         };

@@ -11,9 +11,8 @@ mod plan;
 mod stopper;
 
 pub use params::Preset;
-pub(crate) use params::{
-    MoveWeight, NodeTarget, ReuseCount, SmoothConfig, SmoothValues, TimeUse, with_preset,
-};
+pub(crate) use params::with_preset;
+pub(crate) use params::{MoveWeight, NodeTarget, ReuseCount, SmoothConfig, SmoothValues, TimeUse};
 pub(crate) use plan::PlanInput;
 
 use std::sync::Arc;
