@@ -18,14 +18,8 @@ impl Note {
     }
 }
 
-impl From<String> for Note {
-    fn from(text: String) -> Note {
-        Note::Info(text)
-    }
-}
-
-impl From<&str> for Note {
-    fn from(text: &str) -> Note {
+impl<T: Into<String>> From<T> for Note {
+    fn from(text: T) -> Note {
         Note::Info(text.into())
     }
 }

@@ -41,7 +41,7 @@ pub struct Params {
 impl Params {
     /// Parses a whole string. Empty text is an empty list.
     pub fn parse(text: &str) -> Result<Params, ParamError> {
-        let mut parser = Parser { text, position: 0, depth: 0 };
+        let mut parser = Parser { text, rest: text, depth: 0 };
         let params = parser.list()?;
         match parser.peek() {
             None => Ok(params),
@@ -190,54 +190,49 @@ const MAX_DEPTH: usize = 16;
 
 struct Parser<'a> {
     text: &'a str,
-    position: usize,
+    rest: &'a str,
     depth: usize,
 }
 
 impl Parser<'_> {
-    fn peek(&self) -> Option<char> {
-        self.text[self.position..].chars().next()
+    /// The next character behind white space.
+    fn peek(&mut self) -> Option<char> {
+        self.rest = self.rest.trim_start();
+        self.rest.chars().next()
     }
 
-    fn skip_space(&mut self) {
-        let rest = &self.text[self.position..];
-        self.position += rest.len() - rest.trim_start().len();
+    fn skip_mark(&mut self) {
+        self.rest = &self.rest[1..];
     }
 
     fn syntax_error(&self, reason: impl Into<String>) -> ParamError {
-        ParamError::Syntax { text: self.text.into(), position: self.position + 1, reason: reason.into() }
+        let position = self.text.len() - self.rest.len() + 1;
+        ParamError::Syntax { text: self.text.into(), position, reason: reason.into() }
     }
 
     fn list(&mut self) -> Result<Params, ParamError> {
         let mut entries = Vec::new();
-        loop {
-            self.skip_space();
-            if matches!(self.peek(), None | Some(')')) {
-                return Ok(Params { entries });
-            }
+        while !matches!(self.peek(), None | Some(')')) {
             entries.push(self.entry()?);
-            self.skip_space();
             match self.peek() {
-                Some(',') => self.position += 1,
-                None | Some(')') => return Ok(Params { entries }),
+                Some(',') => self.skip_mark(),
+                None | Some(')') => {}
                 Some(c) => return Err(self.syntax_error(format!("expected ',' before '{c}'"))),
             }
         }
+        Ok(Params { entries })
     }
 
     fn entry(&mut self) -> Result<ParamEntry, ParamError> {
         let name = self.word("=(),");
-        self.skip_space();
         match self.peek() {
             Some('=') if name.is_empty() => Err(self.syntax_error("a key is missing before '='")),
             Some('=') => {
-                self.position += 1;
-                self.skip_space();
-                let value = self.value()?;
-                Ok(ParamEntry::Value { key: name, value })
+                self.skip_mark();
+                Ok(ParamEntry::Value { key: name, value: self.value()? })
             }
             Some('(') => {
-                self.position += 1;
+                self.skip_mark();
                 self.depth += 1;
                 if self.depth > MAX_DEPTH {
                     return Err(self.syntax_error("nested too deeply"));
@@ -246,7 +241,7 @@ impl Parser<'_> {
                 if self.peek() != Some(')') {
                     return Err(self.syntax_error("a ')' is missing"));
                 }
-                self.position += 1;
+                self.skip_mark();
                 self.depth -= 1;
                 Ok(ParamEntry::List { name, params })
             }
@@ -257,19 +252,18 @@ impl Parser<'_> {
 
     fn value(&mut self) -> Result<String, ParamError> {
         let Some(quote @ ('"' | '\'')) = self.peek() else { return Ok(self.word("(),")) };
-        self.position += 1;
-        let start = self.position;
-        let length =
-            self.text[start..].find(quote).ok_or_else(|| self.syntax_error("a quote is not closed"))?;
-        self.position += length + 1;
-        Ok(self.text[start..start + length].into())
+        self.skip_mark();
+        let within = self.rest.split_once(quote);
+        let (value, rest) = within.ok_or_else(|| self.syntax_error("a quote is not closed"))?;
+        self.rest = rest;
+        Ok(value.into())
     }
 
     fn word(&mut self, ends: &str) -> String {
-        let rest = &self.text[self.position..];
-        let length = rest.find(|c| ends.contains(c)).unwrap_or(rest.len());
-        self.position += length;
-        rest[..length].trim_end().into()
+        let length = self.rest.find(|c| ends.contains(c)).unwrap_or(self.rest.len());
+        let (word, rest) = self.rest.split_at(length);
+        self.rest = rest;
+        word.trim_end().into()
     }
 }
 

@@ -53,16 +53,6 @@ pub enum ProbeResult {
     Loss,
 }
 
-impl From<Wdl> for ProbeResult {
-    fn from(wdl: Wdl) -> ProbeResult {
-        match wdl {
-            Wdl::Win => ProbeResult::Win,
-            Wdl::CursedWin | Wdl::Draw | Wdl::BlessedLoss => ProbeResult::Draw,
-            Wdl::Loss => ProbeResult::Loss,
-        }
-    }
-}
-
 /// The tables of some folders. Files are opened when they are first needed.
 #[derive(Debug)]
 pub struct Tablebase {
@@ -135,7 +125,11 @@ impl Tablebase {
         if position.rule50() > 0 || !self.covers(position) {
             return None;
         }
-        self.wdl(position).map(ProbeResult::from)
+        Some(match self.wdl(position)? {
+            Wdl::Win => ProbeResult::Win,
+            Wdl::CursedWin | Wdl::Draw | Wdl::BlessedLoss => ProbeResult::Draw,
+            Wdl::Loss => ProbeResult::Loss,
+        })
     }
 
     fn wdl(&self, position: &Position) -> Option<Wdl> {
@@ -524,16 +518,14 @@ impl TablesInForce {
         if self.folders.is_empty() {
             return None;
         }
-        match Tablebase::open(&self.folders) {
-            Ok(tablebase) => Some(self.tablebase.insert(Arc::new(tablebase)).description().into()),
+        Some(match Tablebase::open(&self.folders) {
+            Ok(tablebase) => self.tablebase.insert(Arc::new(tablebase)).description().into(),
             // GUIs name a folder for tables whether there are any or not.
-            Err(TablebaseError::Missing(folder)) => Some(
-                format!("SyzygyPath: there is no folder {}, so there are no tables", folder.display()).into(),
-            ),
-            Err(error) => {
-                Some(Note::Error(format!("SyzygyPath: {error}. The search continues without tables")))
+            Err(error @ TablebaseError::Missing(_)) => {
+                format!("SyzygyPath: {error}, so there are no tables").into()
             }
-        }
+            Err(error) => Note::Error(format!("SyzygyPath: {error}. The search continues without tables")),
+        })
     }
 
     pub(crate) fn forget_failure(&mut self) {

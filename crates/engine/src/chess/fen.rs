@@ -9,13 +9,12 @@ use std::num::NonZeroU32;
 
 use shakmaty::fen::{Fen, ParseFenError};
 use shakmaty::{
-    Board, CastlingMode, Chess, Color, EnPassantMode, FromSetup, Move, Position as _, PositionErrorKinds,
-    Role, Setup,
+    Board, ByRole, CastlingMode, Chess, Color, EnPassantMode, FromSetup, Move, Position as _,
+    PositionErrorKinds, Role, Setup,
 };
 use thiserror::Error;
 
-use super::notation::MoveError;
-use super::position::Position;
+use super::{MoveError, Position};
 
 const OTHER_VARIANTS: &str = "it has fields of other chess variants";
 /// Pieces of any kind that a side may have …
@@ -50,10 +49,8 @@ impl Position {
     pub(super) fn from_fen_with_repairs(fen: &str) -> Result<(Position, Vec<&'static str>), PositionError> {
         let (setup, position) = read(fen)?;
         let mut left_out = PositionErrorKinds::empty();
-        left_out.set(
-            PositionErrorKinds::INVALID_CASTLING_RIGHTS,
-            setup.castling_rights != position.castling_rights(),
-        );
+        let lacks_rights = setup.castling_rights != position.castling_rights();
+        left_out.set(PositionErrorKinds::INVALID_CASTLING_RIGHTS, lacks_rights);
         left_out.set(PositionErrorKinds::INVALID_EP_SQUARE, setup.ep_square != position.en_passant());
         Ok((position, impossible_reasons(left_out)))
     }
@@ -165,15 +162,9 @@ fn has_playable_material(setup: &Setup) -> bool {
 
 /// Moves of a side's pieces, each on the best square of an empty board.
 fn mobility(board: &Board, color: Color) -> usize {
-    let moves = |role| match role {
-        Role::Pawn => 4,
-        Role::Knight | Role::King => 8,
-        Role::Bishop => 13,
-        Role::Rook => 14,
-        Role::Queen => 27,
-    };
+    const MOST_MOVES: ByRole<usize> = ByRole { pawn: 4, knight: 8, bishop: 13, rook: 14, queen: 27, king: 8 };
     let own = board.by_color(color);
-    Role::ALL.into_iter().map(|role| (board.by_role(role) & own).count() * moves(role)).sum()
+    Role::ALL.into_iter().map(|role| (board.by_role(role) & own).count() * MOST_MOVES.get(role)).sum()
 }
 
 fn syntax_reason(error: &ParseFenError) -> &'static str {

@@ -3,10 +3,7 @@
 //! The engine keeps one for the game. Every search thread clones it, pushes the moves of its descent and pops
 //! them again.
 
-use super::fen::PositionError;
-use super::moves::{Move, MoveList, Variant};
-use super::notation::MoveError;
-use super::position::Position;
+use super::{Move, MoveError, MoveList, Position, PositionError, Variant};
 use crate::chance::spread;
 
 /// Positions share evaluations up to this fifty-move counter, plies.
@@ -25,8 +22,8 @@ struct Entry {
     position: Position,
     /// Earlier occurrences, up to 2.
     repetitions: u8,
-    /// Plies back to the latest earlier occurrence, or 0.
-    cycle: u32,
+    /// Plies back to the latest earlier occurrence.
+    cycle: Option<u32>,
 }
 
 impl History {
@@ -37,7 +34,7 @@ impl History {
 
     /// A game that begins with `position`.
     pub fn from_position(position: Position, variant: Variant) -> History {
-        let entries = vec![Entry { position, repetitions: 0, cycle: 0 }];
+        let entries = vec![Entry { position, repetitions: 0, cycle: None }];
         History { entries, variant, left_out: Vec::new() }
     }
 
@@ -96,7 +93,7 @@ impl History {
 
     /// Plies back to where the last position was there before, if it was.
     pub fn plies_since_repetition(&self) -> Option<u32> {
-        Some(self.last().cycle).filter(|&cycle| cycle > 0)
+        self.last().cycle
     }
 
     /// Plies since the start of the game by the FEN's move number.
@@ -112,14 +109,10 @@ impl History {
     /// Plays a move, which must be legal.
     pub fn push(&mut self, m: Move) {
         let position = self.current().play(m);
-        let (repetitions, cycle) = match self.earlier_occurrence(&position) {
-            Some(index) => (
-                (self.entries[index].repetitions + 1).min(2),
-                u32::try_from(self.entries.len() - index).unwrap_or(u32::MAX),
-            ),
-            None => (0, 0),
-        };
-        self.entries.push(Entry { position, repetitions, cycle });
+        let plies = self.plies_to_earlier(&position);
+        let earlier = plies.map(|plies| &self.entries[self.len() - plies]);
+        let repetitions = earlier.map_or(0, |earlier| (earlier.repetitions + 1).min(2));
+        self.entries.push(Entry { position, repetitions, cycle: plies.map(|plies| plies as u32) });
     }
 
     /// The first position stays.
@@ -130,6 +123,22 @@ impl History {
     /// Takes moves back until `len` positions are left. The first stays.
     pub fn truncate(&mut self, len: usize) {
         self.entries.truncate(len.max(1));
+    }
+
+    /// `legal` are the legal moves. Draws count as claimed at once, mate goes before.
+    pub fn terminal(&self, legal: &MoveList) -> Option<Terminal> {
+        let position = self.current();
+        if legal.is_empty() {
+            Some(if position.is_check() { Terminal::Checkmate } else { Terminal::Stalemate })
+        } else if position.has_insufficient_material() {
+            Some(Terminal::InsufficientMaterial)
+        } else if position.rule50() >= 100 {
+            Some(Terminal::FiftyMoves)
+        } else if self.repetitions() >= 2 {
+            Some(Terminal::ThreefoldRepetition)
+        } else {
+            None
+        }
     }
 
     /// Key for cached evaluations: [`Position::key`], whether the position occurred before, and high
@@ -162,13 +171,10 @@ impl History {
         line.iter().map(format).collect()
     }
 
-    fn earlier_occurrence(&self, next: &Position) -> Option<usize> {
-        let next_index = self.entries.len();
-        let stretch = usize::try_from(next.rule50()).unwrap_or(usize::MAX).min(next_index);
-        (4..=stretch)
-            .step_by(2)
-            .map(|plies| next_index - plies)
-            .find(|&index| self.entries[index].position.is_repetition_of(next))
+    fn plies_to_earlier(&self, next: &Position) -> Option<usize> {
+        let stretch = usize::try_from(next.rule50()).unwrap_or(usize::MAX).min(self.len());
+        let repeats = |plies: &usize| self.entries[self.len() - plies].position.is_repetition_of(next);
+        (4..=stretch).step_by(2).find(repeats)
     }
 
     fn last(&self) -> &Entry {
@@ -215,34 +221,4 @@ pub enum Terminal {
     ThreefoldRepetition,
     /// Neither side can mate by any series of moves.
     InsufficientMaterial,
-}
-
-impl History {
-    /// `legal` are the legal moves. Draws count as claimed at once, mate goes before.
-    pub fn terminal(&self, legal: &MoveList) -> Option<Terminal> {
-        let position = self.current();
-        if legal.is_empty() {
-            Some(if position.is_check() { Terminal::Checkmate } else { Terminal::Stalemate })
-        } else if position.has_insufficient_material() {
-            Some(Terminal::InsufficientMaterial)
-        } else if position.rule50() >= 100 {
-            Some(Terminal::FiftyMoves)
-        } else if self.repetitions() >= 2 {
-            Some(Terminal::ThreefoldRepetition)
-        } else {
-            None
-        }
-    }
-}
-
-impl Position {
-    /// Bare kings, one minor piece, or bishops of one colour.
-    pub fn has_insufficient_material(&self) -> bool {
-        let board = self.board();
-        if (board.pawns() | board.rooks_and_queens()).any() {
-            return false;
-        }
-        use shakmaty::Position as _;
-        self.chess().is_insufficient_material()
-    }
 }

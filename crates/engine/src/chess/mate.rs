@@ -3,10 +3,9 @@
 //! A search asks for each new leaf, so that most moves are rejected without being made.
 
 use shakmaty::attacks::{between, bishop_attacks, knight_attacks, pawn_attacks, rook_attacks};
-use shakmaty::{Bitboard, Chess, EnPassantMode, Position as _, Role};
+use shakmaty::{Bitboard, ByRole, Chess, EnPassantMode, Position as _};
 
-use super::history::History;
-use super::moves::Move;
+use super::{History, Move};
 
 impl History {
     /// Plies to the shortest mate in which every move of the side to move is a check. `None` if none has at
@@ -58,11 +57,8 @@ impl History {
 }
 
 struct Checks {
-    /// Squares from which a pawn, knight, bishop or rook attacks the king.
-    pawn: Bitboard,
-    knight: Bitboard,
-    bishop: Bitboard,
-    rook: Bitboard,
+    /// Squares from which a piece attacks the king.
+    attacks: ByRole<Bitboard>,
     /// All these, and the ends of castling and en passant.
     ends: Bitboard,
     /// Pieces between the king and a line piece of their own side.
@@ -87,7 +83,8 @@ impl Checks {
         let (bishop, rook) = (bishop_attacks(king, occupied), rook_attacks(king, occupied));
         let passed = Bitboard::from_iter(chess.ep_square(EnPassantMode::Always));
         let ends = pawn | knight | bishop | rook | chess.castles().castling_rights() | passed;
-        Some(Checks { pawn, knight, bishop, rook, ends, discoverers })
+        let attacks = ByRole { pawn, knight, bishop, rook, queen: bishop | rook, king: Bitboard::EMPTY };
+        Some(Checks { attacks, ends, discoverers })
     }
 
     /// Whether the move may give check, by its squares alone. False is certain.
@@ -99,15 +96,7 @@ impl Checks {
 
     fn checked(&self, chess: &Chess, m: shakmaty::Move) -> Option<Chess> {
         if let shakmaty::Move::Normal { role, from, to, promotion: None, .. } = m {
-            let squares = match role {
-                Role::Pawn => self.pawn,
-                Role::Knight => self.knight,
-                Role::Bishop => self.bishop,
-                Role::Rook => self.rook,
-                Role::Queen => self.bishop | self.rook,
-                Role::King => Bitboard::EMPTY,
-            };
-            if !squares.contains(to) && !self.discoverers.contains(from) {
+            if !self.attacks.get(role).contains(to) && !self.discoverers.contains(from) {
                 return None;
             }
         }

@@ -5,11 +5,11 @@
 //! refused.
 
 use shakmaty::san::{San, SanPlus};
+use shakmaty::uci::UciMove;
 use shakmaty::{CastlingSide, File, Rank, Role, Square};
 use thiserror::Error;
 
-use super::moves::{Move, Variant};
-use super::position::Position;
+use super::{Move, Position, Variant};
 
 /// Marks behind a move or alone.
 const MARKS: [&str; 36] = [
@@ -18,6 +18,7 @@ const MARKS: [&str; 36] = [
 ];
 /// Behind a capture en passant, attached or alone.
 const EN_PASSANT: [&str; 5] = ["e.p.", "e.p", "ep", "(ep)", "(e.p.)"];
+const ILLEGAL: &str = "is not legal";
 const NULL_MOVES: [&str; 6] = ["--", "Z0", "z0", "0000", "null", "@@@@"];
 
 /// Why a move is refused.
@@ -30,12 +31,8 @@ pub enum MoveError {
     Unreadable(String),
     #[error("\"{0}\" is a null move, which the rules of chess do not have")]
     Null(String),
-    #[error("{text} is not legal in \"{fen}\"")]
-    Illegal { text: String, fen: String },
-    #[error("{text} may be several moves in \"{fen}\"")]
-    Ambiguous { text: String, fen: String },
-    #[error("{text} does not say what the pawn becomes in \"{fen}\"")]
-    Promotion { text: String, fen: String },
+    #[error("{text} {reason} in \"{fen}\"")]
+    Misfit { text: String, reason: &'static str, fen: String },
 }
 
 impl Position {
@@ -51,7 +48,7 @@ impl Position {
             .into_iter()
             .flatten()
             .find(|m| legal.contains(m) && !self.takes_king(*m))
-            .ok_or_else(|| MoveError::Illegal { text: uci.to_owned(), fen: self.to_fen() })
+            .ok_or_else(|| MoveError::Misfit { text: uci.to_owned(), reason: ILLEGAL, fen: self.to_fen() })
     }
 
     /// Reads a legal move in algebraic notation, short or long, or in UCI's. Ignores marks behind the move:
@@ -66,7 +63,7 @@ impl Position {
     }
 
     fn read_spelled_move(&self, text: &str) -> Result<Move, MoveError> {
-        let (text, fen) = (text.to_owned(), || self.to_fen());
+        let text = text.to_owned();
         if NULL_MOVES.contains(&&*text) {
             return Err(MoveError::Null(text));
         }
@@ -74,17 +71,15 @@ impl Position {
         let mut legal = self.legal_moves();
         legal.retain(|m| !self.takes_king(*m));
         let mut fitting = legal.iter().copied().filter(|&m| self.fits(m, &written, written.promotion));
-        match (fitting.next(), fitting.next()) {
-            (Some(m), None) => Ok(m),
-            (Some(_), Some(_)) => Err(MoveError::Ambiguous { text, fen: fen() }),
-            (None, _)
-                if written.promotion.is_none()
-                    && legal.iter().any(|&m| self.fits(m, &written, m.promotion())) =>
-            {
-                Err(MoveError::Promotion { text, fen: fen() })
-            }
-            (None, _) => Err(MoveError::Illegal { text, fen: fen() }),
-        }
+        let lacks_promotion =
+            || written.promotion.is_none() && legal.iter().any(|&m| self.fits(m, &written, m.promotion()));
+        let reason = match (fitting.next(), fitting.next()) {
+            (Some(m), None) => return Ok(m),
+            (Some(_), Some(_)) => "may be several moves",
+            (None, _) if lacks_promotion() => "does not say what the pawn becomes",
+            (None, _) => ILLEGAL,
+        };
+        Err(MoveError::Misfit { text, reason, fen: self.to_fen() })
     }
 
     /// Only [`Position::from_fen_to_evaluate`], or a position that no game leads to, offers the king.
@@ -159,15 +154,11 @@ impl Position {
 }
 
 fn squares_of(uci: &str) -> Option<(Square, Square, Option<Role>)> {
-    let bytes = uci.to_ascii_lowercase().into_bytes();
-    let from = Square::from_ascii(bytes.get(0..2)?).ok()?;
-    let to = Square::from_ascii(bytes.get(2..4)?).ok()?;
-    let promotion = match bytes.get(4..)? {
-        [] => None,
-        [letter @ (b'n' | b'b' | b'r' | b'q')] => Role::from_char(char::from(*letter)),
-        _ => return None,
-    };
-    Some((from, to, promotion))
+    match UciMove::from_ascii(uci.to_ascii_lowercase().as_bytes()).ok()? {
+        UciMove::Normal { promotion: Some(Role::Pawn | Role::King), .. } => None,
+        UciMove::Normal { from, to, promotion } => Some((from, to, promotion)),
+        UciMove::Put { .. } | UciMove::Null => None,
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -150,6 +150,11 @@ impl Position {
         is_capture || m.promotion().is_some() || self.play(m).is_check()
     }
 
+    /// Bare kings, one minor piece, or bishops of one colour.
+    pub fn has_insufficient_material(&self) -> bool {
+        self.chess.is_insufficient_material()
+    }
+
     /// The same for the threefold repetition.
     pub fn is_repetition_of(&self, other: &Position) -> bool {
         self.key == other.key
@@ -241,14 +246,12 @@ pub const MAX_PERFT_DEPTH: u32 = 8;
 
 /// Legal move sequences of `depth` plies. The last ply is counted, not played.
 pub fn perft(position: &Position, depth: u32) -> u64 {
-    if depth == 0 {
-        return 1;
-    }
     let moves = position.legal_moves();
-    if depth == 1 {
-        return moves.len() as u64;
+    match depth {
+        0 => 1,
+        1 => moves.len() as u64,
+        _ => moves.into_iter().map(|m| perft(&position.play(m), depth - 1)).sum(),
     }
-    moves.into_iter().map(|m| perft(&position.play(m), depth - 1)).sum()
 }
 
 /// The count of move paths, by first moves.
@@ -270,17 +273,12 @@ impl PerftReport {
     /// At most [`MAX_PERFT_DEPTH`]. Writes castling as in `variant`.
     pub fn count(position: &Position, depth: u32, variant: Variant) -> PerftReport {
         let start = Instant::now();
-        let moves: Vec<MovePaths> = match depth.checked_sub(1) {
-            None => Vec::new(),
-            Some(rest) => position
-                .legal_moves()
-                .into_iter()
-                .map(|m| MovePaths {
-                    r#move: position.format_move(m, variant),
-                    nodes: perft(&position.play(m), rest),
-                })
-                .collect(),
+        let first_moves = if depth == 0 { MoveList::new() } else { position.legal_moves() };
+        let paths = |m| {
+            let nodes = perft(&position.play(m), depth - 1);
+            MovePaths { r#move: position.format_move(m, variant), nodes }
         };
+        let moves: Vec<_> = first_moves.into_iter().map(paths).collect();
         let time = start.elapsed();
         let nodes = if depth == 0 { 1 } else { moves.iter().map(|root| root.nodes).sum() };
         let nps = (nodes as f64 / time.as_secs_f64().max(1e-9)) as u64;

@@ -9,6 +9,7 @@ use super::memory::tree_limit;
 use super::{EngineError, GoRequest, Settings, Setup};
 use crate::chess::{History, Move};
 use crate::network::cache::EvalCache;
+use crate::network::encode::HistoryFill;
 use crate::note::Note;
 use crate::search::tree::{GameTree, MAX_VISITS, NodeId, Past, Reclaimer, Tree, TreeFull, continues};
 use crate::search::{
@@ -27,13 +28,13 @@ type Draining = Arc<CachePadded<Life>>;
 
 #[derive(Debug)]
 pub(super) struct Game {
-    setup: Arc<Setup>,
+    pub(super) setup: Arc<Setup>,
     cache: Arc<EvalCache>,
     tree: Option<GameTree>,
     /// Earlier searches whose workers may still touch the tree.
     draining: Vec<Draining>,
     /// The tree's policies and values depend on these.
-    made_with: SearchParams,
+    made_with: Option<(f32, HistoryFill)>,
     rescaled_by: Rescale,
     reclaimer: Reclaimer,
     /// White and Black: one process may play both.
@@ -43,11 +44,6 @@ pub(super) struct Game {
     before_pondering: Option<BeforePondering>,
     /// Up to the last search with a clock.
     last_clocked: Option<History>,
-}
-
-pub(super) struct Begun {
-    pub(super) search: Search,
-    pub(super) told: Vec<Note>,
 }
 
 fn new_sides(setup: &Setup) -> Result<[Timekeeper; 2], EngineError> {
@@ -68,17 +64,13 @@ impl Game {
             cache,
             tree: None,
             draining: Vec::new(),
-            made_with: SearchParams::default(),
+            made_with: None,
             rescaled_by: Rescale::default(),
             reclaimer,
             side: 0,
             before_pondering: None,
             last_clocked: None,
         })
-    }
-
-    pub(super) fn setup(&self) -> &Arc<Setup> {
-        &self.setup
     }
 
     /// Goes on under other options with the same backend. Another manager begins a game.
@@ -100,8 +92,12 @@ impl Game {
     }
 
     /// Prepares a search of the last position. Pondering searches the one before, so that every reply keeps
-    /// its subtree.
-    pub(super) fn begin(&mut self, position: &History, request: &GoRequest) -> Result<Begun, EngineError> {
+    /// its subtree. Also returns what there is to tell.
+    pub(super) fn begin(
+        &mut self,
+        position: &History,
+        request: &GoRequest,
+    ) -> Result<(Search, Vec<Note>), EngineError> {
         let (setup, limits) = (self.setup.clone(), &request.limits);
         let backend = setup.backend().info();
         let weakening = setup.settings.strength.weakening(position, limits);
@@ -160,15 +156,15 @@ impl Game {
         let settings = &setup.settings;
         let lacks_side = !settings.strength.analyse_mode && settings.contempt.lacks_side(limits.infinite)?;
         let no_side = "contempt favours no side in infinite search. ContemptMode can choose one";
-        let message = self.sides[self.side].take_message();
+        let message = self.sides[self.side].manager.take_message();
         let told = lacks_side.then(|| no_side.into()).into_iter().chain(message.map(Note::from)).collect();
         let search = Search::new(context, chain, visits);
         self.draining.push(search.state.life.clone());
-        Ok(Begun { search, told })
+        Ok((search, told))
     }
 
     pub(super) fn manager(&self) -> &dyn TimeManager {
-        self.sides[self.side].manager()
+        &*self.sides[self.side].manager
     }
 
     fn set_position(
@@ -178,14 +174,12 @@ impl Game {
         params: &SearchParams,
         rescale: Rescale,
     ) -> Result<(Arc<Tree>, NodeId), EngineError> {
-        let old = &self.made_with;
-        let same_edges =
-            (old.policy_temperature, old.history_fill) == (params.policy_temperature, params.history_fill);
-        let is_damaged = self.tree.as_ref().is_some_and(|tree| tree.tree().is_damaged());
-        if !same_edges || !self.rescaled_by.gives_same_values(&rescale) || is_damaged {
+        let made_with = Some((params.policy_temperature, params.history_fill));
+        let is_damaged = self.tree.as_ref().is_some_and(|tree| tree.tree.is_damaged());
+        if self.made_with != made_with || !self.rescaled_by.gives_same_values(&rescale) || is_damaged {
             self.release_tree();
         }
-        self.made_with = params.clone();
+        self.made_with = made_with;
         self.rescaled_by = rescale;
         let advanced = self.tree.as_mut().map(|tree| {
             let draining = self.draining.clone();
@@ -203,7 +197,7 @@ impl Game {
             Some(tree) => tree,
             None => self.tree.insert(GameTree::new(history.clone())?),
         };
-        Ok((tree.tree().clone(), tree.root()))
+        Ok((tree.tree.clone(), tree.root))
     }
 
     /// Drops the tree. Nobody waits until its memory is free.
@@ -239,7 +233,7 @@ impl Game {
             self.sides.iter_mut().for_each(Timekeeper::clock_was_set);
         }
         let timekeeper = &mut self.sides[self.side];
-        timekeeper.set_options(self.setup.settings.stoppers.clone());
+        timekeeper.options = self.setup.settings.stoppers.clone();
         timekeeper.start_move(&facts)
     }
 
@@ -256,8 +250,8 @@ impl Game {
             ..MoveFacts::default()
         };
         if let Some(tree) = &self.tree {
-            let position = tree.history().current();
-            let root = tree.tree().node(tree.root());
+            let position = tree.history.current();
+            let root = tree.tree.node(tree.root);
             facts.game_ply = GamePly(position.game_ply());
             facts.pieces = position.piece_count() as u32;
             let legal = position.legal_moves();
@@ -265,10 +259,10 @@ impl Game {
             facts.legal_moves = legal.len() as u32;
             facts.tactical_moves = legal.iter().filter(is_tactical).count() as u32;
             facts.reused_nodes = root.visits().into();
-            let kept = self.before_pondering.as_ref().and_then(|before| before.visits_of(tree.history()));
+            let kept = self.before_pondering.as_ref().and_then(|before| before.visits_of(&tree.history));
             facts.pondered_nodes = kept.map_or(Nodes(0), |kept| facts.reused_nodes.saturating_sub(kept));
-            facts.reused_visits = tree.tree().children(root).map(|(_, child)| child.visits()).collect();
-            facts.root = root_evaluation(tree.tree(), tree.root(), backend);
+            facts.reused_visits = tree.tree.children(root).map(|(_, child)| child.visits()).collect();
+            facts.root = root_evaluation(&tree.tree, tree.root, backend);
         }
         facts
     }
@@ -347,14 +341,14 @@ struct BeforePondering {
 
 impl BeforePondering {
     pub(super) fn read(game: &GameTree) -> BeforePondering {
-        let (tree, position) = (game.tree(), game.history().current());
-        let root = tree.node(game.root());
+        let (tree, position) = (&game.tree, game.history.current());
+        let root = tree.node(game.root);
         let replies = tree.children(root).map(|(_, child)| {
             let after = position.play(child.edge().mv());
             (after.key(), Nodes::from(child.visits()))
         });
         BeforePondering {
-            len: game.history().len(),
+            len: game.history.len(),
             root: (position.key(), root.visits().into()),
             replies: replies.collect(),
         }
@@ -455,7 +449,7 @@ mod tests {
         for _ in 0..2 {
             let limits = GoLimits::nodes(500);
             let request = GoRequest::new(limits);
-            let search = Arc::new(game.begin(&position, &request).unwrap().search);
+            let search = Arc::new(game.begin(&position, &request).unwrap().0);
             workers.assign(&search);
             let result = run(&search, &mut |_| {});
             search.state.life.wait_for_workers(Duration::from_secs(60));
@@ -482,7 +476,7 @@ mod tests {
             let position = History::from_uci_position(position, Variant::Standard).unwrap();
             let limits = GoLimits { time: Some(Millis(10_000.0)), ponder, ..GoLimits::default() };
             let request = GoRequest::new(limits);
-            let search = game.begin(&position, &request).unwrap().search;
+            let search = game.begin(&position, &request).unwrap().0;
             let nodes = search.stop_controller.with_chain(|chain| chain.max_new_nodes());
             let stats = SearchStats { new_nodes: Nodes(4_000), ..SearchStats::default() };
             game.finish_move(&search, EndReason::Rule(StopReason::Budget), &stats);

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crossbeam::channel::{Sender, bounded, unbounded};
 
 use super::answer::Answer;
-use super::game::{Begun, Game};
+use super::game::Game;
 use super::{Engine, EngineError, InfoOptions, Settings, Setup};
 use crate::chess::{History, Move};
 use crate::note::Note;
@@ -135,7 +135,7 @@ impl Engine {
             Ok(None) => Ok(()),
             Err(error) => {
                 listener.note(Note::Error(match self.network {
-                    None if !error.is_of_position() => self.describe_load_error(&error),
+                    None if !matches!(error, EngineError::NoPosition(_)) => self.describe_load_error(&error),
                     _ => format!("{error}. There is no bestmove"),
                 }));
                 Err(error)
@@ -169,8 +169,8 @@ impl Engine {
         let request = order.request.after_loading(if is_real_time { took } else { Duration::ZERO });
         let settings = Settings { info: order.info.clone(), ..self.settings.clone() };
         let (opened, tables) = (network.opened.clone(), self.tables.clone());
-        let setup = Setup::in_force(settings, opened, tables, self.own_manager.clone());
-        let setup = Arc::new(setup);
+        let own_manager = self.own_manager.clone();
+        let setup = Arc::new(Setup { settings, opened, tables, own_manager, notes: Vec::new() });
         let controller = controller()?;
         let mut game = match self.take_game() {
             Some(game) => game,
@@ -180,7 +180,7 @@ impl Engine {
         if mem::take(&mut self.wants_empty_tree) {
             game.release_tree();
         }
-        let Begun { search, told } = game.begin(&order.position, &request)?;
+        let (search, told) = game.begin(&order.position, &request)?;
         told.into_iter().for_each(|note| listener.note(note));
         let search = Arc::new(search);
         if let Some(network) = &self.network {
@@ -360,7 +360,7 @@ impl Task {
         let watch = || run(&search, &mut inform);
         // A panic is our bug. The game goes on with what the search has found.
         let result = catch_unwind(AssertUnwindSafe(watch)).unwrap_or_else(|_| {
-            search.fail("the search's controller panicked".into());
+            search.state.life.fail("the search's controller panicked".into());
             conclude(&search, EndReason::Failure)
         });
         // The host finds no search running once it has the answer.
@@ -374,7 +374,7 @@ impl Task {
     }
 
     fn pass_on_notes(&mut self) {
-        let notes = self.game.setup().backend().take_notes();
+        let notes = self.game.setup.backend().take_notes();
         notes.into_iter().for_each(|note| self.listener.note(note));
     }
 
@@ -383,7 +383,7 @@ impl Task {
         self.pass_on_notes();
         let Task { search, order: AskedSearch { position, request, .. }, listener, .. } = self;
         // The GUI may ponder, so a reply is expected even if the search has looked at none.
-        let wants_reply = self.game.setup().settings().ponder;
+        let wants_reply = self.game.setup.settings.ponder;
         let answer = Answer::of(&result, (position, &search.state.context), &request.limits, wants_reply);
         let news = answer.told.into_iter().filter(|note| Some(note) != told);
         news.for_each(|note| listener.note(note));

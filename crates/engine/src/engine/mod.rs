@@ -38,8 +38,8 @@ use crate::network::{Backend, BackendError, BackendInfo};
 use crate::note::Note;
 use crate::options::OptionError;
 use crate::params::ParamError;
+use crate::search::WorkerPoolError;
 use crate::search::tree::TreeFull;
-use crate::search::{ContemptError, WorkerPoolError};
 use crate::tablebase::TablesInForce;
 use crate::time::TimeManager;
 
@@ -146,17 +146,13 @@ impl Engine {
 
     /// What evaluates and on how many threads, for people. `None` before anything is loaded.
     pub fn in_force(&self) -> Option<String> {
-        self.network
-            .as_ref()
-            .map(|network| setup::describe(network.opened.backend.info(), network.workers.len()))
+        Some(setup::describe(self.backend()?, self.threads()))
     }
 
     /// The error with what holds instead, for people.
     pub fn describe_load_error(&self, error: &EngineError) -> String {
-        match &self.network {
-            Some(network) => {
-                format!("{error}. Still in use: {}", network.opened.backend.info().description)
-            }
+        match self.backend() {
+            Some(info) => format!("{error}. Still in use: {}", info.description),
             None => format!("{error}. Without a network there is no bestmove"),
         }
     }
@@ -235,9 +231,7 @@ impl Engine {
     /// Positions per batch, by option or the backend's choice, or 0 without a network.
     pub fn batch_size(&self) -> usize {
         let chosen = self.settings.search.minibatch_size.map(NonZero::get);
-        chosen
-            .or_else(|| self.network.as_ref().map(|network| network.opened.backend.info().preferred_batch))
-            .unwrap_or(0)
+        chosen.or_else(|| Some(self.backend()?.preferred_batch)).unwrap_or(0)
     }
 
     /// The time for which the backend has computed so far.
@@ -274,8 +268,6 @@ pub enum EngineError {
     Backend(#[from] BackendError),
     #[error(transparent)]
     Network(#[from] NetworkError),
-    #[error(transparent)]
-    Contempt(#[from] ContemptError),
     #[error("{0}. Nothing is searched until a position is accepted")]
     Position(#[from] PositionError),
     #[error("the last position was rejected: {0}")]
@@ -290,11 +282,4 @@ pub enum EngineError {
     Tree(#[from] TreeFull),
     #[error(transparent)]
     Workers(#[from] WorkerPoolError),
-}
-
-impl EngineError {
-    /// True if the position was refused.
-    pub fn is_of_position(&self) -> bool {
-        matches!(self, EngineError::Position(_) | EngineError::NoPosition(_))
-    }
 }

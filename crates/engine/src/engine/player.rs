@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::answer::Answer;
-use super::game::{Begun, Game};
+use super::game::Game;
 use super::{EngineError, GoRequest, Setup};
 use crate::chess::{History, Move};
 use crate::network::EvalSlot;
@@ -17,11 +17,11 @@ use crate::network::cache::EvalCache;
 use crate::note::Note;
 use crate::search::tree::Reclaimer;
 use crate::search::{NextStep, PACE_WAIT, SearchInfo, SearchResult, SteppedSearch, WorkerPool, watch};
-use crate::time::{GoLimits, Millis, MoveReport, Nodes, TimeManager};
+use crate::time::{GoLimits, Millis, MoveReport, Nodes};
 
 /// One side of a game, searched a step at a time by a thread of the caller.
 pub struct EnginePlayer {
-    game: Game,
+    pub(super) game: Game,
     stepped: Option<SteppedSearch>,
     limits: GoLimits,
     notes: Vec<Note>,
@@ -69,11 +69,7 @@ impl EnginePlayer {
 
     /// What the player was made with, and its own seed.
     pub fn setup(&self) -> &Setup {
-        self.game.setup()
-    }
-
-    pub(super) fn manager(&self) -> &dyn TimeManager {
-        self.game.manager()
+        &self.game.setup
     }
 
     /// Begins the search of the last position, which must have a legal move. Fails if the tree is full.
@@ -108,7 +104,7 @@ impl EnginePlayer {
     }
 
     fn begin(&mut self, position: &History, request: GoRequest, nodes: u64) -> Result<(), EngineError> {
-        let Begun { mut search, told } = self.game.begin(position, &request)?;
+        let (mut search, told) = self.game.begin(position, &request)?;
         self.notes.extend(told);
         self.limits = request.limits;
         search.state.limit_visits(nodes);
@@ -123,7 +119,7 @@ impl EnginePlayer {
     /// Searches on until a batch waits for its evaluation, or the search is over.
     pub fn advance(&mut self) -> NextStep {
         let Some(stepped) = &mut self.stepped else { return NextStep::Over };
-        let search = stepped.search();
+        let search = &stepped.search;
         let is_over = |time: Millis| Millis::from(search.state.context.clock.elapsed()).0 >= time.0;
         if self.ponder_time.is_some_and(is_over) {
             search.request_stop();
@@ -138,13 +134,13 @@ impl EnginePlayer {
 
     /// Lets idle `workers` finish the begun search, as under UCI.
     pub(crate) fn assign_to(&self, workers: &WorkerPool) {
-        self.stepped.iter().for_each(|stepped| workers.assign(stepped.search()));
+        self.stepped.iter().for_each(|stepped| workers.assign(&stepped.search));
     }
 
     /// Waits until workers have finished the search. `goes_on` is asked every few milliseconds, and may end
     /// the wait: the workers then search on. True if the search is over.
     pub(crate) fn wait_for_workers(&self, goes_on: &mut dyn FnMut() -> bool) -> bool {
-        let Some(search) = self.stepped.as_ref().map(SteppedSearch::search) else { return true };
+        let Some(search) = self.stepped.as_ref().map(|stepped| &stepped.search) else { return true };
         let is_over = watch(search, &mut |_| goes_on()).is_some();
         if is_over {
             search.state.life.wait_for_workers(Duration::MAX);
@@ -157,7 +153,7 @@ impl EnginePlayer {
     }
 
     pub(crate) fn stop(&self) {
-        self.stepped.iter().for_each(|stepped| stepped.search().request_stop());
+        self.stepped.iter().for_each(|stepped| stepped.search.request_stop());
     }
 
     pub(crate) fn report(&self) -> Option<SearchInfo> {
@@ -167,7 +163,7 @@ impl EnginePlayer {
     /// The time manager learns from the move. `None` before the first search.
     pub fn end_move(&mut self) -> Option<PlayerMove> {
         let stepped = self.stepped.as_ref()?;
-        let search = stepped.search().clone();
+        let search = stepped.search.clone();
         let result = stepped.result();
         search.state.life.answer();
         let context = &search.state.context;
@@ -175,7 +171,7 @@ impl EnginePlayer {
         let used = match self.setup().nodes_per_ms(pieces) {
             Some(rate) => rate.time_of(Nodes(result.summary.new_nodes)),
             None if context.clock.is_real() => context.clock.elapsed().into(),
-            None => stepped.elapsed().min(search.stop_controller.ready_at().unwrap_or(Duration::MAX)).into(),
+            None => stepped.over_at.min(search.stop_controller.ready_at().unwrap_or(Duration::MAX)).into(),
         };
         let report = search.stop_controller.with_chain(|chain| chain.report());
         self.game.finish_move(&search, result.reason, &result.stats);

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use shakmaty::{Position as _, Role, Square};
+use shakmaty::{ByRole, Position as _, Role, Square};
 
 use crate::chess::{History, Move, Position};
 use crate::network::Value;
@@ -73,26 +73,18 @@ fn gain(position: &Position, mv: Move) -> i32 {
         return -balance(position);
     }
     let is_retaken = replies.iter().any(|reply| reply.to_square() == mv.to_square());
-    let moved = after.board().role_at(mv.to_square()).map_or(0, worth);
+    let moved = after.board().role_at(mv.to_square()).map_or(0, |role| *WORTH.get(role));
     -balance(&after) - balance(position) - if is_retaken { moved } else { 0 }
 }
 
-fn worth(role: Role) -> i32 {
-    match role {
-        Role::Pawn => 100,
-        Role::Knight => 300,
-        Role::Bishop => 310,
-        Role::Rook => 500,
-        Role::Queen => 900,
-        Role::King => 0,
-    }
-}
+/// In centipawns.
+const WORTH: ByRole<i32> = ByRole { pawn: 100, knight: 300, bishop: 310, rook: 500, queen: 900, king: 0 };
 
 fn balance(position: &Position) -> i32 {
     let board = position.board();
     let pieces = |role| (board.by_role(role) & board.by_color(position.turn())).count() as i32;
     let all = |role| board.by_role(role).count() as i32;
-    Role::ALL.iter().map(|&role| worth(role) * (2 * pieces(role) - all(role))).sum()
+    Role::ALL.iter().map(|&role| WORTH.get(role) * (2 * pieces(role) - all(role))).sum()
 }
 
 fn placement(position: &Position, mv: Move) -> i32 {

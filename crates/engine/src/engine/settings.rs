@@ -3,8 +3,7 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::memory::MemoryOptions;
-use super::network::NetworkOptions;
+use super::{MemoryOptions, NetworkOptions};
 use crate::chess::History;
 use crate::network::backends::BACKENDS;
 use crate::network::discover;
@@ -132,9 +131,7 @@ impl Settings {
         let values = self.values().zip(Settings::specs());
         values.filter(|((_, value), spec)| *value != spec.default).map(|(set, _)| set).collect()
     }
-}
 
-impl Settings {
     /// The same options for the analysis of positions: limits alone end a search, which uses them in full. No
     /// search is pruned because its move is clear, and no time is kept back for a GUI.
     pub fn for_analysis(mut self) -> Settings {
@@ -258,10 +255,8 @@ const SURE_ELO: u32 = 1800;
 
 impl StrengthOptions {
     pub(super) fn weakening(&self, position: &History, limits: &GoLimits) -> Option<Weakening> {
-        if !self.limit_strength || self.analyse_mode || limits.infinite {
-            return None;
-        }
-        if self.elo >= SURE_ELO && is_decided(position) {
+        let is_sure = || self.elo >= SURE_ELO && is_decided(position);
+        if !self.limit_strength || self.analyse_mode || limits.infinite || is_sure() {
             return None;
         }
         let elo = f64::from(self.elo);

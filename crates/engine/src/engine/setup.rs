@@ -19,7 +19,7 @@ pub struct Setup {
     pub(super) opened: OpenedBackend,
     pub(super) tables: TablesInForce,
     pub(super) own_manager: Option<OwnManager>,
-    notes: Vec<Note>,
+    pub(super) notes: Vec<Note>,
 }
 
 #[derive(Clone)]
@@ -51,16 +51,9 @@ impl Setup {
     }
 
     pub(crate) fn with_opened(settings: Settings, opened: OpenedBackend) -> Result<Setup, EngineError> {
-        Setup::in_force(Settings::default(), opened, TablesInForce::default(), None).with_settings(settings)
-    }
-
-    pub(super) fn in_force(
-        settings: Settings,
-        opened: OpenedBackend,
-        tables: TablesInForce,
-        own_manager: Option<OwnManager>,
-    ) -> Setup {
-        Setup { settings, opened, tables, own_manager, notes: Vec::new() }
+        let (notes, tables) = (Vec::new(), TablesInForce::default());
+        let setup = Setup { settings: Settings::default(), opened, tables, own_manager: None, notes };
+        setup.with_settings(settings)
     }
 
     /// The same network under other options, which must not change that. Instant, unless they name other
@@ -137,7 +130,7 @@ impl Setup {
         settings.info = InfoOptions::default();
         // Without a clock no manager has a say.
         settings.time.time_manager = match limits.mover_clock() {
-            Some(_) => format!("{:?}", player.manager()),
+            Some(_) => format!("{:?}", player.game.manager()),
             None => String::new(),
         };
         Ok((player.take_notes(), settings))

@@ -1,7 +1,6 @@
 //! The types that an option's value can have, how their text is read, and their descriptions for people and
 //! GUIs.
 
-use std::fmt::Write;
 use std::num::NonZero;
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -116,25 +115,21 @@ impl OptionSpec {
 
     /// The line that answers `uci`, with `default` in the place of the declared default.
     pub(crate) fn uci_line(&self, default: &str) -> String {
-        let mut line = format!("option name {} type ", self.name);
-        // Writing to a string cannot fail.
-        let _ = match &self.kind {
-            OptionKind::Switch => write!(line, "check default {default}"),
-            OptionKind::Integer { min, max } => {
-                write!(line, "spin default {default} min {min} max {max}")
-            }
+        let kind = match &self.kind {
+            OptionKind::Switch => format!("check default {default}"),
+            OptionKind::Integer { min, max } => format!("spin default {default} min {min} max {max}"),
             OptionKind::Choice(choices) => {
                 // A default that is none of the words would be refused by GUIs.
                 let other = Some(default).filter(|default| !choices.contains(default));
                 let words = choices.iter().copied().chain(other);
                 let vars: String = words.map(|word| format!(" var {word}")).collect();
-                write!(line, "combo default {default}{vars}")
+                format!("combo default {default}{vars}")
             }
-            OptionKind::Button => write!(line, "button"),
-            OptionKind::Text if default.is_empty() => write!(line, "string default <empty>"),
-            OptionKind::Decimal { .. } | OptionKind::Text => write!(line, "string default {default}"),
+            OptionKind::Button => "button".into(),
+            OptionKind::Text if default.is_empty() => "string default <empty>".into(),
+            OptionKind::Decimal { .. } | OptionKind::Text => format!("string default {default}"),
         };
-        line
+        format!("option name {} type {kind}", self.name)
     }
 }
 

@@ -24,9 +24,9 @@ pub(crate) mod tree;
 pub use drive::{NextStep, STACK_BYTES, SearchResult, WorkerPoolError};
 pub use report::{MeanStats, MoveStats, NodeStats, PvLine, RootStats, SearchInfo, SearchSummary};
 pub use state::{
-    CollisionScaling, ContemptError, ContemptMode, ContemptOptions, CounterValues, EndReason, Exploration,
-    FirstPlayUrgency, FpuStrategy, MoveStatsWhen, NoiseParams, Reporting, Rescale, RootFpuStrategy,
-    SearchParams, TemperatureParams,
+    CollisionScaling, ContemptMode, ContemptOptions, CounterValues, EndReason, Exploration, FirstPlayUrgency,
+    FpuStrategy, MoveStatsWhen, NoiseParams, Reporting, Rescale, RootFpuStrategy, SearchParams,
+    TemperatureParams,
 };
 
 pub(crate) use drive::{News, PACE_WAIT, Search, SteppedSearch, WorkerPool, conclude, run, watch};

@@ -1,12 +1,9 @@
 use std::borrow::Cow;
 
-use super::facts::MoveFacts;
-use super::nodestime::{NodesPerMilli, NodesTimeOptions};
-use super::report::MoveReport;
 use super::smart_pruning::SmartPruning;
-use super::stats::{Hints, SearchStats};
-use super::stoppers::{DepthLimit, KldGain, MateLimit, MoveTimeLimit, NodeLimit, StopReason, Stopper};
-use super::units::{Millis, Nodes};
+use super::stoppers::{DepthLimit, KldGain, MateLimit, MoveTimeLimit, NodeLimit};
+use super::{Hints, Millis, MoveFacts, MoveReport, Nodes, NodesPerMilli, NodesTimeOptions};
+use super::{SearchStats, StopReason, Stopper};
 use crate::options::option_group;
 
 option_group! {
@@ -36,7 +33,7 @@ const REPLY_PATIENCE: Millis = Millis(50.0);
 #[derive(Debug)]
 pub struct Chain {
     stoppers: Vec<Box<dyn Stopper>>,
-    open_ended: bool,
+    pub(crate) is_open_ended: bool,
     node_rate: Option<NodesPerMilli>,
     clock: Option<Millis>,
 }
@@ -44,10 +41,10 @@ pub struct Chain {
 impl Chain {
     /// The rules of one search: those of `options` and the manager's own.
     pub fn new(facts: &MoveFacts, options: &StopperOptions, managers: Option<Box<dyn Stopper>>) -> Chain {
-        let open_ended = facts.limits.is_open_ended();
+        let is_open_ended = facts.limits.is_open_ended();
         Chain {
-            stoppers: if open_ended { Vec::new() } else { rules(facts, options, managers) },
-            open_ended,
+            stoppers: if is_open_ended { Vec::new() } else { rules(facts, options, managers) },
+            is_open_ended,
             node_rate: options.nodestime.rate(facts.pieces),
             clock: facts.limits.mover_clock().map(|clock| clock.time),
         }
@@ -80,10 +77,6 @@ impl Chain {
     pub(crate) fn max_new_nodes(&self) -> Option<Nodes> {
         let nodes = |(rate, clock): (NodesPerMilli, Millis)| ((rate.0 * clock.0).ceil() as u64).max(1);
         self.node_rate.zip(self.clock).map(nodes).map(Nodes)
-    }
-
-    pub(crate) fn is_open_ended(&self) -> bool {
-        self.open_ended
     }
 
     /// How the manager has budgeted. `None` without a clock.
@@ -184,7 +177,7 @@ mod tests {
             let mut chain = chain(limits, &StopperOptions::default());
             let won = SearchStats { proven_win: true, mate_in: Some(1), depth: 99, ..stats(1e9, 1_000_000) };
             assert_eq!(chain.should_stop(&won, &mut Hints::default()), None);
-            assert!(chain.is_open_ended() && chain.deadline().is_none());
+            assert!(chain.is_open_ended && chain.deadline().is_none());
         }
     }
 

@@ -22,12 +22,9 @@ pub(crate) struct MostVisits {
 
 impl MostVisits {
     pub(super) fn of(visits: &[u32]) -> MostVisits {
-        visits.iter().fold(MostVisits::default(), |MostVisits { best, second }, &n| {
-            if n > best {
-                MostVisits { best: n, second: best }
-            } else {
-                MostVisits { best, second: second.max(n) }
-            }
+        visits.iter().fold(MostVisits::default(), |MostVisits { best, second }, &n| MostVisits {
+            best: best.max(n),
+            second: second.max(n.min(best)),
         })
     }
 }

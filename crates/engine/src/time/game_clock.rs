@@ -3,8 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::facts::GoLimits;
-use super::units::Millis;
+use super::{GoLimits, Millis};
 use thiserror::Error;
 
 /// The clock of one side during a game.

@@ -2,11 +2,7 @@
 
 use std::fmt::Debug;
 
-use super::facts::MoveFacts;
-use super::report::MoveReport;
-use super::stats::SearchStats;
-use super::stoppers::{StopReason, Stopper};
-use super::units::Millis;
+use super::{Millis, MoveFacts, MoveReport, SearchStats, StopReason, Stopper};
 
 /// What became of a move's budget.
 #[derive(Clone, Debug, Default, PartialEq)]

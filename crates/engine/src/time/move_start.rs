@@ -1,7 +1,6 @@
 //! The moment from which a move's time counts: the option `StrictTiming`.
 
-use super::facts::GoLimits;
-use super::units::Millis;
+use super::{GoLimits, Millis};
 
 /// Follows the GUI's commands to find the start of a move's time.
 ///

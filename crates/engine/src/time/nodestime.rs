@@ -5,8 +5,7 @@
 //! Each move subtracts its nodes and adds the increment. Managers and stoppers see milliseconds (nodes ÷
 //! npmsec).
 
-use super::facts::{GoLimits, MoveFacts};
-use super::units::{Millis, Nodes};
+use super::{GoLimits, Millis, MoveFacts, Nodes};
 use crate::options::option_group;
 
 option_group! {

@@ -1,9 +1,7 @@
 //! Smart pruning: stops once the best move cannot be overtaken. The last rule of the chain, because it reads
 //! the others' hints.
 
-use super::stats::{Hints, SearchStats};
-use super::stoppers::{StopReason, Stopper};
-use super::units::{Millis, Nps};
+use super::{Hints, Millis, Nps, SearchStats, StopReason, Stopper};
 
 /// Least time after the first evaluation, as in Lc0.
 const TOLERANCE: Millis = Millis(200.0);
@@ -39,15 +37,11 @@ impl SmartPruning {
     fn remaining(&self, stats: &SearchStats, since_first_eval: Millis, hints: &Hints) -> f64 {
         let own_nps = (stats.new_nodes.as_f64() + TOLERANCE_NODES) / since_first_eval.0.max(1.0) * 1000.0;
         let nps = hints.nps.unwrap_or(Nps(own_nps));
-        remaining_visits(hints, nps) / self.factor
+        // 0 nodes/s for an infinite time: no limit, not NaN.
+        let time = hints.remaining_time;
+        let by_time = if time == Millis::INFINITY { f64::INFINITY } else { time.as_secs() * nps.0 };
+        by_time.min(hints.remaining_visits.0) / self.factor
     }
-}
-
-fn remaining_visits(hints: &Hints, nps: Nps) -> f64 {
-    // 0 nodes/s for an infinite time: no limit, not NaN.
-    let time = hints.remaining_time;
-    let by_time = if time == Millis::INFINITY { f64::INFINITY } else { time.as_secs() * nps.0 };
-    by_time.min(hints.remaining_visits.0)
 }
 
 impl Stopper for SmartPruning {

@@ -2,11 +2,8 @@
 
 use std::fmt;
 
-use super::report::MoveReport;
-use super::stats::{Hints, SearchStats};
+use super::{Hints, Millis, MoveFacts, MoveReport, Nodes, SearchStats};
 use crate::options::option_choice;
-use crate::time::facts::MoveFacts;
-use crate::time::units::{Millis, Nodes};
 
 option_choice! {
     /// Why a rule ended a search, by its word in reports and recorded games.
@@ -41,7 +38,6 @@ pub trait Stopper: Send + fmt::Debug {
         None
     }
 
-    /// What the budget was computed from.
     /// How the budget was made. `None` for rules without one.
     fn report(&self) -> Option<MoveReport> {
         None
@@ -59,7 +55,7 @@ const LEAST_GRACE: Millis = Millis(5.0);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FirstEvaluationWait {
     grace: Millis,
-    is_over: bool,
+    pub(crate) is_over: bool,
 }
 
 impl FirstEvaluationWait {
@@ -77,10 +73,6 @@ impl FirstEvaluationWait {
 
     pub(crate) fn observe(&mut self, stats: &SearchStats) {
         self.is_over |= stats.since_first_eval.is_some();
-    }
-
-    pub(crate) fn is_over(&self) -> bool {
-        self.is_over
     }
 
     pub(crate) fn extend(&self, budget: Millis) -> Millis {

@@ -1,18 +1,13 @@
 //! The time management of one game: the manager and the options around it.
 
-use super::chain::{Chain, StopperOptions};
-use super::facts::MoveFacts;
-use super::manager::{MoveOutcome, TimeManager};
 use super::nodestime::NodeClock;
-use super::stats::SearchStats;
-use super::stoppers::StopReason;
-use super::units::Millis;
+use super::{Chain, Millis, MoveFacts, MoveOutcome, SearchStats, StopReason, StopperOptions, TimeManager};
 
 /// Of one side in one game. `ucinewgame` and a change of `TimeManager` start a new one.
 #[derive(Debug)]
 pub struct Timekeeper {
-    manager: Box<dyn TimeManager>,
-    options: StopperOptions,
+    pub(crate) manager: Box<dyn TimeManager>,
+    pub(crate) options: StopperOptions,
     nodestime: NodeClock,
     first_clock: Option<Millis>,
     lag: LagMeter,
@@ -63,10 +58,6 @@ impl Timekeeper {
         }
     }
 
-    pub(crate) fn set_options(&mut self, options: StopperOptions) {
-        self.options = options;
-    }
-
     /// The stoppers for a search. Ponder searches are not planned and teach nothing.
     pub fn start_move(&mut self, facts: &MoveFacts) -> Chain {
         if facts.limits.ponder {
@@ -87,14 +78,6 @@ impl Timekeeper {
     /// Notes that somebody has set the clock: its change is no lag.
     pub fn clock_was_set(&mut self) {
         self.lag.clock_is_unwatched();
-    }
-
-    pub(crate) fn manager(&self) -> &dyn TimeManager {
-        &*self.manager
-    }
-
-    pub(crate) fn take_message(&mut self) -> Option<String> {
-        self.manager.take_message()
     }
 
     /// Call it once per search, after `bestmove`.
@@ -121,7 +104,7 @@ impl Timekeeper {
         let facts = match self.options.nodestime.rate(facts.pieces) {
             Some(_) => self.nodestime.replace_clock(facts),
             None => {
-                let lag = self.lag.lag();
+                let lag = self.lag.lag;
                 MoveFacts { overhead: facts.overhead.max(lag * LAG_MARGIN), lag, ..facts.clone() }
             }
         };
@@ -174,10 +157,6 @@ impl LagMeter {
 
     pub(crate) fn move_made(&mut self, time: Millis, used: Millis, inc: Millis) {
         self.expected = Some(time - used + inc);
-    }
-
-    pub(crate) fn lag(&self) -> Millis {
-        self.lag
     }
 }
 
@@ -273,17 +252,17 @@ mod tests {
     fn lag_is_what_the_clock_lost_beyond_our_use() {
         let mut meter = LagMeter::default();
         meter.clock_read(Millis(1000.0));
-        assert_eq!(meter.lag(), Millis(0.0));
+        assert_eq!(meter.lag, Millis(0.0));
         // 1000 − 40 + 10 should be left, 958 are: 12 ms were lost.
         meter.move_made(Millis(1000.0), Millis(40.0), Millis(10.0));
         meter.clock_read(Millis(958.0));
-        assert_eq!(meter.lag(), Millis(12.0));
+        assert_eq!(meter.lag, Millis(12.0));
         meter.move_made(Millis(958.0), Millis(8.0), Millis(10.0));
         meter.clock_read(Millis(960.0));
-        assert!((meter.lag().0 - 10.8).abs() < 1e-9);
+        assert!((meter.lag.0 - 10.8).abs() < 1e-9);
         meter.move_made(Millis(960.0), Millis(10.0), Millis(0.0));
         meter.clock_read(Millis(60_950.0));
-        assert!((meter.lag().0 - 9.72).abs() < 1e-9);
+        assert!((meter.lag.0 - 9.72).abs() < 1e-9);
     }
 
     /// A regression: a lag of 501 ms on each move was ignored.
@@ -294,7 +273,7 @@ mod tests {
             let lag_after = |&missing: &f64| {
                 meter.move_made(Millis(60_000.0), Millis(100.0), Millis(600.0));
                 meter.clock_read(Millis(60_500.0 - missing));
-                meter.lag().0
+                meter.lag.0
             };
             missing.iter().map(lag_after).collect::<Vec<_>>()
         };
@@ -313,7 +292,7 @@ mod tests {
             let mut meter = LagMeter::default();
             before(&mut meter);
             meter.clock_read(Millis(clock));
-            meter.lag()
+            meter.lag
         };
         assert_eq!(lag_after(&made, 30_000.0), Millis::ZERO);
         let analysis = |meter: &mut LagMeter| {

@@ -83,14 +83,6 @@ impl Div<f64> for Millis {
     }
 }
 
-impl Div for Millis {
-    type Output = f64;
-
-    fn div(self, other: Millis) -> f64 {
-        self.0 / other.0
-    }
-}
-
 /// Visits under the root.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Nodes(pub u64);
@@ -127,12 +119,6 @@ pub struct ExpectedNodes(pub f64);
 /// New nodes per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Nps(pub f64);
-
-impl Nps {
-    pub(crate) fn min(self, other: Nps) -> Nps {
-        Nps(self.0.min(other.0))
-    }
-}
 
 /// Plies played before a position, 0 before White's first move.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -184,7 +170,6 @@ mod tests {
         assert_eq!(Millis(1_500.0).to_duration(), Some(Duration::from_millis(1_500)));
         assert_eq!(Millis(-1.0).to_duration(), Some(Duration::ZERO));
         assert_eq!(Millis::INFINITY.to_duration(), None);
-        assert_eq!(Millis(1_500.0) / Millis(500.0), 3.0);
         assert_eq!(format!("{:.1}", Millis(12.34)), "12.3");
     }
 

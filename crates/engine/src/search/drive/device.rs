@@ -68,7 +68,7 @@ pub(super) struct DeviceLink {
     way: Way,
     under_way: VecDeque<UnderWay>,
     /// Batches that the device computes at once, or 0 if evaluations need the worker's core.
-    queues: usize,
+    pub(super) queues: usize,
 }
 
 impl DeviceLink {
@@ -101,10 +101,6 @@ impl DeviceLink {
 
     pub(super) fn of_owner(info: &BackendInfo) -> DeviceLink {
         DeviceLink::new(info, Way::Owner)
-    }
-
-    pub(super) fn queues(&self) -> usize {
-        self.queues
     }
 
     pub(super) fn is_idle(&self) -> bool {

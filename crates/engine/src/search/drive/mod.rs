@@ -13,6 +13,5 @@ pub use search::SearchResult;
 pub(crate) use search::{News, Search, conclude, run, watch};
 #[cfg(test)]
 pub(super) use stop_controller::StopController;
-pub use worker::NextStep;
-pub use worker::STACK_BYTES;
+pub use worker::{NextStep, STACK_BYTES};
 pub(crate) use worker::{PACE_WAIT, SteppedSearch, WorkerPool};

@@ -21,7 +21,7 @@ pub(crate) struct Search {
 
 impl Search {
     pub(crate) fn new(context: SearchContext, chain: Chain, visits: u64) -> Search {
-        let is_open_ended = chain.is_open_ended();
+        let is_open_ended = chain.is_open_ended;
         let stop_controller = StopController::new(chain, context.clock.is_real());
         Search { state: SearchState::new(context, visits, is_open_ended), stop_controller }
     }
@@ -47,7 +47,7 @@ impl Search {
             }
             Err(error) => {
                 backup::abandon_batch(tree, &batch);
-                self.fail(error.to_string());
+                self.state.life.fail(error.to_string());
             }
         }
         gatherer.recycle(batch);
@@ -59,7 +59,7 @@ impl Search {
     fn receive(&self, device: &mut DeviceLink) -> Option<Evaluated> {
         let SearchState { context, counters, .. } = &self.state;
         let clock = &context.clock;
-        if device.queues() == 0 {
+        if device.queues == 0 {
             return device.receive(clock);
         }
         let (is_full, began) = (device.is_full(), clock.elapsed());
@@ -120,10 +120,6 @@ impl Search {
     pub(crate) fn request_stop(&self) {
         self.state.life.request_stop();
         self.dismiss_with_root();
-    }
-
-    pub(crate) fn fail(&self, reason: String) {
-        self.state.life.fail(reason);
     }
 }
 

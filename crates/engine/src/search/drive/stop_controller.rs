@@ -55,11 +55,11 @@ impl StopController {
         let mut chain = self.chain.lock();
         let reason = chain.should_stop(stats, &mut said);
         // A search slower than the manager's estimate must not let a batch run past the deadline.
-        let rates = [said.nps, nps(stats)];
-        let nps = rates.into_iter().flatten().reduce(Nps::min).unwrap_or_default();
+        let rates = [said.nps, nps(stats)].into_iter().flatten();
+        let nps = rates.map(|nps| nps.0).reduce(f64::min).map(Nps).unwrap_or_default();
         hints.batch_cap.store(said.batch_cap(u32::MAX, nps), Ordering::Relaxed);
         // A search that can make no more visits ends, whatever its rules still wait for.
-        let is_out_of_visits = visits_left == 0 && !chain.is_open_ended();
+        let is_out_of_visits = visits_left == 0 && !chain.is_open_ended;
         let reason = reason.or(is_out_of_visits.then_some(StopReason::Nodes));
         let is_late = || self.ready_in(&chain).is_some_and(|ready| stats.elapsed >= ready.into());
         (said, reason.map(EndReason::Rule).or_else(|| is_late().then_some(EndReason::Deadline)))

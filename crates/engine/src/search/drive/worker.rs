@@ -74,7 +74,7 @@ fn work(search: &Search, device: &mut DeviceLink) {
     let outcome = catch_unwind(AssertUnwindSafe(|| take_part(search, device)));
     if outcome.is_err() {
         search.state.context.tree.mark_damaged();
-        search.fail("a search thread panicked and its batch is lost".into());
+        search.state.life.fail("a search thread panicked and its batch is lost".into());
     }
     search.state.life.leave();
 }
@@ -82,7 +82,7 @@ fn work(search: &Search, device: &mut DeviceLink) {
 fn take_part(search: &Search, device: &mut DeviceLink) {
     let SearchState { context, budget, life, .. } = &search.state;
     device.begin();
-    let mut gatherer = Gatherer::new(context.history.clone(), device.queues());
+    let mut gatherer = Gatherer::new(context.history.clone(), device.queues);
     while !life.is_dismissed() {
         let epoch = life.epoch();
         let gathered = gather(search, &mut gatherer, device);
@@ -147,19 +147,18 @@ pub enum NextStep {
 }
 
 pub(crate) struct SteppedSearch {
-    search: Arc<Search>,
+    pub(crate) search: Arc<Search>,
     gatherer: Gatherer,
     device: DeviceLink,
     found: Gathered,
     /// The search's time at its end, before the batches under way came back.
-    over_at: Duration,
+    pub(crate) over_at: Duration,
 }
 
 impl SteppedSearch {
     pub(crate) fn new(search: Arc<Search>) -> SteppedSearch {
-        let mut device = DeviceLink::of_owner(&search.state.context.backend_info);
-        device.begin();
-        let gatherer = Gatherer::new(search.state.context.history.clone(), device.queues());
+        let device = DeviceLink::of_owner(&search.state.context.backend_info);
+        let gatherer = Gatherer::new(search.state.context.history.clone(), device.queues);
         SteppedSearch { search, gatherer, device, found: Gathered::Nothing, over_at: Duration::ZERO }
     }
 
@@ -169,10 +168,6 @@ impl SteppedSearch {
         self.gatherer.history = search.state.context.history.clone();
         self.device.begin();
         self.search = search;
-    }
-
-    pub(crate) fn search(&self) -> &Arc<Search> {
-        &self.search
     }
 
     /// Advances by at most `rounds` gatherings, more than [`MAX_FRUITLESS`]. `None` if there is more to
@@ -201,7 +196,7 @@ impl SteppedSearch {
             } else if fruitless < MAX_FRUITLESS {
                 fruitless += 1;
             } else {
-                search.fail(TreeFull.to_string());
+                search.state.life.fail(TreeFull.to_string());
             }
         }
         *over_at = context.clock.elapsed();
@@ -230,10 +225,6 @@ impl SteppedSearch {
         let snapshot = self.search.snapshot();
         let info = snapshot.info(&snapshot.ranked_moves(), &self.search.state.context.tree.enter())?;
         Some(SearchInfo { move_stats: Some(snapshot.root_stats()), ..info })
-    }
-
-    pub(crate) fn elapsed(&self) -> Duration {
-        self.over_at
     }
 
     pub(crate) fn result(&self) -> SearchResult {

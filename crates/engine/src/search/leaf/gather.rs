@@ -65,10 +65,6 @@ impl Gatherer {
         }
     }
 
-    fn has_device(&self) -> bool {
-        self.queues > 0
-    }
-
     pub(crate) fn gather(&mut self, search: &SearchState) -> Gathered {
         let _inside = search.context.tree.enter();
         self.counts = GatherCounts::default();
@@ -76,7 +72,7 @@ impl Gatherer {
         let target = (before + self.leaves_to_begin(search)).min(search.context.batch_size());
         self.target = target as usize;
         let gain = search.context.params.pending_visit_gain;
-        self.pending_gain = select::pending_gain(gain, target, self.has_device());
+        self.pending_gain = select::pending_gain(gain, target, self.queues > 0);
         let quota = Quota::new(&search.context.params, target, search.context.visits(), self.queues);
         let mut per_leaf = 1;
         while !search.life.is_dismissed() && !search.context.tree.is_full() {
@@ -254,11 +250,12 @@ impl Gatherer {
     fn push_children(&mut self, search: &SearchState, node: &Node) -> UnvisitedTerms {
         let first = self.candidates.len();
         let plies = self.path.len() - 1;
-        let (exploration, fpu) = search.context.params.formula_at(plies);
+        let params = &search.context.params;
+        let (exploration, urgency) = (params.exploration_at(plies), params.fpu_at(plies));
         let draw_score = search.root.draw_score(plies);
         let mean = node.mean();
         let has_moves_left = search.context.backend_info.has_moves_left;
-        let utility = MovesLeftUtility::new(&search.context.params, has_moves_left, mean);
+        let utility = MovesLeftUtility::new(params, has_moves_left, mean);
         let parent_q = select::parent_q(mean, draw_score);
         let pending_q = select::pending_q(parent_q, self.pending_gain);
         let (mut children_visits, mut visited_policy) = (0, 0.0);
@@ -289,8 +286,8 @@ impl Gatherer {
             self.candidates.push(Candidate { q, pu: policy, score: f32::NAN, started, taken: 0, target });
         }
         let exploration = select::exploration(&exploration, children_visits);
-        let mut terms = UnvisitedTerms::new(fpu, parent_q, pending_q, exploration);
-        terms.count_visited(visited_policy);
+        let fpu = select::fpu(urgency, parent_q, visited_policy);
+        let terms = UnvisitedTerms { urgency, parent_q, pending_q, visited_policy, fpu, exploration };
         for candidate in &mut self.candidates[first..] {
             let Candidate { q, pu: policy, started, target, .. } = *candidate;
             let q = if q.is_nan() { terms.fpu } else { q };
@@ -350,7 +347,7 @@ impl Gatherer {
                 let proof = Proof { outcome: ProofOutcome::Loss, plies: plies as f32, is_mate: true };
                 return self.end_in_proof(search, node, proof, visits);
             }
-            if let Some(cycle) = self.two_fold_cycle(&search.context.params) {
+            if let Some(cycle) = self.two_fold_cycle(&search.context.params, self.path.len() - 1) {
                 let value = node.set_two_fold_draw(cycle);
                 return self.end_in_known(search, visits, value);
             }
@@ -366,11 +363,10 @@ impl Gatherer {
         }
     }
 
-    /// Plies back to an earlier occurrence of this position within the tree.
-    fn two_fold_cycle(&self, params: &SearchParams) -> Option<u8> {
+    /// Plies back to an earlier occurrence of this position, which is `depth` plies below the root.
+    fn two_fold_cycle(&self, params: &SearchParams, depth: usize) -> Option<u8> {
         let cycle = self.history.plies_since_repetition()?;
-        let is_in_tree = (cycle as usize) < self.path.len();
-        (params.two_fold_draws && is_in_tree).then(|| u8::try_from(cycle).ok())?
+        (params.two_fold_draws && cycle as usize <= depth).then(|| u8::try_from(cycle).ok())?
     }
 
     /// Probes the endgame tables. The distance to the end is estimated by the moves left at the parent.
@@ -467,7 +463,7 @@ impl Gatherer {
     /// takes it hardly longer than one position. Nothing waits for a batch without leaves.
     pub(crate) fn prefetch(&mut self, search: &SearchState) {
         let leaves = self.batch.leaves;
-        let of_device = if self.has_device() { search.context.batch_size() / BATCH_PER_PREFETCH } else { 0 };
+        let of_device = if self.queues > 0 { search.context.batch_size() / BATCH_PER_PREFETCH } else { 0 };
         let size = search.context.params.max_prefetch.map_or(of_device, NonZero::get) as usize;
         let size = size.min(search.context.backend_info.max_batch);
         if leaves == 0 || leaves >= size || search.context.cache.capacity() == 0 || search.life.is_dismissed()
@@ -534,10 +530,8 @@ impl Gatherer {
     /// True if a mate, a repetition or a table will decide the position once the search gets there.
     fn is_decided(&self, context: &SearchContext, moves: &MoveList) -> bool {
         let SearchContext { params, tablebase, .. } = context;
-        let repeats_within =
-            |plies| self.history.plies_since_repetition().is_some_and(|cycle| cycle as usize <= plies);
         self.history.plies_to_mate_by_checks(moves, params.leaf_mate_search).is_some()
-            || (params.two_fold_draws && repeats_within(self.path.len()))
+            || self.two_fold_cycle(params, self.path.len()).is_some()
             || tablebase.as_ref().is_some_and(|tables| tables.probe(self.history.current()).is_some())
     }
 }

@@ -100,45 +100,29 @@ impl<'a> MovesLeftUtility<'a> {
         } else {
             q.abs()
         };
-        let (constant, linear, square) = (
-            params.moves_left_constant_factor,
-            params.moves_left_scaled_factor,
-            params.moves_left_quadratic_factor,
-        );
-        -length * q.signum() * (constant + linear * x + square * x * x)
+        let share = params.moves_left_constant_factor
+            + params.moves_left_scaled_factor * x
+            + params.moves_left_quadratic_factor * x * x;
+        -length * q.signum() * share
     }
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UnvisitedTerms {
-    urgency: FirstPlayUrgency,
-    parent_q: f32,
-    pub(crate) pending_q: f32,
-    visited_policy: f32,
-    pub(crate) fpu: f32,
+    pub(super) urgency: FirstPlayUrgency,
+    pub(super) parent_q: f32,
+    pub(super) pending_q: f32,
+    pub(super) visited_policy: f32,
+    pub(super) fpu: f32,
     pub(crate) exploration: f32,
 }
 
 impl UnvisitedTerms {
-    pub(crate) fn new(
-        urgency: FirstPlayUrgency,
-        parent_q: f32,
-        pending_q: f32,
-        exploration: f32,
-    ) -> UnvisitedTerms {
-        let fpu = fpu(urgency, parent_q, 0.0);
-        UnvisitedTerms { urgency, parent_q, pending_q, visited_policy: 0.0, fpu, exploration }
-    }
-
-    pub(super) fn count_visited(&mut self, policy: f32) {
-        self.visited_policy += policy;
-        self.fpu = fpu(self.urgency, self.parent_q, self.visited_policy);
-    }
-
     pub(super) fn begin_first_visit(&mut self, candidate: &mut Candidate) {
         // Without exploration `pu` does not hold the policy, and none counts.
         let policy = if self.exploration > 0.0 { candidate.pu / self.exploration } else { 0.0 };
-        self.count_visited(policy);
+        self.visited_policy += policy;
+        self.fpu = fpu(self.urgency, self.parent_q, self.visited_policy);
         candidate.q = self.pending_q;
         candidate.take(1);
     }
@@ -263,7 +247,7 @@ mod tests {
 
     #[test]
     fn cpuct_grows_with_visits() {
-        let params = SearchParams::default().exploration();
+        let params = SearchParams::default().exploration_at(1);
         assert_eq!(cpuct(&params, 0), 1.745);
         assert!((cpuct(&params, 38739) - 4.444_115).abs() < 1e-4);
     }
@@ -278,14 +262,14 @@ mod tests {
 
     #[test]
     fn exploration_counts_the_visits_of_children() {
-        let params = Exploration { factor: 0.0, ..SearchParams::default().exploration() };
+        let params = Exploration { factor: 0.0, ..SearchParams::default().exploration_at(1) };
         assert_eq!(exploration(&params, 0), 1.745);
         assert_eq!(exploration(&params, 100), 17.45);
     }
 
     #[test]
     fn fpu_falls_with_visited_policy() {
-        let strategy = SearchParams::default().fpu();
+        let strategy = SearchParams::default().fpu_at(1);
         assert_eq!(fpu(strategy, 0.25, 0.0), 0.25);
         assert!((fpu(strategy, 0.25, 0.49) - 0.019).abs() < 1e-6);
         assert_eq!(fpu(FirstPlayUrgency { strategy: FpuStrategy::Absolute, value: -0.7 }, 0.25, 0.49), -0.7);
@@ -295,17 +279,19 @@ mod tests {
     /// spread too widely.
     #[test]
     fn a_first_visit_under_way_counts_as_visited() {
-        let strategy = SearchParams::default().fpu();
+        let strategy = SearchParams::default().fpu_at(1);
         let target = CandidateMove::Child(
-            crate::search::tree::GameTree::new(crate::chess::History::start()).unwrap().root(),
+            crate::search::tree::GameTree::new(crate::chess::History::start()).unwrap().root,
         );
-        let mut terms = UnvisitedTerms::new(strategy, 0.25, pending_q(0.25, 0.1), 2.0);
+        let (urgency, parent_q, visited_policy, exploration) = (strategy, 0.25, 0.0, 2.0);
+        let (pending_q, fpu) = (super::pending_q(parent_q, 0.1), fpu(urgency, parent_q, visited_policy));
+        let mut terms = UnvisitedTerms { urgency, parent_q, pending_q, visited_policy, fpu, exploration };
         let mut candidate = Candidate::new(terms.fpu, 0.49 * 2.0, 0, target);
         terms.begin_first_visit(&mut candidate);
         assert!((candidate.q - 0.35).abs() < 1e-6 && (terms.fpu - 0.019).abs() < 1e-6);
         assert!((candidate.score - (0.35 + 0.98 / 2.0)).abs() < 1e-6);
         assert_eq!((candidate.started, candidate.taken), (1, 1));
-        assert_eq!(pending_q(0.95, 0.1), 1.0);
+        assert_eq!(super::pending_q(0.95, 0.1), 1.0);
     }
 
     #[test]
@@ -342,7 +328,7 @@ mod tests {
             children in prop::collection::vec((-1f32..1.0, 0.001f32..5.0, 0u32..50), 1..12),
             visits in 1u32..2000,
         ) {
-            let target = CandidateMove::Child(crate::search::tree::GameTree::new(crate::chess::History::start()).unwrap().root());
+            let target = CandidateMove::Child(crate::search::tree::GameTree::new(crate::chess::History::start()).unwrap().root);
             let fresh: Vec<_> = children
                 .iter()
                 .map(|&(q, pu, started)| Candidate::new(q, pu, started, target))

@@ -24,14 +24,14 @@ impl RootSnapshot<'_> {
         let visited = ranked.iter().filter(|root_move| root_move.is_visited());
         let visited_policy = visited.map(|root_move| root_move.policy).sum();
         let parent_q = select::parent_q(self.root.mean, self.draw_score());
-        let fpu = select::fpu(params.root_fpu(), parent_q, visited_policy);
+        let fpu = select::fpu(params.fpu_at(0), parent_q, visited_policy);
         let candidate = |root_move: &&RootMove| DrawCandidate {
             visits: root_move.node.visits,
             q: if root_move.is_visited() { root_move.q } else { fpu },
             policy: root_move.policy,
         };
         let candidates: Vec<_> = ranked.iter().map(candidate).collect();
-        let drawn = params.temperature.draw(temperature, &candidates, &mut root.rng());
+        let drawn = params.temperature.draw(temperature, &candidates, &mut root.rng.clone());
         drawn.map_or(best, |drawn| ranked.get(drawn).copied())
     }
 

@@ -8,10 +8,9 @@ use crate::network::Value;
 use crate::network::cache::EvalCache;
 use crate::network::encode::Transform;
 use crate::network::policy_map;
-use crate::search::leaf::select;
-use crate::search::leaf::select::MovesLeftUtility;
+use crate::search::leaf::select::{self, MovesLeftUtility};
 use crate::search::state::SearchContext;
-use crate::search::tree::{Inside, Proof, ProofOutcome};
+use crate::search::tree::{Inside, Proof};
 
 /// A line. `wl`, `d` and `mu` are free of contempt, as far as the objectivity goes.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -118,12 +117,12 @@ impl RootSnapshot<'_> {
         let mean = node.map_or_else(|| self.root.mean.at_child(), |node| node.mean);
         let turn = history.current().turn();
         let mover = if self.plies.is_multiple_of(2) { turn } else { !turn };
-        let shown = rescale.shown(mean, mover);
+        let (shown, mu) = rescale.shown(mean, mover);
         PvLine {
             q: select::child_q(mean, self.draw_score()),
             wl: shown.wl,
             d: shown.d,
-            mu: shown.mu.filter(|_| backend_info.has_wdl),
+            mu: mu.filter(|_| backend_info.has_wdl),
             nodes: root_move.node.visits.into(),
             moves_left: backend_info.has_moves_left.then_some(mean.m + 1.0),
             mate: node.and_then(|node| mate(node.proof)),
@@ -135,11 +134,7 @@ impl RootSnapshot<'_> {
 fn mate(proof: Option<Proof>) -> Option<i32> {
     let proof = proof.filter(|proof| proof.is_mate)?;
     let moves = moves_to_mate(proof.plies + 1.0) as i32;
-    match proof.outcome {
-        ProofOutcome::Win => Some(moves),
-        ProofOutcome::Loss => Some(-moves),
-        ProofOutcome::Draw => None,
-    }
+    Some(if proof.is_loss() { -moves } else { moves })
 }
 
 /// The mean value of a node's visits for the side to move at the root.
@@ -186,10 +181,10 @@ impl RootSnapshot<'_> {
         let SearchContext { params, history, backend_info, .. } = &self.search.context;
         let children_visits = self.children.iter().map(|child| child.node.visits).sum();
         let mean = self.root.mean;
-        let (exploration, fpu) = params.formula_at(0);
+        let parent_q = select::parent_q(mean, self.draw_score());
         let terms = ScoreTerms {
-            fpu: select::fpu(fpu, select::parent_q(mean, self.draw_score()), self.visited_policy()),
-            exploration: select::exploration(&exploration, children_visits),
+            fpu: select::fpu(params.fpu_at(0), parent_q, self.visited_policy()),
+            exploration: select::exploration(&params.exploration_at(0), children_visits),
             moves_left: MovesLeftUtility::new(params, backend_info.has_moves_left, mean),
         };
         let legal = history.legal_moves();
@@ -244,8 +239,7 @@ impl RootSnapshot<'_> {
 
     fn mean_stats(&self, mean: Value) -> MeanStats {
         let SearchContext { rescale, history, .. } = &self.search.context;
-        let shown = rescale.shown(mean, history.current().turn());
-        let value = Value { wl: shown.wl, d: shown.d, m: mean.m };
+        let (value, _) = rescale.shown(mean, history.current().turn());
         MeanStats { value, q: select::child_q(value, self.draw_score()) }
     }
 }

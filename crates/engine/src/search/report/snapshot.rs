@@ -112,6 +112,14 @@ impl RootMove {
         self.node = NodeReading { visits, mean, proof: Some(proof), bounds, is_certain: true, ..self.node };
         self.q = mean.wl;
     }
+
+    pub(super) fn is_visited(&self) -> bool {
+        self.node.visits > 0
+    }
+
+    fn rank(&self) -> MoveRank {
+        rank(&self.node, self.q, self.network_policy)
+    }
 }
 
 impl<'a> RootSnapshot<'a> {
@@ -271,7 +279,7 @@ fn unvisited_moves(SearchState { context, root, .. }: &SearchState) -> Vec<RootM
     let moves = unvisited.map(|edge| RootMove {
         policy: root.policy_of_unvisited(edge),
         is_allowed: root.allows_index(edge.index),
-        ..RootMove::unvisited(root.moves()[usize::from(edge.index)], edge.policy())
+        ..RootMove::unvisited(root.moves[usize::from(edge.index)], edge.policy())
     });
     moves.collect()
 }
@@ -291,16 +299,6 @@ fn root_proof(SearchState { context, root, .. }: &SearchState, children: &[RootM
     match verdict::verdict(moves) {
         Verdict::Proven(proof) => Some(proof),
         Verdict::Bounded(_) => None,
-    }
-}
-
-impl RootMove {
-    pub(super) fn is_visited(&self) -> bool {
-        self.node.visits > 0
-    }
-
-    fn rank(&self) -> MoveRank {
-        rank(&self.node, self.q, self.network_policy)
     }
 }
 

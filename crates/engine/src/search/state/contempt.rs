@@ -11,11 +11,9 @@
 
 use std::f64::consts::LN_10;
 
-use thiserror::Error;
-
 use crate::chess::Color;
 use crate::network::Value;
-use crate::options::{option_choice, option_group};
+use crate::options::{OptionError, option_choice, option_group};
 
 /// Probabilities nearer than this to 0 or 1 don't determine the distribution.
 const MIN_PROBABILITY: f64 = 0.0001;
@@ -73,20 +71,9 @@ impl Default for Rescale {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct ShownValue {
-    pub(crate) wl: f32,
-    pub(crate) d: f32,
-    pub(crate) mu: Option<f32>,
-}
-
 impl Rescale {
     fn is_identity(&self) -> bool {
         self.ratio == 1.0 && (self.diff == 0.0 || self.favoured.is_none())
-    }
-
-    pub(crate) fn has_contempt(&self) -> bool {
-        self.diff != 0.0
     }
 
     pub(crate) fn gives_same_values(&self, other: &Rescale) -> bool {
@@ -111,24 +98,18 @@ impl Rescale {
         Advantage { mu: mu + self.shift(viewer) * s * s, s: s * self.ratio }.applied_to(value)
     }
 
-    /// Shown values are without favour, as far as the objectivity goes.
-    pub(crate) fn shown(&self, value: Value, viewer: Color) -> ShownValue {
-        let Value { wl, d, .. } = value;
-        let Some(Advantage { mu, s }) = Advantage::of(value) else { return ShownValue { wl, d, mu: None } };
+    /// The value to show, without favour as far as the objectivity goes, and its mean advantage.
+    pub(crate) fn shown(&self, value: Value, viewer: Color) -> (Value, Option<f32>) {
+        let Some(Advantage { mu, s }) = Advantage::of(value) else { return (value, None) };
         let shift = self.shift(viewer) * self.objectivity;
         if shift == 0.0 {
-            return ShownValue { wl, d, mu: Some(mu as f32) };
+            return (value, Some(mu as f32));
         }
         let network_s = (s / self.ratio).min(self.max_s);
         let fair = Advantage { mu: mu - shift * network_s * network_s, s };
-        let Value { wl, d, .. } = fair.applied_to(value);
-        ShownValue { wl, d, mu: Some(fair.mu as f32) }
+        (fair.applied_to(value), Some(fair.mu as f32))
     }
 }
-
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("Contempt: \"{0}\" is not an Elo difference or NAME=DIFFERENCE")]
-pub struct ContemptError(String);
 
 option_choice! {
     /// The side that contempt favours.
@@ -182,13 +163,16 @@ option_group! {
 /// The advantage in Elo over `opponent` by the option `Contempt`: `list` has entries `value` or `name=value`,
 /// separated by commas. The first entry whose name is part of the opponent's, in any case, decides, else the
 /// last one without a name, else `rating_advantage`.
-fn advantage_over(opponent: &str, list: &str, rating_advantage: f64) -> Result<f64, ContemptError> {
+fn advantage_over(opponent: &str, list: &str, rating_advantage: f64) -> Result<f64, OptionError> {
     let opponent = opponent.to_lowercase();
     let (mut unnamed, mut named) = (rating_advantage, None);
     for entry in list.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
         let (name, value) = entry.split_once('=').map_or((None, entry), |(name, value)| (Some(name), value));
         let value = value.trim().parse().ok().filter(|elo: &f64| elo.is_finite());
-        let value = value.ok_or_else(|| ContemptError(entry.into()))?;
+        let value = value.ok_or_else(|| {
+            let expected = "an Elo difference or NAME=DIFFERENCE".into();
+            OptionError::Value { name: "Contempt".into(), value: entry.into(), expected }
+        })?;
         match name {
             None => unnamed = value,
             Some(name) if opponent.contains(&name.trim().to_lowercase()) => {
@@ -201,7 +185,7 @@ fn advantage_over(opponent: &str, list: &str, rating_advantage: f64) -> Result<f
 }
 
 impl ContemptOptions {
-    pub(crate) fn rescale(&self, turn: Color, infinite: bool) -> Result<Rescale, ContemptError> {
+    pub(crate) fn rescale(&self, turn: Color, infinite: bool) -> Result<Rescale, OptionError> {
         let favoured = match self.mode {
             ContemptMode::Play => (!infinite).then_some(turn),
             ContemptMode::White => Some(Color::White),
@@ -212,12 +196,12 @@ impl ContemptOptions {
     }
 
     /// True if the options ask for contempt but favour no side in an infinite search.
-    pub(crate) fn lacks_side(&self, infinite: bool) -> Result<bool, ContemptError> {
-        let has_contempt = self.rescale_for(None, self.advantage()?).has_contempt();
+    pub(crate) fn lacks_side(&self, infinite: bool) -> Result<bool, OptionError> {
+        let has_contempt = self.rescale_for(None, self.advantage()?).diff != 0.0;
         Ok(has_contempt && infinite && self.mode == ContemptMode::Play)
     }
 
-    pub(crate) fn advantage(&self) -> Result<f64, ContemptError> {
+    pub(crate) fn advantage(&self) -> Result<f64, OptionError> {
         advantage_over(&self.opponent, &self.advantages, self.rating_advantage)
     }
 
@@ -365,7 +349,7 @@ mod tests {
         assert_eq!(advantage_over("Rodent", "", 33.0), Ok(33.0));
         assert_eq!(advantage_over("Rodent", "leela=5", 33.0), Ok(33.0));
         for bad in ["much", "leela=", "a=b=1", "inf"] {
-            assert_eq!(advantage_over("", bad, 0.0), Err(ContemptError(bad.into())));
+            assert!(advantage_over("", bad, 0.0).unwrap_err().to_string().contains(bad));
         }
     }
 
@@ -395,7 +379,7 @@ mod tests {
             assert_eq!(Advantage::of(result(wl, d)), None, "{wl} {d}");
             let rescale = Rescale { ratio: 0.5, ..Rescale::default() };
             assert_eq!(rescale.apply(result(wl, d), Color::White), result(wl, d));
-            assert_eq!(rescale.shown(result(wl, d), Color::White), ShownValue { wl, d, mu: None });
+            assert_eq!(rescale.shown(result(wl, d), Color::White), (result(wl, d), None));
         }
     }
 
@@ -422,9 +406,9 @@ mod tests {
         let fair = Rescale { favoured: None, ..play };
         let expected = fair.apply(result(0.1, 0.6), Color::White);
         let inside = play.apply(result(0.1, 0.6), Color::White);
-        let shown = play.shown(inside, Color::White);
+        let (shown, _) = play.shown(inside, Color::White);
         assert!((shown.wl - expected.wl).abs() < 1e-5 && (shown.d - expected.d).abs() < 1e-5, "{shown:?}");
-        let raw = Rescale { objectivity: 0.0, ..play }.shown(inside, Color::White);
+        let (raw, _) = Rescale { objectivity: 0.0, ..play }.shown(inside, Color::White);
         assert_eq!(result(raw.wl, raw.d), inside);
     }
 

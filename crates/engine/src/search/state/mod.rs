@@ -19,7 +19,7 @@ use crossbeam::utils::CachePadded;
 use parking_lot::Mutex;
 
 pub(crate) use clock::SearchClock;
-pub use contempt::{ContemptError, ContemptMode, ContemptOptions, Rescale};
+pub use contempt::{ContemptMode, ContemptOptions, Rescale};
 pub use life::EndReason;
 pub(crate) use life::{Life, Stage};
 pub use params::{
@@ -70,11 +70,11 @@ impl SearchState {
     }
 
     pub(crate) fn limit_visits(&mut self, visits: u64) {
-        *self.budget = VisitBudget::new(visits.min(self.budget.total()));
+        *self.budget = VisitBudget::new(visits.min(self.budget.total));
     }
 
     pub(super) fn visits_left(&self) -> u64 {
-        self.budget.total().saturating_sub(self.counters.lock().visits())
+        self.budget.total.saturating_sub(self.counters.lock().visits())
     }
 }
 
@@ -213,7 +213,7 @@ impl CounterValues {
 /// Workers reserve their visits before they descend, so the limit is exact.
 #[derive(Debug)]
 pub(crate) struct VisitBudget {
-    total: u64,
+    pub(crate) total: u64,
     /// Relaxed: a counter that publishes nothing else.
     left: AtomicU64,
     /// Leaves of all workers that are gathered and not backed up. Relaxed, too.
@@ -223,10 +223,6 @@ pub(crate) struct VisitBudget {
 impl VisitBudget {
     pub(crate) fn new(total: u64) -> VisitBudget {
         VisitBudget { total, left: AtomicU64::new(total), leaves_under_way: AtomicU32::new(0) }
-    }
-
-    pub(crate) fn total(&self) -> u64 {
-        self.total
     }
 
     pub(crate) fn reserve(&self, wanted: u32) -> u32 {
@@ -262,6 +258,6 @@ mod tests {
         assert_eq!((budget.reserve(7), budget.reserve(7)), (7, 3));
         assert_eq!(budget.reserve(1), 0);
         budget.give_back(2);
-        assert_eq!((budget.reserve(7), budget.total()), (2, 10));
+        assert_eq!((budget.reserve(7), budget.total), (2, 10));
     }
 }

@@ -2,7 +2,6 @@
 
 use std::num::NonZero;
 
-use crate::chess::Color;
 use crate::network::encode::HistoryFill;
 use crate::options::{option_choice, option_group};
 
@@ -189,43 +188,23 @@ option_group! {
 }
 
 impl SearchParams {
-    pub(crate) fn draw_score_for(&self, side: Color) -> f32 {
-        side.fold_wb(self.draw_score, -self.draw_score)
-    }
-
-    pub(crate) fn exploration(&self) -> Exploration {
-        Exploration { init: self.cpuct, base: self.cpuct_base, factor: self.cpuct_factor }
-    }
-
-    fn root_exploration(&self) -> Exploration {
-        if self.root_has_own_cpuct_params {
-            Exploration {
-                init: self.cpuct_at_root,
-                base: self.cpuct_base_at_root,
-                factor: self.cpuct_factor_at_root,
-            }
+    /// At a node so many plies below the root.
+    pub(crate) fn exploration_at(&self, plies: usize) -> Exploration {
+        let (init, base, factor) = if plies == 0 && self.root_has_own_cpuct_params {
+            (self.cpuct_at_root, self.cpuct_base_at_root, self.cpuct_factor_at_root)
         } else {
-            self.exploration()
-        }
-    }
-
-    pub(crate) fn fpu(&self) -> FirstPlayUrgency {
-        FirstPlayUrgency { strategy: self.fpu_strategy, value: self.fpu_value }
-    }
-
-    pub(crate) fn root_fpu(&self) -> FirstPlayUrgency {
-        let strategy = match self.fpu_strategy_at_root {
-            RootFpuStrategy::Reduction => FpuStrategy::Reduction,
-            RootFpuStrategy::Absolute => FpuStrategy::Absolute,
-            RootFpuStrategy::Same => return self.fpu(),
+            (self.cpuct, self.cpuct_base, self.cpuct_factor)
         };
-        FirstPlayUrgency { strategy, value: self.fpu_value_at_root }
+        Exploration { init, base, factor }
     }
 
-    pub(crate) fn formula_at(&self, plies: usize) -> (Exploration, FirstPlayUrgency) {
-        match plies {
-            0 => (self.root_exploration(), self.root_fpu()),
-            _ => (self.exploration(), self.fpu()),
-        }
+    /// Of the moves of a node so many plies below the root.
+    pub(crate) fn fpu_at(&self, plies: usize) -> FirstPlayUrgency {
+        let (strategy, value) = match self.fpu_strategy_at_root {
+            RootFpuStrategy::Reduction if plies == 0 => (FpuStrategy::Reduction, self.fpu_value_at_root),
+            RootFpuStrategy::Absolute if plies == 0 => (FpuStrategy::Absolute, self.fpu_value_at_root),
+            _ => (self.fpu_strategy, self.fpu_value),
+        };
+        FirstPlayUrgency { strategy, value }
     }
 }

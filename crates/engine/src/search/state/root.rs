@@ -14,12 +14,12 @@ use crate::search::tree::{Node, Proof, ProofOutcome, Unvisited};
 /// What is fixed at the root for one search: moves, noise, draw score.
 #[derive(Debug)]
 pub(crate) struct SearchRoot {
-    moves: MoveList,
+    pub(crate) moves: MoveList,
     allowed: Vec<bool>,
     all_allowed: bool,
     noise: Option<RootNoise>,
-    /// After the noise was drawn.
-    rng: fastrand::Rng,
+    /// After the noise was drawn. A clone draws the move, the same each time.
+    pub(crate) rng: fastrand::Rng,
     pub(crate) mate: Option<FoundMate>,
     pub(crate) reused_visits: u32,
     draw_score: f32,
@@ -42,7 +42,7 @@ impl SearchRoot {
             rng,
             mate: FoundMate::by_checks(history, params.leaf_mate_search),
             reused_visits: context.visits(),
-            draw_score: params.draw_score_for(history.current().turn()),
+            draw_score: history.current().turn().fold_wb(params.draw_score, -params.draw_score),
         }
     }
 
@@ -50,10 +50,6 @@ impl SearchRoot {
     #[inline]
     pub(crate) fn draw_score(&self, plies: usize) -> f32 {
         if plies.is_multiple_of(2) { self.draw_score } else { -self.draw_score }
-    }
-
-    pub(crate) fn moves(&self) -> &MoveList {
-        &self.moves
     }
 
     #[inline]
@@ -80,11 +76,6 @@ impl SearchRoot {
     pub(crate) fn policy_of_unvisited(&self, edge: Unvisited) -> f32 {
         let policy = edge.policy();
         self.noise.as_ref().map_or(policy, |noise| noise.mix(edge.index.into(), policy))
-    }
-
-    /// A generator for drawing the move. It draws the same each time.
-    pub(crate) fn rng(&self) -> fastrand::Rng {
-        self.rng.clone()
     }
 
     fn index_of(&self, mv: Move) -> Option<usize> {

@@ -152,16 +152,16 @@ impl OwnVisitsWalk<'_> {
 }
 
 pub(super) fn check_memory(game: &GameTree) {
-    let (used, reachable) = (game.tree().bytes(), game.reachable_bytes());
-    let lost = game.tree().reserved_bytes() / 100;
+    let (used, reachable) = (game.tree.bytes(), game.reachable_bytes());
+    let lost = game.tree.reserved_bytes() / 100;
     assert!((reachable..=reachable + lost).contains(&used), "{used} bytes in use, {reachable} reachable");
 }
 
 impl TestBench {
     fn play_on(&mut self, plies: usize) {
-        let mut history = self.tree.history().clone();
-        let tree = self.tree.tree().clone();
-        let mut id = self.tree.root();
+        let mut history = self.tree.history.clone();
+        let tree = self.tree.tree.clone();
+        let mut id = self.tree.root;
         for _ in 0..plies {
             let Some((next, child)) = tree.children(tree.node(id)).max_by_key(|(_, child)| child.visits())
             else {
@@ -207,7 +207,7 @@ pub(super) fn is_pruned(node: &Node) -> bool {
 fn trees_are_sound_after_pruning() {
     for threads in [1, 3] {
         let mut bench = TestBench::new("random", threads, KIWIPETE);
-        bench.tree.tree().set_limit(0);
+        bench.tree.tree.set_limit(0);
         let mut prunings = 0;
         for _ in 0..3 {
             let before = bench.visits();
@@ -226,7 +226,7 @@ fn trees_are_sound_after_pruning() {
 #[test]
 fn exploration_counts_the_visits_that_pruning_has_left() {
     let bench = TestBench::new("random", 1, KIWIPETE);
-    bench.tree.tree().set_limit(0);
+    bench.tree.tree.set_limit(0);
     let (search, _) = bench.search(120_000);
     let tree = &search.context().tree;
     let mut cases = 0;
@@ -238,7 +238,7 @@ fn exploration_counts_the_visits_that_pruning_has_left() {
         let mut gatherer = Gatherer::new(search.context().history.clone(), 0);
         gatherer.path = vec![search.context().root; 2];
         gatherer.push_candidates(&search.state, node, 0);
-        let exploration = select::exploration(&search.context().params.exploration(), below);
+        let exploration = select::exploration(&search.context().params.exploration_at(1), below);
         for Candidate { pu, target, .. } in gatherer.candidates {
             let CandidateMove::Child(child) = target else { continue };
             assert_eq!(pu, tree.node(child).edge().policy() * exploration);
@@ -303,7 +303,7 @@ fn an_untried_move_is_better_than_a_certain_loss() {
         let has_untried = tree.children(root).filter(|(_, child)| child.visits() > 0).count() < 2;
         let loses = |mv| tree.children(root).any(|(_, child)| child.edge().mv() == mv && is_loss(child));
         assert!(!(has_untried && loses(best)), "{nodes} {rule50}");
-        cases += usize::from(has_untried && search.state.root.moves().iter().any(|&mv| loses(mv)));
+        cases += usize::from(has_untried && search.state.root.moves.iter().any(|&mv| loses(mv)));
     }
     assert!(cases > 0);
 }
@@ -320,8 +320,8 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
 
 impl TestBench {
     fn after_best_move(&self) -> History {
-        let (tree, mut history) = (self.tree.tree(), self.tree.history().clone());
-        let children = tree.children(tree.node(self.tree.root())).map(|(_, child)| child);
+        let (tree, mut history) = (&self.tree.tree, self.tree.history.clone());
+        let children = tree.children(tree.node(self.tree.root)).map(|(_, child)| child);
         history.push(children.max_by_key(|child| child.visits()).unwrap().edge().mv());
         history
     }
@@ -333,10 +333,10 @@ impl TestBench {
     }
 
     fn wait_until_reclaimed(&self) {
-        let lost = self.tree.tree().reserved_bytes() / 100;
+        let lost = self.tree.tree.reserved_bytes() / 100;
         let reachable = self.tree.reachable_bytes();
         wait_until("the reclaimer frees what the game has left", || {
-            (reachable..=reachable + lost).contains(&self.tree.tree().bytes())
+            (reachable..=reachable + lost).contains(&self.tree.tree.bytes())
         });
     }
 }
@@ -382,19 +382,19 @@ fn a_search_goes_on_while_the_reclaimer_frees_what_the_game_has_left() {
 #[test]
 fn a_full_tree_is_pruned_while_the_reclaimer_frees_what_the_game_has_left() {
     let mut bench = TestBench::new("random", 3, KIWIPETE);
-    bench.tree.tree().set_limit(0);
+    bench.tree.tree.set_limit(0);
     let reclaimer = Reclaimer::new();
     // How much the reclaimer frees before the tree is full again depends on the machine.
     let (mut rounds, mut prunings) = (0, 0);
     while rounds < 2 || prunings == 0 {
         assert!(rounds < 20, "nothing was pruned");
         rounds += 1;
-        let tree = bench.tree.tree().clone();
+        let tree = bench.tree.tree.clone();
         let search = bench.start(None, &[]);
         wait_until("the tree is full", || tree.is_full());
         search.request_stop();
         bench.move_on(&search, &reclaimer);
-        let before = tree.node(bench.tree.root()).visits();
+        let before = tree.node(bench.tree.root).visits();
         let (next, _) = bench.search(u64::from(before) + 20_000);
         for draining in [search, next] {
             assert!(draining.state.life.wait_for_workers(Duration::from_secs(60)));

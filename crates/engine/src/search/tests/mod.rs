@@ -67,11 +67,11 @@ impl TestBench {
     fn prepare(&self, limits: GoLimits, visits: u64, root_moves: &[&str]) -> Arc<Search> {
         let facts = MoveFacts { limits, legal_moves: 30, ..MoveFacts::default() };
         let options = StopperOptions { smart_pruning_factor: 0.0, ..StopperOptions::default() };
-        let history = self.tree.history().clone();
+        let history = self.tree.history.clone();
         let context = SearchContext {
             root_moves: root_moves.iter().map(|text| history.parse_move(text).unwrap()).collect(),
-            tree: self.tree.tree().clone(),
-            root: self.tree.root(),
+            tree: self.tree.tree.clone(),
+            root: self.tree.root,
             history,
             expected_move: None,
             reply_moves: Vec::new(),
@@ -98,7 +98,7 @@ impl TestBench {
     }
 
     fn root(&self) -> &Node {
-        self.tree.tree().node(self.tree.root())
+        self.tree.tree.node(self.tree.root)
     }
 
     fn visits(&self) -> u32 {
@@ -106,7 +106,7 @@ impl TestBench {
     }
 
     fn nodes(&self) -> Vec<&Node> {
-        let (tree, mut open, mut found) = (self.tree.tree(), vec![self.root()], Vec::new());
+        let (tree, mut open, mut found) = (&self.tree.tree, vec![self.root()], Vec::new());
         while let Some(node) = open.pop() {
             let children: Vec<_> = tree.children(node).map(|(_, child)| child).collect();
             found.extend(&children);
@@ -116,7 +116,7 @@ impl TestBench {
     }
 
     fn play(&mut self, moves: &[Move]) {
-        let mut history = self.tree.history().clone();
+        let mut history = self.tree.history.clone();
         moves.iter().for_each(|&mv| history.push(mv));
         self.step_to(&history, Past::Release);
     }
@@ -126,7 +126,7 @@ impl TestBench {
     }
 
     fn check(&self, kept: Kept) {
-        check_tree(self.tree.tree(), self.tree.root(), kept);
+        check_tree(&self.tree.tree, self.tree.root, kept);
     }
 }
 
@@ -161,7 +161,7 @@ fn a_search_is_reported_while_workers_change_it() {
     while search.context().visits() < 100_000 {
         let snapshot = search.snapshot();
         let ranked = snapshot.ranked_moves();
-        assert!(ranked.len() <= search.state.root.moves().len());
+        assert!(ranked.len() <= search.state.root.moves.len());
         let _ = (
             snapshot.info(&ranked, &search.state.context.tree.enter()),
             snapshot.root_stats(),
@@ -170,7 +170,7 @@ fn a_search_is_reported_while_workers_change_it() {
     }
     search.state.life.dismiss();
     search.state.life.wait_for_workers(Duration::from_secs(60));
-    assert_eq!(search.snapshot().ranked_moves().len(), search.state.root.moves().len());
+    assert_eq!(search.snapshot().ranked_moves().len(), search.state.root.moves.len());
 }
 
 /// A regression: information, move and figures were read one after the other and could differ.
@@ -271,12 +271,12 @@ fn the_subtree_is_kept_over_several_plies_and_the_rest_freed() {
     let mut history = search.context().history.clone();
     let line = &result.info.unwrap().lines[0].moves;
     line[..2].iter().for_each(|&mv| history.push(mv));
-    let before = bench.tree.tree().bytes();
+    let before = bench.tree.tree.bytes();
     bench.tree.advance(history.clone(), Past::Release, &reclaimer, || {}).unwrap();
     let kept = bench.visits();
     assert!(kept > 1, "the expected line was searched");
     let deadline = Instant::now() + Duration::from_secs(10);
-    while bench.tree.tree().bytes() > before / 2 {
+    while bench.tree.tree.bytes() > before / 2 {
         assert!(Instant::now() < deadline, "the discarded part is not freed");
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -298,7 +298,7 @@ fn a_position_that_does_not_follow_starts_afresh() {
 fn a_game_that_goes_on_after_a_third_repetition_is_searched() {
     let shuffle = "g1f3 g8f6 f3g1 f6g8 ".repeat(2);
     let bench = TestBench::new("random", 1, &format!("startpos moves {shuffle}"));
-    assert_eq!(bench.tree.history().repetitions(), 2);
+    assert_eq!(bench.tree.history.repetitions(), 2);
     let (_, result) = bench.search(300);
     assert_eq!((result.summary.nodes, result.best.is_some()), (300, true));
 }
@@ -308,7 +308,7 @@ fn the_fifty_move_rule_and_repetitions_are_draws_in_the_tree() {
     let bench = TestBench::new("random", 1, "fen 7k/8/8/8/8/8/P7/K7 w - - 99 80");
     let (search, result) = bench.search(500);
     assert!(result.summary.counts.terminals > 0);
-    for (_, child) in bench.tree.tree().children(bench.root()) {
+    for (_, child) in bench.tree.tree.children(bench.root()) {
         let is_quiet = !search.context().history.format_move(child.edge().mv()).starts_with("a2");
         assert_eq!(child.is_terminal(), is_quiet);
         assert!(!is_quiet || child.wl() == 0.0);

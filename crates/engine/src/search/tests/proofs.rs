@@ -6,9 +6,9 @@ use crate::search::tests::invariants::Kept;
 use crate::search::tree::{Bounds, Node, Proof, ProofOutcome, verdict};
 
 fn root_child<'a>(bench: &'a TestBench, mv: &str) -> &'a Node {
-    let mv = bench.tree.history().parse_move(mv).unwrap();
-    let tree = bench.tree.tree();
-    tree.children(tree.node(bench.tree.root())).find(|(_, child)| child.edge().mv() == mv).unwrap().1
+    let mv = bench.tree.history.parse_move(mv).unwrap();
+    let tree = &bench.tree.tree;
+    tree.children(tree.node(bench.tree.root)).find(|(_, child)| child.edge().mv() == mv).unwrap().1
 }
 
 /// A regression: a certainly lost move was visited on and on, and lowered its siblings' first-play urgency.
@@ -59,8 +59,8 @@ fn a_proven_position_is_searched_like_any_other_once_the_game_is_there() {
     bench.search(2_000);
     let child = root_child(&bench, "a8b8");
     assert!(child.is_lost() && child.visits() > 1_000);
-    bench.play(&[bench.tree.history().parse_move("a8b8").unwrap()]);
-    let (tree, root) = (bench.tree.tree().clone(), bench.tree.root());
+    bench.play(&[bench.tree.history.parse_move("a8b8").unwrap()]);
+    let (tree, root) = (bench.tree.tree.clone(), bench.tree.root);
     let kept = tree.node(root).visits();
     assert!(tree.node(root).proof().is_none() && (2..1_000).contains(&kept), "{kept}");
     bench.check(Kept::Whole);
@@ -86,7 +86,7 @@ fn a_line_goes_on_to_the_mate_that_was_found_at_its_leaf() {
     let (_, result) = bench.search_moves(100, &["f7h6"]);
     let line = &result.info.unwrap().lines[0];
     assert_eq!((line.mate, line.moves.len()), (Some(3), 5));
-    let mut history = bench.tree.history().clone();
+    let mut history = bench.tree.history.clone();
     line.moves.iter().for_each(|&mv| history.push(mv));
     assert_eq!(history.terminal(&history.legal_moves()), Some(Terminal::Checkmate));
 }

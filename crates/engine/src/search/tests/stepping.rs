@@ -7,14 +7,14 @@ use crate::search::tree::Past;
 
 impl TestBench {
     fn roots_own_value(&self) -> i64 {
-        let tree = self.tree.tree();
-        let root = tree.node(self.tree.root());
+        let tree = &self.tree.tree;
+        let root = tree.node(self.tree.root);
         tree.children(root).map(|(_, child)| child.value_sum()).sum::<i64>() + root.value_sum()
     }
 
     fn root_moves(&self) -> Vec<(String, u32, f32)> {
-        let (tree, history) = (self.tree.tree(), self.tree.history());
-        let children = tree.children(tree.node(self.tree.root()));
+        let (tree, history) = (&self.tree.tree, &self.tree.history);
+        let children = tree.children(tree.node(self.tree.root));
         children
             .map(|(_, child)| (history.format_move(child.edge().mv()), child.visits(), child.wl()))
             .collect()
@@ -54,9 +54,9 @@ fn a_step_back_finds_the_tree_as_it_was_and_a_step_forward_what_was_searched_the
     bench.step_to(&start, Past::Keep);
     let (_, result) = bench.search(2_500);
     assert_eq!((result.summary.nodes, result.summary.new_nodes), (2_500, 500));
-    let used = bench.tree.tree().bytes();
+    let used = bench.tree.tree.bytes();
     bench.step_to(&line, Past::Release);
-    assert!(bench.tree.tree().bytes() < used);
+    assert!(bench.tree.tree.bytes() < used);
     check_memory(&bench.tree);
     bench.step_to(&start, Past::Keep);
     assert_eq!(bench.visits(), 0);
@@ -65,7 +65,7 @@ fn a_step_back_finds_the_tree_as_it_was_and_a_step_forward_what_was_searched_the
 #[test]
 fn a_tree_that_is_short_of_memory_keeps_nothing_of_the_past() {
     let mut bench = TestBench::new("random", 1, KIWIPETE);
-    bench.tree.tree().set_limit(0);
+    bench.tree.tree.set_limit(0);
     let (search, result) = bench.search(55_000);
     let start = search.context().history.clone();
     let mut next = start.clone();
@@ -88,7 +88,7 @@ fn what_was_searched_below_does_not_count_above_where_the_past_is_released_eithe
         next.push(result.best.unwrap());
         bench.step_to(&next, Past::Keep);
         if past == Past::Keep {
-            bench.tree.tree().set_limit(0);
+            bench.tree.tree.set_limit(0);
         }
         bench.search(visits);
         bench.step_to(&start, past);
@@ -101,7 +101,7 @@ fn what_was_searched_below_does_not_count_above_where_the_past_is_released_eithe
 #[test]
 fn a_position_whose_tree_was_pruned_is_searched_from_nothing() {
     let mut bench = TestBench::new("random", 1, KIWIPETE);
-    bench.tree.tree().set_limit(0);
+    bench.tree.tree.set_limit(0);
     let (search, _) = bench.search(120_000);
     let tree = &search.context().tree;
     let replies = tree.children(search.context().root_node()).flat_map(|(_, child)| {
@@ -120,7 +120,7 @@ fn a_position_whose_tree_was_pruned_is_searched_from_nothing() {
 #[test]
 fn a_root_without_room_for_its_policy_is_evaluated_again_once_there_is_some() {
     let bench = TestBench::new("random", 1, "startpos");
-    let (tree, root) = (bench.tree.tree(), bench.tree.root());
+    let (tree, root) = (&bench.tree.tree, bench.tree.root);
     // All memory of the least limit is taken.
     tree.set_limit(0);
     assert!(tree.node(root).claim());
@@ -167,7 +167,7 @@ fn a_mate_that_was_found_below_is_known_above() {
         }
         assert!(!bench.search(nodes).0.stats().proven_win);
         let own = bench.roots_own_value();
-        let start = bench.tree.history().clone();
+        let start = bench.tree.history.clone();
         let mut below = start.clone();
         line.iter().for_each(|text| below.push(below.parse_move(text).unwrap()));
         bench.step_to(&below, Past::Keep);

@@ -8,17 +8,17 @@
 //! instructions, so that no visit is lost or counted at the wrong worth when a node is proven. Descents don't
 //! take it: they begin and cancel visits and read, and may miss a part of a visit that ends at that moment.
 
-use super::slab::Slot;
-use super::slab::Zeroed;
+use super::slab::{Slot, Zeroed};
 use crate::chess::Move;
 use crate::network::{Value, cache};
 use crate::search::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 use crate::search::sync::wait_for_lock;
 
-/// A certain result for the side that moved into the node. Better ones are greater.
+/// A certain result for the side that moved into the node. Better ones are greater. The numbers stand in
+/// [`meta`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ProofOutcome {
-    Loss,
+    Loss = 1,
     Draw,
     Win,
 }
@@ -476,9 +476,7 @@ impl Node {
     pub(super) fn unlock(&self) {
         self.meta.fetch_and(!meta::GROWING, Ordering::Release);
     }
-}
 
-impl Node {
     pub(crate) fn claim(&self) -> bool {
         self.meta
             .compare_exchange(meta::UNEXPANDED, meta::CLAIMED, Ordering::Acquire, Ordering::Relaxed)
@@ -550,10 +548,8 @@ impl Node {
         self.proof().is_some_and(Proof::is_loss)
     }
 
+    /// What is known short of a proof.
     pub(crate) fn bounds(&self) -> Bounds {
-        if let Some(Proof { outcome, .. }) = self.proof() {
-            return Bounds::certain(outcome);
-        }
         let meta = self.meta.load(Ordering::Relaxed);
         let if_set = |bit, known, open| if meta & bit != 0 { known } else { open };
         Bounds {
@@ -641,12 +637,7 @@ impl Node {
 }
 
 fn proof_bits(proof: Proof) -> u32 {
-    let outcome = match proof.outcome {
-        ProofOutcome::Loss => 1,
-        ProofOutcome::Draw => 2,
-        ProofOutcome::Win => 3,
-    };
-    outcome << meta::PROOF_SHIFT | if proof.is_mate { meta::MATE } else { 0 }
+    (proof.outcome as u32) << meta::PROOF_SHIFT | if proof.is_mate { meta::MATE } else { 0 }
 }
 
 #[derive(Clone, Copy, Debug)]

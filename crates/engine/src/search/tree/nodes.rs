@@ -14,8 +14,7 @@ use thiserror::Error;
 use super::node::{Edge, Node};
 use super::slab::{self, Run, RunClasses, Slab, Slot};
 use crate::chess::Move;
-use crate::network::Value;
-use crate::network::cache;
+use crate::network::{Value, cache};
 use crate::search::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use crate::search::sync::{Mutex, RwLock};
 

@@ -27,9 +27,9 @@ pub(crate) enum Past {
 
 #[derive(Debug)]
 pub(crate) struct GameTree {
-    tree: Arc<Tree>,
-    root: NodeId,
-    history: History,
+    pub(crate) tree: Arc<Tree>,
+    pub(crate) root: NodeId,
+    pub(crate) history: History,
     /// The root lies in the last one.
     kept: Vec<KeptTree>,
     way: Vec<NodeId>,
@@ -61,18 +61,6 @@ impl GameTree {
         let root = tree.new_root()?;
         let top = KeptTree { top: root, run: Run::single(root.0), history: history.clone() };
         Ok(GameTree { tree, root, history, kept: vec![top], way: vec![root], stepped_into: Vec::new() })
-    }
-
-    pub(crate) fn tree(&self) -> &Arc<Tree> {
-        &self.tree
-    }
-
-    pub(crate) fn root(&self) -> NodeId {
-        self.root
-    }
-
-    pub(crate) fn history(&self) -> &History {
-        &self.history
     }
 
     /// Keeps the visits of the last position of `history` if the game came there through a kept tree. The

@@ -21,10 +21,8 @@ impl MoveProof {
 
     pub(crate) fn of(node: &Node) -> MoveProof {
         let proof = node.proof();
-        MoveProof {
-            bounds: proof.map_or_else(|| node.bounds(), |proof| Bounds::certain(proof.outcome)),
-            proof,
-        }
+        let bounds = proof.map_or_else(|| node.bounds(), |proof| Bounds::certain(proof.outcome));
+        MoveProof { bounds, proof }
     }
 }
 

@@ -10,7 +10,7 @@ pub(crate) use nps::{NpsEstimator, NpsRule};
 /// A share learned from move to move: tree reuse, timeuse, the best move's visits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct LearnedShare {
-    value: f64,
+    pub(crate) value: f64,
     step: f64,
     min: f64,
     max: f64,
@@ -21,10 +21,6 @@ impl LearnedShare {
     pub(crate) fn new(initial: f64, step: f64, min: f64, max: f64) -> Self {
         let max = max.max(min);
         LearnedShare { value: initial.clamp(min, max), step, min, max }
-    }
-
-    pub(crate) fn value(&self) -> f64 {
-        self.value
     }
 
     /// `weight` is the move's time as a multiple of the average.
@@ -59,12 +55,12 @@ mod tests {
         let mut reuse = LearnedShare::new(0.5, 4.0, 0.0, 0.7);
         // One average move: 0.1 − (0.1 − 0.5)·2^(−1/4) = 0.1 + 0.4·0.840896 = 0.436359
         reuse.learn(0.1, 1.0);
-        assert!((reuse.value() - 0.436_359).abs() < 1e-6);
+        assert!((reuse.value - 0.436_359).abs() < 1e-6);
         // Four average moves take it halfway to 0.8: 0.618179
         reuse.learn(0.8, 4.0);
-        assert!((reuse.value() - 0.618_179).abs() < 1e-6);
+        assert!((reuse.value - 0.618_179).abs() < 1e-6);
         reuse.learn(1.0, 100.0);
-        assert_eq!(reuse.value(), 0.7, "held at its maximum");
+        assert_eq!(reuse.value, 0.7, "held at its maximum");
     }
 
     proptest! {
@@ -72,7 +68,7 @@ mod tests {
         fn stays_in_bounds(observed in proptest::num::f64::ANY, weight in proptest::num::f64::ANY) {
             let mut share = LearnedShare::new(0.5, 3.0, 0.3, 0.9);
             share.learn(observed, weight);
-            prop_assert!((0.3..=0.9).contains(&share.value()));
+            prop_assert!((0.3..=0.9).contains(&share.value));
         }
     }
 

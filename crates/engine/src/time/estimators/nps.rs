@@ -27,8 +27,8 @@ pub(crate) enum NpsRule {
 #[derive(Clone, Debug)]
 pub(crate) struct NpsEstimator {
     rule: NpsRule,
-    value: f64,
-    measured_s: f64,
+    pub(crate) value: f64,
+    pub(crate) measured_s: f64,
     /// No earlier move has measured anything.
     is_guess: bool,
     first: Option<NpsSample>,
@@ -58,14 +58,6 @@ impl NpsEstimator {
             first_batch_s: 0.0,
             batches: 0,
         }
-    }
-
-    pub(crate) fn value(&self) -> f64 {
-        self.value
-    }
-
-    pub(crate) fn measured_s(&self) -> f64 {
-        self.measured_s
     }
 
     /// The estimator after the move.
@@ -183,7 +175,7 @@ mod tests {
             nps.observe(&at(f64::from(ms), 100.0, 256, 1_000.0), 0.0);
         }
         // 5 s at 1,000: 1000 − (1000 − 20000)/2 = 10500
-        assert!((nps.value() - 10_500.0).abs() < 1.0, "{}", nps.value());
+        assert!((nps.value - 10_500.0).abs() < 1.0, "{}", nps.value);
     }
 
     /// A regression: after one second a guess worth half a second still weighed 0.47.
@@ -194,7 +186,7 @@ mod tests {
             for ms in (0..=ms).step_by(10) {
                 nps.observe(&at(f64::from(ms), 0.0, 0, 1_000.0), 0.0);
             }
-            (nps.value() - 1_000.0) / 19_000.0
+            (nps.value - 1_000.0) / 19_000.0
         };
         assert!((left_after(1_000, 0.5) - 0.5 / 1.5).abs() < 1e-3);
         assert!((left_after(4_000, 0.5) - 0.5 / 4.5).abs() < 1e-3);
@@ -212,7 +204,7 @@ mod tests {
             nps.observe(&at(f64::from(ms), 200.0, 256, 500.0), 0.0);
         }
         // 100 ms after the first batch Lc0 would see (256 + 50)/0.1 = 3060.
-        assert!((nps.value() - 500.0).abs() < 1.0, "{}", nps.value());
+        assert!((nps.value - 500.0).abs() < 1.0, "{}", nps.value);
     }
 
     #[test]
@@ -221,7 +213,7 @@ mod tests {
         for ms in (0..=12_000).step_by(100) {
             nps.observe(&at(f64::from(ms), 10_000.0, 256, 1_000.0), 0.0);
         }
-        assert!((nps.value() - 1_000.0).abs() < 1.0, "{}", nps.value());
+        assert!((nps.value - 1_000.0).abs() < 1.0, "{}", nps.value);
     }
 
     /// A regression: the rate of a single batch included the wait for the network.
@@ -232,9 +224,9 @@ mod tests {
             let mut nps = NpsEstimator::new(rule, value, measured_s);
             nps.observe(&at(11_000.0, 11_000.0, 10, 0.0), 10.0);
             nps.observe(&at(11_500.0, 11_000.0, 10, 0.0), 10.0);
-            assert_eq!((nps.value(), nps.measured()), (value, None));
+            assert_eq!((nps.value, nps.measured()), (value, None));
             let after = nps.after_the_move();
-            (after.value(), after.measured_s())
+            (after.value, after.measured_s)
         };
         let decays = |step_s, guess_s| NpsRule::Decay { step_s, guess_s };
         let (nps, measured_s) = after(decays(5.0, 1.0), 110.0, 0.0);
@@ -246,11 +238,11 @@ mod tests {
         assert!((after(window, 110.0, 9.0).0 - 105.0).abs() < 1e-9);
         let mut cached = NpsEstimator::new(window, 110.0, 9.0);
         cached.observe(&SearchStats { batches: 0, ..at(0.5, 0.5, 200, 0.0) }, 0.0);
-        assert_eq!(cached.after_the_move().value(), 110.0);
+        assert_eq!(cached.after_the_move().value, 110.0);
         let mut two = NpsEstimator::new(PR1195, 110.0, 0.0);
         two.observe(&at(11_000.0, 11_000.0, 10, 20.0), 10.0);
         two.observe(&at(12_000.0, 11_000.0, 10, 20.0), 10.0);
-        assert_eq!(two.after_the_move().value(), two.value());
+        assert_eq!(two.after_the_move().value, two.value);
     }
 
     #[test]
@@ -259,11 +251,11 @@ mod tests {
         nps.observe(&at(0.0, 0.0, 0, 1_000.0), 0.0);
         nps.observe(&at(5_000.0, 0.0, 0, 1_000.0), 0.0);
         // A quarter of the window: 2000 − 1000/4.
-        assert!((nps.value() - 1_750.0).abs() < 1e-9);
+        assert!((nps.value - 1_750.0).abs() < 1e-9);
         nps.observe(&at(10_000.0, 0.0, 0, 1_000.0), 0.0);
-        assert!((nps.value() - 1_500.0).abs() < 1e-9);
+        assert!((nps.value - 1_500.0).abs() < 1e-9);
         nps.observe(&at(11_000.0, 0.0, 0, 3_000.0), 0.0);
-        assert!((nps.value() - 3_000.0).abs() < 1e-9);
+        assert!((nps.value - 3_000.0).abs() < 1e-9);
     }
 
     #[test]
@@ -271,7 +263,7 @@ mod tests {
         let mut nps = NpsEstimator::new(NpsRule::Window { window_s: 20.0 }, 20_000.0, 0.0);
         nps.observe(&at(0.0, 0.0, 0, 1_000.0), 0.0);
         nps.observe(&at(1_000.0, 0.0, 0, 1_000.0), 0.0);
-        assert!((nps.value() - 1_000.0).abs() < 1e-9, "{}", nps.value());
+        assert!((nps.value - 1_000.0).abs() < 1e-9, "{}", nps.value);
     }
 
     #[test]
@@ -279,7 +271,7 @@ mod tests {
         let mut nps = NpsEstimator::new(PR1195, 1_000.0, 0.0);
         nps.observe(&at(0.0, 0.0, 0, 50_000.0), 0.0);
         nps.observe(&at(100.0, 0.0, 0, 50_000.0), 0.0);
-        assert!((nps.optimistic() - 50_000.0).abs() < 1e-6 && nps.value() < 2_000.0);
+        assert!((nps.optimistic() - 50_000.0).abs() < 1e-6 && nps.value < 2_000.0);
     }
 
     proptest! {
@@ -291,7 +283,7 @@ mod tests {
                 for ms in (0..=8_000).step_by(tick as usize).chain([8_000]) {
                     nps.observe(&at(f64::from(ms), 0.0, 0, rate), 0.0);
                 }
-                nps.value()
+                nps.value
             };
             let (coarse, fine) = (run(tick), run(1));
             prop_assert!((coarse - fine).abs() <= 0.01 * fine + 10.0, "{} {}", coarse, fine);
@@ -303,7 +295,7 @@ mod tests {
             for (elapsed_ms, new_nodes) in steps {
                 let (elapsed, since_first_eval, new_nodes) = (Millis(elapsed_ms), Some(Millis::ZERO), Nodes(new_nodes));
                 nps.observe(&SearchStats { elapsed, new_nodes, since_first_eval, ..SearchStats::default() }, 0.0);
-                prop_assert!(nps.value().is_finite() && nps.value() >= 0.0);
+                prop_assert!(nps.value.is_finite() && nps.value >= 0.0);
             }
         }
     }

@@ -10,12 +10,8 @@
 
 use crate::options::option_group;
 use crate::time::estimators::LogLogistic;
-use crate::time::facts::MoveFacts;
-use crate::time::manager::{MoveOutcome, TimeManager};
 use crate::time::parameters::Named;
-use crate::time::report::MoveReport;
-use crate::time::stoppers::{BudgetLimit, Stopper};
-use crate::time::units::{GamePly, Millis};
+use crate::time::{BudgetLimit, GamePly, Millis, MoveFacts, MoveOutcome, MoveReport, Stopper, TimeManager};
 
 /// The first move's bonus stops growing here.
 const MAX_BOOK_PLIES: GamePly = GamePly(12);
@@ -39,12 +35,6 @@ option_group! {
         /// Extra time for the first move for each ply played from a book, as a share of its budget. At most
         /// 12 plies count.
         book_ply_bonus: f64 = 0.25, in 0.0..=1000.0, "book-ply-bonus";
-    }
-}
-
-impl LegacyParams {
-    fn moves_left(&self) -> LogLogistic {
-        LogLogistic { midpoint: self.midpoint_move, steepness: self.steepness }
     }
 }
 
@@ -91,7 +81,8 @@ impl Legacy {
 impl TimeManager for Legacy {
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
         let available = facts.available()?;
-        let estimate = self.params.moves_left().moves_left(facts.game_ply);
+        let LegacyParams { midpoint_move: midpoint, steepness, .. } = self.params;
+        let estimate = LogLogistic { midpoint, steepness }.moves_left(facts.game_ply);
         let moves_left = facts.limits.cap_moves_left(estimate);
         let spared_ms = self.spared_ms.max(0.0);
         let immediate_ms = spared_ms * self.params.immediate_use;
@@ -156,7 +147,7 @@ mod tests {
         };
         // 51,500/50 = 1030. ·(1 + 1.8). With 8 book plies ·(1 + 1.8 + 2), never more than 12 plies.
         assert!(close(default_budget(&first(0)), 1030.0 * 2.8));
-        let at = |ply| LegacyParams::default().moves_left().moves_left(GamePly(ply)).min(50.0);
+        let at = |ply| LogLogistic::default().moves_left(GamePly(ply)).min(50.0);
         assert!(close(default_budget(&first(8)), 51_500.0 / at(8) * 4.8));
         assert!(close(default_budget(&first(60)), 51_500.0 / at(60) * 5.8));
     }

@@ -6,12 +6,7 @@ use super::manager::TimeManager;
 use super::parameters::{Named, Registered, registered};
 use crate::options::option_group;
 use crate::params::{ParamError, Params};
-pub(crate) use alphazero::Alphazero;
-pub(crate) use argo::Argo;
-pub(crate) use legacy::Legacy;
-pub(crate) use simple::Simple;
 pub use smooth::Smooth;
-pub(crate) use stockfish::Stockfish;
 
 mod alphazero;
 mod argo;
@@ -24,11 +19,11 @@ mod stockfish;
 /// The engine's own time managers.
 pub const MANAGERS: &[Registered<Box<dyn TimeManager>>] = &registered![
     Smooth => boxed,
-    Legacy => boxed,
-    Alphazero => boxed,
-    Simple => boxed,
-    Stockfish => boxed,
-    Argo => boxed,
+    legacy::Legacy => boxed,
+    alphazero::Alphazero => boxed,
+    simple::Simple => boxed,
+    stockfish::Stockfish => boxed,
+    argo::Argo => boxed,
 ];
 
 fn boxed(manager: impl TimeManager + 'static) -> Box<dyn TimeManager> {

@@ -5,12 +5,10 @@
 //! the maximum.
 
 use crate::options::option_group;
-use crate::time::facts::{MoveFacts, MoverClock};
-use crate::time::manager::TimeManager;
+use crate::time::facts::MoverClock;
 use crate::time::managers::iterations::{Iteration, IterationRule, IterationStopper};
 use crate::time::parameters::Named;
-use crate::time::stats::SearchStats;
-use crate::time::stoppers::Stopper;
+use crate::time::{MoveFacts, SearchStats, Stopper, TimeManager};
 
 impl Named for Stockfish {
     const NAME: &'static str = "stockfish";
@@ -25,7 +23,8 @@ impl TimeManager for Stockfish {
         let TimeLimits { optimum_ms, maximum_ms } = self.time_limits(clock, facts);
         let [optimum_ms, maximum_ms] = [optimum_ms, maximum_ms].map(|ms| ms.min(available_ms));
         let limits = TimeLimits { optimum_ms, maximum_ms };
-        Some(Box::new(IterationStopper::new(facts, StockfishRule::new(*self, limits))))
+        let rule = StockfishRule { params: *self, limits, best_move_changes: 0.0, fails: false };
+        Some(Box::new(IterationStopper::new(facts, rule)))
     }
 }
 
@@ -151,10 +150,6 @@ struct StockfishRule {
 }
 
 impl StockfishRule {
-    fn new(params: Stockfish, limits: TimeLimits) -> Self {
-        StockfishRule { params, limits, best_move_changes: 0.0, fails: false }
-    }
-
     fn available_ms(&self) -> f64 {
         let extra = self.best_move_changes * self.limits.optimum_ms / INSTABILITY_DIVISOR;
         (self.limits.optimum_ms + extra).min(self.limits.maximum_ms)
@@ -288,7 +283,8 @@ mod tests {
 
     fn stopper() -> IterationStopper<StockfishRule> {
         let limits = TimeLimits { optimum_ms: 1_400.0, maximum_ms: 5_000.0 };
-        let rule = StockfishRule::new(Stockfish::default(), limits);
+        let params = Stockfish::default();
+        let rule = StockfishRule { params, limits, best_move_changes: 0.0, fails: false };
         IterationStopper::new(&MoveFacts::default(), rule)
     }
 

@@ -21,11 +21,10 @@ use parking_lot::Mutex;
 
 use crate::params::{ParamError, Params};
 use crate::time::estimators::{LearnedShare, MovesLeftInput, NpsEstimator};
-use crate::time::facts::{MoveFacts, MoverClock};
-use crate::time::manager::{MoveOutcome, TimeManager};
+use crate::time::facts::MoverClock;
 use crate::time::parameters::Named;
-use crate::time::stoppers::{FirstEvaluationWait, Stopper};
-use crate::time::units::Millis;
+use crate::time::stoppers::FirstEvaluationWait;
+use crate::time::{Millis, MoveFacts, MoveOutcome, Stopper, TimeManager};
 
 use piggybank::Piggybank;
 use stopper::{MoveContext, SmoothStopper};
@@ -114,14 +113,14 @@ impl Smooth {
             movestogo: facts.limits.movestogo,
             moves_left,
             future_weight: params.future_weight(facts.root, share_of_game),
-            nps: self.nps.value(),
-            tree_reuse: self.tree_reuse.value(),
+            nps: self.nps.value,
+            tree_reuse: self.tree_reuse.value,
             reused_nodes,
             share_of_new: match params.target {
                 NodeTarget::Tree => 1.0,
-                NodeTarget::BestMove => self.best_share.value(),
+                NodeTarget::BestMove => self.best_share.value,
             },
-            timeuse: self.timeuse.value(),
+            timeuse: self.timeuse.value,
             min_timeuse: params.min_timeuse,
             lead_nodes: self.lead_nodes,
             max_move_budget: params.max_move_budget,
@@ -133,7 +132,7 @@ impl Smooth {
         };
         let average_ms = input.plan().average_ms;
         let rule = params.nps_rule(average_ms);
-        let nps = NpsEstimator::new(rule, self.nps.value(), self.nps.measured_s());
+        let nps = NpsEstimator::new(rule, self.nps.value, self.nps.measured_s);
         let nps = self.measuring.insert(Arc::new(Mutex::new(nps))).clone();
         let context = MoveContext {
             limits: facts.limits.clone(),
@@ -207,7 +206,7 @@ impl TimeManager for Smooth {
         let drawn_ms = if is_overdrawn { (outcome.used - report.budget).0 } else { 0.0 };
         self.piggybank.book(report.saved.0, drawn_ms.max(0.0));
         let weight = match report.average {
-            Some(average) if average > Millis::ZERO => outcome.used / average,
+            Some(average) if average > Millis::ZERO => outcome.used.0 / average.0,
             _ => 0.0,
         };
         let stats = &outcome.stats;
@@ -223,7 +222,7 @@ impl TimeManager for Smooth {
             return;
         }
         // The use beyond the initial lead is proportional to the budget beyond it.
-        let nps = self.nps.value();
+        let nps = self.nps.value;
         let lead_ms = if nps > 0.0 { self.lead_nodes / nps * 1000.0 } else { 0.0 };
         let beyond_lead_ms = report.budget.0 - lead_ms;
         let used_share = if is_overdrawn { 1.0 } else { outcome.used.0 / beyond_lead_ms };

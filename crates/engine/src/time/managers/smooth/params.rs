@@ -2,9 +2,8 @@
 
 use crate::options::{OptionGroup, option_choice, option_group};
 use crate::params::{ParamEntry, ParamError, Params};
-use crate::time::estimators::moves_left::LogLogistic;
 use crate::time::estimators::moves_left::{estimator_from, estimator_names};
-use crate::time::estimators::{MovesLeftEstimate, MovesLeftEstimator, MovesLeftInput, NpsRule};
+use crate::time::estimators::{LogLogistic, MovesLeftEstimate, MovesLeftEstimator, MovesLeftInput, NpsRule};
 use crate::time::facts::GoLimits;
 use crate::time::parameters::Named;
 
@@ -24,9 +23,9 @@ option_choice! {
 }
 
 impl Preset {
-    /// What differs from the declared defaults, which are the pull request's.
-    fn text(self) -> &'static str {
-        match self {
+    /// The parameters that differ from the declared defaults, which are the pull request's.
+    pub fn params(self) -> Result<Params, ParamError> {
+        Params::parse(match self {
             Preset::Pr1195 => "",
             Preset::Lc0 => {
                 "init-tree-reuse=0.52,max-tree-reuse=0.73,tree-reuse-update-rate=3.39,nps-update-period=20,min-timeuse=0.34,\
@@ -34,12 +33,7 @@ impl Preset {
                  mle-legacy(midpoint=45.2,steepness=5.93)"
             }
             Preset::Zeitnot => "init-tree-reuse=0.2,init-timeuse=1,move-weight=stakes,mle-mlh",
-        }
-    }
-
-    /// The parameters that it stands for.
-    pub fn params(self) -> Result<Params, ParamError> {
-        Params::parse(self.text())
+        })
     }
 }
 

@@ -30,23 +30,15 @@ const SAMPLES: f64 = 16.0;
 
 #[derive(Clone, Debug)]
 pub(crate) struct VisitRates {
-    window_ms: f64,
-    best_optimism: f64,
-    rival_optimism: f64,
+    params: PiggybankParams,
     /// Oldest first. All but the first lie within the window.
     samples: VecDeque<(f64, Vec<u32>)>,
     latest: Option<(f64, Vec<u32>)>,
 }
 
 impl VisitRates {
-    pub(crate) fn new(params: &PiggybankParams) -> Self {
-        VisitRates {
-            window_ms: params.trend_window_ms,
-            best_optimism: params.bestmove_optimism,
-            rival_optimism: params.overtaker_optimism,
-            samples: VecDeque::new(),
-            latest: None,
-        }
+    pub(crate) fn new(params: PiggybankParams) -> Self {
+        VisitRates { params, samples: VecDeque::new(), latest: None }
     }
 
     /// The window keeps its length however often this is called. (Lc0's shrinks to one tick.)
@@ -54,12 +46,12 @@ impl VisitRates {
         if stats.race_visits.is_empty() {
             return;
         }
-        let now = stats.elapsed.0;
-        let due = self.samples.back().is_none_or(|(ms, _)| now >= ms + self.window_ms / SAMPLES);
+        let (now, window_ms) = (stats.elapsed.0, self.params.trend_window_ms);
+        let due = self.samples.back().is_none_or(|(ms, _)| now >= ms + window_ms / SAMPLES);
         if due {
             self.samples.push_back((now, stats.race_visits.clone()));
         }
-        while self.samples.get(1).is_some_and(|(ms, _)| *ms <= now - self.window_ms) {
+        while self.samples.get(1).is_some_and(|(ms, _)| *ms <= now - window_ms) {
             self.samples.pop_front();
         }
         let (ms, visits) = self.latest.get_or_insert_default();
@@ -83,8 +75,8 @@ impl VisitRates {
             let rate = (f64::from(visits[i]) - f64::from(before[i])).max(0.0) / (now - then);
             f64::from(visits[i]) + optimism * rate * (by_ms - now)
         };
-        let goal = expected(best, self.best_optimism);
-        (0..visits.len()).any(|i| i != best && expected(i, self.rival_optimism) > goal)
+        let goal = expected(best, self.params.bestmove_optimism);
+        (0..visits.len()).any(|i| i != best && expected(i, self.params.overtaker_optimism) > goal)
     }
 }
 
@@ -115,7 +107,7 @@ mod tests {
     }
 
     fn visit_rates() -> VisitRates {
-        VisitRates::new(&lc0())
+        VisitRates::new(lc0())
     }
 
     fn at(elapsed_ms: f64, visits: [u32; 2]) -> SearchStats {

@@ -5,12 +5,10 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::time::estimators::{MovesLeftEstimate, MovesLeftInput, NpsEstimator};
-use crate::time::facts::GoLimits;
 use crate::time::parameters::Named;
-use crate::time::report::MoveReport;
-use crate::time::stats::{Hints, SearchStats};
-use crate::time::stoppers::{FirstEvaluationWait, StopReason, Stopper};
-use crate::time::units::{ExpectedNodes, Millis, Nps};
+use crate::time::stoppers::FirstEvaluationWait;
+use crate::time::units::ExpectedNodes;
+use crate::time::{GoLimits, Hints, Millis, MoveReport, Nps, SearchStats, StopReason, Stopper};
 
 use super::params::{LimitKind, SmoothConfig};
 use super::piggybank::VisitRates;
@@ -52,7 +50,7 @@ impl SmoothStopper {
             moves_left: context.config.planned_moves(&context.limits, &context.position).0,
             plan,
             average_ms: plan.average_ms,
-            visit_rates: VisitRates::new(&context.config.values.piggybank),
+            visit_rates: VisitRates::new(context.config.values.piggybank),
             revised_at: 0.0,
             may_draw: false,
             drawn_ms: 0.0,
@@ -62,7 +60,7 @@ impl SmoothStopper {
 
     /// Plans again at the first evaluation, then whenever the tree has grown by a tenth.
     fn revise(&mut self, stats: &SearchStats) {
-        if !self.context.wait.is_over() || (stats.nodes.as_f64()) < self.revised_at * REVISION_GROWTH {
+        if !self.context.wait.is_over || (stats.nodes.as_f64()) < self.revised_at * REVISION_GROWTH {
             return;
         }
         self.revised_at = (stats.nodes.as_f64()).max(1.0);
@@ -135,7 +133,7 @@ impl Stopper for SmoothStopper {
         hints.limit_remaining_time(deadline - stats.elapsed);
         if let Some(nodes) = self.node_budget() {
             hints.limit_remaining_visits(nodes - stats.new_nodes.as_f64());
-            if self.context.wait.is_over() && stats.new_nodes.as_f64() >= nodes && !self.may_draw {
+            if self.context.wait.is_over && stats.new_nodes.as_f64() >= nodes && !self.may_draw {
                 return Some(StopReason::TargetNodes);
             }
         }
@@ -157,7 +155,7 @@ impl Stopper for SmoothStopper {
             tree_reuse: Some(self.context.input.tree_reuse),
             reused_nodes: Some(ExpectedNodes(self.context.input.reused_nodes)),
             timeuse: Some(self.context.input.timeuse),
-            nps: Some(Nps(self.context.nps.lock().after_the_move().value())),
+            nps: Some(Nps(self.context.nps.lock().after_the_move().value)),
             moves_left: Some(self.moves_left.moves),
             moves_left_source: Some(self.moves_left.source),
             m: self.context.position.m,

@@ -314,7 +314,7 @@ fn the_reserve_is_drawn_when_the_best_move_is_in_doubt() {
     let used = report.budget.0 + drawn;
     finish(&mut manager, report, used, 1_000);
     assert!(close(manager.piggybank.balance_ms(), 5_400.0 + saved - drawn));
-    assert!(manager.timeuse.value() > 0.7, "a draw counts as full use");
+    assert!(manager.timeuse.value > 0.7, "a draw counts as full use");
 }
 
 /// With a low speed guess, reused nodes look like many seconds.
@@ -376,7 +376,7 @@ fn it_learns_reuse_and_timeuse_from_a_move() {
     finish(&mut manager, report, average, 10_000);
     // One average move. 1,749.51/4,998.61 = 0.35 used: 0.35 − (0.35 − 0.7)·2^(−1/10) = 0.676562.
     assert!(close(average / budget, 0.35));
-    assert!(close(manager.timeuse.value(), 0.676_561_547));
+    assert!(close(manager.timeuse.value, 0.676_561_547));
     let next = MoveFacts { reused_nodes: Nodes(3_000), game_ply: GamePly(2), ..facts(58_800.0, 600.0) };
     // 3,000 of 10,000: 0.3 − (0.3 − 0.5)·2^(−1/4) = 0.468179.
     let report = report_of(&mut manager, &next);
@@ -391,15 +391,13 @@ fn long_moves_count_as_one_budget_and_insta_moves_hardly_at_all() {
     finish(&mut manager, report, used, 10_000);
     // 1 − (1 − 0.7)·2^(−8.571429/10) = 0.834380
     assert!(close(used / average, 8.571_428_571));
-    assert!((manager.timeuse.value() - 0.834_380).abs() < 1e-4, "{}", manager.timeuse.value());
+    assert!((manager.timeuse.value - 0.834_380).abs() < 1e-4, "{}", manager.timeuse.value);
     let mut manager = smooth("");
     for _ in 0..10 {
         let report = report_of(&mut manager, &facts(60_000.0, 600.0));
         finish(&mut manager, report, 1.0, 10_000);
     }
-    assert!(
-        (manager.timeuse.value() - 0.7).abs() < 0.001 && (manager.tree_reuse.value() - 0.5).abs() < 0.001
-    );
+    assert!((manager.timeuse.value - 0.7).abs() < 0.001 && (manager.tree_reuse.value - 0.5).abs() < 0.001);
 }
 
 /// Lc0's defect: forced moves drag timeuse to its floor.
@@ -416,7 +414,7 @@ fn forced_moves_teach_nothing_about_timeuse() {
         ..MoveOutcome::default()
     };
     (0..100).for_each(|_| manager.finish_move(&outcome));
-    assert_eq!(manager.timeuse.value(), 0.7);
+    assert_eq!(manager.timeuse.value, 0.7);
 }
 
 /// A regression: only ponder hits taught tree reuse, so that it was overestimated.
@@ -435,7 +433,7 @@ fn reuse_is_learnt_from_the_move_played_whatever_was_pondered() {
             let mut pondering = facts(58_600.0, 600.0);
             pondering.limits.ponder = true;
             let chain = keeper.start_move(&pondering);
-            assert!(chain.is_open_ended() && chain.deadline().is_none() && chain.report().is_none());
+            assert!(chain.is_open_ended && chain.deadline().is_none() && chain.report().is_none());
             end(&mut keeper, &chain, 90_000);
             (next.reused_nodes, next.pondered_nodes) = (Nodes(4_500), Nodes(4_000));
         }
@@ -471,7 +469,7 @@ fn the_weight_of_a_move_is_measured_by_the_average_at_its_start() {
     assert!(close(report.budget.0, 8_542.857_143), "{report}");
     finish(&mut manager, report, average, 10_000);
     let expected = decay(0.7, average / 8_542.857_143, 10.0, 1.0);
-    assert!(close(manager.timeuse.value(), expected), "{} {expected}", manager.timeuse.value());
+    assert!(close(manager.timeuse.value, expected), "{} {expected}", manager.timeuse.value);
     let next = MoveFacts { reused_nodes: Nodes(3_000), ..facts(58_000.0, 0.0) };
     let learnt = report_of(&mut manager, &next).tree_reuse.unwrap();
     assert!(close(learnt, decay(0.5, 0.3, 4.0, 1.0)), "{learnt}");
