@@ -95,10 +95,11 @@ impl Checks {
     }
 
     fn checked(&self, chess: &Chess, m: shakmaty::Move) -> Option<Chess> {
-        if let shakmaty::Move::Normal { role, from, to, promotion: None, .. } = m {
-            if !self.attacks.get(role).contains(to) && !self.discoverers.contains(from) {
-                return None;
-            }
+        if let shakmaty::Move::Normal { role, from, to, promotion: None, .. } = m
+            && !self.attacks.get(role).contains(to)
+            && !self.discoverers.contains(from)
+        {
+            return None;
         }
         let mut after = chess.clone();
         after.play_unchecked(m);
