@@ -43,11 +43,12 @@ pub struct TextFile {
 /// do.
 pub fn open_text(path: &Path, endings: &[&str]) -> io::Result<TextFile> {
     let (kind, content) = raw(path)?;
-    let TextFile { name, content, notes } = if kind == Some(FileKind::Zip) && path.is_file() {
-        zipped::open(path, endings)?
+    let (name, content, notes) = if kind == Some(FileKind::Zip) && path.is_file() {
+        let zipped::Member { name, content, compressed, notes } = zipped::open(path, endings)?;
+        (name, bounded(content, Arc::new(AtomicU64::new(compressed))), notes)
     } else {
         let name = path.file_name().filter(|name| *name != "-").unwrap_or_default();
-        TextFile { name: name.to_string_lossy().into_owned(), content, notes: Vec::new() }
+        (name.to_string_lossy().into_owned(), content, Vec::new())
     };
     let name = without_compression(&name);
     Ok(TextFile { content: text_of(content, &name)?, name, notes })
@@ -132,7 +133,7 @@ struct Bounded<R> {
     given: u64,
 }
 
-pub(super) fn bounded(source: impl Read + Send + 'static, consumed: Arc<AtomicU64>) -> Content {
+fn bounded(source: impl Read + Send + 'static, consumed: Arc<AtomicU64>) -> Content {
     Box::new(Bounded { source, consumed, given: 0 })
 }
 

@@ -4,23 +4,26 @@ use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use flate2::Crc;
 use flate2::read::DeflateDecoder;
 use zip::{CompressionMethod, ZipArchive};
 
-use super::content::{TextFile, bounded};
-
 pub(super) type Content = Box<dyn Read + Send>;
+
+pub(super) struct Member {
+    pub(super) name: String,
+    pub(super) content: Content,
+    pub(super) compressed: u64,
+    pub(super) notes: Vec<String>,
+}
 
 /// Opens the first file of the archive `path` whose name has the first of the `endings` that any has, else
 /// the first `.txt`.
 ///
 /// # Errors
 /// Fails if there is none, or the archive cannot be read.
-pub(super) fn open(path: &Path, endings: &[&str]) -> io::Result<TextFile> {
+pub fn open(path: &Path, endings: &[&str]) -> io::Result<Member> {
     let archive = ZipArchive::new(File::open(path)?).map_err(damaged)?;
     let name = |index| archive.name_for_index(index).transpose().map_err(damaged);
     let names = (0..archive.len()).map(|index| Ok(name(index)?.unwrap_or_default().into_owned()));
@@ -38,8 +41,8 @@ pub(super) fn open(path: &Path, endings: &[&str]) -> io::Result<TextFile> {
     let ignored: Vec<_> = ignored.map(|(_, name)| name.as_str()).collect();
     let note = (!ignored.is_empty())
         .then(|| format!("{}: {} is read, ignored: {}", path.display(), names[chosen], ignored.join(", ")));
-    let content = content(archive, chosen)?;
-    Ok(TextFile { name: names[chosen].clone(), content, notes: note.into_iter().collect() })
+    let (content, compressed) = content(archive, chosen)?;
+    Ok(Member { name: names[chosen].clone(), content, compressed, notes: note.into_iter().collect() })
 }
 
 pub(super) fn without_compression(name: &str) -> String {
@@ -52,8 +55,9 @@ fn is_hidden(name: &str) -> bool {
     name.split('/').any(|part| part.starts_with('.') || part == "__macosx")
 }
 
-/// The content of a file. The archive lends it to nobody, so that it is read here in a stream.
-fn content(mut archive: ZipArchive<File>, index: usize) -> io::Result<Content> {
+/// The content of a file, and the bytes that it takes. The archive lends it to nobody, so that it is
+/// read here in a stream.
+fn content(mut archive: ZipArchive<File>, index: usize) -> io::Result<(Content, u64)> {
     let member = archive.by_index(index).map_err(damaged)?;
     let (method, expected, size) = (member.compression(), member.crc32(), member.compressed_size());
     let start = member.data_start();
@@ -66,7 +70,7 @@ fn content(mut archive: ZipArchive<File>, index: usize) -> io::Result<Content> {
         CompressionMethod::Deflated => Box::new(DeflateDecoder::new(compressed)),
         other => return Err(damaged(format!("{other} is not a compression that Zeitnot reads"))),
     };
-    Ok(bounded(Checked { source, sum: Crc::new(), expected }, Arc::new(AtomicU64::new(size))))
+    Ok((Box::new(Checked { source, sum: Crc::new(), expected }), size))
 }
 
 fn damaged(reason: impl Display) -> io::Error {

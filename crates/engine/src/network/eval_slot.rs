@@ -81,8 +81,8 @@ impl EvalSlot {
         Err(BackendError::Evaluation { backend: backend.name.clone(), reason })
     }
 
-    /// Softmax at temperature 1, in the order of `moves`. The exponential comes from `libm`, so that it is the
-    /// same on every machine.
+    /// Softmax at temperature 1, in the order of `moves`. The exponential comes from `libm`, so that it is
+    /// the same on every machine.
     pub fn policy(&self) -> ArrayVec<f32, MAX_MOVES> {
         let mut policy = self.logits.clone();
         softmax(&mut policy, 1.0, libm::expf);
