@@ -387,9 +387,9 @@ fn what_a_search_has_to_tell_is_in_its_answer() {
     let answer = ask(&mut server, &json!({"id": 1, "mate": 2, "nodes": 20}));
     assert_eq!(answer["warnings"], json!(["no mate in 2 has been found"]));
     let options = json!({"Contempt": 100});
-    server.send(&json!({"id": 2, "infinite": true, "options": options}).to_string());
-    server.send(r#"{"id":3,"nodes":20}"#);
-    server.read_until(r#"{"id":3,"ply"#);
+    server.send(&json!({"id": 2, "infinite": true, "report_every": 10, "options": options}).to_string());
+    // A search that has not begun has nothing to tell.
+    server.read_until(r#"{"id":2,"ply"#);
     server.send(r#"{"id":2,"action":"cancel"}"#);
     let lines = server.finish();
     let answer = lines.iter().map(|line| parse(line)).find(|line| line["final"] == true && line["id"] == 2);
