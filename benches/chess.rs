@@ -35,10 +35,20 @@ fn network_input(c: &mut Criterion) {
         });
     }
     let legal = history.legal_moves();
-    let transform = encode(&history, InputFormat::Classical, HistoryFill::FenOnly, &mut planes);
+    let transform = encode(
+        &history,
+        InputFormat::Classical,
+        HistoryFill::FenOnly,
+        &mut planes,
+    );
     let color = history.current().turn();
     c.bench_function("policy indices", |b| {
-        b.iter(|| legal.iter().map(|&m| u64::from(policy_map::index(m, color, transform))).sum::<u64>())
+        b.iter(|| {
+            legal
+                .iter()
+                .map(|&m| u64::from(policy_map::index(m, color, transform)))
+                .sum::<u64>()
+        })
     });
 }
 

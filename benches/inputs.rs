@@ -21,18 +21,30 @@ fn inputs(criterion: &mut Criterion) {
     let mut batch = vec![EvalSlot::default(); BATCH];
     group.bench_function("encode", |bencher| {
         bencher.iter(|| {
-            batch.iter_mut().for_each(|slot| slot.fill(&game, &moves, PositionEncoding::from(format)))
+            batch
+                .iter_mut()
+                .for_each(|slot| slot.fill(&game, &moves, PositionEncoding::from(format)))
         });
     });
     let mut planes = vec![0f32; BATCH * PLANES * 64];
     group.bench_function("planes", |bencher| {
         let write = |(slot, out): (&EvalSlot, &mut [f32])| slot.planes.write_dense(out);
-        bencher.iter(|| batch.iter().zip(planes.chunks_exact_mut(PLANES * 64)).for_each(write));
+        bencher.iter(|| {
+            batch
+                .iter()
+                .zip(planes.chunks_exact_mut(PLANES * 64))
+                .for_each(write)
+        });
     });
     let mut packed = vec![0; BATCH * PACKED_BYTES];
     group.bench_function("packed", |bencher| {
         let write = |(slot, out): (&EvalSlot, &mut [u8])| slot.planes.write_packed(format, out);
-        bencher.iter(|| batch.iter().zip(packed.chunks_exact_mut(PACKED_BYTES)).for_each(write));
+        bencher.iter(|| {
+            batch
+                .iter()
+                .zip(packed.chunks_exact_mut(PACKED_BYTES))
+                .for_each(write)
+        });
     });
     group.finish();
 }

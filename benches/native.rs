@@ -49,7 +49,10 @@ impl Weights {
     fn numbers(&mut self, count: usize, fan_in: usize) -> Vec<f32> {
         let scale = 1.0 / (fan_in as f32).sqrt();
         let next = |_| {
-            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            self.0 = self
+                .0
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             ((self.0 >> 40) as f32 / (1 << 23) as f32 - 1.0) * scale
         };
         (0..count).map(next).collect()
@@ -58,12 +61,22 @@ impl Weights {
     fn convolution(&mut self, inputs: usize, outputs: usize) -> Convolution {
         let fan_in = 9 * inputs;
         let weights = self.numbers(outputs * fan_in, fan_in);
-        Convolution { inputs, outputs, weights, bias: self.numbers(outputs, 100) }
+        Convolution {
+            inputs,
+            outputs,
+            weights,
+            bias: self.numbers(outputs, 100),
+        }
     }
 
     fn dense(&mut self, inputs: usize, outputs: usize) -> Dense {
         let weights = self.numbers(inputs * outputs, inputs);
-        Dense { inputs, outputs, weights, bias: self.numbers(outputs, 100) }
+        Dense {
+            inputs,
+            outputs,
+            weights,
+            bias: self.numbers(outputs, 100),
+        }
     }
 
     fn head(&mut self, filters: usize, [channels, hidden, outputs]: [usize; 3]) -> ScalarHead {
@@ -88,7 +101,10 @@ impl Weights {
         Network {
             input_format: InputFormat::Classical,
             activation: Activation::Relu,
-            body: Body::Tower(Tower { input: self.convolution(PLANES, filters), blocks }),
+            body: Body::Tower(Tower {
+                input: self.convolution(PLANES, filters),
+                blocks,
+            }),
             policy: PolicyHead::Convolution {
                 conv1: self.convolution(filters, filters),
                 conv2: self.convolution(filters, 80),
@@ -99,7 +115,11 @@ impl Weights {
     }
 
     fn norm(&mut self, size: usize) -> LayerNorm {
-        LayerNorm { gammas: vec![1.0; size], betas: self.numbers(size, 100), epsilon: 1e-6 }
+        LayerNorm {
+            gammas: vec![1.0; size],
+            betas: self.numbers(size, 100),
+            epsilon: 1e-6,
+        }
     }
 
     /// Returns an attention body with smolgen, eight heads and Lc0's usual heads.
@@ -111,18 +131,29 @@ impl Weights {
             key: self.dense(width, width),
             value: self.dense(width, width),
             smolgen: Some(Smolgen {
-                compress: Dense { bias: vec![0.0; 32], ..self.dense(width, 32) },
+                compress: Dense {
+                    bias: vec![0.0; 32],
+                    ..self.dense(width, 32)
+                },
                 hidden: self.dense(64 * 32, 128),
                 norm1: self.norm(128),
                 output: self.dense(128, 8 * 128),
                 norm2: self.norm(8 * 128),
                 activation: Activation::Swish,
             }),
-            output: Branch { layer: self.dense(width, width), norm: self.norm(width), factor },
+            output: Branch {
+                layer: self.dense(width, width),
+                norm: self.norm(width),
+                factor,
+            },
             ffn: FeedForward {
                 hidden: self.dense(width, 2 * width),
                 activation: Activation::Relu2,
-                output: Branch { layer: self.dense(2 * width, width), norm: self.norm(width), factor },
+                output: Branch {
+                    layer: self.dense(2 * width, width),
+                    norm: self.norm(width),
+                    factor,
+                },
             },
         };
         let encoders = (0..encoders).map(encoder).collect();
@@ -132,7 +163,10 @@ impl Weights {
             multiply_gate: None,
             add_gate: None,
             encoders,
-            smolgen: Some(Dense { bias: vec![0.0; 4096], ..self.dense(128, 4096) }),
+            smolgen: Some(Dense {
+                bias: vec![0.0; 4096],
+                ..self.dense(128, 4096)
+            }),
         };
         Network {
             input_format: InputFormat::Classical,
@@ -192,7 +226,10 @@ fn measure(name: &str, network: &Network, kernel: &str, precision: &str) {
 }
 
 fn main() {
-    let batches: String = BATCHES.iter().map(|batch| format!("{:>9}", format!("batch {batch}"))).collect();
+    let batches: String = BATCHES
+        .iter()
+        .map(|batch| format!("{:>9}", format!("batch {batch}")))
+        .collect();
     println!("Evaluations a second of CPU time, one thread");
     println!("{:<7} {:<9} {:<6}{batches}", "network", "kernel", "");
     let measure_all = |name: &str, network: &Network, portable: bool| {

@@ -28,7 +28,9 @@ const LARGE_TREE: u64 = 1_000_000;
 const ACCELERATOR: &str = "simulated(latency-us=2000,per-position-ns=8000,max-batch=256)";
 
 fn main() {
-    let max_size = std::env::args().find_map(|arg| arg.parse().ok()).unwrap_or(MAX_SIZE);
+    let max_size = std::env::args()
+        .find_map(|arg| arg.parse().ok())
+        .unwrap_or(MAX_SIZE);
     for backend in ["random", "trivial"] {
         over_tree_size(backend, max_size);
     }
@@ -65,7 +67,10 @@ fn over_threads(backend: &str) {
     println!("| threads | nodes per second | against one thread | nodes per CPU second |");
     println!("|---|---|---|---|");
     let cores = zeitnot_engine::network::cores();
-    let counts: Vec<_> = (0..).map(|power| 1 << power).take_while(|&threads| threads <= cores).collect();
+    let counts: Vec<_> = (0..)
+        .map(|power| 1 << power)
+        .take_while(|&threads| threads <= cores)
+        .collect();
     let mut engines: Vec<_> = counts.iter().map(|&threads| engine(backend, threads)).collect();
     let mut speeds = vec![(Vec::new(), Vec::new()); counts.len()];
     for _ in 0..REPEATS {
@@ -76,12 +81,21 @@ fn over_threads(backend: &str) {
             cpu.push(run.summary.new_nodes as f64 / run.cpu.as_secs_f64());
         }
     }
-    let medians: Vec<_> = speeds.into_iter().map(|(wall, cpu)| (median(wall), median(cpu))).collect();
+    let medians: Vec<_> = speeds
+        .into_iter()
+        .map(|(wall, cpu)| (median(wall), median(cpu)))
+        .collect();
     for (threads, (wall, cpu)) in counts.iter().zip(&medians) {
-        println!("| {threads} | {wall:.0} | {:.2} | {cpu:.0} |", wall / medians[0].0);
+        println!(
+            "| {threads} | {wall:.0} | {:.2} | {cpu:.0} |",
+            wall / medians[0].0
+        );
     }
     if cores > 1 {
-        println!("\nA cache line goes to another core and back in {:.0} ns.", round_trip().as_nanos());
+        println!(
+            "\nA cache line goes to another core and back in {:.0} ns.",
+            round_trip().as_nanos()
+        );
     }
 }
 
@@ -125,9 +139,16 @@ fn against_an_accelerator() {
         engine.new_game();
         let (small, _) = busy_share(&mut engine, SMALL_TREE);
         let (large, nps) = busy_share(&mut engine, SMALL_TREE + LARGE_TREE);
-        let threads =
-            if threads == 0 { format!("default ({})", engine.threads()) } else { threads.to_string() };
-        println!("| {threads} | {:.1} % | {:.1} % | {nps:.0} |", 100.0 * small, 100.0 * large);
+        let threads = if threads == 0 {
+            format!("default ({})", engine.threads())
+        } else {
+            threads.to_string()
+        };
+        println!(
+            "| {threads} | {:.1} % | {:.1} % | {nps:.0} |",
+            100.0 * small,
+            100.0 * large
+        );
     }
 }
 
@@ -135,9 +156,15 @@ fn against_an_accelerator() {
 fn busy_share(engine: &mut Engine, nodes: u64) -> (f64, f64) {
     let (began, busy) = (Instant::now(), engine.busy_time());
     let run = search(engine, nodes);
-    let busy = busy.zip(engine.busy_time()).map(|(before, after)| after - before).unwrap_or_default();
+    let busy = busy
+        .zip(engine.busy_time())
+        .map(|(before, after)| after - before)
+        .unwrap_or_default();
     let seconds = began.elapsed().as_secs_f64();
-    (busy.as_secs_f64() / seconds, run.summary.new_nodes as f64 / seconds)
+    (
+        busy.as_secs_f64() / seconds,
+        run.summary.new_nodes as f64 / seconds,
+    )
 }
 
 fn engine(backend: &str, threads: usize) -> Engine {
@@ -162,7 +189,10 @@ fn search(engine: &mut Engine, nodes: u64) -> MeasuredSearch {
     let cpu = cpu_time();
     let limits = GoLimits::nodes(nodes);
     let found = engine.search(limits).expect("the position has moves");
-    MeasuredSearch { summary: found.result.summary, cpu: cpu_time() - cpu }
+    MeasuredSearch {
+        summary: found.result.summary,
+        cpu: cpu_time() - cpu,
+    }
 }
 
 fn median(mut values: Vec<f64>) -> f64 {

@@ -27,7 +27,10 @@ pub(crate) const NO_CONFIG: &str = "--no-config";
 pub(crate) const OF_A_BACKEND: [&str; 3] = ["backend", "backend-opts", "fallback"];
 
 fn config_file(folder: &Path) -> Option<PathBuf> {
-    CONFIG_FILES.iter().map(|name| folder.join(name)).find(|path| path.is_file())
+    CONFIG_FILES
+        .iter()
+        .map(|name| folder.join(name))
+        .find(|path| path.is_file())
 }
 
 #[derive(Debug, Default, PartialEq)]
@@ -50,12 +53,18 @@ impl ConfigFile {
     }
 
     fn read(path: PathBuf) -> ConfigFile {
-        let mut file = ConfigFile { path, ..ConfigFile::default() };
+        let mut file = ConfigFile {
+            path,
+            ..ConfigFile::default()
+        };
         let content = match files::open_text(&file.path, &[".config"]) {
             Ok(text) => text.content,
             Err(error) => {
                 let (path, reason) = (file.path.display(), in_our_words(&error));
-                return ConfigFile { mistakes: vec![format!("configuration file {path}: {reason}")], ..file };
+                return ConfigFile {
+                    mistakes: vec![format!("configuration file {path}: {reason}")],
+                    ..file
+                };
             }
         };
         let folder = std::path::absolute(&file.path).unwrap_or_default();
@@ -64,7 +73,8 @@ impl ConfigFile {
             let (number, line) = match line {
                 Ok(line) => line,
                 Err(error) => {
-                    file.mistakes.push(format!("configuration file {}: {error}", file.path.display()));
+                    file.mistakes
+                        .push(format!("configuration file {}: {error}", file.path.display()));
                     continue;
                 }
             };
@@ -78,9 +88,11 @@ impl ConfigFile {
                 None => line.to_owned(),
             };
             if let Some(reason) = wrong_form(line) {
-                file.mistakes.push(format!("{}: {reason}: {line}", file.place(number)));
+                file.mistakes
+                    .push(format!("{}: {reason}: {line}", file.place(number)));
             } else {
-                file.lines.push((number, format!("--{}", with_files_found(&flag, folder)).into()));
+                file.lines
+                    .push((number, format!("--{}", with_files_found(&flag, folder)).into()));
             }
         }
         file
@@ -107,18 +119,28 @@ fn wrong_form(line: &str) -> Option<&'static str> {
 
 /// Completes relative paths of files that lie in `folder`.
 fn with_files_found(line: &str, folder: &Path) -> String {
-    let Some((flag, value)) = line.split_once('=').filter(|(flag, _)| FILES.contains(&flag.trim())) else {
+    let Some((flag, value)) = line
+        .split_once('=')
+        .filter(|(flag, _)| FILES.contains(&flag.trim()))
+    else {
         return line.into();
     };
     let found = |path: PathBuf| {
         let beside = folder.join(&path);
-        if !path.as_os_str().is_empty() && beside.exists() { beside } else { path }
+        if !path.as_os_str().is_empty() && beside.exists() {
+            beside
+        } else {
+            path
+        }
     };
     let joined = match flag.trim() {
         "weights" => Ok(found(value.into()).into_os_string()),
         _ => std::env::join_paths(std::env::split_paths(value).map(found)),
     };
-    joined.map_or_else(|_| line.into(), |value| format!("{flag}={}", value.to_string_lossy()))
+    joined.map_or_else(
+        |_| line.into(),
+        |value| format!("{flag}={}", value.to_string_lossy()),
+    )
 }
 
 /// First line of our block …
@@ -145,7 +167,10 @@ impl WritableConfig {
         };
         let path = path.map_or_else(of_program, Path::to_path_buf);
         match files::read_text(&path) {
-            Ok(text) => Ok(WritableConfig { path, text: Some(text) }),
+            Ok(text) => Ok(WritableConfig {
+                path,
+                text: Some(text),
+            }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(WritableConfig { path, text: None }),
             Err(error) => bail!("{}: cannot be read: {}", path.display(), in_our_words(&error)),
         }
@@ -155,7 +180,9 @@ impl WritableConfig {
     pub(crate) fn taken_lines(&self, flags: &[&str]) -> Vec<String> {
         let path = self.path.display();
         let lines = users_lines(self.text.as_deref().unwrap_or_default(), flags);
-        lines.map(|(number, line)| format!("{path}, line {number}, is yours and stays: {line}")).collect()
+        lines
+            .map(|(number, line)| format!("{path}, line {number}, is yours and stays: {line}"))
+            .collect()
     }
 
     /// Writes our block with `changes`. Returns what was written, for people.
@@ -168,7 +195,11 @@ impl WritableConfig {
             let (reason, flags) = (in_our_words(&error), flags.join(" "));
             anyhow!("cannot write to {path} ({reason}). Start the engine with {flags}")
         })?;
-        let what = if self.text.is_some() { "its own lines in" } else { "a new file" };
+        let what = if self.text.is_some() {
+            "its own lines in"
+        } else {
+            "a new file"
+        };
         Ok(format!("{what} {path}: {}", own.join(", ")))
     }
 }
@@ -184,7 +215,9 @@ fn changed_lines(text: &str, changes: &[Change]) -> Vec<String> {
         !line.is_empty() && !line.starts_with('#') && changes.iter().all(|(flag, _)| *flag != flag_of(line))
     };
     let kept = block.lines().map(str::trim).filter(is_kept).map(str::to_owned);
-    let new = changes.iter().filter_map(|(flag, value)| Some(format!("{flag}={}", value.as_ref()?)));
+    let new = changes
+        .iter()
+        .filter_map(|(flag, value)| Some(format!("{flag}={}", value.as_ref()?)));
     kept.chain(new).collect()
 }
 
@@ -192,11 +225,17 @@ fn with_own_lines(text: &str, own: &[String]) -> String {
     let own = format!("{BEGIN}\n{}\n{END}\n", own.join("\n"));
     match own_block(text) {
         Some((begin, end)) => {
-            let rest = text[end..].strip_prefix("\r\n").or_else(|| text[end..].strip_prefix('\n'));
+            let rest = text[end..]
+                .strip_prefix("\r\n")
+                .or_else(|| text[end..].strip_prefix('\n'));
             format!("{}{own}{}", &text[..begin], rest.unwrap_or_default())
         }
         None => {
-            let newline = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+            let newline = if text.is_empty() || text.ends_with('\n') {
+                ""
+            } else {
+                "\n"
+            };
             format!("{text}{newline}{own}")
         }
     }
@@ -213,7 +252,11 @@ fn users_lines<'a>(text: &'a str, flags: &[&str]) -> impl Iterator<Item = (usize
 
 /// Without dashes.
 fn flag_of(line: &str) -> &str {
-    line.split('=').next().unwrap_or_default().trim().trim_start_matches('-')
+    line.split('=')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .trim_start_matches('-')
 }
 
 #[cfg(test)]
@@ -233,17 +276,25 @@ mod tests {
     #[test]
     fn only_our_lines_are_replaced() {
         let gpu = [("backend", to("webgpu")), ("fallback", to("cpu"))];
-        assert_eq!(set("", &gpu), format!("{BEGIN}\nbackend=webgpu\nfallback=cpu\n{END}\n"));
+        assert_eq!(
+            set("", &gpu),
+            format!("{BEGIN}\nbackend=webgpu\nfallback=cpu\n{END}\n")
+        );
         let mine = "# mine\nthreads=2";
         let both = set(mine, &gpu) + "weights=a.pb.gz\n";
         assert!(both.starts_with("# mine\nthreads=2\n# Set by"), "{both}");
         let cpu = [("backend", to("native")), ("fallback", None)];
         let again = set(&both, &cpu);
-        assert_eq!(again, format!("# mine\nthreads=2\n{BEGIN}\nbackend=native\n{END}\nweights=a.pb.gz\n"));
+        assert_eq!(
+            again,
+            format!("# mine\nthreads=2\n{BEGIN}\nbackend=native\n{END}\nweights=a.pb.gz\n")
+        );
         assert_eq!(set(&again, &cpu), again);
         let more = set(&again, &[("minibatch-size", to("8"))]);
         assert!(
-            more.contains(&format!("{BEGIN}\nbackend=native\nminibatch-size=8\n{END}\nweights")),
+            more.contains(&format!(
+                "{BEGIN}\nbackend=native\nminibatch-size=8\n{END}\nweights"
+            )),
             "{more}"
         );
         assert!(set(&more.replace('\n', "\r\n"), &gpu).contains("\nminibatch-size=8\nbackend=webgpu\n"));
@@ -256,14 +307,20 @@ mod tests {
         let text = format!("--backend=cuda\n{BEGIN}\nbackend=webgpu\n{END}\nthreads=2\nbackend-opts=gpu=1\n");
         let lines: Vec<_> = users_lines(&text, &["backend", "backend-opts"]).collect();
         assert_eq!(lines, [(1, "--backend=cuda"), (6, "backend-opts=gpu=1")]);
-        assert_eq!(users_lines(&text, &["threads"]).collect::<Vec<_>>(), [(5, "threads=2")]);
+        assert_eq!(
+            users_lines(&text, &["threads"]).collect::<Vec<_>>(),
+            [(5, "threads=2")]
+        );
     }
 
     #[test]
     fn what_cannot_be_written_is_named_with_what_to_do_instead() {
         let folder = tempfile::tempdir().unwrap();
         let config = WritableConfig::open(Some(&folder.path().join("none/zeitnot.config"))).unwrap();
-        let error = config.write(&[("threads", to("2")), ("backend", None)]).unwrap_err().to_string();
+        let error = config
+            .write(&[("threads", to("2")), ("backend", None)])
+            .unwrap_err()
+            .to_string();
         assert!(
             error.starts_with("cannot write to ") && error.ends_with("Start the engine with --threads=2"),
             "{error}"
@@ -276,10 +333,22 @@ mod tests {
     fn lines_are_flags() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lc0.config");
-        fs::write(&path, "# mine\n\n--threads=1\r\n  weights=/my nets/a.pb.gz \nsyzygy-fast-play\n").unwrap();
-        let flags = [(3, "--threads=1"), (4, "--weights=/my nets/a.pb.gz"), (5, "--syzygy-fast-play")];
+        fs::write(
+            &path,
+            "# mine\n\n--threads=1\r\n  weights=/my nets/a.pb.gz \nsyzygy-fast-play\n",
+        )
+        .unwrap();
+        let flags = [
+            (3, "--threads=1"),
+            (4, "--weights=/my nets/a.pb.gz"),
+            (5, "--syzygy-fast-play"),
+        ];
         let lines = flags.map(|(number, flag)| (number, flag.into()));
-        let expected = ConfigFile { path: path.clone(), lines: lines.into(), mistakes: Vec::new() };
+        let expected = ConfigFile {
+            path: path.clone(),
+            lines: lines.into(),
+            mistakes: Vec::new(),
+        };
         assert_eq!(ConfigFile::find(Some(path.as_os_str()), None).unwrap(), expected);
         assert_eq!(ConfigFile::find(Some(OsStr::new("")), Some(folder.path())), None);
         assert_eq!(ConfigFile::find(None, Some(&folder.path().join("none"))), None);
@@ -293,7 +362,11 @@ mod tests {
         let text = "weights=\"C:\\für\\a.pb.gz\"\r\n";
         let utf16: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
         let windows_1252 = text.chars().map(|letter| letter as u8).collect();
-        for bytes in [windows_1252, [&[0xff, 0xfe], &utf16[..]].concat(), format!("\u{feff}{text}").into()] {
+        for bytes in [
+            windows_1252,
+            [&[0xff, 0xfe], &utf16[..]].concat(),
+            format!("\u{feff}{text}").into(),
+        ] {
             fs::write(&path, bytes).unwrap();
             let read = || ConfigFile::find(Some(path.as_os_str()), None).unwrap().lines;
             assert_eq!(read(), [(1, "--weights=C:\\für\\a.pb.gz".into())]);
@@ -331,7 +404,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("bad.config");
         let read = || ConfigFile::find(Some(path.as_os_str()), None).unwrap();
-        assert!(read().mistakes[0].contains("bad.config: it does not exist"), "{:?}", read().mistakes);
+        assert!(
+            read().mistakes[0].contains("bad.config: it does not exist"),
+            "{:?}",
+            read().mistakes
+        );
         for (line, reason) in [
             ("-t 2", "expected --flag=value"),
             ("threads = 1", "blanks around = are not allowed"),
@@ -339,8 +416,14 @@ mod tests {
         ] {
             fs::write(&path, format!("threads=2\n{line}\nweights=my #1.pb.gz\n")).unwrap();
             let ConfigFile { lines, mistakes, .. } = read();
-            assert_eq!(lines, [(1, "--threads=2".into()), (3, "--weights=my #1.pb.gz".into())]);
-            assert!(mistakes[0].ends_with(&format!("bad.config, line 2: {reason}: {line}")), "{mistakes:?}");
+            assert_eq!(
+                lines,
+                [(1, "--threads=2".into()), (3, "--weights=my #1.pb.gz".into())]
+            );
+            assert!(
+                mistakes[0].ends_with(&format!("bad.config, line 2: {reason}: {line}")),
+                "{mistakes:?}"
+            );
         }
     }
 }

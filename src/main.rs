@@ -7,5 +7,7 @@ use zeitnot::cli::Invocation;
 fn main() -> ExitCode {
     zeitnot::signals::set_up();
     zeitnot_engine::system::raise_file_limit();
-    Invocation::of_process().unwrap_or_else(|refusal| refusal.exit()).run()
+    Invocation::of_process()
+        .unwrap_or_else(|refusal| refusal.exit())
+        .run()
 }

@@ -54,7 +54,9 @@ impl Drop for Told {
     fn drop(&mut self) {
         for (kind, count) in self.kinds.iter().filter(|(_, count)| **count > MOST_TOLD) {
             let more = count - MOST_TOLD;
-            eprint_message(format_args!("{more} more messages like these are not shown ({kind})"));
+            eprint_message(format_args!(
+                "{more} more messages like these are not shown ({kind})"
+            ));
         }
     }
 }
@@ -99,7 +101,11 @@ pub(crate) struct Output {
 
 impl Output {
     pub(super) fn stdout() -> Output {
-        Output { sink: BufWriter::new(Box::new(io::stdout())), is_json: false, page: None }
+        Output {
+            sink: BufWriter::new(Box::new(io::stdout())),
+            is_json: false,
+            page: None,
+        }
     }
 
     /// Writes `json` as a line, or `text`, which ends its own lines.

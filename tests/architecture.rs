@@ -26,8 +26,12 @@ fn engine_folder() -> PathBuf {
 
 /// All Rust files of the packages.
 fn all_files() -> Vec<PathBuf> {
-    let folders = PACKAGES.iter().chain(&["crates/kernels/src", "crates/datagen/src"]);
-    folders.flat_map(|folder| files(&repository().join(folder))).collect()
+    let folders = PACKAGES
+        .iter()
+        .chain(&["crates/kernels/src", "crates/datagen/src"]);
+    folders
+        .flat_map(|folder| files(&repository().join(folder)))
+        .collect()
 }
 
 /// Returns the modules that the table names, the top layer first.
@@ -45,7 +49,10 @@ fn layers(lib: &str) -> Vec<String> {
 fn modules(package: &Path) -> BTreeSet<String> {
     let entries = package.read_dir().unwrap().map(|entry| entry.unwrap().path());
     let name = |path: PathBuf| path.file_stem().unwrap().to_str().unwrap().to_owned();
-    entries.map(name).filter(|name| !["lib", "main", "tests"].contains(&&**name)).collect()
+    entries
+        .map(name)
+        .filter(|name| !["lib", "main", "tests"].contains(&&**name))
+        .collect()
 }
 
 /// Returns the Rust files of a module, in order.
@@ -53,21 +60,36 @@ fn files(path: &Path) -> Vec<PathBuf> {
     if !path.is_dir() {
         return vec![path.to_owned()];
     }
-    let mut entries: Vec<_> = path.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut entries: Vec<_> = path
+        .read_dir()
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     entries.sort();
     let is_source = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "rs");
-    entries.iter().flat_map(|entry| files(entry)).filter(is_source).collect()
+    entries
+        .iter()
+        .flat_map(|entry| files(entry))
+        .filter(is_source)
+        .collect()
 }
 
 fn files_of_module(package: &Path, name: &str) -> Vec<PathBuf> {
     let folder = package.join(name);
     let file = folder.with_extension("rs");
-    [folder, file].iter().filter(|path| path.exists()).flat_map(|path| files(path)).collect()
+    [folder, file]
+        .iter()
+        .filter(|path| path.exists())
+        .flat_map(|path| files(path))
+        .collect()
 }
 
 /// Returns the text without comments.
 fn code(text: &str) -> String {
-    text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
+    text.lines()
+        .map(|line| line.split("//").next().unwrap_or_default())
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// Returns what is wrong with the comments of a file: lines that are too wide, and semicolons outside of code.
@@ -75,7 +97,9 @@ fn faults_of_comments(text: &str) -> Vec<String> {
     let code = Regex::new("`[^`]*`|\"[^\"]*\"").unwrap();
     let (mut faults, mut is_code) = (Vec::new(), false);
     for (line, number) in text.lines().zip(1..) {
-        let Some(comment) = line.trim_start().strip_prefix("//") else { continue };
+        let Some(comment) = line.trim_start().strip_prefix("//") else {
+            continue;
+        };
         let comment = comment.trim_start_matches(['/', '!']);
         is_code ^= comment.trim_start().starts_with("```");
         let is_table = comment.trim_start().starts_with('|');
@@ -91,11 +115,19 @@ fn faults_of_comments(text: &str) -> Vec<String> {
 
 #[test]
 fn comments_are_sentences_that_fit_a_page() {
-    assert_eq!(faults_of_comments("let a = 1; // b; c\n/// `a; b`\n//! ```\n// a; b\n//! ```").len(), 0);
-    assert_eq!(faults_of_comments(&format!("    // a; b\n/// {}", "word ".repeat(25))).len(), 2);
+    assert_eq!(
+        faults_of_comments("let a = 1; // b; c\n/// `a; b`\n//! ```\n// a; b\n//! ```").len(),
+        0
+    );
+    assert_eq!(
+        faults_of_comments(&format!("    // a; b\n/// {}", "word ".repeat(25))).len(),
+        2
+    );
     let faults = all_files().into_iter().flat_map(|file| {
         let faults = faults_of_comments(&fs::read_to_string(&file).unwrap());
-        faults.into_iter().map(move |fault| format!("{}:{fault}", file.display()))
+        faults
+            .into_iter()
+            .map(move |fault| format!("{}:{fault}", file.display()))
     });
     let faults: Vec<_> = faults.collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
@@ -117,7 +149,10 @@ fn no_message_has_words_of_a_failed_start() {
         let text = fs::read_to_string(&file).unwrap();
         let (own, _) = text.split_once("#[cfg(test)]\nmod tests").unwrap_or((&text, ""));
         found.extend(
-            words.iter().filter(|word| code(own).contains(*word)).map(|word| format!("{word}: {file:?}")),
+            words
+                .iter()
+                .filter(|word| code(own).contains(*word))
+                .map(|word| format!("{word}: {file:?}")),
         );
     }
     assert!(found.is_empty(), "{found:#?}");
@@ -131,14 +166,23 @@ fn used_modules(text: &str) -> BTreeSet<String> {
 /// Returns the names that follow `start` in paths, those in braces too.
 fn names_after(start: &str, text: &str) -> BTreeSet<String> {
     let first = |path: String| path.split("::").next().unwrap().to_owned();
-    code(text).split(start).skip(1).flat_map(paths).map(first).collect()
+    code(text)
+        .split(start)
+        .skip(1)
+        .flat_map(paths)
+        .map(first)
+        .collect()
 }
 
 /// Returns the path that `text` begins with (`a::b`), or all paths of a group (`a::{b, c::{d, e}}`).
 fn paths(text: &str) -> Vec<String> {
-    let end = text.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':')).unwrap_or(text.len());
+    let end = text
+        .find(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':'))
+        .unwrap_or(text.len());
     let (start, rest) = text.split_at(end);
-    let Some(group) = rest.strip_prefix('{') else { return vec![start.to_owned()] };
+    let Some(group) = rest.strip_prefix('{') else {
+        return vec![start.to_owned()];
+    };
     let (mut found, mut depth, mut from) = (Vec::new(), 0, 0);
     for (place, c) in group.char_indices() {
         match c {
@@ -161,7 +205,10 @@ fn paths(text: &str) -> Vec<String> {
 /// Returns the name of the module that a file is: `time::facts`, or `time` for its `mod.rs`.
 fn module_of(package: &Path, file: &Path) -> Vec<String> {
     let path = file.strip_prefix(package).unwrap().with_extension("");
-    let mut names: Vec<_> = path.iter().map(|name| name.to_str().unwrap().to_owned()).collect();
+    let mut names: Vec<_> = path
+        .iter()
+        .map(|name| name.to_str().unwrap().to_owned())
+        .collect();
     if names.last().is_some_and(|name| name == "mod") {
         names.pop();
     }
@@ -174,7 +221,9 @@ fn used_files(own: &[String], text: &str, all: &BTreeMap<Vec<String>, PathBuf>) 
     let text = code(text);
     let (text, _) = text.split_once("#[cfg(test)]").unwrap_or((&text, ""));
     let start = Regex::new(r"(?:^|[^:\w])((?:crate|super|self)::)").unwrap();
-    let found = start.captures_iter(text).flat_map(|found| paths(&text[found.get(1).unwrap().start()..]));
+    let found = start
+        .captures_iter(text)
+        .flat_map(|found| paths(&text[found.get(1).unwrap().start()..]));
     let mut used = BTreeSet::new();
     for path in found {
         let mut place = own.to_vec();
@@ -186,10 +235,14 @@ fn used_files(own: &[String], text: &str, all: &BTreeMap<Vec<String>, PathBuf>) 
                 name => place.push(name.to_owned()),
             }
         }
-        let module =
-            (1..=place.len()).rev().map(|length| &place[..length]).find(|names| all.contains_key(*names));
+        let module = (1..=place.len())
+            .rev()
+            .map(|length| &place[..length])
+            .find(|names| all.contains_key(*names));
         used.extend(
-            module.filter(|names| *names != own && !all[*names].ends_with("mod.rs")).map(<[_]>::to_vec),
+            module
+                .filter(|names| *names != own && !all[*names].ends_with("mod.rs"))
+                .map(<[_]>::to_vec),
         );
     }
     used
@@ -200,8 +253,10 @@ fn used_files(own: &[String], text: &str, all: &BTreeMap<Vec<String>, PathBuf>) 
 fn no_files_use_each_other_in_a_circle() {
     let (mut circles, mut count) = (Vec::new(), 0);
     for package in PACKAGES.map(|package| repository().join(package)) {
-        let all: BTreeMap<_, _> =
-            files(&package).into_iter().map(|file| (module_of(&package, &file), file)).collect();
+        let all: BTreeMap<_, _> = files(&package)
+            .into_iter()
+            .map(|file| (module_of(&package, &file), file))
+            .collect();
         let used: BTreeMap<_, _> = all
             .iter()
             .map(|(own, file)| (own, used_files(own, &fs::read_to_string(file).unwrap(), &all)))
@@ -229,7 +284,11 @@ fn every_module_is_in_its_packages_table_once() {
         assert!(layers.len() >= 4, "the table is not found: {layers:?}");
         let named: BTreeSet<_> = layers.iter().cloned().collect();
         assert_eq!(named.len(), layers.len(), "{layers:?}");
-        assert_eq!(named, modules(&package), "the table of {package:?}/lib.rs, and what is there");
+        assert_eq!(
+            named,
+            modules(&package),
+            "the table of {package:?}/lib.rs, and what is there"
+        );
     }
 }
 
@@ -285,7 +344,10 @@ fn commands_use_those_below_them_only() {
             let (text, _) = text.split_once("#[cfg(test)]").unwrap_or((&text, ""));
             let is_inside = file.parent() != Some(&folder) && !file.ends_with("mod.rs");
             let mut used = names_after("crate::commands::", text);
-            used.extend(names_after(if is_inside { "super::super::" } else { "super::" }, text));
+            used.extend(names_after(
+                if is_inside { "super::super::" } else { "super::" },
+                text,
+            ));
             used.retain(|name| there.contains(name) && !rooms[..=place].contains(name));
             assert!(used.is_empty(), "{} uses {used:?}", file.display());
         }
@@ -295,12 +357,25 @@ fn commands_use_those_below_them_only() {
 /// What is missing is named where it is found. How to install it is known to `setup`, and people are told by `commands` and `uci`.
 #[test]
 fn the_network_fetches_nothing_and_speaks_to_nobody() {
-    let words = ["pip install", "pip download", "apt ", "dnf ", "sudo ", "stderr", "eprint"];
+    let words = [
+        "pip install",
+        "pip download",
+        "apt ",
+        "dnf ",
+        "sudo ",
+        "stderr",
+        "eprint",
+    ];
     let mut found = Vec::new();
     for file in files(&engine_folder().join("network")) {
         let text = code(&fs::read_to_string(&file).unwrap());
         let (own, _) = text.split_once("#[cfg(test)]").unwrap_or((&text, ""));
-        found.extend(words.iter().filter(|word| own.contains(*word)).map(|word| format!("{word}: {file:?}")));
+        found.extend(
+            words
+                .iter()
+                .filter(|word| own.contains(*word))
+                .map(|word| format!("{word}: {file:?}")),
+        );
     }
     assert!(found.is_empty(), "{found:#?}");
 }
@@ -325,9 +400,15 @@ fn unsafe_rows() -> Vec<UnsafeRow> {
     let text = fs::read_to_string(document).unwrap();
     let row = |line: &str| {
         let cells: Vec<_> = line.split('|').map(|cell| cell.trim().to_owned()).collect();
-        let [_, file, functions, _, tests, _] = &cells[..] else { return None };
+        let [_, file, functions, _, tests, _] = &cells[..] else {
+            return None;
+        };
         let file = file.strip_prefix("`crates/")?.strip_suffix('`')?.to_owned();
-        Some(UnsafeRow { file, functions: functions.clone(), tests: tests.clone() })
+        Some(UnsafeRow {
+            file,
+            functions: functions.clone(),
+            tests: tests.clone(),
+        })
     };
     text.lines().filter_map(row).collect()
 }
@@ -335,14 +416,20 @@ fn unsafe_rows() -> Vec<UnsafeRow> {
 /// Returns the name that begins after `keyword` in a line of code.
 fn name_after(line: &str, keyword: &str) -> Option<String> {
     let (_, rest) = line.split_once(keyword)?;
-    Some(rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect())
+    Some(
+        rest.chars()
+            .take_while(|c| c.is_alphanumeric() || *c == '_')
+            .collect(),
+    )
 }
 
 /// Returns where a file has the word `unsafe`: functions by name, implementations and traits by their first line.
 fn unsafe_places(text: &str) -> BTreeSet<String> {
     let (mut places, mut function) = (BTreeSet::new(), String::new());
     for line in code(text).lines() {
-        function = name_after(line, "fn ").filter(|name| !name.is_empty()).unwrap_or(function);
+        function = name_after(line, "fn ")
+            .filter(|name| !name.is_empty())
+            .unwrap_or(function);
         let mut words = line.split(|c: char| !(c.is_alphanumeric() || c == '_'));
         if !words.any(|word| word == "unsafe") {
             continue;
@@ -367,7 +454,10 @@ fn all_unsafe_code_is_listed_with_its_tests() {
         .iter()
         .flat_map(|package| files(&crates.join(package)))
         .map(|path| {
-            (path.strip_prefix(&crates).unwrap().display().to_string(), fs::read_to_string(&path).unwrap())
+            (
+                path.strip_prefix(&crates).unwrap().display().to_string(),
+                fs::read_to_string(&path).unwrap(),
+            )
         })
         .collect();
     let mut wrong = Vec::new();
@@ -393,10 +483,16 @@ fn all_unsafe_code_is_listed_with_its_tests() {
                 .map(|place| format!("{file}: {place} is not listed")),
         );
         let tests = row.tests.split('`').skip(1).step_by(2);
-        let is_there = |name: &&str| sources.iter().any(|(_, text)| text.contains(&format!("fn {name}(")));
+        let is_there = |name: &&str| {
+            sources
+                .iter()
+                .any(|(_, text)| text.contains(&format!("fn {name}(")))
+        };
         let missing: Vec<_> = tests.clone().filter(|name| !is_there(name)).collect();
         if tests.count() == 0 || !missing.is_empty() {
-            wrong.push(format!("{file}: no test, or tests that are not there: {missing:?}"));
+            wrong.push(format!(
+                "{file}: no test, or tests that are not there: {missing:?}"
+            ));
         }
     }
     assert!(wrong.is_empty(), "tests/data/unsafe.md:\n{}", wrong.join("\n"));

@@ -20,9 +20,13 @@ fn package() -> &'static Path {
 
 /// Returns the Markdown files of these folders.
 fn documents(folders: &[&str]) -> Vec<PathBuf> {
-    let entries = folders.iter().flat_map(|folder| package().join(folder).read_dir().unwrap());
+    let entries = folders
+        .iter()
+        .flat_map(|folder| package().join(folder).read_dir().unwrap());
     let paths = entries.map(|entry| entry.unwrap().path());
-    paths.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect()
+    paths
+        .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
+        .collect()
 }
 
 /// Returns the pages that are read from beginning to end; results are measurements.
@@ -43,8 +47,9 @@ fn without_code(text: &str) -> String {
 /// Returns the anchors of a page's headings, as GitHub makes them.
 fn anchors(text: &str) -> BTreeSet<String> {
     let text = without_code(text);
-    let headings =
-        text.lines().filter_map(|line| Some(line.strip_prefix('#')?.trim_start_matches('#').trim()));
+    let headings = text
+        .lines()
+        .filter_map(|line| Some(line.strip_prefix('#')?.trim_start_matches('#').trim()));
     let anchor = |heading: &str| -> String {
         let kept = heading
             .to_lowercase()
@@ -66,9 +71,14 @@ fn links(document: &Path) -> Vec<(PathBuf, Option<String>)> {
     let releases = format!("{}releases", "../".repeat(depth));
     let here = targets.filter(|target| !target.contains("://") && *target != releases);
     here.map(|target| {
-        let (path, anchor) =
-            target.split_once('#').map_or((&*target, None), |(path, anchor)| (path, Some(anchor.to_owned())));
-        let file = if path.is_empty() { document.to_owned() } else { document.with_file_name(path) };
+        let (path, anchor) = target
+            .split_once('#')
+            .map_or((&*target, None), |(path, anchor)| (path, Some(anchor.to_owned())));
+        let file = if path.is_empty() {
+            document.to_owned()
+        } else {
+            document.with_file_name(path)
+        };
         (file, anchor)
     })
     .collect()
@@ -84,7 +94,9 @@ fn paths_in_code(document: &Path) -> Vec<PathBuf> {
         "engine" | "network" | "options" | "search" | "time" => package().join("crates/engine/src"),
         _ => package().to_owned(),
     };
-    PATH.captures_iter(&text).map(|path| folder(&path[2]).join(&path[1])).collect()
+    PATH.captures_iter(&text)
+        .map(|path| folder(&path[2]).join(&path[1]))
+        .collect()
 }
 
 #[test]
@@ -107,7 +119,10 @@ fn documents_name_what_is_there() {
             _ => !file.exists(),
         };
         missing.extend(
-            links(document).into_iter().filter(is_dead).map(|link| format!("{document:?}: {link:?}")),
+            links(document)
+                .into_iter()
+                .filter(is_dead)
+                .map(|link| format!("{document:?}: {link:?}")),
         );
         // Results name files of the commit that they are of.
         if document.parent() != Some(&package().join("docs/results")) {
@@ -115,7 +130,11 @@ fn documents_name_what_is_there() {
             missing.extend(paths.map(|path| format!("{document:?}: {path:?}")));
         }
     }
-    assert!(missing.is_empty(), "named, but not there:\n{}", missing.join("\n"));
+    assert!(
+        missing.is_empty(),
+        "named, but not there:\n{}",
+        missing.join("\n")
+    );
 }
 
 /// How a page reads.
@@ -142,16 +161,22 @@ fn read(text: &str) -> Reading {
         .map(|line| Some(line).filter(is_prose).unwrap_or_default())
         .collect::<Vec<_>>()
         .join("\n");
-    let text =
-        CODE.replace_all(&LINK.replace_all(&ITEM.replace_all(&lines, "\n\n"), "$1"), "CODE").into_owned();
+    let text = CODE
+        .replace_all(&LINK.replace_all(&ITEM.replace_all(&lines, "\n\n"), "$1"), "CODE")
+        .into_owned();
     let words: Vec<&str> = WORD.find_iter(&text).map(|word| word.as_str()).collect();
-    let sentences =
-        PARAGRAPH.split(&text).flat_map(|block| END.split(block)).filter(|text| !text.trim().is_empty());
+    let sentences = PARAGRAPH
+        .split(&text)
+        .flat_map(|block| END.split(block))
+        .filter(|text| !text.trim().is_empty());
     let (long, short): (Vec<&str>, Vec<&str>) =
         sentences.partition(|text| text.split_whitespace().count() > LONG_SENTENCE);
     Reading {
         words: words.len(),
-        figures: words.iter().filter(|word| word.starts_with(|c: char| c.is_ascii_digit())).count(),
+        figures: words
+            .iter()
+            .filter(|word| word.starts_with(|c: char| c.is_ascii_digit()))
+            .count(),
         semicolons: text.matches(';').count(),
         sentences: long.len() + short.len(),
         long_sentences: long
@@ -182,7 +207,11 @@ fn guides_are_plain_prose() {
             ));
         }
     }
-    assert!(faults.is_empty(), "docs/results has the measurements:\n{}", faults.join("\n"));
+    assert!(
+        faults.is_empty(),
+        "docs/results has the measurements:\n{}",
+        faults.join("\n")
+    );
 }
 
 /// Bounds of what is read from others: the row of the page, what stands there, the file, the pattern of the number there with what it
@@ -232,20 +261,35 @@ const BOUNDS: [(&str, &str, &str, &str, u64, &str); 37] = [
 fn sources() -> Vec<(String, String)> {
     fn add(path: &Path, all: &mut Vec<(String, String)>) {
         if path.is_dir() {
-            path.read_dir().unwrap().for_each(|entry| add(&entry.unwrap().path(), all));
-        } else if path.extension().is_some_and(|extension| extension == "rs" || extension == "py") {
-            let name = path.strip_prefix(package()).unwrap().display().to_string().replace('\\', "/");
+            path.read_dir()
+                .unwrap()
+                .for_each(|entry| add(&entry.unwrap().path(), all));
+        } else if path
+            .extension()
+            .is_some_and(|extension| extension == "rs" || extension == "py")
+        {
+            let name = path
+                .strip_prefix(package())
+                .unwrap()
+                .display()
+                .to_string()
+                .replace('\\', "/");
             all.push((name, fs::read_to_string(path).unwrap()));
         }
     }
     let mut all = Vec::new();
-    ["src", "crates", "tests", "python"].iter().for_each(|folder| add(&package().join(folder), &mut all));
+    ["src", "crates", "tests", "python"]
+        .iter()
+        .for_each(|folder| add(&package().join(folder), &mut all));
     all
 }
 
 /// Returns the value of an expression such as `Duration::from_secs(10)`, `4 << 20` or `20_000`.
 fn value(expression: &str) -> u64 {
-    let number = expression.trim_start_matches("Duration::from_secs(").trim_end_matches(')').replace('_', "");
+    let number = expression
+        .trim_start_matches("Duration::from_secs(")
+        .trim_end_matches(')')
+        .replace('_', "");
     match number.split_once(" << ") {
         Some((number, shift)) => number.parse::<u64>().unwrap() << shift.parse::<u32>().unwrap(),
         None => number.parse().unwrap_or_else(|_| panic!("{expression}")),
@@ -254,21 +298,33 @@ fn value(expression: &str) -> u64 {
 
 /// Returns a number with a comma before its last three digits.
 fn grouped(number: u64) -> String {
-    if number < 1000 { number.to_string() } else { format!("{},{:03}", number / 1000, number % 1000) }
+    if number < 1000 {
+        number.to_string()
+    } else {
+        format!("{},{:03}", number / 1000, number % 1000)
+    }
 }
 
 #[test]
 fn bounds_are_those_of_the_code_and_each_is_broken_by_a_test() {
-    let (page, sources) =
-        (fs::read_to_string(package().join("docs/reference/reliability.md")).unwrap(), sources());
+    let (page, sources) = (
+        fs::read_to_string(package().join("docs/reference/reliability.md")).unwrap(),
+        sources(),
+    );
     let mut wrong = Vec::new();
     for (row, words, file, place, unit, test) in BOUNDS {
-        let text = &sources.iter().find(|(name, _)| name == file).unwrap_or_else(|| panic!("{file}")).1;
+        let text = &sources
+            .iter()
+            .find(|(name, _)| name == file)
+            .unwrap_or_else(|| panic!("{file}"))
+            .1;
         let expression = match place.contains('(') {
             true => pattern(place),
             false => pattern(&format!(r"(?m)const {place}: [^=]+ = (.+);$")),
         };
-        let found = expression.captures(text).unwrap_or_else(|| panic!("{file}: {place}"));
+        let found = expression
+            .captures(text)
+            .unwrap_or_else(|| panic!("{file}: {place}"));
         let number = value(&found[1]) / unit;
         let spellings = [number.to_string(), grouped(number)].map(|number| words.replace("{}", &number));
         let line = page
@@ -293,7 +349,10 @@ fn prose_is_told_from_tables_and_code() {
     let reading = read(
         "# 1 2 3; 4\n\nOne [link](a;b.md) of `x; 1` and 2 figures.\n- A point; it ends: here.\n\n| 5 | 6; |\n\n```\n7; 8\n```\n",
     );
-    assert_eq!((reading.figures, reading.semicolons, reading.sentences), (1, 1, 3));
+    assert_eq!(
+        (reading.figures, reading.semicolons, reading.sentences),
+        (1, 1, 3)
+    );
     let long = "word ".repeat(26);
     assert_eq!(read(&format!("Short. {long}. Short.")).long_sentences.len(), 1);
     let text = "# Two words: `code`!\n```\n# no heading\n```\n";
@@ -311,25 +370,38 @@ mod commands {
 
     fn zeitnot(arguments: &[&str]) -> Output {
         let mut program = Command::new(env!("CARGO_BIN_EXE_zeitnot"));
-        program.args(arguments).env("ZEITNOT_OFFLINE", "1").output().unwrap()
+        program
+            .args(arguments)
+            .env("ZEITNOT_OFFLINE", "1")
+            .output()
+            .unwrap()
     }
 
     /// Splits a command line as a shell does, up to a comment or a pipe.
     fn shell_words(line: &str) -> Vec<String> {
         static WORD: LazyLock<Regex> = LazyLock::new(|| pattern(r#"(?:'[^']*'|"[^"]*"|[^\s'"])+"#));
-        let words = WORD.find_iter(line).map(|word| word.as_str().replace(['\'', '"'], ""));
-        words.take_while(|word| !["#", "|", ">", "&&"].contains(&&**word)).collect()
+        let words = WORD
+            .find_iter(line)
+            .map(|word| word.as_str().replace(['\'', '"'], ""));
+        words
+            .take_while(|word| !["#", "|", ">", "&&"].contains(&&**word))
+            .collect()
     }
 
     /// Returns the arguments of every call of the program in a page, in blocks and in the text.
     fn calls(text: &str) -> Vec<Vec<String>> {
         static BLOCK: LazyLock<Regex> = LazyLock::new(|| pattern("(?ms)^ *```[a-z]*\n(.*?)^ *```"));
         static INLINE: LazyLock<Regex> = LazyLock::new(|| pattern("`(zeitnot [^`]*)`"));
-        let blocks = BLOCK.captures_iter(text).map(|block| block[1].replace("\\\n", " ")).collect::<Vec<_>>();
+        let blocks = BLOCK
+            .captures_iter(text)
+            .map(|block| block[1].replace("\\\n", " "))
+            .collect::<Vec<_>>();
         let inline = INLINE.captures_iter(text).map(|call| call[1].replace('\n', " "));
         // A block with prompts shows output, too.
         let is_call_in = |block: &str, line: &&str| !block.starts_with("$ ") || line.starts_with("$ ");
-        let in_blocks = blocks.iter().flat_map(|block| block.lines().filter(|line| is_call_in(block, line)));
+        let in_blocks = blocks
+            .iter()
+            .flat_map(|block| block.lines().filter(|line| is_call_in(block, line)));
         let lines = in_blocks.map(str::to_owned).chain(inline);
         let words = lines.map(|line| shell_words(line.trim_start_matches("$ ")));
         let is_call = |words: &Vec<String>| {
@@ -352,7 +424,11 @@ mod commands {
     fn unknown(call: &[String], helps: &mut BTreeMap<Vec<String>, String>) -> Vec<String> {
         let mut help = |command: &[String]| {
             let make = || {
-                let flags = command.iter().map(String::as_str).chain(["--help-all"]).collect::<Vec<_>>();
+                let flags = command
+                    .iter()
+                    .map(String::as_str)
+                    .chain(["--help-all"])
+                    .collect::<Vec<_>>();
                 String::from_utf8(zeitnot(&flags).stdout).unwrap()
             };
             helps.entry(command.to_vec()).or_insert_with(make).clone()
@@ -388,7 +464,10 @@ mod commands {
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
         assert!(count > 60, "{count}");
         let call = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        assert_eq!(unknown(&call("benchmark --backend random --movetme 3"), &mut helps), ["--movetme"]);
+        assert_eq!(
+            unknown(&call("benchmark --backend random --movetme 3"), &mut helps),
+            ["--movetme"]
+        );
         assert_eq!(unknown(&call("mach --games 3"), &mut helps), ["mach"]);
     }
 
@@ -396,12 +475,18 @@ mod commands {
     fn promised(cell: &str) -> Vec<String> {
         static KEY: LazyLock<Regex> = LazyLock::new(|| pattern(r"`([a-z0-9_]+)`(?: \(([^)]*)\))?"));
         let inner = |outer: &str, keys: &str| {
-            KEY.captures_iter(keys).map(|key| format!("{outer}.{}", &key[1])).collect::<Vec<_>>()
+            KEY.captures_iter(keys)
+                .map(|key| format!("{outer}.{}", &key[1]))
+                .collect::<Vec<_>>()
         };
         let keys = KEY.captures_iter(cell);
         keys.flat_map(|key| {
             let mut all = vec![key[1].to_owned()];
-            all.extend(key.get(2).map(|keys| inner(&key[1], keys.as_str())).unwrap_or_default());
+            all.extend(
+                key.get(2)
+                    .map(|keys| inner(&key[1], keys.as_str()))
+                    .unwrap_or_default(),
+            );
             all
         })
         .collect()
@@ -427,7 +512,10 @@ mod commands {
         let suite = file("documents.epd", "6k1/5ppp/8/8/8/8/5PPP/R5K1 w - - bm Ra8#;\n");
         let position = file("documents.fen", "startpos\n");
         let moves = "1. Nf3 Nf6 2. Ng1 Ng8 ".repeat(6);
-        let game = file("documents.pgn", &format!("[Result \"1/2-1/2\"]\n\n{moves}1/2-1/2\n"));
+        let game = file(
+            "documents.pgn",
+            &format!("[Result \"1/2-1/2\"]\n\n{moves}1/2-1/2\n"),
+        );
         let out = folder.join("documents-tuning");
         // What an earlier run left, if any.
         let _ = fs::remove_dir_all(&out);
@@ -444,23 +532,49 @@ mod commands {
             &["describenet", network],
             &["bench", random, "--nodes=20", "--num-positions=1"],
             &["benchmark", random, "--nodes=20", "--num-positions=1"],
-            &["backendbench", random, "--batches=1,2", "--rounds=1", "--round-ms=20"],
+            &[
+                "backendbench",
+                random,
+                "--batches=1,2",
+                "--rounds=1",
+                "--round-ms=20",
+            ],
             &["match", random, "--games=2", "--nodes=2"],
-            &["tune", random, "--games=4", "--nodes=2", "--params=CPuct=2|3", "--out", out],
+            &[
+                "tune",
+                random,
+                "--games=4",
+                "--nodes=2",
+                "--params=CPuct=2|3",
+                "--out",
+                out,
+            ],
             &["movesleft", random, "--pgn", &game],
-            &["timelab", random, "--pgn", &game, "--manager=legacy", "--min-moves=2"],
+            &[
+                "timelab",
+                random,
+                "--pgn",
+                &game,
+                "--manager=legacy",
+                "--min-moves=2",
+            ],
         ];
         let page = fs::read_to_string(package().join("docs/reference/files.md")).unwrap();
         let (_, table) = page.split_once("<!-- keys -->").unwrap();
         let (table, _) = table.split_once("<!-- end of keys -->").unwrap();
         for call in calls {
-            let row = table.lines().find(|line| line.starts_with(&format!("| `{}` |", call[0])));
+            let row = table
+                .lines()
+                .find(|line| line.starts_with(&format!("| `{}` |", call[0])));
             let keys = promised(row.unwrap().splitn(3, '|').last().unwrap());
             assert!(keys.len() > 3, "{row:?}");
             let output = zeitnot(&[call, &["--json"][..]].concat());
             let text = String::from_utf8_lossy(&output.stdout);
             let document: Value = serde_json::from_str(&text).unwrap_or_else(|error| {
-                panic!("{call:?}: {error}: {text}{}", String::from_utf8_lossy(&output.stderr))
+                panic!(
+                    "{call:?}: {error}: {text}{}",
+                    String::from_utf8_lossy(&output.stderr)
+                )
             });
             let missing = keys.iter().filter(|key| !has(&document, key)).collect::<Vec<_>>();
             assert!(missing.is_empty(), "{call:?}: {missing:?} are not in {text}");

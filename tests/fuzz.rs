@@ -10,14 +10,21 @@ use std::time::{Duration, Instant};
 
 /// Returns the time for mutations of each target's corpus: three seconds, or what `ZEITNOT_FUZZ_SECONDS` says.
 fn time() -> Duration {
-    let seconds = std::env::var("ZEITNOT_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok());
+    let seconds = std::env::var("ZEITNOT_FUZZ_SECONDS")
+        .ok()
+        .and_then(|text| text.parse().ok());
     Duration::from_secs(seconds.unwrap_or(3))
 }
 
 /// Returns the inputs of a target's corpus, in the order of their names.
 fn corpus(name: &str) -> Vec<Vec<u8>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(name);
-    let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("fuzz/corpus")
+        .join(name);
+    let mut paths: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     paths.sort();
     paths.iter().map(|path| fs::read(path).unwrap()).collect()
 }
@@ -46,7 +53,10 @@ fn mutated(input: &[u8], other: &[u8], random: &mut fastrand::Rng) -> Vec<u8> {
 
 /// Runs the target over its corpus, and for a while over mutations.
 fn exercise(name: &str) {
-    let (_, run) = targets::TARGETS.into_iter().find(|(known, _)| *known == name).expect("a target");
+    let (_, run) = targets::TARGETS
+        .into_iter()
+        .find(|(known, _)| *known == name)
+        .expect("a target");
     let inputs = corpus(name);
     let used = inputs.iter().filter(|input| run(input)).count();
     assert!(used > 0, "no input of {name} is accepted any more");
@@ -57,7 +67,10 @@ fn exercise(name: &str) {
         run(&mutated(input, other, &mut random));
         runs += 1;
     }
-    println!("{name}: {used} of {} inputs are of use, {runs} mutations", inputs.len());
+    println!(
+        "{name}: {used} of {} inputs are of use, {runs} mutations",
+        inputs.len()
+    );
 }
 
 macro_rules! targets {

@@ -87,17 +87,34 @@ impl Noise {
 
 /// Returns a layer of `count` weights in `-0.05..0.05`.
 fn layer(tag: u32, count: usize) -> Field {
-    Field::Message(tag, vec![Field::Float(1, -0.05), Field::Float(2, 0.05), Field::Weights(count)])
+    Field::Message(
+        tag,
+        vec![
+            Field::Float(1, -0.05),
+            Field::Float(2, 0.05),
+            Field::Weights(count),
+        ],
+    )
 }
 
 fn convolution(tag: u32, inputs: usize, outputs: usize, kernel: usize) -> Field {
-    Field::Message(tag, vec![layer(1, inputs * outputs * kernel * kernel), layer(2, outputs)])
+    Field::Message(
+        tag,
+        vec![layer(1, inputs * outputs * kernel * kernel), layer(2, outputs)],
+    )
 }
 
 /// Writes a tower with convolution policy and WDL head.
 fn write_network(path: &Path) {
-    let block =
-        || Field::Message(2, vec![convolution(1, FILTERS, FILTERS, 3), convolution(2, FILTERS, FILTERS, 3)]);
+    let block = || {
+        Field::Message(
+            2,
+            vec![
+                convolution(1, FILTERS, FILTERS, 3),
+                convolution(2, FILTERS, FILTERS, 3),
+            ],
+        )
+    };
     let mut weights = vec![
         convolution(1, 112, FILTERS, 3),
         convolution(11, FILTERS, FILTERS, 3),
@@ -110,7 +127,10 @@ fn write_network(path: &Path) {
     ];
     weights.extend((0..BLOCKS).map(|_| block()));
     let network_format = vec![(1, 1), (3, 4), (4, 2), (5, 2)];
-    let network_format = network_format.into_iter().map(|(tag, value)| Field::Number(tag, value)).collect();
+    let network_format = network_format
+        .into_iter()
+        .map(|(tag, value)| Field::Number(tag, value))
+        .collect();
     let format = Field::Message(4, vec![Field::Number(1, 1), Field::Message(2, network_format)]);
 
     let file = BufWriter::new(File::create(path).unwrap());
@@ -138,10 +158,14 @@ fn a_network_is_never_held_twice() {
 
     let file = NetworkFile::load(&path, HeadChoice::default()).unwrap();
     let size = file.size;
-    let Model::Layers(network) = file.model else { panic!("no layers") };
+    let Model::Layers(network) = file.model else {
+        panic!("no layers")
+    };
     let parameters = network.cost().parameters as usize;
     assert!(parameters > 2 * BLOCKS * FILTERS * FILTERS * 9);
-    let Body::Tower(tower) = &network.body else { panic!("no tower") };
+    let Body::Tower(tower) = &network.body else {
+        panic!("no tower")
+    };
     let mut noise = Noise(SEED);
     for &weight in &tower.input.weights[..64] {
         let written = -0.05 + 0.1 * f32::from(u16::from_le_bytes(noise.next())) / 65535.0;

@@ -48,7 +48,10 @@ fn version() -> String {
     println!("cargo:rerun-if-changed=build.rs");
     // Where the commit is written down: what a branch names changes without HEAD.
     let branch = git(&["symbolic-ref", "--quiet", "HEAD"]);
-    for name in [Some("HEAD".to_owned()), branch, Some("packed-refs".into())].into_iter().flatten() {
+    for name in [Some("HEAD".to_owned()), branch, Some("packed-refs".into())]
+        .into_iter()
+        .flatten()
+    {
         let path = git(&["rev-parse", "--git-path", &name]).map(|path| repository().join(path));
         if let Some(path) = path.filter(|path| path.exists()) {
             println!("cargo:rerun-if-changed={}", path.display());
@@ -73,7 +76,11 @@ fn git(arguments: &[&str]) -> Option<String> {
     if !repository.join(".git").exists() {
         return None;
     }
-    let output = Command::new("git").args(arguments).current_dir(&repository).output().ok()?;
+    let output = Command::new("git")
+        .args(arguments)
+        .current_dir(&repository)
+        .output()
+        .ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     (output.status.success() && !text.trim().is_empty()).then(|| text.trim().to_owned())
 }

@@ -15,13 +15,21 @@ pub fn run(data: &[u8]) -> bool {
     let Ok(file) = NetworkFile::from_bytes(Path::new("input"), data, HeadChoice::default()) else {
         return false;
     };
-    let Model::Layers(network) = file.model else { return true };
-    let Ok(native) = Native::new(&network, "input", &Params::default()) else { return false };
-    let encoding =
-        PositionEncoding { format: native.info().input_format, history_fill: HistoryFill::default() };
+    let Model::Layers(network) = file.model else {
+        return true;
+    };
+    let Ok(native) = Native::new(&network, "input", &Params::default()) else {
+        return false;
+    };
+    let encoding = PositionEncoding {
+        format: native.info().input_format,
+        history_fill: HistoryFill::default(),
+    };
     let mut slots = [EvalSlot::of(&History::start(), encoding)];
     let mut evaluator = native.evaluator().expect("memory for one evaluator");
-    evaluator.evaluate(&mut slots).expect("the native backend has no way to fail");
+    evaluator
+        .evaluate(&mut slots)
+        .expect("the native backend has no way to fail");
     onnx::build(network, &BuildOptions::default());
     true
 }

@@ -16,19 +16,33 @@ pub fn run(data: &[u8]) -> bool {
         let parsed = Params::parse(line).is_ok();
         controlled | configured | plans(line) | parsed
     };
-    text.lines().take(20).fold(false, |any, line| any | is_of_use(line))
+    text.lines()
+        .take(20)
+        .fold(false, |any, line| any | is_of_use(line))
 }
 
 /// Lets the manager that `text` describes plan moves: what it gives lies between 0 and what the clock has.
 fn plans(text: &str) -> bool {
-    let Ok(mut manager) = manager_from(text) else { return false };
+    let Ok(mut manager) = manager_from(text) else {
+        return false;
+    };
     for time_ms in [0.0, 17.0, 3_000.0, 900_000.0] {
         let limits = GoLimits::clock(Millis(time_ms), Millis(20.0));
-        let facts = MoveFacts { limits, pieces: 20, legal_moves: 30, ..MoveFacts::default() };
-        let Some(stopper) = manager.start_move(&facts) else { continue };
+        let facts = MoveFacts {
+            limits,
+            pieces: 20,
+            legal_moves: 30,
+            ..MoveFacts::default()
+        };
+        let Some(stopper) = manager.start_move(&facts) else {
+            continue;
+        };
         let Some(report) = stopper.report() else { continue };
         let budget = report.budget.0;
-        assert!(budget >= 0.0 && budget <= time_ms.max(0.0) + 20.0, "{text}: {budget} of {time_ms} ms");
+        assert!(
+            budget >= 0.0 && budget <= time_ms.max(0.0) + 20.0,
+            "{text}: {budget} of {time_ms} ms"
+        );
     }
     true
 }

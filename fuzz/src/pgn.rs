@@ -11,7 +11,9 @@ const MOST_GAMES: usize = 1000;
 /// Reads games, replays them and makes records of them, which are read back.
 pub fn run(data: &[u8]) -> bool {
     let (_folder, path) = super::file("input.pgn", data);
-    let Ok(games) = Games::open(&path) else { return false };
+    let Ok(games) = Games::open(&path) else {
+        return false;
+    };
     let mut any = false;
     for (number, game) in games.take(MOST_GAMES).enumerate() {
         match game {
@@ -33,7 +35,15 @@ pub fn run(data: &[u8]) -> bool {
             written.push(game);
         }
     }
-    let read: Vec<_> = Records::new(&bytes).expect("our own").map(|game| game.expect("our own")).collect();
-    assert!(written.iter().map(|game| game.plies.len()).eq(read.iter().map(|game| game.plies.len())));
+    let read: Vec<_> = Records::new(&bytes)
+        .expect("our own")
+        .map(|game| game.expect("our own"))
+        .collect();
+    assert!(
+        written
+            .iter()
+            .map(|game| game.plies.len())
+            .eq(read.iter().map(|game| game.plies.len()))
+    );
     any
 }

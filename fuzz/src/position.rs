@@ -37,6 +37,9 @@ fn check(game: &History) {
 }
 
 fn encode(game: &History) {
-    let encoding = PositionEncoding { format: InputFormat::default(), history_fill: HistoryFill::default() };
+    let encoding = PositionEncoding {
+        format: InputFormat::default(),
+        history_fill: HistoryFill::default(),
+    };
     EvalSlot::of(game, encoding);
 }

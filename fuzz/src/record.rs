@@ -5,7 +5,9 @@ use zeitnot_datagen::table::Tables;
 
 /// Reads records; what is read can be written again, and expanded to tables.
 pub fn run(data: &[u8]) -> bool {
-    let Ok(records) = Records::new(data) else { return false };
+    let Ok(records) = Records::new(data) else {
+        return false;
+    };
     let games: Vec<_> = records.map_while(Result::ok).collect();
     let mut bytes = MAGIC.to_vec();
     let mut tables = Tables::default();

@@ -22,7 +22,10 @@ pub fn run(data: &[u8]) -> bool {
         pages.push(replay::page(&study).to_html());
     }
     for page in &pages {
-        let found = page.as_bytes().windows(MARKUP.len()).filter(|part| part.eq_ignore_ascii_case(MARKUP));
+        let found = page
+            .as_bytes()
+            .windows(MARKUP.len())
+            .filter(|part| part.eq_ignore_ascii_case(MARKUP));
         assert_eq!(found.count(), 0, "markup from the rows is in the page");
     }
     !pages.is_empty()

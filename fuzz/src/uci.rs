@@ -29,7 +29,11 @@ const MOST_LINES: usize = 60;
 /// Runs a session. Each `go` has at most one answer, and every line is one of UCI.
 pub fn run(data: &[u8]) -> bool {
     let text = String::from_utf8_lossy(data);
-    let lines: Vec<&str> = text.lines().filter(|line| is_harmless(line)).take(MOST_LINES).collect();
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| is_harmless(line))
+        .take(MOST_LINES)
+        .collect();
     let input = format!("{}\nstop\nquit\n", lines.join("\n"));
     let output = Sink::default();
     let mut settings = Settings::default();
@@ -40,12 +44,28 @@ pub fn run(data: &[u8]) -> bool {
         .expect("the settings are good");
     let output = output.0.lock().expect("no panic").clone();
     let output = String::from_utf8(output).expect("UTF-8");
-    let answers = output.lines().filter(|line| line.starts_with("bestmove ")).count();
-    let searches =
-        lines.iter().filter(|line| matches!(UciCommand::parse(line), Ok(UciCommand::Go(_)))).count();
-    assert!(answers <= searches, "{answers} answers to {searches} searches:\n{output}");
-    const STARTS: [&str; 8] =
-        ["info ", "bestmove ", "id ", "option ", "uciok", "readyok", "error ", "Nothing happens"];
+    let answers = output
+        .lines()
+        .filter(|line| line.starts_with("bestmove "))
+        .count();
+    let searches = lines
+        .iter()
+        .filter(|line| matches!(UciCommand::parse(line), Ok(UciCommand::Go(_))))
+        .count();
+    assert!(
+        answers <= searches,
+        "{answers} answers to {searches} searches:\n{output}"
+    );
+    const STARTS: [&str; 8] = [
+        "info ",
+        "bestmove ",
+        "id ",
+        "option ",
+        "uciok",
+        "readyok",
+        "error ",
+        "Nothing happens",
+    ];
     for line in output.lines() {
         assert!(STARTS.iter().any(|start| line.starts_with(start)), "{line:?}");
     }

@@ -36,7 +36,15 @@ const CONFIG: &str = "config";
 /// … and leaves it out.
 const WITHOUT: &str = "no-config";
 /// Flags without a value that are no options of the engine.
-const SWITCHES: [&str; 7] = [SHOW_HIDDEN, WITHOUT, "json", "offline", "help", "help-all", "version"];
+const SWITCHES: [&str; 7] = [
+    SHOW_HIDDEN,
+    WITHOUT,
+    "json",
+    "offline",
+    "help",
+    "help-all",
+    "version",
+];
 
 /// Former flags of Lc0 and their successors.
 const REPLACED: [(&str, &str); 9] = [
@@ -70,10 +78,19 @@ const NO_DAG: &str =
     "the search of dag-preview is not here: this is a tree, whose positions share evaluations";
 /// Lc0's modes that are missing, and what to use instead.
 const MISSING_MODES: [(&str, &str); 4] = [
-    ("leela2onnx", "writes ONNX models: use zeitnot convert FILE --output FILE.onnx"),
+    (
+        "leela2onnx",
+        "writes ONNX models: use zeitnot convert FILE --output FILE.onnx",
+    ),
     ("selfplay", "plays games: see zeitnot match"),
-    ("policyhead", "plays by the policy alone: use zeitnot uci and go nodes 1"),
-    ("valuehead", "plays by the value of each reply: use zeitnot uci and go nodes N"),
+    (
+        "policyhead",
+        "plays by the policy alone: use zeitnot uci and go nodes 1",
+    ),
+    (
+        "valuehead",
+        "plays by the value of each reply: use zeitnot uci and go nodes N",
+    ),
 ];
 
 const SET_ITSELF: [&str; 2] = ["threads", "minibatch-size"];
@@ -103,7 +120,10 @@ pub(super) struct Flag {
 impl Flag {
     /// Without dashes and value.
     pub(super) fn name(&self) -> &str {
-        let first = self.words.first().and_then(|word| word.to_str()?.strip_prefix("--"));
+        let first = self
+            .words
+            .first()
+            .and_then(|word| word.to_str()?.strip_prefix("--"));
         first.and_then(|flag| flag.split('=').next()).unwrap_or_default()
     }
 
@@ -121,21 +141,28 @@ pub(super) fn translated(
     folder: Option<&Path>,
 ) -> Result<Translation> {
     let mut arguments = arguments.into_iter().peekable();
-    let mut line = Translation { head: arguments.next().into_iter().collect(), ..Translation::default() };
+    let mut line = Translation {
+        head: arguments.next().into_iter().collect(),
+        ..Translation::default()
+    };
     let mut words = Vec::new();
     while let Some(flag) = arguments.next_if(|first| EVERYWHERE.iter().any(|flag| first == flag)) {
         words.push(flag);
     }
     let mode = arguments.next_if(|first| first.to_str().is_some_and(|first| !first.starts_with('-')));
-    let mode = mode.map(|mode| line.command_of(&mode.to_string_lossy())).transpose()?;
+    let mode = mode
+        .map(|mode| line.command_of(&mode.to_string_lossy()))
+        .transpose()?;
     let command = mode.as_deref().unwrap_or(UCI);
     line.head.extend(mode.as_deref().map(OsString::from));
     line.plays = command == UCI;
     words.extend(arguments);
     let has = |word: &str| words.iter().any(|known| known == word);
     line.shows_all = has("--help-all") || has("--show-hidden") && (has("--help") || has("-h"));
-    let (config, flags): (Vec<_>, Vec<_>) =
-        line.flags_of(words, command).into_iter().partition(|flag| [CONFIG, WITHOUT].contains(&flag.name()));
+    let (config, flags): (Vec<_>, Vec<_>) = line
+        .flags_of(words, command)
+        .into_iter()
+        .partition(|flag| [CONFIG, WITHOUT].contains(&flag.name()));
     // Without a value, as that of `--no-config` is, there is none.
     let named = config.last().map(Flag::value);
     if let Some(config) = ConfigFile::find(named.as_deref(), folder) {
@@ -183,7 +210,10 @@ impl Translation {
         cli: &clap::Command,
         given: &[Flag],
     ) -> Result<()> {
-        let of_command = cli.find_subcommand(command).into_iter().flat_map(clap::Command::get_arguments);
+        let of_command = cli
+            .find_subcommand(command)
+            .into_iter()
+            .flat_map(clap::Command::get_arguments);
         let of_command: Vec<_> = of_command.filter_map(clap::Arg::get_long).collect();
         let is_given = |name: &str| given.iter().any(|flag| flag.name() == name);
         // Commands that evaluate nothing ignore the file.
@@ -210,7 +240,10 @@ impl Translation {
                 let name = flag.name();
                 let is_unknown = Settings::spec(name).is_err() && name != CONFIG;
                 if is_unknown || of_command.contains(&name) && !is_replaced(name) {
-                    self.flags.push(Flag { place: Some(config.place(*number)), ..flag });
+                    self.flags.push(Flag {
+                        place: Some(config.place(*number)),
+                        ..flag
+                    });
                 }
             }
         }
@@ -228,11 +261,15 @@ impl Translation {
         let mut flags = Vec::new();
         while let Some(word) = words.next() {
             let Some(text) = word.to_str().map(|text| long(text, command)) else {
-                flags.push(Flag { words: vec![word], place: None });
+                flags.push(Flag {
+                    words: vec![word],
+                    place: None,
+                });
                 continue;
             };
-            let (flag, value) =
-                text.split_once('=').map_or((&*text, None), |(flag, value)| (flag, Some(value)));
+            let (flag, value) = text
+                .split_once('=')
+                .map_or((&*text, None), |(flag, value)| (flag, Some(value)));
             let name = flag.strip_prefix("--").unwrap_or_default();
             let no_effect = without_effect(name, command);
             let takes_value = match no_effect {
@@ -244,15 +281,21 @@ impl Translation {
                 |word: &OsString| word.to_string_lossy().strip_prefix('-').is_none_or(starts_number);
             let next = words.next_if(|next| takes_value && value.is_none() && is_value(next));
             if let Some((reason, _)) = no_effect {
-                self.notes.extend((!reason.is_empty()).then(|| format!("{flag}: {reason}")));
+                self.notes
+                    .extend((!reason.is_empty()).then(|| format!("{flag}: {reason}")));
                 continue;
             }
-            let negated = name.strip_prefix("no-").filter(|name| value.is_none() && is_switch(name));
+            let negated = name
+                .strip_prefix("no-")
+                .filter(|name| value.is_none() && is_switch(name));
             let word = match negated {
                 Some(switch) => format!("--{}=false", own_spelling(switch)),
                 None => text.replacen(name, own_spelling(name), 1),
             };
-            flags.push(Flag { words: [word.into()].into_iter().chain(next).collect(), place: None });
+            flags.push(Flag {
+                words: [word.into()].into_iter().chain(next).collect(),
+                place: None,
+            });
         }
         flags
     }
@@ -284,7 +327,10 @@ fn without_effect(name: &str, command: &str) -> Option<(&'static str, bool)> {
 }
 
 pub(super) fn replacement(error: &str) -> Option<&'static str> {
-    REPLACED.iter().find(|(old, _)| error.contains(&format!("'--{old}'"))).map(|(_, new)| *new)
+    REPLACED
+        .iter()
+        .find(|(old, _)| error.contains(&format!("'--{old}'")))
+        .map(|(_, new)| *new)
 }
 
 fn positive(name: &str) -> &str {
@@ -313,7 +359,9 @@ fn own_spelling(flag: &str) -> &str {
     let second = || OTHER_NAMES.iter().find(|other| other.flag == flag);
     match flag {
         "strict-uci-timing" => "strict-timing",
-        _ => second().and_then(|other| Settings::spec(other.name).ok()).map_or(flag, |spec| spec.flag),
+        _ => second()
+            .and_then(|other| Settings::spec(other.name).ok())
+            .map_or(flag, |spec| spec.flag),
     }
 }
 
@@ -335,36 +383,75 @@ mod tests {
     fn translate_in(folder: &Path, line: &str) -> (String, usize) {
         let words = line.split(' ').map(OsString::from);
         let translation = translated(words, &Cli::command(), Some(folder)).unwrap();
-        (translation.arguments().join(" ".as_ref()).into_string().unwrap(), translation.notes.len())
+        (
+            translation.arguments().join(" ".as_ref()).into_string().unwrap(),
+            translation.notes.len(),
+        )
     }
 
     #[test]
     fn lc0s_command_lines_become_ours() {
         for (lc0, ours, notes) in [
-            ("lc0 -w a.pb.gz -t2 -b=trivial", "lc0 --weights a.pb.gz --threads=2 --backend=trivial", 0),
+            (
+                "lc0 -w a.pb.gz -t2 -b=trivial",
+                "lc0 --weights a.pb.gz --threads=2 --backend=trivial",
+                0,
+            ),
             ("lc0 bench -t 2", "lc0 bench --threads 2", 0),
-            ("lc0 --no-two-fold-draws --no-such", "lc0 --two-fold-draws=false --no-such", 0),
+            (
+                "lc0 --no-two-fold-draws --no-such",
+                "lc0 --two-fold-draws=false --no-such",
+                0,
+            ),
             ("lc0 eval -w a.pb.gz -x", "lc0 eval --weights a.pb.gz -x", 0),
             ("lc0 --strict-uci-timing", "lc0 --strict-timing", 0),
             ("lc0 --strict-uci-timing=true", "lc0 --strict-timing=true", 0),
             ("lc0 --no-strict-uci-timing", "lc0 --strict-timing=false", 0),
             ("lc0 --hash 64 --threads=2", "lc0 --ramlimit-mb 64 --threads=2", 0),
-            ("lc0 classic --show-hidden -t 2", "lc0 uci --show-hidden --threads 2", 0),
+            (
+                "lc0 classic --show-hidden -t 2",
+                "lc0 uci --show-hidden --threads 2",
+                0,
+            ),
             ("lc0 benchmark --show-hidden -t 2", "lc0 benchmark --threads 2", 0),
             ("lc0 dag-preview --threads=2", "lc0 uci --threads=2", 1),
             ("lc0 --preload --threads=2", "lc0 --threads=2", 1),
             ("lc0 --no-preload --threads=2", "lc0 --threads=2", 1),
             ("lc0 --config= --threads=2", "lc0 --threads=2", 0),
-            ("lc0 benchmark --no-config --threads=2", "lc0 benchmark --threads=2", 0),
-            ("lc0 backendbench --header-only-once --nncache=9 --fen=x", "lc0 backendbench --fen=x", 1),
-            ("lc0 describenet -w a.pb.gz", "lc0 describenet --weights a.pb.gz", 0),
+            (
+                "lc0 benchmark --no-config --threads=2",
+                "lc0 benchmark --threads=2",
+                0,
+            ),
+            (
+                "lc0 backendbench --header-only-once --nncache=9 --fen=x",
+                "lc0 backendbench --fen=x",
+                1,
+            ),
+            (
+                "lc0 describenet -w a.pb.gz",
+                "lc0 describenet --weights a.pb.gz",
+                0,
+            ),
             ("lc0 match -t 2", "lc0 match -t 2", 0),
             // A regression: these were refused before a command.
             ("lc0 --json perft 1", "lc0 perft --json 1", 0),
-            ("lc0 --offline --json setup --list", "lc0 setup --offline --json --list", 0),
+            (
+                "lc0 --offline --json setup --list",
+                "lc0 setup --offline --json --list",
+                0,
+            ),
             ("lc0 --json -t 2", "lc0 --json --threads 2", 0),
-            ("lc0 convert a.pb.gz -o a.onnx", "lc0 convert a.pb.gz -o a.onnx", 0),
-            ("lc0 --threads=2 --temperature -0.5 uci", "lc0 --threads=2 --temperature -0.5 uci", 0),
+            (
+                "lc0 convert a.pb.gz -o a.onnx",
+                "lc0 convert a.pb.gz -o a.onnx",
+                0,
+            ),
+            (
+                "lc0 --threads=2 --temperature -0.5 uci",
+                "lc0 --threads=2 --temperature -0.5 uci",
+                0,
+            ),
         ] {
             assert_eq!(translate(lc0), (ours.to_owned(), notes), "{lc0}");
         }
@@ -386,15 +473,20 @@ mod tests {
     #[test]
     fn every_command_that_evaluates_reads_the_configuration() {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("lc0.config"), "weights=a.pb.gz\nbackend=native\nthreads=2\n")
-            .unwrap();
+        std::fs::write(
+            folder.path().join("lc0.config"),
+            "weights=a.pb.gz\nbackend=native\nthreads=2\n",
+        )
+        .unwrap();
         let read = |line: &str| translate_in(folder.path(), &format!("zeitnot {line}")).0;
         let cli = Cli::command();
         let evaluate = cli.get_subcommands().filter(|command| {
             let mut longs = command.get_arguments().filter_map(|arg| arg.get_long());
             longs.any(|long| long == "backend")
         });
-        let names = evaluate.map(|command| command.get_name().to_owned()).filter(|name| name != "setup");
+        let names = evaluate
+            .map(|command| command.get_name().to_owned())
+            .filter(|name| name != "setup");
         let names: Vec<_> = names.collect();
         assert!(names.len() >= 8, "{names:?}");
         for name in names {
@@ -402,14 +494,32 @@ mod tests {
             assert!(read(&name).contains(" --weights=a.pb.gz"), "{name}");
             assert_eq!(read(&name).contains(" --backend=native"), has_backend, "{name}");
             let own = format!("{name} --backend=trivial");
-            assert!(read(&own).ends_with(" --backend=trivial") && !read(&own).contains("native"), "{name}");
-            assert!(!read(&format!("{name} --no-config")).contains("a.pb.gz"), "{name}");
+            assert!(
+                read(&own).ends_with(" --backend=trivial") && !read(&own).contains("native"),
+                "{name}"
+            );
+            assert!(
+                !read(&format!("{name} --no-config")).contains("a.pb.gz"),
+                "{name}"
+            );
         }
         for (line, expected) in [
-            ("--threads=1", "zeitnot --weights=a.pb.gz --backend=native --threads=1"),
-            ("bench -w b.pb.gz", "zeitnot bench --backend=native --threads=2 --weights b.pb.gz"),
-            ("benchmark --backends=native", "zeitnot benchmark --weights=a.pb.gz --backends=native"),
-            ("setup --auto", "zeitnot setup --weights=a.pb.gz --backend=native --auto"),
+            (
+                "--threads=1",
+                "zeitnot --weights=a.pb.gz --backend=native --threads=1",
+            ),
+            (
+                "bench -w b.pb.gz",
+                "zeitnot bench --backend=native --threads=2 --weights b.pb.gz",
+            ),
+            (
+                "benchmark --backends=native",
+                "zeitnot benchmark --weights=a.pb.gz --backends=native",
+            ),
+            (
+                "setup --auto",
+                "zeitnot setup --weights=a.pb.gz --backend=native --auto",
+            ),
             ("setup", "zeitnot setup"),
             ("describenet x", "zeitnot describenet x"),
             ("perft 1", "zeitnot perft 1"),
@@ -420,9 +530,11 @@ mod tests {
 
     #[test]
     fn modes_that_are_not_here_say_what_is() {
-        for (mode, instead) in
-            [("selfplay", "zeitnot match"), ("valuehead", "go nodes"), ("leela2onnx", "zeitnot convert")]
-        {
+        for (mode, instead) in [
+            ("selfplay", "zeitnot match"),
+            ("valuehead", "go nodes"),
+            ("leela2onnx", "zeitnot convert"),
+        ] {
             let words = ["lc0", mode].map(OsString::from);
             let error = translated(words, &Cli::command(), None).unwrap_err().to_string();
             assert!(error.contains(instead), "{error}");

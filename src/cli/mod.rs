@@ -72,13 +72,17 @@ impl Refusal {
     /// Ends the process.
     pub fn exit(self) -> ! {
         self.messages.iter().for_each(eprint_message);
-        self.error.map_or_else(|| std::process::exit(2), |error| error.exit())
+        self.error
+            .map_or_else(|| std::process::exit(2), |error| error.exit())
     }
 }
 
 impl From<clap::Error> for Refusal {
     fn from(error: clap::Error) -> Refusal {
-        Refusal { messages: Vec::new(), error: Some(error) }
+        Refusal {
+            messages: Vec::new(),
+            error: Some(error),
+        }
     }
 }
 
@@ -87,15 +91,20 @@ impl Invocation {
     /// except by the engine itself, which tells the GUI what it left out.
     pub fn of_process() -> Result<Invocation, Refusal> {
         let arguments = std::env::args_os();
-        let arguments: Vec<_> =
-            if cfg!(windows) { arguments.flat_map(expanded).collect() } else { arguments.collect() };
+        let arguments: Vec<_> = if cfg!(windows) {
+            arguments.flat_map(expanded).collect()
+        } else {
+            arguments.collect()
+        };
         Invocation::of(arguments, folders::executable().as_deref())
     }
 
     fn of(arguments: Vec<OsString>, folder: Option<&Path>) -> Result<Invocation, Refusal> {
         let cli = Cli::command();
-        let mut line = translated(arguments, &cli, folder)
-            .map_err(|failure| Refusal { messages: vec![failure.to_string()], error: None })?;
+        let mut line = translated(arguments, &cli, folder).map_err(|failure| Refusal {
+            messages: vec![failure.to_string()],
+            error: None,
+        })?;
         if line.shows_all {
             with_all_in_help(Cli::command()).try_get_matches_from(line.arguments())?;
         }
@@ -110,7 +119,13 @@ impl Invocation {
             }
         };
         let notes = notes(&line);
-        let Cli { json: is_json, offline, command, uci, .. } = parsed;
+        let Cli {
+            json: is_json,
+            offline,
+            command,
+            uci,
+            ..
+        } = parsed;
         let mut command = command.unwrap_or(Command::Uci(uci));
         match &mut command {
             Command::Uci(args) => {
@@ -122,7 +137,11 @@ impl Invocation {
             Command::Benchmark(args) => args.config = line.config,
             _ => {}
         }
-        Ok(Invocation { is_json, command, notes })
+        Ok(Invocation {
+            is_json,
+            command,
+            notes,
+        })
     }
 
     /// A failure is one message on stderr and exit code 2.
@@ -142,7 +161,11 @@ fn drop_mistakes(line: &mut Translation) -> Result<Vec<String>, clap::Error> {
     let (mut mistakes, mut settings) = (Vec::new(), Settings::default());
     for flag in std::mem::take(&mut line.flags) {
         let wrong = match Cli::try_parse_from(line.with([&flag])) {
-            Ok(cli) => cli.uci_args().add_to(&mut settings).err().map(|error| error.to_string()),
+            Ok(cli) => cli
+                .uci_args()
+                .add_to(&mut settings)
+                .err()
+                .map(|error| error.to_string()),
             Err(error) if !error.use_stderr() => return Err(error),
             Err(error) => Some(reason_of(&error)),
         };
@@ -165,20 +188,37 @@ fn refusal(line: &Translation, error: clap::Error) -> Refusal {
     let mut messages = notes(line);
     if let Some(hint) = hint_for_file(&error) {
         messages.push(hint);
-        return Refusal { messages, error: None };
+        return Refusal {
+            messages,
+            error: None,
+        };
     }
     let of_config = line.flags.iter().filter_map(|flag| {
         let parsed = Cli::try_parse_from([&["zeitnot".into()], &flag.words[..]].concat());
-        Some((flag.place.as_ref()?, parsed.err().filter(clap::Error::use_stderr)?))
+        Some((
+            flag.place.as_ref()?,
+            parsed.err().filter(clap::Error::use_stderr)?,
+        ))
     });
-    let (place, error) = of_config.map(|(place, error)| (Some(place), error)).next().unwrap_or((None, error));
+    let (place, error) = of_config
+        .map(|(place, error)| (Some(place), error))
+        .next()
+        .unwrap_or((None, error));
     messages.extend(place.map(|place| format!("{place}:")));
-    Refusal { messages, error: Some(error) }
+    Refusal {
+        messages,
+        error: Some(error),
+    }
 }
 
 /// What was read otherwise than it was written, and the options that the configuration file sets.
 fn notes(line: &Translation) -> Vec<String> {
-    let names: Vec<_> = line.flags.iter().filter(|flag| flag.place.is_some()).map(Flag::name).collect();
+    let names: Vec<_> = line
+        .flags
+        .iter()
+        .filter(|flag| flag.place.is_some())
+        .map(Flag::name)
+        .collect();
     let path = line.config.as_ref().filter(|_| !names.is_empty());
     let config = path.map(|path| {
         let (path, names) = (path.display(), names.join(", "));
@@ -193,9 +233,17 @@ fn reason_of(error: &clap::Error) -> String {
     }
     let text = error.to_string();
     let mut lines = text.lines();
-    let what = lines.next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+    let what = lines
+        .next()
+        .unwrap_or_default()
+        .trim_start_matches("error: ")
+        .to_owned();
     let new = lc0_flags::replacement(&what).map(|new| format!("{new} has replaced it"));
-    let tip = || lines.find_map(|line| line.trim().strip_prefix("tip: ")).map(str::to_owned);
+    let tip = || {
+        lines
+            .find_map(|line| line.trim().strip_prefix("tip: "))
+            .map(str::to_owned)
+    };
     match new.or_else(tip) {
         Some(more) => format!("{what} ({more})"),
         None => what,
@@ -220,18 +268,31 @@ const FILES: [(&[&str], &str); 3] = [
 
 /// Says what to type for a file that was given in the place of a command.
 fn hint_for_file(error: &clap::Error) -> Option<String> {
-    let Some(ContextValue::String(file)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+    let Some(ContextValue::String(file)) = error.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
     let name = file.to_lowercase();
-    let (_, text) = FILES.iter().find(|(endings, _)| endings.iter().any(|ending| name.ends_with(ending)))?;
-    let quoted = if file.contains(char::is_whitespace) { format!("{file:?}") } else { file.clone() };
+    let (_, text) = FILES
+        .iter()
+        .find(|(endings, _)| endings.iter().any(|ending| name.ends_with(ending)))?;
+    let quoted = if file.contains(char::is_whitespace) {
+        format!("{file:?}")
+    } else {
+        file.clone()
+    };
     Some(format!("{file} {}", text.replace("FILE", &quoted)))
 }
 
 /// Expands `*` and `?`, which shells of Windows leave to programs.
 fn expanded(argument: OsString) -> Vec<OsString> {
-    let text = argument.to_str().filter(|text| !text.starts_with('-') && text.contains(['*', '?']));
+    let text = argument
+        .to_str()
+        .filter(|text| !text.starts_with('-') && text.contains(['*', '?']));
     // Brackets stand for themselves.
-    let files = text.and_then(|text| glob::glob(&text.replace('[', "[[]")).ok()).into_iter().flatten();
+    let files = text
+        .and_then(|text| glob::glob(&text.replace('[', "[[]")).ok())
+        .into_iter()
+        .flatten();
     let files: Vec<_> = files.flatten().map(PathBuf::into_os_string).collect();
     if files.is_empty() { vec![argument] } else { files }
 }
@@ -272,12 +333,28 @@ mod tests {
         for (config, line, expected) in [
             ("", "zeitnot", &[][..]),
             ("", "zeitnot --threads 2 --cpuct=2 --show-hidden", &[]),
-            ("", "zeitnot --no-such --threads=x -t 1", &["'--no-such'", "option Threads"]),
-            ("", "zeitnot uci --cpuct=1 --time-manager=nobody(", &["is missing"]),
+            (
+                "",
+                "zeitnot --no-such --threads=x -t 1",
+                &["'--no-such'", "option Threads"],
+            ),
+            (
+                "",
+                "zeitnot uci --cpuct=1 --time-manager=nobody(",
+                &["is missing"],
+            ),
             ("", "zeitnot --cpuct", &["a value is required"]),
             ("", "zeitnot --time-manager=smooth --slowmover=2.2", &["lowmover"]),
-            ("", "zeitnot --backend=native --backend-opts=kernel=portable --no-such", &["'--no-such'"]),
-            ("threads=0.5\n", "zeitnot --cpuct=2", &["zeitnot.config, line 1: option Threads"]),
+            (
+                "",
+                "zeitnot --backend=native --backend-opts=kernel=portable --no-such",
+                &["'--no-such'"],
+            ),
+            (
+                "threads=0.5\n",
+                "zeitnot --cpuct=2",
+                &["zeitnot.config, line 1: option Threads"],
+            ),
             ("threads=0.5\n", "zeitnot --threads=2", &[]),
             ("threads 2\n", "zeitnot", &["zeitnot.config, line 1: "]),
             (
@@ -285,7 +362,11 @@ mod tests {
                 "zeitnot",
                 &["zeitnot.config, line 1: WeightsFile: there is no file no.pb.gz"],
             ),
-            ("weights=no.pb.gz\n", "zeitnot -w none.pb.gz", &["WeightsFile: there is no file none.pb.gz"]),
+            (
+                "weights=no.pb.gz\n",
+                "zeitnot -w none.pb.gz",
+                &["WeightsFile: there is no file none.pb.gz"],
+            ),
         ] {
             std::fs::write(folder.path().join("zeitnot.config"), config).unwrap();
             let Command::Uci(args) = invocation(folder.path(), line).unwrap().command else {
@@ -294,7 +375,10 @@ mod tests {
             let found = &args.mistakes;
             assert_eq!(found.len(), expected.len(), "{line}: {found:?}");
             assert!(
-                found.iter().zip(expected).all(|(found, part)| found.contains(part)),
+                found
+                    .iter()
+                    .zip(expected)
+                    .all(|(found, part)| found.contains(part)),
                 "{line}: {found:?}"
             );
         }
@@ -306,16 +390,36 @@ mod tests {
         std::fs::write(folder.path().join("zeitnot.config"), "threads=1\ncpuct=x\n").unwrap();
         for (line, messages, kind) in [
             ("zeitnot bench", 2, Some(clap::error::ErrorKind::ValueValidation)),
-            ("zeitnot bench --no-config --no-such", 0, Some(clap::error::ErrorKind::UnknownArgument)),
-            ("zeitnot --threads=1 bench", 2, Some(clap::error::ErrorKind::ValueValidation)),
-            ("zeitnot --no-config --threads=1 bench", 0, Some(clap::error::ErrorKind::ArgumentConflict)),
-            ("zeitnot bench --help", 0, Some(clap::error::ErrorKind::DisplayHelp)),
+            (
+                "zeitnot bench --no-config --no-such",
+                0,
+                Some(clap::error::ErrorKind::UnknownArgument),
+            ),
+            (
+                "zeitnot --threads=1 bench",
+                2,
+                Some(clap::error::ErrorKind::ValueValidation),
+            ),
+            (
+                "zeitnot --no-config --threads=1 bench",
+                0,
+                Some(clap::error::ErrorKind::ArgumentConflict),
+            ),
+            (
+                "zeitnot bench --help",
+                0,
+                Some(clap::error::ErrorKind::DisplayHelp),
+            ),
             ("zeitnot selfplay", 1, None),
             ("zeitnot game.pgn", 1, None),
         ] {
             let refusal = invocation(folder.path(), line).unwrap_err();
             let found = refusal.error.as_ref().map(clap::Error::kind);
-            assert_eq!((refusal.messages.len(), found), (messages, kind), "{line}: {refusal:?}");
+            assert_eq!(
+                (refusal.messages.len(), found),
+                (messages, kind),
+                "{line}: {refusal:?}"
+            );
         }
         let bench = invocation(folder.path(), "zeitnot bench --cpuct=2 --json").unwrap();
         assert_eq!((bench.is_json, bench.notes.len()), (true, 1), "{:?}", bench.notes);
@@ -324,8 +428,16 @@ mod tests {
     #[test]
     fn a_file_in_the_place_of_a_command_is_told_what_to_type() {
         let hint = |file: &str| hint_for_file(&Cli::try_parse_from(["zeitnot", file]).unwrap_err());
-        assert!(hint("my game.PGN").unwrap().contains("`zeitnot analyse \"my game.PGN\" --out analysis`"));
-        assert!(hint("a/net.pb.gz").unwrap().contains("`zeitnot --weights=a/net.pb.gz`"));
+        assert!(
+            hint("my game.PGN")
+                .unwrap()
+                .contains("`zeitnot analyse \"my game.PGN\" --out analysis`")
+        );
+        assert!(
+            hint("a/net.pb.gz")
+                .unwrap()
+                .contains("`zeitnot --weights=a/net.pb.gz`")
+        );
         assert_eq!(hint("benhc"), None);
     }
 
@@ -343,20 +455,34 @@ mod tests {
             let name = command.get_name();
             let place = |flag: &str| {
                 let starts = [' ', '\n'].map(|end| help.find(&format!("\n      {flag}{end}")));
-                starts.into_iter().flatten().next().unwrap_or_else(|| panic!("{name} {flag}: {help}"))
+                starts
+                    .into_iter()
+                    .flatten()
+                    .next()
+                    .unwrap_or_else(|| panic!("{name} {flag}: {help}"))
             };
             let own = command.get_arguments().filter(|arg| {
                 let id = arg.get_id();
                 !arg.is_hide_set()
                     && arg.get_help_heading().is_none()
-                    && !["json", "offline", "help_all", "help"].iter().any(|name| id == name)
+                    && !["json", "offline", "help_all", "help"]
+                        .iter()
+                        .any(|name| id == name)
             });
-            for long in own.filter(|arg| arg.get_short().is_none()).filter_map(clap::Arg::get_long) {
+            for long in own
+                .filter(|arg| arg.get_short().is_none())
+                .filter_map(clap::Arg::get_long)
+            {
                 assert!(place(&format!("--{long}")) < place("--json"), "{name}: {help}");
             }
-            let example =
-                help.contains(&format!("\n\nExample: zeitnot {}", if name == "uci" { "" } else { name }));
-            assert!(example || matches!(name, "help" | "datagen" | "onnx2leela"), "{name}: {help}");
+            let example = help.contains(&format!(
+                "\n\nExample: zeitnot {}",
+                if name == "uci" { "" } else { name }
+            ));
+            assert!(
+                example || matches!(name, "help" | "datagen" | "onnx2leela"),
+                "{name}: {help}"
+            );
         }
     }
 
@@ -365,10 +491,17 @@ mod tests {
         let help = |command: clap::Command| command.term_width(100).render_help().to_string();
         let (plain, all) = (help(Cli::command()), help(with_all_in_help(Cli::command())));
         assert!(plain.lines().count() < 75, "{plain}");
-        for (flag, is_plain) in
-            [("--threads ", true), ("--help-all", true), ("--cpuct ", false), ("--temperature ", false)]
-        {
-            assert_eq!((plain.contains(flag), all.contains(flag)), (is_plain, true), "{flag}");
+        for (flag, is_plain) in [
+            ("--threads ", true),
+            ("--help-all", true),
+            ("--cpuct ", false),
+            ("--temperature ", false),
+        ] {
+            assert_eq!(
+                (plain.contains(flag), all.contains(flag)),
+                (is_plain, true),
+                "{flag}"
+            );
         }
     }
 }

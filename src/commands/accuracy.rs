@@ -41,7 +41,10 @@ pub(super) fn run(args: &AccuracyArgs, output: &mut Output) -> Result<ExitStatus
     settings.network.backend_options.clear();
     let reference = NetworkArgs::backend(&OptionArgs(settings))?;
     let (format, other) = (reference.info().input_format, tested.info().input_format);
-    ensure!(format == other, "the two backends want positions encoded differently");
+    ensure!(
+        format == other,
+        "the two backends want positions encoded differently"
+    );
     let evaluators = |backend: &dyn Backend| -> Result<Vec<_>, BackendError> {
         (0..args.threads).map(|_| backend.evaluator()).collect()
     };
@@ -64,12 +67,17 @@ pub(super) fn self_play(
     count: usize,
 ) -> Result<Vec<EvalSlot>, BackendError> {
     let mut random = fastrand::Rng::with_seed(SEED);
-    let hard = TRIED.iter().filter_map(|fen| History::from_fen(fen, Variant::Standard).ok());
+    let hard = TRIED
+        .iter()
+        .filter_map(|fen| History::from_fen(fen, Variant::Standard).ok());
     let games = hard.chain(iter::repeat_with(History::start)).take(GAMES);
     let mut games: Vec<(History, usize)> = games.map(|game| (game, 0)).collect();
     let mut positions = Vec::with_capacity(count + GAMES);
     while positions.len() < count {
-        let mut batch: Vec<_> = games.iter().map(|(game, _)| EvalSlot::of(game, format.into())).collect();
+        let mut batch: Vec<_> = games
+            .iter()
+            .map(|(game, _)| EvalSlot::of(game, format.into()))
+            .collect();
         evaluate_all(evaluators, &mut batch, GAMES)?;
         for ((game, plies), slot) in games.iter_mut().zip(&batch) {
             let legal = game.legal_moves();
@@ -97,7 +105,10 @@ pub(super) fn evaluate_all(
         let parts = slots.chunks_mut(share).zip(evaluators);
         let threads: Vec<_> = parts
             .map(|(part, evaluator)| {
-                scope.spawn(move || part.chunks_mut(batch).try_for_each(|batch| evaluator.evaluate(batch)))
+                scope.spawn(move || {
+                    part.chunks_mut(batch)
+                        .try_for_each(|batch| evaluator.evaluate(batch))
+                })
             })
             .collect();
         threads.into_iter().try_for_each(|thread| match thread.join() {
@@ -116,7 +127,10 @@ pub(super) struct ErrorSpread {
 impl ErrorSpread {
     fn of(numbers: impl Iterator<Item = f64>) -> ErrorSpread {
         let sorted = SortedSamples::of(&numbers.collect::<Vec<_>>());
-        ErrorSpread { mean: sorted.mean(), max: sorted.percentile(100.0) }
+        ErrorSpread {
+            mean: sorted.mean(),
+            max: sorted.percentile(100.0),
+        }
     }
 }
 
@@ -169,7 +183,11 @@ fn likeliest(slot: &EvalSlot) -> Option<usize> {
 /// Kullback-Leibler divergence of `q` from `p`, `Σ p ln(p / q)`, in nats.
 fn divergence(p: &[f32], q: &[f32]) -> f64 {
     let term = |(&p, &q): (&f32, &f32)| {
-        if p > 0.0 { f64::from(p) * f64::from(p / q.max(f32::MIN_POSITIVE)).ln() } else { 0.0 }
+        if p > 0.0 {
+            f64::from(p) * f64::from(p / q.max(f32::MIN_POSITIVE)).ln()
+        } else {
+            0.0
+        }
     };
     p.iter().zip(q).map(term).sum::<f64>().max(0.0)
 }

@@ -21,8 +21,9 @@ use zeitnot_engine::network::throughput::{BatchSizeSeries, RoundLength, SortedSa
 use zeitnot_lab::report::{Page, Plot, Table};
 
 /// Default sizes: around every multiple where devices are known to have cliffs.
-const SIZES: [usize; 24] =
-    [1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17, 24, 32, 33, 48, 64, 65, 96, 97, 128, 129, 192, 256];
+const SIZES: [usize; 24] = [
+    1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17, 24, 32, 33, 48, 64, 65, 96, 97, 128, 129, 192, 256,
+];
 /// Default of the largest size, as in Lc0.
 const LARGEST: usize = 256;
 
@@ -74,19 +75,34 @@ impl BackendbenchArgs {
         let largest = self.max_batch_size.unwrap_or(LARGEST.min(info.max_batch));
         let mut sizes: Vec<_> = match (self.start_batch_size, self.batch_step) {
             _ if !has_range && !self.batches.is_empty() => self.batches.clone(),
-            (None, None) => SIZES.into_iter().filter(|&size| size < largest).chain([largest]).collect(),
-            (start, step) => (start.unwrap_or(1)..=largest).step_by(step.unwrap_or(1)).collect(),
+            (None, None) => SIZES
+                .into_iter()
+                .filter(|&size| size < largest)
+                .chain([largest])
+                .collect(),
+            (start, step) => (start.unwrap_or(1)..=largest)
+                .step_by(step.unwrap_or(1))
+                .collect(),
         };
         sizes.sort_unstable();
         sizes.dedup();
-        let size = *sizes.last().context("--start-batch-size lies above --max-batch-size")?;
+        let size = *sizes
+            .last()
+            .context("--start-batch-size lies above --max-batch-size")?;
         let (name, most) = (&info.name, info.max_batch);
-        ensure!(size <= most, "a batch of {size} is too large: {name} takes up to {most}");
+        ensure!(
+            size <= most,
+            "a batch of {size} is too large: {name} takes up to {most}"
+        );
         match &self.batches[..] {
             [count] if has_range => {
                 let rounds = self.rounds.min(u32::try_from(*count).unwrap_or(u32::MAX));
                 let round_length = RoundLength::Batches(count.div_ceil(rounds as usize));
-                Ok(MeasurementPlan { sizes, rounds, round_length })
+                Ok(MeasurementPlan {
+                    sizes,
+                    rounds,
+                    round_length,
+                })
             }
             [_, _, ..] if has_range => {
                 bail!(
@@ -96,7 +112,11 @@ impl BackendbenchArgs {
             }
             _ => {
                 let round_length = RoundLength::Time(Duration::from_millis(self.round_ms));
-                Ok(MeasurementPlan { sizes, rounds: self.rounds, round_length })
+                Ok(MeasurementPlan {
+                    sizes,
+                    rounds: self.rounds,
+                    round_length,
+                })
             }
         }
     }
@@ -106,7 +126,11 @@ pub(super) fn run(args: &BackendbenchArgs, output: &mut Output) -> Result<ExitSt
     let run = claim(args.out.as_deref(), "backendbench.json")?;
     let backend = args.network.backend()?;
     let plan = args.plan(backend.info())?;
-    let position = args.fen.as_deref().map(|fen| History::from_fen(fen, Variant::Standard)).transpose()?;
+    let position = args
+        .fen
+        .as_deref()
+        .map(|fen| History::from_fen(fen, Variant::Standard))
+        .transpose()?;
     let mut meter = ThroughputMeter::new(&*backend, args.threads as usize, position.as_ref())?;
     if let Some(&largest) = plan.sizes.last() {
         meter.warm_up(largest)?;
@@ -116,14 +140,22 @@ pub(super) fn run(args: &BackendbenchArgs, output: &mut Output) -> Result<ExitSt
         series.push(meter.begin(size, plan.round_length)?);
     }
     meter.measure(&mut series, plan.rounds, plan.round_length)?;
-    let BackendInfo { name, description, .. } = backend.info().clone();
+    let BackendInfo {
+        name, description, ..
+    } = backend.info().clone();
     let rows = series.iter().map(summarize).collect();
-    let mut report = ThroughputReport { backend: name, description, threads: args.threads, rows };
+    let mut report = ThroughputReport {
+        backend: name,
+        description,
+        threads: args.threads,
+        rows,
+    };
     if let [.., smaller, larger] = &mut report.rows[..] {
         let change_ms = Some(meter.change_ms([smaller.batch, larger.batch])?);
         (smaller.change_ms, larger.change_ms) = (change_ms, change_ms);
     }
-    run.iter().try_for_each(|run| write_report(run, report.page(), &report, output))?;
+    run.iter()
+        .try_for_each(|run| write_report(run, report.page(), &report, output))?;
     output.write(&report.rows, &report)
 }
 
@@ -192,9 +224,14 @@ struct ThroughputReport {
 
 impl ThroughputReport {
     fn change(&self) -> Option<String> {
-        let [.., smaller, larger] = &self.rows[..] else { return None };
+        let [.., smaller, larger] = &self.rows[..] else {
+            return None;
+        };
         let ms = larger.change_ms?.max(0.0);
-        Some(format!("A change between {} and {} positions costs {ms:.2} ms.", smaller.batch, larger.batch))
+        Some(format!(
+            "A change between {} and {} positions costs {ms:.2} ms.",
+            smaller.batch, larger.batch
+        ))
     }
 
     fn warning(&self) -> Option<String> {
@@ -209,14 +246,24 @@ impl ThroughputReport {
     }
 
     fn title(&self) -> String {
-        let threads = if self.threads == 1 { String::new() } else { format!(", {} threads", self.threads) };
+        let threads = if self.threads == 1 {
+            String::new()
+        } else {
+            format!(", {} threads", self.threads)
+        };
         format!("{}: {}{threads}", self.backend, self.description)
     }
 
     fn table(&self) -> Table {
         let caption = "Evaluations per second of all threads, and per second of CPU time; time of a batch on its thread, ms";
         let rate = |nps: f64| format!("{nps:.0}");
-        let time = |ms: f64| if ms < 0.1 { format!("{ms:.5}") } else { format!("{ms:.3}") };
+        let time = |ms: f64| {
+            if ms < 0.1 {
+                format!("{ms:.5}")
+            } else {
+                format!("{ms:.3}")
+            }
+        };
         Table::of(caption, &self.rows)
             .numbers("batch", |row| row.batch)
             .numbers("mean", |row| rate(row.mean_nps))
@@ -234,23 +281,39 @@ impl ThroughputReport {
     }
 
     fn key_figure(&self) -> (String, String) {
-        let fastest = self.rows.iter().max_by(|a, b| a.median_nps.total_cmp(&b.median_nps));
+        let fastest = self
+            .rows
+            .iter()
+            .max_by(|a, b| a.median_nps.total_cmp(&b.median_nps));
         let (batch, nps) = fastest.map_or((0, 0.0), |row| (row.batch, row.median_nps));
-        let sentence = format!("with batches of {batch} positions, the fastest size. {}.", self.title());
+        let sentence = format!(
+            "with batches of {batch} positions, the fastest size. {}.",
+            self.title()
+        );
         (format!("{nps:.0} evaluations per second"), sentence)
     }
 
     fn page(&self) -> Page {
         let points = |value: fn(&BatchSizeRow) -> f64| -> Vec<(f64, f64)> {
-            self.rows.iter().map(|row| (row.batch as f64, value(row))).collect()
+            self.rows
+                .iter()
+                .map(|row| (row.batch as f64, value(row)))
+                .collect()
         };
-        let band: Vec<_> = self.rows.iter().map(|row| (row.batch as f64, row.min_nps, row.max_nps)).collect();
-        let throughput =
-            Plot::new("Throughput by batch size", "batch size, positions", "evaluations per second")
-                .band("median", &band)
-                .line("median", &points(|row| row.median_nps))
-                .log_x()
-                .y_from(0.0);
+        let band: Vec<_> = self
+            .rows
+            .iter()
+            .map(|row| (row.batch as f64, row.min_nps, row.max_nps))
+            .collect();
+        let throughput = Plot::new(
+            "Throughput by batch size",
+            "batch size, positions",
+            "evaluations per second",
+        )
+        .band("median", &band)
+        .line("median", &points(|row| row.median_nps))
+        .log_x()
+        .y_from(0.0);
         let latency = Plot::new("Time of a batch", "batch size, positions", "time of a batch, ms")
             .line("median", &points(|row| row.p50_ms))
             .line("99 of 100 are faster", &points(|row| row.p99_ms))
@@ -259,10 +322,18 @@ impl ThroughputReport {
             .log_y();
         let (figure, sentence) = self.key_figure();
         let page = Page::new("Backend speed by batch size").key_figure(&figure, &sentence);
-        let page = self.warning().iter().fold(page, |page, warning| page.paragraph(warning));
-        let page = page.plot(&throughput, "The band reaches from the slowest round to the fastest.");
+        let page = self
+            .warning()
+            .iter()
+            .fold(page, |page, warning| page.paragraph(warning));
+        let page = page.plot(
+            &throughput,
+            "The band reaches from the slowest round to the fastest.",
+        );
         let page = page.plot(&latency, "As one thread sees it.").table(&self.table());
-        self.change().iter().fold(page, |page, change| page.paragraph(change))
+        self.change()
+            .iter()
+            .fold(page, |page, change| page.paragraph(change))
     }
 }
 
@@ -270,8 +341,12 @@ impl fmt::Display for ThroughputReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.title())?;
         write!(f, "{}", self.table())?;
-        self.change().iter().try_for_each(|change| writeln!(f, "{change}"))?;
-        self.warning().iter().try_for_each(|warning| writeln!(f, "{warning}"))
+        self.change()
+            .iter()
+            .try_for_each(|change| writeln!(f, "{change}"))?;
+        self.warning()
+            .iter()
+            .try_for_each(|warning| writeln!(f, "{warning}"))
     }
 }
 
@@ -298,19 +373,41 @@ mod tests {
     #[test]
     fn sizes_are_those_asked_for() {
         assert_eq!(plan("--batches 8,1,8").unwrap().sizes, [1, 8]);
-        assert_eq!(plan("").unwrap().sizes.last(), Some(&100), "what the backend takes");
-        assert_eq!(plan("--max-batch-size 10").unwrap().sizes, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+        assert_eq!(
+            plan("").unwrap().sizes.last(),
+            Some(&100),
+            "what the backend takes"
+        );
+        assert_eq!(
+            plan("--max-batch-size 10").unwrap().sizes,
+            [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
+        );
         let range = plan("--start-batch-size 8 --max-batch-size 12 --batch-step 2").unwrap();
         assert_eq!(range.sizes, [8, 10, 12]);
-        assert!(plan("--batches 128").unwrap_err().contains("simulated takes up to 100"));
-        assert!(plan("--start-batch-size 9 --max-batch-size 8").unwrap_err().contains("above"));
-        assert!(plan("--batches 1,2 --batch-step 2").unwrap_err().contains("one or the other"));
+        assert!(
+            plan("--batches 128")
+                .unwrap_err()
+                .contains("simulated takes up to 100")
+        );
+        assert!(
+            plan("--start-batch-size 9 --max-batch-size 8")
+                .unwrap_err()
+                .contains("above")
+        );
+        assert!(
+            plan("--batches 1,2 --batch-step 2")
+                .unwrap_err()
+                .contains("one or the other")
+        );
     }
 
     #[test]
     fn one_number_beside_a_range_counts_batches_as_in_lc0() {
         let plan = plan("--batches 100 --start-batch-size 8 --max-batch-size 8").unwrap();
-        assert_eq!((plan.sizes, plan.rounds, plan.round_length), (vec![8], 11, RoundLength::Batches(10)));
+        assert_eq!(
+            (plan.sizes, plan.rounds, plan.round_length),
+            (vec![8], 11, RoundLength::Batches(10))
+        );
     }
 
     #[test]
@@ -323,8 +420,14 @@ mod tests {
             batch_ms: (0..=100).map(f64::from).collect(),
         };
         let row = summarize(&series);
-        assert_eq!((row.mean_nps, row.median_nps, row.min_nps, row.max_nps), (4.0, 3.0, 1.0, 8.0));
-        assert_eq!((row.p50_ms, row.p90_ms, row.p99_ms, row.batches), (50.0, 90.0, 99.0, 101));
+        assert_eq!(
+            (row.mean_nps, row.median_nps, row.min_nps, row.max_nps),
+            (4.0, 3.0, 1.0, 8.0)
+        );
+        assert_eq!(
+            (row.p50_ms, row.p90_ms, row.p99_ms, row.batches),
+            (50.0, 90.0, 99.0, 101)
+        );
         assert!((row.deviation_nps - 13f64.sqrt()).abs() < 1e-12);
         assert_eq!(row.cpu_nps, Some(5.0));
     }

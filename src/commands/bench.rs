@@ -45,7 +45,11 @@ pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<ExitStatus> {
     let is_reproducible = REPRODUCIBLE.contains(&&*args.settings.0.network.backend);
     // Reproducible backends need no time limit.
     let movetime = (!is_reproducible).then_some(DEFAULT_MOVE_TIME);
-    let limits = args.limits.or(GoLimits { nodes: Some(DEFAULT_NODES), movetime, ..GoLimits::default() })?;
+    let limits = args.limits.or(GoLimits {
+        nodes: Some(DEFAULT_NODES),
+        movetime,
+        ..GoLimits::default()
+    })?;
     let positions = args.positions.or(BENCH)?;
     let mut engine = engine(&args.settings.0)?;
     let is_cpu = engine.backend().is_some_and(|backend| backend.queues == 0);
@@ -61,7 +65,10 @@ pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<ExitStatus> {
         REPRODUCIBLE.contains(&&*speed.backend) && speed.threads == 1 && limits.movetime.is_none();
     let report = BenchReport {
         bench: match is_plain {
-            true => number(&args.settings.0, speed.positions.iter().map(|row| row.position.clone()))?,
+            true => number(
+                &args.settings.0,
+                speed.positions.iter().map(|row| row.position.clone()),
+            )?,
             false => None,
         },
         signature: has_signature.then(|| format!("{:016x}", speed.hash)),
@@ -82,7 +89,12 @@ impl fmt::Display for BenchReport {
         measure::write_facts(f, facts)?;
         // OpenBench reads this line.
         let figures = &self.speed.figures;
-        writeln!(f, "{} nodes {} nps", self.bench.unwrap_or(figures.nodes), figures.nps)
+        writeln!(
+            f,
+            "{} nodes {} nps",
+            self.bench.unwrap_or(figures.nodes),
+            figures.nps
+        )
     }
 }
 
@@ -113,7 +125,11 @@ fn number(settings: &Settings, positions: impl IntoIterator<Item = String>) -> R
     let mut engine = Engine::new(settings.for_analysis())?;
     engine.prepare()?;
     let nodes = Some(Nodes(NUMBER_NODES));
-    let limits = GoLimits { depth: Some(NUMBER_DEPTH), nodes, ..GoLimits::default() };
+    let limits = GoLimits {
+        depth: Some(NUMBER_DEPTH),
+        nodes,
+        ..GoLimits::default()
+    };
     let mut visits = 0;
     for position in positions {
         visits += measure::search(&mut engine, position, &limits)?.1.new_nodes;
@@ -139,13 +155,19 @@ mod tests {
             let mut settings = Settings::default();
             let tiny = concat!(env!("CARGO_MANIFEST_DIR"), "/models/tiny/zeitnot-tiny.pb.gz");
             settings.set("WeightsFile", tiny).unwrap();
-            options.iter().for_each(|(name, value)| settings.set(name, value).unwrap());
+            options
+                .iter()
+                .for_each(|(name, value)| settings.set(name, value).unwrap());
             number(&settings, BENCH.lines().last().map(|fen| format!("fen {fen}"))).unwrap()
         };
         let plain = number(&[]).unwrap();
         assert!(plain > 10, "{plain}");
-        let of_the_machine =
-            [("Threads", "2"), ("MinibatchSize", "3"), ("MoveOverheadMs", "7"), ("Backend", "native")];
+        let of_the_machine = [
+            ("Threads", "2"),
+            ("MinibatchSize", "3"),
+            ("MoveOverheadMs", "7"),
+            ("Backend", "native"),
+        ];
         assert_eq!(number(&of_the_machine), Some(plain));
         assert_ne!(number(&[("CPuct", "3")]), Some(plain));
         assert_eq!(number(&[("Backend", "random")]), None);

@@ -24,18 +24,31 @@ pub(super) fn json<'a, T: DeserializeOwned>(
     flags: impl Iterator<Item = (&'a str, String)>,
     patience: Duration,
 ) -> Result<T, ChildError> {
-    let silent = |error: anyhow::Error| ChildError { message: error.to_string(), foreign: String::new() };
+    let silent = |error: anyhow::Error| ChildError {
+        message: error.to_string(),
+        foreign: String::new(),
+    };
     let program = std::env::current_exe().map_err(|error| silent(error.into()))?;
     let mut command = Command::new(program);
     let flags = flags.map(|(name, value)| format!("--{name}={value}"));
-    let command = command.args(words).args(flags).args(["--json", NO_CONFIG]).env(VERBOSE_VARIABLE, "info");
+    let command = command
+        .args(words)
+        .args(flags)
+        .args(["--json", NO_CONFIG])
+        .env(VERBOSE_VARIABLE, "info");
     let (stdout, stderr) = outputs(command, patience).map_err(silent)?;
-    serde_json::from_str(&stdout)
-        .map_err(|_| ChildError { message: last_message(&stderr), foreign: foreign(&stderr) })
+    serde_json::from_str(&stdout).map_err(|_| ChildError {
+        message: last_message(&stderr),
+        foreign: foreign(&stderr),
+    })
 }
 
 fn foreign(stderr: &str) -> String {
-    let is_foreign = |line: &&str| [ONNX_RUNTIME, SYSTEM].iter().any(|speaker| line.starts_with(speaker));
+    let is_foreign = |line: &&str| {
+        [ONNX_RUNTIME, SYSTEM]
+            .iter()
+            .any(|speaker| line.starts_with(speaker))
+    };
     stderr.lines().filter(is_foreign).collect::<Vec<_>>().join("\n")
 }
 
@@ -48,14 +61,24 @@ fn outputs(command: &mut Command, patience: Duration) -> Result<(String, String)
     let [stdout, stderr] =
         [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
     // Not ended by a signal.
-    ensure!(output.status.code().is_some(), "crashed ({}); {}", output.status, last_message(&stderr));
+    ensure!(
+        output.status.code().is_some(),
+        "crashed ({}); {}",
+        output.status,
+        last_message(&stderr)
+    );
     Ok((stdout, stderr))
 }
 
 /// The program's last message on stderr, or else the last line.
 fn last_message(stderr: &str) -> String {
-    let own = stderr.rfind("zeitnot: ").map(|at| &stderr[at + "zeitnot: ".len()..]);
-    own.or_else(|| stderr.lines().last()).unwrap_or("it said nothing").trim().to_owned()
+    let own = stderr
+        .rfind("zeitnot: ")
+        .map(|at| &stderr[at + "zeitnot: ".len()..]);
+    own.or_else(|| stderr.lines().last())
+        .unwrap_or("it said nothing")
+        .trim()
+        .to_owned()
 }
 
 #[cfg(test)]
@@ -74,9 +97,15 @@ mod tests {
     fn what_a_process_writes_is_read_however_much_it_is() {
         let sh = |script: &str| outputs(Command::new("sh").args(["-c", script]), Duration::from_secs(60));
         let (stdout, stderr) = sh("head -c 300000 /dev/zero; echo zeitnot: no driver >&2; exit 3").unwrap();
-        assert_eq!((stdout.len(), last_message(&stderr).as_str()), (300_000, "no driver"));
+        assert_eq!(
+            (stdout.len(), last_message(&stderr).as_str()),
+            (300_000, "no driver")
+        );
         let error = sh("kill -9 $$").unwrap_err().to_string();
-        assert!(error.starts_with("crashed (signal: 9") && error.ends_with("it said nothing"), "{error}");
+        assert!(
+            error.starts_with("crashed (signal: 9") && error.ends_with("it said nothing"),
+            "{error}"
+        );
     }
 
     #[test]

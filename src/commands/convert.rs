@@ -47,7 +47,13 @@ pub(crate) struct ConvertArgs {
 
 fn precision() -> impl TypedValueParser<Value = DataType> {
     let names = PossibleValuesParser::new(["fp32", "fp16"]);
-    names.map(|name| if name == "fp16" { DataType::Float16 } else { DataType::Float32 })
+    names.map(|name| {
+        if name == "fp16" {
+            DataType::Float16
+        } else {
+            DataType::Float32
+        }
+    })
 }
 
 #[derive(Serialize)]
@@ -62,10 +68,21 @@ struct Conversion {
 }
 
 pub(super) fn run(args: &ConvertArgs, output: &mut Output) -> Result<ExitStatus> {
-    let heads = HeadChoice { policy: args.policy_head, value: args.value_head, input_format: None };
+    let heads = HeadChoice {
+        policy: args.policy_head,
+        value: args.value_head,
+        input_format: None,
+    };
     let file = NetworkFile::load(&args.file, heads)?;
     let metadata = [
-        ("network", file.path.file_name().unwrap_or_default().to_string_lossy().into_owned()),
+        (
+            "network",
+            file.path
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
+        ),
         ("sha256", file.sha256),
         ("policy_head", args.policy_head.to_string()),
         ("value_head", args.value_head.to_string()),
@@ -79,7 +96,9 @@ pub(super) fn run(args: &ConvertArgs, output: &mut Output) -> Result<ExitStatus>
                 fixed_batch: args.batch.map(NonZeroUsize::get),
                 input: InputForm::Planes,
                 form: Form::Plain,
-                metadata: metadata.map(|(key, value)| (format!("zeitnot.{key}"), value)).into(),
+                metadata: metadata
+                    .map(|(key, value)| (format!("zeitnot.{key}"), value))
+                    .into(),
             };
             onnx::build(network, &options)
         }
@@ -122,9 +141,20 @@ fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
 
 impl fmt::Display for Conversion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Conversion { output, size, input, policy, value, input_format, .. } = self;
+        let Conversion {
+            output,
+            size,
+            input,
+            policy,
+            value,
+            input_format,
+            ..
+        } = self;
         writeln!(f, "{output} ({size} bytes)")?;
-        writeln!(f, "input      {input} [batch, 112, 8, 8], Lc0's input format {input_format}")?;
+        writeln!(
+            f,
+            "input      {input} [batch, 112, 8, 8], Lc0's input format {input_format}"
+        )?;
         writeln!(f, "policy     {policy} [batch, 1858]")?;
         writeln!(f, "value      {value}")?;
         writeln!(f, "moves left {}", self.moves_left.as_deref().unwrap_or("none"))
@@ -179,7 +209,9 @@ const INPUT_FORMATS: [(&str, i32); 7] = [
 fn input_format(text: &str) -> Result<i32, String> {
     let mut known = INPUT_FORMATS.iter();
     let format = known.find(|(name, number)| *name == text || number.to_string() == text);
-    format.map(|(_, number)| *number).ok_or_else(|| "expected 1, 2, 3, 4, 5, 132 or 133".into())
+    format
+        .map(|(_, number)| *number)
+        .ok_or_else(|| "expected 1, 2, 3, 4, 5, 132 or 133".into())
 }
 
 impl Onnx2leelaArgs {

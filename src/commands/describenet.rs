@@ -58,7 +58,11 @@ struct CostReport {
 }
 
 pub(super) fn run(args: &DescribeArgs, output: &mut Output) -> Result<ExitStatus> {
-    let heads = HeadChoice { policy: args.policy_head, value: args.value_head, input_format: None };
+    let heads = HeadChoice {
+        policy: args.policy_head,
+        value: args.value_head,
+        input_format: None,
+    };
     let named = args.file.as_ref().or(args.weights.as_ref());
     let path = named.context("describenet: name a network file")?;
     output.report(&describe(&NetworkFile::load(path, heads)?))
@@ -69,8 +73,16 @@ fn describe(file: &NetworkFile) -> Description {
         file: file.path.display().to_string(),
         sha256: file.sha256.clone(),
         size: file.size,
-        policy_heads: file.policy_heads.iter().map(|head| OptionChoice::name(*head)).collect(),
-        value_heads: file.value_heads.iter().map(|head| OptionChoice::name(*head)).collect(),
+        policy_heads: file
+            .policy_heads
+            .iter()
+            .map(|head| OptionChoice::name(*head))
+            .collect(),
+        value_heads: file
+            .value_heads
+            .iter()
+            .map(|head| OptionChoice::name(*head))
+            .collect(),
         metadata: file.metadata.clone(),
         ..Description::default()
     };
@@ -90,7 +102,10 @@ fn of_layers(network: &Network, rest: Description) -> Description {
         value: network.describe_value(),
         moves_left: network.describe_moves_left(),
         activation: Some(format!("{:?}", network.activation)),
-        cost: Some(CostReport { parameters: cost.parameters, macs_per_position: cost.macs }),
+        cost: Some(CostReport {
+            parameters: cost.parameters,
+            macs_per_position: cost.macs,
+        }),
         ..rest
     }
 }
@@ -102,7 +117,9 @@ fn of_onnx(model: &OnnxModel, rest: Description) -> Description {
         DataType::Float16 => "float16",
         DataType::Bfloat16 => "bfloat16",
     };
-    let batch = model.fixed_batch.map_or("any batch size".into(), |size| format!("batches of {size} only"));
+    let batch = model
+        .fixed_batch
+        .map_or("any batch size".into(), |size| format!("batches of {size} only"));
     let kind = match &model.names.value {
         ValueOutput::Wdl(_) => "win, draw, loss",
         ValueOutput::Scalar(_) => "scalar",
@@ -124,27 +141,45 @@ impl fmt::Display for Description {
         let figure = |number: Option<f32>| number.map(|number| number.to_string());
         let millions = |number: u64| number as f64 / 1e6;
         let work = |cost: &CostReport| {
-            format!("{:.1} M multiplications a position", millions(cost.macs_per_position))
+            format!(
+                "{:.1} M multiplications a position",
+                millions(cost.macs_per_position)
+            )
         };
         let facts = [
             ("file", Some(format!("{} ({} bytes)", self.file, self.size))),
             ("sha256", Some(self.sha256.clone())),
-            ("input", Some(format!("{} (format {})", self.input, self.input_format))),
+            (
+                "input",
+                Some(format!("{} (format {})", self.input, self.input_format)),
+            ),
             ("body", Some(self.body.clone())),
             ("policy", Some(self.policy.clone())),
             ("value", Some(self.value.clone())),
-            ("moves left", Some(self.moves_left.clone().unwrap_or("none".into()))),
+            (
+                "moves left",
+                Some(self.moves_left.clone().unwrap_or("none".into())),
+            ),
             ("activation", self.activation.clone()),
             ("policy heads", Some(self.policy_heads.join(", "))),
             ("value heads", Some(self.value_heads.join(", "))),
-            ("parameters", cost.map(|cost| format!("{:.3} M", millions(cost.parameters)))),
+            (
+                "parameters",
+                cost.map(|cost| format!("{:.3} M", millions(cost.parameters))),
+            ),
             ("work", cost.map(work)),
             ("min. Lc0", metadata.min_version.clone()),
-            ("training steps", metadata.training_steps.map(|steps| steps.to_string())),
+            (
+                "training steps",
+                metadata.training_steps.map(|steps| steps.to_string()),
+            ),
             ("learning rate", figure(metadata.learning_rate)),
             ("value loss", figure(metadata.value_loss)),
             ("policy loss", figure(metadata.policy_loss)),
-            ("accuracy", figure(metadata.accuracy).map(|percent| format!("{percent} %"))),
+            (
+                "accuracy",
+                figure(metadata.accuracy).map(|percent| format!("{percent} %")),
+            ),
             ("trained with", metadata.training_params.clone()),
             ("licence", metadata.license.clone()),
         ];

@@ -63,7 +63,10 @@ pub(super) fn run(args: &DoctorArgs, output: &mut Output) -> Result<ExitStatus> 
     let is_asked_for = *options.backend != *AUTO;
     let machine = Machine::this();
     let candidates = if is_asked_for {
-        vec![Candidate { backend: options.backend.to_string(), options: options.backend_options.clone() }]
+        vec![Candidate {
+            backend: options.backend.to_string(),
+            options: options.backend_options.clone(),
+        }]
     } else {
         all_candidates(&machine)
     };
@@ -74,18 +77,32 @@ pub(super) fn run(args: &DoctorArgs, output: &mut Output) -> Result<ExitStatus> 
         backends.extend(reports.map(|report| candidate.judge_fault(report, &machine)));
     }
     let works = backends.iter().all(|backend| backend.works);
-    let chosen =
-        machine.choose().chosen.filter(|(gpu, provider)| machine.out_of_reach(gpu, *provider).is_none());
+    let chosen = machine
+        .choose()
+        .chosen
+        .filter(|(gpu, provider)| machine.out_of_reach(gpu, *provider).is_none());
     let recommended = chosen.map(|(_, provider)| provider.name());
     let parts = parts(&machine);
-    let report = DoctorReport { version: VERSION, machine, parts, backends, recommended };
+    let report = DoctorReport {
+        version: VERSION,
+        machine,
+        parts,
+        backends,
+        recommended,
+    };
     output.write(&report, &report)?;
     if let Some(file) = &args.report {
         write_json(file, &without_paths(&report)?)?;
         let file = file.display();
-        eprint_message(format_args!("wrote {file}, which has no paths and no names: please send it in"));
+        eprint_message(format_args!(
+            "wrote {file}, which has no paths and no names: please send it in"
+        ));
     }
-    Ok(if is_asked_for && !works { ExitStatus::Negative } else { ExitStatus::Success })
+    Ok(if is_asked_for && !works {
+        ExitStatus::Negative
+    } else {
+        ExitStatus::Success
+    })
 }
 
 /// Those for NVIDIA's GPUs only where there is one.
@@ -102,15 +119,27 @@ fn all_candidates(machine: &Machine) -> Vec<Candidate> {
         None => format!("{ONNX_RUNTIME}(provider={provider})"),
     };
     let own = [AUTO, native::NAME, ONNX_RUNTIME].map(str::to_owned);
-    let all = own.into_iter().chain(Provider::all().filter(is_of_system).map(name));
-    all.map(|backend| Candidate { backend, options: String::new() }).collect()
+    let all = own
+        .into_iter()
+        .chain(Provider::all().filter(is_of_system).map(name));
+    all.map(|backend| Candidate {
+        backend,
+        options: String::new(),
+    })
+    .collect()
 }
 
 /// JSON in which each path is reduced to its file name.
 fn without_paths(report: &DoctorReport) -> Result<Value> {
     let mut value = serde_json::to_value(report)?;
-    let homes = ["HOME", "USERPROFILE"].into_iter().filter_map(std::env::var_os).map(PathBuf::from);
-    let own: Vec<_> = homes.chain(folders::cache()).chain(folders::executable()).collect();
+    let homes = ["HOME", "USERPROFILE"]
+        .into_iter()
+        .filter_map(std::env::var_os)
+        .map(PathBuf::from);
+    let own: Vec<_> = homes
+        .chain(folders::cache())
+        .chain(folders::executable())
+        .collect();
     shorten_paths(&mut value, &own);
     Ok(value)
 }
@@ -156,7 +185,10 @@ impl Candidate {
     fn in_single_precision(&self) -> Candidate {
         let comma = if self.options.is_empty() { "" } else { "," };
         let options = format!("{}{comma}precision={SINGLE}", self.options);
-        Candidate { options, ..self.clone() }
+        Candidate {
+            options,
+            ..self.clone()
+        }
     }
 
     /// What is not installed of it, and what to do.
@@ -184,18 +216,31 @@ impl Candidate {
     }
 
     fn try_in_child(&self, network: &NetworkArgs) -> BackendReport {
-        let own = [("backend", self.backend.clone()), ("backend-opts", self.options.clone())];
-        let others = network.0.changed().into_iter().filter(|(flag, _)| !OF_A_BACKEND.contains(flag));
+        let own = [
+            ("backend", self.backend.clone()),
+            ("backend-opts", self.options.clone()),
+        ];
+        let others = network
+            .0
+            .changed()
+            .into_iter()
+            .filter(|(flag, _)| !OF_A_BACKEND.contains(flag));
         match child_process::json(&["doctor", "--trial"], own.into_iter().chain(others), PATIENCE) {
             Ok(trial) => BackendReport::judged(self.backend.clone(), trial),
-            Err(ChildError { message, foreign }) => {
-                BackendReport { foreign, ..self.without_figures(Verdict::Fails, message) }
-            }
+            Err(ChildError { message, foreign }) => BackendReport {
+                foreign,
+                ..self.without_figures(Verdict::Fails, message)
+            },
         }
     }
 
     fn without_figures(&self, verdict: Verdict, remedy: String) -> BackendReport {
-        BackendReport { backend: self.backend.clone(), verdict, remedy, ..BackendReport::default() }
+        BackendReport {
+            backend: self.backend.clone(),
+            verdict,
+            remedy,
+            ..BackendReport::default()
+        }
     }
 
     /// Distinguishes a failing backend from one without hardware on this machine.
@@ -203,7 +248,11 @@ impl Candidate {
         if ![Verdict::Fails, Verdict::NotInstalled].contains(&report.verdict) {
             return report;
         }
-        match self.providers().into_iter().find_map(|provider| machine.unsuited(provider)) {
+        match self
+            .providers()
+            .into_iter()
+            .find_map(|provider| machine.unsuited(provider))
+        {
             Some(reason) => self.without_figures(Verdict::NotForThisMachine, reason),
             None => report,
         }
@@ -259,7 +308,11 @@ impl Trial {
         drop(evaluator);
 
         let reference = reference(network)?;
-        evaluate_all(&mut [reference.evaluator()?], &mut expected, reference.info().max_batch)?;
+        evaluate_all(
+            &mut [reference.evaluator()?],
+            &mut expected,
+            reference.info().max_batch,
+        )?;
         let accuracy = AccuracyReport::new((&*tested, &found), (&*reference, &expected));
         let (throughput, change_ms) = speeds(&*tested)?;
         Ok(Trial {
@@ -276,10 +329,18 @@ impl Trial {
     }
 
     fn is_right(&self) -> bool {
-        let limits = if self.precision == SINGLE { &SINGLE_LIMITS } else { &REDUCED_LIMITS };
+        let limits = if self.precision == SINGLE {
+            &SINGLE_LIMITS
+        } else {
+            &REDUCED_LIMITS
+        };
         self.q_error_max.is_some_and(|error| error <= limits.q_error_max)
-            && self.policy_kl_mean.is_some_and(|divergence| divergence <= limits.policy_kl_mean)
-            && self.top1_agreement.is_some_and(|share| share >= limits.top1_agreement)
+            && self
+                .policy_kl_mean
+                .is_some_and(|divergence| divergence <= limits.policy_kl_mean)
+            && self
+                .top1_agreement
+                .is_some_and(|share| share >= limits.top1_agreement)
     }
 }
 
@@ -296,7 +357,11 @@ fn reference(network: &NetworkArgs) -> Result<Arc<dyn Backend>> {
 
 /// With the cost of a change between the two largest sizes.
 fn speeds(backend: &dyn Backend) -> Result<(Vec<BatchSpeed>, Option<f64>), BackendError> {
-    let sizes = if backend.info().queues == 0 { CPU_SIZES } else { ACCELERATOR_SIZES };
+    let sizes = if backend.info().queues == 0 {
+        CPU_SIZES
+    } else {
+        ACCELERATOR_SIZES
+    };
     let mut meter = ThroughputMeter::new(backend, 1, None)?;
     let mut speeds: Vec<BatchSpeed> = Vec::new();
     for batch in sizes {
@@ -306,7 +371,10 @@ fn speeds(backend: &dyn Backend) -> Result<(Vec<BatchSpeed>, Option<f64>), Backe
         }
         let mut series = meter.begin(batch, RoundLength::Batches(1))?;
         meter.measure(slice::from_mut(&mut series), ROUNDS, ROUND)?;
-        speeds.push(BatchSpeed { batch, nps: SortedSamples::of(&series.nps).percentile(50.0) });
+        speeds.push(BatchSpeed {
+            batch,
+            nps: SortedSamples::of(&series.nps).percentile(50.0),
+        });
     }
     let change_ms = match &speeds[..] {
         [.., smaller, larger] => Some(meter.change_ms([smaller.batch, larger.batch])?),
@@ -324,9 +392,17 @@ struct Limits {
 }
 
 /// Single precision differs only in the order of additions.
-const SINGLE_LIMITS: Limits = Limits { q_error_max: 2e-3, policy_kl_mean: 1e-5, top1_agreement: 0.98 };
+const SINGLE_LIMITS: Limits = Limits {
+    q_error_max: 2e-3,
+    policy_kl_mean: 1e-5,
+    top1_agreement: 0.98,
+};
 /// Half precision and bfloat16 round. A wrong layout or operator is off by tenths.
-const REDUCED_LIMITS: Limits = Limits { q_error_max: 0.15, policy_kl_mean: 0.01, top1_agreement: 0.85 };
+const REDUCED_LIMITS: Limits = Limits {
+    q_error_max: 0.15,
+    policy_kl_mean: 0.01,
+    top1_agreement: 0.85,
+};
 
 option_choice! {
     pub(super) enum Verdict = Fails {
@@ -377,7 +453,14 @@ impl BackendReport {
             let remedy = "don't play with it; update the driver, and report this output";
             (Verdict::WrongNumbers, remedy.into())
         };
-        BackendReport { backend, works, verdict, remedy, trial, ..BackendReport::default() }
+        BackendReport {
+            backend,
+            works,
+            verdict,
+            remedy,
+            trial,
+            ..BackendReport::default()
+        }
     }
 }
 
@@ -391,7 +474,12 @@ impl DoctorReport {
     fn write(&self, f: &mut impl fmt::Write, width: Option<usize>) -> fmt::Result {
         let mut facts = self.machine.facts().into_iter();
         facts.try_for_each(|(name, value)| write_fact_in(f, name, 11, &value, width))?;
-        for Part { name, is_here, detail } in &self.parts {
+        for Part {
+            name,
+            is_here,
+            detail,
+        } in &self.parts
+        {
             let mark = if *is_here { "✓" } else { "–" };
             write_fact_in(f, &format!("{mark} {name:<24} "), 27, detail, width)?;
         }
@@ -400,22 +488,34 @@ impl DoctorReport {
         let speeds = |trial: &Trial| trial.throughput.iter().map(speed).collect::<Vec<_>>().join(", ");
         let figure = |value: Option<f64>, text: fn(f64) -> String| value.map_or(String::new(), text);
         let table = Table::of(caption, &self.backends)
-            .words("backend", |BackendReport { backend, trial, .. }| format!("{backend} {}", trial.precision))
+            .words("backend", |BackendReport { backend, trial, .. }| {
+                format!("{backend} {}", trial.precision)
+            })
             .words("verdict", |backend| backend.verdict)
-            .numbers("first s", |backend| figure(backend.trial.first_ms, |ms| format!("{:.1}", ms / 1e3)))
+            .numbers("first s", |backend| {
+                figure(backend.trial.first_ms, |ms| format!("{:.1}", ms / 1e3))
+            })
             .words("batch: per second", |backend| speeds(&backend.trial))
             .numbers("change ms", |backend| {
                 figure(backend.trial.change_ms, |ms| format!("{:.2}", ms.max(0.0)))
             })
-            .numbers("q error", |backend| figure(backend.trial.q_error_max, |error| format!("{error:.1e}")))
+            .numbers("q error", |backend| {
+                figure(backend.trial.q_error_max, |error| format!("{error:.1e}"))
+            })
             .numbers("same, %", |backend| {
-                figure(backend.trial.top1_agreement, |share| format!("{:.1}", 100.0 * share))
+                figure(backend.trial.top1_agreement, |share| {
+                    format!("{:.1}", 100.0 * share)
+                })
             })
             .table();
         writeln!(f)?;
         table.write(f, width)?;
         writeln!(f)?;
-        let works = |name: &str| self.backends.iter().any(|backend| backend.works && backend.backend == name);
+        let works = |name: &str| {
+            self.backends
+                .iter()
+                .any(|backend| backend.works && backend.backend == name)
+        };
         if let Some(provider) = self.recommended.filter(|name| !works(name)) {
             let text = format!("{provider} suits this machine's GPU: `zeitnot setup --auto` sets it up");
             write_fact_in(f, "", 0, &text, width)?;
@@ -440,7 +540,11 @@ struct Part {
 
 impl Part {
     fn new(name: impl Into<String>, found: Result<String, String>) -> Part {
-        Part { name: name.into(), is_here: found.is_ok(), detail: found.unwrap_or_else(|reason| reason) }
+        Part {
+            name: name.into(),
+            is_here: found.is_ok(),
+            detail: found.unwrap_or_else(|reason| reason),
+        }
     }
 }
 
@@ -448,27 +552,54 @@ fn parts(machine: &Machine) -> Vec<Part> {
     let (plain, refused) = finder::look_for(Provider::Cpu);
     let with_cuda = finder::look_for(Provider::Cuda).0;
     let listed = |name: &str, found: Vec<String>, otherwise: &str| {
-        Part::new(name, if found.is_empty() { Err(otherwise.into()) } else { Ok(found.join(", ")) })
+        Part::new(
+            name,
+            if found.is_empty() {
+                Err(otherwise.into())
+            } else {
+                Ok(found.join(", "))
+            },
+        )
     };
-    let text =
-        |library: Library| format!("{} {} ({})", library.version, library.path.display(), library.source);
+    let text = |library: Library| {
+        format!(
+            "{} {} ({})",
+            library.version,
+            library.path.display(),
+            library.source
+        )
+    };
     let mut libraries: Vec<_> = [plain, with_cuda].into_iter().flatten().map(text).collect();
     libraries.dedup();
-    let mut onnx_runtime = listed("ONNX Runtime", libraries, "none is installed; `zeitnot setup` fetches it");
-    refused.iter().for_each(|reason| onnx_runtime.detail += &format!("; refused: {reason}"));
+    let mut onnx_runtime = listed(
+        "ONNX Runtime",
+        libraries,
+        "none is installed; `zeitnot setup` fetches it",
+    );
+    refused
+        .iter()
+        .for_each(|reason| onnx_runtime.detail += &format!("; refused: {reason}"));
     let plugin = |provider: Provider| {
         let fetch = || format!("not installed; `zeitnot setup --provider {provider}` fetches it");
         let (library, _) = finder::look_for(provider);
         let beside = library.as_ref().and_then(|library| library.path.parent());
-        let file = provider.plugin().and_then(|plugin| finder::plugin_file(plugin, beside));
+        let file = provider
+            .plugin()
+            .and_then(|plugin| finder::plugin_file(plugin, beside));
         let file = file.map(|file| file.display().to_string());
         Part::new(format!("plugin {provider}"), file.ok_or_else(fetch))
     };
     let system_part = |name: &str, provider| {
         let obstacle = obstacle(provider);
-        Part::new(name, obstacle.map_or(Ok("loads".into()), |error| Err(error.to_string())))
+        Part::new(
+            name,
+            obstacle.map_or(Ok("loads".into()), |error| Err(error.to_string())),
+        )
     };
-    let candidates: Vec<_> = all_candidates(machine).iter().flat_map(Candidate::providers).collect();
+    let candidates: Vec<_> = all_candidates(machine)
+        .iter()
+        .flat_map(Candidate::providers)
+        .collect();
     let mut parts = vec![onnx_runtime];
     let plugins = candidates.iter().copied().filter(|provider| provider.is_plugin());
     parts.extend(plugins.map(plugin));
@@ -477,7 +608,10 @@ fn parts(machine: &Machine) -> Vec<Part> {
     }
     if cfg!(target_os = "linux") {
         parts.push(system_part("Vulkan loader", Provider::WebGpu));
-        let drivers = vulkan::drivers().into_iter().map(|driver| driver.to_string()).collect();
+        let drivers = vulkan::drivers()
+            .into_iter()
+            .map(|driver| driver.to_string())
+            .collect();
         let mut drivers = listed("Vulkan drivers", drivers, "none is registered");
         if let Some(old) = vulkan::outdated() {
             drivers.is_here = false;
@@ -485,7 +619,12 @@ fn parts(machine: &Machine) -> Vec<Part> {
         }
         parts.push(drivers);
         let otherwise = "there is none in /dev; in a container start that with access to the GPU";
-        let files = machine.devices.iter().flatten().map(|path| path.display().to_string()).collect();
+        let files = machine
+            .devices
+            .iter()
+            .flatten()
+            .map(|path| path.display().to_string())
+            .collect();
         parts.push(listed("GPU devices", files, otherwise));
     }
     parts
@@ -512,21 +651,33 @@ mod tests {
         assert!(report("cuda", "fp16", 0.02).works);
         let wrong = report("cuda", "fp32", 0.02);
         assert_eq!((wrong.works, wrong.verdict), (false, Verdict::WrongNumbers));
-        assert!(!report("cuda", "fp16", f64::NAN).works, "nothing is right about NaN");
+        assert!(
+            !report("cuda", "fp16", f64::NAN).works,
+            "nothing is right about NaN"
+        );
     }
 
     /// A regression: `auto` worked, and no word of the GPU that it had tried before.
     #[test]
     fn what_the_engine_tried_and_failed_is_told() {
         let notes = vec!["ERROR: NVIDIA's driver is too old".to_owned()];
-        let trial = Trial { notes, ..report(AUTO, "fp32", 0.0).trial };
-        assert_eq!(BackendReport::judged(AUTO.into(), trial).remedy, "ERROR: NVIDIA's driver is too old");
+        let trial = Trial {
+            notes,
+            ..report(AUTO, "fp32", 0.0).trial
+        };
+        assert_eq!(
+            BackendReport::judged(AUTO.into(), trial).remedy,
+            "ERROR: NVIDIA's driver is too old"
+        );
     }
 
     #[test]
     fn the_report_fits_the_terminal() {
         let cpu = "A Processor With A Name That Is Longer Than Most, 64-Core, And Than Some Lines";
-        let machine = Machine { cpu: cpu.into(), ..Machine::default() };
+        let machine = Machine {
+            cpu: cpu.into(),
+            ..Machine::default()
+        };
         let part = Part::new(
             "CUDA",
             Err("no library of it is in any of the folders that the loader looks into on this system".into()),
@@ -534,12 +685,20 @@ mod tests {
         let mut broken = report("webgpu", "fp16", 0.0);
         broken.remedy = "install the driver of the maker, then run this again to see whether it is found\nor take another".into();
         let backends = vec![report(AUTO, "fp32", 0.0), broken];
-        let doctor =
-            DoctorReport { version: VERSION, machine, parts: vec![part], backends, recommended: None };
+        let doctor = DoctorReport {
+            version: VERSION,
+            machine,
+            parts: vec![part],
+            backends,
+            recommended: None,
+        };
         for width in [60, 80, 120] {
             let mut text = String::new();
             doctor.write(&mut text, Some(width)).unwrap();
-            assert!(text.lines().all(|line| line.chars().count() <= width), "{width}: {text}");
+            assert!(
+                text.lines().all(|line| line.chars().count() <= width),
+                "{width}: {text}"
+            );
             assert!(text.contains("or take another"), "{text}");
         }
     }
@@ -549,12 +708,18 @@ mod tests {
         let own = [PathBuf::from("/home/Jane Doe")];
         for (text, expected) in [
             ("loads", "loads"),
-            ("Debian GNU/Linux 12, kernel 6.1", "Debian GNU/Linux 12, kernel 6.1"),
+            (
+                "Debian GNU/Linux 12, kernel 6.1",
+                "Debian GNU/Linux 12, kernel 6.1",
+            ),
             (
                 "1.31.1 /home/Jane Doe/.cache/x/libonnxruntime.so (in the cache)",
                 "1.31.1 …/libonnxruntime.so (in the cache)",
             ),
-            ("'/usr/lib/a.so' and C:\\Users\\jane\\b.dll; ~/c", "'…/a.so' and …/b.dll; …/c"),
+            (
+                "'/usr/lib/a.so' and C:\\Users\\jane\\b.dll; ~/c",
+                "'…/a.so' and …/b.dll; …/c",
+            ),
             ("/dev/dri/renderD128, /dev/nvidia0", "…/renderD128, …/nvidia0"),
         ] {
             assert_eq!(with_short_paths(text, &own), expected);
@@ -563,9 +728,15 @@ mod tests {
 
     #[test]
     fn single_precision_is_added_to_the_options() {
-        let plain = Candidate { backend: "webgpu".into(), options: String::new() };
+        let plain = Candidate {
+            backend: "webgpu".into(),
+            options: String::new(),
+        };
         assert_eq!(plain.in_single_precision().options, "precision=fp32");
-        let second = Candidate { options: "gpu=1".into(), ..plain };
+        let second = Candidate {
+            options: "gpu=1".into(),
+            ..plain
+        };
         assert_eq!(second.in_single_precision().options, "gpu=1,precision=fp32");
     }
 
@@ -575,13 +746,22 @@ mod tests {
         machine.gpus.clear();
         machine.devices = None;
         let candidates = all_candidates(&machine);
-        let names: Vec<_> = candidates.iter().map(|candidate| candidate.backend.as_str()).collect();
+        let names: Vec<_> = candidates
+            .iter()
+            .map(|candidate| candidate.backend.as_str())
+            .collect();
         assert_eq!(names[..3], ["auto", "native", "onnxruntime"]);
         assert!(names.contains(&"webgpu"));
-        assert!(!names.iter().any(|name| ["cuda", "tensorrt-rtx"].contains(name)), "{names:?}");
+        assert!(
+            !names.iter().any(|name| ["cuda", "tensorrt-rtx"].contains(name)),
+            "{names:?}"
+        );
         machine.devices = Some(vec!["/dev/nvidia0".into()]);
         let with_nvidia = all_candidates(&machine).len();
-        assert_eq!(with_nvidia, names.len() + if cfg!(target_os = "macos") { 0 } else { 2 });
+        assert_eq!(
+            with_nvidia,
+            names.len() + if cfg!(target_os = "macos") { 0 } else { 2 }
+        );
         assert_eq!(candidates[1].providers(), []);
         assert_eq!(candidates[2].providers(), [Provider::Cpu]);
     }

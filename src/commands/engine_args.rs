@@ -50,20 +50,35 @@ impl NetworkArgs {
 }
 
 pub(crate) fn variant(chess960: bool) -> Variant {
-    if chess960 { Variant::Chess960 } else { Variant::Standard }
+    if chess960 {
+        Variant::Chess960
+    } else {
+        Variant::Standard
+    }
 }
 
 fn flag(spec: &'static OptionSpec) -> Arg {
-    let check = |text: &str| Settings::default().set(spec.flag, text).map(|()| text.to_string());
+    let check = |text: &str| {
+        Settings::default()
+            .set(spec.flag, text)
+            .map(|()| text.to_string())
+    };
     let arg = Arg::new(spec.flag)
         .long(spec.flag)
-        .help(format!("{} [{}, default: {}]", spec.help, spec.kind.expected(), spec.default))
+        .help(format!(
+            "{} [{}, default: {}]",
+            spec.help,
+            spec.kind.expected(),
+            spec.default
+        ))
         .value_parser(check)
         .help_heading(FLAGS_HEADING);
     match spec.kind {
-        OptionKind::Switch => {
-            arg.value_name("BOOL").num_args(0..=1).require_equals(true).default_missing_value("true")
-        }
+        OptionKind::Switch => arg
+            .value_name("BOOL")
+            .num_args(0..=1)
+            .require_equals(true)
+            .default_missing_value("true"),
         OptionKind::Integer { .. } => arg.value_name("N").allow_negative_numbers(true),
         OptionKind::Decimal { .. } => arg.value_name("X").allow_negative_numbers(true),
         OptionKind::Choice(_) => arg.value_name("WORD"),
@@ -75,8 +90,15 @@ impl<const SEARCHES: bool> Args for OptionArgs<SEARCHES> {
     /// Adds the flags, but those of which `command` has an argument itself. The help shows common ones only
     /// where there are many.
     fn augment_args(command: Command) -> Command {
-        let least = if SEARCHES { Visibility::Common } else { Visibility::Hidden };
-        let taken: Vec<_> = command.get_arguments().map(|arg| arg.get_id().to_string()).collect();
+        let least = if SEARCHES {
+            Visibility::Common
+        } else {
+            Visibility::Hidden
+        };
+        let taken: Vec<_> = command
+            .get_arguments()
+            .map(|arg| arg.get_id().to_string())
+            .collect();
         let wanted = Settings::specs().iter().filter(|spec| {
             (SEARCHES || WITHOUT_SEARCH.contains(&spec.flag)) && !taken.iter().any(|id| id == spec.flag)
         });

@@ -51,7 +51,10 @@ pub(super) fn run(args: &EvalArgs, output: &mut Output) -> Result<ExitStatus> {
     while let Some(line) = lines.next() {
         let (number, line) = line.map_err(|error| anyhow!("{source}: {error}"))?;
         if let Err(error) = evaluation.queue(&line) {
-            told.tell_kind("line that cannot be read", format_args!("{source}, line {number}: {error}"));
+            told.tell_kind(
+                "line that cannot be read",
+                format_args!("{source}, line {number}: {error}"),
+            );
             status = ExitStatus::BadInput;
         }
         let waits_for_more = lines.input().buffer().is_empty();
@@ -78,7 +81,10 @@ fn open(words: &[String]) -> Result<(String, Box<dyn Read + Send>)> {
 }
 
 fn is_position(text: &str, rest: &[String]) -> bool {
-    let begins_so = text.split(' ').next().is_some_and(|word| ["startpos", "fen"].contains(&word));
+    let begins_so = text
+        .split(' ')
+        .next()
+        .is_some_and(|word| ["startpos", "fen"].contains(&word));
     begins_so && (!rest.is_empty() || !Path::new(text).exists())
 }
 
@@ -91,11 +97,14 @@ struct PositionEvaluator {
 
 impl PositionEvaluator {
     fn queue(&mut self, line: &str) -> Result<()> {
-        let Some(listed) = ListedPosition::read(line) else { return Ok(()) };
+        let Some(listed) = ListedPosition::read(line) else {
+            return Ok(());
+        };
         let text = listed?.uci_position();
         let history = History::to_evaluate(&text, self.variant)?;
         let legal = history.legal_moves();
-        self.batch.push((text, history.clone(), legal.clone()), &history, &legal);
+        self.batch
+            .push((text, history.clone(), legal.clone()), &history, &legal);
         Ok(())
     }
 
@@ -123,8 +132,11 @@ pub(crate) struct PerftArgs {
 }
 
 pub(super) fn perft(args: &PerftArgs, output: &mut Output) -> Result<ExitStatus> {
-    let position =
-        if args.fen.is_empty() { Position::start() } else { Position::from_fen(&args.fen.join(" "))? };
+    let position = if args.fen.is_empty() {
+        Position::start()
+    } else {
+        Position::from_fen(&args.fen.join(" "))?
+    };
     let count = PerftReport::count(&position, args.depth, variant(args.chess960));
     output.report(&count)
 }

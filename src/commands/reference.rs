@@ -31,7 +31,10 @@ pub(super) fn options(args: &OptionsArgs, output: &mut Output) -> Result<ExitSta
     let parameters = Settings::parameters_of(&word);
     let options: Vec<_> =
         parameters.unwrap_or_else(|| Settings::listed().into_iter().filter(has_word).collect());
-    ensure!(!options.is_empty(), "no option has {word:?} in its name; `zeitnot options` lists all");
+    ensure!(
+        !options.is_empty(),
+        "no option has {word:?} in its name; `zeitnot options` lists all"
+    );
     let documents: Vec<_> = options.iter().map(document).collect();
     output.write(&documents, &table(&options, terminal_width())?)
 }
@@ -42,17 +45,26 @@ fn document(spec: &OptionSpec) -> Value {
     let default = &*spec.default;
     let (name, default, more) = match &spec.kind {
         OptionKind::Switch => ("check", json!(default == "true"), json!({})),
-        OptionKind::Integer { min, max } => {
-            ("spin", json!(default.parse::<i64>().ok()), json!({ "min": min, "max": max }))
-        }
-        OptionKind::Decimal { min, max } => {
-            ("number", json!(default.parse::<f64>().ok()), json!({ "min": min, "max": max }))
-        }
+        OptionKind::Integer { min, max } => (
+            "spin",
+            json!(default.parse::<i64>().ok()),
+            json!({ "min": min, "max": max }),
+        ),
+        OptionKind::Decimal { min, max } => (
+            "number",
+            json!(default.parse::<f64>().ok()),
+            json!({ "min": min, "max": max }),
+        ),
         OptionKind::Choice(choices) => ("combo", json!(default), json!({ "choices": choices })),
         OptionKind::Text => ("string", json!(default), json!({})),
         OptionKind::Button => ("button", Value::Null, json!({})),
     };
-    let OptionSpec { name: own, flag, help, .. } = spec;
+    let OptionSpec {
+        name: own,
+        flag,
+        help,
+        ..
+    } = spec;
     let mut document = json!({ "name": own, "flag": flag, "type": name, "default": default, "help": help });
     if let (Some(document), Value::Object(more)) = (document.as_object_mut(), more) {
         document.extend(more);
@@ -65,9 +77,23 @@ fn table(options: &[OptionSpec], width: Option<usize>) -> Result<String, fmt::Er
     let (mut text, rows) = (String::new(), options.iter().map(row));
     if width.is_some() {
         for [name, flag, default, range, help] in rows {
-            let flag = if flag.is_empty() { flag } else { format!(", {flag}") };
-            let default = if default.is_empty() { default } else { format!(" = {default}") };
-            write_fact_in(&mut text, "", 0, &format!("{name}{default} ({range}){flag}"), width)?;
+            let flag = if flag.is_empty() {
+                flag
+            } else {
+                format!(", {flag}")
+            };
+            let default = if default.is_empty() {
+                default
+            } else {
+                format!(" = {default}")
+            };
+            write_fact_in(
+                &mut text,
+                "",
+                0,
+                &format!("{name}{default} ({range}){flag}"),
+                width,
+            )?;
             write_fact_in(&mut text, "", 4, &help, width)?;
         }
         return Ok(text);
@@ -92,7 +118,10 @@ fn row(spec: &OptionSpec) -> [String; 5] {
             help += &if spec.meanings.is_empty() {
                 format!(" One of {}.", choices.join(", "))
             } else {
-                spec.meanings.iter().map(|(word, meaning)| format!(" {word}: {meaning}")).collect()
+                spec.meanings
+                    .iter()
+                    .map(|(word, meaning)| format!(" {word}: {meaning}"))
+                    .collect()
             };
             format!("{} words", choices.len())
         }
@@ -100,7 +129,11 @@ fn row(spec: &OptionSpec) -> [String; 5] {
         OptionKind::Text => "text".into(),
         OptionKind::Button => "button".into(),
     };
-    let flag = if spec.flag.is_empty() { String::new() } else { format!("--{}", spec.flag) };
+    let flag = if spec.flag.is_empty() {
+        String::new()
+    } else {
+        format!("--{}", spec.flag)
+    };
     [spec.name.into(), flag, spec.default.clone(), range, help]
 }
 
@@ -144,23 +177,39 @@ pub(super) fn man(args: &ManArgs, command: clap::Command, output: &mut Output) -
 }
 
 fn write_pages(command: &mut clap::Command, folder: &Path) -> io::Result<()> {
-    for subcommand in command.get_subcommands_mut().filter(|subcommand| !subcommand.is_hide_set()) {
+    for subcommand in command
+        .get_subcommands_mut()
+        .filter(|subcommand| !subcommand.is_hide_set())
+    {
         write_pages(subcommand, folder)?;
     }
-    fs::write(folder.join(Man::new(command.clone()).get_filename()), page(command)?)
+    fs::write(
+        folder.join(Man::new(command.clone()).get_filename()),
+        page(command)?,
+    )
 }
 
 /// A list of all options would fill a screen, and the next section has them.
 fn page(command: &mut clap::Command) -> io::Result<String> {
     let usage = command.render_usage().to_string();
-    let usage: Vec<_> = usage.trim_start_matches("Usage:").lines().map(str::trim).collect();
+    let usage: Vec<_> = usage
+        .trim_start_matches("Usage:")
+        .lines()
+        .map(str::trim)
+        .collect();
     let mut text = Vec::new();
     Man::new(command.clone()).render(&mut text)?;
     let text = String::from_utf8_lossy(&text);
-    let parts =
-        text.split_once(SYNOPSIS).and_then(|(before, rest)| Some((before, rest.split_once("\n.SH ")?.1)));
-    let Some((before, after)) = parts else { return Ok(text.into_owned()) };
-    Ok(format!("{before}{SYNOPSIS}{}\n.SH {after}", usage.join("\n.br\n").replace('-', "\\-")))
+    let parts = text
+        .split_once(SYNOPSIS)
+        .and_then(|(before, rest)| Some((before, rest.split_once("\n.SH ")?.1)));
+    let Some((before, after)) = parts else {
+        return Ok(text.into_owned());
+    };
+    Ok(format!(
+        "{before}{SYNOPSIS}{}\n.SH {after}",
+        usage.join("\n.br\n").replace('-', "\\-")
+    ))
 }
 
 #[cfg(test)]
@@ -176,8 +225,11 @@ mod tests {
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), Settings::listed().len() + 1);
         let threads = lines.iter().find(|line| line.starts_with("Threads ")).unwrap();
-        let columns: Vec<_> =
-            threads.split("  ").map(str::trim).filter(|column| !column.is_empty()).collect();
+        let columns: Vec<_> = threads
+            .split("  ")
+            .map(str::trim)
+            .filter(|column| !column.is_empty())
+            .collect();
         assert_eq!(columns[..4], ["Threads", "--threads", "0", "0 to 256"]);
         let column = |line: &str, word: &str| line.find(word);
         assert_eq!(
@@ -191,21 +243,37 @@ mod tests {
     fn options_fit_the_terminal() {
         for width in [60, 80, 120] {
             let text = table(&Settings::listed(), Some(width)).unwrap();
-            assert!(text.lines().all(|line| line.chars().count() <= width), "{width}: {text}");
+            assert!(
+                text.lines().all(|line| line.chars().count() <= width),
+                "{width}: {text}"
+            );
             assert!(text.contains("CPuct = 1.745 (0 to 100), --cpuct\n    "), "{text}");
         }
     }
 
     #[test]
     fn a_manual_page_has_a_short_synopsis_and_all_options() {
-        let command = clap::Command::new("zeitnot").about("An engine").args_conflicts_with_subcommands(true);
+        let command = clap::Command::new("zeitnot")
+            .about("An engine")
+            .args_conflicts_with_subcommands(true);
         let command = Command::augment_subcommands(UciArgs::augment_args(command));
-        let mut command = command.mut_args(|arg| arg.hide(false)).disable_help_subcommand(true);
+        let mut command = command
+            .mut_args(|arg| arg.hide(false))
+            .disable_help_subcommand(true);
         command.build();
         let text = page(&mut command).unwrap();
-        let synopsis = text.split_once(SYNOPSIS).unwrap().1.split("\n.SH ").next().unwrap();
+        let synopsis = text
+            .split_once(SYNOPSIS)
+            .unwrap()
+            .1
+            .split("\n.SH ")
+            .next()
+            .unwrap();
         assert_eq!(synopsis, "zeitnot [OPTIONS]\n.br\nzeitnot <COMMAND>");
-        assert!(text.contains("\\-\\-cpuct\\-base") && text.contains(".SH DESCRIPTION"), "{text}");
+        assert!(
+            text.contains("\\-\\-cpuct\\-base") && text.contains(".SH DESCRIPTION"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -217,7 +285,10 @@ mod tests {
             (&json!("spin"), &json!(0), &json!(256))
         );
         assert_eq!(entry("CPuct")["default"], json!(1.745));
-        assert_eq!(entry("HistoryFill")["choices"], json!(["no", "fen_only", "always"]));
+        assert_eq!(
+            entry("HistoryFill")["choices"],
+            json!(["no", "fen_only", "always"])
+        );
         assert_eq!(entry("WeightsFile").get("min"), None);
     }
 }

@@ -41,7 +41,12 @@ impl Progress {
         let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
         let bar = bar.with_style(style).with_position(done);
         bar.reset_eta();
-        Progress { bar, what, began: (Instant::now(), done), told: None }
+        Progress {
+            bar,
+            what,
+            began: (Instant::now(), done),
+            told: None,
+        }
     }
 
     /// Shows lines alone, as a table is written meanwhile.
@@ -54,10 +59,12 @@ impl Progress {
     pub(crate) fn count(&mut self, done: u64) {
         let (began, before) = self.began;
         let rest = self.bar.length().map(|all| all.saturating_sub(done));
-        let left = rest.filter(|_| done > before && self.bar.is_hidden()).map(|rest| {
-            let seconds = began.elapsed().as_secs_f64() * rest as f64 / (done - before) as f64;
-            format!("about {} left", HumanDuration(Duration::from_secs_f64(seconds)))
-        });
+        let left = rest
+            .filter(|_| done > before && self.bar.is_hidden())
+            .map(|rest| {
+                let seconds = began.elapsed().as_secs_f64() * rest as f64 / (done - before) as f64;
+                format!("about {} left", HumanDuration(Duration::from_secs_f64(seconds)))
+            });
         self.show(done, left.unwrap_or_default());
     }
 
@@ -71,9 +78,16 @@ impl Progress {
         let is_due = self.told.is_none_or(|told| told.elapsed() >= LINE_EVERY);
         if self.bar.is_hidden() && is_due {
             self.told = Some(Instant::now());
-            let of_all = self.bar.length().map(|games| format!("/{games}")).unwrap_or_default();
-            let what =
-                if done == 1 && of_all.is_empty() { self.what.trim_end_matches('s') } else { self.what };
+            let of_all = self
+                .bar
+                .length()
+                .map(|games| format!("/{games}"))
+                .unwrap_or_default();
+            let what = if done == 1 && of_all.is_empty() {
+                self.what.trim_end_matches('s')
+            } else {
+                self.what
+            };
             eprint_message(format!("{done}{of_all} {what}  {state}").trim_end());
         }
         self.bar.set_position(done);
@@ -95,7 +109,8 @@ pub(crate) fn interruption() -> Result<&'static AtomicBool> {
         flag::register_conditional_shutdown(SIGINT, STOPPED.into(), Arc::clone(&stop))?;
         flag::register(SIGINT, Arc::clone(&stop)).map(|_| stop)
     });
-    STOP.as_deref().map_err(|error| anyhow!("Ctrl-C cannot be heard: {error}"))
+    STOP.as_deref()
+        .map_err(|error| anyhow!("Ctrl-C cannot be heard: {error}"))
 }
 
 /// Ends the program when the user presses Ctrl-C, whatever it is doing.
@@ -127,7 +142,10 @@ pub(crate) fn origin<N: ToString>(facts: &[(N, String)]) -> Origin {
         version: VERSION.into(),
         date: Timestamp::now().strftime("%Y-%m-%d").to_string(),
         machine: Machine::this().to_string(),
-        facts: facts.iter().map(|(name, value)| (name.to_string(), value.clone())).collect(),
+        facts: facts
+            .iter()
+            .map(|(name, value)| (name.to_string(), value.clone()))
+            .collect(),
     }
 }
 

@@ -47,9 +47,22 @@ pub(crate) struct ServeArgs {
 
 /// Runs until the input ends, or with --listen until it is killed.
 pub(super) fn run(args: ServeArgs) -> Result<ExitStatus> {
-    let ServeArgs { listen, listen_anywhere, concurrency, queue, nodes, settings } = args;
-    let listener = listen.map(|address| bind(&address, listen_anywhere)).transpose()?;
-    let limits = ServerLimits { searches: concurrency.map(|n| n as usize), queue, nodes };
+    let ServeArgs {
+        listen,
+        listen_anywhere,
+        concurrency,
+        queue,
+        nodes,
+        settings,
+    } = args;
+    let listener = listen
+        .map(|address| bind(&address, listen_anywhere))
+        .transpose()?;
+    let limits = ServerLimits {
+        searches: concurrency.map(|n| n as usize),
+        queue,
+        nodes,
+    };
     let server = Arc::new(Server::new(settings.0, limits)?);
     server.notes().iter().for_each(eprint_message);
     match listener {
@@ -84,7 +97,11 @@ fn bind(address: &str, anywhere: bool) -> Result<TcpListener> {
 }
 
 fn serve_port(server: &Arc<Server>, listener: &TcpListener) -> io::Result<()> {
-    writeln!(io::stdout(), "{}", json!({ "listening": listener.local_addr()?.to_string() }))?;
+    writeln!(
+        io::stdout(),
+        "{}",
+        json!({ "listening": listener.local_addr()?.to_string() })
+    )?;
     for (number, stream) in (1..).zip(listener.incoming()) {
         let server = server.clone();
         let spawned = stream.and_then(|mut stream| {
@@ -141,7 +158,11 @@ mod tests {
         for (name, value) in [("Backend", "random"), ("Threads", "1"), ("RamLimitMb", "64")] {
             settings.set(name, value).unwrap();
         }
-        let limits = ServerLimits { searches: Some(1), queue, nodes: 10 };
+        let limits = ServerLimits {
+            searches: Some(1),
+            queue,
+            nodes: 10,
+        };
         let server = Arc::new(Server::new(settings, limits).unwrap());
         let listener = bind("127.0.0.1:0", false).unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -162,7 +183,10 @@ mod tests {
         let address = listener.local_addr().unwrap();
         thread::spawn(move || serve_port(&server, &listener));
         let mut text = String::new();
-        TcpStream::connect(address).unwrap().read_to_string(&mut text).unwrap();
+        TcpStream::connect(address)
+            .unwrap()
+            .read_to_string(&mut text)
+            .unwrap();
         assert!(text.contains("the server has 512 clients already"), "{text}");
         assert_eq!(others.len() + 1, MAX_CLIENTS);
     }
@@ -173,21 +197,34 @@ mod tests {
         use rustix::net::sockopt::{socket_keepalive, tcp_keepidle};
         let (_server, stream, _served) = connect(10);
         watch(&stream).unwrap();
-        assert_eq!((socket_keepalive(&stream).unwrap(), tcp_keepidle(&stream).unwrap()), (true, SILENCE));
+        assert_eq!(
+            (socket_keepalive(&stream).unwrap(), tcp_keepidle(&stream).unwrap()),
+            (true, SILENCE)
+        );
     }
 
     #[test]
     fn only_this_machine_is_served_unless_more_is_asked_for() {
         let refusal = |address: &str| bind(address, false).unwrap_err().to_string();
-        assert!(refusal("0.0.0.0:0").contains("--listen-anywhere"), "{}", refusal("0.0.0.0:0"));
+        assert!(
+            refusal("0.0.0.0:0").contains("--listen-anywhere"),
+            "{}",
+            refusal("0.0.0.0:0")
+        );
         assert!(bind("0.0.0.0:0", true).is_ok());
-        assert!(refusal("nowhere").starts_with("--listen nowhere: "), "{}", refusal("nowhere"));
+        assert!(
+            refusal("nowhere").starts_with("--listen nowhere: "),
+            "{}",
+            refusal("nowhere")
+        );
     }
 
     #[test]
     fn a_client_that_has_ended_its_input_gets_all_answers_and_then_the_end() {
         let (server, mut client, served) = connect(100);
-        client.write_all(b"{\"id\":1,\"nodes\":200}\n{\"id\":2,\"infinite\":true}\n{\"id\":3}\n").unwrap();
+        client
+            .write_all(b"{\"id\":1,\"nodes\":200}\n{\"id\":2,\"infinite\":true}\n{\"id\":3}\n")
+            .unwrap();
         client.shutdown(Shutdown::Write).unwrap();
         let mut text = String::new();
         client.read_to_string(&mut text).unwrap();

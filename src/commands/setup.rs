@@ -71,7 +71,10 @@ impl SetupArgs {
 
     /// Another machine than this one.
     fn described(&self) -> Result<Option<Machine>> {
-        self.machine.as_deref().map(|file| read_json(file, "no description of a machine")).transpose()
+        self.machine
+            .as_deref()
+            .map(|file| read_json(file, "no description of a machine"))
+            .transpose()
     }
 }
 
@@ -81,7 +84,10 @@ pub(super) fn run(args: &SetupArgs, output: &mut Output) -> Result<ExitStatus> {
     }
     if args.networks {
         let networks = published()?;
-        return output.write(&networks, &networks.iter().map(PublishedNetwork::line).collect::<String>());
+        return output.write(
+            &networks,
+            &networks.iter().map(PublishedNetwork::line).collect::<String>(),
+        );
     }
     if let Some(name) = &args.network {
         return fetch_network(args, name.as_deref(), output);
@@ -93,32 +99,62 @@ pub(super) fn run(args: &SetupArgs, output: &mut Output) -> Result<ExitStatus> {
     };
     let plan = Plan::here(provider)?;
     if plan.is_empty() && !finder::is_installed(provider) {
-        return Err(LibraryError::NotInstalled { provider, found: String::new() }.into());
+        return Err(LibraryError::NotInstalled {
+            provider,
+            found: String::new(),
+        }
+        .into());
     }
     if args.dry_run {
-        let obstacle = obstacle.map(|obstacle| format!("{obstacle}\n")).unwrap_or_default();
+        let obstacle = obstacle
+            .map(|obstacle| format!("{obstacle}\n"))
+            .unwrap_or_default();
         return output.write(&plan, &format_args!("needed for {provider}:\n{plan}{obstacle}"));
     }
     // A single file is announced when it is fetched.
     if plan.missing().count() > 1 {
-        eprint_message(format_args!("needed for {provider}:\n{}", plan.to_string().trim_end()));
+        eprint_message(format_args!(
+            "needed for {provider}:\n{}",
+            plan.to_string().trim_end()
+        ));
     }
     plan.fetch(&args.fetcher())?;
     let runtime = Runtime::get(provider).map_err(with_remedy)?;
     // Only plugins find devices before a session is made.
     let is_looked_for = provider.is_plugin() && provider.is_accelerator();
-    let no_device = is_looked_for.then(|| Runtime::check_device(provider).err()).flatten();
-    let Library { path, version, source } = runtime.library.clone();
+    let no_device = is_looked_for
+        .then(|| Runtime::check_device(provider).err())
+        .flatten();
+    let Library {
+        path,
+        version,
+        source,
+    } = runtime.library.clone();
     let library = path.display().to_string();
-    let device = no_device.as_ref().map(|reason| format!("no GPU was found: {reason}"));
-    let report = RuntimeReport { library, version, source, providers: runtime.providers(), device };
+    let device = no_device
+        .as_ref()
+        .map(|reason| format!("no GPU was found: {reason}"));
+    let report = RuntimeReport {
+        library,
+        version,
+        source,
+        providers: runtime.providers(),
+        device,
+    };
     output.write(&report, &report)?;
-    Ok(if no_device.is_some() { ExitStatus::Negative } else { ExitStatus::Success })
+    Ok(if no_device.is_some() {
+        ExitStatus::Negative
+    } else {
+        ExitStatus::Success
+    })
 }
 
 /// Fetches the network of this name, or the one that suits the machine.
 fn fetch_network(args: &SetupArgs, name: Option<&str>, output: &mut Output) -> Result<ExitStatus> {
-    let is_cpu = args.backend.as_ref().is_some_and(|name| name.starts_with(native::NAME));
+    let is_cpu = args
+        .backend
+        .as_ref()
+        .is_some_and(|name| name.starts_with(native::NAME));
     let gpu_mb = match args.described()? {
         _ if is_cpu || name.is_some() => 0,
         Some(machine) => machine.evaluating_gpu_mb(true),
@@ -146,7 +182,9 @@ fn offer(settings: &Settings, gpu_mb: u64) -> Result<String> {
     }
     let network = choose(None, gpu_mb)?;
     let (name, size) = (&network.name, network.megabytes());
-    Ok(format!("stronger   `zeitnot setup --network` fetches the network {name} ({size} MB)\n"))
+    Ok(format!(
+        "stronger   `zeitnot setup --network` fetches the network {name} ({size} MB)\n"
+    ))
 }
 
 #[derive(Serialize)]
@@ -164,7 +202,9 @@ impl fmt::Display for RuntimeReport {
         writeln!(f, "library    {} ({})", self.library, self.source)?;
         writeln!(f, "version    {}", self.version)?;
         writeln!(f, "providers  {}", self.providers.join(", "))?;
-        self.device.iter().try_for_each(|device| writeln!(f, "device     {device}"))
+        self.device
+            .iter()
+            .try_for_each(|device| writeln!(f, "device     {device}"))
     }
 }
 
@@ -205,13 +245,26 @@ fn set_up(args: &SetupArgs, output: &mut Output) -> Result<ExitStatus> {
     let mut settings = Settings::default();
     settings.network.weights_file = args.weights.clone().unwrap_or_default();
     let machine = args.described()?.unwrap_or_else(Machine::with_parts);
-    let report = AutoReport { machine, dry_run: args.dry_run, ..AutoReport::default() };
-    let mut auto = Auto { args, config: WritableConfig::open(None)?, network: OptionArgs(settings), report };
+    let report = AutoReport {
+        machine,
+        dry_run: args.dry_run,
+        ..AutoReport::default()
+    };
+    let mut auto = Auto {
+        args,
+        config: WritableConfig::open(None)?,
+        network: OptionArgs(settings),
+        report,
+    };
     let status = auto.go(output)?;
     let Auto { network, report, .. } = auto;
     if status == ExitStatus::Success {
         let is_cpu = report.backend.as_deref() == Some(native::NAME);
-        let gpu_mb = if is_cpu { 0 } else { report.machine.evaluating_gpu_mb(true) };
+        let gpu_mb = if is_cpu {
+            0
+        } else {
+            report.machine.evaluating_gpu_mb(true)
+        };
         output.write_ahead(&offer(&network.0, gpu_mb)?)?;
     }
     output.write(&report, &"")?;
@@ -222,7 +275,10 @@ impl Auto<'_> {
     /// Takes the steps, prints each and notes it in the report.
     fn go(&mut self, output: &mut Output) -> Result<ExitStatus> {
         let machine = self.report.machine.clone();
-        machine.facts().into_iter().try_for_each(|(name, value)| tell(output, name, value))?;
+        machine
+            .facts()
+            .into_iter()
+            .try_for_each(|(name, value)| tell(output, name, value))?;
         let Choice { chosen, next, hint } = machine.choose();
         self.report.hint.clone_from(&hint);
         let Some((gpu, provider)) = chosen else {
@@ -232,11 +288,18 @@ impl Auto<'_> {
                     "CPU",
                     "no GPU was found, and nothing is needed: the CPU evaluates, with the backend native",
                 ),
-                None => ("CPU", "nothing is published for this GPU under this system: the CPU evaluates"),
+                None => (
+                    "CPU",
+                    "nothing is published for this GPU under this system: the CPU evaluates",
+                ),
             };
             tell(output, label, why)?;
             let is_lacking = hint.is_some() && !self.args.dry_run;
-            return Ok(if is_lacking { ExitStatus::Negative } else { ExitStatus::Success });
+            return Ok(if is_lacking {
+                ExitStatus::Negative
+            } else {
+                ExitStatus::Success
+            });
         };
         self.report.provider = Some(provider.name());
         tell(output, "chosen", format_args!("{provider}, for {gpu}"))?;
@@ -292,9 +355,14 @@ impl Auto<'_> {
         let mut backends = vec![native::NAME];
         for provider in [provider].into_iter().chain(next.filter(is_here)) {
             eprint_message(format_args!("checking {provider}"));
-            let candidate = Candidate { backend: provider.name().into(), options: String::new() };
+            let candidate = Candidate {
+                backend: provider.name().into(),
+                options: String::new(),
+            };
             let checks = candidate.examine(&self.network);
-            checks.iter().try_for_each(|check| tell(output, "checked", checked(check)))?;
+            checks
+                .iter()
+                .try_for_each(|check| tell(output, "checked", checked(check)))?;
             backends.extend(checks.iter().all(|check| check.works).then(|| provider.name()));
             self.report.check.extend(checks);
         }
@@ -302,7 +370,9 @@ impl Auto<'_> {
             let next = next.map_or(String::new(), |next| {
                 format!(" {next} suits this GPU too: `zeitnot setup --provider {next}` fetches it.")
             });
-            output.write_ahead(&format_args!("Nothing was written. `zeitnot doctor` tells more.{next}\n"))?;
+            output.write_ahead(&format_args!(
+                "Nothing was written. `zeitnot doctor` tells more.{next}\n"
+            ))?;
             return Ok(ExitStatus::Negative);
         }
         let flags = [
@@ -311,7 +381,10 @@ impl Auto<'_> {
             ("weights", self.network.0.network.weights_file.clone()),
         ];
         let combinations = backends.iter().copied().map(Combination::of).collect();
-        let measured = self.report.benchmark.insert(BackendsReport::measure(combinations, &flags, PATIENCE)?);
+        let measured = self
+            .report
+            .benchmark
+            .insert(BackendsReport::measure(combinations, &flags, PATIENCE)?);
         if backends[1..].iter().all(|name| measured.nps(name).is_none()) {
             output.write_ahead(&"The GPU could not be measured. Nothing was written.\n")?;
             return Ok(ExitStatus::Negative);
@@ -333,7 +406,15 @@ impl Auto<'_> {
     }
 }
 
-fn checked(BackendReport { backend, verdict, remedy, trial, .. }: &BackendReport) -> String {
+fn checked(
+    BackendReport {
+        backend,
+        verdict,
+        remedy,
+        trial,
+        ..
+    }: &BackendReport,
+) -> String {
     if !remedy.is_empty() {
         let remedy = remedy.split_whitespace().collect::<Vec<_>>().join(" ");
         return format!("{backend}: {verdict}, {remedy}");

@@ -80,7 +80,11 @@ impl Goal {
             _ => {
                 let moves = moves(game, text).map_err(|error| anyhow!("{code}: {error}"))?;
                 ensure!(!moves.is_empty(), "{code} names no move");
-                let list = if code == "bm" { &mut self.best } else { &mut self.avoid };
+                let list = if code == "bm" {
+                    &mut self.best
+                } else {
+                    &mut self.avoid
+                };
                 list.extend(moves);
             }
         }
@@ -90,7 +94,10 @@ impl Goal {
 
 fn mate_in(word: &str, is_bare: bool) -> Option<i32> {
     let number = word.strip_prefix('#').or(is_bare.then_some(word))?;
-    number.parse().ok().filter(|&moves: &i32| moves != 0 && moves != i32::MIN)
+    number
+        .parse()
+        .ok()
+        .filter(|&moves: &i32| moves != 0 && moves != i32::MIN)
 }
 
 #[derive(Clone, Debug)]
@@ -126,9 +133,16 @@ impl Problem {
         };
         if let Some((name, solution)) = listed.puzzle {
             problem.goal.best = moves(&game, solution)?;
-            let best: String = problem.goal.best.iter().map(|&mv| game.current().format_san(mv)).collect();
+            let best: String = problem
+                .goal
+                .best
+                .iter()
+                .map(|&mv| game.current().format_san(mv))
+                .collect();
             problem.asked = format!("bm {best}");
-            problem.id = Some(name).filter(|name| !name.is_empty()).map_or(problem.id, str::to_owned);
+            problem.id = Some(name)
+                .filter(|name| !name.is_empty())
+                .map_or(problem.id, str::to_owned);
         }
         let mut empty = None;
         for operation in &listed.operations()? {
@@ -156,7 +170,10 @@ impl Problem {
     fn points_of(&self, mv: Move) -> Option<Points> {
         let most = self.points.iter().map(|&(_, points)| points).max()?;
         let found = self.points.iter().find(|(known, _)| *known == mv);
-        Some(Points { reached: found.map_or(0, |&(_, points)| points), most })
+        Some(Points {
+            reached: found.map_or(0, |&(_, points)| points),
+            most,
+        })
     }
 }
 
@@ -165,9 +182,16 @@ impl Problem {
 fn points(game: &History, comment: &str) -> (Vec<(Move, u32)>, Option<String>) {
     let pair = |pair: &str| {
         let (word, points) = pair.rsplit_once('=')?;
-        Some((moves(game, word), points.trim().parse::<i32>().ok()?.max(0).unsigned_abs()))
+        Some((
+            moves(game, word),
+            points.trim().parse::<i32>().ok()?.max(0).unsigned_abs(),
+        ))
     };
-    let pairs: Vec<_> = comment.split(',').map(pair).collect::<Option<_>>().unwrap_or_default();
+    let pairs: Vec<_> = comment
+        .split(',')
+        .map(pair)
+        .collect::<Option<_>>()
+        .unwrap_or_default();
     let (mut list, mut note) = (Vec::new(), None);
     for (moves, points) in pairs {
         match moves {
@@ -192,7 +216,10 @@ fn moves(game: &History, text: &str) -> Result<Vec<Move>> {
         _ => word,
     };
     let words = text.split([' ', ',', '\t']).map(without_mate).map(without_number);
-    words.filter(|word| !is_mark(word)).map(|word| Ok(game.current().read_move(word)?)).collect()
+    words
+        .filter(|word| !is_mark(word))
+        .map(|word| Ok(game.current().read_move(word)?))
+        .collect()
 }
 
 /// When the search first showed the solution and kept it.
@@ -254,10 +281,19 @@ pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus> {
     let (sender, answers) = unbounded();
     let orders = problems.into_iter().enumerate().map(|(place, problem)| {
         let (game, ply) = (problem.game.clone(), problem.game.len() - 1);
-        let watcher = Watcher { place, problem, since: None, notes: Vec::new(), answers: sender.clone() };
+        let watcher = Watcher {
+            place,
+            problem,
+            since: None,
+            notes: Vec::new(),
+            answers: sender.clone(),
+        };
         let request = GoRequest::new(limits.clone());
         let order = searcher.order(Arc::new(game), &[ply], request, Box::new(watcher));
-        Order { report_every: Some(REPORT_EVERY), ..order }
+        Order {
+            report_every: Some(REPORT_EVERY),
+            ..order
+        }
     });
     searcher.submit(orders.collect());
     // The last watcher closes the channel.
@@ -275,7 +311,11 @@ pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus> {
     }
     let report = SolveReport::new(backend, rows, bad_lines, &told);
     output.write(&report, &report)?;
-    Ok(if bad_lines == 0 { ExitStatus::Success } else { ExitStatus::BadInput })
+    Ok(if bad_lines == 0 {
+        ExitStatus::Success
+    } else {
+        ExitStatus::BadInput
+    })
 }
 
 fn read(args: &SolveArgs) -> Result<(Vec<Problem>, usize)> {
@@ -295,7 +335,10 @@ fn read(args: &SolveArgs) -> Result<(Vec<Problem>, usize)> {
                 problems.extend(problem);
             }
             Err(error) => {
-                told.tell_kind("line that cannot be read", format_args!("{name}, line {number}: {error}"));
+                told.tell_kind(
+                    "line that cannot be read",
+                    format_args!("{name}, line {number}: {error}"),
+                );
                 bad_lines += 1;
             }
         }
@@ -307,12 +350,16 @@ fn read(args: &SolveArgs) -> Result<(Vec<Problem>, usize)> {
 impl SolveRow {
     fn new(problem: &Problem, answer: SearchAnswer, since: Option<Since>) -> Result<SolveRow> {
         let failed = format!("{}: the search failed", problem.id);
-        let (Some(best), Some(result)) = (answer.best, answer.result) else { bail!(failed) };
+        let (Some(best), Some(result)) = (answer.best, answer.result) else {
+            bail!(failed)
+        };
         if let Some(reason) = result.failure {
             bail!("{failed}: {reason}");
         }
         let (nodes, time_ms) = (result.summary.nodes, result.summary.time.as_secs_f64() * 1e3);
-        let seen = result.info.and_then(|info| info.lines.first().and_then(|line| line.mate));
+        let seen = result
+            .info
+            .and_then(|info| info.lines.first().and_then(|line| line.mate));
         let solved = problem.goal.is_met_by(best, seen);
         let since = solved.then(|| since.unwrap_or(Since { nodes, ms: time_ms }));
         Ok(SolveRow {
@@ -340,8 +387,15 @@ struct Watcher {
 impl Listener for Watcher {
     fn info(&mut self, _: &History, info: &SearchInfo) {
         let Some(line) = info.lines.first() else { return };
-        if line.moves.first().is_some_and(|&mv| self.problem.goal.is_met_by(mv, line.mate)) {
-            let now = Since { nodes: info.nodes, ms: info.time.as_secs_f64() * 1e3 };
+        if line
+            .moves
+            .first()
+            .is_some_and(|&mv| self.problem.goal.is_met_by(mv, line.mate))
+        {
+            let now = Since {
+                nodes: info.nodes,
+                ms: info.time.as_secs_f64() * 1e3,
+            };
             self.since.get_or_insert(now);
         } else {
             self.since = None;
@@ -358,7 +412,9 @@ impl Listener for Watcher {
         }
         // Nobody receives it if an earlier search has failed.
         let row = SolveRow::new(&self.problem, answer, self.since);
-        let _ = self.answers.send((self.place, row, std::mem::take(&mut self.notes)));
+        let _ = self
+            .answers
+            .send((self.place, row, std::mem::take(&mut self.notes)));
     }
 }
 
@@ -369,9 +425,17 @@ impl SolveReport {
             let limits = (0..).map(|power| 10u64.pow(power / 3) * [1, 2, 5][power as usize % 3]);
             let limits = limits.skip(6).take_while(|&limit| (limit as f64) < largest * 2.5);
             let count = |limit: u64| {
-                rows.iter().filter_map(|row| row.since).filter(|&s| figure(s) <= limit as f64).count()
+                rows.iter()
+                    .filter_map(|row| row.since)
+                    .filter(|&s| figure(s) <= limit as f64)
+                    .count()
             };
-            limits.map(|limit| Within { limit, solved: count(limit) }).collect()
+            limits
+                .map(|limit| Within {
+                    limit,
+                    solved: count(limit),
+                })
+                .collect()
         };
         let mean = |figure: fn(Since) -> f64| {
             let figures = rows.iter().filter_map(|row| row.since).map(figure);
@@ -389,10 +453,13 @@ impl SolveReport {
             by_ms: within(|since| since.ms, longest),
             mean_nodes: mean(|since| since.nodes as f64),
             mean_ms: mean(|since| since.ms),
-            points: rows.iter().filter_map(|row| row.points).reduce(|sum, points| Points {
-                reached: sum.reached + points.reached,
-                most: sum.most + points.most,
-            }),
+            points: rows
+                .iter()
+                .filter_map(|row| row.points)
+                .reduce(|sum, points| Points {
+                    reached: sum.reached + points.reached,
+                    most: sum.most + points.most,
+                }),
             bad_lines,
             notes: told.texts.clone(),
             rows,
@@ -403,9 +470,15 @@ impl SolveReport {
 impl fmt::Display for SolveRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mark = if self.solved { "yes" } else { "no" };
-        let since = self.since.map(|since| format!("since {} nodes, {:.0} ms", since.nodes, since.ms));
+        let since = self
+            .since
+            .map(|since| format!("since {} nodes, {:.0} ms", since.nodes, since.ms));
         let since = since.unwrap_or_default();
-        write!(f, "{mark:<4} {:<24} {:<8} {:<28} ", self.id, self.r#move, self.asked)?;
+        write!(
+            f,
+            "{mark:<4} {:<24} {:<8} {:<28} ",
+            self.id, self.r#move, self.asked
+        )?;
         if let Some(Points { reached, most }) = self.points {
             write!(f, "{reached:>3} of {most} points  ")?;
         }
@@ -431,7 +504,13 @@ impl fmt::Display for SolveReport {
         if self.bad_lines > 0 {
             writeln!(f, "lines that could not be read: {}", self.bad_lines)?;
         }
-        writeln!(f, "solved {} of {} ({:.1} %)", self.solved, self.positions, self.rate * 100.0)
+        writeln!(
+            f,
+            "solved {} of {} ({:.1} %)",
+            self.solved,
+            self.positions,
+            self.rate * 100.0
+        )
     }
 }
 
@@ -448,8 +527,18 @@ mod tests {
     #[test]
     fn operations_say_what_to_find() {
         let problem = read("bm Rd8#; am d1d7 Kf1; dm 1; id \"a; b\"; c0 \"x\";").unwrap();
-        assert_eq!((problem.goal.best.len(), problem.goal.avoid.len(), problem.goal.mate), (1, 2, Some(1)));
-        assert_eq!((problem.asked.as_str(), problem.id.as_str()), ("bm Rd8#, am d1d7 Kf1, dm 1", "a; b"));
+        assert_eq!(
+            (
+                problem.goal.best.len(),
+                problem.goal.avoid.len(),
+                problem.goal.mate
+            ),
+            (1, 2, Some(1))
+        );
+        assert_eq!(
+            (problem.asked.as_str(), problem.id.as_str()),
+            ("bm Rd8#, am d1d7 Kf1, dm 1", "a; b")
+        );
         let best = problem.goal.best[0];
         assert!(problem.goal.is_met_by(best, Some(1)));
         assert!(!problem.goal.is_met_by(best, Some(2)) && !problem.goal.is_met_by(best, None));
@@ -459,9 +548,12 @@ mod tests {
     /// A regression: counters were taken for an operation.
     #[test]
     fn counters_may_stand_before_the_operations() {
-        for (counters, position) in
-            [("", " 0 1"), (" 3 40", " 3 40"), (" 3", " 3 1"), (" hmvc 3; fmvn 40;", " 3 40")]
-        {
+        for (counters, position) in [
+            ("", " 0 1"),
+            (" 3 40", " 3 40"),
+            (" 3", " 3 1"),
+            (" hmvc 3; fmvn 40;", " 3 40"),
+        ] {
             let problem = read(&format!("{counters} ; bm Rd8#;")).unwrap();
             assert_eq!(
                 (problem.position, problem.asked.as_str()),
@@ -491,13 +583,22 @@ mod tests {
     /// A regression: the suites of matetrack could not be read.
     #[test]
     fn a_mate_may_be_asked_for_without_its_move() {
-        for (operations, mate) in
-            [("bm #1;", 1), ("bm #-2; PV: d1d8;", -2), ("dm 3", 3), ("dm #3", 3), ("dm -15;", -15)]
-        {
+        for (operations, mate) in [
+            ("bm #1;", 1),
+            ("bm #-2; PV: d1d8;", -2),
+            ("dm 3", 3),
+            ("dm #3", 3),
+            ("dm -15;", -15),
+        ] {
             let problem = read(operations).unwrap();
-            let goal = Goal { mate: Some(mate), ..Goal::default() };
+            let goal = Goal {
+                mate: Some(mate),
+                ..Goal::default()
+            };
             assert_eq!(problem.goal, goal, "{operations}");
-            let [mv, ..] = problem.game.legal_moves()[..] else { panic!() };
+            let [mv, ..] = problem.game.legal_moves()[..] else {
+                panic!()
+            };
             assert!(goal.is_met_by(mv, Some(mate)) && goal.is_met_by(mv, Some(mate.signum())));
             assert!(!goal.is_met_by(mv, Some(-mate)) && !goal.is_met_by(mv, Some(mate + mate.signum())));
             assert!(!goal.is_met_by(mv, None));
@@ -527,7 +628,9 @@ mod tests {
         let problem = read("bm Rd8; c0 \"Rd8#=10, Kf1=3, Kh1=-5\";").unwrap();
         let points = ["d1d8", "g1f1", "g1h1"].map(|text| {
             let game = History::from_uci_position(&problem.position, Variant::Standard).unwrap();
-            problem.points_of(game.parse_move(text).unwrap()).map(|points| points.reached)
+            problem
+                .points_of(game.parse_move(text).unwrap())
+                .map(|points| points.reached)
         });
         assert_eq!(points, [Some(10), Some(3), Some(0)]);
         for other in [

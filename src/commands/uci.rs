@@ -27,7 +27,11 @@ impl UciArgs {
     /// Adds the options to `settings`, unless they are invalid beside those.
     pub(crate) fn add_to(&self, settings: &mut Settings) -> Result<(), EngineError> {
         let mut joint = settings.clone();
-        self.settings.0.changed().iter().try_for_each(|(flag, value)| joint.set(flag, value))?;
+        self.settings
+            .0
+            .changed()
+            .iter()
+            .try_for_each(|(flag, value)| joint.set(flag, value))?;
         joint.check()?;
         *settings = joint;
         Ok(())
@@ -35,21 +39,44 @@ impl UciArgs {
 
     /// Whether the network's file is missing, which `place` of the configuration file names.
     pub(crate) fn missing_file(&self, place: Option<&str>) -> Option<String> {
-        let file = self.settings.0.network.named_file().filter(|file| !file.exists())?;
-        let (file, place) = (file.display(), place.map(|place| format!("{place}: ")).unwrap_or_default());
-        Some(format!("{place}WeightsFile: there is no file {file}. Without a network there is no bestmove"))
+        let file = self
+            .settings
+            .0
+            .network
+            .named_file()
+            .filter(|file| !file.exists())?;
+        let (file, place) = (
+            file.display(),
+            place.map(|place| format!("{place}: ")).unwrap_or_default(),
+        );
+        Some(format!(
+            "{place}WeightsFile: there is no file {file}. Without a network there is no bestmove"
+        ))
     }
 }
 
 /// Exit code 2 if arguments were left out at the start.
 pub(crate) fn run(args: UciArgs) -> Result<ExitStatus> {
-    let status = if args.mistakes.is_empty() { ExitStatus::Success } else { ExitStatus::BadInput };
+    let status = if args.mistakes.is_empty() {
+        ExitStatus::Success
+    } else {
+        ExitStatus::BadInput
+    };
     let audience = Audience {
         is_person: io::stdin().is_terminal() && io::stdout().is_terminal(),
-        options: if args.show_hidden { Visibility::Hidden } else { Visibility::Normal },
+        options: if args.show_hidden {
+            Visibility::Hidden
+        } else {
+            Visibility::Normal
+        },
         mistakes: args.mistakes,
     };
     leave_with_the_reader();
-    crate::uci::run(args.settings.0, audience, BufReader::new(io::stdin()), io::stdout())?;
+    crate::uci::run(
+        args.settings.0,
+        audience,
+        BufReader::new(io::stdin()),
+        io::stdout(),
+    )?;
     Ok(status)
 }

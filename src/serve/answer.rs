@@ -80,7 +80,12 @@ impl Figures {
 impl MoveFigures {
     pub(super) fn all(root: &History, info: &SearchInfo) -> Vec<MoveFigures> {
         let stats = info.move_stats.iter().flat_map(|stats| &stats.moves);
-        let policy = |mv: Move| stats.clone().find(|stats| stats.mv == mv).map(|stats| stats.node.policy);
+        let policy = |mv: Move| {
+            stats
+                .clone()
+                .find(|stats| stats.mv == mv)
+                .map(|stats| stats.node.policy)
+        };
         let figures = |line: &PvLine| {
             let pv = root.format_line(&line.moves);
             MoveFigures {
@@ -100,7 +105,9 @@ impl MoveFigures {
 }
 
 fn wdl(wl: f32, d: f32) -> [f32; 3] {
-    zeitnot_engine::network::Value { wl, d, m: 0.0 }.wdl().map(|p| p.clamp(0.0, 1.0))
+    zeitnot_engine::network::Value { wl, d, m: 0.0 }
+        .wdl()
+        .map(|p| p.clamp(0.0, 1.0))
 }
 
 #[derive(Serialize)]
@@ -178,10 +185,21 @@ mod tests {
             serde_json::to_value(&error).unwrap(),
             json!({ "id": null, "error": "no", "field": null })
         );
-        let action = ActionAnswer { id: Some(&id), action: "cancel", result: json!({ "cancelled": 3 }) };
+        let action = ActionAnswer {
+            id: Some(&id),
+            action: "cancel",
+            result: json!({ "cancelled": 3 }),
+        };
         let expected = json!({ "id": "a", "action": "cancel", "cancelled": 3 });
         assert_eq!(serde_json::to_value(&action).unwrap(), expected);
-        let action = ActionAnswer { id: Some(&id), action: "clear_cache", result: () };
-        assert_eq!(serde_json::to_value(&action).unwrap(), json!({ "id": "a", "action": "clear_cache" }));
+        let action = ActionAnswer {
+            id: Some(&id),
+            action: "clear_cache",
+            result: (),
+        };
+        assert_eq!(
+            serde_json::to_value(&action).unwrap(),
+            json!({ "id": "a", "action": "clear_cache" })
+        );
     }
 }

@@ -61,7 +61,12 @@ pub(super) struct QueryError {
 
 impl QueryError {
     pub(super) fn new(id: Option<Id>, reason: impl ToString) -> QueryError {
-        QueryError { id, reason: reason.to_string(), field: None, ply: None }
+        QueryError {
+            id,
+            reason: reason.to_string(),
+            field: None,
+            ply: None,
+        }
     }
 }
 
@@ -89,7 +94,10 @@ impl Id {
         let (raw, bytes) = match text.get().as_bytes() {
             [b'"', ..] => {
                 let text: String = serde_json::from_str(text.get()).or_else(|error| refuse("id", error))?;
-                (to_raw_value(&text).or_else(|error| refuse("id", error))?, text.len())
+                (
+                    to_raw_value(&text).or_else(|error| refuse("id", error))?,
+                    text.len(),
+                )
             }
             [b'-' | b'0'..=b'9', ..] => (text.to_owned(), text.get().len()),
             _ => return refuse("id", NO_ID),
@@ -157,7 +165,10 @@ impl Command {
         let known = id.clone().ok();
         let fields = Fields::read(Entries(entries), id);
         let command = fields.and_then(|fields| fields.command(defaults));
-        command.map_err(|(field, reason)| QueryError { field: Some(field), ..QueryError::new(known, reason) })
+        command.map_err(|(field, reason)| QueryError {
+            field: Some(field),
+            ..QueryError::new(known, reason)
+        })
     }
 }
 
@@ -175,31 +186,54 @@ impl Fields {
                 .or_else(|_| refuse("options", "expected an object of names and values"))?;
             options = entries.into_map(|name| format!("options.{name}"))?;
         }
-        Ok(Fields { id, options, others: others.into_map(str::to_owned)? })
+        Ok(Fields {
+            id,
+            options,
+            others: others.into_map(str::to_owned)?,
+        })
     }
 
     fn command(&self, defaults: &Defaults) -> Result<Command, Refusal> {
         let fields = || FIELDS.split(", ");
-        if let Some(unknown) = self.others.keys().find(|name| !fields().any(|field| field == *name)) {
+        if let Some(unknown) = self
+            .others
+            .keys()
+            .find(|name| !fields().any(|field| field == *name))
+        {
             let near = nearest_name(unknown, fields());
-            let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+            let hint = near
+                .map(|near| format!("; did you mean {near}?"))
+                .unwrap_or_default();
             return refuse(unknown, format!("unknown field{hint} (fields: {FIELDS})"));
         }
-        let Some(action) = self.others.get("action") else { return self.query(defaults) };
+        let Some(action) = self.others.get("action") else {
+            return self.query(defaults);
+        };
         let allowed = ["id", "action"];
-        if let Some(other) = self.others.keys().find(|field| !allowed.contains(&field.as_str())) {
+        if let Some(other) = self
+            .others
+            .keys()
+            .find(|field| !allowed.contains(&field.as_str()))
+        {
             return refuse(other, "an action has no such field");
         }
         // Most actions need no id, and any null is none.
         let has_none = self.others.get("id").is_none_or(Value::is_null);
-        let id = if has_none { Ok(None) } else { self.id.clone().map(Some) };
+        let id = if has_none {
+            Ok(None)
+        } else {
+            self.id.clone().map(Some)
+        };
         match action.as_str() {
             Some("cancel") => Ok(Command::Cancel(self.id.clone()?)),
             Some("cancel_all") => Ok(Command::CancelAll(id?)),
             Some("clear_cache") => Ok(Command::ClearCache(id?)),
             Some("version") => Ok(Command::Version(id?)),
             Some("status") => Ok(Command::Status(id?)),
-            _ => refuse("action", "expected cancel, cancel_all, clear_cache, version or status"),
+            _ => refuse(
+                "action",
+                "expected cancel, cancel_all, clear_cache, version or status",
+            ),
         }
     }
 
@@ -212,18 +246,29 @@ impl Fields {
         let report_every = self.number("report_every", LEAST_REPORT_MS..=MAX_MS)?;
         Ok(Command::Search(Box::new(Query {
             id,
-            request: GoRequest { root_moves: self.root_moves(&game, &plies)?, ..GoRequest::new(limits) },
+            request: GoRequest {
+                root_moves: self.root_moves(&game, &plies)?,
+                ..GoRequest::new(limits)
+            },
             plies,
             setup,
             report_every: report_every.map(Duration::from_millis),
             priority: self.get("priority", "a whole number")?.unwrap_or_default(),
-            warnings: game.left_out().iter().map(|part| format!("fen: {part}")).collect(),
+            warnings: game
+                .left_out()
+                .iter()
+                .map(|part| format!("fen: {part}"))
+                .collect(),
             game: Arc::new(game),
         })))
     }
 
     fn game(&self, chess960: bool) -> Result<History, Refusal> {
-        let variant = if chess960 { Variant::Chess960 } else { Variant::Standard };
+        let variant = if chess960 {
+            Variant::Chess960
+        } else {
+            Variant::Standard
+        };
         let mut game = match self.get("fen", "a string")? {
             None => History::from_position(History::start().current().clone(), variant),
             Some(fen) => History::from_fen(fen, variant).or_else(|error| refuse("fen", error))?,
@@ -242,10 +287,16 @@ impl Fields {
             None => Ok(BTreeSet::from([last])),
             Some(Value::String(all)) if all == "all" => Ok((0..=last).collect()),
             Some(Value::Array(plies)) if !plies.is_empty() => {
-                let ply =
-                    |ply: &Value| ply.as_u64().filter(|&ply| ply <= last as u64).map(|ply| ply as usize);
+                let ply = |ply: &Value| {
+                    ply.as_u64()
+                        .filter(|&ply| ply <= last as u64)
+                        .map(|ply| ply as usize)
+                };
                 let plies: Option<_> = plies.iter().map(ply).collect();
-                plies.map_or_else(|| refuse("plies", format!("expected whole numbers from 0 to {last}")), Ok)
+                plies.map_or_else(
+                    || refuse("plies", format!("expected whole numbers from 0 to {last}")),
+                    Ok,
+                )
             }
             Some(_) => refuse("plies", "expected \"all\", or a list of numbers of moves played"),
         }
@@ -261,8 +312,15 @@ impl Fields {
             ..GoLimits::default()
         };
         // A mate may never be found.
-        let is_limited = GoLimits { mate: None, ..limits.clone() } != GoLimits::default();
-        let nodes = if is_limited { limits.nodes } else { Some(Nodes(defaults.nodes)) };
+        let is_limited = GoLimits {
+            mate: None,
+            ..limits.clone()
+        } != GoLimits::default();
+        let nodes = if is_limited {
+            limits.nodes
+        } else {
+            Some(Nodes(defaults.nodes))
+        };
         Ok(GoLimits { nodes, ..limits })
     }
 
@@ -276,13 +334,18 @@ impl Fields {
         };
         let mut position = game.clone();
         position.truncate(ply + 1);
-        let moves: Result<_, _> = texts.into_iter().map(|text| parse_move(&position, text)).collect();
+        let moves: Result<_, _> = texts
+            .into_iter()
+            .map(|text| parse_move(&position, text))
+            .collect();
         moves.or_else(|error| refuse("searchmoves", error))
     }
 
     fn setup(&self, defaults: &Defaults) -> Result<Arc<Setup>, Refusal> {
         let mut settings = defaults.setup.settings().clone();
-        self.options.iter().try_for_each(|(name, value)| set_option(&mut settings, name, value))?;
+        self.options
+            .iter()
+            .try_for_each(|(name, value)| set_option(&mut settings, name, value))?;
         settings.chess960 = self.get("chess960", FLAG)?.unwrap_or(settings.chess960);
         if let Some(lines) = self.number("multipv", 1..=500)? {
             settings.info.multi_pv = lines as usize;
@@ -290,7 +353,11 @@ impl Fields {
         if settings == *defaults.setup.settings() {
             return Ok(defaults.setup.clone());
         }
-        defaults.setup.with_settings(settings).map(Arc::new).or_else(|error| refuse("options", error))
+        defaults
+            .setup
+            .with_settings(settings)
+            .map(Arc::new)
+            .or_else(|error| refuse("options", error))
     }
 
     fn number(&self, field: &str, range: std::ops::RangeInclusive<u64>) -> Result<Option<u64>, Refusal> {
@@ -309,7 +376,9 @@ impl Fields {
     }
 
     fn get<'a, T: Deserialize<'a>>(&'a self, field: &str, expected: &str) -> Result<Option<T>, Refusal> {
-        let Some(value) = self.others.get(field) else { return Ok(None) };
+        let Some(value) = self.others.get(field) else {
+            return Ok(None);
+        };
         T::deserialize(value)
             .map(Some)
             .or_else(|_| refuse(field, format!("expected {expected}, found {value}")))
@@ -338,7 +407,10 @@ fn set_option(settings: &mut Settings, name: &str, value: &Value) -> Result<(), 
     if of_server(settings) == of_server(&before) {
         Ok(())
     } else {
-        refuse(&field, "the server has one for all queries; give it on its command line")
+        refuse(
+            &field,
+            "the server has one for all queries; give it on its command line",
+        )
     }
 }
 
@@ -351,7 +423,10 @@ mod tests {
     fn defaults() -> Defaults {
         let mut settings = Settings::default();
         settings.set("Backend", "random").unwrap();
-        Defaults { setup: Arc::new(Setup::new(settings).unwrap()), nodes: NODES }
+        Defaults {
+            setup: Arc::new(Setup::new(settings).unwrap()),
+            nodes: NODES,
+        }
     }
 
     fn parse(lines: &[&str]) -> Vec<Result<Command, QueryError>> {
@@ -375,14 +450,30 @@ mod tests {
             (r#"{"id":1}{"id":2}"#, "", "trailing characters"),
             (r#"{"moves":[]}"#, "id", "expected a string or a number"),
             (r#"{"id":{"a":1}}"#, "id", "expected a string or a number"),
-            (r#"{"id":null,"action":"cancel"}"#, "id", "expected a string or a number"),
+            (
+                r#"{"id":null,"action":"cancel"}"#,
+                "id",
+                "expected a string or a number",
+            ),
             (r#"{"id":1,"node":5}"#, "node", "did you mean nodes?"),
-            (r#"{"id":1,"action":"stop"}"#, "action", "expected cancel, cancel_all"),
-            (r#"{"id":1,"action":"cancel","nodes":5}"#, "nodes", "an action has no such field"),
+            (
+                r#"{"id":1,"action":"stop"}"#,
+                "action",
+                "expected cancel, cancel_all",
+            ),
+            (
+                r#"{"id":1,"action":"cancel","nodes":5}"#,
+                "nodes",
+                "an action has no such field",
+            ),
             (r#"{"id":1,"fen":5}"#, "fen", "expected a string"),
             (r#"{"id":1,"fen":"8/8/8/8/8/8/8/8 w - - 0 1"}"#, "fen", ""),
             (r#"{"id":1,"moves":"e4"}"#, "moves", "expected a list of strings"),
-            (r#"{"id":1,"moves":["e4",5]}"#, "moves", "expected a list of strings"),
+            (
+                r#"{"id":1,"moves":["e4",5]}"#,
+                "moves",
+                "expected a list of strings",
+            ),
             (r#"{"id":1,"moves":["e4","e4"]}"#, "moves", "move 2: "),
             (r#"{"id":1,"plies":[1]}"#, "plies", "from 0 to 0"),
             (r#"{"id":1,"plies":[]}"#, "plies", "expected \"all\""),
@@ -390,52 +481,118 @@ mod tests {
             (r#"{"id":1,"nodes":0}"#, "nodes", "from 1 to 4294967295, found 0"),
             (r#"{"id":1,"nodes":1.5}"#, "nodes", "found 1.5"),
             (r#"{"id":1,"nodes":99999999999999999999999}"#, "nodes", "found 1e"),
-            (r#"{"id":1,"movetime":"5"}"#, "movetime", "expected a whole number"),
+            (
+                r#"{"id":1,"movetime":"5"}"#,
+                "movetime",
+                "expected a whole number",
+            ),
             (r#"{"id":1,"infinite":1}"#, "infinite", "expected true or false"),
             (r#"{"id":1,"report_every":9}"#, "report_every", "from 10 "),
-            (r#"{"id":1,"priority":9999999999}"#, "priority", "expected a whole number"),
+            (
+                r#"{"id":1,"priority":9999999999}"#,
+                "priority",
+                "expected a whole number",
+            ),
             (r#"{"id":1,"searchmoves":["e5"]}"#, "searchmoves", ""),
-            (r#"{"id":1,"moves":["e4"],"plies":"all","searchmoves":["e5"]}"#, "searchmoves", "one position"),
+            (
+                r#"{"id":1,"moves":["e4"],"plies":"all","searchmoves":["e5"]}"#,
+                "searchmoves",
+                "one position",
+            ),
             (r#"{"id":1,"options":[]}"#, "options", "expected an object"),
-            (r#"{"id":1,"options":{"CPuct":[]}}"#, "options.CPuct", "expected a string, a number"),
+            (
+                r#"{"id":1,"options":{"CPuct":[]}}"#,
+                "options.CPuct",
+                "expected a string, a number",
+            ),
             (r#"{"id":1,"options":{"NoSuch":1}}"#, "options.NoSuch", ""),
-            (r#"{"id":1,"options":{"Threads":2}}"#, "options.Threads", "the server has one for all queries"),
-            (r#"{"id":1,"options":{"Backend":"trivial"}}"#, "options.Backend", "the server has one"),
-            (r#"{"id":1,"options":{"logfile":""}}"#, "options.logfile", "a UCI session only"),
+            (
+                r#"{"id":1,"options":{"Threads":2}}"#,
+                "options.Threads",
+                "the server has one for all queries",
+            ),
+            (
+                r#"{"id":1,"options":{"Backend":"trivial"}}"#,
+                "options.Backend",
+                "the server has one",
+            ),
+            (
+                r#"{"id":1,"options":{"logfile":""}}"#,
+                "options.logfile",
+                "a UCI session only",
+            ),
             (r#"{"id":1,"nodes":5,"nodes":6}"#, "nodes", "it is there twice"),
             (r#"{"id":1,"id":2}"#, "id", "it is there twice"),
-            (r#"{"id":1,"options":{"CPuct":1,"CPuct":1}}"#, "options.CPuct", "it is there twice"),
+            (
+                r#"{"id":1,"options":{"CPuct":1,"CPuct":1}}"#,
+                "options.CPuct",
+                "it is there twice",
+            ),
         ];
         let lines = cases.map(|(line, ..)| line);
         for ((line, field, reason), parsed) in cases.into_iter().zip(parse(&lines)) {
-            let Err(error) = parsed else { panic!("{line} is taken") };
-            assert_eq!(error.field.as_deref().unwrap_or_default(), field, "{line}: {error:?}");
+            let Err(error) = parsed else {
+                panic!("{line} is taken")
+            };
+            assert_eq!(
+                error.field.as_deref().unwrap_or_default(),
+                field,
+                "{line}: {error:?}"
+            );
             assert!(error.reason.contains(reason), "{line}: {error:?}");
             let has_id = line.starts_with(r#"{"id":1,"#);
-            assert_eq!(error.id.map(|id| id.0.get().to_owned()), has_id.then(|| "1".into()), "{line}");
+            assert_eq!(
+                error.id.map(|id| id.0.get().to_owned()),
+                has_id.then(|| "1".into()),
+                "{line}"
+            );
         }
     }
 
     #[test]
     fn ids_come_back_as_they_were_written_and_are_short() {
         let id = |text: &str| query(&format!(r#"{{"id":{text}}}"#)).id.0.get().to_owned();
-        for text in ["-0", "123456789012345678901234567890", "1.50", "1e2", "\"a\\n\"", "\"é\""] {
+        for text in [
+            "-0",
+            "123456789012345678901234567890",
+            "1.50",
+            "1e2",
+            "\"a\\n\"",
+            "\"é\"",
+        ] {
             assert_eq!(id(text), text);
         }
         assert_eq!(id("\"\\u0041\""), "\"A\"", "one text, however it is escaped");
         assert_eq!(id(&"7".repeat(200)).len(), 200);
         for long in ["7".repeat(201), format!("\"{}\"", "é".repeat(101))] {
-            let Err(error) = parse(&[&format!(r#"{{"id":{long}}}"#)]).remove(0) else { panic!("{long}") };
-            assert!(error.field.as_deref() == Some("id") && error.id.is_none(), "{error:?}");
+            let Err(error) = parse(&[&format!(r#"{{"id":{long}}}"#)]).remove(0) else {
+                panic!("{long}")
+            };
+            assert!(
+                error.field.as_deref() == Some("id") && error.id.is_none(),
+                "{error:?}"
+            );
         }
     }
 
     #[test]
     fn deep_json_is_refused_and_does_not_fill_the_stack() {
-        let deep = format!(r#"{{"id":1,"moves":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
-        assert!(parse(&[&deep]).remove(0).is_err_and(|error| error.reason.contains("recursion limit")));
+        let deep = format!(
+            r#"{{"id":1,"moves":{}{}}}"#,
+            "[".repeat(100_000),
+            "]".repeat(100_000)
+        );
+        assert!(
+            parse(&[&deep])
+                .remove(0)
+                .is_err_and(|error| error.reason.contains("recursion limit"))
+        );
         let deep = format!(r#"{{"id":1,"moves":{}"#, "[".repeat(1_000_000));
-        assert!(parse(&[&deep]).remove(0).is_err_and(|error| error.reason.contains("EOF")));
+        assert!(
+            parse(&[&deep])
+                .remove(0)
+                .is_err_and(|error| error.reason.contains("EOF"))
+        );
     }
 
     #[test]
@@ -443,7 +600,12 @@ mod tests {
         let nodes = |line: &str| query(line).request.limits.nodes;
         assert_eq!(nodes(r#"{"id":1}"#), Some(Nodes(NODES)));
         assert_eq!(nodes(r#"{"id":1,"nodes":5,"movetime":10}"#), Some(Nodes(5)));
-        for limit in [r#""movetime":10"#, r#""depth":3"#, r#""mate":2,"depth":3"#, r#""infinite":true"#] {
+        for limit in [
+            r#""movetime":10"#,
+            r#""depth":3"#,
+            r#""mate":2,"depth":3"#,
+            r#""infinite":true"#,
+        ] {
             assert_eq!(nodes(&format!(r#"{{"id":1,{limit}}}"#)), None, "{limit}");
         }
         assert_eq!(nodes(r#"{"id":1,"infinite":false}"#), Some(Nodes(NODES)));

@@ -65,11 +65,16 @@ impl Server {
             settings.info.multi_pv = ALL_MOVES;
         }
         let searches = |backend: &BackendInfo, threads| {
-            limits.searches.unwrap_or_else(|| searches_at_once(backend, threads))
+            limits
+                .searches
+                .unwrap_or_else(|| searches_at_once(backend, threads))
         };
         let searcher = Searcher::open(settings, searches)?;
         let setup = searcher.setup.clone();
-        let room = Arc::new(Room { bytes: searcher.answer_bytes, clients: AtomicUsize::new(0) });
+        let room = Arc::new(Room {
+            bytes: searcher.answer_bytes,
+            clients: AtomicUsize::new(0),
+        });
         let version = ServerVersion {
             version: VERSION,
             backend: setup.backend().info().description_without_folder(),
@@ -80,7 +85,10 @@ impl Server {
             limits,
             no_cache: Arc::new(EvalCache::new(0)),
             version,
-            defaults: Defaults { setup, nodes: limits.nodes },
+            defaults: Defaults {
+                setup,
+                nodes: limits.nodes,
+            },
             room,
             next_number: AtomicU64::new(0),
             started: Instant::now(),
@@ -103,8 +111,18 @@ impl Server {
             is_gone: AtomicBool::new(false),
             open: Mutex::default(),
         });
-        let answers = Answers { receiver, queries: Arc::downgrade(&queries), server: self.clone() };
-        (Client { server: self.clone(), queries }, answers)
+        let answers = Answers {
+            receiver,
+            queries: Arc::downgrade(&queries),
+            server: self.clone(),
+        };
+        (
+            Client {
+                server: self.clone(),
+                queries,
+            },
+            answers,
+        )
     }
 
     pub(crate) fn clients(&self) -> usize {
@@ -121,7 +139,12 @@ impl Server {
             threads: self.searcher.size.threads,
             pool: self.searcher.status(),
             uptime_ms: self.started.elapsed().as_millis() as u64,
-            busy_ms: self.defaults.setup.backend().busy_time().map(|time| time.as_millis() as u64),
+            busy_ms: self
+                .defaults
+                .setup
+                .backend()
+                .busy_time()
+                .map(|time| time.as_millis() as u64),
         }
     }
 }
@@ -167,7 +190,9 @@ impl Queries {
     }
 
     fn send(&self, answer: &impl Serialize) {
-        let Ok(mut line) = serde_json::to_vec(answer) else { unreachable!("all keys are strings") };
+        let Ok(mut line) = serde_json::to_vec(answer) else {
+            unreachable!("all keys are strings")
+        };
         line.push(b'\n');
         self.unread_bytes.fetch_add(line.len(), Ordering::Relaxed);
         // The client may be gone.
@@ -178,7 +203,9 @@ impl Queries {
     fn stop(&self, is_meant: impl Fn(&OpenQuery) -> bool) -> usize {
         let open = self.open.lock();
         let meant = open.values().filter(|query| is_meant(query));
-        meant.map(|query| query.stop.store(true, Ordering::Relaxed)).count()
+        meant
+            .map(|query| query.stop.store(true, Ordering::Relaxed))
+            .count()
     }
 
     fn answered(&self, query: &OpenQuery) {
@@ -240,13 +267,25 @@ impl Client {
             Ok(Command::CancelAll(id)) => self.cancel(id.as_ref(), "cancel_all", |_| true),
             Ok(Command::ClearCache(id)) => {
                 server.searcher.cache.clear();
-                queries.send(&ActionAnswer { id: id.as_ref(), action: "clear_cache", result: () });
+                queries.send(&ActionAnswer {
+                    id: id.as_ref(),
+                    action: "clear_cache",
+                    result: (),
+                });
             }
             Ok(Command::Version(id)) => {
-                queries.send(&ActionAnswer { id: id.as_ref(), action: "version", result: &server.version });
+                queries.send(&ActionAnswer {
+                    id: id.as_ref(),
+                    action: "version",
+                    result: &server.version,
+                });
             }
             Ok(Command::Status(id)) => {
-                queries.send(&ActionAnswer { id: id.as_ref(), action: "status", result: server.status() });
+                queries.send(&ActionAnswer {
+                    id: id.as_ref(),
+                    action: "status",
+                    result: server.status(),
+                });
             }
         }
     }
@@ -254,13 +293,26 @@ impl Client {
     fn cancel(&self, id: Option<&Id>, action: &str, is_meant: impl Fn(&OpenQuery) -> bool) {
         let cancelled = self.queries.stop(is_meant);
         self.server.searcher.remove_stopped();
-        self.queries.send(&ActionAnswer { id, action, result: json!({ "cancelled": cancelled }) });
+        self.queries.send(&ActionAnswer {
+            id,
+            action,
+            result: json!({ "cancelled": cancelled }),
+        });
     }
 
     /// Queues the positions of `query`. Those without a legal move are answered at once.
     fn search(&self, query: Query) {
         let Client { server, queries } = self;
-        let Query { id, game, plies, request, setup, report_every, priority, warnings } = query;
+        let Query {
+            id,
+            game,
+            plies,
+            request,
+            setup,
+            report_every,
+            priority,
+            warnings,
+        } = query;
         let open = Arc::new(OpenQuery {
             id,
             number: server.number(),
@@ -276,8 +328,12 @@ impl Client {
         };
         let (mut orders, mut over) = (Vec::new(), Vec::new());
         for ply in plies {
-            let reply =
-                Reply { queries: queries.clone(), query: open.clone(), ply, warnings: warnings.clone() };
+            let reply = Reply {
+                queries: queries.clone(),
+                query: open.clone(),
+                ply,
+                warnings: warnings.clone(),
+            };
             if game.position(ply).legal_moves().is_empty() {
                 over.push(reply);
                 continue;
@@ -289,7 +345,9 @@ impl Client {
                 priority,
                 owner: queries.number,
                 stop: open.stop.clone(),
-                ..server.searcher.order(game.clone(), &[ply], request.clone(), Box::new(reply))
+                ..server
+                    .searcher
+                    .order(game.clone(), &[ply], request.clone(), Box::new(reply))
             });
         }
         match server.searcher.submit_within(orders, server.limits.queue) {
@@ -317,7 +375,11 @@ impl Answers {
             self.queries.upgrade().iter().for_each(|queries| {
                 queries.unread_bytes.fetch_sub(answer.len(), Ordering::Relaxed);
             });
-            if self.receiver.is_empty() { output.flush() } else { Ok(()) }
+            if self.receiver.is_empty() {
+                output.flush()
+            } else {
+                Ok(())
+            }
         });
         if let (Err(_), Some(queries)) = (&written, self.queries.upgrade()) {
             queries.is_gone.store(true, Ordering::Relaxed);
@@ -359,8 +421,15 @@ impl Reply {
     fn game_over(&self, game: &History) {
         let mut root = game.clone();
         root.truncate(self.ply + 1);
-        let reason = if root.current().is_check() { "checkmate" } else { "stalemate" };
-        self.finish(&Answer { reason: Some(reason.into()), ..self.answer_of(&root, None) });
+        let reason = if root.current().is_check() {
+            "checkmate"
+        } else {
+            "stalemate"
+        };
+        self.finish(&Answer {
+            reason: Some(reason.into()),
+            ..self.answer_of(&root, None)
+        });
     }
 
     fn finish(&self, answer: &impl Serialize) {
@@ -377,7 +446,10 @@ impl Listener for Reply {
 
     fn info(&mut self, root: &History, info: &SearchInfo) {
         if self.queries.sender.len() < MAX_UNREAD_BEFORE_REPORT && self.has_room() {
-            self.queries.send(&Answer { is_final: false, ..self.answer_of(root, Some(info)) });
+            self.queries.send(&Answer {
+                is_final: false,
+                ..self.answer_of(root, Some(info))
+            });
         }
     }
 
@@ -394,9 +466,15 @@ impl Listener for Reply {
         };
         if let Some(reason) = failure {
             let error = QueryError::new(Some(self.query.id.clone()), reason);
-            return self.finish(&QueryError { ply: Some(self.ply), ..error });
+            return self.finish(&QueryError {
+                ply: Some(self.ply),
+                ..error
+            });
         }
-        let reason = result.as_ref().filter(|_| !is_cancelled).map(|result| result.reason.to_string());
+        let reason = result
+            .as_ref()
+            .filter(|_| !is_cancelled)
+            .map(|result| result.reason.to_string());
         let info = result.as_ref().and_then(|result| result.info.as_ref());
         self.finish(&Answer {
             reason: Some(reason.unwrap_or_else(|| "cancelled".into())),
@@ -419,7 +497,17 @@ mod tests {
         for (name, value) in [("Backend", "random"), ("Threads", "1"), ("RamLimitMb", "64")] {
             settings.set(name, value).unwrap();
         }
-        Arc::new(Server::new(settings, ServerLimits { searches: Some(1), queue, nodes: 10 }).unwrap())
+        Arc::new(
+            Server::new(
+                settings,
+                ServerLimits {
+                    searches: Some(1),
+                    queue,
+                    nodes: 10,
+                },
+            )
+            .unwrap(),
+        )
     }
 
     fn answers_to(server: &Arc<Server>, input: &[u8]) -> Vec<Value> {
@@ -429,7 +517,11 @@ mod tests {
             scope.spawn(|| client.read(input).unwrap());
             answers.write(&mut output).unwrap();
         });
-        String::from_utf8(output).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        String::from_utf8(output)
+            .unwrap()
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
     }
 
     fn wait_until(is_so: impl Fn() -> bool) {
@@ -453,10 +545,16 @@ mod tests {
         let of = |index: usize, key: &str| answers[index][key].clone();
         assert_eq!(answers.len(), 5, "{answers:#?}");
         assert!(
-            of(0, "error").as_str().unwrap().starts_with("line 3: expected a JSON object"),
+            of(0, "error")
+                .as_str()
+                .unwrap()
+                .starts_with("line 3: expected a JSON object"),
             "{answers:#?}"
         );
-        assert!(of(1, "error").as_str().unwrap().contains("longer than"), "{answers:#?}");
+        assert!(
+            of(1, "error").as_str().unwrap().contains("longer than"),
+            "{answers:#?}"
+        );
         assert_eq!((of(2, "id"), of(2, "field")), (json!("a"), json!("nodes")));
         assert_eq!(of(3, "id"), Value::Null);
         // The last line needs no end.
@@ -468,7 +566,11 @@ mod tests {
         let line = br#"{"id":1,"moves":["f3","e5","g4","Qh4"],"plies":"all"}"#;
         let answers = answers_to(&server(10), line);
         let last = answers.iter().find(|answer| answer["ply"] == 4).unwrap();
-        assert_eq!((&last["reason"], &last["best"]), (&json!("checkmate"), &Value::Null), "{last}");
+        assert_eq!(
+            (&last["reason"], &last["best"]),
+            (&json!("checkmate"), &Value::Null),
+            "{last}"
+        );
         assert_eq!(answers.len(), 5);
         // A stalemate, in a query of its own.
         let line = br#"{"id":1,"fen":"7k/5Q2/6K1/8/8/8/8/8 b - - 0 1"}"#;
@@ -499,7 +601,13 @@ mod tests {
         let (server, taken) = (server(5), AtomicUsize::new(0));
         let (client, answers) = server.connect();
         thread::scope(|scope| {
-            let input = BufReader::with_capacity(64, Counted { left: LINES, taken: &taken });
+            let input = BufReader::with_capacity(
+                64,
+                Counted {
+                    left: LINES,
+                    taken: &taken,
+                },
+            );
             let reader = scope.spawn(|| client.read(input));
             wait_until(|| answers.receiver.len() > 5);
             thread::sleep(10 * UNREAD_PAUSE);
@@ -534,7 +642,11 @@ mod tests {
         let server = server(10_000);
         let (silent, unread) = server.connect();
         let queries = silent.queries.clone();
-        let moves: Vec<_> = ["g1f3", "g8f6", "f3g1", "f6g8"].into_iter().cycle().take(800).collect();
+        let moves: Vec<_> = ["g1f3", "g8f6", "f3g1", "f6g8"]
+            .into_iter()
+            .cycle()
+            .take(800)
+            .collect();
         let query = json!({"id": "i".repeat(198), "moves": moves, "plies": "all", "nodes": 1}).to_string();
         let input = format!("{query}\n").repeat(2);
         thread::scope(|scope| {
@@ -543,7 +655,10 @@ mod tests {
             // Another client is answered meanwhile.
             assert_eq!(answers_to(&server, b"{\"id\":1,\"nodes\":1}")[0]["visits"], 1);
             let bytes = queries.unread_bytes.load(Ordering::Relaxed);
-            assert!(bytes > server.room.bytes / 3 && bytes < server.room.bytes + 100_000, "{bytes}");
+            assert!(
+                bytes > server.room.bytes / 3 && bytes < server.room.bytes + 100_000,
+                "{bytes}"
+            );
             let mut output = Vec::new();
             drop(queries);
             unread.write(&mut output).unwrap();
@@ -591,7 +706,13 @@ mod tests {
         let (server, taken) = (server(5), AtomicUsize::new(0));
         let (client, answers) = server.connect();
         thread::scope(|scope| {
-            let input = BufReader::with_capacity(64, Counted { left: 1000, taken: &taken });
+            let input = BufReader::with_capacity(
+                64,
+                Counted {
+                    left: 1000,
+                    taken: &taken,
+                },
+            );
             let reader = scope.spawn(|| client.read(input));
             wait_until(|| answers.receiver.len() > 5);
             assert!(answers.write(&mut Gone(0)).is_err());

@@ -45,24 +45,45 @@ pub(crate) struct FetchError {
 
 impl FetchError {
     fn new(reason: impl Into<String>, remedy: impl Into<String>) -> FetchError {
-        FetchError { reason: reason.into(), remedy: remedy.into() }
+        FetchError {
+            reason: reason.into(),
+            remedy: remedy.into(),
+        }
     }
 
     pub(super) fn cache(path: &Path, error: &io::Error) -> FetchError {
-        let own_folder = format!("Name a folder of your own with {}, or run", folders::CACHE_VARIABLE);
-        let remedy = if is_forbidden(error.kind()) { &own_folder } else { AGAIN };
-        FetchError::new(format!("cannot write to {}: {}", path.display(), in_our_words(error)), remedy)
+        let own_folder = format!(
+            "Name a folder of your own with {}, or run",
+            folders::CACHE_VARIABLE
+        );
+        let remedy = if is_forbidden(error.kind()) {
+            &own_folder
+        } else {
+            AGAIN
+        };
+        FetchError::new(
+            format!("cannot write to {}: {}", path.display(), in_our_words(error)),
+            remedy,
+        )
     }
 
     fn of_pip(stderr: &str) -> FetchError {
         stderr.lines().for_each(|line| record("pip", &line));
         let says = |words: &[&str]| words.iter().any(|word| stderr.contains(word));
-        if says(&["No space left", "Disk quota exceeded", "File too large", "not enough space on the disk"]) {
+        if says(&[
+            "No space left",
+            "Disk quota exceeded",
+            "File too large",
+            "not enough space on the disk",
+        ]) {
             FetchError::new("the disk is full: pip cannot store it", AGAIN)
         } else if says(&["NewConnectionError", "ConnectTimeout", "NameResolutionError"]) {
             FetchError::new("pip cannot reach the package index (no network?)", AGAIN_ONLINE)
         } else {
-            FetchError::new(format!("pip cannot download it ({VERBOSE_SETTING} tells more)"), AGAIN_ONLINE)
+            FetchError::new(
+                format!("pip cannot download it ({VERBOSE_SETTING} tells more)"),
+                AGAIN_ONLINE,
+            )
         }
     }
 
@@ -70,14 +91,20 @@ impl FetchError {
         let FetchError { reason, remedy } = self;
         match remedy.as_str() {
             "" => reason.clone(),
-            remedy => format!("{reason}. {remedy} `{} -m pip install {}`", PYTHONS[0], package.name),
+            remedy => format!(
+                "{reason}. {remedy} `{} -m pip install {}`",
+                PYTHONS[0], package.name
+            ),
         }
     }
 }
 
 /// Starting again does not help.
 pub(super) fn is_forbidden(kind: io::ErrorKind) -> bool {
-    matches!(kind, io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+    matches!(
+        kind,
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem
+    )
 }
 
 pub(crate) struct Fetcher<'a> {
@@ -90,7 +117,10 @@ impl Fetcher<'_> {
     pub(crate) fn new(tell: &dyn Fn(&dyn Display), is_offline: bool) -> Fetcher<'_> {
         let by_variable =
             env::var_os(OFFLINE_VARIABLE).is_some_and(|value| !value.is_empty() && value != "0");
-        Fetcher { tell, is_offline: is_offline || by_variable }
+        Fetcher {
+            tell,
+            is_offline: is_offline || by_variable,
+        }
     }
 
     pub(super) fn tell(&self, text: &dyn Display) {
@@ -149,16 +179,27 @@ impl Fetcher<'_> {
         self.tell(&format_args!(
             "{name} is not installed. Fetching {version} once (about {size} MB) into {place}"
         ));
-        let folder = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(&cache).map_err(at_cache)?;
+        let folder = tempfile::Builder::new()
+            .prefix(UNFINISHED)
+            .tempdir_in(&cache)
+            .map_err(at_cache)?;
         download(package, wheel, folder.path())?;
-        let file = entries(folder.path()).pop().ok_or_else(|| FetchError::of_pip(""))?;
+        let file = entries(folder.path())
+            .pop()
+            .ok_or_else(|| FetchError::of_pip(""))?;
         let unpacked = |error| {
-            FetchError::new(format!("the wheel cannot be unpacked ({})", in_our_words(&error)), AGAIN)
+            FetchError::new(
+                format!("the wheel cannot be unpacked ({})", in_our_words(&error)),
+                AGAIN,
+            )
         };
         let (found, expected) = (sha256(&file).map_err(unpacked)?, wheel.sha256);
         if found != expected {
             let reason = "the file that pip downloaded is not the one expected";
-            return Err(FetchError::new(format!("{reason} (SHA-256 {found}, expected {expected})"), "Run"));
+            return Err(FetchError::new(
+                format!("{reason} (SHA-256 {found}, expected {expected})"),
+                "Run",
+            ));
         }
         let package_folder = folder.path().join("package");
         unpack(package, &file, &package_folder).map_err(unpacked)?;
@@ -169,7 +210,10 @@ impl Fetcher<'_> {
 /// The caller must hold the lock: all remains are stale then.
 fn remove_unfinished(cache: &Path) {
     for path in entries(cache) {
-        if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(UNFINISHED)) {
+        if path
+            .file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with(UNFINISHED))
+        {
             let _ = fs::remove_dir_all(path);
         }
     }
@@ -181,7 +225,9 @@ fn unpack(package: &Package, wheel: &Path, folder: &Path) -> io::Result<()> {
     for index in 0..archive.len() {
         let mut entry = archive.by_index(index)?;
         let path = entry.name()?.into_owned();
-        let Some(name) = wanted_name(package.folder, &path) else { continue };
+        let Some(name) = wanted_name(package.folder, &path) else {
+            continue;
+        };
         io::copy(&mut entry, &mut File::create(folder.join(name))?)?;
     }
     Ok(())
@@ -193,7 +239,12 @@ fn wanted_name<'a>(library_folder: &str, entry: &'a str) -> Option<&'a str> {
     let is_library = Path::new(folder).starts_with(library_folder) && is_shared && !name.contains("pybind11");
     let module = library_folder.split('/').next()?;
     let has_licences = folder == module || folder.ends_with(".dist-info/licenses");
-    let names = ["LICENSE", "License.txt", "ThirdPartyNotices.txt", "third-party-programs.txt"];
+    let names = [
+        "LICENSE",
+        "License.txt",
+        "ThirdPartyNotices.txt",
+        "third-party-programs.txt",
+    ];
     let is_licence =
         names.contains(&name) || name.ends_with("README.txt") || name.ends_with("Acknowledgements.txt");
     (is_library || (has_licences && is_licence)).then_some(name)
@@ -233,9 +284,21 @@ fn download_with(python: &str, package: &Package, wheel: &Wheel, folder: &Path) 
     let place = path::absolute(folder).map_err(failed)?;
     let patience = Duration::from_secs(600 + u64::from(wheel.size_mb) * SECONDS_PER_MB);
     let output = pip(python, &place)
-        .args(["download", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:"])
+        .args([
+            "download",
+            "--disable-pip-version-check",
+            "--no-deps",
+            "--only-binary=:all:",
+        ])
         .args(["--retries", "1", "--timeout", "20"])
-        .args(["--implementation", "cp", "--python-version", "3.12", "--abi", "cp312"])
+        .args([
+            "--implementation",
+            "cp",
+            "--python-version",
+            "3.12",
+            "--abi",
+            "cp312",
+        ])
         .args(["--platform", wheel.platform, &requirement, "--dest"])
         .arg(&place)
         .stdout(io::stderr())
@@ -267,8 +330,14 @@ mod tests {
     #[test]
     fn libraries_and_licences_are_kept() {
         let wanted = |entry| wanted_name("onnxruntime/capi", entry);
-        assert_eq!(wanted("onnxruntime/capi/libonnxruntime.so.1.31.1"), Some("libonnxruntime.so.1.31.1"));
-        assert_eq!(wanted("onnxruntime/capi/libopenvino.so.2541"), Some("libopenvino.so.2541"));
+        assert_eq!(
+            wanted("onnxruntime/capi/libonnxruntime.so.1.31.1"),
+            Some("libonnxruntime.so.1.31.1")
+        );
+        assert_eq!(
+            wanted("onnxruntime/capi/libopenvino.so.2541"),
+            Some("libopenvino.so.2541")
+        );
         assert_eq!(wanted("onnxruntime/LICENSE"), Some("LICENSE"));
         assert_eq!(wanted("onnxruntime/capi/onnxruntime_pybind11_state.so"), None);
         assert_eq!(wanted("onnxruntime/transformers/LICENSE"), None);
@@ -276,14 +345,23 @@ mod tests {
         let plugin = "onnxruntime_ep_webgpu/libonnxruntime_providers_webgpu.so";
         assert_eq!(wanted(plugin), Some("libonnxruntime_providers_webgpu.so"));
         assert_eq!(wanted("onnxruntime_ep_webgpu/dxil.dll"), Some("dxil.dll"));
-        assert_eq!(wanted("onnxruntime_ep_webgpu-0.4.0.dist-info/licenses/LICENSE"), Some("LICENSE"));
+        assert_eq!(
+            wanted("onnxruntime_ep_webgpu-0.4.0.dist-info/licenses/LICENSE"),
+            Some("LICENSE")
+        );
         assert_eq!(wanted("onnxruntime_ep_webgpu/README.md"), None);
         let wanted = |entry| wanted_name("nvidia/cu13", entry);
         assert_eq!(wanted("nvidia/cu13/lib/libcudart.so.13"), Some("libcudart.so.13"));
-        assert_eq!(wanted("nvidia/cu13/bin/x86_64/cudart64_13.dll"), Some("cudart64_13.dll"));
+        assert_eq!(
+            wanted("nvidia/cu13/bin/x86_64/cudart64_13.dll"),
+            Some("cudart64_13.dll")
+        );
         assert_eq!(wanted("nvidia/cu13/lib/libcudart_static.a"), None);
         assert_eq!(wanted("nvidia/cu13/include/cuda.h"), None);
-        assert_eq!(wanted("nvidia_cublas-13.10.0.20.dist-info/licenses/License.txt"), Some("License.txt"));
+        assert_eq!(
+            wanted("nvidia_cublas-13.10.0.20.dist-info/licenses/License.txt"),
+            Some("License.txt")
+        );
     }
 
     #[test]
@@ -304,13 +382,13 @@ mod tests {
         let offline =
             "WARNING: Retrying after connection broken by 'NewConnectionError(...)'\nERROR: No matching";
         let again = "Start again with a network connection, or run `py";
-        assert!(
-            said(offline).starts_with(&format!("pip cannot reach the package index (no network?). {again}"))
-        );
+        assert!(said(offline).starts_with(&format!(
+            "pip cannot reach the package index (no network?). {again}"
+        )));
         let missing = "ERROR: Could not find a version\nERROR: No matching distribution found for x\n";
-        assert!(
-            said(missing).starts_with(&format!("pip cannot download it (RUST_LOG=info tells more). {again}"))
-        );
+        assert!(said(missing).starts_with(&format!(
+            "pip cannot download it (RUST_LOG=info tells more). {again}"
+        )));
         assert!(!said(missing).contains("distribution"), "{}", said(missing));
         let full = "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device";
         assert!(said(full).starts_with("the disk is full: pip cannot store it. Start again, or run `py"));
@@ -321,9 +399,18 @@ mod tests {
             package.wheel("linux", "x86_64").unwrap(),
             Path::new("/"),
         );
-        assert!(absent.as_ref().is_err_and(|error| error.reason.contains("download it")), "{absent:?}");
+        assert!(
+            absent
+                .as_ref()
+                .is_err_and(|error| error.reason.contains("download it")),
+            "{absent:?}"
+        );
         let denied = FetchError::cache(Path::new("/x"), &io::Error::from(io::ErrorKind::PermissionDenied));
         assert_eq!(denied.to_string(), "cannot write to /x: access to it is denied");
-        assert!(!denied.with_remedy(package).contains("Start again"), "{}", denied.with_remedy(package));
+        assert!(
+            !denied.with_remedy(package).contains("Start again"),
+            "{}",
+            denied.with_remedy(package)
+        );
     }
 }

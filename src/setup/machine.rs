@@ -101,20 +101,49 @@ impl Machine {
 
     /// Also queries the system's parts, which do not affect the choice of a provider.
     pub(crate) fn with_parts() -> Machine {
-        let parts = [DRIVER, VULKAN, Part::Pip].into_iter().filter(|part| part.is_here()).collect();
-        Machine { parts, ..Machine::this() }
+        let parts = [DRIVER, VULKAN, Part::Pip]
+            .into_iter()
+            .filter(|part| part.is_here())
+            .collect();
+        Machine {
+            parts,
+            ..Machine::this()
+        }
     }
 
     pub(crate) fn facts(&self) -> Vec<(&'static str, String)> {
-        let Machine { cpu, processors, memory_gb, system, os, arch, distributions, gpus, .. } = self;
+        let Machine {
+            cpu,
+            processors,
+            memory_gb,
+            system,
+            os,
+            arch,
+            distributions,
+            gpus,
+            ..
+        } = self;
         let memory = memory_gb.map(|gb| format!(", {gb} GB")).unwrap_or_default();
         let processor = || format!("{cpu}, {} cores{memory}", processors.usable);
-        let distribution = distributions.first().map(|name| format!(" ({name})")).unwrap_or_default();
+        let distribution = distributions
+            .first()
+            .map(|name| format!(" ({name})"))
+            .unwrap_or_default();
         let described = format!("{os}{distribution}, {arch}");
         let mut facts = Vec::from_iter((!cpu.is_empty()).then(|| ("processor", processor())));
         facts.extend(processors.in_words().map(|words| ("cores", words)));
-        facts.push(("system", if system.is_empty() { described } else { system.clone() }));
-        facts.extend(gpus.iter().map(|gpu| ("GPU", format!("{gpu}: {}", gpu.details()))));
+        facts.push((
+            "system",
+            if system.is_empty() {
+                described
+            } else {
+                system.clone()
+            },
+        ));
+        facts.extend(
+            gpus.iter()
+                .map(|gpu| ("GPU", format!("{gpu}: {}", gpu.details()))),
+        );
         facts
     }
 
@@ -126,7 +155,9 @@ impl Machine {
     /// A container sees its host's GPUs on the bus even if it may not use them. GPUs that nvidia-smi lists
     /// are reachable.
     pub(crate) fn out_of_reach(&self, gpu: &Gpu, provider: Provider) -> Option<String> {
-        (gpu.maker != Maker::Nvidia).then(|| self.unsuited(provider)).flatten()
+        (gpu.maker != Maker::Nvidia)
+            .then(|| self.unsuited(provider))
+            .flatten()
     }
 
     /// Why this machine has no hardware for `provider`, if known.
@@ -151,14 +182,22 @@ impl Machine {
 
     pub(crate) fn has_nvidia(&self) -> bool {
         self.gpus.iter().any(|gpu| gpu.maker == Maker::Nvidia)
-            || self.devices.as_ref().is_some_and(|devices| has_device(devices, &["nvidia"]))
+            || self
+                .devices
+                .as_ref()
+                .is_some_and(|devices| has_device(devices, &["nvidia"]))
     }
 }
 
 impl fmt::Display for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = self.processors.usable;
-        write!(f, "{}, {count} {}", self.cpu, if count == 1 { "core" } else { "cores" })?;
+        write!(
+            f,
+            "{}, {count} {}",
+            self.cpu,
+            if count == 1 { "core" } else { "cores" }
+        )?;
         self.gpus.iter().try_for_each(|gpu| write!(f, ", {gpu}"))
     }
 }
@@ -179,7 +218,10 @@ fn device_files() -> Vec<PathBuf> {
 /// Mesa's software renderer, if it is installed and counts.
 fn software_gpu() -> Option<Gpu> {
     let is_software = |driver: &vulkan::Driver| driver.name().starts_with("lvp");
-    let driver = vulkan::drivers().into_iter().find(is_software).filter(|_| software_counts_as_gpu())?;
+    let driver = vulkan::drivers()
+        .into_iter()
+        .find(is_software)
+        .filter(|_| software_counts_as_gpu())?;
     Some(Gpu {
         maker: Maker::Software,
         name: Some("software renderer".into()),
@@ -195,7 +237,9 @@ pub(crate) fn obstacle(provider: Provider) -> Option<LibraryError> {
 }
 
 pub(crate) fn with_remedy(error: LibraryError) -> LibraryError {
-    let LibraryError::PartsMissing { provider, parts, .. } = error else { return error };
+    let LibraryError::PartsMissing { provider, parts, .. } = error else {
+        return error;
+    };
     let (mut of_system, mut libraries) = (Vec::new(), Vec::new());
     for part in &parts {
         match part {
@@ -207,14 +251,24 @@ pub(crate) fn with_remedy(error: LibraryError) -> LibraryError {
         true => remedy(own_os(), &system::distributions(), &of_system),
         false => remedy_for_libraries(provider, &libraries),
     };
-    LibraryError::PartsMissing { provider, parts, remedy }
+    LibraryError::PartsMissing {
+        provider,
+        parts,
+        remedy,
+    }
 }
 
 pub(super) fn pythons_with_pip() -> impl Iterator<Item = &'static str> {
     let asked = |python: &str| {
-        output_within(pip(python, tempfile::tempdir()?.path()).arg("--version"), TOOL_PATIENCE)
+        output_within(
+            pip(python, tempfile::tempdir()?.path()).arg("--version"),
+            TOOL_PATIENCE,
+        )
     };
-    PYTHONS.iter().copied().filter(move |python| asked(python).is_ok_and(|output| output.status.success()))
+    PYTHONS
+        .iter()
+        .copied()
+        .filter(move |python| asked(python).is_ok_and(|output| output.status.success()))
 }
 
 /// Starts in an empty `folder` of our own: Python runs modules of the folder in which it starts.
@@ -245,9 +299,24 @@ fn remedy_for_libraries(provider: Provider, missing: &[&str]) -> String {
 
 /// Package tools: their distributions, their commands, and the packages with Vulkan and with pip.
 const PACKAGE_TOOLS: [(&[&str], &str, &str, &str); 4] = [
-    (&["debian", "ubuntu"], "sudo apt install", "libvulkan1 mesa-vulkan-drivers", "python3-pip"),
-    (&["fedora", "rhel"], "sudo dnf install", "vulkan-loader mesa-vulkan-drivers", "python3-pip"),
-    (&["arch"], "sudo pacman -S", "vulkan-icd-loader vulkan-radeon vulkan-intel", "python-pip"),
+    (
+        &["debian", "ubuntu"],
+        "sudo apt install",
+        "libvulkan1 mesa-vulkan-drivers",
+        "python3-pip",
+    ),
+    (
+        &["fedora", "rhel"],
+        "sudo dnf install",
+        "vulkan-loader mesa-vulkan-drivers",
+        "python3-pip",
+    ),
+    (
+        &["arch"],
+        "sudo pacman -S",
+        "vulkan-icd-loader vulkan-radeon vulkan-intel",
+        "python-pip",
+    ),
     (
         &["suse", "opensuse"],
         "sudo zypper install",
@@ -265,7 +334,9 @@ fn remedy(os: &str, distributions: &[String], parts: &[Part]) -> String {
         ("windows", _) if has(Part::Pip) => steps.push("run `winget install Python.Python.3.12`".into()),
         ("macos", _) if has(Part::Pip) => steps.push("run `xcode-select --install`".into()),
         (_, Some((_, command, vulkan, pip))) => {
-            let packages = [(VULKAN, vulkan), (Part::Pip, pip)].into_iter().filter(|(part, _)| has(*part));
+            let packages = [(VULKAN, vulkan), (Part::Pip, pip)]
+                .into_iter()
+                .filter(|(part, _)| has(*part));
             let packages: String = packages.map(|(_, names)| format!(" {names}")).collect();
             steps.extend((!packages.is_empty()).then(|| format!("run `{command}{packages}`")));
         }
@@ -288,7 +359,9 @@ fn remedy(os: &str, distributions: &[String], parts: &[Part]) -> String {
     }
     let text = steps.join(", and ");
     let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| format!("{}{}", first.to_uppercase(), letters.as_str()))
+    letters.next().map_or(String::new(), |first| {
+        format!("{}{}", first.to_uppercase(), letters.as_str())
+    })
 }
 
 #[cfg(test)]
@@ -301,7 +374,11 @@ mod tests {
     fn the_command_for_what_is_missing_is_that_of_the_system() {
         use Part::Pip;
         let remedy = |os: &str, names: &[&str], parts: &[Part]| {
-            remedy(os, &names.iter().map(ToString::to_string).collect::<Vec<_>>(), parts)
+            remedy(
+                os,
+                &names.iter().map(ToString::to_string).collect::<Vec<_>>(),
+                parts,
+            )
         };
         for (os, names, parts, expected) in [
             (
@@ -310,7 +387,12 @@ mod tests {
                 &[VULKAN, Pip][..],
                 "Run `sudo apt install libvulkan1 mesa-vulkan-drivers python3-pip`",
             ),
-            ("linux", &["rocky", "rhel", "centos", "fedora"], &[Pip], "Run `sudo dnf install python3-pip`"),
+            (
+                "linux",
+                &["rocky", "rhel", "centos", "fedora"],
+                &[Pip],
+                "Run `sudo dnf install python3-pip`",
+            ),
             (
                 "linux",
                 &["arch"],
@@ -340,21 +422,36 @@ mod tests {
     fn libraries_of_nvidia_are_fetched_by_setup_or_installed_by_pip() {
         let fetched = "`zeitnot setup --provider cuda` fetches what is missing";
         let remedy = |names: &[&str]| remedy_for_libraries(Provider::Cuda, names);
-        assert_eq!(remedy(&["libcudnn.so.9", "libcublas.so.13", "libnvrtc.so.13"]), fetched);
+        assert_eq!(
+            remedy(&["libcudnn.so.9", "libcublas.so.13", "libnvrtc.so.13"]),
+            fetched
+        );
         // An older CUDA is not fetched.
         let by_pip = remedy(&["libcufft.so.12", "libcublas.so.12"]);
-        assert!(by_pip.ends_with("-m pip install nvidia-cublas nvidia-cufft`"), "{by_pip}");
+        assert!(
+            by_pip.ends_with("-m pip install nvidia-cublas nvidia-cufft`"),
+            "{by_pip}"
+        );
     }
 
     #[test]
     fn a_provider_is_unsuited_only_where_its_maker_s_device_is_missing() {
         let names = |cpu: &str, devices: &[&str]| -> Vec<&str> {
             let devices = Some(devices.iter().map(PathBuf::from).collect());
-            let machine = Machine { cpu: cpu.into(), devices, ..Machine::this() };
+            let machine = Machine {
+                cpu: cpu.into(),
+                devices,
+                ..Machine::this()
+            };
             let all = Provider::all();
-            all.filter(|&provider| machine.unsuited(provider).is_some()).map(Provider::name).collect()
+            all.filter(|&provider| machine.unsuited(provider).is_some())
+                .map(Provider::name)
+                .collect()
         };
-        assert_eq!(names("AMD EPYC", &["/dev/dri/renderD128", "/dev/nvidia0"]), ["openvino"]);
+        assert_eq!(
+            names("AMD EPYC", &["/dev/dri/renderD128", "/dev/nvidia0"]),
+            ["openvino"]
+        );
         assert_eq!(names("Intel(R) Xeon(R)", &["/dev/dxg"]), [] as [&str; 0]);
         if cfg!(target_os = "linux") {
             assert_eq!(names("Intel(R) Xeon(R)", &[]), ["cuda", "tensorrt-rtx", "webgpu"]);

@@ -64,7 +64,10 @@ struct Broken {
 
 impl Broken {
     fn new(helps: Helps, reason: impl Into<String>) -> Broken {
-        Broken { reason: reason.into(), helps }
+        Broken {
+            reason: reason.into(),
+            helps,
+        }
     }
 }
 
@@ -114,7 +117,10 @@ impl PublishedNetwork {
 
     pub(crate) fn line(&self) -> String {
         let (size, here) = (self.megabytes(), if self.is_here { ", is here" } else { "" });
-        format!("{:<11} {size:>4} MB  {:<28} licence: {}{here}\n", self.name, self.is, self.licence)
+        format!(
+            "{:<11} {size:>4} MB  {:<28} licence: {}{here}\n",
+            self.name, self.is, self.licence
+        )
     }
 
     /// Fetches a missing file, and makes it the newest, which the engine takes.
@@ -122,12 +128,20 @@ impl PublishedNetwork {
         let path = &self.path;
         let folder = path.parent().unwrap_or(Path::new("."));
         let failed = |Broken { reason, helps }| {
-            let get = if helps == Helps::AnotherWay { "Get" } else { "Start again, or get" };
+            let get = if helps == Helps::AnotherWay {
+                "Get"
+            } else {
+                "Start again, or get"
+            };
             let address = &self.address;
             anyhow!("{reason}. {get} {address} in another way and give the engine the file with --weights")
         };
         let refused = |error: io::Error| {
-            let helps = if is_forbidden(error.kind()) { Helps::AnotherWay } else { Helps::StartingAgain };
+            let helps = if is_forbidden(error.kind()) {
+                Helps::AnotherWay
+            } else {
+                Helps::StartingAgain
+            };
             failed(Broken::new(helps, FetchError::cache(folder, &error).to_string()))
         };
         let is_right = || sha256(path).is_ok_and(|found| found == self.sha256);
@@ -137,7 +151,11 @@ impl PublishedNetwork {
             let part = path.with_added_extension("part");
             let mut file = open_alone(&part, fetcher).map_err(refused)?;
             // Another process may have fetched it meanwhile.
-            let done = if is_right() { Ok(()) } else { self.download(&mut file) };
+            let done = if is_right() {
+                Ok(())
+            } else {
+                self.download(&mut file)
+            };
             if length(&file) == 0 {
                 // What cannot be removed is empty.
                 let _ = fs::remove_file(&part);
@@ -157,29 +175,42 @@ impl PublishedNetwork {
         for attempt in 1.. {
             let before = length(part);
             // A complete file would be asked for bytes behind its end.
-            let Some(missing) = self.size.checked_sub(before).filter(|missing| *missing > 0) else { break };
-            let Err(broken) = self.run_curl(part, missing) else { break };
+            let Some(missing) = self.size.checked_sub(before).filter(|missing| *missing > 0) else {
+                break;
+            };
+            let Err(broken) = self.run_curl(part, missing) else {
+                break;
+            };
             fruitless = if length(part) == before { fruitless + 1 } else { 0 };
             if broken.helps != Helps::Attempt || attempt == ATTEMPTS || fruitless == FRUITLESS_ATTEMPTS {
                 return Err(broken);
             }
         }
-        let read = part.rewind().and_then(|()| sha256_of(part)).map_err(|error| in_our_words(&error));
+        let read = part
+            .rewind()
+            .and_then(|()| sha256_of(part))
+            .map_err(|error| in_our_words(&error));
         let found = read.map_err(|reason| Broken::new(Helps::StartingAgain, reason))?;
         if found == self.sha256 {
             return Ok(());
         }
         let mut start = Vec::new();
         // An unreadable start is no web page. What cannot be emptied is refused again.
-        let _ = part.rewind().and_then(|()| part.take(100).read_to_end(&mut start));
+        let _ = part
+            .rewind()
+            .and_then(|()| part.take(100).read_to_end(&mut start));
         let _ = part.set_len(0);
         let (helps, what) = match start.trim_ascii_start().first() {
-            Some(b'<') => {
-                (Helps::StartingAgain, "what came is a web page, as where this connection wants a login")
-            }
+            Some(b'<') => (
+                Helps::StartingAgain,
+                "what came is a web page, as where this connection wants a login",
+            ),
             _ => (Helps::AnotherWay, "the file that came is not the one expected"),
         };
-        let reason = format!("{what} (SHA-256 {found}, expected {}), and was removed", self.sha256);
+        let reason = format!(
+            "{what} (SHA-256 {found}, expected {}), and was removed",
+            self.sha256
+        );
         Err(Broken::new(helps, reason))
     }
 
@@ -187,16 +218,38 @@ impl PublishedNetwork {
     /// as when this process is killed.
     fn run_curl(&self, part: &mut File, missing: u64) -> Result<(), Broken> {
         let before = self.size - missing;
-        let schemes = if self.address.starts_with("https:") { "=https" } else { "=http,https" };
+        let schemes = if self.address.starts_with("https:") {
+            "=https"
+        } else {
+            "=http,https"
+        };
         let mut curl = Command::new("curl");
         curl.args(["--fail", "--silent", "--show-error", "--no-buffer"])
-            .args(["--location", "--max-redirs", "10", "--proto", schemes, "--proto-redir", schemes])
-            .args(["--connect-timeout", "20", "--speed-limit", "1000", "--speed-time", "30"])
+            .args([
+                "--location",
+                "--max-redirs",
+                "10",
+                "--proto",
+                schemes,
+                "--proto-redir",
+                schemes,
+            ])
+            .args([
+                "--connect-timeout",
+                "20",
+                "--speed-limit",
+                "1000",
+                "--speed-time",
+                "30",
+            ])
             .args(["--max-filesize", &self.size.to_string()]);
         if before > 0 {
             curl.args(["--continue-at", &before.to_string()]);
         }
-        curl.arg(&self.address).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        curl.arg(&self.address)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let absent = "this system has no curl, which Windows 10, macOS and most of Linux have";
         let mut curl = curl.spawn().map_err(|_| Broken::new(Helps::AnotherWay, absent))?;
         let written = curl.stdout.take().map_or(Ok(()), |from| self.write(part, from));
@@ -209,7 +262,9 @@ impl PublishedNetwork {
         let output = output.map_err(|error| Broken::new(Helps::StartingAgain, in_our_words(&error)))?;
         let said = String::from_utf8_lossy(&output.stderr);
         said.lines().for_each(|line| record("curl", &line));
-        let Some(mut broken) = broken_by(output.status.code(), &said, before > 0) else { return Ok(()) };
+        let Some(mut broken) = broken_by(output.status.code(), &said, before > 0) else {
+            return Ok(());
+        };
         if broken.reason == OTHER_FILE {
             let _ = part.set_len(0);
         }
@@ -238,7 +293,11 @@ impl PublishedNetwork {
             };
             if arrived + count as u64 > self.size {
                 let _ = part.set_len(0);
-                let helps = if before > 0 { Helps::Attempt } else { Helps::AnotherWay };
+                let helps = if before > 0 {
+                    Helps::Attempt
+                } else {
+                    Helps::AnotherWay
+                };
                 return Err(Broken::new(helps, OTHER_FILE));
             }
             part.write_all(&buffer[..count]).map_err(|error| {
@@ -269,8 +328,12 @@ const OTHER_FILE: &str = "the server has another file";
 fn broken_by(code: Option<i32>, said: &str, is_resumed: bool) -> Option<Broken> {
     use Helps::{AnotherWay, Attempt, StartingAgain};
     let proxies = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
-    let proxy = proxies.iter().find(|name| env::var_os(name).is_some_and(|value| !value.is_empty()));
-    let way = proxy.map_or("no network?".into(), |name| format!("through the proxy of {name}"));
+    let proxy = proxies
+        .iter()
+        .find(|name| env::var_os(name).is_some_and(|value| !value.is_empty()));
+    let way = proxy.map_or("no network?".into(), |name| {
+        format!("through the proxy of {name}")
+    });
     let (helps, reason) = match code {
         Some(0) => return None,
         Some(28) if said.contains("too slow") => {
@@ -280,16 +343,31 @@ fn broken_by(code: Option<i32>, said: &str, is_resumed: bool) -> Option<Broken> 
         Some(5..=7 | 97) => (StartingAgain, format!("the server cannot be reached ({way})")),
         Some(18 | 52 | 55 | 56 | 92) => (Attempt, format!("the connection broke off ({way})")),
         Some(22) => {
-            let status: String = said.rsplit("error: ").next().unwrap_or_default().chars().take(3).collect();
+            let status: String = said
+                .rsplit("error: ")
+                .next()
+                .unwrap_or_default()
+                .chars()
+                .take(3)
+                .collect();
             // Too many requests, too late a request, and what the server may mend.
             let may_change = status.starts_with('5') || ["408", "425", "429"].contains(&status.as_str());
-            (if may_change { StartingAgain } else { AnotherWay }, format!("the server answers {status}"))
+            (
+                if may_change { StartingAgain } else { AnotherWay },
+                format!("the server answers {status}"),
+            )
         }
-        Some(1 | 47) => (AnotherWay, "the server sends elsewhere, in a way that is not followed".into()),
+        Some(1 | 47) => (
+            AnotherWay,
+            "the server sends elsewhere, in a way that is not followed".into(),
+        ),
         // The file cannot be resumed or has another size.
         Some(33 | 36 | 63) => (if is_resumed { Attempt } else { AnotherWay }, OTHER_FILE.into()),
         Some(35 | 51 | 58 | 60 | 77) => (AnotherWay, format!("no secure connection can be made ({way})")),
-        code => (StartingAgain, format!("curl fails with code {}", code.unwrap_or(-1))),
+        code => (
+            StartingAgain,
+            format!("curl fails with code {}", code.unwrap_or(-1)),
+        ),
     };
     Some(Broken { reason, helps })
 }
@@ -312,10 +390,27 @@ fn open_alone(path: &Path, fetcher: &Fetcher<'_>) -> io::Result<File> {
 
 impl fmt::Display for PublishedNetwork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let PublishedNetwork { name, is, address, licence, sha256, path, .. } = self;
+        let PublishedNetwork {
+            name,
+            is,
+            address,
+            licence,
+            sha256,
+            path,
+            ..
+        } = self;
         writeln!(f, "network    {name}, {is}\naddress    {address}")?;
-        writeln!(f, "size       {} MB, SHA-256 {sha256}\nlicence    {licence}", self.megabytes())?;
-        writeln!(f, "file       {}{}", path.display(), if self.is_here { ", is here" } else { "" })
+        writeln!(
+            f,
+            "size       {} MB, SHA-256 {sha256}\nlicence    {licence}",
+            self.megabytes()
+        )?;
+        writeln!(
+            f,
+            "file       {}{}",
+            path.display(),
+            if self.is_here { ", is here" } else { "" }
+        )
     }
 }
 
@@ -326,21 +421,43 @@ mod tests {
     #[test]
     fn the_table_has_an_address_and_a_hash_of_all_and_one_for_cpus() {
         let networks = published().unwrap();
-        for PublishedNetwork { name, address, sha256, size, .. } in &networks {
-            assert!(address.starts_with("https://") && address.ends_with(".pb.gz"), "{name}");
-            assert!(sha256.len() == 64 && sha256.bytes().all(|b| b.is_ascii_hexdigit()), "{name}");
+        for PublishedNetwork {
+            name,
+            address,
+            sha256,
+            size,
+            ..
+        } in &networks
+        {
+            assert!(
+                address.starts_with("https://") && address.ends_with(".pb.gz"),
+                "{name}"
+            );
+            assert!(
+                sha256.len() == 64 && sha256.bytes().all(|b| b.is_ascii_hexdigit()),
+                "{name}"
+            );
             assert!(*size > 1_000_000, "{name}");
         }
     }
 
     #[test]
     fn the_largest_network_that_has_room_is_chosen() {
-        for (gpu_mb, expected) in
-            [(0, "t1-256x10"), (3_999, "t1-256x10"), (8_192, "bt3"), (10_240, "bt4"), (81_559, "bt4")]
-        {
+        for (gpu_mb, expected) in [
+            (0, "t1-256x10"),
+            (3_999, "t1-256x10"),
+            (8_192, "bt3"),
+            (10_240, "bt4"),
+            (81_559, "bt4"),
+        ] {
             assert_eq!(choose(None, gpu_mb).unwrap().name, expected, "{gpu_mb}");
         }
-        assert!(choose(Some("Maia-1900"), 0).unwrap().path.ends_with("networks/maia-1900.pb.gz"));
+        assert!(
+            choose(Some("Maia-1900"), 0)
+                .unwrap()
+                .path
+                .ends_with("networks/maia-1900.pb.gz")
+        );
     }
 
     #[test]
@@ -352,16 +469,23 @@ mod tests {
             [None, Some(Helps::Attempt), Some(Helps::Attempt)]
         );
         assert!(
-            broken_by(Some(28), slow, true).unwrap().reason.starts_with("the server is silent or too slow")
+            broken_by(Some(28), slow, true)
+                .unwrap()
+                .reason
+                .starts_with("the server is silent or too slow")
         );
         let answered = |status| format!("curl: (22) The requested URL returned error: {status}");
         assert_eq!(
-            broken_by(Some(22), &answered("404 Not Found"), false).unwrap().reason,
+            broken_by(Some(22), &answered("404 Not Found"), false)
+                .unwrap()
+                .reason,
             "the server answers 404"
         );
-        for (status, expected) in
-            [("404", Helps::AnotherWay), ("503", Helps::StartingAgain), ("429", Helps::StartingAgain)]
-        {
+        for (status, expected) in [
+            ("404", Helps::AnotherWay),
+            ("503", Helps::StartingAgain),
+            ("429", Helps::StartingAgain),
+        ] {
             assert_eq!(helps(22, &answered(status)), Some(expected), "{status}");
         }
     }

@@ -41,7 +41,11 @@ static PACKAGES: LazyLock<Vec<Package>> =
 
 /// The system this program was built for. Nothing is published for Linux with musl.
 pub(super) fn own_os() -> &'static str {
-    if cfg!(target_env = "musl") { "linux-musl" } else { std::env::consts::OS }
+    if cfg!(target_env = "musl") {
+        "linux-musl"
+    } else {
+        std::env::consts::OS
+    }
 }
 
 impl Package {
@@ -54,7 +58,9 @@ impl Package {
     }
 
     pub(super) fn plugin(provider: Provider) -> Option<&'static Package> {
-        provider.plugin().and_then(|plugin| Package::named(plugin.package))
+        provider
+            .plugin()
+            .and_then(|plugin| Package::named(plugin.package))
     }
 
     pub(super) fn parts(provider: Provider) -> impl Iterator<Item = &'static Package> {
@@ -65,7 +71,9 @@ impl Package {
     /// The package that brings a library, in any version.
     pub(super) fn with_library(file: &str) -> Option<&'static Package> {
         let stem = |file: &str| file.split(".so").next().map(str::to_owned);
-        PACKAGES.iter().find(|package| package.linux_files.iter().any(|own| stem(own) == stem(file)))
+        PACKAGES
+            .iter()
+            .find(|package| package.linux_files.iter().any(|own| stem(own) == stem(file)))
     }
 
     pub(super) fn brings(&self, file: &str) -> bool {
@@ -74,7 +82,9 @@ impl Package {
 
     /// `None` if nothing is published for the system.
     pub(super) fn wheel(&self, os: &str, arch: &str) -> Option<&Wheel> {
-        self.wheels.iter().find(|wheel| wheel.os == os && wheel.arch == arch)
+        self.wheels
+            .iter()
+            .find(|wheel| wheel.os == os && wheel.arch == arch)
     }
 
     pub(super) fn destination(&self, cache: &Path) -> PathBuf {
@@ -83,9 +93,15 @@ impl Package {
 
     /// The system or one of `folders` has its libraries of NVIDIA.
     pub(super) fn is_here(&self, folders: &[PathBuf]) -> bool {
-        let files = if cfg!(windows) { &self.windows_files } else { &self.linux_files };
+        let files = if cfg!(windows) {
+            &self.windows_files
+        } else {
+            &self.linux_files
+        };
         let is_in_a_folder = |file: &&str| folders.iter().any(|folder| folder.join(file).is_file());
-        files.iter().all(|file| is_in_a_folder(file) || nvidia::loads(file))
+        files
+            .iter()
+            .all(|file| is_in_a_folder(file) || nvidia::loads(file))
     }
 }
 
@@ -107,20 +123,41 @@ mod tests {
     #[test]
     fn the_file_has_a_version_and_hashes_of_all_that_providers_need() {
         let all: Vec<Package> = serde_json::from_str(include_str!("packages.json")).unwrap();
-        let mut needed: Vec<_> = Provider::all().map(|provider| provider.spec().runtime_package).collect();
+        let mut needed: Vec<_> = Provider::all()
+            .map(|provider| provider.spec().runtime_package)
+            .collect();
         needed.extend(Provider::all().filter_map(|provider| Some(provider.plugin()?.package)));
         for name in needed {
             assert!(Package::named(name).is_some(), "{name}");
         }
         assert_eq!(Package::parts(Provider::Cuda).count(), 5);
         assert_eq!(Package::parts(Provider::TensorRtRtx).count(), 0);
-        for Package { name, version, wheels, .. } in &all {
+        for Package {
+            name,
+            version,
+            wheels,
+            ..
+        } in &all
+        {
             // The last hyphen separates name and version in the cache's folders.
-            assert!(version.starts_with(|c: char| c.is_ascii_digit()) && !version.contains('-'), "{name}");
+            assert!(
+                version.starts_with(|c: char| c.is_ascii_digit()) && !version.contains('-'),
+                "{name}"
+            );
             assert!(!wheels.is_empty(), "{name}");
-            for Wheel { os, arch, sha256, size_mb, .. } in wheels {
+            for Wheel {
+                os,
+                arch,
+                sha256,
+                size_mb,
+                ..
+            } in wheels
+            {
                 assert!(["linux", "macos", "windows"].contains(os) && ["x86_64", "aarch64"].contains(arch));
-                assert!(sha256.len() == 64 && sha256.bytes().all(|b| b.is_ascii_hexdigit()), "{name} {os}");
+                assert!(
+                    sha256.len() == 64 && sha256.bytes().all(|b| b.is_ascii_hexdigit()),
+                    "{name} {os}"
+                );
                 assert!(*size_mb > 0, "{name} {os}");
             }
         }
@@ -129,10 +166,18 @@ mod tests {
     #[test]
     fn a_part_is_here_if_a_folder_has_all_its_files() {
         let folder = tempfile::tempdir().unwrap();
-        let file = if cfg!(windows) { "no-such.dll" } else { "no-such.so" };
+        let file = if cfg!(windows) {
+            "no-such.dll"
+        } else {
+            "no-such.so"
+        };
         let cudnn = Package::named("nvidia-cudnn-cu13").unwrap();
-        let part =
-            Package { linux_files: vec![file], windows_files: vec![file], wheels: Vec::new(), ..*cudnn };
+        let part = Package {
+            linux_files: vec![file],
+            windows_files: vec![file],
+            wheels: Vec::new(),
+            ..*cudnn
+        };
         let folders = [folder.path().to_path_buf()];
         assert!(!part.is_here(&folders));
         fs::write(folder.path().join(file), "").unwrap();

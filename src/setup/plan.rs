@@ -65,8 +65,14 @@ impl Plan {
         let mut refused = Vec::new();
         let library = finder::find(provider, &mut refused)?;
         let beside = library.as_ref().and_then(|library| library.path.parent());
-        let plugin = provider.plugin().and_then(|plugin| finder::plugin_file(plugin, beside));
-        let folders = if provider == Provider::Cuda { nvidia::folders(beside) } else { Vec::new() };
+        let plugin = provider
+            .plugin()
+            .and_then(|plugin| finder::plugin_file(plugin, beside));
+        let folders = if provider == Provider::Cuda {
+            nvidia::folders(beside)
+        } else {
+            Vec::new()
+        };
         let found = |kind, package: &Package| match kind {
             Kind::Runtime => library.as_ref().map(|library| library.path.clone()),
             Kind::Plugin => plugin.clone(),
@@ -99,12 +105,31 @@ impl Plan {
             let size_mb = package.wheel(os, arch)?.size_mb;
             let Package { name, version, .. } = *package;
             let found = found(kind, package);
-            let (is_usable, is_here) =
-                (found.is_some(), found.is_some_and(|file| is_current(&file, package)));
-            Some(Item { name, version, size_mb, is_here, is_usable, package, kind })
+            let (is_usable, is_here) = (
+                found.is_some(),
+                found.is_some_and(|file| is_current(&file, package)),
+            );
+            Some(Item {
+                name,
+                version,
+                size_mb,
+                is_here,
+                is_usable,
+                package,
+                kind,
+            })
         };
-        let items = runtime.into_iter().chain(plugin).chain(parts).filter_map(item).collect();
-        Plan { provider, items, refused: Vec::new() }
+        let items = runtime
+            .into_iter()
+            .chain(plugin)
+            .chain(parts)
+            .filter_map(item)
+            .collect();
+        Plan {
+            provider,
+            items,
+            refused: Vec::new(),
+        }
     }
 
     /// What is missing and how to get it. `None` where nothing fetchable is missing.
@@ -136,8 +161,14 @@ impl Plan {
     }
 
     fn fetch_item(&self, item: &Item, fetcher: &Fetcher<'_>) -> Result<()> {
-        let Item { package, name, kind, .. } = *item;
-        let plugin = self.provider.plugin().map(|plugin| plugin.file_name()).unwrap_or_default();
+        let Item {
+            package, name, kind, ..
+        } = *item;
+        let plugin = self
+            .provider
+            .plugin()
+            .map(|plugin| plugin.file_name())
+            .unwrap_or_default();
         let fetched = fetcher.fetch(package, |folder| match kind {
             Kind::Runtime => finder::has_library(folder),
             Kind::Plugin => folder.join(&plugin).is_file(),
@@ -166,13 +197,25 @@ impl fmt::Display for Item {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Item { name, version, size_mb, is_here, .. } in &self.items {
+        for Item {
+            name,
+            version,
+            size_mb,
+            is_here,
+            ..
+        } in &self.items
+        {
             let note = if *is_here { "  is here" } else { "" };
             writeln!(f, "  {name:<36} {version:<12} {size_mb:>5} MB{note}")?;
         }
-        let (count, megabytes): (usize, u32) =
-            self.missing().fold((0, 0), |(count, sum), item| (count + 1, sum + item.size_mb));
+        let (count, megabytes): (usize, u32) = self
+            .missing()
+            .fold((0, 0), |(count, sum), item| (count + 1, sum + item.size_mb));
         let files = if count == 1 { "file" } else { "files" };
-        if count > 0 { writeln!(f, "  {count} {files}, {megabytes} MB to fetch") } else { Ok(()) }
+        if count > 0 {
+            writeln!(f, "  {count} {files}, {megabytes} MB to fetch")
+        } else {
+            Ok(())
+        }
     }
 }

@@ -36,12 +36,22 @@ impl Processors {
         // A processor without siblings is a core.
         let core = |cpu| siblings(cpu).and_then(|all| all.first().copied()).unwrap_or(*cpu);
         let cores = allowed.iter().map(core).collect::<BTreeSet<_>>().len();
-        Processors { usable, allowed: allowed.len(), cores, nodes: nodes(root, &allowed) }
+        Processors {
+            usable,
+            allowed: allowed.len(),
+            cores,
+            nodes: nodes(root, &allowed),
+        }
     }
 
     /// Describes hyper-threads and NUMA nodes. `None` on a plain machine.
     pub(super) fn in_words(&self) -> Option<String> {
-        let Processors { allowed, cores, nodes, .. } = *self;
+        let Processors {
+            allowed,
+            cores,
+            nodes,
+            ..
+        } = *self;
         let parts = [
             (cores < allowed).then(|| format!("{allowed} threads on {cores} cores")),
             (nodes > 1).then(|| format!("{nodes} nodes of memory")),
@@ -54,7 +64,9 @@ impl Processors {
 /// The processors on which this program's threads may run.
 pub(crate) fn allowed(root: &Path) -> BTreeSet<usize> {
     let status = read(root, "proc/self/status").unwrap_or_default();
-    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    let list = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
     list.map(numbers).unwrap_or_default()
 }
 
@@ -62,7 +74,10 @@ fn nodes(root: &Path, allowed: &BTreeSet<usize>) -> usize {
     const NODES: &str = "sys/devices/system/node";
     let with_processors = list(root, &format!("{NODES}/has_cpu")).unwrap_or_default();
     let processors = |node: &usize| list(root, &format!("{NODES}/node{node}/cpulist")).unwrap_or_default();
-    with_processors.into_iter().filter(|node| !processors(node).is_disjoint(allowed)).count()
+    with_processors
+        .into_iter()
+        .filter(|node| !processors(node).is_disjoint(allowed))
+        .count()
 }
 
 fn read(root: &Path, file: &str) -> Option<String> {
@@ -93,7 +108,10 @@ mod tests {
         /// A machine that allows the processors in `allowed`.
         fn of(allowed: &str) -> Files {
             let files = Files(tempfile::tempdir().unwrap());
-            files.write("proc/self/status", &format!("Name:\tx\nCpus_allowed_list:\t{allowed}\n"))
+            files.write(
+                "proc/self/status",
+                &format!("Name:\tx\nCpus_allowed_list:\t{allowed}\n"),
+            )
         }
 
         fn write(self, file: &str, text: &str) -> Files {
@@ -109,7 +127,9 @@ mod tests {
             file: &str,
             text: impl Fn(usize) -> String,
         ) -> Files {
-            cpus.fold(self, |files, cpu| files.write(&format!("{CPUS}/cpu{cpu}/{file}"), &text(cpu)))
+            cpus.fold(self, |files, cpu| {
+                files.write(&format!("{CPUS}/cpu{cpu}/{file}"), &text(cpu))
+            })
         }
 
         fn read(&self, usable: usize) -> Processors {
@@ -120,13 +140,20 @@ mod tests {
     #[test]
     fn two_sockets_are_two_nodes_of_memory() {
         let files = Files::of("0-63")
-            .each(0..64, "topology/thread_siblings_list", |cpu| format!("{},{}", cpu % 32, cpu % 32 + 32))
+            .each(0..64, "topology/thread_siblings_list", |cpu| {
+                format!("{},{}", cpu % 32, cpu % 32 + 32)
+            })
             .write("sys/devices/system/node/has_cpu", "0-1\n")
             .write("sys/devices/system/node/node0/cpulist", "0-15,32-47\n")
             .write("sys/devices/system/node/node1/cpulist", "16-31,48-63\n");
         let processors = files.read(64);
-        assert_eq!(processors.in_words().unwrap(), "64 threads on 32 cores, 2 nodes of memory");
-        let pinned = files.write("proc/self/status", "Cpus_allowed_list:\t0-15\n").read(16);
+        assert_eq!(
+            processors.in_words().unwrap(),
+            "64 threads on 32 cores, 2 nodes of memory"
+        );
+        let pinned = files
+            .write("proc/self/status", "Cpus_allowed_list:\t0-15\n")
+            .read(16);
         assert_eq!(pinned.in_words(), None);
     }
 

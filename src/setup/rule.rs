@@ -18,19 +18,38 @@ struct Rule {
 
 /// The first line wins that fits a GPU for which its provider has code, and is published for the system.
 const RULES: [Rule; 8] = [
-    Rule { maker: Maker::Nvidia, least_driver: Some(CUDA_DRIVER), provider: Provider::TensorRtRtx },
-    Rule { maker: Maker::Nvidia, least_driver: Some(CUDA_DRIVER), provider: Provider::Cuda },
-    Rule { maker: Maker::Nvidia, least_driver: Some(0), provider: Provider::WebGpu },
+    Rule {
+        maker: Maker::Nvidia,
+        least_driver: Some(CUDA_DRIVER),
+        provider: Provider::TensorRtRtx,
+    },
+    Rule {
+        maker: Maker::Nvidia,
+        least_driver: Some(CUDA_DRIVER),
+        provider: Provider::Cuda,
+    },
+    Rule {
+        maker: Maker::Nvidia,
+        least_driver: Some(0),
+        provider: Provider::WebGpu,
+    },
     Rule::of(Maker::Amd),
     Rule::of(Maker::Apple),
-    Rule { provider: Provider::CoreMl, ..Rule::of(Maker::Apple) },
+    Rule {
+        provider: Provider::CoreMl,
+        ..Rule::of(Maker::Apple)
+    },
     Rule::of(Maker::Intel),
     Rule::of(Maker::Software),
 ];
 
 impl Rule {
     const fn of(maker: Maker) -> Rule {
-        Rule { maker, least_driver: None, provider: Provider::WebGpu }
+        Rule {
+            maker,
+            least_driver: None,
+            provider: Provider::WebGpu,
+        }
     }
 
     fn fits(&self, gpu: &Gpu) -> bool {
@@ -56,14 +75,19 @@ impl Machine {
         let mut fitting = self.fitting();
         let (chosen, next) = (fitting.next(), fitting.next().map(|(_, provider)| provider));
         let is_better = chosen.is_none_or(|(_, provider)| provider == Provider::WebGpu);
-        let nvidias = self.gpus.iter().filter(|gpu| gpu.maker == Maker::Nvidia && is_better);
+        let nvidias = self
+            .gpus
+            .iter()
+            .filter(|gpu| gpu.maker == Maker::Nvidia && is_better);
         let has_builds = has_builds(Provider::Cuda, &self.os, &self.arch);
         let hint = nvidias.filter(|_| has_builds).find_map(|gpu| self.hint(gpu));
         Choice { chosen, next, hint }
     }
 
     fn fitting(&self) -> impl Iterator<Item = (&Gpu, Provider)> {
-        let rules = RULES.iter().filter(|rule| has_builds(rule.provider, &self.os, &self.arch));
+        let rules = RULES
+            .iter()
+            .filter(|rule| has_builds(rule.provider, &self.os, &self.arch));
         rules.filter_map(|rule| Some((self.gpus.iter().find(|gpu| rule.fits(gpu))?, rule.provider)))
     }
 
@@ -95,7 +119,11 @@ pub(crate) mod tests {
     /// Rows of the table in the documents: GPU, what it needs, provider, systems.
     pub(crate) fn rule_rows() -> Vec<Vec<String>> {
         // A software renderer counts in tests only.
-        RULES.iter().filter(|rule| rule.maker != Maker::Software).map(Rule::row).collect()
+        RULES
+            .iter()
+            .filter(|rule| rule.maker != Maker::Software)
+            .map(Rule::row)
+            .collect()
     }
 
     impl Rule {
@@ -120,7 +148,9 @@ pub(crate) mod tests {
                 if (os == "macos") != (self.maker == Maker::Apple) {
                     continue;
                 }
-                let here = archs.iter().filter(|(arch, _)| has_builds(self.provider, os, arch));
+                let here = archs
+                    .iter()
+                    .filter(|(arch, _)| has_builds(self.provider, os, arch));
                 let here: Vec<_> = here.map(|(_, name)| *name).collect();
                 if !here.is_empty() {
                     places.push(format!("{system} ({})", here.join(", ")));
@@ -139,7 +169,12 @@ pub(crate) mod tests {
     fn machine(case: &str) -> Machine {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/machines.json");
         let all: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
-        let found = all.as_array().unwrap().iter().find(|entry| entry["case"] == case).unwrap();
+        let found = all
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|entry| entry["case"] == case)
+            .unwrap();
         serde_json::from_value(found["machine"].clone()).unwrap()
     }
 

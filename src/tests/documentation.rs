@@ -17,18 +17,31 @@ use zeitnot_engine::time::managers::smooth::Preset;
 use zeitnot_engine::time::parameters::Named;
 
 fn pages() -> [(&'static str, Vec<(&'static str, String)>); 2] {
-    let time = vec![("managers", managers()), ("presets", presets()), ("moves-left", estimators())];
-    [("reference/time-management.md", time), ("guide/gpu.md", vec![("gpus", gpus())])]
+    let time = vec![
+        ("managers", managers()),
+        ("presets", presets()),
+        ("moves-left", estimators()),
+    ];
+    [
+        ("reference/time-management.md", time),
+        ("guide/gpu.md", vec![("gpus", gpus())]),
+    ]
 }
 
 fn managers() -> String {
-    let rows = MANAGERS.iter().map(|manager| vec![code(manager.name), manager.summary.to_owned()]);
+    let rows = MANAGERS
+        .iter()
+        .map(|manager| vec![code(manager.name), manager.summary.to_owned()]);
     table(&["manager", "in one line"], rows)
 }
 
 fn presets() -> String {
-    let rows = [Preset::Zeitnot, Preset::Lc0]
-        .map(|preset| vec![code(preset.name()), code(&preset.params().expect("a preset").to_string())]);
+    let rows = [Preset::Zeitnot, Preset::Lc0].map(|preset| {
+        vec![
+            code(preset.name()),
+            code(&preset.params().expect("a preset").to_string()),
+        ]
+    });
     table(&["`preset=`", "values"], rows.into_iter())
 }
 
@@ -37,12 +50,17 @@ fn read_page(name: &str) -> String {
 }
 
 fn estimators() -> String {
-    let rows = ESTIMATORS.iter().map(|estimator| vec![code(estimator.name), estimator.summary.to_owned()]);
+    let rows = ESTIMATORS
+        .iter()
+        .map(|estimator| vec![code(estimator.name), estimator.summary.to_owned()]);
     table(&["estimator", "how it estimates"], rows)
 }
 
 fn gpus() -> String {
-    table(&["GPU", "driver", "compute capability", "provider", "systems"], rule_rows().into_iter())
+    table(
+        &["GPU", "driver", "compute capability", "provider", "systems"],
+        rule_rows().into_iter(),
+    )
 }
 
 fn code(text: &str) -> String {
@@ -55,7 +73,11 @@ fn table(heads: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
         text.push('|');
         for cell in row {
             // Writing to a String does not fail.
-            let _ = if cell.is_empty() { write!(text, " |") } else { write!(text, " {cell} |") };
+            let _ = if cell.is_empty() {
+                write!(text, " |")
+            } else {
+                write!(text, " {cell} |")
+            };
         }
         text.push('\n');
     }
@@ -67,7 +89,10 @@ fn updated(page: &str, tables: Vec<(&str, String)>) -> String {
     for (name, markdown) in tables {
         let mark = format!("<!-- table {name}: made by src/tests/documentation.rs -->\n");
         let start = page.find(&mark).unwrap_or_else(|| panic!("no mark {mark}")) + mark.len();
-        let end = start + page[start..].find("<!-- end of table -->").expect("an end of the table");
+        let end = start
+            + page[start..]
+                .find("<!-- end of table -->")
+                .expect("an end of the table");
         page.replace_range(start..end, &markdown);
     }
     page
@@ -79,9 +104,16 @@ fn the_pages_have_the_tables_of_the_code() {
         let page = read_page(name);
         let updated = updated(&page, tables);
         if std::env::var_os("UPDATE_DOCS").is_some() {
-            std::fs::write(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(name), updated).unwrap();
+            std::fs::write(
+                Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(name),
+                updated,
+            )
+            .unwrap();
         } else {
-            assert!(page == updated, "{name} is old: run UPDATE_DOCS=1 cargo test --lib documentation");
+            assert!(
+                page == updated,
+                "{name} is old: run UPDATE_DOCS=1 cargo test --lib documentation"
+            );
         }
     }
 }
@@ -100,9 +132,13 @@ fn shown_defaults_are_accepted() {
         assert!(manager_from(&text).is_ok(), "{text}");
     };
     for manager in MANAGERS {
-        (manager.parameters)().iter().for_each(|spec| accept(manager.name, spec));
+        (manager.parameters)()
+            .iter()
+            .for_each(|spec| accept(manager.name, spec));
     }
     for estimator in ESTIMATORS {
-        (estimator.parameters)().iter().for_each(|spec| accept(estimator.name, spec));
+        (estimator.parameters)()
+            .iter()
+            .for_each(|spec| accept(estimator.name, spec));
     }
 }

@@ -54,16 +54,25 @@ impl GoCommand {
             let sides = [mover, 1 - mover];
             let side = sides.into_iter().find(|&side| self.time[side].is_some());
             let side = side.or_else(|| sides.into_iter().find(|&side| self.inc[side].0 > 0.0));
-            side.map(|side| (self.time[side].or(Some(self.inc[side])), self.inc[side])).unwrap_or_default()
+            side.map(|side| (self.time[side].or(Some(self.inc[side])), self.inc[side]))
+                .unwrap_or_default()
         };
-        GoLimits { time, inc, ..self.limits.clone() }
+        GoLimits {
+            time,
+            inc,
+            ..self.limits.clone()
+        }
     }
 
     fn parse(words: SplitAsciiWhitespace<'_>) -> GoCommand {
         let mut go = GoCommand::default();
         let mut words = words.peekable();
         while let Some(word) = words.next() {
-            let mut number = NumberReader { parameter: word, words: &mut words, errors: &mut go.errors };
+            let mut number = NumberReader {
+                parameter: word,
+                words: &mut words,
+                errors: &mut go.errors,
+            };
             match word {
                 "infinite" => go.limits.infinite = true,
                 "ponder" => go.limits.ponder = true,
@@ -81,7 +90,9 @@ impl GoCommand {
                         go.search_moves.push(text.into());
                     }
                 }
-                other => go.errors.push(format!("go: unknown parameter \"{other}\", ignored")),
+                other => go
+                    .errors
+                    .push(format!("go: unknown parameter \"{other}\", ignored")),
             }
         }
         // `ponder` is no limit.
@@ -93,7 +104,13 @@ impl GoCommand {
 
     /// Something other than a clock ends the search.
     fn has_end(&self) -> bool {
-        let GoLimits { movetime, nodes, depth, mate, .. } = self.limits;
+        let GoLimits {
+            movetime,
+            nodes,
+            depth,
+            mate,
+            ..
+        } = self.limits;
         movetime.is_some() || nodes.is_some() || depth.is_some() || mate.is_some()
     }
 }
@@ -137,7 +154,9 @@ impl NumberReader<'_, '_> {
 
     /// Notes a failure. The word is then skipped unless it is a parameter.
     fn read<T>(&mut self, expected: &'static str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
-        let found = self.words.next_if(|word| parse(word).is_some() || !is_go_parameter(word));
+        let found = self
+            .words
+            .next_if(|word| parse(word).is_some() || !is_go_parameter(word));
         let value = found.and_then(&parse);
         if value.is_none() {
             let (parameter, found) = (self.parameter, found.unwrap_or_default());
@@ -153,7 +172,9 @@ impl UciCommand {
     pub fn parse(line: &str) -> Result<UciCommand, String> {
         // Some editors put a byte order mark at the start of a script.
         let mut words = line.trim_start_matches('\u{feff}').split_ascii_whitespace();
-        let Some(first) = words.next() else { return Ok(UciCommand::Nothing) };
+        let Some(first) = words.next() else {
+            return Ok(UciCommand::Nothing);
+        };
         Ok(match first {
             "uci" => UciCommand::Uci,
             "isready" => UciCommand::IsReady,
@@ -184,14 +205,22 @@ fn parse_option(line: &str, mut words: SplitAsciiWhitespace<'_>) -> Result<UciCo
     if !is_named || name.is_empty() {
         return Err("setoption: expected \"name NAME [value VALUE]\", ignored".into());
     }
-    let value = words.next().and_then(|first| line.get(offset_of(first, line)..)).unwrap_or_default();
-    Ok(UciCommand::SetOption { name: name.join(" "), value: value.trim_ascii_end().into() })
+    let value = words
+        .next()
+        .and_then(|first| line.get(offset_of(first, line)..))
+        .unwrap_or_default();
+    Ok(UciCommand::SetOption {
+        name: name.join(" "),
+        value: value.trim_ascii_end().into(),
+    })
 }
 
 fn parse_perft(depth: &str) -> Result<UciCommand, String> {
     let plies = depth.parse().ok().filter(|&depth| depth <= MAX_PERFT_DEPTH);
     let expected = format!("expected a number of plies up to {MAX_PERFT_DEPTH}");
-    plies.map(UciCommand::Perft).ok_or(format!("go perft: {expected}, found \"{depth}\", ignored"))
+    plies
+        .map(UciCommand::Perft)
+        .ok_or(format!("go perft: {expected}, found \"{depth}\", ignored"))
 }
 
 /// Bytes before `part`, which is a part of `whole`.
@@ -215,7 +244,10 @@ mod tests {
     fn clocks_are_those_of_the_mover() {
         let go = go("go wtime 1000 btime 2000 winc 10 binc 20 movestogo 5");
         let black = go.limits_for(Color::Black);
-        assert_eq!((black.time, black.inc, black.movestogo), (Some(Millis(2000.0)), Millis(20.0), Some(5)));
+        assert_eq!(
+            (black.time, black.inc, black.movestogo),
+            (Some(Millis(2000.0)), Millis(20.0), Some(5))
+        );
         assert_eq!(go.limits_for(Color::White).time, Some(Millis(1000.0)));
         assert!(!black.infinite);
     }
@@ -231,23 +263,37 @@ mod tests {
         assert_eq!(white_clock("go winc 300 binc 500"), (Some(300.0), 300.0, false));
         assert_eq!(white_clock("go binc 500"), (Some(500.0), 500.0, false));
         assert_eq!(white_clock("go winc 0 binc 0"), (None, 0.0, true));
-        assert_eq!(white_clock("go wtime 0 btime 0 winc 1000 binc 1000"), (Some(0.0), 1000.0, false));
+        assert_eq!(
+            white_clock("go wtime 0 btime 0 winc 1000 binc 1000"),
+            (Some(0.0), 1000.0, false)
+        );
     }
 
     /// A regression: the other side's clock ended a search by nodes.
     #[test]
     fn a_missing_clock_is_not_guessed_over_given_limits() {
         for limit in ["nodes 2000", "movetime 1000", "depth 8", "mate 3"] {
-            for clock in ["btime 100", "btime 100 binc 10", "binc 10", "wtime 0 btime 0", "wtime 0"] {
+            for clock in [
+                "btime 100",
+                "btime 100 binc 10",
+                "binc 10",
+                "wtime 0 btime 0",
+                "wtime 0",
+            ] {
                 let line = format!("go {limit} {clock}");
                 let limits = go(&line).limits_for(Color::White);
                 assert_eq!((limits.time, limits.infinite), (None, false), "{line}");
             }
             // A clock in the same `go` still counts, even at zero.
-            for (clock, time) in
-                [("wtime 100", 100.0), ("wtime 0 btime 100", 0.0), ("wtime -5 btime -5", -5.0)]
-            {
-                assert_eq!(white_clock(&format!("go {limit} {clock}")), (Some(time), 0.0, false));
+            for (clock, time) in [
+                ("wtime 100", 100.0),
+                ("wtime 0 btime 100", 0.0),
+                ("wtime -5 btime -5", -5.0),
+            ] {
+                assert_eq!(
+                    white_clock(&format!("go {limit} {clock}")),
+                    (Some(time), 0.0, false)
+                );
             }
         }
     }
@@ -279,8 +325,14 @@ mod tests {
     #[test]
     fn searchmoves_ends_other_parameters() {
         let go = go("go nodes searchmoves e2e4 searchmoves d2d4");
-        assert_eq!((go.search_moves, go.errors.len()), (vec!["e2e4".to_owned(), "d2d4".to_owned()], 1));
-        assert_eq!(self::go("go searchmoves e2e4 nodes 7").limits.nodes, Some(Nodes(7)));
+        assert_eq!(
+            (go.search_moves, go.errors.len()),
+            (vec!["e2e4".to_owned(), "d2d4".to_owned()], 1)
+        );
+        assert_eq!(
+            self::go("go searchmoves e2e4 nodes 7").limits.nodes,
+            Some(Nodes(7))
+        );
     }
 
     /// A regression: `go perft 5` began a search without end.
@@ -289,7 +341,10 @@ mod tests {
         assert_eq!(UciCommand::parse("go perft 5"), Ok(UciCommand::Perft(5)));
         for (line, found) in [("go perft", ""), ("go perft -1", "-1"), ("go perft 9", "9")] {
             let error = UciCommand::parse(line).unwrap_err();
-            assert!(error.ends_with(&format!("plies up to 8, found \"{found}\", ignored")), "{error}");
+            assert!(
+                error.ends_with(&format!("plies up to 8, found \"{found}\", ignored")),
+                "{error}"
+            );
         }
     }
 
@@ -301,7 +356,11 @@ mod tests {
                 "Weights File",
                 "C:\\my nets\\a.pb.gz",
             ),
-            ("  setoption name LogFile value  /my  logs/a  b.txt \r\n", "LogFile", "/my  logs/a  b.txt"),
+            (
+                "  setoption name LogFile value  /my  logs/a  b.txt \r\n",
+                "LogFile",
+                "/my  logs/a  b.txt",
+            ),
             ("setoption name ClearTree", "ClearTree", ""),
         ] {
             let (name, value) = (name.into(), value.into());

@@ -7,23 +7,53 @@ use zeitnot_engine::search::{MoveStats, NodeStats, PvLine, RootStats, SearchInfo
 use zeitnot_engine::time::centipawns;
 
 pub(super) fn info(root: &History, info: &SearchInfo, options: &InfoOptions) -> Vec<String> {
-    (0..info.lines.len()).map(|index| info_line(root, info, index, options)).collect()
+    (0..info.lines.len())
+        .map(|index| info_line(root, info, index, options))
+        .collect()
 }
 
 pub(super) fn stats(root: &History, info: &SearchInfo) -> Vec<String> {
-    info.move_stats.iter().flat_map(|stats| move_stats_lines(root, stats)).collect()
+    info.move_stats
+        .iter()
+        .flat_map(|stats| move_stats_lines(root, stats))
+        .collect()
 }
 
 fn info_line(root: &History, info: &SearchInfo, index: usize, options: &InfoOptions) -> String {
-    let SearchInfo { depth, seldepth, nps, eps, hashfull, tablebase_hits, .. } = info;
+    let SearchInfo {
+        depth,
+        seldepth,
+        nps,
+        eps,
+        hashfull,
+        tablebase_hits,
+        ..
+    } = info;
     let (line, time) = (&info.lines[index], info.time.as_millis());
-    let nodes = if options.per_pv_counters { line.nodes } else { info.nodes };
+    let nodes = if options.per_pv_counters {
+        line.nodes
+    } else {
+        info.nodes
+    };
     let score = score(line, options.score_type);
     let [w, d, l] = wdl(line.wl, line.d);
-    let wdl = if options.show_wdl { format!(" wdl {w} {d} {l}") } else { String::new() };
-    let moves_left = line.moves_left.filter(|_| options.show_moves_left).map(moves_left);
-    let moves_left = moves_left.map(|moves| format!(" movesleft {moves}")).unwrap_or_default();
-    let eps = if options.show_eps { format!(" eps {eps}") } else { String::new() };
+    let wdl = if options.show_wdl {
+        format!(" wdl {w} {d} {l}")
+    } else {
+        String::new()
+    };
+    let moves_left = line
+        .moves_left
+        .filter(|_| options.show_moves_left)
+        .map(moves_left);
+    let moves_left = moves_left
+        .map(|moves| format!(" movesleft {moves}"))
+        .unwrap_or_default();
+    let eps = if options.show_eps {
+        format!(" eps {eps}")
+    } else {
+        String::new()
+    };
     // Also of a single line: wrappers ask for it.
     let multipv = index + 1;
     let pv = root.format_line(&line.moves).join(" ");
@@ -59,7 +89,9 @@ fn wdl(q: f32, d: f32) -> [i32; 3] {
 const NO_MOVE: &str = "bestmove (none)";
 
 pub(super) fn best_move(root: &History, answer: &SearchAnswer) -> String {
-    let Some(best) = answer.best else { return NO_MOVE.into() };
+    let Some(best) = answer.best else {
+        return NO_MOVE.into();
+    };
     let line: Vec<_> = [Some(best), answer.ponder].into_iter().flatten().collect();
     format!("bestmove {}", root.format_line(&line).join(" ponder "))
 }
@@ -90,21 +122,43 @@ fn move_stats_lines(root: &History, stats: &RootStats) -> Vec<String> {
     moves.chain([root_line(stats)]).collect()
 }
 
-fn move_line(root: &History, MoveStats { mv, policy_index, node, u, s }: &MoveStats) -> String {
+fn move_line(
+    root: &History,
+    MoveStats {
+        mv,
+        policy_index,
+        node,
+        u,
+        s,
+    }: &MoveStats,
+) -> String {
     let mv = root.current().format_move(*mv, Variant::Chess960);
     let (counts, mean, value) = (counts(node), mean(node), network_value(node));
     format!("{mv:<5} ({policy_index:<4}) {counts}{mean}(U: {u:>6.5}) (S: {s:>8.5}) {value}")
 }
 
 fn root_line(RootStats { moves, root }: &RootStats) -> String {
-    format!("node  ({:>4}) {}{}{}", moves.len(), counts(root), mean(root), network_value(root))
+    format!(
+        "node  ({:>4}) {}{}{}",
+        moves.len(),
+        counts(root),
+        mean(root),
+        network_value(root)
+    )
 }
 
 fn counts(node: &NodeStats) -> String {
     let decimals = if node.policy >= FULL_POLICY { 1 } else { 2 };
     // Rounding a number just below zero would write a sign.
-    let percent = if node.policy < LEAST_POLICY { 0.0 } else { 100.0 * node.policy };
-    format!("N: {:>7} (+{:>2}) (P: {percent:>5.decimals$}%) ", node.visits, node.in_flight)
+    let percent = if node.policy < LEAST_POLICY {
+        0.0
+    } else {
+        100.0 * node.policy
+    };
+    format!(
+        "N: {:>7} (+{:>2}) (P: {percent:>5.decimals$}%) ",
+        node.visits, node.in_flight
+    )
 }
 
 fn mean(node: &NodeStats) -> String {
@@ -119,7 +173,9 @@ fn mean(node: &NodeStats) -> String {
 
 /// The network's value, with a mark if the result is certain.
 fn network_value(node: &NodeStats) -> String {
-    let value = node.v.map_or("(V:  -.----) ".into(), |v| format!("(V: {v:>7.4}) "));
+    let value = node
+        .v
+        .map_or("(V:  -.----) ".into(), |v| format!("(V: {v:>7.4}) "));
     value + if node.is_certain { "(T) " } else { "" }
 }
 
@@ -174,8 +230,10 @@ mod tests {
                     ..InfoOptions::default()
                 }
             ),
-            ["info depth 3 seldepth 9 time 1234 nodes 60 score cp 14 wdl 300 500 200 movesleft 50 \
-              nps 81 eps 63 hashfull 2 tbhits 5 multipv 1 pv e2e4"]
+            [
+                "info depth 3 seldepth 9 time 1234 nodes 60 score cp 14 wdl 300 500 200 movesleft 50 \
+              nps 81 eps 63 hashfull 2 tbhits 5 multipv 1 pv e2e4"
+            ]
         );
         assert_eq!(
             info(&root, &search, &InfoOptions::default()),
@@ -202,7 +260,16 @@ mod tests {
     }
 
     fn line(wl: f32, d: f32, mu: Option<f32>) -> PvLine {
-        PvLine { q: wl, wl, d, mu, nodes: 1, moves_left: None, mate: None, moves: Vec::new() }
+        PvLine {
+            q: wl,
+            wl,
+            d,
+            mu,
+            nodes: 1,
+            moves_left: None,
+            mate: None,
+            moves: Vec::new(),
+        }
     }
 
     fn score(name: &str, line: &PvLine) -> i32 {
@@ -211,7 +278,10 @@ mod tests {
 
     #[test]
     fn the_draw_score_counts_in_two_forms_only() {
-        let line = PvLine { q: 0.5, ..line(0.1, 0.4, None) };
+        let line = PvLine {
+            q: 0.5,
+            ..line(0.1, 0.4, None)
+        };
         let scores = ["centipawn_with_drawscore", "Q", "centipawn", "W-L"].map(|name| score(name, &line));
         assert_eq!(scores, [89, 5000, 14, 1000]);
     }
@@ -240,25 +310,54 @@ mod tests {
         visits: 123,
         in_flight: 0,
         policy: 0.1234,
-        mean: Some(MeanStats { value: Value { wl: 0.01234, d: 0.567, m: 89.1 }, q: 0.01235 }),
+        mean: Some(MeanStats {
+            value: Value {
+                wl: 0.01234,
+                d: 0.567,
+                m: 89.1,
+            },
+            q: 0.01235,
+        }),
         q: 0.01234,
         v: Some(0.0123),
         is_certain: false,
     };
 
     fn stats(mv: Move, node: NodeStats) -> MoveStats {
-        MoveStats { mv, policy_index: 322, node, u: 0.12345, s: 0.13579 }
+        MoveStats {
+            mv,
+            policy_index: 322,
+            node,
+            u: 0.12345,
+            s: 0.13579,
+        }
     }
 
     #[test]
     fn columns_stand_where_scripts_look_for_them() {
         let root = History::start();
         let mv = root.parse_move("e2e4").unwrap();
-        let unvisited = NodeStats { visits: 0, mean: None, q: -0.25, v: None, ..NODE };
-        let finished =
-            NodeStats { v: Some(-1.0), q: -1.0, is_certain: true, policy: 1.0, in_flight: 112, ..NODE };
+        let unvisited = NodeStats {
+            visits: 0,
+            mean: None,
+            q: -0.25,
+            v: None,
+            ..NODE
+        };
+        let finished = NodeStats {
+            v: Some(-1.0),
+            q: -1.0,
+            is_certain: true,
+            policy: 1.0,
+            in_flight: 112,
+            ..NODE
+        };
         let moves = vec![stats(mv, unvisited), stats(mv, finished), stats(mv, NODE)];
-        let node = NodeStats { visits: 1_234_567, policy: 0.987, ..NODE };
+        let node = NodeStats {
+            visits: 1_234_567,
+            policy: 0.987,
+            ..NODE
+        };
         assert_eq!(
             move_stats_lines(&root, &RootStats { moves, root: node }),
             [
@@ -291,9 +390,16 @@ mod tests {
             let best = root.parse_move(castling).unwrap();
             let mut after = root.clone();
             after.push(best);
-            let answer = |ponder| SearchAnswer { best: Some(best), ponder, result: None };
+            let answer = |ponder| SearchAnswer {
+                best: Some(best),
+                ponder,
+                result: None,
+            };
             let ponder = after.parse_move("f6e4").unwrap();
-            assert_eq!(best_move(&root, &answer(Some(ponder))), format!("bestmove {castling} ponder f6e4"));
+            assert_eq!(
+                best_move(&root, &answer(Some(ponder))),
+                format!("bestmove {castling} ponder f6e4")
+            );
             assert_eq!(best_move(&root, &answer(None)), format!("bestmove {castling}"));
         }
     }

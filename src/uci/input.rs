@@ -32,7 +32,10 @@ pub(super) fn lines(input: impl BufRead + Send + 'static, output: &UciOutput) ->
         leave_if_stuck(&shared);
     });
     if let Err(error) = reader {
-        output.error(format!("no thread can be started to read commands: {}", in_our_words(&error)));
+        output.error(format!(
+            "no thread can be started to read commands: {}",
+            in_our_words(&error)
+        ));
     }
     lines
 }
@@ -45,7 +48,14 @@ fn read(input: impl BufRead, lines: &Sender<Received>) {
             Err(LineError::Read(_)) => return,
         };
         let is_last = line.as_ref().is_ok_and(|text| text.trim_ascii() == "quit");
-        if lines.send(Received { line, at: Instant::now() }).is_err() || is_last {
+        if lines
+            .send(Received {
+                line,
+                at: Instant::now(),
+            })
+            .is_err()
+            || is_last
+        {
             return;
         }
     }

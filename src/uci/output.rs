@@ -46,7 +46,10 @@ impl UciOutput {
             log_name: String::new(),
             stderr_left: MAX_STDERR,
         };
-        let output = UciOutput { channel: Arc::new(Mutex::new(channel)), writing_since: Arc::default() };
+        let output = UciOutput {
+            channel: Arc::new(Mutex::new(channel)),
+            writing_since: Arc::default(),
+        };
         let weak = Arc::downgrade(&output.channel);
         foreign::log_to(move |text| {
             if let Some(channel) = weak.upgrade() {
@@ -144,7 +147,9 @@ impl Channel {
     fn report_lost_log(&mut self, error: &io::Error) {
         let name = &self.log_name;
         let reason = our_words(error);
-        let note = Note::Error(format!("cannot write the log file {name}: {reason}. Nothing is logged"));
+        let note = Note::Error(format!(
+            "cannot write the log file {name}: {reason}. Nothing is logged"
+        ));
         self.write_to_stderr(&note.to_string());
         let _ = writeln!(self.sink, "info string {note}");
     }

@@ -46,10 +46,19 @@ pub fn run(
     let mut session = Session::new(settings, audience, output)?;
     if is_person {
         let name = session.name();
-        session.output.line(format!("{name}, a UCI chess engine. Enter help for a list of commands"));
-        session.prepare().into_iter().for_each(|note| session.output.note(note));
+        session.output.line(format!(
+            "{name}, a UCI chess engine. Enter help for a list of commands"
+        ));
+        session
+            .prepare()
+            .into_iter()
+            .for_each(|note| session.output.note(note));
     }
-    session.audience.mistakes.iter().for_each(|mistake| session.output.error(mistake));
+    session
+        .audience
+        .mistakes
+        .iter()
+        .for_each(|mistake| session.output.error(mistake));
     session.tell_of_slowmover();
     loop {
         let Received { line, at } = match lines.recv_timeout(READER_TICK) {
@@ -70,7 +79,9 @@ pub fn run(
             Ok(UciCommand::Quit) => return Ok(()),
             Ok(command) => session.obey(command, at),
             Err(error) if is_person => {
-                session.output.note(format!("{error}. Enter help for a list of commands"));
+                session
+                    .output
+                    .note(format!("{error}. Enter help for a list of commands"));
             }
             Err(error) => session.output.note(error),
         }
@@ -154,7 +165,9 @@ impl Session {
     /// Sets an option, or reports the replacement of one that only Lc0 has.
     fn set_option(&mut self, name: &str, value: &str) {
         if let Some(option) = ignored_option(name) {
-            return self.output.note(format!("option {}: {}", option.name, option.help));
+            return self
+                .output
+                .note(format!("option {}: {}", option.name, option.help));
         }
         if CLEAR_TREE.is_named(name) {
             return self.engine.clear_tree();
@@ -180,7 +193,8 @@ impl Session {
     fn tell_of_slowmover(&self) {
         let time = &self.engine.settings().time;
         if time.slowmover != 1.0 && time.time_manager == DEFAULT_MANAGER {
-            self.output.note("Slowmover chooses the time manager legacy, as none is named");
+            self.output
+                .note("Slowmover chooses the time manager legacy, as none is named");
         }
     }
 
@@ -208,8 +222,12 @@ impl Session {
     }
 
     fn introduce(&self) {
-        self.output.lines([format!("id name {}", self.name()), "id author the Zeitnot authors".into()]);
-        self.output.lines(self.command_line.uci_lines(self.audience.options));
+        self.output.lines([
+            format!("id name {}", self.name()),
+            "id author the Zeitnot authors".into(),
+        ]);
+        self.output
+            .lines(self.command_line.uci_lines(self.audience.options));
         self.output.line("uciok");
     }
 
@@ -223,7 +241,9 @@ impl Session {
     fn is_idle_for(&self, command: &str) -> bool {
         let is_searching = self.engine.is_searching();
         if is_searching {
-            self.output.note(format!("{command}: ignored while a search is running. Send stop to end it"));
+            self.output.note(format!(
+                "{command}: ignored while a search is running. Send stop to end it"
+            ));
         }
         !is_searching
     }
@@ -236,7 +256,10 @@ impl Session {
         match self.engine.evaluate() {
             Ok(Some(evaluation)) => {
                 let text = evaluation.with_best_moves(BEST_MOVES).to_string();
-                self.output.line(format!("from the point of view of the side to move:\n{}", text.trim_end()));
+                self.output.line(format!(
+                    "from the point of view of the side to move:\n{}",
+                    text.trim_end()
+                ));
             }
             Ok(None) => {}
             Err(error) => self.output.error(&error),
@@ -257,8 +280,9 @@ impl Session {
             let mut notes = self.prepare();
             notes.extend(self.engine.open_tablebase());
             // Hosts take each line at the start for a warning.
-            let (one_line, others): (Vec<_>, Vec<_>) =
-                notes.into_iter().partition(|note| matches!(note, Note::Info(text) if !text.contains('\n')));
+            let (one_line, others): (Vec<_>, Vec<_>) = notes
+                .into_iter()
+                .partition(|note| matches!(note, Note::Info(text) if !text.contains('\n')));
             if !one_line.is_empty() {
                 self.output.note(Note::join(&one_line));
             }
@@ -271,7 +295,10 @@ impl Session {
     /// Returns what is in force if it has just changed, or reports why there is none.
     fn prepare(&mut self) -> Vec<Note> {
         match self.engine.prepare() {
-            Ok(Some(in_force)) => [in_force.into()].into_iter().chain(self.engine.take_notes()).collect(),
+            Ok(Some(in_force)) => [in_force.into()]
+                .into_iter()
+                .chain(self.engine.take_notes())
+                .collect(),
             Ok(None) => Vec::new(),
             Err(error) => {
                 self.output.error(self.engine.describe_load_error(&error));
@@ -293,20 +320,32 @@ impl Session {
     }
 
     fn go(&mut self, go: &GoCommand, at: Instant) {
-        go.errors.iter().for_each(|error| self.output.note(error.as_str()));
+        go.errors
+            .iter()
+            .for_each(|error| self.output.note(error.as_str()));
         let limits = go.limits_for(self.engine.position().current().turn());
         let received = self.clock_started(at, &limits);
         let root_moves = self.root_moves(self.engine.position(), &go.search_moves);
-        let request = GoRequest { root_moves, received, ..GoRequest::new(limits) };
+        let request = GoRequest {
+            root_moves,
+            received,
+            ..GoRequest::new(limits)
+        };
         let options = self.engine.settings().info.clone();
-        let listener = UciListener { output: self.output.clone(), options };
+        let listener = UciListener {
+            output: self.output.clone(),
+            options,
+        };
         // The listener has told an error.
         let _ = self.engine.go(request, Box::new(listener));
     }
 
     fn root_moves(&self, position: &History, texts: &[String]) -> Vec<Move> {
         let tell = |error| self.output.note(format!("go searchmoves: {error}, ignored"));
-        texts.iter().filter_map(|text| position.parse_move(text).map_err(tell).ok()).collect()
+        texts
+            .iter()
+            .filter_map(|text| position.parse_move(text).map_err(tell).ok())
+            .collect()
     }
 }
 
@@ -331,7 +370,11 @@ impl Listener for UciListener {
     }
 
     fn game_is_over(&mut self, is_mate: bool) {
-        self.output.line(if is_mate { "info depth 0 score mate 0" } else { "info depth 0 score cp 0" });
+        self.output.line(if is_mate {
+            "info depth 0 score mate 0"
+        } else {
+            "info depth 0 score cp 0"
+        });
     }
 
     /// To the GUI with `VerboseTime`, to a log in any case.
@@ -374,7 +417,11 @@ pub(super) fn board(game: &History) -> String {
         }
         text += &format!(" | {rank}\n{BETWEEN_RANKS}");
     }
-    let checkers: Vec<_> = position.checkers().into_iter().map(|square| square.to_string()).collect();
+    let checkers: Vec<_> = position
+        .checkers()
+        .into_iter()
+        .map(|square| square.to_string())
+        .collect();
     let (fen, checkers, legal) = (position.to_fen(), checkers.join(" "), game.legal_moves());
     text += "   a   b   c   d   e   f   g   h\n\n";
     text += &format!("Fen: {fen}\nCheckers: {checkers}\nLegal moves: {}", legal.len());
@@ -420,7 +467,10 @@ mod tests {
         let mut settings = Settings::default();
         settings.network.backend = "random".into();
         let output = Shared::default();
-        let audience = Audience { is_person, ..Audience::default() };
+        let audience = Audience {
+            is_person,
+            ..Audience::default()
+        };
         run(settings, audience, Cursor::new(input.to_owned()), output.clone()).unwrap();
         String::from_utf8(output.0.lock().clone()).unwrap()
     }
@@ -428,8 +478,14 @@ mod tests {
     #[test]
     fn a_person_is_greeted_with_version_and_network_and_a_gui_is_told_nothing_unasked() {
         let greeting = said(true, "");
-        assert!(greeting.starts_with(&format!("Zeitnot {VERSION}, ")), "{greeting}");
-        assert!(greeting.contains("\ninfo string numbers from a hash"), "{greeting}");
+        assert!(
+            greeting.starts_with(&format!("Zeitnot {VERSION}, ")),
+            "{greeting}"
+        );
+        assert!(
+            greeting.contains("\ninfo string numbers from a hash"),
+            "{greeting}"
+        );
         assert_eq!(said(false, ""), "");
         let unknown = "info string unknown command \"boards\", ignored";
         assert_eq!(said(false, "boards"), format!("{unknown}\n"));
@@ -452,15 +508,31 @@ mod tests {
         }
         assert!(!text.contains("bestmove"), "{text}");
         let refused = said(false, "position fen 8/8 w - -\nd\neval\ngo perft 1");
-        assert_eq!(refused.matches("ERROR: the last position was rejected").count(), 3, "{refused}");
+        assert_eq!(
+            refused.matches("ERROR: the last position was rejected").count(),
+            3,
+            "{refused}"
+        );
         let busy = said(false, "go infinite\neval\ngo perft 1\nstop");
-        assert_eq!(busy.matches(": ignored while a search is running").count(), 2, "{busy}");
+        assert_eq!(
+            busy.matches(": ignored while a search is running").count(),
+            2,
+            "{busy}"
+        );
     }
 
     fn listed(line: &str) -> (String, String) {
-        let (name, rest) = line.strip_prefix("option name ").unwrap().split_once(" type ").unwrap();
+        let (name, rest) = line
+            .strip_prefix("option name ")
+            .unwrap()
+            .split_once(" type ")
+            .unwrap();
         let default = rest.split_once("default ").map_or("", |(_, default)| default);
-        let default = default.split(" min ").next().and_then(|text| text.split(" var ").next()).unwrap();
+        let default = default
+            .split(" min ")
+            .next()
+            .and_then(|text| text.split(" var ").next())
+            .unwrap();
         (name.into(), default.into())
     }
 
@@ -469,12 +541,18 @@ mod tests {
     fn a_default_leaves_alone_what_was_set_under_the_options_other_name() {
         let mut command_line = Settings::default();
         command_line.set("MoveOverheadMs", "300").unwrap();
-        let in_order: Vec<_> = command_line.uci_lines(Visibility::Hidden).map(|line| listed(&line)).collect();
+        let in_order: Vec<_> = command_line
+            .uci_lines(Visibility::Hidden)
+            .map(|line| listed(&line))
+            .collect();
         let mut by_name = in_order.clone();
         by_name.sort();
-        for (changed, default) in
-            [("RamLimitMb", "0"), ("Hash", "0"), ("MoveOverheadMs", "300"), ("Move Overhead", "300")]
-        {
+        for (changed, default) in [
+            ("RamLimitMb", "0"),
+            ("Hash", "0"),
+            ("MoveOverheadMs", "300"),
+            ("Move Overhead", "300"),
+        ] {
             let mut wanted = command_line.clone();
             wanted.set(changed, "700").unwrap();
             for options in [&in_order, &by_name] {
@@ -485,7 +563,11 @@ mod tests {
                 }
                 assert_eq!(session.engine.settings(), &wanted, "{changed}");
                 session.set_option(changed, default);
-                assert_eq!(session.engine.settings(), &command_line, "{changed} can be set back");
+                assert_eq!(
+                    session.engine.settings(),
+                    &command_line,
+                    "{changed} can be set back"
+                );
             }
         }
     }
@@ -515,9 +597,15 @@ mod tests {
     #[test]
     fn checks_and_the_end_of_the_game_are_told() {
         let text = after("startpos moves f2f3 e7e5 g2g4 d8h4");
-        assert!(text.ends_with("Checkers: h4\nLegal moves: 0\nGame over: checkmate"), "{text}");
+        assert!(
+            text.ends_with("Checkers: h4\nLegal moves: 0\nGame over: checkmate"),
+            "{text}"
+        );
         let shuffle = "g1f3 g8f6 f3g1 f6g8";
         let text = after(&format!("startpos moves {shuffle} {shuffle}"));
-        assert!(text.ends_with("Legal moves: 20\nGame over: draw by threefold repetition"), "{text}");
+        assert!(
+            text.ends_with("Legal moves: 20\nGame over: draw by threefold repetition"),
+            "{text}"
+        );
     }
 }

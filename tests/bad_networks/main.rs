@@ -86,7 +86,9 @@ fn good(name: &str) -> PathBuf {
 
 fn inflated(path: &Path) -> Vec<u8> {
     let mut content = Vec::new();
-    GzDecoder::new(fs::File::open(path).unwrap()).read_to_end(&mut content).unwrap();
+    GzDecoder::new(fs::File::open(path).unwrap())
+        .read_to_end(&mut content)
+        .unwrap();
     content
 }
 
@@ -108,7 +110,9 @@ impl Case {
             match part {
                 Part::Copied(start, length) => bytes.extend_from_slice(&base[*start..start + length]),
                 Part::New(hex) => bytes.extend(
-                    (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()),
+                    (0..hex.len())
+                        .step_by(2)
+                        .map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()),
                 ),
             }
         }
@@ -139,7 +143,9 @@ fn layers(file: NetworkFile) -> Network {
 fn without_unused_planes(mut network: Network) -> Network {
     if let PolicyHead::Convolution { conv2, .. } = &mut network.policy {
         conv2.outputs = CONVOLUTION_POLICY_PLANES;
-        conv2.weights.truncate(CONVOLUTION_POLICY_PLANES * conv2.inputs * 9);
+        conv2
+            .weights
+            .truncate(CONVOLUTION_POLICY_PLANES * conv2.inputs * 9);
         conv2.bias.truncate(CONVOLUTION_POLICY_PLANES);
     }
     network
@@ -156,7 +162,10 @@ fn problem_of(case: &Case, path: &Path) -> Option<String> {
     match (result, case.expect) {
         (Err(error), expect) => {
             let message = error.to_string();
-            println!("{}", message.replace(&*path.parent().unwrap().to_string_lossy(), "…"));
+            println!(
+                "{}",
+                message.replace(&*path.parent().unwrap().to_string_lossy(), "…")
+            );
             let rest = message.strip_prefix(&format!("{}: ", path.display()));
             let names_part_and_cause = rest.is_some_and(|rest| rest.contains(": "));
             if expect == Expectation::Accept {
@@ -224,7 +233,10 @@ fn a_bad_file_leaves_the_old_network_in_force_under_uci() {
         engine.send(&set(&path));
         engine.send("isready");
         let lines = engine.read_until("readyok");
-        let error = lines.iter().find(|line| line.starts_with("info string ERROR: ")).unwrap();
+        let error = lines
+            .iter()
+            .find(|line| line.starts_with("info string ERROR: "))
+            .unwrap();
         assert!(error.contains(&case.file), "{error}");
         assert!(error.contains(". Still in use: "), "{error}");
         assert_eq!(opinion(&mut engine), expected, "{}", case.file);
@@ -238,7 +250,9 @@ fn a_bomb_with_the_right_first_bytes_is_refused_within_its_bounds() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("bomb.pb.gz");
     let mut encoder = GzEncoder::new(fs::File::create(&path).unwrap(), Compression::fast());
-    encoder.write_all(&[0x0d, 0xc0, 0x01, 0x00, 0x00, 0x52, 0x80, 0x80, 0x80, 0x96, 0x01]).unwrap();
+    encoder
+        .write_all(&[0x0d, 0xc0, 0x01, 0x00, 0x00, 0x52, 0x80, 0x80, 0x80, 0x96, 0x01])
+        .unwrap();
     io::copy(&mut io::repeat(0).take(INFLATED), &mut encoder).unwrap();
     encoder.finish().unwrap();
 
@@ -289,9 +303,15 @@ fn peak_memory_kib() -> u64 {
 fn folders_and_missing_files_are_named() {
     let folder = TempDir::new().unwrap();
     let error = load(folder.path()).unwrap_err().to_string();
-    assert!(error.ends_with("cannot be read: it is a folder, name a file on a disk"), "{error}");
+    assert!(
+        error.ends_with("cannot be read: it is a folder, name a file on a disk"),
+        "{error}"
+    );
     let error = load(&folder.path().join("none.pb.gz")).unwrap_err().to_string();
-    assert!(error.contains("none.pb.gz: cannot be read: it does not exist"), "{error}");
+    assert!(
+        error.contains("none.pb.gz: cannot be read: it does not exist"),
+        "{error}"
+    );
 }
 
 proptest! {

@@ -12,7 +12,10 @@ fn is_mate(position: &Position) -> bool {
 /// Returns whether the side to move mates by checks in at most `moves` moves, by trying everything.
 fn mates(position: &Position, moves: u32) -> bool {
     let replies_lose = |check: &Position| {
-        check.legal_moves().iter().all(|&reply| moves > 1 && mates(&check.play(reply), moves - 1))
+        check
+            .legal_moves()
+            .iter()
+            .all(|&reply| moves > 1 && mates(&check.play(reply), moves - 1))
     };
     let after = position.legal_moves().into_iter().map(|m| position.play(m));
     after.filter(Position::is_check).any(|check| replies_lose(&check))

@@ -113,7 +113,11 @@ fn the_evaluation_key_tells_counters_apart() {
     assert_eq!(fresh.current().key(), late.current().key());
     assert_ne!(fresh.evaluation_key(), late.evaluation_key());
     let early = game("fen 4k3/8/8/8/8/8/8/R3K3 w - - 20 40");
-    assert_eq!(fresh.evaluation_key(), early.evaluation_key(), "few quiet moves change little");
+    assert_eq!(
+        fresh.evaluation_key(),
+        early.evaluation_key(),
+        "few quiet moves change little"
+    );
 
     let once = game("fen 4k3/8/8/8/8/8/8/R3K3 w - - 4 1");
     let twice = game("fen 4k3/8/8/8/8/8/8/R3K3 w - - 0 1 moves a1a2 e8d8 a2a1 d8e8");
@@ -135,17 +139,44 @@ fn the_key_tells_apart_which_rook_may_castle() {
 fn games_end_as_the_rules_say() {
     let shuffles = "g1f3 g8f6 f3g1 f6g8 g1f3 g8f6 f3g1 f6g8";
     let cases = [
-        ("startpos moves f2f3 e7e5 g2g4 d8h4".to_owned(), Some(Terminal::Checkmate)),
-        ("fen 7k/5Q2/6K1/8/8/8/8/8 b - - 4 90".to_owned(), Some(Terminal::Stalemate)),
+        (
+            "startpos moves f2f3 e7e5 g2g4 d8h4".to_owned(),
+            Some(Terminal::Checkmate),
+        ),
+        (
+            "fen 7k/5Q2/6K1/8/8/8/8/8 b - - 4 90".to_owned(),
+            Some(Terminal::Stalemate),
+        ),
         ("fen 4k3/8/8/8/8/5R2/4K3/8 w - - 99 150".to_owned(), None),
-        ("fen 4k3/8/8/8/8/5R2/4K3/8 w - - 99 150 moves f3f4".to_owned(), Some(Terminal::FiftyMoves)),
-        ("fen k7/8/1K6/8/8/8/8/7R w - - 99 150 moves h1h8".to_owned(), Some(Terminal::Checkmate)),
-        (format!("startpos moves {shuffles}"), Some(Terminal::ThreefoldRepetition)),
+        (
+            "fen 4k3/8/8/8/8/5R2/4K3/8 w - - 99 150 moves f3f4".to_owned(),
+            Some(Terminal::FiftyMoves),
+        ),
+        (
+            "fen k7/8/1K6/8/8/8/8/7R w - - 99 150 moves h1h8".to_owned(),
+            Some(Terminal::Checkmate),
+        ),
+        (
+            format!("startpos moves {shuffles}"),
+            Some(Terminal::ThreefoldRepetition),
+        ),
         ("startpos moves g1f3 g8f6 f3g1 f6g8".to_owned(), None),
-        ("fen 8/8/4k3/8/8/3K4/8/8 w - - 0 1".to_owned(), Some(Terminal::InsufficientMaterial)),
-        ("fen 8/8/4k3/8/8/3K1N2/8/8 w - - 0 1".to_owned(), Some(Terminal::InsufficientMaterial)),
-        ("fen 8/8/4k3/8/8/3K1B2/8/8 b - - 0 1".to_owned(), Some(Terminal::InsufficientMaterial)),
-        ("fen 6b1/8/4k3/8/8/3K1B2/8/8 b - - 0 1".to_owned(), Some(Terminal::InsufficientMaterial)),
+        (
+            "fen 8/8/4k3/8/8/3K4/8/8 w - - 0 1".to_owned(),
+            Some(Terminal::InsufficientMaterial),
+        ),
+        (
+            "fen 8/8/4k3/8/8/3K1N2/8/8 w - - 0 1".to_owned(),
+            Some(Terminal::InsufficientMaterial),
+        ),
+        (
+            "fen 8/8/4k3/8/8/3K1B2/8/8 b - - 0 1".to_owned(),
+            Some(Terminal::InsufficientMaterial),
+        ),
+        (
+            "fen 6b1/8/4k3/8/8/3K1B2/8/8 b - - 0 1".to_owned(),
+            Some(Terminal::InsufficientMaterial),
+        ),
         ("fen 8/8/4kb2/8/8/3K1B2/8/8 b - - 0 1".to_owned(), None),
         ("fen 8/8/4k1n1/8/8/3K1B2/8/8 b - - 0 1".to_owned(), None),
         ("fen 8/8/4k3/8/8/3K1NN1/8/8 b - - 0 1".to_owned(), None),
@@ -175,10 +206,21 @@ fn castling_is_read_in_both_notations_and_written_in_one() {
     for (fen, given, standard, chess960) in cases {
         let position = Position::from_fen(fen).unwrap();
         let m = position.parse_move(given).unwrap();
-        assert_eq!(position.format_move(m, Variant::Standard), standard, "{given} in {fen}");
-        assert_eq!(position.format_move(m, Variant::Chess960), chess960, "{given} in {fen}");
+        assert_eq!(
+            position.format_move(m, Variant::Standard),
+            standard,
+            "{given} in {fen}"
+        );
+        assert_eq!(
+            position.format_move(m, Variant::Chess960),
+            chess960,
+            "{given} in {fen}"
+        );
     }
-    let step = Position::from_fen("4k3/8/8/8/8/8/8/1K4R1 w G - 0 1").unwrap().parse_move("b1c1").unwrap();
+    let step = Position::from_fen("4k3/8/8/8/8/8/8/1K4R1 w G - 0 1")
+        .unwrap()
+        .parse_move("b1c1")
+        .unwrap();
     assert_eq!(step.to_square().to_string(), "c1", "a king's step is no castling");
 }
 
@@ -187,7 +229,10 @@ fn castling_is_read_in_both_notations_and_written_in_one() {
 fn moves_may_be_written_in_capitals() {
     let position = Position::from_fen("8/P6k/8/8/8/8/8/K7 w - - 0 1").unwrap();
     for (capitals, small) in [("A7A8Q", "a7a8q"), ("a7a8N", "a7a8n"), ("A1B2", "a1b2")] {
-        assert_eq!(position.parse_move(capitals).unwrap(), position.parse_move(small).unwrap());
+        assert_eq!(
+            position.parse_move(capitals).unwrap(),
+            position.parse_move(small).unwrap()
+        );
     }
 }
 
@@ -211,7 +256,10 @@ fn en_passant_follows_lc0() {
 #[test]
 fn missing_fields_take_defaults() {
     let position = Position::from_fen("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq").unwrap();
-    assert_eq!(position.to_fen(), "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1");
+    assert_eq!(
+        position.to_fen(),
+        "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
+    );
     assert!(position.is_standard_start());
 }
 
@@ -222,27 +270,62 @@ fn errors_name_the_fault() {
         ("nonsense", "\"nonsense\""),
         ("startpos e2e4", "startpos e2e4"),
         ("fen", "it is empty"),
-        ("fen rnbqkbnr/ppppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", "field 1"),
-        ("fen rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR x KQkq - 0 1", "field 2"),
-        ("fen rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQxq - 0 1", "field 3"),
-        ("fen rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq z9 0 1", "field 4"),
-        ("fen rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - x 1", "field 5"),
-        ("fen rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 x", "field 6"),
-        ("fen rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1 more", "too many fields"),
+        (
+            "fen rnbqkbnr/ppppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
+            "field 1",
+        ),
+        (
+            "fen rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR x KQkq - 0 1",
+            "field 2",
+        ),
+        (
+            "fen rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQxq - 0 1",
+            "field 3",
+        ),
+        (
+            "fen rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq z9 0 1",
+            "field 4",
+        ),
+        (
+            "fen rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - x 1",
+            "field 5",
+        ),
+        (
+            "fen rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 x",
+            "field 6",
+        ),
+        (
+            "fen rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1 more",
+            "too many fields",
+        ),
         ("fen 8/8/8/8/8/8/8/8 w - - 0 1", "the board is empty"),
         ("fen 8/8/8/8/8/8/8/K7 w - - 0 1", "a king is missing"),
         ("fen k7/8/8/8/8/8/8/KK6 w - - 0 1", "more than one king"),
         ("fen k6P/8/8/8/8/8/8/K7 w - - 0 1", "first or last rank"),
         ("fen k7/R7/8/8/8/8/r7/K7 w - - 0 1", "both kings are in check"),
         ("fen 8/8/8/3kK3/8/8/8/8 w - - 0 1", "both kings are in check"),
-        ("fen k7/8/8/QQQQQQQQ/QQQQQQQQ/8/8/K7 w - - 0 1", "more than 12 queens and pawns"),
-        ("fen k7/8/RRRRRRRR/RRRRRRRR/RRRRRRRR/8/8/K7 w - - 0 1", "more than 256 moves"),
-        ("startpos moves e2e4 e7e5 e1e3", "move 3 of the list: e1e3 is not legal"),
-        ("startpos moves e2e4 hello", "move 2 of the list: \"hello\" is not a move"),
+        (
+            "fen k7/8/8/QQQQQQQQ/QQQQQQQQ/8/8/K7 w - - 0 1",
+            "more than 12 queens and pawns",
+        ),
+        (
+            "fen k7/8/RRRRRRRR/RRRRRRRR/RRRRRRRR/8/8/K7 w - - 0 1",
+            "more than 256 moves",
+        ),
+        (
+            "startpos moves e2e4 e7e5 e1e3",
+            "move 3 of the list: e1e3 is not legal",
+        ),
+        (
+            "startpos moves e2e4 hello",
+            "move 2 of the list: \"hello\" is not a move",
+        ),
         ("startpos moves 0000", "move 1 of the list"),
     ];
     for (text, expected) in cases {
-        let error = History::from_uci_position(text, Variant::Standard).expect_err(text).to_string();
+        let error = History::from_uci_position(text, Variant::Standard)
+            .expect_err(text)
+            .to_string();
         assert!(error.contains(expected), "{text}: {error}");
     }
 }
@@ -254,12 +337,20 @@ fn a_king_to_be_taken_may_be_evaluated_but_not_played_on() {
     let played = History::from_uci_position(text, Variant::Standard).unwrap();
     assert_eq!(played.current().to_fen(), text.strip_prefix("fen ").unwrap());
     assert!(played.parse_move("b1e4").is_err() && played.parse_move("b1c2").is_ok());
-    assert!(played.legal_moves().iter().all(|m| m.to_square() != shakmaty::Square::E4));
+    assert!(
+        played
+            .legal_moves()
+            .iter()
+            .all(|m| m.to_square() != shakmaty::Square::E4)
+    );
     let history = History::to_evaluate(text, Variant::Standard).unwrap();
     assert_eq!(history.current().to_fen(), text.strip_prefix("fen ").unwrap());
     assert!(History::to_evaluate(&format!("{text} moves b1e4"), Variant::Standard).is_err());
     let castling = "r3k2r/8/8/8/4R3/8/8/4K3 w kq - 0 12";
-    assert_eq!(Position::from_fen_to_evaluate(castling).unwrap().to_fen(), castling);
+    assert_eq!(
+        Position::from_fen_to_evaluate(castling).unwrap().to_fen(),
+        castling
+    );
 }
 
 /// A regression: at move 1 it came back as move 2.
@@ -272,9 +363,15 @@ fn a_king_to_be_taken_at_move_1_keeps_the_move_number() {
     }
     let mut game = read;
     game.push(game.parse_move("a7b7").unwrap());
-    assert_eq!((game.current().to_fen().as_str(), game.game_ply()), ("k7/1R6/8/8/8/8/8/K7 b - - 1 1", 1));
+    assert_eq!(
+        (game.current().to_fen().as_str(), game.game_ply()),
+        ("k7/1R6/8/8/8/8/8/K7 b - - 1 1", 1)
+    );
     game.push(game.parse_move("a8b7").unwrap());
-    assert_eq!((game.current().to_fen().as_str(), game.game_ply()), ("8/1k6/8/8/8/8/8/K7 w - - 0 2", 2));
+    assert_eq!(
+        (game.current().to_fen().as_str(), game.game_ply()),
+        ("8/1k6/8/8/8/8/8/K7 w - - 0 2", 2)
+    );
     let black_to_move = "K7/r7/8/8/8/8/8/k7 b - - 0 1";
     assert_eq!(Position::from_fen(black_to_move).unwrap().to_fen(), black_to_move);
 }
@@ -286,13 +383,25 @@ fn unusual_fens_are_read_as_lc0_reads_them() {
         ("k7/8/8/8/8/8/8/K7 W - - 0 1", "k7/8/8/8/8/8/8/K7 w - - 0 1", 0),
         ("k7/8/8/8/8/8/8/K7 B - - 0 1", "k7/8/8/8/8/8/8/K7 b - - 0 1", 0),
         ("k7/8/8/8/8/8/8/K7 w - - -5 -3", "k7/8/8/8/8/8/8/K7 w - - 0 1", 0),
-        ("k7/8/8/8/8/8/8/K7 w - - 3.7 12.5", "k7/8/8/8/8/8/8/K7 w - - 3 12", 0),
+        (
+            "k7/8/8/8/8/8/8/K7 w - - 3.7 12.5",
+            "k7/8/8/8/8/8/8/K7 w - - 3 12",
+            0,
+        ),
         ("k7/8/8/8/8/8/8/K7 w - - 3 12;", "k7/8/8/8/8/8/8/K7 w - - 3 12", 0),
-        ("k7/8/8/8/8/8/8/K7 w - - 3 12 ; ", "k7/8/8/8/8/8/8/K7 w - - 3 12", 0),
+        (
+            "k7/8/8/8/8/8/8/K7 w - - 3 12 ; ",
+            "k7/8/8/8/8/8/8/K7 w - - 3 12",
+            0,
+        ),
         ("k7/8/8/8/8/8/8/K7 w - -;", "k7/8/8/8/8/8/8/K7 w - - 0 1", 0),
         ("k7/8/8/8/8/8/8/K7 w", "k7/8/8/8/8/8/8/K7 w - - 0 1", 0),
         ("k7/8/8/8/8/8/8/K7 w K - 0 1", "k7/8/8/8/8/8/8/K7 w - - 0 1", 1),
-        ("r3k3/8/8/8/8/8/8/4K2R w KQkq - 0 1", "r3k3/8/8/8/8/8/8/4K2R w Kq - 0 1", 1),
+        (
+            "r3k3/8/8/8/8/8/8/4K2R w KQkq - 0 1",
+            "r3k3/8/8/8/8/8/8/4K2R w Kq - 0 1",
+            1,
+        ),
         ("k7/8/8/8/8/8/8/K7 w - e6 0 1", "k7/8/8/8/8/8/8/K7 w - - 0 1", 1),
         ("k7/8/8/8/8/8/8/K7 w Q e6 0 1", "k7/8/8/8/8/8/8/K7 w - - 0 1", 2),
         // The side that moved last is in check.
@@ -318,8 +427,12 @@ fn captures_promotions_and_checks_are_tactical() {
     let tactical = |fen: &str| -> Vec<String> {
         let game = History::from_fen(fen, Variant::Standard).unwrap();
         let is_tactical = |&&m: &&zeitnot_engine::chess::Move| game.current().is_tactical(m);
-        let mut moves: Vec<_> =
-            game.legal_moves().iter().filter(is_tactical).map(|&m| game.format_move(m)).collect();
+        let mut moves: Vec<_> = game
+            .legal_moves()
+            .iter()
+            .filter(is_tactical)
+            .map(|&m| game.format_move(m))
+            .collect();
         moves.sort();
         moves
     };
@@ -327,7 +440,10 @@ fn captures_promotions_and_checks_are_tactical() {
     // A rook: one capture, checks along rank and file.
     assert_eq!(tactical("7k/8/8/p7/8/8/8/R3K3 w - - 0 1"), ["a1a5"]);
     assert_eq!(tactical("7k/8/8/8/8/8/8/R3K3 w - - 0 1"), ["a1a8"]);
-    assert_eq!(tactical("k7/7P/8/8/8/8/8/4K3 w - - 0 1"), ["h7h8b", "h7h8n", "h7h8q", "h7h8r"]);
+    assert_eq!(
+        tactical("k7/7P/8/8/8/8/8/4K3 w - - 0 1"),
+        ["h7h8b", "h7h8n", "h7h8q", "h7h8r"]
+    );
     // En passant is a capture.
     assert_eq!(tactical("7k/8/8/3pP3/8/8/8/4K3 w - d6 0 1"), ["e5d6"]);
 }

@@ -15,7 +15,10 @@ fn run(arguments: &[&str], input: &str) -> Output {
 }
 
 fn json_lines(output: &Output) -> Vec<Value> {
-    stdout(output).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    stdout(output)
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 fn network(name: &str) -> String {
@@ -24,13 +27,19 @@ fn network(name: &str) -> String {
 
 #[test]
 fn eval_reports_every_key_of_the_contract() {
-    let output = run(&["eval", "--json", "--backend", "random"], "startpos\nstartpos moves e2e4\n");
+    let output = run(
+        &["eval", "--json", "--backend", "random"],
+        "startpos\nstartpos moves e2e4\n",
+    );
     assert_eq!(output.status.code(), Some(0));
     let lines = json_lines(&output);
     assert_eq!(lines.len(), 2);
     assert_eq!(lines[1]["position"], "startpos moves e2e4");
     let report = &lines[0];
-    let sum: f64 = ["w", "d", "l"].map(|key| report[key].as_f64().unwrap()).iter().sum();
+    let sum: f64 = ["w", "d", "l"]
+        .map(|key| report[key].as_f64().unwrap())
+        .iter()
+        .sum();
     assert!((sum - 1.0).abs() < 1e-6);
     let q = report["w"].as_f64().unwrap() - report["l"].as_f64().unwrap();
     assert!((report["q"].as_f64().unwrap() - q).abs() < 1e-6);
@@ -61,11 +70,18 @@ fn eval_takes_a_position_on_the_command_line() {
         (&["startpos"][..], "startpos"),
         (&["startpos", "moves", "e2e4"], "startpos moves e2e4"),
         (&["startpos moves e2e4"], "startpos moves e2e4"),
-        (&["fen", "8/8/8/4k3/8/8/8/KQ6", "w", "-", "-", "0", "1"], "fen 8/8/8/4k3/8/8/8/KQ6 w - - 0 1"),
+        (
+            &["fen", "8/8/8/4k3/8/8/8/KQ6", "w", "-", "-", "0", "1"],
+            "fen 8/8/8/4k3/8/8/8/KQ6 w - - 0 1",
+        ),
     ] {
         let output = run(&[&["eval", "--json", "--backend=random"], words].concat(), "");
         let reports = json_lines(&output);
-        assert_eq!((reports.len(), &reports[0]["position"]), (1, &position.into()), "{words:?}");
+        assert_eq!(
+            (reports.len(), &reports[0]["position"]),
+            (1, &position.into()),
+            "{words:?}"
+        );
     }
     let output = run(&["eval", "--backend=random", "no such.epd"], "");
     assert_eq!(output.status.code(), Some(2));
@@ -74,7 +90,12 @@ fn eval_takes_a_position_on_the_command_line() {
         "{}",
         stderr(&output)
     );
-    assert_eq!(run(&["eval", "--backend=random", "a.epd", "b.epd"], "").status.code(), Some(2));
+    assert_eq!(
+        run(&["eval", "--backend=random", "a.epd", "b.epd"], "")
+            .status
+            .code(),
+        Some(2)
+    );
 }
 
 #[test]
@@ -97,10 +118,34 @@ fn eval_takes_the_positions_of_other_commands() {
     let input = format!("# endgames\n{fen} bm b4f4; id \"a\";\n{fen} 3 41\nstartpos\n");
     let output = run(&["eval", "--json", "--backend", "random"], &input);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let positions: Vec<_> = json_lines(&output).iter().map(|line| line["position"].clone()).collect();
-    assert_eq!(positions, [format!("fen {fen} 0 1"), format!("fen {fen} 3 41"), "startpos".into()]);
-    let output = run(&["bench", "--json", "--backend=random", "--nodes=1", "--positions=-"], &input);
-    assert_eq!(json_lines(&output)[0]["positions"].as_array().map(Vec::len), Some(3), "{}", stderr(&output));
+    let positions: Vec<_> = json_lines(&output)
+        .iter()
+        .map(|line| line["position"].clone())
+        .collect();
+    assert_eq!(
+        positions,
+        [
+            format!("fen {fen} 0 1"),
+            format!("fen {fen} 3 41"),
+            "startpos".into()
+        ]
+    );
+    let output = run(
+        &[
+            "bench",
+            "--json",
+            "--backend=random",
+            "--nodes=1",
+            "--positions=-",
+        ],
+        &input,
+    );
+    assert_eq!(
+        json_lines(&output)[0]["positions"].as_array().map(Vec::len),
+        Some(3),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]
@@ -116,9 +161,17 @@ fn eval_answers_each_line_at_once() {
 fn eval_writes_chess960_castling_as_king_takes_rook() {
     let position = "fen r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1\n";
     for (flags, castling) in [(&["--chess960"][..], "e1h1"), (&[], "e1g1")] {
-        let output = run(&[&["eval", "--json", "--backend", "random"], flags].concat(), position);
+        let output = run(
+            &[&["eval", "--json", "--backend", "random"], flags].concat(),
+            position,
+        );
         let policy = json_lines(&output)[0]["policy"].clone();
-        let m = policy.as_array().unwrap().iter().find(|m| m["index"] == 103).unwrap();
+        let m = policy
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|m| m["index"] == 103)
+            .unwrap();
         assert_eq!(m["move"], castling);
     }
 }
@@ -128,7 +181,12 @@ fn perft_counts_and_refuses() {
     let output = run(&["perft", "3", "--json"], "");
     assert_eq!(json_lines(&output)[0]["nodes"], 8902);
     let output = run(&["perft", "2", "8/8/8/8/8/8/8/8 w - - 0 1"], "");
-    assert_eq!((output.status.code(), stderr(&output).lines().count()), (Some(2), 1), "{}", stderr(&output));
+    assert_eq!(
+        (output.status.code(), stderr(&output).lines().count()),
+        (Some(2), 1),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]
@@ -136,7 +194,10 @@ fn bad_choices_end_in_one_message_and_exit_code_2() {
     let missing = network("missing.pb.gz");
     for (arguments, expected) in [
         (&["eval", "--backend", "abacus"][..], "Valid: auto, "),
-        (&["eval", "--backend", "random", "--backend-opts", "sed=1"], "Valid: seed"),
+        (
+            &["eval", "--backend", "random", "--backend-opts", "sed=1"],
+            "Valid: seed",
+        ),
         (&["eval", "--weights", &missing], "missing.pb.gz"),
         (&["eval", "--backend", "random", "no-such-file"], "no-such-file"),
     ] {
@@ -144,10 +205,16 @@ fn bad_choices_end_in_one_message_and_exit_code_2() {
         let message = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(output.stdout.is_empty(), "{arguments:?}");
-        assert!(message.lines().count() == 1 && message.contains(expected), "{arguments:?}: {message}");
+        assert!(
+            message.lines().count() == 1 && message.contains(expected),
+            "{arguments:?}: {message}"
+        );
     }
     // Refused where flags are read, with a hint at --help.
-    assert_refused(&run(&["eval", "--value-head", "x"], "startpos\n"), "one of winner, q, st");
+    assert_refused(
+        &run(&["eval", "--value-head", "x"], "startpos\n"),
+        "one of winner, q, st",
+    );
 }
 
 #[test]
@@ -177,7 +244,12 @@ fn setup_says_what_it_found() {
     let report = &json_lines(&output)[0];
     assert!(Path::new(report["library"].as_str().unwrap()).is_file());
     assert!(report["version"].as_str().unwrap().starts_with("1."));
-    assert!(report["providers"].as_array().unwrap().contains(&Value::from("CPUExecutionProvider")));
+    assert!(
+        report["providers"]
+            .as_array()
+            .unwrap()
+            .contains(&Value::from("CPUExecutionProvider"))
+    );
 }
 
 #[test]
@@ -185,10 +257,16 @@ fn setup_refuses_a_library_that_is_none() {
     let folder = tempfile::tempdir().unwrap();
     let library = folder.path().join("libonnxruntime.so");
     std::fs::write(&library, "junk").unwrap();
-    let output = zeitnot(&["setup", "--json"]).env("ORT_DYLIB_PATH", &library).output().unwrap();
+    let output = zeitnot(&["setup", "--json"])
+        .env("ORT_DYLIB_PATH", &library)
+        .output()
+        .unwrap();
     assert_eq!(output.status.code(), Some(2));
     let message = stderr(&output);
-    assert!(message.lines().count() == 1 && message.contains("ORT_DYLIB_PATH"), "{message}");
+    assert!(
+        message.lines().count() == 1 && message.contains("ORT_DYLIB_PATH"),
+        "{message}"
+    );
 }
 
 /// In a test without Python and with an empty cache, only a library of the system can be found.
@@ -209,7 +287,11 @@ fn setup_without_python_tells_the_remedies() {
     }
     assert_eq!(output.status.code(), Some(2));
     let message = stderr(&output);
-    for part in ["python3 -m pip install onnxruntime", "ORT_DYLIB_PATH", "is not installed"] {
+    for part in [
+        "python3 -m pip install onnxruntime",
+        "ORT_DYLIB_PATH",
+        "is not installed",
+    ] {
         assert!(message.contains(part), "{message}");
     }
     assert!(!message.contains("panicked"), "{message}");
@@ -222,30 +304,65 @@ fn accuracy_compares_a_backend_with_onnx_runtime() {
         return;
     }
     let net = network("se_mlh.pb.gz");
-    let arguments = ["accuracy", "--json", "--weights", &net, "--backend", "native", "--positions", "100"];
+    let arguments = [
+        "accuracy",
+        "--json",
+        "--weights",
+        &net,
+        "--backend",
+        "native",
+        "--positions",
+        "100",
+    ];
     let arguments = [&arguments[..], &["--backend-opts", "precision=fp32"]].concat();
     let output = run(&arguments, "");
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let report = &json_lines(&output)[0];
     assert_eq!(report["positions"], 100);
     assert!(report["top1_agreement"].as_f64().unwrap() > 0.97, "{report}");
-    for (key, limit) in [("policy_kl", 1e-6), ("q_error", 1e-4), ("d_error", 1e-4), ("m_error", 1e-2)] {
+    for (key, limit) in [
+        ("policy_kl", 1e-6),
+        ("q_error", 1e-4),
+        ("d_error", 1e-4),
+        ("m_error", 1e-2),
+    ] {
         let spread = &report[key];
-        assert!(spread["mean"].as_f64().unwrap() <= spread["max"].as_f64().unwrap(), "{key}: {report}");
+        assert!(
+            spread["mean"].as_f64().unwrap() <= spread["max"].as_f64().unwrap(),
+            "{key}: {report}"
+        );
         assert!(spread["max"].as_f64().unwrap() < limit, "{key}: {report}");
     }
 }
 
 #[test]
 fn accuracy_compares_a_backend_with_the_reference() {
-    let output = run(&["accuracy", "--json", "--backend", "random", "--reference", "random(seed=1)"], "");
+    let output = run(
+        &[
+            "accuracy",
+            "--json",
+            "--backend",
+            "random",
+            "--reference",
+            "random(seed=1)",
+        ],
+        "",
+    );
     let report = &json_lines(&output)[0];
     assert!(
         report["q_error"]["mean"].as_f64().unwrap() > 0.5
             && report["policy_kl"]["mean"].as_f64().unwrap() > 0.1
     );
     // The same positions, on whatever threads.
-    let line = ["accuracy", "--json", "--backend", "random", "--reference", "random(seed=1)", "--threads=3"];
+    let line = [
+        "accuracy",
+        "--json",
+        "--backend",
+        "random",
+        "--reference",
+        "random(seed=1)",
+        "--threads=3",
+    ];
     assert_eq!(&json_lines(&run(&line, ""))[0], report);
 }
 
@@ -262,8 +379,16 @@ fn a_provider_that_is_not_to_be_had_is_an_error_unless_the_cpu_may_evaluate_inst
     assert!(message.contains("cuda"), "{message}");
     assert!(message.contains("--fallback=cpu"), "{message}");
     assert_eq!(json_lines(&output).len(), 0);
-    let several = [&arguments[..5], &["demux", "--backend-opts", "(backend=native),(backend=cuda)"]].concat();
-    assert_eq!(run(&several, "startpos\n").status.code(), Some(2), "one of two devices is missing");
+    let several = [
+        &arguments[..5],
+        &["demux", "--backend-opts", "(backend=native),(backend=cuda)"],
+    ]
+    .concat();
+    assert_eq!(
+        run(&several, "startpos\n").status.code(),
+        Some(2),
+        "one of two devices is missing"
+    );
 
     for arguments in [&arguments[..], &several] {
         let output = run(&[arguments, &["--fallback=cpu"]].concat(), "startpos\n");
@@ -286,15 +411,28 @@ fn the_doctor_tries_backends_and_says_what_is_missing() {
     let report = &json_lines(&output)[0];
     assert!(report["machine"]["processors"]["usable"].as_u64().unwrap() >= 1);
     let native = &report["backends"][0];
-    assert_eq!((&native["works"], &native["verdict"]), (&true.into(), &"works".into()), "{native}");
+    assert_eq!(
+        (&native["works"], &native["verdict"]),
+        (&true.into(), &"works".into()),
+        "{native}"
+    );
     assert_eq!(native["throughput"].as_array().unwrap().len(), 3, "{native}");
     assert!(native["q_error_max"].as_f64().unwrap() < 0.1, "{native}");
-    assert!(report["parts"].as_array().unwrap().iter().any(|part| part["name"] == "ONNX Runtime"));
+    assert!(
+        report["parts"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|part| part["name"] == "ONNX Runtime")
+    );
 
     let output = run(&["doctor", "--backend", "cuda", "--weights", &net], "");
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(text.contains("not installed") || text.contains("not for this machine"), "{text}");
+    assert!(
+        text.contains("not installed") || text.contains("not for this machine"),
+        "{text}"
+    );
 }
 
 /// Regressions: names of Lc0 were tried, which fetched a library; and trials did not inherit --offline.
@@ -305,20 +443,31 @@ fn the_doctor_fetches_nothing() {
 
     let (cache, programs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (python, called) = (programs.path().join("python3"), programs.path().join("called"));
-    std::fs::write(&python, format!("#!/bin/sh\necho \"$@\" >>'{}'\nexit 1\n", called.display())).unwrap();
+    std::fs::write(
+        &python,
+        format!("#!/bin/sh\necho \"$@\" >>'{}'\nexit 1\n", called.display()),
+    )
+    .unwrap();
     std::fs::set_permissions(&python, std::fs::Permissions::from_mode(0o755)).unwrap();
     for (backend, net, remedy) in [
         ("onnx-cpu", "se_mlh.pb.gz", "`zeitnot setup --provider cpu`"),
         // The reference for a network of this kind is ONNX Runtime.
         ("random", "onnx_se_mlh_f16.pb.gz", "ONNX Runtime"),
     ] {
-        let output = zeitnot(&["doctor", "--offline", "--backend", backend, "--weights", &network(net)])
-            .env_remove("ORT_DYLIB_PATH")
-            .env_remove("LD_LIBRARY_PATH")
-            .env("ZEITNOT_CACHE_DIR", cache.path())
-            .env("PATH", programs.path())
-            .output()
-            .unwrap();
+        let output = zeitnot(&[
+            "doctor",
+            "--offline",
+            "--backend",
+            backend,
+            "--weights",
+            &network(net),
+        ])
+        .env_remove("ORT_DYLIB_PATH")
+        .env_remove("LD_LIBRARY_PATH")
+        .env("ZEITNOT_CACHE_DIR", cache.path())
+        .env("PATH", programs.path())
+        .output()
+        .unwrap();
         if output.status.success() {
             continue; // The system has ONNX Runtime.
         }
@@ -333,12 +482,26 @@ fn the_doctor_fetches_nothing() {
 #[test]
 fn backends_of_lc0_are_taken_for_ours_with_a_message() {
     let net = network("se_mlh.pb.gz");
-    let arguments = ["eval", "--weights", &net, "--backend", "eigen", "--backend-opts", "batch_size=64"];
+    let arguments = [
+        "eval",
+        "--weights",
+        &net,
+        "--backend",
+        "eigen",
+        "--backend-opts",
+        "batch_size=64",
+    ];
     let output = run(&arguments, "startpos\n");
     assert_eq!(output.status.code(), Some(0));
     let message = stderr(&output);
-    assert!(message.contains("Lc0's backend eigen is mapped to auto"), "{message}");
-    assert!(message.contains("without a counterpart in auto are ignored: batch_size=64"), "{message}");
+    assert!(
+        message.contains("Lc0's backend eigen is mapped to auto"),
+        "{message}"
+    );
+    assert!(
+        message.contains("without a counterpart in auto are ignored: batch_size=64"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -348,13 +511,29 @@ fn solve_tells_what_was_solved_and_since_when() {
     let mate = "6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - -";
     let suite = format!("# mates\n{mate} bm Rd8+; dm 1; id \"back rank\";\n{mate} am Rd8; id \"wrong\";\n");
     std::fs::write(&file, suite).unwrap();
-    let output = run(&["solve", &file, "--backend=random", "--nodes=400", "--threads=1", "--json"], "");
+    let output = run(
+        &[
+            "solve",
+            &file,
+            "--backend=random",
+            "--nodes=400",
+            "--threads=1",
+            "--json",
+        ],
+        "",
+    );
     assert!(output.status.success(), "{}", stderr(&output));
     let report = &json_lines(&output)[0];
     assert_eq!((&report["positions"], &report["solved"]), (&2.into(), &1.into()));
     let rows = report["rows"].as_array().unwrap();
-    assert_eq!((rows[0]["id"].as_str(), rows[0]["move"].as_str()), (Some("back rank"), Some("Rd8#")));
-    assert!(rows[0]["since"]["nodes"].as_u64().is_some() && rows[1]["since"].is_null(), "{report}");
+    assert_eq!(
+        (rows[0]["id"].as_str(), rows[0]["move"].as_str()),
+        (Some("back rank"), Some("Rd8#"))
+    );
+    assert!(
+        rows[0]["since"]["nodes"].as_u64().is_some() && rows[1]["since"].is_null(),
+        "{report}"
+    );
     let last = report["by_nodes"].as_array().unwrap().last().unwrap();
     assert_eq!(last["solved"], 1, "{report}");
     assert_eq!(run(&["solve", "no-such.epd"], "").status.code(), Some(2));
@@ -375,31 +554,60 @@ fn solve_names_bad_lines_does_the_others_and_adds_up_points() {
     let output = run(&[&arguments[..], &["--json"]].concat(), "");
     let message = stderr(&output);
     assert_eq!(output.status.code(), Some(2), "{message}");
-    assert!(message.contains("line 2: ") && message.contains("line 4: "), "{message}");
+    assert!(
+        message.contains("line 2: ") && message.contains("line 4: "),
+        "{message}"
+    );
     let report = &json_lines(&output)[0];
-    assert_eq!((&report["bad_lines"], &report["positions"]), (&2.into(), &2.into()), "{report}");
+    assert_eq!(
+        (&report["bad_lines"], &report["positions"]),
+        (&2.into(), &2.into()),
+        "{report}"
+    );
     assert_eq!(report["points"], serde_json::json!({"reached": 15, "most": 17}));
     let output = run(&arguments, "");
     let text = stdout(&output);
-    assert!(text.contains("points 15 of 17 (88.2 %)\nlines that could not be read: 2\n"), "{text}");
+    assert!(
+        text.contains("points 15 of 17 (88.2 %)\nlines that could not be read: 2\n"),
+        "{text}"
+    );
 }
 
 #[test]
 fn solve_finds_the_same_for_many_positions_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("suite.epd").display().to_string();
-    let openings =
-        ["rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq -", "6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - -"];
+    let openings = [
+        "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq -",
+        "6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - -",
+    ];
     let moves = ["e4", "d4", "c4", "Nf3", "a3", "h4"].map(|mv| (openings[0], mv));
-    let problems = moves.into_iter().chain([(openings[1], "Rd8"), (openings[1], "Kf1")]);
-    std::fs::write(&file, problems.map(|(fen, mv)| format!("{fen} bm {mv};\n")).collect::<String>()).unwrap();
+    let problems = moves
+        .into_iter()
+        .chain([(openings[1], "Rd8"), (openings[1], "Kf1")]);
+    std::fs::write(
+        &file,
+        problems
+            .map(|(fen, mv)| format!("{fen} bm {mv};\n"))
+            .collect::<String>(),
+    )
+    .unwrap();
     let rows = |more: [&str; 2]| {
-        let options = ["solve", &file, "--backend=random", "--nodes=300", "--nncache=0", "--json"];
+        let options = [
+            "solve",
+            &file,
+            "--backend=random",
+            "--nodes=300",
+            "--nncache=0",
+            "--json",
+        ];
         let output = run(&[&options[..], &more].concat(), "");
         assert!(output.status.success(), "{}", stderr(&output));
         let mut rows = json_lines(&output)[0]["rows"].clone();
         rows.as_array_mut().unwrap().iter_mut().for_each(|row| {
-            row.as_object_mut().unwrap().retain(|key, _| !["since", "time_ms"].contains(&key.as_str()));
+            row.as_object_mut()
+                .unwrap()
+                .retain(|key, _| !["since", "time_ms"].contains(&key.as_str()));
         });
         rows
     };

@@ -26,15 +26,28 @@ fn software_is_a_gpu_for_all_or_for_none() {
     let driver = vulkan_driver(&folder, "lvp_icd.json", "1.4.305");
     let has_software = |value: &str| {
         let mut command = zeitnot(&["setup", "--auto", "--dry-run", "--json"]);
-        let command = command.env("VK_ICD_FILENAMES", &driver).env_remove("VK_DRIVER_FILES");
-        let report = json(&command.env("ORT_WEBGPU_EP_ALLOW_SOFTWARE_ADAPTER", value).output().unwrap());
+        let command = command
+            .env("VK_ICD_FILENAMES", &driver)
+            .env_remove("VK_DRIVER_FILES");
+        let report = json(
+            &command
+                .env("ORT_WEBGPU_EP_ALLOW_SOFTWARE_ADAPTER", value)
+                .output()
+                .unwrap(),
+        );
         let gpus = report["machine"]["gpus"].as_array().unwrap();
         let is_software = |gpu: &Value| gpu["maker"] == "software" && gpu["driver"] == "llvmpipe";
         let has_it = gpus.iter().any(is_software);
-        assert!(!has_it || gpus.len() > 1 || report["provider"] == "webgpu", "{report}");
+        assert!(
+            !has_it || gpus.len() > 1 || report["provider"] == "webgpu",
+            "{report}"
+        );
         has_it
     };
-    assert_eq!([has_software("1"), has_software("0"), has_software("")], [true, false, false]);
+    assert_eq!(
+        [has_software("1"), has_software("0"), has_software("")],
+        [true, false, false]
+    );
 }
 
 /// A regression: Mesa 22.3, which Debian 12 installs, made WebGPU fail with a C++ exception, and nothing said that it is too old.
@@ -49,14 +62,23 @@ fn the_doctor_says_that_mesa_is_too_old_for_webgpu() {
         let driver = vulkan_driver(&folder, name, api);
         let weights = format!("--weights={}", network("tiny.pb.gz").display());
         let mut command = zeitnot(&["doctor", "--backend=random", "--json", &weights]);
-        let command = command.env("VK_ICD_FILENAMES", &driver).env_remove("VK_DRIVER_FILES");
+        let command = command
+            .env("VK_ICD_FILENAMES", &driver)
+            .env_remove("VK_DRIVER_FILES");
         let report: Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
         let parts = report["parts"].as_array().unwrap();
-        let drivers = parts.iter().find(|part| part["name"] == "Vulkan drivers").unwrap();
+        let drivers = parts
+            .iter()
+            .find(|part| part["name"] == "Vulkan drivers")
+            .unwrap();
         assert_eq!(drivers["is_here"], is_new, "{drivers}");
         let detail = drivers["detail"].as_str().unwrap();
         assert!(detail.contains(&format!("(Vulkan {api})")), "{detail}");
-        assert_eq!(detail.contains("WebGPU needs 1.4, which Mesa has from 25 on"), !is_new, "{detail}");
+        assert_eq!(
+            detail.contains("WebGPU needs 1.4, which Mesa has from 25 on"),
+            !is_new,
+            "{detail}"
+        );
     }
 }
 
@@ -75,8 +97,11 @@ impl Stubs {
         let source = folder.path().join("driver.c");
         fs::write(&source, "int cuInit(unsigned flags) { return 100; }\n").unwrap();
         let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
-        let built =
-            Command::new(compiler).args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status();
+        let built = Command::new(compiler)
+            .args(["-shared", "-fPIC", "-o"])
+            .arg(&library)
+            .arg(&source)
+            .status();
         assert!(built.unwrap().success());
         let python =
             "case \"$*\" in *\"pip download\"*) for folder; do :; done; echo junk >\"$folder/x.whl\" ;; esac";
@@ -115,10 +140,16 @@ fn a_recent_driver_gets_all_in_one_list_and_a_wrong_file_is_refused() {
     }
     assert_eq!(output.status.code(), Some(2), "{text}");
     let message = stderr(&output);
-    assert!(message.contains("1 of 6: ") || message.contains("1 of 5: "), "{message}");
+    assert!(
+        message.contains("1 of 6: ") || message.contains("1 of 5: "),
+        "{message}"
+    );
     assert!(message.contains("is not the one expected (SHA-256 "), "{message}");
     // The doctor says the same of what is missing.
-    let output = stubs.command(&["doctor", "--backend=cuda", "--json"]).output().unwrap();
+    let output = stubs
+        .command(&["doctor", "--backend=cuda", "--json"])
+        .output()
+        .unwrap();
     let doctor: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(doctor["recommended"], "cuda");
     let remedy = doctor["backends"][0]["remedy"].as_str().unwrap();
@@ -132,11 +163,28 @@ fn a_recent_driver_gets_all_in_one_list_and_a_wrong_file_is_refused() {
 fn an_old_driver_is_named_with_the_one_that_is_needed() {
     let smi = "case \"$*\" in *compute_cap*) exit 6 ;; esac\necho 'Tesla T4, 470.256.02, 15109 MiB'";
     let stubs = Stubs::new(smi);
-    let report = json(&stubs.command(&["setup", "--auto", "--dry-run", "--json"]).output().unwrap());
+    let report = json(
+        &stubs
+            .command(&["setup", "--auto", "--dry-run", "--json"])
+            .output()
+            .unwrap(),
+    );
     assert_eq!(report["provider"], "webgpu");
     assert_eq!(report["machine"]["gpus"][0]["version"], "470.256.02");
-    assert!(report["hint"].as_str().unwrap().contains("need driver 580 or newer"), "{report}");
-    assert!(report["machine"]["parts"].as_array().unwrap().contains(&"nvidia-driver".into()), "{report}");
+    assert!(
+        report["hint"]
+            .as_str()
+            .unwrap()
+            .contains("need driver 580 or newer"),
+        "{report}"
+    );
+    assert!(
+        report["machine"]["parts"]
+            .as_array()
+            .unwrap()
+            .contains(&"nvidia-driver".into()),
+        "{report}"
+    );
 }
 
 /// Issue 46: it read as success.
@@ -147,7 +195,14 @@ fn webgpu_without_a_gpu_is_no_success() {
         return;
     }
     let mut command = zeitnot(&["setup", "--provider=webgpu"]);
-    let output = command.env("VK_ICD_FILENAMES", Path::new("/no/such/driver.json")).output().unwrap();
+    let output = command
+        .env("VK_ICD_FILENAMES", Path::new("/no/such/driver.json"))
+        .output()
+        .unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    assert!(stdout(&output).contains("no GPU was found: webgpu finds no device"), "{}", stdout(&output));
+    assert!(
+        stdout(&output).contains("no GPU was found: webgpu finds no device"),
+        "{}",
+        stdout(&output)
+    );
 }

@@ -21,7 +21,12 @@ const MATE_IN_ONE: &str = "startpos moves e2e4 e7e5 d1h5 b8c6 f1c4 g8f6";
 fn a_listener_prints_its_search() {
     let mut lines = Vec::new();
     listener::search(MATE_IN_ONE, 50, |line| lines.push(line)).unwrap();
-    assert!(lines.iter().any(|line| line.starts_with("#1 after ") && line.ends_with(": h5f7")), "{lines:#?}");
+    assert!(
+        lines
+            .iter()
+            .any(|line| line.starts_with("#1 after ") && line.ends_with(": h5f7")),
+        "{lines:#?}"
+    );
     assert_eq!(lines.last().unwrap(), "best h5f7");
 }
 
@@ -29,9 +34,18 @@ fn a_listener_prints_its_search() {
 fn visits_are_listed_in_order() {
     let mut lines = Vec::new();
     search::search("startpos", GoLimits::nodes(60), &mut |line| lines.push(line)).unwrap();
-    let visits: Vec<u32> = lines.iter().filter_map(|line| line.split_once(' ')?.1.parse().ok()).collect();
-    assert!(visits.len() > 2 && visits.is_sorted_by(|a, b| a >= b), "{lines:#?}");
-    assert!(visits.iter().sum::<u32>() >= 59, "all but the root's own: {lines:#?}");
+    let visits: Vec<u32> = lines
+        .iter()
+        .filter_map(|line| line.split_once(' ')?.1.parse().ok())
+        .collect();
+    assert!(
+        visits.len() > 2 && visits.is_sorted_by(|a, b| a >= b),
+        "{lines:#?}"
+    );
+    assert!(
+        visits.iter().sum::<u32>() >= 59,
+        "all but the root's own: {lines:#?}"
+    );
 }
 
 #[test]
@@ -52,9 +66,14 @@ fn a_search_without_an_end_is_refused() {
     let mut settings = Settings::default();
     settings.set("Backend", "trivial").unwrap();
     let mut engine = Engine::new(settings).unwrap();
-    for limits in
-        [GoLimits::default(), GoLimits::infinite(), GoLimits { mate: Some(3), ..GoLimits::default() }]
-    {
+    for limits in [
+        GoLimits::default(),
+        GoLimits::infinite(),
+        GoLimits {
+            mate: Some(3),
+            ..GoLimits::default()
+        },
+    ] {
         let error = engine.search(limits).unwrap_err();
         assert!(matches!(error, EngineError::Endless), "{error}");
     }

@@ -38,12 +38,17 @@ fn answer(mut stream: TcpStream) {
     }
     let request = String::from_utf8(request).unwrap();
     let path = request.split(' ').nth(1).unwrap_or_default();
-    let range = request.lines().find_map(|line| line.strip_prefix("Range: bytes="));
+    let range = request
+        .lines()
+        .find_map(|line| line.strip_prefix("Range: bytes="));
     let start: Option<usize> = range.and_then(|range| range.trim_end_matches('-').parse().ok());
     let whole = NETWORK.as_slice();
     let mut send = |head: &str, length: usize, body: &[u8]| {
         // The client may have gone.
-        let _ = write!(stream, "HTTP/1.1 {head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+        let _ = write!(
+            stream,
+            "HTTP/1.1 {head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+        );
         let _ = stream.write_all(body);
     };
     match (path.split('/').nth(1).unwrap_or_default(), start) {
@@ -54,7 +59,11 @@ fn answer(mut stream: TcpStream) {
         }
         // A second waits until the first is gone.
         ("slow", _) => {
-            let _ = write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", whole.len());
+            let _ = write!(
+                stream,
+                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n",
+                whole.len()
+            );
             for piece in whole.chunks(10_000) {
                 SLOW_BYTES.fetch_add(piece.len(), Ordering::Relaxed);
                 if stream.write_all(piece).is_err() {
@@ -124,16 +133,28 @@ impl Player {
             })
         };
         let table: Vec<Value> = ways.iter().map(row).collect();
-        fs::write(folder.path().join("networks.json"), Value::from(table).to_string()).unwrap();
-        Player { installed: Installed::new(), folder }
+        fs::write(
+            folder.path().join("networks.json"),
+            Value::from(table).to_string(),
+        )
+        .unwrap();
+        Player {
+            installed: Installed::new(),
+            folder,
+        }
     }
 
     /// Returns `setup` with `arguments`, on a machine with a network.
     fn setup(&self, arguments: &[&str]) -> Command {
         let mut command = program(&self.installed.program(), &[&["setup"], arguments].concat());
-        for variable in
-            ["ZEITNOT_OFFLINE", "HTTPS_PROXY", "https_proxy", "http_proxy", "ALL_PROXY", "all_proxy"]
-        {
+        for variable in [
+            "ZEITNOT_OFFLINE",
+            "HTTPS_PROXY",
+            "https_proxy",
+            "http_proxy",
+            "ALL_PROXY",
+            "all_proxy",
+        ] {
             command.env_remove(variable);
         }
         command
@@ -148,14 +169,21 @@ impl Player {
 
     /// Returns what lies where the network goes.
     fn files(&self) -> Vec<String> {
-        let entries = fs::read_dir(self.installed.path("networks")).into_iter().flatten().flatten();
-        entries.map(|entry| entry.file_name().into_string().unwrap()).collect()
+        let entries = fs::read_dir(self.installed.path("networks"))
+            .into_iter()
+            .flatten()
+            .flatten();
+        entries
+            .map(|entry| entry.file_name().into_string().unwrap())
+            .collect()
     }
 
     /// Returns the messages of the engine's start.
     fn greeting(&self) -> Vec<String> {
         let output = self.installed.run(&[], "isready\nquit\n");
-        let lines = stdout(&output).lines().filter(|line| line.starts_with("info string "));
+        let lines = stdout(&output)
+            .lines()
+            .filter(|line| line.starts_with("info string "));
         lines.map(str::to_owned).collect()
     }
 }
@@ -180,10 +208,17 @@ fn a_network_is_fetched_through_whatever_breaks_off_and_then_used() {
         let player = Player::new(server, &ways);
         let output = player.fetch(way);
         assert!(output.status.success(), "{way}: {}", stderr(&output));
-        assert!(stdout(&output).contains("is here, and used from the next start on"), "{}", stdout(&output));
+        assert!(
+            stdout(&output).contains("is here, and used from the next start on"),
+            "{}",
+            stdout(&output)
+        );
         assert_eq!(player.files(), ["net.pb.gz"]);
         let greeting = player.greeting();
-        assert!(greeting.len() == 1 && greeting[0].contains("networks/net.pb.gz, 32x4, "), "{greeting:?}");
+        assert!(
+            greeting.len() == 1 && greeting[0].contains("networks/net.pb.gz, 32x4, "),
+            "{greeting:?}"
+        );
         assert!(!greeting[0].contains("setup --network"), "{greeting:?}");
         // What is here is not fetched again, and becomes the newest.
         let newer = player.installed.path("newer.pb.gz");
@@ -201,29 +236,74 @@ fn a_download_that_fails_says_why() {
     if !has_curl() {
         return;
     }
-    let ways = ["missing", "login", "other", "longer", "shorter", "endless", "elsewhere", "loops", "good"];
+    let ways = [
+        "missing",
+        "login",
+        "other",
+        "longer",
+        "shorter",
+        "endless",
+        "elsewhere",
+        "loops",
+        "good",
+    ];
     let player = Player::new(server(), &ways);
     let says = |output: &Output, reason: &str, files: &[&str]| {
         assert_refused(output, reason);
-        assert!(stderr(output).contains("/net.pb.gz in another way"), "{}", stderr(output));
+        assert!(
+            stderr(output).contains("/net.pb.gz in another way"),
+            "{}",
+            stderr(output)
+        );
         assert_eq!(stderr(output).lines().count(), 1, "{}", stderr(output));
         assert_eq!(player.files(), files, "{reason}");
     };
     let missing = player.fetch("missing");
     says(&missing, "the server answers 404", &[]);
     assert!(!stderr(&missing).contains("Start again"), "{}", stderr(&missing));
-    says(&player.fetch("endless"), "the server has another file. Get http", &[]);
+    says(
+        &player.fetch("endless"),
+        "the server has another file. Get http",
+        &[],
+    );
     for way in ["elsewhere", "loops"] {
-        says(&player.fetch(way), "the server sends elsewhere, in a way that is not followed", &[]);
+        says(
+            &player.fetch(way),
+            "the server sends elsewhere, in a way that is not followed",
+            &[],
+        );
     }
-    says(&player.fetch("login"), "what came is a web page, as where this connection wants a login", &[]);
-    says(&player.fetch("other"), "the file that came is not the one expected (SHA-256 ", &[]);
+    says(
+        &player.fetch("login"),
+        "what came is a web page, as where this connection wants a login",
+        &[],
+    );
+    says(
+        &player.fetch("other"),
+        "the file that came is not the one expected (SHA-256 ",
+        &[],
+    );
     says(&player.fetch("longer"), "the server has another file", &[]);
-    says(&player.fetch("shorter"), "the file that came is not the one expected (SHA-256 ", &[]);
+    says(
+        &player.fetch("shorter"),
+        "the file that came is not the one expected (SHA-256 ",
+        &[],
+    );
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let output = player.setup(&["--network=good"]).env("ALL_PROXY", format!("http://{closed}")).output();
-    says(&output.unwrap(), "the server cannot be reached (through the proxy of ALL_PROXY)", &[]);
-    let output = player.setup(&["--network=good"]).env("PATH", "").output().unwrap();
+    let output = player
+        .setup(&["--network=good"])
+        .env("ALL_PROXY", format!("http://{closed}"))
+        .output();
+    says(
+        &output.unwrap(),
+        "the server cannot be reached (through the proxy of ALL_PROXY)",
+        &[],
+    );
+    let output = player
+        .setup(&["--network=good"])
+        .env("PATH", "")
+        .output()
+        .unwrap();
     says(&output, "this system has no curl", &[]);
     let gone = Player::new(closed, &["good"]).fetch("good");
     assert_refused(&gone, "the server cannot be reached (no network?)");
@@ -245,16 +325,29 @@ fn a_killed_download_takes_curl_with_it_and_the_next_one_goes_on() {
     }
     killed.kill().unwrap();
     killed.wait().unwrap();
-    let kept = fs::metadata(player.installed.path("networks/net.pb.gz.part")).unwrap().len();
+    let kept = fs::metadata(player.installed.path("networks/net.pb.gz.part"))
+        .unwrap()
+        .len();
     // Another cache folder has another lock, so that only the file's own keeps writers apart.
     let mut first = player.setup(&["--network=good"]).spawn().unwrap();
     let cache = player.folder.path().join("another");
-    let second = player.setup(&["--network=good"]).env("ZEITNOT_CACHE_DIR", cache).output().unwrap();
-    assert!(first.wait().unwrap().success() && second.status.success(), "{}", stderr(&second));
+    let second = player
+        .setup(&["--network=good"])
+        .env("ZEITNOT_CACHE_DIR", cache)
+        .output()
+        .unwrap();
+    assert!(
+        first.wait().unwrap().success() && second.status.success(),
+        "{}",
+        stderr(&second)
+    );
     assert_eq!(player.files(), ["net.pb.gz"]);
     assert!(kept > 0);
     while !IS_GONE.load(Ordering::Relaxed) {
-        assert!(SLOW_BYTES.load(Ordering::Relaxed) < NETWORK.len(), "curl took all of it");
+        assert!(
+            SLOW_BYTES.load(Ordering::Relaxed) < NETWORK.len(),
+            "curl took all of it"
+        );
         thread::sleep(Duration::from_millis(20));
     }
 }
@@ -270,7 +363,9 @@ fn a_full_disk_is_named_and_the_next_download_goes_on() {
     let player = Player::new(server(), &["good"]);
     let setup = player.setup(&["--network=good"]);
     let mut limited = Command::new("sh");
-    limited.args(["-c", "trap '' XFSZ; ulimit -f 100; exec \"$0\" \"$@\""]).arg(setup.get_program());
+    limited
+        .args(["-c", "trap '' XFSZ; ulimit -f 100; exec \"$0\" \"$@\""])
+        .arg(setup.get_program());
     limited.args(setup.get_args());
     for (name, value) in setup.get_envs() {
         match value {
@@ -294,11 +389,21 @@ fn nothing_is_fetched_offline_and_a_rehearsal_says_what_would_be() {
     assert_refused(&offline, "nothing is fetched with --offline or ZEITNOT_OFFLINE");
     let rehearsal = player.setup(&["--network=good", "--dry-run"]).output().unwrap();
     for expected in ["http://127.0.0.1:9/good/net.pb.gz", SHA256, "networks/net.pb.gz"] {
-        assert!(stdout(&rehearsal).contains(expected), "{expected}: {}", stdout(&rehearsal));
+        assert!(
+            stdout(&rehearsal).contains(expected),
+            "{expected}: {}",
+            stdout(&rehearsal)
+        );
     }
-    assert_refused(&player.fetch("better"), "no network has the name better. `zeitnot setup --networks`");
+    assert_refused(
+        &player.fetch("better"),
+        "no network has the name better. `zeitnot setup --networks`",
+    );
     let list = json(&player.setup(&["--networks", "--json"]).output().unwrap());
-    assert_eq!((&list[0]["name"], &list[0]["is_here"]), (&"good".into(), &false.into()));
+    assert_eq!(
+        (&list[0]["name"], &list[0]["is_here"]),
+        (&"good".into(), &false.into())
+    );
     assert!(player.files().is_empty() && !player.folder.path().join("cache").exists());
 }
 
@@ -311,9 +416,19 @@ fn the_network_suits_the_machine_and_the_backend_in_force() {
         let entry = machines.iter().find(|entry| entry["case"] == case).unwrap();
         let file: PathBuf = installed.path("machine.json");
         fs::write(&file, entry["machine"].to_string()).unwrap();
-        let line = ["setup", "--network", "--dry-run", "--json", "--machine", file.to_str().unwrap()];
+        let line = [
+            "setup",
+            "--network",
+            "--dry-run",
+            "--json",
+            "--machine",
+            file.to_str().unwrap(),
+        ];
         let mut command = program(&installed.program(), &line);
-        json(&run_with_input(&mut command, ""))["name"].as_str().unwrap().to_owned()
+        json(&run_with_input(&mut command, ""))["name"]
+            .as_str()
+            .unwrap()
+            .to_owned()
     };
     let large = "NVIDIA data centre, recent driver";
     assert_eq!([chosen("no GPU"), chosen(large)], ["t1-256x10", "bt4"]);

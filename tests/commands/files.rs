@@ -13,15 +13,26 @@ fn wild(name: &str) -> String {
 }
 
 fn solved(file: &str) -> Value {
-    run_json(&["solve", file, "--backend=random", "--nodes=200", "--threads=1", "--json"])
+    run_json(&[
+        "solve",
+        file,
+        "--backend=random",
+        "--nodes=200",
+        "--threads=1",
+        "--json",
+    ])
 }
 
 /// Returns the positions that a list has, as after UCI's `position`.
 fn evaluated(file: &str) -> Vec<String> {
     let output = run(&["eval", file, "--backend=random", "--json"]);
     assert!(output.status.success(), "{}", stderr(&output));
-    let position =
-        |line: &str| serde_json::from_str::<Value>(line).unwrap()["position"].as_str().unwrap().into();
+    let position = |line: &str| {
+        serde_json::from_str::<Value>(line).unwrap()["position"]
+            .as_str()
+            .unwrap()
+            .into()
+    };
     stdout(&output).lines().map(position).collect()
 }
 
@@ -37,10 +48,17 @@ fn suites_are_read_as_they_are_meant() {
         ("semicolon.epd", "bm Rd8#"),
     ] {
         let report = solved(&wild(file));
-        assert_eq!((&report["positions"], &report["bad_lines"]), (&1.into(), &0.into()), "{report}");
+        assert_eq!(
+            (&report["positions"], &report["bad_lines"]),
+            (&1.into(), &0.into()),
+            "{report}"
+        );
         assert_eq!(report["rows"][0]["asked"], asked);
         let is_easy = ["bom.epd", "mate.epd", "semicolon.epd"].contains(&file);
-        assert!(!is_easy || report["solved"] == 1 && report["mean_nodes"].as_f64() > Some(0.0), "{report}");
+        assert!(
+            !is_easy || report["solved"] == 1 && report["mean_nodes"].as_f64() > Some(0.0),
+            "{report}"
+        );
     }
 }
 
@@ -48,16 +66,29 @@ fn suites_are_read_as_they_are_meant() {
 #[test]
 fn what_systems_write_behind_lines_is_not_read() {
     let rows = solved(&wild("nul.epd"))["rows"].clone();
-    assert_eq!((&rows[0]["asked"], &rows[1]["asked"]), (&"bm Bb5".into(), &"bm Bc4".into()), "{rows}");
-    assert_eq!(solved(&wild("points-below-zero.epd"))["rows"][0]["points"]["most"], 10);
+    assert_eq!(
+        (&rows[0]["asked"], &rows[1]["asked"]),
+        (&"bm Bb5".into(), &"bm Bc4".into()),
+        "{rows}"
+    );
+    assert_eq!(
+        solved(&wild("points-below-zero.epd"))["rows"][0]["points"]["most"],
+        10
+    );
 }
 
 /// A regression: what followed a position was passed over.
 #[test]
 fn what_is_left_over_behind_a_position_is_refused() {
-    assert_eq!(evaluated(&wild("moves-without-word.txt")), ["startpos moves e2e4 e7e5"]);
+    assert_eq!(
+        evaluated(&wild("moves-without-word.txt")),
+        ["startpos moves e2e4 e7e5"]
+    );
     for (name, reason) in [
-        ("fen-comma-move.csv", "line 1: \"1,e2e4\" is left over behind the position"),
+        (
+            "fen-comma-move.csv",
+            "line 1: \"1,e2e4\" is left over behind the position",
+        ),
         ("three-fields.epd", "line 1: a field is missing before bm"),
     ] {
         assert_refused(&run(&["eval", &wild(name), "--backend=random"]), reason);
@@ -72,7 +103,9 @@ fn lists_of_positions_have_counters_and_moves() {
     assert_eq!(evaluated(&wild("fen-moves.txt")), [played]);
     let folder = tempfile::tempdir().unwrap();
     // The position of this file is mate, which no network is asked about.
-    let text = fs::read_to_string(data("wild/counter-semicolon.epd")).unwrap().replace("5k2/6q1", "5k2/8");
+    let text = fs::read_to_string(data("wild/counter-semicolon.epd"))
+        .unwrap()
+        .replace("5k2/6q1", "5k2/8");
     let file = folder.path().join("a.epd").display().to_string();
     fs::write(&file, text).unwrap();
     assert_eq!(evaluated(&file), [counters.replace("5k2/6q1", "5k2/8")]);
@@ -93,7 +126,9 @@ fn encoded(text: &str) -> Vec<Vec<u8>> {
     vec![
         text.as_bytes().to_vec(),
         marked.as_bytes().to_vec(),
-        text.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect(),
+        text.chars()
+            .map(|c| u8::try_from(u32::from(c)).unwrap())
+            .collect(),
         marked.encode_utf16().flat_map(u16::to_le_bytes).collect(),
         marked.encode_utf16().flat_map(u16::to_be_bytes).collect(),
     ]
@@ -105,11 +140,21 @@ fn encodings_and_ends_of_lines_are_read_alike() {
     let file = folder.path().join("suite.txt").display().to_string();
     let config = folder.path().join("own.config").display().to_string();
     for end in ["\n", "\r\n", "\r"] {
-        let suite = [&format!("{MATE} bm Rd8; id \"Ján\";"), "# é", "", &format!("{MATE} bm Kf1;")].join(end);
+        let suite = [
+            &format!("{MATE} bm Rd8; id \"Ján\";"),
+            "# é",
+            "",
+            &format!("{MATE} bm Kf1;"),
+        ]
+        .join(end);
         for bytes in encoded(&suite) {
             fs::write(&file, bytes).unwrap();
             let rows = solved(&file)["rows"].clone();
-            assert_eq!((&rows[0]["id"], &rows[1]["id"]), (&"Ján".into(), &"line 4".into()), "{suite:?}");
+            assert_eq!(
+                (&rows[0]["id"], &rows[1]["id"]),
+                (&"Ján".into(), &"line 4".into()),
+                "{suite:?}"
+            );
             assert_eq!(evaluated(&file).len(), 2);
         }
         for bytes in encoded(&["# é", "threads=1", "no-such-flag=1"].join(end)) {
@@ -119,14 +164,21 @@ fn encodings_and_ends_of_lines_are_read_alike() {
         // UTF-16 is for files: whoever sends lines as they come is not looked at first.
         for bytes in &encoded(&["{\"id\":\"Ján\",\"nodes\":3}", "", "rubbish"].join(end))[..3] {
             let output = run_with_input(&mut zeitnot(&["serve", "--backend=random", "--threads=1"]), bytes);
-            let answers: Vec<Value> =
-                stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+            let answers: Vec<Value> = stdout(&output)
+                .lines()
+                .map(|line| serde_json::from_str(line).unwrap())
+                .collect();
             assert!(
-                answers.iter().any(|answer| answer["id"] == "Ján" && answer["visits"] == 3),
+                answers
+                    .iter()
+                    .any(|answer| answer["id"] == "Ján" && answer["visits"] == 3),
                 "{answers:?}"
             );
-            let is_named =
-                |answer: &Value| answer["error"].as_str().is_some_and(|text| text.starts_with("line 3: "));
+            let is_named = |answer: &Value| {
+                answer["error"]
+                    .as_str()
+                    .is_some_and(|text| text.starts_with("line 3: "))
+            };
             assert!(answers.iter().any(is_named), "{answers:?}");
         }
     }
@@ -141,8 +193,14 @@ fn files_that_are_something_else_are_named_by_every_reader() {
         (&fs::read(data("wild/html.pgn")).unwrap()[..], "a web page"),
         (b"\xfd7zXZ\0\0\x04\xe6", "an xz file"),
         (b"7z\xbc\xaf\x27\x1c\0\x04", "a 7z archive"),
-        (b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n", "a pointer of Git LFS, not the file"),
-        (b"8\0/\x008\0/\x008\0/\x008\0", "text in UTF-16 without a byte order mark"),
+        (
+            b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n",
+            "a pointer of Git LFS, not the file",
+        ),
+        (
+            b"8\0/\x008\0/\x008\0/\x008\0",
+            "text in UTF-16 without a byte order mark",
+        ),
         (b"\x01\x02\x03\x04\0\0\x1f\x7f", "no text but binary data"),
     ] {
         fs::write(&path, start).unwrap();
@@ -157,7 +215,10 @@ fn files_that_are_something_else_are_named_by_every_reader() {
             assert!(stderr(&output).contains(&path), "{}", stderr(&output));
         }
         if name.contains("xz") || name.contains("LFS") {
-            assert_refused(&run(&["describenet", "--weights", &path]), &format!("content: {name} ("));
+            assert_refused(
+                &run(&["describenet", "--weights", &path]),
+                &format!("content: {name} ("),
+            );
         }
     }
 }
@@ -168,13 +229,18 @@ fn a_suite_is_found_in_its_archive() {
     let path = folder.path().join("suite.zip");
     let mut zip = zip::ZipWriter::new(fs::File::create(&path).unwrap());
     for (name, text) in [("README.md", "See"), ("suites/a.epd", &format!("{MATE} bm Rd8;"))] {
-        zip.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
+        zip.start_file(name, zip::write::SimpleFileOptions::default())
+            .unwrap();
         std::io::Write::write_all(&mut zip, text.as_bytes()).unwrap();
     }
     zip.finish().unwrap();
     let output = run(&["solve", path.to_str().unwrap(), "--backend=random", "--nodes=50"]);
     assert!(output.status.success(), "{}", stderr(&output));
-    assert!(stderr(&output).contains("suites/a.epd is read, ignored: README.md"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("suites/a.epd is read, ignored: README.md"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 /// A regression: `bench` named neither the line nor the position.
@@ -184,7 +250,10 @@ fn a_bad_position_is_named_with_file_and_line() {
     let path = folder.path().join("a.epd").display().to_string();
     for bad in ["8/8/8/8 w - -", "startpos moves e2e5"] {
         fs::write(&path, format!("# mine\n{MATE}\n{bad}\n")).unwrap();
-        assert_refused(&run(&["bench", "--positions", &path, "--backend=random"]), "a.epd, line 3: ");
+        assert_refused(
+            &run(&["bench", "--positions", &path, "--backend=random"]),
+            "a.epd, line 3: ",
+        );
     }
 }
 
@@ -194,7 +263,13 @@ fn a_bad_position_is_named_with_file_and_line() {
 fn a_pipe_is_no_network() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("a.pb.gz");
-    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
     for path in [pipe.as_path(), "/dev/zero".as_ref()] {
         let mut command = zeitnot(&["describenet", "--weights", path.to_str().unwrap()]);
         let mut process = command.stderr(std::process::Stdio::piped()).spawn().unwrap();

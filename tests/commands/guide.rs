@@ -32,12 +32,24 @@ const PAGES: [&str; 14] = [
 /// where they are missing.
 const SMALL: [(&str, &str); 9] = [
     ("analyse", "--nodes=5 +--backend=random"),
-    ("match", "--games=4 --nodes=5 --tc=0.5+0.01 +--max-plies=10 +--backend=random"),
-    ("tune", "+--games=8 --nodes=5 --tc=0.5+0.01 +--max-plies=10 +--backend=random"),
+    (
+        "match",
+        "--games=4 --nodes=5 --tc=0.5+0.01 +--max-plies=10 +--backend=random",
+    ),
+    (
+        "tune",
+        "+--games=8 --nodes=5 --tc=0.5+0.01 +--max-plies=10 +--backend=random",
+    ),
     ("timelab", "+--max-games=2 +--nps=1000 +--min-moves=1"),
     ("movesleft", "--max-games=2 --sample=8 +--backend=random"),
-    ("benchmark", "+--num-positions=1 +--movetime=20 --batches=1 +--backend=random"),
-    ("backendbench", "--batches=1,8 --rounds=2 +--round-ms=2 +--backend=random"),
+    (
+        "benchmark",
+        "+--num-positions=1 +--movetime=20 --batches=1 +--backend=random",
+    ),
+    (
+        "backendbench",
+        "--batches=1,8 --rounds=2 +--round-ms=2 +--backend=random",
+    ),
     ("bench", "+--backend=random"),
     ("serve", "+--backend=random"),
 ];
@@ -65,11 +77,15 @@ fn commands(text: &str) -> Vec<String> {
 fn small(command: &str) -> String {
     let mut words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
     for (name, flags) in SMALL {
-        let Some(place) = words.iter().position(|word| word == name) else { continue };
+        let Some(place) = words.iter().position(|word| word == name) else {
+            continue;
+        };
         for flag in flags.split(' ') {
             let (is_added, flag) = (flag.starts_with('+'), flag.trim_start_matches('+'));
             let (key, value) = flag.split_once('=').unwrap();
-            let given = words.iter().position(|word| word == key || word.starts_with(&format!("{key}=")));
+            let given = words
+                .iter()
+                .position(|word| word == key || word.starts_with(&format!("{key}=")));
             match given {
                 Some(given) if words[given] == key => words[given + 1] = value.to_owned(),
                 Some(given) => words[given] = flag.to_owned(),
@@ -89,7 +105,9 @@ fn every_command_of_the_guides_runs_in_one_folder() {
     let folder = tempfile::tempdir().unwrap();
     // What a reader has, or gets elsewhere: games, and books of openings. The rest of the source's folder is there as it is.
     let game = "[White \"Ann\"]\n[Black \"Ben\"]\n[Result \"1-0\"]\n[TimeControl \"180+2\"]\n\n1. e4 e5 2. Qh5 Nc6 3. Bc4 Nf6 4. Qxf7# 1-0\n\n";
-    let games: String = (0..80).map(|event| format!("[Event \"e{event}\"]\n{game}")).collect();
+    let games: String = (0..80)
+        .map(|event| format!("[Event \"e{event}\"]\n{game}"))
+        .collect();
     let openings = std::fs::read_to_string(root.join("tests/data/openings.epd")).unwrap();
     let given = [
         ("game.pgn", game),
@@ -122,7 +140,12 @@ fn every_command_of_the_guides_runs_in_one_folder() {
             // A comparison of speeds may end with 1, as the text says.
             let is_fine =
                 child.status.success() || command.contains("--compare") && child.status.code() == Some(1);
-            assert!(is_fine, "{page}: {command}\nas {}: {}", small(&command), stderr(&child));
+            assert!(
+                is_fine,
+                "{page}: {command}\nas {}: {}",
+                small(&command),
+                stderr(&child)
+            );
             run += 1;
         }
     }
@@ -132,7 +155,10 @@ fn every_command_of_the_guides_runs_in_one_folder() {
 #[test]
 fn commands_are_made_small_by_their_rule() {
     let text = "<!-- not run: needs a GPU -->\n```sh\nzeitnot bench\n```\n\n```sh\nzeitnot match --games 100 \\\n  --nodes=7 # a match\n```\n\n```\n$ zeitnot\nanswer\n```\n";
-    assert_eq!(commands(text), ["zeitnot match --games 100    --nodes=7", "zeitnot"]);
+    assert_eq!(
+        commands(text),
+        ["zeitnot match --games 100    --nodes=7", "zeitnot"]
+    );
     let expected = "zeitnot match --backend=random --max-plies=10 --games 4 --nodes=5 --out x";
     assert_eq!(small("zeitnot match --games 100 --nodes=7 --out x"), expected);
 }

@@ -60,7 +60,10 @@ impl Machine {
 
     /// Returns whether the system has an ONNX Runtime, which cannot be hidden from the program.
     fn has_library(&self) -> bool {
-        let found = self.command(&["doctor", "--json", "--backend=trivial"]).output().unwrap();
+        let found = self
+            .command(&["doctor", "--json", "--backend=trivial"])
+            .output()
+            .unwrap();
         !stdout(&found).contains("none is installed")
     }
 }
@@ -76,7 +79,10 @@ fn only_setup_fetches() {
     let weights = ["--weights", weights.to_str().unwrap()];
     for (command, provider) in [
         (&["bench", "--nodes=10", "--backend=onnxruntime"][..], ""),
-        (&["bench", "--nodes=10", "--backend=openvino"], " --provider openvino"),
+        (
+            &["bench", "--nodes=10", "--backend=openvino"],
+            " --provider openvino",
+        ),
         (&["bench", "--nodes=10"], ""),
         (&["accuracy", "--backend=onnxruntime", "--positions=1"], ""),
         (&["backendbench", "--backend=onnxruntime", "--rounds=1"], ""),
@@ -84,23 +90,36 @@ fn only_setup_fetches() {
         let output = machine.command(&[command, &weights].concat()).output().unwrap();
         let wanted = format!("only `zeitnot setup{provider}` fetches it");
         assert_eq!(output.status.code(), Some(2), "{command:?}");
-        assert!(stderr(&output).contains(&wanted), "{command:?}: {}", stderr(&output));
+        assert!(
+            stderr(&output).contains(&wanted),
+            "{command:?}: {}",
+            stderr(&output)
+        );
         let asked = machine.asked();
         assert!(!asked.contains("pip"), "{command:?}: {asked}");
     }
     let mut engine = Engine::spawn(&mut machine.command(&["--backend=random"]));
-    engine.ask(&["setoption name Backend value onnxruntime", "isready"], "readyok");
+    engine.ask(
+        &["setoption name Backend value onnxruntime", "isready"],
+        "readyok",
+    );
     let said = engine.ask(&["position startpos", "go nodes 10"], "info string ERROR");
     assert!(said.contains("only `zeitnot setup` fetches it"), "{said}");
     drop(engine);
     let doctor = machine.command(&["doctor", "--json"]).output().unwrap();
-    assert!(stdout(&doctor).contains("`zeitnot setup` fetches it"), "{}", stdout(&doctor));
+    assert!(
+        stdout(&doctor).contains("`zeitnot setup` fetches it"),
+        "{}",
+        stdout(&doctor)
+    );
     assert!(!machine.asked().contains("pip") && !machine.cache().exists());
 }
 
 fn files_in(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.map(|entry| entry.file_name().into_string().unwrap()).collect()
+    entries
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .collect()
 }
 
 /// Returns what `setup` said, which has to fail.
@@ -117,9 +136,16 @@ fn nothing_is_fetched_offline() {
     }
     machine.asked();
     for (flags, variable) in [(&["setup", "--offline"][..], "0"), (&["setup"], "1")] {
-        let output = machine.command(flags).env("ZEITNOT_OFFLINE", variable).output().unwrap();
+        let output = machine
+            .command(flags)
+            .env("ZEITNOT_OFFLINE", variable)
+            .output()
+            .unwrap();
         let message = failed(&output);
-        assert!(message.contains("nothing is fetched with --offline or ZEITNOT_OFFLINE"), "{message}");
+        assert!(
+            message.contains("nothing is fetched with --offline or ZEITNOT_OFFLINE"),
+            "{message}"
+        );
         assert!(!message.contains("pip"), "pip would not help: {message}");
         assert!(!machine.asked().contains("pip") && !machine.cache().exists());
     }
@@ -148,10 +174,17 @@ fn python_starts_in_an_empty_folder() {
     }
     machine.asked();
     fs::write(machine.folder.path().join("pip.py"), "").unwrap();
-    let output = machine.command(&["setup"]).current_dir(&machine.folder).output().unwrap();
+    let output = machine
+        .command(&["setup"])
+        .current_dir(&machine.folder)
+        .output()
+        .unwrap();
     let asked = (failed(&output), machine.asked()).1;
     let pips: Vec<_> = asked.lines().filter(|line| line.starts_with("-m pip")).collect();
-    assert!(pips.len() >= 2 && pips.iter().all(|line| line.ends_with("in a folder with *")), "{asked}");
+    assert!(
+        pips.len() >= 2 && pips.iter().all(|line| line.ends_with("in a folder with *")),
+        "{asked}"
+    );
 }
 
 /// Looks at the system calls of whole runs: a UCI session with a search, a match, a report.
@@ -163,7 +196,11 @@ fn no_socket_is_opened() {
     let traced = |arguments: &[&str], input: &str| {
         let engine = env!("CARGO_BIN_EXE_zeitnot");
         let mut command = Command::new("strace");
-        command.args(["-f", "-qq", "-e", "trace=network", "-o"]).arg(&trace).arg(engine).args(arguments);
+        command
+            .args(["-f", "-qq", "-e", "trace=network", "-o"])
+            .arg(&trace)
+            .arg(engine)
+            .args(arguments);
         command.stdin(
             fs::File::open({
                 let path = folder.path().join("input");
@@ -178,17 +215,30 @@ fn no_socket_is_opened() {
     if !is_traced {
         return skipped("strace is not installed or may not trace");
     }
-    let games = ["match", "--games=2", "--nodes=5", "--backend=random", "--out=games"];
+    let games = [
+        "match",
+        "--games=2",
+        "--nodes=5",
+        "--backend=random",
+        "--out=games",
+    ];
     for (arguments, input) in [
         (&["bench", "--nodes=20"][..], ""),
-        (&["--verbose-move-stats"], "uci\nisready\nposition startpos\ngo nodes 50\nwait\nquit\n"),
+        (
+            &["--verbose-move-stats"],
+            "uci\nisready\nposition startpos\ngo nodes 50\nwait\nquit\n",
+        ),
         (&games, ""),
         (&["report", "games/games.csv", "--out=page"], ""),
         (&["doctor", "--backend=random"], ""),
     ] {
         let output = traced(arguments, input).unwrap();
         // 1 is the doctor's: `random` evaluates no network.
-        assert!(matches!(output.status.code(), Some(0 | 1)), "{arguments:?}: {}", stderr(&output));
+        assert!(
+            matches!(output.status.code(), Some(0 | 1)),
+            "{arguments:?}: {}",
+            stderr(&output)
+        );
         let calls = fs::read_to_string(&trace).unwrap();
         let opened: Vec<_> = calls.lines().filter(|line| line.contains("AF_INET")).collect();
         assert!(opened.is_empty(), "{arguments:?}: {opened:?}");

@@ -35,8 +35,11 @@ fn evaluations(model: OnnxModel) -> Vec<EvalSlot> {
             let format = backend.info().input_format;
             let transform = encode(&history, format, HistoryFill::FenOnly, &mut slot.planes);
             let turn = history.current().turn();
-            slot.moves =
-                history.legal_moves().iter().map(|&m| policy_map::index(m, turn, transform)).collect();
+            slot.moves = history
+                .legal_moves()
+                .iter()
+                .map(|&m| policy_map::index(m, turn, transform))
+                .collect();
             slot
         })
         .collect();
@@ -50,7 +53,11 @@ fn difference(a: &[EvalSlot], b: &[EvalSlot]) -> f32 {
         let numbers = |slot: &EvalSlot| [&[slot.evaluation.wl, slot.evaluation.d], &slot.logits[..]].concat();
         slots.iter().flat_map(numbers).collect()
     };
-    numbers(a).iter().zip(numbers(b)).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+    numbers(a)
+        .iter()
+        .zip(numbers(b))
+        .map(|(a, b)| (a - b).abs())
+        .fold(0.0, f32::max)
 }
 
 #[test]
@@ -69,17 +76,32 @@ fn describenet_counts_what_the_layers_hold() {
 #[test]
 fn describenet_tells_body_and_heads() {
     for (name, part, expected) in [
-        ("classical_conv_wdl", "body", "tower of 2 blocks, 8 filters, no SE"),
+        (
+            "classical_conv_wdl",
+            "body",
+            "tower of 2 blocks, 8 filters, no SE",
+        ),
         ("classical_conv_wdl", "policy", "convolution, 80 planes"),
         ("classical", "value", "scalar; 32 channels, 128 hidden units"),
         ("se_mlh", "value", "win, draw, loss; 32 channels"),
-        ("hybrid_resnet_ab", "body", "(tower of 1 block, 16 filters, SE with 8), width 24, 4 heads"),
+        (
+            "hybrid_resnet_ab",
+            "body",
+            "(tower of 1 block, 16 filters, SE with 8), width 24, 4 heads",
+        ),
         ("ab_smol_default", "body", "FFN 40, smolgen"),
-        ("ab_polenc", "policy", "attention, embedding 24, width 20, 1 encoder"),
+        (
+            "ab_polenc",
+            "policy",
+            "attention, embedding 24, width 20, 1 encoder",
+        ),
     ] {
         let path = network(&format!("{name}.pb.gz"));
         let facts = run_json(&["describenet", path.to_str().unwrap(), "--json"]);
-        assert!(facts[part].as_str().unwrap().contains(expected), "{name}: {facts}");
+        assert!(
+            facts[part].as_str().unwrap().contains(expected),
+            "{name}: {facts}"
+        );
     }
 }
 
@@ -113,9 +135,10 @@ fn a_converted_network_is_the_same_network() {
     let folder = TempDir::new().unwrap();
     let source = network("input_3_canonical.pb.gz");
     let expected = evaluations(model(&source));
-    for (precision, batch, data_type, tolerance) in
-        [("fp32", None, DataType::Float32, 1e-6), ("fp16", Some("4"), DataType::Float16, 1e-2)]
-    {
+    for (precision, batch, data_type, tolerance) in [
+        ("fp32", None, DataType::Float32, 1e-6),
+        ("fp16", Some("4"), DataType::Float16, 1e-2),
+    ] {
         let target = folder.path().join(format!("{precision}.onnx"));
         let (source, out) = (source.to_str().unwrap(), target.to_str().unwrap());
         let mut arguments = vec!["convert", source, "-o", out, "--precision", precision, "--json"];
@@ -147,11 +170,21 @@ fn networks_convert_there_and_back() {
     run_json(&["onnx2leela", "--input", &onnx, "--output", &back, "--json"]);
     let facts = run_json(&["describenet", "-w", &back, "--json"]);
     assert!(facts["moves_left"].is_string(), "{facts}");
-    assert_eq!(difference(&evaluations(model(Path::new(&back))), &evaluations(model(&source))), 0.0);
-    for (name, problem) in
-        [("--onnx-output-policy=/no/policy", "/no/policy"), ("--onnx-output-wdl=/output/mlh", "its shape")]
-    {
-        assert_refused(&run(&["onnx2leela", "--input", &onnx, "--output", &path("no.pb"), name]), problem);
+    assert_eq!(
+        difference(
+            &evaluations(model(Path::new(&back))),
+            &evaluations(model(&source))
+        ),
+        0.0
+    );
+    for (name, problem) in [
+        ("--onnx-output-policy=/no/policy", "/no/policy"),
+        ("--onnx-output-wdl=/output/mlh", "its shape"),
+    ] {
+        assert_refused(
+            &run(&["onnx2leela", "--input", &onnx, "--output", &path("no.pb"), name]),
+            problem,
+        );
     }
 }
 
@@ -160,13 +193,25 @@ fn networks_convert_there_and_back() {
 fn onnx2leela_mends_what_a_bare_model_lacks() {
     let folder = TempDir::new().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
-    let (source, target) = (data("wild/wdl-logits.onnx").display().to_string(), path("mended.pb"));
+    let (source, target) = (
+        data("wild/wdl-logits.onnx").display().to_string(),
+        path("mended.pb"),
+    );
     let convert = |more: &[&str]| {
-        run_json(&[&["onnx2leela", "--input", &source, "--output", &target, "--json"], more].concat())
+        run_json(
+            &[
+                &["onnx2leela", "--input", &source, "--output", &target, "--json"],
+                more,
+            ]
+            .concat(),
+        )
     };
     let of_lc0 = "--input-format=INPUT_112_WITH_CANONICALIZATION";
     let facts = convert(&["--fix-wdl-softmax", of_lc0, "--policy-format", "POLICY_CLASSICAL"]);
-    assert_eq!((&facts["value"], &facts["input_format"]), (&"/output/wdl/softmax".into(), &3.into()));
+    assert_eq!(
+        (&facts["value"], &facts["input_format"]),
+        (&"/output/wdl/softmax".into(), &3.into())
+    );
     assert_eq!(model(Path::new(&target)).input_format, InputFormat::Canonical);
     assert_eq!(convert(&[])["value"], "/output/wdl");
     let plain = model(Path::new(&target)).bytes;
@@ -174,16 +219,36 @@ fn onnx2leela_mends_what_a_bare_model_lacks() {
     let scaled = model(Path::new(&target)).bytes;
     let count = |bytes: &[u8], text: &[u8]| bytes.windows(text.len()).filter(|part| *part == text).count();
     // The input's name stays where it is declared, and in the new node, whose output the others take.
-    assert_eq!(count(&plain, b"\x0a\x0d/input/planes"), count(&scaled, b"\x0a\x0d/input/planes"));
-    assert_eq!(count(&scaled, b"/input/planes/rule50"), 5, "the node, its factors twice, its output twice");
-    let refused = run(&["onnx2leela", "--input", &source, "--output", &target, "--onnx-input=planes"]);
+    assert_eq!(
+        count(&plain, b"\x0a\x0d/input/planes"),
+        count(&scaled, b"\x0a\x0d/input/planes")
+    );
+    assert_eq!(
+        count(&scaled, b"/input/planes/rule50"),
+        5,
+        "the node, its factors twice, its output twice"
+    );
+    let refused = run(&[
+        "onnx2leela",
+        "--input",
+        &source,
+        "--output",
+        &target,
+        "--onnx-input=planes",
+    ]);
     assert_refused(&refused, "--onnx-input, --onnx-output-policy");
 }
 
 #[test]
 fn the_user_tells_the_input_format_of_a_bare_model() {
     let load = |path: &Path, format| {
-        let file = NetworkFile::load(path, HeadChoice { input_format: format, ..HeadChoice::default() });
+        let file = NetworkFile::load(
+            path,
+            HeadChoice {
+                input_format: format,
+                ..HeadChoice::default()
+            },
+        );
         file.map_err(|error| error.to_string())
     };
     let format = |format| match load(&data("wild/good.onnx"), format)?.model {
@@ -194,9 +259,18 @@ fn the_user_tells_the_input_format_of_a_bare_model() {
         (format(None), format(Some(4))),
         (Ok(InputFormat::Classical), Ok(InputFormat::CanonicalHectoplies))
     );
-    assert!(format(Some(6)).unwrap_err().contains("format.input: 6 is not supported"));
-    let refused =
-        run(&["eval", "startpos", "--input-format=3", "-w", network("tiny.pb.gz").to_str().unwrap()]);
+    assert!(
+        format(Some(6))
+            .unwrap_err()
+            .contains("format.input: 6 is not supported")
+    );
+    let refused = run(&[
+        "eval",
+        "startpos",
+        "--input-format=3",
+        "-w",
+        network("tiny.pb.gz").to_str().unwrap(),
+    ]);
     assert_refused(&refused, "InputFormat: this file tells its own");
 }
 
@@ -207,11 +281,22 @@ fn weights_in_another_file_are_found_beside_the_model() {
     fs::copy(data("wild/external.onnx"), &copy).unwrap();
     let load = |path: &Path| NetworkFile::load(path, HeadChoice::default());
     let error = load(&copy).unwrap_err().to_string();
-    assert!(error.contains("file n-external.onnx.data") && error.contains("beside itself"), "{error}");
-    let Model::Onnx(model) = load(&data("wild/external.onnx")).unwrap().model else { panic!("no model") };
+    assert!(
+        error.contains("file n-external.onnx.data") && error.contains("beside itself"),
+        "{error}"
+    );
+    let Model::Onnx(model) = load(&data("wild/external.onnx")).unwrap().model else {
+        panic!("no model")
+    };
     assert_eq!(model.weights_folder, Some(data("wild")));
     let (source, target) = (data("wild/external.onnx"), folder.path().join("a.pb"));
-    let arguments = ["onnx2leela", "--input", source.to_str().unwrap(), "--output", target.to_str().unwrap()];
+    let arguments = [
+        "onnx2leela",
+        "--input",
+        source.to_str().unwrap(),
+        "--output",
+        target.to_str().unwrap(),
+    ];
     assert_refused(&run(&arguments), "keeps its weights in another file");
 }
 
@@ -227,11 +312,29 @@ fn models_are_tried_when_they_are_loaded() {
     let eval = |network: &str| run(&["eval", "--backend=onnxruntime", "-w", network, "startpos"]);
     assert_refused(&eval(&wild("wdl-logits.onnx")), "--fix-wdl-softmax");
     let source = wild("wdl-logits.onnx");
-    run_json(&["onnx2leela", "--input", &source, "--output", &target, "--fix-wdl-softmax", "--json"]);
+    run_json(&[
+        "onnx2leela",
+        "--input",
+        &source,
+        "--output",
+        &target,
+        "--fix-wdl-softmax",
+        "--json",
+    ]);
     let scaled = folder.path().join("scaled.pb").display().to_string();
     let source = wild("good.onnx");
-    run_json(&["onnx2leela", "--input", &source, "--output", &scaled, "--fix-rule50", "--json"]);
-    let position = "fen 4k3/8/8/8/8/8/8/R3K2R w KQ - 49 80".split(' ').collect::<Vec<_>>();
+    run_json(&[
+        "onnx2leela",
+        "--input",
+        &source,
+        "--output",
+        &scaled,
+        "--fix-rule50",
+        "--json",
+    ]);
+    let position = "fen 4k3/8/8/8/8/8/8/R3K2R w KQ - 49 80"
+        .split(' ')
+        .collect::<Vec<_>>();
     let of_format = |format| {
         let flags = ["eval", "--backend=onnxruntime", "-w", &source, format];
         run(&[&flags[..], &position].concat())

@@ -20,8 +20,13 @@ use crate::common::games::{Game, games};
 use crate::common::{self, package_file, run, stderr};
 
 /// One thread that has one open search.
-const ONE_AT_A_TIME: [&str; 5] =
-    ["serve", "--backend=random", "--threads=1", "--concurrency=1", "--queue=30"];
+const ONE_AT_A_TIME: [&str; 5] = [
+    "serve",
+    "--backend=random",
+    "--threads=1",
+    "--concurrency=1",
+    "--queue=30",
+];
 /// A query that holds the only place, and shows by a report that it has it.
 const BLOCKER: &str = r#"{"id":"blocker","infinite":true,"report_every":10,"priority":9}"#;
 
@@ -36,7 +41,12 @@ fn parse(line: &str) -> Value {
 /// Sends a line, and returns the next line with its `id`.
 fn ask(server: &mut Engine, line: &Value) -> Value {
     server.send(&line.to_string());
-    parse(server.read_until(&format!("{{\"id\":{},", line["id"])).last().unwrap())
+    parse(
+        server
+            .read_until(&format!("{{\"id\":{},", line["id"]))
+            .last()
+            .unwrap(),
+    )
 }
 
 /// Sends [`BLOCKER`], and waits until it is being searched.
@@ -67,8 +77,11 @@ impl Query {
     fn draw(runner: &mut TestRunner, number: u64) -> Query {
         let game = games(30).new_tree(runner).unwrap().current();
         let legal = game.history.legal_moves();
-        let root_moves =
-            if number.is_multiple_of(5) { legal.iter().copied().step_by(3).collect() } else { Vec::new() };
+        let root_moves = if number.is_multiple_of(5) {
+            legal.iter().copied().step_by(3).collect()
+        } else {
+            Vec::new()
+        };
         Query {
             game,
             nodes: [1, 2, 17, 40, 90][(number % 7 % 5) as usize],
@@ -79,9 +92,13 @@ impl Query {
     }
 
     fn to_json(&self, id: u64) -> Value {
-        let moves =
-            History::from_fen(self.game.fen, Variant::Chess960).unwrap().format_line(&self.game.moves);
-        let search_moves = self.root_moves.iter().map(|&mv| self.game.history.format_move(mv));
+        let moves = History::from_fen(self.game.fen, Variant::Chess960)
+            .unwrap()
+            .format_line(&self.game.moves);
+        let search_moves = self
+            .root_moves
+            .iter()
+            .map(|&mv| self.game.history.format_move(mv));
         json!({
             "id": id,
             "fen": self.game.fen,
@@ -98,15 +115,24 @@ impl Query {
     /// Searches alone.
     fn search(&self, engine: &mut zeitnot_engine::engine::Engine, id: u64) -> SearchAnswer {
         let query = self.to_json(id);
-        let moves: Vec<_> =
-            query["moves"].as_array().unwrap().iter().map(|mv| mv.as_str().unwrap()).collect();
+        let moves: Vec<_> = query["moves"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|mv| mv.as_str().unwrap())
+            .collect();
         engine.new_game();
         engine.set_option("MultiPV", &self.lines.to_string()).unwrap();
         engine.set_option("CPuct", &self.cpuct.to_string()).unwrap();
-        engine.set_position(&format!("fen {} moves {}", self.game.fen, moves.join(" "))).unwrap();
+        engine
+            .set_position(&format!("fen {} moves {}", self.game.fen, moves.join(" ")))
+            .unwrap();
         let limits = GoLimits::nodes(self.nodes);
         let (sender, answers) = channel();
-        let request = GoRequest { root_moves: self.root_moves.clone(), ..GoRequest::new(limits) };
+        let request = GoRequest {
+            root_moves: self.root_moves.clone(),
+            ..GoRequest::new(limits)
+        };
         engine.go(request, Box::new(Collector(sender))).unwrap();
         engine.wait();
         answers.recv().unwrap()
@@ -131,7 +157,10 @@ fn a_thousand_random_queries_are_answered_as_single_searches_are() {
     let mut runner = TestRunner::deterministic();
     let queries: Vec<_> = (0..1000).map(|number| Query::draw(&mut runner, number)).collect();
     let mut server = start(&["--nncache=0"]);
-    queries.iter().zip(0..).for_each(|(query, id)| server.send(&query.to_json(id).to_string()));
+    queries
+        .iter()
+        .zip(0..)
+        .for_each(|(query, id)| server.send(&query.to_json(id).to_string()));
     let answers: BTreeMap<u64, Value> = server
         .finish()
         .iter()
@@ -153,12 +182,24 @@ fn a_thousand_random_queries_are_answered_as_single_searches_are() {
     for (query, (id, answer)) in queries.iter().zip(&answers) {
         let root = &query.game.history;
         if root.legal_moves().is_empty() {
-            let reason = if root.current().is_check() { "checkmate" } else { "stalemate" };
-            assert_eq!((&answer["reason"], &answer["moves"]), (&json!(reason), &json!([])), "{answer}");
+            let reason = if root.current().is_check() {
+                "checkmate"
+            } else {
+                "stalemate"
+            };
+            assert_eq!(
+                (&answer["reason"], &answer["moves"]),
+                (&json!(reason), &json!([])),
+                "{answer}"
+            );
             continue;
         }
         let single = query.search(&mut engine, *id);
-        assert_eq!(answer["best"], json!(single.best.map(|mv| root.format_move(mv))), "{answer}");
+        assert_eq!(
+            answer["best"],
+            json!(single.best.map(|mv| root.format_move(mv))),
+            "{answer}"
+        );
         let result = single.result.unwrap();
         assert_eq!(answer["visits"], result.summary.nodes, "{answer}");
         assert_eq!(answer["reason"], result.reason.to_string(), "{answer}");
@@ -172,8 +213,17 @@ fn a_thousand_random_queries_are_answered_as_single_searches_are() {
                 "{answer}"
             );
             let number = |key: &str| found[key].as_f64().map(|number| number as f32);
-            assert_eq!((number("q"), number("plies_left")), (Some(line.q), line.moves_left), "{answer}");
-            let sum: f64 = found["wdl"].as_array().unwrap().iter().map(|p| p.as_f64().unwrap()).sum();
+            assert_eq!(
+                (number("q"), number("plies_left")),
+                (Some(line.q), line.moves_left),
+                "{answer}"
+            );
+            let sum: f64 = found["wdl"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|p| p.as_f64().unwrap())
+                .sum();
             assert!((sum - 1.0).abs() < 1e-5, "{answer}");
         }
     }
@@ -193,17 +243,34 @@ fn all_positions_of_a_game_are_answered_in_one_query() {
             .map(|answer| answer["ply"].as_u64().unwrap())
             .collect()
     };
-    assert_eq!((plies_of("game"), plies_of("two")), ((0..8).collect(), BTreeSet::from([0, 2])));
+    assert_eq!(
+        (plies_of("game"), plies_of("two")),
+        ((0..8).collect(), BTreeSet::from([0, 2]))
+    );
     for answer in &answers {
         let is_mate = answer["id"] == "game" && answer["ply"] == 7;
-        assert_eq!(answer["reason"], if is_mate { "checkmate" } else { "nodes" }, "{answer}");
-        let turn = if answer["ply"].as_u64().unwrap().is_multiple_of(2) { "white" } else { "black" };
+        assert_eq!(
+            answer["reason"],
+            if is_mate { "checkmate" } else { "nodes" },
+            "{answer}"
+        );
+        let turn = if answer["ply"].as_u64().unwrap().is_multiple_of(2) {
+            "white"
+        } else {
+            "black"
+        };
         assert_eq!(answer["turn"], turn);
         if answer["id"] == "two" {
-            assert_eq!((&answer["visits"], answer["moves"].as_array().unwrap().len()), (&json!(1000), 2));
+            assert_eq!(
+                (&answer["visits"], answer["moves"].as_array().unwrap().len()),
+                (&json!(1000), 2)
+            );
         }
     }
-    let mate = answers.iter().find(|answer| answer["id"] == "game" && answer["ply"] == 6).unwrap();
+    let mate = answers
+        .iter()
+        .find(|answer| answer["id"] == "game" && answer["ply"] == 6)
+        .unwrap();
     assert_eq!((&mate["best"], &mate["mate"]), (&json!("h5f7"), &json!(1)));
 }
 
@@ -217,20 +284,44 @@ fn a_refused_line_is_answered_with_its_field_and_the_server_lives_on() {
         (r#"{"id":1,"infinite":1}"#, "infinite", "true or false"),
         (r#"{"id":1,"fen":"8/8 w"}"#, "fen", ""),
         (r#"{"id":1,"fen":5}"#, "fen", "a string"),
-        (r#"{"id":1,"moves":["e2e4","e2e4"]}"#, "moves", "move 2: e2e4 is not legal"),
-        (r#"{"id":1,"moves":["e4","Qxf7"]}"#, "moves", "move 2: Qxf7 is not legal"),
+        (
+            r#"{"id":1,"moves":["e2e4","e2e4"]}"#,
+            "moves",
+            "move 2: e2e4 is not legal",
+        ),
+        (
+            r#"{"id":1,"moves":["e4","Qxf7"]}"#,
+            "moves",
+            "move 2: Qxf7 is not legal",
+        ),
         (r#"{"id":1,"moves":"e2e4"}"#, "moves", "a list of strings"),
         (r#"{"id":1,"moves":["e2e4"],"plies":[2]}"#, "plies", "from 0 to 1"),
-        (r#"{"id":1,"moves":["e2e4"],"plies":"all","searchmoves":["a2a3"]}"#, "searchmoves", "one position"),
+        (
+            r#"{"id":1,"moves":["e2e4"],"plies":"all","searchmoves":["a2a3"]}"#,
+            "searchmoves",
+            "one position",
+        ),
         (r#"{"id":1,"searchmoves":["e2e5"]}"#, "searchmoves", "not legal"),
-        (r#"{"id":1,"options":{"Threads":1}}"#, "options.Threads", "command line"),
+        (
+            r#"{"id":1,"options":{"Threads":1}}"#,
+            "options.Threads",
+            "command line",
+        ),
         (r#"{"id":1,"options":{"CPuct":"much"}}"#, "options.CPuct", "CPuct"),
-        (r#"{"id":1,"options":{"CPukt":1}}"#, "options.CPukt", "id you mean CPuct?"),
+        (
+            r#"{"id":1,"options":{"CPukt":1}}"#,
+            "options.CPukt",
+            "id you mean CPuct?",
+        ),
         (r#"{"id":1,"priority":0.5}"#, "priority", "a whole number"),
         (r#"{"id":1,"multipv":0}"#, "multipv", "from 1 to 500"),
         (r#"{"id":1,"report_every":1}"#, "report_every", "from 10"),
         (r#"{"id":1,"action":"fly"}"#, "action", "expected cancel"),
-        (r#"{"id":1,"action":"status","nodes":5}"#, "nodes", "an action has no such field"),
+        (
+            r#"{"id":1,"action":"status","nodes":5}"#,
+            "nodes",
+            "an action has no such field",
+        ),
         (r#"{"nodes":5}"#, "id", "a string or a number"),
         (r#"{"action":"cancel"}"#, "id", "a string or a number"),
         ("rubbish", "", "a JSON object on one line"),
@@ -240,18 +331,44 @@ fn a_refused_line_is_answered_with_its_field_and_the_server_lives_on() {
     ] {
         server.send(line);
         let answer = parse(server.read_until("{").last().unwrap());
-        let expected_field = if field.is_empty() { Value::Null } else { field.into() };
-        let expected_id =
-            if line.starts_with(r#"{"id":1,"#) && !field.is_empty() { json!(1) } else { Value::Null };
-        assert_eq!((&answer["field"], &answer["id"]), (&expected_field, &expected_id), "{line}: {answer}");
-        assert!(answer["error"].as_str().unwrap().contains(reason), "{line}: {answer}");
+        let expected_field = if field.is_empty() {
+            Value::Null
+        } else {
+            field.into()
+        };
+        let expected_id = if line.starts_with(r#"{"id":1,"#) && !field.is_empty() {
+            json!(1)
+        } else {
+            Value::Null
+        };
+        assert_eq!(
+            (&answer["field"], &answer["id"]),
+            (&expected_field, &expected_id),
+            "{line}: {answer}"
+        );
+        assert!(
+            answer["error"].as_str().unwrap().contains(reason),
+            "{line}: {answer}"
+        );
     }
     server.send(&format!("{{\"id\":1,\"fen\":\"{}\"}}", "8".repeat(1 << 20)));
-    assert!(server.read_until("{").last().unwrap().contains("longer than 1048576 bytes"));
+    assert!(
+        server
+            .read_until("{")
+            .last()
+            .unwrap()
+            .contains("longer than 1048576 bytes")
+    );
     assert_eq!(ask(&mut server, &json!({"id": "fine", "nodes": 5}))["visits"], 5);
     let repaired = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBN1 w KQkq - 0 1";
-    let answer = ask(&mut server, &json!({"id": "repaired", "fen": repaired, "nodes": 5}));
-    assert!(answer["warnings"][0].as_str().unwrap().starts_with("fen: "), "{answer}");
+    let answer = ask(
+        &mut server,
+        &json!({"id": "repaired", "fen": repaired, "nodes": 5}),
+    );
+    assert!(
+        answer["warnings"][0].as_str().unwrap().starts_with("fen: "),
+        "{answer}"
+    );
 }
 
 #[test]
@@ -269,12 +386,23 @@ fn queries_are_cancelled_under_load() {
     let mut ids: Vec<_> = finished(&lines).iter().map(|id| id.as_u64().unwrap()).collect();
     ids.sort_unstable();
     assert_eq!(ids, (0..=60).collect::<Vec<_>>());
-    let answers: Vec<_> =
-        lines.iter().map(|line| parse(line)).filter(|answer| answer["final"] == true).collect();
+    let answers: Vec<_> = lines
+        .iter()
+        .map(|line| parse(line))
+        .filter(|answer| answer["final"] == true)
+        .collect();
     for answer in &answers {
-        assert_eq!(answer["reason"], if answer["id"] == 60 { "nodes" } else { "cancelled" }, "{answer}");
+        assert_eq!(
+            answer["reason"],
+            if answer["id"] == 60 { "nodes" } else { "cancelled" },
+            "{answer}"
+        );
     }
-    assert!(answers.iter().any(|answer| answer["id"] == 50 && answer["visits"].is_null()));
+    assert!(
+        answers
+            .iter()
+            .any(|answer| answer["id"] == 50 && answer["visits"].is_null())
+    );
 }
 
 /// A regression: endless queries held all places, and nobody else was ever answered.
@@ -292,7 +420,11 @@ fn endless_queries_give_way_to_those_that_end() {
         endless(&mut server);
         for id in 100..110 {
             let answer = ask_final(&mut server, &json!({"id": id, "nodes": 30}));
-            assert_eq!((&answer["reason"], &answer["visits"]), (&json!("nodes"), &json!(30)), "{answer}");
+            assert_eq!(
+                (&answer["reason"], &answer["visits"]),
+                (&json!("nodes"), &json!(30)),
+                "{answer}"
+            );
         }
         // They go on afterwards.
         server.read_until(r#"{"id":0,"ply":0,"turn":"white","final":false"#);
@@ -333,18 +465,37 @@ fn figures_of_the_root_are_those_under_uci() {
         ]
         .map(str::to_owned),
     );
-    let mut server =
-        Engine::start(&["serve", "--backend=random", "--nncache=0", "--concurrency=1", "--threads=1"]);
-    let flags = ["--nncache=0", "--threads=1", "--smart-pruning-factor=0", "--chess960", "--show-wdl"];
-    let mut engine =
-        Engine::start(&[&["--backend=random", "--score-type=Q", "--show-movesleft"], &flags[..]].concat());
+    let mut server = Engine::start(&[
+        "serve",
+        "--backend=random",
+        "--nncache=0",
+        "--concurrency=1",
+        "--threads=1",
+    ]);
+    let flags = [
+        "--nncache=0",
+        "--threads=1",
+        "--smart-pruning-factor=0",
+        "--chess960",
+        "--show-wdl",
+    ];
+    let mut engine = Engine::start(
+        &[
+            &["--backend=random", "--score-type=Q", "--show-movesleft"],
+            &flags[..],
+        ]
+        .concat(),
+    );
     let mut mates = 0;
     for (id, fen) in fens.iter().enumerate() {
         for nodes in [1, 60] {
             let query = json!({"id": id, "fen": fen, "chess960": true, "nodes": nodes});
             let answer = ask(&mut server, &query);
-            let lines =
-                engine.search(&["ucinewgame", &format!("position fen {fen}"), &format!("go nodes {nodes}")]);
+            let lines = engine.search(&[
+                "ucinewgame",
+                &format!("position fen {fen}"),
+                &format!("go nodes {nodes}"),
+            ]);
             let info = last_info(&lines);
             let said = |key: &str| -> Option<i64> {
                 let mut words = info.split(' ').skip_while(|word| *word != key).skip(1);
@@ -358,11 +509,19 @@ fn figures_of_the_root_are_those_under_uci() {
                 assert!(number(&answer["q"]) * mate as f64 > 0.0, "{fen}: {answer}");
             } else {
                 let q = 10_000.0 * number(&answer["q"]);
-                assert!((q - said("cp").unwrap() as f64).abs() < 1.01, "{fen}: {info}\n{answer}");
+                assert!(
+                    (q - said("cp").unwrap() as f64).abs() < 1.01,
+                    "{fen}: {info}\n{answer}"
+                );
             }
             let win = 1000.0 * number(&answer["wdl"][0]);
-            assert!((win - said("wdl").unwrap() as f64).abs() < 1.01, "{fen}: {info}\n{answer}");
-            let left = answer["plies_left"].as_f64().map(|plies| (plies / 2.0).ceil() as i64);
+            assert!(
+                (win - said("wdl").unwrap() as f64).abs() < 1.01,
+                "{fen}: {info}\n{answer}"
+            );
+            let left = answer["plies_left"]
+                .as_f64()
+                .map(|plies| (plies / 2.0).ceil() as i64);
             assert_eq!(left, said("movesleft"), "{fen}: {info}\n{answer}");
         }
     }
@@ -392,9 +551,17 @@ fn what_a_search_has_to_tell_is_in_its_answer() {
     server.read_until(r#"{"id":2,"ply"#);
     server.send(r#"{"id":2,"action":"cancel"}"#);
     let lines = server.finish();
-    let answer = lines.iter().map(|line| parse(line)).find(|line| line["final"] == true && line["id"] == 2);
+    let answer = lines
+        .iter()
+        .map(|line| parse(line))
+        .find(|line| line["final"] == true && line["id"] == 2);
     let answer = answer.unwrap();
-    assert!(answer["warnings"].to_string().contains("contempt favours no side"), "{answer}");
+    assert!(
+        answer["warnings"]
+            .to_string()
+            .contains("contempt favours no side"),
+        "{answer}"
+    );
 }
 
 #[test]
@@ -424,7 +591,9 @@ fn evaluations_are_kept_until_the_cache_is_cleared() {
     let mut busy_after = |action: &str| {
         ask(&mut server, &json!({"id": 2, "action": action}));
         ask(&mut server, &query);
-        ask(&mut server, &json!({"id": 3, "action": "status"}))["busy_ms"].as_u64().unwrap()
+        ask(&mut server, &json!({"id": 3, "action": "status"}))["busy_ms"]
+            .as_u64()
+            .unwrap()
     };
     let first = busy_after("version");
     assert!(first >= 20);
@@ -438,7 +607,13 @@ fn evaluations_are_kept_until_the_cache_is_cleared() {
 fn larger_priorities_come_first_and_equal_ones_in_order() {
     let mut server = Engine::start(&ONE_AT_A_TIME);
     block(&mut server);
-    for (id, priority) in [("low", -1), ("first", 0), ("second", 0), ("high", 5), ("third", 0)] {
+    for (id, priority) in [
+        ("low", -1),
+        ("first", 0),
+        ("second", 0),
+        ("high", 5),
+        ("third", 0),
+    ] {
         server.send(&json!({"id": id, "nodes": 5, "priority": priority}).to_string());
     }
     server.send(r#"{"id":"blocker","action":"cancel"}"#);
@@ -450,14 +625,24 @@ fn larger_priorities_come_first_and_equal_ones_in_order() {
 fn a_full_queue_refuses_whole_queries() {
     let mut server = Engine::start(&ONE_AT_A_TIME);
     block(&mut server);
-    let moves: Vec<_> = ["g1f3", "g8f6", "f3g1", "f6g8"].into_iter().cycle().take(19).collect();
+    let moves: Vec<_> = ["g1f3", "g8f6", "f3g1", "f6g8"]
+        .into_iter()
+        .cycle()
+        .take(19)
+        .collect();
     server.send(&json!({"id": "taken", "moves": moves, "plies": "all", "nodes": 5}).to_string());
     server.send(&json!({"id": "refused", "moves": moves, "plies": "all", "nodes": 5}).to_string());
     server.send(r#"{"id":"blocker","action":"cancel"}"#);
     let lines = server.finish();
-    let refused: Vec<_> = lines.iter().filter(|line| line.starts_with(r#"{"id":"refused""#)).collect();
+    let refused: Vec<_> = lines
+        .iter()
+        .filter(|line| line.starts_with(r#"{"id":"refused""#))
+        .collect();
     assert_eq!(refused.len(), 1);
-    assert_eq!(parse(refused[0])["error"], "the queue is full: 20 positions wait, of 30 that may");
+    assert_eq!(
+        parse(refused[0])["error"],
+        "the queue is full: 20 positions wait, of 30 that may"
+    );
     assert_eq!(finished(&lines).iter().filter(|id| **id == "taken").count(), 20);
 }
 
@@ -468,7 +653,13 @@ fn a_signal_ends_it_at_once() {
     let mut server = Engine::start(&ONE_AT_A_TIME);
     block(&mut server);
     let pid = server.process.id().to_string();
-    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    assert!(
+        Command::new("kill")
+            .args(["-TERM", &pid])
+            .status()
+            .unwrap()
+            .success()
+    );
     assert_eq!(server.process.wait().unwrap().signal(), Some(15));
 }
 
@@ -482,7 +673,10 @@ impl Connection {
     fn open(address: &str) -> Connection {
         let stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(common::engine::PATIENCE)).unwrap();
-        Connection { lines: BufReader::new(stream.try_clone().unwrap()), stream }
+        Connection {
+            lines: BufReader::new(stream.try_clone().unwrap()),
+            stream,
+        }
     }
 
     fn send(&mut self, line: &str) {
@@ -497,15 +691,19 @@ impl Connection {
 
     /// Reads answers until the one with this id.
     fn read_until(&mut self, id: &str) -> Value {
-        std::iter::repeat_with(|| self.read()).find(|answer| answer["id"] == id).unwrap()
+        std::iter::repeat_with(|| self.read())
+            .find(|answer| answer["id"] == id)
+            .unwrap()
     }
 }
 
 /// Starts a server on a port of its own choice, and returns its address.
 fn listen(flags: &[&str]) -> (Engine, String) {
     let server = Engine::start(&[flags, &["--listen=127.0.0.1:0"]].concat());
-    let address =
-        parse(server.read_until("{\"listening\"").last().unwrap())["listening"].as_str().unwrap().to_owned();
+    let address = parse(server.read_until("{\"listening\"").last().unwrap())["listening"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     (server, address)
 }
 
@@ -515,13 +713,21 @@ fn clients_take_turns_and_do_not_see_each_other() {
     let [mut many, mut few] = [(), ()].map(|()| Connection::open(&address));
     many.send(BLOCKER);
     assert_eq!(many.read()["final"], false);
-    let moves: Vec<_> = ["g1f3", "g8f6", "f3g1", "f6g8"].into_iter().cycle().take(19).collect();
+    let moves: Vec<_> = ["g1f3", "g8f6", "f3g1", "f6g8"]
+        .into_iter()
+        .cycle()
+        .take(19)
+        .collect();
     many.send(&json!({"id": "many", "moves": moves, "plies": "all", "movetime": 200}).to_string());
     many.send(r#"{"id":"asked","action":"status"}"#);
     assert_eq!(many.read_until("asked")["waiting"], 20);
     few.send(r#"{"id":"few","nodes":5}"#);
     few.send(r#"{"id":"blocker","action":"cancel"}"#);
-    assert_eq!(few.read_until("blocker")["cancelled"], 0, "it is another client's");
+    assert_eq!(
+        few.read_until("blocker")["cancelled"],
+        0,
+        "it is another client's"
+    );
     many.send(r#"{"id":"blocker","action":"cancel"}"#);
     few.read_until("few");
     few.send(r#"{"id":"asked","action":"status"}"#);
@@ -538,11 +744,17 @@ fn clients_take_turns_and_do_not_see_each_other() {
 fn two_hundred_clients_are_served_beside_one_that_never_reads() {
     let (_server, address) = listen(&["serve", "--backend=random", "--threads=2", "--queue=1000"]);
     let mut silent = Connection::open(&address);
-    let moves: Vec<_> = ["g1f3", "g8f6", "f3g1", "f6g8"].into_iter().cycle().take(200).collect();
+    let moves: Vec<_> = ["g1f3", "g8f6", "f3g1", "f6g8"]
+        .into_iter()
+        .cycle()
+        .take(200)
+        .collect();
     let query = json!({"id": "unread", "moves": moves, "plies": "all", "nodes": 20}).to_string();
     (0..4).for_each(|_| silent.send(&query));
     let mut clients: Vec<_> = (0..200).map(|_| Connection::open(&address)).collect();
-    clients.iter_mut().for_each(|client| client.send(r#"{"id":1,"nodes":5}"#));
+    clients
+        .iter_mut()
+        .for_each(|client| client.send(r#"{"id":1,"nodes":5}"#));
     for client in &mut clients {
         assert_eq!(client.read()["visits"], 5);
     }
@@ -553,7 +765,10 @@ fn two_hundred_clients_are_served_beside_one_that_never_reads() {
 /// A regression: whose endless queries had no place waited for ever.
 #[test]
 fn endless_queries_of_several_clients_take_turns() {
-    for flags in [&["--backend=random", "--concurrency=1"][..], &["--backend=simulated", "--concurrency=1"]] {
+    for flags in [
+        &["--backend=random", "--concurrency=1"][..],
+        &["--backend=simulated", "--concurrency=1"],
+    ] {
         let (_server, address) = listen(&[&["serve", "--threads=1"], flags].concat());
         let mut clients = [(), ()].map(|()| Connection::open(&address));
         let [first, second] = &mut clients;
@@ -593,7 +808,9 @@ fn ask_for_much(address: &str) -> Connection {
 #[test]
 #[ignore = "a part of another test"]
 fn a_client_to_be_killed() {
-    let Ok(address) = std::env::var(SERVER_OF_TEST) else { return };
+    let Ok(address) = std::env::var(SERVER_OF_TEST) else {
+        return;
+    };
     let _client = ask_for_much(&address);
     std::fs::write(std::env::var("ZEITNOT_CLIENT_ASKS").unwrap(), "").unwrap();
     std::thread::sleep(std::time::Duration::from_secs(600));
@@ -604,7 +821,10 @@ fn be_killed(address: &str) {
     let asks = folder.path().join("asks");
     let mut client = Command::new(std::env::current_exe().unwrap())
         .args(["--ignored", "--exact", "serve::a_client_to_be_killed"])
-        .envs([(SERVER_OF_TEST, address.as_ref()), ("ZEITNOT_CLIENT_ASKS", asks.as_os_str())])
+        .envs([
+            (SERVER_OF_TEST, address.as_ref()),
+            ("ZEITNOT_CLIENT_ASKS", asks.as_os_str()),
+        ])
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();
@@ -658,7 +878,10 @@ fn assert_serves_others(address: &str) {
 
 #[test]
 fn a_backend_that_fails_costs_the_queries_that_need_it() {
-    for flags in [["--threads=1", "--concurrency=1"], ["--threads=2", "--concurrency=6"]] {
+    for flags in [
+        ["--threads=1", "--concurrency=1"],
+        ["--threads=2", "--concurrency=6"],
+    ] {
         let backend = "--backend=simulated(latency-us=0,per-position-ns=0,fail-after=300)";
         let mut server = Engine::start(&[&["serve", backend, "--nncache=0"], &flags[..]].concat());
         let whole = ask(&mut server, &json!({"id": "whole", "nodes": 50}));
@@ -667,15 +890,31 @@ fn a_backend_that_fails_costs_the_queries_that_need_it() {
         let mut failed = BTreeSet::new();
         while failed.len() < 8 {
             let answer = parse(server.read_until("{").last().unwrap());
-            assert!(answer["error"].as_str().unwrap().contains("simulated: evaluation failed: "), "{answer}");
-            assert_eq!((&answer["ply"], &answer["field"]), (&json!(0), &Value::Null), "{answer}");
+            assert!(
+                answer["error"]
+                    .as_str()
+                    .unwrap()
+                    .contains("simulated: evaluation failed: "),
+                "{answer}"
+            );
+            assert_eq!(
+                (&answer["ply"], &answer["field"]),
+                (&json!(0), &Value::Null),
+                "{answer}"
+            );
             assert_eq!(keys(&answer), documented("## Errors"));
             failed.insert(answer["id"].as_u64().unwrap());
         }
         // What needs no backend goes on, and what needs it is told.
         let mate = "7k/5KQ1/8/8/8/8/8/8 b - - 0 1";
-        assert_eq!(ask(&mut server, &json!({"id": 8, "fen": mate}))["reason"], "checkmate");
-        assert_eq!(ask(&mut server, &json!({"id": 9, "action": "status"}))["searching"], 0);
+        assert_eq!(
+            ask(&mut server, &json!({"id": 8, "fen": mate}))["reason"],
+            "checkmate"
+        );
+        assert_eq!(
+            ask(&mut server, &json!({"id": 9, "action": "status"}))["searching"],
+            0
+        );
         assert!(ask(&mut server, &json!({"id": 10, "nodes": 5}))["error"].is_string());
         assert_eq!(server.finish(), [""; 0]);
     }
@@ -700,13 +939,23 @@ fn each_query_that_is_cancelled_under_the_load_of_others_has_one_answer() {
         client.stream.shutdown(Shutdown::Write).unwrap();
         let lines: Vec<_> = client.lines.lines().map(|line| parse(&line.unwrap())).collect();
         let (actions, answers): (Vec<_>, Vec<_>) = lines.iter().partition(|line| line["action"] == "cancel");
-        assert!(actions.iter().all(|action| action["cancelled"] == 1), "client {number}: {actions:?}");
-        let mut ids: Vec<_> = answers.iter().map(|answer| answer["id"].as_u64().unwrap()).collect();
+        assert!(
+            actions.iter().all(|action| action["cancelled"] == 1),
+            "client {number}: {actions:?}"
+        );
+        let mut ids: Vec<_> = answers
+            .iter()
+            .map(|answer| answer["id"].as_u64().unwrap())
+            .collect();
         ids.sort_unstable();
         assert_eq!(ids, (0..100).collect::<Vec<_>>(), "client {number}");
         for answer in answers {
             let is_cancelled = cancelled.contains(&answer["id"].as_u64().unwrap());
-            assert_eq!(answer["reason"], if is_cancelled { "cancelled" } else { "nodes" }, "{answer}");
+            assert_eq!(
+                answer["reason"],
+                if is_cancelled { "cancelled" } else { "nodes" },
+                "{answer}"
+            );
         }
     };
     std::thread::scope(|scope| {
@@ -720,8 +969,13 @@ fn each_query_that_is_cancelled_under_the_load_of_others_has_one_answer() {
 fn a_lone_search_on_a_device_finds_what_it_finds_under_uci() {
     let backend = "--backend=simulated(latency-us=200,per-position-ns=1000)";
     let options = [backend, "--nncache=0"];
-    let mut uci =
-        Engine::start(&[&options[..], &["--smart-pruning-factor=0", "--verbose-move-stats"]].concat());
+    let mut uci = Engine::start(
+        &[
+            &options[..],
+            &["--smart-pruning-factor=0", "--verbose-move-stats"],
+        ]
+        .concat(),
+    );
     for concurrency in ["--concurrency=1", "--concurrency=64"] {
         let mut server = Engine::start(&[&["serve", concurrency], &options[..]].concat());
         for moves in ["e2e4", "d2d4 d7d5", "e2e4 e7e5 g1f3"] {
@@ -732,7 +986,14 @@ fn a_lone_search_on_a_device_finds_what_it_finds_under_uci() {
             let visits_of = |mv: &Value| {
                 let start = format!("info string {} ", mv["move"].as_str().unwrap());
                 let line = lines.iter().find(|line| line.starts_with(&start)).unwrap();
-                line.split("N:").nth(1).unwrap().split_whitespace().next().unwrap().parse::<u64>().unwrap()
+                line.split("N:")
+                    .nth(1)
+                    .unwrap()
+                    .split_whitespace()
+                    .next()
+                    .unwrap()
+                    .parse::<u64>()
+                    .unwrap()
             };
             let moves = answer["moves"].as_array().unwrap();
             assert!(moves.len() > 10, "{answer}");
@@ -747,7 +1008,11 @@ fn a_lone_search_on_a_device_finds_what_it_finds_under_uci() {
 fn other_machines_are_not_served_unless_asked_for() {
     let output = run(&["serve", "--backend=random", "--listen=0.0.0.0:0"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("--listen-anywhere"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("--listen-anywhere"),
+        "{}",
+        stderr(&output)
+    );
     let (_server, address) = listen(&["serve", "--backend=random", "--threads=1"]);
     // A browser's page asks nothing.
     let mut browser = Connection::open(&address);
@@ -761,14 +1026,24 @@ fn other_machines_are_not_served_unless_asked_for() {
 /// Returns the keys between backticks in the first column of the table below a heading.
 fn documented(heading: &str) -> BTreeSet<String> {
     let page = std::fs::read_to_string(package_file("docs/guide/serve.md")).unwrap();
-    let section = page.split_once(&format!("\n{heading}\n")).unwrap_or_else(|| panic!("no {heading}")).1;
+    let section = page
+        .split_once(&format!("\n{heading}\n"))
+        .unwrap_or_else(|| panic!("no {heading}"))
+        .1;
     let rows = section
         .lines()
         .skip_while(|line| !line.starts_with("|---"))
         .skip(1)
         .take_while(|line| line.starts_with('|'));
     let keys = rows.flat_map(|row| {
-        row.split('|').nth(1).unwrap().split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>()
+        row.split('|')
+            .nth(1)
+            .unwrap()
+            .split('`')
+            .skip(1)
+            .step_by(2)
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
     });
     keys.collect()
 }
@@ -782,7 +1057,11 @@ fn the_guide_names_every_key() {
     let mut server = start(&[]);
     let refused = ask(&mut server, &json!({"id": 1, "unknown": true}));
     let (_, fields) = refused["error"].as_str().unwrap().split_once("fields: ").unwrap();
-    let fields: BTreeSet<_> = fields.trim_end_matches(')').split(", ").map(str::to_owned).collect();
+    let fields: BTreeSet<_> = fields
+        .trim_end_matches(')')
+        .split(", ")
+        .map(str::to_owned)
+        .collect();
     assert_eq!(fields, documented("## Queries"));
     let mut errors = documented("## Errors");
     assert!(errors.remove("ply"), "of a backend that fails");
@@ -797,8 +1076,14 @@ fn the_guide_names_every_key() {
     for action in documented("## Actions") {
         let answer = ask(&mut server, &json!({"id": 3, "action": action}));
         assert_eq!(answer["action"], action);
-        let row = page.lines().find(|line| line.starts_with(&format!("| `{action}` |"))).unwrap();
-        for key in keys(&answer).iter().filter(|key| !["id", "action"].contains(&key.as_str())) {
+        let row = page
+            .lines()
+            .find(|line| line.starts_with(&format!("| `{action}` |")))
+            .unwrap();
+        for key in keys(&answer)
+            .iter()
+            .filter(|key| !["id", "action"].contains(&key.as_str()))
+        {
             assert!(row.contains(&format!("`{key}`")), "{key}: {row}");
         }
     }

@@ -19,7 +19,10 @@ fn described(folder: &TempDir, entry: &Value) -> String {
 }
 
 fn machine(case: &str) -> Value {
-    machines().into_iter().find(|entry| entry["case"] == case).unwrap()
+    machines()
+        .into_iter()
+        .find(|entry| entry["case"] == case)
+        .unwrap()
 }
 
 #[test]
@@ -32,7 +35,10 @@ fn every_described_machine_gets_its_provider_and_nothing_is_changed() {
         let file = described(&folder, entry);
         let line = ["setup", "--auto", "--dry-run", "--machine", &file];
         let run = |more: &[&str]| {
-            zeitnot(&[&line[..], more].concat()).env("ZEITNOT_CACHE_DIR", &cache).output().unwrap()
+            zeitnot(&[&line[..], more].concat())
+                .env("ZEITNOT_CACHE_DIR", &cache)
+                .output()
+                .unwrap()
         };
         let report = json(&run(&["--json"]));
         assert_eq!(report["provider"], entry["provider"], "{entry}");
@@ -44,9 +50,18 @@ fn every_described_machine_gets_its_provider_and_nothing_is_changed() {
         let text = run(&[]);
         assert!(text.status.success(), "{entry}: {}", stderr(&text));
         for expected in entry["says"].as_array().unwrap() {
-            assert!(stdout(&text).contains(expected.as_str().unwrap()), "{expected}: {}", stdout(&text));
+            assert!(
+                stdout(&text).contains(expected.as_str().unwrap()),
+                "{expected}: {}",
+                stdout(&text)
+            );
         }
-        assert_eq!(stdout(&text).contains("would check"), !entry["provider"].is_null(), "{}", stdout(&text));
+        assert_eq!(
+            stdout(&text).contains("would check"),
+            !entry["provider"].is_null(),
+            "{}",
+            stdout(&text)
+        );
         assert!(!cache.exists());
     }
 }
@@ -61,7 +76,11 @@ fn what_is_missing_is_one_command_and_nothing_is_fetched_before_it_is_there() {
             1,
             "Run `sudo apt install libvulkan1 mesa-vulkan-drivers python3-pip`",
         ),
-        ("NVIDIA without its driver, Ubuntu", 1, "Run `sudo ubuntu-drivers install` and restart"),
+        (
+            "NVIDIA without its driver, Ubuntu",
+            1,
+            "Run `sudo ubuntu-drivers install` and restart",
+        ),
         ("no GPU", 0, "nothing is needed"),
     ] {
         let file = described(&folder, &machine(case));
@@ -70,8 +89,17 @@ fn what_is_missing_is_one_command_and_nothing_is_fetched_before_it_is_there() {
         assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
         assert!(stdout(&output).contains(expected), "{}", stdout(&output));
         // A regression: a refusal stood behind the word "chosen".
-        assert_eq!(stdout(&output).contains("\nchosen "), case.starts_with("AMD"), "{}", stdout(&output));
-        assert!(!cache.exists() && stderr(&output).is_empty(), "{}", stderr(&output));
+        assert_eq!(
+            stdout(&output).contains("\nchosen "),
+            case.starts_with("AMD"),
+            "{}",
+            stdout(&output)
+        );
+        assert!(
+            !cache.exists() && stderr(&output).is_empty(),
+            "{}",
+            stderr(&output)
+        );
     }
 }
 
@@ -87,10 +115,20 @@ fn a_provider_of_another_system_is_refused_at_once() {
     };
     for more in [&[][..], &["--dry-run"]] {
         let mut command = zeitnot(&[&["setup", "--provider", other], more].concat());
-        let output =
-            command.env_remove("ZEITNOT_OFFLINE").env("ZEITNOT_CACHE_DIR", cache.path()).output().unwrap();
-        assert_refused(&output, &format!("{other} is for {system}, and this is {}", std::env::consts::OS));
-        assert!(stdout(&output).is_empty() && !stderr(&output).contains("pip"), "{}", stderr(&output));
+        let output = command
+            .env_remove("ZEITNOT_OFFLINE")
+            .env("ZEITNOT_CACHE_DIR", cache.path())
+            .output()
+            .unwrap();
+        assert_refused(
+            &output,
+            &format!("{other} is for {system}, and this is {}", std::env::consts::OS),
+        );
+        assert!(
+            stdout(&output).is_empty() && !stderr(&output).contains("pip"),
+            "{}",
+            stderr(&output)
+        );
     }
 }
 
@@ -109,22 +147,41 @@ fn the_doctor_writes_a_report_to_send_in() {
         file.to_str().unwrap(),
     ];
     let output = zeitnot(&line).output().unwrap();
-    assert!(output.status.success() && stderr(&output).contains("please send it in"), "{}", stderr(&output));
+    assert!(
+        output.status.success() && stderr(&output).contains("please send it in"),
+        "{}",
+        stderr(&output)
+    );
     let text = fs::read_to_string(&file).unwrap();
     let report: Value = serde_json::from_str(&text).unwrap();
     for key in ["version", "machine", "parts", "backends"] {
         assert!(!report[key].is_null(), "{key}: {text}");
     }
-    assert!(report["machine"]["gpus"].is_array() && report["machine"]["memory_gb"].is_f64(), "{text}");
+    assert!(
+        report["machine"]["gpus"].is_array() && report["machine"]["memory_gb"].is_f64(),
+        "{text}"
+    );
     let native = &report["backends"][0];
     assert_eq!(native["works"], true, "{text}");
-    assert!(native["description"].as_str().unwrap().starts_with("…/tiny.pb.gz, "), "{text}");
+    assert!(
+        native["description"]
+            .as_str()
+            .unwrap()
+            .starts_with("…/tiny.pb.gz, "),
+        "{text}"
+    );
     assert!(
         native["throughput"][0]["nps"].as_f64().unwrap() > 0.0 && native["q_error_max"].is_f64(),
         "{text}"
     );
     let home = std::env::var("HOME").unwrap_or_else(|_| "/no home".into());
-    for private in [env!("CARGO_MANIFEST_DIR"), folder.path().to_str().unwrap(), &home, "/usr/", "/dev/"] {
+    for private in [
+        env!("CARGO_MANIFEST_DIR"),
+        folder.path().to_str().unwrap(),
+        &home,
+        "/usr/",
+        "/dev/",
+    ] {
         assert!(!text.contains(private), "{private}: {text}");
     }
 }
@@ -135,9 +192,13 @@ fn a_wrong_description_is_refused() {
     let mut entry = machine("Apple");
     entry["machine"]["gpus"][0]["maker"] = "S3".into();
     let file = described(&folder, &entry);
-    let output = zeitnot(&["setup", "--auto", "--dry-run", "--machine", &file]).output().unwrap();
+    let output = zeitnot(&["setup", "--auto", "--dry-run", "--machine", &file])
+        .output()
+        .unwrap();
     assert_refused(&output, "no description of a machine: unknown variant `S3`");
-    let output = zeitnot(&["setup", "--auto", "--dry-run", "--machine", "no-such.json"]).output().unwrap();
+    let output = zeitnot(&["setup", "--auto", "--dry-run", "--machine", "no-such.json"])
+        .output()
+        .unwrap();
     assert_refused(&output, "no-such.json: cannot be read");
 }
 
@@ -147,23 +208,44 @@ fn files_that_are_here_are_told_from_those_to_fetch() {
     let cache = TempDir::new().unwrap();
     let plan = || {
         let mut command = zeitnot(&["setup", "--provider=cuda", "--dry-run", "--json"]);
-        json(&command.env("ZEITNOT_CACHE_DIR", cache.path()).env("PATH", "").output().unwrap())
+        json(
+            &command
+                .env("ZEITNOT_CACHE_DIR", cache.path())
+                .env("PATH", "")
+                .output()
+                .unwrap(),
+        )
     };
     let platform = format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH);
     let before = plan();
-    let Some(cudnn) = before.as_array().unwrap().iter().find(|item| item["package"] == "nvidia-cudnn-cu13")
+    let Some(cudnn) = before
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|item| item["package"] == "nvidia-cudnn-cu13")
     else {
         return; // There is none for this system.
     };
     if cudnn["is_here"] == true {
         return; // The system has it.
     }
-    let name = format!("nvidia-cudnn-cu13-{}-{platform}", cudnn["version"].as_str().unwrap());
+    let name = format!(
+        "nvidia-cudnn-cu13-{}-{platform}",
+        cudnn["version"].as_str().unwrap()
+    );
     fs::create_dir(cache.path().join(&name)).unwrap();
     for file in ["libcudnn.so.9", "cudnn64_9.dll"] {
         fs::write(cache.path().join(&name).join(file), "").unwrap();
     }
     let items = plan();
-    let here = items.as_array().unwrap().iter().filter(|item| item["is_here"] == true);
-    assert!(here.into_iter().any(|item| item["package"] == "nvidia-cudnn-cu13"), "{items}");
+    let here = items
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|item| item["is_here"] == true);
+    assert!(
+        here.into_iter()
+            .any(|item| item["package"] == "nvidia-cudnn-cu13"),
+        "{items}"
+    );
 }

@@ -23,13 +23,24 @@ impl Engine {
 
     /// Starts the engine that `command` names, with pipes.
     pub fn spawn(command: &mut Command) -> Engine {
-        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut process = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         let (sender, lines) = channel();
         let stdout = BufReader::new(process.stdout.take().unwrap());
         std::thread::spawn(move || {
-            stdout.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+            stdout
+                .lines()
+                .map_while(Result::ok)
+                .try_for_each(|line| sender.send(line))
         });
-        Engine { stdin: process.stdin.take(), process, lines }
+        Engine {
+            stdin: process.stdin.take(),
+            process,
+            lines,
+        }
     }
 
     pub fn random() -> Engine {
@@ -38,7 +49,12 @@ impl Engine {
 
     /// Starts an engine that makes the same search each time.
     pub fn repeatable() -> Engine {
-        Engine::start(&["--backend=random", "--threads=1", "--minibatch-size=1", "--nncache=0"])
+        Engine::start(&[
+            "--backend=random",
+            "--threads=1",
+            "--minibatch-size=1",
+            "--nncache=0",
+        ])
     }
 
     pub fn send(&mut self, text: &str) {
@@ -55,7 +71,10 @@ impl Engine {
         let mut seen: Vec<String> = Vec::new();
         let deadline = Instant::now() + patience;
         loop {
-            match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            match self
+                .lines
+                .recv_timeout(deadline.saturating_duration_since(Instant::now()))
+            {
                 Ok(line) => seen.push(line),
                 Err(error) => panic!("no \"{start}\" ({error}) after {seen:#?}"),
             }
@@ -78,7 +97,9 @@ impl Engine {
     }
 
     pub fn set(&mut self, options: &[(&str, &str)]) {
-        options.iter().for_each(|(name, value)| self.send(&format!("setoption name {name} value {value}")));
+        options
+            .iter()
+            .for_each(|(name, value)| self.send(&format!("setoption name {name} value {value}")));
     }
 
     pub fn best_move(&mut self, commands: &[&str]) -> String {
@@ -90,7 +111,10 @@ impl Engine {
     pub fn assert_no_best_move(&self, wait: Duration) {
         let deadline = Instant::now() + wait;
         loop {
-            match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            match self
+                .lines
+                .recv_timeout(deadline.saturating_duration_since(Instant::now()))
+            {
                 Ok(line) => assert!(line.starts_with("info"), "{line}"),
                 Err(RecvTimeoutError::Timeout) => return,
                 Err(error) => panic!("{error}"),
@@ -126,16 +150,29 @@ impl Drop for Engine {
 
 /// Returns the number behind `key` and a blank or an equals sign.
 pub fn number<T: FromStr<Err: std::fmt::Debug>>(line: &str, key: &str) -> T {
-    let word = line.split([' ', '=']).skip_while(|word| *word != key).skip(1).find(|word| !word.is_empty());
-    word.unwrap_or_else(|| panic!("no {key} in {line}")).trim_end_matches([')', '%']).parse().unwrap()
+    let word = line
+        .split([' ', '='])
+        .skip_while(|word| *word != key)
+        .skip(1)
+        .find(|word| !word.is_empty());
+    word.unwrap_or_else(|| panic!("no {key} in {line}"))
+        .trim_end_matches([')', '%'])
+        .parse()
+        .unwrap()
 }
 
 /// Returns the last line of a search that has scores.
 pub fn last_info(lines: &[String]) -> &str {
-    lines.iter().rfind(|line| line.starts_with("info depth")).unwrap_or_else(|| panic!("{lines:#?}"))
+    lines
+        .iter()
+        .rfind(|line| line.starts_with("info depth"))
+        .unwrap_or_else(|| panic!("{lines:#?}"))
 }
 
 /// Returns the last report on how a move's time was used.
 pub fn time_report(lines: &[String]) -> &str {
-    lines.iter().rfind(|line| line.starts_with("info string time ")).unwrap_or_else(|| panic!("{lines:#?}"))
+    lines
+        .iter()
+        .rfind(|line| line.starts_with("info string time "))
+        .unwrap_or_else(|| panic!("{lines:#?}"))
 }

@@ -54,6 +54,12 @@ impl Installed {
         let line = text.lines().find(|line| line.starts_with(&start));
         let line =
             line.unwrap_or_else(|| panic!("{option}: {text}{}", String::from_utf8_lossy(&output.stderr)));
-        line.split(" default ").nth(1).unwrap().split(' ').next().unwrap().into()
+        line.split(" default ")
+            .nth(1)
+            .unwrap()
+            .split(' ')
+            .next()
+            .unwrap()
+            .into()
     }
 }

@@ -26,7 +26,10 @@ pub fn program<S: AsRef<std::ffi::OsStr>>(path: &Path, arguments: &[S]) -> Comma
     let mut command = Command::new(path);
     if !std::env::args().any(|argument| argument.ends_with("ignored")) {
         let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("empty-cache");
-        command.env("ZEITNOT_CACHE_DIR", cache).env("ZEITNOT_OFFLINE", "1").env_remove("ORT_DYLIB_PATH");
+        command
+            .env("ZEITNOT_CACHE_DIR", cache)
+            .env("ZEITNOT_OFFLINE", "1")
+            .env_remove("ORT_DYLIB_PATH");
     }
     command.args(arguments);
     command
@@ -39,7 +42,10 @@ pub fn run<S: AsRef<std::ffi::OsStr>>(arguments: &[S]) -> Output {
 
 /// Runs a command to its end with `input` on its standard input. One that ends before it has read everything is no error.
 pub fn run_with_input(command: &mut Command, input: impl AsRef<[u8]>) -> Output {
-    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let command = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut process = command.spawn().unwrap();
     let written = process.stdin.take().unwrap().write_all(input.as_ref());
     let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
@@ -64,7 +70,11 @@ pub fn error_message(arguments: &[&str]) -> String {
 /// `scripts/check_all.sh` counts.
 pub fn skipped(why: &str) {
     let current = std::thread::current();
-    let line = format!("SKIPPED {}: {}", current.name().unwrap_or_default(), why.trim().replace('\n', " "));
+    let line = format!(
+        "SKIPPED {}: {}",
+        current.name().unwrap_or_default(),
+        why.trim().replace('\n', " ")
+    );
     eprintln!("{line}");
     if let Some(path) = std::env::var_os("ZEITNOT_SKIPPED") {
         let mut file = OpenOptions::new().create(true).append(true).open(path).unwrap();
@@ -77,7 +87,10 @@ pub fn skipped(why: &str) {
 pub fn set_up_onnx_runtime(provider: &str) -> bool {
     static DONE: Mutex<Vec<(String, Option<String>)>> = Mutex::new(Vec::new());
     let mut done = DONE.lock().unwrap();
-    let known = done.iter().find(|(name, _)| name == provider).map(|(_, why)| why.clone());
+    let known = done
+        .iter()
+        .find(|(name, _)| name == provider)
+        .map(|(_, why)| why.clone());
     let why = known.unwrap_or_else(|| {
         let output = run(&["setup", "--provider", provider]);
         // 1 is the answer where no GPU is found.

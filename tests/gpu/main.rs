@@ -34,8 +34,11 @@ impl FakeGpu {
     fn get() -> Option<FakeGpu> {
         let caches = [Some(package_file("target/ci-gpu")), folders::cache()];
         let has_runtime = |cache: &PathBuf| {
-            let mut names =
-                fs::read_dir(cache).into_iter().flatten().flatten().map(|entry| entry.file_name());
+            let mut names = fs::read_dir(cache)
+                .into_iter()
+                .flatten()
+                .flatten()
+                .map(|entry| entry.file_name());
             names.any(|name| name.to_string_lossy().starts_with("onnxruntime-gpu-"))
         };
         let Some(cache) = caches.into_iter().flatten().find(has_runtime) else {
@@ -43,7 +46,9 @@ impl FakeGpu {
             return None;
         };
         let folder = tempfile::tempdir().unwrap();
-        let built = Command::new(package_file("tests/gpu/fake/build")).arg(folder.path()).status();
+        let built = Command::new(package_file("tests/gpu/fake/build"))
+            .arg(folder.path())
+            .status();
         assert!(built.unwrap().success());
         Some(FakeGpu { folder, cache })
     }
@@ -65,9 +70,19 @@ impl FakeGpu {
     fn run(&self, network_name: &str, arguments: &[&str]) -> Output {
         let mut command = zeitnot(arguments);
         let network = network(network_name);
-        let output =
-            self.show_to(&mut command).arg("--backend=cuda").arg("--weights").arg(network).output().unwrap();
-        assert!(output.status.success(), "{:?}: {}", output.status, stderr(&output));
+        let output = self
+            .show_to(&mut command)
+            .arg("--backend=cuda")
+            .arg("--weights")
+            .arg(network)
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{:?}: {}",
+            output.status,
+            stderr(&output)
+        );
         output
     }
 
@@ -85,7 +100,10 @@ impl FakeGpu {
             let mut cells = line.splitn(3, ' ');
             Some((cells.next()?.parse().ok()?, cells.nth(1)?.to_owned()))
         };
-        text.lines().filter_map(row).map(|(calls, name): (i64, String)| (name, calls)).collect()
+        text.lines()
+            .filter_map(row)
+            .map(|(calls, name): (i64, String)| (name, calls))
+            .collect()
     }
 }
 
@@ -99,13 +117,18 @@ const COMPUTATIONS: [&str; 4] = ["kernels", "products", "convolutions", "operati
 fn calls_of_a_batch(gpu: &FakeGpu, network: &str) -> Calls {
     let after = |batches: &str| {
         let size = ["--start-batch-size=64", "--max-batch-size=64", "--rounds=1"];
-        gpu.run(network, &[&["backendbench", "--batches", batches][..], &size].concat());
+        gpu.run(
+            network,
+            &[&["backendbench", "--batches", batches][..], &size].concat(),
+        );
         gpu.calls()
     };
     let (few, many) = (after("10"), after("20"));
     // Each round is run a second time, which counts.
     let of_one = |all: i64, name: &str| (all - few.get(name).copied().unwrap_or(0)) / 20;
-    many.into_iter().map(|(name, calls)| (name.clone(), of_one(calls, &name))).collect()
+    many.into_iter()
+        .map(|(name, calls)| (name.clone(), of_one(calls, &name)))
+        .collect()
 }
 
 /// A regression: no batch came back, as outputs lay in memory that ONNX Runtime counts as the GPU's.
@@ -117,15 +140,26 @@ fn batches_travel_by_themselves_and_take_few_calls() {
         let calls = calls_of_a_batch(&gpu, network);
         let of_copies = |name: &str| calls.get(name).copied().unwrap_or(0);
         assert_eq!(of_copies("copy async H2D pinned"), 1, "{network}: {calls:#?}");
-        assert_eq!(of_copies("copy async D2H pinned"), outputs, "{network}: {calls:#?}");
+        assert_eq!(
+            of_copies("copy async D2H pinned"),
+            outputs,
+            "{network}: {calls:#?}"
+        );
         let others = calls
             .iter()
             .filter(|(name, calls)| name.starts_with("copy") && !name.ends_with("pinned") && **calls > 0);
-        assert_eq!(others.filter(|(name, _)| !name.contains("D2D")).count(), 0, "{network}: {calls:#?}");
+        assert_eq!(
+            others.filter(|(name, _)| !name.contains("D2D")).count(),
+            0,
+            "{network}: {calls:#?}"
+        );
         let made = ["cudaMalloc", "cudaMallocHost", "cudaStreamCreate", "plans"];
         assert_eq!(number_of(&calls, &made), 0, "{network}: {calls:#?}");
         let computations = number_of(&calls, &COMPUTATIONS);
-        assert!((1..=most).contains(&computations), "{network}: {computations} calls: {calls:#?}");
+        assert!(
+            (1..=most).contains(&computations),
+            "{network}: {computations} calls: {calls:#?}"
+        );
     }
 }
 
@@ -135,7 +169,16 @@ fn batches_travel_by_themselves_and_take_few_calls() {
 fn no_convolution_is_planned_after_the_start() {
     let Some(gpu) = FakeGpu::get() else { return };
     let plans = |rounds: &str| {
-        gpu.run(TOWER, &["backendbench", "--batches=64,128", "--round-ms=1", "--rounds", rounds]);
+        gpu.run(
+            TOWER,
+            &[
+                "backendbench",
+                "--batches=64,128",
+                "--round-ms=1",
+                "--rounds",
+                rounds,
+            ],
+        );
         number_of(&gpu.calls(), &["plans"])
     };
     let at_the_start = plans("1");
@@ -180,7 +223,16 @@ fn the_process_ends_without_a_crash() {
 fn options_of_the_provider_reach_it() {
     let Some(gpu) = FakeGpu::get() else { return };
     let biases = |options: &str| {
-        gpu.run(TOWER, &["bench", "--nodes=20", "--num-positions=1", "--backend-opts", options]);
+        gpu.run(
+            TOWER,
+            &[
+                "bench",
+                "--nodes=20",
+                "--num-positions=1",
+                "--backend-opts",
+                options,
+            ],
+        );
         number_of(&gpu.calls(), &["cudnnAddTensor"])
     };
     assert!(biases("") > 0);
@@ -192,8 +244,16 @@ fn options_of_the_provider_reach_it() {
 #[ignore = "needs ONNX Runtime's GPU package"]
 fn the_cost_of_a_change_of_size_is_told() {
     let Some(gpu) = FakeGpu::get() else { return };
-    let rows =
-        json(&gpu.run(TOWER, &["backendbench", "--json", "--batches=64,128", "--rounds=1", "--round-ms=1"]));
+    let rows = json(&gpu.run(
+        TOWER,
+        &[
+            "backendbench",
+            "--json",
+            "--batches=64,128",
+            "--rounds=1",
+            "--round-ms=1",
+        ],
+    ));
     assert!(rows[1]["change_ms"].as_f64().is_some(), "{rows:#}");
 }
 
@@ -205,12 +265,18 @@ fn the_checklist_runs_through() {
     let out = tempfile::tempdir().unwrap();
     let mut command = Command::new(package_file("tests/gpu/run"));
     let weights = [TOWER, TRANSFORMER].map(network);
-    let command = command.arg(out.path()).arg(env!("CARGO_BIN_EXE_zeitnot")).args(&weights).env("QUICK", "1");
+    let command = command
+        .arg(out.path())
+        .arg(env!("CARGO_BIN_EXE_zeitnot"))
+        .args(&weights)
+        .env("QUICK", "1");
     let output = gpu.show_to(command).output().unwrap();
     let summary = fs::read_to_string(Path::new(out.path()).join("summary.txt")).unwrap_or_default();
     assert!(summary.lines().count() >= 10, "{summary}{}", stderr(&output));
     // There is no GPU whose numbers could be right, and the doctor sees that.
-    let failed: Vec<_> =
-        summary.lines().filter(|line| !line.contains(" ok ") && !line.starts_with("doctor-")).collect();
+    let failed: Vec<_> = summary
+        .lines()
+        .filter(|line| !line.contains(" ok ") && !line.starts_with("doctor-"))
+        .collect();
     assert!(failed.is_empty(), "{failed:#?}{}", stderr(&output));
 }

@@ -22,33 +22,65 @@ fn analyse(folder: &Path, text: &str, more: &[&str]) -> std::process::Output {
     let pgn = folder.join("in.pgn");
     std::fs::write(&pgn, text).unwrap();
     let options = ["--backend=trivial", "--nodes=200", "--threads=1"];
-    zeitnot(&["analyse"]).arg(pgn).args(options).args(more).output().unwrap()
+    zeitnot(&["analyse"])
+        .arg(pgn)
+        .args(options)
+        .args(more)
+        .output()
+        .unwrap()
 }
 
 #[test]
 fn games_come_back_with_evaluations_glyphs_variations_and_times() {
     let folder = tempfile::tempdir().unwrap();
     let output = analyse(folder.path(), &games("A"), &["--json"]);
-    assert!(stderr(&output).contains("clocks are from [%clk] in 1 game\n"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("clocks are from [%clk] in 1 game\n"),
+        "{}",
+        stderr(&output)
+    );
     let report = json(&output);
     let text = report["pgn"].as_str().unwrap();
-    let read: Vec<_> = Games::new("text", text.as_bytes()).map(|game| game.unwrap()).collect();
-    let [clocks, mate] = &read[..] else { panic!("{text}") };
+    let read: Vec<_> = Games::new("text", text.as_bytes())
+        .map(|game| game.unwrap())
+        .collect();
+    let [clocks, mate] = &read[..] else {
+        panic!("{text}")
+    };
     assert_eq!((clocks.moves.len(), mate.moves.len()), (6, 4));
     assert!(clocks.tags.get("Annotator").unwrap().starts_with("Zeitnot "));
     assert!(clocks.moves[0].is_book && !clocks.moves[1].is_book);
     assert!(clocks.moves.iter().all(|played| played.centipawns.is_some()));
     // 50 + 1 − 48 s, as the clock before the move was 50.
-    assert_eq!((clocks.moves[4].clock_ms, clocks.moves[4].used_ms), (Some(48_000.0), Some(3_000.0)));
+    assert_eq!(
+        (clocks.moves[4].clock_ms, clocks.moves[4].used_ms),
+        (Some(48_000.0), Some(3_000.0))
+    );
     // Lines break within comments.
     let text = text.replace('\n', " ");
-    assert!(text.matches("planned=").count() == 6, "the second game has no clock: {text}");
-    assert!(text.contains("g4 $4 {[%eval #-1]") && text.contains(" wdl=0/0/1000"), "{text}");
-    assert!(text.contains("(2. "), "another move is shown for the blunder: {text}");
+    assert!(
+        text.matches("planned=").count() == 6,
+        "the second game has no clock: {text}"
+    );
+    assert!(
+        text.contains("g4 $4 {[%eval #-1]") && text.contains(" wdl=0/0/1000"),
+        "{text}"
+    );
+    assert!(
+        text.contains("(2. "),
+        "another move is shown for the blunder: {text}"
+    );
     assert!(!text.contains("Qh4# {[%eval"), "mate is no evaluation: {text}");
     let loser = &report["games"][1]["white"];
-    assert_eq!((loser["blunders"].as_u64(), loser["moves"].as_u64()), (Some(1), Some(2)), "{report}");
-    assert_eq!(report["games"][0]["white"]["moves"], 2, "the book counts for nobody");
+    assert_eq!(
+        (loser["blunders"].as_u64(), loser["moves"].as_u64()),
+        (Some(1), Some(2)),
+        "{report}"
+    );
+    assert_eq!(
+        report["games"][0]["white"]["moves"], 2,
+        "the book counts for nobody"
+    );
 }
 
 /// Analyses two games of a player called `name`, and returns the page's file and text.
@@ -68,7 +100,10 @@ fn the_page_takes_names_for_text() {
         let folder = tempfile::tempdir().unwrap();
         let (_, html) = page_about(folder.path(), name);
         assert_eq!(html.matches("<script").count(), 2, "the program and its data");
-        assert!(!html.contains("<img") && !html.contains("<!--") && !html.contains("<svg onload"), "{name}");
+        assert!(
+            !html.contains("<img") && !html.contains("<!--") && !html.contains("<svg onload"),
+            "{name}"
+        );
     }
 }
 
@@ -79,10 +114,18 @@ fn the_page_steps_through_games_in_a_browser() {
         let folder = tempfile::tempdir().unwrap();
         let (page, _) = page_about(folder.path(), name);
         // The last position of the first game, by its link.
-        let Some(dom) = seen_by_a_browser(&format!("{}#1/6", page.display())) else { return };
+        let Some(dom) = seen_by_a_browser(&format!("{}#1/6", page.display())) else {
+            return;
+        };
         assert!(dom.contains("<title>2 games"), "a name was run: {name}");
-        assert!(dom.contains("data-ply=\"6\"") && dom.contains("aria-current=\"true\">Nf6"), "{dom}");
-        assert!(dom.matches("class=\"graph\"").count() == 4 && !dom.contains("<img"), "{name}");
+        assert!(
+            dom.contains("data-ply=\"6\"") && dom.contains("aria-current=\"true\">Nf6"),
+            "{dom}"
+        );
+        assert!(
+            dom.matches("class=\"graph\"").count() == 4 && !dom.contains("<img"),
+            "{name}"
+        );
         assert_eq!(dom.matches("class=\"outline\"").count(), 32, "pieces are drawn");
     }
 }
@@ -103,10 +146,16 @@ fn positions_of_the_page_are_those_of_the_game() {
     for text in [SPECIAL, random] {
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("out");
-        assert!(analyse(folder.path(), text, &["--out", out.to_str().unwrap()]).status.success());
+        assert!(
+            analyse(folder.path(), text, &["--out", out.to_str().unwrap()])
+                .status
+                .success()
+        );
         let expected = Games::new("text", text.as_bytes()).next().unwrap().unwrap();
         let link = format!("{}#{}", out.join("index.html").display(), expected.moves.len());
-        let Some(dom) = seen_by_a_browser(&link) else { return };
+        let Some(dom) = seen_by_a_browser(&link) else {
+            return;
+        };
         let (_, rest) = dom.split_once("data-fen=\"").unwrap();
         assert_eq!(rest.split('"').next(), Some(expected.end.to_fen().as_str()));
     }
@@ -133,13 +182,23 @@ fn keys_lead_to_mistakes_and_lines_can_be_clicked() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
     let mate = "1. f3 e5 2. g4 Qh4# 0-1\n";
-    assert!(analyse(folder.path(), mate, &["--out", out.to_str().unwrap()]).status.success());
+    assert!(
+        analyse(folder.path(), mate, &["--out", out.to_str().unwrap()])
+            .status
+            .success()
+    );
     let page = out.join("index.html");
     let html = std::fs::read_to_string(&page).unwrap();
     assert!(html.contains("2.g4?? allows mate in 1: "), "{html}");
     std::fs::write(&page, html.replace("</body>", PRESS)).unwrap();
-    let Some(dom) = seen_by_a_browser(&page.display().to_string()) else { return };
-    assert!(dom.contains("data-told=\"3, 4, 0, 4, 3, 3 line, 3\""), "{}", &dom[dom.find("<body").unwrap()..]);
+    let Some(dom) = seen_by_a_browser(&page.display().to_string()) else {
+        return;
+    };
+    assert!(
+        dom.contains("data-told=\"3, 4, 0, 4, 3, 3 line, 3\""),
+        "{}",
+        &dom[dom.find("<body").unwrap()..]
+    );
 }
 
 /// Does what a player does, and notes what the page says of it.
@@ -201,17 +260,30 @@ fn games_are_played_learnt_from_and_saved() {
     let folder = tempfile::tempdir().unwrap();
     let (page, html) = page_about(folder.path(), "A</script><img src=x>");
     std::fs::write(&page, html.replace("</body>", PLAY)).unwrap();
-    let Some(dom) = seen_by_a_browser(&page.display().to_string()) else { return };
+    let Some(dom) = seen_by_a_browser(&page.display().to_string()) else {
+        return;
+    };
     let (_, told) = dom.split_once("data-told=\"").unwrap_or(("", &dom));
     let told = told.split('"').next().unwrap();
     let told: Vec<_> = told.split("; ").collect();
-    let [moved, own, tried, back, left, asked, played, answer, saved] = &told[..] else { panic!("{told:?}") };
+    let [moved, own, tried, back, left, asked, played, answer, saved] = &told[..] else {
+        panic!("{told:?}")
+    };
     assert!(moved.starts_with("#2/1 1 1.f3"), "{told:?}");
-    assert!(own.starts_with("#2/2 2 1…e5"), "the game's own move leads on in the game: {told:?}");
+    assert!(
+        own.starts_with("#2/2 2 1…e5"),
+        "the game's own move leads on in the game: {told:?}"
+    );
     assert!(tried.starts_with("#2/2 2 a3 "), "{told:?}");
-    assert!(back.starts_with("#2/2 2 a3 "), "what is said is of the position that is shown: {told:?}");
+    assert!(
+        back.starts_with("#2/2 2 a3 "),
+        "what is said is of the position that is shown: {told:?}"
+    );
     assert!(left.starts_with("#2/2 2 1…e5"), "{told:?}");
-    assert!(asked.contains("2.g4?? was played. Find a better move for White."), "{told:?}");
+    assert!(
+        asked.contains("2.g4?? was played. Find a better move for White."),
+        "{told:?}"
+    );
     assert!(played.starts_with("g4 was played."), "{told:?}");
     assert!(answer.starts_with("2.g4?? allows mate in 1: "), "{told:?}");
     assert_eq!(*saved, "1 C C – D 0-1 0", "{told:?}");
@@ -221,12 +293,18 @@ fn games_are_played_learnt_from_and_saved() {
 #[ignore = "needs Chromium"]
 fn nothing_is_cut_off_on_a_phone_or_a_wide_window() {
     let name = "A-very-long-name-without-any-space-in-it-as-some-programs-have";
-    let marked =
-        games(name).replace("1/2-1/2\n\n[White \"C\"]", "1/2-1/2\n\n[WhiteElo \"2500\"]\n[White \"C\"]");
+    let marked = games(name).replace(
+        "1/2-1/2\n\n[White \"C\"]",
+        "1/2-1/2\n\n[WhiteElo \"2500\"]\n[White \"C\"]",
+    );
     for text in [SPECIAL, &marked] {
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("out");
-        assert!(analyse(folder.path(), text, &["--out", out.to_str().unwrap()]).status.success());
+        assert!(
+            analyse(folder.path(), text, &["--out", out.to_str().unwrap()])
+                .status
+                .success()
+        );
         assert_nothing_is_cut_off(&out);
     }
 }
@@ -237,7 +315,11 @@ fn the_pages_of_one_game_and_of_two_are_accessible() {
     for text in [SPECIAL, &games("A")] {
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("out");
-        assert!(analyse(folder.path(), text, &["--out", out.to_str().unwrap()]).status.success());
+        assert!(
+            analyse(folder.path(), text, &["--out", out.to_str().unwrap()])
+                .status
+                .success()
+        );
         assert_accessible(&out);
     }
 }
@@ -263,17 +345,27 @@ document.body.dataset.told = told.join(' ');
 fn a_move_on_the_board_is_tried() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
-    assert!(analyse(folder.path(), SPECIAL, &["--out", out.to_str().unwrap()]).status.success());
+    assert!(
+        analyse(folder.path(), SPECIAL, &["--out", out.to_str().unwrap()])
+            .status
+            .success()
+    );
     let page = out.join("index.html");
     let html = std::fs::read_to_string(&page).unwrap();
     std::fs::write(&page, html.replace("</body>", TRY)).unwrap();
-    let Some(dom) = seen_by_a_browser(&page.display().to_string()) else { return };
+    let Some(dom) = seen_by_a_browser(&page.display().to_string()) else {
+        return;
+    };
     let start = "rnbqkbnr/pppppppp/8/8";
     let told = format!(
         "{start}/8/8/PPPPPPPP/RNBQKBNR {start}/4P3/8/PPPP1PPP/RNBQKBNR {start}/4P3/8/PPPP1PPP/RNBQKBNR \
          rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR"
     );
-    assert!(dom.contains(&format!("data-told=\"{told}\"")), "{}", &dom[dom.find("<body").unwrap()..]);
+    assert!(
+        dom.contains(&format!("data-told=\"{told}\"")),
+        "{}",
+        &dom[dom.find("<body").unwrap()..]
+    );
 }
 
 /// A game of two amateurs on lichess, and the moves to which lichess' evaluations give `?` or `??`.
@@ -281,8 +373,9 @@ const AMATEURS: &str = "1. e3 d5 2. d3 e5 3. h3 c5 4. a3 Nc6 5. b3 g6 6. Bb2 Bg7
                         13. Qf3 f5 14. Qe2 d3 15. Qd1 dxc2 16. Qxc2 Nd4 17. Bxd4 Qxd4 18. Qc1 Nd3+ 19. Ke2 Nxc1+ 20. Rxc1 Rd8 21. Rd1 Qb2 22. a4 \
                         Bd7 23. exf5 Bxf5 24. Bd5+ Kf8 25. g4 Bd7 26. Nf3 e4 27. Ng5 Rab8 28. Nxe4 Re8 29. Kf3 a6 30. Rb1 Qa3 31. Ra1 Qe7 32. h4 \
                         Bxa1 33. Rxa1 Qxh4 34. Nd6 Qxg4# 0-1\n";
-const MISTAKES: [&str; 8] =
-    ["9. e4", "9... c4", "10. dxc4", "10... d4", "11. Qd3", "12. Nd2", "31. Ra1", "34. Nd6"];
+const MISTAKES: [&str; 8] = [
+    "9. e4", "9... c4", "10. dxc4", "10... d4", "11. Qd3", "12. Nd2", "31. Ra1", "34. Nd6",
+];
 
 /// A regression: 2 of these were found, beside 11 moves that are none.
 #[test]
@@ -290,33 +383,81 @@ fn marks_agree_with_those_of_lichess() {
     let folder = tempfile::tempdir().unwrap();
     let pgn = folder.path().join("in.pgn");
     std::fs::write(&pgn, AMATEURS).unwrap();
-    let report = json(&zeitnot(&["analyse", "--nodes=300", "--json"]).arg(&pgn).output().unwrap());
-    let text = report["pgn"].as_str().unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
-    let marked: Vec<_> =
-        text.match_indices(" $2").chain(text.match_indices(" $4")).map(|(end, _)| &text[..end]).collect();
+    let report = json(
+        &zeitnot(&["analyse", "--nodes=300", "--json"])
+            .arg(&pgn)
+            .output()
+            .unwrap(),
+    );
+    let text = report["pgn"]
+        .as_str()
+        .unwrap()
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    let marked: Vec<_> = text
+        .match_indices(" $2")
+        .chain(text.match_indices(" $4"))
+        .map(|(end, _)| &text[..end])
+        .collect();
     let found = marked
         .iter()
-        .filter(|text| MISTAKES.iter().any(|mistake| text.ends_with(&format!(" {mistake}"))))
+        .filter(|text| {
+            MISTAKES
+                .iter()
+                .any(|mistake| text.ends_with(&format!(" {mistake}")))
+        })
         .count();
-    assert!(found >= 4 && 3 * found >= 2 * marked.len(), "{found} of {}: {text}", marked.len());
+    assert!(
+        found >= 4 && 3 * found >= 2 * marked.len(),
+        "{found} of {}: {text}",
+        marked.len()
+    );
 }
 
 /// Needs no network of its own, has games at once, and takes the same marks.
 #[test]
 fn another_engine_judges() {
     let folder = tempfile::tempdir().unwrap();
-    let judge = format!("--with=cmd={},args=--backend=trivial --threads=1", env!("CARGO_BIN_EXE_zeitnot"));
-    let report = json(&analyse(folder.path(), &games("A"), &["--json", &judge, "--weights=no/such.pb"]));
-    assert!(report["backend"].as_str().unwrap().starts_with("Zeitnot "), "{report}");
+    let judge = format!(
+        "--with=cmd={},args=--backend=trivial --threads=1",
+        env!("CARGO_BIN_EXE_zeitnot")
+    );
+    let report = json(&analyse(
+        folder.path(),
+        &games("A"),
+        &["--json", &judge, "--weights=no/such.pb"],
+    ));
+    assert!(
+        report["backend"].as_str().unwrap().starts_with("Zeitnot "),
+        "{report}"
+    );
     assert_eq!(report["games"][1]["white"]["blunders"], 1, "{report}");
     // Lines break within comments.
     let pgn = report["pgn"].as_str().unwrap().replace('\n', " ");
-    assert!(pgn.contains("g4 $4 {[%eval #-1]") && pgn.contains("(2. "), "{pgn}");
+    assert!(
+        pgn.contains("g4 $4 {[%eval #-1]") && pgn.contains("(2. "),
+        "{pgn}"
+    );
     let out = folder.path().join("out");
-    let told = analyse(folder.path(), &games("A"), &["--out", out.to_str().unwrap(), &judge]);
-    let (text, page) = (String::from_utf8_lossy(&told.stdout).into_owned(), out.join("index.html"));
-    assert!(text.starts_with("Judged by Zeitnot ") && text.contains("200 nodes a position"), "{text}");
-    assert!(stderr(&told).trim_end().ends_with(&page.display().to_string()), "{}", stderr(&told));
+    let told = analyse(
+        folder.path(),
+        &games("A"),
+        &["--out", out.to_str().unwrap(), &judge],
+    );
+    let (text, page) = (
+        String::from_utf8_lossy(&told.stdout).into_owned(),
+        out.join("index.html"),
+    );
+    assert!(
+        text.starts_with("Judged by Zeitnot ") && text.contains("200 nodes a position"),
+        "{text}"
+    );
+    assert!(
+        stderr(&told).trim_end().ends_with(&page.display().to_string()),
+        "{}",
+        stderr(&told)
+    );
 }
 
 #[cfg(unix)]
@@ -338,7 +479,11 @@ fn the_page_of_a_long_game_is_light() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
     let moves = "Nf3 Nf6 Ng1 Ng8 ".repeat(45);
-    let output = analyse(folder.path(), &format!("{moves} *\n"), &["--out", out.to_str().unwrap()]);
+    let output = analyse(
+        folder.path(),
+        &format!("{moves} *\n"),
+        &["--out", out.to_str().unwrap()],
+    );
     assert!(output.status.success(), "{}", stderr(&output));
     let bytes = out.join("index.html").metadata().unwrap().len();
     assert!(bytes < 400_000, "{bytes} bytes for 180 plies");
@@ -352,17 +497,43 @@ fn few_visits_say_that_they_cannot_judge() {
     let pgn = folder.path().join("in.pgn");
     std::fs::write(&pgn, SPECIAL).unwrap();
     let report = json(
-        &zeitnot(&["analyse", "--backend=random", "--nodes=10", "--threads=1", "--json"])
-            .arg(&pgn)
-            .output()
-            .unwrap(),
+        &zeitnot(&[
+            "analyse",
+            "--backend=random",
+            "--nodes=10",
+            "--threads=1",
+            "--json",
+        ])
+        .arg(&pgn)
+        .output()
+        .unwrap(),
     );
     let white = &report["games"][0]["white"];
-    assert!(white["accuracy"].is_null() && white["inaccuracies"] == 0, "{report}");
-    let options = ["--backend=random", "--nodes=10", "--threads=1", "--out", out.to_str().unwrap()];
-    assert!(zeitnot(&["analyse"]).arg(&pgn).args(options).output().unwrap().status.success());
+    assert!(
+        white["accuracy"].is_null() && white["inaccuracies"] == 0,
+        "{report}"
+    );
+    let options = [
+        "--backend=random",
+        "--nodes=10",
+        "--threads=1",
+        "--out",
+        out.to_str().unwrap(),
+    ];
+    assert!(
+        zeitnot(&["analyse"])
+            .arg(&pgn)
+            .args(options)
+            .output()
+            .unwrap()
+            .status
+            .success()
+    );
     let html = std::fs::read_to_string(out.join("index.html")).unwrap();
-    assert!(html.contains("[\"Accuracy\",\"too few visits to judge\""), "{html}");
+    assert!(
+        html.contains("[\"Accuracy\",\"too few visits to judge\""),
+        "{html}"
+    );
 }
 
 #[test]
@@ -374,9 +545,20 @@ fn the_time_of_a_game_is_told_in_words() {
     let text = text.replace("[TimeControl", "[Termination \"Time forfeit\"]\n[TimeControl");
     let report = json(&analyse(folder.path(), &text, &["--json"]));
     assert_eq!(report["games"][0]["control"], "3 min + 2 s a move");
-    assert!(analyse(folder.path(), &text, &["--out", out.to_str().unwrap()]).status.success());
-    let Some(dom) = seen_by_a_browser(&out.join("index.html").display().to_string()) else { return };
-    for words in ["Black lost on time", "White used 1:24", "The clock did not decide", "From 8…a5"] {
+    assert!(
+        analyse(folder.path(), &text, &["--out", out.to_str().unwrap()])
+            .status
+            .success()
+    );
+    let Some(dom) = seen_by_a_browser(&out.join("index.html").display().to_string()) else {
+        return;
+    };
+    for words in [
+        "Black lost on time",
+        "White used 1:24",
+        "The clock did not decide",
+        "From 8…a5",
+    ] {
         assert!(dom.contains(words), "{words}");
     }
 }
@@ -385,15 +567,32 @@ fn the_time_of_a_game_is_told_in_words() {
 fn games_that_cannot_be_analysed_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let text = format!("1. e5 *\n\n{}", games("A"));
-    assert_refused(&analyse(folder.path(), &text, &["--max-games=1", "--tc=60"]), "game 1 is skipped: ply 1");
+    assert_refused(
+        &analyse(folder.path(), &text, &["--max-games=1", "--tc=60"]),
+        "game 1 is skipped: ply 1",
+    );
     // A regression: the result without a tag was lost, and numbers passed over games that were skipped.
-    let untagged = analyse(folder.path(), "1. e5 *\n\n[Event \"e\"]\n\n1. e4 e5 1-0\n", &["--json"]);
+    let untagged = analyse(
+        folder.path(),
+        "1. e5 *\n\n[Event \"e\"]\n\n1. e4 e5 1-0\n",
+        &["--json"],
+    );
     let report: serde_json::Value = serde_json::from_slice(&untagged.stdout).unwrap();
-    assert_eq!((&report["games"][0]["game"], &report["games"][0]["result"]), (&2.into(), &"1-0".into()));
+    assert_eq!(
+        (&report["games"][0]["game"], &report["games"][0]["result"]),
+        (&2.into(), &"1-0".into())
+    );
     let pgn = report["pgn"].as_str().unwrap();
-    assert!(pgn.contains("[Result \"1-0\"]") && pgn.trim_end().ends_with("1-0"), "{pgn}");
+    assert!(
+        pgn.contains("[Result \"1-0\"]") && pgn.trim_end().ends_with("1-0"),
+        "{pgn}"
+    );
     let nothing = analyse(folder.path(), "1. e5 *\n", &[]);
-    assert!(stderr(&nothing).contains("no game that can be analysed"), "{}", stderr(&nothing));
+    assert!(
+        stderr(&nothing).contains("no game that can be analysed"),
+        "{}",
+        stderr(&nothing)
+    );
 }
 
 /// Returns what an analysis of games without clocks says of each, except how long they are searched and what else differs from run to
@@ -403,7 +602,14 @@ fn analysed(text: &str, more: &[&str]) -> serde_json::Value {
     let options = ["--backend=random", "--nncache=0", "--nodes=150", "--json"];
     let pgn = folder.path().join("in.pgn");
     std::fs::write(&pgn, text).unwrap();
-    let report = json(&zeitnot(&["analyse"]).arg(pgn).args(options).args(more).output().unwrap());
+    let report = json(
+        &zeitnot(&["analyse"])
+            .arg(pgn)
+            .args(options)
+            .args(more)
+            .output()
+            .unwrap(),
+    );
     report["pgn"].clone()
 }
 
@@ -413,11 +619,18 @@ const GAMES: &str = "1. e4 e5 2. Nf3 Nc6 3. Bb5 a6 4. Ba4 Nf6 *\n\n1. f3 e5 2. g
 fn games_at_once_are_analysed_as_one_after_the_other() {
     let one = analysed(GAMES, &["--threads=1", "--concurrency=1"]);
     assert_eq!(
-        one.as_str().unwrap().split_whitespace().filter(|word| word.starts_with("n=150")).count(),
+        one.as_str()
+            .unwrap()
+            .split_whitespace()
+            .filter(|word| word.starts_with("n=150"))
+            .count(),
         17,
         "{one}"
     );
-    for more in [["--threads=1", "--concurrency=3"], ["--threads=2", "--concurrency=4"]] {
+    for more in [
+        ["--threads=1", "--concurrency=3"],
+        ["--threads=2", "--concurrency=4"],
+    ] {
         assert_eq!(analysed(GAMES, &more), one, "{more:?}");
     }
 }
@@ -429,10 +642,19 @@ fn the_positions_of_a_lone_game_are_searched_at_once() {
     let at_once = analysed(&format!("{game} *\n"), &["--threads=2", "--concurrency=7"]);
     let comments = |text: &serde_json::Value| -> Vec<String> {
         let comments = text.as_str().unwrap().split('{').skip(1);
-        let comments =
-            comments.map(|comment| comment.split('}').next().unwrap().split_whitespace().collect::<Vec<_>>());
+        let comments = comments.map(|comment| {
+            comment
+                .split('}')
+                .next()
+                .unwrap()
+                .split_whitespace()
+                .collect::<Vec<_>>()
+        });
         // Variations have comments without nodes.
-        comments.map(|words| words.join(" ")).filter(|comment| comment.contains(" n=150")).collect()
+        comments
+            .map(|words| words.join(" "))
+            .filter(|comment| comment.contains(" n=150"))
+            .collect()
     };
     let found = comments(&at_once);
     assert_eq!(found.len(), plies, "{at_once}");

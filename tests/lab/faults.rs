@@ -13,9 +13,21 @@ pub const PATIENCE: Duration = Duration::from_secs(120);
 /// Returns the command of a match of 40 short games that writes into `folder`.
 pub fn a_match(folder: &Path) -> Command {
     let openings = data("openings.epd");
-    let mut command = zeitnot(&["match", "--backend=random", "--nodes=20", "--max-plies=60", "--games=40"]);
-    command.args(["--threads=1", "--concurrency=4", "--seed=5", "--openings"]).arg(openings);
-    command.arg("--out").arg(folder).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut command = zeitnot(&[
+        "match",
+        "--backend=random",
+        "--nodes=20",
+        "--max-plies=60",
+        "--games=40",
+    ]);
+    command
+        .args(["--threads=1", "--concurrency=4", "--seed=5", "--openings"])
+        .arg(openings);
+    command
+        .arg("--out")
+        .arg(folder)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     command
 }
 
@@ -55,13 +67,16 @@ fn a_match_that_was_ended_in_any_way_goes_on_where_it_was() {
     assert!(a_match(&whole).status().unwrap().success());
     let size = fs::metadata(whole.join("games.csv")).unwrap().len();
     // Without a signal: SIGKILL on Unix, nothing of the process runs any more.
-    for signal in
-        [None, Some("TERM"), Some("INT"), Some("HUP")].into_iter().take(if cfg!(unix) { 4 } else { 1 })
+    for signal in [None, Some("TERM"), Some("INT"), Some("HUP")]
+        .into_iter()
+        .take(if cfg!(unix) { 4 } else { 1 })
     {
         let end = |process: &mut Child| match signal {
             None => kill(process),
             Some(signal) => {
-                let status = Command::new("kill").args(["-s", signal, &process.id().to_string()]).status();
+                let status = Command::new("kill")
+                    .args(["-s", signal, &process.id().to_string()])
+                    .status();
                 assert!(status.unwrap().success());
             }
         };
@@ -80,8 +95,18 @@ fn a_match_that_was_ended_in_any_way_goes_on_where_it_was() {
 
 /// Returns the command that measures `games` with searches of so many nodes.
 pub fn a_measurement(games: &Path, nodes: u64, out: &Path) -> Command {
-    let mut command = zeitnot(&["movesleft", "--backend=random", "--threads=1", "--sample=3", "--pgn"]);
-    command.arg(games).arg(format!("--nodes={nodes}")).arg("--out").arg(out);
+    let mut command = zeitnot(&[
+        "movesleft",
+        "--backend=random",
+        "--threads=1",
+        "--sample=3",
+        "--pgn",
+    ]);
+    command
+        .arg(games)
+        .arg(format!("--nodes={nodes}"))
+        .arg("--out")
+        .arg(out);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     command
 }
@@ -96,7 +121,10 @@ fn a_killed_movesleft_goes_on_where_it_was() {
     let rows = |folder: &Path| folder.join("movesleft.csv");
     let size = fs::metadata(rows(&whole)).unwrap().len();
     run_with_interruptions(|| measure(&killed), &rows(&killed), &[1, size / 3], kill);
-    assert!(fs::read(rows(&killed)).unwrap() == fs::read(rows(&whole)).unwrap(), "the rows differ");
+    assert!(
+        fs::read(rows(&killed)).unwrap() == fs::read(rows(&whole)).unwrap(),
+        "the rows differ"
+    );
 }
 
 #[test]
@@ -104,7 +132,13 @@ fn a_folder_that_cannot_be_made_is_an_error_at_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
-    assert_refused(&a_match(&file.join("below")).stderr(Stdio::piped()).output().unwrap(), "below");
+    assert_refused(
+        &a_match(&file.join("below"))
+            .stderr(Stdio::piped())
+            .output()
+            .unwrap(),
+        "below",
+    );
 }
 
 #[cfg(target_os = "linux")]
@@ -113,7 +147,11 @@ fn a_full_disk_is_told() {
     let full = || fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     for arguments in [&["perft", "2"][..], &["perft", "2", "--json"], &["options"]] {
         assert_refused(
-            &zeitnot(arguments).stdout(full()).stderr(Stdio::piped()).output().unwrap(),
+            &zeitnot(arguments)
+                .stdout(full())
+                .stderr(Stdio::piped())
+                .output()
+                .unwrap(),
             "cannot write the output: No space left",
         );
     }

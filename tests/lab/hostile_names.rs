@@ -21,10 +21,28 @@ fn rows(folder: &Path) -> [String; 2] {
         let output = command.output().unwrap();
         assert!(output.status.success(), "{}", stderr(&output));
     };
-    let two_games = ["match", "--backend=random", "--nodes=10", "--games=2", "--max-plies=30", "--out"];
+    let two_games = [
+        "match",
+        "--backend=random",
+        "--nodes=10",
+        "--games=2",
+        "--max-plies=30",
+        "--out",
+    ];
     succeeds(zeitnot(&two_games).arg(&games));
-    let options = ["--backend=random", "--manager=legacy", "--tc=10+0.1", "--min-moves=1", "--out"];
-    succeeds(zeitnot(&["timelab", "--pgn"]).arg(pgn).args(options).arg(&replays));
+    let options = [
+        "--backend=random",
+        "--manager=legacy",
+        "--tc=10+0.1",
+        "--min-moves=1",
+        "--out",
+    ];
+    succeeds(
+        zeitnot(&["timelab", "--pgn"])
+            .arg(pgn)
+            .args(options)
+            .arg(&replays),
+    );
     [games, replays].map(|folder| std::fs::read_to_string(folder.join("games.csv")).unwrap())
 }
 
@@ -34,7 +52,12 @@ fn page(folder: &Path, rows: &str, old: &str, name: &str) -> PathBuf {
     let file = folder.join("rows.csv");
     std::fs::write(&file, rows.replace(old, &format!(",\"{name}\","))).unwrap();
     let out = folder.join("report");
-    let output = zeitnot(&["report"]).arg(file).arg("--out").arg(&out).output().unwrap();
+    let output = zeitnot(&["report"])
+        .arg(file)
+        .arg("--out")
+        .arg(&out)
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     out.join("index.html")
 }
@@ -65,8 +88,16 @@ fn names_in_rows_stay_text() {
 #[ignore = "needs Chromium"]
 fn names_in_rows_stay_text_in_a_browser() {
     each_page(|page, title, name| {
-        let Some(dom) = seen_by_a_browser(&page.display().to_string()) else { return };
-        assert!(dom.contains(&format!("<title>{title}")), "{title}: a name was run: {name}");
-        assert!(!dom.contains("<img") && !dom.contains("<script"), "{title}: {name}");
+        let Some(dom) = seen_by_a_browser(&page.display().to_string()) else {
+            return;
+        };
+        assert!(
+            dom.contains(&format!("<title>{title}")),
+            "{title}: a name was run: {name}"
+        );
+        assert!(
+            !dom.contains("<img") && !dom.contains("<script"),
+            "{title}: {name}"
+        );
     });
 }

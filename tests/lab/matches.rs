@@ -8,12 +8,19 @@ use crate::common::{assert_refused, data, error_message, json, run, stderr, stdo
 
 /// Plays a match into `folder`; returns what it reports and its PGN.
 fn play(folder: &Path, args: &[&str]) -> (Value, String) {
-    let output =
-        zeitnot(&["match", "--json", "--threads=2", "--nncache=10000", "--openings", &openings(), "--out"])
-            .arg(folder)
-            .args(args)
-            .output()
-            .unwrap();
+    let output = zeitnot(&[
+        "match",
+        "--json",
+        "--threads=2",
+        "--nncache=10000",
+        "--openings",
+        &openings(),
+        "--out",
+    ])
+    .arg(folder)
+    .args(args)
+    .output()
+    .unwrap();
     let report = json(&output);
     (report, std::fs::read_to_string(folder.join("games.pgn")).unwrap())
 }
@@ -26,7 +33,11 @@ fn openings() -> String {
 fn play_twice(args: &[&str]) -> (Value, String) {
     let folder = tempfile::tempdir().unwrap();
     let play = |name: &str, concurrency: &str| {
-        let args: Vec<_> = args.iter().copied().chain(["--concurrency", concurrency]).collect();
+        let args: Vec<_> = args
+            .iter()
+            .copied()
+            .chain(["--concurrency", concurrency])
+            .collect();
         play(&folder.path().join(name), &args)
     };
     let ((alone, pgn_alone), (together, pgn_together)) = (play("1", "1"), play("8", "8"));
@@ -49,13 +60,22 @@ fn games_at_fixed_nodes_do_not_depend_on_how_many_run_at_once() {
 #[test]
 fn games_under_nodestime_do_not_depend_on_how_many_run_at_once() {
     let managers = ["--a=TimeManager=smooth(mle-mlh)", "--b=TimeManager=stockfish"];
-    let clock = ["--backend=random", "--games=8", "--nodestime=1", "--tc=1+0.02", "--move-overhead=0"];
+    let clock = [
+        "--backend=random",
+        "--games=8",
+        "--nodestime=1",
+        "--tc=1+0.02",
+        "--move-overhead=0",
+    ];
     let (report, pgn) = play_twice(&[&managers[..], &clock].concat());
     assert_eq!(report["time_losses"], serde_json::json!([0, 0]));
     // A regression: nothing said how often smart pruning ended a move, nor how much time that saved.
     for side in 0..2 {
         let share = |key: &str| report[key][side].as_f64().unwrap();
-        assert!((0.0..1.0).contains(&share("pruned")) && share("pruning_saved") >= 0.0, "{report}");
+        assert!(
+            (0.0..1.0).contains(&share("pruned")) && share("pruning_saved") >= 0.0,
+            "{report}"
+        );
     }
     assert!(pgn.contains("[TimeControl \"1+0.02\"]") && pgn.contains("[%clk 0:00:0"));
     assert!(!pgn.contains("illegal-move"));
@@ -63,7 +83,13 @@ fn games_under_nodestime_do_not_depend_on_how_many_run_at_once() {
 
 #[test]
 fn a_side_that_ponders_keeps_larger_trees_and_searches_no_more_by_its_clock() {
-    let clock = ["--backend=random", "--games=8", "--nodestime=1", "--tc=2+0.02", "--move-overhead=0"];
+    let clock = [
+        "--backend=random",
+        "--games=8",
+        "--nodestime=1",
+        "--tc=2+0.02",
+        "--move-overhead=0",
+    ];
     let args = [&clock[..], &["--a=Ponder=true"]].concat();
     play_twice(&args);
     let folder = tempfile::tempdir().unwrap();
@@ -76,13 +102,24 @@ fn a_side_that_ponders_keeps_larger_trees_and_searches_no_more_by_its_clock() {
     // Mean nodes that were there when a search by the clock began, and those that it added.
     let means = |side: &str| {
         let moves: Vec<_> = rows[1..].iter().filter(|row| row[player] == side).collect();
-        let sum = |column: usize| moves.iter().map(|row| row[column].parse::<f64>().unwrap()).sum::<f64>();
+        let sum = |column: usize| {
+            moves
+                .iter()
+                .map(|row| row[column].parse::<f64>().unwrap())
+                .sum::<f64>()
+        };
         let count = moves.len() as f64;
         ((sum(in_tree) - sum(new)) / count, sum(new) / count)
     };
     let ((kept, searched), (kept_without, searched_without)) = (means("A"), means("B"));
-    assert!(kept > 2.0 * kept_without, "{kept} nodes kept with pondering, {kept_without} without");
-    assert!((searched / searched_without - 1.0).abs() < 0.1, "{searched} and {searched_without} searched");
+    assert!(
+        kept > 2.0 * kept_without,
+        "{kept} nodes kept with pondering, {kept_without} without"
+    );
+    assert!(
+        (searched / searched_without - 1.0).abs() < 0.1,
+        "{searched} and {searched_without} searched"
+    );
 }
 
 /// The results that all ways to play the same match must have in common.
@@ -100,7 +137,13 @@ const RESULTS: [&str; 11] = [
     "pruning_saved",
 ];
 
-const MATCH: [&str; 5] = ["--backend=random", "--nodes=30", "--max-plies=60", "--b=CPuct=4", "--seed=5"];
+const MATCH: [&str; 5] = [
+    "--backend=random",
+    "--nodes=30",
+    "--max-plies=60",
+    "--b=CPuct=4",
+    "--seed=5",
+];
 
 fn report(files: &[std::path::PathBuf]) -> Value {
     json(&zeitnot(&["report", "--json"]).args(files).output().unwrap())
@@ -118,7 +161,10 @@ fn reports_never_destroy_or_double_their_input() {
     let [games, moves] = ["games.csv", "moves.csv"].map(|name| format!("{own}/{name}"));
     let before = std::fs::read(&moves).unwrap();
     let refused = error_message(&["report", &games, &moves, "--out", own]);
-    assert!(refused.contains("would overwrite") && refused.contains("another folder"), "{refused}");
+    assert!(
+        refused.contains("would overwrite") && refused.contains("another folder"),
+        "{refused}"
+    );
     assert_eq!(std::fs::read(&moves).unwrap(), before);
     for file in [&games, &moves] {
         let twice = error_message(&["report", &games, file, file]);
@@ -139,7 +185,10 @@ fn a_shard_without_games_is_part_of_the_report() {
         ["games.csv", "moves.csv"].map(|name| out.join(name))
     };
     let files = [part("1/2"), part("2/2")].concat();
-    assert_eq!(report_into(&folder.path().join("all"), &files)["matches"][0]["games"], 2);
+    assert_eq!(
+        report_into(&folder.path().join("all"), &files)["matches"][0]["games"],
+        2
+    );
 }
 
 /// A regression: where the system went down and a file was behind `games.csv`, the match was refused.
@@ -169,7 +218,10 @@ fn shards_put_together_are_the_whole_match() {
     let folder = tempfile::tempdir().unwrap();
     let part = |name: &str, more: &[&str]| {
         let folder = folder.path().join(name);
-        (play(&folder, &[&MATCH[..], &["--games=14"], more].concat()).0, folder)
+        (
+            play(&folder, &[&MATCH[..], &["--games=14"], more].concat()).0,
+            folder,
+        )
     };
     let (whole, whole_folder) = part("whole", &[]);
     let (first, first_folder) = part("1", &["--shard=1/2"]);
@@ -186,7 +238,10 @@ fn shards_put_together_are_the_whole_match() {
     }
     for name in ["games.csv", "moves.csv"] {
         let read = |folder: &Path| std::fs::read_to_string(folder.join(name)).unwrap();
-        assert!(read(&merged_folder) == read(&whole_folder), "{name} differs from that of one run");
+        assert!(
+            read(&merged_folder) == read(&whole_folder),
+            "{name} differs from that of one run"
+        );
     }
     for folder in [&whole_folder, &merged_folder] {
         assert_eq!(viewed_games(folder).len(), 14, "{}", folder.display());
@@ -206,12 +261,30 @@ fn viewed_games(folder: &Path) -> Vec<Value> {
 #[test]
 fn the_page_shows_the_games_with_both_evaluations_and_times() {
     let folder = tempfile::tempdir().unwrap();
-    let clock = ["--backend=random", "--games=2", "--nodestime=1", "--tc=1+0.02", "--move-overhead=0"];
-    let (_, pgn) = play(folder.path(), &[&clock[..], &["--a=name=One", "--b=name=Two"]].concat());
+    let clock = [
+        "--backend=random",
+        "--games=2",
+        "--nodestime=1",
+        "--tc=1+0.02",
+        "--move-overhead=0",
+    ];
+    let (_, pgn) = play(
+        folder.path(),
+        &[&clock[..], &["--a=name=One", "--b=name=Two"]].concat(),
+    );
     let games = viewed_games(folder.path());
-    assert_eq!(games.iter().map(|game| game["pgn"].as_str().unwrap()).collect::<String>(), pgn);
+    assert_eq!(
+        games
+            .iter()
+            .map(|game| game["pgn"].as_str().unwrap())
+            .collect::<String>(),
+        pgn
+    );
     let game = &games[1]["game"];
-    assert_eq!((&game["players"][0]["name"], &game["players"][1]["name"]), (&"Two".into(), &"One".into()));
+    assert_eq!(
+        (&game["players"][0]["name"], &game["players"][1]["name"]),
+        (&"Two".into(), &"One".into())
+    );
     assert_eq!((&game["number"], &game["by_players"]), (&2.into(), &true.into()));
     let [positions, plies] = ["positions", "plies"].map(|key| game[key].as_array().unwrap());
     assert_eq!(positions.len(), plies.len() + 1);
@@ -247,7 +320,10 @@ fn a_match_that_was_stopped_goes_on_where_it_was() {
     let (longer, _) = play(folder.path(), &[&MATCH[..], &["--games=12"]].concat());
     assert_eq!(longer["games"], 12);
     assert_refused(
-        &zeitnot(&["match", "--backend=random", "--nodes=31", "--out"]).arg(folder.path()).output().unwrap(),
+        &zeitnot(&["match", "--backend=random", "--nodes=31", "--out"])
+            .arg(folder.path())
+            .output()
+            .unwrap(),
         "another run",
     );
 }
@@ -257,28 +333,54 @@ fn a_match_that_was_stopped_goes_on_where_it_was() {
 fn the_rows_tell_where_smart_pruning_acts() {
     let folder = tempfile::tempdir().unwrap();
     // 2,000 nodes for a move are far beyond the 200 ms, here nodes, before which smart pruning waits.
-    let clock = ["--nodestime=1", "--tc=60+0.6", "--move-overhead=0", "--max-plies=12", "--games=4"];
-    let sides = ["--a=TimeManager=legacy", "--b=SmartPruningFactor=0,TimeManager=legacy"];
+    let clock = [
+        "--nodestime=1",
+        "--tc=60+0.6",
+        "--move-overhead=0",
+        "--max-plies=12",
+        "--games=4",
+    ];
+    let sides = [
+        "--a=TimeManager=legacy",
+        "--b=SmartPruningFactor=0,TimeManager=legacy",
+    ];
     let args = [&["--backend=random"][..], &clock, &sides].concat();
     let (whole, _) = play(&folder.path().join("whole"), &args);
     let share = |key: &str, side: usize| whole[key][side].as_f64().unwrap();
-    assert!(share("pruned", 0) > 0.0 && share("pruning_saved", 0) > 0.0, "{whole}");
-    assert_eq!((share("pruned", 1), share("pruning_saved", 1)), (0.0, 0.0), "{whole}");
+    assert!(
+        share("pruned", 0) > 0.0 && share("pruning_saved", 0) > 0.0,
+        "{whole}"
+    );
+    assert_eq!(
+        (share("pruned", 1), share("pruning_saved", 1)),
+        (0.0, 0.0),
+        "{whole}"
+    );
     let rows = ["games.csv", "moves.csv"].map(|name| folder.path().join("whole").join(name));
     let reported = report(&rows)["matches"][0].clone();
     // The same match again finds all games played.
     let (resumed, _) = play(&folder.path().join("whole"), &args);
     for key in ["pruned", "pruning_saved"] {
-        assert_eq!((&reported[key], &resumed[key]), (&whole[key], &whole[key]), "{key}");
+        assert_eq!(
+            (&reported[key], &resumed[key]),
+            (&whole[key], &whole[key]),
+            "{key}"
+        );
     }
-    assert!(report(&rows[..1])["matches"][0]["pruned"][0].is_null(), "games alone do not tell");
+    assert!(
+        report(&rows[..1])["matches"][0]["pruned"][0].is_null(),
+        "games alone do not tell"
+    );
 }
 
 #[test]
 fn a_test_that_is_decided_ends_the_match() {
     let folder = tempfile::tempdir().unwrap();
     let lopsided = ["--backend=trivial", "--games=200", "--a=nodes=100", "--b=nodes=2"];
-    let (report, _) = play(folder.path(), &[&lopsided[..], &["--sprt=elo0=0,elo1=200"]].concat());
+    let (report, _) = play(
+        folder.path(),
+        &[&lopsided[..], &["--sprt=elo0=0,elo1=200"]].concat(),
+    );
     assert_eq!(report["sprt"]["verdict"], "H1");
     assert!(report["games"].as_u64().unwrap() < 200);
 }
@@ -288,7 +390,13 @@ fn clocks_may_be_real() {
     let folder = tempfile::tempdir().unwrap();
     let (report, pgn) = play(
         folder.path(),
-        &["--backend=random", "--games=2", "--tc=0.3+0.01", "--move-overhead=20", "--max-plies=40"],
+        &[
+            "--backend=random",
+            "--games=2",
+            "--tc=0.3+0.01",
+            "--move-overhead=20",
+            "--max-plies=40",
+        ],
     );
     assert_eq!(report["games"], 2);
     assert!(pgn.contains("[%emt 0:00:00.0"));
@@ -301,9 +409,15 @@ fn external_engines_play_under_uci() {
     let program = env!("CARGO_BIN_EXE_zeitnot");
     let other = format!("--b=cmd={program},args=--backend=trivial,option.Threads=1,option.Move Overhead=0");
     let short = ["--backend=random", "--games=4", "--max-plies=40"];
-    let (report, pgn) = play(&folder.path().join("nodes"), &[&short[..], &["--nodes=20", &other]].concat());
+    let (report, pgn) = play(
+        &folder.path().join("nodes"),
+        &[&short[..], &["--nodes=20", &other]].concat(),
+    );
     assert_eq!(report["games"], 4, "{report}");
-    assert!(pgn.contains("[White \"Zeitnot ") && pgn.contains("[Black \"Zeitnot "), "its own name: {pgn}");
+    assert!(
+        pgn.contains("[White \"Zeitnot ") && pgn.contains("[Black \"Zeitnot "),
+        "its own name: {pgn}"
+    );
     assert!(pgn.contains("end=bestmove") && pgn.contains("end=nodes"), "{pgn}");
     let moves = std::fs::read_to_string(folder.path().join("nodes/moves.csv")).unwrap();
     let of_other = moves.lines().skip(1).filter(|row| row.contains(",B,"));
@@ -313,20 +427,36 @@ fn external_engines_play_under_uci() {
     );
     assert!(!pgn.contains("illegal-move"), "{pgn}");
     // With the same seed the same games, as far as the other engine is the same again.
-    let again = play(&folder.path().join("again"), &[&short[..], &["--nodes=20", &other]].concat());
+    let again = play(
+        &folder.path().join("again"),
+        &[&short[..], &["--nodes=20", &other]].concat(),
+    );
     assert!(again.1 == pgn, "another engine's games change from run to run");
     let named = format!("{other},name=guest");
-    let (_, pgn) =
-        play(&folder.path().join("clock"), &[&short[..], &["--tc=20+0.1", &named, "--games=2"]].concat());
-    assert!(pgn.contains("[White \"guest\"]") && pgn.matches("[%clk 0:00:").count() > 40, "{pgn}");
+    let (_, pgn) = play(
+        &folder.path().join("clock"),
+        &[&short[..], &["--tc=20+0.1", &named, "--games=2"]].concat(),
+    );
+    assert!(
+        pgn.contains("[White \"guest\"]") && pgn.matches("[%clk 0:00:").count() > 40,
+        "{pgn}"
+    );
     for (side, message) in [
         ("cmd=/no/such/engine", "cannot be started"),
-        (&format!("cmd={program},option.Nonsense=1"), "has no option \"Nonsense\""),
+        (
+            &format!("cmd={program},option.Nonsense=1"),
+            "has no option \"Nonsense\"",
+        ),
     ] {
         let side = format!("--b={side}");
-        let output = zeitnot(&["match", "--backend=random", "--nodes=1", &side]).output().unwrap();
+        let output = zeitnot(&["match", "--backend=random", "--nodes=1", &side])
+            .output()
+            .unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.code() == Some(2) && stderr.contains(message), "{stderr}");
+        assert!(
+            output.status.code() == Some(2) && stderr.contains(message),
+            "{stderr}"
+        );
     }
 }
 
@@ -348,8 +478,12 @@ fn what_a_side_has_to_tell_is_told_once_and_sides_that_play_alike_are_named() {
         let files = ["run.json", "index.html"].map(|file| std::fs::read_to_string(out.join(file)).unwrap());
         (stderr(&output).to_owned(), report, files)
     };
-    let (told, report, files) =
-        play("head", "TimeManager=smooth(mle-mlh)", "TimeManager=smooth(mle-pieces)", "--tc=1+0.1");
+    let (told, report, files) = play(
+        "head",
+        "TimeManager=smooth(mle-mlh)",
+        "TimeManager=smooth(mle-pieces)",
+        "--tc=1+0.1",
+    );
     let head = "The network has no Moves Left Head";
     let alike = "A and B play alike";
     for (text, of) in [(head, "A: "), (alike, "")] {
@@ -359,14 +493,18 @@ fn what_a_side_has_to_tell_is_told_once_and_sides_that_play_alike_are_named() {
         assert!(files.iter().all(|file| file.contains(&text)), "{text}");
     }
     assert!(!told.contains("B: The network"), "{told}");
-    let same =
-        [("CPuct=2", "CPuct=2.0", "--nodes=3"), ("TimeManager=legacy", "TimeManager=simple", "--nodes=3")];
+    let same = [
+        ("CPuct=2", "CPuct=2.0", "--nodes=3"),
+        ("TimeManager=legacy", "TimeManager=simple", "--nodes=3"),
+    ];
     for (number, (a, b, limit)) in same.into_iter().enumerate() {
         let (told, ..) = play(&format!("same{number}"), a, b, limit);
         assert!(told.contains(alike), "{told}");
     }
-    let other =
-        [("CPuct=2", "CPuct=2.1", "--nodes=3"), ("TimeManager=legacy", "TimeManager=simple", "--tc=1+0.1")];
+    let other = [
+        ("CPuct=2", "CPuct=2.1", "--nodes=3"),
+        ("TimeManager=legacy", "TimeManager=simple", "--tc=1+0.1"),
+    ];
     for (number, (a, b, limit)) in other.into_iter().enumerate() {
         let (told, report, _) = play(&format!("other{number}"), a, b, limit);
         assert!(!told.contains(alike) && report["notes"].is_null(), "{told}");
@@ -379,15 +517,36 @@ fn bad_arguments_are_named() {
         (&["--nodes=0"][..], "0 is not in 1.."),
         (&[], "say how long to think"),
         (&["--nodes=1", "--a=Cpuctt=1"], "--a: Cpuctt=1: unknown option"),
-        (&["--nodes=1", "--b=MultiPV=2"], "--b: MultiPV=2: it acts in a UCI session only"),
-        (&["--nodes=1", "--a=Threads=2"], "both engines share it: give it as --threads"),
-        (&["--nodes=1", "--sprt=elo0=5,elo1=0"], "--sprt: elo1 must be larger"),
+        (
+            &["--nodes=1", "--b=MultiPV=2"],
+            "--b: MultiPV=2: it acts in a UCI session only",
+        ),
+        (
+            &["--nodes=1", "--a=Threads=2"],
+            "both engines share it: give it as --threads",
+        ),
+        (
+            &["--nodes=1", "--sprt=elo0=5,elo1=0"],
+            "--sprt: elo1 must be larger",
+        ),
         (&["--nodes=1", "--openings=no/such.epd"], "no/such.epd: "),
-        (&["--nodes=1", "--adjudicate-draw=ply=3"], "--adjudicate-draw: unknown parameter"),
+        (
+            &["--nodes=1", "--adjudicate-draw=ply=3"],
+            "--adjudicate-draw: unknown parameter",
+        ),
         (&["--nodes=1", "--shard=3/2"], "expected i/n"),
-        (&["--nodes=1", "--adjudicate-syzygy=/"], "--adjudicate-syzygy: no .rtbw file"),
+        (
+            &["--nodes=1", "--adjudicate-syzygy=/"],
+            "--adjudicate-syzygy: no .rtbw file",
+        ),
     ] {
-        assert_refused(&zeitnot(&["match", "--backend=random"]).args(args).output().unwrap(), message);
+        assert_refused(
+            &zeitnot(&["match", "--backend=random"])
+                .args(args)
+                .output()
+                .unwrap(),
+            message,
+        );
     }
 }
 
@@ -396,23 +555,42 @@ fn matches_with_players_in_common_give_one_list() {
     let folder = tempfile::tempdir().unwrap();
     let rows = |name: &str, a: &str, b: &str| {
         let folder = folder.path().join(name);
-        let sides = [format!("--a=name={a},nodes={a}"), format!("--b=name={b},nodes={b}")];
+        let sides = [
+            format!("--a=name={a},nodes={a}"),
+            format!("--b=name={b},nodes={b}"),
+        ];
         let fixed = ["--backend=trivial", "--games=40", "--max-plies=120"];
-        play(&folder, &[&fixed[..], &sides.each_ref().map(String::as_str)].concat());
+        play(
+            &folder,
+            &[&fixed[..], &sides.each_ref().map(String::as_str)].concat(),
+        );
         folder.join("games.csv")
     };
     let files = [rows("1", "100", "2"), rows("2", "2", "30")];
-    let output = zeitnot(&["report", "--json", "--sprt=elo0=0,elo1=200"]).args(&files).output().unwrap();
+    let output = zeitnot(&["report", "--json", "--sprt=elo0=0,elo1=200"])
+        .args(&files)
+        .output()
+        .unwrap();
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
     let players = found["ranking"].as_array().unwrap();
     assert_eq!(players.len(), 3);
     assert_eq!(players[2]["name"], "2", "the fewest nodes come last: {players:?}");
     let sum: f64 = players.iter().map(|player| player["elo"].as_f64().unwrap()).sum();
     assert!(sum.abs() < 1e-6);
-    let tests: Vec<_> =
-        found["matches"].as_array().unwrap().iter().map(|one| &one["sprt"]["verdict"]).collect();
-    assert!(tests.contains(&&Value::from("H1")) || tests.contains(&&Value::from("H0")), "{tests:?}");
-    assert!(report(&files[..1])["ranking"].is_null(), "two players are a match, no list");
+    let tests: Vec<_> = found["matches"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| &one["sprt"]["verdict"])
+        .collect();
+    assert!(
+        tests.contains(&&Value::from("H1")) || tests.contains(&&Value::from("H0")),
+        "{tests:?}"
+    );
+    assert!(
+        report(&files[..1])["ranking"].is_null(),
+        "two players are a match, no list"
+    );
 }
 
 /// A regression: rows and games did not tell which build they came from.
@@ -422,8 +600,16 @@ fn rows_and_games_name_the_build() {
     let out = |name: &str| folder.path().join(name);
     let pgn = out("match").join("games.pgn");
     let runs: [(&str, &str, &[&str]); 3] = [
-        ("match", "games.csv", &["--nodes=10", "--games=2", "--max-plies=30"]),
-        ("timelab", "games.csv", &["--manager=legacy", "--tc=10+0.1", "--min-moves=1"]),
+        (
+            "match",
+            "games.csv",
+            &["--nodes=10", "--games=2", "--max-plies=30"],
+        ),
+        (
+            "timelab",
+            "games.csv",
+            &["--manager=legacy", "--tc=10+0.1", "--min-moves=1"],
+        ),
         ("movesleft", "movesleft.csv", &[]),
     ];
     let version = run(&["--version"]);
@@ -433,15 +619,26 @@ fn rows_and_games_name_the_build() {
         if command != "match" {
             process.arg("--pgn").arg(&pgn);
         }
-        let output = process.args(args).arg("--out").arg(out(command)).output().unwrap();
+        let output = process
+            .args(args)
+            .arg("--out")
+            .arg(out(command))
+            .output()
+            .unwrap();
         assert!(output.status.success(), "{command}: {}", stderr(&output));
         let rows = std::fs::read_to_string(out(command).join(rows)).unwrap();
         let mut lines = rows.lines();
         assert!(lines.next().unwrap().ends_with(",version"), "{command}");
-        assert!(rows.lines().count() > 1 && lines.all(|row| row.ends_with(&format!(",{version}"))), "{rows}");
+        assert!(
+            rows.lines().count() > 1 && lines.all(|row| row.ends_with(&format!(",{version}"))),
+            "{rows}"
+        );
     }
     let games = std::fs::read_to_string(pgn).unwrap();
-    assert!(games.contains(&format!("[Annotator \"Zeitnot {version}\"]\n")), "{games}");
+    assert!(
+        games.contains(&format!("[Annotator \"Zeitnot {version}\"]\n")),
+        "{games}"
+    );
 }
 
 /// Plays two games against the engine that `script` is, with a `limit` of its own; returns the row of each, by column.
@@ -465,7 +662,9 @@ fn play_script(folder: &Path, script: &str, limit: &str) -> Vec<Vec<(String, Str
     let text = std::fs::read_to_string(out.join("games.csv")).unwrap();
     let mut lines = text.lines().map(|line| line.split(',').map(str::to_owned));
     let columns: Vec<String> = lines.next().unwrap().collect();
-    lines.map(|cells| columns.iter().cloned().zip(cells).collect()).collect()
+    lines
+        .map(|cells| columns.iter().cloned().zip(cells).collect())
+        .collect()
 }
 
 /// An engine that answers each word as `GO` says, and does not know `quit`.
@@ -510,7 +709,11 @@ fn an_engine_that_crashes_or_talks_without_end_loses_its_games_and_the_match_goe
         ("exit 3", "disconnection", "(exit code 3)"),
         ("kill -SEGV $$", "disconnection", "SIGSEGV"),
         ("echo bestmove e2e5", "illegal-move", "the move e2e5 is not legal"),
-        ("while :; do echo info depth 1 nodes 5; done", "time-forfeit", "has not said bestmove"),
+        (
+            "while :; do echo info depth 1 nodes 5; done",
+            "time-forfeit",
+            "has not said bestmove",
+        ),
     ] {
         let (code, told_at_all, games) = play(go, "--recover=9");
         assert_eq!(code, Some(0), "{go}: {told_at_all}");
@@ -518,7 +721,11 @@ fn an_engine_that_crashes_or_talks_without_end_loses_its_games_and_the_match_goe
         assert_eq!(ends, 2, "{go}: {games}");
         let is_told =
             |line: &&str| line.contains(", Script: ") && line.contains(told) && line.contains("Position: ");
-        assert_eq!(told_at_all.lines().filter(is_told).count(), 2, "{go}: {told_at_all}");
+        assert_eq!(
+            told_at_all.lines().filter(is_told).count(),
+            2,
+            "{go}: {told_at_all}"
+        );
     }
     let (code, told, games) = play("exit 3", "--recover=0");
     assert_eq!((code, games.matches("[Event ").count()), (Some(2), 1), "{told}");
@@ -531,7 +738,11 @@ fn an_engine_that_crashes_or_talks_without_end_loses_its_games_and_the_match_goe
 fn an_engine_that_does_not_end_ends_no_match() {
     let folder = tempfile::tempdir().unwrap();
     let began = std::time::Instant::now();
-    let games = play_script(folder.path(), &ENGINE.replace("GO", "echo bestmove $move"), "nodes=5");
+    let games = play_script(
+        folder.path(),
+        &ENGINE.replace("GO", "echo bestmove $move"),
+        "nodes=5",
+    );
     assert!(began.elapsed() < std::time::Duration::from_secs(300));
     assert_eq!(games.len(), 2);
 }
@@ -556,7 +767,15 @@ fn our_own_program_behind_pipes_loses_no_game_on_time() {
     let folder = tempfile::tempdir().unwrap();
     let program = env!("CARGO_BIN_EXE_zeitnot");
     let side = |name: &str| format!("--{name}=name={name},cmd={program},args=--backend=random --threads=1");
-    let options = ["match", "--games=2", "--tc=1+0.02", "--max-plies=160", &side("a"), &side("b"), "--out"];
+    let options = [
+        "match",
+        "--games=2",
+        "--tc=1+0.02",
+        "--max-plies=160",
+        &side("a"),
+        &side("b"),
+        "--out",
+    ];
     let output = zeitnot(&options).arg(folder.path()).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     let rows = std::fs::read_to_string(folder.path().join("games.csv")).unwrap();

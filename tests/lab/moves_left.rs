@@ -18,7 +18,11 @@ fn games(count: usize, broken: usize) -> String {
     let words: Vec<&str> = OPERA.split_whitespace().collect();
     let game = |number: usize| {
         let moves = words[..30 + number * 7 % (words.len() - 30)].join(" ");
-        let moves = if number == broken { moves.replace("Nf3", "Nf5") } else { moves };
+        let moves = if number == broken {
+            moves.replace("Nf3", "Nf5")
+        } else {
+            moves
+        };
         format!(
             "[Event \"event {number}\"]\n[Result \"1-0\"]\n[Termination \"adjudication\"]\n\n{moves} 1-0\n\n"
         )
@@ -35,7 +39,16 @@ fn succeed(arguments: &[&str]) -> Output {
 /// Measures `pgn` into `out` and returns the findings.
 fn measure(pgn: &Path, out: &Path, more: &[&str]) -> Value {
     let (pgn, out) = (pgn.to_str().unwrap(), out.to_str().unwrap());
-    let fixed = ["movesleft", "--json", "--backend", "random", "--pgn", pgn, "--out", out];
+    let fixed = [
+        "movesleft",
+        "--json",
+        "--backend",
+        "random",
+        "--pgn",
+        pgn,
+        "--out",
+        out,
+    ];
     serde_json::from_slice(&succeed(&[&fixed, more].concat()).stdout).unwrap()
 }
 
@@ -68,29 +81,52 @@ fn figures_are_those_of_the_rows() {
         sum += (estimate - number("moves_left")).abs();
         count += 1;
     }
-    assert_eq!((&findings["games"], &findings["positions"]), (&40.into(), &count.into()));
+    assert_eq!(
+        (&findings["games"], &findings["positions"]),
+        (&40.into(), &count.into())
+    );
     assert_eq!(findings["unit"], "full moves");
     let estimators = findings["estimators"].as_array().unwrap();
     assert_eq!(estimators[0]["name"], "mle-legacy");
-    let head = estimators.iter().find(|estimator| estimator["name"] == "mle-mlh").unwrap();
+    let head = estimators
+        .iter()
+        .find(|estimator| estimator["name"] == "mle-mlh")
+        .unwrap();
     let mae = head["mae"].as_f64().unwrap();
     assert!((mae - sum / f64::from(count)).abs() < 1e-4, "{mae}");
     assert!(head["ci"]["low"].as_f64().unwrap() <= mae && mae <= head["ci"]["high"].as_f64().unwrap());
-    for key in ["by_ply", "by_phase", "by_pieces", "by_evaluation", "by_termination"] {
+    for key in [
+        "by_ply",
+        "by_phase",
+        "by_pieces",
+        "by_evaluation",
+        "by_termination",
+    ] {
         let groups = findings[key].as_array().unwrap();
         assert_eq!(
-            groups.iter().map(|group| group["positions"].as_i64().unwrap()).sum::<i64>(),
+            groups
+                .iter()
+                .map(|group| group["positions"].as_i64().unwrap())
+                .sum::<i64>(),
             i64::from(count),
             "{key}"
         );
     }
-    assert!(findings["clock"][0]["unused"].as_f64().unwrap() > 0.5, "short games leave time");
+    assert!(
+        findings["clock"][0]["unused"].as_f64().unwrap() > 0.5,
+        "short games leave time"
+    );
     let page = std::fs::read_to_string(out.join("index.html")).unwrap();
     let command = format!(
         "zeitnot movesleft --json --backend random --pgn {}",
         folder.path().join("games.pgn").display()
     );
-    for told in [command.as_str(), " --min-plies 2", "every position", env!("CARGO_PKG_VERSION")] {
+    for told in [
+        command.as_str(),
+        " --min-plies 2",
+        "every position",
+        env!("CARGO_PKG_VERSION"),
+    ] {
         assert!(page.contains(told), "{told}: {page}");
     }
     for file in ["index.html", "movesleft.csv", "difference-by-ply.svg"] {
@@ -102,13 +138,23 @@ fn figures_are_those_of_the_rows() {
 fn any_two_estimators_are_compared_head_and_pieces_first() {
     let (_folder, _, findings) = measured(&games(12, 0), &[]);
     let estimators = findings["estimators"].as_array().unwrap();
-    let mae = |name: &Value| estimators.iter().find(|e| e["name"] == *name).unwrap()["mae"].as_f64().unwrap();
+    let mae = |name: &Value| {
+        estimators.iter().find(|e| e["name"] == *name).unwrap()["mae"]
+            .as_f64()
+            .unwrap()
+    };
     let pairs = findings["differences"].as_array().unwrap();
     assert_eq!(pairs.len(), estimators.len() * (estimators.len() - 1) / 2);
-    assert_eq!((&pairs[0]["name"], &pairs[0]["against"]), (&"mle-mlh".into(), &"mle-pieces".into()));
+    assert_eq!(
+        (&pairs[0]["name"], &pairs[0]["against"]),
+        (&"mle-mlh".into(), &"mle-pieces".into())
+    );
     for pair in pairs {
         let difference = pair["difference"].as_f64().unwrap();
-        assert!((difference - (mae(&pair["name"]) - mae(&pair["against"]))).abs() < 1e-9, "{pair}");
+        assert!(
+            (difference - (mae(&pair["name"]) - mae(&pair["against"]))).abs() < 1e-9,
+            "{pair}"
+        );
         let end = |name: &str| pair["ci"][name].as_f64().unwrap();
         assert!(end("low") <= difference && difference <= end("high"), "{pair}");
     }
@@ -120,14 +166,29 @@ fn intervals_go_by_events_or_say_that_they_do_not() {
     let [once, often] =
         [1, 8].map(|copies| measured(&games(15, 0).repeat(copies), &["--estimator", "mle-legacy"]).2);
     assert_eq!((&often["events"], &often["games"]), (&15.into(), &120.into()));
-    assert_eq!((&once["intervals_by"], &often["intervals_by"]), (&"event".into(), &"event".into()));
+    assert_eq!(
+        (&once["intervals_by"], &often["intervals_by"]),
+        (&"event".into(), &"event".into())
+    );
     for end in ["low", "high"] {
         let end = |findings: &Value| findings["estimators"][0]["ci"][end].as_f64().unwrap();
-        assert!((end(&once) - end(&often)).abs() < 1e-9, "copies make no interval narrower: {once} {often}");
+        assert!(
+            (end(&once) - end(&often)).abs() < 1e-9,
+            "copies make no interval narrower: {once} {often}"
+        );
     }
     let (_folder, _, few) = measured(&games(3, 0).repeat(5), &[]);
-    assert_eq!((&few["intervals_by"], &few["events"]), (&"game".into(), &3.into()));
-    assert!(few["notes"][1].as_str().unwrap().starts_with("Intervals are by games"), "{few}");
+    assert_eq!(
+        (&few["intervals_by"], &few["events"]),
+        (&"game".into(), &3.into())
+    );
+    assert!(
+        few["notes"][1]
+            .as_str()
+            .unwrap()
+            .starts_with("Intervals are by games"),
+        "{few}"
+    );
     assert!(few["estimators"][0]["ci"]["low"].is_f64());
 }
 
@@ -142,7 +203,10 @@ fn games_that_were_played_out_have_a_table_of_their_own() {
     let text = succeed(&["report", out.join("movesleft.csv").to_str().unwrap()]);
     let text = String::from_utf8_lossy(&text.stdout).into_owned();
     assert!(text.contains("2 of the games were played out"), "{text}");
-    assert!(text.contains("Errors over games that were played out, 66 positions"), "{text}");
+    assert!(
+        text.contains("Errors over games that were played out, 66 positions"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -153,20 +217,39 @@ fn shards_put_together_give_the_report_of_one_run() {
     let whole = measure(&path("games.pgn"), &path("whole"), &["--max-games", "25"]);
     for shard in ["1/3", "2/3", "3/3"] {
         let out = path(&shard.replace('/', "of"));
-        measure(&path("games.pgn"), &out, &["--max-games", "25", "--shard", shard, "--threads", "2"]);
+        measure(
+            &path("games.pgn"),
+            &out,
+            &["--max-games", "25", "--shard", shard, "--threads", "2"],
+        );
     }
     let files =
         ["3of3", "1of3", "2of3"].map(|name| path(name).join("movesleft.csv").to_str().unwrap().to_owned());
     let merged = path("merged").to_str().unwrap().to_owned();
-    let output = succeed(&["report", "--json", &files[0], &files[1], &files[2], "--out", &merged]);
+    let output = succeed(&[
+        "report", "--json", &files[0], &files[1], &files[2], "--out", &merged,
+    ]);
     assert_eq!(serde_json::from_slice::<Value>(&output.stdout).unwrap(), whole);
     assert_eq!(rows(&path("merged")), rows(&path("whole")));
     assert_refused(&run(&["report", &files[0], &files[0]]), "is in two of the files");
     // One game leaves the other shard without any.
     for shard in ["1/2", "2/2"] {
         let (pgn, out) = (path("games.pgn"), path(&shard[..1]));
-        let more = ["--max-games", "1", "--shard", shard, "--out", out.to_str().unwrap()];
-        succeed(&[&["movesleft", "--backend", "random", "--pgn", pgn.to_str().unwrap()], &more[..]].concat());
+        let more = [
+            "--max-games",
+            "1",
+            "--shard",
+            shard,
+            "--out",
+            out.to_str().unwrap(),
+        ];
+        succeed(
+            &[
+                &["movesleft", "--backend", "random", "--pgn", pgn.to_str().unwrap()],
+                &more[..],
+            ]
+            .concat(),
+        );
     }
     let [empty, one] = ["2", "1"].map(|name| path(name).join("movesleft.csv").to_str().unwrap().to_owned());
     assert!(String::from_utf8_lossy(&succeed(&["report", &empty, &one]).stdout).starts_with("1 games, "));
@@ -177,10 +260,14 @@ fn reports_never_destroy_their_input() {
     let (_folder, out, _) = measured(&games(3, 0), &[]);
     let before = rows(&out);
     let (file, out) = (out.join("movesleft.csv"), out.to_str().unwrap());
-    for (more, message) in
-        [(["--out", out], "would overwrite"), (["--sprt", "elo1=5"], "--sprt: for rows of match")]
-    {
-        assert_refused(&zeitnot(&["report"]).arg(&file).args(more).output().unwrap(), message);
+    for (more, message) in [
+        (["--out", out], "would overwrite"),
+        (["--sprt", "elo1=5"], "--sprt: for rows of match"),
+    ] {
+        assert_refused(
+            &zeitnot(&["report"]).arg(&file).args(more).output().unwrap(),
+            message,
+        );
     }
     assert_eq!(rows(Path::new(out)), before);
 }
@@ -211,14 +298,31 @@ fn a_run_that_was_cut_off_goes_on_to_the_same_rows() {
     let pgn = folder.path().join("games.pgn");
     let text = rows(&out);
     // In the header, within the first rows, within a line, at the end of a line, nothing missing.
-    for cut in [0, 20, 300, text.len() / 2, text[..text.len() / 3].rfind('\n').unwrap() + 1, text.len()] {
+    for cut in [
+        0,
+        20,
+        300,
+        text.len() / 2,
+        text[..text.len() / 3].rfind('\n').unwrap() + 1,
+        text.len(),
+    ] {
         std::fs::write(out.join("movesleft.csv"), &text[..cut]).unwrap();
         assert_eq!(measure(&pgn, &out, &[]), whole, "cut at {cut}");
         assert_eq!(rows(&out), text, "cut at {cut}");
     }
     let (pgn, out) = (pgn.to_str().unwrap(), out.to_str().unwrap());
     assert_refused(
-        &run(&["movesleft", "--backend", "random", "--pgn", pgn, "--out", out, "--sample", "2"]),
+        &run(&[
+            "movesleft",
+            "--backend",
+            "random",
+            "--pgn",
+            pgn,
+            "--out",
+            out,
+            "--sample",
+            "2",
+        ]),
         "another run",
     );
 }
@@ -229,7 +333,10 @@ fn rows_of_another_run_are_refused_and_stay() {
     let (folder, out, _) = measured(&games(6, 0), &[]);
     let text = rows(&out);
     let id = text.lines().nth(1).unwrap().split(',').nth_back(1).unwrap();
-    assert!(id.len() == 12 && text.lines().skip(1).all(|line| line.contains(id)), "{text}");
+    assert!(
+        id.len() == 12 && text.lines().skip(1).all(|line| line.contains(id)),
+        "{text}"
+    );
     let foreign = text.replace(id, "0123456789ab");
     std::fs::write(out.join("movesleft.csv"), &foreign).unwrap();
     let pgn = folder.path().join("games.pgn");
@@ -253,23 +360,49 @@ fn broken_and_unfinished_games_are_named_and_left_out() {
     let (pgn, folder) = (pgn.to_str().unwrap(), out.to_str().unwrap());
     let output = succeed(&["movesleft", "--backend", "random", "--pgn", pgn, "--out", folder]);
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("game 3 is skipped: ply 3") && said.contains("2 unfinished"), "{said}");
+    assert!(
+        said.contains("game 3 is skipped: ply 3") && said.contains("2 unfinished"),
+        "{said}"
+    );
     assert!(String::from_utf8_lossy(&output.stdout).starts_with("4 games, "));
-    let numbers: Vec<String> =
-        rows(&out).lines().skip(1).map(|line| line.split(',').next().unwrap().into()).collect();
+    let numbers: Vec<String> = rows(&out)
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').next().unwrap().into())
+        .collect();
     assert!(numbers.contains(&"4".into()) && !numbers.contains(&"3".into()));
 }
 
 #[test]
 fn searches_give_a_mean_and_a_spread() {
-    let more =
-        ["--nodes", "60", "--estimator", "mle-mlh(floor=1)", "--estimator", "mle-legacy", "--from-ply", "10"];
+    let more = [
+        "--nodes",
+        "60",
+        "--estimator",
+        "mle-mlh(floor=1)",
+        "--estimator",
+        "mle-legacy",
+        "--from-ply",
+        "10",
+    ];
     let (folder, out, findings) = measured(&games(2, 0), &more);
-    let names: Vec<_> =
-        findings["estimators"].as_array().unwrap().iter().map(|e| e["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["mle-mlh(floor=1)", "mle-mlh(floor=1) after search", "mle-legacy"]);
+    let names: Vec<_> = findings["estimators"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|e| e["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        names,
+        ["mle-mlh(floor=1)", "mle-mlh(floor=1) after search", "mle-legacy"]
+    );
     // A regression: two games had a best function of the ply, one move for whatever ply, and intervals.
-    assert!(findings["notes"][0].as_str().unwrap().starts_with("\"best by ply\" is left out"));
+    assert!(
+        findings["notes"][0]
+            .as_str()
+            .unwrap()
+            .starts_with("\"best by ply\" is left out")
+    );
     assert!(findings["estimators"][0]["ci"]["low"].is_null());
     let positions = findings["positions"].as_i64().unwrap();
     assert_eq!(findings["spread"]["positions"], positions);
@@ -280,6 +413,9 @@ fn searches_give_a_mean_and_a_spread() {
     let report = succeed(&[&["report", "--json", alone.to_str().unwrap()][..], &more[2..6]].concat());
     assert_eq!(serde_json::from_slice::<Value>(&report.stdout).unwrap(), findings);
     assert!(
-        rows(&out).lines().skip(1).all(|line| line.split(',').nth(1).unwrap().parse::<u32>().unwrap() >= 10)
+        rows(&out)
+            .lines()
+            .skip(1)
+            .all(|line| line.split(',').nth(1).unwrap().parse::<u32>().unwrap() >= 10)
     );
 }

@@ -8,16 +8,29 @@ use crate::common::{network, stderr, zeitnot};
 
 const GAME: &str = "[Event \"mine\"]\n[Result \"1-0\"]\n\n1. e4 e5 2. Nf3 Nc6 3. Bb5 a6 1-0\n\n";
 
-const MATCH: [&str; 5] = ["match", "--backend=random", "--nodes=10", "--games=2", "--max-plies=24"];
-const TIMELAB: [&str; 5] =
-    ["timelab", "--backend=random", "--manager=legacy", "--tc=10+0.1", "--min-moves=1"];
+const MATCH: [&str; 5] = [
+    "match",
+    "--backend=random",
+    "--nodes=10",
+    "--games=2",
+    "--max-plies=24",
+];
+const TIMELAB: [&str; 5] = [
+    "timelab",
+    "--backend=random",
+    "--manager=legacy",
+    "--tc=10+0.1",
+    "--min-moves=1",
+];
 const MOVES_LEFT: [&str; 2] = ["movesleft", "--backend=random"];
 const ANALYSE: [&str; 4] = ["analyse", "--backend=trivial", "--nodes=5", "--threads=1"];
 
 /// Returns all files of a folder.
 fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    paths.map(|path| (path.clone(), fs::read(path).unwrap())).collect()
+    paths
+        .map(|path| (path.clone(), fs::read(path).unwrap()))
+        .collect()
 }
 
 fn exit_code(command: &[&str], paths: &[&Path]) -> (Option<i32>, String) {
@@ -36,7 +49,10 @@ fn is_refused(folder: &Path, command: &[&str], paths: &[&Path], message: &str) {
     let (code, stderr) = exit_code(command, paths);
     assert_eq!(code, Some(2), "{command:?} {paths:?}: {stderr}");
     assert!(stderr.contains(message), "{command:?} {paths:?}: {stderr}");
-    assert!(files(folder) == before, "{command:?} {paths:?} has changed a file");
+    assert!(
+        files(folder) == before,
+        "{command:?} {paths:?} has changed a file"
+    );
 }
 
 #[test]
@@ -46,7 +62,12 @@ fn a_match_cuts_off_no_games_of_others() {
     let (own, moves) = (out("own"), out("moves"));
     fs::create_dir(&own).unwrap();
     fs::write(own.join("games.pgn"), GAME).unwrap();
-    is_refused(&own, &MATCH, &["--out".as_ref(), &own], "games.pgn: holds a file that no run has written");
+    is_refused(
+        &own,
+        &MATCH,
+        &["--out".as_ref(), &own],
+        "games.pgn: holds a file that no run has written",
+    );
     succeed(&MATCH, &["--out".as_ref(), &moves]);
     let before = files(&moves);
     for name in ["games.csv", "games.pgn", "moves.csv"] {
@@ -54,10 +75,18 @@ fn a_match_cuts_off_no_games_of_others() {
     }
     succeed(&MATCH, &["--out".as_ref(), &moves]);
     for name in ["games.csv", "games.pgn", "moves.csv"].map(|name| moves.join(name)) {
-        assert!(fs::read(&name).unwrap() == before[&name], "{name:?} is made of the journal");
+        assert!(
+            fs::read(&name).unwrap() == before[&name],
+            "{name:?} is made of the journal"
+        );
     }
     fs::remove_file(moves.join("games.jsonl")).unwrap();
-    is_refused(&moves, &MATCH, &["--out".as_ref(), &moves], "games.csv: has games of which no games.jsonl");
+    is_refused(
+        &moves,
+        &MATCH,
+        &["--out".as_ref(), &moves],
+        "games.csv: has games of which no games.jsonl",
+    );
 }
 
 #[test]
@@ -68,14 +97,29 @@ fn an_analysis_overwrites_neither_its_input_nor_games_of_others() {
     let games = own.join("games.pgn");
     fs::write(&games, GAME).unwrap();
     fs::write(&other, GAME).unwrap();
-    is_refused(&own, &ANALYSE, &[&games, "--out".as_ref(), &own], "would overwrite");
-    is_refused(&own, &ANALYSE, &[&other, "--out".as_ref(), &own], "a file that no run has written");
+    is_refused(
+        &own,
+        &ANALYSE,
+        &[&games, "--out".as_ref(), &own],
+        "would overwrite",
+    );
+    is_refused(
+        &own,
+        &ANALYSE,
+        &[&other, "--out".as_ref(), &own],
+        "a file that no run has written",
+    );
     let out = folder.path().join("out");
     for _ in 0..2 {
         succeed(&ANALYSE, &[&other, "--out".as_ref(), &out]);
     }
     // A regression: that came up after the last search, and without the folder's name.
-    is_refused(&own, &ANALYSE, &[&other, "--out".as_ref(), &games.join("x")], "own/games.pgn/x: ");
+    is_refused(
+        &own,
+        &ANALYSE,
+        &[&other, "--out".as_ref(), &games.join("x")],
+        "own/games.pgn/x: ",
+    );
 }
 
 #[test]
@@ -93,13 +137,33 @@ fn rows_of_other_runs_are_not_replaced() {
     succeed(&TIMELAB, &[pgn, &games, out, &replay]);
 
     let [of_first, of_second, of_replay] = [&first, &second, &replay].map(|folder| folder.join("games.csv"));
-    is_refused(&second, &["report"], &[&of_first, out, &second], "holds another run");
-    is_refused(&second, &["report"], &[&of_replay, out, &second], "holds another run");
+    is_refused(
+        &second,
+        &["report"],
+        &[&of_first, out, &second],
+        "holds another run",
+    );
+    is_refused(
+        &second,
+        &["report"],
+        &[&of_replay, out, &second],
+        "holds another run",
+    );
     let report = path("report");
     succeed(&["report"], &[&of_first, out, &report]);
     succeed(&["report"], &[&of_first, &of_second, out, &report]);
-    is_refused(&report, &["report"], &[&of_first, out, &report], "of another run; name another --out");
-    is_refused(&report, &["report"], &[&of_replay, out, &report], "holds another run");
+    is_refused(
+        &report,
+        &["report"],
+        &[&of_first, out, &report],
+        "of another run; name another --out",
+    );
+    is_refused(
+        &report,
+        &["report"],
+        &[&of_replay, out, &report],
+        "holds another run",
+    );
     let page = path("page");
     fs::create_dir(&page).unwrap();
     fs::write(page.join("index.html"), "mine").unwrap();
@@ -115,7 +179,10 @@ fn rows_of_other_runs_are_not_replaced() {
     succeed(&MOVES_LEFT, &[pgn, &games, out, &left]);
     succeed(&MOVES_LEFT, &[pgn, &games, out, &left]);
     let (sampled, merged) = (path("sampled"), path("merged"));
-    succeed(&[&MOVES_LEFT[..], &["--sample=2"]].concat(), &[pgn, &games, out, &sampled]);
+    succeed(
+        &[&MOVES_LEFT[..], &["--sample=2"]].concat(),
+        &[pgn, &games, out, &sampled],
+    );
     let all = left.join("movesleft.csv");
     succeed(&["report"], &[&all, out, &merged]);
     is_refused(
@@ -133,9 +200,11 @@ fn no_run_goes_on_with_other_games() {
     let folder = tempfile::tempdir().unwrap();
     let games = folder.path().join("games.pgn");
     let other = GAME.replace("a6 1-0", "a6 4. Ba4 Nf6 1-0");
-    for command in
-        [&[&MOVES_LEFT[..], &["--pgn"]].concat(), &[&TIMELAB[..], &["--pgn"]].concat(), &ANALYSE.to_vec()]
-    {
+    for command in [
+        &[&MOVES_LEFT[..], &["--pgn"]].concat(),
+        &[&TIMELAB[..], &["--pgn"]].concat(),
+        &ANALYSE.to_vec(),
+    ] {
         let out = folder.path().join(command[0]);
         let paths: [&Path; 3] = [&games, "--out".as_ref(), &out];
         fs::write(&games, GAME).unwrap();

@@ -11,15 +11,22 @@ use crate::common::{skipped, stderr, zeitnot};
 /// Returns the page at a path, with `#` and a place in it if any, as a browser sees it after it has run what there is to run; `None`, with a message, where no browser is.
 pub fn seen_by_a_browser(page: &str) -> Option<String> {
     // Twice each: under load one may hang.
-    let mut browsers =
-        ["chromium", "chromium-browser", "google-chrome"].into_iter().flat_map(|name| [name; 2]);
+    let mut browsers = ["chromium", "chromium-browser", "google-chrome"]
+        .into_iter()
+        .flat_map(|name| [name; 2]);
     let seen = browsers.find_map(|browser| {
         // A profile of its own: two browsers with one wait for each other.
         let profile = tempfile::tempdir().unwrap();
         let mut command = Command::new(browser);
         command
             .arg(format!("--user-data-dir={}", profile.path().display()))
-            .args(["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=3000", "--dump-dom"])
+            .args([
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--virtual-time-budget=3000",
+                "--dump-dom",
+            ])
             .arg(format!("file://{page}"));
         let output = output_within(&mut command, Duration::from_secs(60)).ok()?;
         Some(String::from_utf8_lossy(&output.stdout).into_owned()).filter(|dom| !dom.is_empty())
@@ -65,16 +72,24 @@ pub fn assert_nothing_is_cut_off(folder: &Path) {
     std::fs::write(&page, html.replace("</body>", MEASURE)).unwrap();
     let frames = folder.join("frames.html");
     std::fs::write(&frames, FRAMES).unwrap();
-    let Some(dom) = seen_by_a_browser(&frames.display().to_string()) else { return };
+    let Some(dom) = seen_by_a_browser(&frames.display().to_string()) else {
+        return;
+    };
     let whole = "data-told=\"1400: whole; 390: whole; 900: whole\"";
-    assert!(dom.contains(whole), "{}: {}", folder.display(), &dom[dom.find("<body").unwrap()..]);
+    assert!(
+        dom.contains(whole),
+        "{}: {}",
+        folder.display(),
+        &dom[dom.find("<body").unwrap()..]
+    );
 }
 
 /// Shows the page in light and in dark, and lets axe-core (`npm install --global axe-core`) look at it.
 pub fn assert_accessible(folder: &Path) {
     let root = Command::new("npm").args(["root", "--global"]).output();
-    let root =
-        root.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default();
+    let root = root
+        .map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+        .unwrap_or_default();
     let Ok(axe) = std::fs::read_to_string(Path::new(&root).join("axe-core/axe.min.js")) else {
         return skipped("no axe-core is installed to look at the page");
     };
@@ -82,15 +97,26 @@ pub fn assert_accessible(folder: &Path) {
     let html = std::fs::read_to_string(folder.join("index.html")).unwrap();
     for scheme in ["light", "dark"] {
         let page = folder.join(format!("{scheme}.html"));
-        let html =
-            html.replace("(prefers-color-scheme:dark)", if scheme == "dark" { "all" } else { "not all" });
+        let html = html.replace(
+            "(prefers-color-scheme:dark)",
+            if scheme == "dark" { "all" } else { "not all" },
+        );
         std::fs::write(
             &page,
-            html.replace("</body>", &format!("<script>{axe}</script><script>{tell}</script></body>")),
+            html.replace(
+                "</body>",
+                &format!("<script>{axe}</script><script>{tell}</script></body>"),
+            ),
         )
         .unwrap();
-        let Some(dom) = seen_by_a_browser(&page.display().to_string()) else { return };
-        assert!(dom.contains("data-axe=\"none\""), "{scheme}: {}", &dom[dom.find("<body").unwrap()..]);
+        let Some(dom) = seen_by_a_browser(&page.display().to_string()) else {
+            return;
+        };
+        assert!(
+            dom.contains("data-axe=\"none\""),
+            "{scheme}: {}",
+            &dom[dom.find("<body").unwrap()..]
+        );
     }
 }
 
@@ -109,16 +135,29 @@ fn each_page(look: impl Fn(&Path, &str)) {
     let games = ["match", "--backend=random", "--max-plies=30", long, "--games=4"];
     let clocks = [&games[..], &["--tc=1+0.01", "--nodestime=1"]].concat();
     run(&clocks, &path("clocks"));
-    run(&[&games[..], &["--nodes=20", "--sprt=elo0=0,elo1=5"]].concat(), &path("nodes"));
+    run(
+        &[&games[..], &["--nodes=20", "--sprt=elo0=0,elo1=5"]].concat(),
+        &path("nodes"),
+    );
     let rows = text("clocks/games.csv");
     run(&["report", &rows, &text("nodes/games.csv")], &path("report"));
     let pgn = text("clocks/games.pgn");
-    let managers = ["--manager=legacy", "--manager=smooth(mle-pieces,move-weight=stakes,init-timeuse=1)"];
+    let managers = [
+        "--manager=legacy",
+        "--manager=smooth(mle-pieces,move-weight=stakes,init-timeuse=1)",
+    ];
     run(
-        &[&["timelab", "--pgn", &pgn, "--tc=10+0.1", "--min-moves=1"], &managers[..]].concat(),
+        &[
+            &["timelab", "--pgn", &pgn, "--tc=10+0.1", "--min-moves=1"],
+            &managers[..],
+        ]
+        .concat(),
         &path("timelab"),
     );
-    run(&["movesleft", "--backend=random", "--pgn", &pgn], &path("movesleft"));
+    run(
+        &["movesleft", "--backend=random", "--pgn", &pgn],
+        &path("movesleft"),
+    );
     let tune = [
         "tune",
         "--backend=random",
@@ -128,12 +167,30 @@ fn each_page(look: impl Fn(&Path, &str)) {
         "--params=CPuct=2|3,FpuValue=0.3|0.1",
     ];
     run(&tune, &path("tune"));
-    run(&["benchmark", "--backend=random", "--nodes=50", "--num-positions=3"], &path("benchmark"));
     run(
-        &["backendbench", "--backend=random", "--batches=1,8", "--rounds=2", "--round-ms=2"],
+        &["benchmark", "--backend=random", "--nodes=50", "--num-positions=3"],
+        &path("benchmark"),
+    );
+    run(
+        &[
+            "backendbench",
+            "--backend=random",
+            "--batches=1,8",
+            "--rounds=2",
+            "--round-ms=2",
+        ],
         &path("backendbench"),
     );
-    for name in ["clocks", "nodes", "report", "timelab", "movesleft", "tune", "benchmark", "backendbench"] {
+    for name in [
+        "clocks",
+        "nodes",
+        "report",
+        "timelab",
+        "movesleft",
+        "tune",
+        "benchmark",
+        "backendbench",
+    ] {
         let html = std::fs::read_to_string(path(name).join("index.html")).unwrap();
         look(&path(name), &html);
     }
@@ -144,8 +201,16 @@ fn every_page_begins_with_its_key_figure_and_names_what_made_it() {
     each_page(|folder, html| {
         let name = folder.file_name().unwrap().to_str().unwrap();
         let (_, body) = html.split_once("</h1>").unwrap();
-        assert!(body.starts_with("\n<p class=\"key-figure\"><b>"), "{name}: {html}");
-        for text in ["<pre>zeitnot ", "<dt>machine</dt>", "<dt>version</dt>", "<dt>date</dt>"] {
+        assert!(
+            body.starts_with("\n<p class=\"key-figure\"><b>"),
+            "{name}: {html}"
+        );
+        for text in [
+            "<pre>zeitnot ",
+            "<dt>machine</dt>",
+            "<dt>version</dt>",
+            "<dt>date</dt>",
+        ] {
             assert!(html.contains(text), "{name}: {text}");
         }
         if name == "clocks" || name == "nodes" {

@@ -13,10 +13,19 @@ use crate::common::{data, run, stderr};
 /// All of a game that must not change.
 fn kept(game: &RecordedGame) -> String {
     let result = game.tags.get("Result").unwrap_or("*");
-    let mut text = format!("{result} {:?} {} {:?}\n", game.variant, game.start.to_fen(), game.comments);
+    let mut text = format!(
+        "{result} {:?} {} {:?}\n",
+        game.variant,
+        game.start.to_fen(),
+        game.comments
+    );
     for played in &game.moves {
         let (moved, said) = (played.r#move, (&played.comments, &played.variations));
-        let _ = writeln!(text, "{moved:?} {} {:?} {said:?}", played.is_book, played.clock_ms);
+        let _ = writeln!(
+            text,
+            "{moved:?} {} {:?} {said:?}",
+            played.is_book, played.clock_ms
+        );
     }
     text
 }
@@ -24,7 +33,10 @@ fn kept(game: &RecordedGame) -> String {
 /// The games of a file that have moves.
 fn games(path: &Path) -> Vec<String> {
     let games = Games::open(path).into_iter().flatten().filter_map(Result::ok);
-    games.filter(|game| !game.moves.is_empty()).map(|game| kept(&game)).collect()
+    games
+        .filter(|game| !game.moves.is_empty())
+        .map(|game| kept(&game))
+        .collect()
 }
 
 /// Analyses a file twice, and returns how many games have come back.
@@ -36,12 +48,23 @@ fn assert_comes_back(path: &Path) -> usize {
     let folder = tempfile::tempdir().unwrap();
     let mut source = path.to_owned();
     for name in ["once.pgn", "twice.pgn"] {
-        let output =
-            run(&["analyse", source.to_str().unwrap(), "--backend=random", "--nodes=2", "--threads=1"]);
+        let output = run(&[
+            "analyse",
+            source.to_str().unwrap(),
+            "--backend=random",
+            "--nodes=2",
+            "--threads=1",
+        ]);
         source = folder.path().join(name);
         fs::write(&source, &output.stdout).unwrap();
         let read = games(&source);
-        assert_eq!(read.len(), expected.len(), "{}: {}", path.display(), stderr(&output));
+        assert_eq!(
+            read.len(),
+            expected.len(),
+            "{}: {}",
+            path.display(),
+            stderr(&output)
+        );
         for (read, expected) in read.iter().zip(&expected) {
             assert!(read == expected, "{}: {read}\n{expected}", path.display());
         }
@@ -76,7 +99,9 @@ fn line(start: &Position, depth: u32, rng: &mut Rng) -> String {
     let (mut position, mut text) = (start.clone(), String::new());
     for _ in 0..rng.usize(1..30) {
         let legal = position.legal_moves();
-        let Some(&played) = rng.choice(legal.iter()) else { break };
+        let Some(&played) = rng.choice(legal.iter()) else {
+            break;
+        };
         let _ = write!(text, "{} ", position.format_san(played));
         match rng.u8(..12) {
             0 => text += "$14 ",
@@ -104,7 +129,11 @@ fn written(number: usize, rng: &mut Rng) -> String {
     if rng.bool() {
         text += "[Annotator \"A. Ná, B\"]\n";
     }
-    let variant = if fen.contains("CFcf") { "Chess960" } else { "Standard" };
+    let variant = if fen.contains("CFcf") {
+        "Chess960"
+    } else {
+        "Standard"
+    };
     let _ = write!(text, "[Variant \"{variant}\"]\n[FEN \"{fen}\"]\n\n");
     let mut position = Position::from_fen(fen).unwrap();
     if rng.bool() {
@@ -112,7 +141,9 @@ fn written(number: usize, rng: &mut Rng) -> String {
     }
     for _ in 0..rng.usize(1..40) {
         let legal = position.legal_moves();
-        let Some(&played) = rng.choice(legal.iter()) else { break };
+        let Some(&played) = rng.choice(legal.iter()) else {
+            break;
+        };
         let _ = writeln!(text, "{}", position.format_san(played));
         for _ in 0..rng.usize(..4) {
             match rng.bool() {

@@ -15,7 +15,11 @@ const GAME: &str = "[Event \"e\"]\n[Result \"1-0\"]\n\n1. e4 e5 2. Nf3 Nc6 3. Bb
 
 /// Starts a run that goes on for long, once it has written to `path`.
 fn started(command: &mut Command, path: &Path) -> Child {
-    let process = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let process = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let began = Instant::now();
     while !path.metadata().is_ok_and(|file| file.len() > 0) {
         assert!(began.elapsed() < PATIENCE, "{path:?} does not come");
@@ -29,7 +33,13 @@ fn long_runs(games: &Path, out: &Path) -> Vec<(Command, &'static str)> {
     let endless = "--nodes=1000000000";
     let mut play = a_match(out);
     play.arg(endless);
-    let mut tune = zeitnot(&["tune", "--backend=random", "--params=CPuct=1.7|4", endless, "--out"]);
+    let mut tune = zeitnot(&[
+        "tune",
+        "--backend=random",
+        "--params=CPuct=1.7|4",
+        endless,
+        "--out",
+    ]);
     tune.arg(out);
     let mut analyse = zeitnot(&["analyse", "--backend=random", endless]);
     analyse.arg(games).arg("--out").arg(out);
@@ -72,8 +82,13 @@ fn a_folder_whose_identity_is_lost_is_refused() {
     let games = folder.path().join("games.pgn");
     fs::write(&games, GAME).unwrap();
     let tune = |out: &Path| {
-        let mut command =
-            zeitnot(&["tune", "--backend=random", "--params=CPuct=1.7|4", "--nodes=5", "--games=4"]);
+        let mut command = zeitnot(&[
+            "tune",
+            "--backend=random",
+            "--params=CPuct=1.7|4",
+            "--nodes=5",
+            "--games=4",
+        ]);
         command.args(["--max-plies=10", "--out"]).arg(out);
         command
     };
@@ -83,9 +98,10 @@ fn a_folder_whose_identity_is_lost_is_refused() {
         let out = folder.path().join(number.to_string());
         let output = make(&out).stderr(Stdio::piped()).output().unwrap();
         assert!(output.status.success(), "{}", stderr(&output));
-        for (text, reason) in
-            [("", "run.json: holds no identity of a run"), ("{\"run\":", "run.json: holds no identity")]
-        {
+        for (text, reason) in [
+            ("", "run.json: holds no identity of a run"),
+            ("{\"run\":", "run.json: holds no identity"),
+        ] {
             fs::write(out.join("run.json"), text).unwrap();
             assert_refused(&make(&out).stderr(Stdio::piped()).output().unwrap(), reason);
         }
@@ -107,8 +123,17 @@ fn a_page_of_somebody_else_stays() {
     fs::create_dir(&out).unwrap();
     let page = out.join("index.html");
     fs::write(&page, "mine").unwrap();
-    let mut commands: Vec<_> = long_runs(&games, &out).into_iter().map(|(command, _)| command).collect();
-    let mut timelab = zeitnot(&["timelab", "--backend=random", "--manager=legacy", "--min-moves=1", "--pgn"]);
+    let mut commands: Vec<_> = long_runs(&games, &out)
+        .into_iter()
+        .map(|(command, _)| command)
+        .collect();
+    let mut timelab = zeitnot(&[
+        "timelab",
+        "--backend=random",
+        "--manager=legacy",
+        "--min-moves=1",
+        "--pgn",
+    ]);
     timelab.arg(&games).arg("--out").arg(&out);
     commands.push(timelab);
     for mut command in commands {
@@ -148,7 +173,11 @@ fn damage_within_a_journal_is_refused_by_its_line() {
 }
 
 fn rows_of(path: &Path) -> Vec<String> {
-    fs::read_to_string(path).unwrap().lines().map(str::to_owned).collect()
+    fs::read_to_string(path)
+        .unwrap()
+        .lines()
+        .map(str::to_owned)
+        .collect()
 }
 
 /// A regression: rows that were missing were not missed.
@@ -176,12 +205,28 @@ fn a_report_on_rows_that_are_missing_is_refused() {
 fn a_game_that_was_played_before_proves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let play = |name: &str, more: &[&str]| {
-        let mut command = zeitnot(&["match", "--backend=random", "--nodes=20", "--max-plies=40", "--json"]);
-        command.args(["--b=CPuct=4", "--adjudicate-win=count=1,score=10"]).args(more);
-        command.arg("--out").arg(folder.path().join(name)).output().unwrap()
+        let mut command = zeitnot(&[
+            "match",
+            "--backend=random",
+            "--nodes=20",
+            "--max-plies=40",
+            "--json",
+        ]);
+        command
+            .args(["--b=CPuct=4", "--adjudicate-win=count=1,score=10"])
+            .args(more);
+        command
+            .arg("--out")
+            .arg(folder.path().join(name))
+            .output()
+            .unwrap()
     };
     let alone = play("start", &["--openings=none", "--games=40"]);
-    assert!(stderr(&alone).contains("40 games, 2 different"), "{}", stderr(&alone));
+    assert!(
+        stderr(&alone).contains("40 games, 2 different"),
+        "{}",
+        stderr(&alone)
+    );
     assert_eq!(json(&alone)["games"], 2);
     // With a book that has one opening twice, nobody knows before.
     let book = folder.path().join("book.epd");
@@ -189,16 +234,33 @@ fn a_game_that_was_played_before_proves_nothing() {
     let named = format!("--openings={}", book.display());
     let repeated = play("book", &[&named, "--games=40", "--sprt=elo0=0,elo1=50"]);
     let report = json(&repeated);
-    assert_eq!((&report["games"], &report["different_games"]), (&Value::from(40), &Value::from(2)));
     assert_eq!(
-        report["pairs"].as_array().unwrap().iter().map(|count| count.as_u64().unwrap()).sum::<u64>(),
+        (&report["games"], &report["different_games"]),
+        (&Value::from(40), &Value::from(2))
+    );
+    assert_eq!(
+        report["pairs"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|count| count.as_u64().unwrap())
+            .sum::<u64>(),
         1
     );
-    assert_eq!((&report["verdict"], &report["sprt"]["verdict"]), (&"undecided".into(), &"undecided".into()));
+    assert_eq!(
+        (&report["verdict"], &report["sprt"]["verdict"]),
+        (&"undecided".into(), &"undecided".into())
+    );
     let page = fs::read_to_string(folder.path().join("book/index.html")).unwrap();
     assert!(page.contains("40 games, 2 different"), "the page says so");
-    let report = zeitnot(&["report"]).arg(folder.path().join("book")).output().unwrap();
-    assert!(String::from_utf8_lossy(&report.stdout).contains("40, 2 different: +"), "{report:?}");
+    let report = zeitnot(&["report"])
+        .arg(folder.path().join("book"))
+        .output()
+        .unwrap();
+    assert!(
+        String::from_utf8_lossy(&report.stdout).contains("40, 2 different: +"),
+        "{report:?}"
+    );
     let different = json(&play("built-in", &["--games=40"]));
     assert_eq!(different["different_games"], 40);
     let tune = |openings: &str| {
@@ -241,15 +303,20 @@ fn a_measurement_without_a_folder_takes_a_private_one_that_goes() {
     let is_empty = || fs::read_dir(&temporary).unwrap().next().is_none();
     let output = measure("--nodes=3").output().unwrap();
     assert!(output.status.success() && is_empty(), "{}", stderr(&output));
-    let mut long =
-        measure("--nodes=1099511627776").stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut long = measure("--nodes=1099511627776")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     let began = Instant::now();
     while is_empty() {
         assert!(began.elapsed() < PATIENCE);
         std::thread::sleep(Duration::from_millis(2));
     }
     std::thread::sleep(Duration::from_millis(100));
-    let status = Command::new("kill").args(["-INT", &long.id().to_string()]).status();
+    let status = Command::new("kill")
+        .args(["-INT", &long.id().to_string()])
+        .status();
     assert!(status.unwrap().success());
     assert_eq!(long.wait().unwrap().code(), Some(130));
     assert!(is_empty());
@@ -270,16 +337,36 @@ fn what_stood_before_outlives_a_full_disk() {
     let installed = Installed::new();
     let notes = "# mine\nthreads=1\n";
     let config = installed.configure(notes);
-    let mut tune = zeitnot(&["tune", "--backend=random", "--params=CPuct=1.7|4", "--nodes=5", "--games=8"]);
+    let mut tune = zeitnot(&[
+        "tune",
+        "--backend=random",
+        "--params=CPuct=1.7|4",
+        "--nodes=5",
+        "--games=8",
+    ]);
     tune.args(["--max-plies=10", "--out"]).arg(out("tune"));
     let mut analyse = zeitnot(&["analyse", "--backend=random", "--nodes=9", "--threads=1"]);
     analyse.arg(&games).arg("--out").arg(out("analyse"));
-    let mut timelab = zeitnot(&["timelab", "--backend=random", "--manager=legacy", "--min-moves=1", "--pgn"]);
+    let mut timelab = zeitnot(&[
+        "timelab",
+        "--backend=random",
+        "--manager=legacy",
+        "--min-moves=1",
+        "--pgn",
+    ]);
     timelab.arg(&games).arg("--out").arg(out("timelab"));
     // Larger batches are nearly always the better ones here, so that there is something to write into the configuration.
-    let flags = ["benchmark", "--backend=random", "--nodes=5000", "--num-positions=3", "--threads=1"];
+    let flags = [
+        "benchmark",
+        "--backend=random",
+        "--nodes=5000",
+        "--num-positions=3",
+        "--threads=1",
+    ];
     let mut benchmark = program(&installed.program(), &flags);
-    benchmark.args(["--minibatch-size=1", "--batches=256", "--write", "--out"]).arg(out("benchmark"));
+    benchmark
+        .args(["--minibatch-size=1", "--batches=256", "--write", "--out"])
+        .arg(out("benchmark"));
     let commands = [
         ("match", a_match(&out("match"))),
         ("tune", tune),
@@ -289,12 +376,18 @@ fn what_stood_before_outlives_a_full_disk() {
         ("benchmark", benchmark),
     ];
     for (name, mut command) in commands {
-        let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
+        let status = command
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .unwrap();
         assert!(status.success(), "{name}");
         let kept = |folder: &Path| -> Vec<_> {
             let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
             let files = entries.filter(|path| path.is_file() && !path.ends_with("run.lock"));
-            let mut files: Vec<_> = files.map(|path| (path.clone(), fs::read(&path).unwrap())).collect();
+            let mut files: Vec<_> = files
+                .map(|path| (path.clone(), fs::read(&path).unwrap()))
+                .collect();
             files.sort();
             files
         };
@@ -305,7 +398,11 @@ fn what_stood_before_outlives_a_full_disk() {
             let inject = format!("inject=write:error=ENOSPC:when={first}+");
             traced.args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=write", "-e", &inject]);
             traced.arg(command.get_program()).args(command.get_args());
-            let _ = traced.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
+            let _ = traced
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status()
+                .unwrap();
             for (path, old) in &before {
                 let new = fs::read(path).unwrap();
                 // A page or a measurement may be a new one, but a whole one.
@@ -316,7 +413,10 @@ fn what_stood_before_outlives_a_full_disk() {
                     new.len()
                 );
             }
-            assert!(fs::read_to_string(&config).unwrap().starts_with(notes), "{name}, from write {first}");
+            assert!(
+                fs::read_to_string(&config).unwrap().starts_with(notes),
+                "{name}, from write {first}"
+            );
         }
     }
 }

@@ -7,10 +7,19 @@ use serde_json::Value;
 
 use crate::common::{assert_refused, json, run, stderr, zeitnot};
 
-const FIXED: [&str; 6] =
-    ["match", "--backend=trivial", "--max-plies=60", "--games=6", "--threads=2", "--openings=none"];
-const ENGINES: [&str; 3] =
-    ["--engine=name=weak,nodes=2", "--engine=name=middle,nodes=30", "--engine=name=strong,nodes=90"];
+const FIXED: [&str; 6] = [
+    "match",
+    "--backend=trivial",
+    "--max-plies=60",
+    "--games=6",
+    "--threads=2",
+    "--openings=none",
+];
+const ENGINES: [&str; 3] = [
+    "--engine=name=weak,nodes=2",
+    "--engine=name=middle,nodes=30",
+    "--engine=name=strong,nodes=90",
+];
 
 fn play(folder: &Path, more: &[&str]) -> Value {
     let arguments = [&FIXED[..5], &ENGINES, &["--json"], more].concat();
@@ -19,25 +28,46 @@ fn play(folder: &Path, more: &[&str]) -> Value {
 
 fn pairs(found: &Value) -> Vec<[&str; 2]> {
     let matches = found["matches"].as_array().unwrap();
-    matches.iter().map(|one| ["a", "b"].map(|side| one[side].as_str().unwrap())).collect()
+    matches
+        .iter()
+        .map(|one| ["a", "b"].map(|side| one[side].as_str().unwrap()))
+        .collect()
 }
 
 #[test]
 fn every_two_engines_have_a_match_over_the_same_openings() {
     let folder = tempfile::tempdir().unwrap();
-    let (all, read) = (folder.path().join("all"), |path: &Path| std::fs::read_to_string(path).unwrap());
+    let (all, read) = (folder.path().join("all"), |path: &Path| {
+        std::fs::read_to_string(path).unwrap()
+    });
     let found = play(&all, &[]);
-    assert_eq!(pairs(&found), [["weak", "middle"], ["weak", "strong"], ["middle", "strong"]]);
+    assert_eq!(
+        pairs(&found),
+        [["weak", "middle"], ["weak", "strong"], ["middle", "strong"]]
+    );
     for one in found["matches"].as_array().unwrap() {
-        assert_eq!((&one["games"], &one["unpaired_games"]), (&6.into(), &0.into()), "{one}");
+        assert_eq!(
+            (&one["games"], &one["unpaired_games"]),
+            (&6.into(), &0.into()),
+            "{one}"
+        );
     }
     assert_eq!(found["ranking"][2]["name"], "weak", "{found}");
     let rows = read(&all.join("games.csv"));
     let mut openings = BTreeMap::<&str, u64>::new();
-    rows.lines().skip(1).for_each(|row| *openings.entry(row.split(',').nth(8).unwrap()).or_default() += 1);
-    assert!(openings.len() == 3 && openings.values().all(|games| *games == 6), "{rows}");
+    rows.lines()
+        .skip(1)
+        .for_each(|row| *openings.entry(row.split(',').nth(8).unwrap()).or_default() += 1);
+    assert!(
+        openings.len() == 3 && openings.values().all(|games| *games == 6),
+        "{rows}"
+    );
     let page = read(&all.join("index.html"));
-    for heading in ["weak against middle", "weak against strong", "middle against strong"] {
+    for heading in [
+        "weak against middle",
+        "weak against strong",
+        "middle against strong",
+    ] {
         assert!(page.contains(&format!("<h2>{heading}</h2>")), "{heading}");
     }
     // It goes on behind a game that was cut off, and shards are parts of it.
@@ -52,7 +82,10 @@ fn every_two_engines_have_a_match_over_the_same_openings() {
         path
     });
     let of_shards = json(&zeitnot(&["report", "--json"]).args(&shards).output().unwrap());
-    assert_eq!(of_shards, json(&zeitnot(&["report", "--json"]).arg(&all).output().unwrap()));
+    assert_eq!(
+        of_shards,
+        json(&zeitnot(&["report", "--json"]).arg(&all).output().unwrap())
+    );
     assert_eq!(of_shards["ranking"], found["ranking"]);
     let gauntlet = play(&folder.path().join("gauntlet"), &["--tournament=gauntlet"]);
     assert_eq!(pairs(&gauntlet), [["weak", "middle"], ["weak", "strong"]]);
@@ -62,14 +95,25 @@ fn every_two_engines_have_a_match_over_the_same_openings() {
 fn a_tournament_has_a_table_of_all_pairs_and_no_sequential_test() {
     let output = run(&[&FIXED[..], &ENGINES, &["--games=2"]].concat());
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    for told in ["weak    middle", "weak    strong", "middle  strong", "All players"] {
+    for told in [
+        "weak    middle",
+        "weak    strong",
+        "middle  strong",
+        "All players",
+    ] {
         assert!(text.contains(told), "{told}: {text}{}", stderr(&output));
     }
     for (more, message) in [
         (&["--engine=nodes=2"][..], "--engine: name two engines or more"),
         (&["--engine=nodes=2", "--b=nodes=3"], "cannot be used with"),
-        (&[ENGINES[0], ENGINES[1], "--engine=nodes=0"], "--engine: nodes=0: expected a number"),
-        (&[ENGINES[0], ENGINES[1], ENGINES[2], "--sprt=elo0=0,elo1=5"], "--sprt: it tests a match of two"),
+        (
+            &[ENGINES[0], ENGINES[1], "--engine=nodes=0"],
+            "--engine: nodes=0: expected a number",
+        ),
+        (
+            &[ENGINES[0], ENGINES[1], ENGINES[2], "--sprt=elo0=0,elo1=5"],
+            "--sprt: it tests a match of two",
+        ),
     ] {
         assert_refused(&run(&[&FIXED[..], more].concat()), message);
     }
@@ -90,9 +134,14 @@ fn what_an_external_engine_said_is_in_the_log() {
         assert!(output.status.success(), "{}", stderr(&output));
     }
     let text = std::fs::read_to_string(&log).unwrap();
-    for told in
-        ["] > uci\n", "] < uciok\n", "] ! why\n", "] > go nodes 5\n", "] < bestmove e2e5\n", "] > quit\n"]
-    {
+    for told in [
+        "] > uci\n",
+        "] < uciok\n",
+        "] ! why\n",
+        "] > go nodes 5\n",
+        "] < bestmove e2e5\n",
+        "] > quit\n",
+    ] {
         assert_eq!(text.matches(told).count(), 2, "{told}: {text}");
     }
 }

@@ -9,12 +9,28 @@ use zeitnot_lab::pgn::Games;
 use crate::common::{assert_refused, data, run, stderr, stdout};
 
 fn a_match<'a>(more: &[&'a str]) -> Vec<&'a str> {
-    [&["match", "--backend=random", "--nodes=5", "--games=2", "--max-plies=4", "--threads=1"][..], more]
-        .concat()
+    [
+        &[
+            "match",
+            "--backend=random",
+            "--nodes=5",
+            "--games=2",
+            "--max-plies=4",
+            "--threads=1",
+        ][..],
+        more,
+    ]
+    .concat()
 }
 
 fn analysed(file: &Path) -> (String, String) {
-    let output = run(&["analyse", file.to_str().unwrap(), "--backend=trivial", "--nodes=1", "--threads=1"]);
+    let output = run(&[
+        "analyse",
+        file.to_str().unwrap(),
+        "--backend=trivial",
+        "--nodes=1",
+        "--threads=1",
+    ]);
     assert!(output.status.success(), "{}", stderr(&output));
     (stdout(&output).into(), stderr(&output).into())
 }
@@ -30,7 +46,10 @@ fn what_is_no_book_is_refused_by_its_name() {
         (&fs::read(data("wild/html.pgn")).unwrap()[..], "it is a web page"),
         (&noise, "it is no text but binary data"),
         (b"\xfd7zXZ\0\0\x04\xe6", "it is an xz file"),
-        (b"[Event \"x\"]\n[Result \"*\"]\n\n*\n", "game 1: it has neither moves nor a FEN"),
+        (
+            b"[Event \"x\"]\n[Result \"*\"]\n\n*\n",
+            "game 1: it has neither moves nor a FEN",
+        ),
     ] {
         fs::write(&path, bytes).unwrap();
         let output = run(&a_match(&["--openings", &path]));
@@ -44,9 +63,18 @@ fn a_book_in_utf_16_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("book.pgn");
     let text = "\u{feff}[Event \"x\"]\r\n\r\n1. e4 e5 *\r\n";
-    fs::write(&path, text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>()).unwrap();
+    fs::write(
+        &path,
+        text.encode_utf16()
+            .flat_map(u16::to_le_bytes)
+            .collect::<Vec<u8>>(),
+    )
+    .unwrap();
     let openings = Openings::read(&path, None).unwrap();
-    let history = openings.at(0).history(zeitnot_engine::chess::Variant::Standard).unwrap();
+    let history = openings
+        .at(0)
+        .history(zeitnot_engine::chess::Variant::Standard)
+        .unwrap();
     assert_eq!((openings.len(), history.len()), (1, 3));
 }
 
@@ -69,7 +97,11 @@ fn names_in_latin_1_come_out_whole() {
 
 #[test]
 fn books_and_games_are_found_in_archives() {
-    let output = run(&a_match(&["--openings", data("wild/folder-first.zip").to_str().unwrap(), "--json"]));
+    let output = run(&a_match(&[
+        "--openings",
+        data("wild/folder-first.zip").to_str().unwrap(),
+        "--json",
+    ]));
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(
         stderr(&output).contains("books/a.epd is read, ignored: books/readme.txt"),
@@ -79,8 +111,12 @@ fn books_and_games_are_found_in_archives() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("games.zip");
     let mut zip = zip::ZipWriter::new(fs::File::create(&path).unwrap());
-    for (name, text) in [("notes.txt", "mine"), ("games.pgn", "[White \"A\"]\n\n1. e4 e5 1-0\n")] {
-        zip.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
+    for (name, text) in [
+        ("notes.txt", "mine"),
+        ("games.pgn", "[White \"A\"]\n\n1. e4 e5 1-0\n"),
+    ] {
+        zip.start_file(name, zip::write::SimpleFileOptions::default())
+            .unwrap();
         std::io::Write::write_all(&mut zip, text.as_bytes()).unwrap();
     }
     zip.finish().unwrap();
@@ -98,12 +134,18 @@ fn a_book_of_positions_is_no_game() {
     fs::write(&epd, position).unwrap();
     let mut zip = zip::ZipWriter::new(fs::File::create(&packed).unwrap());
     for (name, text) in [("readme.txt", "This is a book"), ("book.epd", position)] {
-        zip.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
+        zip.start_file(name, zip::write::SimpleFileOptions::default())
+            .unwrap();
         std::io::Write::write_all(&mut zip, text.as_bytes()).unwrap();
     }
     zip.finish().unwrap();
     for path in [epd, packed] {
-        let refused = run(&["analyse", path.to_str().unwrap(), "--backend=random", "--nodes=10"]);
+        let refused = run(&[
+            "analyse",
+            path.to_str().unwrap(),
+            "--backend=random",
+            "--nodes=10",
+        ]);
         assert_refused(
             &refused,
             "book.epd holds positions, not games; `zeitnot solve` and `zeitnot eval` read it",
@@ -127,6 +169,12 @@ fn damaged_tables_are_told_at_the_start() {
     let output = run(&a_match(&["--adjudicate-syzygy", tables]));
     assert!(output.status.success(), "{}", stderr(&output));
     let message = stderr(&output);
-    assert!(message.contains("1 Syzygy tables (1 WDL, 0 DTZ), up to 3 pieces\nnot a table: "), "{message}");
-    assert!(message.contains("ERROR: --adjudicate-syzygy: the table KRvK.rtbw cannot be read"), "{message}");
+    assert!(
+        message.contains("1 Syzygy tables (1 WDL, 0 DTZ), up to 3 pieces\nnot a table: "),
+        "{message}"
+    );
+    assert!(
+        message.contains("ERROR: --adjudicate-syzygy: the table KRvK.rtbw cannot be read"),
+        "{message}"
+    );
 }

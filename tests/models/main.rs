@@ -27,8 +27,13 @@ use std::time::Instant;
 
 fn main() {
     let (flags, filters): (Vec<_>, Vec<_>) = std::env::args().skip(1).partition(|arg| arg.starts_with('-'));
-    let is_wanted = flags.iter().any(|flag| ["--ignored", "--include-ignored"].contains(&flag.as_str()));
-    let models = search::tree::models::MODELS.iter().chain(search::life_models::MODELS).copied();
+    let is_wanted = flags
+        .iter()
+        .any(|flag| ["--ignored", "--include-ignored"].contains(&flag.as_str()));
+    let models = search::tree::models::MODELS
+        .iter()
+        .chain(search::life_models::MODELS)
+        .copied();
     if flags.iter().any(|flag| flag == "--list") {
         return models.for_each(|(name, _)| println!("{name}: test"));
     }
@@ -47,7 +52,11 @@ fn main() {
             counted.fetch_add(1, Ordering::Relaxed);
             search::sync::thread::spawn(model).join().unwrap();
         });
-        println!("    {} orders, {:.1} s", runs.load(Ordering::Relaxed), begun.elapsed().as_secs_f64());
+        println!(
+            "    {} orders, {:.1} s",
+            runs.load(Ordering::Relaxed),
+            begun.elapsed().as_secs_f64()
+        );
         passed += 1;
     }
     // In the words of other test programs, for those who add their lines up.

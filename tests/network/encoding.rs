@@ -20,7 +20,9 @@ fn planes_and_transforms_are_those_of_lc0() {
             let mut planes = InputPlanes::default();
             let transform = encode(&position.history(), format, fill, &mut planes);
             assert_eq!(transform.number(), position.transform, "{place}");
-            let Some(expected) = &position.planes else { continue };
+            let Some(expected) = &position.planes else {
+                continue;
+            };
             formats.push(i32::from(format));
             for (plane, (mask, value)) in expected.iter().enumerate() {
                 let mask = u64::from_str_radix(mask, 16).unwrap();
@@ -43,15 +45,23 @@ fn legal_moves_have_the_indices_of_lc0() {
         let format = golden.format();
         for position in &golden.positions {
             let history = position.history();
-            let transform = encode(&history, format, HistoryFill::default(), &mut InputPlanes::default());
+            let transform = encode(
+                &history,
+                format,
+                HistoryFill::default(),
+                &mut InputPlanes::default(),
+            );
             let color = history.current().turn();
             let mut found: Vec<_> = history
                 .legal_moves()
                 .into_iter()
                 .map(|m| (history.format_move(m), policy_map::index(m, color, transform)))
                 .collect();
-            let mut expected: Vec<_> =
-                position.legal().iter().map(|(uci, index, _)| (uci.clone(), *index)).collect();
+            let mut expected: Vec<_> = position
+                .legal()
+                .iter()
+                .map(|(uci, index, _)| (uci.clone(), *index))
+                .collect();
             found.sort();
             expected.sort();
             assert_eq!(found, expected, "{} {}", path.display(), position.name);
@@ -78,14 +88,24 @@ fn counters_and_final_positions_are_those_of_lc0() {
 fn color_flipped(game: &Game) -> History {
     let fields: Vec<&str> = game.fen.split(' ').collect();
     let swap_case = |text: &str| -> String {
-        let swap =
-            |c: char| if c.is_ascii_uppercase() { c.to_ascii_lowercase() } else { c.to_ascii_uppercase() };
+        let swap = |c: char| {
+            if c.is_ascii_uppercase() {
+                c.to_ascii_lowercase()
+            } else {
+                c.to_ascii_uppercase()
+            }
+        };
         text.chars().map(swap).collect()
     };
     let board = swap_case(&fields[0].split('/').rev().collect::<Vec<_>>().join("/"));
     let turn = if fields[1] == "w" { "b" } else { "w" };
     let en_passant = fields[3].replace('6', "?").replace('3', "6").replace('?', "3");
-    let fen = format!("{board} {turn} {} {en_passant} {} {}", swap_case(fields[2]), fields[4], fields[5]);
+    let fen = format!(
+        "{board} {turn} {} {en_passant} {} {}",
+        swap_case(fields[2]),
+        fields[4],
+        fields[5]
+    );
     let mut history = History::from_fen(&fen, Variant::Chess960).unwrap();
     for &m in &game.moves {
         history.push(color_flipped_move(m));
@@ -94,7 +114,11 @@ fn color_flipped(game: &Game) -> History {
 }
 
 fn color_flipped_move(m: Move) -> Move {
-    Move::new(m.from_square().flip_vertical(), m.to_square().flip_vertical(), m.promotion())
+    Move::new(
+        m.from_square().flip_vertical(),
+        m.to_square().flip_vertical(),
+        m.promotion(),
+    )
 }
 
 /// Returns the plane that says who moves: 108 in the formats before the canonical ones, 110 in the armageddon formats.

@@ -82,7 +82,11 @@ impl Golden {
         let value = ValueHeadName::from_name(&self.value_head).unwrap();
         NetworkFile::load(
             &folder("nets").join(&self.net),
-            HeadChoice { policy, value, ..HeadChoice::default() },
+            HeadChoice {
+                policy,
+                value,
+                ..HeadChoice::default()
+            },
         )
         .unwrap()
     }
@@ -99,7 +103,11 @@ impl Golden {
 impl GoldenPosition {
     pub fn history(&self) -> History {
         let text = format!("fen {} moves {}", self.fen, self.moves.join(" "));
-        let variant = if self.c960 == 1 { Variant::Chess960 } else { Variant::Standard };
+        let variant = if self.c960 == 1 {
+            Variant::Chess960
+        } else {
+            Variant::Standard
+        };
         History::to_evaluate(&text, variant).unwrap_or_else(|error| panic!("{}: {error}", self.name))
     }
 
@@ -111,17 +119,29 @@ impl GoldenPosition {
 
 /// Returns the path of a folder of the collection: `nets` or `golden`.
 pub fn folder(name: &str) -> PathBuf {
-    std::env::var_os("ZEITNOT_GOLDENS").map_or_else(|| data("goldens"), PathBuf::from).join(name)
+    std::env::var_os("ZEITNOT_GOLDENS")
+        .map_or_else(|| data("goldens"), PathBuf::from)
+        .join(name)
 }
 
 /// Returns the paths of all files of the collection, in order.
 pub fn files() -> Vec<PathBuf> {
-    let entries = folder("golden").read_dir().expect("golden files are part of the repository");
+    let entries = folder("golden")
+        .read_dir()
+        .expect("golden files are part of the repository");
     let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
     files.sort();
     // Another collection may be as small as one network's.
-    let least = if std::env::var_os("ZEITNOT_GOLDENS").is_some() { 1 } else { 11 };
-    assert!(files.len() >= least, "golden files are missing from {}", folder("golden").display());
+    let least = if std::env::var_os("ZEITNOT_GOLDENS").is_some() {
+        1
+    } else {
+        11
+    };
+    assert!(
+        files.len() >= least,
+        "golden files are missing from {}",
+        folder("golden").display()
+    );
     files
 }
 
@@ -134,15 +154,26 @@ pub struct Errors {
 }
 
 /// What is allowed in single precision.
-pub const SINGLE: Errors = Errors { value: 1e-4, moves_left: 0.01, logit: 1e-3 };
+pub const SINGLE: Errors = Errors {
+    value: 1e-4,
+    moves_left: 0.01,
+    logit: 1e-3,
+};
 
 /// Evaluates the positions of each golden file for which `limits` says what is allowed, in one batch, and prints the largest errors.
 /// Files that embed a model keep their own precision. Returns how many files they were.
 pub fn compare(backend: &str, options: &str, limits: impl Fn(&str) -> Option<Errors>) -> usize {
     let (mut compared, mut failures) = (0, Vec::new());
-    println!("\n{options:<36} {:>9} {:>9} {:>9} {:>9}", "positions", "value", "m", "logit");
+    println!(
+        "\n{options:<36} {:>9} {:>9} {:>9} {:>9}",
+        "positions", "value", "m", "logit"
+    );
     for path in files() {
-        let name = path.file_name().unwrap().to_string_lossy().replace(".json.gz", "");
+        let name = path
+            .file_name()
+            .unwrap()
+            .to_string_lossy()
+            .replace(".json.gz", "");
         let Some(limits) = limits(&name) else { continue };
         compared += 1;
         let golden = Golden::load(&path);
@@ -154,22 +185,37 @@ pub fn compare(backend: &str, options: &str, limits: impl Fn(&str) -> Option<Err
             !notes.iter().any(|note| note.to_string().contains("only")),
             "nothing was refused: {notes:?}"
         );
-        let mut slots: Vec<_> = golden.positions.iter().map(|position| golden.slot(position)).collect();
+        let mut slots: Vec<_> = golden
+            .positions
+            .iter()
+            .map(|position| golden.slot(position))
+            .collect();
         backend.evaluator().unwrap().evaluate(&mut slots).unwrap();
 
-        let Errors { mut value, mut moves_left, mut logit } = Errors::default();
+        let Errors {
+            mut value,
+            mut moves_left,
+            mut logit,
+        } = Errors::default();
         for (slot, position) in slots.iter().zip(&golden.positions) {
             let evaluation = &slot.evaluation;
-            value = value.max((evaluation.wl - position.q).abs()).max((evaluation.d - position.d).abs());
+            value = value
+                .max((evaluation.wl - position.q).abs())
+                .max((evaluation.d - position.d).abs());
             moves_left = moves_left.max((evaluation.m - position.m).abs());
             assert_eq!(slot.logits.len(), position.legal().len());
             for (found, (_, _, expected)) in slot.logits.iter().zip(position.legal()) {
                 logit = logit.max((found - expected).abs());
             }
         }
-        println!("{name:<36} {:>9} {value:>9.1e} {moves_left:>9.1e} {logit:>9.1e}", golden.positions.len());
+        println!(
+            "{name:<36} {:>9} {value:>9.1e} {moves_left:>9.1e} {logit:>9.1e}",
+            golden.positions.len()
+        );
         if !(value < limits.value && moves_left < limits.moves_left && logit < limits.logit) {
-            failures.push(format!("{name}: value {value}, moves left {moves_left}, logit {logit}"));
+            failures.push(format!(
+                "{name}: value {value}, moves left {moves_left}, logit {logit}"
+            ));
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));

@@ -8,11 +8,17 @@ use crate::common::set_up_onnx_runtime;
 use crate::golden_files::{Errors, SINGLE, compare};
 
 /// The errors that float16 networks may have: their golden values come from another float16 evaluation.
-const HALF: Errors = Errors { value: 1e-2, moves_left: 1.0, logit: 5e-2 };
+const HALF: Errors = Errors {
+    value: 1e-2,
+    moves_left: 1.0,
+    logit: 5e-2,
+};
 
 fn compare_all(options: &str) {
     if set_up_onnx_runtime("cpu") {
-        compare("onnxruntime", options, |name| Some(if name.ends_with("_f16") { HALF } else { SINGLE }));
+        compare("onnxruntime", options, |name| {
+            Some(if name.ends_with("_f16") { HALF } else { SINGLE })
+        });
     }
 }
 

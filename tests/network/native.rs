@@ -32,12 +32,17 @@ fn goldens() -> Vec<(Golden, Network)> {
         if !golden_files::folder("nets").join(&golden.net).exists() {
             return None;
         }
-        golden.positions.retain(|position| !IMPOSSIBLE.contains(&position.name.as_str()));
+        golden
+            .positions
+            .retain(|position| !IMPOSSIBLE.contains(&position.name.as_str()));
         let network = layers(golden.network())?;
         Some((golden, network))
     };
-    let found: Vec<_> =
-        golden_files::files().iter().map(|path| Golden::load(path)).filter_map(with_network).collect();
+    let found: Vec<_> = golden_files::files()
+        .iter()
+        .map(|path| Golden::load(path))
+        .filter_map(with_network)
+        .collect();
     assert!(found.len() >= 45, "golden files or networks are missing");
     found
 }
@@ -51,17 +56,36 @@ fn every_kernel_meets_every_golden() {
     for (golden, network) in goldens() {
         for kernel in available_kernels() {
             let backend = native(&network, &format!("kernel={kernel},precision=fp32"));
-            let mut batch: Vec<_> = golden.positions.iter().map(|position| golden.slot(position)).collect();
+            let mut batch: Vec<_> = golden
+                .positions
+                .iter()
+                .map(|position| golden.slot(position))
+                .collect();
             backend.evaluator().unwrap().evaluate(&mut batch).unwrap();
             for (slot, position) in batch.iter().zip(&golden.positions) {
                 let place = format!("{} {} {kernel}", golden.net, position.name);
                 let Value { wl: q, d, m } = slot.evaluation;
-                assert!((q - position.q).abs() < 1e-4, "{place}: q {q}, Lc0 {}", position.q);
-                assert!((d - position.d).abs() < 1e-4, "{place}: d {d}, Lc0 {}", position.d);
-                assert!((m - position.m).abs() < 2e-3, "{place}: m {m}, Lc0 {}", position.m);
+                assert!(
+                    (q - position.q).abs() < 1e-4,
+                    "{place}: q {q}, Lc0 {}",
+                    position.q
+                );
+                assert!(
+                    (d - position.d).abs() < 1e-4,
+                    "{place}: d {d}, Lc0 {}",
+                    position.d
+                );
+                assert!(
+                    (m - position.m).abs() < 2e-3,
+                    "{place}: m {m}, Lc0 {}",
+                    position.m
+                );
                 assert_eq!(slot.logits.len(), position.legal().len(), "{place}");
                 for (logit, (uci, _, expected)) in slot.logits.iter().zip(position.legal()) {
-                    assert!((logit - expected).abs() < 5e-4, "{place}: {uci} {logit}, Lc0 {expected}");
+                    assert!(
+                        (logit - expected).abs() < 5e-4,
+                        "{place}: {uci} {logit}, Lc0 {expected}"
+                    );
                 }
             }
         }
@@ -81,15 +105,28 @@ fn all_policy_outputs_are_where_lc0_has_them() {
             };
             let mut batch: Vec<_> = indices.chunks(MAX_MOVES).map(part).collect();
             evaluator.evaluate(&mut batch).unwrap();
-            let logits: Vec<_> =
-                batch.iter().flat_map(|slot| &slot.logits).map(|&logit| f64::from(logit)).collect();
+            let logits: Vec<_> = batch
+                .iter()
+                .flat_map(|slot| &slot.logits)
+                .map(|&logit| f64::from(logit))
+                .collect();
             assert_eq!(logits.len(), POLICY_SIZE);
             let sum: f64 = logits.iter().sum();
-            let weighted: f64 = logits.iter().enumerate().map(|(i, v)| v * (i % 97 + 1) as f64).sum();
+            let weighted: f64 = logits
+                .iter()
+                .enumerate()
+                .map(|(i, v)| v * (i % 97 + 1) as f64)
+                .sum();
             let (expected, place) = (position.policy_sum, format!("{} {}", golden.net, position.name));
-            assert!((sum - expected).abs() < 0.02, "{place}: sum {sum}, Lc0 {expected}");
+            assert!(
+                (sum - expected).abs() < 0.02,
+                "{place}: sum {sum}, Lc0 {expected}"
+            );
             let expected = position.policy_wsum;
-            assert!((weighted - expected).abs() < 1.0, "{place}: weighted sum {weighted}, Lc0 {expected}");
+            assert!(
+                (weighted - expected).abs() < 1.0,
+                "{place}: weighted sum {weighted}, Lc0 {expected}"
+            );
         }
     }
 }
@@ -97,9 +134,16 @@ fn all_policy_outputs_are_where_lc0_has_them() {
 #[test]
 fn an_evaluation_does_not_depend_on_its_batch() {
     for name in ["se_mlh", "ab_smol_bt2", "mh_bt4"] {
-        let (golden, network) =
-            goldens().into_iter().find(|(golden, _)| golden.net.starts_with(name)).unwrap();
-        let slots: Vec<_> = golden.positions.iter().take(40).map(|position| golden.slot(position)).collect();
+        let (golden, network) = goldens()
+            .into_iter()
+            .find(|(golden, _)| golden.net.starts_with(name))
+            .unwrap();
+        let slots: Vec<_> = golden
+            .positions
+            .iter()
+            .take(40)
+            .map(|position| golden.slot(position))
+            .collect();
         // With `auto` in bf16 where the CPU has it, and the body is one of attention.
         for kernel in available_kernels().into_iter().chain(["auto"]) {
             compare_batches(
@@ -130,17 +174,26 @@ fn compare_batches(backend: &Native, slots: &[EvalSlot], place: &str) {
 fn wrong_options_are_refused_with_what_is_valid() {
     let network = tiny();
     let error = |options: &str| {
-        Native::new(&network, "tiny", &Params::parse(options).unwrap()).unwrap_err().to_string()
+        Native::new(&network, "tiny", &Params::parse(options).unwrap())
+            .unwrap_err()
+            .to_string()
     };
     let valid = available_kernels().join(", ");
-    let other_cpu = if cfg!(target_arch = "aarch64") { "avx2" } else { "neon" };
+    let other_cpu = if cfg!(target_arch = "aarch64") {
+        "avx2"
+    } else {
+        "neon"
+    };
     assert_eq!(
         error(&format!("kernel={other_cpu}")),
         format!("kernel={other_cpu}: expected one of auto, or what this CPU has: {valid}")
     );
     let expected = "kernel=mmx: expected one of auto, portable, avx2, avx512, amx, neon";
     assert_eq!(error("kernel=mmx"), expected);
-    assert_eq!(error("threads=2"), "unknown parameter of native \"threads\". Valid: kernel, precision");
+    assert_eq!(
+        error("threads=2"),
+        "unknown parameter of native \"threads\". Valid: kernel, precision"
+    );
     assert_eq!(
         error("kernel=portable,precision=bf16"),
         "precision=bf16: expected fp32 or auto, because bf16 needs a CPU with AMX or AVX512-BF16, and kernel=auto, amx or \
@@ -152,13 +205,25 @@ fn wrong_options_are_refused_with_what_is_valid() {
 fn a_policy_index_out_of_range_is_an_error() {
     let mut slot = EvalSlot::default();
     slot.moves.push(POLICY_SIZE as u16);
-    let error = native(&tiny(), "").evaluator().unwrap().evaluate(&mut [slot]).unwrap_err();
+    let error = native(&tiny(), "")
+        .evaluator()
+        .unwrap()
+        .evaluate(&mut [slot])
+        .unwrap_err();
     assert!(error.to_string().contains("policy index 1858"), "{error}");
 }
 
 #[test]
 fn a_head_that_is_not_there_is_named_with_those_that_are() {
-    let choice = HeadChoice { policy: PolicyHeadName::Soft, ..Default::default() };
-    let error = NetworkFile::load(&network("se_mlh.pb.gz"), choice).unwrap_err().to_string();
-    assert!(error.ends_with("policy head: \"soft\" is not in this network. Present: vanilla"), "{error}");
+    let choice = HeadChoice {
+        policy: PolicyHeadName::Soft,
+        ..Default::default()
+    };
+    let error = NetworkFile::load(&network("se_mlh.pb.gz"), choice)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.ends_with("policy head: \"soft\" is not in this network. Present: vanilla"),
+        "{error}"
+    );
 }

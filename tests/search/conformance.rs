@@ -39,9 +39,16 @@ struct RecordedSearch {
 
 /// Returns the network that `recording` was made with.
 fn network(recording: &Recording) -> PathBuf {
-    let places = [package_file("models/zeitnot-small.pb.gz"), data("search/lc0_visits.pb.gz")];
-    let hex =
-        |bytes: Vec<u8>| Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let places = [
+        package_file("models/zeitnot-small.pb.gz"),
+        data("search/lc0_visits.pb.gz"),
+    ];
+    let hex = |bytes: Vec<u8>| {
+        Sha256::digest(bytes)
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect::<String>()
+    };
     let found = places
         .iter()
         .find(|path| std::fs::read(path).is_ok_and(|bytes| hex(bytes) == recording.network_sha256));
@@ -73,7 +80,10 @@ fn distance(a: &BTreeMap<String, u32>, b: &BTreeMap<String, u32>) -> f64 {
     let share =
         |visits: &BTreeMap<String, u32>, mv, sum| f64::from(visits.get(mv).copied().unwrap_or(0)) / sum;
     let moves = a.keys().chain(b.keys().filter(|mv| !a.contains_key(*mv)));
-    moves.map(|mv| (share(a, mv, a_sum) - share(b, mv, b_sum)).abs()).sum::<f64>() / 2.0
+    moves
+        .map(|mv| (share(a, mv, a_sum) - share(b, mv, b_sum)).abs())
+        .sum::<f64>()
+        / 2.0
 }
 
 #[test]
@@ -97,15 +107,28 @@ fn a_batch_of_one_visits_what_lc0_visits() {
     engine.ask(&["isready"], "readyok");
     let mut distances: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     let (mut same_best, mut searches) = (0, 0);
-    for Case { position, searches: recorded } in &recording.cases {
-        for RecordedSearch { nodes, root_visits, bestmove, visits: expected } in recorded {
+    for Case {
+        position,
+        searches: recorded,
+    } in &recording.cases
+    {
+        for RecordedSearch {
+            nodes,
+            root_visits,
+            bestmove,
+            visits: expected,
+        } in recorded
+        {
             let lines = engine.search(&[
                 "ucinewgame",
                 &format!("position {position}"),
                 &format!("go nodes {root_visits}"),
             ]);
             let distance = distance(&visits(&lines), expected);
-            assert!(distance <= LARGEST, "{distance} after {nodes} nodes in {position}");
+            assert!(
+                distance <= LARGEST,
+                "{distance} after {nodes} nodes in {position}"
+            );
             distances.entry(*nodes).or_default().push(distance);
             same_best += usize::from(lines.last().unwrap().split_whitespace().nth(1) == Some(bestmove));
             searches += 1;
@@ -117,5 +140,8 @@ fn a_batch_of_one_visits_what_lc0_visits() {
         println!("{nodes} nodes: mean distance {mean:.5} over {}", distances.len());
         assert!(mean <= MEAN, "{mean} after {nodes} nodes");
     }
-    assert!(same_best * 100 >= searches * 98, "the same best move in {same_best} of {searches}");
+    assert!(
+        same_best * 100 >= searches * 98,
+        "the same best move in {same_best} of {searches}"
+    );
 }

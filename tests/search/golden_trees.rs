@@ -12,7 +12,12 @@ fn bench(args: &[&str]) -> Value {
 /// Returns each position with the visits of its root moves, as JSON with a line for each move.
 fn visits(report: &Value) -> String {
     let positions = report["positions"].as_array().unwrap().iter().map(|row| {
-        let of_move = |entry: &Value| (entry["move"].as_str().unwrap().to_string(), entry["visits"].clone());
+        let of_move = |entry: &Value| {
+            (
+                entry["move"].as_str().unwrap().to_string(),
+                entry["visits"].clone(),
+            )
+        };
         let visits: Map<String, Value> = row["visits"].as_array().unwrap().iter().map(of_move).collect();
         json!({ "position": row["position"], "visits": visits })
     });
@@ -51,7 +56,10 @@ fn bench_tells_what_scripts_rely_on() {
         "signature",
         "positions",
     ] {
-        assert!(!report[key].is_null() || matches!(key, "cpu_s" | "device_busy"), "{key}: {report}");
+        assert!(
+            !report[key].is_null() || matches!(key, "cpu_s" | "device_busy"),
+            "{key}: {report}"
+        );
     }
     assert_eq!(report["nodes"], 3000);
     let visits = ["evaluations", "cache_hits", "terminals"].map(|key| report[key].as_u64().unwrap());

@@ -5,7 +5,10 @@ use crate::common::engine::Engine;
 /// Returns the resident memory of the engine's process, bytes.
 fn resident(engine: &Engine) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", engine.process.id())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .unwrap();
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
 }
 
@@ -41,7 +44,11 @@ fn largest_resident(engine: &mut Engine, nodes: u64) -> u64 {
                 info.clone_from(&line);
             }
         }
-        let told = info.split(' ').skip_while(|word| *word != "nodes").nth(1).unwrap();
+        let told = info
+            .split(' ')
+            .skip_while(|word| *word != "nodes")
+            .nth(1)
+            .unwrap();
         assert!(told.parse::<u64>().unwrap() >= nodes, "{info}");
     }
     largest
@@ -58,7 +65,10 @@ fn searches_go_on_at_their_limit_within_three_percent() {
         let (mut engine, before) = limited(megabytes, &[&["--backend=random"], flags.as_slice()].concat());
         let taken = (largest_resident(&mut engine, 11_000 * megabytes) - before) as f64;
         let share = taken / (megabytes * 1_000_000) as f64;
-        assert!((0.8..=1.03).contains(&share), "{taken} bytes at {megabytes} MB, {flags:?}");
+        assert!(
+            (0.8..=1.03).contains(&share),
+            "{taken} bytes at {megabytes} MB, {flags:?}"
+        );
     }
 }
 
@@ -73,7 +83,11 @@ fn a_new_game_frees_the_tree_at_once() {
     engine.ask(&["ucinewgame", "isready"], "readyok");
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
     while resident(&engine) + 12_000_000 > full {
-        assert!(std::time::Instant::now() < deadline, "{} bytes stay of {full}", resident(&engine));
+        assert!(
+            std::time::Instant::now() < deadline,
+            "{} bytes stay of {full}",
+            resident(&engine)
+        );
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
 }

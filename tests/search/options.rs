@@ -78,7 +78,10 @@ fn root_moves_that_cannot_overtake_get_no_more_visits() {
         visits[..visits.len() - 2].iter().sum()
     };
     let (all, pruned) = (of_the_others("0"), of_the_others("1.33"));
-    assert!(pruned < all, "{pruned} visits to moves behind the best two, {all} without smart pruning");
+    assert!(
+        pruned < all,
+        "{pruned} visits to moves behind the best two, {all} without smart pruning"
+    );
 }
 
 #[test]
@@ -128,7 +131,10 @@ fn changes_the_search(engine: &mut Engine, options: &[(&str, &str, &str, &str)])
         engine.set(&[(name, value)]);
         assert!(search(engine, position, "go nodes 800") != plain, "{name}");
         engine.set(&[(name, default)]);
-        assert!(search(engine, position, "go nodes 800") == plain, "{name} taken back");
+        assert!(
+            search(engine, position, "go nodes 800") == plain,
+            "{name} taken back"
+        );
     }
 }
 
@@ -142,7 +148,10 @@ fn options_of_the_root_count_only_when_they_are_switched_on() {
     ] {
         let plain = search(&mut engine, MIDDLEGAME, "go nodes 800");
         engine.set(&[(own, "7")]);
-        assert!(search(&mut engine, MIDDLEGAME, "go nodes 800") == plain, "{own} without {switch}");
+        assert!(
+            search(&mut engine, MIDDLEGAME, "go nodes 800") == plain,
+            "{own} without {switch}"
+        );
         engine.set(&[(switch, on)]);
         assert!(search(&mut engine, MIDDLEGAME, "go nodes 800") != plain, "{own}");
         engine.set(&[(switch, off)]);
@@ -160,11 +169,28 @@ fn a_policy_out_of_the_cache_is_of_the_present_temperature() {
     assert!(flat != plain && flat.last() == search(&mut engine, MIDDLEGAME, "go nodes 200").last());
     let policy = |lines: &[String]| {
         let of = |line: &String| {
-            Some(line.split_once("(P: ")?.1.split_once('%')?.0.trim().parse::<f32>().unwrap())
+            Some(
+                line.split_once("(P: ")?
+                    .1
+                    .split_once('%')?
+                    .0
+                    .trim()
+                    .parse::<f32>()
+                    .unwrap(),
+            )
         };
-        lines.iter().filter(|line| !line.contains(" node ")).filter_map(of).fold(0.0, f32::max)
+        lines
+            .iter()
+            .filter(|line| !line.contains(" node "))
+            .filter_map(of)
+            .fold(0.0, f32::max)
     };
-    assert!(policy(&flat) < 0.6 * policy(&plain), "{} {}", policy(&flat), policy(&plain));
+    assert!(
+        policy(&flat) < 0.6 * policy(&plain),
+        "{} {}",
+        policy(&flat),
+        policy(&plain)
+    );
 }
 
 #[test]
@@ -172,12 +198,23 @@ fn a_search_of_the_root_alone_plays_the_move_with_the_largest_policy() {
     let mut engine = repeatable();
     let lines = engine.search(&["position startpos", "go nodes 1"]);
     let policy = |line: &String| {
-        let percent = line.split_once("(P: ")?.1.split_once('%')?.0.trim().parse::<f32>().unwrap();
+        let percent = line
+            .split_once("(P: ")?
+            .1
+            .split_once('%')?
+            .0
+            .trim()
+            .parse::<f32>()
+            .unwrap();
         line.strip_prefix("info string ")
             .filter(|line| !line.starts_with("node"))
             .map(|line| (percent, line[..4].to_string()))
     };
-    let (_, largest) = lines.iter().filter_map(policy).max_by(|a, b| a.0.total_cmp(&b.0)).unwrap();
+    let (_, largest) = lines
+        .iter()
+        .filter_map(policy)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .unwrap();
     assert_eq!(lines.last().unwrap(), &format!("bestmove {largest}"));
     assert!(
         lines
@@ -190,7 +227,13 @@ fn a_search_of_the_root_alone_plays_the_move_with_the_largest_policy() {
 fn moves_by_seed(engine: &mut Engine, position: &str, go: &str, seeds: u32) -> HashSet<String> {
     let moves = (1..=seeds).map(|seed| {
         engine.set(&[("RandomSeed", &seed.to_string())]);
-        search(engine, position, go).pop().unwrap().split(' ').nth(1).unwrap().to_string()
+        search(engine, position, go)
+            .pop()
+            .unwrap()
+            .split(' ')
+            .nth(1)
+            .unwrap()
+            .to_string()
     });
     moves.collect()
 }
@@ -240,10 +283,20 @@ fn moves_are_drawn_at_a_temperature() {
     engine.set(&[("Temperature", "2")]);
     let drawn = draws(&mut engine, "startpos", "go nodes 100");
     assert!(drawn.len() > 3, "{drawn:?}");
-    assert_eq!(drawn, draws(&mut engine, "startpos", "go nodes 100"), "the same for the same seeds");
-    assert!(draws(&mut engine, "startpos", "go nodes 1").len() > 3, "by policy");
+    assert_eq!(
+        drawn,
+        draws(&mut engine, "startpos", "go nodes 100"),
+        "the same for the same seeds"
+    );
+    assert!(
+        draws(&mut engine, "startpos", "go nodes 1").len() > 3,
+        "by policy"
+    );
     let only = draws(&mut engine, "startpos", "go nodes 100 searchmoves a2a3 h2h3");
-    assert!(only.iter().all(|mv| mv == "a2a3" || mv == "h2h3") && only.len() == 2, "{only:?}");
+    assert!(
+        only.iter().all(|mv| mv == "a2a3" || mv == "h2h3") && only.len() == 2,
+        "{only:?}"
+    );
 }
 
 #[test]
@@ -265,9 +318,16 @@ fn every_option_of_the_temperature_holds_draws_back() {
     }
     engine.set(&[("TempDecayMoves", "1")]);
     for (name, value) in [("TempDecayDelayMoves", "1"), ("TempEndgame", "2")] {
-        assert_eq!(moves_by_seed(&mut engine, second_move, "go nodes 100", 12).len(), 1, "{name}");
+        assert_eq!(
+            moves_by_seed(&mut engine, second_move, "go nodes 100", 12).len(),
+            1,
+            "{name}"
+        );
         engine.set(&[(name, value)]);
-        assert!(moves_by_seed(&mut engine, second_move, "go nodes 100", 12).len() > 3, "{name}");
+        assert!(
+            moves_by_seed(&mut engine, second_move, "go nodes 100", 12).len() > 3,
+            "{name}"
+        );
         engine.set(&[(name, "0")]);
     }
 }
@@ -278,7 +338,12 @@ fn nodes_per_second_can_be_limited() {
     let nodes = |engine: &mut Engine| {
         let lines = engine.search(&["ucinewgame", "go movetime 700"]);
         let last = lines.iter().rfind(|line| line.starts_with("info depth")).unwrap();
-        last.split(' ').skip_while(|word| *word != "nodes").nth(1).unwrap().parse::<u64>().unwrap()
+        last.split(' ')
+            .skip_while(|word| *word != "nodes")
+            .nth(1)
+            .unwrap()
+            .parse::<u64>()
+            .unwrap()
     };
     engine.set(&[("MoveOverheadMs", "0")]);
     engine.set(&[("SmartPruningFactor", "0")]);

@@ -23,7 +23,10 @@ pub fn tables() -> Option<&'static str> {
         if !folder.is_dir() {
             fetch(&cache, &folder)?;
         }
-        Ok(folder.into_os_string().into_string().expect("the cache folder's name is UTF-8"))
+        Ok(folder
+            .into_os_string()
+            .into_string()
+            .expect("the cache folder's name is UTF-8"))
     });
     FOLDER.as_deref().inspect_err(|why| skipped(why)).ok()
 }
@@ -32,21 +35,42 @@ pub fn tables() -> Option<&'static str> {
 fn fetch(cache: &Path, destination: &Path) -> Result<(), String> {
     fs::create_dir_all(cache).unwrap_or_else(|error| panic!("cannot make {}: {error}", cache.display()));
     let work = tempfile::tempdir_in(cache).unwrap();
-    let pip = ["-m", "pip", "download", "--no-deps", "--no-binary", "chess", REQUIREMENT, "--dest", "."];
+    let pip = [
+        "-m",
+        "pip",
+        "download",
+        "--no-deps",
+        "--no-binary",
+        "chess",
+        REQUIREMENT,
+        "--dest",
+        ".",
+    ];
     python(&pip, work.path())?;
     let archive = fs::read(work.path().join(ARCHIVE)).unwrap();
-    let hash: String = Sha256::digest(archive).iter().map(|byte| format!("{byte:02x}")).collect();
+    let hash: String = Sha256::digest(archive)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     assert_eq!(hash, ARCHIVE_SHA256, "{ARCHIVE} is not the file that is known");
     python(&["-m", "tarfile", "-e", ARCHIVE, "."], work.path())?;
     let moved = fs::rename(work.path().join(TABLES_IN_ARCHIVE), destination);
     // Another process may have been faster.
-    assert!(moved.is_ok() || destination.is_dir(), "{}: {moved:?}", destination.display());
+    assert!(
+        moved.is_ok() || destination.is_dir(),
+        "{}: {moved:?}",
+        destination.display()
+    );
     Ok(())
 }
 
 fn python(args: &[&str], folder: &Path) -> Result<(), String> {
     let name = if cfg!(windows) { "python" } else { "python3" };
-    let output = Command::new(name).args(args).current_dir(folder).stdin(Stdio::null()).output();
+    let output = Command::new(name)
+        .args(args)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .output();
     let output = output.map_err(|error| format!("{name} is needed to fetch tables: {error}"))?;
     let said = || String::from_utf8_lossy(&output.stderr).into_owned();
     output

@@ -39,18 +39,28 @@ fn open() -> Option<Tablebase> {
 #[ignore = "needs Syzygy tables, which pip fetches"]
 fn results_are_those_of_another_implementation() {
     let Some(tables) = open() else { return };
-    assert!(tables.description().contains("up to 4 pieces"), "{}", tables.description());
+    assert!(
+        tables.description().contains("up to 4 pieces"),
+        "{}",
+        tables.description()
+    );
     let rows: Vec<&str> = POSITIONS.lines().skip(1).collect();
     assert!(rows.len() > 150);
     for row in rows {
-        let [fen, wdl, _] = row.split(',').collect::<Vec<_>>()[..] else { panic!("{row}") };
+        let [fen, wdl, _] = row.split(',').collect::<Vec<_>>()[..] else {
+            panic!("{row}")
+        };
         let expected = match wdl {
             "2" => ProbeResult::Win,
             "0" => ProbeResult::Draw,
             "-2" => ProbeResult::Loss,
             _ => panic!("{row}"),
         };
-        assert_eq!(tables.probe(&Position::from_fen(fen).unwrap()), Some(expected), "{row}");
+        assert_eq!(
+            tables.probe(&Position::from_fen(fen).unwrap()),
+            Some(expected),
+            "{row}"
+        );
     }
 }
 
@@ -60,7 +70,10 @@ fn positions_that_tables_cannot_answer_have_no_result() {
     let Some(tables) = open() else { return };
     for (fen, why) in [
         ("4k3/8/8/8/8/8/8/4K2R w K - 0 1", "castling rights"),
-        ("7k/8/6K1/8/8/8/8/R7 w - - 1 1", "the fifty-move counter has started"),
+        (
+            "7k/8/6K1/8/8/8/8/R7 w - - 1 1",
+            "the fifty-move counter has started",
+        ),
         ("7k/8/6K1/8/8/8/8/RRR5 w - - 0 1", "too many pieces"),
     ] {
         assert_eq!(tables.probe(&Position::from_fen(fen).unwrap()), None, "{why}");
@@ -96,7 +109,10 @@ fn a_win_may_be_played_at_leisure_until_the_fifty_move_rule_is_near() {
     assert!(count(0, RootPace::Free) > 10);
     assert!(count(94, RootPace::Free) < count(0, RootPace::Free));
     // Mate goes before the fifty-move rule, which the same ply would complete.
-    assert_eq!(kept(&tables, &mate_in_one(99), RootPace::Free), (vec!["a1a8".to_string()], RootTables::Dtz));
+    assert_eq!(
+        kept(&tables, &mate_in_one(99), RootPace::Free),
+        (vec!["a1a8".to_string()], RootTables::Dtz)
+    );
     assert_eq!(kept(&tables, &mate_in_one(0), RootPace::Fastest).0, ["a1a8"]);
 }
 
@@ -109,28 +125,60 @@ fn after_a_repetition_a_win_is_hurried() {
     let fastest = {
         let game =
             History::from_uci_position("fen 7k/8/8/5K2/8/8/8/6R1 w - - 4 3", Variant::Standard).unwrap();
-        tables.root_moves(&game, &game.legal_moves(), RootPace::Fastest).unwrap().moves
+        tables
+            .root_moves(&game, &game.legal_moves(), RootPace::Fastest)
+            .unwrap()
+            .moves
     };
     let repeated = History::from_uci_position(&text, Variant::Standard).unwrap();
-    let found = tables.root_moves(&repeated, &repeated.legal_moves(), RootPace::Free).unwrap();
+    let found = tables
+        .root_moves(&repeated, &repeated.legal_moves(), RootPace::Free)
+        .unwrap();
     assert_eq!(found.moves, fastest);
 }
 
 /// Won positions in which the move that the distances name draws by a third occurrence, or lets the opponent draw so.
 const REPETITIONS_TO_AVOID: [(&str, &str); 7] = [
-    ("8/8/8/8/8/4R3/7k/K7 b - - 1 1 moves h2g2 e3e1 g2h2 e1e3 h2g2 e3e1 g2h2", "e1e3"),
-    ("8/8/8/5k2/8/8/4R3/7K b - - 1 1 moves f5g6 e2g2 g6f5 g2e2 f5g6 e2g2 g6f5", "g2e2"),
-    ("8/8/8/4K3/8/8/Q7/3k4 b - - 1 1 moves d1e1 a2a5 e1d1 a5a2 d1e1 a2a5 e1d1", "a5a2"),
-    ("6B1/4K3/8/k7/8/8/2N5/8 b - - 1 1 moves a5b6 c2e1 b6a5 e1c2 a5b6 c2e1 b6a5", "e1c2"),
-    ("2Q5/6K1/8/3r4/8/1k6/8/8 b - - 1 1 moves d5d7 g7h8 d7d5 h8g7 d5d7 g7h8 d7d5", "h8g7"),
-    ("8/5K2/5Q2/8/8/3k4/8/6r1 b - - 1 1 moves g1h1 f7g7 h1g1 g7f7 g1h1 f7g7 h1g1", "g7f7"),
-    ("8/8/8/8/8/4R3/6k1/K7 w - - 2 2 moves e3e1 g2h2 e1e3 h2g2 e3e1 g2h2", "e1e3"),
+    (
+        "8/8/8/8/8/4R3/7k/K7 b - - 1 1 moves h2g2 e3e1 g2h2 e1e3 h2g2 e3e1 g2h2",
+        "e1e3",
+    ),
+    (
+        "8/8/8/5k2/8/8/4R3/7K b - - 1 1 moves f5g6 e2g2 g6f5 g2e2 f5g6 e2g2 g6f5",
+        "g2e2",
+    ),
+    (
+        "8/8/8/4K3/8/8/Q7/3k4 b - - 1 1 moves d1e1 a2a5 e1d1 a5a2 d1e1 a2a5 e1d1",
+        "a5a2",
+    ),
+    (
+        "6B1/4K3/8/k7/8/8/2N5/8 b - - 1 1 moves a5b6 c2e1 b6a5 e1c2 a5b6 c2e1 b6a5",
+        "e1c2",
+    ),
+    (
+        "2Q5/6K1/8/3r4/8/1k6/8/8 b - - 1 1 moves d5d7 g7h8 d7d5 h8g7 d5d7 g7h8 d7d5",
+        "h8g7",
+    ),
+    (
+        "8/5K2/5Q2/8/8/3k4/8/6r1 b - - 1 1 moves g1h1 f7g7 h1g1 g7f7 g1h1 f7g7 h1g1",
+        "g7f7",
+    ),
+    (
+        "8/8/8/8/8/4R3/6k1/K7 w - - 2 2 moves e3e1 g2h2 e1e3 h2g2 e3e1 g2h2",
+        "e1e3",
+    ),
 ];
 
 /// Lost positions in which one move draws by a third occurrence.
 const SAVING_REPETITIONS: [(&str, &str); 2] = [
-    ("2k4K/8/8/8/8/8/2N5/B7 w - - 0 1 moves a1e5 c8d8 e5a1 d8c8 a1e5 c8d8 e5a1", "d8c8"),
-    ("6Q1/8/8/3K4/3r4/8/8/3k4 w - - 0 1 moves d5e6 d4h4 e6d5 h4d4 d5e6 d4h4 e6d5", "h4d4"),
+    (
+        "2k4K/8/8/8/8/8/2N5/B7 w - - 0 1 moves a1e5 c8d8 e5a1 d8c8 a1e5 c8d8 e5a1",
+        "d8c8",
+    ),
+    (
+        "6Q1/8/8/3K4/3r4/8/8/3k4 w - - 0 1 moves d5e6 d4h4 e6d5 h4d4 d5e6 d4h4 e6d5",
+        "h4d4",
+    ),
 ];
 
 /// A regression: won positions were drawn at once, and drawn ones lost, since the tables know of no repetitions.
@@ -144,16 +192,29 @@ fn repetitions_decide_together_with_the_tables() {
             fs::copy(&file, results.path().join(file.file_name().unwrap())).unwrap();
         }
     }
-    for (folder, kind) in [(path, RootTables::Dtz), (results.path().to_str().unwrap(), RootTables::Wdl)] {
+    for (folder, kind) in [
+        (path, RootTables::Dtz),
+        (results.path().to_str().unwrap(), RootTables::Wdl),
+    ] {
         let tables = Tablebase::open(folder).unwrap();
         let kept = |position: &str| {
             let game = History::from_uci_position(&format!("fen {position}"), Variant::Standard).unwrap();
-            let found = tables.root_moves(&game, &game.legal_moves(), RootPace::Free).unwrap();
+            let found = tables
+                .root_moves(&game, &game.legal_moves(), RootPace::Free)
+                .unwrap();
             assert_eq!(found.tables, kind);
-            found.moves.iter().map(|&mv| game.format_move(mv)).collect::<Vec<_>>()
+            found
+                .moves
+                .iter()
+                .map(|&mv| game.format_move(mv))
+                .collect::<Vec<_>>()
         };
         for (position, repetition) in REPETITIONS_TO_AVOID {
-            assert!(!kept(position).contains(&repetition.to_string()), "{position}: {:?}", kept(position));
+            assert!(
+                !kept(position).contains(&repetition.to_string()),
+                "{position}: {:?}",
+                kept(position)
+            );
         }
         for (position, repetition) in SAVING_REPETITIONS {
             assert_eq!(kept(position), [repetition], "{position}");
@@ -172,11 +233,16 @@ fn repetitions_decide_together_with_the_tables() {
 fn with_tables_a_move_that_is_asked_for_takes_its_nodes() {
     let Some(tables) = fetch::tables() else { return };
     let mut engine = Engine::new(settings(tables)).unwrap();
-    engine.set_position("fen 8/8/8/3k4/8/8/1R6/K7 w - - 0 100").unwrap();
+    engine
+        .set_position("fen 8/8/8/3k4/8/8/1R6/K7 w - - 0 100")
+        .unwrap();
     let root_moves = vec![engine.position().parse_move("b2b5").unwrap()];
     let limits = GoLimits::nodes(400);
     let (sender, answers) = std::sync::mpsc::channel();
-    let request = GoRequest { root_moves, ..GoRequest::new(limits) };
+    let request = GoRequest {
+        root_moves,
+        ..GoRequest::new(limits)
+    };
     engine.go(request, Box::new(AnswerSender(sender))).unwrap();
     assert_eq!(answers.recv().unwrap().result.unwrap().summary.nodes, 400);
 }
@@ -230,10 +296,16 @@ impl Player {
 
     /// Searches the position after `moves` with `nodes` nodes.
     fn search(&mut self, fen: &str, moves: &[String], nodes: u64) -> (String, SearchResult) {
-        self.0.set_position(&format!("fen {fen} moves {}", moves.join(" "))).unwrap();
+        self.0
+            .set_position(&format!("fen {fen} moves {}", moves.join(" ")))
+            .unwrap();
         let limits = GoLimits::nodes(nodes);
         let found = self.0.search(limits).unwrap();
-        assert!(found.notes.iter().all(|note| matches!(note, Note::Info(_))), "{:?}", found.notes);
+        assert!(
+            found.notes.iter().all(|note| matches!(note, Note::Info(_))),
+            "{:?}",
+            found.notes
+        );
         (self.0.position().format_move(found.best), found.result)
     }
 }
@@ -246,7 +318,11 @@ fn play_out(fen: &str, first: &mut Player, second: &mut Player) -> (Terminal, Co
         if let Some(end) = game.terminal(&game.legal_moves()) {
             return (end, game.current().turn());
         }
-        let player = if moves.len() % 2 == 0 { &mut *first } else { &mut *second };
+        let player = if moves.len() % 2 == 0 {
+            &mut *first
+        } else {
+            &mut *second
+        };
         let (mv, _) = player.search(fen, &moves, 30);
         game.push(game.parse_move(&mv).unwrap());
         moves.push(mv);
@@ -278,9 +354,16 @@ fn wins_that_just_fit_into_fifty_moves_are_brought_home() {
 fn a_loss_that_the_fifty_move_rule_prevents_is_held() {
     let Some(tables) = fetch::tables() else { return };
     // Three plies later than the last-minute wins.
-    for fen in ["k7/8/8/8/4K3/8/1r6/8 b - - 71 90", "k7/8/3K4/8/8/8/7n/3b4 b - - 40 90"] {
+    for fen in [
+        "k7/8/8/8/4K3/8/1r6/8 b - - 71 90",
+        "k7/8/3K4/8/8/8/7n/3b4 b - - 40 90",
+    ] {
         let (mut attacker, mut defender) = (Player::new(tables, false), Player::new(tables, false));
-        assert_eq!(play_out(fen, &mut attacker, &mut defender).0, Terminal::FiftyMoves, "{fen}");
+        assert_eq!(
+            play_out(fen, &mut attacker, &mut defender).0,
+            Terminal::FiftyMoves,
+            "{fen}"
+        );
     }
 }
 
@@ -294,7 +377,11 @@ fn leaves_in_the_tables_decide_a_search_that_knows_nothing() {
     assert_eq!(mv, "d1d8");
     assert!(result.summary.counts.tablebase_hits > 0);
     let line = &result.info.unwrap().lines[0];
-    assert_eq!((line.q, line.mate), (1.0, None), "a win by the tables, but no mate is known");
+    assert_eq!(
+        (line.q, line.mate),
+        (1.0, None),
+        "a win by the tables, but no mate is known"
+    );
 }
 
 #[test]
@@ -308,7 +395,10 @@ fn a_mate_goes_before_a_win_by_the_tables() {
     settings.stoppers.smart_pruning_factor = 0.0;
     let (mv, result) = Player::with(settings).search(fen, &[], 2000);
     assert!(result.summary.counts.tablebase_hits > 0);
-    assert_eq!((mv.as_str(), result.info.unwrap().lines[0].mate), ("a1a8", Some(1)));
+    assert_eq!(
+        (mv.as_str(), result.info.unwrap().lines[0].mate),
+        ("a1a8", Some(1))
+    );
 }
 
 #[test]
@@ -316,7 +406,10 @@ fn a_mate_goes_before_a_win_by_the_tables() {
 fn tables_are_announced_once() {
     let Some(tables) = fetch::tables() else { return };
     let mut player = Player::new(tables, false);
-    assert_eq!(player.0.open_tablebase(), Some("70 Syzygy tables (35 WDL, 35 DTZ), up to 4 pieces".into()));
+    assert_eq!(
+        player.0.open_tablebase(),
+        Some("70 Syzygy tables (35 WDL, 35 DTZ), up to 4 pieces".into())
+    );
     assert_eq!(player.0.open_tablebase(), None);
 }
 
@@ -338,7 +431,10 @@ fn a_path_that_failed_is_tried_again_when_it_is_set_again_and_for_a_new_game() {
     fs::copy(Path::new(tables).join("KQvK.rtbw"), folder.join("KQvK.rtbw")).unwrap();
     assert_eq!(player.0.open_tablebase(), None);
     player.0.set_option("SyzygyPath", path).unwrap();
-    assert_eq!(player.0.open_tablebase(), Some("1 Syzygy tables (1 WDL, 0 DTZ), up to 3 pieces".into()));
+    assert_eq!(
+        player.0.open_tablebase(),
+        Some("1 Syzygy tables (1 WDL, 0 DTZ), up to 3 pieces".into())
+    );
     player.0.new_game();
     assert_eq!(player.0.open_tablebase(), None);
 }
@@ -347,8 +443,14 @@ fn a_path_that_failed_is_tried_again_when_it_is_set_again_and_for_a_new_game() {
 fn a_wrong_path_is_told_once_and_the_search_goes_on() {
     let mut player = Player::new("/no/such/folder", false);
     let note = player.0.open_tablebase().unwrap().to_string();
-    assert!(note.starts_with("SyzygyPath: there is no folder /no/such/folder"), "{note}");
+    assert!(
+        note.starts_with("SyzygyPath: there is no folder /no/such/folder"),
+        "{note}"
+    );
     assert_eq!(player.0.open_tablebase(), None);
     let (_, result) = player.search("7k/8/6K1/8/8/8/8/R7 w - - 0 1", &[], 50);
-    assert_eq!((result.summary.nodes > 0, result.summary.counts.tablebase_hits), (true, 0));
+    assert_eq!(
+        (result.summary.nodes > 0, result.summary.counts.tablebase_hits),
+        (true, 0)
+    );
 }

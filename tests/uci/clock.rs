@@ -17,11 +17,19 @@ fn slowmover_is_refused_beside_a_manager_that_is_named() {
     let mut engine = Engine::start(&["--backend=random", "--threads=1", "--verbose-time"]);
     engine.send("setoption name TimeManager value smooth");
     let answer = engine.ask(&["setoption name Slowmover value 1.5"], "info string");
-    assert!(answer.contains("Slowmover=1.5") && answer.contains("legacy(slowmover="), "{answer}");
+    assert!(
+        answer.contains("Slowmover=1.5") && answer.contains("legacy(slowmover="),
+        "{answer}"
+    );
     let report = report_of(&mut engine, "go wtime 1000 btime 1000");
     assert!(report.contains("manager=smooth"), "{report}");
     // Where nobody has named a manager it chooses one, as in Lc0, and says so whoever has set it.
-    let mut engine = Engine::start(&["--backend=random", "--threads=1", "--verbose-time", "--slowmover=1.5"]);
+    let mut engine = Engine::start(&[
+        "--backend=random",
+        "--threads=1",
+        "--verbose-time",
+        "--slowmover=1.5",
+    ]);
     engine.read_until("info string Slowmover chooses the time manager legacy");
     assert!(report_of(&mut engine, "go wtime 1000 btime 1000").contains("manager=legacy"));
 }
@@ -33,17 +41,27 @@ fn slowmover_can_be_set_by_a_gui_that_sends_the_default_manager_too() {
     let mut engine = Engine::start(&["--backend=random", "--threads=1", "--verbose-time"]);
     engine.send("uci");
     let options = engine.read_until("uciok");
-    let option = options.iter().find(|line| line.starts_with("option name TimeManager ")).unwrap();
+    let option = options
+        .iter()
+        .find(|line| line.starts_with("option name TimeManager "))
+        .unwrap();
     let default = option.split(" default ").nth(1).unwrap();
     let manager = format!("setoption name TimeManager value {default}");
-    for commands in
-        [[&manager, "setoption name Slowmover value 1.5"], ["setoption name Slowmover value 1.5", &manager]]
-    {
+    for commands in [
+        [&manager, "setoption name Slowmover value 1.5"],
+        ["setoption name Slowmover value 1.5", &manager],
+    ] {
         let answer = engine.ask(&commands, "info string");
-        assert!(answer.contains("Slowmover chooses the time manager legacy"), "{answer}");
+        assert!(
+            answer.contains("Slowmover chooses the time manager legacy"),
+            "{answer}"
+        );
         let lines = engine.search(&["go wtime 1000 btime 1000"]);
         assert!(!lines.iter().any(|line| line.contains("ERROR")), "{lines:#?}");
-        assert!(lines.iter().any(|line| line.contains("manager=legacy")), "{lines:#?}");
+        assert!(
+            lines.iter().any(|line| line.contains("manager=legacy")),
+            "{lines:#?}"
+        );
         engine.send("setoption name Slowmover value 1");
     }
 }
@@ -64,7 +82,12 @@ fn another_manager_waits_for_the_next_search() {
 /// A regression: analyses and ponder misses counted as moves, so that the first move of the game got no bonus.
 #[test]
 fn only_moves_with_a_clock_take_the_first_moves_bonus_away() {
-    let flags = ["--backend=random", "--threads=1", "--verbose-time", "--time-manager=legacy"];
+    let flags = [
+        "--backend=random",
+        "--threads=1",
+        "--verbose-time",
+        "--time-manager=legacy",
+    ];
     let mut engine = Engine::start(&flags);
     engine.best_move(&["position startpos moves e2e4 e7e5", "go nodes 100"]);
     engine.best_move(&["go movetime 20"]);
@@ -73,13 +96,22 @@ fn only_moves_with_a_clock_take_the_first_moves_bonus_away() {
     engine.best_move(&["stop"]);
     // 2,800 ms for 51.5 moves less the one that is played: 55.4; 1 + 1.8 for the first move and 2·0.25 for the book.
     let first = report_of(&mut engine, "go wtime 3000 btime 3000");
-    let (budget, average) = (number::<f64>(&first, "budget_ms"), number::<f64>(&first, "average_ms"));
+    let (budget, average) = (
+        number::<f64>(&first, "budget_ms"),
+        number::<f64>(&first, "average_ms"),
+    );
     assert!((budget / average - 3.3).abs() < 0.02, "{first}");
     let used = number::<f64>(&first, "used_ms");
     let second = report_of(&mut engine, "go wtime 3000 btime 3000");
     let spared = (budget - used).max(0.0);
-    let (budget, average) = (number::<f64>(&second, "budget_ms"), number::<f64>(&second, "average_ms"));
-    assert!((budget - average - spared).abs() < 1.0, "no bonus: {second} after {first}");
+    let (budget, average) = (
+        number::<f64>(&second, "budget_ms"),
+        number::<f64>(&second, "average_ms"),
+    );
+    assert!(
+        (budget - average - spared).abs() < 1.0,
+        "no bonus: {second} after {first}"
+    );
 }
 
 /// A regression: a position that was proven to be drawn was searched to the end of its budget, and taught a speed of millions.
@@ -115,7 +147,12 @@ fn beside_busy_threads<T>(count: usize, work: impl FnOnce() -> T) -> T {
 #[test]
 fn under_nodestime_a_busy_machine_changes_no_move() {
     let game = || {
-        let flags = ["--backend=random", "--threads=1", "--minibatch-size=8", "--nodestime=2"];
+        let flags = [
+            "--backend=random",
+            "--threads=1",
+            "--minibatch-size=8",
+            "--nodestime=2",
+        ];
         let mut engine = Engine::start(&flags);
         let (mut position, mut reports) = ("position startpos moves e2e4".to_owned(), Vec::new());
         for _ in 0..24 {
@@ -132,15 +169,28 @@ fn under_nodestime_a_busy_machine_changes_no_move() {
 /// A regression: evaluations of the last game stayed in the cache, and the same game came out otherwise.
 #[test]
 fn under_nodestime_the_second_game_of_a_process_is_the_first() {
-    let flags = ["--backend=random", "--threads=1", "--minibatch-size=8", "--nodestime=2", "--verbose-time"];
+    let flags = [
+        "--backend=random",
+        "--threads=1",
+        "--minibatch-size=8",
+        "--nodestime=2",
+        "--verbose-time",
+    ];
     let mut engine = Engine::start(&flags);
     let mut game = || {
         engine.send("ucinewgame");
-        let positions = ["startpos", "startpos moves e2e4 e7e5", "startpos moves e2e4 e7e5 g1f3 b8c6"];
+        let positions = [
+            "startpos",
+            "startpos moves e2e4 e7e5",
+            "startpos moves e2e4 e7e5 g1f3 b8c6",
+        ];
         positions.map(|position| {
             let go = ["go wtime 20000 btime 20000"];
             let lines = engine.search(&[&[&*format!("position {position}")], &go[..]].concat());
-            (lines[lines.len() - 1].clone(), number::<u64>(time_report(&lines), "new_nodes"))
+            (
+                lines[lines.len() - 1].clone(),
+                number::<u64>(time_report(&lines), "new_nodes"),
+            )
         })
     };
     assert_eq!(game(), game());
@@ -150,11 +200,17 @@ fn under_nodestime_the_second_game_of_a_process_is_the_first() {
 /// cache, it used a tenth of the clock.
 #[test]
 fn an_evaluation_out_of_the_cache_is_the_first_one_too() {
-    let mut engine =
-        Engine::start(&["--backend=random", "--threads=1", "--minibatch-size=8", "--verbose-time"]);
-    for option in
-        ["nodestime value 1", "MoveOverheadMs value 0", "TimeManager value smooth(max-move-budget=0.01)"]
-    {
+    let mut engine = Engine::start(&[
+        "--backend=random",
+        "--threads=1",
+        "--minibatch-size=8",
+        "--verbose-time",
+    ]);
+    for option in [
+        "nodestime value 1",
+        "MoveOverheadMs value 0",
+        "TimeManager value smooth(max-move-budget=0.01)",
+    ] {
         engine.send(&format!("setoption name {option}"));
     }
     engine.best_move(&["position startpos", "go nodes 20000"]);
@@ -162,7 +218,11 @@ fn an_evaluation_out_of_the_cache_is_the_first_one_too() {
     let report = report_of(&mut engine, "go wtime 60000 btime 60000");
     assert!(number::<f64>(&report, "budget_ms") <= 600.0, "{report}");
     // Both are nodes.
-    assert_eq!(number::<f64>(&report, "used_ms"), number::<f64>(&report, "new_nodes"), "{report}");
+    assert_eq!(
+        number::<f64>(&report, "used_ms"),
+        number::<f64>(&report, "new_nodes"),
+        "{report}"
+    );
     assert!(number::<f64>(&report, "new_nodes") < 700.0, "{report}");
 }
 
@@ -173,8 +233,15 @@ fn a_device_too_slow_for_the_clock_is_not_waited_for() {
     engine.ask(&["isready"], "readyok");
     for moves in ["e2e4 e7e5", "e2e4 e7e5 g1f3", "e2e4 e7e5 g1f3 b8c6"] {
         let began = Instant::now();
-        engine.best_move(&[&format!("position startpos moves {moves}"), "go wtime 1000 btime 1000"]);
-        assert!(began.elapsed() < Duration::from_millis(450), "{moves}: {:?}", began.elapsed());
+        engine.best_move(&[
+            &format!("position startpos moves {moves}"),
+            "go wtime 1000 btime 1000",
+        ]);
+        assert!(
+            began.elapsed() < Duration::from_millis(450),
+            "{moves}: {:?}",
+            began.elapsed()
+        );
     }
 }
 
@@ -204,7 +271,10 @@ fn a_clock_that_was_not_sent_ends_no_search_with_other_limits() {
     for (position, go) in [
         ("position startpos", "go nodes 20000 btime 1"),
         ("position startpos moves e2e4", "go nodes 20000 wtime 1"),
-        ("position startpos", "go nodes 20000 wtime 0 btime 0 winc 0 binc 0"),
+        (
+            "position startpos",
+            "go nodes 20000 wtime 0 btime 0 winc 0 binc 0",
+        ),
     ] {
         let lines = engine.search(&["ucinewgame", position, go]);
         assert_eq!(number::<u64>(last_info(&lines), "nodes"), 20_000, "{go}");
@@ -272,7 +342,10 @@ fn beside_busy_threads_moves_come_when_their_budget_ends() {
         let searches = (0..400).map(|turn| {
             let played = moves[..turn % (moves.len() + 1)].join(" ");
             engine.send("ucinewgame");
-            engine.ask(&[&format!("position startpos moves {played}"), "isready"], "readyok");
+            engine.ask(
+                &[&format!("position startpos moves {played}"), "isready"],
+                "readyok",
+            );
             let began = Instant::now();
             let report = report_of(&mut engine, "go wtime 1000 btime 1000 winc 10 binc 10");
             1000.0 * began.elapsed().as_secs_f64() - number::<f64>(&report, "budget_ms")
@@ -282,5 +355,8 @@ fn beside_busy_threads_moves_come_when_their_budget_ends() {
     late.sort_by(f64::total_cmp);
     let [median, most] = [late[late.len() / 2], late[late.len() - 1]];
     println!("bestmove came {median:+.1} ms from its budget in the median, {most:+.1} ms at worst");
-    assert!(late.iter().filter(|ms| **ms <= 10.0).count() * 100 >= 99 * late.len(), "{late:?}");
+    assert!(
+        late.iter().filter(|ms| **ms <= 10.0).count() * 100 >= 99 * late.len(),
+        "{late:?}"
+    );
 }

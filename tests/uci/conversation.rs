@@ -11,11 +11,19 @@ fn introduces_itself() {
     engine.send("uci");
     let lines = engine.read_until("uciok");
     assert!(lines[0].starts_with("id name Zeitnot "));
-    for option in
-        ["WeightsFile", "Threads", "CPuct", "TimeManager", "MoveOverheadMs", "UCI_Chess960", "Ponder"]
-    {
+    for option in [
+        "WeightsFile",
+        "Threads",
+        "CPuct",
+        "TimeManager",
+        "MoveOverheadMs",
+        "UCI_Chess960",
+        "Ponder",
+    ] {
         assert!(
-            lines.iter().any(|line| line.starts_with(&format!("option name {option} type "))),
+            lines
+                .iter()
+                .any(|line| line.starts_with(&format!("option name {option} type "))),
             "{option}"
         );
     }
@@ -52,9 +60,15 @@ fn without_a_legal_move_infinite_waits_too() {
     engine.send("go infinite");
     engine.assert_no_best_move(Duration::from_millis(200));
     engine.send("stop");
-    assert_eq!(engine.read_until("bestmove").last().map(String::as_str), Some("bestmove (none)"));
+    assert_eq!(
+        engine.read_until("bestmove").last().map(String::as_str),
+        Some("bestmove (none)")
+    );
     let lines = engine.search(&["position fen 7k/5Q2/6K1/8/8/8/8/8 b - - 0 1", "go nodes 5"]);
-    assert!(lines.iter().any(|line| line == "info depth 0 score cp 0"), "{lines:#?}");
+    assert!(
+        lines.iter().any(|line| line == "info depth 0 score cp 0"),
+        "{lines:#?}"
+    );
 }
 
 /// A regression: visits to draws made no depth, and the search went on for ever.
@@ -88,15 +102,24 @@ fn no_move_is_played_blindly() {
         let mut engine = slow();
         engine.ask(&["isready"], "readyok");
         let lines = engine.search(&[MATE_IN_ONE, go]);
-        assert!(lines.iter().any(|line| line.contains(" score mate 1 ")), "{go}: {lines:#?}");
-        assert!(lines.iter().any(|line| line.starts_with("bestmove d1d8")), "{go}: {lines:#?}");
+        assert!(
+            lines.iter().any(|line| line.contains(" score mate 1 ")),
+            "{go}: {lines:#?}"
+        );
+        assert!(
+            lines.iter().any(|line| line.starts_with("bestmove d1d8")),
+            "{go}: {lines:#?}"
+        );
     }
     // `stop` and `quit` wait for the evaluation.
     for end in ["stop", "quit"] {
         let mut engine = slow();
         engine.ask(&["isready"], "readyok");
         let lines = engine.search(&["position startpos", "go infinite", end]);
-        assert!(lines.iter().any(|line| line.contains(" nodes 1 ")), "{end}: {lines:#?}");
+        assert!(
+            lines.iter().any(|line| line.contains(" nodes 1 ")),
+            "{end}: {lines:#?}"
+        );
     }
 }
 
@@ -121,23 +144,48 @@ fn a_device_that_hangs_does_not_hold_up_stop() {
 /// without a score and without a move to ponder on.
 #[test]
 fn an_only_move_comes_with_a_score_and_a_reply() {
-    for args in [&["--backend=random"][..], &["--threads=1", "--backend=simulated(latency-us=100000)"]] {
+    for args in [
+        &["--backend=random"][..],
+        &["--threads=1", "--backend=simulated(latency-us=100000)"],
+    ] {
         let mut engine = Engine::start(args);
         engine.send("setoption name Ponder value true");
         engine.ask(&["isready"], "readyok");
-        let lines =
-            engine.search(&["position fen 6k1/8/8/8/8/8/6P1/r6K w - - 0 1", "go wtime 60000 btime 60000"]);
-        assert!(lines.iter().any(|line| line.contains(" score ") && line.contains(" pv h1h2")), "{lines:#?}");
-        assert!(!lines.iter().any(|line| line.starts_with("info string no evaluation")), "{lines:#?}");
-        assert!(lines[lines.len() - 1].starts_with("bestmove h1h2 ponder "), "{lines:#?}");
+        let lines = engine.search(&[
+            "position fen 6k1/8/8/8/8/8/6P1/r6K w - - 0 1",
+            "go wtime 60000 btime 60000",
+        ]);
+        assert!(
+            lines
+                .iter()
+                .any(|line| line.contains(" score ") && line.contains(" pv h1h2")),
+            "{lines:#?}"
+        );
+        assert!(
+            !lines
+                .iter()
+                .any(|line| line.starts_with("info string no evaluation")),
+            "{lines:#?}"
+        );
+        assert!(
+            lines[lines.len() - 1].starts_with("bestmove h1h2 ponder "),
+            "{lines:#?}"
+        );
     }
     // A device that is too slow for the clock is not waited for: there is nothing to choose.
     let mut engine = Engine::start(&["--threads=1", "--backend=simulated(latency-us=5000000)"]);
     engine.ask(&["isready"], "readyok");
-    let lines =
-        engine.search(&["position fen 6k1/8/8/8/8/8/6P1/r6K w - - 0 1", "go wtime 60000 btime 60000"]);
-    let [info, answer] = &lines[..] else { panic!("{lines:#?}") };
-    assert!(info.contains(" score ") && info.contains(" pv h1h2"), "{lines:#?}");
+    let lines = engine.search(&[
+        "position fen 6k1/8/8/8/8/8/6P1/r6K w - - 0 1",
+        "go wtime 60000 btime 60000",
+    ]);
+    let [info, answer] = &lines[..] else {
+        panic!("{lines:#?}")
+    };
+    assert!(
+        info.contains(" score ") && info.contains(" pv h1h2"),
+        "{lines:#?}"
+    );
     assert!(answer.starts_with("bestmove h1h2 ponder "), "{lines:#?}");
 }
 
@@ -160,7 +208,9 @@ fn the_process_ends_when_nobody_listens() {
             .spawn()
             .expect("the engine starts");
         let mut input = child.stdin.take().expect("piped");
-        input.write_all(format!("isready\n{commands}").as_bytes()).expect("it reads");
+        input
+            .write_all(format!("isready\n{commands}").as_bytes())
+            .expect("it reads");
         let mut output = BufReader::new(child.stdout.take().expect("piped"));
         while {
             let mut line = String::new();
@@ -185,14 +235,20 @@ fn the_process_ends_although_nobody_reads_what_it_says() {
     use std::process::Stdio;
     // What `uci` says a hundred times is more than any pipe holds.
     let talk = "uci\n".repeat(100);
-    for (begin, end) in [("", "quit\n"), ("", ""), ("position startpos\ngo infinite\n", "quit\n")] {
+    for (begin, end) in [
+        ("", "quit\n"),
+        ("", ""),
+        ("position startpos\ngo infinite\n", "quit\n"),
+    ] {
         let mut child = zeitnot(&["--backend=random", "--threads=1"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .expect("the engine starts");
         let mut input = child.stdin.take().expect("piped");
-        input.write_all(format!("{begin}{talk}{end}").as_bytes()).expect("it reads");
+        input
+            .write_all(format!("{begin}{talk}{end}").as_bytes())
+            .expect("it reads");
         let kept_open = Some(input).filter(|_| !end.is_empty());
         let began = Instant::now();
         while child.try_wait().expect("it is ours").is_none() {
@@ -211,8 +267,14 @@ fn the_process_ends_although_nobody_reads_what_it_says() {
 fn searching_one_of_many_moves_takes_its_nodes() {
     let mut engine = Engine::random();
     let lines = engine.search(&["position startpos", "go nodes 300 searchmoves e2e4"]);
-    let last = lines.iter().rev().find(|line| line.contains(" nodes ")).expect("an info line");
-    let nodes = last.split_once(" nodes ").and_then(|(_, rest)| rest.split(' ').next());
+    let last = lines
+        .iter()
+        .rev()
+        .find(|line| line.contains(" nodes "))
+        .expect("an info line");
+    let nodes = last
+        .split_once(" nodes ")
+        .and_then(|(_, rest)| rest.split(' ').next());
     let nodes: u32 = nodes.and_then(|text| text.parse().ok()).unwrap();
     assert!(nodes >= 300, "{last}");
 }
@@ -263,7 +325,11 @@ fn a_search_that_another_one_replaces_has_no_answer() {
     const ONE_MOVE: &str = "position fen 6k1/8/8/8/8/8/6P1/r6K w - - 0 1";
     let mut engine = Engine::random();
     let is_answer = |line: &&String| line.starts_with("bestmove");
-    for first in ["go infinite", "go ponder wtime 60000 btime 60000", "go wtime 600000 btime 600000"] {
+    for first in [
+        "go infinite",
+        "go ponder wtime 60000 btime 60000",
+        "go wtime 600000 btime 600000",
+    ] {
         for second in ["go nodes 100", "go movetime 100"] {
             ["ucinewgame", "position startpos moves e2e4 e7e5", first]
                 .iter()
@@ -275,14 +341,23 @@ fn a_search_that_another_one_replaces_has_no_answer() {
             assert_eq!(rest.iter().find(is_answer), None, "{first}, {second}");
         }
     }
-    ["position startpos", "go infinite", "ucinewgame", "isready"].iter().for_each(|line| engine.send(line));
+    ["position startpos", "go infinite", "ucinewgame", "isready"]
+        .iter()
+        .for_each(|line| engine.send(line));
     assert_eq!(engine.read_until("readyok").iter().find(is_answer), None);
     // One that was told to stop answers, as late as that may be.
     ["position startpos", "go infinite", "stop", ONE_MOVE, "go nodes 9"]
         .iter()
         .for_each(|line| engine.send(line));
     engine.read_until("bestmove");
-    assert!(engine.read_until("bestmove h1h2").iter().filter(is_answer).count() == 1);
+    assert!(
+        engine
+            .read_until("bestmove h1h2")
+            .iter()
+            .filter(is_answer)
+            .count()
+            == 1
+    );
 }
 
 /// A regression: the move to ponder on was in no line, or followed the end of the game.
@@ -293,11 +368,18 @@ fn the_move_to_ponder_on_is_in_the_last_line() {
     for (position, go, is_over) in [
         ("6k1/8/8/8/8/8/6P1/r6K w - - 0 1", "go nodes 1", false),
         ("8/8/4k3/8/8/3K4/4N3/8 w - - 0 1", "go nodes 1", true),
-        ("4k3/pppp4/8/8/3N4/8/PPPPK3/8 w - - 99 120 moves e2e3", "go nodes 1 searchmoves e8e7", true),
+        (
+            "4k3/pppp4/8/8/3N4/8/PPPPK3/8 w - - 99 120 moves e2e3",
+            "go nodes 1 searchmoves e8e7",
+            true,
+        ),
     ] {
         let lines = engine.search(&["ucinewgame", &format!("position fen {position}"), go]);
-        let words: Vec<_> =
-            lines[lines.len() - 1].split(' ').skip(1).filter(|word| *word != "ponder").collect();
+        let words: Vec<_> = lines[lines.len() - 1]
+            .split(' ')
+            .skip(1)
+            .filter(|word| *word != "ponder")
+            .collect();
         assert_eq!(words.len(), if is_over { 1 } else { 2 }, "{lines:#?}");
         let (_, line) = last_info(&lines).split_once(" pv ").unwrap();
         assert!(line.starts_with(&words.join(" ")), "{lines:#?}");
@@ -318,7 +400,10 @@ fn an_analysis_of_a_clear_move_takes_its_nodes() {
         let lines = engine.search(&["ucinewgame", &position, "go nodes 300"]);
         assert_eq!(number::<u64>(last_info(&lines), "nodes"), 300, "{fen}");
         let lines = engine.search(&["ucinewgame", &position, "go wtime 900000 btime 900000"]);
-        assert!(number::<u64>(last_info(&lines), "nodes") < 100, "under a clock: {lines:#?}");
+        assert!(
+            number::<u64>(last_info(&lines), "nodes") < 100,
+            "under a clock: {lines:#?}"
+        );
     }
     // What is proven needs no more nodes.
     let mated = "position fen k7/8/1K6/8/8/8/8/7R b - - 0 1";
@@ -331,7 +416,10 @@ fn finished_games_have_no_move() {
     let mut engine = Engine::random();
     let mated = "position startpos moves f2f3 e7e5 g2g4 d8h4";
     assert_eq!(engine.best_move(&[mated, "go wtime 1000 btime 1000"]), "(none)");
-    assert_eq!(engine.best_move(&["position fen 7k/5Q2/6K1/8/8/8/8/8 b - - 0 1", "go nodes 9"]), "(none)");
+    assert_eq!(
+        engine.best_move(&["position fen 7k/5Q2/6K1/8/8/8/8/8 b - - 0 1", "go nodes 9"]),
+        "(none)"
+    );
 }
 
 #[test]
@@ -340,15 +428,24 @@ fn errors_are_named_and_the_old_state_stays() {
     engine.best_move(&["position fen 8/8/8/8/8/k7/8/K2Q4 w - - 0 1", "go nodes 10"]);
     for (command, expected) in [
         ("xyzzy", "unknown command \"xyzzy\""),
-        ("position fen 8/8/8 w - - 0 1", "Nothing is searched until a position is accepted"),
+        (
+            "position fen 8/8/8 w - - 0 1",
+            "Nothing is searched until a position is accepted",
+        ),
         (
             "position fen rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQ1BNR w - - 0 1",
             "Nothing is searched until a position is accepted",
         ),
         ("position startpos moves e2e4 e2e4", "e2e4"),
-        ("position nowhere", "Nothing is searched until a position is accepted"),
+        (
+            "position nowhere",
+            "Nothing is searched until a position is accepted",
+        ),
         ("position", "Nothing is searched until a position is accepted"),
-        ("setoption name Threads value 1000", "an integer from 0 to 256. The old value stays"),
+        (
+            "setoption name Threads value 1000",
+            "an integer from 0 to 256. The old value stays",
+        ),
         ("setoption name Threads value many", "\"many\""),
         ("setoption name NoSuchOption value 1", "unknown option"),
         ("setoption Threads", "setoption"),
@@ -377,9 +474,15 @@ fn search_moves_that_are_not_legal_are_named() {
 fn castling_follows_the_variant() {
     let position = "position fen 4k3/8/8/8/8/8/8/4K2R w K - 0 1";
     let mut engine = Engine::random();
-    assert_eq!(engine.best_move(&[position, "go searchmoves e1g1 nodes 20"]), "e1g1");
+    assert_eq!(
+        engine.best_move(&[position, "go searchmoves e1g1 nodes 20"]),
+        "e1g1"
+    );
     engine.send("setoption name UCI_Chess960 value true");
-    assert_eq!(engine.best_move(&[position, "go searchmoves e1h1 nodes 20"]), "e1h1");
+    assert_eq!(
+        engine.best_move(&[position, "go searchmoves e1h1 nodes 20"]),
+        "e1h1"
+    );
 }
 
 /// A regression: under nodestime a search whose limit the tree had reached already never ended.
@@ -394,7 +497,11 @@ fn the_tree_is_kept_from_move_to_move() {
         // The visits that are there already count: a limit below them is reached at once.
         let lines = engine.search(&["go nodes 2"]);
         let info = lines.iter().rfind(|line| line.starts_with("info depth")).unwrap();
-        let nodes = info.split(' ').skip_while(|word| *word != "nodes").nth(1).unwrap();
+        let nodes = info
+            .split(' ')
+            .skip_while(|word| *word != "nodes")
+            .nth(1)
+            .unwrap();
         assert!(nodes.parse::<u32>().unwrap() > 100, "{info}");
     }
 }
@@ -402,13 +509,32 @@ fn the_tree_is_kept_from_move_to_move() {
 #[test]
 fn info_shows_what_is_asked_for() {
     let mut engine = Engine::random();
-    for option in ["UCI_ShowWDL value true", "UCI_ShowMovesLeft value true", "MultiPV value 3"] {
+    for option in [
+        "UCI_ShowWDL value true",
+        "UCI_ShowMovesLeft value true",
+        "MultiPV value 3",
+    ] {
         engine.send(&format!("setoption name {option}"));
     }
     let lines = engine.search(&["go nodes 1000"]);
-    let last: Vec<_> = lines.iter().filter(|line| line.starts_with("info depth")).rev().take(3).collect();
+    let last: Vec<_> = lines
+        .iter()
+        .filter(|line| line.starts_with("info depth"))
+        .rev()
+        .take(3)
+        .collect();
     for (line, index) in last.iter().zip(["3", "2", "1"]) {
-        for key in ["seldepth", "time", "nodes", "score cp", "wdl", "movesleft", "nps", "hashfull", "pv"] {
+        for key in [
+            "seldepth",
+            "time",
+            "nodes",
+            "score cp",
+            "wdl",
+            "movesleft",
+            "nps",
+            "hashfull",
+            "pv",
+        ] {
             assert!(line.contains(&format!(" {key} ")), "{key}: {line}");
         }
         assert!(line.contains(&format!(" multipv {index} ")), "{line}");
@@ -439,18 +565,36 @@ fn quit_ends_a_search_at_once() {
 fn a_search_outlives_the_failure_of_one_device() {
     let devices =
         "--backend-opts=backend=simulated,latency-us=100,per-position-ns=1000,(fail-after=200),(seed=0)";
-    let mut engine = Engine::start(&["--backend=demux", devices, "--threads=2", "--smart-pruning-factor=0"]);
+    let mut engine = Engine::start(&[
+        "--backend=demux",
+        devices,
+        "--threads=2",
+        "--smart-pruning-factor=0",
+    ]);
     engine.send("isready");
     let lines = engine.read_until("readyok");
     for number in [1, 2] {
         let part = format!("; multiplexing: device {number} (");
-        assert!(lines.iter().any(|line| line.contains(&part)), "{part}: {lines:#?}");
+        assert!(
+            lines.iter().any(|line| line.contains(&part)),
+            "{part}: {lines:#?}"
+        );
     }
     let lines = engine.search(&["position startpos", "go nodes 3000"]);
-    let news: Vec<_> =
-        lines.iter().filter(|line| line.contains(" failed, 1 of 2 devices continue: ")).collect();
+    let news: Vec<_> = lines
+        .iter()
+        .filter(|line| line.contains(" failed, 1 of 2 devices continue: "))
+        .collect();
     assert_eq!(news.len(), 1, "{lines:#?}");
     let last = lines.iter().rev().find(|line| line.contains(" nodes ")).unwrap();
-    let nodes: u32 = last.split(" nodes ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+    let nodes: u32 = last
+        .split(" nodes ")
+        .nth(1)
+        .unwrap()
+        .split(' ')
+        .next()
+        .unwrap()
+        .parse()
+        .unwrap();
     assert!(nodes >= 3000, "{last}");
 }

@@ -19,12 +19,20 @@ const LC0_OPTIONS: &str = include_str!("../data/lc0_options.txt");
 fn options(arguments: &[&str]) -> Vec<String> {
     let mut engine = Engine::start(arguments);
     engine.send("uci");
-    engine.read_until("uciok").into_iter().filter(|line| line.starts_with("option ")).collect()
+    engine
+        .read_until("uciok")
+        .into_iter()
+        .filter(|line| line.starts_with("option "))
+        .collect()
 }
 
 /// Returns name, type and words of an option line.
 fn parts(line: &str) -> (&str, &str, Vec<&str>) {
-    let (name, rest) = line.strip_prefix("option name ").unwrap().split_once(" type ").unwrap();
+    let (name, rest) = line
+        .strip_prefix("option name ")
+        .unwrap()
+        .split_once(" type ")
+        .unwrap();
     let kind = rest.split(' ').next().unwrap();
     (name, kind, rest.split(" var ").skip(1).collect())
 }
@@ -40,12 +48,18 @@ fn every_option_of_lc0_is_listed_with_its_type_and_its_words_where_lc0_lists_it(
             let own = ours.iter().map(|line| parts(line)).find(|(own, ..)| *own == name);
             let (_, own_kind, own_words) = own.unwrap_or_else(|| panic!("{name} is missing"));
             assert_eq!(own_kind, kind, "{name}");
-            assert!(words.iter().all(|word| own_words.contains(word)), "{name}: {own_words:?}");
+            assert!(
+                words.iter().all(|word| own_words.contains(word)),
+                "{name}: {own_words:?}"
+            );
         }
     }
     for line in hidden.lines() {
         let (name, ..) = parts(line);
-        assert!(!ours.iter().any(|line| parts(line).0 == name), "{name} is not hidden");
+        assert!(
+            !ours.iter().any(|line| parts(line).0 == name),
+            "{name} is not hidden"
+        );
     }
 }
 
@@ -84,7 +98,12 @@ fn settings_of_lichess_bot_and_fastchess_are_taken() {
 
 #[test]
 fn what_the_command_line_set_is_the_default() {
-    let lines = options(&["--hash=64", "--backend=trivial", "--move-overhead=50", "--show-wdl"]);
+    let lines = options(&[
+        "--hash=64",
+        "--backend=trivial",
+        "--move-overhead=50",
+        "--show-wdl",
+    ]);
     for expected in [
         "option name Hash type spin default 64 min 0",
         "option name RamLimitMb type spin default 64 min 0",
@@ -92,7 +111,10 @@ fn what_the_command_line_set_is_the_default() {
         "option name UCI_ShowWDL type check default true",
         "option name Backend type combo default trivial var auto ",
     ] {
-        assert!(lines.iter().any(|line| line.starts_with(expected)), "{expected}: {lines:#?}");
+        assert!(
+            lines.iter().any(|line| line.starts_with(expected)),
+            "{expected}: {lines:#?}"
+        );
     }
 }
 
@@ -100,17 +122,25 @@ fn what_the_command_line_set_is_the_default() {
 #[test]
 fn figures_of_all_moves_come_as_often_as_from_lc0() {
     let mut engine = Engine::random();
-    engine.set(&[("VerboseMoveStats", "true"), ("LogLiveStats", "true"), ("MultiPV", "500")]);
+    engine.set(&[
+        ("VerboseMoveStats", "true"),
+        ("LogLiveStats", "true"),
+        ("MultiPV", "500"),
+    ]);
     let lines = engine.search(&["position startpos", "go movetime 3000"]);
-    let reports = lines.iter().filter(|line| line.starts_with("info string node ")).count();
+    let reports = lines
+        .iter()
+        .filter(|line| line.starts_with("info string node "))
+        .count();
     assert!((6..=25).contains(&reports), "{reports}");
 }
 
 #[test]
 fn the_name_can_be_another() {
-    for (arguments, name) in
-        [(&[][..], "id name Zeitnot 0.1.0"), (&["--name=Lc0 (Zeitnot)"], "id name Lc0 (Zeitnot)")]
-    {
+    for (arguments, name) in [
+        (&[][..], "id name Zeitnot 0.1.0"),
+        (&["--name=Lc0 (Zeitnot)"], "id name Lc0 (Zeitnot)"),
+    ] {
         let mut engine = Engine::start(arguments);
         let line = engine.ask(&["uci"], "id name");
         assert!(line.starts_with(name), "{line}");
@@ -135,7 +165,10 @@ fn wait_reads_nothing_before_the_search_is_over() {
     engine.send("wait");
     engine.send("isready");
     let lines = engine.read_until("readyok");
-    assert!(lines.iter().any(|line| line.starts_with("bestmove")), "{lines:#?}");
+    assert!(
+        lines.iter().any(|line| line.starts_with("bestmove")),
+        "{lines:#?}"
+    );
     // Nobody could end this one.
     engine.send("go infinite");
     engine.send("wait");
@@ -168,7 +201,10 @@ fn the_configuration_file_beside_the_program_counts_unless_the_command_line_says
     assert_eq!(installed.default_of("Threads", &["-c", &other]), "5");
     fs::write(installed.path("zeitnot.config"), "threads=4\n").unwrap();
     assert_eq!(installed.default_of("Threads", &[]), "4");
-    let output = installed.run(&[&format!("--config={}", installed.path("none").display())], "uci\n");
+    let output = installed.run(
+        &[&format!("--config={}", installed.path("none").display())],
+        "uci\n",
+    );
     assert_eq!(output.status.code(), Some(2));
 }
 
@@ -178,16 +214,26 @@ fn an_error_in_the_configuration_file_names_file_and_line() {
     let installed = Installed::new();
     let path = installed.path("lc0.config");
     for line in ["thread=1", "threads=900", "no-cpuct"] {
-        fs::write(&path, format!("# mine\nno-sticky-endgames\n\n{line}\nthreads=2\n")).unwrap();
+        fs::write(
+            &path,
+            format!("# mine\nno-sticky-endgames\n\n{line}\nthreads=2\n"),
+        )
+        .unwrap();
         let output = installed.run(&[], "");
         let message = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{message}");
-        assert!(message.contains(&format!("{}, line 4:", path.display())), "{message}");
+        assert!(
+            message.contains(&format!("{}, line 4:", path.display())),
+            "{message}"
+        );
     }
     fs::write(&path, "threads=2\n").unwrap();
     let output = installed.run(&["--thread=1"], "");
     let message = stderr(&output);
-    assert!(message.contains("--thread") && !message.contains(", line "), "{message}");
+    assert!(
+        message.contains("--thread") && !message.contains(", line "),
+        "{message}"
+    );
 }
 
 /// A regression: a program copied out of the checkout had no network, and a file that lay in the working folder was taken.
@@ -198,7 +244,11 @@ fn a_copied_program_plays_with_its_own_network_unless_another_lies_beside_it() {
     fs::copy(network("se_mlh.pb.gz"), working.path().join("se_mlh.pb.gz")).unwrap();
     let evaluated_by = || {
         let mut command = crate::common::program::<&str>(&installed.program(), &[]);
-        let output = command.args(["bench", "--nodes=5"]).current_dir(&working).output().unwrap();
+        let output = command
+            .args(["bench", "--nodes=5"])
+            .current_dir(&working)
+            .output()
+            .unwrap();
         assert!(output.status.success(), "{}", stderr(&output));
         String::from_utf8(output.stdout).unwrap()
     };
@@ -233,10 +283,20 @@ fn flags_of_lc0_do_not_end_the_process() {
         "--logfile= --syzygy-paths= --nncache=1000",
         "--history-fill=always --policy-softmax-temp=1.4 --ramlimit-mb=100",
     ] {
-        let output = zeitnot(&flags.split(' ').collect::<Vec<_>>()).stdin(Stdio::null()).output().unwrap();
-        assert!(output.status.success() && stdout(&output).is_empty(), "{flags}: {}", stderr(&output));
+        let output = zeitnot(&flags.split(' ').collect::<Vec<_>>())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success() && stdout(&output).is_empty(),
+            "{flags}: {}",
+            stderr(&output)
+        );
     }
-    assert_refused(&zeitnot(&["selfplay", "--games=1"]).output().unwrap(), "zeitnot match");
+    assert_refused(
+        &zeitnot(&["selfplay", "--games=1"]).output().unwrap(),
+        "zeitnot match",
+    );
 }
 
 /// A regression: GUIs could ask neither for a weaker opponent nor for an analysis that favours nobody.
@@ -254,16 +314,30 @@ fn strength_can_be_limited_but_not_that_of_an_analysis() {
     // One visit is enough; nobody waits for the time to pass.
     let lines = engine.read_until_within("bestmove", Duration::from_secs(15));
     let visits = |lines: &[String]| {
-        let info =
-            lines.iter().rev().find(|line| line.starts_with("info depth")).cloned().unwrap_or_default();
-        let nodes = info.split(' ').skip_while(|word| *word != "nodes").nth(1).map(str::to_owned);
+        let info = lines
+            .iter()
+            .rev()
+            .find(|line| line.starts_with("info depth"))
+            .cloned()
+            .unwrap_or_default();
+        let nodes = info
+            .split(' ')
+            .skip_while(|word| *word != "nodes")
+            .nth(1)
+            .map(str::to_owned);
         nodes.and_then(|nodes| nodes.parse::<u64>().ok())
     };
     assert!(visits(&lines).is_none_or(|nodes| nodes <= 2), "{lines:?}");
     let lines = engine.search(&["setoption name UCI_AnalyseMode value true", "go nodes 300"]);
     assert!(visits(&lines).is_some_and(|nodes| nodes >= 300), "{lines:?}");
     engine.send("setoption name UCI_Elo value 99");
-    assert!(engine.read_until("info string ERROR").last().unwrap().contains("99"));
+    assert!(
+        engine
+            .read_until("info string ERROR")
+            .last()
+            .unwrap()
+            .contains("99")
+    );
 }
 
 /// A regression: the move was drawn, and what stood last before it was the line of another one.
@@ -282,7 +356,10 @@ fn the_last_line_begins_with_the_move_that_is_drawn() {
     engine.set(&[("UCI_Elo", "1800")]);
     for _ in 0..20 {
         let mate = "position fen 6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1";
-        assert_eq!(engine.best_move(&["ucinewgame", mate, "go movetime 20000"]), "d1d8");
+        assert_eq!(
+            engine.best_move(&["ucinewgame", mate, "go movetime 20000"]),
+            "d1d8"
+        );
     }
 }
 
@@ -298,7 +375,9 @@ fn an_analysis_favours_nobody_and_leaves_the_settings_as_they_were() {
     ]);
     // The figures of all moves and the move: they show each of these options.
     let mut search = |options: &[&str]| -> Vec<String> {
-        options.iter().for_each(|option| engine.send(&format!("setoption name {option}")));
+        options
+            .iter()
+            .for_each(|option| engine.send(&format!("setoption name {option}")));
         engine.send("ucinewgame");
         engine.send("position startpos");
         engine.send("go nodes 100");
@@ -306,7 +385,11 @@ fn an_analysis_favours_nobody_and_leaves_the_settings_as_they_were() {
         lines.retain(|line| line.contains("(P: ") || line.starts_with("bestmove"));
         lines
     };
-    let plain = search(&["VerboseMoveStats value true", "RandomSeed value 2", "WDLEvalObjectivity value 0"]);
+    let plain = search(&[
+        "VerboseMoveStats value true",
+        "RandomSeed value 2",
+        "WDLEvalObjectivity value 0",
+    ]);
     assert!(plain.len() > 20, "{plain:#?}");
     for (option, value, default) in [
         ("Contempt", "400", ""),
@@ -316,8 +399,20 @@ fn an_analysis_favours_nobody_and_leaves_the_settings_as_they_were() {
     ] {
         let changed = search(&[&format!("{option} value {value}")]);
         assert_ne!(changed, plain, "{option}");
-        assert_eq!(search(&["UCI_AnalyseMode value true"]), plain, "{option} in an analysis");
-        assert_eq!(search(&["UCI_AnalyseMode value false"]), changed, "{option} after it");
-        assert_eq!(search(&[&format!("{option} value {default}")]), plain, "{option} back at its default");
+        assert_eq!(
+            search(&["UCI_AnalyseMode value true"]),
+            plain,
+            "{option} in an analysis"
+        );
+        assert_eq!(
+            search(&["UCI_AnalyseMode value false"]),
+            changed,
+            "{option} after it"
+        );
+        assert_eq!(
+            search(&[&format!("{option} value {default}")]),
+            plain,
+            "{option} back at its default"
+        );
     }
 }

@@ -48,7 +48,11 @@ fn move_stats_come_once_after_a_search() {
     let visits: Vec<u32> = stats.iter().map(|line| number(line, "N:")).collect();
     assert!(visits[..20].is_sorted(), "{visits:?}");
     assert_eq!(visits[20], 1000);
-    assert_eq!(visits[..20].iter().sum::<u32>(), 999, "all visits but the one of the root itself");
+    assert_eq!(
+        visits[..20].iter().sum::<u32>(),
+        999,
+        "all visits but the one of the root itself"
+    );
     assert!(stats[20].starts_with("node  (  20) N: "), "{}", stats[20]);
     let best = lines.last().unwrap().split(' ').nth(1).unwrap();
     assert!(stats[19].starts_with(best), "{} for {best}", stats[19]);
@@ -68,7 +72,10 @@ fn network_values_that_are_not_kept_are_left_open() {
     engine.set(&[("VerboseMoveStats", "true"), ("NNCacheSize", "0")]);
     let lines = search(&mut engine, "go nodes 100");
     let stats = move_stats(&lines);
-    assert!(stats.len() == 21 && stats.iter().all(|line| line.ends_with("(V:  -.----) ")), "{lines:#?}");
+    assert!(
+        stats.len() == 21 && stats.iter().all(|line| line.ends_with("(V:  -.----) ")),
+        "{lines:#?}"
+    );
 }
 
 #[test]
@@ -76,7 +83,10 @@ fn move_stats_come_during_a_search() {
     let mut engine = one_thread();
     engine.set(&[("VerboseMoveStats", "true"), ("LogLiveStats", "true")]);
     let lines = search(&mut engine, "go movetime 2500");
-    let roots = lines.iter().filter(|line| line.starts_with("info string node ")).count();
+    let roots = lines
+        .iter()
+        .filter(|line| line.starts_with("info string node "))
+        .count();
     assert!(roots >= 2, "{lines:#?}");
     // Each information is followed by its figures.
     assert_eq!(lines.iter().filter(is_info).count(), roots);
@@ -94,7 +104,10 @@ fn the_log_is_told_of_root_moves_if_the_gui_is_not() {
         let lines = search(engine, "go movetime 1500");
         assert_eq!(move_stats(&lines), [""; 0]);
         let log = fs::read_to_string(&file).unwrap();
-        log[before..].lines().filter(|line| line.contains(" -- node  (  20) N: ")).count()
+        log[before..]
+            .lines()
+            .filter(|line| line.contains(" -- node  (  20) N: "))
+            .count()
     };
     assert_eq!(told("false", &mut engine), 1);
     assert!(told("true", &mut engine) >= 2);
@@ -105,13 +118,17 @@ fn evaluations_per_second_are_shown_if_asked_for() {
     let mut engine = one_thread();
     let eps = |lines: &[String]| {
         let last = last_info(lines);
-        last.contains(" eps ").then(|| (number::<u64>(last, "nps"), number::<u64>(last, "eps")))
+        last.contains(" eps ")
+            .then(|| (number::<u64>(last, "nps"), number::<u64>(last, "eps")))
     };
     assert_eq!(eps(&search(&mut engine, "go nodes 500")), None);
     engine.set(&[("UCI_ShowEPS", "true"), ("NNCacheSize", "1000")]);
     search(&mut engine, "go nodes 500");
     let (nps, eps) = eps(&search(&mut engine, "go nodes 500")).unwrap();
-    assert!(eps < nps, "{eps} of {nps}: the second search finds positions in the cache");
+    assert!(
+        eps < nps,
+        "{eps} of {nps}: the second search finds positions in the cache"
+    );
 }
 
 /// Depth counts as in Lc0: the root is at depth 1.
@@ -126,7 +143,10 @@ fn depth_counts_the_positions_of_a_line() {
 fn options_that_only_lc0_needs_are_accepted_and_explained() {
     let mut engine = one_thread();
     let note = engine.ask(&["setoption name TaskWorkers value 4"], "info string");
-    assert!(note.starts_with("info string option TaskWorkers: Has no effect: "), "{note}");
+    assert!(
+        note.starts_with("info string option TaskWorkers: Has no effect: "),
+        "{note}"
+    );
     engine.set(&[("WeightsFile", "<autodiscover>"), ("Backend", "auto")]);
     let found = engine.ask(&["isready"], "info string");
     assert!(found.contains("zeitnot-small"), "{found}");
@@ -137,21 +157,35 @@ fn options_that_only_lc0_needs_are_accepted_and_explained() {
 fn finished_games_are_marked() {
     let mut engine = one_thread();
     engine.set(&[("VerboseMoveStats", "true")]);
-    let lines = engine.search(&["position fen 6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1", "go nodes 200"]);
-    let mate = move_stats(&lines).into_iter().find(|line| line.starts_with("d1d8")).unwrap();
+    let lines = engine.search(&[
+        "position fen 6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1",
+        "go nodes 200",
+    ]);
+    let mate = move_stats(&lines)
+        .into_iter()
+        .find(|line| line.starts_with("d1d8"))
+        .unwrap();
     assert!(mate.ends_with("(V:  1.0000) (T) "), "{mate}");
 }
 
 #[test]
 fn nodes_can_be_those_of_each_line() {
     let mut engine = one_thread();
-    engine.set(&[("VerboseMoveStats", "true"), ("MultiPV", "3"), ("PerPVCounters", "true")]);
+    engine.set(&[
+        ("VerboseMoveStats", "true"),
+        ("MultiPV", "3"),
+        ("PerPVCounters", "true"),
+    ]);
     let lines = search(&mut engine, "go nodes 500");
     let stats = move_stats(&lines);
     for line in lines.iter().filter(is_info).rev().take(3) {
         let mv = line.split(" pv ").nth(1).unwrap().split(' ').next().unwrap();
         let of_move = stats.iter().find(|stats| stats.starts_with(mv)).unwrap();
-        assert_eq!(number::<u32>(line, "nodes"), number::<u32>(of_move, "N:"), "{line}");
+        assert_eq!(
+            number::<u32>(line, "nodes"),
+            number::<u32>(of_move, "N:"),
+            "{line}"
+        );
     }
 }
 
@@ -165,13 +199,23 @@ fn lines_beside_a_mate_are_searched_or_left_out() {
         engine.send("position startpos moves e2e4 e7e5 d1h5 b8c6 f1c4 g8f6");
         engine.send(go);
         let lines = engine.read_until("bestmove h5f7");
-        let best = lines.iter().rposition(|line| line.contains(" multipv 1 ")).unwrap();
+        let best = lines
+            .iter()
+            .rposition(|line| line.contains(" multipv 1 "))
+            .unwrap();
         assert!(lines[best].contains(" score mate 1 "), "{lines:#?}");
-        lines[best..].iter().filter(is_info).map(|line| number::<u32>(line, "nodes")).collect::<Vec<_>>()
+        lines[best..]
+            .iter()
+            .filter(is_info)
+            .map(|line| number::<u32>(line, "nodes"))
+            .collect::<Vec<_>>()
     };
     for analysis in ["go nodes 2000", "go depth 4"] {
         let nodes = nodes_of_lines(analysis);
-        assert!(nodes.len() == 3 && nodes[1] > 100 && nodes[2] > 20, "{analysis}: {nodes:?}");
+        assert!(
+            nodes.len() == 3 && nodes[1] > 100 && nodes[2] > 20,
+            "{analysis}: {nodes:?}"
+        );
     }
     // In a game a mate is played at once.
     let nodes = nodes_of_lines("go wtime 600000 btime 600000");
@@ -195,7 +239,10 @@ fn the_score_has_the_form_that_is_asked_for() {
         ("centipawn_2019", 295.0 * wl / (1.0 - 0.976_953 * wl.powi(14))),
     ] {
         let found = score(form);
-        assert!((f64::from(found) - expected).abs() < 2.0, "{form}: {found} for {expected}");
+        assert!(
+            (f64::from(found) - expected).abs() < 2.0,
+            "{form}: {found} for {expected}"
+        );
     }
     let mu = score("WDL_mu");
     assert_eq!(mu.signum(), score("W-L").signum(), "{mu}");
@@ -206,8 +253,15 @@ fn contempt_raises_what_the_search_sees_and_not_what_it_shows() {
     let mut engine = Engine::repeatable();
     engine.set(&[("ScoreType", "W-L")]);
     let plain = last_score(&search(&mut engine, "go nodes 100"));
-    engine.set(&[("Contempt", "stockfish=-400, leela=400"), ("WDLEvalObjectivity", "0")]);
-    assert_eq!(last_score(&search(&mut engine, "go nodes 100")), plain, "an opponent without a name");
+    engine.set(&[
+        ("Contempt", "stockfish=-400, leela=400"),
+        ("WDLEvalObjectivity", "0"),
+    ]);
+    assert_eq!(
+        last_score(&search(&mut engine, "go nodes 100")),
+        plain,
+        "an opponent without a name"
+    );
     engine.set(&[("UCI_Opponent", "none 3600 computer Stockfish 17")]);
     let weaker = last_score(&search(&mut engine, "go nodes 100"));
     engine.set(&[("UCI_Opponent", "none 3600 computer Leela")]);
@@ -216,7 +270,10 @@ fn contempt_raises_what_the_search_sees_and_not_what_it_shows() {
     engine.set(&[("WDLEvalObjectivity", "1")]);
     let shown = last_score(&search(&mut engine, "go nodes 100"));
     assert!(shown < stronger, "{shown} {stronger}");
-    engine.set(&[("ContemptMode", "black_side_analysis"), ("WDLEvalObjectivity", "0")]);
+    engine.set(&[
+        ("ContemptMode", "black_side_analysis"),
+        ("WDLEvalObjectivity", "0"),
+    ]);
     let other_side = last_score(&search(&mut engine, "go nodes 100"));
     assert!(other_side < plain, "{other_side} {plain}");
     engine.set(&[("ContemptMode", "disable")]);
@@ -227,7 +284,10 @@ fn contempt_raises_what_the_search_sees_and_not_what_it_shows() {
 fn contempt_needs_a_side_in_infinite_search_and_a_number() {
     let mut engine = Engine::repeatable();
     let refusal = engine.ask(&["setoption name Contempt value leela=much"], "info string");
-    assert!(refusal.contains("leela=much") && refusal.contains("The old value stays"), "{refusal}");
+    assert!(
+        refusal.contains("leela=much") && refusal.contains("The old value stays"),
+        "{refusal}"
+    );
     engine.set(&[("UCI_RatingAdv", "100")]);
     engine.ask(&["isready"], "readyok");
     let note = engine.ask(&["go infinite"], "info string");
@@ -236,7 +296,10 @@ fn contempt_needs_a_side_in_infinite_search_and_a_number() {
     // A regression: in an analysis, where contempt has no effect, there was the same advice.
     engine.set(&[("UCI_AnalyseMode", "true")]);
     let lines = engine.search(&["go infinite", "stop"]);
-    assert!(!lines.iter().any(|line| line.contains("ContemptMode")), "{lines:#?}");
+    assert!(
+        !lines.iter().any(|line| line.contains("ContemptMode")),
+        "{lines:#?}"
+    );
 }
 
 #[test]
@@ -245,11 +308,16 @@ fn information_never_floods() {
         let mut engine = Engine::random();
         engine.set(&[("MultiPV", &lines_per_info.to_string())]);
         let lines = search(&mut engine, "go movetime 2500");
-        let times: Vec<u64> = lines.iter().filter(is_info).map(|line| number(line, "time")).collect();
+        let times: Vec<u64> = lines
+            .iter()
+            .filter(is_info)
+            .map(|line| number(line, "time"))
+            .collect();
         // The last information of a search comes whenever that ends.
         let regular = &times[..times.len() - lines_per_info];
-        let busiest =
-            regular.iter().map(|&from| regular.iter().filter(|&&t| t >= from && t < from + 1000).count());
+        let busiest = regular
+            .iter()
+            .map(|&from| regular.iter().filter(|&&t| t >= from && t < from + 1000).count());
         assert!(busiest.max().unwrap() <= 50, "{times:?}");
         assert!(times.len() >= 10, "{times:?}");
     }
@@ -265,7 +333,10 @@ fn information_tells_what_changes() {
     assert!(told.len() >= 10, "{lines:#?}");
     for pair in told.windows(2) {
         let depth = |line: &str| number::<u32>(line, "depth");
-        assert!(depth(pair[1]) <= depth(pair[0]) + 1, "a depth was left out: {pair:#?}");
+        assert!(
+            depth(pair[1]) <= depth(pair[0]) + 1,
+            "a depth was left out: {pair:#?}"
+        );
         assert!(
             number::<u64>(pair[0], "nodes") < number::<u64>(pair[1], "nodes")
                 || pair[1] == told[told.len() - 1]
@@ -283,7 +354,10 @@ fn information_comes_also_while_nothing_changes() {
     while times.last().is_none_or(|&time| time < 4000) {
         times.push(number(engine.read_until("info depth").last().unwrap(), "time"));
     }
-    assert!(times.windows(2).all(|pair| pair[1] - pair[0] <= 5000), "{times:?}");
+    assert!(
+        times.windows(2).all(|pair| pair[1] - pair[0] <= 5000),
+        "{times:?}"
+    );
     engine.best_move(&["stop"]);
 }
 
@@ -303,8 +377,18 @@ fn the_log_has_all_that_is_said() {
     let log = fs::read_to_string(&file).unwrap();
     let entries: Vec<(&str, &str)> = log.lines().map(|line| line.split_once(' ').unwrap()).collect();
     assert!(entries.is_sorted_by_key(|(time, _)| *time), "{log}");
-    assert!(entries.iter().all(|(time, _)| time.len() == 24 && time.ends_with('Z')), "{log}");
-    let count = |start: &str| entries.iter().filter(|(_, entry)| entry.starts_with(start)).count();
+    assert!(
+        entries
+            .iter()
+            .all(|(time, _)| time.len() == 24 && time.ends_with('Z')),
+        "{log}"
+    );
+    let count = |start: &str| {
+        entries
+            .iter()
+            .filter(|(_, entry)| entry.starts_with(start))
+            .count()
+    };
     assert_eq!(count("-- Zeitnot"), 2);
     assert_eq!(count(">> go wtime"), 2);
     assert_eq!(count(">> go nodes 77"), 0);
@@ -312,15 +396,25 @@ fn the_log_has_all_that_is_said() {
     assert_eq!(count(&format!("<< {best}")).min(1), 1);
     assert!(count("<< info depth") >= 2);
     // How the time was used is in the log whether the GUI gets it or not.
-    assert_eq!((count("-- time "), count("<< info string time ")), (1, 1), "{log}");
+    assert_eq!(
+        (count("-- time "), count("<< info string time ")),
+        (1, 1),
+        "{log}"
+    );
 }
 
 #[test]
 fn a_log_that_cannot_be_written_does_no_harm() {
     let mut engine = Engine::start(&["--backend=random", "--logfile=/no/such/folder/log"]);
     let note = engine.read_until("info string").pop().unwrap();
-    assert!(note.contains("/no/such/folder/log") && note.contains("Nothing is logged"), "{note}");
-    let note = engine.ask(&["setoption name LogFile value /no/such/folder/other"], "info string");
+    assert!(
+        note.contains("/no/such/folder/log") && note.contains("Nothing is logged"),
+        "{note}"
+    );
+    let note = engine.ask(
+        &["setoption name LogFile value /no/such/folder/other"],
+        "info string",
+    );
     assert!(note.contains("/no/such/folder/other"), "{note}");
     engine.best_move(&["go nodes 10"]);
 }
@@ -350,13 +444,20 @@ fn a_path_may_come_in_latin_1() {
     let folder = tempfile::tempdir().unwrap();
     let mut input = format!("setoption name LogFile value {}/", folder.path().display()).into_bytes();
     input.extend_from_slice(b"\xe4.txt\n");
-    assert!(run_with_input(&mut zeitnot(&["--backend=random"]), input).status.success());
+    assert!(
+        run_with_input(&mut zeitnot(&["--backend=random"]), input)
+            .status
+            .success()
+    );
     assert!(folder.path().join("\u{e4}.txt").is_file());
 }
 
 #[test]
 fn the_log_can_be_the_console() {
-    let output = run_with_input(&mut zeitnot(&["uci", "--backend=random", "--logfile=<stderr>"]), "");
+    let output = run_with_input(
+        &mut zeitnot(&["uci", "--backend=random", "--logfile=<stderr>"]),
+        "",
+    );
     assert_eq!(output.stdout, b"");
     assert!(String::from_utf8(output.stderr).unwrap().contains(" -- Zeitnot "));
 }
@@ -371,17 +472,32 @@ fn the_reference_lists_the_options_that_uci_lists() {
         .filter_map(|line| line.strip_prefix("option name "))
         .map(|line| line.split(" type ").next().unwrap());
     let json = run_json(&["options", "--json"]);
-    let listed: Vec<_> =
-        json.as_array().unwrap().iter().map(|option| option["name"].as_str().unwrap()).collect();
+    let listed: Vec<_> = json
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|option| option["name"].as_str().unwrap())
+        .collect();
     assert_eq!(told.collect::<Vec<_>>(), listed);
     assert_eq!(stdout(&run(&["options"])).lines().count(), listed.len() + 1);
     let some = run_json(&["options", "cpuct-base", "--json"]);
-    let some: Vec<_> = some.as_array().unwrap().iter().map(|option| &option["name"]).collect();
+    let some: Vec<_> = some
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|option| &option["name"])
+        .collect();
     assert_eq!(some, ["CPuctBase", "CPuctBaseAtRoot"]);
     assert!(stdout(&run(&["options", "CPUCTBASE"])).contains("CPuctBaseAtRoot"));
     let parameter = |owner: &str, name: &str| {
         let parameters = run_json(&["options", owner, "--json"]);
-        parameters.as_array().unwrap().iter().find(|entry| entry["name"] == name).unwrap().clone()
+        parameters
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|entry| entry["name"] == name)
+            .unwrap()
+            .clone()
     };
     assert_eq!(parameter("smooth", "max-move-budget")["max"], 1.0);
     assert_eq!(parameter("mle-mlh", "floor")["default"], 6.0);
@@ -393,7 +509,11 @@ fn the_reference_lists_the_options_that_uci_lists() {
 #[test]
 fn many_lines_do_not_hold_back_the_answer() {
     let mut engine = Engine::repeatable();
-    engine.set(&[("MultiPV", "500"), ("VerboseMoveStats", "true"), ("LogLiveStats", "true")]);
+    engine.set(&[
+        ("MultiPV", "500"),
+        ("VerboseMoveStats", "true"),
+        ("LogLiveStats", "true"),
+    ]);
     let start = std::time::Instant::now();
     search(&mut engine, "go movetime 300");
     assert!(start.elapsed() < Duration::from_secs(3));
@@ -409,14 +529,22 @@ fn a_search_for_depth_ends_where_the_result_is_certain() {
 /// A regression: where the tree filled its memory, one report in ten had a line of one move, because the tree was just being pruned.
 #[test]
 fn lines_are_whole_where_the_tree_is_pruned() {
-    let mut engine = Engine::start(&["--backend=random", "--threads=2", "--ramlimit-mb=8", "--nncache=0"]);
+    let mut engine = Engine::start(&[
+        "--backend=random",
+        "--threads=2",
+        "--ramlimit-mb=8",
+        "--nncache=0",
+    ]);
     engine.ask(&["isready"], "readyok");
     engine.send("position startpos");
     engine.send("go infinite");
     std::thread::sleep(Duration::from_secs(4));
     let lines = engine.search(&["stop"]);
-    let grown: Vec<_> =
-        lines.iter().filter(is_info).filter(|line| number::<u64>(line, "nodes") > 20_000).collect();
+    let grown: Vec<_> = lines
+        .iter()
+        .filter(is_info)
+        .filter(|line| number::<u64>(line, "nodes") > 20_000)
+        .collect();
     assert!(grown.len() > 5, "{lines:#?}");
     for line in grown {
         let moves = line.split(" pv ").nth(1).unwrap().split(' ').count();
@@ -430,11 +558,16 @@ fn a_mate_that_was_not_found_is_told() {
     let mut engine = one_thread();
     const NOT_FOUND: &str = "info string no mate in 3 has been found";
     // White mates at once; after Black's only move White does.
-    for (position, is_found) in
-        [("6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1", true), ("7k/8/6K1/8/8/8/8/1R6 b - - 0 1", false)]
-    {
+    for (position, is_found) in [
+        ("6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1", true),
+        ("7k/8/6K1/8/8/8/8/1R6 b - - 0 1", false),
+    ] {
         let lines = engine.search(&[&format!("position fen {position}"), "go mate 3"]);
-        assert_eq!(!lines.iter().any(|line| line == NOT_FOUND), is_found, "{lines:#?}");
+        assert_eq!(
+            !lines.iter().any(|line| line == NOT_FOUND),
+            is_found,
+            "{lines:#?}"
+        );
     }
     let lines = engine.search(&["position startpos", "go mate 3 nodes 100"]);
     assert!(lines.iter().any(|line| line == NOT_FOUND), "{lines:#?}");

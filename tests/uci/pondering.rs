@@ -9,7 +9,10 @@ const WHILE: Duration = Duration::from_millis(700);
 
 /// Returns the first move of a line of information.
 fn first_move(info: &str) -> &str {
-    info.split(" pv ").nth(1).and_then(|line| line.split(' ').next()).unwrap_or_else(|| panic!("{info}"))
+    info.split(" pv ")
+        .nth(1)
+        .and_then(|line| line.split(' ').next())
+        .unwrap_or_else(|| panic!("{info}"))
 }
 
 /// A regression: only the expected reply was searched, and a miss began from nothing.
@@ -23,7 +26,10 @@ fn a_miss_finds_what_was_searched_below_the_reply_that_was_played() {
     let lines = engine.search(&["stop"]);
     // The move is one for the position that was sent.
     let best = lines[lines.len() - 1].split(' ').nth(1).unwrap();
-    assert!(best.ends_with(['3', '4', '5', '6', '7', '2']) && !best.starts_with(['0']), "{lines:#?}");
+    assert!(
+        best.ends_with(['3', '4', '5', '6', '7', '2']) && !best.starts_with(['0']),
+        "{lines:#?}"
+    );
     assert_eq!(first_move(last_info(&lines)), best);
     let lines = engine.search(&["position startpos moves e2e4 d7d5", "go nodes 1"]);
     assert!(number::<f64>(last_info(&lines), "nodes") > 1.0, "{lines:#?}");
@@ -42,11 +48,17 @@ fn what_is_shown_while_pondering_is_of_the_position_that_was_sent() {
     while !line.contains(" score mate 1 ") {
         line = engine.read_until("info depth").pop().unwrap();
     }
-    assert!(line.contains(" multipv 1 ") && first_move(&line) == "d1d8", "{line}");
+    assert!(
+        line.contains(" multipv 1 ") && first_move(&line) == "d1d8",
+        "{line}"
+    );
     // Nothing is searched behind the mate, so that no other line has a score.
     engine.send("stop");
     let lines = engine.read_until("bestmove d1d8");
-    assert!(!lines.iter().any(|line| line.contains(" multipv 2 ")), "{lines:#?}");
+    assert!(
+        !lines.iter().any(|line| line.contains(" multipv 2 ")),
+        "{lines:#?}"
+    );
 }
 
 /// A regression: `searchmoves` was forgotten while pondering.
@@ -84,15 +96,24 @@ fn a_hit_goes_on_with_the_tree_and_a_clock_of_its_own() {
     engine.send("go ponder nodes 20000");
     engine.read_until("info depth");
     let lines = engine.search(&["ponderhit"]);
-    let hit = lines.iter().rposition(|line| line.starts_with("info depth")).unwrap();
+    let hit = lines
+        .iter()
+        .rposition(|line| line.starts_with("info depth"))
+        .unwrap();
     assert_eq!(number::<f64>(&lines[hit], "nodes"), 20_000.0, "{lines:#?}");
     // A limit that the tree has reached already.
     let answer: Vec<_> = lines[lines.len() - 1].split(' ').collect();
-    engine.send(&format!("position startpos moves e2e4 e7e5 {} {}", answer[1], answer[3]));
+    engine.send(&format!(
+        "position startpos moves e2e4 e7e5 {} {}",
+        answer[1], answer[3]
+    ));
     engine.send("go ponder nodes 2");
     std::thread::sleep(WHILE);
     let lines = engine.search(&["ponderhit"]);
-    assert!(number::<f64>(last_info(&lines), "nodes") > 20.0, "the tree is gone: {lines:#?}");
+    assert!(
+        number::<f64>(last_info(&lines), "nodes") > 20.0,
+        "the tree is gone: {lines:#?}"
+    );
 }
 
 /// A regression: nothing ended the search after the hit, and the process searched on for ever when the input had ended, or when `wait`
@@ -120,7 +141,12 @@ fn a_hit_without_limits_is_an_infinite_search() {
 /// A regression: playouts counted from the ponder search's `go`.
 #[test]
 fn playouts_count_from_the_hit() {
-    let flags = ["--backend=random", "--threads=1", "--smart-pruning-factor=0", "--verbose-time"];
+    let flags = [
+        "--backend=random",
+        "--threads=1",
+        "--smart-pruning-factor=0",
+        "--verbose-time",
+    ];
     let mut engine = Engine::start(&[&flags[..], &["--nodes-as-playouts"]].concat());
     engine.ask(&["isready"], "readyok");
     engine.send("position startpos moves e2e4 e7e5");
@@ -130,8 +156,14 @@ fn playouts_count_from_the_hit() {
     let lines = engine.search(&["ponderhit"]);
     let report = time_report(&lines);
     // With a clock the search does not wait for what the one before still backs up: a batch may come on top.
-    assert!((2_000.0..2_100.0).contains(&number::<f64>(report, "new_nodes")), "{report}");
-    assert!(number::<f64>(report, "nodes") > number::<f64>(report, "new_nodes"), "{report}");
+    assert!(
+        (2_000.0..2_100.0).contains(&number::<f64>(report, "new_nodes")),
+        "{report}"
+    );
+    assert!(
+        number::<f64>(report, "nodes") > number::<f64>(report, "new_nodes"),
+        "{report}"
+    );
 }
 
 /// A regression: no test read these figures of a real engine, and only hits taught how much of a tree survives.
@@ -166,7 +198,10 @@ fn nodes_made_while_pondering_are_told_from_those_kept() {
         }
         let lines = engine.read_until("bestmove");
         let report = time_report(&lines);
-        let (reused, nodes) = (number::<f64>(report, "reused_nodes"), number::<f64>(report, "nodes"));
+        let (reused, nodes) = (
+            number::<f64>(report, "reused_nodes"),
+            number::<f64>(report, "nodes"),
+        );
         // What was there after our last move, less what the reply has left of it.
         assert!(reused < nodes_before, "{report} after {nodes_before}");
         assert!(reused > 0.0 || !hit, "{report}");
@@ -175,7 +210,10 @@ fn nodes_made_while_pondering_are_told_from_those_kept() {
         // Learnt from the first guess of 0.2 towards the share that was kept.
         let (share, learnt) = (reused / nodes_before, number::<f64>(report, "tree_reuse"));
         let between = share.min(0.2) - 1e-3..=share.max(0.2) + 1e-3;
-        assert!(between.contains(&learnt) && (hit || learnt < 0.2), "{share} {report}");
+        assert!(
+            between.contains(&learnt) && (hit || learnt < 0.2),
+            "{share} {report}"
+        );
     }
 }
 
@@ -194,7 +232,11 @@ fn without_pondering_all_nodes_that_were_kept_count_as_reused() {
     let report = time_report(&lines);
     let reused = number::<f64>(report, "reused_nodes");
     assert!(reused > 0.0, "{report}");
-    assert_eq!(reused, number::<f64>(report, "nodes") - number::<f64>(report, "new_nodes"), "{report}");
+    assert_eq!(
+        reused,
+        number::<f64>(report, "nodes") - number::<f64>(report, "new_nodes"),
+        "{report}"
+    );
     let (share, learnt) = (reused / nodes_before, number::<f64>(report, "tree_reuse"));
     assert!(share < learnt && learnt < 0.899, "{share} {report}");
 }
@@ -212,8 +254,15 @@ fn what_is_shown_does_not_change_at_ponderhit() {
         std::thread::sleep(WHILE);
         let lines = engine.search(&["stop"]);
         let last = &lines[lines.len() - 1 - before..lines.len() - 1];
-        assert!(last[before - 1].contains(&format!(" multipv {before} ")), "{lines:#?}");
-        assert_eq!(lines.iter().any(|line| line.contains(" multipv 2 ")), before > 1, "{lines:#?}");
+        assert!(
+            last[before - 1].contains(&format!(" multipv {before} ")),
+            "{lines:#?}"
+        );
+        assert_eq!(
+            lines.iter().any(|line| line.contains(" multipv 2 ")),
+            before > 1,
+            "{lines:#?}"
+        );
         let best = lines[lines.len() - 1].split(' ').nth(1).unwrap();
         assert_eq!(first_move(&last[0]), best, "{lines:#?}");
     }

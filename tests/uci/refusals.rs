@@ -40,9 +40,18 @@ fn without_a_network_no_move_is_played() {
         engine.send(&choose(&file));
         engine.send("isready");
         let lines = engine.read_until("readyok");
-        assert!(lines.iter().any(|line| line.starts_with(ERROR) && line.contains(name)), "{lines:#?}");
+        assert!(
+            lines
+                .iter()
+                .any(|line| line.starts_with(ERROR) && line.contains(name)),
+            "{lines:#?}"
+        );
         engine.send("position startpos moves e2e4");
-        for go in ["go wtime 1000 btime 1000", "go ponder wtime 1000 btime 1000", "go infinite"] {
+        for go in [
+            "go wtime 1000 btime 1000",
+            "go ponder wtime 1000 btime 1000",
+            "go infinite",
+        ] {
             assert!(engine.ask(&[go], ERROR).contains(name));
             if go != "go wtime 1000 btime 1000" {
                 engine.assert_no_best_move(WAIT);
@@ -60,7 +69,13 @@ fn without_a_network_no_move_is_played() {
 fn opinion(engine: &mut Engine) -> String {
     let lines = game(engine);
     let words: Vec<_> = last_info(&lines).split(' ').collect();
-    let after = |key| words.iter().skip_while(|word| **word != key).copied().collect::<Vec<_>>();
+    let after = |key| {
+        words
+            .iter()
+            .skip_while(|word| **word != key)
+            .copied()
+            .collect::<Vec<_>>()
+    };
     format!("{} {}", after("score")[..3].join(" "), after("pv").join(" "))
 }
 
@@ -120,9 +135,17 @@ fn a_bad_network_on_the_command_line_is_told_and_nothing_is_played() {
         engine.ask(&["uci"], "uciok");
         engine.send("isready");
         let lines = engine.read_until("readyok");
-        assert!(lines.iter().any(|line| line.starts_with(ERROR) && line.contains(name)), "{lines:#?}");
+        assert!(
+            lines
+                .iter()
+                .any(|line| line.starts_with(ERROR) && line.contains(name)),
+            "{lines:#?}"
+        );
         let line = engine.ask(&["go nodes 10"], ERROR);
-        assert!(line.contains(name) && line.ends_with("Without a network there is no bestmove"), "{line}");
+        assert!(
+            line.contains(name) && line.ends_with("Without a network there is no bestmove"),
+            "{line}"
+        );
         answers_without_a_move(&mut engine);
         let good = choose(&network("tiny.pb.gz"));
         assert_eq!(engine.best_move(&[&good, "go nodes 10"]).len(), 4);
@@ -140,7 +163,10 @@ fn a_search_that_fails_before_any_evaluation_plays_nothing() {
     engine.send("ucinewgame");
     engine.send("position startpos moves d2d4");
     let line = engine.ask(&["go nodes 1000"], ERROR);
-    assert!(line.ends_with(". Nothing was evaluated, so there is no bestmove"), "{line}");
+    assert!(
+        line.ends_with(". Nothing was evaluated, so there is no bestmove"),
+        "{line}"
+    );
     answers_without_a_move(&mut engine);
     assert_eq!(engine.ask(&["isready"], "readyok"), "readyok");
 }
@@ -149,13 +175,19 @@ fn a_search_that_fails_before_any_evaluation_plays_nothing() {
 #[test]
 fn after_a_refused_position_nothing_is_searched() {
     let mut engine = Engine::random();
-    for position in
-        ["position startpos moves e2e4 e2e4", "position fen 8/8/8/8/8/8/8/8 w - - 0 1", "position", TWO_KINGS]
-    {
+    for position in [
+        "position startpos moves e2e4 e2e4",
+        "position fen 8/8/8/8/8/8/8/8 w - - 0 1",
+        "position",
+        TWO_KINGS,
+    ] {
         engine.best_move(&["position startpos", "go nodes 10"]);
         assert!(engine.ask(&[position], "info string").starts_with(ERROR));
         let line = engine.ask(&["go wtime 1000 btime 1000"], "info string");
-        assert!(line.starts_with("info string ERROR: the last position was rejected: "), "{line}");
+        assert!(
+            line.starts_with("info string ERROR: the last position was rejected: "),
+            "{line}"
+        );
         answers_without_a_move(&mut engine);
     }
     engine.best_move(&["ucinewgame", "go nodes 10"]);
@@ -164,7 +196,10 @@ fn after_a_refused_position_nothing_is_searched() {
 const TWO_KINGS: &str = "position fen 8/8/8/3kK3/8/8/8/8 w - - 0 1";
 
 fn answers_without_a_move(engine: &mut Engine) {
-    assert_eq!(engine.read_until("bestmove").last().map(String::as_str), Some("bestmove (none)"));
+    assert_eq!(
+        engine.read_until("bestmove").last().map(String::as_str),
+        Some("bestmove (none)")
+    );
 }
 
 /// A regression: neither `go` after a refused position nor the later `stop` brought a `bestmove`, and hosts waited for ever.
@@ -176,7 +211,10 @@ fn each_go_after_a_refused_position_gets_one_bestmove() {
         ("go ponder wtime 1000 btime 1000", "ponderhit"),
         ("go ponder wtime 1000 btime 1000", "stop"),
     ] {
-        engine.ask(&[TWO_KINGS, go], "info string ERROR: the last position was rejected: ");
+        engine.ask(
+            &[TWO_KINGS, go],
+            "info string ERROR: the last position was rejected: ",
+        );
         engine.assert_no_best_move(WAIT);
         engine.send(end);
         answers_without_a_move(&mut engine);

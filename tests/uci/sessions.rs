@@ -11,10 +11,22 @@ use crate::common::engine::Engine;
 /// Other work on the machine must not look like a fault.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// They name files or heads that a network may not have, or would make a session unlike any other.
-const LEFT_ALONE: [&str; 7] =
-    ["PolicyHead", "ValueHead", "InputFormat", "BackendOptions", "EngineName", "Backend", "Fallback"];
+const LEFT_ALONE: [&str; 7] = [
+    "PolicyHead",
+    "ValueHead",
+    "InputFormat",
+    "BackendOptions",
+    "EngineName",
+    "Backend",
+    "Fallback",
+];
 /// Whose default is kept: a limit of one node a second would only wait.
-const SLOWING: [&str; 4] = ["NodesPerSecondLimit", "MoveOverheadMs", "Move Overhead", "nodestime"];
+const SLOWING: [&str; 4] = [
+    "NodesPerSecondLimit",
+    "MoveOverheadMs",
+    "Move Overhead",
+    "nodestime",
+];
 /// Ranges within which a machine has memory and threads enough.
 const CAPS: [(&str, i64, i64); 7] = [
     ("Threads", 0, 4),
@@ -30,18 +42,27 @@ const CAPS: [(&str, i64, i64); 7] = [
 fn random_setting(line: &str, random: &mut Rng) -> Option<String> {
     let (name, rest) = line.strip_prefix("option name ")?.split_once(" type ")?;
     let words: Vec<&str> = rest.split(' ').collect();
-    let number = |key: &str| words[words.iter().position(|word| *word == key)? + 1].parse::<i64>().ok();
+    let number = |key: &str| {
+        words[words.iter().position(|word| *word == key)? + 1]
+            .parse::<i64>()
+            .ok()
+    };
     let value = match words[0] {
         _ if LEFT_ALONE.contains(&name) => return None,
         "button" => return Some(format!("setoption name {name}")),
         "check" => random.bool().to_string(),
-        "combo" => random.choice(rest.split(" var ").skip(1).collect::<Vec<_>>())?.to_owned(),
+        "combo" => random
+            .choice(rest.split(" var ").skip(1).collect::<Vec<_>>())?
+            .to_owned(),
         "spin" if SLOWING.contains(&name) => number("default")?.to_string(),
         "spin" => {
             let cap = CAPS.iter().find(|(capped, ..)| *capped == name);
             let (least, most) = match cap {
                 Some(&(_, least, most)) => (least, most),
-                None => (number("min")?, number("max")?.min(number("min")?.saturating_add(1000))),
+                None => (
+                    number("min")?,
+                    number("max")?.min(number("min")?.saturating_add(1000)),
+                ),
             };
             random.i64(least..=most).to_string()
         }
@@ -54,7 +75,9 @@ fn random_setting(line: &str, random: &mut Rng) -> Option<String> {
 fn random_game(random: &mut Rng) -> (History, Vec<String>) {
     let (mut history, mut moves) = (History::start(), Vec::new());
     for _ in 0..random.usize(0..160) {
-        let Some(&played) = random.choice(&history.legal_moves()) else { break };
+        let Some(&played) = random.choice(&history.legal_moves()) else {
+            break;
+        };
         let mut next = history.clone();
         next.push(played);
         if next.legal_moves().is_empty() {
@@ -69,7 +92,11 @@ fn random_game(random: &mut Rng) -> (History, Vec<String>) {
 fn random_go(random: &mut Rng) -> String {
     let clock = |random: &mut Rng| {
         let [white, black] = [0, 1].map(|_| random.u32(50..3000));
-        format!("go wtime {white} btime {black} winc {} binc {}", random.u32(0..50), random.u32(0..50))
+        format!(
+            "go wtime {white} btime {black} winc {} binc {}",
+            random.u32(0..50),
+            random.u32(0..50)
+        )
     };
     match random.u8(0..9) {
         0 => format!("go nodes {}", random.u32(1..3000)),
@@ -84,7 +111,11 @@ fn random_go(random: &mut Rng) -> String {
 /// Runs one process through random searches until `end`, 20 at most.
 fn session(number: u64, end: Instant) {
     let mut random = Rng::with_seed(number);
-    let backend = if random.u8(0..4) == 0 { "--backend=native" } else { "--backend=random" };
+    let backend = if random.u8(0..4) == 0 {
+        "--backend=native"
+    } else {
+        "--backend=random"
+    };
     let mut engine = Engine::start(&[backend, "--show-hidden"]);
     engine.send("uci");
     let options = engine.read_until("uciok");
@@ -92,7 +123,10 @@ fn session(number: u64, end: Instant) {
     for _ in 0..20 {
         let mut commands: Vec<String> = Vec::new();
         for _ in 0..random.u8(0..4) {
-            commands.extend(random_setting(&options[random.usize(..options.len())], &mut random));
+            commands.extend(random_setting(
+                &options[random.usize(..options.len())],
+                &mut random,
+            ));
         }
         if random.u8(0..10) == 0 {
             commands.push("ucinewgame".into());
@@ -126,12 +160,17 @@ fn session(number: u64, end: Instant) {
     engine.send("quit");
     let (code, rest) = engine.end();
     assert_eq!(code, Some(0));
-    assert!(!rest.iter().any(|line| line.starts_with("bestmove")), "{number}: {log:#?} {rest:#?}");
+    assert!(
+        !rest.iter().any(|line| line.starts_with("bestmove")),
+        "{number}: {log:#?} {rest:#?}"
+    );
 }
 
 #[test]
 fn random_sessions_have_one_legal_answer_to_each_search() {
-    let seconds = std::env::var("ZEITNOT_SESSION_SECONDS").ok().and_then(|text| text.parse().ok());
+    let seconds = std::env::var("ZEITNOT_SESSION_SECONDS")
+        .ok()
+        .and_then(|text| text.parse().ok());
     let end = Instant::now() + Duration::from_secs(seconds.unwrap_or(3));
     let mut number = 0;
     while Instant::now() < end {

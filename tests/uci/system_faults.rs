@@ -22,7 +22,10 @@ fn signals_end_the_engine_in_the_middle_of_a_search() {
         let mut engine = Engine::random();
         engine.ask(&["go infinite"], "info");
         let process = &mut engine.process;
-        let sent = Command::new("kill").args(["-s", name, &process.id().to_string()]).status().unwrap();
+        let sent = Command::new("kill")
+            .args(["-s", name, &process.id().to_string()])
+            .status()
+            .unwrap();
         assert!(sent.success());
         let began = Instant::now();
         let status = loop {
@@ -63,11 +66,18 @@ fn time_management_does_not_notice_jumps_of_the_clock() {
         .arg(package_file("tests/uci/clock_jumps.c"));
     assert!(compile.arg("-ldl").status().unwrap().success());
     let mut command = zeitnot(&["--backend=random", "--threads=1"]);
-    let mut engine =
-        Engine::spawn(command.env("LD_PRELOAD", &library).arg(format!("--logfile={}", log.display())));
+    let mut engine = Engine::spawn(
+        command
+            .env("LD_PRELOAD", &library)
+            .arg(format!("--logfile={}", log.display())),
+    );
     let mut position = "position startpos moves".to_owned();
     for turn in 0..8 {
-        let go = if turn % 2 == 0 { "go movetime 300" } else { "go wtime 3000 btime 3000 winc 100 binc 100" };
+        let go = if turn % 2 == 0 {
+            "go movetime 300"
+        } else {
+            "go wtime 3000 btime 3000 winc 100 binc 100"
+        };
         let began = Instant::now();
         let best = engine.best_move(&[&position, go]);
         let elapsed = began.elapsed();

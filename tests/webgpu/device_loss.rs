@@ -44,7 +44,12 @@ fn a_search_goes_on_with_the_other_device_when_one_is_lost() {
     engine.read_until("info depth");
     let best = engine.ask(&["stop"], "bestmove");
     assert!(best.len() > "bestmove ".len(), "{best}");
-    assert!(engine.best_move(&["position startpos moves e2e4", "go nodes 50"]).len() >= 4);
+    assert!(
+        engine
+            .best_move(&["position startpos moves e2e4", "go nodes 50"])
+            .len()
+            >= 4
+    );
 }
 
 #[test]
@@ -59,7 +64,10 @@ fn the_loss_of_the_only_device_ends_the_search_with_a_move_and_a_message() {
     engine.read_until("info depth");
     std::fs::write(folder.path().join("lost"), "").unwrap();
     let lines = engine.read_until_within("info string", COMPILING);
-    assert!(lines.last().unwrap().to_lowercase().contains("error"), "{lines:#?}");
+    assert!(
+        lines.last().unwrap().to_lowercase().contains("error"),
+        "{lines:#?}"
+    );
     engine.ask(&["stop"], "bestmove");
     engine.ask(&["isready"], "readyok");
 }

@@ -19,13 +19,21 @@ fn sees_gpu(name: &str) -> bool {
     if std::env::var_os(SEEING).is_some() {
         return true;
     }
-    let Some(gpu) = SoftwareGpu::get() else { return false };
+    let Some(gpu) = SoftwareGpu::get() else {
+        return false;
+    };
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", name, "--nocapture", "--ignored"]).env(SEEING, "1");
+    command
+        .args(["--exact", name, "--nocapture", "--ignored"])
+        .env(SEEING, "1");
     let output = gpu.show_to(&mut command).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     println!("{text}");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     assert!(text.contains("1 passed"), "the test {name} did not run: {text}");
     false
 }
@@ -59,7 +67,11 @@ fn compare(backend: &str, options: &str, kinds: &[&str]) {
 }
 
 /// WebGPU also adds up in half precision.
-const HALF: Errors = Errors { value: 5e-2, moves_left: 2.0, logit: 0.3 };
+const HALF: Errors = Errors {
+    value: 5e-2,
+    moves_left: 2.0,
+    logit: 0.3,
+};
 
 #[test]
 #[ignore = "needs the software GPU of Mesa's Vulkan drivers"]

@@ -34,8 +34,19 @@ pub fn ready(engine: &mut Engine) -> String {
 }
 
 fn nodes(lines: &[String]) -> u64 {
-    let line = lines.iter().rev().find(|line| line.contains(" nodes ")).expect("an info line");
-    line.split(" nodes ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap()
+    let line = lines
+        .iter()
+        .rev()
+        .find(|line| line.contains(" nodes "))
+        .expect("an info line");
+    line.split(" nodes ")
+        .nth(1)
+        .unwrap()
+        .split(' ')
+        .next()
+        .unwrap()
+        .parse()
+        .unwrap()
 }
 
 /// Searches a position in which one move mates, and asserts that it is found by a search of that many nodes.
@@ -44,7 +55,12 @@ fn finds_the_mate(engine: &mut Engine) {
     engine.send("go nodes 400");
     let lines = engine.read_until_within("bestmove", COMPILING);
     assert!(lines.last().unwrap().starts_with("bestmove a1a8"), "{lines:#?}");
-    assert!(!lines.iter().any(|line| line.contains("ERROR") || line.contains("error")), "{lines:#?}");
+    assert!(
+        !lines
+            .iter()
+            .any(|line| line.contains("ERROR") || line.contains("error")),
+        "{lines:#?}"
+    );
 }
 
 #[test]
@@ -54,7 +70,10 @@ fn a_search_runs_on_one_device() {
     for precision in ["fp32", "fp16"] {
         let mut engine = engine(gpu, "webgpu", &format!("precision={precision}"));
         let said = ready(&mut engine);
-        assert!(said.contains(&format!("webgpu on device 0, {precision}")), "{said}");
+        assert!(
+            said.contains(&format!("webgpu on device 0, {precision}")),
+            "{said}"
+        );
         finds_the_mate(&mut engine);
         engine.send("position startpos");
         engine.send("go nodes 300");
@@ -103,7 +122,10 @@ fn two_engines_share_the_device() {
     for engine in &mut engines {
         let lines = engine.read_until_within("bestmove", COMPILING);
         assert!(nodes(&lines) >= 300, "{lines:#?}");
-        assert!(!lines.iter().any(|line| line.to_lowercase().contains("error")), "{lines:#?}");
+        assert!(
+            !lines.iter().any(|line| line.to_lowercase().contains("error")),
+            "{lines:#?}"
+        );
     }
 }
 
@@ -115,7 +137,9 @@ fn shaders_are_compiled_only_once() {
     let positions = tempfile::tempdir().unwrap();
     let evaluate = || {
         let mut command = zeitnot(&["eval"]);
-        let command = gpu.show_to(&mut command).env("MESA_SHADER_CACHE_DIR", folder.path());
+        let command = gpu
+            .show_to(&mut command)
+            .env("MESA_SHADER_CACHE_DIR", folder.path());
         evaluate(command, "webgpu(precision=fp32)", positions.path());
         bytes_in(folder.path())
     };
@@ -128,14 +152,21 @@ fn shaders_are_compiled_only_once() {
         "the second start compiled something anew: {first} and {second} bytes"
     );
     let third = evaluate();
-    assert!(third - second < first / 100, "the third start compiled something anew: {second} bytes, {third}");
+    assert!(
+        third - second < first / 100,
+        "the third start compiled something anew: {second} bytes, {third}"
+    );
 }
 
 /// Returns the bytes of all files in `folder` and below.
 fn bytes_in(folder: &Path) -> u64 {
     let entries = folder.read_dir().unwrap().map(|entry| entry.unwrap());
     let size = |entry: std::fs::DirEntry| {
-        if entry.path().is_dir() { bytes_in(&entry.path()) } else { entry.metadata().unwrap().len() }
+        if entry.path().is_dir() {
+            bytes_in(&entry.path())
+        } else {
+            entry.metadata().unwrap().len()
+        }
     };
     entries.map(size).sum()
 }
@@ -151,7 +182,10 @@ fn the_doctor_finds_that_webgpu_works_in_both_precisions() {
     assert_eq!(backends.len(), 2, "{report:#}");
     for (backend, precision) in backends.iter().zip(["fp16", "fp32"]) {
         assert_eq!(backend["verdict"], "works", "{backend:#}");
-        assert!(backend["description"].as_str().unwrap().contains(precision), "{backend:#}");
+        assert!(
+            backend["description"].as_str().unwrap().contains(precision),
+            "{backend:#}"
+        );
     }
     assert!(backends[1]["q_error_max"].as_f64().unwrap() < 1e-4, "{report:#}");
 }
@@ -163,7 +197,9 @@ fn auto_takes_no_renderer_in_software() {
     let Some(gpu) = SoftwareGpu::get() else { return };
     let positions = tempfile::tempdir().unwrap();
     let mut command = zeitnot(&["eval"]);
-    let command = gpu.show_to(&mut command).env_remove("ORT_WEBGPU_EP_ALLOW_SOFTWARE_ADAPTER");
+    let command = gpu
+        .show_to(&mut command)
+        .env_remove("ORT_WEBGPU_EP_ALLOW_SOFTWARE_ADAPTER");
     let output = evaluate(command, "auto", positions.path());
     let wanted = "backend auto selects native: webgpu finds no device";
     assert!(stderr(&output).contains(wanted), "{}", stderr(&output));
@@ -178,7 +214,9 @@ fn no_file_is_written_into_the_home_of_the_user() {
     let positions = tempfile::tempdir().unwrap();
     let evaluate = |command: &mut Command, backend| {
         let command = command.env("HOME", home.path()).env("ZEITNOT_CACHE_DIR", &cache);
-        let command = command.env_remove("XDG_CACHE_HOME").env_remove("ORT_DISABLE_TELEMETRY");
+        let command = command
+            .env_remove("XDG_CACHE_HOME")
+            .env_remove("ORT_DISABLE_TELEMETRY");
         evaluate(command, backend, positions.path());
     };
     if set_up_onnx_runtime("cpu") {
@@ -190,7 +228,12 @@ fn no_file_is_written_into_the_home_of_the_user() {
     if let Some(gpu) = SoftwareGpu::get() {
         evaluate(gpu.show_to(&mut zeitnot(&["eval"])), "webgpu");
     }
-    let files: Vec<_> = home.path().read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
+    let files: Vec<_> = home
+        .path()
+        .read_dir()
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     assert_eq!(files, Vec::<PathBuf>::new());
 }
 
@@ -222,7 +265,9 @@ pub fn has_openvino() -> bool {
         return false;
     }
     let weights = network("tiny.pb.gz").display().to_string();
-    let output = zeitnot(&["doctor", "--backend=openvino", "--weights", &weights]).output().unwrap();
+    let output = zeitnot(&["doctor", "--backend=openvino", "--weights", &weights])
+        .output()
+        .unwrap();
     let is_unsuited = stdout(&output).contains("not for this machine");
     if is_unsuited {
         skipped("OpenVINO's plugin has no use for this processor");
@@ -236,7 +281,12 @@ fn evaluate(command: &mut Command, backend: &str, folder: &Path) -> Output {
     std::fs::write(&positions, "startpos\n").unwrap();
     let backend = format!("--backend={backend}");
     let weights = network("tiny.pb.gz");
-    let arguments = [backend.as_ref(), "--weights".as_ref(), weights.as_os_str(), positions.as_os_str()];
+    let arguments = [
+        backend.as_ref(),
+        "--weights".as_ref(),
+        weights.as_os_str(),
+        positions.as_os_str(),
+    ];
     let output = command.args(arguments).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     output

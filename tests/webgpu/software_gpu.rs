@@ -15,8 +15,11 @@ const SOFTWARE: &str = "lvp_icd";
 /// … and the oldest Vulkan that the driver may offer: Mesa before 25 lacks what WebGPU needs.
 const LEAST_API: &str = "1.4";
 /// Where packages put the Vulkan loader.
-const LOADERS: [&str; 3] =
-    ["/usr/lib/x86_64-linux-gnu/libvulkan.so.1", "/usr/lib64/libvulkan.so.1", "/usr/lib/libvulkan.so.1"];
+const LOADERS: [&str; 3] = [
+    "/usr/lib/x86_64-linux-gnu/libvulkan.so.1",
+    "/usr/lib64/libvulkan.so.1",
+    "/usr/lib/libvulkan.so.1",
+];
 
 /// A GPU that is software: Mesa's Vulkan driver for processors, installed by the system's package tool.
 #[derive(Debug)]
@@ -48,7 +51,10 @@ impl SoftwareGpu {
             // The library sets it for a process that uses it without the next variable, as this one may.
             .env_remove("VK_LOADER_DRIVERS_DISABLE")
             .env("ORT_WEBGPU_EP_ALLOW_SOFTWARE_ADAPTER", "1")
-            .env("MESA_SHADER_CACHE_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("shaders"))
+            .env(
+                "MESA_SHADER_CACHE_DIR",
+                Path::new(env!("CARGO_TARGET_TMPDIR")).join("shaders"),
+            )
     }
 }
 
@@ -56,14 +62,23 @@ fn find() -> Result<SoftwareGpu, String> {
     let remedy = "install Mesa's Vulkan drivers, version 25 or newer (Debian, Ubuntu: apt install mesa-vulkan-drivers)";
     let entries = fs::read_dir(DRIVERS).into_iter().flatten().flatten();
     let is_software = |name: &OsString| name.to_string_lossy().starts_with(SOFTWARE);
-    let driver = entries.filter(|entry| is_software(&entry.file_name())).map(|entry| entry.path()).next();
+    let driver = entries
+        .filter(|entry| is_software(&entry.file_name()))
+        .map(|entry| entry.path())
+        .next();
     let driver = driver.ok_or_else(|| format!("no software GPU is installed: {remedy}"))?;
     let text = fs::read_to_string(&driver).map_err(|error| error.to_string())?;
     let description: serde_json::Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
-    let api = description["ICD"]["api_version"].as_str().unwrap_or_default().to_owned();
+    let api = description["ICD"]["api_version"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
     if api.as_str() < LEAST_API {
         return Err(format!("the software GPU here offers Vulkan {api}: {remedy}"));
     }
     let loader = LOADERS.iter().map(PathBuf::from).find(|path| path.exists());
-    Ok(SoftwareGpu { driver, loader: loader.ok_or("the Vulkan loader libvulkan.so.1 is not installed")? })
+    Ok(SoftwareGpu {
+        driver,
+        loader: loader.ok_or("the Vulkan loader libvulkan.so.1 is not installed")?,
+    })
 }

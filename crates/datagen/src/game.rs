@@ -21,8 +21,12 @@ pub enum MoveChoice {
 
 impl MoveChoice {
     /// In the order of the record format.
-    pub const ALL: [MoveChoice; 4] =
-        [MoveChoice::Best, MoveChoice::Deviation, MoveChoice::Blunder, MoveChoice::Book];
+    pub const ALL: [MoveChoice; 4] = [
+        MoveChoice::Best,
+        MoveChoice::Deviation,
+        MoveChoice::Blunder,
+        MoveChoice::Book,
+    ];
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +47,12 @@ pub struct LabelledPly {
 
 impl LabelledPly {
     pub fn new(played: Move, choice: MoveChoice) -> LabelledPly {
-        LabelledPly { played, choice, centipawns: None, candidates: Vec::new() }
+        LabelledPly {
+            played,
+            choice,
+            centipawns: None,
+            candidates: Vec::new(),
+        }
     }
 }
 
@@ -68,7 +77,13 @@ const REFERENCE_SECONDS: f64 = 1800.0;
 /// Labels a game by its tags. What is wrong with it is told in words.
 pub fn labelled(game: Result<RecordedGame, GameError>) -> Result<LabelledGame, String> {
     let game = game.map_err(|error| error.to_string())?;
-    let lack = |what| format!("game {}{} is skipped: it has no {what}", game.number, game.tags.players());
+    let lack = |what| {
+        format!(
+            "game {}{} is skipped: it has no {what}",
+            game.number,
+            game.tags.players()
+        )
+    };
     if game.moves.is_empty() {
         return Err(lack("moves"));
     }
@@ -76,8 +91,15 @@ pub fn labelled(game: Result<RecordedGame, GameError>) -> Result<LabelledGame, S
     let text = |name| tags.get(name).unwrap_or_default();
     let is_adjudicated = text("Termination").to_lowercase().contains("adjudication");
     let plies = game.moves.iter().map(|played| {
-        let choice = if played.is_book { MoveChoice::Book } else { MoveChoice::Best };
-        LabelledPly { centipawns: played.centipawns, ..LabelledPly::new(played.r#move, choice) }
+        let choice = if played.is_book {
+            MoveChoice::Book
+        } else {
+            MoveChoice::Best
+        };
+        LabelledPly {
+            centipawns: played.centipawns,
+            ..LabelledPly::new(played.r#move, choice)
+        }
     });
     Ok(LabelledGame {
         by_teacher: false,

@@ -152,9 +152,9 @@ fn main() -> ExitCode {
 
 fn run(step: &DatagenStep) -> Result<DatagenSummary, Box<dyn Error>> {
     match step {
-        DatagenStep::Play(args) => {
-            make_games(args, |teacher, number| play_game(teacher, args.nodes, args.seed, number))
-        }
+        DatagenStep::Play(args) => make_games(args, |teacher, number| {
+            play_game(teacher, args.nodes, args.seed, number)
+        }),
         DatagenStep::Blunders(args) => play_lines(args),
         DatagenStep::Import(args) => import(args),
         DatagenStep::Table(args) => expand(args),
@@ -175,7 +175,11 @@ fn play_lines(args: &BlundersArgs) -> Result<DatagenSummary, Box<dyn Error>> {
             }
             let opened = open_backend(&settings.network)?;
             eprintln!("using {}", opened.backend.info().description);
-            Some(BatchEvaluator::new(&*opened.backend, settings.search.history_fill, 1)?)
+            Some(BatchEvaluator::new(
+                &*opened.backend,
+                settings.search.history_fill,
+                1,
+            )?)
         }
     };
     let mut games = Vec::new();
@@ -185,7 +189,9 @@ fn play_lines(args: &BlundersArgs) -> Result<DatagenSummary, Box<dyn Error>> {
     })?;
     let mut lines = Lines::new(games, policy)?;
     let TeachingArgs { nodes, seed, .. } = args.teaching;
-    make_games(&args.teaching, |teacher, number| lines.play_line(teacher, nodes, seed, number))
+    make_games(&args.teaching, |teacher, number| {
+        lines.play_line(teacher, nodes, seed, number)
+    })
 }
 
 /// Makes the missing games of the file. Resumes an interrupted run.
@@ -214,9 +220,17 @@ fn make_games(
 fn resume(path: &Path) -> Result<(File, DatagenSummary), Box<dyn Error>> {
     let io_fault = |error: std::io::Error| fault(path, error);
     let mut summary = DatagenSummary::default();
-    let mut file = OpenOptions::new().append(true).create(true).open(path).map_err(io_fault)?;
+    let mut file = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(path)
+        .map_err(io_fault)?;
     if let Err(TryLockError::WouldBlock) = file.try_lock() {
-        return Err(format!("{}: in use by another process; name another --out", path.display()).into());
+        return Err(format!(
+            "{}: in use by another process; name another --out",
+            path.display()
+        )
+        .into());
     }
     if file.metadata().map_err(io_fault)?.len() == 0 {
         file.write_all(MAGIC).map_err(io_fault)?;
@@ -244,7 +258,10 @@ fn import(args: &ImportArgs) -> Result<DatagenSummary, Box<dyn Error>> {
     let mut records = MAGIC.to_vec();
     for path in &args.pgn {
         let games = Games::open(path)?;
-        games.notes.iter().for_each(|note| eprintln!("{}", printable(note)));
+        games
+            .notes
+            .iter()
+            .for_each(|note| eprintln!("{}", printable(note)));
         let tell = |text: &str| eprintln!("{}", printable(&format!("{}: {text}", path.display())));
         let mut told = 0..MOST_NOTES;
         for game in games {
@@ -266,8 +283,14 @@ fn import(args: &ImportArgs) -> Result<DatagenSummary, Box<dyn Error>> {
         return Err("no game with a result is in these files: nothing is written".into());
     }
     let is_compressed = args.out.extension().is_some_and(|extension| extension == "zst");
-    let packed = if is_compressed { zstd::encode_all(&records[..], COMPRESSION_LEVEL) } else { Ok(records) };
-    packed.and_then(|bytes| replace(&args.out, bytes)).map_err(|error| fault(&args.out, error))?;
+    let packed = if is_compressed {
+        zstd::encode_all(&records[..], COMPRESSION_LEVEL)
+    } else {
+        Ok(records)
+    };
+    packed
+        .and_then(|bytes| replace(&args.out, bytes))
+        .map_err(|error| fault(&args.out, error))?;
     Ok(summary)
 }
 

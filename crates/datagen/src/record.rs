@@ -73,13 +73,22 @@ pub(super) struct Cursor {
 impl Cursor {
     /// `None` is the standard position. FENs may have the castling rights of Chess960.
     pub(super) fn new(start: Option<&str>) -> Result<Cursor, TrainingDataError> {
-        let of_fen = start.map(|fen| History::from_fen(fen, Variant::Chess960)).transpose()?;
+        let of_fen = start
+            .map(|fen| History::from_fen(fen, Variant::Chess960))
+            .transpose()?;
         let history = of_fen.unwrap_or_else(History::start);
-        Ok(Cursor { legal: sorted_moves(&history), history })
+        Ok(Cursor {
+            legal: sorted_moves(&history),
+            history,
+        })
     }
 
     pub(super) fn place_of(&self, m: Move) -> Result<u8, TrainingDataError> {
-        let place = self.legal.binary_search(&m).ok().and_then(|place| u8::try_from(place).ok());
+        let place = self
+            .legal
+            .binary_search(&m)
+            .ok()
+            .and_then(|place| u8::try_from(place).ok());
         place.ok_or_else(|| TrainingDataError::IllegalMove {
             text: format!("{m:?}"),
             ply: self.history.len() - 1,
@@ -113,7 +122,12 @@ fn content(game: &LabelledGame) -> Result<Vec<u8>, TrainingDataError> {
     let length = length.map_err(|_| TrainingDataError::TooLarge("more than 65535 plies"))?;
     let mut bytes = length.to_le_bytes().to_vec();
     bytes.extend([game.result as u8, game.ending as u8]);
-    bytes.push(bits([game.by_teacher, game.held_out, game.reference, game.start.is_some()]));
+    bytes.push(bits([
+        game.by_teacher,
+        game.held_out,
+        game.reference,
+        game.start.is_some(),
+    ]));
     if let Some(fen) = &game.start {
         let length = u8::try_from(fen.len());
         bytes.push(length.map_err(|_| TrainingDataError::TooLarge("a FEN of more than 255 bytes"))?);
@@ -129,12 +143,16 @@ fn content(game: &LabelledGame) -> Result<Vec<u8>, TrainingDataError> {
 
 /// The first one is the lowest bit.
 pub(super) fn bits<const N: usize>(set: [bool; N]) -> u8 {
-    set.into_iter().rev().fold(0, |bits, is_set| bits << 1 | u8::from(is_set))
+    set.into_iter()
+        .rev()
+        .fold(0, |bits, is_set| bits << 1 | u8::from(is_set))
 }
 
 fn encode_ply(ply: &LabelledPly, cursor: &Cursor, bytes: &mut Vec<u8>) -> Result<(), TrainingDataError> {
     let candidates = &ply.candidates[..ply.candidates.len().min(MAX_CANDIDATES)];
-    let played = candidates.iter().position(|candidate| candidate.r#move == ply.played);
+    let played = candidates
+        .iter()
+        .position(|candidate| candidate.r#move == ply.played);
     let played_code = played.map_or(NOT_A_CANDIDATE, |place| place as u8);
     bytes.push(candidates.len() as u8 | (ply.choice as u8) << 3 | played_code << 5);
     let best = candidates.first().map(|best| best.centipawns).or(ply.centipawns);
@@ -143,7 +161,12 @@ fn encode_ply(ply: &LabelledPly, cursor: &Cursor, bytes: &mut Vec<u8>) -> Result
         bytes.push(cursor.place_of(candidate.r#move)?);
     }
     let worse = |candidate: &TeacherMove| i32::from(best.unwrap_or(0)) - i32::from(candidate.centipawns);
-    bytes.extend(candidates.iter().skip(1).map(|candidate| gap_code(worse(candidate))));
+    bytes.extend(
+        candidates
+            .iter()
+            .skip(1)
+            .map(|candidate| gap_code(worse(candidate))),
+    );
     if played.is_none() {
         bytes.push(cursor.place_of(ply.played)?);
     }
@@ -165,7 +188,13 @@ pub struct Records<'a> {
 impl<'a> Records<'a> {
     pub fn new(bytes: &'a [u8]) -> Result<Self, TrainingDataError> {
         let (is_old, whole_bytes) = (bytes.starts_with(OLD_MAGIC), MAGIC.len());
-        let records = Records { bytes, offset: whole_bytes, whole_bytes, is_old, is_torn: false };
+        let records = Records {
+            bytes,
+            offset: whole_bytes,
+            whole_bytes,
+            is_old,
+            is_torn: false,
+        };
         match is_old || bytes.starts_with(MAGIC) {
             true => Ok(records),
             false => Err(records.fault("no file of training records, or of a newer version")),
@@ -173,7 +202,10 @@ impl<'a> Records<'a> {
     }
 
     fn fault(&self, reason: &str) -> TrainingDataError {
-        TrainingDataError::Damaged { offset: self.offset, reason: reason.into() }
+        TrainingDataError::Damaged {
+            offset: self.offset,
+            reason: reason.into(),
+        }
     }
 
     fn next_bytes(&mut self, count: usize) -> Result<&'a [u8], TrainingDataError> {
@@ -229,7 +261,15 @@ impl<'a> Records<'a> {
             cursor.play(ply.played)?;
             plies.push(ply);
         }
-        Ok(LabelledGame { by_teacher, held_out, reference, start, result, ending, plies })
+        Ok(LabelledGame {
+            by_teacher,
+            held_out,
+            reference,
+            start,
+            result,
+            ending,
+            plies,
+        })
     }
 
     fn ply(&mut self, legal: &[Move]) -> Result<LabelledPly, TrainingDataError> {
@@ -247,15 +287,25 @@ impl<'a> Records<'a> {
         for (place, gap) in places.iter().zip(std::iter::once(&0).chain(gaps)) {
             let candidate = move_at(*place).ok_or_else(|| self.fault("a move that is not legal"))?;
             let centipawns = (i32::from(evaluation) - gap_of(*gap)).max(-32000) as i16;
-            candidates.push(TeacherMove { r#move: candidate, centipawns });
+            candidates.push(TeacherMove {
+                r#move: candidate,
+                centipawns,
+            });
         }
         let played = match head >> 5 {
             NOT_A_CANDIDATE => move_at(self.byte()?),
-            place => candidates.get(usize::from(place)).map(|candidate| candidate.r#move),
+            place => candidates
+                .get(usize::from(place))
+                .map(|candidate| candidate.r#move),
         };
         let played = played.ok_or_else(|| self.fault("a move that is not legal"))?;
         let centipawns = Some(evaluation).filter(|&evaluation| evaluation != NO_EVALUATION);
-        Ok(LabelledPly { played, choice, centipawns, candidates })
+        Ok(LabelledPly {
+            played,
+            choice,
+            centipawns,
+            candidates,
+        })
     }
 }
 
@@ -266,7 +316,11 @@ impl Iterator for Records<'_> {
         if self.offset >= self.bytes.len() {
             return None;
         }
-        let game = if self.is_old { self.game() } else { self.checked_game() };
+        let game = if self.is_old {
+            self.game()
+        } else {
+            self.checked_game()
+        };
         match game {
             Ok(_) => self.whole_bytes = self.offset,
             Err(_) => self.offset = self.bytes.len(),
@@ -283,7 +337,11 @@ mod tests {
     fn gaps_are_exact_when_small_and_close_when_large() {
         for gap in 0..=65535 {
             let read = gap_of(gap_code(gap));
-            let tolerance = if gap < 128 { 0.0 } else { f64::from(gap) * 0.026 + 1.0 };
+            let tolerance = if gap < 128 {
+                0.0
+            } else {
+                f64::from(gap) * 0.026 + 1.0
+            };
             assert!(f64::from((read - gap).abs()) <= tolerance, "{gap} became {read}");
         }
     }

@@ -64,8 +64,16 @@ impl Tables {
     fn add_moves(&mut self, cursor: &Cursor) -> Result<(), TrainingDataError> {
         let turn = cursor.history.current().turn();
         let full = TrainingDataError::TooLarge("more than 2^32 legal moves in a table");
-        self.move_count = self.move_count.checked_add(cursor.legal.len() as u32).ok_or(full)?;
-        self.moves.extend(cursor.legal.iter().flat_map(|&m| relative_bits(m, turn).to_le_bytes()));
+        self.move_count = self
+            .move_count
+            .checked_add(cursor.legal.len() as u32)
+            .ok_or(full)?;
+        self.moves.extend(
+            cursor
+                .legal
+                .iter()
+                .flat_map(|&m| relative_bits(m, turn).to_le_bytes()),
+        );
         Ok(())
     }
 }
@@ -77,8 +85,9 @@ fn relative_bits(m: Move, turn: Color) -> u16 {
 
 fn write_board(row: &mut [u8; ROW], cursor: &Cursor, odd_start: bool) {
     let position = cursor.history.current();
-    let pieces =
-        Color::ALL.into_iter().flat_map(|color| Role::ALL.into_iter().map(move |role| role.of(color)));
+    let pieces = Color::ALL
+        .into_iter()
+        .flat_map(|color| Role::ALL.into_iter().map(move |role| role.of(color)));
     for (slot, piece) in row[..96].chunks_exact_mut(8).zip(pieces) {
         slot.copy_from_slice(&position.board().by_piece(piece).0.to_le_bytes());
     }
@@ -117,7 +126,14 @@ fn write_labels(row: &mut [u8; ROW], game: &LabelledGame, ply: usize, result_cou
         false => game.plies[ply].choice == MoveChoice::Best,
     };
     let length_counts = game.ending.length_counts();
-    row[127] = bits([policy, result_counts, length_counts, game.held_out, game.by_teacher, game.reference]);
+    row[127] = bits([
+        policy,
+        result_counts,
+        length_counts,
+        game.held_out,
+        game.by_teacher,
+        game.reference,
+    ]);
 }
 
 fn write_policy(row: &mut [u8; ROW], cursor: &Cursor, ply: &LabelledPly) -> Result<(), TrainingDataError> {

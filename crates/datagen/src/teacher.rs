@@ -53,11 +53,32 @@ struct Style {
 
 /// With their shares of the games: steady, lively, and with blunders.
 const STYLES: [(f64, Style); 3] = [
-    (0.55, Style { opening_temperature: 15.0, deviations: 0.05, deviation_temperature: 10.0, blunders: 0.0 }),
-    (0.30, Style { opening_temperature: 20.0, deviations: 0.06, deviation_temperature: 50.0, blunders: 0.0 }),
+    (
+        0.55,
+        Style {
+            opening_temperature: 15.0,
+            deviations: 0.05,
+            deviation_temperature: 10.0,
+            blunders: 0.0,
+        },
+    ),
+    (
+        0.30,
+        Style {
+            opening_temperature: 20.0,
+            deviations: 0.06,
+            deviation_temperature: 50.0,
+            blunders: 0.0,
+        },
+    ),
     (
         0.15,
-        Style { opening_temperature: 25.0, deviations: 0.10, deviation_temperature: 80.0, blunders: 0.012 },
+        Style {
+            opening_temperature: 25.0,
+            deviations: 0.10,
+            deviation_temperature: 80.0,
+            blunders: 0.012,
+        },
     ),
 ];
 
@@ -89,7 +110,10 @@ impl UciTeacher {
     }
 
     fn fault(&self, reason: String) -> UciProcessError {
-        UciProcessError { name: self.0.name.clone(), reason }
+        UciProcessError {
+            name: self.0.name.clone(),
+            reason,
+        }
     }
 
     fn candidates(
@@ -102,11 +126,18 @@ impl UciTeacher {
         let said = asked.answer(None)?;
         let mut candidates: Vec<TeacherMove> = Vec::new();
         for info in latest_lines(&said) {
-            let (Some(score), Some(first)) = (MoveScore::of_info(&info), info.after("pv")) else { continue };
-            let candidate = history.parse_move(first).map_err(|error| self.fault(error.to_string()))?;
+            let (Some(score), Some(first)) = (MoveScore::of_info(&info), info.after("pv")) else {
+                continue;
+            };
+            let candidate = history
+                .parse_move(first)
+                .map_err(|error| self.fault(error.to_string()))?;
             // An unfinished last iteration can name a move twice.
             if candidates.iter().all(|known| known.r#move != candidate) {
-                candidates.push(TeacherMove { r#move: candidate, centipawns: score.centipawns() as i16 });
+                candidates.push(TeacherMove {
+                    r#move: candidate,
+                    centipawns: score.centipawns() as i16,
+                });
             }
         }
         candidates.sort_by_key(|candidate| -i32::from(candidate.centipawns));
@@ -125,8 +156,15 @@ struct GameInPlay {
 
 impl GameInPlay {
     fn new(start: Option<String>) -> Result<GameInPlay, PositionError> {
-        let of_fen = start.as_ref().map(|fen| History::from_fen(fen, Variant::Standard)).transpose()?;
-        Ok(GameInPlay { start, history: of_fen.unwrap_or_else(History::start), plies: Vec::new() })
+        let of_fen = start
+            .as_ref()
+            .map(|fen| History::from_fen(fen, Variant::Standard))
+            .transpose()?;
+        Ok(GameInPlay {
+            start,
+            history: of_fen.unwrap_or_else(History::start),
+            plies: Vec::new(),
+        })
     }
 
     fn play(&mut self, ply: LabelledPly) {
@@ -135,10 +173,22 @@ impl GameInPlay {
     }
 
     fn into_game(self, ending: Ending, held_out: bool) -> LabelledGame {
-        let sign = if self.history.current().turn().is_white() { -1 } else { 1 };
+        let sign = if self.history.current().turn().is_white() {
+            -1
+        } else {
+            1
+        };
         let result = sign * i8::from(ending == Ending::Checkmate);
         let GameInPlay { start, plies, .. } = self;
-        LabelledGame { by_teacher: true, held_out, reference: false, start, result, ending, plies }
+        LabelledGame {
+            by_teacher: true,
+            held_out,
+            reference: false,
+            start,
+            result,
+            ending,
+            plies,
+        }
     }
 }
 
@@ -156,7 +206,9 @@ pub fn play_game(
             return Ok(game.into_game(ending, number.is_multiple_of(HELD_OUT_ONE_IN)));
         }
     }
-    Err(teacher.fault(format!("finds none of {ATTEMPTS} openings balanced")).into())
+    Err(teacher
+        .fault(format!("finds none of {ATTEMPTS} openings balanced"))
+        .into())
 }
 
 /// `None` if the opening turns out one-sided or over.
@@ -187,17 +239,30 @@ fn try_game(
         if is_late && game.history.current().piece_count() <= DEAD_DRAW_PIECES {
             break Ending::DeadDraw;
         }
-        let decided = game.plies.last().and_then(|ply| ply.centipawns).is_some_and(|cp| cp.abs() > DECIDED);
+        let decided = game
+            .plies
+            .last()
+            .and_then(|ply| ply.centipawns)
+            .is_some_and(|cp| cp.abs() > DECIDED);
         let nodes = if decided { nodes.div_ceil(2) } else { nodes };
         let candidates = teacher.candidates(&mut asked, &game.history, nodes)?;
         let best = candidates[0].centipawns;
         if game.plies.len() == opening && best.abs() > BALANCED {
             return Ok(None);
         }
-        quiet_plies = if best.abs() <= DEAD_DRAW_CENTIPAWNS { quiet_plies + 1 } else { 0 };
+        quiet_plies = if best.abs() <= DEAD_DRAW_CENTIPAWNS {
+            quiet_plies + 1
+        } else {
+            0
+        };
         let varied = game.plies.len() - opening < VARIED_PLIES;
         let (played, choice) = choose_move(&candidates, &legal, style, varied, rng);
-        game.play(LabelledPly { played, choice, centipawns: Some(best), candidates });
+        game.play(LabelledPly {
+            played,
+            choice,
+            centipawns: Some(best),
+            candidates,
+        });
     };
     Ok(Some((game, ending)).filter(|(game, _)| game.plies.len() > opening))
 }
@@ -232,11 +297,22 @@ fn choose_move(
         () => best,
     };
     let worse = i32::from(best.centipawns) - i32::from(chosen.centipawns);
-    (chosen.r#move, if worse > DEVIATION { MoveChoice::Deviation } else { MoveChoice::Best })
+    (
+        chosen.r#move,
+        if worse > DEVIATION {
+            MoveChoice::Deviation
+        } else {
+            MoveChoice::Best
+        },
+    )
 }
 
 fn best_or_blunder(played: Move, best: TeacherMove) -> MoveChoice {
-    if played == best.r#move { MoveChoice::Best } else { MoveChoice::Blunder }
+    if played == best.r#move {
+        MoveChoice::Best
+    } else {
+        MoveChoice::Blunder
+    }
 }
 
 /// Draws by softmax of the compressed evaluations.
@@ -262,12 +338,17 @@ impl Lines {
         policy: Option<BatchEvaluator<()>>,
     ) -> Result<Lines, TrainingDataError> {
         let all = (0..games.len()).flat_map(|game| (0..games[game].plies.len()).map(move |ply| (game, ply)));
-        let places: Vec<_> =
-            all.filter(|&(game, ply)| !games[game].plies[ply].candidates.is_empty()).collect();
+        let places: Vec<_> = all
+            .filter(|&(game, ply)| !games[game].plies[ply].candidates.is_empty())
+            .collect();
         if places.is_empty() {
             return Err(TrainingDataError::NoLabels);
         }
-        Ok(Lines { games, places, policy })
+        Ok(Lines {
+            games,
+            places,
+            policy,
+        })
     }
 
     /// A uniformly drawn labelled ply with its game.
@@ -309,7 +390,12 @@ impl Lines {
                 false => best.r#move,
             };
             let choice = best_or_blunder(played, best);
-            line.play(LabelledPly { played, choice, centipawns: Some(best.centipawns), candidates });
+            line.play(LabelledPly {
+                played,
+                choice,
+                centipawns: Some(best.centipawns),
+                candidates,
+            });
         }
         Ok(line.into_game(Ending::Broken, held_out))
     }
@@ -323,10 +409,14 @@ impl Lines {
         is_first: bool,
         rng: &mut fastrand::Rng,
     ) -> Result<Move, TrainingDataError> {
-        let Some(evaluator) = &mut self.policy else { return Ok(legal[rng.usize(..legal.len())]) };
+        let Some(evaluator) = &mut self.policy else {
+            return Ok(legal[rng.usize(..legal.len())]);
+        };
         evaluator.push((), history, legal);
-        let mut policy: Vec<f32> =
-            evaluator.evaluate()?.flat_map(|((), slot)| slot.logits.iter().copied()).collect();
+        let mut policy: Vec<f32> = evaluator
+            .evaluate()?
+            .flat_map(|((), slot)| slot.logits.iter().copied())
+            .collect();
         approximate_softmax(&mut policy, PLAUSIBLE_TEMPERATURE);
         let policy: Vec<f64> = policy.into_iter().map(f64::from).collect();
         let mut draw = || legal[chance::draw(&policy, rng.f32().into()).unwrap_or(0)];
@@ -347,7 +437,8 @@ fn line_start(game: &LabelledGame, ply: usize) -> Result<GameInPlay, PositionErr
     let (unseen, seen) = game.plies[..ply].split_at(ply.saturating_sub(MAX_PAST));
     unseen.iter().for_each(|ply| before.history.push(ply.played));
     let mut line = GameInPlay::new(Some(before.history.current().to_fen()))?;
-    seen.iter().for_each(|ply| line.play(LabelledPly::new(ply.played, MoveChoice::Book)));
+    seen.iter()
+        .for_each(|ply| line.play(LabelledPly::new(ply.played, MoveChoice::Book)));
     Ok(line)
 }
 
@@ -368,13 +459,19 @@ mod tests {
 
     fn game(book: usize, labelled: usize) -> LabelledGame {
         let mv = Move::from_bits(0);
-        let candidates = vec![TeacherMove { r#move: mv, centipawns: 0 }];
+        let candidates = vec![TeacherMove {
+            r#move: mv,
+            centipawns: 0,
+        }];
         let labelled = (0..labelled).map(|_| LabelledPly {
             candidates: candidates.clone(),
             ..LabelledPly::new(mv, MoveChoice::Best)
         });
         let book = (0..book).map(|_| LabelledPly::new(mv, MoveChoice::Book));
-        let game = GameInPlay { plies: book.chain(labelled).collect(), ..GameInPlay::new(None).unwrap() };
+        let game = GameInPlay {
+            plies: book.chain(labelled).collect(),
+            ..GameInPlay::new(None).unwrap()
+        };
         game.into_game(Ending::Broken, false)
     }
 
@@ -388,22 +485,34 @@ mod tests {
             *counts.entry((game.plies.len(), ply)).or_insert(0) += 1;
         }
         assert!(counts.keys().eq(&[(3, 1), (3, 2), (4, 3)]), "{counts:?}");
-        assert!(counts.values().all(|count| (1800..2200).contains(count)), "{counts:?}");
-        assert!(matches!(Lines::new(vec![game(9, 0)], None), Err(TrainingDataError::NoLabels)));
+        assert!(
+            counts.values().all(|count| (1800..2200).contains(count)),
+            "{counts:?}"
+        );
+        assert!(matches!(
+            Lines::new(vec![game(9, 0)], None),
+            Err(TrainingDataError::NoLabels)
+        ));
     }
 
     #[test]
     fn mistakes_are_moves_that_lose_much_or_that_the_teacher_does_not_name() {
         let [best, near, far, unnamed] = [0, 1, 2, 3].map(Move::from_bits);
         let candidates = |best_centipawns: i16| {
-            [(best, 0), (near, 60), (far, 120)]
-                .map(|(r#move, lost)| TeacherMove { r#move, centipawns: best_centipawns - lost })
+            [(best, 0), (near, 60), (far, 120)].map(|(r#move, lost)| TeacherMove {
+                r#move,
+                centipawns: best_centipawns - lost,
+            })
         };
         let mistakes = |candidates: &[TeacherMove]| {
             [best, near, far, unnamed].map(|played| is_mistake(played, candidates))
         };
         assert_eq!(mistakes(&candidates(30)), [false, false, true, true]);
-        assert_eq!(mistakes(&candidates(900)), [false, false, false, true], "still won");
+        assert_eq!(
+            mistakes(&candidates(900)),
+            [false, false, false, true],
+            "still won"
+        );
     }
 
     #[test]
@@ -414,19 +523,34 @@ mod tests {
         let history = History::start();
         let legal = history.legal_moves();
         let mut slot = zeitnot_engine::network::EvalSlot::of(&history, backend.info().input_format.into());
-        backend.evaluator().unwrap().evaluate(std::slice::from_mut(&mut slot)).unwrap();
+        backend
+            .evaluator()
+            .unwrap()
+            .evaluate(std::slice::from_mut(&mut slot))
+            .unwrap();
         approximate_softmax(&mut slot.logits, PLAUSIBLE_TEMPERATURE);
-        let likeliest = (0..legal.len()).max_by(|&a, &b| slot.logits[a].total_cmp(&slot.logits[b])).unwrap();
+        let likeliest = (0..legal.len())
+            .max_by(|&a, &b| slot.logits[a].total_cmp(&slot.logits[b]))
+            .unwrap();
         let policy = f64::from(slot.logits[likeliest]);
 
-        let candidates = [TeacherMove { r#move: legal[likeliest], centipawns: 0 }];
+        let candidates = [TeacherMove {
+            r#move: legal[likeliest],
+            centipawns: 0,
+        }];
         let mut rng = fastrand::Rng::with_seed(1);
         let mut share = |is_first: bool| {
-            let draws = (0..4000)
-                .map(|_| lines.draw_move(&history, &legal, &candidates, is_first, &mut rng).unwrap());
+            let draws = (0..4000).map(|_| {
+                lines
+                    .draw_move(&history, &legal, &candidates, is_first, &mut rng)
+                    .unwrap()
+            });
             draws.filter(|&played| played == legal[likeliest]).count() as f64 / 4000.0
         };
-        assert!((share(false) - policy).abs() < 0.03, "a later move follows the policy");
+        assert!(
+            (share(false) - policy).abs() < 0.03,
+            "a later move follows the policy"
+        );
         assert!(
             (share(true) - policy.powi(3)).abs() < 0.03,
             "a first one only if all draws were no mistakes"

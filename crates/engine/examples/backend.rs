@@ -24,12 +24,25 @@ struct Counter;
 
 impl Evaluator for Counter {
     fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
-        for EvalSlot { planes, moves, evaluation, logits, .. } in batch {
+        for EvalSlot {
+            planes,
+            moves,
+            evaluation,
+            logits,
+            ..
+        } in batch
+        {
             // Planes 0 to 4: our pawns, knights, bishops, rooks and queens. 6 to 10: the opponent's.
             let count = |plane: usize| planes.masks[plane].count_ones() as f32;
             let worth = [1.0, 3.0, 3.0, 5.0, 9.0].into_iter().enumerate();
-            let ahead: f32 = worth.map(|(piece, worth)| worth * (count(piece) - count(piece + 6))).sum();
-            *evaluation = Value { wl: ahead / (8.0 + ahead.abs()), d: 0.0, m: 0.0 };
+            let ahead: f32 = worth
+                .map(|(piece, worth)| worth * (count(piece) - count(piece + 6)))
+                .sum();
+            *evaluation = Value {
+                wl: ahead / (8.0 + ahead.abs()),
+                d: 0.0,
+                m: 0.0,
+            };
             *logits = moves.iter().map(|_| 0.0).collect();
         }
         Ok(())
@@ -42,5 +55,9 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     engine.set_position("fen 3q2k1/8/8/8/8/8/8/3R2K1 w - - 0 1")?;
     let best = engine.search(GoLimits::nodes(500))?.best;
     let best = engine.position().format_move(best);
-    if best == "d1d8" { Ok(()) } else { Err(format!("{best} leaves the queen").into()) }
+    if best == "d1d8" {
+        Ok(())
+    } else {
+        Err(format!("{best} leaves the queen").into())
+    }
 }

@@ -14,9 +14,13 @@ struct Reporter(Sender<String>);
 impl Listener for Reporter {
     fn info(&mut self, root: &History, info: &SearchInfo) {
         for line in &info.lines {
-            let score = line.mate.map_or_else(|| format!("{:+.3}", line.wl), |moves| format!("#{moves}"));
+            let score = line
+                .mate
+                .map_or_else(|| format!("{:+.3}", line.wl), |moves| format!("#{moves}"));
             let moves = root.format_line(&line.moves).join(" ");
-            let _ = self.0.send(format!("{score} after {} visits: {moves}", info.nodes));
+            let _ = self
+                .0
+                .send(format!("{score} after {} visits: {moves}", info.nodes));
         }
     }
 
@@ -25,8 +29,11 @@ impl Listener for Reporter {
     }
 
     fn answer(&mut self, root: &History, answer: SearchAnswer) {
-        let _ =
-            self.0.send(answer.best.map_or("no move".into(), |mv| format!("best {}", root.format_move(mv))));
+        let _ = self.0.send(
+            answer
+                .best
+                .map_or("no move".into(), |mv| format!("best {}", root.format_move(mv))),
+        );
     }
 }
 

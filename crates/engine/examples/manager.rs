@@ -14,7 +14,11 @@ impl TimeManager for Thirtieth {
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
         // The clock less what is kept back for lag. A search without a clock has none.
         let budget = facts.available()? / 30.0;
-        let report = MoveReport { manager: "thirtieth", budget, ..MoveReport::default() };
+        let report = MoveReport {
+            manager: "thirtieth",
+            budget,
+            ..MoveReport::default()
+        };
         Some(Box::new(BudgetLimit::new(facts, report)))
     }
 }

@@ -20,13 +20,21 @@ pub fn search(position: &str, limits: GoLimits, print: &mut dyn FnMut(String)) -
     }
     for line in found.result.info.iter().flat_map(|info| &info.lines) {
         // Win minus loss for the side to move, from -1 to 1.
-        print(format!("{:+.2} {}", line.wl, engine.position().format_line(&line.moves).join(" ")));
+        print(format!(
+            "{:+.2} {}",
+            line.wl,
+            engine.position().format_line(&line.moves).join(" ")
+        ));
     }
     Ok(())
 }
 
 #[allow(dead_code, reason = "a test calls the search itself")]
 fn main() -> Result<(), Box<dyn Error>> {
-    let position = std::env::args().nth(1).unwrap_or_else(|| "startpos moves e2e4 e7e5".into());
-    search(&position, GoLimits::movetime(Millis(1000.0)), &mut |line| println!("{line}"))
+    let position = std::env::args()
+        .nth(1)
+        .unwrap_or_else(|| "startpos moves e2e4 e7e5".into());
+    search(&position, GoLimits::movetime(Millis(1000.0)), &mut |line| {
+        println!("{line}")
+    })
 }

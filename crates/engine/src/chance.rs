@@ -28,7 +28,13 @@ pub(crate) fn spread(number: u64) -> u64 {
 /// each has a stretch as long as its weight, or `None` if no weight is above 0. Things without a positive
 /// weight are never drawn.
 pub fn draw(weights: &[f64], toss: f64) -> Option<usize> {
-    let positive = || weights.iter().copied().enumerate().filter(|&(_, weight)| weight > 0.0);
+    let positive = || {
+        weights
+            .iter()
+            .copied()
+            .enumerate()
+            .filter(|&(_, weight)| weight > 0.0)
+    };
     let mut left = toss * positive().map(|(_, weight)| weight).sum::<f64>();
     let mut drawn = None;
     for (number, weight) in positive() {

@@ -87,8 +87,14 @@ mod tests {
         let missing = File::open(folder.path().join("none")).unwrap_err();
         assert!(missing.to_string().contains("os error"));
         assert_eq!(in_our_words(&missing), "it does not exist");
-        assert_eq!(in_our_words(&io::Error::from_raw_os_error(99_999)), "the system refuses");
+        assert_eq!(
+            in_our_words(&io::Error::from_raw_os_error(99_999)),
+            "the system refuses"
+        );
         assert_eq!(in_our_words(&io::Error::other("it is\nodd")), "it is odd");
-        assert_eq!(in_our_words(&io::ErrorKind::PermissionDenied.into()), "access to it is denied");
+        assert_eq!(
+            in_our_words(&io::ErrorKind::PermissionDenied.into()),
+            "access to it is denied"
+        );
     }
 }

@@ -14,13 +14,25 @@ use thiserror::Error;
 pub enum ParamError {
     /// The string does not follow the grammar.
     #[error("{reason} at character {position} of \"{text}\"")]
-    Syntax { text: String, position: usize, reason: String },
+    Syntax {
+        text: String,
+        position: usize,
+        reason: String,
+    },
     /// A key or name is unknown.
     #[error("unknown {kind} \"{name}\". Valid: {valid}")]
-    Unknown { kind: String, name: String, valid: String },
+    Unknown {
+        kind: String,
+        name: String,
+        valid: String,
+    },
     /// A value cannot be read or lies outside its range.
     #[error("{key}={value}: expected {expected}")]
-    Value { key: String, value: String, expected: String },
+    Value {
+        key: String,
+        value: String,
+        expected: String,
+    },
 }
 
 /// One entry of a list.
@@ -41,7 +53,11 @@ pub struct Params {
 impl Params {
     /// Parses a whole string. Empty text is an empty list.
     pub fn parse(text: &str) -> Result<Params, ParamError> {
-        let mut parser = Parser { text, rest: text, depth: 0 };
+        let mut parser = Parser {
+            text,
+            rest: text,
+            depth: 0,
+        };
         let params = parser.list()?;
         match parser.peek() {
             None => Ok(params),
@@ -79,12 +95,20 @@ impl Params {
 
     /// This list with the values of `outer`, which do not count for keys of its own. Lists are not inherited.
     pub(crate) fn inheriting(&self, outer: &Params) -> Params {
-        let values = outer.entries.iter().filter(|entry| matches!(entry, ParamEntry::Value { .. }));
-        Params { entries: values.chain(&self.entries).cloned().collect() }
+        let values = outer
+            .entries
+            .iter()
+            .filter(|entry| matches!(entry, ParamEntry::Value { .. }));
+        Params {
+            entries: values.chain(&self.entries).cloned().collect(),
+        }
     }
 
     pub(crate) fn with(mut self, key: &str, value: &str) -> Params {
-        self.entries.push(ParamEntry::Value { key: key.into(), value: value.into() });
+        self.entries.push(ParamEntry::Value {
+            key: key.into(),
+            value: value.into(),
+        });
         self
     }
 
@@ -118,9 +142,17 @@ impl Params {
 
     /// The list with the entries of `new` in the place of those that `names` names.
     pub fn replacing(&self, names: &[String], new: &Params) -> Params {
-        let kept =
-            self.names().zip(&self.entries).filter(|(name, _)| !names.iter().any(|known| known == name));
-        Params { entries: kept.map(|(_, entry)| entry).chain(&new.entries).cloned().collect() }
+        let kept = self
+            .names()
+            .zip(&self.entries)
+            .filter(|(name, _)| !names.iter().any(|known| known == name));
+        Params {
+            entries: kept
+                .map(|(_, entry)| entry)
+                .chain(&new.entries)
+                .cloned()
+                .collect(),
+        }
     }
 
     pub(crate) fn refuse_repeated_keys(&self) -> Result<(), ParamError> {
@@ -130,7 +162,11 @@ impl Params {
                 ParamEntry::List { params, .. } => params.refuse_repeated_keys()?,
                 ParamEntry::Value { key, value } if known.contains(&key) => {
                     let expected = "each parameter once".into();
-                    return Err(ParamError::Value { key: key.clone(), value: value.clone(), expected });
+                    return Err(ParamError::Value {
+                        key: key.clone(),
+                        value: value.clone(),
+                        expected,
+                    });
                 }
                 ParamEntry::Value { key, .. } => known.push(key),
             }
@@ -140,7 +176,9 @@ impl Params {
 
     pub(crate) fn without(&self, keys: &[&str]) -> Params {
         let stays = |entry: &&ParamEntry| !matches!(entry, ParamEntry::Value { key, .. } if keys.contains(&key.as_str()));
-        Params { entries: self.entries.iter().filter(stays).cloned().collect() }
+        Params {
+            entries: self.entries.iter().filter(stays).cloned().collect(),
+        }
     }
 
     /// Refuses any key that is not in `keys` and any nested list whose name is not in `lists`.
@@ -207,7 +245,11 @@ impl Parser<'_> {
 
     fn syntax_error(&self, reason: impl Into<String>) -> ParamError {
         let position = self.text.len() - self.rest.len() + 1;
-        ParamError::Syntax { text: self.text.into(), position, reason: reason.into() }
+        ParamError::Syntax {
+            text: self.text.into(),
+            position,
+            reason: reason.into(),
+        }
     }
 
     fn list(&mut self) -> Result<Params, ParamError> {
@@ -229,7 +271,10 @@ impl Parser<'_> {
             Some('=') if name.is_empty() => Err(self.syntax_error("a key is missing before '='")),
             Some('=') => {
                 self.skip_mark();
-                Ok(ParamEntry::Value { key: name, value: self.value()? })
+                Ok(ParamEntry::Value {
+                    key: name,
+                    value: self.value()?,
+                })
             }
             Some('(') => {
                 self.skip_mark();
@@ -246,12 +291,17 @@ impl Parser<'_> {
                 Ok(ParamEntry::List { name, params })
             }
             _ if name.is_empty() => Err(self.syntax_error("an entry is missing")),
-            _ => Ok(ParamEntry::List { name, params: Params::default() }),
+            _ => Ok(ParamEntry::List {
+                name,
+                params: Params::default(),
+            }),
         }
     }
 
     fn value(&mut self) -> Result<String, ParamError> {
-        let Some(quote @ ('"' | '\'')) = self.peek() else { return Ok(self.word("(),")) };
+        let Some(quote @ ('"' | '\'')) = self.peek() else {
+            return Ok(self.word("(),"));
+        };
         self.skip_mark();
         let within = self.rest.split_once(quote);
         let (value, rest) = within.ok_or_else(|| self.syntax_error("a quote is not closed"))?;
@@ -284,7 +334,11 @@ pub fn entries(text: &str) -> Vec<&str> {
         }
     }
     parts.push(&text[start..]);
-    parts.into_iter().map(str::trim).filter(|part| !part.is_empty()).collect()
+    parts
+        .into_iter()
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .collect()
 }
 
 #[cfg(test)]
@@ -297,16 +351,28 @@ mod tests {
         let params = Params::parse("smooth(init-tree-reuse=0.2, mle-legacy(midpoint=50),blend)").unwrap();
         let (name, smooth) = params.lists().next().unwrap();
         assert_eq!(name, "smooth");
-        assert_eq!((smooth.get("init-tree-reuse"), smooth.get("init-nps")), (Some("0.2"), None));
+        assert_eq!(
+            (smooth.get("init-tree-reuse"), smooth.get("init-nps")),
+            (Some("0.2"), None)
+        );
         let names: Vec<_> = smooth.lists().map(|(name, _)| name).collect();
         assert_eq!(names, ["mle-legacy", "blend"]);
-        assert_eq!(params.to_string(), "smooth(init-tree-reuse=0.2,mle-legacy(midpoint=50),blend)");
+        assert_eq!(
+            params.to_string(),
+            "smooth(init-tree-reuse=0.2,mle-legacy(midpoint=50),blend)"
+        );
     }
 
     #[test]
     fn parses_anonymous_lists_and_quotes() {
         let params = Params::parse("backend=demux,(gpu=0),(gpu=1),path=\"a,b\"").unwrap();
-        assert_eq!(params.lists().map(|(_, p)| p.get("gpu").unwrap()).collect::<Vec<_>>(), ["0", "1"]);
+        assert_eq!(
+            params
+                .lists()
+                .map(|(_, p)| p.get("gpu").unwrap())
+                .collect::<Vec<_>>(),
+            ["0", "1"]
+        );
         assert_eq!(params.get("path"), Some("a,b"));
     }
 
@@ -331,8 +397,14 @@ mod tests {
         let fault = |text: &str| Params::parse(text).unwrap_err().to_string();
         assert_eq!(fault("a(b=1"), "a ')' is missing at character 6 of \"a(b=1\"");
         assert_eq!(fault("a)"), "unexpected ')' at character 2 of \"a)\"");
-        assert_eq!(fault("=1"), "a key is missing before '=' at character 1 of \"=1\"");
-        assert_eq!(fault("a=\"x"), "a quote is not closed at character 4 of \"a=\"x\"");
+        assert_eq!(
+            fault("=1"),
+            "a key is missing before '=' at character 1 of \"=1\""
+        );
+        assert_eq!(
+            fault("a=\"x"),
+            "a quote is not closed at character 4 of \"a=\"x\""
+        );
         assert!(
             Params::parse(&"a(".repeat(MAX_DEPTH)).is_err_and(|error| !error.to_string().contains("deep"))
         );

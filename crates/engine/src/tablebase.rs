@@ -111,7 +111,8 @@ impl Tablebase {
                     Some(usual) => format!("call it {usual}"),
                     None => in_our_words(&error),
                 };
-                self.unusable.push(format!("not a table: {} ({reason})", path.display()));
+                self.unusable
+                    .push(format!("not a table: {} ({reason})", path.display()));
             }
         }
     }
@@ -137,7 +138,12 @@ impl Tablebase {
     }
 
     fn found<T>(&self, probed: Result<T, SyzygyError>) -> Option<T> {
-        if let Err(SyzygyError::ProbeFailed { metric, material, error }) = &probed {
+        if let Err(SyzygyError::ProbeFailed {
+            metric,
+            material,
+            error,
+        }) = &probed
+        {
             self.read_error.get_or_init(|| {
                 record("the endgame tables", error);
                 fault_of(*metric, material, error)
@@ -152,7 +158,12 @@ impl Tablebase {
 
     /// A few words, with a line for each unusable folder or file.
     pub fn description(&self) -> String {
-        let Tablebase { names, dtz_files, unusable, .. } = self;
+        let Tablebase {
+            names,
+            dtz_files,
+            unusable,
+            ..
+        } = self;
         let mut text = format!(
             "{} Syzygy tables ({} WDL, {dtz_files} DTZ), up to {} pieces",
             names.len() + dtz_files,
@@ -191,7 +202,8 @@ fn table_files(folder: &Path) -> Result<Vec<PathBuf>, TablebaseError> {
 }
 
 fn has_extension(path: &Path, extension: &str) -> bool {
-    path.extension().is_some_and(|own| own.eq_ignore_ascii_case(extension))
+    path.extension()
+        .is_some_and(|own| own.eq_ignore_ascii_case(extension))
 }
 
 /// The required name, if a table has another: `KQvK.rtbw` for `KQVK.RTBW`.
@@ -200,13 +212,21 @@ fn usual_name(path: &Path) -> Option<String> {
     let (stem, extension) = name.split_once('.')?;
     // Browsers number what is fetched twice.
     let stem = stem.split(" (").next()?;
-    let usual = format!("{}.{}", stem.to_ascii_uppercase().replace('V', "v"), extension.to_ascii_lowercase());
+    let usual = format!(
+        "{}.{}",
+        stem.to_ascii_uppercase().replace('V', "v"),
+        extension.to_ascii_lowercase()
+    );
     (usual != name && usual.matches('v').count() == 1).then_some(usual)
 }
 
 /// Checks the first bytes. Only regular files are opened: a pipe has no end.
 fn begins_as_table(path: &Path) -> io::Result<()> {
-    let table = if has_extension(path, DTZ_EXTENSION) { Chess::TBZ } else { Chess::TBW };
+    let table = if has_extension(path, DTZ_EXTENSION) {
+        Chess::TBZ
+    } else {
+        Chess::TBW
+    };
     let mut start = [0; 4];
     if path.metadata()?.is_file() {
         File::open(path)?.read_exact(&mut start)?;
@@ -260,7 +280,10 @@ mod open_files {
         }
 
         fn open(&self, path: &Path) -> io::Result<Box<dyn RandomAccessFile>> {
-            let table = TableFile { path: path.into(), recent: self.recent.clone() };
+            let table = TableFile {
+                path: path.into(),
+                recent: self.recent.clone(),
+            };
             table.file()?;
             Ok(Box::new(table))
         }
@@ -326,15 +349,21 @@ mod damage {
             let mut damaged = Vec::new();
             for name in &self.names {
                 let positions = std::iter::repeat_with(|| random_position(name, &mut random));
-                let fault = positions.take(PLACEMENTS).flatten().take(SAMPLES).find_map(|position| {
-                    match self.tables.probe_wdl_after_zeroing(&position) {
-                        // The fault may be in a table that a capture leads to.
-                        Err(SyzygyError::ProbeFailed { metric, material, error }) => {
-                            Some(fault_of(metric, &material, &error))
+                let fault = positions
+                    .take(PLACEMENTS)
+                    .flatten()
+                    .take(SAMPLES)
+                    .find_map(|position| {
+                        match self.tables.probe_wdl_after_zeroing(&position) {
+                            // The fault may be in a table that a capture leads to.
+                            Err(SyzygyError::ProbeFailed {
+                                metric,
+                                material,
+                                error,
+                            }) => Some(fault_of(metric, &material, &error)),
+                            _ => None,
                         }
-                        _ => None,
-                    }
-                });
+                    });
                 damaged.extend(fault.filter(|fault| !damaged.contains(fault)));
             }
             damaged
@@ -429,14 +458,20 @@ impl Tablebase {
             Some(under_the_rules(game, mv, prospect, Prospect::Draw, has_repeated))
         };
         if let Some(moves) = best(candidates, by_distance) {
-            return Some(RootMoves { moves, tables: RootTables::Dtz });
+            return Some(RootMoves {
+                moves,
+                tables: RootTables::Dtz,
+            });
         }
         let by_result = |mv| {
             let result = -self.wdl(&root.play(mv))?;
             Some(under_the_rules(game, mv, result, Wdl::Draw, has_repeated))
         };
         let moves = best(candidates, by_result)?;
-        Some(RootMoves { moves, tables: RootTables::Wdl })
+        Some(RootMoves {
+            moves,
+            tables: RootTables::Wdl,
+        })
     }
 
     /// Plies to the next capture, pawn move or mate after `mv`, that move included: positive for a win,
@@ -468,17 +503,30 @@ fn under_the_rules<Rank: Ord>(game: &History, mv: Move, rank: Rank, draw: Rank, 
         game.pop();
         is_third
     };
-    if has_repeated && rank > draw && replies.iter().any(&mut repeats) { draw } else { rank }
+    if has_repeated && rank > draw && replies.iter().any(&mut repeats) {
+        draw
+    } else {
+        rank
+    }
 }
 
 fn best<Rank: Ord + Copy>(candidates: &[Move], rank: impl Fn(Move) -> Option<Rank>) -> Option<Vec<Move>> {
     let ranks: Vec<Rank> = candidates.iter().map(|&mv| rank(mv)).collect::<Option<_>>()?;
     let highest = ranks.iter().copied().max()?;
-    Some(candidates.iter().zip(ranks).filter(|(_, rank)| *rank == highest).map(|(&mv, _)| mv).collect())
+    Some(
+        candidates
+            .iter()
+            .zip(ranks)
+            .filter(|(_, rank)| *rank == highest)
+            .map(|(&mv, _)| mv)
+            .collect(),
+    )
 }
 
 fn has_repeated(game: &History) -> bool {
-    let reversible = (0..game.len()).rev().take_while(|&index| game.position(index).rule50() > 0);
+    let reversible = (0..game.len())
+        .rev()
+        .take_while(|&index| game.position(index).rule50() > 0);
     reversible.into_iter().any(|index| game.repetitions_at(index) > 0)
 }
 
@@ -514,7 +562,10 @@ impl TablesInForce {
         if options.syzygy_path == self.folders {
             return self.take_read_error();
         }
-        *self = TablesInForce { folders: options.syzygy_path.clone(), ..TablesInForce::default() };
+        *self = TablesInForce {
+            folders: options.syzygy_path.clone(),
+            ..TablesInForce::default()
+        };
         if self.folders.is_empty() {
             return None;
         }
@@ -524,7 +575,9 @@ impl TablesInForce {
             Err(error @ TablebaseError::Missing(_)) => {
                 format!("SyzygyPath: {error}, so there are no tables").into()
             }
-            Err(error) => Note::Error(format!("SyzygyPath: {error}. The search continues without tables")),
+            Err(error) => Note::Error(format!(
+                "SyzygyPath: {error}. The search continues without tables"
+            )),
         })
     }
 
@@ -537,8 +590,11 @@ impl TablesInForce {
     fn take_read_error(&mut self) -> Option<Note> {
         let error = self.tablebase.as_ref()?.read_error()?;
         let is_news = !std::mem::replace(&mut self.read_error_reported, true);
-        let note =
-            || Note::Error(format!("SyzygyPath: {error}. Positions of this table are searched instead"));
+        let note = || {
+            Note::Error(format!(
+                "SyzygyPath: {error}. Positions of this table are searched instead"
+            ))
+        };
         is_news.then(note)
     }
 
@@ -554,10 +610,22 @@ impl TablesInForce {
             below: self.tablebase.clone(),
             hits: 0,
         };
-        let Some(tablebase) = &self.tablebase else { return untouched(wanted) };
-        let pace = if options.syzygy_fast_play { RootPace::Fastest } else { RootPace::Free };
-        let candidates = if wanted.is_empty() { game.legal_moves().to_vec() } else { wanted.clone() };
-        let Some(found) = tablebase.root_moves(game, &candidates, pace) else { return untouched(wanted) };
+        let Some(tablebase) = &self.tablebase else {
+            return untouched(wanted);
+        };
+        let pace = if options.syzygy_fast_play {
+            RootPace::Fastest
+        } else {
+            RootPace::Free
+        };
+        let candidates = if wanted.is_empty() {
+            game.legal_moves().to_vec()
+        } else {
+            wanted.clone()
+        };
+        let Some(found) = tablebase.root_moves(game, &candidates, pace) else {
+            return untouched(wanted);
+        };
         FilteredRootMoves {
             choices: wanted.is_empty().then_some(found.moves.len()),
             root_moves: found.moves,
@@ -598,7 +666,11 @@ mod tests {
             .collect();
         for round in 0..2 {
             for (number, table) in tables.iter().enumerate() {
-                assert_eq!(table.read_u16_le_at(0, ReadHint::Data).unwrap(), number as u16, "round {round}");
+                assert_eq!(
+                    table.read_u16_le_at(0, ReadHint::Data).unwrap(),
+                    number as u16,
+                    "round {round}"
+                );
                 assert!(files.recent.lock().len() <= open_files::MOST_OPEN);
             }
         }
@@ -617,14 +689,28 @@ mod tests {
         let folders = std::env::join_paths([Path::new("/no/such/folder"), folder.path()]).unwrap();
         let tables = Tablebase::open(folders.to_str().unwrap()).unwrap();
         let description = tables.description();
-        assert!(description.starts_with("1 Syzygy tables (1 WDL, 0 DTZ), up to 3 pieces\n"), "{description}");
+        assert!(
+            description.starts_with("1 Syzygy tables (1 WDL, 0 DTZ), up to 3 pieces\n"),
+            "{description}"
+        );
         assert!(description.contains("KRvK.rtbw"), "{description}");
-        assert!(description.contains("\nthere is no folder /no/such/folder"), "{description}");
+        assert!(
+            description.contains("\nthere is no folder /no/such/folder"),
+            "{description}"
+        );
         // The first one is damaged, which shows when it is needed.
         let position = Position::from_fen("8/8/8/4k3/8/8/8/KQ6 w - - 0 1").unwrap();
         assert_eq!((tables.read_error(), tables.probe(&position)), (None, None));
-        assert!(tables.read_error().unwrap().contains("KQvK"), "{:?}", tables.read_error());
-        assert_eq!(tables.damage(), [tables.read_error().unwrap()], "whoever asks is told before");
+        assert!(
+            tables.read_error().unwrap().contains("KQvK"),
+            "{:?}",
+            tables.read_error()
+        );
+        assert_eq!(
+            tables.damage(),
+            [tables.read_error().unwrap()],
+            "whoever asks is told before"
+        );
     }
 
     #[test]
@@ -632,7 +718,10 @@ mod tests {
         let folder = folder_with(&[("KQvK.rtbw", 80)]);
         let twice = std::env::join_paths([folder.path().join("."), folder.path().into()]).unwrap();
         let tables = Tablebase::open(twice.to_str().unwrap()).unwrap();
-        assert_eq!(tables.description(), "1 Syzygy tables (1 WDL, 0 DTZ), up to 3 pieces");
+        assert_eq!(
+            tables.description(),
+            "1 Syzygy tables (1 WDL, 0 DTZ), up to 3 pieces"
+        );
     }
 
     #[test]
@@ -641,16 +730,27 @@ mod tests {
         fs::write(folder.path().join("KRvK.rtbw"), [0; 80]).unwrap();
         let tables = Tablebase::open(folder.path().to_str().unwrap()).unwrap();
         let description = tables.description();
-        assert!(description.contains("KRvK.rtbw (it does not begin as a table does)"), "{description}");
+        assert!(
+            description.contains("KRvK.rtbw (it does not begin as a table does)"),
+            "{description}"
+        );
     }
 
     /// A regression: such tables were counted, but never probed.
     #[test]
     fn names_in_small_letters_are_read_and_others_are_told() {
         let folder = folder_with(&[("kqpvkr.rtbw", 80)]);
-        assert_eq!(Tablebase::open(folder.path().to_str().unwrap()).unwrap().tables.max_pieces(), 5);
+        assert_eq!(
+            Tablebase::open(folder.path().to_str().unwrap())
+                .unwrap()
+                .tables
+                .max_pieces(),
+            5
+        );
         let folder = folder_with(&[("KQVK.RTBW", 80)]);
-        let error = Tablebase::open(folder.path().to_str().unwrap()).unwrap_err().to_string();
+        let error = Tablebase::open(folder.path().to_str().unwrap())
+            .unwrap_err()
+            .to_string();
         assert!(
             error.starts_with("no table can be used: ") && error.contains("(call it KQvK.rtbw)"),
             "{error}"
@@ -672,7 +772,10 @@ mod tests {
     #[test]
     fn a_rounded_distance_may_be_one_ply_longer() {
         let rounded = |rule50| Prospect::of(MaybeRounded::Rounded(Dtz(40)), rule50, RootPace::Free);
-        assert_eq!((rounded(59), rounded(60)), (Prospect::Win, Prospect::LateWin(Reverse(100))));
+        assert_eq!(
+            (rounded(59), rounded(60)),
+            (Prospect::Win, Prospect::LateWin(Reverse(100)))
+        );
     }
 
     #[test]
@@ -684,7 +787,10 @@ mod tests {
     #[test]
     fn a_loss_is_dragged_out_only_when_the_fifty_move_rule_is_near() {
         assert_eq!(precise(-1, 0), precise(-40, 19));
-        assert!(precise(-60, 41) > precise(-58, 41), "beyond fifty moves against just in time");
+        assert!(
+            precise(-60, 41) > precise(-58, 41),
+            "beyond fifty moves against just in time"
+        );
         assert!(precise(0, 41) > precise(-60, 41), "a draw for certain is better");
     }
 

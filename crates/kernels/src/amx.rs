@@ -80,7 +80,11 @@ impl TileConfig {
         config[0] = 1;
         for tile in 0..8 {
             config[16 + 2 * tile] = ROW as u8;
-            config[48 + tile] = if tile < 6 { rows.clamp(1, TILE_ROWS) } else { TILE_ROWS } as u8;
+            config[48 + tile] = if tile < 6 {
+                rows.clamp(1, TILE_ROWS)
+            } else {
+                TILE_ROWS
+            } as u8;
         }
         TileConfig(config)
     }

@@ -46,7 +46,12 @@ unsafe fn multiply_rows(offsets: &[u32], a: *const u16, b: *const u16, c: *mut f
     // SAFETY: the caller's.
     unsafe {
         for (step, &offset) in offsets.iter().enumerate() {
-            multiply_step(a.add(offset as usize), TILE_DEPTH, b.add(step * MATRIX), &mut sums);
+            multiply_step(
+                a.add(offset as usize),
+                TILE_DEPTH,
+                b.add(step * MATRIX),
+                &mut sums,
+            );
         }
         store_sums(&sums, c);
     }

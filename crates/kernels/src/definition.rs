@@ -26,7 +26,10 @@ pub(crate) fn dense(mut job: Dense<'_>) {
     for row in 0..job.rows {
         let mut results: Vec<f32> = (0..job.outputs).map(|column| output(row, column)).collect();
         if let Some(kernels) = Kernels::available().pop() {
-            kernels.run(Apply { function: job.function, values: &mut results });
+            kernels.run(Apply {
+                function: job.function,
+                values: &mut results,
+            });
         }
         for (column, &result) in results.iter().enumerate() {
             match &mut job.output {
@@ -43,8 +46,11 @@ pub(crate) fn dense(mut job: Dense<'_>) {
 pub(crate) fn attend(job: Attend<'_>) {
     let (heads, depth) = (job.heads, job.depth);
     let layout = Layout::blocks(depth);
-    for (head, attended) in
-        job.attended.chunks_exact_mut(BLOCK_ROWS * depth).enumerate().take(job.positions * heads)
+    for (head, attended) in job
+        .attended
+        .chunks_exact_mut(BLOCK_ROWS * depth)
+        .enumerate()
+        .take(job.positions * heads)
     {
         let part = |part: usize| {
             let first = (head / heads * 3 + part) * heads + head % heads;
@@ -65,8 +71,11 @@ pub(crate) fn attend(job: Attend<'_>) {
             let powers: Vec<f32> = logits.iter().map(|logit| libm::expf(logit - largest)).collect();
             let sum: f32 = powers.iter().sum();
             for k in 0..depth {
-                let result: f32 =
-                    powers.iter().enumerate().map(|(other, power)| power * value(other, k)).sum();
+                let result: f32 = powers
+                    .iter()
+                    .enumerate()
+                    .map(|(other, power)| power * value(other, k))
+                    .sum();
                 attended[layout.place(square, k)] = bf16::from_f32(result / sum).to_bits();
             }
         }

@@ -87,13 +87,23 @@ fn apply_with<S: Simd, const F: u8>(simd: S, values: &mut [f32]) {
     let mut chunks = values.chunks_exact_mut(S::LANES);
     for chunk in &mut chunks {
         // SAFETY: a chunk is a vector long.
-        unsafe { simd.store(chunk.as_mut_ptr(), function::<S, F>(simd, simd.load(chunk.as_ptr()))) }
+        unsafe {
+            simd.store(
+                chunk.as_mut_ptr(),
+                function::<S, F>(simd, simd.load(chunk.as_ptr())),
+            )
+        }
     }
     let rest = chunks.into_remainder();
     let mut padded = [0.0; CHANNEL_STEP];
     padded[..rest.len()].copy_from_slice(rest);
     // SAFETY: `padded` is at least a vector long.
-    unsafe { simd.store(padded.as_mut_ptr(), function::<S, F>(simd, simd.load(padded.as_ptr()))) }
+    unsafe {
+        simd.store(
+            padded.as_mut_ptr(),
+            function::<S, F>(simd, simd.load(padded.as_ptr())),
+        )
+    }
     rest.copy_from_slice(&padded[..rest.len()]);
 }
 
@@ -166,7 +176,15 @@ impl Job for AddScaled<'_> {
     #[inline(always)]
     unsafe fn run<S: Simd>(self, simd: S) {
         // SAFETY: the check made both slices equally long.
-        unsafe { accumulate(simd, self.to.as_mut_ptr(), self.from.as_ptr(), self.to.len(), self.factor) }
+        unsafe {
+            accumulate(
+                simd,
+                self.to.as_mut_ptr(),
+                self.from.as_ptr(),
+                self.to.len(),
+                self.factor,
+            )
+        }
     }
 }
 
@@ -192,7 +210,11 @@ impl Job for Stamps<'_> {
         assert!(self.channels.is_multiple_of(lanes));
         assert!(self.board.len() >= BOARD_SQUARES.checked_mul(self.channels).expect("fits"));
         let entries = self.table.len().checked_div(entry).unwrap_or(0);
-        assert!(self.stamps.iter().all(|stamp| stamp.square < 64 && usize::from(stamp.entry) < entries));
+        assert!(
+            self.stamps
+                .iter()
+                .all(|stamp| stamp.square < 64 && usize::from(stamp.entry) < entries)
+        );
     }
 
     #[inline(always)]
@@ -204,8 +226,14 @@ impl Job for Stamps<'_> {
             for rank in 0..3 {
                 // SAFETY: the check covers the table's entry and the 3×3 squares, three of them side by side.
                 unsafe {
-                    let from = self.table.as_ptr().add((usize::from(stamp.entry) * 3 + rank) * 3 * channels);
-                    let to = self.board.as_mut_ptr().add(corner + rank * BOARD_STRIDE * channels);
+                    let from = self
+                        .table
+                        .as_ptr()
+                        .add((usize::from(stamp.entry) * 3 + rank) * 3 * channels);
+                    let to = self
+                        .board
+                        .as_mut_ptr()
+                        .add(corner + rank * BOARD_STRIDE * channels);
                     accumulate(simd, to, from, 3 * channels, stamp.factor);
                 }
             }
@@ -323,7 +351,9 @@ impl Job for Normalize<'_> {
                     let difference = simd.sub(x, means);
                     simd.mul_add(difference, difference, sum)
                 });
-                let rest = (whole..self.size).map(|i| (*x.add(i) - mean).powi(2)).sum::<f32>();
+                let rest = (whole..self.size)
+                    .map(|i| (*x.add(i) - mean).powi(2))
+                    .sum::<f32>();
                 let variance = (sum + rest) / size;
                 let scale = simd.splat(1.0 / (variance + self.epsilon).sqrt());
                 for i in (0..self.stride).step_by(S::LANES) {
@@ -382,7 +412,9 @@ impl Job for Softmax<'_> {
             // SAFETY: the check covers all rows.
             unsafe {
                 let x = self.x.as_mut_ptr().add(row * self.width);
-                let added = self.added.map(|added| added.as_ptr().wrapping_add(row * self.width));
+                let added = self
+                    .added
+                    .map(|added| added.as_ptr().wrapping_add(row * self.width));
                 let mut largest = simd.splat(f32::MIN);
                 for i in (0..self.width).step_by(S::LANES) {
                     let score = simd.mul(scale, simd.load(x.add(i)));

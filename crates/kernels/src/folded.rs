@@ -44,7 +44,9 @@ pub fn stream_length(channels: usize) -> usize {
 /// Each step's left operand begins here: nine taps for each 32 channels.
 pub fn folded_offsets(channels: usize) -> Vec<u32> {
     let place = |step: usize| step / 9 * FOLDED + step % 9 / 3 * RANK + step % 3 * 2 * TILE_DEPTH;
-    (0..channels.div_ceil(TILE_DEPTH) * 9).map(|step| place(step) as u32).collect()
+    (0..channels.div_ceil(TILE_DEPTH) * 9)
+        .map(|step| place(step) as u32)
+        .collect()
 }
 
 /// The row of a stream for a square of `0..64`.
@@ -121,7 +123,10 @@ pub enum FoldedOutput<'a> {
     /// The sums after ReLU, as folded boards. The border is not written and must be 0.
     Relu(&'a mut [u16]),
     /// The sums as streams, and over the board, `[positions][outputs]`.
-    Sums { update: &'a mut [f32], pool: &'a mut [f32] },
+    Sums {
+        update: &'a mut [f32],
+        pool: &'a mut [f32],
+    },
 }
 
 impl Job for Fold<'_> {
@@ -206,7 +211,10 @@ unsafe fn finish_stream<S: Simd, const F: u8>(simd: S, mut job: FinishStream<'_>
             unsafe {
                 let first = (position * blocks + block) * STREAM + column;
                 let update = job.update.as_ptr().add(first);
-                let folded = job.folded.as_mut_ptr().add((position * blocks + block) * FOLDED + column);
+                let folded = job
+                    .folded
+                    .as_mut_ptr()
+                    .add((position * blocks + block) * FOLDED + column);
                 if let Some(residual) = &mut job.residual {
                     let scale = position * 2 * job.channels + block * TILE_DEPTH + column;
                     let scale = residual.scale_shift.as_ptr().add(scale);
@@ -311,10 +319,15 @@ impl Job for ConvolveFolded<'_> {
 #[inline(always)]
 unsafe fn convolve<S: Simd, const RELU: bool>(simd: S, job: ConvolveFolded<'_>) {
     let target = match job.output {
-        FoldedOutput::Relu(folded) => Target { folded: folded.as_mut_ptr(), ..Target::default() },
-        FoldedOutput::Sums { update, pool } => {
-            Target { update: update.as_mut_ptr(), pool: pool.as_mut_ptr(), ..Target::default() }
-        }
+        FoldedOutput::Relu(folded) => Target {
+            folded: folded.as_mut_ptr(),
+            ..Target::default()
+        },
+        FoldedOutput::Sums { update, pool } => Target {
+            update: update.as_mut_ptr(),
+            pool: pool.as_mut_ptr(),
+            ..Target::default()
+        },
     };
     let steps = job.offsets.len();
     let (depths, blocks) = (steps / 9, job.outputs / TILE_DEPTH);
@@ -337,7 +350,10 @@ unsafe fn convolve<S: Simd, const RELU: bool>(simd: S, job: ConvolveFolded<'_>) 
                 for block in first..end {
                     let operands = Operands {
                         offsets: job.offsets,
-                        a: job.input.as_ptr().add(position * depths * FOLDED + pair * 2 * RANK),
+                        a: job
+                            .input
+                            .as_ptr()
+                            .add(position * depths * FOLDED + pair * 2 * RANK),
                         b: job.weights.as_ptr().add(block * steps * MATRIX),
                     };
                     let sums = sums[current].0.as_mut_ptr();
@@ -425,7 +441,12 @@ struct Target {
 
 impl Default for Target {
     fn default() -> Target {
-        Target { folded: ptr::null_mut(), update: ptr::null_mut(), pool: ptr::null_mut(), first: 0 }
+        Target {
+            folded: ptr::null_mut(),
+            update: ptr::null_mut(),
+            pool: ptr::null_mut(),
+            first: 0,
+        }
     }
 }
 

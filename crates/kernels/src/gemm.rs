@@ -48,7 +48,12 @@ impl Job for Product<'_> {
         assert!(self.width.is_multiple_of(lanes));
         assert!(self.a.len() >= extent(self.count, self.a_step, extent(self.rows, self.a_row, inner)));
         assert!(
-            self.b.len() >= extent(self.count, self.b_step, inner.checked_mul(self.width).expect("fits"))
+            self.b.len()
+                >= extent(
+                    self.count,
+                    self.b_step,
+                    inner.checked_mul(self.width).expect("fits")
+                )
         );
         assert!(self.c.len() >= extent(self.count, self.c_step, extent(self.rows, self.c_row, self.width)));
         assert!(self.bias.is_none_or(|bias| bias.len() >= self.width));
@@ -73,11 +78,16 @@ impl Job for Product<'_> {
                         b: self.b.as_ptr().add(i * self.b_step + self.inner * column),
                         ahead: std::ptr::null(),
                         resumes: false,
-                        bias: self.bias.map_or(std::ptr::null(), |bias| bias.as_ptr().add(column)),
+                        bias: self
+                            .bias
+                            .map_or(std::ptr::null(), |bias| bias.as_ptr().add(column)),
                         c: self.c.as_mut_ptr().add(i * self.c_step + column),
                         c_row: self.c_row,
                     };
-                    let size = Size { rows: self.rows, is_alone: self.count == 1 };
+                    let size = Size {
+                        rows: self.rows,
+                        is_alone: self.count == 1,
+                    };
                     match (self.width - column).min(panel) / S::LANES {
                         4 if const { S::COLUMNS == 4 } => multiply_panel::<S, 4>(simd, &tile, size),
                         3 if const { S::COLUMNS == 4 } => multiply_panel::<S, 3>(simd, &tile, size),
@@ -230,10 +240,18 @@ unsafe fn multiply_tile<S: Simd, const R: usize, const N: usize, const LINES: us
                 *b = simd.load(tile.b.add((k * N + j) * S::LANES));
             }
             let is_near = LINES == ALL_NEAR;
-            let lines = if is_near { (N * S::LANES).div_ceil(LINE) } else { LINES };
+            let lines = if is_near {
+                (N * S::LANES).div_ceil(LINE)
+            } else {
+                LINES
+            };
             for line in 0..lines {
                 let at = tile.ahead.wrapping_add((k * lines + line) * LINE);
-                if is_near { simd.prefetch::<true>(at) } else { simd.prefetch::<false>(at) }
+                if is_near {
+                    simd.prefetch::<true>(at)
+                } else {
+                    simd.prefetch::<false>(at)
+                }
             }
             for (r, row) in sums.iter_mut().enumerate() {
                 let a = simd.splat(*tile.a.add(r * tile.a_row + k));

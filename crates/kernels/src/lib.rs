@@ -160,6 +160,10 @@ kernels! {
 
 /// The length of `count` blocks of `length` numbers, `step` apart. Panics if that exceeds `usize`.
 fn extent(count: usize, step: usize, length: usize) -> usize {
-    let Some(last) = count.checked_sub(1) else { return 0 };
-    last.checked_mul(step).and_then(|start| start.checked_add(length)).expect("sizes fit in memory")
+    let Some(last) = count.checked_sub(1) else {
+        return 0;
+    };
+    last.checked_mul(step)
+        .and_then(|start| start.checked_add(length))
+        .expect("sizes fit in memory")
 }

@@ -30,12 +30,20 @@ pub struct Layout {
 impl Layout {
     /// `[rows / 64][width / 32][64][32]`: what a product reads lies side by side.
     pub fn blocks(width: usize) -> Layout {
-        Layout { row: TILE_DEPTH, step: BLOCK_STEP, block: BLOCK_ROWS.checked_mul(width).expect("fits") }
+        Layout {
+            row: TILE_DEPTH,
+            step: BLOCK_STEP,
+            block: BLOCK_ROWS.checked_mul(width).expect("fits"),
+        }
     }
 
     /// `[rows][stride]`
     pub fn rows(stride: usize) -> Layout {
-        Layout { row: stride, step: TILE_DEPTH, block: BLOCK_ROWS.checked_mul(stride).expect("fits") }
+        Layout {
+            row: stride,
+            step: TILE_DEPTH,
+            block: BLOCK_ROWS.checked_mul(stride).expect("fits"),
+        }
     }
 
     /// Panics if the length exceeds `usize`.
@@ -97,7 +105,11 @@ pub(crate) struct Ahead {
 impl Ahead {
     pub(crate) fn new(weights: &[u16], length: usize, steps: usize) -> Ahead {
         let lines = weights.len().min(length).div_ceil(LINE);
-        Ahead { next: weights.as_ptr(), lines, each: lines.div_ceil(steps.max(1)) }
+        Ahead {
+            next: weights.as_ptr(),
+            lines,
+            each: lines.div_ceil(steps.max(1)),
+        }
     }
 
     #[inline(always)]

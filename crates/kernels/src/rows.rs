@@ -70,7 +70,11 @@ impl Dense<'_> {
         assert!(self.inputs > 0 && self.inputs.is_multiple_of(TILE_DEPTH));
         assert!(self.outputs.is_multiple_of(TILE_DEPTH));
         assert!(
-            self.a.numbers.len() >= self.a.layout.length(self.rows.next_multiple_of(TILE_ROWS), self.inputs)
+            self.a.numbers.len()
+                >= self
+                    .a
+                    .layout
+                    .length(self.rows.next_multiple_of(TILE_ROWS), self.inputs)
         );
         assert!(self.weights.len() >= product(self.inputs, self.outputs));
         assert!(self.bias.len() >= self.outputs);
@@ -86,7 +90,10 @@ impl Dense<'_> {
 impl Attend<'_> {
     pub(crate) fn check(&self) {
         let product = |numbers: &[usize]| {
-            numbers.iter().try_fold(1usize, |product, &number| product.checked_mul(number)).expect("fits")
+            numbers
+                .iter()
+                .try_fold(1usize, |product, &number| product.checked_mul(number))
+                .expect("fits")
         };
         assert!(self.depth > 0 && self.depth.is_multiple_of(TILE_DEPTH));
         assert!(self.projected.len() >= product(&[self.positions, 3, self.heads, self.depth, SQUARES]));

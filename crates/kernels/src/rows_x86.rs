@@ -288,7 +288,13 @@ unsafe fn dense_with<U: Unit>(unit: U, job: Dense<'_>) {
                     row: job.a.layout.row,
                     step: job.a.layout.step,
                 };
-                unit.multiply(a, job.weights.as_ptr().add(column * steps * MATRIX), steps, c, &mut finish);
+                unit.multiply(
+                    a,
+                    job.weights.as_ptr().add(column * steps * MATRIX),
+                    steps,
+                    c,
+                    &mut finish,
+                );
                 finish.finish_rows();
                 let at = layout.at(row) + column * layout.step;
                 finish.target = match target {
@@ -349,12 +355,16 @@ unsafe fn attend_with<U: Unit>(unit: U, job: Attend<'_>) {
         // position, and the scratch.
         unsafe {
             let part = |part: usize| {
-                job.projected.as_ptr().add(((head / heads * 3 + part) * heads + head % heads) * size)
+                job.projected
+                    .as_ptr()
+                    .add(((head / heads * 3 + part) * heads + head % heads) * size)
             };
             let (query, key, value) = (part(0), part(1), part(2));
             for block in 0..blocks {
-                let (key, value) =
-                    (key.add(block * BLOCK_ROWS * TILE_DEPTH), value.add(block * BLOCK_ROWS * TILE_DEPTH));
+                let (key, value) = (
+                    key.add(block * BLOCK_ROWS * TILE_DEPTH),
+                    value.add(block * BLOCK_ROWS * TILE_DEPTH),
+                );
                 for quarter in 0..4 {
                     let to = ((quarter / 2 * blocks + block) * 2 + quarter % 2) * 512;
                     transpose(key.add(quarter * 512), keys.add(to));
@@ -366,12 +376,18 @@ unsafe fn attend_with<U: Unit>(unit: U, job: Attend<'_>) {
             let logits = scratch.logits.as_mut_ptr();
             for (rows, columns) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
                 let first = query.add(rows * MATRIX);
-                let a = Left { first, rows: BLOCK, row: TILE_DEPTH, step: BLOCK_ROWS * TILE_DEPTH };
+                let a = Left {
+                    first,
+                    rows: BLOCK,
+                    row: TILE_DEPTH,
+                    step: BLOCK_ROWS * TILE_DEPTH,
+                };
                 let b = keys.add(columns * blocks * MATRIX);
                 unit.multiply(a, b, blocks, logits.add((rows * 2 + columns) * MATRIX), &mut ());
             }
-            let added =
-                job.additions.map(|HalfRows { numbers, layout }| numbers.as_ptr().add(layout.at(head)));
+            let added = job
+                .additions
+                .map(|HalfRows { numbers, layout }| numbers.as_ptr().add(layout.at(head)));
             let of_row = |row: usize| row / BLOCK * 2 * MATRIX + row % BLOCK * BLOCK;
             let (parts, factors) = (scratch.parts.as_mut_ptr(), scratch.factors.as_mut_ptr());
             for row in 0..SQUARES {
@@ -398,7 +414,12 @@ unsafe fn attend_with<U: Unit>(unit: U, job: Attend<'_>) {
             for i in 0..2 * blocks {
                 let (rows, block) = (i / blocks, i % blocks);
                 let first = scratch.powers.as_ptr().add(rows * MATRIX);
-                let a = Left { first, rows: BLOCK, row: TILE_DEPTH, step: BLOCK_ROWS * TILE_DEPTH };
+                let a = Left {
+                    first,
+                    rows: BLOCK,
+                    row: TILE_DEPTH,
+                    step: BLOCK_ROWS * TILE_DEPTH,
+                };
                 let result = scratch.result.as_mut_ptr();
                 unit.multiply(a, values.add(block * 2 * MATRIX), 2, result, &mut ());
                 let to = attended.add(block * BLOCK_ROWS * TILE_DEPTH + rows * MATRIX);
@@ -455,7 +476,10 @@ unsafe fn exponentials(logits: *const f32, largest: __m512) -> ([__m512; 4], __m
             let x = _mm512_loadu_ps(logits.add(i / 2 * MATRIX + i % 2 * 16));
             *power = exp2(_mm512_sub_ps(x, largest));
         }
-        let sum = _mm512_add_ps(_mm512_add_ps(powers[0], powers[1]), _mm512_add_ps(powers[2], powers[3]));
+        let sum = _mm512_add_ps(
+            _mm512_add_ps(powers[0], powers[1]),
+            _mm512_add_ps(powers[2], powers[3]),
+        );
         (powers, sum)
     }
 }
@@ -497,7 +521,13 @@ unsafe fn reduce<const LARGEST: bool>(rows: *const f32) -> __m512 {
 #[inline(always)]
 unsafe fn join<const LARGEST: bool>(a: __m512, b: __m512) -> __m512 {
     // SAFETY: the caller's.
-    unsafe { if LARGEST { _mm512_max_ps(a, b) } else { _mm512_add_ps(a, b) } }
+    unsafe {
+        if LARGEST {
+            _mm512_max_ps(a, b)
+        } else {
+            _mm512_add_ps(a, b)
+        }
+    }
 }
 
 /// Turns 16 rows of 16 pairs into 16 pairs of 16 rows.
@@ -563,7 +593,10 @@ unsafe fn interleave(from: *const u16, to: *mut u16) {
             let from = from.add(2 * pair * TILE_DEPTH);
             let first = _mm512_loadu_si512(from.cast());
             let second = _mm512_loadu_si512(from.add(TILE_DEPTH).cast());
-            _mm512_storeu_si512(to.add(pair * 32).cast(), _mm512_permutex2var_epi16(first, low, second));
+            _mm512_storeu_si512(
+                to.add(pair * 32).cast(),
+                _mm512_permutex2var_epi16(first, low, second),
+            );
             _mm512_storeu_si512(
                 to.add(512 + pair * 32).cast(),
                 _mm512_permutex2var_epi16(first, high, second),

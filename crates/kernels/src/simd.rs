@@ -50,7 +50,8 @@ pub trait Simd: Copy {
             self.store(numbers.as_mut_ptr(), v);
             for (i, number) in numbers.iter().enumerate().take(Self::LANES) {
                 let bits = number.to_bits();
-                to.add(i).write((bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16) as u16);
+                to.add(i)
+                    .write((bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16) as u16);
             }
         }
     }

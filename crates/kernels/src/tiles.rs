@@ -33,7 +33,9 @@ impl Tiles {
     pub fn available() -> Vec<Tiles> {
         let all: Vec<Option<Tiles>> = Vec::from([
             #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-            Amx::detect().map(Tiles::Amx).filter(|tiles| tiles.multiplies_correctly()),
+            Amx::detect()
+                .map(Tiles::Amx)
+                .filter(|tiles| tiles.multiplies_correctly()),
             #[cfg(target_arch = "x86_64")]
             Avx512Bf16::detect().map(Tiles::Avx512),
         ]);
@@ -53,13 +55,19 @@ impl Tiles {
         for (row, input) in (0..BLOCK_ROWS).flat_map(|row| (0..INPUTS).map(move |input| (row, input))) {
             a[Layout::blocks(INPUTS).place(row, input)] = left(row, input).to_bits();
         }
-        pack_right(&mut weights, INPUTS / TILE_DEPTH, |step, k, column| right(step * TILE_DEPTH + k, column));
+        pack_right(&mut weights, INPUTS / TILE_DEPTH, |step, k, column| {
+            right(step * TILE_DEPTH + k, column)
+        });
         self.multiply(INPUTS, &a, &weights, &mut sums);
         let expected = |i: usize| -> f32 {
             let (row, column) = (i / OUTPUTS, i % OUTPUTS);
-            (0..INPUTS).map(|input| left(row, input).to_f32() * right(input, column)).sum()
+            (0..INPUTS)
+                .map(|input| left(row, input).to_f32() * right(input, column))
+                .sum()
         };
-        sums.iter().enumerate().all(|(i, found)| (found - expected(i)).abs() < 1e-3)
+        sums.iter()
+            .enumerate()
+            .all(|(i, found)| (found - expected(i)).abs() < 1e-3)
     }
 
     fn multiply(self, inputs: usize, a: &[u16], weights: &[u16], sums: &mut [f32]) {
@@ -67,7 +75,10 @@ impl Tiles {
             rows: BLOCK_ROWS,
             inputs,
             outputs: 2 * TILE_DEPTH,
-            a: HalfRows { numbers: a, layout: Layout::blocks(inputs) },
+            a: HalfRows {
+                numbers: a,
+                layout: Layout::blocks(inputs),
+            },
             weights,
             bias: &[0.0; 2 * TILE_DEPTH],
             function: super::Activation::None,

@@ -153,7 +153,9 @@ fn output_column<S: Simd>(simd: S, m: [S::Vector; 6]) -> [S::Vector; 4] {
 
 #[inline(always)]
 fn column<V: Copy, const N: usize>(rows: &[[V; N]; 6], x: usize) -> [V; 6] {
-    [rows[0][x], rows[1][x], rows[2][x], rows[3][x], rows[4][x], rows[5][x]]
+    [
+        rows[0][x], rows[1][x], rows[2][x], rows[3][x], rows[4][x], rows[5][x],
+    ]
 }
 
 /// Reads six vectors, `step` numbers apart.
@@ -217,7 +219,11 @@ impl Job for OutputTransform<'_> {
     fn check(&self, lanes: usize) {
         let board = BOARD_SQUARES.checked_mul(self.channels).expect("fits");
         assert!(self.width.is_multiple_of(lanes));
-        assert!(self.first.checked_add(self.width).is_some_and(|end| end <= self.channels));
+        assert!(
+            self.first
+                .checked_add(self.width)
+                .is_some_and(|end| end <= self.channels)
+        );
         let rows = extent(self.positions, TILES * self.width, TILES * self.width);
         assert!(self.products.len() >= extent(POINTS, self.step, rows));
         assert!(self.bias.len() >= self.width);
@@ -250,11 +256,16 @@ unsafe fn transform_output_with<S: Simd, const ADD: bool, const RELU: bool, cons
             // squares.
             unsafe {
                 let bias = simd.load(job.bias.as_ptr().add(channel));
-                let board =
-                    job.boards.as_mut_ptr().add(position * BOARD_SQUARES * channels + job.first + channel);
+                let board = job
+                    .boards
+                    .as_mut_ptr()
+                    .add(position * BOARD_SQUARES * channels + job.first + channel);
                 let mut pool = simd.zero();
                 for tile in 0..TILES {
-                    let from = job.products.as_ptr().add((position * TILES + tile) * job.width + channel);
+                    let from = job
+                        .products
+                        .as_ptr()
+                        .add((position * TILES + tile) * job.width + channel);
                     let to = board.add(((tile / 2 * 4 + 1) * BOARD_STRIDE + tile % 2 * 4 + 1) * channels);
                     let mut half = [[simd.zero(); 4]; 6];
                     for (row, half) in half.iter_mut().enumerate() {
@@ -268,7 +279,12 @@ unsafe fn transform_output_with<S: Simd, const ADD: bool, const RELU: bool, cons
                     }
                 }
                 if POOL {
-                    simd.store(job.pool.as_mut_ptr().add(position * channels + job.first + channel), pool);
+                    simd.store(
+                        job.pool
+                            .as_mut_ptr()
+                            .add(position * channels + job.first + channel),
+                        pool,
+                    );
                 }
             }
         }

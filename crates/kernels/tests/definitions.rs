@@ -9,13 +9,19 @@ const MOST_CASES: u32 = if cfg!(miri) { 4 } else { 64 };
 /// `PROPTEST_CASES` may ask for fewer, as under emulation.
 fn config() -> ProptestConfig {
     let default = ProptestConfig::default();
-    ProptestConfig { cases: default.cases.min(MOST_CASES), failure_persistence: None, ..default }
+    ProptestConfig {
+        cases: default.cases.min(MOST_CASES),
+        failure_persistence: None,
+        ..default
+    }
 }
 
 fn numbers(seed: u64, count: usize) -> Vec<f32> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let next = |_| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (state >> 40) as f32 / (1 << 23) as f32 - 1.0
     };
     (0..count).map(next).collect()
@@ -47,16 +53,24 @@ fn folded(board: &[f32], channels: usize) -> Vec<u16> {
     let number = |i: usize| {
         let (channel, half, file) = (i % 32 + i / 3840 * 32, i / 32 % 2, i / 64 % 10);
         let rank = half * 4 + i / 640 % 6;
-        if channel < channels { board[(rank * BOARD_STRIDE + file) * channels + channel] } else { 0.0 }
+        if channel < channels {
+            board[(rank * BOARD_STRIDE + file) * channels + channel]
+        } else {
+            0.0
+        }
     };
-    (0..folded_length(channels)).map(|i| half::bf16::from_f32(number(i)).to_bits()).collect()
+    (0..folded_length(channels))
+        .map(|i| half::bf16::from_f32(number(i)).to_bits())
+        .collect()
 }
 
 fn pairs() -> Vec<(Kernels, Tiles)> {
     let all = Kernels::available();
     let fastest = all[0];
     let with_definition = all.into_iter().map(|kernels| (kernels, Tiles::Definition));
-    with_definition.chain(Tiles::available().into_iter().map(|tiles| (fastest, tiles))).collect()
+    with_definition
+        .chain(Tiles::available().into_iter().map(|tiles| (fastest, tiles)))
+        .collect()
 }
 
 fn pack(panel: usize, inner: usize, width: usize, b: &[f32]) -> Vec<f32> {
@@ -70,8 +84,11 @@ fn pack(panel: usize, inner: usize, width: usize, b: &[f32]) -> Vec<f32> {
 }
 
 fn product(a: &[f32], b: &[f32], (rows, inner, width): (usize, usize, usize)) -> Vec<f32> {
-    let cell =
-        |i: usize| -> f32 { (0..inner).map(|k| a[i / width * inner + k] * b[k * width + i % width]).sum() };
+    let cell = |i: usize| -> f32 {
+        (0..inner)
+            .map(|k| a[i / width * inner + k] * b[k * width + i % width])
+            .sum()
+    };
     (0..rows * width).map(cell).collect()
 }
 
@@ -90,12 +107,25 @@ fn convolution(board: &[f32], filters: &[f32], (inputs, outputs): (usize, usize)
     result
 }
 
-const EPILOGUES: [Epilogue; 5] =
-    [Epilogue::Store, Epilogue::Relu, Epilogue::Add, Epilogue::AddRelu, Epilogue::Pool];
+const EPILOGUES: [Epilogue; 5] = [
+    Epilogue::Store,
+    Epilogue::Relu,
+    Epilogue::Add,
+    Epilogue::AddRelu,
+    Epilogue::Pool,
+];
 
 fn finished(epilogue: Epilogue, v: f32, before: f32) -> f32 {
-    let v = if matches!(epilogue, Epilogue::Add | Epilogue::AddRelu) { v + before } else { v };
-    if matches!(epilogue, Epilogue::Relu | Epilogue::AddRelu) { v.max(0.0) } else { v }
+    let v = if matches!(epilogue, Epilogue::Add | Epilogue::AddRelu) {
+        v + before
+    } else {
+        v
+    };
+    if matches!(epilogue, Epilogue::Relu | Epilogue::AddRelu) {
+        v.max(0.0)
+    } else {
+        v
+    }
 }
 
 proptest! {
@@ -588,11 +618,17 @@ fn slow_tiles_do_not_outrun_products() {
 }
 
 fn half_numbers(seed: u64, count: usize, scale: f32) -> Vec<u16> {
-    numbers(seed, count).iter().map(|v| half::bf16::from_f32(v * scale).to_bits()).collect()
+    numbers(seed, count)
+        .iter()
+        .map(|v| half::bf16::from_f32(v * scale).to_bits())
+        .collect()
 }
 
 fn all_tiles() -> Vec<Tiles> {
-    Tiles::available().into_iter().chain([Tiles::Definition]).collect()
+    Tiles::available()
+        .into_iter()
+        .chain([Tiles::Definition])
+        .collect()
 }
 
 fn check_folded(
@@ -604,8 +640,13 @@ fn check_folded(
     let width = outputs.next_multiple_of(TILE_DEPTH);
     let rounded =
         |values: Vec<f32>| -> Vec<f32> { values.iter().map(|&v| half::bf16::from_f32(v).to_f32()).collect() };
-    let boards: Vec<f32> = (0..positions).flat_map(|i| rounded(board(seed ^ i as u64, inputs))).collect();
-    let input: Vec<u16> = boards.chunks(BOARD_SQUARES * inputs).flat_map(|b| folded(b, inputs)).collect();
+    let boards: Vec<f32> = (0..positions)
+        .flat_map(|i| rounded(board(seed ^ i as u64, inputs)))
+        .collect();
+    let input: Vec<u16> = boards
+        .chunks(BOARD_SQUARES * inputs)
+        .flat_map(|b| folded(b, inputs))
+        .collect();
     let filters = rounded(numbers(seed ^ 77, outputs * inputs * 9));
     let mut bias = numbers(seed ^ 78, outputs);
     let (mut expected, mut sums) = (Vec::new(), Vec::new());
@@ -626,7 +667,11 @@ fn check_folded(
     pack_right(&mut weights, offsets.len(), |step, k, output| {
         let input = step / 9 * TILE_DEPTH + k;
         let inside = input < inputs && output < outputs;
-        if inside { filters[(output * inputs + input) * 9 + step % 9] } else { 0.0 }
+        if inside {
+            filters[(output * inputs + input) * 9 + step % 9]
+        } else {
+            0.0
+        }
     });
     for (kernels, tiles) in pairs() {
         let what = format!("{} {}", kernels.name(), tiles.name());
@@ -643,17 +688,29 @@ fn check_folded(
         if relu {
             let mut found = vec![0; positions * folded_length(outputs)];
             kernels.run(job(FoldedOutput::Relu(&mut found)));
-            let expected: Vec<u16> =
-                expected.chunks(BOARD_SQUARES * outputs).flat_map(|board| folded(board, outputs)).collect();
+            let expected: Vec<u16> = expected
+                .chunks(BOARD_SQUARES * outputs)
+                .flat_map(|board| folded(board, outputs))
+                .collect();
             let numbers = |bits: &[u16]| -> Vec<f32> {
-                bits.iter().map(|&bits| half::bf16::from_bits(bits).to_f32()).collect()
+                bits.iter()
+                    .map(|&bits| half::bf16::from_bits(bits).to_f32())
+                    .collect()
             };
             assert_close(&numbers(&found), &numbers(&expected), 1e-2, &what)?;
         } else {
             let mut update = vec![0.0; positions * stream_length(outputs)];
             let (mut pool, mut found) = (vec![7.0; positions * width], vec![0.0; expected.len()]);
-            kernels.run(job(FoldedOutput::Sums { update: &mut update, pool: &mut pool }));
-            kernels.run(Unfold { positions, channels: outputs, stream: &update, boards: &mut found });
+            kernels.run(job(FoldedOutput::Sums {
+                update: &mut update,
+                pool: &mut pool,
+            }));
+            kernels.run(Unfold {
+                positions,
+                channels: outputs,
+                stream: &update,
+                boards: &mut found,
+            });
             assert_close(&found, &expected, 1e-3, &what)?;
             assert_close(&pool, &sums, 1e-2, &what)?;
         }
@@ -693,26 +750,48 @@ fn check_dense(case: DenseCase) -> Result<(), TestCaseError> {
         Activation::Selu,
         Activation::Swish,
     ];
-    let DenseCase { seed, rows, steps, blocks, .. } = case;
+    let DenseCase {
+        seed,
+        rows,
+        steps,
+        blocks,
+        ..
+    } = case;
     let (inputs, outputs, function) = (steps * TILE_DEPTH, blocks * TILE_DEPTH, FUNCTIONS[case.function]);
-    let layout =
-        |in_rows: bool, width: usize| if in_rows { Layout::rows(width + 32) } else { Layout::blocks(width) };
+    let layout = |in_rows: bool, width: usize| {
+        if in_rows {
+            Layout::rows(width + 32)
+        } else {
+            Layout::blocks(width)
+        }
+    };
     let (from, to) = (layout(case.in_rows, inputs), layout(case.out_rows, outputs));
     let rounded = |seed: u64, count: usize, scale: f32| -> Vec<f32> {
         half_numbers(seed, count, scale).into_iter().map(single).collect()
     };
-    let (x, w) = (rounded(seed, rows * inputs, 2.0), rounded(seed ^ 1, inputs * outputs, 1.0));
+    let (x, w) = (
+        rounded(seed, rows * inputs, 2.0),
+        rounded(seed ^ 1, inputs * outputs, 1.0),
+    );
     let bias = numbers(seed ^ 2, outputs);
     let mut a = vec![7; from.length(rows.next_multiple_of(TILE_ROWS), inputs)];
     for (i, &x) in x.iter().enumerate() {
         a[from.place(i / inputs, i % inputs)] = half::bf16::from_f32(x).to_bits();
     }
     let mut weights = vec![0; inputs * outputs];
-    pack_right(&mut weights, steps, |step, k, output| w[(step * TILE_DEPTH + k) * outputs + output]);
+    pack_right(&mut weights, steps, |step, k, output| {
+        w[(step * TILE_DEPTH + k) * outputs + output]
+    });
     let mut expected = product(&x, &w, (rows, inputs, outputs));
-    expected.iter_mut().zip(bias.iter().cycle()).for_each(|(v, bias)| *v += bias);
+    expected
+        .iter_mut()
+        .zip(bias.iter().cycle())
+        .for_each(|(v, bias)| *v += bias);
     if let Some(portable) = Kernels::available().pop() {
-        portable.run(Apply { function, values: &mut expected });
+        portable.run(Apply {
+            function,
+            values: &mut expected,
+        });
     }
     let before = numbers(seed ^ 3, rows * outputs);
     for tiles in all_tiles() {
@@ -720,14 +799,33 @@ fn check_dense(case: DenseCase) -> Result<(), TestCaseError> {
         let output = match case.target {
             0 => DenseOutput::Half(&mut half, to),
             1 => DenseOutput::Single(&mut single_to),
-            _ => DenseOutput::Added { to: &mut single_to, factor: -0.5 },
+            _ => DenseOutput::Added {
+                to: &mut single_to,
+                factor: -0.5,
+            },
         };
-        let a = HalfRows { numbers: &a, layout: from };
+        let a = HalfRows {
+            numbers: &a,
+            layout: from,
+        };
         let (weights, next) = (&weights, &weights[..outputs]);
-        tiles.dense(Dense { rows, inputs, outputs, a, weights, bias: &bias, function, output, next });
+        tiles.dense(Dense {
+            rows,
+            inputs,
+            outputs,
+            a,
+            weights,
+            bias: &bias,
+            function,
+            output,
+            next,
+        });
         if case.target == 0 {
             let mut all = vec![2.0; half.len()];
-            expected.iter().enumerate().for_each(|(i, &v)| all[to.place(i / outputs, i % outputs)] = v);
+            expected
+                .iter()
+                .enumerate()
+                .for_each(|(i, &v)| all[to.place(i / outputs, i % outputs)] = v);
             let half: Vec<f32> = half.into_iter().map(single).collect();
             assert_close(&half, &all, 1e-2, tiles.name())?;
         } else {

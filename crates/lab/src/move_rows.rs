@@ -52,7 +52,10 @@ impl Row for MoveRow {
     const KIND: &'static str = "moves";
 
     fn game(&self) -> GameKey {
-        GameKey { match_id: self.match_id.clone(), game: self.game }
+        GameKey {
+            match_id: self.match_id.clone(),
+            game: self.game,
+        }
     }
 
     fn way(&self) -> String {
@@ -87,7 +90,9 @@ pub(crate) struct PruningCounts {
 
 impl PruningCounts {
     pub(crate) fn add(&mut self, row: &MoveRow) {
-        let (Some(used_ms), Some(budget_ms)) = (row.used_ms, row.budget_ms) else { return };
+        let (Some(used_ms), Some(budget_ms)) = (row.used_ms, row.budget_ms) else {
+            return;
+        };
         self.moves += 1;
         self.used_ms += used_ms;
         if row.ended_by(&[StopReason::SmartPruning]) {
@@ -144,7 +149,11 @@ const CURVES: [MovePlot; 4] = [
     (NODES, "nodes, mean", |row| Some(row.nodes as f64)),
     ("Clock before a move", "ms, mean", |row| row.clock_ms),
     ("Time used for a move", "ms, mean", |row| row.used_ms),
-    ("Error of the estimated moves left", "full moves, mean absolute", MoveRow::error_moves),
+    (
+        "Error of the estimated moves left",
+        "full moves, mean absolute",
+        MoveRow::error_moves,
+    ),
 ];
 const NODES: &str = "Nodes in the tree at the end of a move";
 
@@ -171,19 +180,30 @@ impl Curves {
         // Every move has nodes, but not every one a clock.
         let moves = |means: &[ExactMean; CURVES.len()]| means[0].count();
         let enough = self.0.first().map_or(0, |first| moves(first) / 10).max(1);
-        let kept = self.0.iter().zip(1u32..).take_while(|(means, _)| moves(means) >= enough);
-        kept.filter_map(|(means, number)| Some((f64::from(number), means[quantity].value()?))).collect()
+        let kept = self
+            .0
+            .iter()
+            .zip(1u32..)
+            .take_while(|(means, _)| moves(means) >= enough);
+        kept.filter_map(|(means, number)| Some((f64::from(number), means[quantity].value()?)))
+            .collect()
     }
 
     pub(crate) fn show(mut page: Page, players: &[(&str, &Curves)]) -> Page {
-        let has_clocks = players.iter().flat_map(|(_, curves)| &curves.0).any(|means| means[1].count() > 0);
+        let has_clocks = players
+            .iter()
+            .flat_map(|(_, curves)| &curves.0)
+            .any(|means| means[1].count() > 0);
         for (quantity, (title, label, _)) in CURVES.into_iter().enumerate() {
             // With nodes as the limit, their number at the end of a move is that limit.
             if title != NODES || has_clocks {
                 let plot = Plot::new(title, "move", label).y_from(0.0);
                 let lines = players.iter().map(|(name, curves)| (name, curves.line(quantity)));
                 let known = lines.filter(|(_, points)| !points.is_empty());
-                page = page.plot(&known.fold(plot, |plot, (name, points)| plot.line(name, &points)), "");
+                page = page.plot(
+                    &known.fold(plot, |plot, (name, points)| plot.line(name, &points)),
+                    "",
+                );
             }
         }
         page
@@ -195,7 +215,12 @@ mod tests {
     use super::*;
 
     fn row(used_ms: Option<f64>, budget_ms: f64, end: StopReason) -> MoveRow {
-        MoveRow { used_ms, budget_ms: Some(budget_ms), end: end.to_string(), ..MoveRow::default() }
+        MoveRow {
+            used_ms,
+            budget_ms: Some(budget_ms),
+            end: end.to_string(),
+            ..MoveRow::default()
+        }
     }
 
     #[test]
@@ -211,12 +236,17 @@ mod tests {
         ] {
             counts.add(&row);
         }
-        assert_eq!((counts.pruned(), counts.saved()), (Some(0.5), Some(150.0 / 800.0)));
+        assert_eq!(
+            (counts.pruned(), counts.saved()),
+            (Some(0.5), Some(150.0 / 800.0))
+        );
     }
 
     #[test]
     fn sums_do_not_depend_on_the_order() {
-        let values: Vec<f64> = (0..1000).map(|i| (f64::from(i) * 0.37).sin() * 10f64.powi(i % 9)).collect();
+        let values: Vec<f64> = (0..1000)
+            .map(|i| (f64::from(i) * 0.37).sin() * 10f64.powi(i % 9))
+            .collect();
         let mean = |values: &mut dyn Iterator<Item = &f64>| {
             values.fold(ExactMean::default(), |mut mean, &value| {
                 mean.add(value, 1);
@@ -236,11 +266,18 @@ mod tests {
         for (number, games) in [(1, 20), (2, 2), (3, 1)] {
             for game in 0..games {
                 let clock_ms = Some(f64::from(100 * number + game));
-                curves.add(&MoveRow { number: number as u32, clock_ms, ..MoveRow::default() });
+                curves.add(&MoveRow {
+                    number: number as u32,
+                    clock_ms,
+                    ..MoveRow::default()
+                });
             }
         }
         assert_eq!(curves.line(1), [(1.0, 109.5), (2.0, 200.5)]);
-        curves.add(&MoveRow { number: u32::MAX, ..MoveRow::default() });
+        curves.add(&MoveRow {
+            number: u32::MAX,
+            ..MoveRow::default()
+        });
         assert!(curves.line(2).is_empty(), "no move has a time");
     }
 }

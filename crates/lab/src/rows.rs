@@ -46,7 +46,10 @@ impl RowError {
 
     /// The file was written by something else, or by a version with other columns.
     fn other_columns(path: &Path) -> RowError {
-        RowError::of(path, "has other columns than this version writes; begin anew in another --out")
+        RowError::of(
+            path,
+            "has other columns than this version writes; begin anew in another --out",
+        )
     }
 }
 
@@ -60,7 +63,10 @@ pub struct GameKey {
 
 impl From<u64> for GameKey {
     fn from(game: u64) -> GameKey {
-        GameKey { match_id: String::new(), game }
+        GameKey {
+            match_id: String::new(),
+            game,
+        }
     }
 }
 
@@ -87,22 +93,32 @@ pub trait Row: Default + Serialize + DeserializeOwned {
 
     fn columns() -> Vec<String> {
         let text = csv_of(&[Self::default()], true);
-        text.lines().next().unwrap_or_default().split(',').map(str::to_owned).collect()
+        text.lines()
+            .next()
+            .unwrap_or_default()
+            .split(',')
+            .map(str::to_owned)
+            .collect()
     }
 }
 
 /// Rows as lines, if asked for below the names of their columns.
 fn csv_of<R: Row>(rows: &[R], has_header: bool) -> String {
-    let mut csv = csv::WriterBuilder::new().has_headers(has_header).from_writer(Vec::new());
+    let mut csv = csv::WriterBuilder::new()
+        .has_headers(has_header)
+        .from_writer(Vec::new());
     // Invariant: the fields fit CSV, and memory takes them.
-    rows.iter().for_each(|row| csv.serialize(row).expect("a row of a CSV file"));
+    rows.iter()
+        .for_each(|row| csv.serialize(row).expect("a row of a CSV file"));
     String::from_utf8_lossy(&csv.into_inner().expect("written to memory")).into_owned()
 }
 
 /// Opens rows as they were written, or as spreadsheets write them: in UTF-16, with other marks between
 /// fields.
 fn csv_of_file(path: &Path) -> Result<csv::Reader<Box<dyn Read>>, RowError> {
-    let text = files::open_text(path, &[".csv"]).map_err(RowError::io(path))?.content;
+    let text = files::open_text(path, &[".csv"])
+        .map_err(RowError::io(path))?
+        .content;
     let mut text = BufReader::with_capacity(1 << 16, text);
     let start = text.fill_buf().map_err(RowError::io(path))?;
     let columns = start.split(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -113,14 +129,20 @@ fn csv_of_file(path: &Path) -> Result<csv::Reader<Box<dyn Read>>, RowError> {
 }
 
 fn columns_of_file(path: &Path) -> Result<csv::StringRecord, RowError> {
-    csv_of_file(path)?.headers().cloned().map_err(|error| RowError::io(path)(error.into()))
+    csv_of_file(path)?
+        .headers()
+        .cloned()
+        .map_err(|error| RowError::io(path)(error.into()))
 }
 
 /// A field as we write it, where pandas or a spreadsheet wrote it: `True`, `3.0`, `0,5`.
 fn plain(field: &str) -> String {
     let number = field.replacen(',', ".", 1);
     match number.parse::<f64>() {
-        _ if ["true", "false"].iter().any(|word| field.eq_ignore_ascii_case(word)) => {
+        _ if ["true", "false"]
+            .iter()
+            .any(|word| field.eq_ignore_ascii_case(word)) =>
+        {
             field.to_ascii_lowercase()
         }
         Ok(_) => number.strip_suffix(".0").map_or(number.clone(), str::to_owned),
@@ -131,7 +153,11 @@ fn plain(field: &str) -> String {
 /// Rows of a kind have most of its columns, as versions differ in some.
 fn are_columns_of<R: Row>(found: &csv::StringRecord) -> bool {
     let (found, columns): (Vec<&str>, _) = (found.iter().collect(), R::columns());
-    2 * columns.iter().filter(|column| found.contains(&column.as_str())).count() > columns.len()
+    2 * columns
+        .iter()
+        .filter(|column| found.contains(&column.as_str()))
+        .count()
+        > columns.len()
 }
 
 pub fn has_rows_of<R: Row>(path: &Path) -> Result<bool, RowError> {
@@ -139,7 +165,9 @@ pub fn has_rows_of<R: Row>(path: &Path) -> Result<bool, RowError> {
 }
 
 pub(crate) fn files_of<R: Row>(paths: &[PathBuf]) -> Result<Vec<PathBuf>, RowError> {
-    let own = paths.iter().map(|path| Ok(has_rows_of::<R>(path)?.then(|| path.clone())));
+    let own = paths
+        .iter()
+        .map(|path| Ok(has_rows_of::<R>(path)?.then(|| path.clone())));
     own.filter_map(Result::transpose).collect()
 }
 
@@ -171,8 +199,13 @@ fn beside(path: &Path) -> io::Result<NamedTempFile> {
     builder.prefix(".zeitnot-");
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind()))
+    let folder = target
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    builder
+        .tempfile_in(folder)
+        .map_err(|error| io::Error::from(error.kind()))
 }
 
 fn persist(beside: TempPath, path: &Path) -> io::Result<()> {
@@ -206,20 +239,26 @@ pub struct Export {
 impl Export {
     pub fn create(path: &Path) -> Result<Export, RowError> {
         let (file, beside) = beside(path).map_err(RowError::io(path))?.into_parts();
-        Ok(Export { path: path.to_owned(), file, beside: Some(beside) })
+        Ok(Export {
+            path: path.to_owned(),
+            file,
+            beside: Some(beside),
+        })
     }
 
     pub fn publish(&mut self) -> Result<(), RowError> {
-        self.beside
-            .take()
-            .map_or(Ok(()), |beside| persist(beside, &self.path).map_err(RowError::io(&self.path)))
+        self.beside.take().map_or(Ok(()), |beside| {
+            persist(beside, &self.path).map_err(RowError::io(&self.path))
+        })
     }
 
     /// What has come into its place survives the end of the program.
     pub fn add(&mut self, content: impl AsRef<[u8]>) -> Result<(), RowError> {
         let written = self.file.write_all(content.as_ref());
         let is_there = || check_there(self.beside.as_deref().unwrap_or(&self.path));
-        written.and_then(|()| is_there()).map_err(RowError::ended(&self.path))
+        written
+            .and_then(|()| is_there())
+            .map_err(RowError::ended(&self.path))
     }
 }
 
@@ -238,7 +277,10 @@ impl<R: Row> RowWriter<R> {
         }
         let mut file = Export::create(path)?;
         file.add(R::columns().join(",") + "\n")?;
-        Ok(RowWriter { file, rows: PhantomData })
+        Ok(RowWriter {
+            file,
+            rows: PhantomData,
+        })
     }
 
     /// The same rows, to be continued, without those of the last game, which may lack some. Returns that game
@@ -250,13 +292,19 @@ impl<R: Row> RowWriter<R> {
             return Ok((RowWriter::create(path)?, None));
         }
         let whole = end_of_last_line(path).map_err(RowError::io(path))?;
-        let lines = |length| Ok(BufReader::new(File::open(path).map_err(RowError::io(path))?.take(length)));
+        let lines = |length| {
+            Ok(BufReader::new(
+                File::open(path).map_err(RowError::io(path))?.take(length),
+            ))
+        };
         let mut rows = RowReader::<R>::new(path, csv::Reader::from_reader(Box::new(lines(whole)?)));
         let columns = rows.csv.headers().cloned().map_err(RowError::csv::<R>(path))?;
         let (mut last, mut begin) = (None::<R>, 0);
         loop {
             let before = rows.csv.position().byte();
-            let Some(row) = rows.next().transpose()? else { break };
+            let Some(row) = rows.next().transpose()? else {
+                break;
+            };
             if last.as_ref().is_none_or(|last| last.game() != row.game()) {
                 (last, begin) = (Some(row), before);
             }
@@ -273,7 +321,13 @@ impl<R: Row> RowWriter<R> {
                 io::copy(&mut lines(begin)?, &mut file.file).map_err(RowError::io(path))?;
             }
         }
-        Ok((RowWriter { file, rows: PhantomData }, last))
+        Ok((
+            RowWriter {
+                file,
+                rows: PhantomData,
+            },
+            last,
+        ))
     }
 
     /// Writes what is there: at first in the place of the older file, which stays until then.
@@ -307,7 +361,10 @@ impl<G: Row, M: Row> GameFiles<G, M> {
     pub fn create(folder: &Path) -> Result<GameFiles<G, M>, RowError> {
         make_folder(folder)?;
         let [games, moves] = GameFiles::<G, M>::paths(folder);
-        Ok(GameFiles { games: RowWriter::create(&games)?, moves: RowWriter::create(&moves)? })
+        Ok(GameFiles {
+            games: RowWriter::create(&games)?,
+            moves: RowWriter::create(&moves)?,
+        })
     }
 
     pub fn paths(folder: &Path) -> [PathBuf; 2] {
@@ -348,7 +405,12 @@ impl<R: Row> RowReader<R> {
     }
 
     fn new(path: &Path, csv: csv::Reader<Box<dyn Read>>) -> RowReader<R> {
-        RowReader { path: path.to_owned(), csv, record: csv::StringRecord::new(), rows: PhantomData }
+        RowReader {
+            path: path.to_owned(),
+            csv,
+            record: csv::StringRecord::new(),
+            rows: PhantomData,
+        }
     }
 
     fn read(&mut self) -> Result<Option<R>, csv::Error> {
@@ -357,10 +419,13 @@ impl<R: Row> RowReader<R> {
         if !self.csv.read_record(&mut self.record)? {
             return Ok(None);
         }
-        self.record.deserialize(Some(&headers)).map(Some).or_else(|error| {
-            let plain: csv::StringRecord = self.record.iter().map(plain).collect();
-            plain.deserialize(Some(&headers)).map(Some).map_err(|_| error)
-        })
+        self.record
+            .deserialize(Some(&headers))
+            .map(Some)
+            .or_else(|error| {
+                let plain: csv::StringRecord = self.record.iter().map(plain).collect();
+                plain.deserialize(Some(&headers)).map(Some).map_err(|_| error)
+            })
     }
 
     fn fault(&mut self, error: csv::Error) -> RowError {
@@ -372,7 +437,9 @@ impl<R: Row> RowReader<R> {
             return RowError::csv::<R>(&self.path)(error);
         };
         let version = headers.iter().position(|name| name == "version");
-        let version = version.and_then(|column| self.record.get(column)).unwrap_or("another version");
+        let version = version
+            .and_then(|column| self.record.get(column))
+            .unwrap_or("another version");
         let text = format!("lacks the column `{column}`; written by {version}, which can report on it");
         RowError::of(&self.path, text)
     }
@@ -395,8 +462,13 @@ pub(crate) struct MergedGames<R: Row> {
 impl<R: Row> MergedGames<R> {
     /// Each file's games must be in ascending order, as all commands write them.
     pub(crate) fn open(paths: &[PathBuf]) -> Result<MergedGames<R>, RowError> {
-        let files = paths.iter().map(|path| Ok((path.clone(), RowReader::open(path)?.peekable())));
-        Ok(MergedGames { files: files.collect::<Result<_, RowError>>()?, last: None })
+        let files = paths
+            .iter()
+            .map(|path| Ok((path.clone(), RowReader::open(path)?.peekable())));
+        Ok(MergedGames {
+            files: files.collect::<Result<_, RowError>>()?,
+            last: None,
+        })
     }
 
     fn read(&mut self) -> Result<Option<Vec<R>>, RowError> {
@@ -461,7 +533,9 @@ fn check_replacing<R: Row>(path: &Path, files: &[PathBuf]) -> Result<(), RowErro
     for old in MergedGames::<R>::open(&[path.to_owned()])?.map_while(Result::ok) {
         let game = old[0].game();
         let is_before = |rows: &Vec<R>| rows[0].game() < game;
-        let new = merged.find(|rows| !rows.as_ref().is_ok_and(is_before)).transpose()?;
+        let new = merged
+            .find(|rows| !rows.as_ref().is_ok_and(is_before))
+            .transpose()?;
         let new = new.filter(|rows| rows[0].game() == game).unwrap_or_default();
         if !ways(&old).is_subset(&ways(&new)) {
             let text = format_args!("has game {game} of another run; name another --out");
@@ -515,7 +589,13 @@ mod tests {
     fn rows_that_others_wrote_again_are_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rows.csv");
-        let sample = Sample { game: 3, used_ms: 0.5, m_plies: Some(4.0), won: true, ..Sample::default() };
+        let sample = Sample {
+            game: 3,
+            used_ms: 0.5,
+            m_plies: Some(4.0),
+            won: true,
+            ..Sample::default()
+        };
         let wide = "game;name;used_ms;m_plies;won\r\n3;;0,5;4;WAHR\r\n".replace("WAHR", "TRUE");
         let wide = wide.encode_utf16().flat_map(u16::to_le_bytes);
         for bytes in [
@@ -524,7 +604,10 @@ mod tests {
             b"\xff\xfe".iter().copied().chain(wide).collect(),
         ] {
             std::fs::write(&path, &bytes).unwrap();
-            let read: Vec<_> = RowReader::<Sample>::open(&path).unwrap().map(Result::unwrap).collect();
+            let read: Vec<_> = RowReader::<Sample>::open(&path)
+                .unwrap()
+                .map(Result::unwrap)
+                .collect();
             assert_eq!(read, std::slice::from_ref(&sample), "{bytes:?}");
         }
     }
@@ -589,7 +672,11 @@ mod tests {
         }
         std::fs::write(&other, "game,na").unwrap();
         RowWriter::<Sample>::resume(&other).unwrap().0.publish().unwrap();
-        assert_eq!(columns_of_file(&other).unwrap(), Sample::columns(), "its own header, half written");
+        assert_eq!(
+            columns_of_file(&other).unwrap(),
+            Sample::columns(),
+            "its own header, half written"
+        );
     }
 
     /// A regression: a column that a contributor added made all older rows unreadable, and a column that was
@@ -609,7 +696,12 @@ mod tests {
             ("game,used_ms,m_plies,won\n7,1.5,,true\n", "another version"),
         ] {
             std::fs::write(&path, text).unwrap();
-            let lacking = RowReader::<Sample>::open(&path).unwrap().next().unwrap().unwrap_err().to_string();
+            let lacking = RowReader::<Sample>::open(&path)
+                .unwrap()
+                .next()
+                .unwrap()
+                .unwrap_err()
+                .to_string();
             let expected = format!("rows.csv: lacks the column `name`; written by {writer}");
             assert!(lacking.contains(&expected), "{lacking}");
         }
@@ -620,22 +712,36 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rows.csv");
         write(&path, &[]);
-        assert_eq!(Sample::columns(), ["game", "name", "used_ms", "m_plies", "won", "version"]);
+        assert_eq!(
+            Sample::columns(),
+            ["game", "name", "used_ms", "m_plies", "won", "version"]
+        );
         assert_eq!(columns_of_file(&path).unwrap(), Sample::columns());
         drop(RowWriter::<Sample>::resume(&path).unwrap());
         assert_eq!(read(&path), []);
     }
 
     fn write_games(path: &Path, way: &str, games: &[u64]) -> PathBuf {
-        let row = |&game: &u64| Sample { game, name: way.into(), ..samples()[0].clone() };
-        let rows: Vec<_> = games.iter().flat_map(|game| [row(game), row(game), row(game)]).collect();
+        let row = |&game: &u64| Sample {
+            game,
+            name: way.into(),
+            ..samples()[0].clone()
+        };
+        let rows: Vec<_> = games
+            .iter()
+            .flat_map(|game| [row(game), row(game), row(game)])
+            .collect();
         write(path, &rows);
         path.into()
     }
 
     fn fault(files: &[&PathBuf]) -> String {
         let files: Vec<PathBuf> = files.iter().copied().cloned().collect();
-        MergedGames::<Sample>::open(&files).unwrap().find_map(Result::err).unwrap().to_string()
+        MergedGames::<Sample>::open(&files)
+            .unwrap()
+            .find_map(Result::err)
+            .unwrap()
+            .to_string()
     }
 
     #[test]
@@ -646,15 +752,30 @@ mod tests {
         let (c, none) = (file("c", &[3]), file("none", &[]));
         let merged = MergedGames::<Sample>::open(&[b.clone(), none, a]).unwrap();
         let games: Vec<_> = merged.map(|game| game.unwrap()).collect();
-        assert_eq!(games.iter().map(|rows| rows[0].game).collect::<Vec<_>>(), [1, 2, 3, 4, 9, 12]);
+        assert_eq!(
+            games.iter().map(|rows| rows[0].game).collect::<Vec<_>>(),
+            [1, 2, 3, 4, 9, 12]
+        );
         assert!(games.iter().all(|rows| rows.len() == 3));
-        assert!(fault(&[&b, &c]).starts_with("game 3 is in two of the files"), "{}", fault(&[&b, &c]));
+        assert!(
+            fault(&[&b, &c]).starts_with("game 3 is in two of the files"),
+            "{}",
+            fault(&[&b, &c])
+        );
         assert!(fault(&[&b, &b]).starts_with("game 2 is in two of the files"));
         let unordered = file("unordered", &[2, 1]);
-        assert!(fault(&[&unordered]).contains("unordered: game 1 comes after"), "{}", fault(&[&unordered]));
+        assert!(
+            fault(&[&unordered]).contains("unordered: game 1 comes after"),
+            "{}",
+            fault(&[&unordered])
+        );
         let other = write_games(&folder.path().join("other"), "y", &[3]);
         let both = MergedGames::<Sample>::open(&[c, other]).unwrap();
-        assert_eq!(both.map(|game| game.unwrap().len()).collect::<Vec<_>>(), [6], "played in two ways");
+        assert_eq!(
+            both.map(|game| game.unwrap().len()).collect::<Vec<_>>(),
+            [6],
+            "played in two ways"
+        );
     }
 
     /// A regression: any rows of a folder were replaced silently.
@@ -675,7 +796,10 @@ mod tests {
             let before = std::fs::read(&old).unwrap();
             let written = write_merged::<Sample>(std::slice::from_ref(&new), &old);
             if is_other {
-                assert!(written.unwrap_err().to_string().contains("of another run"), "{way} {games:?}");
+                assert!(
+                    written.unwrap_err().to_string().contains("of another run"),
+                    "{way} {games:?}"
+                );
                 assert_eq!(std::fs::read(&old).unwrap(), before);
             } else {
                 written.unwrap();

@@ -54,7 +54,11 @@ impl Run {
         let lock = lock(&folder.join(LOCK))?;
         // Another process may have come first.
         let known = origin.check(folder, files)?;
-        let run = Run { origin, folder: folder.to_owned(), lock };
+        let run = Run {
+            origin,
+            folder: folder.to_owned(),
+            lock,
+        };
         match known {
             Some(_) => Ok(run),
             None => run.write().map(|()| run),
@@ -86,7 +90,9 @@ impl Run {
     fn write(&self) -> Result<(), LabError> {
         let path = self.folder.join(FILE);
         let text = serde_json::to_string_pretty(&self.origin).map_err(io::Error::from);
-        Ok(text.and_then(|text| replace(&path, text + "\n")).map_err(RowError::io(&path))?)
+        Ok(text
+            .and_then(|text| replace(&path, text + "\n"))
+            .map_err(RowError::io(&path))?)
     }
 }
 
@@ -105,20 +111,29 @@ fn written_in(folder: &Path, files: &[&str]) -> Option<PathBuf> {
 
 /// Locks a file, which is made if it is not there, until the value is dropped.
 fn lock(path: &Path) -> Result<File, RowError> {
-    let opened = OpenOptions::new().write(true).create(true).truncate(false).open(path);
+    let opened = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path);
     let mut file = opened.map_err(RowError::io(path))?;
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => return Err(in_use(path)),
         // Some network drives know no locks.
         Err(TryLockError::Error(_)) => {}
         // Nothing depends on the number.
-        Ok(()) => drop(file.set_len(0).and_then(|()| write!(file, "{}", std::process::id()))),
+        Ok(()) => drop(
+            file.set_len(0)
+                .and_then(|()| write!(file, "{}", std::process::id())),
+        ),
     }
     Ok(file)
 }
 
 fn in_use(lock: &Path) -> RowError {
-    let number = std::fs::read_to_string(lock).ok().filter(|number| !number.is_empty());
+    let number = std::fs::read_to_string(lock)
+        .ok()
+        .filter(|number| !number.is_empty());
     let who = number.map_or("another process".to_owned(), |number| format!("process {number}"));
     let text = format_args!("in use by {who}; wait for its end, or choose another --out");
     RowError::of(lock.parent().unwrap_or(lock), text)
@@ -147,7 +162,10 @@ impl Origin {
         let (path, what) = match Origin::of_folder(folder).filter(|origin| !origin.run.is_empty()) {
             None => (path, "no identity of a run that can be read, as it is damaged"),
             Some(known) if known.run == self.run => return Ok(Some(known)),
-            Some(_) => (folder.to_owned(), "another run, of other games or with other options"),
+            Some(_) => (
+                folder.to_owned(),
+                "another run, of other games or with other options",
+            ),
         };
         Err(LabError::OtherRun { path, what })
     }
@@ -156,7 +174,11 @@ impl Origin {
     pub fn without_folders(self) -> Origin {
         let word = |word: &str| {
             let (flag, value) = word.split_at(word.find('=').map_or(0, |place| place + 1));
-            let end = value.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or_default();
+            let end = value
+                .trim_end_matches(['/', '\\'])
+                .rsplit(['/', '\\'])
+                .next()
+                .unwrap_or_default();
             format!("{flag}{end}")
         };
         let command = self.command.split(' ').map(word).collect::<Vec<_>>().join(" ");
@@ -164,9 +186,16 @@ impl Origin {
     }
 
     pub(crate) fn rows(&self) -> impl Iterator<Item = (&str, &str)> {
-        let own = [("machine", &self.machine), ("version", &self.version), ("date", &self.date)];
+        let own = [
+            ("machine", &self.machine),
+            ("version", &self.version),
+            ("date", &self.date),
+        ];
         let facts = self.facts.iter().map(|(name, value)| (name.as_str(), value));
-        facts.chain(own).map(|(name, value)| (name, value.as_str())).filter(|(_, value)| !value.is_empty())
+        facts
+            .chain(own)
+            .map(|(name, value)| (name, value.as_str()))
+            .filter(|(_, value)| !value.is_empty())
     }
 }
 
@@ -200,20 +229,36 @@ impl Journal {
         mut take: impl FnMut(R) -> Result<(), LabError>,
     ) -> Result<Journal, LabError> {
         let path = run.folder.join(name);
-        let file = OpenOptions::new().write(true).create(true).truncate(false).open(&path);
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path);
         let mut file = file.map_err(RowError::io(&path))?;
         let whole = end_of_last_line(&path).map_err(RowError::io(&path))?;
         rows(&path, Some(run.origin.run.clone()))?.try_for_each(|row| take(row?))?;
-        file.set_len(whole).and_then(|()| file.seek(SeekFrom::End(0))).map_err(RowError::io(&path))?;
-        Ok(Journal { path, file, run: run.origin.run.clone() })
+        file.set_len(whole)
+            .and_then(|()| file.seek(SeekFrom::End(0)))
+            .map_err(RowError::io(&path))?;
+        Ok(Journal {
+            path,
+            file,
+            run: run.origin.run.clone(),
+        })
     }
 
     /// Adds a row, which then survives the end of the program.
     pub fn add(&mut self, row: &impl Serialize) -> Result<(), RowError> {
-        let line = serde_json::to_string(&Line { run: self.run.clone(), row }).map_err(io::Error::from);
+        let line = serde_json::to_string(&Line {
+            run: self.run.clone(),
+            row,
+        })
+        .map_err(io::Error::from);
         let line = line.map(|line| format!("{SUM}{}\",{}\n", sum(&line), &line[1..]));
         let written = line.and_then(|line| self.file.write_all(line.as_bytes()));
-        written.and_then(|()| check_there(&self.path)).map_err(RowError::ended(&self.path))
+        written
+            .and_then(|()| check_there(&self.path))
+            .map_err(RowError::ended(&self.path))
     }
 }
 
@@ -229,21 +274,31 @@ pub(crate) fn rows<R: DeserializeOwned>(
         let mut line = Vec::new();
         number += 1;
         lines.read_until(b'\n', &mut line).map_err(RowError::io(&path))?;
-        let Some(text) = line.strip_suffix(b"\n") else { return Ok(None) };
+        let Some(text) = line.strip_suffix(b"\n") else {
+            return Ok(None);
+        };
         let fault = |text: String| {
             let remedy = "bring the file back as it was, or begin anew in another --out";
             RowError(format!("{}, line {number}: {text}; {remedy}", path.display()))
         };
         let text = str::from_utf8(text).map_err(|error| fault(error.to_string()))?;
-        let summed = text.strip_prefix(SUM).and_then(|rest| rest.split_at_checked(SUM_DIGITS + 2));
+        let summed = text
+            .strip_prefix(SUM)
+            .and_then(|rest| rest.split_at_checked(SUM_DIGITS + 2));
         if let Some((known, rest)) = summed
             && known.get(..SUM_DIGITS) != Some(&*sum(&format!("{{{rest}")))
         {
             return Err(fault("its checksum is another one".into()).into());
         }
         let line: Line<R> = serde_json::from_str(text).map_err(|error| fault(error.to_string()))?;
-        if run.as_ref().is_some_and(|run| !line.run.is_empty() && line.run != *run) {
-            return Err(LabError::OtherRun { path: path.clone(), what: "rows of another run" });
+        if run
+            .as_ref()
+            .is_some_and(|run| !line.run.is_empty() && line.run != *run)
+        {
+            return Err(LabError::OtherRun {
+                path: path.clone(),
+                what: "rows of another run",
+            });
         }
         Ok(Some(line.row))
     };
@@ -261,7 +316,11 @@ mod tests {
     #[test]
     fn what_is_passed_on_names_no_folder() {
         let command = "zeitnot benchmark --weights=/home/me/nets/t1.pb.gz -w C:\\nets\\t2.pb.gz --out out/ --movetime=100".to_owned();
-        let origin = Origin { command, ..Origin::default() }.without_folders();
+        let origin = Origin {
+            command,
+            ..Origin::default()
+        }
+        .without_folders();
         assert_eq!(
             origin.command,
             "zeitnot benchmark --weights=t1.pb.gz -w t2.pb.gz --out out --movetime=100"

@@ -30,7 +30,11 @@ pub struct Jobs<'a, J, R> {
 impl<J, R> Jobs<'_, J, R> {
     /// `None` at the end, and once the run is stopped.
     pub fn take(&self) -> Result<Option<(u64, J)>, LabError> {
-        if self.are_stopped() { Ok(None) } else { (self.take)() }
+        if self.are_stopped() {
+            Ok(None)
+        } else {
+            (self.take)()
+        }
     }
 
     /// Takes several jobs at once, does them with `work`, and delivers their results, until there are none.
@@ -50,7 +54,10 @@ impl<J, R> Jobs<'_, J, R> {
             if jobs.is_empty() {
                 return Ok(());
             }
-            places.into_iter().zip(work(jobs)?).for_each(|(place, result)| self.deliver(place, result));
+            places
+                .into_iter()
+                .zip(work(jobs)?)
+                .for_each(|(place, result)| self.deliver(place, result));
         }
     }
 
@@ -85,9 +92,16 @@ pub fn run<J: Send, R: Send>(
     let (sender, results) = unbounded();
     thread::scope(|scope| {
         for index in 0..threads.max(1) {
-            let jobs = Jobs { take: &take, stop, ended: &ended, results: sender.clone() };
+            let jobs = Jobs {
+                take: &take,
+                stop,
+                ended: &ended,
+                results: sender.clone(),
+            };
             let work = &work;
-            let thread = thread::Builder::new().name(format!("lab-{index}")).stack_size(STACK_BYTES);
+            let thread = thread::Builder::new()
+                .name(format!("lab-{index}"))
+                .stack_size(STACK_BYTES);
             let spawned = thread.spawn_scoped(scope, move || {
                 let worked = catch_unwind(AssertUnwindSafe(|| work(index, &jobs)));
                 if let Err(error) = worked.unwrap_or(Err(LabError::Panic)) {
@@ -140,7 +154,11 @@ mod tests {
             work,
             |result| {
                 found.push(result);
-                Ok(if result == 7 * last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+                Ok(if result == 7 * last {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                })
             },
         )?;
         Ok(found)
@@ -179,6 +197,9 @@ mod tests {
         let error = || LabError::Thread(std::io::Error::other("none left"));
         assert!(matches!(fail(&going, error), Err(LabError::Thread(_))));
         assert!(matches!(fail(&going, || panic!("a test")), Err(LabError::Panic)));
-        assert!(fail(&AtomicBool::new(true), error).is_ok(), "the user has stopped it");
+        assert!(
+            fail(&AtomicBool::new(true), error).is_ok(),
+            "the user has stopped it"
+        );
     }
 }

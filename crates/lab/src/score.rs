@@ -23,7 +23,10 @@ pub enum MoveScore {
 impl MoveScore {
     /// The score that UCI shows of a line.
     pub(crate) fn of_line(line: &PvLine) -> MoveScore {
-        line.mate.map_or(MoveScore::Centipawns(line.mean_advantage() as i32), MoveScore::Mate)
+        line.mate.map_or(
+            MoveScore::Centipawns(line.mean_advantage() as i32),
+            MoveScore::Mate,
+        )
     }
 
     /// The score that another engine says.
@@ -100,10 +103,16 @@ mod tests {
         // 100 / (1 + exp(−0.368208)).
         assert!((chances(100) - 59.10).abs() < 0.01 && (chances(-100) - 40.90).abs() < 0.01);
         assert_eq!((chances(5000), chances(-5000)), (chances(1000), chances(-1000)));
-        assert_eq!([3, 0, -9].map(|moves| MoveScore::Mate(moves).win_percent()), [100.0, 0.0, 0.0]);
-        for score in
-            [MoveScore::Centipawns(-812), MoveScore::Mate(-3), MoveScore::Mate(1), MoveScore::Mate(499)]
-        {
+        assert_eq!(
+            [3, 0, -9].map(|moves| MoveScore::Mate(moves).win_percent()),
+            [100.0, 0.0, 0.0]
+        );
+        for score in [
+            MoveScore::Centipawns(-812),
+            MoveScore::Mate(-3),
+            MoveScore::Mate(1),
+            MoveScore::Mate(499),
+        ] {
             assert_eq!(MoveScore::of_centipawns(score.centipawns()), score);
         }
         for (said, expected) in [
@@ -122,9 +131,17 @@ mod tests {
     /// A regression: Lc0's tangent of the expected result was shown as pawns, and taken for Stockfish's.
     #[test]
     fn pawns_are_those_of_uci() {
-        let line = PvLine { wl: 0.9, d: 0.097, mu: Some(2.5), ..PvLine::default() };
+        let line = PvLine {
+            wl: 0.9,
+            d: 0.097,
+            mu: Some(2.5),
+            ..PvLine::default()
+        };
         assert_eq!(MoveScore::of_line(&line), MoveScore::Centipawns(278));
-        let mate = PvLine { mate: Some(-3), ..line };
+        let mate = PvLine {
+            mate: Some(-3),
+            ..line
+        };
         assert_eq!(MoveScore::of_line(&mate).of_white(Color::Black), "#3");
     }
 
@@ -132,7 +149,11 @@ mod tests {
     fn chances_of_players_are_nearer_to_even() {
         assert_eq!([0.0, 0.5, 1.0].map(winning_chances), [0.0, 50.0, 100.0]);
         // 9 to 1 to the power of 0.7 is 4.66 to 1.
-        assert!((winning_chances(0.9) - 82.32).abs() < 0.01, "{}", winning_chances(0.9));
+        assert!(
+            (winning_chances(0.9) - 82.32).abs() < 0.01,
+            "{}",
+            winning_chances(0.9)
+        );
         assert!((winning_chances(0.9) + winning_chances(0.1) - 100.0).abs() < 1e-9);
     }
 }

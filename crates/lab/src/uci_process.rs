@@ -57,8 +57,15 @@ pub struct EngineLog {
 impl EngineLog {
     /// Lines are added to those that are there.
     pub fn open(path: &Path) -> Result<Arc<EngineLog>, RowError> {
-        let file = OpenOptions::new().append(true).create(true).open(path).map_err(RowError::io(path))?;
-        Ok(Arc::new(EngineLog { file: file.into(), opened: Instant::now() }))
+        let file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(path)
+            .map_err(RowError::io(path))?;
+        Ok(Arc::new(EngineLog {
+            file: file.into(),
+            opened: Instant::now(),
+        }))
     }
 }
 
@@ -74,7 +81,11 @@ impl LoggedProcess {
     /// Adds a line, `>` to the engine, `<` from it, or `!` from its stderr.
     fn tell(&self, way: &str, line: &str) {
         if let Some(EngineLog { file, opened }) = self.log.as_deref() {
-            let text = format!("{:.3} {} {way} {line}\n", opened.elapsed().as_secs_f64(), self.name);
+            let text = format!(
+                "{:.3} {} {way} {line}\n",
+                opened.elapsed().as_secs_f64(),
+                self.name
+            );
             // A full disk costs the log alone.
             let _ = file.lock().write_all(text.as_bytes());
         }
@@ -93,7 +104,13 @@ pub struct ExternalCommand {
 impl ExternalCommand {
     pub fn new(program: &str) -> ExternalCommand {
         let program = program.to_owned();
-        ExternalCommand { program, arguments: Vec::new(), options: Vec::new(), silence: SILENCE, log: None }
+        ExternalCommand {
+            program,
+            arguments: Vec::new(),
+            options: Vec::new(),
+            silence: SILENCE,
+            log: None,
+        }
     }
 }
 
@@ -123,22 +140,32 @@ pub(crate) struct UciProcess {
 impl UciProcess {
     /// Starts an engine, waits until it has answered to `uci`, and sets the options. Returns also its answer.
     fn start(command: &ExternalCommand) -> Result<(UciProcess, Vec<String>), UciProcessError> {
-        let fault = |reason: String| UciProcessError { name: command.program.clone(), reason };
+        let fault = |reason: String| UciProcessError {
+            name: command.program.clone(),
+            reason,
+        };
         let mut child = Command::new(&command.program)
             .args(&command.arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .map_err(|error| fault(format!("cannot be started: {}", why_not(&command.program, &error))))?;
+            .map_err(|error| {
+                fault(format!(
+                    "cannot be started: {}",
+                    why_not(&command.program, &error)
+                ))
+            })?;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(mut input), Some(output), Some(errors)) = pipes else {
             return Err(fault("has no input or output".into()));
         };
         let words = Arc::new(Mutex::new(VecDeque::new()));
         let (heard, (sender, received)) = (words.clone(), bounded(MOST_WAITING));
-        let log =
-            LoggedProcess { log: command.log.clone(), name: format!("{} [{}]", command.program, child.id()) };
+        let log = LoggedProcess {
+            log: command.log.clone(),
+            name: format!("{} [{}]", command.program, child.id()),
+        };
         let (errors_log, output_log) = (log.clone(), log.clone());
         let (lines, to_write) = bounded::<String>(MOST_WAITING);
         let hears = move || {
@@ -154,10 +181,21 @@ impl UciProcess {
                 sender.send(text)
             });
         };
-        let writes = move || drop(to_write.iter().try_for_each(|line| input.write_all(line.as_bytes())));
-        let threads = [Box::new(hears) as Box<dyn FnOnce() + Send>, Box::new(reads), Box::new(writes)];
-        let started =
-            threads.into_iter().try_for_each(|thread| thread::Builder::new().spawn(thread).map(drop));
+        let writes = move || {
+            drop(
+                to_write
+                    .iter()
+                    .try_for_each(|line| input.write_all(line.as_bytes())),
+            )
+        };
+        let threads = [
+            Box::new(hears) as Box<dyn FnOnce() + Send>,
+            Box::new(reads),
+            Box::new(writes),
+        ];
+        let started = threads
+            .into_iter()
+            .try_for_each(|thread| thread::Builder::new().spawn(thread).map(drop));
         let mut process = UciProcess {
             name: command.program.clone(),
             child,
@@ -165,14 +203,21 @@ impl UciProcess {
             log,
             output: received,
             words,
-            patience: Patience { whole: command.silence * TALK, silence: command.silence },
+            patience: Patience {
+                whole: command.silence * TALK,
+                silence: command.silence,
+            },
         };
         // A start is no search: whoever talks for longer never gets to its end.
-        let patience = Patience { whole: command.silence * 3, ..process.patience };
+        let patience = Patience {
+            whole: command.silence * 3,
+            ..process.patience
+        };
         let started =
             started.map_err(|error| process.fault(format!("cannot be read: {}", our_words(&error))));
-        let answer =
-            started.and_then(|()| process.send("uci")).and_then(|()| process.read_until("uciok", patience));
+        let answer = started
+            .and_then(|()| process.send("uci"))
+            .and_then(|()| process.read_until("uciok", patience));
         let answer = answer.inspect_err(|_| drop(process.child.kill()))?;
         for (name, value) in &command.options {
             if !declares(&answer, name) {
@@ -185,7 +230,9 @@ impl UciProcess {
 
     /// Sends a line. Where the engine has ended, the reading that follows says so: it knows what was wanted.
     fn send(&self, line: &str) -> Result<(), UciProcessError> {
-        let Some(input) = &self.input else { return Err(self.fault("was told to end".into())) };
+        let Some(input) = &self.input else {
+            return Err(self.fault("was told to end".into()));
+        };
         self.log.tell(">", line);
         match input.send_timeout(format!("{line}\n"), self.patience.silence) {
             Err(SendTimeoutError::Timeout(_)) => Err(self.fault("does not read its input".into())),
@@ -207,9 +254,10 @@ impl UciProcess {
         loop {
             // Looked at before every line: whoever talks without end runs out of time, too.
             if began.elapsed() >= patience.whole {
-                return Err(
-                    self.fault(format!("has not said {word} within {:.0} s", patience.whole.as_secs_f64()))
-                );
+                return Err(self.fault(format!(
+                    "has not said {word} within {:.0} s",
+                    patience.whole.as_secs_f64()
+                )));
             }
             let line = match self.output.recv_timeout(LOOK_EVERY * 10) {
                 Ok(Ok(line)) => line,
@@ -254,16 +302,27 @@ impl UciProcess {
 
     /// How the process has ended, as in " (exit code 3)". Empty where the system does not say.
     fn end(&mut self) -> String {
-        let Ok(status) = end_within(&mut self.child, FAREWELL) else { return String::new() };
-        status.code().map_or_else(|| format!(" ({status})"), |code| format!(" (exit code {code})"))
+        let Ok(status) = end_within(&mut self.child, FAREWELL) else {
+            return String::new();
+        };
+        status
+            .code()
+            .map_or_else(|| format!(" ({status})"), |code| format!(" (exit code {code})"))
     }
 
     fn fault(&self, reason: String) -> UciProcessError {
         // What it wrote before it ended may still be on its way.
         thread::sleep(LOOK_EVERY * 5);
         let words = self.words.lock().iter().cloned().collect::<Vec<_>>().join(" / ");
-        let reason = if words.is_empty() { reason } else { format!("{reason}. Its last words: {words}") };
-        UciProcessError { name: self.name.clone(), reason }
+        let reason = if words.is_empty() {
+            reason
+        } else {
+            format!("{reason}. Its last words: {words}")
+        };
+        UciProcessError {
+            name: self.name.clone(),
+            reason,
+        }
     }
 }
 
@@ -281,7 +340,9 @@ fn hear(words: &Mutex<VecDeque<String>>, line: &str) {
 
 /// Says why a program cannot be started. A name without a folder is looked for on the path.
 fn why_not(program: &str, error: &io::Error) -> String {
-    let is_name = Path::new(program).parent().is_some_and(|folder| folder.as_os_str().is_empty());
+    let is_name = Path::new(program)
+        .parent()
+        .is_some_and(|folder| folder.as_os_str().is_empty());
     if is_name && error.kind() == io::ErrorKind::NotFound {
         return "no folder of PATH has a program of this name. Give the whole path, as in cmd=/usr/games/stockfish".into();
     }
@@ -289,7 +350,9 @@ fn why_not(program: &str, error: &io::Error) -> String {
 }
 
 fn declares(answer: &[String], name: &str) -> bool {
-    let own = answer.iter().filter_map(|line| line.strip_prefix("option name ")?.split(" type ").next());
+    let own = answer
+        .iter()
+        .filter_map(|line| line.strip_prefix("option name ")?.split(" type ").next());
     own.into_iter().any(|own| own.eq_ignore_ascii_case(name))
 }
 
@@ -309,7 +372,12 @@ impl ExternalEngine {
         let (process, answer) = UciProcess::start(&command)?;
         let own_name = answer.iter().find_map(|line| line.strip_prefix("id name "));
         let name = one_line(&printable(own_name.unwrap_or(&command.program)));
-        Ok(ExternalEngine { name, answer, idle: Mutex::new(vec![process]), command })
+        Ok(ExternalEngine {
+            name,
+            answer,
+            idle: Mutex::new(vec![process]),
+            command,
+        })
     }
 
     pub(crate) fn declares(&self, option: &str) -> bool {
@@ -345,7 +413,12 @@ impl ExternalGame {
         }
         process.new_game()?;
         let position = format!("position fen {} moves", opening.position(0).to_fen());
-        Ok(ExternalGame { engine, process: Some(process), position, known: 1 })
+        Ok(ExternalGame {
+            engine,
+            process: Some(process),
+            position,
+            known: 1,
+        })
     }
 
     /// Begins the search of the last position of `game`, with the limits of `go`.
@@ -369,7 +442,10 @@ impl ExternalGame {
         let process = self.process()?;
         let patience = within.map_or(process.patience, |time| {
             let whole = Duration::from_secs_f64((time.0 / 1000.0).max(0.0)) + MARGIN;
-            Patience { whole, silence: whole }
+            Patience {
+                whole,
+                silence: whole,
+            }
         });
         let read = process.read_until("bestmove", patience);
         if read.is_err()
@@ -382,7 +458,10 @@ impl ExternalGame {
 
     fn process(&mut self) -> Result<&mut UciProcess, UciProcessError> {
         let engine = &self.engine;
-        let gone = || UciProcessError { name: engine.name.clone(), reason: "has failed before".into() };
+        let gone = || UciProcessError {
+            name: engine.name.clone(),
+            reason: "has failed before".into(),
+        };
         self.process.as_mut().ok_or_else(gone)
     }
 }
@@ -396,7 +475,11 @@ impl Drop for ExternalGame {
 }
 
 pub(crate) fn move_between(before: &Position, after: &Position) -> Option<Move> {
-    before.legal_moves().iter().copied().find(|&mv| before.play(mv).key() == after.key())
+    before
+        .legal_moves()
+        .iter()
+        .copied()
+        .find(|&mv| before.play(mv).key() == after.key())
 }
 
 /// The last line of each rank that has a score, bounds left out, in the order of the ranks.
@@ -406,13 +489,19 @@ pub fn latest_lines(said: &[String]) -> Vec<InfoLine<'_>> {
     let scored =
         infos.filter(|info| info.score().is_some() && !bounds.iter().any(|word| info.0.contains(word)));
     let latest: BTreeMap<_, _> = scored.map(|info| (info.rank(), info)).collect();
-    latest.into_iter().filter(|(rank, _)| *rank > 0).map(|(_, info)| info).collect()
+    latest
+        .into_iter()
+        .filter(|(rank, _)| *rank > 0)
+        .map(|(_, info)| info)
+        .collect()
 }
 
 /// The nodes that a search has taken so far, or 0 if the engine does not say.
 pub(crate) fn latest_nodes(said: &[String]) -> u64 {
     let mut latest = said.iter().rev().filter_map(|line| InfoLine::parse(line));
-    latest.find_map(|info| info.after("nodes")?.parse().ok()).unwrap_or(0)
+    latest
+        .find_map(|info| info.after("nodes")?.parse().ok())
+        .unwrap_or(0)
 }
 
 /// The words of a line `info …` that is not `info string …`.
@@ -428,7 +517,9 @@ impl<'a> InfoLine<'a> {
 
     /// The place of the line among those of `MultiPV`, from 1.
     fn rank(&self) -> usize {
-        self.after("multipv").and_then(|rank| rank.parse().ok()).unwrap_or(1)
+        self.after("multipv")
+            .and_then(|rank| rank.parse().ok())
+            .unwrap_or(1)
     }
 
     pub fn after(&self, word: &str) -> Option<&'a str> {
@@ -436,7 +527,10 @@ impl<'a> InfoLine<'a> {
     }
 
     pub(crate) fn all_after(&self, word: &str) -> &[&'a str] {
-        self.0.iter().position(|it| *it == word).map_or(&[], |place| &self.0[place + 1..])
+        self.0
+            .iter()
+            .position(|it| *it == word)
+            .map_or(&[], |place| &self.0[place + 1..])
     }
 
     pub(crate) fn score(&self) -> Option<(&'a str, i32)> {
@@ -463,17 +557,47 @@ mod tests {
     #[test]
     fn the_last_line_of_each_rank_counts() {
         for (said, expected) in [
-            (&["info score cp 5 pv e2e4", "info nodes 9 score cp 7 pv e2e4", "bestmove e2e4"][..], &[7][..]),
             (
-                &["info multipv 1 score cp 30", "info multipv 2 score cp -90", "info multipv 1 score cp 31"],
+                &[
+                    "info score cp 5 pv e2e4",
+                    "info nodes 9 score cp 7 pv e2e4",
+                    "bestmove e2e4",
+                ][..],
+                &[7][..],
+            ),
+            (
+                &[
+                    "info multipv 1 score cp 30",
+                    "info multipv 2 score cp -90",
+                    "info multipv 1 score cp 31",
+                ],
                 &[31, -90],
             ),
-            (&["info score cp 30 pv e2e4", "info score cp 80 lowerbound pv e2e4"], &[30]),
-            (&["info score mate -2 pv e2e4", "info score cp -9 upperbound pv e2e4"], &[-2]),
-            (&["info multipv 0 score cp 20", "info currmove e2e4", "info string score cp 3"], &[]),
+            (
+                &["info score cp 30 pv e2e4", "info score cp 80 lowerbound pv e2e4"],
+                &[30],
+            ),
+            (
+                &[
+                    "info score mate -2 pv e2e4",
+                    "info score cp -9 upperbound pv e2e4",
+                ],
+                &[-2],
+            ),
+            (
+                &[
+                    "info multipv 0 score cp 20",
+                    "info currmove e2e4",
+                    "info string score cp 3",
+                ],
+                &[],
+            ),
         ] {
             let said: Vec<String> = said.iter().map(|&line| line.to_owned()).collect();
-            let scores: Vec<_> = latest_lines(&said).iter().map(|info| info.score().unwrap().1).collect();
+            let scores: Vec<_> = latest_lines(&said)
+                .iter()
+                .map(|info| info.score().unwrap().1)
+                .collect();
             assert_eq!(scores, expected, "{said:?}");
         }
     }
@@ -484,12 +608,19 @@ mod tests {
 
     fn try_to_start(script: &str, silence: Duration) -> Result<(UciProcess, Vec<String>), UciProcessError> {
         let arguments = vec!["-c".into(), script.into()];
-        UciProcess::start(&ExternalCommand { arguments, silence, ..ExternalCommand::new("/bin/sh") })
+        UciProcess::start(&ExternalCommand {
+            arguments,
+            silence,
+            ..ExternalCommand::new("/bin/sh")
+        })
     }
 
     fn patience(whole: f64) -> Patience {
         let whole = Duration::from_secs_f64(whole);
-        Patience { whole, silence: whole }
+        Patience {
+            whole,
+            silence: whole,
+        }
     }
 
     /// A regression: such an engine was waited for without end, and all that it said was kept.
@@ -503,11 +634,16 @@ mod tests {
             "exec cat /dev/zero",
             "cat /dev/zero >&2",
         ] {
-            let fault = try_to_start(talk, Duration::from_millis(200)).unwrap_err().to_string();
+            let fault = try_to_start(talk, Duration::from_millis(200))
+                .unwrap_err()
+                .to_string();
             assert!(fault.contains("has not said uciok"), "{talk}: {fault}");
             let (mut engine, _) = start(&format!("echo uciok; read uci; read go; {talk}"));
             engine.send("go").unwrap();
-            let fault = engine.read_until("bestmove", patience(0.5)).unwrap_err().to_string();
+            let fault = engine
+                .read_until("bestmove", patience(0.5))
+                .unwrap_err()
+                .to_string();
             assert!(fault.contains("has not said bestmove"), "{talk}: {fault}");
             drop(engine.child.kill());
         }
@@ -527,7 +663,10 @@ mod tests {
             drop(start("echo uciok; exec sleep 1000"));
             dropped.send(())
         });
-        assert!(waiting.recv_timeout(Duration::from_secs(60)).is_ok(), "it is still waited for");
+        assert!(
+            waiting.recv_timeout(Duration::from_secs(60)).is_ok(),
+            "it is still waited for"
+        );
     }
 
     /// A regression: what was written to it waited without end.
@@ -536,7 +675,10 @@ mod tests {
         let answers = "while :; do echo uciok; echo readyok; echo bestmove e2e4; done";
         let (engine, _) = try_to_start(answers, Duration::from_millis(300)).unwrap();
         let line = "x".repeat(9000);
-        let fault = (0..100).find_map(|_| engine.send(&line).err()).unwrap().to_string();
+        let fault = (0..100)
+            .find_map(|_| engine.send(&line).err())
+            .unwrap()
+            .to_string();
         assert!(fault.starts_with("/bin/sh does not read its input"), "{fault}");
     }
 
@@ -549,9 +691,16 @@ mod tests {
 
     #[test]
     fn a_program_that_is_no_engine_is_given_up_with_its_last_words() {
-        let fault = |script| try_to_start(script, Duration::from_millis(300)).unwrap_err().to_string();
+        let fault = |script| {
+            try_to_start(script, Duration::from_millis(300))
+                .unwrap_err()
+                .to_string()
+        };
         let mute = fault("exec sleep 1000");
-        assert!(mute.starts_with("/bin/sh has not said uciok and is silent for "), "{mute}");
+        assert!(
+            mute.starts_with("/bin/sh has not said uciok and is silent for "),
+            "{mute}"
+        );
         let died = fault("echo licence file missing >&2; echo id name x; exit 3");
         assert_eq!(
             died,
@@ -562,10 +711,17 @@ mod tests {
             fault("exec <&-; echo no licence >&2; sleep 0.2"),
             "/bin/sh ended (exit code 0) before it said uciok. Its last words: no licence"
         );
-        let missing = UciProcess::start(&ExternalCommand::new("/no/such/engine")).unwrap_err().to_string();
+        let missing = UciProcess::start(&ExternalCommand::new("/no/such/engine"))
+            .unwrap_err()
+            .to_string();
         assert_eq!(missing, "/no/such/engine cannot be started: it does not exist");
-        let unknown = UciProcess::start(&ExternalCommand::new("nosuchengine")).unwrap_err().to_string();
-        assert!(unknown.starts_with("nosuchengine cannot be started: no folder of PATH"), "{unknown}");
+        let unknown = UciProcess::start(&ExternalCommand::new("nosuchengine"))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            unknown.starts_with("nosuchengine cannot be started: no folder of PATH"),
+            "{unknown}"
+        );
         let killed = fault("kill -SEGV $$");
         assert!(killed.contains("SIGSEGV"), "{killed}");
     }
@@ -577,6 +733,9 @@ mod tests {
         let (mut engine, _) = start(script);
         engine.send("go infinite").unwrap();
         let fault = engine.read_until("bestmove", patience(600.0)).unwrap_err();
-        assert!(fault.to_string().ends_with("Its last words: ERROR: no network"), "{fault}");
+        assert!(
+            fault.to_string().ends_with("Its last words: ERROR: no network"),
+            "{fault}"
+        );
     }
 }

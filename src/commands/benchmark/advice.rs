@@ -90,7 +90,10 @@ fn errors_of_95_percent(count: usize) -> f64 {
     const BY_FREEDOM: [f64; 10] = [12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23];
     match count.saturating_sub(1) {
         0 => f64::INFINITY,
-        freedom => BY_FREEDOM.get(freedom - 1).copied().unwrap_or(1.96 + 2.7 / freedom as f64),
+        freedom => BY_FREEDOM
+            .get(freedom - 1)
+            .copied()
+            .unwrap_or(1.96 + 2.7 / freedom as f64),
     }
 }
 
@@ -102,15 +105,27 @@ impl Recommendation {
         let elo_error = errors_of_95_percent(gains.len()) * chance + ELO_OF_DOUBLING * (1.0 + drift).log2();
         let elo = samples.mean();
         let is_clear = elo > elo_error && elo > LEAST_GAIN;
-        is_clear.then(|| Recommendation { setting: best.clone(), elo, elo_error })
+        is_clear.then(|| Recommendation {
+            setting: best.clone(),
+            elo,
+            elo_error,
+        })
     }
 
     fn in_words(&self, in_force: &Combination) -> String {
         let name = |flag| Settings::spec(flag).map_or(flag, |spec| spec.name);
-        let changes = changes(&self.setting, in_force).into_iter().filter(|(flag, _)| *flag != "fallback");
-        let options: Vec<_> =
-            changes.filter_map(|(flag, value)| Some(format!("{}={}", name(flag), value?))).collect();
-        format!("set {}: about +{:.0} ± {:.0} Elo", options.join(", "), self.elo, self.elo_error)
+        let changes = changes(&self.setting, in_force)
+            .into_iter()
+            .filter(|(flag, _)| *flag != "fallback");
+        let options: Vec<_> = changes
+            .filter_map(|(flag, value)| Some(format!("{}={}", name(flag), value?)))
+            .collect();
+        format!(
+            "set {}: about +{:.0} ± {:.0} Elo",
+            options.join(", "),
+            self.elo,
+            self.elo_error
+        )
     }
 }
 
@@ -123,10 +138,21 @@ fn changes(new: &Combination, old: &Combination) -> Vec<Change<'static>> {
     let all = [
         ("backend", Some(new.backend.clone()), is_other),
         ("fallback", fallback, is_other),
-        ("threads", number(new.threads), is_other || new.threads != old.threads),
-        ("minibatch-size", number(new.batch), is_other || new.batch != old.batch),
+        (
+            "threads",
+            number(new.threads),
+            is_other || new.threads != old.threads,
+        ),
+        (
+            "minibatch-size",
+            number(new.batch),
+            is_other || new.batch != old.batch,
+        ),
     ];
-    all.into_iter().filter(|(.., differs)| *differs).map(|(flag, value, _)| (flag, value)).collect()
+    all.into_iter()
+        .filter(|(.., differs)| *differs)
+        .map(|(flag, value, _)| (flag, value))
+        .collect()
 }
 
 /// Returns what was written or why nothing was, and false if lines of the user prevent it.
@@ -136,14 +162,21 @@ pub(crate) fn write_setting(
     old: &Combination,
 ) -> Result<(String, bool)> {
     let changes = changes(new, old);
-    let set = || changes.iter().filter_map(|(flag, value)| Some((*flag, value.as_ref()?)));
+    let set = || {
+        changes
+            .iter()
+            .filter_map(|(flag, value)| Some((*flag, value.as_ref()?)))
+    };
     let of_backend = OF_A_BACKEND.into_iter().filter(|_| new.backend != old.backend);
     let taken = config.taken_lines(&set().map(|(flag, _)| flag).chain(of_backend).collect::<Vec<_>>());
     if taken.is_empty() {
         return Ok((config.write(&changes)?, true));
     }
     let wanted: Vec<_> = set().map(|(flag, value)| format!("{flag}={value}")).collect();
-    Ok((format!("{}. Write {} there", taken.join(", "), wanted.join(", ")), false))
+    Ok((
+        format!("{}. Write {} there", taken.join(", "), wanted.join(", ")),
+        false,
+    ))
 }
 
 pub(super) struct Measured<'a> {
@@ -156,9 +189,15 @@ pub(super) struct Measured<'a> {
 impl Advice {
     /// Compares earlier measurements with the first of them.
     pub(super) fn of_measured(runs: &[Measured<'_>]) -> Advice {
-        let Some((first, others)) = runs.split_first() else { return Advice::default() };
+        let Some((first, others)) = runs.split_first() else {
+            return Advice::default();
+        };
         let gains = |run: &Measured<'_>| -> Vec<f64> {
-            run.samples.iter().zip(&first.samples).map(|(new, old)| new.elo - old.elo).collect()
+            run.samples
+                .iter()
+                .zip(&first.samples)
+                .map(|(new, old)| new.elo - old.elo)
+                .collect()
         };
         let trial = |run: &Measured<'_>| Trial {
             setting: run.setting.clone(),
@@ -166,10 +205,18 @@ impl Advice {
             elo: mean(gains(run).into_iter()),
         };
         let trials: Vec<_> = others.iter().map(trial).collect();
-        let best = others.iter().zip(&trials).max_by(|a, b| a.1.elo.total_cmp(&b.1.elo));
+        let best = others
+            .iter()
+            .zip(&trials)
+            .max_by(|a, b| a.1.elo.total_cmp(&b.1.elo));
         let recommended = best
             .and_then(|(run, _)| Recommendation::of(run.setting, &gains(run), first.drift.max(run.drift)));
-        Advice { in_force: first.setting.clone(), trials, recommended, config: None }
+        Advice {
+            in_force: first.setting.clone(),
+            trials,
+            recommended,
+            config: None,
+        }
     }
 
     /// False if lines of the user prevent it.
@@ -185,7 +232,10 @@ impl Advice {
 
     /// The backend recommended, or the one in force.
     pub(super) fn backend(&self) -> &str {
-        let setting = self.recommended.as_ref().map_or(&self.in_force, |recommended| &recommended.setting);
+        let setting = self
+            .recommended
+            .as_ref()
+            .map_or(&self.in_force, |recommended| &recommended.setting);
         &setting.backend
     }
 }
@@ -197,7 +247,10 @@ impl fmt::Display for Advice {
             (None, 0) => f.write_str("Advice: there is nothing else to try.")?,
             (None, 1) => f.write_str("Advice: change nothing. The other setting is not clearly better.")?,
             (None, tried) => {
-                write!(f, "Advice: change nothing. None of {tried} other settings is clearly better.")?;
+                write!(
+                    f,
+                    "Advice: change nothing. None of {tried} other settings is clearly better."
+                )?;
             }
         }
         match &self.config {
@@ -213,13 +266,20 @@ mod tests {
     use super::*;
 
     fn setting(backend: &str, threads: usize, batch: usize) -> Combination {
-        Combination { backend: backend.into(), threads: Some(threads), batch: Some(batch) }
+        Combination {
+            backend: backend.into(),
+            threads: Some(threads),
+            batch: Some(batch),
+        }
     }
 
     #[test]
     fn visits_under_way_cost_strength() {
         let elo = |nps, batch, threads, queues| Sample::new(nps, batch, threads, queues).elo;
-        assert_eq!(elo(20_000.0, 8.0, 1, 0) - elo(10_000.0, 8.0, 1, 0), ELO_OF_DOUBLING);
+        assert_eq!(
+            elo(20_000.0, 8.0, 1, 0) - elo(10_000.0, 8.0, 1, 0),
+            ELO_OF_DOUBLING
+        );
         // On cores: no cost up to 8.
         assert_eq!(elo(400.0, 1.0, 1, 0), elo(400.0, 4.0, 2, 0));
         assert_eq!(elo(400.0, 8.0, 1, 0) - elo(400.0, 16.0, 1, 0), 40.0);
@@ -236,7 +296,9 @@ mod tests {
         let advise = |factor: f64, drift| {
             let run = |index: usize, factor: f64| Measured {
                 setting: &settings[index],
-                samples: [900.0, 1000.0, 1100.0].map(|nps| Sample::new(nps * factor, 8.0, 1, 0)).into(),
+                samples: [900.0, 1000.0, 1100.0]
+                    .map(|nps| Sample::new(nps * factor, 8.0, 1, 0))
+                    .into(),
                 drift,
             };
             Advice::of_measured(&[run(0, 1.0), run(1, factor)]).recommended
@@ -257,7 +319,10 @@ mod tests {
     fn only_what_changes_is_written() {
         let threads = changes(&setting("auto", 1, 8), &setting("auto", 2, 8));
         assert_eq!(threads, [("threads", Some("1".into()))]);
-        let best = Combination { batch: None, ..setting("native", 1, 8) };
+        let best = Combination {
+            batch: None,
+            ..setting("native", 1, 8)
+        };
         let changes = changes(&best, &setting("cuda", 2, 64));
         assert_eq!(
             changes,
@@ -278,21 +343,38 @@ mod tests {
             std::fs::write(&path, text).unwrap();
             WritableConfig::open(Some(&path)).unwrap()
         };
-        let recommended = Recommendation { setting: setting("auto", 1, 8), elo: 20.0, elo_error: 5.0 };
+        let recommended = Recommendation {
+            setting: setting("auto", 1, 8),
+            elo: 20.0,
+            elo_error: 5.0,
+        };
         let in_force = setting("auto", 2, 8);
-        let mut advice = Advice { in_force, recommended: Some(recommended), ..Advice::default() };
+        let mut advice = Advice {
+            in_force,
+            recommended: Some(recommended),
+            ..Advice::default()
+        };
         assert!(!advice.write(&config("# mine\nthreads=2\n")).unwrap());
         assert!(
-            advice.to_string().contains("line 2, is yours and stays: threads=2. Write threads=1 there."),
+            advice
+                .to_string()
+                .contains("line 2, is yours and stays: threads=2. Write threads=1 there."),
             "{advice}"
         );
         let gpu = setting("webgpu", 2, 8);
         let gpu = Combination { threads: None, ..gpu };
-        let is_written = |text: &str| write_setting(&config(text), &gpu, &setting("native", 2, 8)).unwrap().1;
+        let is_written = |text: &str| {
+            write_setting(&config(text), &gpu, &setting("native", 2, 8))
+                .unwrap()
+                .1
+        };
         assert!(!is_written("backend-opts=gpu=1\n") && is_written("threads=4\n"));
         assert!(advice.write(&config("# mine\nhash=64\n")).unwrap());
         assert!(advice.to_string().contains("its own lines in "), "{advice}");
         let text = std::fs::read_to_string(&path).unwrap();
-        assert!(text.starts_with("# mine\nhash=64\n") && text.contains("\nthreads=1\n"), "{text}");
+        assert!(
+            text.starts_with("# mine\nhash=64\n") && text.contains("\nthreads=1\n"),
+            "{text}"
+        );
     }
 }

@@ -87,18 +87,30 @@ pub(crate) struct BackendsReport {
 
 /// Exit code 1 if one could not be measured.
 pub(super) fn run(args: &BenchmarkArgs, positions: usize, output: &mut Output) -> Result<ExitStatus> {
-    let movetime = args.limits.movetime.or_else(|| args.limits.nodes.is_none().then_some(MOVE_TIME_MS));
+    let movetime = args
+        .limits
+        .movetime
+        .or_else(|| args.limits.nodes.is_none().then_some(MOVE_TIME_MS));
     let patience = match movetime.filter(|&ms| ms > 0) {
         Some(ms) => TIME_TO_BUILD + Duration::from_millis(ms.unsigned_abs()) * 3 * positions as u32,
         None => TIME_BY_NODES,
     };
     // Before anything is measured.
-    let config = args.backends.write.then(|| WritableConfig::open(args.config.as_deref())).transpose()?;
+    let config = args
+        .backends
+        .write
+        .then(|| WritableConfig::open(args.config.as_deref()))
+        .transpose()?;
     let run = claim(args.out.as_deref(), "benchmark.json")?;
     super::warn_if_busy();
     let limits = [("nodes", args.limits.nodes), ("movetime", movetime)];
-    let limits = limits.into_iter().filter_map(|(flag, limit)| Some((flag, limit?.to_string())));
-    let flags: Vec<_> = limits.chain(args.positions.flags()).chain(args.settings.0.changed()).collect();
+    let limits = limits
+        .into_iter()
+        .filter_map(|(flag, limit)| Some((flag, limit?.to_string())));
+    let flags: Vec<_> = limits
+        .chain(args.positions.flags())
+        .chain(args.settings.0.changed())
+        .collect();
     let combinations = args.backends.combinations(&args.settings.0.network.backend)?;
     let mut report = BackendsReport::measure(combinations, &flags, patience)?;
     let is_stopped = interruption()?.load(Ordering::Relaxed);
@@ -108,13 +120,18 @@ pub(super) fn run(args: &BenchmarkArgs, positions: usize, output: &mut Output) -
         _ => Ok(true),
     };
     output.write(&report, &report)?;
-    run.iter().try_for_each(|run| write_report(run, report.page(), &report, output))?;
+    run.iter()
+        .try_for_each(|run| write_report(run, report.page(), &report, output))?;
     if is_stopped {
         eprint_message("stopped; these are the backends until then");
         return Ok(ExitStatus::Stopped);
     }
     let is_complete = report.runs.iter().all(|run| run.error.is_none());
-    Ok(if written? && is_complete { ExitStatus::Success } else { ExitStatus::Negative })
+    Ok(if written? && is_complete {
+        ExitStatus::Success
+    } else {
+        ExitStatus::Negative
+    })
 }
 
 impl BackendsArgs {
@@ -126,13 +143,24 @@ impl BackendsArgs {
         let text = self.backends.as_deref().unwrap_or(in_force);
         let listed = Params::parse(text)?;
         let backend = |(name, options): (&str, &Params)| {
-            if options.is_empty() { name.to_owned() } else { format!("{name}({options})") }
+            if options.is_empty() {
+                name.to_owned()
+            } else {
+                format!("{name}({options})")
+            }
         };
         let backends: Vec<_> = listed.lists().map(backend).collect();
         let are_names = !backends.is_empty() && backends.len() == listed.entries().len();
-        ensure!(are_names, "--backends {text}: expected names, as in native,webgpu(precision=fp32)");
+        ensure!(
+            are_names,
+            "--backends {text}: expected names, as in native,webgpu(precision=fp32)"
+        );
         let or_choice = |numbers: &[usize]| -> Vec<Option<usize>> {
-            if numbers.is_empty() { vec![None] } else { numbers.iter().copied().map(Some).collect() }
+            if numbers.is_empty() {
+                vec![None]
+            } else {
+                numbers.iter().copied().map(Some).collect()
+            }
         };
         let mut combinations = Vec::new();
         if self.backends.is_none() {
@@ -141,7 +169,11 @@ impl BackendsArgs {
         for backend in backends {
             for &threads in &or_choice(&self.thread_counts) {
                 for &batch in &or_choice(&self.batches) {
-                    combinations.push(Combination { backend: backend.clone(), threads, batch });
+                    combinations.push(Combination {
+                        backend: backend.clone(),
+                        threads,
+                        batch,
+                    });
                 }
             }
         }
@@ -151,28 +183,53 @@ impl BackendsArgs {
 
 impl Combination {
     pub(crate) fn of(backend: &str) -> Combination {
-        Combination { backend: backend.into(), ..Combination::default() }
+        Combination {
+            backend: backend.into(),
+            ..Combination::default()
+        }
     }
 
     fn run(self, flags: &[(&str, String)], patience: Duration) -> Run {
         eprint_message(format_args!("measuring {self}"));
         let own = [("threads", self.threads), ("minibatch-size", self.batch)];
-        let own = own.into_iter().filter_map(|(name, number)| Some((name, number?.to_string())));
-        let own: Vec<_> = [("backend", self.backend.clone())].into_iter().chain(own).collect();
-        let others = flags.iter().filter(|(flag, _)| own.iter().all(|(name, _)| name != flag)).cloned();
+        let own = own
+            .into_iter()
+            .filter_map(|(name, number)| Some((name, number?.to_string())));
+        let own: Vec<_> = [("backend", self.backend.clone())]
+            .into_iter()
+            .chain(own)
+            .collect();
+        let others = flags
+            .iter()
+            .filter(|(flag, _)| own.iter().all(|(name, _)| name != flag))
+            .cloned();
         match child_process::json(&["benchmark"], others.chain(own.iter().cloned()), patience) {
-            Ok(report) => Run { combination: self, error: None, report: Some(report) },
+            Ok(report) => Run {
+                combination: self,
+                error: None,
+                report: Some(report),
+            },
             Err(failure) => {
                 eprint_message(format_args!("{self}: {}", failure.message));
                 // A library's message may name a folder of the user.
-                let candidate = Candidate { backend: self.backend.clone(), options: String::new() };
+                let candidate = Candidate {
+                    backend: self.backend.clone(),
+                    options: String::new(),
+                };
                 let not_installed = Verdict::NotInstalled.to_string();
                 let remedy = match candidate.missing() {
                     Some(missing) if missing.starts_with(&not_installed) => missing,
                     Some(missing) => format!("{not_installed}: {missing}"),
-                    None => format!("failed: `zeitnot doctor --backend {}` tells why", quoted(&self.backend)),
+                    None => format!(
+                        "failed: `zeitnot doctor --backend {}` tells why",
+                        quoted(&self.backend)
+                    ),
                 };
-                Run { combination: self, error: Some(remedy), report: None }
+                Run {
+                    combination: self,
+                    error: Some(remedy),
+                    report: None,
+                }
             }
         }
     }
@@ -181,8 +238,12 @@ impl Combination {
 impl fmt::Display for Combination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.backend)?;
-        self.threads.iter().try_for_each(|threads| write!(f, ", threads {threads}"))?;
-        self.batch.iter().try_for_each(|batch| write!(f, ", batch {batch}"))
+        self.threads
+            .iter()
+            .try_for_each(|threads| write!(f, ", threads {threads}"))?;
+        self.batch
+            .iter()
+            .try_for_each(|batch| write!(f, ", batch {batch}"))
     }
 }
 
@@ -230,7 +291,12 @@ impl BackendsReport {
             }
         }
         let advice = Advice::of_measured(&runs.iter().filter_map(Run::measured).collect::<Vec<_>>());
-        Ok(BackendsReport { version: VERSION, machine: Machine::this(), runs, advice: Some(advice) })
+        Ok(BackendsReport {
+            version: VERSION,
+            machine: Machine::this(),
+            runs,
+            advice: Some(advice),
+        })
     }
 
     /// The backend that is clearly better than the first, or else the first.
@@ -244,7 +310,10 @@ impl BackendsReport {
 
     /// Nodes per second, `None` if it was not measured.
     pub(crate) fn nps(&self, backend: &str) -> Option<f64> {
-        self.runs.iter().find(|run| run.combination.backend == backend)?.figure("/nps")
+        self.runs
+            .iter()
+            .find(|run| run.combination.backend == backend)?
+            .figure("/nps")
     }
 
     pub(crate) fn speeds(&self) -> Vec<String> {
@@ -253,20 +322,32 @@ impl BackendsReport {
     }
 
     fn headline(&self) -> (String, String) {
-        let measured = self.runs.iter().filter_map(|run| Some((run, run.figure("/nps")?)));
+        let measured = self
+            .runs
+            .iter()
+            .filter_map(|run| Some((run, run.figure("/nps")?)));
         match measured.max_by(|a, b| a.1.total_cmp(&b.1)) {
             Some((run, nps)) => {
                 let (machine, fastest, with) = (&self.machine, &run.combination, run.description());
                 let sentence = format!("on {machine}: {fastest} is the fastest, with {with}.");
                 (format!("{nps} nodes per second"), sentence)
             }
-            None => ("Nothing".into(), format!("could be measured on {}.", self.machine)),
+            None => (
+                "Nothing".into(),
+                format!("could be measured on {}.", self.machine),
+            ),
         }
     }
 
     /// For each run its card, or why it has none.
     fn lines(&self) -> String {
-        let card = |run: &Run| run.report.as_ref()?.get("card")?.as_str().map(|card| format!("{card}\n"));
+        let card = |run: &Run| {
+            run.report
+                .as_ref()?
+                .get("card")?
+                .as_str()
+                .map(|card| format!("{card}\n"))
+        };
         let line =
             |run: &Run| card(run).unwrap_or_else(|| format!("{}: {}\n", run.combination, run.description()));
         self.runs.iter().map(line).collect()
@@ -282,7 +363,8 @@ impl BackendsReport {
     fn table(&self) -> Table {
         let figure = |path: &'static str, factor: f64, digits: usize| {
             move |run: &&Run| {
-                run.figure(path).map_or(String::new(), |value| format!("{:.digits$}", value * factor))
+                run.figure(path)
+                    .map_or(String::new(), |value| format!("{:.digits$}", value * factor))
             }
         };
         let nps = figure("/nps", 1.0, 0);
@@ -290,7 +372,13 @@ impl BackendsReport {
             .words("backend", |run| run.combination.backend.clone())
             .numbers("threads", figure("/threads", 1.0, 0))
             .numbers("batch", figure("/minibatch_size", 1.0, 0))
-            .numbers("nps", |run| if run.error.is_some() { "FAILS".into() } else { nps(run) })
+            .numbers("nps", |run| {
+                if run.error.is_some() {
+                    "FAILS".into()
+                } else {
+                    nps(run)
+                }
+            })
             .numbers("evals/s", figure("/evaluations_per_s", 1.0, 0))
             .numbers("mean batch", figure("/mean_batch", 1.0, 1))
             .numbers("busy %", figure("/device_busy", 100.0, 0))
@@ -306,7 +394,13 @@ impl BackendsReport {
 impl fmt::Display for BackendsReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (figure, sentence) = self.headline();
-        writeln!(f, "{figure} {sentence}\n\n{}{}{}", self.table(), self.lines(), self.advice_lines())
+        writeln!(
+            f,
+            "{figure} {sentence}\n\n{}{}{}",
+            self.table(),
+            self.lines(),
+            self.advice_lines()
+        )
     }
 }
 
@@ -322,7 +416,9 @@ mod tests {
             batches: batches.into(),
             ..BackendsArgs::default()
         };
-        let all = args("native,webgpu(precision=fp32,gpu=1)", &[1, 2], &[8]).combinations("auto").unwrap();
+        let all = args("native,webgpu(precision=fp32,gpu=1)", &[1, 2], &[8])
+            .combinations("auto")
+            .unwrap();
         assert_eq!(
             all.iter().map(Combination::to_string).collect::<Vec<_>>(),
             [
@@ -332,9 +428,18 @@ mod tests {
                 "webgpu(precision=fp32,gpu=1), threads 2, batch 8",
             ]
         );
-        let choice = Combination { backend: "random".into(), threads: None, batch: None };
+        let choice = Combination {
+            backend: "random".into(),
+            threads: None,
+            batch: None,
+        };
         assert_eq!(args("random", &[], &[]).combinations("auto").unwrap(), [choice]);
-        let beside = BackendsArgs { backends: None, ..args("", &[], &[6, 12]) }.combinations("auto").unwrap();
+        let beside = BackendsArgs {
+            backends: None,
+            ..args("", &[], &[6, 12])
+        }
+        .combinations("auto")
+        .unwrap();
         assert_eq!(
             beside.iter().map(Combination::to_string).collect::<Vec<_>>(),
             ["auto", "auto, batch 6", "auto, batch 12"]

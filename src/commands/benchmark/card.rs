@@ -17,12 +17,22 @@ pub(super) fn of(speed: &SpeedReport, machine: &Machine, noise: &MachineNoise) -
         Some(gpu) => short(&gpu.to_string()),
         None => format!("{} x{}", short(&machine.cpu), machine.processors.usable),
     };
-    let (version, nps, noise) = (speed.version, speed.figures.nps, 100.0 * noise.expected_difference);
+    let (version, nps, noise) = (
+        speed.version,
+        speed.figures.nps,
+        100.0 * noise.expected_difference,
+    );
     let begin = format!("Zeitnot {version}: {nps} nps ±{noise:.1} %, ");
-    let hash = speed.network.iter().flat_map(|hash| [" ", hash.get(..HASH).unwrap_or(hash)]);
+    let hash = speed
+        .network
+        .iter()
+        .flat_map(|hash| [" ", hash.get(..HASH).unwrap_or(hash)]);
     let backend = cut(&backend(&speed.info), BACKEND);
     let (threads, batch) = (threads_text(speed.threads), speed.minibatch_size);
-    let end = format!("{}, {backend}, {threads}, batch {batch}", hash.collect::<String>());
+    let end = format!(
+        "{}, {backend}, {threads}, batch {batch}",
+        hash.collect::<String>()
+    );
     line(&begin, &machine, &network(&speed.info.network), &end)
 }
 
@@ -38,36 +48,66 @@ fn line(begin: &str, machine: &str, network: &str, end: &str) -> String {
 
 fn cut(text: &str, length: usize) -> String {
     match text.char_indices().nth(length) {
-        Some(_) => text.chars().take(length.saturating_sub(1)).chain(['…']).take(length).collect(),
+        Some(_) => text
+            .chars()
+            .take(length.saturating_sub(1))
+            .chain(['…'])
+            .take(length)
+            .collect(),
         None => text.into(),
     }
 }
 
 fn short(name: &str) -> String {
     let name = name.replace("(R)", "").replace("(TM)", "").replace("(tm)", "");
-    let name = name.split(" @ ").next().unwrap_or(&name).split(" with ").next().unwrap_or(&name);
+    let name = name
+        .split(" @ ")
+        .next()
+        .unwrap_or(&name)
+        .split(" with ")
+        .next()
+        .unwrap_or(&name);
     let is_ordinal = |word: &str| word.ends_with("th") && word.starts_with(|c: char| c.is_ascii_digit());
     let says_nothing = |word: &str| {
         ["Intel", "AMD", "NVIDIA", "GeForce", "CPU", "Processor", "Gen"].contains(&word)
             || word.ends_with("-Core")
             || is_ordinal(word)
     };
-    let words: Vec<_> = name.split_whitespace().filter(|word| !says_nothing(word)).collect();
-    if words.is_empty() { name.trim().into() } else { words.join(" ") }
+    let words: Vec<_> = name
+        .split_whitespace()
+        .filter(|word| !says_nothing(word))
+        .collect();
+    if words.is_empty() {
+        name.trim().into()
+    } else {
+        words.join(" ")
+    }
 }
 
 /// The name of the file without its ending.
 fn network(file: &str) -> String {
     let name = without_folder(file).replace(BUILT_IN_MARK, "");
     let endings = [".gz", ".pb", ".onnx"].into_iter();
-    let name = endings.fold(name.trim(), |name, ending| name.strip_suffix(ending).unwrap_or(name));
-    if name.is_empty() { "no network".into() } else { name.into() }
+    let name = endings.fold(name.trim(), |name, ending| {
+        name.strip_suffix(ending).unwrap_or(name)
+    });
+    if name.is_empty() {
+        "no network".into()
+    } else {
+        name.into()
+    }
 }
 
 /// The device of a library, or else the backend, with its precision.
 fn backend(info: &BackendInfo) -> String {
-    let device = info.device.split(' ').next().filter(|word| !info.library.is_empty() && !word.is_empty());
-    format!("{} {}", device.unwrap_or(&info.name), info.precision).trim_end().to_owned()
+    let device = info
+        .device
+        .split(' ')
+        .next()
+        .filter(|word| !info.library.is_empty() && !word.is_empty());
+    format!("{} {}", device.unwrap_or(&info.name), info.precision)
+        .trim_end()
+        .to_owned()
 }
 
 #[cfg(test)]
@@ -78,8 +118,11 @@ mod tests {
     fn a_card_has_room_for_whatever_the_names_are() {
         let begin = "Zeitnot 0.1.0-dev-176dfd038c: 123456789 nps ±123.4 %, ";
         let end = " 3ad1f2, webgpu on a device…, 256 threads, batch 65536";
-        let (long, machine, network) =
-            ("Ünïcode and other long names ".repeat(9), "Xeon x2", "zeitnot-small");
+        let (long, machine, network) = (
+            "Ünïcode and other long names ".repeat(9),
+            "Xeon x2",
+            "zeitnot-small",
+        );
         for (machine, network) in [(&*long, &*long), (&*long, network), (machine, &*long)] {
             let line = line(begin, machine, network, end);
             assert!(line.starts_with(begin) && line.ends_with(end), "{line}");
@@ -87,11 +130,19 @@ mod tests {
         }
         let end = " 3ad1f2, native bf16, 2 threads, batch 6";
         let whole = line("Zeitnot 1.0.0: 9120 nps ±2.1 %, ", machine, network, end);
-        assert_eq!(whole, format!("Zeitnot 1.0.0: 9120 nps ±2.1 %, Xeon x2, zeitnot-small{end}"));
+        assert_eq!(
+            whole,
+            format!("Zeitnot 1.0.0: 9120 nps ±2.1 %, Xeon x2, zeitnot-small{end}")
+        );
         let cut = line("Zeitnot 1.0.0: 9120 nps ±2.1 %, ", &long, network, end);
         assert!(cut.ends_with(&format!(", zeitnot-small{end}")), "{cut}");
         // A long version is not cut.
-        let line = line(&format!("Zeitnot {long}: 9120 nps ±2.1 %, "), machine, network, end);
+        let line = line(
+            &format!("Zeitnot {long}: 9120 nps ±2.1 %, "),
+            machine,
+            network,
+            end,
+        );
         assert!(line.contains(&long), "{line}");
     }
 
@@ -102,7 +153,10 @@ mod tests {
             ("AMD EPYC 7763 64-Core Processor", "EPYC 7763"),
             ("13th Gen Intel(R) Core(TM) i7-13700K", "Core i7-13700K"),
             ("Intel(R) Core(TM) i5-8250U CPU @ 1.60GHz", "Core i5-8250U"),
-            ("AMD Ryzen 7 PRO 7840U w/ Radeon 780M Graphics", "Ryzen 7 PRO 7840U w/ Radeon 780M Graphics"),
+            (
+                "AMD Ryzen 7 PRO 7840U w/ Radeon 780M Graphics",
+                "Ryzen 7 PRO 7840U w/ Radeon 780M Graphics",
+            ),
             ("AMD Ryzen 7 5800H with Radeon Graphics", "Ryzen 7 5800H"),
             ("NVIDIA GeForce RTX 4090", "RTX 4090"),
             ("Apple M2 Pro", "Apple M2 Pro"),
@@ -121,8 +175,14 @@ mod tests {
         };
         for (info, expected) in [
             (info("native", "CPU", "", "bf16"), "native bf16"),
-            (info("onnxruntime", "webgpu on device 0", "ONNX Runtime 1.31.1", "fp16"), "webgpu fp16"),
-            (info("multiplexing", "", "ONNX Runtime 1.31.1", "fp16"), "multiplexing fp16"),
+            (
+                info("onnxruntime", "webgpu on device 0", "ONNX Runtime 1.31.1", "fp16"),
+                "webgpu fp16",
+            ),
+            (
+                info("multiplexing", "", "ONNX Runtime 1.31.1", "fp16"),
+                "multiplexing fp16",
+            ),
             (info("random", "", "", ""), "random"),
         ] {
             assert_eq!(backend(&info), expected);

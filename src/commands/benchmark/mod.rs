@@ -92,7 +92,11 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
         !args.backends.write,
         "--write: name what is compared, by --backends, --thread-counts or --batches"
     );
-    let earlier = args.compare.as_deref().map(|file| EarlierRun::read(file, &positions)).transpose()?;
+    let earlier = args
+        .compare
+        .as_deref()
+        .map(|file| EarlierRun::read(file, &positions))
+        .transpose()?;
     let run = claim(args.out.as_deref(), "benchmark.json")?;
     warn_if_busy();
     let start = Instant::now();
@@ -100,28 +104,53 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
     let ready_s = start.elapsed().as_secs_f64();
     tell(&engine);
     let mut monitor = MachineMonitor::start(engine.threads(), positions.len());
-    let (mut progress, mut done) =
-        (Progress::new("positions", Some(positions.len() as u64), 0).in_lines(), 0);
+    let (mut progress, mut done) = (
+        Progress::new("positions", Some(positions.len() as u64), 0).in_lines(),
+        0,
+    );
     let between = || {
         monitor.between_searches();
         progress.count(done);
         done += 1;
     };
-    let speed = search_all(&mut engine, positions.clone(), &limits, &args.settings.0, output, between)?;
+    let speed = search_all(
+        &mut engine,
+        positions.clone(),
+        &limits,
+        &args.settings.0,
+        output,
+        between,
+    )?;
     let (noise, sensors) = monitor.finish(speed.figures.nodes, speed.figures.time_ms / 1e3);
     let machine = Machine::this();
     let card = card::of(&speed, &machine, &noise);
     let is_stopped = speed.positions.len() < positions.len();
-    let mut report = BenchmarkReport { speed, ready_s, machine, noise, sensors, comparison: None, card };
+    let mut report = BenchmarkReport {
+        speed,
+        ready_s,
+        machine,
+        noise,
+        sensors,
+        comparison: None,
+        card,
+    };
     report.comparison = earlier.map(|earlier| Comparison::new(&report, &earlier, args.tolerance / 100.0));
     output.write(&report, &report)?;
-    run.iter().try_for_each(|run| write_report(run, report.page(), &report, output))?;
+    run.iter()
+        .try_for_each(|run| write_report(run, report.page(), &report, output))?;
     if is_stopped {
         eprint_message("stopped; these are the positions until then");
         return Ok(ExitStatus::Stopped);
     }
-    let is_slower = report.comparison.as_ref().is_some_and(|comparison| comparison.is_slower);
-    Ok(if is_slower { ExitStatus::Negative } else { ExitStatus::Success })
+    let is_slower = report
+        .comparison
+        .as_ref()
+        .is_some_and(|comparison| comparison.is_slower);
+    Ok(if is_slower {
+        ExitStatus::Negative
+    } else {
+        ExitStatus::Success
+    })
 }
 
 impl BenchmarkReport {
@@ -134,7 +163,10 @@ impl BenchmarkReport {
     }
 
     fn remarks(&self) -> Vec<String> {
-        let comparison = self.comparison.as_ref().map(|comparison| comparison.to_string().trim().to_owned());
+        let comparison = self
+            .comparison
+            .as_ref()
+            .map(|comparison| comparison.to_string().trim().to_owned());
         self.noise.verdict().into_iter().chain(comparison).collect()
     }
 
@@ -142,17 +174,27 @@ impl BenchmarkReport {
         let (machine, threads) = (&self.machine, threads_text(self.speed.threads));
         let sentence = format!("on {machine}, by {threads}, with {}.", self.speed.description);
         let facts = Table::of("The run", self.facts());
-        let facts = facts.words("what", |(name, _)| *name).words("value", |(_, value)| value.clone()).table();
+        let facts = facts
+            .words("what", |(name, _)| *name)
+            .words("value", |(_, value)| value.clone())
+            .table();
         let nps = format!("{} nodes per second", self.speed.figures.nps);
         let page = Page::new("Zeitnot benchmark").key_figure(&nps, &sentence);
-        let page = self.remarks().iter().fold(page, |page, remark| page.paragraph(remark));
+        let page = self
+            .remarks()
+            .iter()
+            .fold(page, |page, remark| page.paragraph(remark));
         let lines = format!("{}\n\n{}", self.card, self.speed.lines());
         page.table(&facts).code(&lines)
     }
 }
 
 fn threads_text(threads: usize) -> String {
-    if threads == 1 { "1 thread".into() } else { format!("{threads} threads") }
+    if threads == 1 {
+        "1 thread".into()
+    } else {
+        format!("{threads} threads")
+    }
 }
 
 impl fmt::Display for BenchmarkReport {
@@ -160,8 +202,14 @@ impl fmt::Display for BenchmarkReport {
         writeln!(f)?;
         write_facts(f, self.facts())?;
         writeln!(f)?;
-        writeln!(f, "{} nodes {} nps", self.speed.figures.nodes, self.speed.figures.nps)?;
-        self.remarks().iter().try_for_each(|remark| writeln!(f, "{remark}"))?;
+        writeln!(
+            f,
+            "{} nodes {} nps",
+            self.speed.figures.nodes, self.speed.figures.nps
+        )?;
+        self.remarks()
+            .iter()
+            .try_for_each(|remark| writeln!(f, "{remark}"))?;
         writeln!(f, "{}", self.card)
     }
 }
@@ -191,8 +239,15 @@ impl EarlierRun {
     fn read(file: &Path, positions: &[String]) -> Result<EarlierRun> {
         let run: EarlierRun = read_json(file, "not what `zeitnot benchmark --json` writes")?;
         let has_any = run.positions.iter().any(|old| positions.contains(&old.position));
-        ensure!(has_any, "{}: holds none of the positions that are to be searched", file.display());
-        Ok(EarlierRun { file: file.into(), ..run })
+        ensure!(
+            has_any,
+            "{}: holds none of the positions that are to be searched",
+            file.display()
+        );
+        Ok(EarlierRun {
+            file: file.into(),
+            ..run
+        })
     }
 }
 
@@ -228,11 +283,19 @@ impl Comparison {
             }
         }
         let ratios = SortedSamples::of(&nps);
-        let (mean, error) = (ratios.mean(), ratios.deviation() / (nps.len().max(1) as f64).sqrt());
+        let (mean, error) = (
+            ratios.mean(),
+            ratios.deviation() / (nps.len().max(1) as f64).sqrt(),
+        );
         let high = (mean + 1.96 * error).exp();
         let machine_ratio = old.noise.as_ref().filter(|noise| noise.control_rate > 0.0);
         Comparison {
-            old: old.file.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            old: old
+                .file
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
             positions: nps.len(),
             nps_ratio: mean.exp(),
             low: (mean - 1.96 * error).exp(),
@@ -265,9 +328,20 @@ fn differences(new: &SpeedReport, old: &EarlierRun) -> Vec<String> {
 
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Comparison { old, positions, nps_ratio, low, high, .. } = self;
+        let Comparison {
+            old,
+            positions,
+            nps_ratio,
+            low,
+            high,
+            ..
+        } = self;
         let change = |ratio: f64| format!("{:+.1} %", (ratio - 1.0) * 100.0);
-        write!(f, "Against {old}, over {positions} positions: {} nodes/s ", change(*nps_ratio))?;
+        write!(
+            f,
+            "Against {old}, over {positions} positions: {} nodes/s ",
+            change(*nps_ratio)
+        )?;
         write!(f, "(95 %: {} to {})", change(*low), change(*high))?;
         self.evaluations_ratio
             .iter()
@@ -276,7 +350,9 @@ impl fmt::Display for Comparison {
         if let Some(ratio) = self.machine_ratio {
             writeln!(f, "The machine itself, by the control: {}.", change(ratio))?;
         }
-        self.differences.iter().try_for_each(|difference| writeln!(f, "Not the same: {difference}."))?;
+        self.differences
+            .iter()
+            .try_for_each(|difference| writeln!(f, "Not the same: {difference}."))?;
         f.write_str(if self.is_slower { "Slower.\n" } else { "" })
     }
 }

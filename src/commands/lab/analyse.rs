@@ -92,7 +92,11 @@ pub(crate) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus>
         Some(text) if !std::mem::replace(&mut is_told, true) => eprint_message(text),
         _ => {}
     };
-    let nodes = if args.with.is_some() { DEFAULT_NODES_OF_ANOTHER } else { DEFAULT_NODES };
+    let nodes = if args.with.is_some() {
+        DEFAULT_NODES_OF_ANOTHER
+    } else {
+        DEFAULT_NODES
+    };
     let limits = args.limits.or(GoLimits::nodes(nodes.0))?;
     let mut judge = Judge::open(args, &limits)?;
     let id = run_id(args, &limits, judge.network_sha256.as_deref());
@@ -127,7 +131,11 @@ pub(crate) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus>
         }
     };
     let mut written = Ok(());
-    let threads = if matches!(judge.by, JudgedBy::Network(_)) { 1 } else { judge.concurrency };
+    let threads = if matches!(judge.by, JudgedBy::Network(_)) {
+        1
+    } else {
+        judge.concurrency
+    };
     let next_game = || Ok(games.next());
     runner::run(threads, running.stop, next_game, work, |row| {
         journal.iter_mut().try_for_each(|journal| journal.add(&row))?;
@@ -135,12 +143,19 @@ pub(crate) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus>
             written = output.write_ahead(&row.pgn);
         }
         rows.push(row);
-        Ok(if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        Ok(if written.is_ok() {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        })
     })?;
     written?;
     progress.lock().finish();
     judged += &clocks_in_words(&all_games, args.out.is_none());
-    ensure!(!rows.is_empty() || running.is_stopped(), "no game that can be analysed is in these files");
+    ensure!(
+        !rows.is_empty() || running.is_stopped(),
+        "no game that can be analysed is in these files"
+    );
     tell_unknown_player(args.player.as_deref(), &rows);
     if let Some(run) = &running.run {
         let page = analysis::page(&rows, args.player.as_deref(), &judged, &plan.manager);
@@ -162,7 +177,9 @@ pub(crate) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus>
 
 /// A sentence on where clocks are from, which stderr has as well where no page will have it.
 fn clocks_in_words(games: &RecordedGames<'_>, is_told: bool) -> String {
-    let Some((_, text)) = games.clocks() else { return String::new() };
+    let Some((_, text)) = games.clocks() else {
+        return String::new();
+    };
     if is_told {
         eprint_message(format_args!("clocks are {text}"));
     }
@@ -178,12 +195,20 @@ fn progress(args: &AnalyseArgs, known: u64) -> Progress {
 
 fn tell_unknown_player(player: Option<&str>, rows: &[AnalysisRow]) {
     let names: BTreeSet<_> = rows.iter().flat_map(|row| row.summary.players()).collect();
-    let Some(player) = player.filter(|player| !names.contains(player)) else { return };
+    let Some(player) = player.filter(|player| !names.contains(player)) else {
+        return;
+    };
     let more = names.len().saturating_sub(MOST_NAMES);
-    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    let more = if more == 0 {
+        String::new()
+    } else {
+        format!(" and {more} more")
+    };
     let names: Vec<_> = names.into_iter().take(MOST_NAMES).collect();
     let names = names.join(", ");
-    eprint_message(format_args!("--player {player}: no game has such a player. There are: {names}{more}"));
+    eprint_message(format_args!(
+        "--player {player}: no game has such a player. There are: {names}{more}"
+    ));
 }
 
 /// Opens the journal of `run` with the games that are in it, which are the first ones of `games`, and counts
@@ -243,7 +268,10 @@ impl Judge {
             let mut settings = args.settings.0.clone();
             settings.info.verbose_move_stats = true;
             let searcher = measure::searcher(&settings, args.concurrency, limits)?;
-            let clock = GoLimits { time: Some(Millis(60_000.0)), ..GoLimits::default() };
+            let clock = GoLimits {
+                time: Some(Millis(60_000.0)),
+                ..GoLimits::default()
+            };
             return Ok(Judge {
                 foretold: searcher.setup.as_played(&clock)?.0,
                 // Of the network's file the name alone, as pages and games are passed on.
@@ -258,7 +286,9 @@ impl Judge {
             foretold: Vec::new(),
             description: engine.name().to_owned(),
             network_sha256: None,
-            concurrency: args.concurrency.map_or_else(|| threads(&args.settings.0), |most| most as usize),
+            concurrency: args
+                .concurrency
+                .map_or_else(|| threads(&args.settings.0), |most| most as usize),
             by: JudgedBy::Engine(engine),
         })
     }
@@ -279,9 +309,13 @@ fn search_games(
                 None => is_at_end = true,
             }
         }
-        let Some(games) = analyst.advance(plan, || jobs.are_stopped())? else { return Ok(()) };
+        let Some(games) = analyst.advance(plan, || jobs.are_stopped())? else {
+            return Ok(());
+        };
         progress.lock().count_one();
-        games.iter().for_each(|(place, analysed)| deliver(*place, analysed));
+        games
+            .iter()
+            .for_each(|(place, analysed)| deliver(*place, analysed));
     }
 }
 
@@ -315,12 +349,18 @@ fn has_clock(game: &RecordedGame) -> bool {
 }
 
 fn unknown_times(game: &RecordedGame) -> Option<String> {
-    let is_known =
-        [Color::White, Color::Black].iter().all(|&color| RecordedControl::of(game, color).is_some());
+    let is_known = [Color::White, Color::Black]
+        .iter()
+        .all(|&color| RecordedControl::of(game, color).is_some());
     if !has_clock(game) || is_known || !game.notes.is_empty() {
         return None;
     }
-    let why = match game.tags.get("TimeControl").map(str::trim).filter(|tag| !tag.is_empty()) {
+    let why = match game
+        .tags
+        .get("TimeControl")
+        .map(str::trim)
+        .filter(|tag| !tag.is_empty())
+    {
         Some(tag) => format!("the time control {tag:?} is not known"),
         None => "no time control is named".to_owned(),
     };
@@ -344,7 +384,10 @@ fn plan(args: &AnalyseArgs) -> SpendingPlan {
 fn run_id(args: &AnalyseArgs, limits: &GoLimits, network_sha256: Option<&str>) -> String {
     let mut id = RunId::default();
     id.add_settings(&args.settings.0, network_sha256);
-    id.add(format!("{limits:?} {:?} {:?} {:?}", args.tc, args.max_games, args.with));
+    id.add(format!(
+        "{limits:?} {:?} {:?} {:?}",
+        args.tc, args.max_games, args.with
+    ));
     id.add_files(&args.pgn);
     id.finish()
 }

@@ -83,7 +83,10 @@ impl GameArgs {
     }
 
     pub(super) fn facts(&self) -> Vec<(&'static str, String)> {
-        let plies = self.opening_plies.map(|plies| format!(", the first {plies} plies")).unwrap_or_default();
+        let plies = self
+            .opening_plies
+            .map(|plies| format!(", the first {plies} plies"))
+            .unwrap_or_default();
         let openings = match &self.openings {
             Some(path) if path.as_os_str() == NO_OPENINGS => "the start position".into(),
             Some(path) => format!("{}{plies}", path.display()),
@@ -92,12 +95,22 @@ impl GameArgs {
         let rules = [
             self.adjudicate_draw.as_ref().map(|rule| format!("draw {rule}")),
             self.adjudicate_win.as_ref().map(|rule| format!("win {rule}")),
-            self.adjudicate_syzygy.as_ref().map(|_| "Syzygy tables".to_owned()),
+            self.adjudicate_syzygy
+                .as_ref()
+                .map(|_| "Syzygy tables".to_owned()),
             self.max_plies.map(|plies| format!("draw at {plies} plies")),
         ];
         let rules: Vec<_> = rules.into_iter().flatten().collect();
-        let rules = if rules.is_empty() { "none".into() } else { rules.join("; ") };
-        vec![("openings", openings), ("adjudication", rules), ("seed", self.seed.to_string())]
+        let rules = if rules.is_empty() {
+            "none".into()
+        } else {
+            rules.join("; ")
+        };
+        vec![
+            ("openings", openings),
+            ("adjudication", rules),
+            ("seed", self.seed.to_string()),
+        ]
     }
 
     /// Reads the openings of so many games. Returns how many games there are with them: none twice where
@@ -166,8 +179,14 @@ impl GameArgs {
             variant: variant(settings.chess960 || openings.variant == Variant::Chess960),
             openings,
             threads,
-            concurrency: self.concurrency.map_or(threads * per_thread, |games| games as usize),
-            rules: MatchRules { adjudication: self.adjudication()?, seed: self.seed, recover },
+            concurrency: self
+                .concurrency
+                .map_or(threads * per_thread, |games| games as usize),
+            rules: MatchRules {
+                adjudication: self.adjudication()?,
+                seed: self.seed,
+                recover,
+            },
         })
     }
 }
@@ -199,8 +218,12 @@ pub(super) fn idle_options(limit: SideLimit, settings: &Settings) -> Option<Stri
         Settings::spec(flag).is_ok_and(Settings::is_for_sessions_only)
             || flag == "smart-pruning-factor" && !prunes_smartly(limit, settings)
     };
-    let idle: Vec<_> =
-        settings.changed().into_iter().map(|(flag, _)| flag).filter(|flag| is_idle(flag)).collect();
+    let idle: Vec<_> = settings
+        .changed()
+        .into_iter()
+        .map(|(flag, _)| flag)
+        .filter(|flag| is_idle(flag))
+        .collect();
     (!idle.is_empty()).then(|| format!("without effect in these games: --{}", idle.join(", --")))
 }
 

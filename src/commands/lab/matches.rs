@@ -90,13 +90,19 @@ impl Players {
 /// What messages call an engine.
 fn letter(place: usize) -> String {
     let letter = u8::try_from(place).ok().filter(|place| *place < 26);
-    letter.map_or_else(|| format!("engine {}", place + 1), |place| char::from(b'A' + place).into())
+    letter.map_or_else(
+        || format!("engine {}", place + 1),
+        |place| char::from(b'A' + place).into(),
+    )
 }
 
 pub(crate) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus> {
     let sides = sides(args)?;
     let sprt = parse_sprt(args.sprt.as_deref())?;
-    ensure!(sprt.is_none() || sides.len() == 2, "--sprt: it tests a match of two engines");
+    ensure!(
+        sprt.is_none() || sides.len() == 2,
+        "--sprt: it tests a match of two engines"
+    );
     let are_alike = |(side, limit): &(SideArgs, SideLimit)| {
         side.external.is_none() && game_args::are_alike(*limit, &side.settings)
     };
@@ -104,12 +110,20 @@ pub(crate) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus> {
         side.external.is_some() || game_args::runs_in_real_time(*limit, &side.settings)
     };
     // In a tournament both games of a pair, so that a longer one begins with the same games.
-    let wanted = if sides.len() > 2 { args.games.next_multiple_of(2) } else { args.games };
+    let wanted = if sides.len() > 2 {
+        args.games.next_multiple_of(2)
+    } else {
+        args.games
+    };
     let (openings, games) = args.game.read_openings(wanted, sides.iter().all(are_alike))?;
     let in_real_time = sides.iter().any(are_timed);
-    let config = args.game.config(&args.settings.0, &openings, in_real_time, args.recover)?;
-    let players =
-        Players { pairings: args.tournament.pairings(sides.len()), contenders: contenders(&sides)? };
+    let config = args
+        .game
+        .config(&args.settings.0, &openings, in_real_time, args.recover)?;
+    let players = Players {
+        pairings: args.tournament.pairings(sides.len()),
+        contenders: contenders(&sides)?,
+    };
     let shard = args.shard.unwrap_or(Shard::WHOLE);
     let planned = || {
         let games = (0..wanted * players.pairings.len() as u64).map(|game| players.assignment(game));
@@ -140,11 +154,21 @@ pub(crate) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus> {
         told,
     };
     if !recorder.is_decided() {
-        let mut games = schedule.iter().skip(played_before as usize).map(|&assignment| PlannedGame {
-            assignment,
-            contenders: players.of(assignment).map(|place| players.contenders[place].clone()),
-        });
-        matches::play(&config, running.stop, || Ok(games.next()), |game| recorder.add(&game))?;
+        let mut games = schedule
+            .iter()
+            .skip(played_before as usize)
+            .map(|&assignment| PlannedGame {
+                assignment,
+                contenders: players
+                    .of(assignment)
+                    .map(|place| players.contenders[place].clone()),
+            });
+        matches::play(
+            &config,
+            running.stop,
+            || Ok(games.next()),
+            |game| recorder.add(&game),
+        )?;
     }
     recorder.progress.finish();
     let tables = config.rules.adjudication.tables.as_ref();
@@ -158,16 +182,36 @@ pub(crate) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus> {
     if let Some(run) = run {
         let files = MatchRowFiles::paths(run.folder());
         let studies = MatchStudy::read(&files, sprt)?;
-        output.tell_page(write_page(&studies, &files, &[run.origin().clone()], run.folder())?);
+        output.tell_page(write_page(
+            &studies,
+            &files,
+            &[run.origin().clone()],
+            run.folder(),
+        )?);
     }
     let (is_decided, games) = (recorder.is_decided(), recorder.games());
     let notes = &recorder.told.texts;
     if let [summary] = &recorder.summaries[..] {
-        output.write(&WithNotes { findings: summary, notes }, summary)?;
+        output.write(
+            &WithNotes {
+                findings: summary,
+                notes,
+            },
+            summary,
+        )?;
     } else {
         let matches = recorder.summaries;
-        let report = MatchesReport { ranking: Ranking::of(&matches), matches };
-        output.write(&WithNotes { findings: &report, notes }, &report)?;
+        let report = MatchesReport {
+            ranking: Ranking::of(&matches),
+            matches,
+        };
+        output.write(
+            &WithNotes {
+                findings: &report,
+                notes,
+            },
+            &report,
+        )?;
     }
     Ok(running.end(games >= schedule.len() as u64 || is_decided, 0))
 }
@@ -187,11 +231,17 @@ fn foretold(players: &Players) -> Result<Told> {
         let Contender { team, limit, .. } = &**contender;
         let Team::Own(setup) = team else { continue };
         let (notes, settings) = setup.as_played(&limit.first())?;
-        notes.iter().for_each(|note| told.tell(format_args!("{}: {note}", letter(place))));
-        let same = played.iter().find(|(_, known, of)| *known == settings && of == limit);
+        notes
+            .iter()
+            .for_each(|note| told.tell(format_args!("{}: {note}", letter(place))));
+        let same = played
+            .iter()
+            .find(|(_, known, of)| *known == settings && of == limit);
         if let Some((other, ..)) = same {
             let [a, b] = [*other, place].map(letter);
-            told.tell(format_args!("{a} and {b} play alike: their options come to the same"));
+            told.tell(format_args!(
+                "{a} and {b} play alike: their options come to the same"
+            ));
         }
         played.push((place, settings, *limit));
     }
@@ -225,27 +275,48 @@ fn facts(args: &MatchArgs, config: &MatchConfig<'_>, players: &Players) -> Vec<(
     // Once, if all have the same.
     let of_each = |name: &str, values: Vec<String>| match values.iter().all(|value| *value == values[0]) {
         true => vec![(name.to_owned(), values[0].clone())],
-        false => {
-            (0..).zip(values).map(|(place, value)| (format!("{name} of {}", letter(place)), value)).collect()
-        }
+        false => (0..)
+            .zip(values)
+            .map(|(place, value)| (format!("{name} of {}", letter(place)), value))
+            .collect(),
     };
-    let common: Vec<_> =
-        args.settings.0.changed().into_iter().map(|(flag, value)| format!("--{flag}={value}")).collect();
-    let common = if common.is_empty() { "the defaults".into() } else { common.join(" ") };
+    let common: Vec<_> = args
+        .settings
+        .0
+        .changed()
+        .into_iter()
+        .map(|(flag, value)| format!("--{flag}={value}"))
+        .collect();
+    let common = if common.is_empty() {
+        "the defaults".into()
+    } else {
+        common.join(" ")
+    };
     let lists = args.lists().into_iter().zip(0..);
-    let mut facts: Vec<_> =
-        lists.map(|(text, place)| (format!("options of {}", letter(place)), options(text))).collect();
+    let mut facts: Vec<_> = lists
+        .map(|(text, place)| (format!("options of {}", letter(place)), options(text)))
+        .collect();
     facts.push(("common options".into(), common));
     let contenders = || players.contenders.iter();
-    facts.extend(of_each("network", contenders().map(|it| network(&it.team)).collect()));
+    facts.extend(of_each(
+        "network",
+        contenders().map(|it| network(&it.team)).collect(),
+    ));
     facts.extend(of_each("limit", contenders().map(|it| limit(it.limit)).collect()));
-    facts.extend(args.game.facts().into_iter().map(|(name, fact)| (name.to_owned(), fact)));
+    facts.extend(
+        args.game
+            .facts()
+            .into_iter()
+            .map(|(name, fact)| (name.to_owned(), fact)),
+    );
     facts.push(("games at once".into(), config.concurrency.to_string()));
     facts
 }
 
 fn parse_sprt(text: Option<&str>) -> Result<Option<Sprt>> {
-    text.map(Sprt::parse).transpose().map_err(|error| argument_error("sprt", error))
+    text.map(Sprt::parse)
+        .transpose()
+        .map_err(|error| argument_error("sprt", error))
 }
 
 struct MatchRecorder<'a> {
@@ -264,7 +335,9 @@ impl MatchRecorder<'_> {
     fn add(&mut self, game: &GameRecord) -> Result<ControlFlow<()>, LabError> {
         game.fault.iter().for_each(eprint_message);
         for (place, notes) in self.players.of(game.assignment).into_iter().zip(&game.notes) {
-            notes.iter().for_each(|note| self.told.tell(format_args!("{}: {note}", letter(place))));
+            notes
+                .iter()
+                .for_each(|note| self.told.tell(format_args!("{}: {note}", letter(place))));
         }
         let pairing = game.assignment.pairing();
         let game = PlayedGame::new(self.match_id, game);
@@ -273,9 +346,17 @@ impl MatchRecorder<'_> {
         if let Some(files) = &mut self.files {
             files.add(&game)?;
         }
-        let line = if let [summary] = &self.summaries[..] { summary.line() } else { String::new() };
+        let line = if let [summary] = &self.summaries[..] {
+            summary.line()
+        } else {
+            String::new()
+        };
         self.progress.show(self.games(), line);
-        Ok(if self.is_decided() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        Ok(if self.is_decided() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        })
     }
 
     fn games(&self) -> u64 {
@@ -295,7 +376,12 @@ fn match_id(args: &MatchArgs, config: &MatchConfig<'_>, players: &Players) -> St
         match &contender.team {
             Team::Own(setup) => id.add_engine(setup),
             Team::External(engine) => {
-                let ExternalCommand { program, arguments, options, .. } = &engine.command;
+                let ExternalCommand {
+                    program,
+                    arguments,
+                    options,
+                    ..
+                } = &engine.command;
                 let file = Path::new(program).file_name();
                 id.add(format!("{file:?} {} {arguments:?} {options:?}", engine.name));
             }
@@ -304,7 +390,10 @@ fn match_id(args: &MatchArgs, config: &MatchConfig<'_>, players: &Players) -> St
     if players.contenders.len() > 2 {
         id.add(format!("{:?}", players.pairings));
     }
-    let contenders = players.contenders.iter().map(|contender| (contender.name.as_str(), contender.limit));
+    let contenders = players
+        .contenders
+        .iter()
+        .map(|contender| (contender.name.as_str(), contender.limit));
     let (names, limits): (Vec<_>, Vec<_>) = contenders.unzip();
     id.add_games(&names, &limits, &config.rules, config.openings, &args.game);
     id.finish()
@@ -320,7 +409,11 @@ fn contenders(sides: &[(SideArgs, SideLimit)]) -> Result<Vec<Arc<Contender>>> {
         let name = match &team {
             Team::Own(setup) => {
                 let idle = game_args::idle_options(limit, &side.settings);
-                for line in setup.told(threads(setup.settings())).into_iter().chain(idle.map(Note::from)) {
+                for line in setup
+                    .told(threads(setup.settings()))
+                    .into_iter()
+                    .chain(idle.map(Note::from))
+                {
                     eprint_message(format_args!("{letter}: {line}"));
                 }
                 &side.name
@@ -330,12 +423,23 @@ fn contenders(sides: &[(SideArgs, SideLimit)]) -> Result<Vec<Arc<Contender>>> {
                 if side.is_named { &side.name } else { &engine.name }
             }
         };
-        contenders.push(Contender { name: name.clone(), team, limit });
+        contenders.push(Contender {
+            name: name.clone(),
+            team,
+            limit,
+        });
     }
-    let names: Vec<_> = contenders.iter().map(|contender| contender.name.clone()).collect();
+    let names: Vec<_> = contenders
+        .iter()
+        .map(|contender| contender.name.clone())
+        .collect();
     let named = contenders.into_iter().enumerate().map(|(place, contender)| {
         let is_taken = names.iter().filter(|name| **name == contender.name).count() > 1;
-        let name = if is_taken { format!("{} ({})", contender.name, letter(place)) } else { contender.name };
+        let name = if is_taken {
+            format!("{} ({})", contender.name, letter(place))
+        } else {
+            contender.name
+        };
         Arc::new(Contender { name, ..contender })
     });
     Ok(named.collect())
@@ -381,13 +485,24 @@ fn sides(args: &MatchArgs) -> Result<Vec<(SideArgs, SideLimit)>> {
     ensure!(lists.len() > 1, "--engine: name two engines or more");
     let log = args.engine_log.as_deref().map(EngineLog::open).transpose();
     let log = log.map_err(|error| argument_error("engine-log", error))?;
-    let flags = if args.engines.is_empty() { ["a", "b"].iter() } else { ["engine"].iter() }.cycle();
-    let sides = lists.into_iter().zip(flags).enumerate().map(|(place, (text, flag))| {
-        let mut side = SideArgs::parse(text, &args.settings.0, flag, &letter(place))?;
-        side.external.iter_mut().for_each(|external| external.log.clone_from(&log));
-        let limit = args.game.limit(side.limit)?;
-        Ok((side, limit))
-    });
+    let flags = if args.engines.is_empty() {
+        ["a", "b"].iter()
+    } else {
+        ["engine"].iter()
+    }
+    .cycle();
+    let sides = lists
+        .into_iter()
+        .zip(flags)
+        .enumerate()
+        .map(|(place, (text, flag))| {
+            let mut side = SideArgs::parse(text, &args.settings.0, flag, &letter(place))?;
+            side.external
+                .iter_mut()
+                .for_each(|external| external.log.clone_from(&log));
+            let limit = args.game.limit(side.limit)?;
+            Ok((side, limit))
+        });
     sides.collect()
 }
 
@@ -395,16 +510,24 @@ impl SideArgs {
     /// Parses `text` of `--flag`, which changes some of the `common` options. `letter` names the engine if
     /// nothing else does.
     fn parse(text: &str, common: &Settings, flag: &str, letter: &str) -> Result<SideArgs> {
-        let program = entries(text).into_iter().filter_map(split_entry).find(|(key, _)| *key == "cmd");
+        let program = entries(text)
+            .into_iter()
+            .filter_map(split_entry)
+            .find(|(key, _)| *key == "cmd");
         let mut side = SideArgs {
-            name: if text.trim().is_empty() { letter.to_owned() } else { text.trim().to_owned() },
+            name: if text.trim().is_empty() {
+                letter.to_owned()
+            } else {
+                text.trim().to_owned()
+            },
             is_named: false,
             limit: None,
             settings: common.clone(),
             external: program.map(|(_, program)| ExternalCommand::new(&program)),
         };
         for entry in entries(text) {
-            side.take(entry).map_err(|reason| argument_error(flag, format_args!("{entry}: {reason}")))?;
+            side.take(entry)
+                .map_err(|reason| argument_error(flag, format_args!("{entry}: {reason}")))?;
         }
         Ok(side)
     }
@@ -436,7 +559,10 @@ impl SideArgs {
             (_, None) => {
                 let spec = Settings::spec(key)?;
                 let is_of_sessions = Settings::is_for_sessions_only(spec);
-                ensure!(!is_of_sessions, "it acts in a UCI session only, not in the games of this command");
+                ensure!(
+                    !is_of_sessions,
+                    "it acts in a UCI session only, not in the games of this command"
+                );
                 let is_shared = ["Threads", "UCI_Chess960"].contains(&spec.name);
                 ensure!(!is_shared, "both engines share it: give it as --{}", spec.flag);
                 self.settings.set(key, &value)?;
@@ -457,7 +583,11 @@ pub(super) fn judge_command(text: &str) -> Result<ExternalCommand> {
 fn words(text: &str) -> Vec<String> {
     let (mut words, mut is_open, mut quote) = (Vec::<String>::new(), false, None);
     for c in text.chars() {
-        let is_quote = if quote.is_none() { c == '"' || c == '\'' } else { quote == Some(c) };
+        let is_quote = if quote.is_none() {
+            c == '"' || c == '\''
+        } else {
+            quote == Some(c)
+        };
         if quote.is_none() && c.is_whitespace() {
             is_open = false;
             continue;
@@ -506,13 +636,19 @@ pub(super) fn report(
 ) -> Result<ExitStatus> {
     let sprt = parse_sprt(sprt)?;
     let studies = MatchStudy::read(files, sprt)?;
-    ensure!(!studies.is_empty(), "no game is in these files: nothing to report");
+    ensure!(
+        !studies.is_empty(),
+        "no game is in these files: nothing to report"
+    );
     if let Some(folder) = out {
         MatchRowFiles::write_merged(files, folder)?;
         output.tell_page(write_page(&studies, files, &origins(files), folder)?);
     }
     let matches: Vec<_> = studies.into_iter().map(|study| study.summary).collect();
-    output.report(&MatchesReport { ranking: Ranking::of(&matches), matches })
+    output.report(&MatchesReport {
+        ranking: Ranking::of(&matches),
+        matches,
+    })
 }
 
 #[cfg(test)]
@@ -528,8 +664,14 @@ mod tests {
     #[test]
     fn options_override_the_common_ones() {
         let side = parse("TimeManager=smooth(mle-legacy(midpoint=50),x=1), nodes=7,fpu-value=.5").unwrap();
-        assert_eq!(side.settings.time.time_manager, "smooth(mle-legacy(midpoint=50),x=1)");
-        assert_eq!((side.settings.search.cpuct, side.settings.search.fpu_value), (2.0, 0.5));
+        assert_eq!(
+            side.settings.time.time_manager,
+            "smooth(mle-legacy(midpoint=50),x=1)"
+        );
+        assert_eq!(
+            (side.settings.search.cpuct, side.settings.search.fpu_value),
+            (2.0, 0.5)
+        );
         assert_eq!(side.limit, Some(SideLimit::Nodes(7)));
         assert!(side.name.starts_with("TimeManager="));
     }
@@ -551,21 +693,34 @@ mod tests {
             parse("option.Move Overhead=10,cmd='/a b/sf',args=-x 1,wait=60,tc=1+0.1,option.UCI_Elo=1500")
                 .unwrap();
         let external = side.external.unwrap();
-        assert_eq!((external.program.as_str(), external.arguments.join("|").as_str()), ("/a b/sf", "-x|1"));
+        assert_eq!(
+            (external.program.as_str(), external.arguments.join("|").as_str()),
+            ("/a b/sf", "-x|1")
+        );
         assert_eq!(external.options[0], ("Move Overhead".to_owned(), "10".to_owned()));
         assert_eq!((external.options.len(), side.is_named), (2, false));
         let arguments = |text: &str| parse(text).unwrap().external.unwrap().arguments;
         let path = r"--weights=C:\my nets\a b.pb.gz";
         assert_eq!(arguments(&format!("cmd=x,args=-v \"{path}\"")), ["-v", path]);
-        assert_eq!(arguments("cmd=x,args='one, word' --w='a b'"), ["one, word", "--w=a b"]);
+        assert_eq!(
+            arguments("cmd=x,args='one, word' --w='a b'"),
+            ["one, word", "--w=a b"]
+        );
     }
 
     #[test]
     fn faults_name_the_entry() {
         let fault = |text| parse(text).unwrap_err().to_string();
         assert_eq!(fault("CPuct"), "--a: CPuct: write Name=Value");
-        assert_eq!(fault("Cpuctt=1"), "--a: Cpuctt=1: unknown option \"Cpuctt\". Did you mean CPuct?");
-        assert!(fault("cmd=sf,CPuct=1").contains("option.NAME="), "{}", fault("cmd=sf,CPuct=1"));
+        assert_eq!(
+            fault("Cpuctt=1"),
+            "--a: Cpuctt=1: unknown option \"Cpuctt\". Did you mean CPuct?"
+        );
+        assert!(
+            fault("cmd=sf,CPuct=1").contains("option.NAME="),
+            "{}",
+            fault("cmd=sf,CPuct=1")
+        );
         assert_eq!(fault("nodes=0"), "--a: nodes=0: expected a number above 0");
         assert!(fault("tc=x").contains("no time control"));
     }

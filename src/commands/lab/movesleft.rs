@@ -83,9 +83,15 @@ const ESTIMATORS: [&str; 5] = [
 impl EstimatorArgs {
     fn estimators(&self) -> Result<Vec<Estimator>> {
         let usual = ESTIMATORS.map(String::from);
-        let texts = if self.estimator.is_empty() { &usual[..] } else { &self.estimator };
+        let texts = if self.estimator.is_empty() {
+            &usual[..]
+        } else {
+            &self.estimator
+        };
         let estimators: Result<Vec<_>, _> = texts.iter().map(|text| Estimator::parse(text)).collect();
-        Ok(estimators.map_err(|error| argument_error("estimator", error))?.concat())
+        Ok(estimators
+            .map_err(|error| argument_error("estimator", error))?
+            .concat())
     }
 }
 
@@ -102,13 +108,21 @@ pub(crate) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<ExitStatu
     let facts = facts(args, &opened);
     let mut running = Running::begin(args.out.as_deref(), id, &facts, &[ROWS, "index.html"])?;
     let temporary = tempfile::tempdir()?;
-    let rows = running.run.as_ref().map_or(temporary.path(), Run::folder).join(ROWS);
+    let rows = running
+        .run
+        .as_ref()
+        .map_or(temporary.path(), Run::folder)
+        .join(ROWS);
     measure(args, &opened.backend, &mut games, (&rows, &of_rows), running.stop)?;
     if running.is_stopped() {
         return Ok(running.end(false, games.damaged));
     }
     if let Some(run) = &mut running.run {
-        run.add_facts(games.clocks().map(|(_, text)| ("clocks of the games read".to_owned(), text)))?;
+        run.add_facts(
+            games
+                .clocks()
+                .map(|(_, text)| ("clocks of the games read".to_owned(), text)),
+        )?;
     }
     if args.shard.is_some() && RowReader::<PositionRow>::open(&rows)?.next().is_none() {
         eprint_message(
@@ -140,7 +154,11 @@ fn facts(args: &MovesLeftArgs, opened: &OpenedBackend) -> [(&'static str, String
         ("games", listed(&args.pgn)),
         ("network", opened.backend.info().description.clone()),
         ("sample", sample),
-        ("search", args.nodes.map_or("none".into(), |nodes| format!("{nodes} nodes a position"))),
+        (
+            "search",
+            args.nodes
+                .map_or("none".into(), |nodes| format!("{nodes} nodes a position")),
+        ),
     ]
 }
 
@@ -155,7 +173,11 @@ fn measure(
 ) -> Result<()> {
     let (mut rows, last) = RowWriter::<PositionRow>::resume(path)?;
     if last.as_ref().is_some_and(|row| ![id, ""].contains(&&*row.run)) {
-        return Err(LabError::OtherRun { path: path.to_owned(), what: "rows of another run" }.into());
+        return Err(LabError::OtherRun {
+            path: path.to_owned(),
+            what: "rows of another run",
+        }
+        .into());
     }
     // Where games are lost by that, the file stays until one of them is measured again.
     if last.is_none() {
@@ -167,7 +189,9 @@ fn measure(
     let shard = args.shard.unwrap_or(Shard::WHOLE);
     let most = selection.max_games.map_or(usize::MAX, |most| most as usize);
     let mut broken_off = 0;
-    let counted = games.by_ref().inspect(|game| broken_off += u64::from(ending(game) == Ending::Broken));
+    let counted = games
+        .by_ref()
+        .inspect(|game| broken_off += u64::from(ending(game) == Ending::Broken));
     let mut chosen = counted
         .filter(|game| selection.takes_game(game))
         .take(most)
@@ -181,7 +205,11 @@ fn measure(
     let (begun, mut measured, mut positions) = (Instant::now(), 0, 0);
     let rates = |games: u64, positions: usize| {
         let rate = |count: f64| count / begun.elapsed().as_secs_f64().max(1e-3);
-        format!("{:.1} games/s, {:.0} positions/s", rate(games as f64), rate(positions as f64))
+        format!(
+            "{:.1} games/s, {:.0} positions/s",
+            rate(games as f64),
+            rate(positions as f64)
+        )
     };
     let next_game = || Ok(chosen.next());
     runner::run(threads, stop, next_game, measure, |mut game| {
@@ -196,7 +224,9 @@ fn measure(
     })?;
     progress.finish();
     rows.publish()?;
-    let clocks = games.clocks().map_or(String::new(), |(_, text)| format!("; clocks are {text}"));
+    let clocks = games
+        .clocks()
+        .map_or(String::new(), |(_, text)| format!("; clocks are {text}"));
     let (rates, read, broken) = (rates(measured, positions), games.read, games.broken);
     eprint_message(format_args!(
         "{measured} games, {rates} ({read} games read, {broken} broken, {broken_off} unfinished or broken off{clocks})"
@@ -206,11 +236,17 @@ fn measure(
 
 fn tell_size(args: &MovesLeftArgs) -> Result<()> {
     let text = |path: &PathBuf| {
-        let is_packed =
-            [".gz", ".zst", ".bz2", ".zip"].iter().any(|end| path.to_string_lossy().ends_with(end));
-        path.metadata().map_or(0.0, |file| file.len() as f64 * if is_packed { INFLATION } else { 1.0 })
+        let is_packed = [".gz", ".zst", ".bz2", ".zip"]
+            .iter()
+            .any(|end| path.to_string_lossy().ends_with(end));
+        path.metadata().map_or(0.0, |file| {
+            file.len() as f64 * if is_packed { INFLATION } else { 1.0 }
+        })
     };
-    let of_games = args.selection.max_games.map_or(f64::INFINITY, |most| most as f64 * ROWS_OF_A_GAME);
+    let of_games = args
+        .selection
+        .max_games
+        .map_or(f64::INFINITY, |most| most as f64 * ROWS_OF_A_GAME);
     let all = of_games.min(ROWS_OF_TEXT * args.pgn.iter().map(text).sum::<f64>());
     let shards = args.shard.unwrap_or(Shard::WHOLE).count;
     let size = all / (args.selection.sample.unwrap_or(1) * shards) as f64;
@@ -222,7 +258,10 @@ fn tell_size(args: &MovesLeftArgs) -> Result<()> {
         (size / MOST_UNASKED).ceil() * 4.0
     );
     if size > 1e6 {
-        eprint_message(format_args!("the rows of these games will take some {:.0} MB", size / 1e6));
+        eprint_message(format_args!(
+            "the rows of these games will take some {:.0} MB",
+            size / 1e6
+        ));
     }
     Ok(())
 }
@@ -235,7 +274,10 @@ pub(super) fn report(
     output: &mut Output,
 ) -> Result<ExitStatus> {
     let report = study(files, args.estimators()?)?;
-    ensure!(report.totals.positions > 0, "no position has passed the filters: nothing to report");
+    ensure!(
+        report.totals.positions > 0,
+        "no position has passed the filters: nothing to report"
+    );
     // The folder first: it is to be whole even if nobody reads what is printed.
     if let Some(folder) = out {
         std::fs::create_dir_all(folder)?;

@@ -50,10 +50,23 @@ impl Writer {
     fn of(path: &Path) -> Result<Option<Writer>> {
         if has_rows_of::<MoveRow>(path)? {
             let first = RowReader::<MoveRow>::open(path)?.next().transpose()?;
-            return Ok(first.map(|row| if row.is_of_match() { Writer::Match } else { Writer::Timelab }));
+            return Ok(first.map(|row| {
+                if row.is_of_match() {
+                    Writer::Match
+                } else {
+                    Writer::Timelab
+                }
+            }));
         }
-        let kinds = [has_rows_of::<PositionRow>, has_rows_of::<ReplayGameRow>, has_rows_of::<MatchGameRow>];
-        for (has_rows, writer) in kinds.into_iter().zip([Writer::Movesleft, Writer::Timelab, Writer::Match]) {
+        let kinds = [
+            has_rows_of::<PositionRow>,
+            has_rows_of::<ReplayGameRow>,
+            has_rows_of::<MatchGameRow>,
+        ];
+        for (has_rows, writer) in kinds
+            .into_iter()
+            .zip([Writer::Movesleft, Writer::Timelab, Writer::Match])
+        {
             if has_rows(path)? {
                 return Ok(Some(writer));
             }
@@ -65,7 +78,11 @@ impl Writer {
 
 pub(crate) fn run(args: &ReportArgs, output: &mut Output) -> Result<ExitStatus> {
     for path in args.files.iter().chain(&args.out) {
-        check_unused(if path.is_dir() { path } else { path.parent().unwrap_or(path) })?;
+        check_unused(if path.is_dir() {
+            path
+        } else {
+            path.parent().unwrap_or(path)
+        })?;
         let [has_games, has_moves] = ["games.csv", "moves.csv"].map(|name| path.join(name).exists());
         ensure!(
             !has_games || has_moves || args.out.as_ref() == Some(path),
@@ -85,17 +102,29 @@ pub(crate) fn run(args: &ReportArgs, output: &mut Output) -> Result<ExitStatus> 
     }
     let writer = found.context("no game is in these files: nothing to report")?;
     for (flag, other, is_given) in [
-        ("--estimator", Writer::Movesleft, !args.estimators.estimator.is_empty()),
+        (
+            "--estimator",
+            Writer::Movesleft,
+            !args.estimators.estimator.is_empty(),
+        ),
         ("--sprt", Writer::Match, args.sprt.is_some()),
     ] {
-        ensure!(!is_given || other == writer, "{flag}: for rows of {other}; these are rows of {writer}");
+        ensure!(
+            !is_given || other == writer,
+            "{flag}: for rows of {other}; these are rows of {writer}"
+        );
     }
     let out = args.out.as_deref();
     if let Some(folder) = out {
         check_overwriting(&files, folder, &WRITTEN)?;
     }
-    let origin = Origin { run: format!("report on {writer}"), ..origin::<&str>(&[]) };
-    let _run = out.map(|folder| Run::claim(folder, origin, &WRITTEN)).transpose()?;
+    let origin = Origin {
+        run: format!("report on {writer}"),
+        ..origin::<&str>(&[])
+    };
+    let _run = out
+        .map(|folder| Run::claim(folder, origin, &WRITTEN))
+        .transpose()?;
     match writer {
         Writer::Movesleft => movesleft::report(&files, &args.estimators, out, output),
         Writer::Timelab => timelab::report(&files, out, output),
@@ -105,15 +134,25 @@ pub(crate) fn run(args: &ReportArgs, output: &mut Output) -> Result<ExitStatus> 
 
 /// The files of rows in a folder. Any other path stands for itself, as does a folder without rows.
 fn files_of(path: &Path) -> Vec<PathBuf> {
-    let rows: Vec<_> = WRITTEN[..3].iter().map(|name| path.join(name)).filter(|file| file.exists()).collect();
-    if rows.is_empty() { vec![path.to_owned()] } else { rows }
+    let rows: Vec<_> = WRITTEN[..3]
+        .iter()
+        .map(|name| path.join(name))
+        .filter(|file| file.exists())
+        .collect();
+    if rows.is_empty() {
+        vec![path.to_owned()]
+    } else {
+        rows
+    }
 }
 
 /// Refuses a folder in which a file that is `written` would replace one that is to be read.
 pub(super) fn check_overwriting(files: &[PathBuf], folder: &Path, written: &[&str]) -> Result<()> {
     for name in written {
         // What is not there yet is no input.
-        let Ok(written) = folder.join(name).canonicalize() else { continue };
+        let Ok(written) = folder.join(name).canonicalize() else {
+            continue;
+        };
         let is_written = |file: &&PathBuf| file.canonicalize().is_ok_and(|file| file == written);
         if let Some(file) = files.iter().find(is_written) {
             let (folder, file) = (folder.display(), file.display());

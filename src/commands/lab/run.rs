@@ -21,13 +21,27 @@ use zeitnot_lab::run::Run;
 
 /// The number of positions of the first `most` games. `None` if a file can be read only once.
 pub(super) fn positions_of(files: &[PathBuf], most: usize) -> Option<u64> {
-    let games = files.iter().filter_map(|file| Games::open(file).ok()).flatten().flatten();
-    let lengths = games.map(|game| game.moves.len() as u64).filter(|&moves| moves > 0).take(most);
-    files.iter().all(|file| file.is_file()).then(|| lengths.map(|moves| moves + 1).sum())
+    let games = files
+        .iter()
+        .filter_map(|file| Games::open(file).ok())
+        .flatten()
+        .flatten();
+    let lengths = games
+        .map(|game| game.moves.len() as u64)
+        .filter(|&moves| moves > 0)
+        .take(most);
+    files
+        .iter()
+        .all(|file| file.is_file())
+        .then(|| lengths.map(|moves| moves + 1).sum())
 }
 
 pub(super) fn listed(files: &[PathBuf]) -> String {
-    files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")
+    files
+        .iter()
+        .map(|file| file.display().to_string())
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// A run of a command: its folder, if it keeps anything, and whether the user has stopped it.
@@ -44,9 +58,15 @@ impl Running {
         facts: &[(impl ToString, String)],
         files: &[&str],
     ) -> Result<Running> {
-        let origin = Origin { run: id, ..origin(facts) };
+        let origin = Origin {
+            run: id,
+            ..origin(facts)
+        };
         let run = out.map(|folder| Run::claim(folder, origin, files)).transpose()?;
-        Ok(Running { run, stop: interruption()? })
+        Ok(Running {
+            run,
+            stop: interruption()?,
+        })
     }
 
     pub(super) fn is_stopped(&self) -> bool {
@@ -59,7 +79,10 @@ impl Running {
         if self.is_stopped() && !is_whole {
             match self.run {
                 Some(_) => {
-                    eprint_message(format_args!("stopped; the same command goes on:\n{}", command_line()));
+                    eprint_message(format_args!(
+                        "stopped; the same command goes on:\n{}",
+                        command_line()
+                    ));
                 }
                 None => {
                     eprint_message("stopped; nothing is kept to go on with: give --out FOLDER the next time");
@@ -80,7 +103,10 @@ const MOST_ORIGINS: usize = 8;
 /// The origins of rows in these files, as far as they are known, and of the report on them.
 pub(super) fn origins(files: &[PathBuf]) -> Vec<Origin> {
     let folders: BTreeSet<_> = files.iter().filter_map(|file| file.parent()).collect();
-    let known = folders.into_iter().filter_map(Origin::of_folder).take(MOST_ORIGINS);
+    let known = folders
+        .into_iter()
+        .filter_map(Origin::of_folder)
+        .take(MOST_ORIGINS);
     known.chain([origin::<&str>(&[])]).collect()
 }
 
@@ -106,7 +132,9 @@ impl FromStr for Shard {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Shard, &'static str> {
-        let parsed = text.split_once('/').and_then(|(i, n)| Some((i.parse::<u64>().ok()?, n.parse().ok()?)));
+        let parsed = text
+            .split_once('/')
+            .and_then(|(i, n)| Some((i.parse::<u64>().ok()?, n.parse().ok()?)));
         match parsed {
             Some((i, count)) if (1..=count).contains(&i) => Ok(Shard { index: i - 1, count }),
             _ => Err("expected i/n with i from 1 to n, as in 2/8"),
@@ -137,7 +165,9 @@ impl RunId {
         }
         settings.info.log_file.clear();
         settings.network.threads = None;
-        settings.values().for_each(|(flag, value)| self.add(format!("--{flag}={value}\n")));
+        settings
+            .values()
+            .for_each(|(flag, value)| self.add(format!("--{flag}={value}\n")));
     }
 
     pub(super) fn add_games(
@@ -148,8 +178,15 @@ impl RunId {
         openings: &Openings,
         args: &GameArgs,
     ) {
-        let MatchRules { adjudication, seed, .. } = rules;
-        let Adjudication { draw, win, tables, max_plies } = adjudication;
+        let MatchRules {
+            adjudication, seed, ..
+        } = rules;
+        let Adjudication {
+            draw,
+            win,
+            tables,
+            max_plies,
+        } = adjudication;
         let other = (names, limits, draw, win, max_plies, tables.is_some(), seed);
         self.add(format!("{other:?} {}", args.sequential));
         self.add(openings.fingerprint().to_le_bytes());
@@ -188,19 +225,26 @@ impl<'a> RecordedGames<'a> {
     pub(super) fn new(files: &'a [PathBuf]) -> Result<RecordedGames<'a>> {
         for path in files.iter().filter(|path| path.as_os_str() != "-") {
             // What a pipe holds can be read once.
-            if path.metadata().map_or(true, |file| file.is_file() || file.is_dir()) {
+            if path
+                .metadata()
+                .map_or(true, |file| file.is_file() || file.is_dir())
+            {
                 Games::open(path)?;
             }
         }
-        Ok(RecordedGames { files: files.iter(), ..RecordedGames::default() })
+        Ok(RecordedGames {
+            files: files.iter(),
+            ..RecordedGames::default()
+        })
     }
 
     /// Where the clocks and times of the games read so far are from: a fact of an [`Origin`].
     pub(super) fn clocks(&self) -> Option<(String, String)> {
         let plural = |games: u64| if games == 1 { "" } else { "s" };
         let forms = self.time_forms.iter();
-        let forms: Vec<_> =
-            forms.map(|(form, games)| format!("{form} in {games} game{}", plural(*games))).collect();
+        let forms: Vec<_> = forms
+            .map(|(form, games)| format!("{form} in {games} game{}", plural(*games)))
+            .collect();
         (!forms.is_empty()).then(|| ("clocks".to_owned(), format!("from {}", forms.join(", "))))
     }
 
@@ -214,8 +258,15 @@ impl<'a> RecordedGames<'a> {
         /// 64 games of `zeitnot-tiny` at 50 nodes a move.
         const SAMPLE: &[u8] = include_bytes!("sample.pgn.gz");
         let name = "the built-in sample".to_owned();
-        let open = Some((name.clone(), 0, Games::new(name, flate2::read::GzDecoder::new(SAMPLE))));
-        RecordedGames { open, ..RecordedGames::default() }
+        let open = Some((
+            name.clone(),
+            0,
+            Games::new(name, flate2::read::GzDecoder::new(SAMPLE)),
+        ));
+        RecordedGames {
+            open,
+            ..RecordedGames::default()
+        }
     }
 }
 
@@ -249,12 +300,19 @@ impl Iterator for RecordedGames<'_> {
                         *self.time_forms.entry(form).or_default() += 1;
                     }
                     for note in &game.notes {
-                        let kind: String =
-                            note.chars().filter(|c| c.is_alphabetic() || *c == ' ').take(40).collect();
-                        self.told.tell_kind(kind, format_args!("{path}: game {number}{players}: {note}"));
+                        let kind: String = note
+                            .chars()
+                            .filter(|c| c.is_alphabetic() || *c == ' ')
+                            .take(40)
+                            .collect();
+                        self.told
+                            .tell_kind(kind, format_args!("{path}: game {number}{players}: {note}"));
                     }
                     if !game.moves.is_empty() {
-                        return Some(RecordedGame { number: self.read, ..game });
+                        return Some(RecordedGame {
+                            number: self.read,
+                            ..game
+                        });
                     }
                     self.told.tell_kind(
                         "without moves",

@@ -82,8 +82,16 @@ pub(crate) struct TimelabArgs {
 }
 
 /// The managers that are compared by default beside [`DEFAULT_MANAGER`].
-const OTHER_MANAGERS: [&str; 8] =
-    ["smooth", "smooth(mle-mlh)", "smooth(blend)", "legacy", "alphazero", "simple", "stockfish", "argo"];
+const OTHER_MANAGERS: [&str; 8] = [
+    "smooth",
+    "smooth(mle-mlh)",
+    "smooth(blend)",
+    "legacy",
+    "alphazero",
+    "simple",
+    "stockfish",
+    "argo",
+];
 const USUAL_NPS: f64 = 10_000.0;
 const MEASURING_TIME: Millis = Millis(2_000.0);
 
@@ -93,7 +101,11 @@ impl TimelabArgs {
             return self.managers.clone();
         }
         let others: &[&str] = if self.pgn.is_empty() { &[] } else { &OTHER_MANAGERS };
-        [&[DEFAULT_MANAGER], others].concat().into_iter().map(str::to_owned).collect()
+        [&[DEFAULT_MANAGER], others]
+            .concat()
+            .into_iter()
+            .map(str::to_owned)
+            .collect()
     }
 
     fn nps(&self) -> Result<f64> {
@@ -128,7 +140,10 @@ pub(crate) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus>
     let nps = args.nps()?;
     let speed = match args.speed {
         SpeedModel::Constant => Speed::constant(nps),
-        SpeedModel::Phase => Speed { opening: nps, endgame: ENDGAME_SPEED * nps },
+        SpeedModel::Phase => Speed {
+            opening: nps,
+            endgame: ENDGAME_SPEED * nps,
+        },
     };
     let [id, of_rows] = run_ids(args, &managers);
     let replayer = Replayer {
@@ -137,8 +152,15 @@ pub(crate) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus>
         controls: &args.controls,
         kept_games: args.curves,
         options: ReplayOptions {
-            clock_source: if args.recorded_clocks { ClockSource::Recorded } else { ClockSource::Running },
-            model: EngineModel { speed, ..EngineModel::default() },
+            clock_source: if args.recorded_clocks {
+                ClockSource::Recorded
+            } else {
+                ClockSource::Running
+            },
+            model: EngineModel {
+                speed,
+                ..EngineModel::default()
+            },
             overhead_ms: f64::from(args.move_overhead),
             ponders: args.ponder,
             ..ReplayOptions::default()
@@ -160,16 +182,26 @@ pub(crate) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus>
     };
     let most = args.max_games.map_or(usize::MAX, |most| most as usize);
     let shard = args.shard.unwrap_or(Shard::WHOLE);
-    let mut chosen = games.by_ref().filter_map(accept).take(most).filter(|game| shard.takes(game.number - 1));
+    let mut chosen = games
+        .by_ref()
+        .filter_map(accept)
+        .take(most)
+        .filter(|game| shard.takes(game.number - 1));
     let facts = [("games", names), ("speed", format!("{nps:.0} nodes per second"))];
     let written = ["games.csv", "moves.csv", "index.html"];
     let mut running = Running::begin(args.out.as_deref(), id, &facts, &written)?;
-    let mut files = running.run.as_ref().map(|run| ReplayFiles::create(run.folder())).transpose()?;
+    let mut files = running
+        .run
+        .as_ref()
+        .map(|run| ReplayFiles::create(run.folder()))
+        .transpose()?;
     let mut study = ReplayStudy::default();
     let (mut progress, mut done) = (Progress::new("games", args.max_games, 0), 0);
     let replay = |_, jobs: &Jobs<'_, GameToReplay, Vec<ReplayRows>>| {
         let settings = &args.network.0;
-        let heads = backend.as_ref().map(|backend| NetworkHeads::new(&**backend, settings));
+        let heads = backend
+            .as_ref()
+            .map(|backend| NetworkHeads::new(&**backend, settings));
         let mut heads = heads.transpose()?;
         jobs.do_in_chunks(CHUNK, |mut games| {
             if let Some(heads) = &mut heads {
@@ -197,7 +229,11 @@ pub(crate) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus>
         return Ok(ExitStatus::Stopped);
     }
     if left_out > 0 {
-        let clocks = if args.recorded_clocks { ", or without clocks and one known time control" } else { "" };
+        let clocks = if args.recorded_clocks {
+            ", or without clocks and one known time control"
+        } else {
+            ""
+        };
         eprint_message(format_args!(
             "{left_out} games left out: too short, unfinished, ended by an accident{clocks}"
         ));
@@ -205,7 +241,10 @@ pub(crate) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus>
     if let Some((_, text)) = games.clocks() {
         eprint_message(format_args!("the clocks of the games are {text}"));
     }
-    ensure!(!study.is_empty() || args.shard.is_some(), "no game is left to replay");
+    ensure!(
+        !study.is_empty() || args.shard.is_some(),
+        "no game is left to replay"
+    );
     if let (Some(run), Some(files)) = (&mut running.run, &mut files) {
         run.add_facts(games.clocks())?;
         files.publish()?;
@@ -222,10 +261,20 @@ pub(crate) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus>
 
 /// The identity of the run, and that of its rows, which is one for all shards.
 fn run_ids(args: &TimelabArgs, managers: &[String]) -> [String; 2] {
-    let TimelabArgs { controls, nps, speed, recorded_clocks, move_overhead, ponder, .. } = args;
+    let TimelabArgs {
+        controls,
+        nps,
+        speed,
+        recorded_clocks,
+        move_overhead,
+        ponder,
+        ..
+    } = args;
     let mut id = RunId::default();
     id.add_settings(&args.network.0, None);
-    id.add(format!("{managers:?} {controls:?} {nps:?} {speed:?} {recorded_clocks} {move_overhead} {ponder}"));
+    id.add(format!(
+        "{managers:?} {controls:?} {nps:?} {speed:?} {recorded_clocks} {move_overhead} {ponder}"
+    ));
     id.add(format!("{:?} {:?}", args.min_moves, args.max_games));
     id.add_files(&args.pgn);
     let of_rows = id.clone().finish();
@@ -247,7 +296,11 @@ fn check_repetitions(args: &TimelabArgs, managers: &[String]) -> Result<()> {
 fn backend(args: &TimelabArgs, managers: &[String]) -> Result<Option<Arc<dyn Backend>>> {
     let manager = |text: &String| manager_from(text).map_err(|error| anyhow!("--manager {text}: {error}"));
     let managers: Vec<_> = managers.iter().map(manager).collect::<Result<_>>()?;
-    let is_asked = |has_moves_left| managers.iter().any(|manager| manager.asks_network(has_moves_left));
+    let is_asked = |has_moves_left| {
+        managers
+            .iter()
+            .any(|manager| manager.asks_network(has_moves_left))
+    };
     if !is_asked(true) {
         return Ok(None);
     }

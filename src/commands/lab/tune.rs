@@ -46,17 +46,26 @@ pub(crate) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus> {
     let parameters = Parameter::parse_list(&args.params, &args.settings.0);
     let parameters = parameters.map_err(|error| argument_error("params", error))?;
     let limit = limit(args, &parameters)?;
-    let plan = TunePlan { parameters, pairs: args.games.div_ceil(2), seed: args.game.seed, limit };
+    let plan = TunePlan {
+        parameters,
+        pairs: args.games.div_ceil(2),
+        seed: args.game.seed,
+        limit,
+    };
     let (openings, _) = args.game.read_openings(2 * plan.pairs, false)?;
     let settings = game_args::settings_under(limit, args.settings.0.clone());
     let setup = Arc::new(Setup::new(settings)?);
     let in_real_time = game_args::runs_in_real_time(limit, &args.settings.0);
     let config = args.game.config(&args.settings.0, &openings, in_real_time, 0)?;
     setup.told(config.threads).iter().for_each(eprint_message);
-    game_args::idle_options(limit, &args.settings.0).iter().for_each(eprint_message);
+    game_args::idle_options(limit, &args.settings.0)
+        .iter()
+        .for_each(eprint_message);
     let mut told = Told::default();
     note_idle_options(&plan, &args.settings.0, &mut told);
-    tuning::foretold(&plan, &setup)?.iter().for_each(|note| told.tell(note));
+    tuning::foretold(&plan, &setup)?
+        .iter()
+        .for_each(|note| told.tell(note));
     let mut id = RunId::default();
     id.add_engine(&setup);
     id.add(format!("{plan:?}"));
@@ -68,7 +77,9 @@ pub(crate) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus> {
     facts.extend(args.game.facts());
     facts.extend(told.facts());
     let running = Running::begin(Some(&args.out), id.finish(), &facts, &[PAIRS, "index.html"])?;
-    let Some(run) = &running.run else { unreachable!("it has a folder") };
+    let Some(run) = &running.run else {
+        unreachable!("it has a folder")
+    };
     let (mut file, mut rows) = tuning::open_pairs(run)?;
     let write_page = |study: &TuneStudy| tuning::page(study, run.origin()).write(run.folder());
     let done = rows.len() as u64;
@@ -96,7 +107,9 @@ fn limit(args: &TuneArgs, parameters: &[Parameter]) -> Result<SideLimit> {
     let limit = args.game.limit(None)?;
     let is_off = !game_args::prunes_smartly(limit, &args.settings.0);
     let needs_clock = |name: &str| name == "SmartPruningFactor" || name.starts_with("TimeManager");
-    let idle = parameters.iter().find(|parameter| is_off && needs_clock(&parameter.name));
+    let idle = parameters
+        .iter()
+        .find(|parameter| is_off && needs_clock(&parameter.name));
     if let Some(Parameter { name, .. }) = idle {
         bail!("--params: {name}: has no effect at fixed nodes; give clocks, as --tc 5+0.05 --nodestime 1");
     }
@@ -107,7 +120,11 @@ fn limit(args: &TuneArgs, parameters: &[Parameter]) -> Result<SideLimit> {
 fn note_idle_options(plan: &TunePlan, settings: &Settings, told: &mut Told) {
     let search = &settings.search;
     let switches = [
-        (&CPUCT_AT_ROOT[..], search.root_has_own_cpuct_params, "RootHasOwnCpuctParams=true"),
+        (
+            &CPUCT_AT_ROOT[..],
+            search.root_has_own_cpuct_params,
+            "RootHasOwnCpuctParams=true",
+        ),
         (
             &["FpuValueAtRoot"],
             search.fpu_strategy_at_root != RootFpuStrategy::Same,
@@ -115,8 +132,10 @@ fn note_idle_options(plan: &TunePlan, settings: &Settings, told: &mut Told) {
         ),
     ];
     for (names, is_on, switch) in switches {
-        for parameter in
-            plan.parameters.iter().filter(|parameter| !is_on && names.contains(&&*parameter.name))
+        for parameter in plan
+            .parameters
+            .iter()
+            .filter(|parameter| !is_on && names.contains(&&*parameter.name))
         {
             told.tell(format_args!("{} has no effect without {switch}", parameter.name));
         }

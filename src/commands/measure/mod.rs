@@ -64,9 +64,14 @@ impl PositionArgs {
     }
 
     pub(super) fn flags(&self) -> Vec<(&'static str, String)> {
-        let count = self.num_positions.map(|count| ("num-positions", count.to_string()));
+        let count = self
+            .num_positions
+            .map(|count| ("num-positions", count.to_string()));
         let fen = self.fen.clone().map(|fen| ("fen", fen));
-        let file = self.positions.as_ref().map(|file| ("positions", file.display().to_string()));
+        let file = self
+            .positions
+            .as_ref()
+            .map(|file| ("positions", file.display().to_string()));
         [count, fen, file].into_iter().flatten().collect()
     }
 }
@@ -83,7 +88,9 @@ fn read(name: &str, content: impl Read) -> Result<Vec<String>> {
     let mut positions = Vec::new();
     for line in Lines::new(BufReader::new(content)) {
         let (number, line) = line.map_err(|error| anyhow!("{name}: {error}"))?;
-        let Some(listed) = ListedPosition::read(&line) else { continue };
+        let Some(listed) = ListedPosition::read(&line) else {
+            continue;
+        };
         let wrong = |error: &dyn fmt::Display| anyhow!("{name}, line {number}: {error}");
         let position = listed.map_err(|error| wrong(&error))?.uci_position();
         History::from_uci_position(&position, Variant::Standard).map_err(|error| wrong(&error))?;
@@ -116,7 +123,11 @@ impl LimitArgs {
                 bail!("the searches need an end: give --nodes or --movetime above 0")
             }
             (None, None) => Ok(default),
-            _ => Ok(GoLimits { nodes, movetime, ..GoLimits::default() }),
+            _ => Ok(GoLimits {
+                nodes,
+                movetime,
+                ..GoLimits::default()
+            }),
         }
     }
 
@@ -133,7 +144,10 @@ pub(super) fn engine(settings: &Settings) -> Result<Engine> {
 }
 
 pub(super) fn tell(engine: &Engine) {
-    engine.in_force().iter().for_each(|in_force| eprint_message(format_args!("using {in_force}")));
+    engine
+        .in_force()
+        .iter()
+        .for_each(|in_force| eprint_message(format_args!("using {in_force}")));
     engine.take_notes().iter().for_each(eprint_message);
 }
 
@@ -207,7 +221,11 @@ impl SearchFigures {
         let [time, waited_for_device, waited_for_tree] =
             [self.time_ms, self.waited_for_device_ms, self.waited_for_tree_ms]
                 .map(|ms| Duration::from_secs_f64(ms / 1e3));
-        let waits = CounterValues { waited_for_device, waited_for_tree, ..CounterValues::default() };
+        let waits = CounterValues {
+            waited_for_device,
+            waited_for_tree,
+            ..CounterValues::default()
+        };
         waits.waits(time, threads)
     }
 }
@@ -233,11 +251,19 @@ const FACT_INDENT: usize = 18;
 
 /// Cuts the position at the terminal's width.
 fn line_of(cell: impl Fn(&Column) -> String, position: &str, width: Option<usize>) -> String {
-    let count = if width.is_some_and(|width| width < FEW_BELOW) { FEW } else { COLUMNS.len() };
+    let count = if width.is_some_and(|width| width < FEW_BELOW) {
+        FEW
+    } else {
+        COLUMNS.len()
+    };
     let mut line = String::new();
     for column in &COLUMNS[..count] {
         let (cell, width) = (cell(column), column.1);
-        line += &if line.is_empty() { format!("{cell:<width$}") } else { format!("{cell:>width$}") };
+        line += &if line.is_empty() {
+            format!("{cell:<width$}")
+        } else {
+            format!("{cell:>width$}")
+        };
     }
     line += "  ";
     let room = width.map_or(usize::MAX, |width| width.saturating_sub(line.chars().count()));
@@ -281,11 +307,25 @@ pub(super) fn search(
     let summary = result.summary;
     let text = |mv| engine.position().format_move(mv);
     let visits = summary.visits().into_iter();
-    let visits = visits.map(|(mv, visits)| MoveVisits { r#move: text(mv), visits }).collect();
+    let visits = visits
+        .map(|(mv, visits)| MoveVisits {
+            r#move: text(mv),
+            visits,
+        })
+        .collect();
     let mut figures = SearchFigures::default();
     figures.add(&summary);
     let first_evaluation_ms = summary.counts.first_evaluation.map(ms);
-    Ok((PositionRow { position, best_move: text(best), figures, first_evaluation_ms, visits }, summary))
+    Ok((
+        PositionRow {
+            position,
+            best_move: text(best),
+            figures,
+            first_evaluation_ms,
+            visits,
+        },
+        summary,
+    ))
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -344,8 +384,10 @@ pub(super) fn search_all(
         let (row, summary) = search(engine, position, limits)?;
         wall += before.0.elapsed();
         let add = |sum: &mut Option<Duration>, before: Option<Duration>, after: Option<Duration>| {
-            *sum =
-                sum.zip(before).zip(after).map(|((sum, before), after)| sum + after.saturating_sub(before));
+            *sum = sum
+                .zip(before)
+                .zip(after)
+                .map(|((sum, before), after)| sum + after.saturating_sub(before));
         };
         add(&mut cpu, before.1, cpu_time());
         add(&mut busy, before.2, engine.busy_time());
@@ -385,7 +427,10 @@ pub(super) fn search_all(
 
 /// Paths are reduced to their last part.
 fn option_text((flag, value): (&str, String)) -> String {
-    let name = value.rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or_default();
+    let name = value
+        .rsplit(['/', '\\'])
+        .find(|part| !part.is_empty())
+        .unwrap_or_default();
     format!("--{flag}={name}")
 }
 
@@ -402,41 +447,77 @@ impl SpeedReport {
         let figures = &self.figures;
         let visits = (figures.evaluations + figures.cache_hits + figures.terminals).max(1) as f64;
         let share = |count: u64| format!("{count} ({:.1} %)", 100.0 * count as f64 / visits);
-        let evaluations = format!("{}, {:.0} per second", share(figures.evaluations), self.evaluations_per_s);
+        let evaluations = format!(
+            "{}, {:.0} per second",
+            share(figures.evaluations),
+            self.evaluations_per_s
+        );
         let cpu_time = |seconds: f64| {
-            format!("{seconds:.2} s, {:.0} nodes per CPU second", figures.nodes as f64 / seconds.max(1e-9))
+            format!(
+                "{seconds:.2} s, {:.0} nodes per CPU second",
+                figures.nodes as f64 / seconds.max(1e-9)
+            )
         };
         let after = |ms: f64| format!("after {ms:.2} ms");
         let facts = [
-            ("nodes", Some(format!("{}, {} per second", figures.nodes, figures.nps))),
+            (
+                "nodes",
+                Some(format!("{}, {} per second", figures.nodes, figures.nps)),
+            ),
             ("evaluations", Some(evaluations)),
             ("cache hits", Some(share(figures.cache_hits))),
             ("terminals", Some(share(figures.terminals))),
             ("collisions", Some(format!("{} (no nodes)", figures.collisions))),
             ("mean batch", Some(format!("{:.1} positions", figures.mean_batch))),
             ("bytes per node", Some(format!("{:.1}", figures.bytes_per_node))),
-            ("device busy", self.device_busy.map(|busy| format!("{:.1} %", busy * 100.0))),
-            ("waited for", figures.waits(self.threads).map(|waits| waits.replace("waited for: ", ""))),
+            (
+                "device busy",
+                self.device_busy.map(|busy| format!("{:.1} %", busy * 100.0)),
+            ),
+            (
+                "waited for",
+                figures
+                    .waits(self.threads)
+                    .map(|waits| waits.replace("waited for: ", "")),
+            ),
             ("first evaluation", self.first_evaluation_ms.map(after)),
             ("first batch", self.first_batch_ms.map(after)),
             ("CPU time", self.cpu_s.map(cpu_time)),
             ("backend", Some(format!("{}: {}", self.backend, self.description))),
             ("network SHA-256", self.network.clone()),
             ("threads", Some(self.threads.to_string())),
-            ("limit", Some(format!("{} a position, {} positions", self.limit, self.positions.len()))),
-            ("options", Some(self.options.join(" ")).filter(|options| !options.is_empty())),
+            (
+                "limit",
+                Some(format!(
+                    "{} a position, {} positions",
+                    self.limit,
+                    self.positions.len()
+                )),
+            ),
+            (
+                "options",
+                Some(self.options.join(" ")).filter(|options| !options.is_empty()),
+            ),
             ("Zeitnot", Some(self.version.into())),
         ];
-        facts.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+        facts
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value?)))
+            .collect()
     }
 
     pub(super) fn lines(&self) -> String {
-        [head(None)].into_iter().chain(self.positions.iter().map(|row| row.line(None))).collect()
+        [head(None)]
+            .into_iter()
+            .chain(self.positions.iter().map(|row| row.line(None)))
+            .collect()
     }
 }
 
 pub(super) fn write_facts(f: &mut fmt::Formatter<'_>, facts: Facts) -> fmt::Result {
-    facts.into_iter().try_for_each(|(name, value)| write_fact(f, name, FACT_INDENT, &value))
+    facts
+        .into_iter()
+        .try_for_each(|(name, value)| write_fact(f, name, FACT_INDENT, &value))
 }
 
 impl PositionRow {
@@ -447,8 +528,13 @@ impl PositionRow {
 
 /// Claims the folder for a report before anything is measured. `json` is the file for its data.
 pub(super) fn claim(folder: Option<&Path>, json: &str) -> Result<Option<Run>> {
-    let origin = Origin { run: json.into(), ..running::origin::<&str>(&[]).without_folders() };
-    Ok(folder.map(|folder| Run::claim(folder, origin, &[json, "index.html"])).transpose()?)
+    let origin = Origin {
+        run: json.into(),
+        ..running::origin::<&str>(&[]).without_folders()
+    };
+    Ok(folder
+        .map(|folder| Run::claim(folder, origin, &[json, "index.html"]))
+        .transpose()?)
 }
 
 /// The page names no folder, because it may be passed on.

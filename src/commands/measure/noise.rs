@@ -55,7 +55,10 @@ impl MachineMonitor {
         for _ in 0..self.controls {
             let rate = std::thread::scope(|scope| {
                 let threads: Vec<_> = (0..self.threads).map(|_| scope.spawn(control_rate)).collect();
-                threads.into_iter().map(|thread| thread.join().unwrap_or(0.0)).sum::<f64>()
+                threads
+                    .into_iter()
+                    .map(|thread| thread.join().unwrap_or(0.0))
+                    .sum::<f64>()
             });
             self.rates.push(rate / 1e6);
         }
@@ -65,7 +68,10 @@ impl MachineMonitor {
     pub(crate) fn finish(mut self, nodes: u64, seconds: f64) -> (MachineNoise, PowerReport) {
         self.between_searches();
         let others = self.others.and_then(OthersMeter::finish);
-        let noise = MachineNoise { others, ..MachineNoise::of(&self.rates) };
+        let noise = MachineNoise {
+            others,
+            ..MachineNoise::of(&self.rates)
+        };
         (noise, PowerReport::of(&self.gpus, nodes, seconds))
     }
 }
@@ -76,7 +82,9 @@ fn control_rate() -> f64 {
     while start.elapsed() < CONTROL_TIME {
         for _ in 0..STEP {
             // Knuth's linear congruential generator: each round waits for the one before.
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
         }
         state = black_box(state);
         rounds += STEP;
@@ -137,7 +145,12 @@ impl OthersMeter {
         let mut system = System::new().ok()?;
         system.refresh_cpu_usage();
         let processors = allowed(Path::new("/"));
-        Some(OthersMeter { system, processors, start: Instant::now(), own: cpu_time()? })
+        Some(OthersMeter {
+            system,
+            processors,
+            start: Instant::now(),
+            own: cpu_time()?,
+        })
     }
 
     /// Load of others since the start, including time taken by a virtual machine's host.
@@ -145,18 +158,30 @@ impl OthersMeter {
         self.system.refresh_cpu_usage();
         let number = |name: &str| name.strip_prefix("cpu").and_then(|number| number.parse().ok());
         let is_ours = |name| number(name).is_none_or(|number| self.processors.contains(&number));
-        let ours = self.system.cpus().iter().filter(|cpu| self.processors.is_empty() || is_ours(cpu.name()));
+        let ours = self
+            .system
+            .cpus()
+            .iter()
+            .filter(|cpu| self.processors.is_empty() || is_ours(cpu.name()));
         let used: f64 = ours.map(|cpu| f64::from(cpu.usage()) / 100.0).sum();
         let own = cpu_time()?.saturating_sub(self.own).as_secs_f64();
         let busy = used - own / self.start.elapsed().as_secs_f64().max(1e-9);
-        Some(Others { busy: busy.max(0.0), of: cores() })
+        Some(Others {
+            busy: busy.max(0.0),
+            of: cores(),
+        })
     }
 }
 
 impl fmt::Display for Others {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let processors = if self.of == 1 { "processor" } else { "processors" };
-        write!(f, "{:.1} of {} {processors}", self.busy.min(self.of as f64), self.of)
+        write!(
+            f,
+            "{:.1} of {} {processors}",
+            self.busy.min(self.of as f64),
+            self.of
+        )
     }
 }
 
@@ -202,21 +227,37 @@ mod tests {
     #[test]
     fn a_steady_machine_is_quiet_and_others_are_not() {
         let quiet = MachineNoise::of(&[100.0, 101.0, 99.0, 100.0, 100.5, 99.5, 100.0, 100.0]);
-        assert!(quiet.expected_difference < 0.01 && quiet.verdict()[0].contains("quiet"), "{quiet:?}");
+        assert!(
+            quiet.expected_difference < 0.01 && quiet.verdict()[0].contains("quiet"),
+            "{quiet:?}"
+        );
         let drifting = MachineNoise::of(&[100.0, 100.0, 100.0, 90.0, 90.0, 90.0]);
-        assert!(drifting.expected_difference > 0.1 && drifting.is_noisy, "{drifting:?}");
+        assert!(
+            drifting.expected_difference > 0.1 && drifting.is_noisy,
+            "{drifting:?}"
+        );
         let varying = MachineNoise::of(&[90.0, 110.0]);
         assert_eq!(varying.control_rate, 100.0);
         assert!((varying.control_deviation - 0.02f64.sqrt()).abs() < 1e-9);
         let verdict = varying.verdict().concat();
-        assert!(verdict.starts_with("The machine was noisy (14.1 %): two such runs may differ"), "{verdict}");
+        assert!(
+            verdict.starts_with("The machine was noisy (14.1 %): two such runs may differ"),
+            "{verdict}"
+        );
         assert_eq!(MachineNoise::of(&[5.0]).expected_difference, 0.0);
         let with = |busy: f64| {
             let others = Some(Others { busy, of: 16 });
-            MachineNoise { others, ..varying.clone() }.verdict()
+            MachineNoise {
+                others,
+                ..varying.clone()
+            }
+            .verdict()
         };
         assert_eq!(with(0.7).len(), 1);
-        assert_eq!(with(0.9)[1], "Other programs used 0.9 of 16 processors meanwhile.");
+        assert_eq!(
+            with(0.9)[1],
+            "Other programs used 0.9 of 16 processors meanwhile."
+        );
     }
 
     #[test]

@@ -22,7 +22,11 @@ pub(crate) struct PowerReport {
 impl PowerReport {
     /// Each search ended with one of the driver's `answers`.
     pub(super) fn of(answers: &[String], nodes: u64, seconds: f64) -> PowerReport {
-        let count = answers.iter().map(|answer| answer.lines().count()).max().unwrap_or(0);
+        let count = answers
+            .iter()
+            .map(|answer| answer.lines().count())
+            .max()
+            .unwrap_or(0);
         let lines = |gpu| answers.iter().filter_map(move |answer| answer.lines().nth(gpu));
         let watts = |line: &str| line.split(", ").nth(1)?.split(' ').next()?.parse::<f64>().ok();
         let means = (0..count).filter_map(|gpu| {
@@ -34,7 +38,12 @@ impl PowerReport {
             joules: watts.map(|watts| watts * seconds),
             watts,
             nodes_per_joule: watts.map(|watts| nodes as f64 / (watts * seconds)),
-            devices: answers.last().iter().flat_map(|last| last.lines()).map(str::to_owned).collect(),
+            devices: answers
+                .last()
+                .iter()
+                .flat_map(|last| last.lines())
+                .map(str::to_owned)
+                .collect(),
         }
     }
 
@@ -45,7 +54,10 @@ impl PowerReport {
             }
             _ => "no GPU tells it".into(),
         };
-        let devices = self.devices.iter().map(|device| ("GPU at the end", device.clone()));
+        let devices = self
+            .devices
+            .iter()
+            .map(|device| ("GPU at the end", device.clone()));
         [("energy", energy)].into_iter().chain(devices).collect()
     }
 }
@@ -69,6 +81,9 @@ mod tests {
         assert_eq!(facts[0].1, "30 J, 15.0 W, 2.0 nodes per joule");
         assert_eq!(facts[1].1, "d, 20.00 W, 50, 500 MHz, 1000 MiB");
         let nothing = PowerReport::of(&[], 60, 2.0);
-        assert_eq!((nothing.joules, nothing.facts()[0].1.as_str()), (None, "no GPU tells it"));
+        assert_eq!(
+            (nothing.joules, nothing.facts()[0].1.as_str()),
+            (None, "no GPU tells it")
+        );
     }
 }

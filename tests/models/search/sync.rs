@@ -103,7 +103,10 @@ pub(crate) mod thread {
 
     /// Starts a thread of a model.
     pub(crate) fn spawn<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
-        loom::thread::Builder::new().stack_size(STACK).spawn(work).unwrap()
+        loom::thread::Builder::new()
+            .stack_size(STACK)
+            .spawn(work)
+            .unwrap()
     }
 }
 
@@ -128,7 +131,11 @@ pub(crate) struct OnceLock<T> {
 impl<T> OnceLock<T> {
     /// Returns an empty cell.
     pub(crate) fn new() -> OnceLock<T> {
-        OnceLock { value: std::sync::OnceLock::new(), is_set: AtomicBool::new(false), lock: Mutex::new(()) }
+        OnceLock {
+            value: std::sync::OnceLock::new(),
+            is_set: AtomicBool::new(false),
+            lock: Mutex::new(()),
+        }
     }
 
     /// Returns the value, made by `make` if there is none.

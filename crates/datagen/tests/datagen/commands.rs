@@ -27,7 +27,11 @@ fn teacher() -> String {
 }
 
 fn json(output: &Output) -> Value {
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
@@ -69,7 +73,10 @@ fn a_teacher_plays_and_an_interrupted_run_goes_on() {
     let summary = json(&run(&["table", out, "--out", table.to_str().unwrap()]));
     let positions: usize = games.iter().map(|game| game.plies.len()).sum();
     assert_eq!(summary["positions"], positions);
-    assert_eq!(fs::metadata(table.join("rows.bin")).unwrap().len(), (positions * ROW) as u64);
+    assert_eq!(
+        fs::metadata(table.join("rows.bin")).unwrap().len(),
+        (positions * ROW) as u64
+    );
 }
 
 #[test]
@@ -96,30 +103,71 @@ fn lines_with_blunders_begin_in_games_and_are_labelled() {
         assert!(past <= MAX_PAST, "{past}");
         let mut history = History::from_fen(line.start.as_deref().unwrap(), Variant::Standard).unwrap();
         line.plies[..past].iter().for_each(|ply| history.push(ply.played));
-        let place = (history.current().to_fen(), line.held_out, line.plies[past].candidates.clone());
-        assert!(places.contains(&place), "labels and games are the source's: {place:?}");
+        let place = (
+            history.current().to_fen(),
+            line.held_out,
+            line.plies[past].candidates.clone(),
+        );
+        assert!(
+            places.contains(&place),
+            "labels and games are the source's: {place:?}"
+        );
         assert!((1..=5).contains(&(line.plies.len() - past)));
-        assert!(line.plies[past..].iter().all(|ply| !ply.candidates.is_empty() && ply.centipawns.is_some()));
-        assert!(line.plies[..past].iter().all(|ply| ply.candidates.is_empty() && ply.centipawns.is_none()));
+        assert!(
+            line.plies[past..]
+                .iter()
+                .all(|ply| !ply.candidates.is_empty() && ply.centipawns.is_some())
+        );
+        assert!(
+            line.plies[..past]
+                .iter()
+                .all(|ply| ply.candidates.is_empty() && ply.centipawns.is_none())
+        );
         assert!(!line.ending.result_counts() && !line.ending.length_counts());
     }
-    let with_past = lines.iter().filter(|line| line.plies[0].choice == MoveChoice::Book).count();
+    let with_past = lines
+        .iter()
+        .filter(|line| line.plies[0].choice == MoveChoice::Book)
+        .count();
     assert!(with_past > 10, "{with_past} of 20 lines have a past");
-    let plies = lines.iter().flat_map(|line| &line.plies).filter(|ply| ply.choice != MoveChoice::Book);
+    let plies = lines
+        .iter()
+        .flat_map(|line| &line.plies)
+        .filter(|ply| ply.choice != MoveChoice::Book);
     let (blunders, best): (Vec<_>, Vec<_>) = plies.partition(|ply| ply.choice == MoveChoice::Blunder);
-    assert!(blunders.len() > 20 && best.len() > 10, "{} {}", blunders.len(), best.len());
+    assert!(
+        blunders.len() > 20 && best.len() > 10,
+        "{} {}",
+        blunders.len(),
+        best.len()
+    );
 
     let plausible = path("plausible.zng");
     let step = ["blunders", "--from", &source];
     assert_refused(
-        &teach(&[&step[..], &["--weights", "none.pb.gz"]].concat(), "20", &plausible),
+        &teach(
+            &[&step[..], &["--weights", "none.pb.gz"]].concat(),
+            "20",
+            &plausible,
+        ),
         "add --moves plausible",
     );
-    json(&teach(&[&step[..], &["--moves", "plausible", "--backend", "random"]].concat(), "20", &plausible));
+    json(&teach(
+        &[&step[..], &["--moves", "plausible", "--backend", "random"]].concat(),
+        "20",
+        &plausible,
+    ));
     let plausible = records(&plausible);
     let starts = |lines: &[LabelledGame]| lines.iter().map(|line| line.start.clone()).collect::<Vec<_>>();
-    assert_eq!(starts(&plausible), starts(&lines), "lines begin at the same places");
-    assert!(plausible.iter().any(|line| !lines.contains(line)), "but other moves are played");
+    assert_eq!(
+        starts(&plausible),
+        starts(&lines),
+        "lines begin at the same places"
+    );
+    assert!(
+        plausible.iter().any(|line| !lines.contains(line)),
+        "but other moves are played"
+    );
 
     fs::write(path("pgn.zng"), write_records(&imported(PGN))).unwrap();
     let none = path("none.zng");
@@ -141,7 +189,10 @@ fn import_reads_compressed_files_and_what_fails_leaves_nothing_behind() {
     let failed = path("failed.zng");
     let teacher = ["play", "--teacher", "/no/such/engine", "-g", "1", "-o", &failed];
     assert_refused(&run(&teacher), "/no/such/engine cannot be started");
-    assert_refused(&run(&["import", "--pgn", "/no/such.pgn", "--out", &failed]), "/no/such.pgn");
+    assert_refused(
+        &run(&["import", "--pgn", "/no/such.pgn", "--out", &failed]),
+        "/no/such.pgn",
+    );
     assert!(!Path::new(&failed).exists());
 }
 
@@ -154,7 +205,10 @@ fn no_games_are_added_to_a_compressed_file_of_records() {
     fs::write(&games, PGN).unwrap();
     json(&run(&["import", "--pgn", &games, "--out", &records]));
     let before = fs::read(&records).unwrap();
-    assert_refused(&teach(&["play"], "3", &records), "records.zng.zst is no uncompressed file");
+    assert_refused(
+        &teach(&["play"], "3", &records),
+        "records.zng.zst is no uncompressed file",
+    );
     assert!(fs::read(&records).unwrap() == before);
 }
 
@@ -165,7 +219,13 @@ fn a_killed_run_goes_on_where_it_was() {
     let play = |out: &Path| {
         let mut command = Command::new(PROGRAM);
         command.args(["play", "--games=12", "--nodes=8", "--teacher", &teacher()]);
-        command.args(["--teacher-arg=--backend=trivial", "--teacher-arg=--threads=1", "--out"]).arg(out);
+        command
+            .args([
+                "--teacher-arg=--backend=trivial",
+                "--teacher-arg=--threads=1",
+                "--out",
+            ])
+            .arg(out);
         command.stdout(Stdio::null()).stderr(Stdio::null());
         command
     };
@@ -182,7 +242,10 @@ fn a_killed_run_goes_on_where_it_was() {
         process.wait().unwrap();
     }
     assert!(play(&killed).status().unwrap().success());
-    assert!(fs::read(&killed).unwrap() == fs::read(&whole).unwrap(), "the records differ");
+    assert!(
+        fs::read(&killed).unwrap() == fs::read(&whole).unwrap(),
+        "the records differ"
+    );
 }
 
 /// A regression: such a file lost all games behind the damage, without a word.
@@ -196,7 +259,10 @@ fn a_flipped_byte_is_refused_by_its_game() {
     let middle = damaged.len() / 2;
     damaged[middle] ^= 1;
     fs::write(&file, &damaged).unwrap();
-    assert_refused(&teach(&["play"], "4", out), "games.zng: damaged training data at byte ");
+    assert_refused(
+        &teach(&["play"], "4", out),
+        "games.zng: damaged training data at byte ",
+    );
     assert_refused(&run(&["table", out, "--out", out]), "games.zng");
     assert!(fs::read(&file).unwrap() == damaged, "it stays as it is");
 }
@@ -209,7 +275,10 @@ fn a_second_process_is_refused() {
     let out = file.to_str().unwrap();
     let held = fs::File::create(&file).unwrap();
     held.lock().unwrap();
-    assert_refused(&teach(&["play"], "1", out), "in use by another process; name another --out");
+    assert_refused(
+        &teach(&["play"], "1", out),
+        "in use by another process; name another --out",
+    );
     drop(held);
     assert_eq!(json(&teach(&["play"], "1", out))["games"], 1);
 }
@@ -222,7 +291,14 @@ fn what_cannot_be_expanded_leaves_the_tables_that_are_there() {
     let (rows, records) = (path("rows.bin"), path("games.zng"));
     fs::write(&rows, "old").unwrap();
     fs::write(&records, &write_records(&imported(PGN))[..40]).unwrap();
-    assert_refused(&run(&["table", &records, "--out", &path("")]), "games.zng: damaged training data");
+    assert_refused(
+        &run(&["table", &records, "--out", &path("")]),
+        "games.zng: damaged training data",
+    );
     assert_eq!(fs::read(&rows).unwrap(), b"old");
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing half-made stays");
+    assert_eq!(
+        fs::read_dir(folder.path()).unwrap().count(),
+        2,
+        "nothing half-made stays"
+    );
 }

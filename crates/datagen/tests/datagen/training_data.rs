@@ -30,7 +30,9 @@ O-O {[%eval 8.00]} Ke7 {[%eval 9.25]} 1/2-1/2
 "#;
 
 pub fn imported(text: &str) -> Vec<LabelledGame> {
-    Games::new("PGN", text.as_bytes()).map(|game| labelled(game).unwrap()).collect()
+    Games::new("PGN", text.as_bytes())
+        .map(|game| labelled(game).unwrap())
+        .collect()
 }
 
 fn moves(game: &LabelledGame) -> Vec<String> {
@@ -40,27 +42,47 @@ fn moves(game: &LabelledGame) -> Vec<String> {
 #[test]
 fn imports_tournament_games() {
     let games = imported(PGN);
-    let [mate, random] = &games[..] else { panic!("{games:?}") };
+    let [mate, random] = &games[..] else {
+        panic!("{games:?}")
+    };
 
     assert_eq!(moves(mate), ["f2f3", "e7e5", "g2g4", "d8h4"]);
     let choices: Vec<MoveChoice> = mate.plies.iter().map(|ply| ply.choice).collect();
-    assert_eq!(choices, [MoveChoice::Book, MoveChoice::Book, MoveChoice::Best, MoveChoice::Best]);
+    assert_eq!(
+        choices,
+        [
+            MoveChoice::Book,
+            MoveChoice::Book,
+            MoveChoice::Best,
+            MoveChoice::Best
+        ]
+    );
     let evaluations: Vec<Option<i16>> = mate.plies.iter().map(|ply| ply.centipawns).collect();
     // From the mover's view; a mate in one is one ply away.
     assert_eq!(evaluations, [None, None, Some(-150), Some(31999)]);
-    assert_eq!((mate.result, mate.ending, mate.reference), (-1, Ending::Checkmate, true));
+    assert_eq!(
+        (mate.result, mate.ending, mate.reference),
+        (-1, Ending::Checkmate, true)
+    );
 
     assert_eq!(moves(random), ["b1d1", "e8e7"]);
-    assert_eq!((random.result, random.ending, random.reference), (0, Ending::Broken, false));
+    assert_eq!(
+        (random.result, random.ending, random.reference),
+        (0, Ending::Broken, false)
+    );
     assert!(random.start.is_some());
 }
 
 #[test]
 fn names_games_that_cannot_be_played_through() {
     let text = "[Event \"A\"]\n[Result \"1-0\"]\n\ne4 e5 Kd7 1-0\n\n[Event \"B\"]\n[Result \"*\"]\n\ne4 *\n";
-    let skipped: Vec<_> =
-        Games::new("PGN", text.as_bytes()).map(|game| labelled(game).unwrap_err()).collect();
-    let reasons = ["game 1 is skipped: ply 3: ", "game 2 is skipped: it has no result"];
+    let skipped: Vec<_> = Games::new("PGN", text.as_bytes())
+        .map(|game| labelled(game).unwrap_err())
+        .collect();
+    let reasons = [
+        "game 1 is skipped: ply 3: ",
+        "game 2 is skipped: it has no result",
+    ];
     assert_eq!(skipped.len(), reasons.len());
     for (skipped, reason) in skipped.iter().zip(reasons) {
         assert!(skipped.starts_with(reason), "{skipped}");
@@ -123,7 +145,9 @@ fn imported_games_survive_the_record_format() {
 fn truncated_records_are_errors() {
     let games = imported(PGN);
     let bytes = write_records(&games);
-    let whole_games: Vec<usize> = (0..=games.len()).map(|n| write_records(&games[..n]).len()).collect();
+    let whole_games: Vec<usize> = (0..=games.len())
+        .map(|n| write_records(&games[..n]).len())
+        .collect();
     for length in (0..bytes.len()).filter(|length| !whole_games.contains(length)) {
         assert!(read_records(&bytes[..length]).is_err(), "{length} bytes");
     }
@@ -132,7 +156,10 @@ fn truncated_records_are_errors() {
 #[test]
 fn foreign_files_are_named() {
     let error = read_records(b"PK\x03\x04 and so on").unwrap_err().to_string();
-    assert_eq!(error, "damaged training data at byte 5: no file of training records, or of a newer version");
+    assert_eq!(
+        error,
+        "damaged training data at byte 5: no file of training records, or of a newer version"
+    );
 }
 
 #[test]
@@ -213,7 +240,16 @@ fn tables(games: &[LabelledGame]) -> (Vec<[u8; ROW]>, Vec<u16>) {
     let mut tables = Tables::default();
     games.iter().for_each(|game| tables.add(game).unwrap());
     let rows = tables.rows.as_chunks::<ROW>().0.to_vec();
-    (rows, tables.moves.as_chunks::<2>().0.iter().map(|&bytes| u16::from_le_bytes(bytes)).collect())
+    (
+        rows,
+        tables
+            .moves
+            .as_chunks::<2>()
+            .0
+            .iter()
+            .map(|&bytes| u16::from_le_bytes(bytes))
+            .collect(),
+    )
 }
 
 #[test]
@@ -238,7 +274,10 @@ fn table_rows_say_what_their_layout_promises() {
 
     // Book moves are no policy targets; the rest of their labels counts.
     let labels: Vec<u8> = rows.iter().map(|row| row[127] & 0b100111).collect();
-    assert_eq!(labels, [0b100110, 0b100110, 0b100111, 0b100111, 0b000001, 0b000001]);
+    assert_eq!(
+        labels,
+        [0b100110, 0b100110, 0b100111, 0b100111, 0b000001, 0b000001]
+    );
     assert_eq!(rows[4][124] & 128, 128, "the game began at another position");
     let legal: usize = rows.iter().map(|row| usize::from(row[122])).sum();
     assert_eq!(legal, moves.len());
@@ -246,7 +285,10 @@ fn table_rows_say_what_their_layout_promises() {
 
 #[test]
 fn results_before_a_teachers_oddities_are_no_evidence() {
-    let (rows, _) = tables(&[LabelledGame { ending: Ending::Checkmate, ..teachers_game() }]);
+    let (rows, _) = tables(&[LabelledGame {
+        ending: Ending::Checkmate,
+        ..teachers_game()
+    }]);
     // The position with the deviation itself is no evidence either: the result came after it.
     assert_eq!(rows.iter().map(|row| row[127] & 2).collect::<Vec<_>>(), [0, 0]);
 }

@@ -7,8 +7,9 @@ use thiserror::Error;
 /// Before the counters.
 const FIELDS: usize = 4;
 /// End an operation whose semicolon is missing: none can be an operand of `bm` or `am`.
-const CODES: [&str; 16] =
-    ["acd", "acn", "acs", "am", "bm", "c0", "c9", "ce", "dm", "eco", "fmvn", "hmvc", "id", "pm", "pv", "sm"];
+const CODES: [&str; 16] = [
+    "acd", "acn", "acs", "am", "bm", "c0", "c9", "ce", "dm", "eco", "fmvn", "hmvc", "id", "pm", "pv", "sm",
+];
 
 /// Why a line of a test suite is refused.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -71,9 +72,14 @@ impl<'a> ListedPosition<'a> {
                 if first == "fen" {
                     rest = behind;
                 }
-                let fields = (0..FIELDS).map(|_| take_word(&mut rest)).filter(|field| !field.is_empty());
+                let fields = (0..FIELDS)
+                    .map(|_| take_word(&mut rest))
+                    .filter(|field| !field.is_empty());
                 let fields: Vec<_> = fields.collect();
-                if let Some(code) = fields.iter().find(|field| **field == "moves" || CODES.contains(*field)) {
+                if let Some(code) = fields
+                    .iter()
+                    .find(|field| **field == "moves" || CODES.contains(*field))
+                {
                     return Some(Err(EpdError::Field(code.to_string())));
                 }
                 let fen = fields.join(" ");
@@ -92,7 +98,12 @@ impl<'a> ListedPosition<'a> {
         } else if first.split([',', '.']).any(is_uci_move) || first.contains("-O") {
             return Some(Err(EpdError::LeftOver(first.into())));
         }
-        let listed = ListedPosition { fen, moves, operations: behind, puzzle: None };
+        let listed = ListedPosition {
+            fen,
+            moves,
+            operations: behind,
+            puzzle: None,
+        };
         Some(listed.with_counters(&counters))
     }
 
@@ -100,9 +111,14 @@ impl<'a> ListedPosition<'a> {
         let Some(fen) = &self.fen else { return Ok(self) };
         let mut fields = [counters.first().copied(), counters.get(1).copied()];
         for Operation { code, operands } in self.operations().unwrap_or_default() {
-            let Some(place) = ["hmvc", "fmvn"].iter().position(|own| *own == code) else { continue };
+            let Some(place) = ["hmvc", "fmvn"].iter().position(|own| *own == code) else {
+                continue;
+            };
             if !is_counter(operands) {
-                return Err(EpdError::Counter { code: ["hmvc", "fmvn"][place], text: operands.into() });
+                return Err(EpdError::Counter {
+                    code: ["hmvc", "fmvn"][place],
+                    text: operands.into(),
+                });
             }
             fields[place].get_or_insert(operands);
         }
@@ -110,20 +126,34 @@ impl<'a> ListedPosition<'a> {
             return Ok(self);
         }
         let fen = format!("{fen} {} {}", fields[0].unwrap_or("0"), fields[1].unwrap_or("1"));
-        Ok(ListedPosition { fen: Some(fen), ..self })
+        Ok(ListedPosition {
+            fen: Some(fen),
+            ..self
+        })
     }
 
     /// As after UCI's `position`.
     pub fn uci_position(&self) -> String {
-        let start = self.fen.as_ref().map_or("startpos".into(), |fen| format!("fen {fen}"));
-        if self.moves.is_empty() { start } else { format!("{start} moves {}", self.moves.join(" ")) }
+        let start = self
+            .fen
+            .as_ref()
+            .map_or("startpos".into(), |fen| format!("fen {fen}"));
+        if self.moves.is_empty() {
+            start
+        } else {
+            format!("{start} moves {}", self.moves.join(" "))
+        }
     }
 
     /// Marks and semicolons within words or quotation marks end nothing.
     pub fn operations(&self) -> Result<Vec<Operation<'a>>, EpdError> {
         let (mut is_quoted, mut is_word_start) = (false, true);
         let is_end = |c: char| {
-            is_quoted = if c == '"' { !is_quoted && is_word_start } else { is_quoted };
+            is_quoted = if c == '"' {
+                !is_quoted && is_word_start
+            } else {
+                is_quoted
+            };
             is_word_start = c.is_whitespace() || c == ';';
             c == ';' && !is_quoted
         };
@@ -138,7 +168,9 @@ impl<'a> ListedPosition<'a> {
 /// Reads a line of a table of puzzles, as Lichess has them: among its fields a FEN, and moves, of which the
 /// first leads to the puzzle and the second solves it. Its head names FEN and Moves, and is no position.
 fn puzzle(line: &str) -> Option<Option<ListedPosition<'_>>> {
-    let fields = line.split([',', ';', '\t']).map(|field| field.trim().trim_matches('"'));
+    let fields = line
+        .split([',', ';', '\t'])
+        .map(|field| field.trim().trim_matches('"'));
     let fields: Vec<_> = fields.collect();
     let is_named = |name: &str| fields.iter().any(|field| field.eq_ignore_ascii_case(name));
     if is_named("FEN") && is_named("Moves") {
@@ -169,15 +201,23 @@ fn operations_in(text: &str) -> Vec<Operation<'_>> {
         let code = take_word(&mut operands);
         let is_forgotten = |word: &&str| ["bm", "am"].contains(&code) && CODES.contains(word);
         let next = operands.split_whitespace().find(is_forgotten);
-        let end = next.map_or(operands.len(), |next| next.as_ptr().addr() - operands.as_ptr().addr());
-        list.push(Operation { code, operands: operands[..end].trim() });
+        let end = next.map_or(operands.len(), |next| {
+            next.as_ptr().addr() - operands.as_ptr().addr()
+        });
+        list.push(Operation {
+            code,
+            operands: operands[..end].trim(),
+        });
         rest = &operands[end..];
     }
     list
 }
 
 fn is_uci_move(word: &str) -> bool {
-    matches!(word.as_bytes(), [b'a'..=b'h', b'1'..=b'8', b'a'..=b'h', b'1'..=b'8', ..]) && word.len() <= 5
+    matches!(
+        word.as_bytes(),
+        [b'a'..=b'h', b'1'..=b'8', b'a'..=b'h', b'1'..=b'8', ..]
+    ) && word.len() <= 5
 }
 
 fn skip_nothings(text: &mut &str) {
@@ -192,7 +232,10 @@ fn skip_nothings(text: &mut &str) {
 }
 
 fn take_word<'a>(text: &mut &'a str) -> &'a str {
-    let (word, behind) = text.trim_start().split_once(char::is_whitespace).unwrap_or((text.trim_start(), ""));
+    let (word, behind) = text
+        .trim_start()
+        .split_once(char::is_whitespace)
+        .unwrap_or((text.trim_start(), ""));
     *text = behind.trim_start();
     word
 }
@@ -204,7 +247,11 @@ fn take_counter<'a>(text: &mut &'a str) -> Option<&'a str> {
     if !is_counter(number) {
         return None;
     }
-    *text = if glued.is_empty() { behind } else { &text[number.len() + 1..] };
+    *text = if glued.is_empty() {
+        behind
+    } else {
+        &text[number.len() + 1..]
+    };
     Some(number)
 }
 
@@ -222,7 +269,9 @@ mod tests {
     fn read(line: &str) -> (String, Vec<(String, String)>) {
         let listed = ListedPosition::read(line).unwrap().unwrap();
         let operations = listed.operations().unwrap();
-        let pairs = operations.iter().map(|operation| (operation.code.into(), operation.operands.into()));
+        let pairs = operations
+            .iter()
+            .map(|operation| (operation.code.into(), operation.operands.into()));
         (listed.uci_position(), pairs.collect())
     }
 
@@ -238,10 +287,22 @@ mod tests {
             (" 99 120; cdb eval", "99 120", &[("cdb", "eval")]),
             (" 99 120;bm b4f4;", "99 120", &[("bm", "b4f4")]),
             (" -1 0.5", "-1 0.5", &[]),
-            (" hmvc 7; fmvn 20; bm b4f4;", "7 20", &[("hmvc", "7"), ("fmvn", "20"), ("bm", "b4f4")]),
+            (
+                " hmvc 7; fmvn 20; bm b4f4;",
+                "7 20",
+                &[("hmvc", "7"), ("fmvn", "20"), ("bm", "b4f4")],
+            ),
             (" - bm b4f4;", "0 1", &[("bm", "b4f4")]),
-            (" - - bm b4f4; - ; am b4b1", "0 1", &[("bm", "b4f4"), ("am", "b4b1")]),
-            (" id \"a; bm b4b1\"; bm b4f4", "0 1", &[("id", "\"a; bm b4b1\""), ("bm", "b4f4")]),
+            (
+                " - - bm b4f4; - ; am b4b1",
+                "0 1",
+                &[("bm", "b4f4"), ("am", "b4b1")],
+            ),
+            (
+                " id \"a; bm b4b1\"; bm b4f4",
+                "0 1",
+                &[("id", "\"a; bm b4b1\""), ("bm", "b4f4")],
+            ),
             (
                 " bm b4f4 c3 id \"x\"; c0 \"bm\"",
                 "0 1",
@@ -250,18 +311,29 @@ mod tests {
             (
                 " bm #1; 00:00; 00'40\" (Gustav); id \"x\"",
                 "0 1",
-                &[("bm", "#1"), ("00:00", ""), ("00'40\"", "(Gustav)"), ("id", "\"x\"")],
+                &[
+                    ("bm", "#1"),
+                    ("00:00", ""),
+                    ("00'40\"", "(Gustav)"),
+                    ("id", "\"x\""),
+                ],
             ),
         ] {
-            let operations =
-                operations.iter().map(|&(code, text)| (code.to_owned(), text.to_owned())).collect();
+            let operations = operations
+                .iter()
+                .map(|&(code, text)| (code.to_owned(), text.to_owned()))
+                .collect();
             assert_eq!(
                 read(&format!(" {FEN}{behind} ")),
                 (format!("fen {FEN} {position}"), operations),
                 "{behind}"
             );
         }
-        assert_eq!(read("4k3/8/8/8/8/8/8/4K3 w").0, "fen 4k3/8/8/8/8/8/8/4K3 w", "which has defaults");
+        assert_eq!(
+            read("4k3/8/8/8/8/8/8/4K3 w").0,
+            "fen 4k3/8/8/8/8/8/8/4K3 w",
+            "which has defaults"
+        );
         for line in ["", "  ", "# a comment", "\t#"] {
             assert_eq!(ListedPosition::read(line), None);
         }
@@ -271,14 +343,26 @@ mod tests {
     #[test]
     fn moves_may_follow_the_position() {
         for (line, expected) in [
-            (format!("{FEN} 7 14 moves b4f4 h4g5"), format!("fen {FEN} 7 14 moves b4f4 h4g5")),
-            (format!("{FEN} moves b4f4; id \"x\""), format!("fen {FEN} 0 1 moves b4f4")),
-            (format!("fen {FEN} 7 14 moves b4f4"), format!("fen {FEN} 7 14 moves b4f4")),
+            (
+                format!("{FEN} 7 14 moves b4f4 h4g5"),
+                format!("fen {FEN} 7 14 moves b4f4 h4g5"),
+            ),
+            (
+                format!("{FEN} moves b4f4; id \"x\""),
+                format!("fen {FEN} 0 1 moves b4f4"),
+            ),
+            (
+                format!("fen {FEN} 7 14 moves b4f4"),
+                format!("fen {FEN} 7 14 moves b4f4"),
+            ),
             ("startpos moves e2e4".into(), "startpos moves e2e4".into()),
             ("startpos".into(), "startpos".into()),
             // A regression: without the word `moves` they were skipped.
             ("startpos e2e4 e7e5".into(), "startpos moves e2e4 e7e5".into()),
-            (format!("{FEN} 7 14 b4f4; id \"x\""), format!("fen {FEN} 7 14 moves b4f4")),
+            (
+                format!("{FEN} 7 14 b4f4; id \"x\""),
+                format!("fen {FEN} 7 14 moves b4f4"),
+            ),
         ] {
             assert_eq!(read(&line).0, expected);
         }
@@ -287,10 +371,19 @@ mod tests {
     #[test]
     fn faults_are_named() {
         let open = format!("{FEN} id \"x; bm b4f4;");
-        assert_eq!(ListedPosition::read(&open).unwrap().unwrap().operations(), Err(EpdError::Quote));
+        assert_eq!(
+            ListedPosition::read(&open).unwrap().unwrap().operations(),
+            Err(EpdError::Quote)
+        );
         for (line, reason) in [
-            (format!("{FEN} 0 1,b4f4"), "\"1,b4f4\" is left over behind the position"),
-            ("8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - bm Rxf4; id \"x\";".into(), "a field is missing before bm"),
+            (
+                format!("{FEN} 0 1,b4f4"),
+                "\"1,b4f4\" is left over behind the position",
+            ),
+            (
+                "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - bm Rxf4; id \"x\";".into(),
+                "a field is missing before bm",
+            ),
         ] {
             let error = ListedPosition::read(&line).unwrap().unwrap_err().to_string();
             assert!(error.starts_with(reason), "{line}: {error}");

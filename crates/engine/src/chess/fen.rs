@@ -51,7 +51,10 @@ impl Position {
         let mut left_out = PositionErrorKinds::empty();
         let lacks_rights = setup.castling_rights != position.castling_rights();
         left_out.set(PositionErrorKinds::INVALID_CASTLING_RIGHTS, lacks_rights);
-        left_out.set(PositionErrorKinds::INVALID_EP_SQUARE, setup.ep_square != position.en_passant());
+        left_out.set(
+            PositionErrorKinds::INVALID_EP_SQUARE,
+            setup.ep_square != position.en_passant(),
+        );
         Ok((position, impossible_reasons(left_out)))
     }
 
@@ -65,7 +68,9 @@ impl Position {
         let mut setup = self.chess().to_setup(EnPassantMode::Always);
         setup.ep_square = self.en_passant();
         setup.fullmoves = self.move_number();
-        Fen::try_from_setup(setup).unwrap_or_else(|lossy| lossy.ignore()).to_string()
+        Fen::try_from_setup(setup)
+            .unwrap_or_else(|lossy| lossy.ignore())
+            .to_string()
     }
 }
 
@@ -78,8 +83,10 @@ fn read(fen: &str) -> Result<(Setup, Position), PositionError> {
         }
         Err(kinds) => Err(kinds),
     };
-    let impossible =
-        |kinds| PositionError::Impossible { fen: fen.to_owned(), reasons: impossible_reasons(kinds) };
+    let impossible = |kinds| PositionError::Impossible {
+        fen: fen.to_owned(),
+        reasons: impossible_reasons(kinds),
+    };
     Ok((setup, position.map_err(impossible)?))
 }
 
@@ -93,7 +100,9 @@ fn tidy(fen: &str) -> String {
         turn.make_ascii_lowercase();
     }
     for (field, least) in [(4, 0.0), (5, 1.0)] {
-        let Some(text) = fields.get_mut(field) else { continue };
+        let Some(text) = fields.get_mut(field) else {
+            continue;
+        };
         let number = text.trim_end_matches(';').parse::<f64>().ok();
         if let Some(number) = number.filter(|number| number.abs() < f64::from(u32::MAX)) {
             *text = number.trunc().max(least).to_string();
@@ -103,9 +112,13 @@ fn tidy(fen: &str) -> String {
 }
 
 fn setup_of(fen: &str) -> Result<Setup, PositionError> {
-    let syntax = |reason| PositionError::Syntax { fen: fen.to_owned(), reason };
-    let setup =
-        Fen::from_ascii(tidy(fen).as_bytes()).map_err(|error| syntax(syntax_reason(&error)))?.into_setup();
+    let syntax = |reason| PositionError::Syntax {
+        fen: fen.to_owned(),
+        reason,
+    };
+    let setup = Fen::from_ascii(tidy(fen).as_bytes())
+        .map_err(|error| syntax(syntax_reason(&error)))?
+        .into_setup();
     if setup.pockets.is_some() || setup.remaining_checks.is_some() || setup.promoted.any() {
         return Err(syntax(OTHER_VARIANTS));
     }
@@ -113,7 +126,10 @@ fn setup_of(fen: &str) -> Result<Setup, PositionError> {
         let reasons = vec![
             "a side has more than 12 queens and pawns together, or so many pieces that it may have more than 256 moves",
         ];
-        return Err(PositionError::Impossible { fen: fen.to_owned(), reasons });
+        return Err(PositionError::Impossible {
+            fen: fen.to_owned(),
+            reasons,
+        });
     }
     Ok(setup)
 }
@@ -138,7 +154,10 @@ fn chess_after_pass(mut setup: Setup) -> Result<Chess, PositionErrorKinds> {
         setup.fullmoves = NonZeroU32::new(setup.fullmoves.get() - 1).unwrap_or(NonZeroU32::MIN);
     }
     let mut chess = chess_of(setup)?;
-    let king = chess.board().king_of(passing).ok_or(PositionErrorKinds::MISSING_KING)?;
+    let king = chess
+        .board()
+        .king_of(passing)
+        .ok_or(PositionErrorKinds::MISSING_KING)?;
     chess.play_unchecked(Move::Normal {
         // Not `King`, which would give up castling. A pawn move sets the fifty-move counter to 0.
         role: if halfmoves == 0 { Role::Pawn } else { Role::Knight },
@@ -162,9 +181,19 @@ fn has_playable_material(setup: &Setup) -> bool {
 
 /// Moves of a side's pieces, each on the best square of an empty board.
 fn mobility(board: &Board, color: Color) -> usize {
-    const MOST_MOVES: ByRole<usize> = ByRole { pawn: 4, knight: 8, bishop: 13, rook: 14, queen: 27, king: 8 };
+    const MOST_MOVES: ByRole<usize> = ByRole {
+        pawn: 4,
+        knight: 8,
+        bishop: 13,
+        rook: 14,
+        queen: 27,
+        king: 8,
+    };
     let own = board.by_color(color);
-    Role::ALL.into_iter().map(|role| (board.by_role(role) & own).count() * MOST_MOVES.get(role)).sum()
+    Role::ALL
+        .into_iter()
+        .map(|role| (board.by_role(role) & own).count() * MOST_MOVES.get(role))
+        .sum()
 }
 
 fn syntax_reason(error: &ParseFenError) -> &'static str {
@@ -189,8 +218,14 @@ fn impossible_reasons(kinds: PositionErrorKinds) -> Vec<&'static str> {
     let texts = [
         (PositionErrorKinds::EMPTY_BOARD, "the board is empty"),
         (PositionErrorKinds::MISSING_KING, "a king is missing"),
-        (PositionErrorKinds::TOO_MANY_KINGS, "a side has more than one king"),
-        (PositionErrorKinds::PAWNS_ON_BACKRANK, "a pawn stands on the first or last rank"),
+        (
+            PositionErrorKinds::TOO_MANY_KINGS,
+            "a side has more than one king",
+        ),
+        (
+            PositionErrorKinds::PAWNS_ON_BACKRANK,
+            "a pawn stands on the first or last rank",
+        ),
         (
             PositionErrorKinds::INVALID_CASTLING_RIGHTS,
             "a castling right lacks its rook, or its king on the back rank",
@@ -204,5 +239,9 @@ fn impossible_reasons(kinds: PositionErrorKinds) -> Vec<&'static str> {
             "both kings are in check, or that of the side that moved last beside an en-passant square",
         ),
     ];
-    texts.into_iter().filter(|(kind, _)| kinds.contains(*kind)).map(|(_, text)| text).collect()
+    texts
+        .into_iter()
+        .filter(|(kind, _)| kinds.contains(*kind))
+        .map(|(_, text)| text)
+        .collect()
 }

@@ -34,14 +34,25 @@ impl History {
 
     /// A game that begins with `position`.
     pub fn from_position(position: Position, variant: Variant) -> History {
-        let entries = vec![Entry { position, repetitions: 0, cycle: None }];
-        History { entries, variant, left_out: Vec::new() }
+        let entries = vec![Entry {
+            position,
+            repetitions: 0,
+            cycle: None,
+        }];
+        History {
+            entries,
+            variant,
+            left_out: Vec::new(),
+        }
     }
 
     /// A game that begins with the position of `fen`.
     pub fn from_fen(fen: &str, variant: Variant) -> Result<History, PositionError> {
         let (position, left_out) = Position::from_fen_with_repairs(fen)?;
-        Ok(History { left_out, ..History::from_position(position, variant) })
+        Ok(History {
+            left_out,
+            ..History::from_position(position, variant)
+        })
     }
 
     /// Reads UCI's `position`: `startpos [moves …]` or `fen FEN [moves …]`.
@@ -51,7 +62,12 @@ impl History {
 
     /// Like [`History::from_uci_position`], with the FENs of [`Position::from_fen_to_evaluate`].
     pub fn to_evaluate(text: &str, variant: Variant) -> Result<History, PositionError> {
-        let read = |fen: &str| Ok(History::from_position(Position::from_fen_to_evaluate(fen)?, variant));
+        let read = |fen: &str| {
+            Ok(History::from_position(
+                Position::from_fen_to_evaluate(fen)?,
+                variant,
+            ))
+        };
         parse_uci_position(text, variant, read)
     }
 
@@ -112,7 +128,11 @@ impl History {
         let plies = self.plies_to_earlier(&position);
         let earlier = plies.map(|plies| &self.entries[self.len() - plies]);
         let repetitions = earlier.map_or(0, |earlier| (earlier.repetitions + 1).min(2));
-        self.entries.push(Entry { position, repetitions, cycle: plies.map(|plies| plies as u32) });
+        self.entries.push(Entry {
+            position,
+            repetitions,
+            cycle: plies.map(|plies| plies as u32),
+        });
     }
 
     /// The first position stays.
@@ -129,7 +149,11 @@ impl History {
     pub fn terminal(&self, legal: &MoveList) -> Option<Terminal> {
         let position = self.current();
         if legal.is_empty() {
-            Some(if position.is_check() { Terminal::Checkmate } else { Terminal::Stalemate })
+            Some(if position.is_check() {
+                Terminal::Checkmate
+            } else {
+                Terminal::Stalemate
+            })
         } else if position.has_insufficient_material() {
             Some(Terminal::InsufficientMaterial)
         } else if position.rule50() >= 100 {
@@ -172,7 +196,9 @@ impl History {
     }
 
     fn plies_to_earlier(&self, next: &Position) -> Option<usize> {
-        let stretch = usize::try_from(next.rule50()).unwrap_or(usize::MAX).min(self.len());
+        let stretch = usize::try_from(next.rule50())
+            .unwrap_or(usize::MAX)
+            .min(self.len());
         let repeats = |plies: &usize| self.entries[self.len() - plies].position.is_repetition_of(next);
         (4..=stretch).step_by(2).find(repeats)
     }
@@ -201,9 +227,13 @@ fn parse_uci_position(
     };
     for (index, word) in words.enumerate() {
         // UCI's notation first. A user at a terminal may write algebraic notation.
-        let read =
-            history.parse_move(word).or_else(|error| history.current().read_move(word).map_err(|_| error));
-        let m = read.map_err(|source| PositionError::Move { number: index + 1, source })?;
+        let read = history
+            .parse_move(word)
+            .or_else(|error| history.current().read_move(word).map_err(|_| error));
+        let m = read.map_err(|source| PositionError::Move {
+            number: index + 1,
+            source,
+        })?;
         history.push(m);
     }
     Ok(history)

@@ -19,7 +19,10 @@ impl History {
             .filter_map(|&m| checks.checked(now.chess(), now.to_shakmaty(m)?))
             .collect();
         let reaches = |&n: &u32| checked.iter().any(|check| mates(check, n));
-        (1..=moves).take_while(|&n| self.is_decided_in(n)).find(reaches).map(|n| 2 * n - 1)
+        (1..=moves)
+            .take_while(|&n| self.is_decided_in(n))
+            .find(reaches)
+            .map(|n| 2 * n - 1)
     }
 
     /// The moves of such a mate against the longest defence.
@@ -38,7 +41,9 @@ impl History {
                 next.play_unchecked(*reply);
                 (1..left).find(|&n| mating_move(&next, n).is_some()).unwrap_or(0)
             };
-            let Some(reply) = chess.legal_moves().iter().copied().max_by_key(needed) else { break };
+            let Some(reply) = chess.legal_moves().iter().copied().max_by_key(needed) else {
+                break;
+            };
             left = needed(&reply);
             line.push(Move::from_shakmaty(reply));
             chess.play_unchecked(reply);
@@ -83,8 +88,19 @@ impl Checks {
         let (bishop, rook) = (bishop_attacks(king, occupied), rook_attacks(king, occupied));
         let passed = Bitboard::from_iter(chess.ep_square(EnPassantMode::Always));
         let ends = pawn | knight | bishop | rook | chess.castles().castling_rights() | passed;
-        let attacks = ByRole { pawn, knight, bishop, rook, queen: bishop | rook, king: Bitboard::EMPTY };
-        Some(Checks { attacks, ends, discoverers })
+        let attacks = ByRole {
+            pawn,
+            knight,
+            bishop,
+            rook,
+            queen: bishop | rook,
+            king: Bitboard::EMPTY,
+        };
+        Some(Checks {
+            attacks,
+            ends,
+            discoverers,
+        })
     }
 
     /// Whether the move may give check, by its squares alone. False is certain.
@@ -95,7 +111,13 @@ impl Checks {
     }
 
     fn checked(&self, chess: &Chess, m: shakmaty::Move) -> Option<Chess> {
-        if let shakmaty::Move::Normal { role, from, to, promotion: None, .. } = m
+        if let shakmaty::Move::Normal {
+            role,
+            from,
+            to,
+            promotion: None,
+            ..
+        } = m
             && !self.attacks.get(role).contains(to)
             && !self.discoverers.contains(from)
         {
@@ -114,7 +136,11 @@ fn mating_move(chess: &Chess, moves: u32) -> Option<shakmaty::Move> {
 }
 
 fn mates(check: &Chess, moves: u32) -> bool {
-    if moves == 1 { check.is_checkmate() } else { always_mates(check, moves - 1) }
+    if moves == 1 {
+        check.is_checkmate()
+    } else {
+        always_mates(check, moves - 1)
+    }
 }
 
 fn always_mates(check: &Chess, moves: u32) -> bool {

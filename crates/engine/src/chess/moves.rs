@@ -56,7 +56,9 @@ impl Move {
 
     pub(super) fn from_shakmaty(m: shakmaty::Move) -> Move {
         match m {
-            shakmaty::Move::Normal { from, to, promotion, .. } => Move::new(from, to, promotion),
+            shakmaty::Move::Normal {
+                from, to, promotion, ..
+            } => Move::new(from, to, promotion),
             // Only Crazyhouse's drops have no origin, and shakmaty's `Chess` generates none.
             _ => Move::new(m.from().unwrap_or(m.to()), m.to(), None),
         }
@@ -66,7 +68,8 @@ impl Move {
 impl fmt::Debug for Move {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.from_square(), self.to_square())?;
-        self.promotion().map_or(Ok(()), |role| write!(f, "{}", role.char()))
+        self.promotion()
+            .map_or(Ok(()), |role| write!(f, "{}", role.char()))
     }
 }
 

@@ -42,7 +42,13 @@ impl Position {
     /// The en-passant square of a validated position counts as given.
     pub(super) fn from_chess(chess: Chess) -> Position {
         let en_passant = chess.ep_square(EnPassantMode::Always);
-        let mut position = Position { chess, en_passant, key: 0, king_en_prise: None, is_move_ahead: false };
+        let mut position = Position {
+            chess,
+            en_passant,
+            key: 0,
+            king_en_prise: None,
+            is_move_ahead: false,
+        };
         position.key = position.full_key();
         position
     }
@@ -50,11 +56,18 @@ impl Position {
     pub(super) fn with_king_en_prise(chess: Chess, move_number: NonZeroU32) -> Position {
         let king_en_prise = chess.board().king_of(!chess.turn());
         let is_move_ahead = chess.fullmoves() > move_number;
-        Position { king_en_prise, is_move_ahead, ..Position::from_chess(chess) }
+        Position {
+            king_en_prise,
+            is_move_ahead,
+            ..Position::from_chess(chess)
+        }
     }
 
     pub(super) fn with_king_to_be_taken(self) -> Position {
-        Position { king_en_prise: None, ..self }
+        Position {
+            king_en_prise: None,
+            ..self
+        }
     }
 
     /// The side to move.
@@ -70,7 +83,9 @@ impl Position {
     /// Plies since the start of the game by the move number: 0 for White's first move.
     pub fn game_ply(&self) -> u32 {
         let full_moves_done = self.move_number().get() - 1;
-        full_moves_done.saturating_mul(2).saturating_add(self.turn().is_black().into())
+        full_moves_done
+            .saturating_mul(2)
+            .saturating_add(self.turn().is_black().into())
     }
 
     pub(super) fn move_number(&self) -> NonZeroU32 {
@@ -117,10 +132,16 @@ impl Position {
     pub fn is_of_chess960(&self) -> bool {
         let castles = |color: Color, side: CastlingSide| {
             let rook = self.castling_rook(color, side)?;
-            let corner = if side == CastlingSide::KingSide { File::H } else { File::A };
+            let corner = if side == CastlingSide::KingSide {
+                File::H
+            } else {
+                File::A
+            };
             Some(self.board().king_of(color)?.file() == File::E && rook.file() == corner)
         };
-        let all = Color::ALL.into_iter().flat_map(|color| CastlingSide::ALL.map(|side| castles(color, side)));
+        let all = Color::ALL
+            .into_iter()
+            .flat_map(|color| CastlingSide::ALL.map(|side| castles(color, side)));
         all.flatten().any(|is_usual| !is_usual)
     }
 
@@ -178,7 +199,13 @@ impl Position {
             ^ castling_key(changed_rights)
             ^ en_passant_key(self.en_passant)
             ^ en_passant_key(en_passant);
-        Position { chess, en_passant, key, king_en_prise: None, is_move_ahead: self.is_move_ahead }
+        Position {
+            chess,
+            en_passant,
+            key,
+            king_en_prise: None,
+            is_move_ahead: self.is_move_ahead,
+        }
     }
 
     pub(super) fn to_shakmaty(&self, m: Move) -> Option<shakmaty::Move> {
@@ -192,16 +219,25 @@ impl Position {
         if role == Role::Pawn && capture.is_none() && from.file() != to.file() {
             return Some(shakmaty::Move::EnPassant { from, to });
         }
-        Some(shakmaty::Move::Normal { role, from, capture, to, promotion: m.promotion() })
+        Some(shakmaty::Move::Normal {
+            role,
+            from,
+            capture,
+            to,
+            promotion: m.promotion(),
+        })
     }
 
     /// From scratch. [`Position::play`] updates the key.
     fn full_key(&self) -> u64 {
-        let turn = if self.turn().is_white() { Zobrist64::zobrist_for_white_turn().0 } else { 0 };
-        let pieces = self
-            .board()
-            .iter()
-            .fold(0, |key, (square, piece)| key ^ Zobrist64::zobrist_for_piece(square, piece).0);
+        let turn = if self.turn().is_white() {
+            Zobrist64::zobrist_for_white_turn().0
+        } else {
+            0
+        };
+        let pieces = self.board().iter().fold(0, |key, (square, piece)| {
+            key ^ Zobrist64::zobrist_for_piece(square, piece).0
+        });
         turn ^ pieces ^ castling_key(self.castling_rights()) ^ en_passant_key(self.en_passant)
     }
 
@@ -213,7 +249,13 @@ impl Position {
 fn moved_pieces_key(m: shakmaty::Move, color: Color) -> u64 {
     let key = |square, role: Role, color| Zobrist64::zobrist_for_piece(square, role.of(color)).0;
     match m {
-        shakmaty::Move::Normal { role, from, capture, to, promotion } => {
+        shakmaty::Move::Normal {
+            role,
+            from,
+            capture,
+            to,
+            promotion,
+        } => {
             let captured = capture.map_or(0, |captured| key(to, captured, !color));
             key(from, role, color) ^ key(to, promotion.unwrap_or(role), color) ^ captured
         }
@@ -234,11 +276,15 @@ fn moved_pieces_key(m: shakmaty::Move, color: Color) -> u64 {
 
 fn castling_key(rooks: Bitboard) -> u64 {
     // shakmaty's numbers for promoted pieces are free in standard chess, one per square.
-    rooks.into_iter().fold(0, |key, square| key ^ Zobrist64::zobrist_for_promoted(square).0)
+    rooks
+        .into_iter()
+        .fold(0, |key, square| key ^ Zobrist64::zobrist_for_promoted(square).0)
 }
 
 fn en_passant_key(square: Option<Square>) -> u64 {
-    square.map_or(0, |square| Zobrist64::zobrist_for_en_passant_file(square.file()).0)
+    square.map_or(0, |square| {
+        Zobrist64::zobrist_for_en_passant_file(square.file()).0
+    })
 }
 
 /// 218 moves to the eighth power are less than 2^64.
@@ -250,7 +296,10 @@ pub fn perft(position: &Position, depth: u32) -> u64 {
     match depth {
         0 => 1,
         1 => moves.len() as u64,
-        _ => moves.into_iter().map(|m| perft(&position.play(m), depth - 1)).sum(),
+        _ => moves
+            .into_iter()
+            .map(|m| perft(&position.play(m), depth - 1))
+            .sum(),
     }
 }
 
@@ -273,16 +322,32 @@ impl PerftReport {
     /// At most [`MAX_PERFT_DEPTH`]. Writes castling as in `variant`.
     pub fn count(position: &Position, depth: u32, variant: Variant) -> PerftReport {
         let start = Instant::now();
-        let first_moves = if depth == 0 { MoveList::new() } else { position.legal_moves() };
+        let first_moves = if depth == 0 {
+            MoveList::new()
+        } else {
+            position.legal_moves()
+        };
         let paths = |m| {
             let nodes = perft(&position.play(m), depth - 1);
-            MovePaths { r#move: position.format_move(m, variant), nodes }
+            MovePaths {
+                r#move: position.format_move(m, variant),
+                nodes,
+            }
         };
         let moves: Vec<_> = first_moves.into_iter().map(paths).collect();
         let time = start.elapsed();
-        let nodes = if depth == 0 { 1 } else { moves.iter().map(|root| root.nodes).sum() };
+        let nodes = if depth == 0 {
+            1
+        } else {
+            moves.iter().map(|root| root.nodes).sum()
+        };
         let nps = (nodes as f64 / time.as_secs_f64().max(1e-9)) as u64;
-        PerftReport { nodes, nps, time_ms: time.as_millis() as u64, moves }
+        PerftReport {
+            nodes,
+            nps,
+            time_ms: time.as_millis() as u64,
+            moves,
+        }
     }
 }
 
@@ -292,6 +357,10 @@ impl fmt::Display for PerftReport {
             writeln!(f, "{}: {nodes}", r#move)?;
         }
         // The last line is Stockfish's, which wrappers wait for.
-        writeln!(f, "info string {} nps\n\nNodes searched: {}", self.nps, self.nodes)
+        writeln!(
+            f,
+            "info string {} nps\n\nNodes searched: {}",
+            self.nps, self.nodes
+        )
     }
 }

@@ -29,8 +29,11 @@ impl Answer {
     ) -> Answer {
         let mut told = Vec::new();
         if let Some(reason) = &result.failure {
-            let ending =
-                if result.best.is_none() { ". Nothing was evaluated, so there is no bestmove" } else { "" };
+            let ending = if result.best.is_none() {
+                ". Nothing was evaluated, so there is no bestmove"
+            } else {
+                ""
+            };
             told.push(Note::Error(format!("{reason}{ending}")));
         }
         if let Some(moves) = limits.mate.filter(|_| !limits.ponder)
@@ -52,11 +55,18 @@ impl Answer {
         let guessed_reply = best
             .filter(|_| result.ponder.is_none() && (wants_reply || !has_choice))
             .and_then(|best| reply_to(best, position, &context.cache));
-        let guessed_info = guess.filter(|_| !limits.ponder).map(|guess| guess.info(result.summary.time));
+        let guessed_info = guess
+            .filter(|_| !limits.ponder)
+            .map(|guess| guess.info(result.summary.time));
         let mut last_info = guessed_info.or_else(|| result.info.clone().filter(|_| guessed_reply.is_some()));
         let first_line = last_info.iter_mut().filter_map(|info| info.lines.first_mut());
         first_line.for_each(|line| line.moves.extend(guessed_reply));
-        Answer { best, ponder: result.ponder.or(guessed_reply), told, last_info }
+        Answer {
+            best,
+            ponder: result.ponder.or(guessed_reply),
+            told,
+            last_info,
+        }
     }
 }
 
@@ -65,5 +75,7 @@ fn reply_to(best: Move, position: &History, cache: &EvalCache) -> Option<Move> {
     let mut game = position.clone();
     game.push(best);
     let is_over = game.terminal(&game.legal_moves()).is_some();
-    quick_look(&game, &[], cache).filter(|_| !is_over).map(|look| look.mv)
+    quick_look(&game, &[], cache)
+        .filter(|_| !is_over)
+        .map(|look| look.mv)
 }

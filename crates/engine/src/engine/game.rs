@@ -47,8 +47,12 @@ pub(super) struct Game {
 }
 
 fn new_sides(setup: &Setup) -> Result<[Timekeeper; 2], EngineError> {
-    let side =
-        || Ok::<_, EngineError>(Timekeeper::new(setup.time_manager()?, setup.settings.stoppers.clone()));
+    let side = || {
+        Ok::<_, EngineError>(Timekeeper::new(
+            setup.time_manager()?,
+            setup.settings.stoppers.clone(),
+        ))
+    };
     Ok([side()?, side()?])
 }
 
@@ -107,20 +111,35 @@ impl Game {
             // A reused tree would make it stronger than asked for.
             self.release_tree();
         }
-        let rescale = settings.contempt.rescale(position.current().turn(), limits.infinite)?;
-        let (game, expected_move) =
-            if limits.ponder { before_last_move(position) } else { (position.clone(), None) };
+        let rescale = settings
+            .contempt
+            .rescale(position.current().turn(), limits.infinite)?;
+        let (game, expected_move) = if limits.ponder {
+            before_last_move(position)
+        } else {
+            (position.clone(), None)
+        };
         let wanted = request.root_moves.clone();
-        let (root_moves, reply_moves) =
-            if expected_move.is_some() { (Vec::new(), wanted) } else { (wanted, Vec::new()) };
+        let (root_moves, reply_moves) = if expected_move.is_some() {
+            (Vec::new(), wanted)
+        } else {
+            (wanted, Vec::new())
+        };
         let past = past_to_keep(limits, &self.draining);
         let (tree, root) = self.set_position(&game, past, &settings.search, rescale)?;
         tree.set_limit(tree_limit(settings, backend));
         let reused = Nodes::from(tree.node(root).visits());
-        if limits.ponder && self.before_pondering.as_ref().is_none_or(|before| !before.is_of(&game)) {
+        if limits.ponder
+            && self
+                .before_pondering
+                .as_ref()
+                .is_none_or(|before| !before.is_of(&game))
+        {
             self.before_pondering = self.tree.as_ref().map(BeforePondering::read);
         }
-        let tables = setup.tables.filter_root_moves(&game, root_moves, &settings.tablebase);
+        let tables = setup
+            .tables
+            .filter_root_moves(&game, root_moves, &settings.tablebase);
         self.side = usize::from(position.current().turn().is_black());
         if limits.mover_clock().is_some() {
             self.renew_clocks_in_a_new_game(position)?;
@@ -142,7 +161,11 @@ impl Game {
             history: game,
             expected_move,
             // The opponent may play any move.
-            root_moves: if expected_move.is_some() { Vec::new() } else { tables.root_moves },
+            root_moves: if expected_move.is_some() {
+                Vec::new()
+            } else {
+                tables.root_moves
+            },
             reply_moves,
             params,
             rescale,
@@ -157,7 +180,11 @@ impl Game {
         let lacks_side = !settings.strength.analyse_mode && settings.contempt.lacks_side(limits.infinite)?;
         let no_side = "contempt favours no side in infinite search. ContemptMode can choose one";
         let message = self.sides[self.side].manager.take_message();
-        let told = lacks_side.then(|| no_side.into()).into_iter().chain(message.map(Note::from)).collect();
+        let told = lacks_side
+            .then(|| no_side.into())
+            .into_iter()
+            .chain(message.map(Note::from))
+            .collect();
         let search = Search::new(context, chain, visits);
         self.draining.push(search.state.life.clone());
         Ok((search, told))
@@ -222,7 +249,10 @@ impl Game {
 
     /// `choices` is the number of moves that the endgame tables leave, if they know the position.
     fn make_chain(&mut self, request: &GoRequest, elapsed: Duration, choices: Option<usize>) -> Chain {
-        let mut facts = MoveFacts { elapsed: elapsed.into(), ..self.facts(request) };
+        let mut facts = MoveFacts {
+            elapsed: elapsed.into(),
+            ..self.facts(request)
+        };
         if let Some(choices) = choices {
             facts.legal_moves = choices as u32;
         }
@@ -259,9 +289,16 @@ impl Game {
             facts.legal_moves = legal.len() as u32;
             facts.tactical_moves = legal.iter().filter(is_tactical).count() as u32;
             facts.reused_nodes = root.visits().into();
-            let kept = self.before_pondering.as_ref().and_then(|before| before.visits_of(&tree.history));
+            let kept = self
+                .before_pondering
+                .as_ref()
+                .and_then(|before| before.visits_of(&tree.history));
             facts.pondered_nodes = kept.map_or(Nodes(0), |kept| facts.reused_nodes.saturating_sub(kept));
-            facts.reused_visits = tree.tree.children(root).map(|(_, child)| child.visits()).collect();
+            facts.reused_visits = tree
+                .tree
+                .children(root)
+                .map(|(_, child)| child.visits())
+                .collect();
             facts.root = root_evaluation(&tree.tree, tree.root, backend);
         }
         facts
@@ -293,8 +330,16 @@ fn before_last_move(game: &History) -> (History, Option<Move>) {
     let mut before = game.clone();
     before.pop();
     let leads_back = |mv: &Move| before.current().play(*mv).key() == game.current().key();
-    let last_move = before.legal_moves().into_iter().find(leads_back).filter(|_| before.len() < game.len());
-    if last_move.is_some() { (before, last_move) } else { (game.clone(), None) }
+    let last_move = before
+        .legal_moves()
+        .into_iter()
+        .find(leads_back)
+        .filter(|_| before.len() < game.len());
+    if last_move.is_some() {
+        (before, last_move)
+    } else {
+        (game.clone(), None)
+    }
 }
 
 /// Decides what of the tree to keep, after waiting, if necessary, for earlier searches' batches.
@@ -305,15 +350,22 @@ fn past_to_keep(limits: &GoLimits, draining: &[Draining]) -> Past {
     let is_timed = limits.movetime.is_some() || limits.mover_clock().is_some();
     let is_counted = limits.nodes.is_some() && !is_timed;
     let are_idle = (is_analysis || is_counted) && are_idle_soon(draining);
-    if is_analysis && are_idle { Past::Keep } else { Past::Release }
+    if is_analysis && are_idle {
+        Past::Keep
+    } else {
+        Past::Release
+    }
 }
 
 /// New visits for a root with `reused`, up to `affordable`.
 fn new_visits(limits: &GoLimits, settings: &Settings, reused: Nodes, affordable: Nodes) -> u64 {
-    let asked = limits
-        .nodes
-        .filter(|_| !limits.is_open_ended())
-        .map(|nodes| if settings.stoppers.nodes_as_playouts { nodes } else { nodes.saturating_sub(reused) });
+    let asked = limits.nodes.filter(|_| !limits.is_open_ended()).map(|nodes| {
+        if settings.stoppers.nodes_as_playouts {
+            nodes
+        } else {
+            nodes.saturating_sub(reused)
+        }
+    });
     let countable = Nodes::from(MAX_VISITS).saturating_sub(reused);
     let Nodes(visits) = asked.unwrap_or(Nodes::MAX).min(affordable).min(countable);
     // A root without moves needs one visit to have a move at all, also for `go nodes 0`.
@@ -323,7 +375,9 @@ fn new_visits(limits: &GoLimits, settings: &Settings, reused: Nodes, affordable:
 /// Waits briefly. True if no worker can touch the tree any more.
 fn are_idle_soon(searches: &[Draining]) -> bool {
     let deadline = Instant::now() + DRAINING_PATIENCE;
-    searches.iter().all(|life| life.wait_for_workers(deadline.saturating_duration_since(Instant::now())))
+    searches
+        .iter()
+        .all(|life| life.wait_for_workers(deadline.saturating_duration_since(Instant::now())))
 }
 
 impl Drop for Game {
@@ -364,7 +418,11 @@ impl BeforePondering {
             return Some(self.root.1);
         }
         let follows = game.len() == self.len + 1 && game.position(self.len - 1).key() == self.root.0;
-        let reply = || self.replies.iter().find(|(reply, _)| *reply == game.current().key());
+        let reply = || {
+            self.replies
+                .iter()
+                .find(|(reply, _)| *reply == game.current().key())
+        };
         follows.then(|| reply().map(|(_, visits)| *visits).unwrap_or_default())
     }
 }
@@ -391,7 +449,11 @@ mod tests {
         };
         assert_eq!(before.visits_of(&game("e2e4")), Some(Nodes(100)));
         assert_eq!(before.visits_of(&game("e2e4 e7e5")), Some(Nodes(70)));
-        assert_eq!(before.visits_of(&game("e2e4 a7a6")), Some(Nodes(0)), "never looked at");
+        assert_eq!(
+            before.visits_of(&game("e2e4 a7a6")),
+            Some(Nodes(0)),
+            "never looked at"
+        );
         assert_eq!(before.visits_of(&game("d2d4 e7e5")), None, "another game");
         assert_eq!(before.visits_of(&game("e2e4 e7e5 g1f3")), None, "too far on");
     }
@@ -416,7 +478,11 @@ mod tests {
 
         fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
             let (evaluator, is_done) = (self.backend.evaluator()?, self.is_done.clone());
-            Ok(Box::new(PanickingEvaluator { evaluator, batches: 0, is_done }))
+            Ok(Box::new(PanickingEvaluator {
+                evaluator,
+                batches: 0,
+                is_done,
+            }))
         }
     }
 
@@ -474,28 +540,59 @@ mod tests {
         // Each move uses 4,000 nodes.
         let mut nodes_before_move = |position: &str, ponder| {
             let position = History::from_uci_position(position, Variant::Standard).unwrap();
-            let limits = GoLimits { time: Some(Millis(10_000.0)), ponder, ..GoLimits::default() };
+            let limits = GoLimits {
+                time: Some(Millis(10_000.0)),
+                ponder,
+                ..GoLimits::default()
+            };
             let request = GoRequest::new(limits);
             let search = game.begin(&position, &request).unwrap().0;
             let nodes = search.stop_controller.with_chain(|chain| chain.max_new_nodes());
-            let stats = SearchStats { new_nodes: Nodes(4_000), ..SearchStats::default() };
+            let stats = SearchStats {
+                new_nodes: Nodes(4_000),
+                ..SearchStats::default()
+            };
             game.finish_move(&search, EndReason::Rule(StopReason::Budget), &stats);
             nodes.map(|nodes| nodes.0)
         };
         assert_eq!(nodes_before_move("startpos", false), Some(10_000));
         assert_eq!(nodes_before_move("startpos moves e2e4 e7e5", false), Some(6_000));
-        assert_eq!(nodes_before_move("startpos moves e2e4 e7e5 g1f3 b8c6", true), None);
-        assert_eq!(nodes_before_move("startpos moves e2e4 e7e5 g1f3 g8f6", false), Some(2_000), "a miss");
-        assert_eq!(nodes_before_move("fen 4k3/8/8/8/8/8/4P3/4K3 w - - 0 1", false), Some(10_000));
-        assert_eq!(nodes_before_move("fen 3k4/8/8/8/8/8/4P3/3K4 w - - 2 2", false), Some(6_000));
+        assert_eq!(
+            nodes_before_move("startpos moves e2e4 e7e5 g1f3 b8c6", true),
+            None
+        );
+        assert_eq!(
+            nodes_before_move("startpos moves e2e4 e7e5 g1f3 g8f6", false),
+            Some(2_000),
+            "a miss"
+        );
+        assert_eq!(
+            nodes_before_move("fen 4k3/8/8/8/8/8/4P3/4K3 w - - 0 1", false),
+            Some(10_000)
+        );
+        assert_eq!(
+            nodes_before_move("fen 3k4/8/8/8/8/8/4P3/3K4 w - - 2 2", false),
+            Some(6_000)
+        );
         assert_eq!(nodes_before_move("startpos", false), Some(10_000));
         assert_eq!(nodes_before_move("startpos moves e2e4 e7e5", false), Some(6_000));
         assert_eq!(nodes_before_move("startpos", false), Some(10_000), "a step back");
-        assert_eq!(nodes_before_move("startpos moves e2e4", false), Some(10_000), "the other side's clock");
+        assert_eq!(
+            nodes_before_move("startpos moves e2e4", false),
+            Some(10_000),
+            "the other side's clock"
+        );
         assert_eq!(nodes_before_move("startpos moves e2e4 e7e5", false), Some(6_000));
         // A regression: any game two plies further counted as the same.
-        assert_eq!(nodes_before_move("startpos moves d2d4 d7d5 c2c4 e7e6", false), Some(10_000));
+        assert_eq!(
+            nodes_before_move("startpos moves d2d4 d7d5 c2c4 e7e6", false),
+            Some(10_000)
+        );
         let after = "fen rnbqkbnr/ppp2ppp/4p3/3p4/2PP4/8/PP2PPPP/RNBQKBNR w KQkq - 0 3 moves b1c3 g8f6";
-        assert_eq!(nodes_before_move(after, false), Some(6_000), "told from another position on");
+        assert_eq!(
+            nodes_before_move(after, false),
+            Some(6_000),
+            "told from another position on"
+        );
     }
 }

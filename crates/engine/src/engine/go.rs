@@ -55,13 +55,23 @@ pub struct GoRequest {
 impl GoRequest {
     /// A search of all legal moves.
     pub fn new(limits: GoLimits) -> GoRequest {
-        GoRequest { limits, root_moves: Vec::new(), received: Instant::now(), loading: Millis::ZERO }
+        GoRequest {
+            limits,
+            root_moves: Vec::new(),
+            received: Instant::now(),
+            loading: Millis::ZERO,
+        }
     }
 
     /// The request to a search that could not begin before a network was loaded, which took this long. The
     /// clock has lost that time, and the move is planned anew with the rest.
     fn after_loading(&self, took: Duration) -> GoRequest {
-        let GoLimits { time, movetime, ponder, .. } = self.limits;
+        let GoLimits {
+            time,
+            movetime,
+            ponder,
+            ..
+        } = self.limits;
         if took < LEAST_LOADING || ponder {
             return self.clone();
         }
@@ -71,7 +81,12 @@ impl GoRequest {
             movetime: movetime.map(|time| (time - loading).max(time / 2.0)),
             ..self.limits.clone()
         };
-        GoRequest { limits, received: Instant::now(), loading, ..self.clone() }
+        GoRequest {
+            limits,
+            received: Instant::now(),
+            loading,
+            ..self.clone()
+        }
     }
 }
 
@@ -114,7 +129,14 @@ impl Engine {
     pub fn go(&mut self, request: GoRequest, listener: Box<dyn Listener>) -> Result<(), EngineError> {
         self.drop_search();
         let (position, info) = (self.position.clone(), self.settings.info.clone());
-        self.start_search(AskedSearch { position, request, info }, listener)
+        self.start_search(
+            AskedSearch {
+                position,
+                request,
+                info,
+            },
+            listener,
+        )
     }
 
     /// Starts a search while no other runs. Where there is nothing to search, an answer without a move comes
@@ -128,8 +150,18 @@ impl Engine {
             Ok(Some(((controller, thread), search, game))) => {
                 let (is_pondering, threads) = (order.request.limits.ponder, self.threads());
                 // The thread lives until it has a task.
-                drop(controller.send(Task { search: search.clone(), order, game, listener, threads }));
-                self.play = Play::Searching(Running { search, thread, is_pondering });
+                drop(controller.send(Task {
+                    search: search.clone(),
+                    order,
+                    game,
+                    listener,
+                    threads,
+                }));
+                self.play = Play::Searching(Running {
+                    search,
+                    thread,
+                    is_pondering,
+                });
                 return Ok(());
             }
             Ok(None) => Ok(()),
@@ -142,7 +174,11 @@ impl Engine {
             }
         };
         let game = self.take_game();
-        self.play = Play::Over { game, listener, root: order.position };
+        self.play = Play::Over {
+            game,
+            listener,
+            root: order.position,
+        };
         if !order.request.limits.is_open_ended() {
             self.send_pending_answer();
         }
@@ -163,14 +199,27 @@ impl Engine {
         let began = Instant::now();
         self.make_ready(listener)?;
         let took = began.elapsed();
-        let Some(network) = &self.network else { unreachable!("made ready above") };
+        let Some(network) = &self.network else {
+            unreachable!("made ready above")
+        };
         let backend = network.opened.backend.info();
         let is_real_time = self.settings.stoppers.nodestime.nodes_per_ms == 0 && !backend.has_virtual_time();
-        let request = order.request.after_loading(if is_real_time { took } else { Duration::ZERO });
-        let settings = Settings { info: order.info.clone(), ..self.settings.clone() };
+        let request = order
+            .request
+            .after_loading(if is_real_time { took } else { Duration::ZERO });
+        let settings = Settings {
+            info: order.info.clone(),
+            ..self.settings.clone()
+        };
         let (opened, tables) = (network.opened.clone(), self.tables.clone());
         let own_manager = self.own_manager.clone();
-        let setup = Arc::new(Setup { settings, opened, tables, own_manager, notes: Vec::new() });
+        let setup = Arc::new(Setup {
+            settings,
+            opened,
+            tables,
+            own_manager,
+            notes: Vec::new(),
+        });
         let controller = controller()?;
         let mut game = match self.take_game() {
             Some(game) => game,
@@ -209,7 +258,11 @@ impl Engine {
 
     /// The game of an engine that does not search.
     pub(super) fn take_game(&mut self) -> Option<Game> {
-        if let Play::Idle(game) = &mut self.play { game.take() } else { None }
+        if let Play::Idle(game) = &mut self.play {
+            game.take()
+        } else {
+            None
+        }
     }
 
     fn send_pending_answer(&mut self) {
@@ -306,8 +359,18 @@ struct AskedSearch {
 
 impl AskedSearch {
     fn after_ponder_hit(self, received: Instant) -> AskedSearch {
-        let limits = GoLimits { ponder: false, ..self.request.limits };
-        AskedSearch { request: GoRequest { limits, received, ..self.request }, ..self }
+        let limits = GoLimits {
+            ponder: false,
+            ..self.request.limits
+        };
+        AskedSearch {
+            request: GoRequest {
+                limits,
+                received,
+                ..self.request
+            },
+            ..self
+        }
     }
 }
 
@@ -381,15 +444,37 @@ impl Task {
     /// Does not repeat a failure that has been `told`.
     fn answer(&mut self, result: SearchResult, told: Option<&Note>) {
         self.pass_on_notes();
-        let Task { search, order: AskedSearch { position, request, .. }, listener, .. } = self;
+        let Task {
+            search,
+            order: AskedSearch {
+                position, request, ..
+            },
+            listener,
+            ..
+        } = self;
         // The GUI may ponder, so a reply is expected even if the search has looked at none.
         let wants_reply = self.game.setup.settings.ponder;
-        let answer = Answer::of(&result, (position, &search.state.context), &request.limits, wants_reply);
+        let answer = Answer::of(
+            &result,
+            (position, &search.state.context),
+            &request.limits,
+            wants_reply,
+        );
         let news = answer.told.into_iter().filter(|note| Some(note) != told);
         news.for_each(|note| listener.note(note));
-        let SearchSummary { time, new_nodes, nodes, counts, .. } = &result.summary;
-        let reported =
-            |chain: &mut Chain| Some((chain.report()?, chain.time_used((*time).into(), Nodes(*new_nodes))));
+        let SearchSummary {
+            time,
+            new_nodes,
+            nodes,
+            counts,
+            ..
+        } = &result.summary;
+        let reported = |chain: &mut Chain| {
+            Some((
+                chain.report()?,
+                chain.time_used((*time).into(), Nodes(*new_nodes)),
+            ))
+        };
         if let Some((report, Millis(used_ms))) = search.stop_controller.with_chain(reported) {
             listener.time_report(&format!(
                 "time {report} used_ms={used_ms:.1} new_nodes={new_nodes} nodes={nodes} end={}",
@@ -400,8 +485,15 @@ impl Task {
             let mean_batch = counts.evaluations as f64 / counts.batches.max(1) as f64;
             listener.time_report(&format!("device: mean batch {mean_batch:.1}; {waits}"));
         }
-        answer.last_info.iter().for_each(|info| listener.info(position, info));
-        let answer = SearchAnswer { best: answer.best, ponder: answer.ponder, result: Some(result) };
+        answer
+            .last_info
+            .iter()
+            .for_each(|info| listener.info(position, info));
+        let answer = SearchAnswer {
+            best: answer.best,
+            ponder: answer.ponder,
+            result: Some(result),
+        };
         listener.answer(position, answer);
     }
 }
@@ -434,7 +526,13 @@ impl Engine {
             return Err(EngineError::Endless);
         }
         let (sender, answers) = unbounded();
-        self.go(GoRequest::new(limits), Box::new(AnswerCollector { answers: sender, notes: Vec::new() }))?;
+        self.go(
+            GoRequest::new(limits),
+            Box::new(AnswerCollector {
+                answers: sender,
+                notes: Vec::new(),
+            }),
+        )?;
         self.wait();
         let (answer, notes) = answers.try_recv().unwrap_or_default();
         let SearchAnswer { best, result, .. } = answer;
@@ -498,7 +596,9 @@ mod tests {
             engine.set_position("startpos").unwrap();
             let (sender, answers) = unbounded();
             let limits = GoLimits::infinite();
-            engine.go(GoRequest::new(limits), Box::new(PanickingListener(sender))).unwrap();
+            engine
+                .go(GoRequest::new(limits), Box::new(PanickingListener(sender)))
+                .unwrap();
             let answer = answers.recv_timeout(Duration::from_secs(60)).unwrap();
             assert!(answer.best.is_some());
             assert!(answer.result.unwrap().failure.unwrap().contains("panicked"));
@@ -513,14 +613,37 @@ mod tests {
             let request = GoRequest::new(limits).after_loading(Duration::from_millis(took_ms));
             (request.limits.time, request.limits.movetime, request.loading)
         };
-        let clock = GoLimits { time: Some(Millis(10_000.0)), ..GoLimits::default() };
-        assert_eq!(after(clock.clone(), 1_900), (Some(Millis(8_100.0)), None, Millis(1_900.0)));
+        let clock = GoLimits {
+            time: Some(Millis(10_000.0)),
+            ..GoLimits::default()
+        };
+        assert_eq!(
+            after(clock.clone(), 1_900),
+            (Some(Millis(8_100.0)), None, Millis(1_900.0))
+        );
         assert_eq!(after(clock.clone(), 20_000).0, Some(Millis::ZERO));
         assert_eq!(after(clock.clone(), 3).0, clock.time, "nothing was loaded");
-        assert_eq!(after(GoLimits { ponder: true, ..clock.clone() }, 1_900).0, clock.time);
-        let fixed = GoLimits { movetime: Some(Millis(1_000.0)), ..GoLimits::default() };
+        assert_eq!(
+            after(
+                GoLimits {
+                    ponder: true,
+                    ..clock.clone()
+                },
+                1_900
+            )
+            .0,
+            clock.time
+        );
+        let fixed = GoLimits {
+            movetime: Some(Millis(1_000.0)),
+            ..GoLimits::default()
+        };
         assert_eq!(after(fixed.clone(), 300).1, Some(Millis(700.0)));
-        assert_eq!(after(fixed, 5_000).1, Some(Millis(500.0)), "time for a search is left");
+        assert_eq!(
+            after(fixed, 5_000).1,
+            Some(Millis(500.0)),
+            "time for a search is left"
+        );
     }
 
     /// Evaluates one batch, and then its device is lost.
@@ -542,9 +665,14 @@ mod tests {
     impl Evaluator for LostEvaluator {
         fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
             self.0 += 1;
-            batch.iter_mut().for_each(|slot| slot.logits = slot.moves.iter().map(|_| 0.0).collect());
+            batch
+                .iter_mut()
+                .for_each(|slot| slot.logits = slot.moves.iter().map(|_| 0.0).collect());
             if self.0 > 1 {
-                Err(BackendError::Evaluation { backend: "lost".into(), reason: "it is gone".into() })
+                Err(BackendError::Evaluation {
+                    backend: "lost".into(),
+                    reason: "it is gone".into(),
+                })
             } else {
                 Ok(())
             }
@@ -561,7 +689,9 @@ mod tests {
         }
 
         fn answer(&mut self, _: &History, answer: SearchAnswer) {
-            self.0.send(format!("bestmove {}", answer.best.is_some())).unwrap();
+            self.0
+                .send(format!("bestmove {}", answer.best.is_some()))
+                .unwrap();
         }
     }
 
@@ -571,11 +701,16 @@ mod tests {
         let backend = Arc::new(Lost(BackendInfo::new("lost", "")));
         let mut engine = Engine::with_backend(Settings::default(), backend).unwrap();
         let (sender, told) = unbounded();
-        engine.go(GoRequest::new(GoLimits::infinite()), Box::new(Notes(sender))).unwrap();
+        engine
+            .go(GoRequest::new(GoLimits::infinite()), Box::new(Notes(sender)))
+            .unwrap();
         let first = told.recv_timeout(Duration::from_secs(60)).unwrap();
         assert!(first.contains("it is gone"), "{first}");
         engine.stop();
-        assert_eq!(told.recv_timeout(Duration::from_secs(60)).unwrap(), "bestmove true");
+        assert_eq!(
+            told.recv_timeout(Duration::from_secs(60)).unwrap(),
+            "bestmove true"
+        );
     }
 
     #[test]

@@ -50,7 +50,8 @@ impl MemoryOptions {
     }
 
     pub(crate) fn answer_bytes(&self) -> usize {
-        self.limit_bytes().map_or(MOST_ANSWERS, |bytes| (bytes / ANSWERS_DIVISOR).min(MOST_ANSWERS))
+        self.limit_bytes()
+            .map_or(MOST_ANSWERS, |bytes| (bytes / ANSWERS_DIVISOR).min(MOST_ANSWERS))
     }
 
     /// Options for one of `searches` beside unread answers and one cache of this size: an equal part of the
@@ -58,13 +59,20 @@ impl MemoryOptions {
     pub(crate) fn share_of(&self, searches: usize) -> MemoryOptions {
         let others = EvalCache::full_bytes(self.cache_capacity()) + self.answer_bytes();
         let share = |bytes: usize| bytes.saturating_sub(others) / searches.max(1) / 1_000_000;
-        let ram_limit_mb = self.limit_bytes().and_then(|bytes| NonZero::new(share(bytes).max(LEAST_MB)));
-        MemoryOptions { nn_cache_size: 0, ram_limit_mb }
+        let ram_limit_mb = self
+            .limit_bytes()
+            .and_then(|bytes| NonZero::new(share(bytes).max(LEAST_MB)));
+        MemoryOptions {
+            nn_cache_size: 0,
+            ram_limit_mb,
+        }
     }
 
     pub(crate) fn cache_capacity(&self) -> usize {
         let wanted = self.nn_cache_size;
-        self.limit_bytes().map_or(wanted, |bytes| EvalCache::capacity_within(bytes / CACHE_DIVISOR, wanted))
+        self.limit_bytes().map_or(wanted, |bytes| {
+            EvalCache::capacity_within(bytes / CACHE_DIVISOR, wanted)
+        })
     }
 }
 
@@ -72,12 +80,21 @@ pub(super) fn tree_limit(settings: &Settings, backend: &BackendInfo) -> u64 {
     let others = EvalCache::full_bytes(settings.memory.cache_capacity()) as u64
         + thread_bytes(settings, backend)
         + SEARCH_BYTES;
-    settings.memory.limit_bytes().map_or(u64::MAX, |bytes| (bytes as u64).saturating_sub(others))
+    settings
+        .memory
+        .limit_bytes()
+        .map_or(u64::MAX, |bytes| (bytes as u64).saturating_sub(others))
 }
 
 fn thread_bytes(settings: &Settings, info: &BackendInfo) -> u64 {
-    let threads = settings.network.threads.map_or(info.preferred_threads, NonZero::get);
-    let positions = settings.search.minibatch_size.map_or(info.preferred_batch, NonZero::get);
+    let threads = settings
+        .network
+        .threads
+        .map_or(info.preferred_threads, NonZero::get);
+    let positions = settings
+        .search
+        .minibatch_size
+        .map_or(info.preferred_batch, NonZero::get);
     let positions = positions.min(info.max_batch);
     // The device's batches, the next one, and the one being filled.
     let batches = if info.queues == 0 { 1 } else { info.queues + 2 };

@@ -130,7 +130,11 @@ impl Engine {
         {
             return Err(EngineError::NetworkRefused(reason.clone()));
         }
-        if self.network.as_ref().is_some_and(|network| network.options == *wanted) {
+        if self
+            .network
+            .as_ref()
+            .is_some_and(|network| network.options == *wanted)
+        {
             return Ok(None);
         }
         let loaded = LoadedNetwork::load(wanted, self.network.as_ref());
@@ -194,7 +198,11 @@ impl Engine {
     ///
     /// After an error the old position stays, but is not searched, because the host means another one.
     pub fn set_position(&mut self, text: &str) -> Result<&[&'static str], EngineError> {
-        let variant = if self.settings.chess960 { Variant::Chess960 } else { Variant::Standard };
+        let variant = if self.settings.chess960 {
+            Variant::Chess960
+        } else {
+            Variant::Standard
+        };
         match History::from_uci_position(text, variant) {
             Ok(position) => {
                 self.position = position;
@@ -220,7 +228,10 @@ impl Engine {
 
     /// News of the backend. A running search's listener hears them instead.
     pub fn take_notes(&self) -> Vec<Note> {
-        self.network.as_ref().map(|network| network.opened.backend.take_notes()).unwrap_or_default()
+        self.network
+            .as_ref()
+            .map(|network| network.opened.backend.take_notes())
+            .unwrap_or_default()
     }
 
     /// 0 without a network.
@@ -231,7 +242,9 @@ impl Engine {
     /// Positions per batch, by option or the backend's choice, or 0 without a network.
     pub fn batch_size(&self) -> usize {
         let chosen = self.settings.search.minibatch_size.map(NonZero::get);
-        chosen.or_else(|| Some(self.backend()?.preferred_batch)).unwrap_or(0)
+        chosen
+            .or_else(|| Some(self.backend()?.preferred_batch))
+            .unwrap_or(0)
     }
 
     /// The time for which the backend has computed so far.

@@ -62,11 +62,18 @@ impl NetworkOptions {
 
     pub(crate) fn heads(&self) -> HeadChoice {
         let input_format = self.input_format.map(|format| format.get() as i32);
-        HeadChoice { policy: self.policy_head, value: self.value_head, input_format }
+        HeadChoice {
+            policy: self.policy_head,
+            value: self.value_head,
+            input_format,
+        }
     }
 
     pub(super) fn has_backend_of(&self, other: &NetworkOptions) -> bool {
-        NetworkOptions { threads: other.threads, ..self.clone() } == *other
+        NetworkOptions {
+            threads: other.threads,
+            ..self.clone()
+        } == *other
     }
 }
 
@@ -86,7 +93,10 @@ pub struct OpenedBackend {
 
 impl OpenedBackend {
     pub(super) fn of(backend: Arc<dyn Backend>) -> OpenedBackend {
-        OpenedBackend { backend: Arc::new(Instrumented::new(backend, Vec::new())), network_sha256: None }
+        OpenedBackend {
+            backend: Arc::new(Instrumented::new(backend, Vec::new())),
+            network_sha256: None,
+        }
     }
 }
 
@@ -95,12 +105,18 @@ pub fn open_backend(options: &NetworkOptions) -> Result<OpenedBackend, EngineErr
     let mut config =
         BackendConfig::parse(&options.backend, &options.backend_options)?.with_fallback(options.fallback);
     if !config.needs_network() {
-        return Ok(OpenedBackend { backend: backends::create(&config, None)?, network_sha256: None });
+        return Ok(OpenedBackend {
+            backend: backends::create(&config, None)?,
+            network_sha256: None,
+        });
     }
     let Discovered { network, passed_over } = load_network(options)?;
     config.notes.splice(0..0, passed_over);
     let network_sha256 = Some(network.sha256.clone());
-    Ok(OpenedBackend { backend: backends::create(&config, Some(network))?, network_sha256 })
+    Ok(OpenedBackend {
+        backend: backends::create(&config, Some(network))?,
+        network_sha256,
+    })
 }
 
 /// In a game a wrong parameter must not cost the network: all are left out then, with an error among the
@@ -112,10 +128,19 @@ fn open_without_wrong_parameters(options: &NetworkOptions) -> Result<OpenedBacke
         }
         opened => return opened,
     };
-    let plain = NetworkOptions { backend_options: String::new(), ..options.clone() };
-    let OpenedBackend { backend, network_sha256 } = open_backend(&plain)?;
+    let plain = NetworkOptions {
+        backend_options: String::new(),
+        ..options.clone()
+    };
+    let OpenedBackend {
+        backend,
+        network_sha256,
+    } = open_backend(&plain)?;
     let note = format!("BackendOptions: {error}. {} is left out", options.backend_options);
-    Ok(OpenedBackend { backend: with_notes(backend, vec![Note::Error(note)]), network_sha256 })
+    Ok(OpenedBackend {
+        backend: with_notes(backend, vec![Note::Error(note)]),
+        network_sha256,
+    })
 }
 
 #[derive(Debug)]
@@ -140,9 +165,15 @@ impl LoadedNetwork {
 
     pub(super) fn of(options: &NetworkOptions, opened: OpenedBackend) -> Result<LoadedNetwork, EngineError> {
         let backend = &*opened.backend;
-        let threads = options.threads.map_or(backend.info().preferred_threads, NonZero::get);
+        let threads = options
+            .threads
+            .map_or(backend.info().preferred_threads, NonZero::get);
         let workers = WorkerPool::new(backend, threads)?;
-        Ok(LoadedNetwork { options: options.clone(), opened, workers })
+        Ok(LoadedNetwork {
+            options: options.clone(),
+            opened,
+            workers,
+        })
     }
 }
 
@@ -173,11 +204,23 @@ impl PositionEvaluation {
             .iter()
             .zip(&slot.moves)
             .zip(slot.logits.iter().zip(slot.policy()))
-            .map(|((&m, &index), (&logit, p))| MovePolicy { r#move: game.format_move(m), index, logit, p })
+            .map(|((&m, &index), (&logit, p))| MovePolicy {
+                r#move: game.format_move(m),
+                index,
+                logit,
+                p,
+            })
             .collect();
         policy.sort_by(|a, b| b.p.total_cmp(&a.p));
         let [w, d, l] = evaluation.wdl();
-        PositionEvaluation { q: evaluation.wl, w, d, l, m: has_moves_left.then_some(evaluation.m), policy }
+        PositionEvaluation {
+            q: evaluation.wl,
+            w,
+            d,
+            l,
+            m: has_moves_left.then_some(evaluation.m),
+            policy,
+        }
     }
 
     /// The same with the `count` likeliest moves.
@@ -190,14 +233,25 @@ impl PositionEvaluation {
 
 impl fmt::Display for PositionEvaluation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "q {:+.4}  w {:.4}  d {:.4}  l {:.4}", self.q, self.w, self.d, self.l)?;
+        write!(
+            f,
+            "q {:+.4}  w {:.4}  d {:.4}  l {:.4}",
+            self.q, self.w, self.d, self.l
+        )?;
         match self.m {
             Some(plies) => writeln!(f, "  m {plies:.1} plies")?,
             None => writeln!(f)?,
         }
         writeln!(f, "  move   index     logit         p")?;
         for m in &self.policy {
-            writeln!(f, "  {:<6} {:>5} {:>9.4} {:>7.2} %", m.r#move, m.index, m.logit, 100.0 * m.p)?;
+            writeln!(
+                f,
+                "  {:<6} {:>5} {:>9.4} {:>7.2} %",
+                m.r#move,
+                m.index,
+                m.logit,
+                100.0 * m.p
+            )?;
         }
         Ok(())
     }
@@ -207,7 +261,9 @@ impl Engine {
     /// `None` without a network.
     pub fn evaluate(&self) -> Result<Option<PositionEvaluation>, EngineError> {
         let game = self.accepted_position()?;
-        let Some(network) = &self.network else { return Ok(None) };
+        let Some(network) = &self.network else {
+            return Ok(None);
+        };
         let legal = game.legal_moves();
         let mut batch = BatchEvaluator::new(&*network.opened.backend, self.settings.search.history_fill, 1)?;
         batch.push((), game, &legal);

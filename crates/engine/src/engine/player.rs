@@ -93,13 +93,22 @@ impl EnginePlayer {
         time: Millis,
     ) -> Result<bool, EngineError> {
         let expected = self.expected.filter(|reply| before.legal_moves().contains(reply));
-        let Some(reply) = expected.filter(|_| self.setup().settings.ponder) else { return Ok(false) };
+        let Some(reply) = expected.filter(|_| self.setup().settings.ponder) else {
+            return Ok(false);
+        };
         let rate = self.setup().nodes_per_ms(before.current().piece_count());
         let mut position = before.clone();
         position.push(reply);
         self.ponder_time = rate.is_none().then_some(time);
         let nodes = rate.map_or(u64::MAX, |rate| rate.nodes_in(time).0);
-        self.begin(&position, GoRequest::new(GoLimits { ponder: true, ..limits }), nodes)?;
+        self.begin(
+            &position,
+            GoRequest::new(GoLimits {
+                ponder: true,
+                ..limits
+            }),
+            nodes,
+        )?;
         Ok(true)
     }
 
@@ -118,7 +127,9 @@ impl EnginePlayer {
 
     /// Searches on until a batch waits for its evaluation, or the search is over.
     pub fn advance(&mut self) -> NextStep {
-        let Some(stepped) = &mut self.stepped else { return NextStep::Over };
+        let Some(stepped) = &mut self.stepped else {
+            return NextStep::Over;
+        };
         let search = &stepped.search;
         let is_over = |time: Millis| Millis::from(search.state.context.clock.elapsed()).0 >= time.0;
         if self.ponder_time.is_some_and(is_over) {
@@ -129,18 +140,24 @@ impl EnginePlayer {
 
     /// As [`EnginePlayer::advance`], for at most `rounds` gatherings. `None` if there is more to gather.
     pub(crate) fn advance_within(&mut self, rounds: u32) -> Option<NextStep> {
-        self.stepped.as_mut().map_or(Some(NextStep::Over), |stepped| stepped.advance_within(rounds))
+        self.stepped
+            .as_mut()
+            .map_or(Some(NextStep::Over), |stepped| stepped.advance_within(rounds))
     }
 
     /// Lets idle `workers` finish the begun search, as under UCI.
     pub(crate) fn assign_to(&self, workers: &WorkerPool) {
-        self.stepped.iter().for_each(|stepped| workers.assign(&stepped.search));
+        self.stepped
+            .iter()
+            .for_each(|stepped| workers.assign(&stepped.search));
     }
 
     /// Waits until workers have finished the search. `goes_on` is asked every few milliseconds, and may end
     /// the wait: the workers then search on. True if the search is over.
     pub(crate) fn wait_for_workers(&self, goes_on: &mut dyn FnMut() -> bool) -> bool {
-        let Some(search) = self.stepped.as_ref().map(|stepped| &stepped.search) else { return true };
+        let Some(search) = self.stepped.as_ref().map(|stepped| &stepped.search) else {
+            return true;
+        };
         let is_over = watch(search, &mut |_| goes_on()).is_some();
         if is_over {
             search.state.life.wait_for_workers(Duration::MAX);
@@ -153,7 +170,9 @@ impl EnginePlayer {
     }
 
     pub(crate) fn stop(&self) {
-        self.stepped.iter().for_each(|stepped| stepped.search.request_stop());
+        self.stepped
+            .iter()
+            .for_each(|stepped| stepped.search.request_stop());
     }
 
     pub(crate) fn report(&self) -> Option<SearchInfo> {
@@ -171,14 +190,23 @@ impl EnginePlayer {
         let used = match self.setup().nodes_per_ms(pieces) {
             Some(rate) => rate.time_of(Nodes(result.summary.new_nodes)),
             None if context.clock.is_real() => context.clock.elapsed().into(),
-            None => stepped.over_at.min(search.stop_controller.ready_at().unwrap_or(Duration::MAX)).into(),
+            None => stepped
+                .over_at
+                .min(search.stop_controller.ready_at().unwrap_or(Duration::MAX))
+                .into(),
         };
         let report = search.stop_controller.with_chain(|chain| chain.report());
         self.game.finish_move(&search, result.reason, &result.stats);
         let Answer { best, told, .. } = Answer::of(&result, (&context.history, context), &self.limits, false);
         self.expected = result.ponder;
         self.notes.extend(told);
-        Some(PlayerMove { best, used, result, notes: self.take_notes(), report })
+        Some(PlayerMove {
+            best,
+            used,
+            result,
+            notes: self.take_notes(),
+            report,
+        })
     }
 }
 
@@ -253,7 +281,9 @@ mod tests {
             let mut evaluator = player.setup().backend().evaluator().unwrap();
             let mut batch = SharedBatch::default();
             while player.advance() != NextStep::Over {
-                batch.evaluate(&mut [&mut player], |slots| evaluator.evaluate(slots)).unwrap();
+                batch
+                    .evaluate(&mut [&mut player], |slots| evaluator.evaluate(slots))
+                    .unwrap();
             }
         } else {
             let workers = WorkerPool::new(&**player.setup().backend(), 1).unwrap();
@@ -268,12 +298,12 @@ mod tests {
     fn other_values(spec: &OptionSpec) -> Vec<String> {
         match &spec.kind {
             OptionKind::Switch => vec![(spec.default == "false").to_string()],
-            OptionKind::Integer { min, max } => {
-                [*min, 1, 5, 60].map(|value| value.clamp(*min, *max).to_string()).into()
-            }
-            OptionKind::Decimal { min, max } => {
-                [min.max(-1.0), 0.3, max.min(3.0)].map(|value| value.clamp(*min, *max).to_string()).into()
-            }
+            OptionKind::Integer { min, max } => [*min, 1, 5, 60]
+                .map(|value| value.clamp(*min, *max).to_string())
+                .into(),
+            OptionKind::Decimal { min, max } => [min.max(-1.0), 0.3, max.min(3.0)]
+                .map(|value| value.clamp(*min, *max).to_string())
+                .into(),
             OptionKind::Choice(choices) => choices.iter().map(|value| (*value).to_owned()).collect(),
             OptionKind::Text | OptionKind::Button => Vec::new(),
         }
@@ -327,14 +357,24 @@ mod tests {
         ];
         let plain = [&[PLAIN], PARTNERS].map(|base| (base, search(base, 800, true)));
         let mut without_effect = Vec::new();
-        for spec in groups.iter().flatten().filter(|spec| spec.name != "NodesPerSecondLimit") {
+        for spec in groups
+            .iter()
+            .flatten()
+            .filter(|spec| spec.name != "NodesPerSecondLimit")
+        {
             let mut acts = false;
-            for (value, (base, plain)) in
-                other_values(spec).iter().flat_map(|value| plain.iter().map(move |plain| (value, plain)))
+            for (value, (base, plain)) in other_values(spec)
+                .iter()
+                .flat_map(|value| plain.iter().map(move |plain| (value, plain)))
             {
                 let options = [*base, &[(spec.name, value.as_str())]].concat();
                 let [stepped, worker] = [true, false].map(|in_steps| search(&options, 800, in_steps));
-                assert_eq!((stepped.0, &stepped.1), (worker.0, &worker.1), "{}={value}", spec.name);
+                assert_eq!(
+                    (stepped.0, &stepped.1),
+                    (worker.0, &worker.1),
+                    "{}={value}",
+                    spec.name
+                );
                 acts |= (stepped.0, &stepped.1) != (plain.0, &plain.1);
             }
             if !acts {
@@ -344,7 +384,10 @@ mod tests {
         assert_eq!(without_effect, ELSEWHERE);
         for in_steps in [true, false] {
             let (_, _, time) = search(&[PLAIN, ("NodesPerSecondLimit", "1000")], 200, in_steps);
-            assert!(time >= Duration::from_millis(150), "{time:?}, in steps: {in_steps}");
+            assert!(
+                time >= Duration::from_millis(150),
+                "{time:?}, in steps: {in_steps}"
+            );
         }
     }
 
@@ -368,11 +411,17 @@ mod tests {
             player.begin_move(&position, limits).unwrap();
             let mut batch = SharedBatch::default();
             while player.advance() == NextStep::Evaluate {
-                batch.evaluate(&mut [&mut player], |slots| evaluator.evaluate(slots)).unwrap();
+                batch
+                    .evaluate(&mut [&mut player], |slots| evaluator.evaluate(slots))
+                    .unwrap();
             }
             let played = player.end_move().unwrap();
             let summary = &played.result.summary;
-            assert_eq!(played.result.reason, EndReason::Rule(StopReason::Nodes), "{summary:?}");
+            assert_eq!(
+                played.result.reason,
+                EndReason::Rule(StopReason::Nodes),
+                "{summary:?}"
+            );
             assert_eq!(summary.nodes, NODES);
             assert!(summary.tree_bytes < 7_500_000);
             position.push(played.best.unwrap());

@@ -32,13 +32,24 @@ impl QuickLook {
             moves: vec![self.mv],
             ..PvLine::default()
         };
-        SearchInfo { depth: 1, seldepth: 1, time, lines: vec![line], ..SearchInfo::default() }
+        SearchInfo {
+            depth: 1,
+            seldepth: 1,
+            time,
+            lines: vec![line],
+            ..SearchInfo::default()
+        }
     }
 }
 
 pub(super) fn quick_look(game: &History, allowed: &[Move], cache: &EvalCache) -> Option<QuickLook> {
     let legal = game.legal_moves();
-    let candidates = || legal.iter().copied().filter(|mv| allowed.is_empty() || allowed.contains(mv));
+    let candidates = || {
+        legal
+            .iter()
+            .copied()
+            .filter(|mv| allowed.is_empty() || allowed.contains(mv))
+    };
     let is_mate = |mv: &Move| game.current().play(*mv).chess().is_checkmate();
     let in_one = candidates().find(is_mate).map(|mv| (mv, 1));
     let in_more = || {
@@ -47,21 +58,42 @@ pub(super) fn quick_look(game: &History, allowed: &[Move], cache: &EvalCache) ->
     };
     let is_candidate = |&(mv, _): &(Move, u32)| candidates().any(|candidate| candidate == mv);
     if let Some((mv, moves)) = in_one.or_else(in_more).filter(is_candidate) {
-        let value = Value { wl: 1.0, ..Value::default() };
-        return Some(QuickLook { mv, value, mate: Some(moves) });
+        let value = Value {
+            wl: 1.0,
+            ..Value::default()
+        };
+        return Some(QuickLook {
+            mv,
+            value,
+            mate: Some(moves),
+        });
     }
     let mut policy = Vec::new();
     if let Some(value) = cache.get(game.evaluation_key(), legal.len(), &mut policy) {
-        let rated = legal.iter().zip(policy).filter(|(mv, _)| allowed.is_empty() || allowed.contains(mv));
+        let rated = legal
+            .iter()
+            .zip(policy)
+            .filter(|(mv, _)| allowed.is_empty() || allowed.contains(mv));
         let best = rated.max_by(|(_, a), (_, b)| a.total_cmp(b));
-        return best.map(|(&mv, _)| QuickLook { mv, value, mate: None });
+        return best.map(|(&mv, _)| QuickLook {
+            mv,
+            value,
+            mate: None,
+        });
     }
     let position = game.current();
     let rated = candidates().map(|mv| ((gain(position, mv), placement(position, mv)), mv));
     let ((gain, _), mv) = rated.max_by_key(|(reasons, _)| *reasons)?;
     let score = balance(position) + gain;
-    let value = Value { wl: expected_result(score.into()) as f32, ..Value::default() };
-    Some(QuickLook { mv, value, mate: None })
+    let value = Value {
+        wl: expected_result(score.into()) as f32,
+        ..Value::default()
+    };
+    Some(QuickLook {
+        mv,
+        value,
+        mate: None,
+    })
 }
 
 /// Material won, in centipawns, less the piece if it can be recaptured.
@@ -73,18 +105,31 @@ fn gain(position: &Position, mv: Move) -> i32 {
         return -balance(position);
     }
     let is_retaken = replies.iter().any(|reply| reply.to_square() == mv.to_square());
-    let moved = after.board().role_at(mv.to_square()).map_or(0, |role| *WORTH.get(role));
+    let moved = after
+        .board()
+        .role_at(mv.to_square())
+        .map_or(0, |role| *WORTH.get(role));
     -balance(&after) - balance(position) - if is_retaken { moved } else { 0 }
 }
 
 /// In centipawns.
-const WORTH: ByRole<i32> = ByRole { pawn: 100, knight: 300, bishop: 310, rook: 500, queen: 900, king: 0 };
+const WORTH: ByRole<i32> = ByRole {
+    pawn: 100,
+    knight: 300,
+    bishop: 310,
+    rook: 500,
+    queen: 900,
+    king: 0,
+};
 
 fn balance(position: &Position) -> i32 {
     let board = position.board();
     let pieces = |role| (board.by_role(role) & board.by_color(position.turn())).count() as i32;
     let all = |role| board.by_role(role).count() as i32;
-    Role::ALL.iter().map(|&role| WORTH.get(role) * (2 * pieces(role) - all(role))).sum()
+    Role::ALL
+        .iter()
+        .map(|&role| WORTH.get(role) * (2 * pieces(role) - all(role)))
+        .sum()
 }
 
 fn placement(position: &Position, mv: Move) -> i32 {
@@ -107,7 +152,10 @@ mod tests {
 
     fn look(fen: &str, allowed: &[&str], cache: &EvalCache) -> String {
         let game = History::from_fen(fen, Variant::Standard).unwrap();
-        let allowed: Vec<_> = allowed.iter().filter_map(|text| game.parse_move(text).ok()).collect();
+        let allowed: Vec<_> = allowed
+            .iter()
+            .filter_map(|text| game.parse_move(text).ok())
+            .collect();
         quick_look(&game, &allowed, cache).map_or_else(String::new, |look| game.format_move(look.mv))
     }
 
@@ -135,7 +183,11 @@ mod tests {
     #[test]
     fn what_is_taken_in_turn_is_seen() {
         for (fen, bad, why) in [
-            ("4k3/8/3p4/4p3/8/6B1/8/4K3 w - - 0 1", "g3e5", "a bishop for a pawn"),
+            (
+                "4k3/8/3p4/4p3/8/6B1/8/4K3 w - - 0 1",
+                "g3e5",
+                "a bishop for a pawn",
+            ),
             ("7k/8/6Q1/8/8/8/8/K7 w - - 0 1", "g6f7", "stalemate"),
         ] {
             assert_ne!(blind(fen), bad, "{fen}: {why}");
@@ -148,21 +200,38 @@ mod tests {
         let start = History::start();
         let best = quick_look(&start, &[], &EvalCache::new(0)).unwrap().mv;
         assert_ne!(Some(&best), start.legal_moves().first());
-        assert!(["e2e4", "d2d4", "b1c3", "g1f3"].contains(&start.format_move(best).as_str()), "{best:?}");
+        assert!(
+            ["e2e4", "d2d4", "b1c3", "g1f3"].contains(&start.format_move(best).as_str()),
+            "{best:?}"
+        );
     }
 
     #[test]
     fn what_the_cache_knows_counts_more_than_captures_and_less_than_mate() {
         let cache = EvalCache::new(100);
-        for fen in ["6k1/5ppp/8/q7/8/8/5PPP/R5K1 w - - 0 1", "6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1"] {
+        for fen in [
+            "6k1/5ppp/8/q7/8/8/5PPP/R5K1 w - - 0 1",
+            "6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1",
+        ] {
             let game = History::from_fen(fen, Variant::Standard).unwrap();
             let moves = game.legal_moves();
-            let policy: Vec<_> =
-                moves.iter().map(|mv| if game.format_move(*mv) == "h2h3" { 0.6 } else { 0.01 }).collect();
+            let policy: Vec<_> = moves
+                .iter()
+                .map(|mv| {
+                    if game.format_move(*mv) == "h2h3" {
+                        0.6
+                    } else {
+                        0.01
+                    }
+                })
+                .collect();
             cache.insert(game.evaluation_key(), Value::default(), &policy);
         }
         assert_eq!(look("6k1/5ppp/8/q7/8/8/5PPP/R5K1 w - - 0 1", &[], &cache), "h2h3");
-        assert_eq!(look("6k1/5ppp/8/q7/8/8/5PPP/R5K1 w - - 0 1", &["a1a5", "g2g3"], &cache).len(), 4);
+        assert_eq!(
+            look("6k1/5ppp/8/q7/8/8/5PPP/R5K1 w - - 0 1", &["a1a5", "g2g3"], &cache).len(),
+            4
+        );
         assert_eq!(look("6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1", &[], &cache), "d1d8");
     }
 
@@ -178,12 +247,28 @@ mod tests {
         };
         let none = EvalCache::new(0);
         assert_eq!(line("6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1", &none).1, Some(1));
-        assert_eq!(line("6k1/5ppp/8/q7/8/8/5PPP/R5K1 w - - 0 1", &none), (500, None), "a rook for nothing");
-        assert_eq!(line("4k3/8/8/8/8/8/q7/4K3 w - - 0 1", &none), (-900, None), "a queen down");
+        assert_eq!(
+            line("6k1/5ppp/8/q7/8/8/5PPP/R5K1 w - - 0 1", &none),
+            (500, None),
+            "a rook for nothing"
+        );
+        assert_eq!(
+            line("4k3/8/8/8/8/8/q7/4K3 w - - 0 1", &none),
+            (-900, None),
+            "a queen down"
+        );
         let cache = EvalCache::new(100);
         let game = History::start();
-        let known = Value { wl: 0.25, d: 0.5, m: 90.0 };
-        cache.insert(game.evaluation_key(), known, &vec![0.05; game.legal_moves().len()]);
+        let known = Value {
+            wl: 0.25,
+            d: 0.5,
+            m: 90.0,
+        };
+        cache.insert(
+            game.evaluation_key(),
+            known,
+            &vec![0.05; game.legal_moves().len()],
+        );
         let score = line(&game.current().to_fen(), &cache).0;
         assert_eq!(score, centipawns(0.25).round() as i32);
     }

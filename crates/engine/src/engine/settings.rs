@@ -69,47 +69,76 @@ impl Settings {
         let second = |other: &OtherName| {
             let spec = Settings::specs().iter().find(|spec| spec.name == other.option)?;
             let OtherName { name, flag, help, .. } = *other;
-            Some(OptionSpec { name, flag, help, ..spec.clone() })
+            Some(OptionSpec {
+                name,
+                flag,
+                help,
+                ..spec.clone()
+            })
         };
-        let own = Settings::specs().iter().cloned().chain(OTHER_NAMES.iter().filter_map(second));
-        own.chain([CLEAR_TREE]).chain(IGNORED_OPTIONS.iter().cloned()).collect()
+        let own = Settings::specs()
+            .iter()
+            .cloned()
+            .chain(OTHER_NAMES.iter().filter_map(second));
+        own.chain([CLEAR_TREE])
+            .chain(IGNORED_OPTIONS.iter().cloned())
+            .collect()
     }
 
     /// The flagless parameters of a time manager, moves-left estimator or backend.
     pub fn parameters_of(name: &str) -> Option<Vec<OptionSpec>> {
         let managers = MANAGERS.iter().map(|manager| (manager.name, manager.parameters));
-        let estimators = ESTIMATORS.iter().map(|estimator| (estimator.name, estimator.parameters));
+        let estimators = ESTIMATORS
+            .iter()
+            .map(|estimator| (estimator.name, estimator.parameters));
         let backends = BACKENDS.iter().map(|backend| (backend.name, backend.parameters));
         let mut owners = managers.chain(estimators).chain(backends);
         let parameters = owners.find(|(owner, _)| *owner == name)?.1();
-        (!parameters.is_empty())
-            .then(|| parameters.into_iter().map(|spec| OptionSpec { flag: "", ..spec }).collect())
+        (!parameters.is_empty()).then(|| {
+            parameters
+                .into_iter()
+                .map(|spec| OptionSpec { flag: "", ..spec })
+                .collect()
+        })
     }
 
     /// With the present values as defaults, for options up to visibility `least`.
     pub fn uci_lines(&self, least: Visibility) -> impl Iterator<Item = String> {
-        Settings::listed().into_iter().filter(move |spec| spec.visibility <= least).map(|spec| {
-            let option = Settings::spec(spec.name).ok();
-            let value = option.and_then(|option| self.text_of(option.flag));
-            spec.uci_line(value.as_deref().unwrap_or(&spec.default))
-        })
+        Settings::listed()
+            .into_iter()
+            .filter(move |spec| spec.visibility <= least)
+            .map(|spec| {
+                let option = Settings::spec(spec.name).ok();
+                let value = option.and_then(|option| self.text_of(option.flag));
+                spec.uci_line(value.as_deref().unwrap_or(&spec.default))
+            })
     }
 
     /// By UCI name or alias, in any case, or by flag.
     pub fn spec(name: &str) -> Result<&'static OptionSpec, OptionError> {
         let own = own_name(name);
-        Settings::specs().iter().find(|spec| spec.is_named(own)).ok_or_else(|| unknown(name))
+        Settings::specs()
+            .iter()
+            .find(|spec| spec.is_named(own))
+            .ok_or_else(|| unknown(name))
     }
 
     /// Whether the option concerns only the GUI's display and the timing of its messages, which games within
     /// one process lack.
     pub fn is_for_sessions_only(spec: &OptionSpec) -> bool {
-        spec.name == "StrictTiming" || InfoOptions::declared().iter().any(|of_info| of_info.name == spec.name)
+        spec.name == "StrictTiming"
+            || InfoOptions::declared()
+                .iter()
+                .any(|of_info| of_info.name == spec.name)
     }
 
     /// Named as for [`Settings::spec`]. The value may be quoted.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
-        if self.set_if_known(own_name(name), &unquoted(value))? { Ok(()) } else { Err(unknown(name)) }
+        if self.set_if_known(own_name(name), &unquoted(value))? {
+            Ok(())
+        } else {
+            Err(unknown(name))
+        }
     }
 
     /// The network to play with: under UCI_LimitStrength the built-in one, for which its levels are measured.
@@ -123,13 +152,18 @@ impl Settings {
 
     /// Flags and values of all options.
     pub fn values(&self) -> impl Iterator<Item = (&'static str, String)> {
-        Settings::specs().iter().filter_map(|spec| Some((spec.flag, self.text_of(spec.flag)?)))
+        Settings::specs()
+            .iter()
+            .filter_map(|spec| Some((spec.flag, self.text_of(spec.flag)?)))
     }
 
     /// Flags and values of the options that differ from their defaults.
     pub fn changed(&self) -> Vec<(&'static str, String)> {
         let values = self.values().zip(Settings::specs());
-        values.filter(|((_, value), spec)| *value != spec.default).map(|(set, _)| set).collect()
+        values
+            .filter(|((_, value), spec)| *value != spec.default)
+            .map(|(set, _)| set)
+            .collect()
     }
 
     /// The same options for the analysis of positions: limits alone end a search, which uses them in full. No
@@ -143,8 +177,13 @@ impl Settings {
 
 fn unknown(name: &str) -> OptionError {
     let near = nearest_name(name, Settings::specs().iter().map(|spec| spec.name));
-    let hint = near.map(|near| format!(". Did you mean {near}?")).unwrap_or_default();
-    OptionError::Unknown { name: name.into(), hint }
+    let hint = near
+        .map(|near| format!(". Did you mean {near}?"))
+        .unwrap_or_default();
+    OptionError::Unknown {
+        name: name.into(),
+        hint,
+    }
 }
 
 option_choice! {
@@ -208,7 +247,10 @@ impl InfoOptions {
             (true, false) => MoveStatsWhen::AtEnd,
             (false, _) => MoveStatsWhen::Never,
         };
-        Reporting { lines: self.multi_pv, move_stats }
+        Reporting {
+            lines: self.multi_pv,
+            move_stats,
+        }
     }
 }
 
@@ -243,11 +285,31 @@ struct Level {
 /// Measured in the matches of `docs/results/programs.md`. In between, temperature and log nodes are
 /// interpolated.
 const LEVELS: [Level; 5] = [
-    Level { elo: 700.0, nodes: 1.0, temperature: 1.0 },
-    Level { elo: 1335.0, nodes: 1.0, temperature: 0.3 },
-    Level { elo: 1470.0, nodes: 2.0, temperature: 0.3 },
-    Level { elo: 1785.0, nodes: 20.0, temperature: 0.3 },
-    Level { elo: 2090.0, nodes: 200.0, temperature: 0.3 },
+    Level {
+        elo: 700.0,
+        nodes: 1.0,
+        temperature: 1.0,
+    },
+    Level {
+        elo: 1335.0,
+        nodes: 1.0,
+        temperature: 0.3,
+    },
+    Level {
+        elo: 1470.0,
+        nodes: 2.0,
+        temperature: 0.3,
+    },
+    Level {
+        elo: 1785.0,
+        nodes: 20.0,
+        temperature: 0.3,
+    },
+    Level {
+        elo: 2090.0,
+        nodes: 200.0,
+        temperature: 0.3,
+    },
 ];
 
 /// From here on mates in one and endings against a bare king are not spoiled.
@@ -260,7 +322,11 @@ impl StrengthOptions {
             return None;
         }
         let elo = f64::from(self.elo);
-        let above = LEVELS.iter().position(|level| level.elo >= elo).unwrap_or(LEVELS.len() - 1).max(1);
+        let above = LEVELS
+            .iter()
+            .position(|level| level.elo >= elo)
+            .unwrap_or(LEVELS.len() - 1)
+            .max(1);
         let [low, high] = [&LEVELS[above - 1], &LEVELS[above]];
         let share = ((elo - low.elo) / (high.elo - low.elo)).clamp(0.0, 1.0);
         let between = |low: f64, high: f64| low + (high - low) * share;
@@ -280,7 +346,13 @@ fn is_decided(position: &History) -> bool {
 impl Settings {
     pub(super) fn for_search(&self, weakening: Option<Weakening>) -> Settings {
         let mut settings = self.clone();
-        let SearchParams { draw_score, noise, temperature, leaf_mate_search, .. } = &mut settings.search;
+        let SearchParams {
+            draw_score,
+            noise,
+            temperature,
+            leaf_mate_search,
+            ..
+        } = &mut settings.search;
         if self.strength.analyse_mode {
             *draw_score = 0.0;
             noise.epsilon = 0.0;
@@ -308,7 +380,9 @@ mod tests {
     fn defaults_lie_in_their_ranges_and_can_be_set_again() {
         let mut settings = Settings::default();
         for spec in Settings::specs() {
-            settings.set(spec.name, &spec.default).unwrap_or_else(|e| panic!("{e}"));
+            settings
+                .set(spec.name, &spec.default)
+                .unwrap_or_else(|e| panic!("{e}"));
         }
         assert!(settings.values().eq(Settings::default().values()));
         assert_eq!(settings.changed(), []);
@@ -320,7 +394,12 @@ mod tests {
         let listed = Settings::listed();
         for (i, a) in listed.iter().enumerate() {
             for b in &listed[..i] {
-                assert!(!a.name.eq_ignore_ascii_case(b.name) && a.flag != b.flag, "{} {}", a.name, b.name);
+                assert!(
+                    !a.name.eq_ignore_ascii_case(b.name) && a.flag != b.flag,
+                    "{} {}",
+                    a.name,
+                    b.name
+                );
             }
         }
     }
@@ -330,23 +409,37 @@ mod tests {
         let mut settings = Settings::default();
         settings.set("cpuct", "2.5").unwrap();
         settings.set("uci_showwdl", "true").unwrap();
-        assert_eq!(settings.changed(), [("cpuct", "2.5".into()), ("show-wdl", "true".into())]);
+        assert_eq!(
+            settings.changed(),
+            [("cpuct", "2.5".into()), ("show-wdl", "true".into())]
+        );
         assert_eq!((settings.search.cpuct, settings.info.show_wdl), (2.5, true));
         let before = settings.clone();
         assert_eq!(
             settings.set("Thread", "2").unwrap_err().to_string(),
             "unknown option \"Thread\". Did you mean Threads?"
         );
-        assert_eq!(settings.set("Skill", "2").unwrap_err().to_string(), "unknown option \"Skill\"");
+        assert_eq!(
+            settings.set("Skill", "2").unwrap_err().to_string(),
+            "unknown option \"Skill\""
+        );
         assert!(settings.set("Threads", "257").is_err());
         assert_eq!(settings, before);
     }
 
     #[test]
     fn no_option_of_ours_is_ignored() {
-        assert!(IGNORED_OPTIONS.iter().all(|spec| Settings::spec(spec.name).is_err()));
+        assert!(
+            IGNORED_OPTIONS
+                .iter()
+                .all(|spec| Settings::spec(spec.name).is_err())
+        );
         let is_ignored = |name| ignored_option(name).is_some();
-        assert!(!Settings::specs().iter().any(|spec| is_ignored(spec.name) || is_ignored(spec.flag)));
+        assert!(
+            !Settings::specs()
+                .iter()
+                .any(|spec| is_ignored(spec.name) || is_ignored(spec.flag))
+        );
     }
 
     #[test]
@@ -354,9 +447,15 @@ mod tests {
         let mut settings = Settings::default();
         settings.set("hash", "64").unwrap();
         settings.set("Move Overhead", "100").unwrap();
-        assert_eq!(settings.changed(), [("ramlimit-mb", "64".into()), ("move-overhead", "100".into())]);
+        assert_eq!(
+            settings.changed(),
+            [("ramlimit-mb", "64".into()), ("move-overhead", "100".into())]
+        );
         let error = settings.set("Hash", "-1").unwrap_err().to_string();
-        assert_eq!(error, "option RamLimitMb: \"-1\" is not an integer from 0 to 100000000");
+        assert_eq!(
+            error,
+            "option RamLimitMb: \"-1\" is not an integer from 0 to 100000000"
+        );
         for other in &OTHER_NAMES {
             assert_eq!(Settings::spec(other.name).unwrap().name, other.option);
         }
@@ -384,15 +483,24 @@ mod tests {
     }
 
     fn weakening(elo: u32) -> Weakening {
-        let options = StrengthOptions { limit_strength: true, elo, ..StrengthOptions::default() };
-        options.weakening(&History::start(), &GoLimits::default()).unwrap()
+        let options = StrengthOptions {
+            limit_strength: true,
+            elo,
+            ..StrengthOptions::default()
+        };
+        options
+            .weakening(&History::start(), &GoLimits::default())
+            .unwrap()
     }
 
     #[test]
     fn more_elo_is_never_fewer_nodes_or_a_hotter_draw() {
         let scale: Vec<_> = (1000..=2090).step_by(50).map(weakening).collect();
         for pair in scale.windows(2) {
-            assert!(pair[0].nodes <= pair[1].nodes && pair[0].temperature >= pair[1].temperature, "{pair:?}");
+            assert!(
+                pair[0].nodes <= pair[1].nodes && pair[0].temperature >= pair[1].temperature,
+                "{pair:?}"
+            );
         }
         for Level { elo, nodes, .. } in &LEVELS {
             assert_eq!(weakening(*elo as u32).nodes, Nodes(*nodes as u64), "{elo}");
@@ -402,8 +510,13 @@ mod tests {
     #[test]
     fn weaker_play_overlooks_mates() {
         let mut settings = Settings::default();
-        settings.strength = StrengthOptions { limit_strength: true, ..settings.strength };
-        let weakening = settings.strength.weakening(&History::start(), &GoLimits::default());
+        settings.strength = StrengthOptions {
+            limit_strength: true,
+            ..settings.strength
+        };
+        let weakening = settings
+            .strength
+            .weakening(&History::start(), &GoLimits::default());
         let weakened = settings.for_search(weakening);
         assert!(settings.search.leaf_mate_search > 0);
         assert_eq!(weakened.search.leaf_mate_search, 0);
@@ -411,7 +524,10 @@ mod tests {
 
     #[test]
     fn analysis_is_never_weakened() {
-        let mut options = StrengthOptions { limit_strength: true, ..StrengthOptions::default() };
+        let mut options = StrengthOptions {
+            limit_strength: true,
+            ..StrengthOptions::default()
+        };
         let infinite = GoLimits::infinite();
         assert_eq!(options.weakening(&History::start(), &infinite), None);
         options.analyse_mode = true;
@@ -431,9 +547,17 @@ mod tests {
         ] {
             let game = History::from_uci_position(position, Variant::Standard).unwrap();
             for elo in [1799, 1800, 2090] {
-                let options = StrengthOptions { limit_strength: true, elo, ..StrengthOptions::default() };
+                let options = StrengthOptions {
+                    limit_strength: true,
+                    elo,
+                    ..StrengthOptions::default()
+                };
                 let weakening = options.weakening(&game, &GoLimits::default());
-                assert_eq!(weakening.is_none(), is_decided && elo >= 1800, "{elo}: {position}");
+                assert_eq!(
+                    weakening.is_none(),
+                    is_decided && elo >= 1800,
+                    "{elo}: {position}"
+                );
             }
         }
     }

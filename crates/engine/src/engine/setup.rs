@@ -52,7 +52,13 @@ impl Setup {
 
     pub(crate) fn with_opened(settings: Settings, opened: OpenedBackend) -> Result<Setup, EngineError> {
         let (notes, tables) = (Vec::new(), TablesInForce::default());
-        let setup = Setup { settings: Settings::default(), opened, tables, own_manager: None, notes };
+        let setup = Setup {
+            settings: Settings::default(),
+            opened,
+            tables,
+            own_manager: None,
+            notes,
+        };
         setup.with_settings(settings)
     }
 
@@ -62,7 +68,12 @@ impl Setup {
         settings.check()?;
         let mut tables = self.tables.clone();
         let notes = tables.open_if_changed(&settings.tablebase).into_iter().collect();
-        Ok(Setup { settings, tables, notes, ..self.clone() })
+        Ok(Setup {
+            settings,
+            tables,
+            notes,
+            ..self.clone()
+        })
     }
 
     /// True if `settings` name the same backend and network.
@@ -74,7 +85,11 @@ impl Setup {
     pub fn shares_evaluations(&self, other: &Setup) -> bool {
         let depends_on = |Setup { settings, .. }: &Setup| {
             let search = &settings.search;
-            (settings.memory.cache_capacity(), search.policy_temperature, search.history_fill)
+            (
+                settings.memory.cache_capacity(),
+                search.policy_temperature,
+                search.history_fill,
+            )
         };
         depends_on(self) == depends_on(other)
     }
@@ -82,7 +97,11 @@ impl Setup {
     pub(super) fn shares_managers(&self, other: &Setup) -> bool {
         let chosen_by = |setup: &Setup| {
             let time = &setup.settings.time;
-            (time.time_manager.clone(), time.slowmover, setup.own_manager.clone())
+            (
+                time.time_manager.clone(),
+                time.slowmover,
+                setup.own_manager.clone(),
+            )
         };
         chosen_by(self) == chosen_by(other)
     }
@@ -117,7 +136,11 @@ impl Setup {
     pub fn told(&self, threads: usize) -> Vec<Note> {
         let backend = &self.opened.backend;
         let first = format!("using {}", describe(backend.info(), threads));
-        [first.into()].into_iter().chain(self.notes.iter().cloned()).chain(backend.take_notes()).collect()
+        [first.into()]
+            .into_iter()
+            .chain(self.notes.iter().cloned())
+            .chain(backend.take_notes())
+            .collect()
     }
 
     /// What a player under this setup tells at its first move within `limits`, and settings that are equal
@@ -145,6 +168,10 @@ impl Setup {
 pub(super) fn describe(backend: &BackendInfo, threads: usize) -> String {
     let word = if threads == 1 { "thread" } else { "threads" };
     let is_small = discover::is_built_in(&backend.description);
-    let advice = if is_small { ". `zeitnot setup --network` fetches a stronger network" } else { "" };
+    let advice = if is_small {
+        ". `zeitnot setup --network` fetches a stronger network"
+    } else {
+        ""
+    };
     format!("{}, {threads} {word}{advice}", backend.description)
 }

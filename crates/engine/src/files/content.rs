@@ -44,14 +44,27 @@ pub struct TextFile {
 pub fn open_text(path: &Path, endings: &[&str]) -> io::Result<TextFile> {
     let (kind, content) = raw(path)?;
     let (name, content, notes) = if kind == Some(FileKind::Zip) && path.is_file() {
-        let zipped::Member { name, content, compressed, notes } = zipped::open(path, endings)?;
-        (name, bounded(content, Arc::new(AtomicU64::new(compressed))), notes)
+        let zipped::Member {
+            name,
+            content,
+            compressed,
+            notes,
+        } = zipped::open(path, endings)?;
+        (
+            name,
+            bounded(content, Arc::new(AtomicU64::new(compressed))),
+            notes,
+        )
     } else {
         let name = path.file_name().filter(|name| *name != "-").unwrap_or_default();
         (name.to_string_lossy().into_owned(), content, Vec::new())
     };
     let name = without_compression(&name);
-    Ok(TextFile { content: text_of(content, &name)?, name, notes })
+    Ok(TextFile {
+        content: text_of(content, &name)?,
+        name,
+        notes,
+    })
 }
 
 /// Reads a whole file of text, whatever its encoding. The ends of its lines stay as they are.
@@ -70,13 +83,20 @@ pub fn open(path: &Path) -> io::Result<Content> {
 }
 
 fn raw(path: &Path) -> io::Result<(Option<FileKind>, Content)> {
-    if path.as_os_str() == "-" { sniffed(io::stdin()) } else { sniffed(File::open(path)?) }
+    if path.as_os_str() == "-" {
+        sniffed(io::stdin())
+    } else {
+        sniffed(File::open(path)?)
+    }
 }
 
 fn inflated(source: impl Read + Send + 'static) -> io::Result<Content> {
     let (kind, source) = sniffed(source)?;
     let consumed = Arc::new(AtomicU64::new(0));
-    let source = Counted { source, consumed: consumed.clone() };
+    let source = Counted {
+        source,
+        consumed: consumed.clone(),
+    };
     Ok(match kind {
         Some(FileKind::Gzip) => bounded(MultiGzDecoder::new(source), consumed),
         Some(FileKind::Zstandard) => bounded(zstd::Decoder::new(source)?, consumed),
@@ -90,7 +110,11 @@ fn text_of(source: impl Read + Send + 'static, name: &str) -> io::Result<Content
     let other = match sniffed(inflated(source)?)? {
         (None, content) if FileKind::of_ending(name) == FileKind::BINARY => return Ok(content),
         (Some(FileKind::Utf16 { is_little_endian }), source) => {
-            return Ok(Box::new(Utf16 { source, is_little_endian, letters: VecDeque::new() }));
+            return Ok(Box::new(Utf16 {
+                source,
+                is_little_endian,
+                letters: VecDeque::new(),
+            }));
         }
         (Some(FileKind::BINARY) | None, _) => FileKind::of_ending(name),
         (Some(other), _) => other,
@@ -134,7 +158,11 @@ struct Bounded<R> {
 }
 
 fn bounded(source: impl Read + Send + 'static, consumed: Arc<AtomicU64>) -> Content {
-    Box::new(Bounded { source, consumed, given: 0 })
+    Box::new(Bounded {
+        source,
+        consumed,
+        given: 0,
+    })
 }
 
 impl<R: Read> Read for Bounded<R> {
@@ -162,12 +190,20 @@ struct Utf16 {
 impl Read for Utf16 {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.letters.is_empty() {
-            let from_bytes = if self.is_little_endian { u16::from_le_bytes } else { u16::from_be_bytes };
+            let from_bytes = if self.is_little_endian {
+                u16::from_le_bytes
+            } else {
+                u16::from_be_bytes
+            };
             let unit = |pair: &[u8]| from_bytes([pair[0], pair.get(1).copied().unwrap_or_default()]);
             let mut bytes = Vec::new();
             let mut read = self.source.by_ref().take(1 << 13).read_to_end(&mut bytes);
             // The first half of a character of two units.
-            if bytes.chunks(2).next_back().is_some_and(|pair| (0xd800..0xdc00).contains(&unit(pair))) {
+            if bytes
+                .chunks(2)
+                .next_back()
+                .is_some_and(|pair| (0xd800..0xdc00).contains(&unit(pair)))
+            {
                 read = self.source.by_ref().take(2).read_to_end(&mut bytes);
             }
             if bytes.is_empty() {
@@ -207,8 +243,13 @@ mod tests {
         let zstandard = zstd::encode_all(text.as_bytes(), 1).unwrap();
         // A regression: the database of lichess begins with a frame to be skipped.
         let skipped = [&b"\x50\x2a\x4d\x18\x02\0\0\0ab"[..], &zstandard].concat();
-        for bytes in [gzip(text.as_bytes()), bzip2.finish().unwrap(), zstandard, skipped, text.clone().into()]
-        {
+        for bytes in [
+            gzip(text.as_bytes()),
+            bzip2.finish().unwrap(),
+            zstandard,
+            skipped,
+            text.clone().into(),
+        ] {
             assert_eq!(text_of(&bytes).unwrap(), text);
         }
         assert_eq!(text_of(b"*").unwrap(), "*", "shorter than any signature");
@@ -219,23 +260,47 @@ mod tests {
     fn utf_16_becomes_utf_8() {
         let text = "[White \"Ján 𝄞\"]\r\n".repeat(600);
         for (mark, bytes) in [
-            ([0xff, 0xfe], text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>()),
-            ([0xfe, 0xff], text.encode_utf16().flat_map(u16::to_be_bytes).collect()),
+            (
+                [0xff, 0xfe],
+                text.encode_utf16()
+                    .flat_map(u16::to_le_bytes)
+                    .collect::<Vec<u8>>(),
+            ),
+            (
+                [0xfe, 0xff],
+                text.encode_utf16().flat_map(u16::to_be_bytes).collect(),
+            ),
         ] {
             let bytes = [&mark[..], &bytes].concat();
             assert_eq!(text_of(&bytes).unwrap().trim_start_matches('\u{feff}'), text);
-            assert_eq!(text_of(&gzip(&bytes)).unwrap().trim_start_matches('\u{feff}'), text);
+            assert_eq!(
+                text_of(&gzip(&bytes)).unwrap().trim_start_matches('\u{feff}'),
+                text
+            );
         }
-        assert_eq!(text_of(b"\xff\xfea\0\x00\xd8").unwrap(), "\u{feff}a\u{fffd}", "half a character");
+        assert_eq!(
+            text_of(b"\xff\xfea\0\x00\xd8").unwrap(),
+            "\u{feff}a\u{fffd}",
+            "half a character"
+        );
     }
 
     #[test]
     fn what_is_no_text_is_named_with_its_remedy() {
         for (bytes, expected) in [
-            (&b"<html>404</html>"[..], "it is a web page (the download went wrong, fetch the file itself)"),
+            (
+                &b"<html>404</html>"[..],
+                "it is a web page (the download went wrong, fetch the file itself)",
+            ),
             (b"\xfd7zXZ\0\0\x04", "it is an xz file (unpack it with xz -d)"),
-            (&gzip(b"\0\x01\x02\x03\x04\x05\x06"), "it is no text but binary data (name another file)"),
-            (&gzip(&gzip(b"1. e4 *")), "it is a gzip file (unpack it with gzip -d)"),
+            (
+                &gzip(b"\0\x01\x02\x03\x04\x05\x06"),
+                "it is no text but binary data (name another file)",
+            ),
+            (
+                &gzip(&gzip(b"1. e4 *")),
+                "it is a gzip file (unpack it with gzip -d)",
+            ),
         ] {
             assert_eq!(text_of(bytes).unwrap_err().to_string(), expected);
         }

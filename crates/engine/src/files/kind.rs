@@ -25,54 +25,138 @@ pub(crate) enum FileKind {
 /// Files that are not read: where their signatures stand, the signatures, what they are and what to do.
 const FOREIGN: [(usize, &[&[u8]], &str); 26] = [
     (0, &[b"\xfd7zXZ\0"], "an xz file (unpack it with xz -d)"),
-    (0, &[b"\x5d\0\0"], "an lzma file (unpack it with xz -d --format=lzma)"),
+    (
+        0,
+        &[b"\x5d\0\0"],
+        "an lzma file (unpack it with xz -d --format=lzma)",
+    ),
     (0, &[b"LZIP"], "an lzip file (unpack it with lzip -d)"),
     (0, &[b"\x04\x22\x4d\x18"], "an lz4 file (unpack it with lz4 -d)"),
-    (0, &[b"\x1f\x9d"], "a file of compress (.Z) (unpack it with gzip -d)"),
+    (
+        0,
+        &[b"\x1f\x9d"],
+        "a file of compress (.Z) (unpack it with gzip -d)",
+    ),
     (0, &[b"7z\xbc\xaf\x27\x1c"], "a 7z archive (unpack it with 7z x)"),
     (0, &[b"Rar!\x1a\x07"], "a rar archive (unpack it with unrar x)"),
     (257, &[b"ustar"], "a tar archive (unpack it with tar -xf)"),
-    (0, &[b"{\\rtf"], "a text of a word processor (RTF) (save it as plain text)"),
-    (0, &[b"\xd0\xcf\x11\xe0"], "a document of Microsoft Office (save it as plain text or CSV)"),
+    (
+        0,
+        &[b"{\\rtf"],
+        "a text of a word processor (RTF) (save it as plain text)",
+    ),
+    (
+        0,
+        &[b"\xd0\xcf\x11\xe0"],
+        "a document of Microsoft Office (save it as plain text or CSV)",
+    ),
     (0, &[b"%PDF-"], "a PDF (copy its text into a plain file)"),
-    (0, &[b"SQLite format 3"], "an SQLite database (export its games as PGN)"),
+    (
+        0,
+        &[b"SQLite format 3"],
+        "an SQLite database (export its games as PGN)",
+    ),
     (0, &[b"PAR1"], "a Parquet file (save it as CSV)"),
-    (0, &[b"version https://git-lfs"], "a pointer of Git LFS, not the file (fetch that with git lfs pull)"),
+    (
+        0,
+        &[b"version https://git-lfs"],
+        "a pointer of Git LFS, not the file (fetch that with git lfs pull)",
+    ),
     (0, &[b"\x03ABK"], ABK),
     (0, &[b"\0\0\0\0\0\0\0\x03"], CTG),
-    (0, &[b"Scid.s"], "a database of Scid (let Scid export its games as PGN)"),
-    (0, &[b"\x89HDF\r\n\x1a\n"], "HDF5, as Keras writes it (export the model as ONNX with tf2onnx)"),
-    (0, &[b"ptrt", b"ftrt"], "a plan of TensorRT, made for one GPU (take the ONNX model behind it)"),
-    (4, &[b"TFL3"], "a model of TensorFlow Lite (export the model as ONNX with tf2onnx)"),
-    (4, &[b"ORTM"], "ONNX Runtime's own format (take the ONNX model that it was made from)"),
-    (0, &[b"GGUF"], "GGUF, weights of a language model (take a chess network, .pb.gz or .onnx)"),
-    (8, &[b"{\""], "safetensors, weights without a network (export the model as ONNX with torch.onnx)"),
+    (
+        0,
+        &[b"Scid.s"],
+        "a database of Scid (let Scid export its games as PGN)",
+    ),
+    (
+        0,
+        &[b"\x89HDF\r\n\x1a\n"],
+        "HDF5, as Keras writes it (export the model as ONNX with tf2onnx)",
+    ),
+    (
+        0,
+        &[b"ptrt", b"ftrt"],
+        "a plan of TensorRT, made for one GPU (take the ONNX model behind it)",
+    ),
+    (
+        4,
+        &[b"TFL3"],
+        "a model of TensorFlow Lite (export the model as ONNX with tf2onnx)",
+    ),
+    (
+        4,
+        &[b"ORTM"],
+        "ONNX Runtime's own format (take the ONNX model that it was made from)",
+    ),
+    (
+        0,
+        &[b"GGUF"],
+        "GGUF, weights of a language model (take a chess network, .pb.gz or .onnx)",
+    ),
+    (
+        8,
+        &[b"{\""],
+        "safetensors, weights without a network (export the model as ONNX with torch.onnx)",
+    ),
     (0, &[b"\x93NUMPY"], "an array of NumPy (export the model as ONNX)"),
-    (0, &[b"\x08\x01\x12"], "a SavedModel of TensorFlow (export it as ONNX with tf2onnx)"),
-    (0, &[b"\x20\x2f\xf3\x7a"], "a network of Stockfish (NNUE) (take one of Lc0)"),
+    (
+        0,
+        &[b"\x08\x01\x12"],
+        "a SavedModel of TensorFlow (export it as ONNX with tf2onnx)",
+    ),
+    (
+        0,
+        &[b"\x20\x2f\xf3\x7a"],
+        "a network of Stockfish (NNUE) (take one of Lc0)",
+    ),
 ];
 const ABK: &str = "an opening book of Arena (ABK) (let Arena export it as PGN)";
 const CTG: &str = "an opening book of ChessBase (CTG) (let ChessBase export its lines as PGN)";
 /// Binary files that have no signature, by the ends of their names.
 const ENDINGS: [(&str, &str); 5] = [
-    (".bin", "an opening book of Polyglot (write it as PGN or EPD with PolyGlot or python-chess)"),
+    (
+        ".bin",
+        "an opening book of Polyglot (write it as PGN or EPD with PolyGlot or python-chess)",
+    ),
     (".abk", ABK),
     (".ctg", CTG),
-    (".cbh", "a database of ChessBase (let ChessBase or Scid export its games as PGN)"),
-    (".cbv", "an archive of ChessBase (let ChessBase export its games as PGN)"),
+    (
+        ".cbh",
+        "a database of ChessBase (let ChessBase or Scid export its games as PGN)",
+    ),
+    (
+        ".cbv",
+        "an archive of ChessBase (let ChessBase export its games as PGN)",
+    ),
 ];
 type IsSuch = fn(&[u8]) -> bool;
 /// Files that are told by their structure.
 const TOLD: [(IsSuch, &str); 6] = [
-    (is_web_page, "a web page (the download went wrong, fetch the file itself)"),
-    (is_json, "JSON (write plain lines: games, positions, or flags such as threads=2)"),
-    (is_wide, "text in UTF-16 without a byte order mark (save it as UTF-8)"),
-    (is_core_ml, "a model of CoreML (take the model that it was made from, as ONNX)"),
+    (
+        is_web_page,
+        "a web page (the download went wrong, fetch the file itself)",
+    ),
+    (
+        is_json,
+        "JSON (write plain lines: games, positions, or flags such as threads=2)",
+    ),
+    (
+        is_wide,
+        "text in UTF-16 without a byte order mark (save it as UTF-8)",
+    ),
+    (
+        is_core_ml,
+        "a model of CoreML (take the model that it was made from, as ONNX)",
+    ),
     (
         |start| matches!(start, [0x80, 2..=5, ..]),
         "a Python pickle (export the model as ONNX with torch.onnx)",
     ),
-    (|start| matches!(start, [3..=6, 0, 0, 0, ..]), "training data of Lc0 (name a network, or games as PGN)"),
+    (
+        |start| matches!(start, [3..=6, 0, 0, 0, ..]),
+        "training data of Lc0 (name a network, or games as PGN)",
+    ),
 ];
 /// How files begin that are read.
 const SIGNATURES: [(&[u8], FileKind); 7] = [
@@ -81,8 +165,18 @@ const SIGNATURES: [(&[u8], FileKind); 7] = [
     (b"BZh", FileKind::Bzip2),
     (b"PK\x03\x04", FileKind::Zip),
     (b"PK\x05\x06", FileKind::Zip),
-    (b"\xff\xfe", FileKind::Utf16 { is_little_endian: true }),
-    (b"\xfe\xff", FileKind::Utf16 { is_little_endian: false }),
+    (
+        b"\xff\xfe",
+        FileKind::Utf16 {
+            is_little_endian: true,
+        },
+    ),
+    (
+        b"\xfe\xff",
+        FileKind::Utf16 {
+            is_little_endian: false,
+        },
+    ),
 ];
 
 impl FileKind {
@@ -90,7 +184,10 @@ impl FileKind {
 
     /// The kind of a file that begins with `start`, or `None` for text, and for nothing.
     pub(crate) fn of(start: &[u8]) -> Option<FileKind> {
-        if let Some((_, kind)) = SIGNATURES.iter().find(|(signature, _)| start.starts_with(signature)) {
+        if let Some((_, kind)) = SIGNATURES
+            .iter()
+            .find(|(signature, _)| start.starts_with(signature))
+        {
             return Some(*kind);
         }
         // A Zstandard stream may begin with a frame to be skipped, as parallel compressors write it.
@@ -102,11 +199,17 @@ impl FileKind {
             let start = start.get(*at..).unwrap_or_default();
             // In text only letters at its beginning tell.
             let can_tell = |signature: &[u8]| is_binary || *at == 0 && signature[0].is_ascii_graphic();
-            signatures.iter().any(|signature| start.starts_with(signature) && can_tell(signature))
+            signatures
+                .iter()
+                .any(|signature| start.starts_with(signature) && can_tell(signature))
         };
-        let told = TOLD.iter().find(|(is_such, _)| is_such(start)).map(|(_, text)| *text);
+        let told = TOLD
+            .iter()
+            .find(|(is_such, _)| is_such(start))
+            .map(|(_, text)| *text);
         let text = told.or_else(|| FOREIGN.iter().find(is_foreign).map(|(.., text)| *text));
-        text.map(FileKind::Other).or(is_binary.then_some(FileKind::BINARY))
+        text.map(FileKind::Other)
+            .or(is_binary.then_some(FileKind::BINARY))
     }
 
     pub(crate) fn of_ending(name: &str) -> FileKind {
@@ -129,16 +232,25 @@ impl fmt::Display for FileKind {
 }
 
 fn is_web_page(start: &[u8]) -> bool {
-    let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();
+    let start = start
+        .strip_prefix(b"\xef\xbb\xbf")
+        .unwrap_or(start)
+        .trim_ascii_start();
     matches!(start, [b'<', b'!' | b'?' | b'a'..=b'z' | b'A'..=b'Z', ..])
 }
 
 fn is_json(start: &[u8]) -> bool {
     let start = start.trim_ascii_start();
-    let object = start.strip_prefix(b"[").unwrap_or(start).trim_ascii_start().strip_prefix(b"{");
+    let object = start
+        .strip_prefix(b"[")
+        .unwrap_or(start)
+        .trim_ascii_start()
+        .strip_prefix(b"{");
     let name = object.and_then(|object| object.trim_ascii_start().strip_prefix(b"\""));
     let mut parts = name.unwrap_or_default().splitn(2, |&byte| byte == b'"').skip(1);
-    parts.next().is_some_and(|behind| behind.trim_ascii_start().starts_with(b":"))
+    parts
+        .next()
+        .is_some_and(|behind| behind.trim_ascii_start().starts_with(b":"))
 }
 
 /// Plain letters of two bytes each, of which one is empty.
@@ -150,8 +262,14 @@ fn is_wide(start: &[u8]) -> bool {
 
 /// A version, and a description whose first field has fields, where ONNX has the name of a program.
 fn is_core_ml(start: &[u8]) -> bool {
-    let [0x08, 2..=0xff, 0x12, length @ ..] = start else { return false };
-    length.iter().position(|byte| *byte < 0x80).and_then(|end| length.get(end + 1)) == Some(&0x0a)
+    let [0x08, 2..=0xff, 0x12, length @ ..] = start else {
+        return false;
+    };
+    length
+        .iter()
+        .position(|byte| *byte < 0x80)
+        .and_then(|end| length.get(end + 1))
+        == Some(&0x0a)
 }
 
 fn is_binary(start: &[u8]) -> bool {
@@ -203,7 +321,10 @@ mod tests {
             (b"\n <!DOCTYPE html>", "a web page"),
             (b"[\n {\"id\" : 1", "JSON"),
             (b"{\\rtf1\\ansi", "a text of a word processor"),
-            (b"version https://git-lfs.github.com/spec/v1\n", "a pointer of Git LFS"),
+            (
+                b"version https://git-lfs.github.com/spec/v1\n",
+                "a pointer of Git LFS",
+            ),
             (b"\x89PNG\r\n\x1a\n\0\0", "no text but binary data"),
             (b"\x89HDF\r\n\x1a\n\0\0", "HDF5, as Keras writes it (export"),
             (b"\x08\x07\x12\x80\x01\x0a\x05", "a model of CoreML"),
@@ -214,7 +335,10 @@ mod tests {
             (b"\x1f\x9d\x90ab", "a file of compress (.Z)"),
             (b"SQLite format 3\0", "an SQLite database"),
         ] {
-            assert!(FileKind::of(start).unwrap().to_string().starts_with(kind), "{start:?}");
+            assert!(
+                FileKind::of(start).unwrap().to_string().starts_with(kind),
+                "{start:?}"
+            );
         }
         let mut random = fastrand::Rng::with_seed(5);
         for length in [200, 500] {

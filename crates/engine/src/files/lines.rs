@@ -47,7 +47,10 @@ pub fn decode(bytes: &[u8]) -> Cow<'_, str> {
         text
     };
     // Letters side by side may be UTF-8 by chance.
-    let texts = ENCODINGS.iter().map(mixed).chain(ENCODINGS.iter().map(|letters| whole(bytes, letters)));
+    let texts = ENCODINGS
+        .iter()
+        .map(mixed)
+        .chain(ENCODINGS.iter().map(|letters| whole(bytes, letters)));
     // The first of the best.
     let best = texts.min_by_key(|text| oddities(text));
     Cow::Owned(best.unwrap_or_default())
@@ -55,7 +58,10 @@ pub fn decode(bytes: &[u8]) -> Cow<'_, str> {
 
 fn letter(byte: u8, letters: &str) -> char {
     match byte.checked_sub(0x80) {
-        Some(index) => letters.chars().nth(index.into()).unwrap_or(char::REPLACEMENT_CHARACTER),
+        Some(index) => letters
+            .chars()
+            .nth(index.into())
+            .unwrap_or(char::REPLACEMENT_CHARACTER),
         None => char::from(byte),
     }
 }
@@ -81,8 +87,9 @@ fn oddities(text: &str) -> usize {
         let are_marked = is_marked(before) && is_marked(after) && !is_cyrillic(before);
         is_within || is_capital || are_marked || are_letters && is_cyrillic(before) != is_cyrillic(after)
     };
-    let undefined =
-        letters.iter().filter(|c| c.is_control() && !c.is_ascii() || **c == char::REPLACEMENT_CHARACTER);
+    let undefined = letters
+        .iter()
+        .filter(|c| c.is_control() && !c.is_ascii() || **c == char::REPLACEMENT_CHARACTER);
     letters.windows(2).filter(odd).count() + undefined.count()
 }
 
@@ -93,9 +100,16 @@ pub fn path_of(text: &str) -> PathBuf {
         Ok(byte) if byte.is_ascii() => Some(byte),
         _ => Some(0x80 + letters.chars().position(|known| known == letter)? as u8),
     };
-    let raw = |letters: &&str| text.chars().map(|letter| byte(letter, letters)).collect::<Option<Vec<u8>>>();
+    let raw = |letters: &&str| {
+        text.chars()
+            .map(|letter| byte(letter, letters))
+            .collect::<Option<Vec<u8>>>()
+    };
     let given = ENCODINGS.iter().filter(|_| !text.is_ascii()).filter_map(raw);
-    let paths: Vec<_> = [text.into()].into_iter().chain(given.flat_map(|it| spellings(&it))).collect();
+    let paths: Vec<_> = [text.into()]
+        .into_iter()
+        .chain(given.flat_map(|it| spellings(&it)))
+        .collect();
     let first = |is_there: fn(&Path) -> bool| paths.iter().find(|path| is_there(path)).cloned();
     let found = first(Path::exists).or_else(|| first(|path| path.parent().is_some_and(Path::exists)));
     found.unwrap_or_else(|| text.into())
@@ -112,7 +126,11 @@ use in_code_pages as spellings;
 
 #[cfg(any(test, not(unix)))]
 fn in_code_pages(bytes: &[u8]) -> Vec<PathBuf> {
-    ENCODINGS.iter().chain(&CODE_PAGES).map(|letters| whole(bytes, letters).into()).collect()
+    ENCODINGS
+        .iter()
+        .chain(&CODE_PAGES)
+        .map(|letters| whole(bytes, letters).into())
+        .collect()
 }
 
 /// The reason why a line is not there.
@@ -139,7 +157,12 @@ pub struct Lines<R> {
 
 impl<R: BufRead> Lines<R> {
     pub fn new(input: R) -> Lines<R> {
-        Lines { input, number: 0, is_behind_cr: false, has_failed: false }
+        Lines {
+            input,
+            number: 0,
+            is_behind_cr: false,
+            has_failed: false,
+        }
     }
 
     /// The input, which begins behind the last line.
@@ -187,7 +210,9 @@ impl<R: BufRead> Lines<R> {
     /// Reads a line without what is around it. Of one that is too long the rest is lost.
     fn read_trimmed(&mut self) -> Result<Option<String>, LineError> {
         let mut line = Vec::new();
-        let Some(mut is_whole) = self.read(&mut line, MAX_LINE)? else { return Ok(None) };
+        let Some(mut is_whole) = self.read(&mut line, MAX_LINE)? else {
+            return Ok(None);
+        };
         self.number += 1;
         if is_whole {
             return Ok(Some(decode(&line).trim_matches(is_blank).to_owned()));
@@ -226,7 +251,10 @@ mod tests {
 
     fn lines(bytes: &[u8], capacity: usize) -> Vec<String> {
         let lines = Lines::new(BufReader::with_capacity(capacity, bytes));
-        lines.map(|line| line.unwrap()).map(|(number, text)| format!("{number} {text}")).collect()
+        lines
+            .map(|line| line.unwrap())
+            .map(|(number, text)| format!("{number} {text}"))
+            .collect()
     }
 
     #[test]
@@ -248,14 +276,23 @@ mod tests {
 
     #[test]
     fn old_encodings_come_out_whole() {
-        assert_eq!(lines(b"J\xe1n \x8aimek\nJ\xc3\xa1n", 10), ["1 Ján Šimek", "2 Ján"]);
+        assert_eq!(
+            lines(b"J\xe1n \x8aimek\nJ\xc3\xa1n", 10),
+            ["1 Ján Šimek", "2 Ján"]
+        );
         for (bytes, text) in [
-            (&b"\xcf\xe5\xf2\xf0\xee\xe2, \xc0\xeb\xe5\xea\xf1\xe5\xe9"[..], "Петров, Алексей"),
+            (
+                &b"\xcf\xe5\xf2\xf0\xee\xe2, \xc0\xeb\xe5\xea\xf1\xe5\xe9"[..],
+                "Петров, Алексей",
+            ),
             (b"\xf0\xc5\xd4\xd2\xcf\xd7", "Петров"),
             (b"\x8f\xa5\xe2\xe0\xae\xa2", "Петров"),
             (b"M\x9fller, Ren\x8e", "Müller, René"),
             (b"M\xfcller, Ren\xe9 \x96 \xc5sa", "Müller, René – Åsa"),
-            (b"Fran\xe7ois, Mu\xf1oz, Gau\xdf, \xd8rjan", "François, Muñoz, Gauß, Ørjan"),
+            (
+                b"Fran\xe7ois, Mu\xf1oz, Gau\xdf, \xd8rjan",
+                "François, Muñoz, Gauß, Ørjan",
+            ),
         ] {
             assert_eq!(decode(bytes), text);
         }
@@ -263,8 +300,10 @@ mod tests {
 
     #[test]
     fn code_pages_of_windows_are_read() {
-        for (bytes, path) in [(&b"gra\xb3 \xb9\x9c\xe6"[..], "grał ąść"), (b"\xe4\xdf\xea\xf4", "δίκτ")]
-        {
+        for (bytes, path) in [
+            (&b"gra\xb3 \xb9\x9c\xe6"[..], "grał ąść"),
+            (b"\xe4\xdf\xea\xf4", "δίκτ"),
+        ] {
             assert!(in_code_pages(bytes).contains(&path.into()), "{path}");
         }
     }
@@ -282,7 +321,10 @@ mod tests {
         }
         assert_eq!(path_of("no/such/é"), Path::new("no/such/é"));
         // A file that is to be made lies in its folder.
-        let log = folder.path().join(std::ffi::OsStr::from_bytes(b"r\xe9seau")).join("a.log");
+        let log = folder
+            .path()
+            .join(std::ffi::OsStr::from_bytes(b"r\xe9seau"))
+            .join("a.log");
         std::fs::create_dir(log.parent().unwrap()).unwrap();
         assert_eq!(path_of(&decode(log.as_os_str().as_bytes())), log);
     }
@@ -291,7 +333,10 @@ mod tests {
     fn a_line_without_end_costs_no_memory_and_no_other_line() {
         let text = io::repeat(b'x').take(3 * MAX_LINE as u64).chain(&b"\nb\n"[..]);
         let mut lines = Lines::new(BufReader::new(text));
-        assert_eq!(lines.next().unwrap().unwrap_err().to_string(), "line 1: longer than 1048576 bytes");
+        assert_eq!(
+            lines.next().unwrap().unwrap_err().to_string(),
+            "line 1: longer than 1048576 bytes"
+        );
         assert_eq!(lines.next().unwrap().unwrap(), (2, "b".to_owned()));
         assert!(lines.next().is_none());
     }

@@ -30,29 +30,55 @@ pub fn open(path: &Path, endings: &[&str]) -> io::Result<Member> {
     let names: Vec<_> = names.collect::<io::Result<_>>()?;
     let find = |ending: &&str| {
         let plain = names.iter().map(|name| without_compression(name));
-        plain.into_iter().position(|name| name.ends_with(*ending) && !is_hidden(&name))
+        plain
+            .into_iter()
+            .position(|name| name.ends_with(*ending) && !is_hidden(&name))
     };
     let chosen = endings.iter().chain(&[".txt"]).find_map(find).ok_or_else(|| {
-        let found = if names.is_empty() { "nothing".into() } else { names.join(", ") };
-        let text = format!("no file in this zip archive ends in {}; it has {found}", endings.join(" or "));
+        let found = if names.is_empty() {
+            "nothing".into()
+        } else {
+            names.join(", ")
+        };
+        let text = format!(
+            "no file in this zip archive ends in {}; it has {found}",
+            endings.join(" or ")
+        );
         io::Error::new(ErrorKind::InvalidInput, text)
     })?;
-    let ignored = names.iter().enumerate().filter(|(index, name)| *index != chosen && !name.ends_with('/'));
+    let ignored = names
+        .iter()
+        .enumerate()
+        .filter(|(index, name)| *index != chosen && !name.ends_with('/'));
     let ignored: Vec<_> = ignored.map(|(_, name)| name.as_str()).collect();
-    let note = (!ignored.is_empty())
-        .then(|| format!("{}: {} is read, ignored: {}", path.display(), names[chosen], ignored.join(", ")));
+    let note = (!ignored.is_empty()).then(|| {
+        format!(
+            "{}: {} is read, ignored: {}",
+            path.display(),
+            names[chosen],
+            ignored.join(", ")
+        )
+    });
     let (content, compressed) = content(archive, chosen)?;
-    Ok(Member { name: names[chosen].clone(), content, compressed, notes: note.into_iter().collect() })
+    Ok(Member {
+        name: names[chosen].clone(),
+        content,
+        compressed,
+        notes: note.into_iter().collect(),
+    })
 }
 
 pub(super) fn without_compression(name: &str) -> String {
     let name = name.to_lowercase();
-    let inner = [".gz", ".zst", ".bz2"].iter().find_map(|ending| name.strip_suffix(ending));
+    let inner = [".gz", ".zst", ".bz2"]
+        .iter()
+        .find_map(|ending| name.strip_suffix(ending));
     inner.unwrap_or(&name).to_owned()
 }
 
 fn is_hidden(name: &str) -> bool {
-    name.split('/').any(|part| part.starts_with('.') || part == "__macosx")
+    name.split('/')
+        .any(|part| part.starts_with('.') || part == "__macosx")
 }
 
 /// The content of a file, and the bytes that it takes. The archive lends it to nobody, so that it is
@@ -68,9 +94,20 @@ fn content(mut archive: ZipArchive<File>, index: usize) -> io::Result<(Content, 
     let source: Content = match method {
         CompressionMethod::Stored => Box::new(compressed),
         CompressionMethod::Deflated => Box::new(DeflateDecoder::new(compressed)),
-        other => return Err(damaged(format!("{other} is not a compression that Zeitnot reads"))),
+        other => {
+            return Err(damaged(format!(
+                "{other} is not a compression that Zeitnot reads"
+            )));
+        }
     };
-    Ok((Box::new(Checked { source, sum: Crc::new(), expected }), size))
+    Ok((
+        Box::new(Checked {
+            source,
+            sum: Crc::new(),
+            expected,
+        }),
+        size,
+    ))
 }
 
 fn damaged(reason: impl Display) -> io::Error {
@@ -124,26 +161,47 @@ mod tests {
         let mut text = String::new();
         member.content.read_to_string(&mut text)?;
         let folder = format!("{}/", folder.path().display());
-        Ok((member.name, text, member.notes.iter().map(|note| note.replace(&folder, "")).collect()))
+        Ok((
+            member.name,
+            text,
+            member
+                .notes
+                .iter()
+                .map(|note| note.replace(&folder, ""))
+                .collect(),
+        ))
     }
 
     /// A regression: the first entry was read, which often is a folder.
     #[test]
     fn the_book_is_found_and_what_is_ignored_is_said() {
-        let files =
-            [("books/", ""), ("books/readme.txt", "see"), ("__MACOSX/._a.epd", "x"), ("books/A.EPD", "8/8")];
+        let files = [
+            ("books/", ""),
+            ("books/readme.txt", "see"),
+            ("__MACOSX/._a.epd", "x"),
+            ("books/A.EPD", "8/8"),
+        ];
         let (name, text, notes) = read(&archive(&files)).unwrap();
         assert_eq!((name.as_str(), text.as_str()), ("books/A.EPD", "8/8"));
-        assert_eq!(notes, ["a.zip: books/A.EPD is read, ignored: books/readme.txt, __MACOSX/._a.epd"]);
+        assert_eq!(
+            notes,
+            ["a.zip: books/A.EPD is read, ignored: books/readme.txt, __MACOSX/._a.epd"]
+        );
         assert_eq!(read(&archive(&[("a.pgn", "*")])).unwrap().2, [""; 0]);
-        assert_eq!(read(&archive(&[("a.md", ""), ("a.txt", "*")])).unwrap().0, "a.txt");
+        assert_eq!(
+            read(&archive(&[("a.md", ""), ("a.txt", "*")])).unwrap().0,
+            "a.txt"
+        );
         assert_eq!(
             read(&archive(&[("a.epd", "8/8"), ("b.pgn", "*")])).unwrap().0,
             "b.pgn",
             "the order of the endings"
         );
         let error = read(&archive(&[("a.pdf", "")])).unwrap_err().to_string();
-        assert_eq!(error, "no file in this zip archive ends in .pgn or .epd; it has a.pdf");
+        assert_eq!(
+            error,
+            "no file in this zip archive ends in .pgn or .epd; it has a.pdf"
+        );
     }
 
     #[test]
@@ -154,6 +212,11 @@ mod tests {
         // Within the compressed text, behind the header of 30 bytes and the name.
         bytes[45] ^= 0x10;
         assert!(read(&bytes).is_err());
-        assert!(read(&whole[..whole.len() / 2]).unwrap_err().to_string().contains("cannot be read"));
+        assert!(
+            read(&whole[..whole.len() / 2])
+                .unwrap_err()
+                .to_string()
+                .contains("cannot be read")
+        );
     }
 }

@@ -78,7 +78,11 @@ impl EvalCache {
         // doubles unless less than half of that is taken. Shards fill unevenly.
         let fullest_shard = capacity.div_ceil(SHARDS) + capacity.div_ceil(SHARDS) / 50;
         let places = SHARDS * (fullest_shard * 16 / 7).next_power_of_two();
-        if capacity == 0 { 0 } else { places * PLACE_BYTES + capacity * OUTSIDE_BYTES }
+        if capacity == 0 {
+            0
+        } else {
+            places * PLACE_BYTES + capacity * OUTSIDE_BYTES
+        }
     }
 
     /// The largest capacity up to `wanted` whose full cache fits in `bytes`.
@@ -91,7 +95,10 @@ impl EvalCache {
 
     /// In permille.
     pub fn hashfull(&self) -> u32 {
-        (self.len() * 1000).checked_div(self.capacity).unwrap_or(0).min(1000) as u32
+        (self.len() * 1000)
+            .checked_div(self.capacity)
+            .unwrap_or(0)
+            .min(1000) as u32
     }
 
     /// Looks up a position with `moves` legal moves, and writes their policy to `policy` in their order. An
@@ -100,7 +107,10 @@ impl EvalCache {
         if self.capacity == 0 {
             return None;
         }
-        let entry = self.entries.get(&key).filter(|entry| entry.policy.len() == moves)?;
+        let entry = self
+            .entries
+            .get(&key)
+            .filter(|entry| entry.policy.len() == moves)?;
         policy.clear();
         policy.extend(entry.policy.iter().map(|&bits| expand(bits)));
         Some(entry.evaluation)
@@ -111,7 +121,10 @@ impl EvalCache {
         if self.capacity == 0 {
             return;
         }
-        let entry = CachedEvaluation { evaluation, policy: policy.iter().copied().map(compress).collect() };
+        let entry = CachedEvaluation {
+            evaluation,
+            policy: policy.iter().copied().map(compress).collect(),
+        };
         if self.entries.insert(key, entry).is_none() {
             self.order.push(key);
             if self.len.fetch_add(1, Ordering::Relaxed) >= self.capacity {
@@ -149,7 +162,11 @@ mod tests {
         cache.insert(7, evaluation(0.5), &[0.75, 0.25]);
         assert_eq!(cache.get(7, 2, &mut policy), Some(evaluation(0.5)));
         assert_eq!(policy, [0.75, 0.25]);
-        assert_eq!(cache.get(7, 3, &mut policy), None, "another position with the same key");
+        assert_eq!(
+            cache.get(7, 3, &mut policy),
+            None,
+            "another position with the same key"
+        );
         cache.insert(7, evaluation(-0.5), &[1.0]);
         assert_eq!(cache.get(7, 1, &mut policy), Some(evaluation(-0.5)));
         assert_eq!((cache.len(), cache.hashfull()), (1, 100));
@@ -160,12 +177,17 @@ mod tests {
         let cache = EvalCache::new(3);
         let mut policy = Vec::new();
         (0..5).for_each(|key| cache.insert(key, evaluation(0.0), &[1.0]));
-        let kept: Vec<_> = (0..5).filter(|&key| cache.get(key, 1, &mut policy).is_some()).collect();
+        let kept: Vec<_> = (0..5)
+            .filter(|&key| cache.get(key, 1, &mut policy).is_some())
+            .collect();
         assert_eq!(kept, [2, 3, 4]);
         assert_eq!((cache.len(), cache.hashfull()), (3, 1000));
         let cache = EvalCache::new(0);
         cache.insert(1, evaluation(0.0), &[1.0]);
-        assert_eq!((cache.get(1, 1, &mut policy), cache.len(), cache.hashfull()), (None, 0, 0));
+        assert_eq!(
+            (cache.get(1, 1, &mut policy), cache.len(), cache.hashfull()),
+            (None, 0, 0)
+        );
     }
 
     #[test]

@@ -16,7 +16,10 @@ pub const NETWORKS: &str = "networks";
 const FOLDERS: [&str; 4] = ["", NETWORKS, "weights", "models"];
 
 /// The network in the program: file name and content. `build.rs` finds it.
-const BUILT_IN: (&str, &[u8]) = (env!("ZEITNOT_EMBEDDED_NAME"), include_bytes!(env!("ZEITNOT_EMBEDDED")));
+const BUILT_IN: (&str, &[u8]) = (
+    env!("ZEITNOT_EMBEDDED_NAME"),
+    include_bytes!(env!("ZEITNOT_EMBEDDED")),
+);
 
 pub const BUILT_IN_MARK: &str = " (built in)";
 
@@ -48,7 +51,10 @@ pub struct Discovered {
 pub fn load(named: Option<&Path>, heads: HeadChoice) -> Result<Discovered, NetworkError> {
     match named {
         Some(name) if names_built_in(name) => newest_or_built_in(&[], heads),
-        Some(path) => Ok(Discovered { network: NetworkFile::load(path, heads)?, passed_over: Vec::new() }),
+        Some(path) => Ok(Discovered {
+            network: NetworkFile::load(path, heads)?,
+            passed_over: Vec::new(),
+        }),
         None => newest_or_built_in(&folders::beside_the_program(&FOLDERS), heads),
     }
 }
@@ -68,10 +74,16 @@ fn newest_or_built_in(folders: &[PathBuf], heads: HeadChoice) -> Result<Discover
 
 /// Files in `folders` named like networks, or large enough and beginning like one, newest first.
 fn candidates(folders: &[PathBuf]) -> Vec<PathBuf> {
-    let entries = folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten();
+    let entries = folders
+        .iter()
+        .filter_map(|folder| fs::read_dir(folder).ok())
+        .flatten()
+        .flatten();
     let mut files: Vec<(SystemTime, PathBuf)> = entries
         .filter_map(|entry| {
-            let metadata = fs::metadata(entry.path()).ok().filter(|metadata| metadata.is_file())?;
+            let metadata = fs::metadata(entry.path())
+                .ok()
+                .filter(|metadata| metadata.is_file())?;
             let name = entry.file_name().to_string_lossy().to_ascii_lowercase();
             let is_called_so = ENDINGS.iter().any(|ending| name.ends_with(ending));
             let is_one = is_called_so || (metadata.len() >= LEAST_SIZE && begins_as_network(&entry.path()));
@@ -93,7 +105,12 @@ mod tests {
     fn the_newest_file_with_a_networks_name_is_tried_first() {
         let folder = tempfile::tempdir().unwrap();
         let now = SystemTime::now();
-        for (age, name) in [(3, "old.pb.gz"), (1, "new.PB"), (2, "middle.onnx"), (0, "notes.txt")] {
+        for (age, name) in [
+            (3, "old.pb.gz"),
+            (1, "new.PB"),
+            (2, "middle.onnx"),
+            (0, "notes.txt"),
+        ] {
             let file = File::create(folder.path().join(name)).unwrap();
             file.set_modified(now - Duration::from_secs(age)).unwrap();
         }
@@ -108,9 +125,11 @@ mod tests {
     fn a_network_needs_no_ending_if_it_begins_like_one() {
         let folder = tempfile::tempdir().unwrap();
         let (_, bytes) = BUILT_IN;
-        for (name, content) in
-            [("weights_run1_812345", bytes), ("large", &[b'x'; 600_000]), ("small", &bytes[..1000])]
-        {
+        for (name, content) in [
+            ("weights_run1_812345", bytes),
+            ("large", &[b'x'; 600_000]),
+            ("small", &bytes[..1000]),
+        ] {
             fs::write(folder.path().join(name), content).unwrap();
         }
         let folders = [folder.path().join("none"), folder.path().into()];
@@ -128,7 +147,10 @@ mod tests {
         let found = newest_or_built_in(&folders, HeadChoice::default()).unwrap();
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/zeitnot-small.pb.gz");
         let outside = NetworkFile::load(&file, HeadChoice::default()).unwrap();
-        assert_eq!((found.network.sha256, found.network.size), (outside.sha256, outside.size));
+        assert_eq!(
+            (found.network.sha256, found.network.size),
+            (outside.sha256, outside.size)
+        );
         assert_eq!(found.network.path, Path::new("zeitnot-small.pb.gz (built in)"));
         for name in [BUILT_IN_NAME, "zeitnot-small.pb.gz (built in)"] {
             let named = load(Some(Path::new(name)), HeadChoice::default()).unwrap();
@@ -136,6 +158,9 @@ mod tests {
         }
         let start = format!("beside the program, but not usable: {}: ", bad.display());
         let passed_over = found.passed_over;
-        assert!(passed_over.len() == 1 && passed_over[0].to_string().starts_with(&start), "{passed_over:?}");
+        assert!(
+            passed_over.len() == 1 && passed_over[0].to_string().starts_with(&start),
+            "{passed_over:?}"
+        );
     }
 }

@@ -67,11 +67,17 @@ impl InputFormat {
     }
 
     fn gives_only_repeated(self) -> bool {
-        matches!(self, InputFormat::CanonicalV2 | InputFormat::CanonicalV2Armageddon)
+        matches!(
+            self,
+            InputFormat::CanonicalV2 | InputFormat::CanonicalV2Armageddon
+        )
     }
 
     fn shows_black(self) -> bool {
-        matches!(self, InputFormat::CanonicalHectopliesArmageddon | InputFormat::CanonicalV2Armageddon)
+        matches!(
+            self,
+            InputFormat::CanonicalHectopliesArmageddon | InputFormat::CanonicalV2Armageddon
+        )
     }
 }
 
@@ -123,7 +129,9 @@ fn write_boards(history: &History, format: InputFormat, fill: HistoryFill, plane
         }
         let repeated = history.repetitions_at(index) > 0;
         if is_now || repeated || !format.gives_only_repeated() {
-            let Some((board, rest)) = boards.split_first_mut() else { return };
+            let Some((board, rest)) = boards.split_first_mut() else {
+                return;
+            };
             write_board(position, us, board);
             board[REPETITION] = if repeated { EVERYWHERE } else { 0 };
             boards = rest;
@@ -132,7 +140,12 @@ fn write_boards(history: &History, format: InputFormat, fill: HistoryFill, plane
             return;
         }
     }
-    write_unknown_boards(history.position(0), us, unknown_boards(history.position(0), format, fill), boards);
+    write_unknown_boards(
+        history.position(0),
+        us,
+        unknown_boards(history.position(0), format, fill),
+        boards,
+    );
 }
 
 /// Whether canonical formats show `earlier` as history of `now`: castling rights and en-passant squares that
@@ -194,12 +207,18 @@ fn write_facts(now: &Position, format: InputFormat, planes: &mut InputPlanes) {
         masks[CASTLING + 2] = everywhere_if(rook(!us, queen_side).is_some());
         masks[CASTLING + 3] = everywhere_if(rook(!us, king_side).is_some());
     } else {
-        let rooks = |side| Color::ALL.into_iter().filter_map(|color| rook(color, side)).collect();
+        let rooks = |side| {
+            Color::ALL
+                .into_iter()
+                .filter_map(|color| rook(color, side))
+                .collect()
+        };
         masks[CASTLING] = seen_by(us, rooks(queen_side));
         masks[CASTLING + 1] = seen_by(us, rooks(king_side));
     }
     masks[SIDE_OR_EN_PASSANT] = if format.is_canonical() {
-        now.en_passant().map_or(0, |passed| 1 << (56 + u32::from(passed.file())))
+        now.en_passant()
+            .map_or(0, |passed| 1 << (56 + u32::from(passed.file())))
     } else {
         everywhere_if(us.is_black())
     };
@@ -211,7 +230,11 @@ fn write_facts(now: &Position, format: InputFormat, planes: &mut InputPlanes) {
 
 /// With the first rank of `color` at the bottom.
 fn seen_by(color: Color, squares: Bitboard) -> u64 {
-    if color.is_white() { squares.0 } else { squares.0.swap_bytes() }
+    if color.is_white() {
+        squares.0
+    } else {
+        squares.0.swap_bytes()
+    }
 }
 
 const LEFT_HALF: Bitboard = Bitboard(0x0f0f_0f0f_0f0f_0f0f);
@@ -246,7 +269,13 @@ impl Transform {
         let board = position.board();
         let us = position.turn();
         let mut transform = Transform::NONE;
-        let seen = |squares: Bitboard| if us.is_white() { squares } else { squares.flip_vertical() };
+        let seen = |squares: Bitboard| {
+            if us.is_white() {
+                squares
+            } else {
+                squares.flip_vertical()
+            }
+        };
         let king = seen(board.kings() & board.by_color(us));
         if (king & LEFT_HALF).any() {
             transform.0 |= Transform::FLIP_FILES;
@@ -271,7 +300,9 @@ impl Transform {
         let reflection_is_smaller = || {
             let set = sets.into_iter().map(|set| transform.bitboard(seen(set)));
             let mut reflected = set.map(|set| (set, set.flip_anti_diagonal()));
-            reflected.find(|(set, other)| set != other).is_some_and(|(set, other)| other.0 < set.0)
+            reflected
+                .find(|(set, other)| set != other)
+                .is_some_and(|(set, other)| other.0 < set.0)
         };
         if (king & UPPER_TRIANGLE).any() || ((king & DIAGONAL).any() && reflection_is_smaller()) {
             transform.0 |= Transform::TRANSPOSE;

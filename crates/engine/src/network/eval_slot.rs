@@ -18,7 +18,10 @@ pub struct PositionEncoding {
 
 impl From<InputFormat> for PositionEncoding {
     fn from(format: InputFormat) -> PositionEncoding {
-        PositionEncoding { format, history_fill: HistoryFill::default() }
+        PositionEncoding {
+            format,
+            history_fill: HistoryFill::default(),
+        }
     }
 }
 
@@ -46,7 +49,11 @@ impl EvalSlot {
         let transform = encode(history, encoding.format, encoding.history_fill, &mut self.planes);
         let side_to_move = history.current().turn();
         self.moves.clear();
-        self.moves.extend(moves.iter().map(|&mv| policy_map::index(mv, side_to_move, transform)));
+        self.moves.extend(
+            moves
+                .iter()
+                .map(|&mv| policy_map::index(mv, side_to_move, transform)),
+        );
     }
 
     /// The last position of `history`, to be evaluated.
@@ -72,13 +79,19 @@ impl EvalSlot {
     pub fn check_numbers(backend: &BackendInfo, batch: &[EvalSlot]) -> Result<(), BackendError> {
         let is_sound = |slot: &EvalSlot| {
             let Value { wl, d, m } = slot.evaluation;
-            [wl, d, m].iter().chain(&slot.logits).all(|output| output.is_finite())
+            [wl, d, m]
+                .iter()
+                .chain(&slot.logits)
+                .all(|output| output.is_finite())
         };
         if batch.iter().all(is_sound) {
             return Ok(());
         }
         let reason = "it returned NaN or infinity".into();
-        Err(BackendError::Evaluation { backend: backend.name.clone(), reason })
+        Err(BackendError::Evaluation {
+            backend: backend.name.clone(),
+            reason,
+        })
     }
 
     /// Softmax at temperature 1, in the order of `moves`. The exponential comes from `libm`, so that it is
@@ -150,7 +163,10 @@ impl<Tag> BatchEvaluator<Tag> {
         let batch_size = batch_size.clamp(1, info.max_batch);
         Ok(BatchEvaluator {
             evaluator: backend.evaluator()?,
-            encoding: PositionEncoding { format: info.input_format, history_fill },
+            encoding: PositionEncoding {
+                format: info.input_format,
+                history_fill,
+            },
             slots: vec![EvalSlot::default(); batch_size],
             tags: Vec::with_capacity(batch_size),
         })
@@ -199,7 +215,10 @@ mod tests {
         let mut slot = EvalSlot::of(&before, encoding);
         slot.fill(&after, &after.legal_moves(), encoding);
         let fresh = EvalSlot::of(&after, encoding);
-        assert_eq!((slot.key, &slot.planes, &slot.moves), (fresh.key, &fresh.planes, &fresh.moves));
+        assert_eq!(
+            (slot.key, &slot.planes, &slot.moves),
+            (fresh.key, &fresh.planes, &fresh.moves)
+        );
         assert_eq!((slot.key, slot.moves.len()), (after.evaluation_key(), 20));
         slot.fill(&after, &[], encoding);
         assert!(slot.moves.is_empty());
@@ -227,7 +246,10 @@ mod tests {
 
     #[test]
     fn the_approximate_exponential_is_near() {
-        assert_eq!((approximate_exp(0.0), approximate_exp(f32::NEG_INFINITY)), (1.0, 0.0));
+        assert_eq!(
+            (approximate_exp(0.0), approximate_exp(f32::NEG_INFINITY)),
+            (1.0, 0.0)
+        );
         for x in (0..870).map(|i| -0.1 * i as f32) {
             let ratio = approximate_exp(x) / x.exp();
             assert!((ratio - 1.0).abs() < 0.003, "{x}: {ratio}");
@@ -237,12 +259,18 @@ mod tests {
     #[test]
     fn probabilities_sum_to_one_whatever_the_logits() {
         for logits in [&[0.0, 0.0][..], &[1000.0, -1000.0, 999.0], &[3.5]] {
-            let slot = EvalSlot { logits: logits.iter().copied().collect(), ..EvalSlot::default() };
+            let slot = EvalSlot {
+                logits: logits.iter().copied().collect(),
+                ..EvalSlot::default()
+            };
             let sum: f32 = slot.policy().iter().sum();
             assert!((sum - 1.0).abs() < 1e-6, "{logits:?}: {sum}");
         }
         assert!(EvalSlot::default().policy().is_empty());
-        let equal = EvalSlot { logits: [1.0, 1.0].into_iter().collect(), ..EvalSlot::default() };
+        let equal = EvalSlot {
+            logits: [1.0, 1.0].into_iter().collect(),
+            ..EvalSlot::default()
+        };
         assert_eq!(equal.policy()[..], [0.5, 0.5]);
     }
 
@@ -256,11 +284,21 @@ mod tests {
             history.push(history.parse_move(mv).unwrap());
             batch.push(mv, &history, &history.legal_moves());
             if batch.is_full() {
-                found.extend(batch.evaluate().unwrap().map(|(tag, slot)| (tag, slot.evaluation)));
+                found.extend(
+                    batch
+                        .evaluate()
+                        .unwrap()
+                        .map(|(tag, slot)| (tag, slot.evaluation)),
+                );
             }
         }
         assert_eq!(batch.waiting(), ["f1b5"]);
-        found.extend(batch.evaluate().unwrap().map(|(tag, slot)| (tag, slot.evaluation)));
+        found.extend(
+            batch
+                .evaluate()
+                .unwrap()
+                .map(|(tag, slot)| (tag, slot.evaluation)),
+        );
         assert_eq!(batch.evaluate().unwrap().count(), 0);
 
         assert_eq!(
@@ -268,7 +306,11 @@ mod tests {
             ["e2e4", "e7e5", "g1f3", "b8c6", "f1b5"]
         );
         let mut last = EvalSlot::of(&history, PositionEncoding::default());
-        backend.evaluator().unwrap().evaluate(std::slice::from_mut(&mut last)).unwrap();
+        backend
+            .evaluator()
+            .unwrap()
+            .evaluate(std::slice::from_mut(&mut last))
+            .unwrap();
         assert_eq!(found[4].1, last.evaluation);
     }
 }

@@ -23,7 +23,10 @@ fn platform_cache() -> Option<PathBuf> {
 
 /// The program's folder (`""`) and folders in it, which need not exist.
 pub(crate) fn beside_the_program(subfolders: &[&str]) -> Vec<PathBuf> {
-    executable().iter().flat_map(|folder| subfolders.iter().map(|sub| folder.join(sub))).collect()
+    executable()
+        .iter()
+        .flat_map(|folder| subfolders.iter().map(|sub| folder.join(sub)))
+        .collect()
 }
 
 pub fn executable() -> Option<PathBuf> {

@@ -21,7 +21,11 @@ impl Instrumented {
     /// `notes` precede the backend's own.
     pub fn new(backend: Arc<dyn Backend>, notes: Vec<Note>) -> Instrumented {
         let busy = Arc::new(BusyMeter::new(backend.info().queues > 0, Instant::now()));
-        Instrumented { backend, busy, notes: Mutex::new(notes) }
+        Instrumented {
+            backend,
+            busy,
+            notes: Mutex::new(notes),
+        }
     }
 }
 
@@ -34,11 +38,17 @@ impl Backend for Instrumented {
         let evaluator = self.backend.evaluator()?;
         self.busy.counted(Instant::now()).evaluators += 1;
         let (info, busy) = (self.info().clone(), self.busy.clone());
-        Ok(Box::new(InstrumentedEvaluator { evaluator, info, busy }))
+        Ok(Box::new(InstrumentedEvaluator {
+            evaluator,
+            info,
+            busy,
+        }))
     }
 
     fn busy_time(&self) -> Option<Duration> {
-        self.backend.busy_time().or_else(|| Some(self.busy.counted(Instant::now()).busy))
+        self.backend
+            .busy_time()
+            .or_else(|| Some(self.busy.counted(Instant::now()).busy))
     }
 
     fn take_notes(&self) -> Vec<Note> {
@@ -49,7 +59,11 @@ impl Backend for Instrumented {
 }
 
 pub(crate) fn with_notes(backend: Arc<dyn Backend>, notes: Vec<Note>) -> Arc<dyn Backend> {
-    if notes.is_empty() { backend } else { Arc::new(Instrumented::new(backend, notes)) }
+    if notes.is_empty() {
+        backend
+    } else {
+        Arc::new(Instrumented::new(backend, notes))
+    }
 }
 
 struct InstrumentedEvaluator {
@@ -100,8 +114,16 @@ struct BusyState {
 
 impl BusyMeter {
     fn new(is_accelerator: bool, now: Instant) -> BusyMeter {
-        let state = BusyState { evaluators: 0, active: 0, until: now, busy: Duration::ZERO };
-        BusyMeter { is_accelerator, state: Mutex::new(state) }
+        let state = BusyState {
+            evaluators: 0,
+            active: 0,
+            until: now,
+            busy: Duration::ZERO,
+        };
+        BusyMeter {
+            is_accelerator,
+            state: Mutex::new(state),
+        }
     }
 
     fn counted(&self, now: Instant) -> MutexGuard<'_, BusyState> {
@@ -109,7 +131,11 @@ impl BusyMeter {
         let passed = now.saturating_duration_since(state.until);
         state.until = state.until.max(now);
         // On a CPU each evaluator has a core.
-        let share = if self.is_accelerator { 1 } else { state.evaluators.max(1) };
+        let share = if self.is_accelerator {
+            1
+        } else {
+            state.evaluators.max(1)
+        };
         let busy = passed * state.active.min(share) / share;
         state.busy += busy;
         state
@@ -175,7 +201,10 @@ mod tests {
         let random = create(&BackendConfig::parse("random", "").unwrap(), None).unwrap();
         let evaluate = |output| {
             let instrumented = Instrumented::new(Arc::new(Damaged(random.clone(), output)), Vec::new());
-            instrumented.evaluator().unwrap().evaluate(&mut vec![EvalSlot::default(); 3])
+            instrumented
+                .evaluator()
+                .unwrap()
+                .evaluate(&mut vec![EvalSlot::default(); 3])
         };
         assert!(evaluate(1.0).is_ok());
         for output in [f32::NAN, f32::INFINITY] {

@@ -62,7 +62,10 @@ pub struct InputPlanes {
 
 impl Default for InputPlanes {
     fn default() -> Self {
-        InputPlanes { masks: [0; PLANES], values: [1.0; PLANES] }
+        InputPlanes {
+            masks: [0; PLANES],
+            values: [1.0; PLANES],
+        }
     }
 }
 
@@ -91,21 +94,37 @@ pub struct Value {
 
 impl Value {
     /// A drawn game.
-    pub const DRAW: Value = Value { wl: 0.0, d: 1.0, m: 0.0 };
+    pub const DRAW: Value = Value {
+        wl: 0.0,
+        d: 1.0,
+        m: 0.0,
+    };
 
     /// The result one ply further from the root, for the other side.
     pub fn at_child(self) -> Value {
-        Value { wl: -self.wl, d: self.d, m: (self.m - 1.0).max(0.0) }
+        Value {
+            wl: -self.wl,
+            d: self.d,
+            m: (self.m - 1.0).max(0.0),
+        }
     }
 
     /// The result one ply nearer to the root, for the other side.
     pub fn at_parent(self) -> Value {
-        Value { wl: -self.wl, d: self.d, m: self.m + 1.0 }
+        Value {
+            wl: -self.wl,
+            d: self.d,
+            m: self.m + 1.0,
+        }
     }
 
     /// The probabilities of win, draw and loss.
     pub fn wdl(self) -> [f32; 3] {
-        [(1.0 + self.wl - self.d) / 2.0, self.d, (1.0 - self.wl - self.d) / 2.0]
+        [
+            (1.0 + self.wl - self.d) / 2.0,
+            self.d,
+            (1.0 - self.wl - self.d) / 2.0,
+        ]
     }
 
     /// The same result for the other side.
@@ -187,7 +206,11 @@ pub fn without_folder(description: &str) -> String {
     let (file, rest) = description.split_once(", ").unwrap_or((description, ""));
     // Measured elsewhere, it may have the separators of another system.
     let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
-    if rest.is_empty() { name.to_owned() } else { format!("{name}, {rest}") }
+    if rest.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{name}, {rest}")
+    }
 }
 
 /// The largest batch of backends without a limit of their own.
@@ -263,7 +286,10 @@ impl dyn Evaluator + '_ {
         batch: &mut [EvalSlot],
     ) -> Result<(), BackendError> {
         catch_unwind(AssertUnwindSafe(|| self.evaluate(batch))).unwrap_or_else(|_| {
-            Err(BackendError::Evaluation { backend: backend.into(), reason: "it panicked".into() })
+            Err(BackendError::Evaluation {
+                backend: backend.into(),
+                reason: "it panicked".into(),
+            })
         })
     }
 }

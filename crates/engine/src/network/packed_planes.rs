@@ -16,14 +16,21 @@ impl InputPlanes {
     /// Packs planes encoded in `format` as `[112, 8]` into `out`, at least [`PACKED_BYTES`] long.
     pub fn write_packed(&self, format: InputFormat, out: &mut [u8]) {
         let is_plain = |(plane, &value): (usize, &f32)| plane == RULE_50 || value == 1.0;
-        debug_assert!(self.values.iter().enumerate().all(is_plain), "no other plane has a value");
+        debug_assert!(
+            self.values.iter().enumerate().all(is_plain),
+            "no other plane has a value"
+        );
         let (ranks, _) = out.as_chunks_mut::<PLANE_BYTES>();
         for (bytes, mask) in ranks.iter_mut().zip(&self.masks) {
             *bytes = mask.to_le_bytes();
         }
         // Conversion to u8 saturates.
         let plies = (self.values[RULE_50] * format.rule50_unit()).round() as u8;
-        ranks[RULE_50] = if self.masks[RULE_50] == 0 { [0; _] } else { [plies; _] };
+        ranks[RULE_50] = if self.masks[RULE_50] == 0 {
+            [0; _]
+        } else {
+            [plies; _]
+        };
     }
 }
 
@@ -36,7 +43,9 @@ pub(super) fn table(format: InputFormat) -> Vec<f32> {
 
 /// Per plane, the table row of byte 0.
 pub(super) fn first_rows() -> Vec<i32> {
-    (0..PLANES).map(|plane| if plane == RULE_50 { ROWS as i32 } else { 0 }).collect()
+    (0..PLANES)
+        .map(|plane| if plane == RULE_50 { ROWS as i32 } else { 0 })
+        .collect()
 }
 
 #[cfg(test)]

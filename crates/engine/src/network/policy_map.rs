@@ -26,14 +26,19 @@ pub(crate) struct PolicyMove {
 /// By policy index.
 pub(crate) static MOVES: LazyLock<Vec<PolicyMove>> = LazyLock::new(|| {
     let pairs = (0..64).flat_map(|from| (0..64).map(move |to| (from, to)));
-    let plain = pairs.filter(|&(from, to)| is_queen_or_knight_move(from, to)).map(|pair| (pair, None));
+    let plain = pairs
+        .filter(|&(from, to)| is_queen_or_knight_move(from, to))
+        .map(|pair| (pair, None));
     let files =
         (0..8).flat_map(|from: u32| (from.saturating_sub(1)..=(from + 1).min(7)).map(move |to| (from, to)));
     let promotions = files.flat_map(|(from, to)| {
         [Role::Queen, Role::Rook, Role::Bishop].map(|role| ((48 + from, 56 + to), Some(role)))
     });
-    let new =
-        |((from, to), promotion)| PolicyMove { from: Square::new(from), to: Square::new(to), promotion };
+    let new = |((from, to), promotion)| PolicyMove {
+        from: Square::new(from),
+        to: Square::new(to),
+        promotion,
+    };
     plain.chain(promotions).map(new).collect()
 });
 
@@ -44,10 +49,29 @@ pub(crate) static MOVES: LazyLock<Vec<PolicyMove>> = LazyLock::new(|| {
 /// knight's jumps clockwise from NNE. 64 to 72 are the promotions left, straight on, right, each to rook,
 /// bishop, queen.
 pub(crate) static CONVOLUTION_CELLS: LazyLock<Vec<u16>> = LazyLock::new(|| {
-    const DIRECTIONS: [(i32, i32); 8] =
-        [(0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1), (-1, 0), (-1, 1)];
-    const JUMPS: [(i32, i32); 8] = [(1, 2), (2, 1), (2, -1), (1, -2), (-1, -2), (-2, -1), (-2, 1), (-1, 2)];
-    let slides = DIRECTIONS.iter().flat_map(|(files, ranks)| (1..=7).map(move |n| (n * files, n * ranks)));
+    const DIRECTIONS: [(i32, i32); 8] = [
+        (0, 1),
+        (1, 1),
+        (1, 0),
+        (1, -1),
+        (0, -1),
+        (-1, -1),
+        (-1, 0),
+        (-1, 1),
+    ];
+    const JUMPS: [(i32, i32); 8] = [
+        (1, 2),
+        (2, 1),
+        (2, -1),
+        (1, -2),
+        (-1, -2),
+        (-2, -1),
+        (-2, 1),
+        (-1, 2),
+    ];
+    let slides = DIRECTIONS
+        .iter()
+        .flat_map(|(files, ranks)| (1..=7).map(move |n| (n * files, n * ranks)));
     let steps: Vec<_> = slides.chain(JUMPS).collect();
     let cell = |m: &PolicyMove| {
         let (from, to) = (m.from as i32, m.to as i32);
@@ -78,8 +102,13 @@ static PLAIN_INDEX: [u16; 64 * 64] = plain_index();
 /// In `0..1858`, for a legal move of `color` in a position encoded with `transform`.
 #[inline]
 pub fn index(m: Move, color: Color, transform: Transform) -> u16 {
-    let seen =
-        |square: Square| transform.square(if color.is_white() { square } else { square.flip_vertical() });
+    let seen = |square: Square| {
+        transform.square(if color.is_white() {
+            square
+        } else {
+            square.flip_vertical()
+        })
+    };
     let (from, to) = (seen(m.from_square()), seen(m.to_square()));
     match piece(m.promotion()) {
         None => PLAIN_INDEX[from as usize * 64 + to as usize],
@@ -127,9 +156,17 @@ mod tests {
     fn the_table_of_moves_is_the_inverse_of_the_index() {
         for (expected, m) in MOVES.iter().enumerate() {
             let white = Move::new(m.from, m.to, m.promotion);
-            assert_eq!(usize::from(index(white, Color::White, Transform::NONE)), expected, "{m:?}");
+            assert_eq!(
+                usize::from(index(white, Color::White, Transform::NONE)),
+                expected,
+                "{m:?}"
+            );
             let black = Move::new(m.from.flip_vertical(), m.to.flip_vertical(), m.promotion);
-            assert_eq!(usize::from(index(black, Color::Black, Transform::NONE)), expected, "{m:?}");
+            assert_eq!(
+                usize::from(index(black, Color::Black, Transform::NONE)),
+                expected,
+                "{m:?}"
+            );
         }
     }
 }

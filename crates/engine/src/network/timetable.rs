@@ -34,7 +34,11 @@ impl DevicePace {
 /// a batch that is `preferred`, unless there is one device.
 pub(crate) fn piece_size(positions: usize, devices: usize, preferred: usize) -> usize {
     let even = positions.div_ceil(devices.max(1)).max(1);
-    if devices > 1 { even.min(preferred.max(1)) } else { even }
+    if devices > 1 {
+        even.min(preferred.max(1))
+    } else {
+        even
+    }
 }
 
 #[derive(Debug)]
@@ -58,7 +62,12 @@ struct DeviceLoad {
 impl Timetable {
     pub fn new(pace: DevicePace) -> Timetable {
         let devices = vec![DeviceLoad::default(); pace.devices];
-        Timetable { pace, devices, submitted: Duration::ZERO, positions: 0 }
+        Timetable {
+            pace,
+            devices,
+            submitted: Duration::ZERO,
+            positions: 0,
+        }
     }
 
     /// Sends a batch of `positions` and returns when its answers are back.
@@ -79,10 +88,22 @@ impl Timetable {
     ///
     /// Half of the latency is the way there, half the way back. They arrive in the order of submission.
     fn submit_piece(&mut self, now: Duration, positions: u32) -> Duration {
-        let DevicePace { latency, per_position, copy, step, queues, .. } = self.pace;
-        let Some(device) = self.devices.iter_mut().min_by_key(|device| device.free_at) else { return now };
-        let queue_free_at =
-            if device.on_their_way.len() < queues { None } else { device.on_their_way.pop_front() };
+        let DevicePace {
+            latency,
+            per_position,
+            copy,
+            step,
+            queues,
+            ..
+        } = self.pace;
+        let Some(device) = self.devices.iter_mut().min_by_key(|device| device.free_at) else {
+            return now;
+        };
+        let queue_free_at = if device.on_their_way.len() < queues {
+            None
+        } else {
+            device.on_their_way.pop_front()
+        };
         let start = queue_free_at.map_or(now, |free| free.max(now));
         device.bus_free_at = device.bus_free_at.max(start + latency / 2) + copy * positions;
         let work = per_position * positions.next_multiple_of(step);
@@ -97,7 +118,11 @@ impl Timetable {
     /// Computing time until `now`, the mean over devices. The work ahead is subtracted as if it had no gaps,
     /// which is exact up to half a latency.
     pub(crate) fn busy_until(&self, now: Duration) -> Duration {
-        let ahead: Duration = self.devices.iter().map(|device| device.free_at.saturating_sub(now)).sum();
+        let ahead: Duration = self
+            .devices
+            .iter()
+            .map(|device| device.free_at.saturating_sub(now))
+            .sum();
         self.submitted.saturating_sub(ahead) / self.devices.len().max(1) as u32
     }
 }
@@ -160,8 +185,14 @@ mod tests {
     #[test]
     fn two_devices_compute_side_by_side() {
         let latency = 20 * MS;
-        let mut devices = Timetable::new(DevicePace { devices: 2, latency, ..PACE });
-        let back: Vec<_> = [20, 20, 30].map(|positions| devices.submit(Duration::ZERO, positions)).into();
+        let mut devices = Timetable::new(DevicePace {
+            devices: 2,
+            latency,
+            ..PACE
+        });
+        let back: Vec<_> = [20, 20, 30]
+            .map(|positions| devices.submit(Duration::ZERO, positions))
+            .into();
         assert_eq!(back, [30 * MS, 40 * MS, 55 * MS]);
         assert_eq!(devices.busy_until(45 * MS), 35 * MS);
     }

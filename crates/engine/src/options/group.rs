@@ -44,10 +44,16 @@ pub trait OptionGroup: Default {
 impl From<OptionError> for ParamError {
     fn from(error: OptionError) -> ParamError {
         match error {
-            OptionError::Value { name: key, value, expected } => ParamError::Value { key, value, expected },
-            OptionError::Unknown { name, hint } => {
-                ParamError::Unknown { kind: "option".into(), name, valid: hint }
-            }
+            OptionError::Value {
+                name: key,
+                value,
+                expected,
+            } => ParamError::Value { key, value, expected },
+            OptionError::Unknown { name, hint } => ParamError::Unknown {
+                kind: "option".into(),
+                name,
+                valid: hint,
+            },
         }
     }
 }
@@ -217,10 +223,19 @@ mod tests {
     #[test]
     fn options_are_listed_in_order() {
         let specs = Outer::declared();
-        assert_eq!(specs.iter().map(|spec| spec.name).collect::<Vec<_>>(), ["Count", "IsOn", "share"]);
+        assert_eq!(
+            specs.iter().map(|spec| spec.name).collect::<Vec<_>>(),
+            ["Count", "IsOn", "share"]
+        );
         assert_eq!(specs[0].help, "The number, in all.");
-        assert_eq!([specs[0].visibility, specs[1].visibility], [Visibility::Normal, Visibility::Hidden]);
-        assert_eq!((&specs[0].kind, &*specs[0].default), (&OptionKind::Integer { min: 1, max: 8 }, "2"));
+        assert_eq!(
+            [specs[0].visibility, specs[1].visibility],
+            [Visibility::Normal, Visibility::Hidden]
+        );
+        assert_eq!(
+            (&specs[0].kind, &*specs[0].default),
+            (&OptionKind::Integer { min: 1, max: 8 }, "2")
+        );
         assert_eq!(Outer::default().count, 2);
     }
 
@@ -236,7 +251,10 @@ mod tests {
         );
         assert_eq!(outer.text_of("size"), None);
         let error = outer.set_if_known("Count", "9").unwrap_err();
-        assert_eq!(error.to_string(), "option Count: \"9\" is not an integer from 1 to 8");
+        assert_eq!(
+            error.to_string(),
+            "option Count: \"9\" is not an integer from 1 to 8"
+        );
         assert_eq!(outer.count, 8);
     }
 
@@ -247,7 +265,10 @@ mod tests {
         assert_eq!((outer.count, outer.inner.share), (3, 0.1));
         let fault = |text: &str| read(text).unwrap_err().to_string();
         assert_eq!(fault("share=2"), "share=2: expected a number from 0 to 1");
-        assert_eq!(fault("x=1"), "unknown parameter of outer \"x\". Valid: Count, IsOn, share, list");
+        assert_eq!(
+            fault("x=1"),
+            "unknown parameter of outer \"x\". Valid: Count, IsOn, share, list"
+        );
         assert!(fault("other(share=1)").starts_with("unknown parameter of outer \"other\""));
     }
 

@@ -91,13 +91,22 @@ pub const OTHER_NAMES: [OtherName; 2] = [
 /// such name.
 pub fn both_names(name: &str) -> Option<[&'static str; 2]> {
     let own = own_name(name);
-    let other = OTHER_NAMES.iter().find(|other| other.option.eq_ignore_ascii_case(own))?;
-    Some(if other.is_named(name) { [other.name, other.option] } else { [other.option, other.name] })
+    let other = OTHER_NAMES
+        .iter()
+        .find(|other| other.option.eq_ignore_ascii_case(own))?;
+    Some(if other.is_named(name) {
+        [other.name, other.option]
+    } else {
+        [other.option, other.name]
+    })
 }
 
 /// The own name of the option that `name` means. `name` itself unless it is a second one.
 pub(crate) fn own_name(name: &str) -> &str {
-    OTHER_NAMES.iter().find(|other| other.is_named(name)).map_or(name, |other| other.option)
+    OTHER_NAMES
+        .iter()
+        .find(|other| other.is_named(name))
+        .map_or(name, |other| other.option)
 }
 
 #[cfg(test)]

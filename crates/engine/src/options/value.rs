@@ -12,7 +12,9 @@ use thiserror::Error;
 pub fn unquoted(value: &str) -> String {
     let within = |mark: char| value.trim().strip_prefix(mark)?.strip_suffix(mark);
     let plain = ['"', '\''].into_iter().find_map(within).unwrap_or(value);
-    let below_home = ["~", "$HOME"].into_iter().find_map(|home| plain.trim_start().strip_prefix(home));
+    let below_home = ["~", "$HOME"]
+        .into_iter()
+        .find_map(|home| plain.trim_start().strip_prefix(home));
     let below_home = below_home.filter(|rest| rest.is_empty() || rest.starts_with(['/', '\\']));
     match below_home.zip(std::env::home_dir()) {
         Some((rest, home)) => format!("{}{rest}", home.display()),
@@ -28,7 +30,11 @@ pub enum OptionError {
     Unknown { name: String, hint: String },
     /// The value is not of the option's kind or outside its range.
     #[error("option {name}: \"{value}\" is not {expected}")]
-    Value { name: String, value: String, expected: String },
+    Value {
+        name: String,
+        value: String,
+        expected: String,
+    },
 }
 
 /// The kind of an option's value, with its range.
@@ -105,7 +111,15 @@ impl OptionSpec {
         visibility: Visibility,
     ) -> OptionSpec {
         let (kind, default, meanings) = (T::kind(range), default.text(), T::meanings());
-        OptionSpec { name, flag, kind, default, help, visibility, meanings }
+        OptionSpec {
+            name,
+            flag,
+            kind,
+            default,
+            help,
+            visibility,
+            meanings,
+        }
     }
 
     /// True if `name` names this option: its UCI name in any case, or its flag.
@@ -165,7 +179,11 @@ pub fn set_if_named<T: OptionValue>(
     }
     *place = T::parse(value, range).ok_or_else(|| {
         let expected = T::kind(range).expected();
-        OptionError::Value { name: names[0].into(), value: value.into(), expected }
+        OptionError::Value {
+            name: names[0].into(),
+            value: value.into(),
+            expected,
+        }
     })?;
     Ok(true)
 }
@@ -199,7 +217,11 @@ impl OptionValue for String {
 
     /// Takes any text. GUIs send UCI's word `<empty>` for an empty string.
     fn parse(text: &str, (): &()) -> Option<String> {
-        Some(if text == "<empty>" { String::new() } else { text.into() })
+        Some(if text == "<empty>" {
+            String::new()
+        } else {
+            text.into()
+        })
     }
 
     fn text(&self) -> String {
@@ -214,14 +236,20 @@ macro_rules! integer_value {
             type Range = RangeInclusive<i64>;
 
             fn kind(range: &Self::Range) -> OptionKind {
-                OptionKind::Integer { min: *range.start(), max: *range.end() }
+                OptionKind::Integer {
+                    min: *range.start(),
+                    max: *range.end(),
+                }
             }
 
             fn parse(text: &str, range: &Self::Range) -> Option<$type> {
                 // Lists of parameters may say 40.0, as Lc0's must.
                 let zeros =
                     |(_, rest): &(&str, &str)| !rest.is_empty() && rest.bytes().all(|digit| digit == b'0');
-                let whole = text.split_once('.').filter(zeros).map_or(text, |(number, _)| number);
+                let whole = text
+                    .split_once('.')
+                    .filter(zeros)
+                    .map_or(text, |(number, _)| number);
                 let number = whole.parse().ok().filter(|number| range.contains(number))?;
                 <$type>::try_from(number).ok()
             }
@@ -278,11 +306,17 @@ macro_rules! decimal_value {
             type Range = RangeInclusive<f64>;
 
             fn kind(range: &Self::Range) -> OptionKind {
-                OptionKind::Decimal { min: *range.start(), max: *range.end() }
+                OptionKind::Decimal {
+                    min: *range.start(),
+                    max: *range.end(),
+                }
             }
 
             fn parse(text: &str, range: &Self::Range) -> Option<$type> {
-                text.parse().ok().filter(|number| range.contains(number)).map(|number: f64| number as $type)
+                text.parse()
+                    .ok()
+                    .filter(|number| range.contains(number))
+                    .map(|number: f64| number as $type)
             }
 
             fn text(&self) -> String {
@@ -310,7 +344,13 @@ pub trait OptionChoice: Copy + PartialEq + 'static {
 
     /// As [`OptionChoice::from_name`], with all words in the error, for flags.
     fn read(name: &str) -> Result<Self, String> {
-        let words = || Self::CHOICES.iter().map(|(word, ..)| *word).collect::<Vec<_>>().join(", ");
+        let words = || {
+            Self::CHOICES
+                .iter()
+                .map(|(word, ..)| *word)
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
         Self::from_name(name).ok_or_else(|| format!("expected one of {}", words()))
     }
 
@@ -320,7 +360,10 @@ pub trait OptionChoice: Copy + PartialEq + 'static {
 
     /// The variant's word.
     fn name(self) -> &'static str {
-        Self::CHOICES.iter().find(|(_, choice, _)| *choice == self).map_or("", |(name, ..)| name)
+        Self::CHOICES
+            .iter()
+            .find(|(_, choice, _)| *choice == self)
+            .map_or("", |(name, ..)| name)
     }
 }
 
@@ -340,7 +383,10 @@ impl<T: OptionChoice> OptionValue for T {
     }
 
     fn meanings() -> Vec<(&'static str, &'static str)> {
-        T::CHOICES.iter().map(|(name, _, meaning)| (*name, meaning.trim())).collect()
+        T::CHOICES
+            .iter()
+            .map(|(name, _, meaning)| (*name, meaning.trim()))
+            .collect()
     }
 }
 
@@ -412,7 +458,10 @@ mod tests {
     fn a_default_of_the_command_line_stands_in_the_line() {
         let choices = OptionKind::Choice(vec!["auto", "cuda"]);
         let backend = spec("Backend", choices);
-        assert_eq!(backend.uci_line("cuda"), "option name Backend type combo default cuda var auto var cuda");
+        assert_eq!(
+            backend.uci_line("cuda"),
+            "option name Backend type combo default cuda var auto var cuda"
+        );
         assert_eq!(
             backend.uci_line("cuda(gpu=1)"),
             "option name Backend type combo default cuda(gpu=1) var auto var cuda var cuda(gpu=1)"
@@ -422,18 +471,33 @@ mod tests {
     #[test]
     fn uci_lines() {
         let threads = spec("Threads", OptionKind::Integer { min: 1, max: 8 });
-        assert_eq!(threads.uci_line("2"), "option name Threads type spin default 2 min 1 max 8");
+        assert_eq!(
+            threads.uci_line("2"),
+            "option name Threads type spin default 2 min 1 max 8"
+        );
         let text = spec("WeightsFile", OptionKind::Text);
-        assert_eq!(text.uci_line(""), "option name WeightsFile type string default <empty>");
+        assert_eq!(
+            text.uci_line(""),
+            "option name WeightsFile type string default <empty>"
+        );
         let choice = spec("HistoryFill", OptionKind::Choice(vec!["no", "always"]));
-        assert_eq!(choice.uci_line("no"), "option name HistoryFill type combo default no var no var always");
-        assert_eq!(spec("ClearTree", OptionKind::Button).uci_line(""), "option name ClearTree type button");
+        assert_eq!(
+            choice.uci_line("no"),
+            "option name HistoryFill type combo default no var no var always"
+        );
+        assert_eq!(
+            spec("ClearTree", OptionKind::Button).uci_line(""),
+            "option name ClearTree type button"
+        );
     }
 
     #[test]
     fn numbers_are_checked() {
         assert_eq!(u32::parse("8", &(1..=8)), Some(8));
-        assert_eq!((u32::parse("9", &(1..=8)), u32::parse("-1", &(-5..=8))), (None, None));
+        assert_eq!(
+            (u32::parse("9", &(1..=8)), u32::parse("-1", &(-5..=8))),
+            (None, None)
+        );
         let range = 0.0..=2.0;
         assert_eq!(
             ["nan", "2.1", "", "2"].map(|text| f64::parse(text, &range)),
@@ -445,8 +509,14 @@ mod tests {
     fn zero_is_none_where_it_means_no_limit() {
         let range = 0..=8;
         let read = |text| <Option<NonZero<usize>>>::parse(text, &range);
-        assert_eq!((read("0"), read("3"), read("9")), (Some(None), Some(NonZero::new(3)), None));
-        assert_eq!((None::<NonZero<usize>>.text(), NonZero::new(3usize).text()), ("0".into(), "3".into()));
+        assert_eq!(
+            (read("0"), read("3"), read("9")),
+            (Some(None), Some(NonZero::new(3)), None)
+        );
+        assert_eq!(
+            (None::<NonZero<usize>>.text(), NonZero::new(3usize).text()),
+            ("0".into(), "3".into())
+        );
     }
 
     #[test]
@@ -457,7 +527,10 @@ mod tests {
 
     #[test]
     fn times_are_milliseconds() {
-        assert_eq!(Duration::parse("200", &(0..=1000)), Some(Duration::from_millis(200)));
+        assert_eq!(
+            Duration::parse("200", &(0..=1000)),
+            Some(Duration::from_millis(200))
+        );
         assert_eq!(Duration::from_millis(200).text(), "200");
     }
 
@@ -471,7 +544,10 @@ mod tests {
                 Always = "always",
             }
         }
-        assert_eq!((Fill::parse("ALWAYS", &()), Fill::parse("never", &())), (Some(Fill::Always), None));
+        assert_eq!(
+            (Fill::parse("ALWAYS", &()), Fill::parse("never", &())),
+            (Some(Fill::Always), None)
+        );
         assert_eq!(Fill::kind(&()), OptionKind::Choice(vec!["no", "always"]));
         assert_eq!(Fill::meanings(), [("no", "Nothing."), ("always", "All.")]);
     }

@@ -25,5 +25,9 @@ pub(crate) fn zeroed_block<T: Default>(len: usize) -> Box<[MaybeUninit<T>]> {
 /// Spins at first, then yields: the holder of the lock may have been descheduled.
 #[cold]
 pub(crate) fn wait_for_lock(tries: u32) {
-    if tries < 64 { std::hint::spin_loop() } else { thread::yield_now() }
+    if tries < 64 {
+        std::hint::spin_loop()
+    } else {
+        thread::yield_now()
+    }
 }

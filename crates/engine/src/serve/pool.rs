@@ -66,13 +66,20 @@ impl Order {
 
     pub(super) fn position(&self) -> History {
         let mut position = (*self.game).clone();
-        position.truncate(position.len().min(self.plies.front().copied().unwrap_or_default() + 1));
+        position.truncate(
+            position
+                .len()
+                .min(self.plies.front().copied().unwrap_or_default() + 1),
+        );
         position
     }
 
     /// Answers every position of the order without searching it, `reason` as a note.
     fn give_up(mut self, reason: Option<String>) {
-        reason.map(Note::Error).into_iter().for_each(|note| self.listener.note(note));
+        reason
+            .map(Note::Error)
+            .into_iter()
+            .for_each(|note| self.listener.note(note));
         while !self.plies.is_empty() {
             self.answer(SearchAnswer::default());
         }
@@ -136,8 +143,16 @@ impl PoolState {
 impl Shared {
     pub(super) fn new(backend: Arc<dyn Backend>, size: PoolSize) -> Result<Shared, WorkerPoolError> {
         let needs_workers = size.searches == 1 || backend.info().queues > 0;
-        let workers = needs_workers.then(|| WorkerPool::new(&*backend, size.workers)).transpose()?;
-        Ok(Shared { backend, size, workers, state: Mutex::default(), changed: Condvar::new() })
+        let workers = needs_workers
+            .then(|| WorkerPool::new(&*backend, size.workers))
+            .transpose()?;
+        Ok(Shared {
+            backend,
+            size,
+            workers,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        })
     }
 }
 
@@ -146,10 +161,18 @@ impl Searcher {
         for index in 0..self.size.threads.max(1) {
             let evaluator = self.shared.backend.evaluator()?;
             let (shared, batch) = (self.shared.clone(), SharedBatch::default());
-            let thread = SearchThread { shared, evaluator, open: Vec::new(), batch };
-            let builder = thread::Builder::new().name(format!("search-{index}")).stack_size(STACK_BYTES);
+            let thread = SearchThread {
+                shared,
+                evaluator,
+                open: Vec::new(),
+                batch,
+            };
+            let builder = thread::Builder::new()
+                .name(format!("search-{index}"))
+                .stack_size(STACK_BYTES);
             let started = builder.spawn(move || thread.run());
-            self.threads.push(started.map_err(|error| WorkerPoolError::thread(&error))?);
+            self.threads
+                .push(started.map_err(|error| WorkerPoolError::thread(&error))?);
         }
         Ok(())
     }
@@ -181,7 +204,10 @@ impl Searcher {
 
     pub fn status(&self) -> PoolStatus {
         let state = self.shared.state.lock();
-        PoolStatus { waiting: state.queue.len + state.status.paused, ..state.status }
+        PoolStatus {
+            waiting: state.queue.len + state.status.paused,
+            ..state.status
+        }
     }
 }
 
@@ -215,7 +241,10 @@ impl Queue {
         let level = self.levels.entry(Reverse(order.priority)).or_default();
         match level.iter_mut().find(|line| line.owner == order.owner) {
             Some(line) => line.orders.push_back(order),
-            None => level.push_back(Line { owner: order.owner, orders: VecDeque::from([order]) }),
+            None => level.push_back(Line {
+                owner: order.owner,
+                orders: VecDeque::from([order]),
+            }),
         }
         self.len += 1;
     }
@@ -223,8 +252,10 @@ impl Queue {
     /// Takes the next order that `is_wanted` and whose listener has room. Within a priority, searches that
     /// end come first.
     fn pop(&mut self, is_wanted: impl Fn(&Order) -> bool) -> Option<Order> {
-        let places =
-            self.levels.iter().flat_map(|(&level, lines)| [(level, lines, true), (level, lines, false)]);
+        let places = self
+            .levels
+            .iter()
+            .flat_map(|(&level, lines)| [(level, lines, true), (level, lines, false)]);
         let found = places.into_iter().find_map(|(level, lines, ends)| {
             let is_next = |order: &Order| order.ends() == ends && is_wanted(order);
             lines.iter().enumerate().find_map(|(place, line)| {
@@ -256,7 +287,11 @@ impl Queue {
         let (mut kept, mut removed) = (Queue::default(), Vec::new());
         for line in std::mem::take(&mut self.levels).into_values().flatten() {
             for order in line.orders {
-                if order.stop.load(Ordering::Relaxed) { removed.push(order) } else { kept.push(order) }
+                if order.stop.load(Ordering::Relaxed) {
+                    removed.push(order)
+                } else {
+                    kept.push(order)
+                }
             }
         }
         *self = kept;
@@ -329,7 +364,9 @@ impl SearchThread {
 
     /// Opens this thread's share of searches, and waits if it has none. False when no more will come.
     fn take_orders(&mut self) -> bool {
-        let PoolSize { threads, searches, .. } = self.shared.size;
+        let PoolSize {
+            threads, searches, ..
+        } = self.shared.size;
         let shared = self.shared.clone();
         let mut state = shared.state.lock();
         loop {
@@ -345,12 +382,19 @@ impl SearchThread {
                     |order: &Order| most.is_none_or(|most| (order.priority, order.ends()) >= (most, true));
                 state.queue.pop(comes_first)
             } else {
-                let Some((index, place)) = self.place() else { return true };
+                let Some((index, place)) = self.place() else {
+                    return true;
+                };
                 let has_room = |order: &Order| paused < if order.ends() { 2 * wanted } else { wanted };
                 let order = state.queue.pop(|order| place.is_for(order) && has_room(order));
                 if order.is_none() {
-                    let waiting = self.open.iter_mut().filter(|it| it.is_paused && place.is_for(&it.order));
-                    let Some(next) = waiting.min_by_key(|search| search.since) else { return true };
+                    let waiting = self
+                        .open
+                        .iter_mut()
+                        .filter(|it| it.is_paused && place.is_for(&it.order));
+                    let Some(next) = waiting.min_by_key(|search| search.since) else {
+                        return true;
+                    };
                     next.pause(false, &mut state);
                 }
                 self.open[index].pause(true, &mut state);
@@ -382,12 +426,24 @@ impl SearchThread {
 
     /// The search without an end that gives way first.
     fn place(&self) -> Option<(usize, Place)> {
-        let active = || self.open.iter().enumerate().filter(|(_, search)| !search.is_paused);
+        let active = || {
+            self.open
+                .iter()
+                .enumerate()
+                .filter(|(_, search)| !search.is_paused)
+        };
         let endless = active().filter(|(_, search)| !search.order.ends());
         let (index, search) = endless.min_by_key(|(_, search)| (search.order.priority, search.since))?;
         let owners = active().map(|(_, search)| search.order.owner).collect();
         let is_turn_over = search.since.elapsed() >= TURN;
-        Some((index, Place { priority: search.order.priority, is_turn_over, owners }))
+        Some((
+            index,
+            Place {
+                priority: search.order.priority,
+                is_turn_over,
+                owners,
+            },
+        ))
     }
 
     fn open(&mut self, order: Order, way: Way) {
@@ -395,7 +451,15 @@ impl SearchThread {
             Ok(player) => {
                 let (reported, since) = (Instant::now(), Instant::now());
                 let (waits, is_paused) = (false, false);
-                self.open.push(OpenSearch { order, player, reported, waits, way, is_paused, since });
+                self.open.push(OpenSearch {
+                    order,
+                    player,
+                    reported,
+                    waits,
+                    way,
+                    is_paused,
+                    since,
+                });
                 self.begin(self.open.len() - 1);
             }
             Err(error) => self.give_up(order, Some(error.to_string())),
@@ -405,8 +469,12 @@ impl SearchThread {
     fn begin(&mut self, place: usize) {
         let search = &mut self.open[place];
         let is_stopped = search.order.stop.load(Ordering::Relaxed);
-        let begun = catch_unwind(AssertUnwindSafe(|| if is_stopped { Ok(()) } else { search.begin() }));
-        let failure = begun.map_or(Some(PANIC.into()), |begun| begun.err().map(|error| error.to_string()));
+        let begun = catch_unwind(AssertUnwindSafe(
+            || if is_stopped { Ok(()) } else { search.begin() },
+        ));
+        let failure = begun.map_or(Some(PANIC.into()), |begun| {
+            begun.err().map(|error| error.to_string())
+        });
         if is_stopped || failure.is_some() {
             let order = self.open.remove(place).order;
             self.give_up(order, failure);
@@ -429,9 +497,21 @@ impl SearchThread {
         {
             let others = || self.open.iter().filter(|search| search.is_paused);
             let stops: Vec<_> = others().map(|search| search.order.stop.clone()).collect();
-            let mut taken = self.place().map(|(_, taken)| Place { is_turn_over: true, ..taken });
-            let is_followed = taken.as_ref().is_some_and(|it| others().any(|next| it.is_for(&next.order)));
-            let OpenSearch { order, player, reported, way, since, .. } = &mut self.open[place];
+            let mut taken = self.place().map(|(_, taken)| Place {
+                is_turn_over: true,
+                ..taken
+            });
+            let is_followed = taken
+                .as_ref()
+                .is_some_and(|it| others().any(|next| it.is_for(&next.order)));
+            let OpenSearch {
+                order,
+                player,
+                reported,
+                way,
+                since,
+                ..
+            } = &mut self.open[place];
             if std::mem::replace(way, Way::Workers) == Way::Alone {
                 player.assign_to(workers);
             }
@@ -492,10 +572,15 @@ impl SearchThread {
 
     fn evaluate(&mut self) -> Result<(), BackendError> {
         let most = self.shared.backend.info().max_batch.max(1);
-        let waiting = self.open.iter_mut().filter(|search| search.waits && !search.is_paused);
+        let waiting = self
+            .open
+            .iter_mut()
+            .filter(|search| search.waits && !search.is_paused);
         let mut players: Vec<_> = waiting.map(|search| &mut search.player).collect();
         self.batch.evaluate(&mut players, |slots| {
-            slots.chunks_mut(most).try_for_each(|batch| self.evaluator.evaluate(batch))
+            slots
+                .chunks_mut(most)
+                .try_for_each(|batch| self.evaluator.evaluate(batch))
         })
     }
 
@@ -510,14 +595,27 @@ impl SearchThread {
         // only search.
         state.status.searching -= usize::from(is_last);
         state.status.searched += 1;
-        state.status.nodes += played.as_ref().map_or(0, |played| played.result.summary.new_nodes);
+        state.status.nodes += played
+            .as_ref()
+            .map_or(0, |played| played.result.summary.new_nodes);
         drop(state);
-        self.shared.backend.take_notes().into_iter().for_each(|note| order.listener.note(note));
+        self.shared
+            .backend
+            .take_notes()
+            .into_iter()
+            .for_each(|note| order.listener.note(note));
         let answer = played.map_or_else(SearchAnswer::default, |played| {
-            played.notes.into_iter().for_each(|note| order.listener.note(note));
+            played
+                .notes
+                .into_iter()
+                .for_each(|note| order.listener.note(note));
             let mut result = played.result;
             result.info = player.report();
-            SearchAnswer { best: played.best, ponder: result.ponder, result: Some(result) }
+            SearchAnswer {
+                best: played.best,
+                ponder: result.ponder,
+                result: Some(result),
+            }
         });
         order.answer(answer);
         if !is_last {
@@ -529,7 +627,9 @@ impl SearchThread {
     fn fail(&mut self, reason: &str) {
         let shared = self.shared.clone();
         let mut state = shared.state.lock();
-        self.open.iter_mut().for_each(|search| search.pause(false, &mut state));
+        self.open
+            .iter_mut()
+            .for_each(|search| search.pause(false, &mut state));
         state.status.searching -= self.open.len();
         drop(state);
         for OpenSearch { order, player, .. } in self.open.drain(..) {
@@ -554,10 +654,16 @@ impl OpenSearch {
     }
 
     fn begin(&mut self) -> Result<(), EngineError> {
-        let request = GoRequest { received: Instant::now(), ..self.order.request.clone() };
+        let request = GoRequest {
+            received: Instant::now(),
+            ..self.order.request.clone()
+        };
         (self.reported, self.waits) = (request.received, false);
         self.player.begin_search(&self.order.position(), request)?;
-        self.player.take_notes().into_iter().for_each(|note| self.order.listener.note(note));
+        self.player
+            .take_notes()
+            .into_iter()
+            .for_each(|note| self.order.listener.note(note));
         Ok(())
     }
 }
@@ -598,19 +704,35 @@ mod tests {
         fn order(&self, number: u32, owner: u64, priority: i32) -> Order {
             let request = GoRequest::new(GoLimits::nodes(1));
             let listener = Box::new(Told(number, self.sender.clone()));
-            let order = self.searcher.order(Arc::new(History::start()), &[0], request, listener);
-            Order { owner, priority, stop: Arc::default(), ..order }
+            let order = self
+                .searcher
+                .order(Arc::new(History::start()), &[0], request, listener);
+            Order {
+                owner,
+                priority,
+                stop: Arc::default(),
+                ..order
+            }
         }
     }
 
     #[test]
     fn owners_take_turns_and_higher_priorities_come_first() {
         let (sender, receiver) = unbounded();
-        let orders = Orders { searcher: Searcher::random(1), sender };
+        let orders = Orders {
+            searcher: Searcher::random(1),
+            sender,
+        };
         let mut queue = Queue::default();
-        for (number, owner, priority) in
-            [(1, 7, 0), (2, 7, 0), (3, 7, 0), (4, 8, 0), (5, 9, -1), (6, 8, 5), (7, 8, 0)]
-        {
+        for (number, owner, priority) in [
+            (1, 7, 0),
+            (2, 7, 0),
+            (3, 7, 0),
+            (4, 8, 0),
+            (5, 9, -1),
+            (6, 8, 5),
+            (7, 8, 0),
+        ] {
             queue.push(orders.order(number, owner, priority));
         }
         queue.push(orders.order(8, 9, 0));
@@ -626,7 +748,10 @@ mod tests {
     #[test]
     fn stopped_orders_leave_the_queue_and_others_keep_their_places() {
         let (sender, receiver) = unbounded();
-        let orders = Orders { searcher: Searcher::random(1), sender };
+        let orders = Orders {
+            searcher: Searcher::random(1),
+            sender,
+        };
         let mut queue = Queue::default();
         for number in 1..=6 {
             let order = orders.order(number, u64::from(number % 2), i32::from(number == 6));
@@ -643,19 +768,28 @@ mod tests {
     #[test]
     fn a_full_queue_takes_all_orders_of_a_query_or_none() {
         let (sender, receiver) = unbounded();
-        let orders = Orders { searcher: Searcher::random(1), sender };
+        let orders = Orders {
+            searcher: Searcher::random(1),
+            sender,
+        };
         let pool = &orders.searcher;
         let blocker = orders.order(0, 1, 9);
         let stop = blocker.stop.clone();
         let endless = GoRequest::new(GoLimits::infinite());
-        pool.submit(vec![Order { request: endless, ..blocker }]);
+        pool.submit(vec![Order {
+            request: endless,
+            ..blocker
+        }]);
         while pool.status().searching == 0 {
             thread::sleep(Duration::from_millis(1));
         }
         let several =
             |numbers: std::ops::Range<u32>| numbers.map(|number| orders.order(number, 1, 0)).collect();
         pool.submit_within(several(1..3), 3).unwrap();
-        assert_eq!(pool.submit_within(several(3..5), 3), Err(QueueFull { waiting: 2, most: 3 }));
+        assert_eq!(
+            pool.submit_within(several(3..5), 3),
+            Err(QueueFull { waiting: 2, most: 3 })
+        );
         assert_eq!(
             pool.submit_within(several(5..9), 3).unwrap_err().to_string(),
             "the queue is full: 2 positions wait, of 3 that may"
@@ -670,8 +804,13 @@ mod tests {
     #[test]
     fn a_pool_that_ends_answers_what_it_was_given() {
         let (sender, receiver) = unbounded();
-        let orders = Orders { searcher: Searcher::random(2), sender };
-        orders.searcher.submit((0..50).map(|number| orders.order(number, 1, 0)).collect());
+        let orders = Orders {
+            searcher: Searcher::random(2),
+            sender,
+        };
+        orders
+            .searcher
+            .submit((0..50).map(|number| orders.order(number, 1, 0)).collect());
         drop(orders);
         let mut numbers: Vec<_> = receiver.iter().map(|(number, _)| number).collect();
         numbers.sort_unstable();

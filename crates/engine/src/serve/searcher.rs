@@ -66,9 +66,16 @@ impl Searcher {
         // While one thread waits for its batch, others fill the device's queues.
         let enough = info.preferred_threads.max(info.queues * THREADS_PER_QUEUE);
         let threads = settings.network.threads.map_or(enough, NonZero::get);
-        let workers = settings.network.threads.map_or(info.preferred_threads, NonZero::get);
+        let workers = settings
+            .network
+            .threads
+            .map_or(info.preferred_threads, NonZero::get);
         let searches = searches(info, threads).max(1);
-        let size = PoolSize { threads: threads.min(searches), searches, workers };
+        let size = PoolSize {
+            threads: threads.min(searches),
+            searches,
+            workers,
+        };
         let cache = Arc::new(EvalCache::new(settings.memory.cache_capacity()));
         let answer_bytes = settings.memory.answer_bytes();
         // Each thread may pause twice as many as it searches.
@@ -76,7 +83,15 @@ impl Searcher {
         let setup = Arc::new(Setup::with_opened(settings, opened)?);
         let shared = Arc::new(Shared::new(backend, size)?);
         let (stop, threads) = (Arc::default(), Vec::new());
-        let mut searcher = Searcher { setup, cache, size, answer_bytes, stop, shared, threads };
+        let mut searcher = Searcher {
+            setup,
+            cache,
+            size,
+            answer_bytes,
+            stop,
+            shared,
+            threads,
+        };
         searcher.start_threads()?;
         Ok(searcher)
     }

@@ -60,17 +60,31 @@ impl Gpu {
             (None, None) => "no driver".into(),
         };
         let memory = self.memory_mb.map(|mb| format!("{mb} MiB"));
-        let capability = self.capability.as_ref().map(|number| format!("compute capability {number}"));
-        [Some(driver), memory, capability].into_iter().flatten().collect::<Vec<_>>().join(", ")
+        let capability = self
+            .capability
+            .as_ref()
+            .map(|number| format!("compute capability {number}"));
+        [Some(driver), memory, capability]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 }
 
 impl fmt::Display for Gpu {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = self.name.clone().unwrap_or_else(|| format!("a GPU of {}", self.maker));
+        let name = self
+            .name
+            .clone()
+            .unwrap_or_else(|| format!("a GPU of {}", self.maker));
         // Most names begin with the maker's.
         let maker = self.maker.to_string();
-        if name.contains(&maker) { f.write_str(&name) } else { write!(f, "{maker} {name}") }
+        if name.contains(&maker) {
+            f.write_str(&name)
+        } else {
+            write!(f, "{maker} {name}")
+        }
     }
 }
 
@@ -117,14 +131,19 @@ fn nvidias(smi: impl Fn(&str) -> Option<String>) -> Vec<Gpu> {
     let text = smi("name,driver_version,memory.total,compute_cap")
         .or_else(|| smi("name,driver_version,memory.total"));
     let gpu = |line: &str| {
-        let mut cells = line.split(',').map(|cell| Some(cell.trim()).filter(|cell| !cell.starts_with('[')));
+        let mut cells = line
+            .split(',')
+            .map(|cell| Some(cell.trim()).filter(|cell| !cell.starts_with('[')));
         let (name, version) = (cells.next()??, cells.next()??);
         Some(Gpu {
             maker: Maker::Nvidia,
             name: Some(name.into()),
             driver: Some("nvidia".into()),
             version: Some(version.into()),
-            memory_mb: cells.next().flatten().and_then(|text| text.trim_end_matches(" MiB").parse().ok()),
+            memory_mb: cells
+                .next()
+                .flatten()
+                .and_then(|text| text.trim_end_matches(" MiB").parse().ok()),
             capability: cells.next().flatten().map(str::to_owned),
         })
     };
@@ -138,7 +157,12 @@ fn linux_gpus(root: &Path) -> Vec<Gpu> {
         let version = text(root.join("proc/driver/nvidia/version"))?;
         let is_version =
             |word: &&str| word.contains('.') && word.chars().all(|c| c.is_ascii_digit() || c == '.');
-        version.lines().next()?.split_whitespace().find(is_version).map(str::to_owned)
+        version
+            .lines()
+            .next()?
+            .split_whitespace()
+            .find(is_version)
+            .map(str::to_owned)
     };
     let on_bus = |folder: PathBuf| {
         // Classes of displays begin with 03.
@@ -151,14 +175,22 @@ fn linux_gpus(root: &Path) -> Vec<Gpu> {
         Some(Gpu {
             maker,
             name: number(folder.join("device")).and_then(|device| pci_name(root, vendor, device)),
-            version: driver.as_ref().filter(|name| *name == "nvidia").and_then(|_| nvidia_version()),
+            version: driver
+                .as_ref()
+                .filter(|name| *name == "nvidia")
+                .and_then(|_| nvidia_version()),
             driver,
             memory_mb: bytes.map(|bytes| bytes >> 20),
             capability: None,
         })
     };
     let of_chip = |folder: PathBuf| {
-        let is_card = folder.file_name()?.to_str()?.strip_prefix("card")?.parse::<u32>().is_ok();
+        let is_card = folder
+            .file_name()?
+            .to_str()?
+            .strip_prefix("card")?
+            .parse::<u32>()
+            .is_ok();
         let events = text(folder.join("device/uevent"))
             .filter(|_| is_card && !folder.join("device/vendor").exists())?;
         let driver = events.lines().find_map(|line| line.strip_prefix("DRIVER="))?;
@@ -169,10 +201,25 @@ fn linux_gpus(root: &Path) -> Vec<Gpu> {
             _ => return None,
         };
         let driver = Some(driver.to_owned());
-        Some(Gpu { maker, name: None, driver, version: None, memory_mb: None, capability: None })
+        Some(Gpu {
+            maker,
+            name: None,
+            driver,
+            version: None,
+            memory_mb: None,
+            capability: None,
+        })
     };
-    let on_bus = entries(&root.join("sys/bus/pci/devices")).into_iter().filter_map(on_bus);
-    on_bus.chain(entries(&root.join("sys/class/drm")).into_iter().filter_map(of_chip)).collect()
+    let on_bus = entries(&root.join("sys/bus/pci/devices"))
+        .into_iter()
+        .filter_map(on_bus);
+    on_bus
+        .chain(
+            entries(&root.join("sys/class/drm"))
+                .into_iter()
+                .filter_map(of_chip),
+        )
+        .collect()
 }
 
 /// Looks a device up in the list of PCI devices that most distributions install.
@@ -180,11 +227,16 @@ fn pci_name(root: &Path, vendor: u32, device: u32) -> Option<String> {
     let lists = ["usr/share/misc/pci.ids", "usr/share/hwdata/pci.ids"];
     let list = lists.iter().find_map(|list| fs::read(root.join(list)).ok())?;
     let list = String::from_utf8_lossy(&list);
-    let mut lines = list.lines().skip_while(|line| !line.starts_with(&format!("{vendor:04x}  ")));
+    let mut lines = list
+        .lines()
+        .skip_while(|line| !line.starts_with(&format!("{vendor:04x}  ")));
     lines.next();
     let devices = lines.take_while(|line| line.starts_with('\t') || line.starts_with('#'));
     let start = format!("\t{device:04x}  ");
-    devices.into_iter().find_map(|line| line.strip_prefix(&start)).map(str::to_owned)
+    devices
+        .into_iter()
+        .find_map(|line| line.strip_prefix(&start))
+        .map(str::to_owned)
 }
 
 /// Every Mac for which there are libraries has Apple's own chip, and so its GPU.
@@ -198,7 +250,9 @@ fn apple_gpus() -> Vec<Gpu> {
         name: sysctl("machdep.cpu.brand_string"),
         driver: Some("Metal".into()),
         version: None,
-        memory_mb: sysctl("hw.memsize").and_then(|text| text.parse::<u64>().ok()).map(|bytes| bytes >> 20),
+        memory_mb: sysctl("hw.memsize")
+            .and_then(|text| text.parse::<u64>().ok())
+            .map(|bytes| bytes >> 20),
         capability: None,
     }]
 }
@@ -221,7 +275,14 @@ fn windows_gpus(lines: &str) -> Vec<Gpu> {
         let version =
             Some(version.to_owned()).filter(|version| maker != Maker::Nvidia && !version.is_empty());
         let name = Some(name.to_owned()).filter(|name| !name.is_empty());
-        Some(Gpu { maker, name, driver: None, version, memory_mb: None, capability: None })
+        Some(Gpu {
+            maker,
+            name,
+            driver: None,
+            version,
+            memory_mb: None,
+            capability: None,
+        })
     };
     lines.lines().filter_map(gpu).collect()
 }
@@ -233,7 +294,9 @@ mod tests {
     #[test]
     fn what_nvidia_s_tool_says_is_read() {
         let recent = |query: &str| {
-            query.ends_with("compute_cap").then(|| "NVIDIA H200, 570.124.06, 143771 MiB, 9.0\n".to_owned())
+            query
+                .ends_with("compute_cap")
+                .then(|| "NVIDIA H200, 570.124.06, 143771 MiB, 9.0\n".to_owned())
         };
         let expected = Gpu {
             maker: Maker::Nvidia,
@@ -249,12 +312,21 @@ mod tests {
             (!query.ends_with("compute_cap")).then(|| line.to_owned())
         };
         let old = nvidias(old);
-        assert_eq!(old.iter().map(|gpu| gpu.memory_mb).collect::<Vec<_>>(), [None, Some(11441)]);
+        assert_eq!(
+            old.iter().map(|gpu| gpu.memory_mb).collect::<Vec<_>>(),
+            [None, Some(11441)]
+        );
         assert_eq!(old[0].capability, None);
         assert_eq!(nvidias(|_| None), []);
         // What the driver tells is more than what the bus does.
-        let bus = Gpu { name: None, ..old[0].clone() };
-        let intel = Gpu { maker: Maker::Intel, ..bus.clone() };
+        let bus = Gpu {
+            name: None,
+            ..old[0].clone()
+        };
+        let intel = Gpu {
+            maker: Maker::Intel,
+            ..bus.clone()
+        };
         assert_eq!(
             with_nvidias(old.clone(), vec![intel.clone(), bus.clone()]),
             [&old[..], &[intel]].concat()
@@ -269,9 +341,15 @@ mod tests {
                      ROOT\\BASICDISPLAY\\0000|10.0|Microsoft Basic Display Adapter\n\
                      PCI\\VEN_1414&DEV_008E|10.0|Microsoft Hyper-V Video\n";
         let gpus = windows_gpus(lines);
-        assert_eq!(gpus.iter().map(|gpu| gpu.maker).collect::<Vec<_>>(), [Maker::Amd, Maker::Nvidia]);
+        assert_eq!(
+            gpus.iter().map(|gpu| gpu.maker).collect::<Vec<_>>(),
+            [Maker::Amd, Maker::Nvidia]
+        );
         assert_eq!(gpus[0].name.as_deref(), Some("AMD Radeon RX 7800 XT"));
-        assert_eq!([&gpus[0], &gpus[1]].map(|gpu| gpu.version.as_deref()), [Some("32.0.21013.1000"), None]);
+        assert_eq!(
+            [&gpus[0], &gpus[1]].map(|gpu| gpu.version.as_deref()),
+            [Some("32.0.21013.1000"), None]
+        );
         assert_eq!(windows_gpus("junk"), []);
     }
 
@@ -298,7 +376,10 @@ mod tests {
             let link = root.path().join(format!("{bus}/{slot}/driver"));
             std::os::unix::fs::symlink(format!("../../drivers/{driver}"), link).unwrap();
         }
-        write(&format!("{bus}/0000:02:00.0/mem_info_vram_total"), "21458059264\n");
+        write(
+            &format!("{bus}/0000:02:00.0/mem_info_vram_total"),
+            "21458059264\n",
+        );
         write(
             "proc/driver/nvidia/version",
             "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12\nGCC version:  gcc 12\n",
@@ -315,8 +396,14 @@ mod tests {
         let makers: Vec<_> = gpus.iter().map(|gpu| gpu.maker).collect();
         assert_eq!(makers, [Maker::Intel, Maker::Nvidia, Maker::Amd, Maker::Apple]);
         assert_eq!(gpus[0].name.as_deref(), Some("Iris Xe"));
-        assert_eq!((gpus[1].version.as_deref(), &gpus[1].name), (Some("535.183.01"), &None));
-        assert_eq!((gpus[2].name.as_deref(), gpus[2].memory_mb), (Some("Navi 31"), Some(20464)));
+        assert_eq!(
+            (gpus[1].version.as_deref(), &gpus[1].name),
+            (Some("535.183.01"), &None)
+        );
+        assert_eq!(
+            (gpus[2].name.as_deref(), gpus[2].memory_mb),
+            (Some("Navi 31"), Some(20464))
+        );
         assert_eq!(gpus[2].details(), "driver amdgpu, 20464 MiB");
         assert_eq!(linux_gpus(&root.path().join("nothing")), []);
     }

@@ -19,7 +19,11 @@ pub(crate) fn prefer_huge_pages<T>(memory: &[T]) {
     if begin < end {
         // SAFETY: the range lies within `memory`, and this advice changes no contents.
         let _refused = unsafe {
-            madvise(memory.as_ptr().with_addr(begin) as *mut _, end - begin, Advice::LinuxHugepage)
+            madvise(
+                memory.as_ptr().with_addr(begin) as *mut _,
+                end - begin,
+                Advice::LinuxHugepage,
+            )
         };
     }
 }

@@ -25,7 +25,10 @@ pub fn cpu_time() -> Option<Duration> {
     #[cfg(unix)]
     {
         let time = clock_gettime(ClockId::ProcessCPUTime);
-        Some(Duration::new(time.tv_sec.try_into().ok()?, time.tv_nsec.try_into().ok()?))
+        Some(Duration::new(
+            time.tv_sec.try_into().ok()?,
+            time.tv_nsec.try_into().ok()?,
+        ))
     }
     #[cfg(not(unix))]
     of_this_process(|process| Duration::from_millis(process.accumulated_cpu_time()))
@@ -43,8 +46,11 @@ pub fn cpu_name() -> String {
         system.refresh_cpu_list(CpuRefreshKind::nothing());
         system
     });
-    let name = system.ok().and_then(|system| Some(system.cpus().first()?.brand().trim().to_owned()));
-    name.filter(|name| !name.is_empty()).unwrap_or_else(|| std::env::consts::ARCH.into())
+    let name = system
+        .ok()
+        .and_then(|system| Some(system.cpus().first()?.brand().trim().to_owned()));
+    name.filter(|name| !name.is_empty())
+        .unwrap_or_else(|| std::env::consts::ARCH.into())
 }
 
 pub fn name() -> String {
@@ -55,7 +61,10 @@ pub fn name() -> String {
 
 /// The distribution of Linux and those that it is like, the nearest first. Elsewhere the system alone.
 pub fn distributions() -> Vec<String> {
-    [System::distribution_id()].into_iter().chain(System::distribution_id_like()).collect()
+    [System::distribution_id()]
+        .into_iter()
+        .chain(System::distribution_id_like())
+        .collect()
 }
 
 pub fn memory() -> Option<u64> {
@@ -68,7 +77,11 @@ pub fn memory() -> Option<u64> {
 /// control groups, the machine's memory, or what is left of its address space.
 pub(crate) fn memory_limit() -> Option<u64> {
     let group = of_this_process(|process| Some(process.cgroup_limits()?.total_memory)).flatten();
-    group.into_iter().chain(memory()).chain(address_space_left()).min()
+    group
+        .into_iter()
+        .chain(memory())
+        .chain(address_space_left())
+        .min()
 }
 
 /// `None` without a limit (`ulimit -v`).
@@ -90,7 +103,13 @@ pub fn raise_file_limit() {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
         let limit = getrlimit(Resource::Nofile);
         // Without it the usual limit holds.
-        let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+        let _ = setrlimit(
+            Resource::Nofile,
+            Rlimit {
+                current: limit.maximum,
+                ..limit
+            },
+        );
     }
 }
 
@@ -103,16 +122,25 @@ pub(crate) fn told(program: &str, arguments: &[&str]) -> Option<String> {
 
 /// Asks NVIDIA's driver, which answers with a line for each GPU.
 pub fn nvidia_smi(query: &str) -> Option<String> {
-    told("nvidia-smi", &[&format!("--query-gpu={query}"), "--format=csv,noheader"])
+    told(
+        "nvidia-smi",
+        &[&format!("--query-gpu={query}"), "--format=csv,noheader"],
+    )
 }
 
 /// Names under which Python 3 may be installed, best first.
-pub const PYTHONS: &[&str] =
-    if cfg!(windows) { &["py", "python", "python3"] } else { &["python3", "python"] };
+pub const PYTHONS: &[&str] = if cfg!(windows) {
+    &["py", "python", "python3"]
+} else {
+    &["python3", "python"]
+};
 
 pub(crate) fn entries_named(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let mut paths = entries(folder);
-    paths.retain(|path| path.file_name().is_some_and(|name| is_wanted(&name.to_string_lossy())));
+    paths.retain(|path| {
+        path.file_name()
+            .is_some_and(|name| is_wanted(&name.to_string_lossy()))
+    });
     paths
 }
 
@@ -131,7 +159,11 @@ mod tests {
     #[test]
     fn this_machine_has_a_name_and_memory() {
         assert!(memory_limit().is_some_and(|bytes| bytes > 100_000_000 && bytes <= memory().unwrap()));
-        assert!(cpu_name().chars().any(char::is_alphabetic) && name().contains(", kernel "), "{}", name());
+        assert!(
+            cpu_name().chars().any(char::is_alphabetic) && name().contains(", kernel "),
+            "{}",
+            name()
+        );
         assert!(cpu_time().is_some());
     }
 }

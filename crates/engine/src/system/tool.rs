@@ -15,7 +15,10 @@ const TICK: Duration = Duration::from_millis(10);
 
 /// Runs a command without input and returns what it writes. As [`finish_within`].
 pub fn output_within(command: &mut Command, patience: Duration) -> io::Result<Output> {
-    let piped = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let piped = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     finish_within(piped.spawn()?, patience)
 }
 
@@ -29,7 +32,11 @@ pub fn finish_within(mut child: Child, patience: Duration) -> io::Result<Output>
     // Processes that it has left behind may hold its pipes.
     let [stdout, stderr] =
         [stdout?, stderr?].map(|heard| heard.recv_timeout(TOOL_PATIENCE).unwrap_or_default());
-    Ok(Output { status, stdout, stderr })
+    Ok(Output {
+        status,
+        stdout,
+        stderr,
+    })
 }
 
 /// Waits for the end of a process, as [`finish_within`].
@@ -83,7 +90,11 @@ mod tests {
             assert!(!output.status.success());
             assert_eq!((output.stdout.len() + output.stderr.len()) as u64, MOST_WRITTEN);
         }
-        let output = sh("head -c 300000 /dev/zero; echo no driver >&2; exit 3", TOOL_PATIENCE).unwrap();
+        let output = sh(
+            "head -c 300000 /dev/zero; echo no driver >&2; exit 3",
+            TOOL_PATIENCE,
+        )
+        .unwrap();
         assert_eq!((output.stdout.len(), output.status.code()), (300_000, Some(3)));
         assert_eq!(output.stderr, b"no driver\n");
     }

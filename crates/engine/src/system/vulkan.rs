@@ -25,7 +25,10 @@ const LEAST_VULKAN: (u32, u32) = (1, 4);
 
 impl Driver {
     pub fn name(&self) -> &str {
-        self.file.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+        self.file
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or_default()
     }
 
     /// Whether WebGPU can be expected to work with it. NVIDIA's own number their Vulkan otherwise.
@@ -38,11 +41,22 @@ impl Driver {
 }
 
 pub fn drivers() -> Vec<Driver> {
-    let named = ["VK_DRIVER_FILES", "VK_ICD_FILENAMES"].into_iter().find_map(std::env::var_os);
-    let folders = ["/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d", "/usr/local/share/vulkan/icd.d"];
+    let named = ["VK_DRIVER_FILES", "VK_ICD_FILENAMES"]
+        .into_iter()
+        .find_map(std::env::var_os);
+    let folders = [
+        "/usr/share/vulkan/icd.d",
+        "/etc/vulkan/icd.d",
+        "/usr/local/share/vulkan/icd.d",
+    ];
     let files: Vec<_> = match &named {
-        Some(named) => std::env::split_paths(named).filter(|path| path.is_file()).collect(),
-        None => folders.iter().flat_map(|folder| entries(Path::new(folder))).collect(),
+        Some(named) => std::env::split_paths(named)
+            .filter(|path| path.is_file())
+            .collect(),
+        None => folders
+            .iter()
+            .flat_map(|folder| entries(Path::new(folder)))
+            .collect(),
     };
     files.into_iter().map(driver).collect()
 }
@@ -50,7 +64,10 @@ pub fn drivers() -> Vec<Driver> {
 fn driver(file: PathBuf) -> Driver {
     let text = fs::read_to_string(&file).unwrap_or_default();
     let description: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-    Driver { file, api: description["ICD"]["api_version"].as_str().map(str::to_owned) }
+    Driver {
+        file,
+        api: description["ICD"]["api_version"].as_str().map(str::to_owned),
+    }
 }
 
 /// A complaint if all Vulkan drivers here are too old for WebGPU.

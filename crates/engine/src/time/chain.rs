@@ -43,7 +43,11 @@ impl Chain {
     pub fn new(facts: &MoveFacts, options: &StopperOptions, managers: Option<Box<dyn Stopper>>) -> Chain {
         let is_open_ended = facts.limits.is_open_ended();
         Chain {
-            stoppers: if is_open_ended { Vec::new() } else { rules(facts, options, managers) },
+            stoppers: if is_open_ended {
+                Vec::new()
+            } else {
+                rules(facts, options, managers)
+            },
             is_open_ended,
             node_rate: options.nodestime.rate(facts.pieces),
             clock: facts.limits.mover_clock().map(|clock| clock.time),
@@ -54,7 +58,10 @@ impl Chain {
     pub fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
         *hints = Hints::default();
         let stats = self.on_our_clock(stats);
-        let reason = self.stoppers.iter_mut().find_map(|stopper| stopper.should_stop(&stats, hints));
+        let reason = self
+            .stoppers
+            .iter_mut()
+            .find_map(|stopper| stopper.should_stop(&stats, hints));
         if let Some(NodesPerMilli(rate)) = self.node_rate {
             // Nodes remain, not time: batches must not depend on the machine's speed.
             hints.limit_remaining_visits(hints.remaining_time.0 * rate);
@@ -96,7 +103,11 @@ impl Chain {
         }
         let elapsed = self.time_used(stats.elapsed, stats.new_nodes);
         let since_first_eval = stats.since_first_eval.map(|_| elapsed);
-        Cow::Owned(SearchStats { elapsed, since_first_eval, ..stats.clone() })
+        Cow::Owned(SearchStats {
+            elapsed,
+            since_first_eval,
+            ..stats.clone()
+        })
     }
 }
 
@@ -107,29 +118,46 @@ fn rules(
 ) -> Vec<Box<dyn Stopper>> {
     let mut rules: Vec<Box<dyn Stopper>> = Vec::new();
     if let Some(limit) = facts.limits.nodes {
-        rules.push(Box::new(NodeLimit { limit, counts_reused: !options.nodes_as_playouts }));
+        rules.push(Box::new(NodeLimit {
+            limit,
+            counts_reused: !options.nodes_as_playouts,
+        }));
     }
     if let Some(movetime) = facts.limits.movetime {
-        let lag = options.nodestime.rate(facts.pieces).is_none().then_some(facts.lag);
+        let lag = options
+            .nodestime
+            .rate(facts.pieces)
+            .is_none()
+            .then_some(facts.lag);
         rules.push(Box::new(MoveTimeLimit::new(movetime, lag)));
     }
     rules.extend(managers);
     if let Some(depth) = facts.limits.depth {
-        rules.push(Box::new(DepthLimit { depth, ends_with_proof: facts.wants_best_move_only() }));
+        rules.push(Box::new(DepthLimit {
+            depth,
+            ends_with_proof: facts.wants_best_move_only(),
+        }));
     }
     if let Some(moves) = facts.limits.mate {
         rules.push(Box::new(MateLimit { moves }));
         return rules;
     }
     if options.minimum_kld_gain > 0.0 {
-        rules.push(Box::new(KldGain::new(options.minimum_kld_gain, options.kld_gain_interval)));
+        rules.push(Box::new(KldGain::new(
+            options.minimum_kld_gain,
+            options.kld_gain_interval,
+        )));
     }
     if options.smart_pruning_factor > 0.0 && facts.wants_best_move_only() {
         rules.push(Box::new(SmartPruning {
             factor: options.smart_pruning_factor,
             minimum_batches: options.smart_pruning_minimum_batches,
             legal_moves: facts.legal_moves,
-            reply_patience: if facts.ponder_enabled { REPLY_PATIENCE } else { Millis::ZERO },
+            reply_patience: if facts.ponder_enabled {
+                REPLY_PATIENCE
+            } else {
+                Millis::ZERO
+            },
             ends_with_move: facts.wants_move_only(),
         }));
     }
@@ -142,7 +170,15 @@ mod tests {
     use crate::time::facts::GoLimits;
 
     fn chain(limits: GoLimits, options: &StopperOptions) -> Chain {
-        Chain::new(&MoveFacts { limits, legal_moves: 20, ..MoveFacts::default() }, options, None)
+        Chain::new(
+            &MoveFacts {
+                limits,
+                legal_moves: 20,
+                ..MoveFacts::default()
+            },
+            options,
+            None,
+        )
     }
 
     fn stats(elapsed: f64, nodes: u64) -> SearchStats {
@@ -163,19 +199,43 @@ mod tests {
         let mut hints = Hints::default();
         assert_eq!(chain.should_stop(&stats(300.0, 800), &mut hints), None);
         // 200 nodes are left: 200/1.33 < 600 − 150.
-        let decided = SearchStats { race_visits: vec![600, 150], ..stats(300.0, 800) };
-        assert_eq!(chain.should_stop(&decided, &mut hints), Some(StopReason::SmartPruning));
-        assert_eq!(chain.should_stop(&stats(300.0, 1_000), &mut hints), Some(StopReason::Nodes));
+        let decided = SearchStats {
+            race_visits: vec![600, 150],
+            ..stats(300.0, 800)
+        };
+        assert_eq!(
+            chain.should_stop(&decided, &mut hints),
+            Some(StopReason::SmartPruning)
+        );
+        assert_eq!(
+            chain.should_stop(&stats(300.0, 1_000), &mut hints),
+            Some(StopReason::Nodes)
+        );
     }
 
     #[test]
     fn open_ended_searches_do_not_end_by_themselves() {
         for limits in [
-            GoLimits { infinite: true, nodes: Some(Nodes(1)), depth: Some(1), ..GoLimits::default() },
-            GoLimits { ponder: true, movetime: Some(Millis(1.0)), mate: Some(9), ..GoLimits::default() },
+            GoLimits {
+                infinite: true,
+                nodes: Some(Nodes(1)),
+                depth: Some(1),
+                ..GoLimits::default()
+            },
+            GoLimits {
+                ponder: true,
+                movetime: Some(Millis(1.0)),
+                mate: Some(9),
+                ..GoLimits::default()
+            },
         ] {
             let mut chain = chain(limits, &StopperOptions::default());
-            let won = SearchStats { proven_win: true, mate_in: Some(1), depth: 99, ..stats(1e9, 1_000_000) };
+            let won = SearchStats {
+                proven_win: true,
+                mate_in: Some(1),
+                depth: 99,
+                ..stats(1e9, 1_000_000)
+            };
             assert_eq!(chain.should_stop(&won, &mut Hints::default()), None);
             assert!(chain.is_open_ended && chain.deadline().is_none());
         }
@@ -186,49 +246,105 @@ mod tests {
     fn where_several_lines_are_shown_a_mate_ends_the_search_in_a_game_only() {
         let options = StopperOptions::default();
         let stops = |limits: GoLimits, lines| {
-            let facts = MoveFacts { limits, legal_moves: 20, lines, ..MoveFacts::default() };
-            let won = SearchStats { proven_win: true, root_is_certain: true, ..stats(300.0, 800) };
-            Chain::new(&facts, &options, None).should_stop(&won, &mut Hints::default()).is_some()
+            let facts = MoveFacts {
+                limits,
+                legal_moves: 20,
+                lines,
+                ..MoveFacts::default()
+            };
+            let won = SearchStats {
+                proven_win: true,
+                root_is_certain: true,
+                ..stats(300.0, 800)
+            };
+            Chain::new(&facts, &options, None)
+                .should_stop(&won, &mut Hints::default())
+                .is_some()
         };
-        let limits = |time: Option<f64>| GoLimits { time: time.map(Millis), ..GoLimits::default() };
-        let nodes = GoLimits { nodes: Some(Nodes(1_000)), ..limits(None) };
-        let depth = GoLimits { depth: Some(9), ..limits(None) };
+        let limits = |time: Option<f64>| GoLimits {
+            time: time.map(Millis),
+            ..GoLimits::default()
+        };
+        let nodes = GoLimits {
+            nodes: Some(Nodes(1_000)),
+            ..limits(None)
+        };
+        let depth = GoLimits {
+            depth: Some(9),
+            ..limits(None)
+        };
         for analysis in [nodes, depth] {
             assert_eq!([1, 3].map(|lines| stops(analysis.clone(), lines)), [true, false]);
         }
-        assert_eq!([1, 3].map(|lines| stops(limits(Some(60_000.0)), lines)), [true, true]);
+        assert_eq!(
+            [1, 3].map(|lines| stops(limits(Some(60_000.0)), lines)),
+            [true, true]
+        );
     }
 
     #[test]
     fn a_search_for_mate_is_not_pruned() {
-        let limits = GoLimits { mate: Some(3), ..GoLimits::default() };
+        let limits = GoLimits {
+            mate: Some(3),
+            ..GoLimits::default()
+        };
         let mut chain = chain(limits, &StopperOptions::default());
-        let found = |mate_in| SearchStats { proven_win: true, mate_in, ..stats(1_000.0, 100) };
+        let found = |mate_in| SearchStats {
+            proven_win: true,
+            mate_in,
+            ..stats(1_000.0, 100)
+        };
         assert_eq!(chain.should_stop(&found(Some(4)), &mut Hints::default()), None);
-        assert_eq!(chain.should_stop(&found(Some(3)), &mut Hints::default()), Some(StopReason::Mate));
+        assert_eq!(
+            chain.should_stop(&found(Some(3)), &mut Hints::default()),
+            Some(StopReason::Mate)
+        );
     }
 
     #[test]
     fn the_nearest_deadline_counts() {
         let limits = GoLimits::movetime(Millis(500.0));
-        assert_eq!(chain(limits, &StopperOptions::default()).deadline(), Some(Millis(490.0)));
-        assert_eq!(chain(GoLimits::default(), &StopperOptions::default()).deadline(), None);
+        assert_eq!(
+            chain(limits, &StopperOptions::default()).deadline(),
+            Some(Millis(490.0))
+        );
+        assert_eq!(
+            chain(GoLimits::default(), &StopperOptions::default()).deadline(),
+            None
+        );
     }
 
     #[test]
     fn under_nodestime_only_nodes_pass() {
-        let nodestime = NodesTimeOptions { nodes_per_ms: 10, dynamic: false };
-        let options = StopperOptions { nodestime, smart_pruning_factor: 0.0, ..StopperOptions::default() };
+        let nodestime = NodesTimeOptions {
+            nodes_per_ms: 10,
+            dynamic: false,
+        };
+        let options = StopperOptions {
+            nodestime,
+            smart_pruning_factor: 0.0,
+            ..StopperOptions::default()
+        };
         let limits = GoLimits::movetime(Millis(100.0));
         let clock = |time| GoLimits::clock(Millis(time), Millis::ZERO);
         let most_nodes = |time| chain(clock(time), &options).max_new_nodes();
-        assert_eq!((most_nodes(1.23), most_nodes(0.0)), (Some(Nodes(13)), Some(Nodes(1))));
+        assert_eq!(
+            (most_nodes(1.23), most_nodes(0.0)),
+            (Some(Nodes(13)), Some(Nodes(1)))
+        );
         let mut chain = chain(limits, &options);
         assert_eq!(chain.max_new_nodes(), None);
         let mut hints = Hints::default();
-        assert_eq!(chain.should_stop(&stats(1e6, 999), &mut hints), None, "the real clock is ignored");
+        assert_eq!(
+            chain.should_stop(&stats(1e6, 999), &mut hints),
+            None,
+            "the real clock is ignored"
+        );
         assert_eq!(chain.deadline(), None);
         assert!((hints.remaining_visits.0 - 1.0).abs() < 1e-6 && hints.remaining_time == Millis::INFINITY);
-        assert_eq!(chain.should_stop(&stats(0.1, 1_000), &mut hints), Some(StopReason::MoveTime));
+        assert_eq!(
+            chain.should_stop(&stats(0.1, 1_000), &mut hints),
+            Some(StopReason::MoveTime)
+        );
     }
 }

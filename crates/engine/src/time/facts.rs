@@ -22,10 +22,14 @@ pub(crate) struct MostVisits {
 
 impl MostVisits {
     pub(super) fn of(visits: &[u32]) -> MostVisits {
-        visits.iter().fold(MostVisits::default(), |MostVisits { best, second }, &n| MostVisits {
-            best: best.max(n),
-            second: second.max(n.min(best)),
-        })
+        visits
+            .iter()
+            .fold(MostVisits::default(), |MostVisits { best, second }, &n| {
+                MostVisits {
+                    best: best.max(n),
+                    second: second.max(n.min(best)),
+                }
+            })
     }
 }
 
@@ -77,12 +81,15 @@ pub struct MoveFacts {
 impl MoveFacts {
     /// Not negative. `None` where no clock limits the search.
     pub(crate) fn clock_less_overhead(&self) -> Option<Millis> {
-        self.limits.mover_clock().map(|clock| (clock.time - self.overhead).max(Millis::ZERO))
+        self.limits
+            .mover_clock()
+            .map(|clock| (clock.time - self.overhead).max(Millis::ZERO))
     }
 
     /// The clock minus overhead and reserve, not negative. `None` without a clock.
     pub fn available(&self) -> Option<Millis> {
-        self.clock_less_overhead().map(|time| (time - self.reserve).max(Millis::ZERO))
+        self.clock_less_overhead()
+            .map(|time| (time - self.reserve).max(Millis::ZERO))
     }
 
     /// Time for the next `moves` moves. The last increment comes too late.
@@ -152,22 +159,35 @@ pub struct MoverClock {
 impl GoLimits {
     /// A search up to `nodes` visits of the root, those of earlier searches included.
     pub fn nodes(nodes: u64) -> GoLimits {
-        GoLimits { nodes: Some(Nodes(nodes)), ..GoLimits::default() }
+        GoLimits {
+            nodes: Some(Nodes(nodes)),
+            ..GoLimits::default()
+        }
     }
 
     /// A search of fixed time.
     pub fn movetime(time: impl Into<Millis>) -> GoLimits {
-        GoLimits { movetime: Some(time.into()), ..GoLimits::default() }
+        GoLimits {
+            movetime: Some(time.into()),
+            ..GoLimits::default()
+        }
     }
 
     /// One move of a game with `time` left on the clock of the side to move, which gains `inc` a move.
     pub fn clock(time: impl Into<Millis>, inc: impl Into<Millis>) -> GoLimits {
-        GoLimits { time: Some(time.into()), inc: inc.into(), ..GoLimits::default() }
+        GoLimits {
+            time: Some(time.into()),
+            inc: inc.into(),
+            ..GoLimits::default()
+        }
     }
 
     /// A search that ends when it is told so.
     pub fn infinite() -> GoLimits {
-        GoLimits { infinite: true, ..GoLimits::default() }
+        GoLimits {
+            infinite: true,
+            ..GoLimits::default()
+        }
     }
 
     /// Some limit ends the search in any position. That to a mate does not, as there may be none.
@@ -184,7 +204,10 @@ impl GoLimits {
     /// The clock to budget: `None` without one, and in infinite and ponder searches.
     pub fn mover_clock(&self) -> Option<MoverClock> {
         let time = self.time.filter(|_| !self.is_open_ended())?;
-        Some(MoverClock { time: time.max(Millis::ZERO), inc: self.inc.max(Millis::ZERO) })
+        Some(MoverClock {
+            time: time.max(Millis::ZERO),
+            inc: self.inc.max(Millis::ZERO),
+        })
     }
 
     pub(crate) fn cap_moves_left(&self, moves: f64) -> f64 {
@@ -199,7 +222,13 @@ mod tests {
 
     #[test]
     fn movestogo_caps_and_zero_means_none() {
-        let with = |movestogo| GoLimits { movestogo, ..GoLimits::default() }.cap_moves_left(30.0);
+        let with = |movestogo| {
+            GoLimits {
+                movestogo,
+                ..GoLimits::default()
+            }
+            .cap_moves_left(30.0)
+        };
         assert_eq!(with(None), 30.0);
         assert_eq!(with(Some(0)), 30.0);
         assert_eq!(with(Some(7)), 7.0);
@@ -208,13 +237,21 @@ mod tests {
 
     #[test]
     fn negative_clocks_count_as_empty() {
-        let limits = GoLimits { time: Some(Millis(-5.0)), inc: Millis(-1.0), ..GoLimits::default() };
+        let limits = GoLimits {
+            time: Some(Millis(-5.0)),
+            inc: Millis(-1.0),
+            ..GoLimits::default()
+        };
         assert_eq!(limits.mover_clock(), Some(MoverClock::default()));
     }
 
     #[test]
     fn open_ended_searches_have_no_clock() {
-        let limits = GoLimits { time: Some(Millis(1000.0)), ponder: true, ..GoLimits::default() };
+        let limits = GoLimits {
+            time: Some(Millis(1000.0)),
+            ponder: true,
+            ..GoLimits::default()
+        };
         assert_eq!(limits.mover_clock(), None);
     }
 }

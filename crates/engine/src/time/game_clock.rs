@@ -115,15 +115,29 @@ impl FromStr for TimeControl {
         let error = || NoTimeControl(text.to_owned());
         let millis = |seconds: &str| {
             let seconds: f64 = seconds.parse().map_err(|_| error())?;
-            (0.0..=1e9).contains(&seconds).then_some(Millis::from_secs(seconds)).ok_or_else(error)
+            (0.0..=1e9)
+                .contains(&seconds)
+                .then_some(Millis::from_secs(seconds))
+                .ok_or_else(error)
         };
         let (moves, rest) = match text.split_once('/') {
-            Some((moves, rest)) => (Some(moves.parse().ok().filter(|&n| n > 0).ok_or_else(error)?), rest),
+            Some((moves, rest)) => (
+                Some(moves.parse().ok().filter(|&n| n > 0).ok_or_else(error)?),
+                rest,
+            ),
             None => (None, text),
         };
         let (time, inc) = rest.split_once('+').unwrap_or((rest, "0"));
-        let control = TimeControl { time: millis(time)?, inc: millis(inc)?, moves };
-        if control.time > Millis::ZERO { Ok(control) } else { Err(error()) }
+        let control = TimeControl {
+            time: millis(time)?,
+            inc: millis(inc)?,
+            moves,
+        };
+        if control.time > Millis::ZERO {
+            Ok(control)
+        } else {
+            Err(error())
+        }
     }
 }
 
@@ -149,8 +163,14 @@ mod tests {
     fn a_clock_runs_down_and_is_wound_up_again() {
         let mut clock = GameClock::new("2/10+1".parse().unwrap());
         assert!(clock.press(Millis(4_000.0), Millis(0.0)));
-        assert_eq!((clock.left(), clock.limits().movestogo), (Millis(7_000.0), Some(1)));
-        assert!(clock.press(Millis(7_000.0), Millis(0.0)), "the last millisecond is in time");
+        assert_eq!(
+            (clock.left(), clock.limits().movestogo),
+            (Millis(7_000.0), Some(1))
+        );
+        assert!(
+            clock.press(Millis(7_000.0), Millis(0.0)),
+            "the last millisecond is in time"
+        );
         assert_eq!(
             (clock.left(), clock.movestogo(), clock.given()),
             (Millis(11_000.0), Some(2), Millis(22_000.0))
@@ -158,7 +178,10 @@ mod tests {
         let mut by_nodes = clock;
         assert!(!clock.press(Millis(11_000.1), Millis(0.0)));
         assert!(clock.left() < Millis::ZERO);
-        assert!(by_nodes.press(Millis(11_000.1), Millis(1.0)), "less than a node too much");
+        assert!(
+            by_nodes.press(Millis(11_000.1), Millis(1.0)),
+            "less than a node too much"
+        );
         assert!(!by_nodes.press(by_nodes.left() + Millis(1.0), Millis(1.0)));
     }
 
@@ -175,7 +198,11 @@ mod tests {
 
     #[test]
     fn read_and_written() {
-        let control = |time, inc, moves| TimeControl { time: Millis(time), inc: Millis(inc), moves };
+        let control = |time, inc, moves| TimeControl {
+            time: Millis(time),
+            inc: Millis(inc),
+            moves,
+        };
         for (text, expected) in [
             ("60+0.6", control(60_000.0, 600.0, None)),
             ("300+0", control(300_000.0, 0.0, None)),
@@ -190,7 +217,17 @@ mod tests {
 
     #[test]
     fn errors_say_what_is_expected() {
-        for text in ["", "x", "0/60", "-1", "60+", "60+nan", "0", "40/7200:20/3600", "inf"] {
+        for text in [
+            "",
+            "x",
+            "0/60",
+            "-1",
+            "60+",
+            "60+nan",
+            "0",
+            "40/7200:20/3600",
+            "inf",
+        ] {
             let error = text.parse::<TimeControl>().unwrap_err().to_string();
             assert!(error.contains("60+0.6"), "{text}: {error}");
         }

@@ -56,7 +56,16 @@ mod tests {
         if waits_for_readyok {
             start.readyok_sent();
         }
-        start.go_read(GoTimes { came: Millis(99.0), now: Millis(130.0) }, limits, is_strict).0
+        start
+            .go_read(
+                GoTimes {
+                    came: Millis(99.0),
+                    now: Millis(130.0),
+                },
+                limits,
+                is_strict,
+            )
+            .0
     }
 
     #[test]
@@ -64,7 +73,11 @@ mod tests {
         assert_eq!(start(false, false, &clock()), 100.0);
         assert_eq!(start(false, true, &clock()), 130.0, "it waited for readyok");
         assert_eq!(start(true, false, &clock()), 130.0);
-        assert_eq!(start(false, false, &GoLimits::default()), 130.0, "no clock is running");
+        assert_eq!(
+            start(false, false, &GoLimits::default()),
+            130.0,
+            "no clock is running"
+        );
     }
 
     /// A regression: the time a person took before `go` counted.
@@ -72,8 +85,15 @@ mod tests {
     fn the_time_until_go_comes_does_not_count() {
         let mut start = MoveStart::default();
         start.position_read(Millis(100.0));
-        let go = GoTimes { came: Millis(9_000.0), now: Millis(9_001.0) };
+        let go = GoTimes {
+            came: Millis(9_000.0),
+            now: Millis(9_001.0),
+        };
         assert_eq!(start.go_read(go, &clock(), false), Millis(9_000.0));
-        assert_eq!(start.go_read(go, &clock(), false), Millis(9_001.0), "a position counts for one go");
+        assert_eq!(
+            start.go_read(go, &clock(), false),
+            Millis(9_001.0),
+            "a position counts for one go"
+        );
     }
 }

@@ -29,7 +29,11 @@ impl NodesTimeOptions {
     pub(crate) fn rate(&self, pieces: u32) -> Option<NodesPerMilli> {
         let gone =
             f64::from(ENDGAME_PIECES - pieces.clamp(2, ENDGAME_PIECES)) / f64::from(ENDGAME_PIECES - 2);
-        let gain = if self.dynamic { 1.0 + ENDGAME_GAIN * gone } else { 1.0 };
+        let gain = if self.dynamic {
+            1.0 + ENDGAME_GAIN * gone
+        } else {
+            1.0
+        };
         (self.nodes_per_ms > 0).then_some(NodesPerMilli(f64::from(self.nodes_per_ms) * gain))
     }
 }
@@ -59,7 +63,9 @@ pub(crate) struct NodeClock {
 
 impl NodeClock {
     pub(crate) fn replace_clock(&mut self, facts: &MoveFacts) -> MoveFacts {
-        let Some(gui) = facts.limits.mover_clock() else { return facts.clone() };
+        let Some(gui) = facts.limits.mover_clock() else {
+            return facts.clone();
+        };
         let movestogo = facts.limits.movestogo.filter(|&n| n > 0);
         if self.left.is_none() {
             self.period = gui.time;
@@ -72,8 +78,15 @@ impl NodeClock {
         }
         self.movestogo = movestogo;
         let left = *self.left.get_or_insert(gui.time);
-        let limits = GoLimits { time: Some(left), ..facts.limits.clone() };
-        MoveFacts { limits, elapsed: Millis::ZERO, ..facts.clone() }
+        let limits = GoLimits {
+            time: Some(left),
+            ..facts.limits.clone()
+        };
+        MoveFacts {
+            limits,
+            elapsed: Millis::ZERO,
+            ..facts.clone()
+        }
     }
 
     pub(crate) fn press(&mut self, used: Millis, inc: Millis) {
@@ -95,9 +108,16 @@ mod tests {
     use crate::options::OptionGroup;
 
     fn facts(time: f64, movestogo: Option<u32>) -> MoveFacts {
-        let limits =
-            GoLimits { time: Some(Millis(time)), inc: Millis(100.0), movestogo, ..GoLimits::default() };
-        MoveFacts { limits, ..MoveFacts::default() }
+        let limits = GoLimits {
+            time: Some(Millis(time)),
+            inc: Millis(100.0),
+            movestogo,
+            ..GoLimits::default()
+        };
+        MoveFacts {
+            limits,
+            ..MoveFacts::default()
+        }
     }
 
     /// A regression: the help promised the same game on any machine.
@@ -116,9 +136,15 @@ mod tests {
     fn the_gui_is_asked_once() {
         let mut clock = NodeClock::default();
         let shown = |facts: MoveFacts| facts.limits.time;
-        assert_eq!(shown(clock.replace_clock(&facts(10_000.0, None))), Some(Millis(10_000.0)));
+        assert_eq!(
+            shown(clock.replace_clock(&facts(10_000.0, None))),
+            Some(Millis(10_000.0))
+        );
         clock.press(Millis(1_500.0), Millis(100.0));
-        assert_eq!(shown(clock.replace_clock(&facts(3.0, None))), Some(Millis(8_600.0)));
+        assert_eq!(
+            shown(clock.replace_clock(&facts(3.0, None))),
+            Some(Millis(8_600.0))
+        );
         clock.press(Millis(1e9), Millis(100.0));
         assert_eq!(shown(clock.replace_clock(&facts(3.0, None))), Some(Millis(0.0)));
     }
@@ -150,8 +176,15 @@ mod tests {
         assert_eq!(play(&[one, one, one]), [2_000.0, 2_200.0, 2_220.0]);
         let two = (2_000.0, Some(2));
         for none in [None, Some(0)] {
-            assert_eq!(play(&[two, one, (9_000.0, none), (9_000.0, none)]), [2_000.0, 200.0, 2_020.0, 202.0]);
-            assert_eq!(play(&[two, one, (500.0, none)])[2], 500.0, "no more than the GUI shows");
+            assert_eq!(
+                play(&[two, one, (9_000.0, none), (9_000.0, none)]),
+                [2_000.0, 200.0, 2_020.0, 202.0]
+            );
+            assert_eq!(
+                play(&[two, one, (500.0, none)])[2],
+                500.0,
+                "no more than the GUI shows"
+            );
         }
     }
 
@@ -159,7 +192,10 @@ mod tests {
     fn searches_without_a_clock_pass_through() {
         let mut clock = NodeClock::default();
         let infinite = MoveFacts {
-            limits: GoLimits { infinite: true, ..facts(5.0, None).limits },
+            limits: GoLimits {
+                infinite: true,
+                ..facts(5.0, None).limits
+            },
             ..MoveFacts::default()
         };
         assert_eq!(clock.replace_clock(&infinite), infinite);
@@ -167,11 +203,25 @@ mod tests {
 
     #[test]
     fn the_dynamic_rate_rises_towards_the_endgame() {
-        let fixed = NodesTimeOptions { nodes_per_ms: 10, dynamic: false };
-        assert_eq!((fixed.rate(32), fixed.rate(2)), (Some(NodesPerMilli(10.0)), Some(NodesPerMilli(10.0))));
-        let dynamic = NodesTimeOptions { dynamic: true, ..fixed };
+        let fixed = NodesTimeOptions {
+            nodes_per_ms: 10,
+            dynamic: false,
+        };
         assert_eq!(
-            (dynamic.rate(32), dynamic.rate(12), dynamic.rate(7), dynamic.rate(2)),
+            (fixed.rate(32), fixed.rate(2)),
+            (Some(NodesPerMilli(10.0)), Some(NodesPerMilli(10.0)))
+        );
+        let dynamic = NodesTimeOptions {
+            dynamic: true,
+            ..fixed
+        };
+        assert_eq!(
+            (
+                dynamic.rate(32),
+                dynamic.rate(12),
+                dynamic.rate(7),
+                dynamic.rate(2)
+            ),
             (
                 Some(NodesPerMilli(10.0)),
                 Some(NodesPerMilli(10.0)),

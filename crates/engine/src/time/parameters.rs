@@ -14,7 +14,9 @@ pub trait Named: Sized {
 
     /// Fails if a parameter is unknown or out of its range.
     fn from_list(list: &Params) -> Result<Self, ParamError> {
-        Self::Params::default().read(Self::NAME, list, &[]).map(Into::into)
+        Self::Params::default()
+            .read(Self::NAME, list, &[])
+            .map(Into::into)
     }
 }
 

@@ -39,7 +39,11 @@ impl SmartPruning {
         let nps = hints.nps.unwrap_or(Nps(own_nps));
         // 0 nodes/s for an infinite time: no limit, not NaN.
         let time = hints.remaining_time;
-        let by_time = if time == Millis::INFINITY { f64::INFINITY } else { time.as_secs() * nps.0 };
+        let by_time = if time == Millis::INFINITY {
+            f64::INFINITY
+        } else {
+            time.as_secs() * nps.0
+        };
         by_time.min(hints.remaining_visits.0) / self.factor
     }
 }
@@ -47,7 +51,9 @@ impl SmartPruning {
 impl Stopper for SmartPruning {
     fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
         if self.ends_with_move && self.legal_moves == 1 {
-            return self.is_only_move_ready(stats, hints).then_some(StopReason::OnlyMove);
+            return self
+                .is_only_move_ready(stats, hints)
+                .then_some(StopReason::OnlyMove);
         }
         if stats.proven_win {
             return Some(StopReason::ProvenWin);
@@ -84,7 +90,13 @@ mod tests {
     use crate::time::units::{ExpectedNodes, Nodes};
 
     fn pruning(factor: f64, minimum_batches: u64, legal_moves: u32, reply_patience: Millis) -> SmartPruning {
-        SmartPruning { factor, minimum_batches, legal_moves, reply_patience, ends_with_move: true }
+        SmartPruning {
+            factor,
+            minimum_batches,
+            legal_moves,
+            reply_patience,
+            ends_with_move: true,
+        }
     }
 
     /// 1 s after the first evaluation, 1,000 new nodes, visits 900 and 400.
@@ -100,7 +112,11 @@ mod tests {
     }
 
     fn hints(nps: Option<f64>, remaining_time: f64) -> Hints {
-        Hints { nps: nps.map(Nps), remaining_time: Millis(remaining_time), ..Hints::default() }
+        Hints {
+            nps: nps.map(Nps),
+            remaining_time: Millis(remaining_time),
+            ..Hints::default()
+        }
     }
 
     #[test]
@@ -114,25 +130,49 @@ mod tests {
             (None, 510.0, Some(StopReason::SmartPruning)),
             (None, 520.0, None),
         ] {
-            assert_eq!(pruning.should_stop(&stats(), &mut hints(nps, remaining_ms)), expected);
+            assert_eq!(
+                pruning.should_stop(&stats(), &mut hints(nps, remaining_ms)),
+                expected
+            );
         }
     }
 
     #[test]
     fn playouts_count_too_and_the_hint_is_tightened() {
         let mut pruning = pruning(2.0, 0, 20, Millis::ZERO);
-        let mut hints = Hints { remaining_visits: ExpectedNodes(1002.0), ..Hints::default() };
+        let mut hints = Hints {
+            remaining_visits: ExpectedNodes(1002.0),
+            ..Hints::default()
+        };
         assert_eq!(pruning.should_stop(&stats(), &mut hints), None);
-        assert_eq!((hints.remaining_visits, hints.decisive_lead()), (ExpectedNodes(501.0), Some(501)));
-        let unlimited = Hints { prunes_root_moves: true, ..Hints::default() };
+        assert_eq!(
+            (hints.remaining_visits, hints.decisive_lead()),
+            (ExpectedNodes(501.0), Some(501))
+        );
+        let unlimited = Hints {
+            prunes_root_moves: true,
+            ..Hints::default()
+        };
         assert_eq!(unlimited.decisive_lead(), None);
-        assert_eq!(Hints { prunes_root_moves: false, ..hints }.decisive_lead(), None, "smart pruning is off");
+        assert_eq!(
+            Hints {
+                prunes_root_moves: false,
+                ..hints
+            }
+            .decisive_lead(),
+            None,
+            "smart pruning is off"
+        );
     }
 
     #[test]
     fn not_too_soon_and_not_before_the_minimum_of_batches() {
         let ask = |pruning: &mut SmartPruning, since: Option<f64>, batches| {
-            let stats = SearchStats { since_first_eval: since.map(Millis), batches, ..stats() };
+            let stats = SearchStats {
+                since_first_eval: since.map(Millis),
+                batches,
+                ..stats()
+            };
             pruning.should_stop(&stats, &mut hints(Some(1000.0), 100.0))
         };
         let mut pruning = pruning(1.33, 10, 20, Millis::ZERO);
@@ -145,16 +185,32 @@ mod tests {
     #[test]
     fn a_lead_waits_for_the_least_time_and_what_is_proven_does_not() {
         let ask = |legal_moves, stats: &SearchStats| {
-            let mut hints = Hints { least_time: Millis(1_200.0), ..hints(Some(1000.0), 100.0) };
+            let mut hints = Hints {
+                least_time: Millis(1_200.0),
+                ..hints(Some(1000.0), 100.0)
+            };
             let reason = pruning(1.33, 0, legal_moves, Millis::ZERO).should_stop(stats, &mut hints);
             (reason, hints.prunes_root_moves)
         };
-        assert_eq!(ask(20, &stats()), (None, false), "all moves are searched until then");
-        let late = SearchStats { elapsed: Millis(1_200.0), ..stats() };
+        assert_eq!(
+            ask(20, &stats()),
+            (None, false),
+            "all moves are searched until then"
+        );
+        let late = SearchStats {
+            elapsed: Millis(1_200.0),
+            ..stats()
+        };
         assert_eq!(ask(20, &late), (Some(StopReason::SmartPruning), true));
-        let won = SearchStats { proven_win: true, ..stats() };
+        let won = SearchStats {
+            proven_win: true,
+            ..stats()
+        };
         assert_eq!(ask(20, &won).0, Some(StopReason::ProvenWin));
-        let evaluated = SearchStats { root: Some(RootEvaluation::default()), ..stats() };
+        let evaluated = SearchStats {
+            root: Some(RootEvaluation::default()),
+            ..stats()
+        };
         assert_eq!(ask(1, &evaluated).0, Some(StopReason::OnlyMove));
     }
 
@@ -174,16 +230,39 @@ mod tests {
         };
         let (no_clock, only_move) = (f64::INFINITY, Some(StopReason::OnlyMove));
         let plain = || pruning(1.33, 0, 1, Millis::ZERO);
-        assert_eq!(ask(plain(), &at(10.0, None, &[], None), 1e4), None, "no score yet");
-        assert_eq!(ask(plain(), &at(200.0, None, &[], None), 1e4), only_move, "the clock runs");
+        assert_eq!(
+            ask(plain(), &at(10.0, None, &[], None), 1e4),
+            None,
+            "no score yet"
+        );
+        assert_eq!(
+            ask(plain(), &at(200.0, None, &[], None), 1e4),
+            only_move,
+            "the clock runs"
+        );
         assert_eq!(ask(plain(), &at(900.0, None, &[], None), no_clock), None);
         assert_eq!(ask(plain(), &at(10.0, Some(0.0), &[], root), 1e4), only_move);
-        assert_eq!(ask(plain(), &at(10.0, None, &[], root), 1e4), only_move, "a reused tree");
+        assert_eq!(
+            ask(plain(), &at(10.0, None, &[], root), 1e4),
+            only_move,
+            "a reused tree"
+        );
         let pondering = || pruning(1.33, 0, 1, Millis(50.0));
-        assert_eq!(ask(pondering(), &at(10.0, Some(0.0), &[1], root), 1e4), None, "no reply yet");
+        assert_eq!(
+            ask(pondering(), &at(10.0, Some(0.0), &[1], root), 1e4),
+            None,
+            "no reply yet"
+        );
         assert_eq!(ask(pondering(), &at(10.0, Some(0.0), &[2], root), 1e4), only_move);
-        assert_eq!(ask(pondering(), &at(60.0, Some(50.0), &[1], root), 1e4), only_move, "long enough");
-        let mated = SearchStats { root_is_certain: true, ..at(10.0, Some(0.0), &[0], root) };
+        assert_eq!(
+            ask(pondering(), &at(60.0, Some(50.0), &[1], root), 1e4),
+            only_move,
+            "long enough"
+        );
+        let mated = SearchStats {
+            root_is_certain: true,
+            ..at(10.0, Some(0.0), &[0], root)
+        };
         assert_eq!(ask(pondering(), &mated, 1e4), only_move, "there is no reply");
     }
 
@@ -191,7 +270,11 @@ mod tests {
     #[test]
     fn a_lost_position_is_searched_until_the_mate_is_proven() {
         let ask = |losing_moves, is_resignable| {
-            let stats = SearchStats { losing_moves, is_resignable, ..SearchStats::default() };
+            let stats = SearchStats {
+                losing_moves,
+                is_resignable,
+                ..SearchStats::default()
+            };
             pruning(1.33, 0, 5, Millis::ZERO).should_stop(&stats, &mut Hints::default())
         };
         assert_eq!(ask(4, true), None);
@@ -204,14 +287,24 @@ mod tests {
         let ask = |legal, stats: SearchStats| {
             pruning(1.33, 0, legal, Millis::ZERO).should_stop(&stats, &mut Hints::default())
         };
-        let won = SearchStats { proven_win: true, ..SearchStats::default() };
+        let won = SearchStats {
+            proven_win: true,
+            ..SearchStats::default()
+        };
         assert_eq!(ask(5, won), Some(StopReason::ProvenWin));
-        let losing = |losing_moves| SearchStats { losing_moves, ..SearchStats::default() };
+        let losing = |losing_moves| SearchStats {
+            losing_moves,
+            ..SearchStats::default()
+        };
         assert_eq!(ask(5, losing(3)), None);
         assert_eq!(ask(5, losing(4)), Some(StopReason::OthersLose));
         assert_eq!(ask(0, losing(0)), None, "an unknown number of moves");
         // A regression: a proven draw was searched to the end of its budget.
-        let drawn = |root| SearchStats { root_is_certain: true, root, ..stats() };
+        let drawn = |root| SearchStats {
+            root_is_certain: true,
+            root,
+            ..stats()
+        };
         let root = Some(RootEvaluation::default());
         assert_eq!(ask(5, drawn(root)), Some(StopReason::ProvenResult));
         assert_eq!(ask(5, drawn(None)), None, "no score yet");

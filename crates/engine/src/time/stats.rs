@@ -125,14 +125,20 @@ pub(super) mod tests {
             nodes: Nodes(nodes),
             new_nodes: Nodes(nodes),
             race_visits,
-            root: Some(RootEvaluation { wl: q, ..RootEvaluation::default() }),
+            root: Some(RootEvaluation {
+                wl: q,
+                ..RootEvaluation::default()
+            }),
             ..SearchStats::default()
         }
     }
 
     #[test]
     fn most_visits_in_any_order() {
-        let stats = |visits: &[u32]| SearchStats { race_visits: visits.into(), ..SearchStats::default() };
+        let stats = |visits: &[u32]| SearchStats {
+            race_visits: visits.into(),
+            ..SearchStats::default()
+        };
         assert_eq!(stats(&[]).most_visits(), MostVisits { best: 0, second: 0 });
         assert_eq!(stats(&[]).most_visited(), None);
         assert_eq!(stats(&[0, 0]).most_visited(), None);

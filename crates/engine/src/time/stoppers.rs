@@ -66,9 +66,20 @@ impl FirstEvaluationWait {
         // Loading was part of the move, for which half of the clock may go.
         let after_loading = (clock.time - facts.loading) / 2.0;
         let has_loaded = facts.loading > Millis::ZERO;
-        let share = if has_loaded { share.max(after_loading) } else { share };
-        let grace = if facts.root.is_some() { least } else { share.max(least) };
-        FirstEvaluationWait { grace, is_over: false }
+        let share = if has_loaded {
+            share.max(after_loading)
+        } else {
+            share
+        };
+        let grace = if facts.root.is_some() {
+            least
+        } else {
+            share.max(least)
+        };
+        FirstEvaluationWait {
+            grace,
+            is_over: false,
+        }
     }
 
     pub(crate) fn observe(&mut self, stats: &SearchStats) {
@@ -76,7 +87,11 @@ impl FirstEvaluationWait {
     }
 
     pub(crate) fn extend(&self, budget: Millis) -> Millis {
-        if self.is_over { budget } else { budget.max(self.grace) }
+        if self.is_over {
+            budget
+        } else {
+            budget.max(self.grace)
+        }
     }
 }
 
@@ -90,7 +105,10 @@ pub struct BudgetLimit {
 impl BudgetLimit {
     /// The stopper of a move for which `report` names the budget, counted from `go`.
     pub fn new(facts: &MoveFacts, report: MoveReport) -> Self {
-        BudgetLimit { report, wait: FirstEvaluationWait::new(facts) }
+        BudgetLimit {
+            report,
+            wait: FirstEvaluationWait::new(facts),
+        }
     }
 }
 
@@ -120,7 +138,11 @@ pub(crate) struct NodeLimit {
 
 impl Stopper for NodeLimit {
     fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
-        let done = if self.counts_reused { stats.nodes } else { stats.new_nodes };
+        let done = if self.counts_reused {
+            stats.nodes
+        } else {
+            stats.new_nodes
+        };
         hints.limit_remaining_visits(self.limit.saturating_sub(done).as_f64());
         (done >= self.limit).then_some(StopReason::Nodes)
     }
@@ -140,7 +162,9 @@ impl MoveTimeLimit {
     /// `lag` is the answer's way to the GUI. Without it no reserve is kept.
     pub(crate) fn new(movetime: Millis, lag: Option<Millis>) -> Self {
         let kept = |lag: Millis| lag.min(movetime / 2.0) + MOVETIME_RESERVE.min(movetime * LARGEST_RESERVE);
-        MoveTimeLimit { limit: (movetime - lag.map_or(Millis::ZERO, kept)).max(Millis::ZERO) }
+        MoveTimeLimit {
+            limit: (movetime - lag.map_or(Millis::ZERO, kept)).max(Millis::ZERO),
+        }
     }
 }
 
@@ -198,7 +222,11 @@ pub(crate) struct KldGain {
 
 impl KldGain {
     pub(crate) fn new(minimum: f64, interval: u64) -> Self {
-        KldGain { minimum, interval, earlier: Vec::new() }
+        KldGain {
+            minimum,
+            interval,
+            earlier: Vec::new(),
+        }
     }
 }
 
@@ -213,7 +241,8 @@ impl Stopper for KldGain {
         let gain =
             (before > 0).then(|| divergence(&self.earlier, &stats.race_visits) / (now - before) as f64);
         self.earlier.clone_from(&stats.race_visits);
-        gain.is_some_and(|gain| gain < self.minimum).then_some(StopReason::KldGain)
+        gain.is_some_and(|gain| gain < self.minimum)
+            .then_some(StopReason::KldGain)
     }
 }
 
@@ -226,7 +255,9 @@ fn divergence(old: &[u32], new: &[u32]) -> f64 {
     let (old_total, new_total) = (total(old) as f64, total(new) as f64);
     let share = |n: u32, total: f64| f64::from(n) / total;
     let visited = old.iter().zip(new).filter(|(p, q)| **p > 0 && **q > 0);
-    visited.map(|(&p, &q)| share(p, old_total) * (share(p, old_total) / share(q, new_total)).ln()).sum()
+    visited
+        .map(|(&p, &q)| share(p, old_total) * (share(p, old_total) / share(q, new_total)).ln())
+        .sum()
 }
 
 #[cfg(test)]
@@ -237,31 +268,51 @@ mod tests {
 
     fn stats(elapsed: f64, since_first_eval: Option<f64>) -> SearchStats {
         let (elapsed, since_first_eval) = (Millis(elapsed), since_first_eval.map(Millis));
-        SearchStats { elapsed, since_first_eval, ..SearchStats::default() }
+        SearchStats {
+            elapsed,
+            since_first_eval,
+            ..SearchStats::default()
+        }
     }
 
     #[test]
     fn stops_when_the_budget_is_spent_and_tells_what_is_left() {
-        let report = MoveReport { budget: Millis(100.0), ..MoveReport::default() };
+        let report = MoveReport {
+            budget: Millis(100.0),
+            ..MoveReport::default()
+        };
         let mut budget = BudgetLimit::new(&MoveFacts::default(), report);
         let mut hints = Hints::default();
         assert_eq!(budget.should_stop(&stats(60.0, Some(1.0)), &mut hints), None);
         assert_eq!(hints.remaining_time, Millis(40.0));
-        assert_eq!(budget.should_stop(&stats(100.0, Some(41.0)), &mut hints), Some(StopReason::Budget));
+        assert_eq!(
+            budget.should_stop(&stats(100.0, Some(41.0)), &mut hints),
+            Some(StopReason::Budget)
+        );
         assert_eq!(budget.deadline(), Some(Millis(100.0)));
     }
 
     #[test]
     fn waits_a_tenth_of_the_clock_for_the_first_evaluation() {
         let limits = GoLimits::clock(Millis(120.0), Millis::ZERO);
-        let facts = MoveFacts { limits, overhead: Millis(200.0), ..MoveFacts::default() };
+        let facts = MoveFacts {
+            limits,
+            overhead: Millis(200.0),
+            ..MoveFacts::default()
+        };
         let mut budget = BudgetLimit::new(&facts, MoveReport::default());
         let mut hints = Hints::default();
         assert_eq!(budget.deadline(), Some(Millis(12.0)));
         assert_eq!(budget.should_stop(&stats(10.0, None), &mut hints), None);
-        assert_eq!(budget.should_stop(&stats(11.0, Some(0.1)), &mut hints), Some(StopReason::Budget));
+        assert_eq!(
+            budget.should_stop(&stats(11.0, Some(0.1)), &mut hints),
+            Some(StopReason::Budget)
+        );
         let mut late = BudgetLimit::new(&facts, MoveReport::default());
-        assert_eq!(late.should_stop(&stats(12.0, None), &mut hints), Some(StopReason::Budget));
+        assert_eq!(
+            late.should_stop(&stats(12.0, None), &mut hints),
+            Some(StopReason::Budget)
+        );
     }
 
     /// A regression: a move with a kept tree waited for a batch, too.
@@ -269,10 +320,20 @@ mod tests {
     fn a_root_that_is_evaluated_already_is_not_waited_for() {
         let deadline = |budget: f64| {
             let limits = GoLimits::clock(Millis(6_000.0), Millis::ZERO);
-            let facts = MoveFacts { limits, root: Some(RootEvaluation::default()), ..MoveFacts::default() };
-            let report = MoveReport { budget: Millis(budget), ..MoveReport::default() };
+            let facts = MoveFacts {
+                limits,
+                root: Some(RootEvaluation::default()),
+                ..MoveFacts::default()
+            };
+            let report = MoveReport {
+                budget: Millis(budget),
+                ..MoveReport::default()
+            };
             let mut stopper = BudgetLimit::new(&facts, report);
-            assert_eq!(stopper.should_stop(&stats(4.0, None), &mut Hints::default()), None);
+            assert_eq!(
+                stopper.should_stop(&stats(4.0, None), &mut Hints::default()),
+                None
+            );
             stopper.deadline()
         };
         assert_eq!(deadline(89.0), Some(Millis(89.0)));
@@ -282,33 +343,75 @@ mod tests {
     #[test]
     fn a_slow_network_is_waited_for_where_the_clock_has_the_time() {
         let limits = GoLimits::clock(Millis(10_000.0), Millis::ZERO);
-        let facts = MoveFacts { limits, overhead: Millis(200.0), ..MoveFacts::default() };
-        let report = MoveReport { budget: Millis(200.0), ..MoveReport::default() };
+        let facts = MoveFacts {
+            limits,
+            overhead: Millis(200.0),
+            ..MoveFacts::default()
+        };
+        let report = MoveReport {
+            budget: Millis(200.0),
+            ..MoveReport::default()
+        };
         let mut budget = BudgetLimit::new(&facts, report);
-        assert_eq!(budget.should_stop(&stats(400.0, None), &mut Hints::default()), None);
+        assert_eq!(
+            budget.should_stop(&stats(400.0, None), &mut Hints::default()),
+            None
+        );
         let evaluated = stats(401.0, Some(0.5));
-        assert_eq!(budget.should_stop(&evaluated, &mut Hints::default()), Some(StopReason::Budget));
+        assert_eq!(
+            budget.should_stop(&evaluated, &mut Hints::default()),
+            Some(StopReason::Budget)
+        );
     }
 
     /// 10 s at `go`, of which loading took 3 s: half of them may go before the first evaluation.
     #[test]
     fn after_loading_half_of_the_clock_may_go_for_the_first_evaluation() {
-        let limits = GoLimits { time: Some(Millis(7_000.0)), ..GoLimits::default() };
-        let facts = MoveFacts { limits, loading: Millis(3_000.0), ..MoveFacts::default() };
-        assert_eq!(FirstEvaluationWait::new(&facts).extend(Millis(300.0)), Millis(2_000.0));
+        let limits = GoLimits {
+            time: Some(Millis(7_000.0)),
+            ..GoLimits::default()
+        };
+        let facts = MoveFacts {
+            limits,
+            loading: Millis(3_000.0),
+            ..MoveFacts::default()
+        };
+        assert_eq!(
+            FirstEvaluationWait::new(&facts).extend(Millis(300.0)),
+            Millis(2_000.0)
+        );
     }
 
     #[test]
     fn visits_and_playouts_are_told_apart() {
-        let stats = SearchStats { nodes: Nodes(100), new_nodes: Nodes(60), ..SearchStats::default() };
+        let stats = SearchStats {
+            nodes: Nodes(100),
+            new_nodes: Nodes(60),
+            ..SearchStats::default()
+        };
         let ask = |mut limit: NodeLimit, hints: &mut Hints| limit.should_stop(&stats, hints);
         let mut hints = Hints::default();
         assert_eq!(
-            ask(NodeLimit { limit: Nodes(100), counts_reused: true }, &mut hints),
+            ask(
+                NodeLimit {
+                    limit: Nodes(100),
+                    counts_reused: true
+                },
+                &mut hints
+            ),
             Some(StopReason::Nodes)
         );
         let mut hints = Hints::default();
-        assert_eq!(ask(NodeLimit { limit: Nodes(100), counts_reused: false }, &mut hints), None);
+        assert_eq!(
+            ask(
+                NodeLimit {
+                    limit: Nodes(100),
+                    counts_reused: false
+                },
+                &mut hints
+            ),
+            None
+        );
         assert_eq!(hints.remaining_visits.0, 40.0);
     }
 
@@ -316,30 +419,57 @@ mod tests {
     #[test]
     fn a_fixed_time_is_used_but_for_lag_and_a_small_reserve() {
         let deadline = |movetime, lag: Option<f64>| {
-            MoveTimeLimit::new(Millis(movetime), lag.map(Millis)).deadline().unwrap().0
+            MoveTimeLimit::new(Millis(movetime), lag.map(Millis))
+                .deadline()
+                .unwrap()
+                .0
         };
-        assert_eq!([400.0, 100.0, 50.0].map(|time| deadline(time, Some(0.0))), [390.0, 90.0, 45.0]);
-        assert_eq!([400.0, 100.0].map(|time| deadline(time, Some(120.0))), [270.0, 40.0]);
+        assert_eq!(
+            [400.0, 100.0, 50.0].map(|time| deadline(time, Some(0.0))),
+            [390.0, 90.0, 45.0]
+        );
+        assert_eq!(
+            [400.0, 100.0].map(|time| deadline(time, Some(120.0))),
+            [270.0, 40.0]
+        );
         assert_eq!(deadline(-1.0, Some(0.0)), 0.0);
         assert_eq!(deadline(100.0, None), 100.0, "nodes as time");
         let mut stopper = MoveTimeLimit::new(Millis(300.0), Some(Millis(20.0)));
         let mut hints = Hints::default();
         assert_eq!(stopper.should_stop(&stats(269.0, None), &mut hints), None);
         assert_eq!(hints.remaining_time, Millis(1.0));
-        assert_eq!(stopper.should_stop(&stats(270.0, None), &mut hints), Some(StopReason::MoveTime));
+        assert_eq!(
+            stopper.should_stop(&stats(270.0, None), &mut hints),
+            Some(StopReason::MoveTime)
+        );
     }
 
     fn depth_limit() -> DepthLimit {
-        DepthLimit { depth: 5, ends_with_proof: true }
+        DepthLimit {
+            depth: 5,
+            ends_with_proof: true,
+        }
     }
 
     #[test]
     fn stops_at_its_depth() {
-        let at = |depth| SearchStats { depth, ..SearchStats::default() };
+        let at = |depth| SearchStats {
+            depth,
+            ..SearchStats::default()
+        };
         assert_eq!(depth_limit().should_stop(&at(4), &mut Hints::default()), None);
-        assert_eq!(depth_limit().should_stop(&at(5), &mut Hints::default()), Some(StopReason::Depth));
-        let certain = SearchStats { root_is_certain: true, ..at(2) };
-        assert_eq!(depth_limit().should_stop(&certain, &mut Hints::default()), Some(StopReason::Depth));
+        assert_eq!(
+            depth_limit().should_stop(&at(5), &mut Hints::default()),
+            Some(StopReason::Depth)
+        );
+        let certain = SearchStats {
+            root_is_certain: true,
+            ..at(2)
+        };
+        assert_eq!(
+            depth_limit().should_stop(&certain, &mut Hints::default()),
+            Some(StopReason::Depth)
+        );
     }
 
     #[test]
@@ -360,12 +490,21 @@ mod tests {
 
     #[test]
     fn stops_at_short_mates_only() {
-        let with = |mate_in| SearchStats { mate_in, ..SearchStats::default() };
+        let with = |mate_in| SearchStats {
+            mate_in,
+            ..SearchStats::default()
+        };
         let mut stopper = MateLimit { moves: 3 };
         assert_eq!(stopper.should_stop(&with(None), &mut Hints::default()), None);
         assert_eq!(stopper.should_stop(&with(Some(4)), &mut Hints::default()), None);
-        assert_eq!(stopper.should_stop(&with(Some(3)), &mut Hints::default()), Some(StopReason::Mate));
-        let drawn = SearchStats { root_is_certain: true, ..SearchStats::default() };
+        assert_eq!(
+            stopper.should_stop(&with(Some(3)), &mut Hints::default()),
+            Some(StopReason::Mate)
+        );
+        let drawn = SearchStats {
+            root_is_certain: true,
+            ..SearchStats::default()
+        };
         assert_eq!(
             stopper.should_stop(&drawn, &mut Hints::default()),
             Some(StopReason::Mate),
@@ -376,7 +515,10 @@ mod tests {
     }
 
     fn visited(visits: &[u32]) -> SearchStats {
-        SearchStats { race_visits: visits.into(), ..SearchStats::default() }
+        SearchStats {
+            race_visits: visits.into(),
+            ..SearchStats::default()
+        }
     }
 
     #[test]
@@ -393,7 +535,11 @@ mod tests {
         assert_eq!(ask(&[50, 50]), None);
         assert_eq!(ask(&[80, 60]), None, "the interval is not over");
         assert_eq!(ask(&[150, 50]), None, "a gain of 0.1438 in 100 nodes");
-        assert_eq!(ask(&[225, 75]), Some(StopReason::KldGain), "the same shares again");
+        assert_eq!(
+            ask(&[225, 75]),
+            Some(StopReason::KldGain),
+            "the same shares again"
+        );
     }
 
     /// A regression: a check was skipped whenever a new move had been tried.

@@ -69,7 +69,11 @@ impl Timekeeper {
             None => self.lag.clock_is_unwatched(),
         }
         let (inc, legal_moves) = (facts.limits.inc.max(Millis::ZERO), facts.legal_moves);
-        self.begun = Some(BegunMove { clock, inc, legal_moves });
+        self.begun = Some(BegunMove {
+            clock,
+            inc,
+            legal_moves,
+        });
         let facts = &self.prepare(facts);
         let stopper = self.manager.start_move(facts);
         Chain::new(facts, &self.options, stopper)
@@ -82,8 +86,14 @@ impl Timekeeper {
 
     /// Call it once per search, after `bestmove`.
     pub fn finish_move(&mut self, chain: &Chain, end: &SearchEnd<'_>) {
-        let Some((report, begun)) = chain.report().zip(self.begun.take()) else { return };
-        let BegunMove { clock, inc, legal_moves } = begun;
+        let Some((report, begun)) = chain.report().zip(self.begun.take()) else {
+            return;
+        };
+        let BegunMove {
+            clock,
+            inc,
+            legal_moves,
+        } = begun;
         self.has_moved = true;
         let stats = chain.on_our_clock(end.stats);
         self.nodestime.press(stats.elapsed, inc);
@@ -105,22 +115,39 @@ impl Timekeeper {
             Some(_) => self.nodestime.replace_clock(facts),
             None => {
                 let lag = self.lag.lag;
-                MoveFacts { overhead: facts.overhead.max(lag * LAG_MARGIN), lag, ..facts.clone() }
+                MoveFacts {
+                    overhead: facts.overhead.max(lag * LAG_MARGIN),
+                    lag,
+                    ..facts.clone()
+                }
             }
         };
-        let smart_pruning_factor =
-            if facts.wants_best_move_only() { self.options.smart_pruning_factor } else { 0.0 };
+        let smart_pruning_factor = if facts.wants_best_move_only() {
+            self.options.smart_pruning_factor
+        } else {
+            0.0
+        };
         let (reserve, first_move) = (self.reserve(&facts), !self.has_moved);
-        MoveFacts { reserve, smart_pruning_factor, first_move, ..facts }
+        MoveFacts {
+            reserve,
+            smart_pruning_factor,
+            first_move,
+            ..facts
+        }
     }
 
     /// Time kept back for a game that lasts much longer than expected: each move loses some lag that no plan
     /// includes. None where the increment covers the lag, or beyond the moves to the time control.
     fn reserve(&mut self, facts: &MoveFacts) -> Millis {
-        let Some(clock) = facts.limits.mover_clock() else { return Millis::ZERO };
+        let Some(clock) = facts.limits.mover_clock() else {
+            return Millis::ZERO;
+        };
         let first_clock = *self.first_clock.get_or_insert(clock.time);
-        let to_control =
-            facts.limits.movestogo.filter(|&n| n > 0).map_or(f64::INFINITY, |n| f64::from(n) - 1.0);
+        let to_control = facts
+            .limits
+            .movestogo
+            .filter(|&n| n > 0)
+            .map_or(f64::INFINITY, |n| f64::from(n) - 1.0);
         let cost = (facts.overhead * RESERVE_COST - clock.inc).max(Millis::ZERO);
         (cost * to_control.min(RESERVE_MOVES)).min(first_clock * RESERVE_SHARE)
     }
@@ -144,7 +171,11 @@ impl LagMeter {
         // Passing a time control adds time and hides the lag.
         if let Some(expected) = self.expected.take() {
             let missing = expected - time;
-            let seen = if missing <= MAX_SINGLE_LAG { missing } else { missing.min(self.last_missing) };
+            let seen = if missing <= MAX_SINGLE_LAG {
+                missing
+            } else {
+                missing.min(self.last_missing)
+            };
             self.last_missing = missing;
             self.lag = seen.max(self.lag * DECAY);
         }
@@ -171,13 +202,26 @@ mod tests {
 
     /// Nodes of 30 moves at a varying speed, with the manager's nps at the end.
     fn game_under_nodestime(manager: &str, speed: impl Fn(u64) -> f64) -> Vec<(u64, Option<Nps>)> {
-        let nodestime = NodesTimeOptions { nodes_per_ms: 1, dynamic: true };
-        let options = StopperOptions { nodestime, ..StopperOptions::default() };
+        let nodestime = NodesTimeOptions {
+            nodes_per_ms: 1,
+            dynamic: true,
+        };
+        let options = StopperOptions {
+            nodestime,
+            ..StopperOptions::default()
+        };
         let mut keeper = Timekeeper::new(manager_from(manager).unwrap(), options);
         let mut moves = Vec::new();
         for i in 0..30 {
             let limits = GoLimits::clock(Millis(speed(i) * 1e5), Millis(100.0));
-            let limits = if i == 0 { GoLimits { time: Some(Millis(30_000.0)), ..limits } } else { limits };
+            let limits = if i == 0 {
+                GoLimits {
+                    time: Some(Millis(30_000.0)),
+                    ..limits
+                }
+            } else {
+                limits
+            };
             let (game_ply, pieces) = (GamePly(2 * i as u32), 17 - i as u32 / 2);
             let facts = MoveFacts {
                 limits,
@@ -201,7 +245,13 @@ mod tests {
                     break reason;
                 }
             };
-            keeper.finish_move(&chain, &SearchEnd { stats: &stats, reason: Some(reason) });
+            keeper.finish_move(
+                &chain,
+                &SearchEnd {
+                    stats: &stats,
+                    reason: Some(reason),
+                },
+            );
             moves.push((stats.new_nodes.0, chain.report().and_then(|report| report.nps)));
         }
         moves
@@ -210,10 +260,20 @@ mod tests {
     #[test]
     fn long_games_without_increment_keep_a_reserve() {
         let reserve = |time, inc, movestogo| {
-            let limits =
-                GoLimits { time: Some(Millis(time)), inc: Millis(inc), movestogo, ..GoLimits::default() };
-            let facts = MoveFacts { limits, overhead: Millis(50.0), ..MoveFacts::default() };
-            Timekeeper::new(manager_from("smooth").unwrap(), StopperOptions::default()).reserve(&facts).0
+            let limits = GoLimits {
+                time: Some(Millis(time)),
+                inc: Millis(inc),
+                movestogo,
+                ..GoLimits::default()
+            };
+            let facts = MoveFacts {
+                limits,
+                overhead: Millis(50.0),
+                ..MoveFacts::default()
+            };
+            Timekeeper::new(manager_from("smooth").unwrap(), StopperOptions::default())
+                .reserve(&facts)
+                .0
         };
         // 40 moves at 50/2 ms
         assert_eq!(reserve(300_000.0, 0.0, None), 1_000.0);
@@ -237,8 +297,15 @@ mod tests {
 
     #[test]
     fn the_same_game_at_any_speed_under_every_manager() {
-        for manager in ["smooth", "smooth(preset=lc0)", "legacy", "alphazero", "simple", "stockfish", "argo"]
-        {
+        for manager in [
+            "smooth",
+            "smooth(preset=lc0)",
+            "legacy",
+            "alphazero",
+            "simple",
+            "stockfish",
+            "argo",
+        ] {
             let steady = game_under_nodestime(manager, |_| 1.0);
             let jumpy = game_under_nodestime(manager, |n| 0.1 + (n % 13) as f64);
             assert_eq!(steady, jumpy, "{manager}");
@@ -281,7 +348,11 @@ mod tests {
         assert_eq!(lags(&[501.0, 520.0]), [0.0, 501.0]);
         assert_eq!(lags(&[30.0, 9_000.0, 30.0]), [30.0, 30.0, 30.0], "one stall");
         assert_eq!(lags(&[480.0, 480.0]), [480.0, 480.0]);
-        assert_eq!(lags(&[-30_000.0, 9_000.0]), [0.0, 0.0], "a time control, and one stall");
+        assert_eq!(
+            lags(&[-30_000.0, 9_000.0]),
+            [0.0, 0.0],
+            "a time control, and one stall"
+        );
     }
 
     /// A regression: a short analysis between two moves counted as lag.
@@ -300,6 +371,9 @@ mod tests {
             meter.clock_is_unwatched();
         };
         assert_eq!(lag_after(&analysis, 59_500.0), Millis::ZERO);
-        assert_eq!(lag_after(&|meter| meter.clock_read(Millis(1_000.0)), 500.0), Millis::ZERO);
+        assert_eq!(
+            lag_after(&|meter| meter.clock_read(Millis(1_000.0)), 500.0),
+            Millis::ZERO
+        );
     }
 }

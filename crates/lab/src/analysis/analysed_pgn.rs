@@ -32,8 +32,12 @@ fn movetext(game: &AnalysedGame) -> String {
         let (before, judgement) = (&boards[ply], game.judgement(ply));
         text += &numbered(before, played.r#move);
         let marks = played.marks.iter().copied();
-        for mark in
-            judgement.mark.map(Mark::nag).filter(|own| !played.marks.contains(own)).into_iter().chain(marks)
+        for mark in judgement
+            .mark
+            .map(Mark::nag)
+            .filter(|own| !played.marks.contains(own))
+            .into_iter()
+            .chain(marks)
         {
             let _ = write!(text, " ${mark}");
         }
@@ -50,7 +54,12 @@ fn movetext(game: &AnalysedGame) -> String {
         }
     }
     // Other programs take 0-0 for castling.
-    text + game.recorded.tags.get("Result").filter(|result| *result != NEITHER_SCORES).unwrap_or("*")
+    text + game
+        .recorded
+        .tags
+        .get("Result")
+        .filter(|result| *result != NEITHER_SCORES)
+        .unwrap_or("*")
 }
 
 fn in_braces(comments: &[String]) -> String {

@@ -23,13 +23,16 @@ const NOT_YET_WON: f64 = 55.0;
 pub fn page(games: &[AnalysisRow], player: Option<&str>, judged: &str, manager: &str) -> Page {
     let title = match games {
         [game] => {
-            let AnalysisSummary { white, black, result, .. } = &game.summary;
+            let AnalysisSummary {
+                white, black, result, ..
+            } = &game.summary;
             format!("{} – {}  {}", white.name, black.name, result.replace("1/2", "½"))
         }
         games => format!("{} games", games.len()),
     };
-    let games =
-        games.iter().map(|game| json!({ "game": game.viewed, "pgn": game.pgn, "summary": game.summary }));
+    let games = games
+        .iter()
+        .map(|game| json!({ "game": game.viewed, "pgn": game.pgn, "summary": game.summary }));
     let data = json!({ "games": games.collect::<Vec<_>>(), "player": player });
     Page::new(title)
         .paragraph(judged)
@@ -55,7 +58,10 @@ pub fn page(games: &[AnalysisRow], player: Option<&str>, judged: &str, manager: 
 pub fn table<'a>(games: impl IntoIterator<Item = &'a AnalysisSummary>) -> Table {
     // Number and result stand in the line of White.
     let sides = games.into_iter().flat_map(|game| {
-        [(&game.white, game.game.to_string(), &*game.result), (&game.black, String::new(), "")]
+        [
+            (&game.white, game.game.to_string(), &*game.result),
+            (&game.black, String::new(), ""),
+        ]
     });
     let figure = |value: Option<f64>, none: &str| value.map_or(none.into(), |value| format!("{value:.1}"));
     Table::of("", sides)
@@ -64,20 +70,26 @@ pub fn table<'a>(games: impl IntoIterator<Item = &'a AnalysisSummary>) -> Table 
         .words("result", |(.., result)| *result)
         .numbers("moves", |(side, ..)| side.moves)
         .numbers("accuracy, %", |(side, ..)| {
-            figure(side.accuracy, if side.moves == 0 { "–" } else { "too few visits" })
+            figure(
+                side.accuracy,
+                if side.moves == 0 { "–" } else { "too few visits" },
+            )
         })
         .numbers("?!", |(side, ..)| side.inaccuracies)
         .numbers("?", |(side, ..)| side.mistakes)
         .numbers("??", |(side, ..)| side.blunders)
-        .numbers("time used, s", |(side, ..)| figure(side.used_ms.map(|ms| ms / 1000.0), "–"))
+        .numbers("time used, s", |(side, ..)| {
+            figure(side.used_ms.map(|ms| ms / 1000.0), "–")
+        })
         .table()
 }
 
 pub(super) fn viewed_game(game: &AnalysedGame, summary: &AnalysisSummary) -> ViewedGame {
     let boards = game.boards();
     let positions = (0..boards.len()).map(|index| viewed_position(game, &boards[index], index));
-    let plies =
-        (0..game.recorded.moves.len()).map(|ply| viewed_move(game, &boards[ply], ply)).collect::<Vec<_>>();
+    let plies = (0..game.recorded.moves.len())
+        .map(|ply| viewed_move(game, &boards[ply], ply))
+        .collect::<Vec<_>>();
     let turns = turns(game, &plies);
     let mut viewed = ViewedGame::new(&game.recorded, game.control, positions.collect(), plies);
     (viewed.figures, viewed.turns) = (figures(summary), turns);
@@ -109,7 +121,9 @@ fn figures(summary: &AnalysisSummary) -> Vec<[String; 3]> {
 fn last_open(white_wins: &[f64], result: Option<i8>) -> Option<usize> {
     let winner = result.filter(|result| *result != 0)?;
     let chances = |white: f64| if winner > 0 { white } else { 100.0 - white };
-    let open = white_wins.iter().rposition(|&white| chances(white) < NOT_YET_WON)?;
+    let open = white_wins
+        .iter()
+        .rposition(|&white| chances(white) < NOT_YET_WON)?;
     (open + 1 < white_wins.len()).then_some(open)
 }
 
@@ -121,7 +135,11 @@ fn of_decision(name: &str, from: f64, to: f64) -> String {
             "{name} decided the game: White’s winning chances went from {from:.0} % to {to:.0} % and not back."
         );
     }
-    let (winner, chances) = if to >= 50.0 { ("White", to) } else { ("Black", 100.0 - to) };
+    let (winner, chances) = if to >= 50.0 {
+        ("White", to)
+    } else {
+        ("Black", 100.0 - to)
+    };
     format!("After {name} {winner} was ahead to the end, first with winning chances of {chances:.0} %.")
 }
 
@@ -143,20 +161,34 @@ fn turns(game: &AnalysedGame, plies: &[ViewedMove]) -> Vec<Remark> {
                 game.least_certain_loss()
             ),
         };
-        return vec![Remark { text, plies: Vec::new() }];
+        return vec![Remark {
+            text,
+            plies: Vec::new(),
+        }];
     }
-    let wins: Vec<_> = (0..game.positions.len()).map(|index| game.white_wins(index)).collect();
+    let wins: Vec<_> = (0..game.positions.len())
+        .map(|index| game.white_wins(index))
+        .collect();
     let decisive = last_open(&wins, game.recorded.tags.result());
     let decision = decisive.map(|ply| {
         let before = &game.boards()[ply];
         let name = move_name(before, game.recorded.moves[ply].r#move, &plies[ply].mark);
-        let why = plies[ply].note.strip_prefix(&name).filter(|_| worst.contains(&ply));
+        let why = plies[ply]
+            .note
+            .strip_prefix(&name)
+            .filter(|_| worst.contains(&ply));
         let why = why.map(|why| format!(" It{why}")).unwrap_or_default();
         let text = of_decision(&name, wins[ply], wins[ply + 1]) + &why;
-        Remark { text, plies: vec![ply + 1] }
+        Remark {
+            text,
+            plies: vec![ply + 1],
+        }
     });
     let others = worst.iter().filter(|&&ply| Some(ply) != decisive);
-    let others = others.map(|&ply| Remark { text: plies[ply].note.clone(), plies: vec![ply + 1] });
+    let others = others.map(|&ply| Remark {
+        text: plies[ply].note.clone(),
+        plies: vec![ply + 1],
+    });
     decision.into_iter().chain(others).collect()
 }
 
@@ -179,7 +211,12 @@ fn viewed_position(game: &AnalysedGame, board: &Position, index: usize) -> Viewe
             .map(|(tried, permille, win)| format!("{tried:?} {permille} {win:.0}"))
             .join(" "),
         lines: lines
-            .map(|line| (eval(line.score), line_of(board, line.moves.iter().copied().take(LONGEST))))
+            .map(|line| {
+                (
+                    eval(line.score),
+                    line_of(board, line.moves.iter().copied().take(LONGEST)),
+                )
+            })
             .collect(),
     }
 }
@@ -243,7 +280,15 @@ mod tests {
         assert_eq!(last_open(&wins, Some(1)), Some(2));
         assert_eq!(last_open(&wins, Some(0)), None, "a draw");
         assert_eq!(last_open(&wins, None), None, "unfinished");
-        assert_eq!(last_open(&wins, Some(-1)), None, "White lost all the same, on time");
-        assert_eq!(last_open(&[50.0, 40.0, 3.0], Some(-1)), Some(0), "40 % for White are 60 % for Black");
+        assert_eq!(
+            last_open(&wins, Some(-1)),
+            None,
+            "White lost all the same, on time"
+        );
+        assert_eq!(
+            last_open(&[50.0, 40.0, 3.0], Some(-1)),
+            Some(0),
+            "40 % for White are 60 % for Black"
+        );
     }
 }

@@ -92,7 +92,13 @@ impl Listener for PartListener {
         self.left -= 1;
         let (place, notes, ends_part) = (self.place, std::mem::take(&mut self.notes), self.left == 0);
         // Where the run has ended nobody wants it.
-        let _ = self.sender.send(SearchedPosition { place, root: root.clone(), answer, notes, ends_part });
+        let _ = self.sender.send(SearchedPosition {
+            place,
+            root: root.clone(),
+            answer,
+            notes,
+            ends_part,
+        });
     }
 }
 
@@ -145,18 +151,31 @@ impl Analyst {
             positions.push(over(&game));
         }
         let game = Arc::new(game);
-        let plies: Vec<_> = (0..positions.len()).filter(|&ply| positions[ply].is_none()).collect();
+        let plies: Vec<_> = (0..positions.len())
+            .filter(|&ply| positions[ply].is_none())
+            .collect();
         let parts = plies.chunks(plies.len().div_ceil(self.parts).max(1));
         self.open_parts += parts.len();
         let orders = parts.map(|part| {
             let sender = self.sender.clone();
-            let listener = PartListener { place, left: part.len(), notes: Vec::new(), sender };
+            let listener = PartListener {
+                place,
+                left: part.len(),
+                notes: Vec::new(),
+                sender,
+            };
             let request = GoRequest::new(self.limits.clone());
-            self.searcher.order(game.clone(), part, request, Box::new(listener))
+            self.searcher
+                .order(game.clone(), part, request, Box::new(listener))
         });
         self.searcher.submit(orders.collect());
         let left = plies.len();
-        self.open.push(OpenGame { place, recorded, positions, left });
+        self.open.push(OpenGame {
+            place,
+            recorded,
+            positions,
+            left,
+        });
         Ok(left)
     }
 
@@ -179,18 +198,44 @@ impl Analyst {
             self.take_in(searched)?;
         }
         let whole: Vec<_> = self.open.extract_if(.., |game| game.left == 0).collect();
-        let analysed = whole.into_iter().map(|OpenGame { place, recorded, positions, .. }| {
-            let positions: Vec<_> = positions.into_iter().flatten().collect();
-            (place, AnalysedGame::new(recorded, positions, plan, self.effort.nps()))
-        });
+        let analysed = whole.into_iter().map(
+            |OpenGame {
+                 place,
+                 recorded,
+                 positions,
+                 ..
+             }| {
+                let positions: Vec<_> = positions.into_iter().flatten().collect();
+                (
+                    place,
+                    AnalysedGame::new(recorded, positions, plan, self.effort.nps()),
+                )
+            },
+        );
         Ok(Some(analysed.collect()))
     }
 
     fn take_in(&mut self, searched: SearchedPosition) -> Result<(), EngineError> {
-        let SearchedPosition { place, root, answer, notes, ends_part } = searched;
+        let SearchedPosition {
+            place,
+            root,
+            answer,
+            notes,
+            ends_part,
+        } = searched;
         let failure = answer.result.as_ref().and_then(|result| result.failure.clone());
-        let refuse = |reason| Err(EngineError::NoResult { position: root.current().to_fen(), reason });
-        let SearchAnswer { best: Some(best), result: Some(result), .. } = answer else {
+        let refuse = |reason| {
+            Err(EngineError::NoResult {
+                position: root.current().to_fen(),
+                reason,
+            })
+        };
+        let SearchAnswer {
+            best: Some(best),
+            result: Some(result),
+            ..
+        } = answer
+        else {
             return refuse(failure.unwrap_or_else(|| Note::join(&notes)));
         };
         if let Some(reason) = failure {
@@ -210,8 +255,12 @@ impl Analyst {
         self.add_effort(effort);
         self.open_parts -= usize::from(ends_part);
         if let Some(game) = self.open.iter_mut().find(|game| game.place == place) {
-            game.positions[root.len() - 1] =
-                Some(AnalysedPosition { lines, nodes: result.summary.nodes, effort, tries: tries(&result) });
+            game.positions[root.len() - 1] = Some(AnalysedPosition {
+                lines,
+                nodes: result.summary.nodes,
+                effort,
+                tries: tries(&result),
+            });
             game.left -= 1;
         }
         Ok(())
@@ -230,12 +279,20 @@ fn tries(result: &SearchResult) -> Vec<(Move, u32, f64)> {
         let share = (1000 * u64::from(node.visits) / u64::from(all)) as u32;
         (*mv, share, winning_chances(f64::midpoint(1.0, node.q.into())))
     });
-    tries.filter(|&(_, share, _)| share >= LEAST_SHARE).take(MOST_TRIES).collect()
+    tries
+        .filter(|&(_, share, _)| share >= LEAST_SHARE)
+        .take(MOST_TRIES)
+        .collect()
 }
 
 /// The lines of a search, that of the move to play first.
 fn lines(best: Move, result: &SearchResult) -> Vec<AnalysedLine> {
-    let mut lines: Vec<_> = result.info.iter().flat_map(|info| &info.lines).map(line).collect();
+    let mut lines: Vec<_> = result
+        .info
+        .iter()
+        .flat_map(|info| &info.lines)
+        .map(line)
+        .collect();
     // Temperature may have chosen another move than the most visited one.
     lines.sort_by_key(|line| line.moves.first() != Some(&best));
     lines
@@ -248,7 +305,14 @@ fn line(line: &PvLine) -> AnalysedLine {
         MoveScore::Centipawns(_) => winning_chances((1.0 + wl) / 2.0),
     };
     let moves_left = line.moves_left.map(f64::from);
-    AnalysedLine { wl, d: line.d.into(), win, score, moves_left, moves: line.moves.clone() }
+    AnalysedLine {
+        wl,
+        d: line.d.into(),
+        win,
+        score,
+        moves_left,
+        moves: line.moves.clone(),
+    }
 }
 
 pub(super) fn game_over(terminal: Terminal) -> AnalysedPosition {
@@ -256,9 +320,20 @@ pub(super) fn game_over(terminal: Terminal) -> AnalysedPosition {
         Terminal::Checkmate => (-1.0, 0.0, MoveScore::Mate(0)),
         _ => (0.0, 1.0, MoveScore::Centipawns(0)),
     };
-    let line =
-        AnalysedLine { wl, d, win: score.win_percent(), score, moves_left: Some(0.0), moves: Vec::new() };
-    AnalysedPosition { lines: vec![line], nodes: 0, effort: SearchEffort::default(), tries: Vec::new() }
+    let line = AnalysedLine {
+        wl,
+        d,
+        win: score.win_percent(),
+        score,
+        moves_left: Some(0.0),
+        moves: Vec::new(),
+    };
+    AnalysedPosition {
+        lines: vec![line],
+        nodes: 0,
+        effort: SearchEffort::default(),
+        tries: Vec::new(),
+    }
 }
 
 /// The clocks that a time manager gets to see.
@@ -293,14 +368,22 @@ impl SpendingPlan {
             let Some(control) = recorded.as_ref().map(RecordedControl::first).or(self.control) else {
                 continue;
             };
-            let Ok(manager) = manager_from(&self.manager) else { return spent };
+            let Ok(manager) = manager_from(&self.manager) else {
+                return spent;
+            };
             let moves = searched_moves(game, positions, side, control);
             let has_clocks = moves.iter().skip(1).any(|position| position.clock_ms.is_some());
             let speed = Speed::constant(nps);
             let options = ReplayOptions {
                 control,
-                later: recorded.map(|control| control.later().to_vec()).unwrap_or_default(),
-                clock_source: if has_clocks { ClockSource::Recorded } else { ClockSource::Running },
+                later: recorded
+                    .map(|control| control.later().to_vec())
+                    .unwrap_or_default(),
+                clock_source: if has_clocks {
+                    ClockSource::Recorded
+                } else {
+                    ClockSource::Running
+                },
                 model: EngineModel {
                     speed,
                     nps_scatter: 0.0,
@@ -332,8 +415,17 @@ fn searched_moves(
     let moves = moves.map(|(recorded, found)| {
         let best = found.best();
         let m = best.moves_left.map(Plies);
-        let root = Some(RootEvaluation { wl: best.wl, d: Some(best.d), m, m_spread: None });
-        ReplayMove { root, plies_to_mate: plies_to_mate(best.score), ..recorded }
+        let root = Some(RootEvaluation {
+            wl: best.wl,
+            d: Some(best.d),
+            m,
+            m_spread: None,
+        });
+        ReplayMove {
+            root,
+            plies_to_mate: plies_to_mate(best.score),
+            ..recorded
+        }
     });
     moves.collect()
 }
@@ -354,12 +446,28 @@ mod tests {
     /// A regression: a move that mates got as much time as any other.
     #[test]
     fn the_manager_hears_of_mates() {
-        let game = Games::new("text", &b"1. f3 e5 2. g4 Qh4# 0-1\n"[..]).next().unwrap().unwrap();
-        let control = Some(TimeControl { time: Millis(60_000.0), ..TimeControl::default() });
-        let plan = SpendingPlan { manager: "smooth".into(), control, overhead_ms: 0.0 };
+        let game = Games::new("text", &b"1. f3 e5 2. g4 Qh4# 0-1\n"[..])
+            .next()
+            .unwrap()
+            .unwrap();
+        let control = Some(TimeControl {
+            time: Millis(60_000.0),
+            ..TimeControl::default()
+        });
+        let plan = SpendingPlan {
+            manager: "smooth".into(),
+            control,
+            overhead_ms: 0.0,
+        };
         let found = |score| {
-            let line =
-                AnalysedLine { wl: 0.9, d: 0.0, win: 90.0, score, moves_left: None, moves: Vec::new() };
+            let line = AnalysedLine {
+                wl: 0.9,
+                d: 0.0,
+                win: 90.0,
+                score,
+                moves_left: None,
+                moves: Vec::new(),
+            };
             AnalysedPosition {
                 lines: vec![line],
                 nodes: 1,

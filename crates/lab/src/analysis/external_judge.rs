@@ -30,8 +30,14 @@ pub struct ExternalJudge {
 
 impl ExternalJudge {
     pub fn new(command: ExternalCommand, limits: &GoLimits) -> Result<ExternalJudge, UciProcessError> {
-        let nodes = limits.nodes.map(|nodes| format!(" nodes {}", nodes.0)).unwrap_or_default();
-        let time = limits.movetime.map(|time| format!(" movetime {}", time.0)).unwrap_or_default();
+        let nodes = limits
+            .nodes
+            .map(|nodes| format!(" nodes {}", nodes.0))
+            .unwrap_or_default();
+        let time = limits
+            .movetime
+            .map(|time| format!(" movetime {}", time.0))
+            .unwrap_or_default();
         let engine = Arc::new(ExternalEngine::new(command)?);
         Ok(ExternalJudge {
             engine,
@@ -61,10 +67,18 @@ impl ExternalJudge {
     ) -> Result<Option<AnalysedGame>, LabError> {
         let mut root = history_of(&recorded);
         let shows_wdl = [("UCI_ShowWDL", "true")];
-        let options = if self.engine.declares("UCI_ShowWDL") { &shows_wdl[..] } else { &[] };
+        let options = if self.engine.declares("UCI_ShowWDL") {
+            &shows_wdl[..]
+        } else {
+            &[]
+        };
         let mut game = ExternalGame::new(self.engine.clone(), &root, options)?;
         let mut positions = Vec::new();
-        let moves = recorded.moves.iter().map(|played| Some(played.r#move)).chain([None]);
+        let moves = recorded
+            .moves
+            .iter()
+            .map(|played| Some(played.r#move))
+            .chain([None]);
         for next in moves {
             if is_stopped() {
                 return Ok(None);
@@ -76,22 +90,41 @@ impl ExternalJudge {
             done();
             next.into_iter().for_each(|played| root.push(played));
         }
-        Ok(Some(AnalysedGame::new(recorded, positions, plan, self.effort.lock().nps())))
+        Ok(Some(AnalysedGame::new(
+            recorded,
+            positions,
+            plan,
+            self.effort.lock().nps(),
+        )))
     }
 
     fn search(&self, game: &mut ExternalGame, root: &History) -> Result<AnalysedPosition, UciProcessError> {
         let began = Instant::now();
         game.begin(root, &self.go)?;
         let said = game.answer(self.movetime)?;
-        let lines: Vec<_> = latest_lines(&said).iter().filter_map(|info| line(root, info)).collect();
+        let lines: Vec<_> = latest_lines(&said)
+            .iter()
+            .filter_map(|info| line(root, info))
+            .collect();
         let new_nodes = latest_nodes(&said);
         if lines.is_empty() {
             let reason = format!("gave no score for {}", root.current().to_fen());
-            return Err(UciProcessError { name: self.engine.name.clone(), reason });
+            return Err(UciProcessError {
+                name: self.engine.name.clone(),
+                reason,
+            });
         }
-        let effort = SearchEffort { new_nodes, time_ms: began.elapsed().as_secs_f64() * 1e3 };
+        let effort = SearchEffort {
+            new_nodes,
+            time_ms: began.elapsed().as_secs_f64() * 1e3,
+        };
         self.effort.lock().add(effort);
-        Ok(AnalysedPosition { lines, nodes: new_nodes, effort, tries: Vec::new() })
+        Ok(AnalysedPosition {
+            lines,
+            nodes: new_nodes,
+            effort,
+            tries: Vec::new(),
+        })
     }
 }
 
@@ -99,13 +132,24 @@ impl ExternalJudge {
 fn line(root: &History, info: &InfoLine<'_>) -> Option<AnalysedLine> {
     let score = MoveScore::of_info(info)?;
     let win = score.win_percent();
-    let permille: Vec<f64> =
-        info.all_after("wdl").iter().take(3).filter_map(|word| word.parse().ok()).collect();
+    let permille: Vec<f64> = info
+        .all_after("wdl")
+        .iter()
+        .take(3)
+        .filter_map(|word| word.parse().ok())
+        .collect();
     let (wl, d) = match permille[..] {
         [win, draw, loss] => ((win - loss) / 1000.0, draw / 1000.0),
         _ => (win / 50.0 - 1.0, 0.0),
     };
-    Some(AnalysedLine { wl, d, win, score, moves_left: None, moves: moves(root, info.all_after("pv")) })
+    Some(AnalysedLine {
+        wl,
+        d,
+        win,
+        score,
+        moves_left: None,
+        moves: moves(root, info.all_after("pv")),
+    })
 }
 
 fn moves(root: &History, words: &[&str]) -> Vec<Move> {
@@ -128,10 +172,17 @@ mod tests {
         let root = History::from_uci_position("startpos", Variant::Standard).unwrap();
         let read = |text: &str| line(&root, &InfoLine::parse(text).unwrap());
         let whole = read("info depth 9 score cp 100 wdl 300 600 100 nodes 7 pv e2e4 e7e5 e2e4").unwrap();
-        assert_eq!((whole.wl, whole.d, whole.moves.len()), (0.2, 0.6, 2), "the third move is not legal");
+        assert_eq!(
+            (whole.wl, whole.d, whole.moves.len()),
+            (0.2, 0.6, 2),
+            "the third move is not legal"
+        );
         assert!((whole.win - 59.10).abs() < 0.01);
         let short = read("info depth 9 score mate -3 pv e2e4").unwrap();
-        assert_eq!((short.wl, short.win, short.score), (-1.0, 0.0, MoveScore::Mate(-3)));
+        assert_eq!(
+            (short.wl, short.win, short.score),
+            (-1.0, 0.0, MoveScore::Mate(-3))
+        );
         assert!(read("info depth 1 currmove e2e4").is_none());
     }
 }

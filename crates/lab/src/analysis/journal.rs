@@ -50,7 +50,10 @@ impl AnalysisRow {
             return Ok(());
         }
         let what = "an analysis of other games or with other options";
-        Err(LabError::OtherRun { path: folder.join(JOURNAL), what })
+        Err(LabError::OtherRun {
+            path: folder.join(JOURNAL),
+            what,
+        })
     }
 }
 
@@ -84,7 +87,13 @@ impl AnalysisJournal {
 }
 
 fn fingerprint(game: &RecordedGame) -> String {
-    let RecordedGame { tags, start, variant, moves, .. } = game;
+    let RecordedGame {
+        tags,
+        start,
+        variant,
+        moves,
+        ..
+    } = game;
     let hash = Sha256::digest(format!("{tags:?} {} {variant:?} {moves:?}", start.to_fen()));
     hex(&hash[..6])
 }

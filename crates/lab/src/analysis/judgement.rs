@@ -24,12 +24,23 @@ pub(super) fn game_accuracy(white_wins: &[f64], white_begins: bool, counts: &[bo
     let weight = |ply: usize| {
         // The first moves have the first window.
         let start = (ply + 2).saturating_sub(window).min(white_wins.len() - window);
-        aview1(&white_wins[start..start + window]).std(0.0).clamp(0.5, 12.0)
+        aview1(&white_wins[start..start + window])
+            .std(0.0)
+            .clamp(0.5, 12.0)
     };
     [true, false].map(|is_white| {
         let (mut sum, mut weights, mut inverse, mut count) = (0.0, 0.0, 0.0, 0.0);
-        for ply in (usize::from(is_white != white_begins)..moves).step_by(2).filter(|&ply| counts[ply]) {
-            let own = |ply: usize| if is_white { white_wins[ply] } else { 100.0 - white_wins[ply] };
+        for ply in (usize::from(is_white != white_begins)..moves)
+            .step_by(2)
+            .filter(|&ply| counts[ply])
+        {
+            let own = |ply: usize| {
+                if is_white {
+                    white_wins[ply]
+                } else {
+                    100.0 - white_wins[ply]
+                }
+            };
             let accuracy = accuracy(own(ply), own(ply + 1));
             sum += weight(ply) * accuracy;
             weights += weight(ply);
@@ -130,7 +141,9 @@ impl Judgement {
             MoveScore::Mate(moves) => MoveScore::Mate(-moves),
         };
         let by_mate = mate_story(best, own);
-        let visits = before.nodes.min(if after.nodes == 0 { u64::MAX } else { after.nodes });
+        let visits = before
+            .nodes
+            .min(if after.nodes == 0 { u64::MAX } else { after.nodes });
         let mark = match (best, own) {
             (MoveScore::Centipawns(_), MoveScore::Centipawns(_)) => Mark::of_loss(chances - after_it),
             _ => by_mate.map(|story| mark_of_mate(story, chances, after_it)),
@@ -196,7 +209,11 @@ mod tests {
     fn the_accuracy_of_a_move_falls_with_what_it_gives_away() {
         assert_eq!((accuracy(50.0, 50.0), accuracy(50.0, 60.0)), (100.0, 100.0));
         // 103.1668 exp(−0.4354) − 2.1669.
-        assert!((accuracy(60.0, 50.0) - 64.58).abs() < 0.01, "{}", accuracy(60.0, 50.0));
+        assert!(
+            (accuracy(60.0, 50.0) - 64.58).abs() < 0.01,
+            "{}",
+            accuracy(60.0, 50.0)
+        );
         assert_eq!(accuracy(100.0, 0.0), 0.0);
     }
 
@@ -223,9 +240,16 @@ mod tests {
             assert!(fits, "{centipawns:?}: {found:?}");
         }
         assert_eq!(game_accuracy(&[50.0], true, &[]), [None, None]);
-        assert_eq!(game_accuracy(&[50.0, 20.0], true, &[false]), [None, None], "of the book");
+        assert_eq!(
+            game_accuracy(&[50.0, 20.0], true, &[false]),
+            [None, None],
+            "of the book"
+        );
         let [white, black] = game_accuracy(&[50.0, 90.0, 90.0], false, &[true; 2]);
-        assert!(white == Some(100.0) && black.unwrap() < 30.0, "Black begins: {black:?}");
+        assert!(
+            white == Some(100.0) && black.unwrap() < 30.0,
+            "Black begins: {black:?}"
+        );
     }
 
     fn position(score: MoveScore, best: Move, nodes: u64) -> AnalysedPosition {
@@ -237,7 +261,12 @@ mod tests {
             moves_left: None,
             moves: vec![best],
         };
-        AnalysedPosition { lines: vec![line], nodes, effort: SearchEffort::default(), tries: Vec::new() }
+        AnalysedPosition {
+            lines: vec![line],
+            nodes,
+            effort: SearchEffort::default(),
+            tries: Vec::new(),
+        }
     }
 
     /// Judges 1. d4 where 1. e4 is best. `after` is from the point of view of its player.
@@ -262,8 +291,15 @@ mod tests {
         assert_eq!(judged(-169).mark.map(Mark::nag), Some(4));
         assert_eq!(judged(300).loss(), 0.0, "better than expected");
         let e4 = Position::start().read_move("e4").unwrap();
-        let best = Judgement::of(e4, &position(Centipawns(0), e4, 9), &position(Centipawns(900), e4, 9));
-        assert!(best.is_best && best.loss() == 0.0 && best.mark.is_none(), "{best:?}");
+        let best = Judgement::of(
+            e4,
+            &position(Centipawns(0), e4, 9),
+            &position(Centipawns(900), e4, 9),
+        );
+        assert!(
+            best.is_best && best.loss() == 0.0 && best.mark.is_none(),
+            "{best:?}"
+        );
     }
 
     #[test]
@@ -273,11 +309,26 @@ mod tests {
             let judged = judged(before, after, 1);
             (judged.glyph(), judged.mate)
         };
-        assert_eq!(judged(Centipawns(0), Mate(-3)), ("??", Some(MateStory::Allowed(3))));
-        assert_eq!(judged(Centipawns(-800), Mate(-3)), ("?", Some(MateStory::Allowed(3))));
-        assert_eq!(judged(Centipawns(-1500), Mate(-1)), ("?!", Some(MateStory::Allowed(1))));
-        assert_eq!(judged(Mate(2), Centipawns(1200)), ("?!", Some(MateStory::Missed(2))));
-        assert_eq!(judged(Mate(2), Centipawns(500)), ("??", Some(MateStory::Missed(2))));
+        assert_eq!(
+            judged(Centipawns(0), Mate(-3)),
+            ("??", Some(MateStory::Allowed(3)))
+        );
+        assert_eq!(
+            judged(Centipawns(-800), Mate(-3)),
+            ("?", Some(MateStory::Allowed(3)))
+        );
+        assert_eq!(
+            judged(Centipawns(-1500), Mate(-1)),
+            ("?!", Some(MateStory::Allowed(1)))
+        );
+        assert_eq!(
+            judged(Mate(2), Centipawns(1200)),
+            ("?!", Some(MateStory::Missed(2)))
+        );
+        assert_eq!(
+            judged(Mate(2), Centipawns(500)),
+            ("??", Some(MateStory::Missed(2)))
+        );
         assert_eq!(judged(Mate(2), Mate(-2)), ("??", Some(MateStory::Missed(2))));
         assert_eq!(judged(Mate(2), Mate(7)), ("", None), "only delayed");
         assert_eq!(judged(Mate(-2), Mate(-1)), ("", None));

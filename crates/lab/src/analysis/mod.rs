@@ -91,7 +91,13 @@ impl AnalysedGame {
         let planned_ms = plan.spend(&recorded, &positions, nps);
         let control = plan.control.or_else(|| control_of(&recorded));
         let used_ms = used_ms(&recorded, plan.control);
-        AnalysedGame { recorded, positions, control, used_ms, planned_ms }
+        AnalysedGame {
+            recorded,
+            positions,
+            control,
+            used_ms,
+            planned_ms,
+        }
     }
 
     fn tag(&self, name: &str) -> String {
@@ -111,7 +117,12 @@ impl AnalysedGame {
         let judged = Judgement::of(played.r#move, before, after);
         // What the book says is no player's choice.
         if played.is_book {
-            Judgement { mark: None, is_unclear: false, mate: None, ..judged }
+            Judgement {
+                mark: None,
+                is_unclear: false,
+                mate: None,
+                ..judged
+            }
         } else {
             judged
         }
@@ -124,7 +135,9 @@ impl AnalysedGame {
             return [None; 2];
         }
         let white_begins = self.recorded.start.turn().is_white();
-        let wins: Vec<_> = (0..self.positions.len()).map(|index| self.white_wins(index)).collect();
+        let wins: Vec<_> = (0..self.positions.len())
+            .map(|index| self.white_wins(index))
+            .collect();
         let counts: Vec<_> = self.recorded.moves.iter().map(|played| !played.is_book).collect();
         game_accuracy(&wins, white_begins, &counts)
     }
@@ -139,9 +152,15 @@ impl AnalysedGame {
     /// The loss of winning chances, percent, that the visits of a position can tell from none. That of the
     /// median position.
     pub(crate) fn least_certain_loss(&self) -> f64 {
-        let visits = self.positions.iter().map(|found| found.nodes).filter(|&nodes| nodes > 0);
+        let visits = self
+            .positions
+            .iter()
+            .map(|found| found.nodes)
+            .filter(|&nodes| nodes > 0);
         let visits: Vec<_> = visits.sorted_unstable().collect();
-        visits.get(visits.len() / 2).map_or(0.0, |&visits| least_certain_loss(visits))
+        visits
+            .get(visits.len() / 2)
+            .map_or(0.0, |&visits| least_certain_loss(visits))
     }
 }
 
@@ -246,10 +265,17 @@ fn side(game: &AnalysedGame, is_white: bool) -> SideSummary {
     let first = usize::from(is_white != recorded.start.turn().is_white());
     let base_ms = game.control.map(|control| control.time.0);
     let (mut phases, mut all) = ([MoveSums::default(); 3], MoveSums::default());
-    for ply in (first..recorded.moves.len()).step_by(2).filter(|&ply| !recorded.moves[ply].is_book) {
+    for ply in (first..recorded.moves.len())
+        .step_by(2)
+        .filter(|&ply| !recorded.moves[ply].is_book)
+    {
         let phase = Phase::of(boards[ply].piece_count() as u32);
-        let clock = ply.checked_sub(2).map_or(base_ms, |last| recorded.moves[last].clock_ms);
-        let is_low = base_ms.zip(clock).is_some_and(|(base, clock)| clock < low_clock(base));
+        let clock = ply
+            .checked_sub(2)
+            .map_or(base_ms, |last| recorded.moves[last].clock_ms);
+        let is_low = base_ms
+            .zip(clock)
+            .is_some_and(|(base, clock)| clock < low_clock(base));
         let (judged, used, planned) = (game.judgement(ply), game.used_ms[ply], game.planned_ms[ply]);
         phases[phase as usize].add(judged, used, planned, is_low);
         all.add(judged, used, planned, is_low);
@@ -291,7 +317,10 @@ mod tests {
         sums.add(judged, Some(9_000.0), None, true);
         sums.add(judged, Some(9_000.0), Some(900.0), false);
         assert_eq!((sums.moves, sums.timed, sums.planned, sums.low), (3, 2, 1, 1));
-        assert_eq!((sums.used_ms, sums.planned_ms, sums.loss), (18_000.0, 900.0, 30.0));
+        assert_eq!(
+            (sums.used_ms, sums.planned_ms, sums.loss),
+            (18_000.0, 900.0, 30.0)
+        );
         assert_eq!(sums.marks, [0, 3, 0]);
     }
 }

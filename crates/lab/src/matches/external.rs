@@ -24,7 +24,11 @@ impl ExternalPlayer {
     /// begin has lost when its turn comes.
     pub(super) fn new(engine: Arc<ExternalEngine>, opening: &History) -> ExternalPlayer {
         let game = ExternalGame::new(engine, opening, &[]);
-        ExternalPlayer { game, limits: GoLimits::default(), started: Instant::now() }
+        ExternalPlayer {
+            game,
+            limits: GoLimits::default(),
+            started: Instant::now(),
+        }
     }
 
     /// Begins the search of the last position of `game`. `opponent` has the other side's clock.
@@ -48,10 +52,17 @@ impl ExternalPlayer {
         };
         let used = Millis(self.started.elapsed().as_secs_f64() * 1e3);
         let played = said.map_err(MoveFault::Gone).and_then(|lines| {
-            let best =
-                lines.last().and_then(|line| line.split_ascii_whitespace().nth(1)).unwrap_or("nothing");
-            let legal = game.parse_move(best).ok().filter(|best| game.legal_moves().contains(best));
-            legal.map(|legal| (legal, row_of(&lines))).ok_or_else(|| MoveFault::Illegal(best.to_owned()))
+            let best = lines
+                .last()
+                .and_then(|line| line.split_ascii_whitespace().nth(1))
+                .unwrap_or("nothing");
+            let legal = game
+                .parse_move(best)
+                .ok()
+                .filter(|best| game.legal_moves().contains(best));
+            legal
+                .map(|legal| (legal, row_of(&lines)))
+                .ok_or_else(|| MoveFault::Illegal(best.to_owned()))
         });
         (played, used)
     }
@@ -86,6 +97,9 @@ fn go(limits: &GoLimits, opponent: &GoLimits, is_white: bool) -> String {
     let own = clock(limits.time.unwrap_or_default(), limits.inc);
     let other = opponent.time.map_or(own, |time| clock(time, opponent.inc));
     let [(wtime, winc), (btime, binc)] = if is_white { [own, other] } else { [other, own] };
-    let moves = limits.movestogo.map(|moves| format!(" movestogo {moves}")).unwrap_or_default();
+    let moves = limits
+        .movestogo
+        .map(|moves| format!(" movestogo {moves}"))
+        .unwrap_or_default();
     format!("go wtime {wtime} btime {btime} winc {winc} binc {binc}{moves}")
 }

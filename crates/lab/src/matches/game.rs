@@ -46,7 +46,11 @@ impl SideLimit {
     }
 
     fn clock(self) -> Option<GameClock> {
-        if let SideLimit::Clock(control) = self { Some(GameClock::new(control)) } else { None }
+        if let SideLimit::Clock(control) = self {
+            Some(GameClock::new(control))
+        } else {
+            None
+        }
     }
 
     /// What `go` tells the side with this clock.
@@ -193,7 +197,10 @@ enum Activity {
 
 impl OngoingGame {
     pub(super) fn new(
-        PlannedGame { assignment, contenders }: PlannedGame,
+        PlannedGame {
+            assignment,
+            contenders,
+        }: PlannedGame,
         opening: History,
         rules: &MatchRules,
     ) -> Result<OngoingGame, LabError> {
@@ -269,7 +276,9 @@ impl OngoingGame {
     /// whether it does.
     fn begin_pondering(&mut self) -> Result<bool, LabError> {
         let limits = self.limits(self.side_to_move());
-        let (Some(_), Some(last)) = (limits.mover_clock(), self.moves.last()) else { return Ok(false) };
+        let (Some(_), Some(last)) = (limits.mover_clock(), self.moves.last()) else {
+            return Ok(false);
+        };
         let used = Millis(last.row.used_ms.unwrap_or_default());
         let mut before = self.history.clone();
         before.pop();
@@ -308,7 +317,10 @@ impl OngoingGame {
             Terminal::Checkmate => GameOutcome::Win(!self.history.current().turn()),
             _ => GameOutcome::Draw,
         };
-        Some(GameEnd { outcome, termination: Termination::Rules(terminal) })
+        Some(GameEnd {
+            outcome,
+            termination: Termination::Rules(terminal),
+        })
     }
 
     /// Makes the move of a search that is over, unless time or rules end the game first.
@@ -316,10 +328,16 @@ impl OngoingGame {
         self.activity = Activity::Waiting;
         let side = self.side_to_move();
         let winner = !self.history.current().turn();
-        let lost = |termination| GameEnd { outcome: GameOutcome::Win(winner), termination };
+        let lost = |termination| GameEnd {
+            outcome: GameOutcome::Win(winner),
+            termination,
+        };
         let mover = self.mover();
         let legal = self.history.legal_moves();
-        let (pieces, ply) = (self.history.current().piece_count(), self.history.current().game_ply());
+        let (pieces, ply) = (
+            self.history.current().piece_count(),
+            self.history.current().game_ply(),
+        );
         let (played, used, node_time) = match &mut self.players[side] {
             Player::Own(player) => {
                 let rate = player.setup().nodes_per_ms(pieces);
@@ -329,7 +347,11 @@ impl OngoingGame {
                 let used = played.as_ref().map_or(Millis::ZERO, |played| played.used);
                 let best = |played: &PlayerMove| played.best.filter(|best| legal.contains(best));
                 let played = played.and_then(|played| Some((best(&played)?, row_of(&played))));
-                (played.ok_or_else(|| MoveFault::Illegal("of its search".into())), used, node_time)
+                (
+                    played.ok_or_else(|| MoveFault::Illegal("of its search".into())),
+                    used,
+                    node_time,
+                )
             }
             Player::External(player) => {
                 let (played, used) = player.end_move(&self.history);
@@ -361,7 +383,11 @@ impl OngoingGame {
             ..row
         };
         let is_in_time = clock.as_mut().is_none_or(|clock| clock.press(used, node_time));
-        let played = PlayedMove { mv, clock_ms: clock.map(|clock| clock.left().0), row };
+        let played = PlayedMove {
+            mv,
+            clock_ms: clock.map(|clock| clock.left().0),
+            row,
+        };
         if !is_in_time {
             self.late = Some(played);
             return Ok(Some(lost(Termination::TimeForfeit)));
@@ -373,7 +399,10 @@ impl OngoingGame {
             return Ok(Some(end));
         }
         let outcome = self.adjudicator.judge(&rules.adjudication, &self.history, score);
-        Ok(outcome.map(|outcome| GameEnd { outcome, termination: Termination::Adjudication }))
+        Ok(outcome.map(|outcome| GameEnd {
+            outcome,
+            termination: Termination::Adjudication,
+        }))
     }
 
     fn story(&self, fault: &MoveFault) -> String {
@@ -381,18 +410,42 @@ impl OngoingGame {
         let start = self.history.len() - 1 - self.moves.len();
         let moves = self.moves.iter().enumerate().skip(first);
         let mut moves = moves.map(|(index, played)| {
-            self.history.position(start + index).format_move(played.mv, self.history.variant())
+            self.history
+                .position(start + index)
+                .format_move(played.mv, self.history.variant())
         });
         let moves = moves.join(" ");
-        let moves = if moves.is_empty() { moves } else { format!(", after {moves}") };
+        let moves = if moves.is_empty() {
+            moves
+        } else {
+            format!(", after {moves}")
+        };
         let (round, fen) = (self.assignment.round(), self.history.current().to_fen());
         let name = &self.contenders[self.mover().index()].name;
         format!("round {round}, {name}: {fault}. Position: {fen}{moves}")
     }
 
     pub(super) fn into_record(self, end: GameEnd) -> GameRecord {
-        let OngoingGame { assignment, contenders, history, moves, late, notes, fault, .. } = self;
-        GameRecord { assignment, contenders, history, moves, late, notes, end, fault }
+        let OngoingGame {
+            assignment,
+            contenders,
+            history,
+            moves,
+            late,
+            notes,
+            fault,
+            ..
+        } = self;
+        GameRecord {
+            assignment,
+            contenders,
+            history,
+            moves,
+            late,
+            notes,
+            end,
+            fault,
+        }
     }
 }
 
@@ -464,12 +517,18 @@ impl Adjudicator {
     ) -> Option<GameOutcome> {
         let mover = !game.current().turn();
         self.plies += 1;
-        self.quiet_plies = if is_quiet(rules, game, centipawns) { self.quiet_plies + 1 } else { 0 };
+        self.quiet_plies = if is_quiet(rules, game, centipawns) {
+            self.quiet_plies + 1
+        } else {
+            0
+        };
         let white = centipawns.map_or(0, |score| if mover.is_white() { score } else { -score });
         let mut winner = None;
         if let Some(rule) = rules.win {
-            for (plies, (score, color)) in
-                self.winning_plies.iter_mut().zip([(white, Color::White), (-white, Color::Black)])
+            for (plies, (score, color)) in self
+                .winning_plies
+                .iter_mut()
+                .zip([(white, Color::White), (-white, Color::Black)])
             {
                 *plies = if score >= rule.centipawns { *plies + 1 } else { 0 };
                 winner = winner.or((*plies >= 2 * rule.moves).then_some(GameOutcome::Win(color)));
@@ -478,7 +537,10 @@ impl Adjudicator {
         let is_dead = rules.draw.is_some_and(|rule| self.quiet_plies >= 2 * rule.moves);
         let is_too_long = rules.max_plies.is_some_and(|max| self.plies >= max);
         let drawn = |is_drawn: bool| is_drawn.then_some(GameOutcome::Draw);
-        winner.or(drawn(is_dead)).or_else(|| by_tables(rules, game)).or(drawn(is_too_long))
+        winner
+            .or(drawn(is_dead))
+            .or_else(|| by_tables(rules, game))
+            .or(drawn(is_too_long))
     }
 }
 
@@ -515,7 +577,9 @@ mod tests {
         scores.iter().enumerate().find_map(|(ply, &score)| {
             let mv = game.parse_move(moves[ply % 4]).unwrap();
             game.push(mv);
-            adjudicator.judge(rules, &game, score).map(|outcome| (ply + 1, outcome))
+            adjudicator
+                .judge(rules, &game, score)
+                .map(|outcome| (ply + 1, outcome))
         })
     }
 
@@ -527,8 +591,15 @@ mod tests {
 
     #[test]
     fn draws_need_the_move_number_and_both_sides() {
-        let draw = Some(DrawRule { move_number: 3, moves: 2, centipawns: 10 });
-        let rules = Adjudication { draw, ..Adjudication::default() };
+        let draw = Some(DrawRule {
+            move_number: 3,
+            moves: 2,
+            centipawns: 10,
+        });
+        let rules = Adjudication {
+            draw,
+            ..Adjudication::default()
+        };
         // Move 3 begins with ply 5. Four plies in a row are needed.
         assert_eq!(judged(&rules, &[Some(-10); 20]), Some((8, GameOutcome::Draw)));
         let mut scores = [Some(5); 20];
@@ -540,16 +611,31 @@ mod tests {
 
     #[test]
     fn wins_need_both_sides_to_agree() {
-        let rules =
-            Adjudication { win: Some(WinRule { moves: 2, centipawns: 600 }), ..Adjudication::default() };
+        let rules = Adjudication {
+            win: Some(WinRule {
+                moves: 2,
+                centipawns: 600,
+            }),
+            ..Adjudication::default()
+        };
         let black_wins = [Some(-600), Some(700), Some(-900), Some(600)];
-        assert_eq!(judged(&rules, &black_wins), Some((4, GameOutcome::Win(Color::Black))));
-        assert_eq!(judged(&rules, &[Some(700); 20]), None, "each thinks it is winning");
+        assert_eq!(
+            judged(&rules, &black_wins),
+            Some((4, GameOutcome::Win(Color::Black)))
+        );
+        assert_eq!(
+            judged(&rules, &[Some(700); 20]),
+            None,
+            "each thinks it is winning"
+        );
     }
 
     #[test]
     fn endless_games_end() {
-        let rules = Adjudication { max_plies: Some(7), ..Adjudication::default() };
+        let rules = Adjudication {
+            max_plies: Some(7),
+            ..Adjudication::default()
+        };
         assert_eq!(judged(&rules, &[None; 20]), Some((7, GameOutcome::Draw)));
     }
 }

@@ -23,7 +23,10 @@ const JOURNAL: &str = "games.jsonl";
 const GAMES: &str = "games.pgn";
 
 fn pgn(game: &GameRecord) -> String {
-    let [white, black] = game.assignment.sides().map(|side| &*game.contenders[side.index()]);
+    let [white, black] = game
+        .assignment
+        .sides()
+        .map(|side| &*game.contenders[side.index()]);
     let [details, termination] = game.end.termination.words();
     let mut tags = vec![
         ("Event", "zeitnot match".to_owned()),
@@ -79,7 +82,11 @@ fn movetext(game: &GameRecord) -> String {
     });
     let own = game.moves.iter().enumerate().map(|(own, played)| {
         let before = positions(first + own);
-        format!("{} {{{}}} ", numbered(before, played.mv), comment(played, before.turn()))
+        format!(
+            "{} {{{}}} ",
+            numbered(before, played.mv),
+            comment(played, before.turn())
+        )
     });
     book.chain(own).collect::<String>() + result(game.end.outcome)
 }
@@ -87,7 +94,9 @@ fn movetext(game: &GameRecord) -> String {
 /// Commands that other programs read, then our figures as `key=value`.
 fn comment(played: &PlayedMove, mover: Color) -> String {
     let PlayedMove { clock_ms, row, .. } = played;
-    let eval = row.centipawns.map(|score| MoveScore::of_centipawns(score).of_white(mover));
+    let eval = row
+        .centipawns
+        .map(|score| MoveScore::of_centipawns(score).of_white(mover));
     let mut text = commands(eval, *clock_ms, clock_ms.and(row.used_ms));
     let _ = write!(text, "n={} new={}", row.nodes, row.new_nodes);
     if let Some(plies) = row.moves_left_plies {
@@ -138,7 +147,10 @@ impl Row for MatchGameRow {
     const KIND: &'static str = "games of a match";
 
     fn game(&self) -> GameKey {
-        GameKey { match_id: self.match_id.clone(), game: self.game }
+        GameKey {
+            match_id: self.match_id.clone(),
+            game: self.game,
+        }
     }
 }
 
@@ -243,9 +255,15 @@ impl MatchFiles {
         let mut pgn = Export::create(&run.folder().join(GAMES))?;
         let mut schedule = schedule.iter();
         let journal = Journal::open(run, JOURNAL, |game: PlayedGame| {
-            if schedule.next().is_some_and(|expected| expected.game != game.game.game) {
+            if schedule
+                .next()
+                .is_some_and(|expected| expected.game != game.game.game)
+            {
                 let what = "the games of another match or shard";
-                return Err(LabError::OtherRun { path: run.folder().into(), what });
+                return Err(LabError::OtherRun {
+                    path: run.folder().into(),
+                    what,
+                });
             }
             rows.add(&game.game, &game.moves)?;
             pgn.add(&game.pgn)?;

@@ -51,10 +51,16 @@ impl MatchStudy {
         let mut without_moves = BTreeMap::new();
         for game in MergedGames::<MatchGameRow>::open(&files_of::<MatchGameRow>(files)?)? {
             for row in game? {
-                let known = studies.iter().position(|study| players(&study.games[0]) == players(&row));
+                let known = studies
+                    .iter()
+                    .position(|study| players(&study.games[0]) == players(&row));
                 let place = known.unwrap_or_else(|| {
                     let summary = MatchSummary::new([&row.a, &row.b], sprt);
-                    studies.push(MatchStudy { summary, games: Vec::new(), curves: Default::default() });
+                    studies.push(MatchStudy {
+                        summary,
+                        games: Vec::new(),
+                        curves: Default::default(),
+                    });
                     studies.len() - 1
                 });
                 without_moves.insert(row.game(), ((row.a_moves + row.b_moves) as usize, place));
@@ -69,8 +75,12 @@ impl MatchStudy {
         for game in MergedGames::<MoveRow>::open(&of_moves)? {
             let game = game?;
             let key = game[0].game();
-            let known = without_moves.remove(&key).filter(|(moves, _)| *moves == game.len());
-            let Some((_, place)) = known else { return Err(lacking(key)) };
+            let known = without_moves
+                .remove(&key)
+                .filter(|(moves, _)| *moves == game.len());
+            let Some((_, place)) = known else {
+                return Err(lacking(key));
+            };
             for row in game {
                 studies[place].summary.add_move(&row);
                 studies[place].curves[Side::of(&row).index()].add(&row);
@@ -118,7 +128,9 @@ pub fn page(studies: &[MatchStudy]) -> Page {
         page = page.paragraph(&sentence);
     }
     let tables = ranking.iter().map(Ranking::table).chain([table(&summaries)]);
-    page = tables.chain(pruning_table(&summaries)).fold(page, |page, table| page.table(&table));
+    page = tables
+        .chain(pruning_table(&summaries))
+        .fold(page, |page, table| page.table(&table));
     page = page.paragraph(
         "Elo is computed from pairs: two games from one opening with colours swapped count as one result. The interval contains the \
          true difference in 95 of 100 such matches. With 0 in it, the match is undecided. Few pairs get a wide one, even if all \
@@ -131,9 +143,17 @@ pub fn page(studies: &[MatchStudy]) -> Page {
         }
         let course = course(&study.games);
         let line: Vec<_> = course.iter().map(|(games, elo)| (*games, elo.elo)).collect();
-        let band: Vec<_> = course.iter().map(|(games, elo)| (*games, elo.low, elo.high)).collect();
-        let course = Plot::new("Course of the match", "games", "Elo of A").band("", &band).line("", &line);
-        page = page.plot(&course, "Elo of A by the number of games, with its interval of 95 %.");
+        let band: Vec<_> = course
+            .iter()
+            .map(|(games, elo)| (*games, elo.low, elo.high))
+            .collect();
+        let course = Plot::new("Course of the match", "games", "Elo of A")
+            .band("", &band)
+            .line("", &line);
+        page = page.plot(
+            &course,
+            "Elo of A by the number of games, with its interval of 95 %.",
+        );
         let [of_a, of_b] = &study.curves;
         page = Curves::show(page, &[(a, of_a), (b, of_b)]);
     }
@@ -147,12 +167,18 @@ pub fn add_games(page: Page, studies: &[MatchStudy], files: &[PathBuf]) -> Resul
         return Ok(page);
     }
     let all = studies.iter().map(|study| study.games.len()).sum::<usize>();
-    let which =
-        if games.len() < all { format!(" Here are {} of {all} games.", games.len()) } else { String::new() };
+    let which = if games.len() < all {
+        format!(" Here are {} of {all} games.", games.len())
+    } else {
+        String::new()
+    };
     let about =
         "Each evaluation is that of the engine to move. The planned time is the budget of its time manager.";
     let page = page.heading("Games").paragraph(&format!("{about}{which}"));
-    let games: Vec<_> = games.iter().map(|(game, pgn)| json!({ "game": game, "pgn": pgn })).collect();
+    let games: Vec<_> = games
+        .iter()
+        .map(|(game, pgn)| json!({ "game": game, "pgn": pgn }))
+        .collect();
     Ok(page.viewer(&json!({ "games": games })))
 }
 
@@ -179,8 +205,13 @@ fn viewed_games(files: &[PathBuf]) -> Result<Vec<(ViewedGame, String)>, LabError
     for folder in folders {
         for game in games_in(folder)?.take(MOST_GAMES - games.len()) {
             let game = game?;
-            let Some(Ok(recorded)) = Games::new("", game.pgn.as_bytes()).next() else { continue };
-            let recorded = RecordedGame { number: game.game.game + 1, ..recorded };
+            let Some(Ok(recorded)) = Games::new("", game.pgn.as_bytes()).next() else {
+                continue;
+            };
+            let recorded = RecordedGame {
+                number: game.game.game + 1,
+                ..recorded
+            };
             games.push((viewed_game(&recorded, &game), game.pgn));
         }
     }
@@ -201,11 +232,16 @@ fn viewed_game(game: &RecordedGame, played: &PlayedGame) -> ViewedGame {
             let before = chances(ply);
             let is_white = board.turn().is_white();
             position.win = before.map(|chances| if is_white { chances } else { 100.0 - chances });
-            position.eval = score(ply).map(|score| score.of_white(board.turn())).unwrap_or_default();
+            position.eval = score(ply)
+                .map(|score| score.of_white(board.turn()))
+                .unwrap_or_default();
             position.ml = row.moves_left_plies.map(f64::from);
             let name = move_name(&board, mv, "");
             (played.clock, played.used, played.planned) = (recorded.clock_ms, row.used_ms, row.budget_ms);
-            played.note = format!("{name}: {} nodes in the tree, {} of them new.", row.nodes, row.new_nodes);
+            played.note = format!(
+                "{name}: {} nodes in the tree, {} of them new.",
+                row.nodes, row.new_nodes
+            );
             // What it thinks of the move is known at its next one.
             let after = chances(ply + 2);
             if let Some((before, after)) = before.zip(after).filter(|(before, after)| before - after >= FALL)
@@ -213,7 +249,13 @@ fn viewed_game(game: &RecordedGame, played: &PlayedGame) -> ViewedGame {
                 let text = format!(
                     "{name}: its player saw winning chances of {before:.0} % before it, and of {after:.0} % a move later."
                 );
-                falls.push((before - after, Remark { text, plies: vec![ply + 1] }));
+                falls.push((
+                    before - after,
+                    Remark {
+                        text,
+                        plies: vec![ply + 1],
+                    },
+                ));
             }
         }
         positions.push(position);
@@ -223,8 +265,14 @@ fn viewed_game(game: &RecordedGame, played: &PlayedGame) -> ViewedGame {
     let mut viewed = ViewedGame::new(game, control_of(game), positions, plies);
     viewed.by_players = true;
     viewed.figures = figures(played);
-    let deepest = falls.into_iter().sorted_by(|(a, _), (b, _)| b.total_cmp(a)).take(MOST_FALLS);
-    viewed.turns = deepest.map(|(_, remark)| remark).sorted_by_key(|remark| remark.plies[0]).collect();
+    let deepest = falls
+        .into_iter()
+        .sorted_by(|(a, _), (b, _)| b.total_cmp(a))
+        .take(MOST_FALLS);
+    viewed.turns = deepest
+        .map(|(_, remark)| remark)
+        .sorted_by_key(|remark| remark.plies[0])
+        .collect();
     viewed
 }
 
@@ -236,12 +284,20 @@ fn figures(played: &PlayedGame) -> Vec<[String; 3]> {
             let values: Vec<_> = own.filter_map(value).collect();
             (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
         });
-        Some([name.to_owned(), format!("{:.digits$}", white?), format!("{:.digits$}", black?)])
+        Some([
+            name.to_owned(),
+            format!("{:.digits$}", white?),
+            format!("{:.digits$}", black?),
+        ])
     };
     [
         row("New nodes a move", 0, |row| Some(row.new_nodes as f64)),
         row("Seconds a move", 2, |row| Some(row.used_ms? / 1000.0)),
-        row("Planned", 2, |row| row.budget_ms.filter(|_| row.used_ms.is_some()).map(|ms| ms / 1000.0)),
+        row("Planned", 2, |row| {
+            row.budget_ms
+                .filter(|_| row.used_ms.is_some())
+                .map(|ms| ms / 1000.0)
+        }),
     ]
     .into_iter()
     .flatten()

@@ -66,7 +66,9 @@ impl Tournament {
     /// Returns the places of A and B among so many engines, of each match.
     pub fn pairings(self, engines: usize) -> Vec<[usize; 2]> {
         let first = if self == Tournament::Gauntlet { 1 } else { engines };
-        (0..first).flat_map(|a| (a + 1..engines).map(move |b| [a, b])).collect()
+        (0..first)
+            .flat_map(|a| (a + 1..engines).map(move |b| [a, b]))
+            .collect()
     }
 }
 
@@ -94,6 +96,10 @@ impl Side {
     }
 
     fn of(row: &MoveRow) -> Side {
-        if row.player == Side::A.name() { Side::A } else { Side::B }
+        if row.player == Side::A.name() {
+            Side::A
+        } else {
+            Side::B
+        }
     }
 }

@@ -42,7 +42,8 @@ impl Opening {
     }
 
     fn is_of_chess960(&self) -> bool {
-        self.history(Variant::Standard).is_ok_and(|history| history.position(0).is_of_chess960())
+        self.history(Variant::Standard)
+            .is_ok_and(|history| history.position(0).is_of_chess960())
     }
 
     fn end(&self) -> Option<Ending> {
@@ -61,8 +62,15 @@ pub struct Openings {
 
 impl Openings {
     pub fn standard() -> Openings {
-        let list = vec![Opening { fen: None, moves: Vec::new() }];
-        Openings { list, variant: Variant::Standard, notes: Vec::new() }
+        let list = vec![Opening {
+            fen: None,
+            moves: Vec::new(),
+        }];
+        Openings {
+            list,
+            variant: Variant::Standard,
+            notes: Vec::new(),
+        }
     }
 
     /// Those that come with the program, with at most `max_plies` of each.
@@ -73,12 +81,19 @@ impl Openings {
             played(None, &moves).expect("the book that comes with the program")
         };
         let list = BUILT_IN.lines().map(opening).collect();
-        Openings { list, variant: Variant::Standard, notes: Vec::new() }
+        Openings {
+            list,
+            variant: Variant::Standard,
+            notes: Vec::new(),
+        }
     }
 
     /// Reads PGN games (at most `max_plies` of each), or EPD or FEN lines, possibly compressed.
     pub fn read(path: &Path, max_plies: Option<usize>) -> Result<Openings, OpeningsError> {
-        let fault = |problem| OpeningsError { path: path.into(), problem };
+        let fault = |problem| OpeningsError {
+            path: path.into(),
+            problem,
+        };
         let file = files::open_text(path, &[".pgn", ".epd", ".fen"]);
         let file = file.map_err(|error| fault(format!(": {}", in_our_words(&error))))?;
         let mut content = BufReader::new(file.content);
@@ -102,15 +117,30 @@ impl Openings {
             return Err(fault(text));
         }
         let mut notes = file.notes;
-        notes.extend(over.iter().take(MOST_NAMED).map(|text| format!("{}, {text}", path.display())));
+        notes.extend(
+            over.iter()
+                .take(MOST_NAMED)
+                .map(|text| format!("{}, {text}", path.display())),
+        );
         if over.len() > MOST_NAMED {
-            notes.push(format!("{}: {} openings are left out in all", path.display(), over.len()));
+            notes.push(format!(
+                "{}: {} openings are left out in all",
+                path.display(),
+                over.len()
+            ));
         }
         let is_random = list.iter().any(Opening::is_of_chess960);
         if is_random {
-            notes.push(format!("{}: positions of Chess960, whose rules count", path.display()));
+            notes.push(format!(
+                "{}: positions of Chess960, whose rules count",
+                path.display()
+            ));
         }
-        let variant = if is_random { Variant::Chess960 } else { Variant::Standard };
+        let variant = if is_random {
+            Variant::Chess960
+        } else {
+            Variant::Standard
+        };
         Ok(Openings { list, variant, notes })
     }
 
@@ -129,7 +159,8 @@ impl Openings {
         let words = self.list.iter().flat_map(|opening| {
             let fen = opening.fen.iter().flat_map(|fen| fen.bytes().map(u16::from));
             // Larger than any move. Separates openings.
-            fen.chain(opening.moves.iter().map(|mv| mv.to_bits())).chain([u16::MAX])
+            fen.chain(opening.moves.iter().map(|mv| mv.to_bits()))
+                .chain([u16::MAX])
         });
         fnv1a(words.map(u64::from))
     }
@@ -142,7 +173,11 @@ impl Openings {
 
 fn is_pgn(name: &str, content: &mut impl BufRead) -> bool {
     let begins_with_tag = |start: &[u8]| {
-        start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start().starts_with(b"[")
+        start
+            .strip_prefix(b"\xef\xbb\xbf")
+            .unwrap_or(start)
+            .trim_ascii_start()
+            .starts_with(b"[")
     };
     name.ends_with(".pgn") || content.fill_buf().is_ok_and(begins_with_tag)
 }
@@ -155,7 +190,9 @@ fn read_lines(content: impl BufRead) -> Result<Places, String> {
     let mut list = Vec::new();
     for line in Lines::new(content) {
         let (number, line) = line.map_err(|error| format!(": {error}"))?;
-        let Some(listed) = ListedPosition::read(&line) else { continue };
+        let Some(listed) = ListedPosition::read(&line) else {
+            continue;
+        };
         let opening = listed.map_err(|error| error.to_string());
         let opening = opening.and_then(|listed| played(listed.fen, &listed.moves));
         list.push((format!("line {number}"), opening));
@@ -164,7 +201,9 @@ fn read_lines(content: impl BufRead) -> Result<Places, String> {
 }
 
 fn played(fen: Option<String>, texts: &[&str]) -> Result<Opening, String> {
-    let start = fen.as_deref().map_or_else(|| Ok(Position::start()), Position::from_fen);
+    let start = fen
+        .as_deref()
+        .map_or_else(|| Ok(Position::start()), Position::from_fen);
     let mut position = start.map_err(|error| error.to_string())?;
     let mut moves = Vec::new();
     for text in texts {
@@ -179,18 +218,30 @@ fn read_pgn(content: impl Read + Send, max_plies: usize) -> Result<Places, Strin
     let opening = |game: Result<RecordedGame, GameError>| {
         let game = match game {
             Ok(game) => game,
-            Err(GameError::Broken { number, players, reason }) => {
+            Err(GameError::Broken {
+                number,
+                players,
+                reason,
+            }) => {
                 return Ok((format!("game {number}{players}"), Err(reason)));
             }
             Err(GameError::Read { error, .. }) => return Err(format!(": {error}")),
         };
         let is_usual = game.start.is_standard_start() && game.start.game_ply() == 0;
         if is_usual && game.moves.is_empty() {
-            return Ok((format!("game {}", game.number), Err("it has neither moves nor a FEN".into())));
+            return Ok((
+                format!("game {}", game.number),
+                Err("it has neither moves nor a FEN".into()),
+            ));
         }
         let opening = Opening {
             fen: (!is_usual).then(|| game.start.to_fen()),
-            moves: game.moves.iter().take(max_plies).map(|played| played.r#move).collect(),
+            moves: game
+                .moves
+                .iter()
+                .take(max_plies)
+                .map(|played| played.r#move)
+                .collect(),
         };
         Ok((format!("game {}", game.number), Ok(opening)))
     };
@@ -212,7 +263,12 @@ impl GameAssignment {
     /// Games 2k and 2k + 1 are a pair.
     pub fn of(game: u64, pairings: u64) -> GameAssignment {
         let white = if game.is_multiple_of(2) { Side::A } else { Side::B };
-        GameAssignment { game, pair: game / 2, pairings, white }
+        GameAssignment {
+            game,
+            pair: game / 2,
+            pairings,
+            white,
+        }
     }
 
     pub fn pair(&self) -> u64 {
@@ -262,7 +318,11 @@ mod tests {
 
     fn positions(openings: &Openings) -> Vec<String> {
         let history = |opening: &Opening| opening.history(Variant::Standard).unwrap();
-        openings.list.iter().map(|opening| history(opening).current().to_fen()).collect()
+        openings
+            .list
+            .iter()
+            .map(|opening| history(opening).current().to_fen())
+            .collect()
     }
 
     #[test]
@@ -277,15 +337,17 @@ mod tests {
             "8/3k4/8/8/8/8/4P3/4K3 w - - 1 2",
         ];
         let epd = [&b"# Gr\xfcnfeld\r\n"[..], EPD.as_bytes()].concat();
-        for (name, text, expected) in
-            [("a.epd", &epd[..], epd_positions), ("b.pgn", PGN.as_bytes(), pgn_positions)]
-        {
+        for (name, text, expected) in [
+            ("a.epd", &epd[..], epd_positions),
+            ("b.pgn", PGN.as_bytes(), pgn_positions),
+        ] {
             let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
             gz.write_all(text).unwrap();
             let mut bz2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
             bz2.write_all(text).unwrap();
             let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
-            zip.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
+            zip.start_file(name, zip::write::SimpleFileOptions::default())
+                .unwrap();
             zip.write_all(text).unwrap();
             for (ending, bytes) in [
                 ("", text.to_vec()),
@@ -296,7 +358,11 @@ mod tests {
             ] {
                 let path = folder.path().join(format!("{name}{ending}"));
                 std::fs::write(&path, bytes).unwrap();
-                assert_eq!(positions(&Openings::read(&path, None).unwrap()), expected, "{name}{ending}");
+                assert_eq!(
+                    positions(&Openings::read(&path, None).unwrap()),
+                    expected,
+                    "{name}{ending}"
+                );
             }
         }
     }
@@ -326,7 +392,12 @@ mod tests {
         std::fs::write(&epd, format!("{over}{EPD}")).unwrap();
         std::fs::write(&pgn, "1. Nf3 Nf6 2. Ng1 Ng8 3. Nf3 Nf6 4. Ng1 Ng8 *\n\n1. e4 *\n").unwrap();
         let openings = Openings::read(&epd, None).unwrap();
-        assert_eq!((openings.len(), openings.notes.len()), (2, 4), "{:?}", openings.notes);
+        assert_eq!(
+            (openings.len(), openings.notes.len()),
+            (2, 4),
+            "{:?}",
+            openings.notes
+        );
         assert!(openings.notes[0].ends_with("a.epd, line 1 is left out: the game is over by checkmate"));
         let games = Openings::read(&pgn, None).unwrap();
         assert!(
@@ -343,7 +414,10 @@ mod tests {
             notes[0].contains("a.epd, line 5: bad FEN") && notes[0].ends_with("; it is left out"),
             "{notes:?}"
         );
-        assert!(notes[10].ends_with("a.epd: 21 openings are left out in all"), "{notes:?}");
+        assert!(
+            notes[10].ends_with("a.epd: 21 openings are left out in all"),
+            "{notes:?}"
+        );
     }
 
     #[test]
@@ -351,12 +425,24 @@ mod tests {
         let (openings, mut ends) = (Openings::built_in(None), positions(&Openings::built_in(None)));
         for (opening, line) in openings.list.iter().zip(BUILT_IN.lines()) {
             assert_eq!(opening.moves.len(), line.split(' ').count(), "{line}");
-            assert!((4..=8).contains(&opening.moves.len()) && opening.end().is_none(), "{line}");
+            assert!(
+                (4..=8).contains(&opening.moves.len()) && opening.end().is_none(),
+                "{line}"
+            );
         }
         ends.sort();
         ends.dedup();
-        assert!(ends.len() == openings.len() && (400..=600).contains(&ends.len()), "{}", ends.len());
-        assert!(Openings::built_in(Some(4)).list.iter().all(|opening| opening.moves.len() == 4));
+        assert!(
+            ends.len() == openings.len() && (400..=600).contains(&ends.len()),
+            "{}",
+            ends.len()
+        );
+        assert!(
+            Openings::built_in(Some(4))
+                .list
+                .iter()
+                .all(|opening| opening.moves.len() == 4)
+        );
     }
 
     #[test]
@@ -366,7 +452,9 @@ mod tests {
         std::fs::write(&path, PGN).unwrap();
         let cut = Openings::read(&path, Some(1)).unwrap();
         assert_eq!(cut.list[0].moves.len(), 1);
-        let book: String = (1..=50).map(|n| format!("4k3/8/8/8/8/8/4P3/4K3 w - - 0 {n}\n")).collect();
+        let book: String = (1..=50)
+            .map(|n| format!("4k3/8/8/8/8/8/4P3/4K3 w - - 0 {n}\n"))
+            .collect();
         std::fs::write(folder.path().join("b.epd"), book).unwrap();
         let shuffled = |seed| {
             let mut openings = Openings::read(&folder.path().join("b.epd"), None).unwrap();

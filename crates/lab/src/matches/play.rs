@@ -47,8 +47,14 @@ pub fn play(
     let threads = config.threads.clamp(1, concurrency);
     let play = |index: usize, jobs: &Jobs<'_, PlannedGame, GameRecord>| {
         let size = concurrency / threads + usize::from(index < concurrency % threads);
-        GameBatch { config, size, games: Vec::new(), networks: Vec::new(), batch: SharedBatch::default() }
-            .play(jobs)
+        GameBatch {
+            config,
+            size,
+            games: Vec::new(),
+            networks: Vec::new(),
+            batch: SharedBatch::default(),
+        }
+        .play(jobs)
     };
     let mut failures = 0;
     let finished = |game: GameRecord| {
@@ -56,7 +62,11 @@ pub fn play(
         failures += u64::from(has_failed);
         let next = finished(game)?;
         let is_over = has_failed && failures > config.rules.recover;
-        if is_over { Err(LabError::TooManyFailures(failures)) } else { Ok(next) }
+        if is_over {
+            Err(LabError::TooManyFailures(failures))
+        } else {
+            Ok(next)
+        }
     };
     runner::run(threads, stop, next, play, finished)
 }
@@ -90,9 +100,13 @@ impl GameBatch<'_> {
             let Some((place, game)) = jobs.take()? else { break };
             for contender in &game.contenders {
                 if let Team::Own(setup) = &contender.team
-                    && !self.networks.iter().any(|known| Arc::ptr_eq(&known.backend, setup.backend()))
+                    && !self
+                        .networks
+                        .iter()
+                        .any(|known| Arc::ptr_eq(&known.backend, setup.backend()))
                 {
-                    self.networks.push(RememberingNetwork::new(setup.backend().clone())?);
+                    self.networks
+                        .push(RememberingNetwork::new(setup.backend().clone())?);
                 }
             }
             let opening = self.config.openings.at(game.assignment.opening());
@@ -123,7 +137,9 @@ impl GameBatch<'_> {
         let waiting = self.games.iter_mut().filter_map(|(_, game)| game.own_player());
         let own = waiting.filter(|player| Arc::ptr_eq(player.setup().backend(), &network.backend));
         let mut players: Vec<_> = own.collect();
-        Ok(self.batch.evaluate(&mut players, |slots| network.evaluate(slots))?)
+        Ok(self
+            .batch
+            .evaluate(&mut players, |slots| network.evaluate(slots))?)
     }
 }
 
@@ -145,14 +161,23 @@ struct RememberingNetwork {
 impl RememberingNetwork {
     fn new(backend: Arc<dyn Backend>) -> Result<RememberingNetwork, BackendError> {
         let (evaluator, max_batch) = (backend.evaluator()?, backend.info().max_batch.max(1));
-        Ok(RememberingNetwork { backend, evaluator, max_batch, known: HashMap::default() })
+        Ok(RememberingNetwork {
+            backend,
+            evaluator,
+            max_batch,
+            known: HashMap::default(),
+        })
     }
 
     fn evaluate(&mut self, slots: &mut [EvalSlot]) -> Result<(), BackendError> {
         let (mut misses, mut asked) = (Vec::new(), Vec::new());
         for (place, slot) in slots.iter_mut().enumerate() {
             let key = key_of(slot);
-            match self.known.get(&key).filter(|(_, logits)| logits.len() == slot.moves.len()) {
+            match self
+                .known
+                .get(&key)
+                .filter(|(_, logits)| logits.len() == slot.moves.len())
+            {
                 Some((evaluation, logits)) => {
                     slot.evaluation = *evaluation;
                     slot.logits = logits.iter().copied().collect();
@@ -163,12 +188,15 @@ impl RememberingNetwork {
                 }
             }
         }
-        asked.chunks_mut(self.max_batch).try_for_each(|batch| self.evaluator.evaluate(batch))?;
+        asked
+            .chunks_mut(self.max_batch)
+            .try_for_each(|batch| self.evaluator.evaluate(batch))?;
         if self.known.len() >= CAPACITY {
             self.known.clear();
         }
         for ((place, key), slot) in misses.into_iter().zip(asked) {
-            self.known.insert(key, (slot.evaluation, slot.logits.as_slice().into()));
+            self.known
+                .insert(key, (slot.evaluation, slot.logits.as_slice().into()));
             slots[place] = slot;
         }
         Ok(())
@@ -182,9 +210,16 @@ fn key_of(slot: &EvalSlot) -> u64 {
     let planes = slot.planes.masks.iter().zip(&slot.planes.values);
     let hash = planes.fold(slot.moves.len() as u64, |hash, (&mask, &value)| {
         // Most planes are empty. Their values mean nothing.
-        if mask == 0 { mix(hash, 1) } else { mix(mix(hash, mask), value.to_bits().into()) }
+        if mask == 0 {
+            mix(hash, 1)
+        } else {
+            mix(mix(hash, mask), value.to_bits().into())
+        }
     });
-    let hash = slot.moves.iter().fold(mix(hash, slot.key), |hash, &index| mix(hash, index.into()));
+    let hash = slot
+        .moves
+        .iter()
+        .fold(mix(hash, slot.key), |hash, &index| mix(hash, index.into()));
     mix(hash, hash >> 32)
 }
 
@@ -195,7 +230,10 @@ mod tests {
     use zeitnot_engine::params::Params;
 
     fn slot(number: u64) -> EvalSlot {
-        let mut slot = EvalSlot { key: number, ..EvalSlot::default() };
+        let mut slot = EvalSlot {
+            key: number,
+            ..EvalSlot::default()
+        };
         slot.planes.masks[3] = number;
         slot.moves = (0..(number % 7) as u16 + 1).collect();
         slot

@@ -65,7 +65,12 @@ impl ResultTally {
 fn moments(counts: [f64; 5]) -> (f64, f64) {
     let total: f64 = counts.iter().sum();
     let mean_of = |value: &dyn Fn(f64) -> f64| {
-        counts.iter().zip(PAIR_SCORES).map(|(count, score)| count * value(score)).sum::<f64>() / total
+        counts
+            .iter()
+            .zip(PAIR_SCORES)
+            .map(|(count, score)| count * value(score))
+            .sum::<f64>()
+            / total
     };
     let mean = mean_of(&|score| score);
     (mean, mean_of(&|score| (score - mean).powi(2)))
@@ -157,7 +162,11 @@ impl Elo {
 
 /// The number of games with `unit` behind it, and how many differ.
 pub(crate) fn counted(games: u64, unit: &str, different: u64) -> String {
-    let of_them = if games == different { String::new() } else { format!(", {different} different") };
+    let of_them = if games == different {
+        String::new()
+    } else {
+        format!(", {different} different")
+    };
     format!("{games}{unit}{of_them}")
 }
 
@@ -246,7 +255,13 @@ impl SprtState {
     }
 
     pub(super) fn in_words(&self, a: &str, b: &str) -> String {
-        let SprtState { elo0, elo1, model, verdict, .. } = self;
+        let SprtState {
+            elo0,
+            elo1,
+            model,
+            verdict,
+            ..
+        } = self;
         match *verdict {
             "H1" => format!("{a} is better than {b}, by {elo1} {model} Elo rather than by {elo0}."),
             "H0" => {
@@ -259,7 +274,13 @@ impl SprtState {
 
 impl fmt::Display for SprtState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SprtState { llr, lower, upper, verdict, .. } = self;
+        let SprtState {
+            llr,
+            lower,
+            upper,
+            verdict,
+            ..
+        } = self;
         write!(f, "LLR {llr:.2} in [{lower:.2}, {upper:.2}]: {verdict}")
     }
 }
@@ -274,7 +295,13 @@ impl Sprt {
     }
 
     pub fn state(&self, tally: &ResultTally) -> SprtState {
-        let &Sprt { elo0, elo1, alpha, beta, model } = self;
+        let &Sprt {
+            elo0,
+            elo1,
+            alpha,
+            beta,
+            model,
+        } = self;
         let llr = self.llr(tally);
         let (lower, upper) = ((beta / (1.0 - alpha)).ln(), ((1.0 - beta) / alpha).ln());
         let verdict = match () {
@@ -282,7 +309,15 @@ impl Sprt {
             () if llr <= lower => "H0",
             () => UNDECIDED,
         };
-        SprtState { elo0, elo1, model: model.name(), llr, lower, upper, verdict }
+        SprtState {
+            elo0,
+            elo1,
+            model: model.name(),
+            llr,
+            lower,
+            upper,
+            verdict,
+        }
     }
 
     fn llr(&self, tally: &ResultTally) -> f64 {
@@ -298,7 +333,10 @@ impl Sprt {
             EloModel::Normalized => fit_strength(&seen, std::f64::consts::SQRT_2 * elo / NELO_PER_SIGMA),
         };
         let (fit0, fit1) = (fit(self.elo0), fit(self.elo1));
-        let ratios = seen.iter().zip(fit0.iter().zip(&fit1)).map(|(p, (p0, p1))| p * (p1 / p0).ln());
+        let ratios = seen
+            .iter()
+            .zip(fit0.iter().zip(&fit1))
+            .map(|(p, (p0, p1))| p * (p1 / p0).ln());
         total * ratios.sum::<f64>()
     }
 }
@@ -324,17 +362,27 @@ fn fit_strength(seen: &[f64; 5], strength: f64) -> [f64; 5] {
 
 /// The likeliest distribution in which `condition` has mean 0: `pᵢ / (1 + θ cᵢ)`.
 fn tilt(seen: &[f64; 5], condition: &[f64; 5]) -> [f64; 5] {
-    let (min, max) = condition.iter().fold((f64::MAX, f64::MIN), |(lo, hi), &c| (lo.min(c), hi.max(c)));
+    let (min, max) = condition
+        .iter()
+        .fold((f64::MAX, f64::MIN), |(lo, hi), &c| (lo.min(c), hi.max(c)));
     if min >= 0.0 || max <= 0.0 {
         // No distribution fits: the observed one is as good as any.
         return *seen;
     }
-    let weighted = |theta: f64| seen.iter().zip(condition).map(move |(p, c)| p * c / (1.0 + theta * c));
+    let weighted = |theta: f64| {
+        seen.iter()
+            .zip(condition)
+            .map(move |(p, c)| p * c / (1.0 + theta * c))
+    };
     // The mean falls as θ grows, from +∞ to −∞ between the poles.
     let (mut low, mut high) = (-1.0 / max, -1.0 / min);
     for _ in 0..200 {
         let middle = (low + high) / 2.0;
-        if weighted(middle).sum::<f64>() > 0.0 { low = middle } else { high = middle }
+        if weighted(middle).sum::<f64>() > 0.0 {
+            low = middle
+        } else {
+            high = middle
+        }
     }
     let theta = (low + high) / 2.0;
     std::array::from_fn(|i| seen[i] / (1.0 + theta * condition[i]))
@@ -364,7 +412,10 @@ pub(crate) struct Rating {
 /// draws and one-sided openings narrow them as in [`Elo`]. A match won to nothing counts one more drawn pair,
 /// because no finite rating explains it.
 pub(crate) fn ratings(players: usize, results: &[([usize; 2], &ResultTally)]) -> Option<Vec<Rating>> {
-    let played: Vec<_> = results.iter().filter(|(_, tally)| tally.pair_count() > 0).collect();
+    let played: Vec<_> = results
+        .iter()
+        .filter(|(_, tally)| tally.pair_count() > 0)
+        .collect();
     if played.is_empty() {
         return None;
     }
@@ -383,8 +434,11 @@ pub(crate) fn ratings(players: usize, results: &[([usize; 2], &ResultTally)]) ->
         let [a, b] = played[number].0.map(|side| f64::from(u8::from(side == player)));
         a - b
     });
-    let weighted =
-        |weights: Array1<f64>| differences.t().dot(&(&weights.insert_axis(Axis(1)) * &differences));
+    let weighted = |weights: Array1<f64>| {
+        differences
+            .t()
+            .dot(&(&weights.insert_axis(Axis(1)) * &differences))
+    };
     // No match measures the direction in which all players are stronger alike: it gets a constant.
     let inverse_at = |expected: &Array1<f64>| {
         inverse(weighted(&pairs * expected * (1.0 - expected)) + 1.0 / players as f64)
@@ -408,9 +462,10 @@ pub(crate) fn ratings(players: usize, results: &[([usize; 2], &ResultTally)]) ->
         let (mut pairs, mut points) = (0, 0.0);
         // As played, without the pair that the fit may add.
         for (players, tally) in &played {
-            if let (Some(side), Some((score, _))) =
-                (players.iter().position(|&other| other == player), tally.pair_moments())
-            {
+            if let (Some(side), Some((score, _))) = (
+                players.iter().position(|&other| other == player),
+                tally.pair_moments(),
+            ) {
                 pairs += tally.pair_count();
                 points += tally.pair_count() as f64 * if side == 0 { score } else { 1.0 - score };
             }
@@ -459,7 +514,10 @@ mod tests {
     use super::*;
 
     fn tally(pairs: [u64; 5]) -> ResultTally {
-        ResultTally { pairs, ..ResultTally::default() }
+        ResultTally {
+            pairs,
+            ..ResultTally::default()
+        }
     }
 
     #[test]
@@ -483,12 +541,25 @@ mod tests {
         for (pairs, expected_elo, elo_error, nelo, nelo_error, los) in [
             ([34, 54, 31 + 32, 64, 75], 55.58, 27.65, 57.94, 28.28, 1.0),
             ([332, 433, 457 + 41, 333, 334], -8.64, 10.33, -9.17, 10.96, 0.0505),
-            ([7895, 8757, 5485 + 200, 568, 9999], -21.04, 2.95, -19.01, 2.65, 0.0),
+            (
+                [7895, 8757, 5485 + 200, 568, 9999],
+                -21.04,
+                2.95,
+                -19.01,
+                2.65,
+                0.0,
+            ),
         ] {
             let found = elo(pairs);
             let figures = [found.elo, found.nelo, found.nelo_error, 100.0 * found.los];
             let expected = [expected_elo, nelo, nelo_error, 100.0 * los];
-            assert!(figures.iter().zip(expected).all(|(found, by)| (found - by).abs() < 0.02), "{found:?}");
+            assert!(
+                figures
+                    .iter()
+                    .zip(expected)
+                    .all(|(found, by)| (found - by).abs() < 0.02),
+                "{found:?}"
+            );
             let width = (found.high - found.low) / 2.0 / elo_error;
             assert!((0.998..1.015).contains(&width), "{found:?}");
         }
@@ -502,10 +573,16 @@ mod tests {
             (all_won.elo, all_won.high, all_won.verdict()),
             (f64::INFINITY, f64::INFINITY, Verdict::Ahead)
         );
-        assert!((100.0..110.0).contains(&all_won.low) && (0.99..1.0).contains(&all_won.los), "{all_won:?}");
+        assert!(
+            (100.0..110.0).contains(&all_won.low) && (0.99..1.0).contains(&all_won.los),
+            "{all_won:?}"
+        );
         let all_drawn = elo([0, 0, 9, 0, 0]);
         assert_eq!((all_drawn.elo, all_drawn.los), (0.0, 0.5));
-        assert!(all_drawn.nelo.is_nan() && all_drawn.low < -60.0 && all_drawn.high > 60.0, "{all_drawn:?}");
+        assert!(
+            all_drawn.nelo.is_nan() && all_drawn.low < -60.0 && all_drawn.high > 60.0,
+            "{all_drawn:?}"
+        );
         // A regression: four games gave "−190.8 ± 0.0 (95 %), LOS 0.00 %".
         let four_games = elo([0, 2, 0, 0, 0]);
         assert!((four_games.elo + 190.8).abs() < 0.1 && four_games.verdict() == Verdict::Undecided);
@@ -530,7 +607,11 @@ mod tests {
                 seen[4] = left;
                 let found = elo(*seen);
                 let is_in = found.low <= truth && truth <= found.high;
-                return if is_in { weight * probability[4].powi(left as i32) } else { 0.0 };
+                return if is_in {
+                    weight * probability[4].powi(left as i32)
+                } else {
+                    0.0
+                };
             }
             let (mut sum, mut choices) = (0.0, 1.0);
             for count in 0..=left {
@@ -541,7 +622,11 @@ mod tests {
             }
             sum
         }
-        let mean: f64 = probability.iter().zip(PAIR_SCORES).map(|(p, score)| p * score).sum();
+        let mean: f64 = probability
+            .iter()
+            .zip(PAIR_SCORES)
+            .map(|(p, score)| p * score)
+            .sum();
         add(&mut [0; 5], 0, pairs, &probability, 1.0, elo_of_score(mean))
     }
 
@@ -572,14 +657,25 @@ mod tests {
         for (text, pairs, expected) in [
             ("elo0=0,elo1=2", [365, 16618, 36029 + 200, 16974, 390], 2.25),
             ("elo0=-1.75,elo1=0.25", [127, 4883, 10311 + 401, 5150, 104], 3.01),
-            ("elo0=0.5,elo1=2.5,model=logistic", [223, 9863, 20279 + 1000, 10037, 246], -3.07),
-            ("elo0=0,elo1=2,model=logistic", [871, 26175, 55003 + 980, 26678, 821], -4.98),
+            (
+                "elo0=0.5,elo1=2.5,model=logistic",
+                [223, 9863, 20279 + 1000, 10037, 246],
+                -3.07,
+            ),
+            (
+                "elo0=0,elo1=2,model=logistic",
+                [871, 26175, 55003 + 980, 26678, 821],
+                -4.98,
+            ),
             // If all pairs were won, a distribution of strength t has only wins and losses, `(1 + u) / 2` of
             // them wins with `u = t / √(1 + t²)`: t = √2 · 5 / 347.44 gives 104 · ln(1 + u).
             ("elo0=0,elo1=5", [0, 0, 0, 0, 104], 2.0954),
         ] {
             let found = llr(text, pairs);
-            assert!((found - expected).abs() < 0.01 * expected.abs() + 0.005, "{text}: {found}");
+            assert!(
+                (found - expected).abs() < 0.01 * expected.abs() + 0.005,
+                "{text}: {found}"
+            );
         }
     }
 
@@ -630,7 +726,10 @@ mod tests {
         assert!((found[0].elo - found[1].elo - elo.elo).abs() < 1e-6, "{found:?}");
         assert!((found[0].elo + found[1].elo).abs() < 1e-6, "{found:?}");
         // Each error is half the difference's. The match's interval is not quite symmetric.
-        assert!((2.0 * found[0].elo_error - (elo.high - elo.low) / 2.0).abs() < 0.4, "{found:?} {elo:?}");
+        assert!(
+            (2.0 * found[0].elo_error - (elo.high - elo.low) / 2.0).abs() < 0.4,
+            "{found:?} {elo:?}"
+        );
         assert_eq!((found[0].games, found[1].games), (580, 580));
         assert!((found[0].score + found[1].score - 1.0).abs() < 1e-12);
     }
@@ -657,7 +756,10 @@ mod tests {
         let (all, some) = (tally([0, 0, 0, 0, 9]), tally([1, 2, 3, 2, 1]));
         let found = ratings(3, &[([0, 1], &all), ([1, 2], &some)]).unwrap();
         // One drawn pair beside nine: 19 of 20 points.
-        assert!((found[0].elo - found[1].elo - 400.0 * 19f64.log10()).abs() < 1e-6, "{found:?}");
+        assert!(
+            (found[0].elo - found[1].elo - 400.0 * 19f64.log10()).abs() < 1e-6,
+            "{found:?}"
+        );
         assert!(found.iter().all(|rating| rating.elo_error.is_finite()));
         // A regression: the drawn pair counted as played.
         assert_eq!((found[0].games, found[0].score), (18, 1.0));

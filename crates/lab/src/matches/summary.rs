@@ -56,7 +56,11 @@ pub struct MatchSummary {
 
 impl MatchSummary {
     pub fn new(names: [&str; 2], sprt: Option<Sprt>) -> MatchSummary {
-        MatchSummary { names: names.map(str::to_owned), sprt, ..MatchSummary::default() }
+        MatchSummary {
+            names: names.map(str::to_owned),
+            sprt,
+            ..MatchSummary::default()
+        }
     }
 
     pub(super) fn add_move(&mut self, row: &MoveRow) {
@@ -75,8 +79,9 @@ impl MatchSummary {
         }
         *self.terminations.entry(row.termination.clone()).or_default() += 1;
         let (time_losses, faults) = (row.time_losses(), row.faults());
-        for (side, (moves, nodes)) in
-            [(row.a_moves, row.a_nodes), (row.b_moves, row.b_nodes)].into_iter().enumerate()
+        for (side, (moves, nodes)) in [(row.a_moves, row.a_nodes), (row.b_moves, row.b_nodes)]
+            .into_iter()
+            .enumerate()
         {
             self.moves[side] += u64::from(moves);
             self.nodes[side] += nodes;
@@ -126,10 +131,21 @@ impl MatchSummary {
     }
 
     pub(super) fn key_figure(&self) -> (String, String) {
-        let ([a, b], ResultTally { wins, draws, losses, .. }) = (self.names(), &self.tally);
-        let of_games = format!("{}: {wins} won, {draws} drawn, {losses} lost by {a}.", self.count(" games"));
+        let (
+            [a, b],
+            ResultTally {
+                wins, draws, losses, ..
+            },
+        ) = (self.names(), &self.tally);
+        let of_games = format!(
+            "{}: {wins} won, {draws} drawn, {losses} lost by {a}.",
+            self.count(" games")
+        );
         let Some(elo) = self.elo() else {
-            return ("undecided".into(), format!("No pair of games is complete yet. {of_games}"));
+            return (
+                "undecided".into(),
+                format!("No pair of games is complete yet. {of_games}"),
+            );
         };
         let (leader, other) = if elo.score >= 0.5 { (a, b) } else { (b, a) };
         let lead = match elo.elo.abs() {
@@ -144,7 +160,10 @@ impl MatchSummary {
             );
         }
         let (undecided, certainty) = match elo.verdict() {
-            Verdict::Undecided => (": undecided", "With 0 in it, either may be the stronger one.".to_owned()),
+            Verdict::Undecided => (
+                ": undecided",
+                "With 0 in it, either may be the stronger one.".to_owned(),
+            ),
             Verdict::Ahead | Verdict::Behind => ("", format!("{leader} is stronger.")),
         };
         let [lead_of_a, interval] = [elo.lead(0), elo.interval()].map(|text| text.replace('-', "−"));
@@ -160,7 +179,12 @@ impl MatchSummary {
 
     pub(super) fn sprt_in_words(&self) -> Option<String> {
         let sprt = self.sprt()?;
-        let ([a, b], SprtState { elo0, elo1, model, .. }) = (self.names(), &sprt);
+        let (
+            [a, b],
+            SprtState {
+                elo0, elo1, model, ..
+            },
+        ) = (self.names(), &sprt);
         Some(format!(
             "The sequential test weighs H1, that {a} is {elo1} {model} Elo ahead of {b}, against H0, that it is {elo0}: {sprt}. \
              {} The test ends when the logarithm of the ratio (LLR) leaves its bounds.",
@@ -169,12 +193,17 @@ impl MatchSummary {
     }
 
     pub fn line(&self) -> String {
-        let ResultTally { wins, draws, losses, .. } = self.tally;
+        let ResultTally {
+            wins, draws, losses, ..
+        } = self.tally;
         let mut line = format!("+{wins} ={draws} -{losses}");
         if let Some(elo) = self.elo() {
             line += &format!("  Elo {} ({})", elo.lead(1), elo.interval());
         }
-        if let Some(SprtState { llr, lower, upper, .. }) = self.sprt() {
+        if let Some(SprtState {
+            llr, lower, upper, ..
+        }) = self.sprt()
+        {
             line += &format!("  LLR {llr:.2} [{lower:.2}, {upper:.2}]");
         }
         line
@@ -231,32 +260,62 @@ fn nps((nodes, seconds): (u64, f64)) -> u64 {
 impl fmt::Display for MatchSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ([a, b], elo, sprt) = (self.names(), self.elo(), self.sprt());
-        let ResultTally { wins, draws, losses, pairs, .. } = &self.tally;
+        let ResultTally {
+            wins,
+            draws,
+            losses,
+            pairs,
+            ..
+        } = &self.tally;
         let of_both = |[a, b]: [String; 2]| format!("A {a}, B {b}");
-        let ends = self.terminations.iter().map(|(word, n)| format!("{word} {n}")).join(", ");
+        let ends = self
+            .terminations
+            .iter()
+            .map(|(word, n)| format!("{word} {n}"))
+            .join(", ");
         let nodes = self.nodes_per_move();
         let nodes = nodes.map(|nodes| nodes.map_or(NONE.into(), |nodes| format!("{nodes:.1}")));
         let whole = |elo: &Elo| format!("{} (95 %: {}), {}", elo.lead(1), elo.interval(), elo.verdict());
         let test = sprt.map(|SprtState { elo0, elo1, .. }| format!("SPRT [{elo0}, {elo1}]"));
         let pruned = |(pruned, saved)| {
-            format!("{} % of the moves, {} % of the time saved", percent(pruned), percent(saved))
+            format!(
+                "{} % of the moves, {} % of the time saved",
+                percent(pruned),
+                percent(saved)
+            )
         };
         let facts = [
             ("A", Some(a.to_owned())),
             ("B", Some(b.to_owned())),
-            ("games", Some(format!("{}: +{wins} ={draws} -{losses}", self.count("")))),
+            (
+                "games",
+                Some(format!("{}: +{wins} ={draws} -{losses}", self.count(""))),
+            ),
             ("pairs 0-½-1-1½-2", Some(format!("{pairs:?}"))),
             ("score", elo.map(|elo| format!("{:.2} %", 100.0 * elo.score))),
             ("Elo", Some(self.elo_in_words(whole))),
             ("normalized Elo", Some(self.elo_in_words(Elo::normalized))),
             ("LOS", elo.map(|elo| format!("{:.2} %", 100.0 * elo.los))),
-            (test.as_deref().unwrap_or_default(), sprt.map(|sprt| format!("{sprt} ({} Elo)", sprt.model))),
+            (
+                test.as_deref().unwrap_or_default(),
+                sprt.map(|sprt| format!("{sprt} ({} Elo)", sprt.model)),
+            ),
             ("", sprt.map(|sprt| sprt.in_words("A", "B"))),
             ("ends", Some(ends)),
-            ("lost on time", Some(of_both(self.time_losses.map(|games| games.to_string())))),
-            ("lost by a fault", (self.faults != [0; 2]).then(|| of_both(self.faults.map(|n| n.to_string())))),
+            (
+                "lost on time",
+                Some(of_both(self.time_losses.map(|games| games.to_string()))),
+            ),
+            (
+                "lost by a fault",
+                (self.faults != [0; 2]).then(|| of_both(self.faults.map(|n| n.to_string()))),
+            ),
             ("nodes per move", Some(of_both(nodes))),
-            ("smart pruning", self.pruning().map(|[a, b]| format!("A {}; B {}", pruned(a), pruned(b)))),
+            (
+                "smart pruning",
+                self.pruning()
+                    .map(|[a, b]| format!("A {}; B {}", pruned(a), pruned(b))),
+            ),
         ];
         let mut known = facts.into_iter().filter_map(|(name, value)| Some((name, value?)));
         known.try_for_each(|(name, value)| writeln!(f, "{name:<17} {value}"))?;
@@ -274,16 +333,29 @@ pub fn table(matches: &[MatchSummary]) -> Table {
         .numbers("won", |summary| summary.tally.wins)
         .numbers("drawn", |summary| summary.tally.draws)
         .numbers("lost", |summary| summary.tally.losses)
-        .numbers("pairs 0-½-1-1½-2", |summary| format!("{:?}", summary.tally.pairs))
+        .numbers("pairs 0-½-1-1½-2", |summary| {
+            format!("{:?}", summary.tally.pairs)
+        })
         .numbers("Elo", |summary| summary.elo_in_words(|elo| elo.lead(1)))
         .numbers("95 %", |summary| summary.elo_in_words(Elo::interval))
-        .words("verdict", |summary| summary.elo_in_words(|elo| elo.verdict().to_string()))
+        .words("verdict", |summary| {
+            summary.elo_in_words(|elo| elo.verdict().to_string())
+        })
         .numbers("normalized Elo", |summary| summary.elo_in_words(Elo::normalized))
         .numbers("LOS, %", |summary| summary.elo_in_words(|elo| percent(elo.los)))
-        .numbers("lost on time, A / B", |MatchSummary { time_losses: [a, b], .. }| format!("{a} / {b}"));
+        .numbers(
+            "lost on time, A / B",
+            |MatchSummary {
+                 time_losses: [a, b], ..
+             }| format!("{a} / {b}"),
+        );
     let sprt = |summary: &MatchSummary| summary.sprt().map(|sprt| sprt.to_string()).unwrap_or_default();
     let has_test = matches.iter().any(|summary| summary.sprt.is_some());
-    if has_test { table.words("SPRT", |summary| sprt(summary)).table() } else { table.table() }
+    if has_test {
+        table.words("SPRT", |summary| sprt(summary)).table()
+    } else {
+        table.table()
+    }
 }
 
 fn percent(share: f64) -> String {
@@ -292,14 +364,22 @@ fn percent(share: f64) -> String {
 
 /// Smart pruning by player, `None` without clocks.
 pub fn pruning_table(matches: &[MatchSummary]) -> Option<Table> {
-    let sides = matches.iter().filter_map(|summary| Some((summary.names(), summary.pruning()?)));
-    let players: Vec<_> = sides.flat_map(|([a, b], [of_a, of_b])| [(a, b, of_a), (b, a, of_b)]).collect();
+    let sides = matches
+        .iter()
+        .filter_map(|summary| Some((summary.names(), summary.pruning()?)));
+    let players: Vec<_> = sides
+        .flat_map(|([a, b], [of_a, of_b])| [(a, b, of_a), (b, a, of_b)])
+        .collect();
     (!players.is_empty()).then(|| {
         Table::of("Smart pruning", players)
             .words("player", |(player, ..)| *player)
             .words("against", |(_, against, _)| *against)
-            .numbers("ended by smart pruning, % of the moves", |(.., (pruned, _))| percent(*pruned))
-            .numbers("time saved, % of the time used", |(.., (_, saved))| percent(*saved))
+            .numbers("ended by smart pruning, % of the moves", |(.., (pruned, _))| {
+                percent(*pruned)
+            })
+            .numbers("time saved, % of the time used", |(.., (_, saved))| {
+                percent(*saved)
+            })
             .table()
     })
 }
@@ -325,16 +405,25 @@ impl Ranking {
             return None;
         }
         let place = |name: &str| names.iter().position(|known| *known == name).unwrap_or_default();
-        let results = matches.iter().map(|summary| (summary.names().map(place), &summary.tally));
+        let results = matches
+            .iter()
+            .map(|summary| (summary.names().map(place), &summary.tally));
         let ratings = ratings(names.len(), &results.collect::<Vec<_>>())?;
         let players = names.into_iter().zip(ratings);
-        let players = players.map(|(name, rating)| RankedPlayer { name: name.to_owned(), rating });
+        let players = players.map(|(name, rating)| RankedPlayer {
+            name: name.to_owned(),
+            rating,
+        });
         let ranked = players.sorted_by(|a, b| b.rating.elo.total_cmp(&a.rating.elo));
-        Some(Ranking { players: ranked.collect() })
+        Some(Ranking {
+            players: ranked.collect(),
+        })
     }
 
     pub(super) fn best(&self) -> String {
-        self.players.first().map_or(String::new(), |player| player.name.clone())
+        self.players
+            .first()
+            .map_or(String::new(), |player| player.name.clone())
     }
 
     pub fn table(&self) -> Table {
@@ -361,7 +450,10 @@ mod tests {
             summary.tally.add(pair, half_points);
         }
         let text = summary.to_string();
-        assert!(text.contains("Elo               +279.6 (95 %: -76 to +∞), undecided\n"), "{text}");
+        assert!(
+            text.contains("Elo               +279.6 (95 %: -76 to +∞), undecided\n"),
+            "{text}"
+        );
         assert!(text.contains("undecided (logistic Elo)\n"), "{text}");
         assert!(json!(summary)["elo_high"].is_null());
         let none = MatchSummary::new(["A", "B"], None).to_string();

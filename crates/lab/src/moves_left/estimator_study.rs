@@ -125,9 +125,17 @@ impl GroupCells {
     fn add_game(&mut self, positions: &[Told<'_>], unit: u64, weights: &Array1<f64>) {
         self.positions += positions.len() as u64;
         self.units.insert(unit);
-        self.cells.resize_with(positions.first().map_or(0, |told| told.1.len()), GroupSums::default);
+        self.cells.resize_with(
+            positions.first().map_or(0, |told| told.1.len()),
+            GroupSums::default,
+        );
         for (place, cell) in self.cells.iter_mut().enumerate() {
-            cell.add_game(positions.iter().filter_map(|(truth, told)| Some((told[place]?, *truth))), weights);
+            cell.add_game(
+                positions
+                    .iter()
+                    .filter_map(|(truth, told)| Some((told[place]?, *truth))),
+                weights,
+            );
         }
     }
 }
@@ -147,7 +155,11 @@ impl Accumulator {
             unit,
             estimators,
             groups: BTreeMap::new(),
-            totals: Totals { joints, clocks, ..Totals::default() },
+            totals: Totals {
+                joints,
+                clocks,
+                ..Totals::default()
+            },
             is_complete: true,
         }
     }
@@ -159,15 +171,24 @@ impl Accumulator {
         totals.positions += rows.len() as u64;
         totals.played_out += u64::from(is_played_out(first));
         totals.events.insert(first.event);
-        let estimate = |row| self.estimators.iter().map(|estimator| estimator.estimate(row)).collect();
+        let estimate = |row| {
+            self.estimators
+                .iter()
+                .map(|estimator| estimator.estimate(row))
+                .collect()
+        };
         let estimates: Vec<Vec<_>> = rows.iter().map(estimate).collect();
         let mut game: BTreeMap<Group, Vec<Told<'_>>> = BTreeMap::new();
         for (row, estimates) in rows.iter().zip(&estimates) {
             for group in Group::of(row) {
-                game.entry(group).or_default().push((row.moves_left.into(), estimates));
+                game.entry(group)
+                    .or_default()
+                    .push((row.moves_left.into(), estimates));
             }
             for (joint, estimate) in totals.joints.iter_mut().zip(estimates) {
-                estimate.iter().for_each(|&estimate| joint.add(estimate, row.moves_left));
+                estimate
+                    .iter()
+                    .for_each(|&estimate| joint.add(estimate, row.moves_left));
             }
             if let (Some(m), Some(spread)) = (row.m_search_plies, row.m_spread_plies) {
                 totals.spread.add(m.into(), spread.into(), row.plies_left.into());
@@ -176,7 +197,10 @@ impl Accumulator {
         let unit = self.unit.of(first);
         let weights = bootstrap_weights(unit);
         for (group, positions) in game {
-            self.groups.entry(group).or_default().add_game(&positions, unit, &weights);
+            self.groups
+                .entry(group)
+                .or_default()
+                .add_game(&positions, unit, &weights);
         }
         self.play_clocks(rows, &estimates);
     }
@@ -203,33 +227,60 @@ impl Accumulator {
         }
         let spearman: Vec<_> = self.totals.joints.iter().map(Joint::spearman).collect();
         let differences = self.differences();
-        let groups = self.groups.into_iter().map(|(group, GroupCells { positions, units, cells })| {
-            let is_all = group.dimension == ALL;
-            let figures = cells.iter().enumerate().map(|(place, cell)| {
-                let spearman = spearman[place].filter(|_| is_all);
-                let name = &self.estimators[place].name;
-                let figures = || EstimatorFigures { spearman, ..cell.figures(name, &cells[0], units.len()) };
-                (!cell.is_empty()).then(figures)
-            });
-            GroupFigures { figures: figures.collect(), group, positions }
-        });
+        let groups = self.groups.into_iter().map(
+            |(
+                group,
+                GroupCells {
+                    positions,
+                    units,
+                    cells,
+                },
+            )| {
+                let is_all = group.dimension == ALL;
+                let figures = cells.iter().enumerate().map(|(place, cell)| {
+                    let spearman = spearman[place].filter(|_| is_all);
+                    let name = &self.estimators[place].name;
+                    let figures = || EstimatorFigures {
+                        spearman,
+                        ..cell.figures(name, &cells[0], units.len())
+                    };
+                    (!cell.is_empty()).then(figures)
+                });
+                GroupFigures {
+                    figures: figures.collect(),
+                    group,
+                    positions,
+                }
+            },
+        );
         StudyReport {
             totals: self.totals,
             unit: self.unit,
             notes,
             groups: groups.collect(),
             differences,
-            names: self.estimators.into_iter().map(|estimator| estimator.name).collect(),
+            names: self
+                .estimators
+                .into_iter()
+                .map(|estimator| estimator.name)
+                .collect(),
         }
     }
 
     fn differences(&self) -> Vec<PairDifference> {
         let difference = |dimension: usize, a: usize, b: usize| {
-            let (_, group) = self.groups.iter().find(|(group, _)| group.dimension == dimension)?;
+            let (_, group) = self
+                .groups
+                .iter()
+                .find(|(group, _)| group.dimension == dimension)?;
             let [a, b] = [&group.cells[a], &group.cells[b]];
             (!a.is_empty() && !b.is_empty()).then(|| a.minus(b, group.units.len()))
         };
-        let place = |name: &str| self.estimators.iter().position(|estimator| estimator.name == name);
+        let place = |name: &str| {
+            self.estimators
+                .iter()
+                .position(|estimator| estimator.name == name)
+        };
         let foremost = place("mle-mlh").zip(place("mle-pieces"));
         let pairs = (1..self.estimators.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
         let others = pairs.filter(|&(a, b)| !foremost.is_some_and(|pair| pair == (a, b) || pair == (b, a)));
@@ -260,21 +311,41 @@ pub(super) const PLAYED_OUT: usize = 1;
 pub(super) const BY_PLY: usize = 2;
 /// The first ones have one group.
 pub(super) const DIMENSIONS: [Dimension; 7] = [
-    Dimension { key: "all", title: "all positions", group: |_| Some((0, "all".into())) },
+    Dimension {
+        key: "all",
+        title: "all positions",
+        group: |_| Some((0, "all".into())),
+    },
     Dimension {
         key: "played_out",
         title: "games that were played out",
         group: |row| is_played_out(row).then(|| (0, "played out".into())),
     },
-    Dimension { key: "by_ply", title: "plies played", group: |row| Some(by_ply(row.ply)) },
-    Dimension { key: "by_phase", title: "phase", group: |row| Some(by_phase(row.pieces)) },
-    Dimension { key: "by_pieces", title: "pieces on the board", group: |row| Some(by_pieces(row.pieces)) },
+    Dimension {
+        key: "by_ply",
+        title: "plies played",
+        group: |row| Some(by_ply(row.ply)),
+    },
+    Dimension {
+        key: "by_phase",
+        title: "phase",
+        group: |row| Some(by_phase(row.pieces)),
+    },
+    Dimension {
+        key: "by_pieces",
+        title: "pieces on the board",
+        group: |row| Some(by_pieces(row.pieces)),
+    },
     Dimension {
         key: "by_evaluation",
         title: "evaluation |Q|",
         group: |row| Some(binned(row.q?.abs(), &EVALUATIONS)),
     },
-    Dimension { key: "by_termination", title: "end of the game", group: |row| Some((0, row.ending.clone())) },
+    Dimension {
+        key: "by_termination",
+        title: "end of the game",
+        group: |row| Some((0, row.ending.clone())),
+    },
 ];
 
 /// Width of [`BY_PLY`].
@@ -304,21 +375,34 @@ impl Group {
     }
 
     fn of(row: &PositionRow) -> impl Iterator<Item = Group> {
-        DIMENSIONS.iter().enumerate().filter_map(|(dimension, Dimension { group, .. })| {
-            group(row).map(|(place, name)| Group { dimension, place, name })
-        })
+        DIMENSIONS
+            .iter()
+            .enumerate()
+            .filter_map(|(dimension, Dimension { group, .. })| {
+                group(row).map(|(place, name)| Group {
+                    dimension,
+                    place,
+                    name,
+                })
+            })
     }
 }
 
 fn binned(value: f32, groups: &[(f32, &str)]) -> (u32, String) {
-    let place = groups.iter().position(|(end, _)| value < *end).unwrap_or(groups.len() - 1);
+    let place = groups
+        .iter()
+        .position(|(end, _)| value < *end)
+        .unwrap_or(groups.len() - 1);
     (place as u32, groups[place].1.to_owned())
 }
 
 fn by_ply(ply: u32) -> (u32, String) {
     let first = (ply / PLIES * PLIES).min(LAST_PLY);
-    let name =
-        if first == LAST_PLY { format!("{first}+") } else { format!("{first}–{}", first + PLIES - 1) };
+    let name = if first == LAST_PLY {
+        format!("{first}+")
+    } else {
+        format!("{first}–{}", first + PLIES - 1)
+    };
     (first, name)
 }
 
@@ -332,8 +416,17 @@ fn by_phase(pieces: u32) -> (u32, String) {
 }
 
 fn by_pieces(pieces: u32) -> (u32, String) {
-    let groups = [(25, "25–32"), (19, "19–24"), (13, "13–18"), (8, "8–12"), (0, "2–7")];
-    let place = groups.iter().position(|(least, _)| pieces >= *least).unwrap_or_default();
+    let groups = [
+        (25, "25–32"),
+        (19, "19–24"),
+        (13, "13–18"),
+        (8, "8–12"),
+        (0, "2–7"),
+    ];
+    let place = groups
+        .iter()
+        .position(|(least, _)| pieces >= *least)
+        .unwrap_or_default();
     (place as u32, groups[place].1.to_owned())
 }
 
@@ -351,9 +444,20 @@ mod tests {
         for game in 1..=60u64 {
             let scatter = (game * 37 % 60) as f64 - 29.5;
             for ply in 0..40 {
-                let row = PositionRow { game, event: game, ply, pieces: 32, ..PositionRow::default() };
+                let row = PositionRow {
+                    game,
+                    event: game,
+                    ply,
+                    pieces: 32,
+                    ..PositionRow::default()
+                };
                 let left = legacy.estimate(&row).unwrap() + scatter;
-                writer.write(&[PositionRow { moves_left: left.max(1.0) as u32, ..row }]).unwrap();
+                writer
+                    .write(&[PositionRow {
+                        moves_left: left.max(1.0) as u32,
+                        ..row
+                    }])
+                    .unwrap();
             }
         }
         writer.publish().unwrap();
@@ -369,12 +473,38 @@ mod tests {
 
     #[test]
     fn a_position_is_in_one_group_of_each_dimension() {
-        let row = PositionRow { ply: 39, pieces: 32, ending: "adjudication".into(), ..Default::default() };
+        let row = PositionRow {
+            ply: 39,
+            pieces: 32,
+            ending: "adjudication".into(),
+            ..Default::default()
+        };
         let names: Vec<String> = Group::of(&row).map(|group| group.name).collect();
-        assert_eq!(names, ["all", "20–39", "opening", "25–32", "adjudication"], "no network, no Q");
-        let row = PositionRow { ply: 777, pieces: 3, q: Some(-0.95), ending: "stalemate".into(), ..row };
+        assert_eq!(
+            names,
+            ["all", "20–39", "opening", "25–32", "adjudication"],
+            "no network, no Q"
+        );
+        let row = PositionRow {
+            ply: 777,
+            pieces: 3,
+            q: Some(-0.95),
+            ending: "stalemate".into(),
+            ..row
+        };
         let names: Vec<String> = Group::of(&row).map(|group| group.name).collect();
-        assert_eq!(names, ["all", "played out", "300+", "endgame", "2–7", "0.9 and more", "stalemate"]);
+        assert_eq!(
+            names,
+            [
+                "all",
+                "played out",
+                "300+",
+                "endgame",
+                "2–7",
+                "0.9 and more",
+                "stalemate"
+            ]
+        );
     }
     /// A regression: phases were defined differently here, in `timelab` and in the networks' card.
     #[test]

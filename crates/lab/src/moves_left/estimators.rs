@@ -46,14 +46,23 @@ impl Estimator {
             expected: "a moves-left estimator such as mle-legacy(midpoint=51.5,steepness=7)".into(),
         })?;
         let searched = rule.uses_head().then(|| Rule::Searched(rule.clone()));
-        let searched = searched.map(|rule| Estimator { name: format!("{text} after search"), rule });
-        let estimator = Estimator { name: text.to_owned(), rule: Rule::Root(rule) };
+        let searched = searched.map(|rule| Estimator {
+            name: format!("{text} after search"),
+            rule,
+        });
+        let estimator = Estimator {
+            name: text.to_owned(),
+            rule: Rule::Root(rule),
+        };
         Ok([estimator].into_iter().chain(searched).collect())
     }
 
     /// The best function of the ply, cross-fitted.
     pub(super) fn by_ply(medians: PlyMedian) -> Estimator {
-        Estimator { name: "best by ply".into(), rule: Rule::PlyMedian(medians) }
+        Estimator {
+            name: "best by ply".into(),
+            rule: Rule::PlyMedian(medians),
+        }
     }
 
     pub(super) fn uses_search(&self) -> bool {
@@ -84,7 +93,11 @@ pub(super) struct HalfCounts {
 
 impl HalfCounts {
     pub(super) fn new(unit: Unit) -> HalfCounts {
-        HalfCounts { unit, games: [0; 2], by_chunk: Default::default() }
+        HalfCounts {
+            unit,
+            games: [0; 2],
+            by_chunk: Default::default(),
+        }
     }
 
     pub(super) fn add_game(&mut self, rows: &[PositionRow]) {
@@ -92,7 +105,9 @@ impl HalfCounts {
         let half = self.unit.half(first);
         self.games[half] += 1;
         for row in rows {
-            let counts = self.by_chunk[half].entry(row.ply.min(MOST_PLIES) / WIDTH).or_default();
+            let counts = self.by_chunk[half]
+                .entry(row.ply.min(MOST_PLIES) / WIDTH)
+                .or_default();
             *counts.entry(row.moves_left).or_default() += 1;
         }
     }
@@ -109,7 +124,10 @@ impl HalfCounts {
                 self.unit.plural()
             )
         })?;
-        Ok(PlyMedian { unit: self.unit, medians: [of_first, of_second] })
+        Ok(PlyMedian {
+            unit: self.unit,
+            medians: [of_first, of_second],
+        })
     }
 }
 
@@ -138,7 +156,12 @@ impl PlyMedian {
     fn moves_left(&self, row: &PositionRow) -> f64 {
         let medians = &self.medians[self.unit.half(row)];
         let chunk = (row.ply / WIDTH) as usize;
-        medians.get(chunk).or(medians.last()).copied().unwrap_or(1.0).max(1.0)
+        medians
+            .get(chunk)
+            .or(medians.last())
+            .copied()
+            .unwrap_or(1.0)
+            .max(1.0)
     }
 }
 
@@ -148,20 +171,41 @@ mod tests {
 
     #[test]
     fn the_head_counts_plies_and_estimates_are_full_moves() {
-        let row = PositionRow { ply: 40, pieces: 20, m_plies: Some(79.0), ..PositionRow::default() };
-        let [root, search] = &Estimator::parse("mle-mlh").unwrap()[..] else { panic!("two of the head") };
+        let row = PositionRow {
+            ply: 40,
+            pieces: 20,
+            m_plies: Some(79.0),
+            ..PositionRow::default()
+        };
+        let [root, search] = &Estimator::parse("mle-mlh").unwrap()[..] else {
+            panic!("two of the head")
+        };
         assert_eq!(root.estimate(&row), Some(40.0), "(1 + 79 plies)/2");
         assert_eq!(search.estimate(&row), None, "there was no search");
         assert!(Estimator::parse("mle-none").is_err());
-        assert!(Estimator::parse("").unwrap_err().to_string().contains("mle-legacy"));
+        assert!(
+            Estimator::parse("")
+                .unwrap_err()
+                .to_string()
+                .contains("mle-legacy")
+        );
     }
 
     fn row(event: u64, ply: u32, moves_left: u32) -> PositionRow {
-        PositionRow { event, ply, moves_left, ..PositionRow::default() }
+        PositionRow {
+            event,
+            ply,
+            moves_left,
+            ..PositionRow::default()
+        }
     }
 
     fn events() -> [u64; 2] {
-        [0, 1].map(|half| (1..).find(|&event| Unit::Event.half(&row(event, 0, 1)) == half).unwrap())
+        [0, 1].map(|half| {
+            (1..)
+                .find(|&event| Unit::Event.half(&row(event, 0, 1)) == half)
+                .unwrap()
+        })
     }
 
     /// A regression: such rows exhausted the memory.

@@ -66,13 +66,17 @@ impl Selection {
         ends_well
             && (self.min_plies..=self.max_plies).contains(&(game.moves.len() as u32))
             && (self.min_base..=self.max_base).contains(&base_seconds(game))
-            && self.min_elo.is_none_or(|least| elo("WhiteElo").min(elo("BlackElo")) >= least)
+            && self
+                .min_elo
+                .is_none_or(|least| elo("WhiteElo").min(elo("BlackElo")) >= least)
             && (!self.held_out || is_held_out(tag("Event").as_bytes()))
     }
 
     pub(crate) fn takes_position(&self, game: u64, ply: u32) -> bool {
         ply >= self.from_ply
-            && self.sample.is_none_or(|sample| mix(mix(game) ^ u64::from(ply)).is_multiple_of(sample))
+            && self
+                .sample
+                .is_none_or(|sample| mix(mix(game) ^ u64::from(ply)).is_multiple_of(sample))
     }
 }
 
@@ -92,11 +96,21 @@ impl<'a> Measurer<'a> {
         settings: &Settings,
         nodes: Option<u64>,
     ) -> Result<Measurer<'a>, LabError> {
-        let searcher = nodes.map(|nodes| Ok::<_, BackendError>((backend.evaluator()?, nodes))).transpose()?;
-        let batch =
-            BatchEvaluator::new(&**backend, settings.search.history_fill, backend.info().preferred_batch)?;
+        let searcher = nodes
+            .map(|nodes| Ok::<_, BackendError>((backend.evaluator()?, nodes)))
+            .transpose()?;
+        let batch = BatchEvaluator::new(
+            &**backend,
+            settings.search.history_fill,
+            backend.info().preferred_batch,
+        )?;
         let setup = Setup::with_backend(settings.clone().for_analysis(), backend.clone())?;
-        Ok(Measurer { selection, setup, batch, searcher })
+        Ok(Measurer {
+            selection,
+            setup,
+            batch,
+            searcher,
+        })
     }
 
     /// The rows of each game, and none of them if the run `is_stopped`. Batches span games.
@@ -155,7 +169,9 @@ impl<'a> Measurer<'a> {
         row: &mut PositionRow,
         is_stopped: &impl Fn() -> bool,
     ) -> Result<(), LabError> {
-        let Some((evaluator, nodes)) = &mut self.searcher else { return Ok(()) };
+        let Some((evaluator, nodes)) = &mut self.searcher else {
+            return Ok(());
+        };
         let (mut player, mut batch) = (EnginePlayer::new(&self.setup, 0)?, SharedBatch::default());
         player.begin_move(position, GoLimits::nodes(*nodes))?;
         while !is_stopped() && player.advance() != NextStep::Over {
@@ -214,7 +230,10 @@ mod tests {
     fn games_are_chosen_by_their_tags() {
         let all = selection(&[]);
         assert!(takes(&all, "[Result \"1-0\"]"));
-        assert!(!takes(&all, "[Termination \"time forfeit\"]"), "its length says nothing");
+        assert!(
+            !takes(&all, "[Termination \"time forfeit\"]"),
+            "its length says nothing"
+        );
         let lost = selection(&["--termination", Ending::Broken.name()]);
         assert!(takes(&lost, "[Termination \"time forfeit\"]") && !takes(&lost, "[Result \"1-0\"]"));
         let long = selection(&["--min-plies=4", "--max-plies=9"]);
@@ -231,7 +250,9 @@ mod tests {
     #[test]
     fn held_out_events_are_one_in_twenty() {
         let held_out = selection(&["--held-out"]);
-        let kept = (0..2000).filter(|i| takes(&held_out, &format!("[Event \"event {i}\"]"))).count();
+        let kept = (0..2000)
+            .filter(|i| takes(&held_out, &format!("[Event \"event {i}\"]")))
+            .count();
         assert!((60..140).contains(&kept), "{kept}");
     }
 

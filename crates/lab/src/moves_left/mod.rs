@@ -69,6 +69,11 @@ impl PositionRow {
     /// What an estimator gets, with this M and its spread.
     fn input(&self, m: Option<f32>, m_spread: Option<f32>) -> MovesLeftInput {
         let [m, m_spread] = [m, m_spread].map(|plies| plies.map(|plies| Plies(plies.into())));
-        MovesLeftInput { game_ply: GamePly(self.ply), pieces: self.pieces, m, m_spread }
+        MovesLeftInput {
+            game_ply: GamePly(self.ply),
+            pieces: self.pieces,
+            m,
+            m_spread,
+        }
     }
 }

@@ -130,12 +130,23 @@ impl Interval {
     /// From the 2.5 % to the 97.5 % point, shape `[REPLICATES]`.
     fn of(units: usize, values: Array1<f64>) -> Interval {
         if units < FEWEST_UNITS {
-            return Interval { low: f64::NAN, high: f64::NAN };
+            return Interval {
+                low: f64::NAN,
+                high: f64::NAN,
+            };
         }
         let finite = values.into_iter().filter(|value| value.is_finite());
         let values: Vec<_> = finite.sorted_by(f64::total_cmp).collect();
-        let at = |share: f64| values.get((share * values.len() as f64) as usize).copied().unwrap_or(f64::NAN);
-        Interval { low: at(0.025), high: at(0.975) }
+        let at = |share: f64| {
+            values
+                .get((share * values.len() as f64) as usize)
+                .copied()
+                .unwrap_or(f64::NAN)
+        };
+        Interval {
+            low: at(0.025),
+            high: at(0.975),
+        }
     }
 }
 
@@ -168,7 +179,11 @@ pub(super) struct GroupSums {
 impl Default for GroupSums {
     fn default() -> Self {
         let [counts, absolutes] = [Array1::zeros(REPLICATES), Array1::zeros(REPLICATES)];
-        GroupSums { sums: Sums::default(), counts, absolutes }
+        GroupSums {
+            sums: Sums::default(),
+            counts,
+            absolutes,
+        }
     }
 }
 
@@ -198,12 +213,23 @@ impl GroupSums {
 
     pub(super) fn minus(&self, other: &GroupSums, units: usize) -> Difference {
         let ci = Interval::of(units, self.replicated_mae() - other.replicated_mae());
-        Difference { difference: self.mae() - other.mae(), ci }
+        Difference {
+            difference: self.mae() - other.mae(),
+            ci,
+        }
     }
 
     /// All but the rank correlation. `first` are the sums of the baseline estimator.
     pub(super) fn figures(&self, name: &str, first: &GroupSums, units: usize) -> EstimatorFigures {
-        let Sums { count, error, squared, truth, truth_squared, ref sizes, .. } = self.sums;
+        let Sums {
+            count,
+            error,
+            squared,
+            truth,
+            truth_squared,
+            ref sizes,
+            ..
+        } = self.sums;
         let median = quantile((0..).zip(sizes.iter().copied()), 0.5).unwrap_or(f64::NAN);
         EstimatorFigures {
             name: name.to_owned(),
@@ -236,7 +262,10 @@ pub(super) struct Joint {
 
 impl Joint {
     pub(super) fn add(&mut self, estimate: f64, truth: u32) {
-        *self.counts.entry(((estimate * STEPS).round() as u32, truth)).or_default() += 1;
+        *self
+            .counts
+            .entry(((estimate * STEPS).round() as u32, truth))
+            .or_default() += 1;
     }
 
     /// The truth's 10 %, 50 % and 90 % points by the estimate, all in full moves, where there are enough
@@ -244,7 +273,11 @@ impl Joint {
     pub(super) fn truths(&self) -> Vec<(f64, [f64; 3])> {
         let mut by_estimate: BTreeMap<u32, BTreeMap<u32, u64>> = BTreeMap::new();
         for (&(step, truth), &count) in &self.counts {
-            *by_estimate.entry(step / STEPS as u32).or_default().entry(truth).or_default() += count;
+            *by_estimate
+                .entry(step / STEPS as u32)
+                .or_default()
+                .entry(truth)
+                .or_default() += count;
         }
         let points = |(moves, counts): (u32, BTreeMap<u32, u64>)| {
             let at = |share| quantile(counts.iter().map(|(&truth, &count)| (truth, count)), share);
@@ -379,7 +412,11 @@ impl ClockUse {
     /// `(share of the moves played, mean share of the clock left)`.
     pub(super) fn curve(&self) -> Vec<(f64, f64)> {
         let sides = self.sides.max(1) as f64;
-        self.curve.iter().enumerate().map(|(k, sum)| (k as f64 / POINTS as f64, sum / sides)).collect()
+        self.curve
+            .iter()
+            .enumerate()
+            .map(|(k, sum)| (k as f64 / POINTS as f64, sum / sides))
+            .collect()
     }
 }
 
@@ -405,7 +442,9 @@ mod tests {
     fn rank_correlation_of_order_and_of_its_reverse() {
         let joint = |pairs: &[(f64, u32)]| {
             let mut joint = Joint::default();
-            pairs.iter().for_each(|&(estimate, truth)| joint.add(estimate, truth));
+            pairs
+                .iter()
+                .for_each(|&(estimate, truth)| joint.add(estimate, truth));
             joint.spearman()
         };
         assert_eq!(joint(&[(1.0, 10), (5.0, 11), (50.0, 12)]), Some(1.0));
@@ -445,7 +484,10 @@ mod tests {
         let draws: Vec<f64> = (0..200).flat_map(bootstrap_weights).collect();
         let mean = draws.iter().sum::<f64>() / draws.len() as f64;
         let variance = draws.iter().map(|k| (k - mean).powi(2)).sum::<f64>() / draws.len() as f64;
-        assert!((mean - 1.0).abs() < 0.02 && (variance - 1.0).abs() < 0.04, "{mean} {variance}");
+        assert!(
+            (mean - 1.0).abs() < 0.02 && (variance - 1.0).abs() < 0.04,
+            "{mean} {variance}"
+        );
         assert_eq!(bootstrap_weights(7), bootstrap_weights(7));
     }
 

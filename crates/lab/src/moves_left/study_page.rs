@@ -20,7 +20,12 @@ impl StudyReport {
     pub fn to_json(&self) -> Value {
         let mut groups: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
         let mut estimators = Vec::new();
-        for GroupFigures { group, positions, figures } in &self.groups {
+        for GroupFigures {
+            group,
+            positions,
+            figures,
+        } in &self.groups
+        {
             let known: Vec<_> = figures.iter().flatten().collect();
             match group.dimension {
                 ALL => estimators = known,
@@ -30,7 +35,14 @@ impl StudyReport {
                     .push(json!({ "group": group.name, "positions": positions, "estimators": known })),
             }
         }
-        let Totals { games, positions, events, played_out, spread, .. } = &self.totals;
+        let Totals {
+            games,
+            positions,
+            events,
+            played_out,
+            spread,
+            ..
+        } = &self.totals;
         let mut document = json!({
             "games": games,
             "positions": positions,
@@ -44,7 +56,9 @@ impl StudyReport {
             "spread": Some(spread).filter(|spread| spread.positions > 0),
             "clock": self.clock_figures(),
         });
-        groups.into_iter().for_each(|(key, groups)| document[key] = groups.into());
+        groups
+            .into_iter()
+            .for_each(|(key, groups)| document[key] = groups.into());
         document
     }
 
@@ -54,16 +68,25 @@ impl StudyReport {
             let path = folder.join(name).with_extension("svg");
             replace(&path, plot.to_svg()).map_err(RowError::io(&path))?;
         }
-        page(self, origins, &plots).write(folder).map_err(RowError::io(folder))
+        page(self, origins, &plots)
+            .write(folder)
+            .map_err(RowError::io(folder))
     }
 }
 
 impl fmt::Display for StudyReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{} All estimates and errors are in full moves of one side.", extent(self))?;
+        writeln!(
+            f,
+            "{} All estimates and errors are in full moves of one side.",
+            extent(self)
+        )?;
         self.notes.iter().try_for_each(|note| writeln!(f, "{note}"))?;
         writeln!(f)?;
-        tables(self).iter().flat_map(|(_, tables)| tables).try_for_each(|table| writeln!(f, "{table}"))
+        tables(self)
+            .iter()
+            .flat_map(|(_, tables)| tables)
+            .try_for_each(|table| writeln!(f, "{table}"))
     }
 }
 
@@ -86,7 +109,9 @@ fn page(report: &StudyReport, origins: &[Origin], plots: &[NamedPlot]) -> Page {
         }
         if place == 0 {
             page = page.part("Through the game", false, |page| {
-                plots.iter().fold(page, |page, (_, plot, caption)| page.plot(plot, caption))
+                plots
+                    .iter()
+                    .fold(page, |page, (_, plot, caption)| page.plot(plot, caption))
             });
         }
     }
@@ -95,12 +120,19 @@ fn page(report: &StudyReport, origins: &[Origin], plots: &[NamedPlot]) -> Page {
 
 fn key_figure(report: &StudyReport) -> Option<(String, String)> {
     let all = report.groups.iter().find(|group| group.group.dimension == ALL)?;
-    let best = all.figures.iter().flatten().min_by(|a, b| a.mae.total_cmp(&b.mae))?;
+    let best = all
+        .figures
+        .iter()
+        .flatten()
+        .min_by(|a, b| a.mae.total_cmp(&b.mae))?;
     let of_best = &best.name;
     let is_open = |Interval { low, high }: Interval| !(low > 0.0 || high < 0.0);
     let close = report.differences.iter().filter(|pair| is_open(pair.all.ci));
     let close = close.flat_map(|PairDifference { name, against, .. }| [(name, against), (against, name)]);
-    let close: Vec<_> = close.filter(|(own, _)| *own == of_best).map(|(_, other)| other.as_str()).collect();
+    let close: Vec<_> = close
+        .filter(|(own, _)| *own == of_best)
+        .map(|(_, other)| other.as_str())
+        .collect();
     let verdict = match (report.names.len(), &close[..]) {
         (1, _) => String::new(),
         (_, []) => " No other estimator is as near.".to_owned(),
@@ -116,7 +148,13 @@ fn key_figure(report: &StudyReport) -> Option<(String, String)> {
 }
 
 fn extent(report: &StudyReport) -> String {
-    let Totals { games, positions, events, played_out, .. } = &report.totals;
+    let Totals {
+        games,
+        positions,
+        events,
+        played_out,
+        ..
+    } = &report.totals;
     let (events, plural) = (events.len(), if events.len() == 1 { "" } else { "s" });
     format!(
         "{games} games, {positions} positions, {events} event{plural}. {played_out} of the games were played out. The length of the \
@@ -127,17 +165,27 @@ fn extent(report: &StudyReport) -> String {
 fn tables(report: &StudyReport) -> [(&'static str, Vec<Table>); 4] {
     let some = (1..report.totals.games).contains(&report.totals.played_out);
     let dimensions = [ALL].into_iter().chain(some.then_some(PLAYED_OUT));
-    let overall = dimensions.map(|dimension| errors(report, dimension)).chain(differences(report));
+    let overall = dimensions
+        .map(|dimension| errors(report, dimension))
+        .chain(differences(report));
     [
         ("Overall", overall.collect()),
-        ("By group", (BY_PLY..DIMENSIONS.len()).map(|dimension| by_group(report, dimension)).collect()),
+        (
+            "By group",
+            (BY_PLY..DIMENSIONS.len())
+                .map(|dimension| by_group(report, dimension))
+                .collect(),
+        ),
         ("The clock", Vec::from_iter(clock(report))),
         ("The spread", Vec::from_iter(spread(report))),
     ]
 }
 
 fn errors(report: &StudyReport, dimension: usize) -> Table {
-    let group = report.groups.iter().find(|group| group.group.dimension == dimension);
+    let group = report
+        .groups
+        .iter()
+        .find(|group| group.group.dimension == dimension);
     let caption = format!(
         "Errors over {}, {} positions; bias = estimate − truth; intervals by {}; vs first = difference of MAE to the first estimator",
         DIMENSIONS[dimension].title,
@@ -152,7 +200,11 @@ fn errors(report: &StudyReport, dimension: usize) -> Table {
     let is_first = |name: &String| *name == report.names[0];
     Table::of(caption, report.names.iter().zip(figures))
         .words("estimator", |(name, _)| *name)
-        .numbers("MAE", |(_, figures)| figures.as_ref().map_or("no M".into(), |f| format!("{:.2}", f.mae)))
+        .numbers("MAE", |(_, figures)| {
+            figures
+                .as_ref()
+                .map_or("no M".into(), |f| format!("{:.2}", f.mae))
+        })
         .numbers("95 % of MAE", |row| text(row, |f| interval(f.ci)))
         .numbers("vs first, 95 %", |row| match is_first(row.0) {
             true => String::new(),
@@ -162,13 +214,21 @@ fn errors(report: &StudyReport, dimension: usize) -> Table {
         .numbers("bias", |row| text(row, |f| format!("{:+.2}", f.bias)))
         .numbers("median", |row| text(row, |f| format!("{:.1}", f.median)))
         .numbers("R²", |row| text(row, |f| format!("{:.3}", f.r2)))
-        .numbers("Spearman", |row| text(row, |f| f.spearman.map_or(String::new(), |rho| format!("{rho:.3}"))))
+        .numbers("Spearman", |row| {
+            text(row, |f| {
+                f.spearman.map_or(String::new(), |rho| format!("{rho:.3}"))
+            })
+        })
         .table()
 }
 
 fn interval(interval: Interval) -> String {
     let Interval { low, high } = interval;
-    if interval.is_known() { format!("{low:.2} … {high:.2}") } else { "–".into() }
+    if interval.is_known() {
+        format!("{low:.2} … {high:.2}")
+    } else {
+        "–".into()
+    }
 }
 
 fn differences(report: &StudyReport) -> Option<Table> {
@@ -183,21 +243,36 @@ fn differences(report: &StudyReport) -> Option<Table> {
         .numbers("all positions", |pair| value(pair.all))
         .numbers("95 %", |pair| interval(pair.all.ci))
         .numbers("played out", |pair| pair.played_out.map_or(String::new(), value))
-        .numbers("95 %", |pair| pair.played_out.map_or(String::new(), |all| interval(all.ci)));
+        .numbers("95 %", |pair| {
+            pair.played_out.map_or(String::new(), |all| interval(all.ci))
+        });
     (!report.differences.is_empty()).then(|| table.table())
 }
 
 fn by_group(report: &StudyReport, dimension: usize) -> Table {
-    let caption = format!("Mean absolute error in full moves, by {}", DIMENSIONS[dimension].title);
+    let caption = format!(
+        "Mean absolute error in full moves, by {}",
+        DIMENSIONS[dimension].title
+    );
     let number = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.1}"));
     let left = |group: &GroupFigures| Some(group.figures.iter().flatten().next()?.mean_left);
     let error = |group: &GroupFigures, place: usize| Some(group.figures[place].as_ref()?.mae);
-    let table = Table::of(caption, report.groups.iter().filter(|group| group.group.dimension == dimension))
-        .words(DIMENSIONS[dimension].title, |group| &group.group.name)
-        .numbers("positions", |group| group.positions)
-        .numbers("moves left", |group| number(left(group)));
+    let table = Table::of(
+        caption,
+        report
+            .groups
+            .iter()
+            .filter(|group| group.group.dimension == dimension),
+    )
+    .words(DIMENSIONS[dimension].title, |group| &group.group.name)
+    .numbers("positions", |group| group.positions)
+    .numbers("moves left", |group| number(left(group)));
     let names = report.names.iter().enumerate();
-    names.fold(table, |table, (place, name)| table.numbers(name, |group| number(error(group, place)))).table()
+    names
+        .fold(table, |table, (place, name)| {
+            table.numbers(name, |group| number(error(group, place)))
+        })
+        .table()
 }
 
 fn clock(report: &StudyReport) -> Option<Table> {
@@ -218,9 +293,15 @@ fn spread(report: &StudyReport) -> Option<Table> {
         "Truth within the spread of M over the searched tree, {} positions (normal errors: 68 %, 95 %)",
         spread.positions
     );
-    let table = Table::of(caption, [("one spread", spread.within_one), ("two spreads", spread.within_two)])
-        .words("spread of the tree", |(name, _)| *name)
-        .numbers("share", |(_, share)| format!("{:.1} %", 100.0 * share));
+    let table = Table::of(
+        caption,
+        [
+            ("one spread", spread.within_one),
+            ("two spreads", spread.within_two),
+        ],
+    )
+    .words("spread of the tree", |(name, _)| *name)
+    .numbers("share", |(_, share)| format!("{:.1} %", 100.0 * share));
     (spread.positions > 0).then(|| table.table())
 }
 
@@ -255,7 +336,9 @@ fn plots(report: &StudyReport) -> Vec<NamedPlot> {
         ),
     ];
     let head = report.names.iter().position(|name| name == "mle-mlh");
-    let truths = head.map(|place| report.totals.joints[place].truths()).unwrap_or_default();
+    let truths = head
+        .map(|place| report.totals.joints[place].truths())
+        .unwrap_or_default();
     if truths.len() > 1 {
         plots.push((
             "mlh-against-truth",
@@ -287,7 +370,10 @@ fn over_plies<T>(
     let least = (report.totals.positions as f64 * FEWEST) as u64;
     let of_plies = |group: &&GroupFigures| group.group.dimension == BY_PLY && !group.group.is_open();
     let groups = report.groups.iter().filter(of_plies);
-    groups.filter(|group| group.positions >= least).filter_map(value).collect()
+    groups
+        .filter(|group| group.positions >= least)
+        .filter_map(value)
+        .collect()
 }
 
 fn by_ply(title: &str, y: &str) -> Plot {
@@ -296,12 +382,17 @@ fn by_ply(title: &str, y: &str) -> Plot {
 
 fn lines(plot: Plot, report: &StudyReport, figure: impl Fn(&EstimatorFigures) -> f64) -> Plot {
     let names = report.names.iter().enumerate();
-    names.fold(plot, |plot, (place, name)| plot.line(name, &over_plies(report, place, &figure)))
+    names.fold(plot, |plot, (place, name)| {
+        plot.line(name, &over_plies(report, place, &figure))
+    })
 }
 
 fn differences_by_ply(report: &StudyReport) -> Plot {
     let first = over_plies(report, 0, |f| f.mae);
-    let mut plot = by_ply("Difference to the first estimator by ply", "difference of errors, full moves");
+    let mut plot = by_ply(
+        "Difference to the first estimator by ply",
+        "difference of errors, full moves",
+    );
     for (place, name) in report.names.iter().enumerate() {
         let values = over_plies(report, place, |f| (f.mae, f.versus_first_ci));
         let band: Vec<_> = values.iter().map(|&(x, (_, ci))| (x, ci.low, ci.high)).collect();
@@ -321,20 +412,38 @@ fn estimates_by_ply(report: &StudyReport) -> Plot {
 }
 
 fn against_truth(truths: &[(f64, [f64; 3])]) -> Plot {
-    let middle: Vec<_> = truths.iter().map(|&(estimate, [_, median, _])| (estimate, median)).collect();
-    let band: Vec<_> = truths.iter().map(|&(estimate, [low, _, high])| (estimate, low, high)).collect();
+    let middle: Vec<_> = truths
+        .iter()
+        .map(|&(estimate, [_, median, _])| (estimate, median))
+        .collect();
+    let band: Vec<_> = truths
+        .iter()
+        .map(|&(estimate, [low, _, high])| (estimate, low, high))
+        .collect();
     let right: Vec<_> = truths.iter().map(|&(estimate, _)| (estimate, estimate)).collect();
-    Plot::new("mle-mlh against the truth", "estimate, full moves", "really left, full moves")
-        .band("really left", &band)
-        .line("really left", &middle)
-        .line("estimate = truth", &right)
-        .y_from(0.0)
+    Plot::new(
+        "mle-mlh against the truth",
+        "estimate, full moves",
+        "really left, full moves",
+    )
+    .band("really left", &band)
+    .line("really left", &middle)
+    .line("estimate = truth", &right)
+    .y_from(0.0)
 }
 
 fn clock_left(report: &StudyReport) -> Plot {
-    let mut plot = Plot::new("Clock over the game", "moves played, % of the game's", "clock left, %");
+    let mut plot = Plot::new(
+        "Clock over the game",
+        "moves played, % of the game's",
+        "clock left, %",
+    );
     for (clock, name) in report.totals.clocks.iter().zip(&report.names) {
-        let percent: Vec<_> = clock.curve().into_iter().map(|(x, y)| (100.0 * x, 100.0 * y)).collect();
+        let percent: Vec<_> = clock
+            .curve()
+            .into_iter()
+            .map(|(x, y)| (100.0 * x, 100.0 * y))
+            .collect();
         plot = plot.line(name, &percent);
     }
     plot.line("even use", &[(0.0, 100.0), (100.0, 0.0)]).y_from(0.0)

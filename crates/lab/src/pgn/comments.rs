@@ -26,7 +26,9 @@ pub(super) struct Commands {
 impl Commands {
     /// Adds what the comment says that follows the last of `moves`, one of `mover`.
     pub(super) fn apply(&mut self, text: &str, mover: Color, moves: &mut [RecordedMove]) {
-        let Some((played, before)) = moves.split_last_mut() else { return };
+        let Some((played, before)) = moves.split_last_mut() else {
+            return;
+        };
         let place = before.len();
         let mut prose = String::new();
         let mut rest = text;
@@ -34,7 +36,12 @@ impl Commands {
             let end = behind.find(']').map_or(behind.len(), |end| end + 1);
             let (command, after) = behind.split_at(end);
             prose += before;
-            if !self.take(command.trim_end_matches(']').trim_ascii_start(), mover, place, played) {
+            if !self.take(
+                command.trim_end_matches(']').trim_ascii_start(),
+                mover,
+                place,
+                played,
+            ) {
                 prose.extend(["[%", command]);
             }
             rest = after;
@@ -88,7 +95,10 @@ impl Commands {
 
     /// Takes a command such as `clk 0:01:00`. Returns false if it is for others.
     fn take(&mut self, command: &str, mover: Color, place: usize, played: &mut RecordedMove) -> bool {
-        let name = command.split(|c: char| c.is_ascii_whitespace()).next().unwrap_or_default();
+        let name = command
+            .split(|c: char| c.is_ascii_whitespace())
+            .next()
+            .unwrap_or_default();
         // Lines may be broken anywhere, so white space says nothing.
         let values: String = command[name.len()..].split_ascii_whitespace().collect();
         let (value, depth) = values.split_once([',', '/']).unwrap_or((&values, ""));
@@ -122,8 +132,11 @@ impl Commands {
     }
 
     fn take_eval(&mut self, value: &str, depth: &str, mover: Color, place: usize) -> bool {
-        let Some(white) = value.parse().ok().filter(|eval: &f64| eval.is_finite()) else { return false };
-        self.evals.push((place, if mover == Color::White { white } else { -white }));
+        let Some(white) = value.parse().ok().filter(|eval: &f64| eval.is_finite()) else {
+            return false;
+        };
+        self.evals
+            .push((place, if mover == Color::White { white } else { -white }));
         let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let is_whole = is_number(value.strip_prefix('-').unwrap_or(value)) && is_number(depth);
         self.whole_evals += usize::from(is_whole);
@@ -133,7 +146,11 @@ impl Commands {
     /// Gives the moves their evaluations. Whole numbers with a depth throughout are centipawns, as ChessBase
     /// writes them, all others pawns.
     pub(super) fn settle_evals(&self, moves: &mut [RecordedMove], notes: &mut Vec<String>) {
-        let unit = if self.whole_evals == self.evals.len() { 1.0 } else { 100.0 };
+        let unit = if self.whole_evals == self.evals.len() {
+            1.0
+        } else {
+            100.0
+        };
         let mut cut = 0;
         for &(place, eval) in &self.evals {
             let centipawns = (unit * eval).round();
@@ -154,8 +171,10 @@ impl Commands {
 /// Returns text as it can be written within a comment or a variation, at any width of lines: white space is
 /// one blank, and braces are brackets.
 pub(super) fn one_line(text: &str) -> String {
-    let words: Vec<_> =
-        text.split(|c| is_blank(c) || c.is_control()).filter(|word| !word.is_empty()).collect();
+    let words: Vec<_> = text
+        .split(|c| is_blank(c) || c.is_control())
+        .filter(|word| !word.is_empty())
+        .collect();
     words.join(" ").replace('{', "(").replace('}', ")")
 }
 
@@ -164,7 +183,10 @@ fn time_ms(text: &str) -> Option<f64> {
     let part = |part: &str| match part.as_bytes() {
         // Most hours and minutes.
         [digit @ b'0'..=b'9'] => Some(f64::from(digit - b'0')),
-        _ => part.parse::<f64>().ok().filter(|part| part.is_finite() && *part >= 0.0),
+        _ => part
+            .parse::<f64>()
+            .ok()
+            .filter(|part| part.is_finite() && *part >= 0.0),
     };
     let parts: Vec<_> = text.split(':').map(part).collect::<Option<_>>()?;
     let (hours, others) = parts.split_at(parts.len().saturating_sub(2));
@@ -176,7 +198,11 @@ fn time_ms(text: &str) -> Option<f64> {
 /// Parses the moves to a mate from White's point of view, and returns centipawns from the mover's.
 fn mate(moves: &str, mover: Color) -> Option<i16> {
     let moves: i32 = moves.parse().ok()?;
-    let plies = moves.unsigned_abs().saturating_mul(2).saturating_sub(1).clamp(1, 1000) as i32;
+    let plies = moves
+        .unsigned_abs()
+        .saturating_mul(2)
+        .saturating_sub(1)
+        .clamp(1, 1000) as i32;
     let white = if moves < 0 { plies - MATE } else { MATE - plies };
     i16::try_from(if mover == Color::White { white } else { -white }).ok()
 }
@@ -202,8 +228,14 @@ mod tests {
         let played = read_comment("[%eval 0.60] [%emt 0:00:37.918] [%clk 1:29:25.5]", Color::Black);
         assert_eq!((played.centipawns, played.used_ms), (Some(-60), Some(37_918.0)));
         assert_eq!(played.clock_ms, Some(5_365_500.0), "3,600 + 29·60 + 25.5 s");
-        assert_eq!(read_comment("[%eval #-5]", Color::White).centipawns, Some(9 - 32000));
-        assert_eq!(read_comment("[%eval #5,23]", Color::Black).centipawns, Some(9 - 32000));
+        assert_eq!(
+            read_comment("[%eval #-5]", Color::White).centipawns,
+            Some(9 - 32000)
+        );
+        assert_eq!(
+            read_comment("[%eval #5,23]", Color::Black).centipawns,
+            Some(9 - 32000)
+        );
         assert!(read_comment(" book ", Color::White).is_book && !played.is_book);
         assert_eq!(read_comment("[%clk 12]", Color::White).clock_ms, Some(12_000.0));
         assert_eq!(
@@ -227,8 +259,19 @@ mod tests {
         ] {
             let read = read_comment(text, Color::White);
             assert_eq!(read.comments, [text], "what is not understood stays");
-            assert_eq!(RecordedMove { comments: Vec::new(), ..read }, nothing, "{text}");
+            assert_eq!(
+                RecordedMove {
+                    comments: Vec::new(),
+                    ..read
+                },
+                nothing,
+                "{text}"
+            );
         }
-        assert!(read_comment("[%eval #-2147483648]", Color::White).centipawns.is_some());
+        assert!(
+            read_comment("[%eval #-2147483648]", Color::White)
+                .centipawns
+                .is_some()
+        );
     }
 }

@@ -23,8 +23,20 @@ const SIGNS: [(&str, &str); 7] = [
     ("/", " / "),
 ];
 /// Words that say nothing but that what stands before them is an increment.
-const FILLERS: [&str; 12] =
-    ["per", "move", "moves", "increment", "increments", "inc", "each", "from", "bonus", "added", "game", "a"];
+const FILLERS: [&str; 12] = [
+    "per",
+    "move",
+    "moves",
+    "increment",
+    "increments",
+    "inc",
+    "each",
+    "from",
+    "bonus",
+    "added",
+    "game",
+    "a",
+];
 
 /// A time control of one or several periods, such as `40/7200:20/3600:900+30`.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,18 +57,28 @@ impl RecordedControl {
         let minutes = text.contains('|').then(|| text.replacen('|', "+", 1));
         RecordedControl::of_numbers(text, 1.0)
             .or_else(|| RecordedControl::of_numbers(&minutes?, 60.0))
-            .or_else(|| Some(RecordedControl { periods: vec![in_words(text)?] }))
+            .or_else(|| {
+                Some(RecordedControl {
+                    periods: vec![in_words(text)?],
+                })
+            })
     }
 
     /// Reads numbers as the standard has them. The unit of base times, in seconds, is 1 there.
     fn of_numbers(text: &str, unit: f64) -> Option<RecordedControl> {
         let period = |text: &str| {
             let period: TimeControl = text.trim().parse().ok()?;
-            Some(TimeControl { time: Millis(period.time.0 * unit), ..period })
+            Some(TimeControl {
+                time: Millis(period.time.0 * unit),
+                ..period
+            })
         };
         let periods: Vec<_> = text.split(':').map(period).collect::<Option<_>>()?;
         let (_, others) = periods.split_last()?;
-        others.iter().all(|period| period.moves.is_some()).then_some(RecordedControl { periods })
+        others
+            .iter()
+            .all(|period| period.moves.is_some())
+            .then_some(RecordedControl { periods })
     }
 
     /// The time that a side has for its first `number` moves together, ms.
@@ -110,7 +132,11 @@ impl RecordedControl {
         for (place, period) in others.iter().enumerate() {
             let moves = period.moves.unwrap_or(u32::MAX);
             if before < moves {
-                let next = if before + 1 == moves { self.periods[place + 1].time } else { Millis::ZERO };
+                let next = if before + 1 == moves {
+                    self.periods[place + 1].time
+                } else {
+                    Millis::ZERO
+                };
                 return (*period, next);
             }
             before -= moves;
@@ -125,26 +151,30 @@ impl RecordedControl {
         let mut before = Some(self.first().time.0);
         // Some clocks show the time of the next period one move later.
         let mut late = 0.0;
-        let used = (number..).zip(clocks).enumerate().map(|(place, (number, &after))| {
-            let (rules, next) = self.at(number);
-            let before = std::mem::replace(&mut before, after);
-            let (before, after) = (before?, after?);
-            if self.is_per_move() {
-                return within(rules.time.0 - after, rules.time.0);
-            }
-            let before = before + std::mem::take(&mut late);
-            let used = before + rules.inc.0 - after;
-            if next == Millis::ZERO {
-                return within(used, before);
-            }
-            let then = clocks.get(place + 1).copied().flatten();
-            let rises = then.is_some_and(|then| then > after + self.at(number + 1).0.inc.0 + TOLERANCE_MS);
-            if rises || after + TOLERANCE_MS < next.0 {
-                late = next.0;
-                return within(used, before);
-            }
-            within(used + next.0, before)
-        });
+        let used = (number..)
+            .zip(clocks)
+            .enumerate()
+            .map(|(place, (number, &after))| {
+                let (rules, next) = self.at(number);
+                let before = std::mem::replace(&mut before, after);
+                let (before, after) = (before?, after?);
+                if self.is_per_move() {
+                    return within(rules.time.0 - after, rules.time.0);
+                }
+                let before = before + std::mem::take(&mut late);
+                let used = before + rules.inc.0 - after;
+                if next == Millis::ZERO {
+                    return within(used, before);
+                }
+                let then = clocks.get(place + 1).copied().flatten();
+                let rises =
+                    then.is_some_and(|then| then > after + self.at(number + 1).0.inc.0 + TOLERANCE_MS);
+                if rises || after + TOLERANCE_MS < next.0 {
+                    late = next.0;
+                    return within(used, before);
+                }
+                within(used + next.0, before)
+            });
         used.collect()
     }
 }
@@ -160,10 +190,18 @@ fn within(used: f64, clock: f64) -> Option<f64> {
 /// `are_short` says that all clocks are written as `1:29`: minutes and seconds, or hours and minutes. What
 /// fits no reading is left out. The game's notes say it.
 pub(super) fn settle_time(game: &mut RecordedGame, are_short: bool) {
-    let RecordedGame { tags, start, moves, notes, .. } = game;
+    let RecordedGame {
+        tags,
+        start,
+        moves,
+        notes,
+        ..
+    } = game;
     let tag = |color: Color| {
         let own = color.fold_wb("WhiteTimeControl", "BlackTimeControl");
-        tags.get(own).or_else(|| tags.get("TimeControl")).unwrap_or_default()
+        tags.get(own)
+            .or_else(|| tags.get("TimeControl"))
+            .unwrap_or_default()
     };
     let read = |unit: fn(&str) -> Option<RecordedControl>| {
         [Color::Black, Color::White].map(|color| unit(tag(color)))
@@ -173,7 +211,11 @@ pub(super) fn settle_time(game: &mut RecordedGame, are_short: bool) {
     // Of each side its first clock, or without any clock all times, and after which move. Clocks tell more.
     let has_clocks = moves.iter().any(|played| played.clock_ms.is_some());
     let shown = [start.turn(), !start.turn()].map(|color| {
-        let mut own = moves.iter().skip(usize::from(color != start.turn())).step_by(2).zip(1..);
+        let mut own = moves
+            .iter()
+            .skip(usize::from(color != start.turn()))
+            .step_by(2)
+            .zip(1..);
         match has_clocks {
             true => own.find_map(|(played, number)| Some((color, number, played.clock_ms?))),
             false => {
@@ -185,7 +227,9 @@ pub(super) fn settle_time(game: &mut RecordedGame, are_short: bool) {
     type Fits = fn(&RecordedControl, u32, f64) -> bool;
     let agree = |controls: &[Option<RecordedControl>; 2], fits: Fits| {
         shown.iter().flatten().all(|&(color, number, ms)| {
-            controls[color as usize].as_ref().is_none_or(|control| fits(control, number, ms))
+            controls[color as usize]
+                .as_ref()
+                .is_none_or(|control| fits(control, number, ms))
         })
     };
     let in_hours: Fits = |control, number, ms| control.explains(number, 60.0 * ms);
@@ -197,16 +241,23 @@ pub(super) fn settle_time(game: &mut RecordedGame, are_short: bool) {
     let is_in_minutes = agree(&minutes, explains) && (has_clocks || !agree(&written, nearly));
     let name = tag(start.turn());
     if are_short && !agree(&written, RecordedControl::explains) && agree(&written, in_hours) {
-        moves.iter_mut().filter_map(|played| played.clock_ms.as_mut()).for_each(|clock| *clock *= 60.0);
+        moves
+            .iter_mut()
+            .filter_map(|played| played.clock_ms.as_mut())
+            .for_each(|clock| *clock *= 60.0);
         notes.push("its clocks are read as hours and minutes, which its time control needs".into());
         game.controls = written;
     } else if agree(&written, allows) {
         game.controls = written;
     } else if is_in_minutes && minutes.iter().any(Option::is_some) {
-        notes.push(format!("its time control {name:?} is read in minutes, which its {needs} need"));
+        notes.push(format!(
+            "its time control {name:?} is read in minutes, which its {needs} need"
+        ));
         game.controls = minutes;
     } else {
-        notes.push(format!("its {needs} contradict its time control {name:?}, which is left out"));
+        notes.push(format!(
+            "its {needs} contradict its time control {name:?}, which is left out"
+        ));
     }
     settle_used(game);
 }
@@ -214,10 +265,14 @@ pub(super) fn settle_time(game: &mut RecordedGame, are_short: bool) {
 /// Leaves out recorded times that the clocks contradict.
 fn settle_used(game: &mut RecordedGame) {
     let by_clocks = by_clocks(game, None);
-    let contradicted = game.moves.iter_mut().zip(by_clocks).filter_map(|(played, by_clock)| {
-        let (by_clock, most) = (by_clock?, 2.0 * TOLERANCE_MS + 0.1 * by_clock?);
-        played.used_ms.take_if(|used| (*used - by_clock).abs() > most)
-    });
+    let contradicted = game
+        .moves
+        .iter_mut()
+        .zip(by_clocks)
+        .filter_map(|(played, by_clock)| {
+            let (by_clock, most) = (by_clock?, 2.0 * TOLERANCE_MS + 0.1 * by_clock?);
+            played.used_ms.take_if(|used| (*used - by_clock).abs() > most)
+        });
     let contradicted = contradicted.count();
     if contradicted > 0 {
         game.notes.push(format!(
@@ -232,11 +287,20 @@ fn by_clocks(game: &RecordedGame, told: Option<TimeControl>) -> Vec<Option<f64>>
     let turn = game.start.turn();
     for (first, color) in [turn, !turn].into_iter().enumerate() {
         let told = told.map(|told| RecordedControl { periods: vec![told] });
-        let Some(control) = told.or_else(|| RecordedControl::of(game, color)) else { continue };
-        let clocks: Vec<_> = game.moves.iter().skip(first).step_by(2).map(|played| played.clock_ms).collect();
+        let Some(control) = told.or_else(|| RecordedControl::of(game, color)) else {
+            continue;
+        };
+        let clocks: Vec<_> = game
+            .moves
+            .iter()
+            .skip(first)
+            .step_by(2)
+            .map(|played| played.clock_ms)
+            .collect();
         let number = (game.start.game_ply() + first as u32) / 2 + 1;
         let own = used.iter_mut().skip(first).step_by(2);
-        own.zip(control.used_ms(number, &clocks)).for_each(|(used, by_clock)| *used = by_clock);
+        own.zip(control.used_ms(number, &clocks))
+            .for_each(|(used, by_clock)| *used = by_clock);
     }
     used
 }
@@ -246,10 +310,15 @@ fn by_clocks(game: &RecordedGame, told: Option<TimeControl>) -> Vec<Option<f64>>
 pub(crate) fn used_ms(game: &RecordedGame, told: Option<TimeControl>) -> Vec<Option<f64>> {
     let before = |ply: usize| game.moves[ply.checked_sub(2)?].clock_ms;
     let recorded = |(ply, played): (usize, &RecordedMove)| {
-        played.used_ms.and_then(|used| before(ply).map_or(Some(used), |clock| within(used, clock)))
+        played
+            .used_ms
+            .and_then(|used| before(ply).map_or(Some(used), |clock| within(used, clock)))
     };
     let recorded = game.moves.iter().enumerate().map(recorded);
-    recorded.zip(by_clocks(game, told)).map(|(used, by_clock)| used.or(by_clock)).collect()
+    recorded
+        .zip(by_clocks(game, told))
+        .map(|(used, by_clock)| used.or(by_clock))
+        .collect()
 }
 
 /// Reads `15 min. + 10 s. per move`, `1 h 30 min + 30 s`, `90' + 30''`, `90min/40m + 30s`: each number has
@@ -257,7 +326,9 @@ pub(crate) fn used_ms(game: &RecordedGame, told: Option<TimeControl>) -> Vec<Opt
 fn in_words(text: &str) -> Option<TimeControl> {
     let lower = text.to_lowercase();
     let lower = lower.strip_prefix("g/").unwrap_or(&lower).to_owned();
-    let text = SIGNS.iter().fold(lower, |text, (word, sign)| text.replace(word, sign));
+    let text = SIGNS
+        .iter()
+        .fold(lower, |text, (word, sign)| text.replace(word, sign));
     let words: Vec<_> = words(&text).filter(|word| !FILLERS.contains(word)).collect();
     let mut parts = words.split(|word| *word == "+");
     let (time, inc) = match (parts.next()?, parts.next(), parts.next()) {
@@ -296,10 +367,12 @@ fn unit_seconds(word: &str) -> Option<f64> {
 
 /// Splits text into numbers and what stands between them, without dots and spaces.
 fn words(text: &str) -> impl Iterator<Item = &str> {
-    let parts = text.split(|c: char| c.is_whitespace() || ",()".contains(c)).flat_map(|word| {
-        let behind = word.trim_start_matches(|c: char| c.is_ascii_digit());
-        [&word[..word.len() - behind.len()], behind.trim_end_matches('.')]
-    });
+    let parts = text
+        .split(|c: char| c.is_whitespace() || ",()".contains(c))
+        .flat_map(|word| {
+            let behind = word.trim_start_matches(|c: char| c.is_ascii_digit());
+            [&word[..word.len() - behind.len()], behind.trim_end_matches('.')]
+        });
     parts.filter(|part| !part.is_empty())
 }
 
@@ -318,20 +391,33 @@ mod tests {
 
     #[test]
     fn controls_are_read_as_people_write_them() {
-        let control =
-            |time: f64, inc: f64, moves| TimeControl { time: Millis(time), inc: Millis(inc), moves };
+        let control = |time: f64, inc: f64, moves| TimeControl {
+            time: Millis(time),
+            inc: Millis(inc),
+            moves,
+        };
         for (text, expected) in [
             ("60+1", &[control(60e3, 1e3, None)][..]),
             ("300", &[control(300e3, 0.0, None)]),
             ("1/86400", &[control(86_400e3, 0.0, Some(1))]),
-            ("40/5400+30:1800+30", &[control(5400e3, 30e3, Some(40)), control(1800e3, 30e3, None)]),
+            (
+                "40/5400+30:1800+30",
+                &[control(5400e3, 30e3, Some(40)), control(1800e3, 30e3, None)],
+            ),
             (
                 "40/7200:20/3600:900+30",
-                &[control(7200e3, 0.0, Some(40)), control(3600e3, 0.0, Some(20)), control(900e3, 30e3, None)],
+                &[
+                    control(7200e3, 0.0, Some(40)),
+                    control(3600e3, 0.0, Some(20)),
+                    control(900e3, 30e3, None),
+                ],
             ),
             ("15 min. + 10 s. per move", &[control(900e3, 10e3, None)]),
             ("15min+10sec", &[control(900e3, 10e3, None)]),
-            ("1 h 30 min plus 30 seconds increment per move", &[control(5400e3, 30e3, None)]),
+            (
+                "1 h 30 min plus 30 seconds increment per move",
+                &[control(5400e3, 30e3, None)],
+            ),
             ("90' + 30''/move", &[control(5400e3, 30e3, None)]),
             ("10 minutes", &[control(600e3, 0.0, None)]),
             ("90min/40m+30s/move", &[control(5400e3, 30e3, Some(40))]),
@@ -371,7 +457,10 @@ mod tests {
     #[test]
     fn clocks_tell_the_time_of_each_move_in_every_period() {
         assert_eq!(used("60+1", &[58.0, 57.0]), [Some(3.0), Some(2.0)]);
-        assert_eq!(used("2/60+1:30", &[51.0, 72.0, 60.0]), [Some(10.0), Some(10.0), Some(12.0)]);
+        assert_eq!(
+            used("2/60+1:30", &[51.0, 72.0, 60.0]),
+            [Some(10.0), Some(10.0), Some(12.0)]
+        );
         assert_eq!(
             used("2/60+1:30", &[51.0, 42.0, 60.0]),
             [Some(10.0), Some(10.0), Some(12.0)],
@@ -381,52 +470,116 @@ mod tests {
             used("2/60", &[50.0, 100.0, 90.0, 140.0]),
             [Some(10.0), Some(10.0), Some(10.0), Some(10.0)]
         );
-        assert_eq!(used("1/86400", &[85_803.0, 85_090.0]), [Some(597.0), Some(1310.0)]);
-        assert_eq!(used("60", &[60.4, 90.0, 80.0]), [Some(0.0), None, Some(10.0)], "by other rules");
-        assert_eq!(used("60+30", &[30.0, 25.0]), [Some(60.0), None], "more than the clock had");
+        assert_eq!(
+            used("1/86400", &[85_803.0, 85_090.0]),
+            [Some(597.0), Some(1310.0)]
+        );
+        assert_eq!(
+            used("60", &[60.4, 90.0, 80.0]),
+            [Some(0.0), None, Some(10.0)],
+            "by other rules"
+        );
+        assert_eq!(
+            used("60+30", &[30.0, 25.0]),
+            [Some(60.0), None],
+            "more than the clock had"
+        );
     }
 
     /// Base time and increment of both sides, s, the first clock of each, s, and the notes.
     fn settled(tags: &str, clocks: [&str; 2]) -> (Vec<[f64; 2]>, Vec<f64>, String) {
-        let text = format!("{tags}\n\n1. e4 {{[%clk {}]}} e5 {{[%clk {}]}} *\n", clocks[0], clocks[1]);
+        let text = format!(
+            "{tags}\n\n1. e4 {{[%clk {}]}} e5 {{[%clk {}]}} *\n",
+            clocks[0], clocks[1]
+        );
         let game = Games::new("text", text.as_bytes()).next().unwrap().unwrap();
         let control = |color| {
             let TimeControl { time, inc, .. } = RecordedControl::of(&game, color)?.first();
             Some([time.as_secs(), inc.as_secs()])
         };
-        let clocks = game.moves.iter().filter_map(|played| Some(played.clock_ms? / 1000.0)).collect();
-        ([Color::White, Color::Black].into_iter().filter_map(control).collect(), clocks, game.notes.join(" "))
+        let clocks = game
+            .moves
+            .iter()
+            .filter_map(|played| Some(played.clock_ms? / 1000.0))
+            .collect();
+        (
+            [Color::White, Color::Black]
+                .into_iter()
+                .filter_map(control)
+                .collect(),
+            clocks,
+            game.notes.join(" "),
+        )
     }
 
     #[test]
     fn control_and_clocks_must_agree() {
         let [minutes, hours, contradict] = ["in minutes", "hours and minutes", "contradict"];
         for (tag, clocks, control, first, note) in [
-            ("5400+30", ["1:30:20", "1:30:10"], Some([5400.0, 30.0]), 5420.0, ""),
-            ("90+30", ["1:30:20", "1:30:10"], Some([5400.0, 30.0]), 5420.0, minutes),
+            (
+                "5400+30",
+                ["1:30:20", "1:30:10"],
+                Some([5400.0, 30.0]),
+                5420.0,
+                "",
+            ),
+            (
+                "90+30",
+                ["1:30:20", "1:30:10"],
+                Some([5400.0, 30.0]),
+                5420.0,
+                minutes,
+            ),
             ("3+2", ["0:03:00", "0:03:00"], Some([180.0, 2.0]), 180.0, minutes),
-            ("40/90+30:30+30", ["1:29:00", "1:30:00"], Some([5400.0, 30.0]), 5340.0, minutes),
+            (
+                "40/90+30:30+30",
+                ["1:29:00", "1:30:00"],
+                Some([5400.0, 30.0]),
+                5340.0,
+                minutes,
+            ),
             ("5400+30", ["1:29", "1:30"], Some([5400.0, 30.0]), 5340.0, hours),
             ("90+30", ["1:29", "1:30"], Some([90.0, 30.0]), 89.0, ""),
             ("180+2", ["3:01", "2:59"], Some([180.0, 2.0]), 181.0, ""),
             ("5400+30", ["1:29", "1:30:10"], Some([5400.0, 30.0]), 89.0, ""),
             ("5400+30", ["0:00:12", "0:00:14"], Some([5400.0, 30.0]), 12.0, ""),
-            ("5400/40+30:1800+30", ["1:30:20", "1:30:10"], None, 5420.0, contradict),
+            (
+                "5400/40+30:1800+30",
+                ["1:30:20", "1:30:10"],
+                None,
+                5420.0,
+                contradict,
+            ),
             ("15 min", ["1:30:20", "1:30:10"], None, 5420.0, contradict),
             ("1/86400", ["23:50:00", "2:23:00:00"], None, 85_800.0, contradict),
-            ("3 days", ["2:23:50:00", "2:23:00:00"], Some([259_200.0, 0.0]), 258_600.0, ""),
+            (
+                "3 days",
+                ["2:23:50:00", "2:23:00:00"],
+                Some([259_200.0, 0.0]),
+                258_600.0,
+                "",
+            ),
             ("60", ["0:01:15", "0:00:59"], Some([60.0, 0.0]), 75.0, ""),
             ("", ["1:29", "1:30"], None, 89.0, ""),
         ] {
             let (controls, clocks, notes) = settled(&format!("[TimeControl \"{tag}\"]"), clocks);
             assert_eq!(
                 (controls, clocks[0]),
-                (Vec::from_iter(control.map(|both| [both; 2]).into_iter().flatten()), first),
+                (
+                    Vec::from_iter(control.map(|both| [both; 2]).into_iter().flatten()),
+                    first
+                ),
                 "{tag}"
             );
-            assert!(notes.contains(note) && notes.is_empty() == note.is_empty(), "{tag}: {notes}");
+            assert!(
+                notes.contains(note) && notes.is_empty() == note.is_empty(),
+                "{tag}: {notes}"
+            );
         }
-        let own = settled("[WhiteTimeControl \"60\"]\n[BlackTimeControl \"300\"]", ["0:00:58", "0:04:58"]);
+        let own = settled(
+            "[WhiteTimeControl \"60\"]\n[BlackTimeControl \"300\"]",
+            ["0:00:58", "0:04:58"],
+        );
         assert_eq!(own.0, [[60.0, 0.0], [300.0, 0.0]]);
     }
 
@@ -442,13 +595,25 @@ mod tests {
     #[test]
     fn times_that_a_control_does_not_allow_contradict_it() {
         for (control, times, minutes, note) in [
-            ("60", ["[%emt 0:03:45]", "[%emt 0:07:05]"], Some(60.0), "in minutes, which its times need"),
+            (
+                "60",
+                ["[%emt 0:03:45]", "[%emt 0:07:05]"],
+                Some(60.0),
+                "in minutes, which its times need",
+            ),
             ("1", ["+0.3/14 12.0s", "0.1/12 20.0s"], Some(1.0), "in minutes"),
             ("60", ["[%emt 0:00:45]", "[%emt 0:00:20]"], Some(1.0), ""),
-            ("15 min", ["[%emt 0:40:00]", "[%emt 0:00:20]"], None, "its times contradict"),
+            (
+                "15 min",
+                ["[%emt 0:40:00]", "[%emt 0:00:20]"],
+                None,
+                "its times contradict",
+            ),
         ] {
-            let text =
-                format!("[TimeControl \"{control}\"]\n\n1. e4 {{{}}} e5 {{{}}} *\n", times[0], times[1]);
+            let text = format!(
+                "[TimeControl \"{control}\"]\n\n1. e4 {{{}}} e5 {{{}}} *\n",
+                times[0], times[1]
+            );
             let game = Games::new("text", text.as_bytes()).next().unwrap().unwrap();
             let first =
                 RecordedControl::of(&game, Color::White).map(|control| control.first().time.as_secs() / 60.0);
@@ -461,14 +626,31 @@ mod tests {
     fn without_a_control_no_time_is_invented() {
         let moves =
             "1. e4 {[%clk 0:00:50]} e5 {[%clk 0:00:51]} 2. Nf3 {[%clk 0:00:40]} Nc6 {[%emt 0:00:07]} *\n";
-        let game =
-            |tags: &str| Games::new("text", format!("{tags}\n\n{moves}").as_bytes()).next().unwrap().unwrap();
-        assert_eq!(used_ms(&game("[TimeControl \"rapid\"]"), None), [None, None, None, Some(7000.0)]);
+        let game = |tags: &str| {
+            Games::new("text", format!("{tags}\n\n{moves}").as_bytes())
+                .next()
+                .unwrap()
+                .unwrap()
+        };
+        assert_eq!(
+            used_ms(&game("[TimeControl \"rapid\"]"), None),
+            [None, None, None, Some(7000.0)]
+        );
         let told = Some("60+0".parse().unwrap());
-        assert_eq!(used_ms(&game(""), told), [Some(10_000.0), Some(9000.0), Some(10_000.0), Some(7000.0)]);
+        assert_eq!(
+            used_ms(&game(""), told),
+            [Some(10_000.0), Some(9000.0), Some(10_000.0), Some(7000.0)]
+        );
         let own = game("[WhiteTimeControl \"60+1\"]\n[BlackTimeControl \"55\"]");
-        assert_eq!(used_ms(&own, None), [Some(11_000.0), Some(4000.0), Some(11_000.0), Some(7000.0)]);
+        assert_eq!(
+            used_ms(&own, None),
+            [Some(11_000.0), Some(4000.0), Some(11_000.0), Some(7000.0)]
+        );
         let overruled = Some("100".parse().unwrap());
-        assert_eq!(used_ms(&own, overruled)[..2], [Some(50_000.0), Some(49_000.0)], "the user knows better");
+        assert_eq!(
+            used_ms(&own, overruled)[..2],
+            [Some(50_000.0), Some(49_000.0)],
+            "the user knows better"
+        );
     }
 }

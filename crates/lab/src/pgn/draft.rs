@@ -67,7 +67,13 @@ pub(super) struct Draft {
 
 impl Draft {
     pub(super) fn new(number: u64) -> Draft {
-        Draft { game: RecordedGame { number, ..RecordedGame::default() }, ..Draft::default() }
+        Draft {
+            game: RecordedGame {
+                number,
+                ..RecordedGame::default()
+            },
+            ..Draft::default()
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -85,7 +91,10 @@ impl Draft {
             self.text += text.len();
         }
         if self.text > MOST_TEXT || self.game.tags.iter().nth(MOST_TAGS).is_some() {
-            self.drop_all(format!("it has more than {} MB of text, or {MOST_TAGS} tags", MOST_TEXT >> 20));
+            self.drop_all(format!(
+                "it has more than {} MB of text, or {MOST_TAGS} tags",
+                MOST_TEXT >> 20
+            ));
         }
         let is_over = self.is_over();
         match (token, &mut self.variation) {
@@ -153,18 +162,31 @@ impl Draft {
         }
         game.notes.extend(game.tags.settle_result(self.result));
         self.commands.settle_evals(&mut game.moves, &mut game.notes);
-        settle_time(&mut game, self.commands.has_short_clocks && !self.commands.has_long_clocks);
+        settle_time(
+            &mut game,
+            self.commands.has_short_clocks && !self.commands.has_long_clocks,
+        );
         game.time_forms = self.commands.time_forms;
         // Some files hide the result behind a `;`: where another game follows, nothing was cut off and the
         // tag is to be trusted.
         game.has_result = game.tags.result().is_some() && (self.result.is_some() || !is_last);
         if game.tags.annotators().1 {
-            for RecordedMove { comments, variations, marks, .. } in &mut game.moves {
-                let own =
-                    comments.extract_if(.., |comment| comment.starts_with(OWN_FIGURES)).collect::<String>();
+            for RecordedMove {
+                comments,
+                variations,
+                marks,
+                ..
+            } in &mut game.moves
+            {
+                let own = comments
+                    .extract_if(.., |comment| comment.starts_with(OWN_FIGURES))
+                    .collect::<String>();
                 let theirs = own.split(' ').find_map(|word| word.strip_prefix(MARKS_OF_PEOPLE));
-                *marks =
-                    theirs.into_iter().flat_map(|theirs| theirs.split(',')).flat_map(str::parse).collect();
+                *marks = theirs
+                    .into_iter()
+                    .flat_map(|theirs| theirs.split(','))
+                    .flat_map(str::parse)
+                    .collect();
                 variations.retain(|variation| !variation.contains(OWN_FIGURES));
             }
         }
@@ -197,7 +219,10 @@ impl Draft {
         match &tag.value {
             Some(value) => {
                 if !tag.is_closed {
-                    self.note(format!("its tag {} has no end, and is read as {value:?}", tag.name));
+                    self.note(format!(
+                        "its tag {} has no end, and is read as {value:?}",
+                        tag.name
+                    ));
                 }
                 self.set_tag(tag.name, value);
             }
@@ -235,7 +260,9 @@ impl Draft {
     /// Decides whether the header before is that of another game: it has tags that come again. Else it
     /// belongs to this one.
     fn settle_header(&mut self) {
-        let Some(before) = self.header_before.take() else { return };
+        let Some(before) = self.header_before.take() else {
+            return;
+        };
         let tags = std::mem::take(&mut self.game.tags);
         if tags.shared_with(&before) > 1 {
             self.note(format!(
@@ -258,14 +285,19 @@ impl Draft {
     fn take_comment(&mut self, text: &str) {
         if self.kings.is_some() && !self.is_over() || self.fault.is_some() {
         } else if self.game.moves.is_empty() {
-            self.game.comments.extend(Some(one_line(text)).filter(|text| !text.is_empty()));
+            self.game
+                .comments
+                .extend(Some(one_line(text)).filter(|text| !text.is_empty()));
         } else {
-            self.commands.apply(text, !self.game.end.turn(), &mut self.game.moves);
+            self.commands
+                .apply(text, !self.game.end.turn(), &mut self.game.moves);
         }
     }
 
     fn end_variation(&mut self) {
-        let Some(variation) = self.variation.take() else { return };
+        let Some(variation) = self.variation.take() else {
+            return;
+        };
         match (variation.finish(), self.game.moves.last_mut()) {
             _ if self.fault.is_some() => {}
             (Ok(text), Some(last)) if !text.is_empty() => last.variations.push(text),
@@ -280,19 +312,30 @@ impl Draft {
         if self.is_behind_empty_line || split_number(text).0.is_some() || result_of(text).is_some() {
             return Taken::Next;
         }
-        self.note(format!("what follows its result is passed over: {}", quoted(text)));
+        self.note(format!(
+            "what follows its result is passed over: {}",
+            quoted(text)
+        ));
         Taken::Inside
     }
 
     fn take_word(&mut self, text: &str) -> Taken {
         let (core, marks) = marks::behind(text);
         if core.is_empty() || self.is_unknown_mark(text) {
-            self.game.moves.last_mut().into_iter().for_each(|last| last.marks.extend(&marks));
+            self.game
+                .moves
+                .last_mut()
+                .into_iter()
+                .for_each(|last| last.marks.extend(&marks));
             self.zeros = None;
             return Taken::Inside;
         }
         let result = result_of(text);
-        let (number, rest) = if result.is_some() { (None, text) } else { split_number(text) };
+        let (number, rest) = if result.is_some() {
+            (None, text)
+        } else {
+            split_number(text)
+        };
         if self.is_prose() && self.is_behind_empty_line && !self.begins_with_number && number.is_some() {
             self.forget_prose();
         } else if result.is_none() && self.begins_another_game(number) {
@@ -333,7 +376,13 @@ impl Draft {
     /// tags, the number 1 does, and behind an empty line numbers tell it.
     fn begins_another_game(&mut self, number: Option<MoveNumber>) -> bool {
         let has_begun = self.has_movetext && (!self.game.moves.is_empty() || self.fault.is_some());
-        let is_first = matches!(number, Some(MoveNumber { value: 1, is_blacks: false }));
+        let is_first = matches!(
+            number,
+            Some(MoveNumber {
+                value: 1,
+                is_blacks: false
+            })
+        );
         let is_behind_first =
             self.number == Some(0) || self.number == Some(1) && self.game.end.turn().is_black();
         if is_first && self.game.tags.first().is_none() && has_begun && !is_behind_first {
@@ -381,7 +430,9 @@ impl Draft {
 
     /// Decides what the last word means if that is `0-0`. As a result it is taken back.
     fn settle_zeros(&mut self) {
-        let Some(is_behind_number) = self.zeros else { return };
+        let Some(is_behind_number) = self.zeros else {
+            return;
+        };
         let is_legal = self.fault.is_none();
         let is_result = match self.game.tags.get("Result").and_then(result_of) {
             Some(NEITHER_SCORES) => !(is_legal && is_behind_number),
@@ -395,9 +446,16 @@ impl Draft {
         self.result = Some(NEITHER_SCORES);
         if is_legal {
             self.game.end = self.before.clone();
-            let last = self.game.moves.pop().map(|last| last.comments).unwrap_or_default();
+            let last = self
+                .game
+                .moves
+                .pop()
+                .map(|last| last.comments)
+                .unwrap_or_default();
             let before = self.game.moves.last_mut();
-            before.map_or(&mut self.game.comments, |last| &mut last.comments).extend(last);
+            before
+                .map_or(&mut self.game.comments, |last| &mut last.comments)
+                .extend(last);
         }
     }
 
@@ -416,9 +474,10 @@ impl Draft {
             Ok(played) => {
                 let next = position.play(played);
                 self.before = std::mem::replace(&mut self.game.end, next);
-                self.game
-                    .moves
-                    .push(RecordedMove { marks: marks::behind(text).1, ..RecordedMove::new(played) });
+                self.game.moves.push(RecordedMove {
+                    marks: marks::behind(text).1,
+                    ..RecordedMove::new(played)
+                });
                 return;
             }
             Err(_) if is_en_passant_sign(text) && self.ends_en_passant() => return,
@@ -445,8 +504,10 @@ impl Draft {
             let first = self.game.end.read_move(first).ok()?;
             self.game.end.play(first).read_move(second).ok()
         };
-        let places =
-            text.char_indices().skip(2).filter(|_| text.len() <= LONGEST_QUOTE && self.kings.is_none());
+        let places = text
+            .char_indices()
+            .skip(2)
+            .filter(|_| text.len() <= LONGEST_QUOTE && self.kings.is_none());
         let mut found = places
             .map(|(at, _)| text.split_at(at))
             .filter(|(first, second)| is_second(first, second).is_some());
@@ -471,12 +532,17 @@ impl Draft {
         // A number that is the position's own is right, whatever those before it were.
         if shift > most && shift != 0 {
             let (ply, due) = (self.game.moves.len() + 1, i64::from(number) - shift + most);
-            self.break_off(format!("ply {ply}: the number {number} stands where move {due} is due"));
+            self.break_off(format!(
+                "ply {ply}: the number {number} stands where move {due} is due"
+            ));
         }
     }
 
     fn ends_en_passant(&self) -> bool {
-        self.game.moves.last().is_some_and(|last| self.before.is_en_passant(last.r#move))
+        self.game
+            .moves
+            .last()
+            .is_some_and(|last| self.before.is_en_passant(last.r#move))
     }
 }
 
@@ -484,7 +550,13 @@ impl Draft {
 fn shown(text: &str) -> String {
     text.chars()
         .take(LONGEST_QUOTE)
-        .map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c })
+        .map(|c| {
+            if c.is_control() {
+                char::REPLACEMENT_CHARACTER
+            } else {
+                c
+            }
+        })
         .collect()
 }
 

@@ -47,7 +47,10 @@ impl Ending {
     /// Says whether the rules of chess ended the game, and no organizer or accident did.
     pub fn is_played_out(self) -> bool {
         use Ending::*;
-        matches!(self, Checkmate | Stalemate | FiftyMoves | Repetition | InsufficientMaterial)
+        matches!(
+            self,
+            Checkmate | Stalemate | FiftyMoves | Repetition | InsufficientMaterial
+        )
     }
 
     /// Says whether the result tells how good the positions were.
@@ -64,7 +67,9 @@ impl Ending {
 
 /// Says whether the event with this name is held out, by its FNV-1a hash, so that the split never changes.
 pub fn is_held_out(event: &[u8]) -> bool {
-    let hash = event.iter().fold(0x811c_9dc5u32, |h, &b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193));
+    let hash = event.iter().fold(0x811c_9dc5u32, |h, &b| {
+        (h ^ u32::from(b)).wrapping_mul(0x0100_0193)
+    });
     // The low bits of FNV are its weakest. Fold the high half in.
     (hash ^ hash >> 16) % HELD_OUT_ONE_IN == 0
 }
@@ -74,11 +79,17 @@ pub fn is_held_out(event: &[u8]) -> bool {
 pub fn ending(game: &RecordedGame) -> Ending {
     let is_without_moves = game.end.legal_moves().is_empty();
     if is_without_moves {
-        return if game.end.is_check() { Ending::Checkmate } else { Ending::Stalemate };
+        return if game.end.is_check() {
+            Ending::Checkmate
+        } else {
+            Ending::Stalemate
+        };
     }
     let tag = |name| game.tags.get(name).unwrap_or_default();
     let text = format!("{} {}", tag("Termination"), tag("TerminationDetails")).to_lowercase();
-    let told = WORDS.iter().find(|(words, _)| words.split(' ').any(|word| text.contains(word)));
+    let told = WORDS
+        .iter()
+        .find(|(words, _)| words.split(' ').any(|word| text.contains(word)));
     match told {
         _ if !game.has_result => Ending::Broken,
         Some((_, ending)) => *ending,
@@ -137,9 +148,18 @@ mod tests {
     fn without_tags_the_last_position_tells() {
         for (text, expected) in [
             ("1. f3 e5 2. g4 Qh4# 0-1\n", Ending::Checkmate),
-            ("[FEN \"7k/8/8/6Q1/8/8/8/K7 w - - 0 1\"]\n\n1. Qg6 1/2-1/2\n", Ending::Stalemate),
-            ("[FEN \"7k/8/8/8/8/8/1p6/K7 w - - 0 1\"]\n\n1. Kxb2 1/2-1/2\n", Ending::InsufficientMaterial),
-            ("[FEN \"7k/8/8/8/8/8/1R6/K7 w - - 99 80\"]\n\n1. Rb3 1/2-1/2\n", Ending::FiftyMoves),
+            (
+                "[FEN \"7k/8/8/6Q1/8/8/8/K7 w - - 0 1\"]\n\n1. Qg6 1/2-1/2\n",
+                Ending::Stalemate,
+            ),
+            (
+                "[FEN \"7k/8/8/8/8/8/1p6/K7 w - - 0 1\"]\n\n1. Kxb2 1/2-1/2\n",
+                Ending::InsufficientMaterial,
+            ),
+            (
+                "[FEN \"7k/8/8/8/8/8/1R6/K7 w - - 99 80\"]\n\n1. Rb3 1/2-1/2\n",
+                Ending::FiftyMoves,
+            ),
             ("1. e4 1-0\n", Ending::Adjudication),
         ] {
             assert_eq!(ending_of(text), expected, "{text}");

@@ -40,7 +40,11 @@ pub(super) fn behind(word: &str) -> (&str, Vec<u8>) {
         let (before, number) = match core.strip_suffix(['$', '#']).filter(|_| !digits.is_empty()) {
             // Some escape the `$`, or write it twice. Behind a `#` stand the moves to the mate.
             Some(before) => {
-                let number = if core.ends_with('$') { digits.parse().unwrap_or_default() } else { 0 };
+                let number = if core.ends_with('$') {
+                    digits.parse().unwrap_or_default()
+                } else {
+                    0
+                };
                 (before.trim_end_matches(['\\', '$']), number)
             }
             None => {
@@ -48,13 +52,19 @@ pub(super) fn behind(word: &str) -> (&str, Vec<u8>) {
                 let is_last = |mark: &str| {
                     plain.ends_with(mark) && (plain == mark || !mark.starts_with(char::is_alphabetic))
                 };
-                let marks =
-                    MARKS.iter().flat_map(|(number, all)| all.split(' ').map(move |mark| (mark, number)));
+                let marks = MARKS
+                    .iter()
+                    .flat_map(|(number, all)| all.split(' ').map(move |mark| (mark, number)));
                 // The longest one.
-                let mark =
-                    marks.filter(|(mark, _)| is_last(mark)).max_by_key(|(mark, _)| mark.chars().count());
+                let mark = marks
+                    .filter(|(mark, _)| is_last(mark))
+                    .max_by_key(|(mark, _)| mark.chars().count());
                 let Some((mark, number)) = mark else { break };
-                let length = rest.char_indices().rev().nth(mark.chars().count() - 1).map_or(0, |(at, _)| at);
+                let length = rest
+                    .char_indices()
+                    .rev()
+                    .nth(mark.chars().count() - 1)
+                    .map_or(0, |(at, _)| at);
                 (&rest[..length], *number)
             }
         };

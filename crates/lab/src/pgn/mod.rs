@@ -137,9 +137,15 @@ impl<'a> Games<'a> {
                     "{} holds positions, not games; `zeitnot solve` and `zeitnot eval` read it",
                     file.name
                 );
-                Err(GameError::Read { name, error: io::Error::new(ErrorKind::InvalidInput, text) })
+                Err(GameError::Read {
+                    name,
+                    error: io::Error::new(ErrorKind::InvalidInput, text),
+                })
             }
-            Ok(file) => Ok(Games { notes: file.notes, ..Games::new(name, file.content) }),
+            Ok(file) => Ok(Games {
+                notes: file.notes,
+                ..Games::new(name, file.content)
+            }),
             Err(error) => Err(GameError::Read { name, error }),
         }
     }
@@ -185,8 +191,15 @@ impl Iterator for Games<'_> {
             None => Some(self.finish(draft)),
             Some(error) => {
                 let within = format!("{}, within game {}", in_our_words(&error), self.number + 1);
-                let error = if draft.is_empty() { error } else { io::Error::other(within) };
-                Some(Err(GameError::Read { name: self.name.clone(), error }))
+                let error = if draft.is_empty() {
+                    error
+                } else {
+                    io::Error::other(within)
+                };
+                Some(Err(GameError::Read {
+                    name: self.name.clone(),
+                    error,
+                }))
             }
         }
     }
@@ -196,7 +209,11 @@ impl Games<'_> {
     fn finish(&mut self, draft: Draft) -> Result<RecordedGame, GameError> {
         self.number += 1;
         let (number, players) = (self.number, draft.game.tags.players());
-        draft.finish(self.ended).map_err(|reason| GameError::Broken { number, players, reason })
+        draft.finish(self.ended).map_err(|reason| GameError::Broken {
+            number,
+            players,
+            reason,
+        })
     }
 }
 

@@ -19,8 +19,22 @@ pub(crate) const ANNOTATOR: &str = "Annotator";
 pub(crate) const ANNOTATOR_BREAK: &str = "; ";
 /// Names of variants that other programs know. Theirs stay, others are written as the standard has it.
 const COMMON_NAMES: [[&str; 6]; 2] = [
-    ["standard", "chess", "classical", "normal", "illegal", "from position"],
-    ["chess960", "chess 960", "fischerandom", "fischerrandom", "fischer random", "wild/fr"],
+    [
+        "standard",
+        "chess",
+        "classical",
+        "normal",
+        "illegal",
+        "from position",
+    ],
+    [
+        "chess960",
+        "chess 960",
+        "fischerandom",
+        "fischerrandom",
+        "fischer random",
+        "wild/fr",
+    ],
 ];
 /// Results as people write them: White's points, Black's, and what the standard writes.
 const RESULTS: [(&str, &str, &str); 10] = [
@@ -53,7 +67,10 @@ pub struct Tags {
 impl Tags {
     /// The value of the tag of this name, in small letters or capitals.
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.pairs.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+        self.pairs
+            .iter()
+            .find(|(key, _)| key.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
     }
 
     /// White's result by the tag: 1, 0 or −1, or `None` for `*` and where there is none.
@@ -67,13 +84,19 @@ impl Tags {
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+        self.pairs
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
     /// Sets a tag. Of two with the same name the last counts. Returns whether it contradicts the first.
     pub(super) fn set(&mut self, name: &str, value: impl Into<String>) -> bool {
         let value = value.into();
-        match self.pairs.iter_mut().find(|(key, _)| key.eq_ignore_ascii_case(name)) {
+        match self
+            .pairs
+            .iter_mut()
+            .find(|(key, _)| key.eq_ignore_ascii_case(name))
+        {
             Some((_, first)) => std::mem::replace(first, value) != *first,
             None => {
                 self.pairs.push((name.into(), value));
@@ -103,7 +126,9 @@ impl Tags {
             self.set(RESULT, result);
         }
         let other = marker.filter(|&marker| marker != result && marker != "*")?;
-        Some(format!("its tag says {result}, and {other} follows its moves: the tag counts"))
+        Some(format!(
+            "its tag says {result}, and {other} follows its moves: the tag counts"
+        ))
     }
 
     /// People who are named as annotators, and whether an analysis of Zeitnot stands behind them.
@@ -158,8 +183,9 @@ impl Tags {
 fn variant_of(name: &str) -> Option<Variant> {
     let letters: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
     let letters = letters.to_ascii_lowercase();
-    let is_wild =
-        letters.strip_prefix("wild").is_some_and(|rest| matches!(rest.as_bytes(), [b'0'..=b'8'] | b"8a"));
+    let is_wild = letters
+        .strip_prefix("wild")
+        .is_some_and(|rest| matches!(rest.as_bytes(), [b'0'..=b'8'] | b"8a"));
     let is_in = |names: &str| names.split(' ').any(|name| name == letters);
     match () {
         () if letters.is_empty() || is_wild || is_in(STANDARD) => Some(Variant::Standard),
@@ -171,20 +197,36 @@ fn variant_of(name: &str) -> Option<Variant> {
 /// The result that a text means, as the standard writes it.
 pub(super) fn result_of(text: &str) -> Option<&'static str> {
     let text = text.trim();
-    result_at(text).filter(|(_, length)| *length == text.len()).map(|(result, _)| result)
+    result_at(text)
+        .filter(|(_, length)| *length == text.len())
+        .map(|(result, _)| result)
 }
 
 /// Reads the result that a text begins with, and returns its length too. Blanks may stand within it, and a
 /// tag or a bracket right behind it.
 pub(super) fn result_at(text: &str) -> Option<(&'static str, usize)> {
-    let is_over = |rest: &str| rest.chars().next().is_none_or(|c| is_blank(c) || "[({;".contains(c));
+    let is_over = |rest: &str| {
+        rest.chars()
+            .next()
+            .is_none_or(|c| is_blank(c) || "[({;".contains(c))
+    };
     let of_both = RESULTS.iter().find_map(|(white, black, result)| {
-        let rest = text.strip_prefix(white)?.trim_start().strip_prefix(['-', '–', '—', '−', ':'])?;
-        Some((*result, rest.trim_start().strip_prefix(black).filter(|rest| is_over(rest))?))
+        let rest = text
+            .strip_prefix(white)?
+            .trim_start()
+            .strip_prefix(['-', '–', '—', '−', ':'])?;
+        Some((
+            *result,
+            rest.trim_start()
+                .strip_prefix(black)
+                .filter(|rest| is_over(rest))?,
+        ))
     });
     let alone = || {
         let of_one = [("*", "*"), ("1/2", "1/2-1/2"), ("½", "1/2-1/2")].into_iter();
-        of_one.filter_map(|(written, result)| Some((result, text.strip_prefix(written)?))).next()
+        of_one
+            .filter_map(|(written, result)| Some((result, text.strip_prefix(written)?)))
+            .next()
     };
     let (result, rest) = of_both.or_else(alone).filter(|(_, rest)| is_over(rest))?;
     Some((result, text.len() - rest.len()))
@@ -224,8 +266,15 @@ pub(super) fn read(line: &str) -> Written<'_> {
     // The value of a tag whose bracket alone is missing is whole.
     let closed = inner.and_then(|inner| inner.strip_suffix(CLOSING_QUOTES));
     let raw = || rest.trim_end_matches(']').trim_matches(QUOTES).trim().to_owned();
-    let value = closed.map(unescaped).or_else(|| OF_START.contains(&name).then(raw));
-    Written { name, value, is_closed: false, length: whole.len() }
+    let value = closed
+        .map(unescaped)
+        .or_else(|| OF_START.contains(&name).then(raw));
+    Written {
+        name,
+        value,
+        is_closed: false,
+        length: whole.len(),
+    }
 }
 
 /// The name of a tag, in the letters of the standard, and what is behind it.
@@ -234,7 +283,8 @@ fn named(line: &str) -> Option<(&str, &str)> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || "_+#=:-".contains(c);
     let (name, rest) = rest.split_at(rest.find(|c| !is_name(c))?);
     let known = KNOWN.split(' ').find(|known| known.eq_ignore_ascii_case(name));
-    name.starts_with(|c: char| c.is_ascii_alphanumeric()).then(|| (known.unwrap_or(name), rest.trim_start()))
+    name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        .then(|| (known.unwrap_or(name), rest.trim_start()))
 }
 
 /// Reads a whole tag. White space may be anywhere in it, and a value may have quotes in it: the tag ends at a
@@ -247,19 +297,34 @@ fn read_closed(line: &str) -> Option<Written<'_>> {
         Some((&value[..place], line.len() - behind.len()))
     };
     let is_escaped = |place: usize| (place - value[..place].trim_end_matches('\\').len()) % 2 == 1;
-    let closing = if rest.starts_with('"') { &CLOSING_QUOTES[..1] } else { &CLOSING_QUOTES };
+    let closing = if rest.starts_with('"') {
+        &CLOSING_QUOTES[..1]
+    } else {
+        &CLOSING_QUOTES
+    };
     let mut quotes = value.match_indices(closing);
-    let plain = quotes.clone().filter(|(place, _)| !is_escaped(*place)).find_map(ends);
+    let plain = quotes
+        .clone()
+        .filter(|(place, _)| !is_escaped(*place))
+        .find_map(ends);
     // As in "C:\", where the backslash is meant as it stands.
     let (value, length) = plain.or_else(|| quotes.find_map(ends))?;
-    Some(Written { name, value: Some(unescaped(value)), is_closed: true, length })
+    Some(Written {
+        name,
+        value: Some(unescaped(value)),
+        is_closed: true,
+        length,
+    })
 }
 
 fn unescaped(text: &str) -> String {
     let mut rest = text.chars().peekable();
     let mut value = String::new();
     while let Some(c) = rest.next() {
-        value.push(rest.next_if(|next| c == '\\' && "\"\\".contains(*next)).unwrap_or(c));
+        value.push(
+            rest.next_if(|next| c == '\\' && "\"\\".contains(*next))
+                .unwrap_or(c),
+        );
     }
     value
 }

@@ -14,9 +14,13 @@ use zeitnot_engine::chess::{Role, Square};
 /// Reads a file of `tests/data/wild`: of each game White, its plies, its last move and its result, or why it
 /// is broken.
 fn wild(name: &str) -> Vec<String> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/wild").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../tests/data/wild")
+        .join(name);
     let games = Games::new(name, File::open(path).unwrap());
-    games.map(|game| game.map_or_else(|error| error.to_string(), |game| described(&game))).collect()
+    games
+        .map(|game| game.map_or_else(|error| error.to_string(), |game| described(&game)))
+        .collect()
 }
 
 fn described(game: &RecordedGame) -> String {
@@ -27,7 +31,12 @@ fn described(game: &RecordedGame) -> String {
         position = position.play(played.r#move);
     }
     let tag = |name| game.tags.get(name).unwrap_or("?");
-    format!("{}: {} plies, {last}, {}", tag("White"), game.moves.len(), tag("Result"))
+    format!(
+        "{}: {} plies, {last}, {}",
+        tag("White"),
+        game.moves.len(),
+        tag("Result")
+    )
 }
 
 fn read(text: &'static str) -> Vec<Result<RecordedGame, GameError>> {
@@ -41,7 +50,10 @@ fn tags_variations_and_fischer_random() {
          CFcf - 0 1\"]\n\n1. f4 (1. e4 e5) {book} f5 {[%clk 0:00:01]} 0-1\n",
     );
     let game = games[0].as_ref().unwrap();
-    assert_eq!((game.tags.get("Event"), game.tags.result()), (Some("a"), Some(-1)));
+    assert_eq!(
+        (game.tags.get("Event"), game.tags.result()),
+        (Some("a"), Some(-1))
+    );
     assert_eq!(game.variant, Variant::Chess960);
     assert_eq!(game.moves.len(), 2, "variations are skipped");
     assert!(game.moves[0].is_book);
@@ -84,11 +96,19 @@ fn results_behind_the_moves_and_unfinished_games_are_known() {
         ("1. e4 e5\n", None, false),
         ("[Result \"1-0\"]\n\n1. e4 e5\n1-0\n", Some("1-0"), true),
         ("[Result \"0-1\"]\n\n1. e4 e5 2. Nf3", Some("0-1"), false),
-        ("[Result \"0-1\"]\n\n1. e4 e5 ; 0-1\n\n[Result \"*\"]\n\n*\n", Some("0-1"), true),
+        (
+            "[Result \"0-1\"]\n\n1. e4 e5 ; 0-1\n\n[Result \"*\"]\n\n*\n",
+            Some("0-1"),
+            true,
+        ),
     ] {
         let games = read(text);
         let game = games[0].as_ref().unwrap();
-        assert_eq!((game.tags.get("Result"), game.has_result), (result, has_result), "{text}");
+        assert_eq!(
+            (game.tags.get("Result"), game.has_result),
+            (result, has_result),
+            "{text}"
+        );
     }
 }
 
@@ -111,12 +131,21 @@ fn zeros_are_told_apart_by_their_place() {
         for after in ["", "\n\n[Event \"next\"]\n\n1. e4 1-0\n"] {
             let text = format!("{tags}{BEFORE} {behind}{after}");
             let game = Games::new("text", text.as_bytes()).next().unwrap().unwrap();
-            assert_eq!((game.moves.len(), game.tags.get("Result")), (plies, result), "{text}");
+            assert_eq!(
+                (game.moves.len(), game.tags.get("Result")),
+                (plies, result),
+                "{text}"
+            );
         }
     }
-    let both_lost = Games::new("text", &b"[Result \"0-0\"]\n\n0-0\n"[..]).next().unwrap().unwrap();
+    let both_lost = Games::new("text", &b"[Result \"0-0\"]\n\n0-0\n"[..])
+        .next()
+        .unwrap()
+        .unwrap();
     assert!(both_lost.moves.is_empty() && !both_lost.has_result);
-    let castled = Games::new("text", &b"[White \"A\"]\n\n1.0-0-0 *"[..]).next().unwrap();
+    let castled = Games::new("text", &b"[White \"A\"]\n\n1.0-0-0 *"[..])
+        .next()
+        .unwrap();
     assert!(castled.unwrap_err().to_string().contains("0-0-0 is not legal"));
 }
 
@@ -127,14 +156,23 @@ fn marks_that_are_not_known_are_told_once() {
     assert_eq!(game.moves.len(), 5);
     assert_eq!(game.notes, ["a mark that is not known is passed over: \"⇄\""]);
     assert!(games[1].as_ref().unwrap_err().to_string().contains("null move"));
-    assert!(games[2].as_ref().unwrap_err().to_string().ends_with("a ) stands without its ("));
+    assert!(
+        games[2]
+            .as_ref()
+            .unwrap_err()
+            .to_string()
+            .ends_with("a ) stands without its (")
+    );
 }
 
 /// A regression: behind a byte order mark the tag was not seen.
 #[test]
 fn a_comment_without_end_ends_at_the_next_game() {
     let games = read("1. e4 {a comment 1-0\n\n\u{feff}[Event \"e\"]\n\n1. d4 1-0\n");
-    assert!(games.len() == 2 && games[0].is_err() && games[1].is_ok(), "{games:?}");
+    assert!(
+        games.len() == 2 && games[0].is_err() && games[1].is_ok(),
+        "{games:?}"
+    );
 }
 
 /// What a comment swallows must not be moves.
@@ -153,10 +191,16 @@ fn a_brace_within_prose_is_prose() {
 fn figures_of_other_programs_are_read() {
     for (comment, expected) in [
         ("+0.30/14 3.4s", (Some(3.4), None, Some(30))),
-        ("-0.30/14 3.400s, n=123, tl=0.995s", (Some(3.4), Some(0.995), Some(-30))),
+        (
+            "-0.30/14 3.400s, n=123, tl=0.995s",
+            (Some(3.4), Some(0.995), Some(-30)),
+        ),
         ("+M5/14 0.5s, White mates", (Some(0.5), None, None)),
         ("+0.57 17/28 583 363004", (Some(0.583), None, Some(57))),
-        ("d=24, sd=30, mt=12000, tl=5400000, wv=0.35,", (Some(12.0), Some(5400.0), Some(35))),
+        (
+            "d=24, sd=30, mt=12000, tl=5400000, wv=0.35,",
+            (Some(12.0), Some(5400.0), Some(35)),
+        ),
         ("0:04:57", (None, Some(297.0), None)),
         ("1/2 offered, 3s", (None, None, None)),
         ("tl=-1s mt=nan", (None, None, None)),
@@ -166,7 +210,11 @@ fn figures_of_other_programs_are_read() {
         let played = &game.moves[0];
         let seconds = |ms: Option<f64>| ms.map(|ms| ms / 1000.0);
         assert_eq!(
-            (seconds(played.used_ms), seconds(played.clock_ms), played.centipawns),
+            (
+                seconds(played.used_ms),
+                seconds(played.clock_ms),
+                played.centipawns
+            ),
             expected,
             "{comment}"
         );
@@ -177,8 +225,17 @@ fn figures_of_other_programs_are_read() {
 #[test]
 fn contradicting_results_are_told() {
     let games = read("[Result \"1-0\"]\n\n1. e4 1/2-1/2\n\n[Result \"*\"]\n\n1. e4 1/2-1/2\n");
-    let notes: Vec<_> = games.iter().map(|game| game.as_ref().unwrap().notes.join(" ")).collect();
-    assert_eq!(notes, ["its tag says 1-0, and 1/2-1/2 follows its moves: the tag counts", ""]);
+    let notes: Vec<_> = games
+        .iter()
+        .map(|game| game.as_ref().unwrap().notes.join(" "))
+        .collect();
+    assert_eq!(
+        notes,
+        [
+            "its tag says 1-0, and 1/2-1/2 follows its moves: the tag counts",
+            ""
+        ]
+    );
 }
 
 /// A regression: empty lines between the tags cost a game its FEN.
@@ -188,10 +245,14 @@ fn tags_may_stand_apart_and_glued_to_a_result() {
         "[Event \"e\"]\n\n\n[White \"A\"]\n\n\n\n[FEN \"4k3/8/8/8/8/8/4P3/4K3 w - - 0 1\"]\n\n1. Kd2 *\n";
     let glued =
         "[White \"A\"]\n\n1. e4 1-0[FEN \"4k3/8/8/8/8/8/4P3/4K3 w - - 0 1\"]\n[White \"B\"]\n\n1. Kd2 *\n";
-    for (text, expected) in
-        [(apart, &["A: 1 plies, Kd2, ?"][..]), (glued, &["A: 1 plies, e4, 1-0", "B: 1 plies, Kd2, ?"])]
-    {
-        let games: Vec<_> = read(text).iter().map(|game| described(game.as_ref().unwrap())).collect();
+    for (text, expected) in [
+        (apart, &["A: 1 plies, Kd2, ?"][..]),
+        (glued, &["A: 1 plies, e4, 1-0", "B: 1 plies, Kd2, ?"]),
+    ] {
+        let games: Vec<_> = read(text)
+            .iter()
+            .map(|game| described(game.as_ref().unwrap()))
+            .collect();
         assert_eq!(games, expected);
     }
 }
@@ -199,41 +260,102 @@ fn tags_may_stand_apart_and_glued_to_a_result() {
 #[test]
 fn every_wild_file_is_read_or_refused_by_name() {
     for (name, expected) in [
-        ("result-00.pgn", &["Ann: 6 plies, Bc5, 0-0", "Cid: 2 plies, d5, 1-0"][..]),
-        ("result-spaces.pgn", &["Ann: 3 plies, Nf3, 1-0", "Cid: 2 plies, d5, 1-0"]),
-        ("result-words.pgn", &["Ann: 3 plies, Nf3, 1-0", "Cid: 2 plies, d5, 1-0"]),
-        ("result-star.pgn", &["Ann: 3 plies, Nf3, 1-0", "Cid: 2 plies, d5, 1-0"]),
-        ("glued-tags.pgn", &["Ann: 3 plies, Nf3, 1/2-1/2", "Cid: 2 plies, d5, 1-0", "Eve: 2 plies, c5, 0-1"]),
-        ("brace-in-comment.pgn", &["Ann: 3 plies, Nf3, 1-0", "Cid: 2 plies, d5, 1-0"]),
-        ("mark-novelty.pgn", &["Ann: 4 plies, d6, 1-0", "Cid: 2 plies, d5, 1-0"]),
-        ("mark-minus.pgn", &["Ann: 7 plies, Qxf7#, 1-0", "Cid: 2 plies, d5, 1-0"]),
-        ("escaped-nag.pgn", &["Ann: 3 plies, Nf3, 1-0", "Cid: 2 plies, d5, 1-0"]),
-        ("number-bracket.pgn", &["Ann: 4 plies, Nc6, 1-0", "Cid: 2 plies, d5, 1-0"]),
-        ("variant-regular.pgn", &["Ann: 2 plies, e5, 1-0", "Cid: 2 plies, d5, 1-0"]),
+        (
+            "result-00.pgn",
+            &["Ann: 6 plies, Bc5, 0-0", "Cid: 2 plies, d5, 1-0"][..],
+        ),
+        (
+            "result-spaces.pgn",
+            &["Ann: 3 plies, Nf3, 1-0", "Cid: 2 plies, d5, 1-0"],
+        ),
+        (
+            "result-words.pgn",
+            &["Ann: 3 plies, Nf3, 1-0", "Cid: 2 plies, d5, 1-0"],
+        ),
+        (
+            "result-star.pgn",
+            &["Ann: 3 plies, Nf3, 1-0", "Cid: 2 plies, d5, 1-0"],
+        ),
+        (
+            "glued-tags.pgn",
+            &[
+                "Ann: 3 plies, Nf3, 1/2-1/2",
+                "Cid: 2 plies, d5, 1-0",
+                "Eve: 2 plies, c5, 0-1",
+            ],
+        ),
+        (
+            "brace-in-comment.pgn",
+            &["Ann: 3 plies, Nf3, 1-0", "Cid: 2 plies, d5, 1-0"],
+        ),
+        (
+            "mark-novelty.pgn",
+            &["Ann: 4 plies, d6, 1-0", "Cid: 2 plies, d5, 1-0"],
+        ),
+        (
+            "mark-minus.pgn",
+            &["Ann: 7 plies, Qxf7#, 1-0", "Cid: 2 plies, d5, 1-0"],
+        ),
+        (
+            "escaped-nag.pgn",
+            &["Ann: 3 plies, Nf3, 1-0", "Cid: 2 plies, d5, 1-0"],
+        ),
+        (
+            "number-bracket.pgn",
+            &["Ann: 4 plies, Nc6, 1-0", "Cid: 2 plies, d5, 1-0"],
+        ),
+        (
+            "variant-regular.pgn",
+            &["Ann: 2 plies, e5, 1-0", "Cid: 2 plies, d5, 1-0"],
+        ),
         ("promotion.pgn", &["?: 3 plies, b8=Q, 1-0"]),
         ("en-passant.pgn", &["A: 5 plies, exd6, 1-0"]),
         ("double-plus.pgn", &["A: 7 plies, Qxf7#, 1-0"]),
-        ("german.pgn", &["game 1 (A – B) is skipped: ply 5: \"Le3\" cannot be read"]),
+        (
+            "german.pgn",
+            &["game 1 (A – B) is skipped: ply 5: \"Le3\" cannot be read"],
+        ),
         ("marks.pgn", &["A: 6 plies, a6, 1-0"]),
         ("long-algebraic.pgn", &["A: 8 plies, Nxe4, 1-0"]),
         ("uci-moves.pgn", &["A: 7 plies, O-O, 1-0"]),
         ("figurines.pgn", &["A: 5 plies, Bb5, 1-0"]),
-        ("null-move.pgn", &["game 1 (A – B) is skipped: ply 2: \"--\" is a null move"]),
+        (
+            "null-move.pgn",
+            &["game 1 (A – B) is skipped: ply 2: \"--\" is a null move"],
+        ),
         ("comment-blank.pgn", &["A: 2 plies, e5, 1-0"]),
         ("semicolon-lines.pgn", &["A: 2 plies, e5, 1-0"]),
-        ("tags-alone.pgn", &["A: 0 plies, no moves, *", "C: 2 plies, e5, 1-0"]),
+        (
+            "tags-alone.pgn",
+            &["A: 0 plies, no moves, *", "C: 2 plies, e5, 1-0"],
+        ),
         ("odd-tags.pgn", &["A \"the\" B: 3 plies, Kd2, 1-0"]),
         ("no-result.pgn", &["A: 2 plies, e5, *", "C: 2 plies, d5, *"]),
-        ("variant.pgn", &["game 1 (A – ?) is skipped: its variant is \"Three-check\""]),
-        ("lost-fen.pgn", &["game 1 (A – ?) is skipped: it begins from a position, but has no tag FEN"]),
+        (
+            "variant.pgn",
+            &["game 1 (A – ?) is skipped: its variant is \"Three-check\""],
+        ),
+        (
+            "lost-fen.pgn",
+            &["game 1 (A – ?) is skipped: it begins from a position, but has no tag FEN"],
+        ),
         ("latin1.pgn", &["Ján: 2 plies, e5, 1-0"]),
-        ("no-moves.pgn", &["A: 0 plies, no moves, 1-0", "C: 2 plies, e5, 0-1"]),
-        ("carriage-returns.pgn", &["A: 2 plies, e5, 1-0", "C: 2 plies, d5, 1-0"]),
+        (
+            "no-moves.pgn",
+            &["A: 0 plies, no moves, 1-0", "C: 2 plies, e5, 0-1"],
+        ),
+        (
+            "carriage-returns.pgn",
+            &["A: 2 plies, e5, 1-0", "C: 2 plies, d5, 1-0"],
+        ),
         ("joined.pgn", &["A: 2 plies, e5, 1-0", "C: 2 plies, d5, 1-0"]),
         ("no-break-spaces.pgn", &["A: 4 plies, Nc6, 1-0"]),
         (
             "comment-without-end.pgn",
-            &["game 1 (A – B) is skipped: a comment has no end", "C: 2 plies, d5, 1-0"],
+            &[
+                "game 1 (A – B) is skipped: a comment has no end",
+                "C: 2 plies, d5, 1-0",
+            ],
         ),
         (
             "skipped-number.pgn",
@@ -269,7 +391,11 @@ fn claims_that_stand_twice_are_settled_and_told() {
             &["A: 1 plies, e4, 1-0"],
             "its tag Event stands twice",
         ),
-        ("[White 'A']\n[Team “B”]\n\n1. e4 1-0\n", &["A: 1 plies, e4, 1-0"], ""),
+        (
+            "[White 'A']\n[Team “B”]\n\n1. e4 1-0\n",
+            &["A: 1 plies, e4, 1-0"],
+            "",
+        ),
         (
             "[white \"A\"]\n[White Team \"B\"]\n\n1. e4 1-0\n",
             &["A: 1 plies, e4, 1-0"],
@@ -282,15 +408,28 @@ fn claims_that_stand_twice_are_settled_and_told() {
         ),
     ] {
         let games = read(text);
-        let described: Vec<_> = games.iter().map(|game| described(game.as_ref().unwrap())).collect();
+        let described: Vec<_> = games
+            .iter()
+            .map(|game| described(game.as_ref().unwrap()))
+            .collect();
         assert_eq!(described, expected, "{text}");
         let notes = games[0].as_ref().unwrap().notes.join(" ");
-        assert!(notes.contains(note) && notes.is_empty() == note.is_empty(), "{text}: {notes}");
+        assert!(
+            notes.contains(note) && notes.is_empty() == note.is_empty(),
+            "{text}: {notes}"
+        );
     }
-    for words in ["[Site \"Hall\nTown\"]", "Club championship, round 3", "[Result \"1-0\"]\n"] {
+    for words in [
+        "[Site \"Hall\nTown\"]",
+        "Club championship, round 3",
+        "[Result \"1-0\"]\n",
+    ] {
         let text = format!("{END}\n{words}\n[White \"A\"]\n\n1. e4 1-0\n");
         let game = Games::new("text", text.as_bytes()).next().unwrap().unwrap();
-        assert!(game.start.piece_count() == 3 && game.tags.get("White") == Some("A"), "{text}");
+        assert!(
+            game.start.piece_count() == 3 && game.tags.get("White") == Some("A"),
+            "{text}"
+        );
     }
 }
 
@@ -305,16 +444,25 @@ fn what_is_sound_of_a_game_is_read() {
         ("1. e4 e5 {best} } 2. Nf3 Nc6 1-0\n", 4),
         ("1. e4 {a {b} c} e5 1-0\n", 2),
         ("1. e4 {\\{in 2. Nf3\\} braces} e5 1-0\n", 2),
-        ("[FEN \"4k3/8/8/8/8/8/4P3/4K3 b - - 3 28\"]\n\n1... Kd7 29. e4 1-0\n", 2),
+        (
+            "[FEN \"4k3/8/8/8/8/8/4P3/4K3 b - - 3 28\"]\n\n1... Kd7 29. e4 1-0\n",
+            2,
+        ),
         ("1. e4 e5 1/2-1/2 f4\n", 2),
     ] {
         let games = read(text);
         assert_eq!(games.len(), 1, "{text}");
-        assert_eq!(games[0].as_ref().map(|game| game.moves.len()).ok(), Some(plies), "{text}");
+        assert_eq!(
+            games[0].as_ref().map(|game| game.moves.len()).ok(),
+            Some(plies),
+            "{text}"
+        );
     }
-    let clock =
-        read("1. e4 {[%clk 0:01:00]} e5 2. Ke4 {[%clk 0:00:01]} Kd5 1-0\n")[0].as_ref().unwrap().moves[0]
-            .clock_ms;
+    let clock = read("1. e4 {[%clk 0:01:00]} e5 2. Ke4 {[%clk 0:00:01]} Kd5 1-0\n")[0]
+        .as_ref()
+        .unwrap()
+        .moves[0]
+        .clock_ms;
     assert_eq!(clock, Some(60_000.0));
 }
 
@@ -324,9 +472,15 @@ fn marks_comments_and_variations_are_kept_as_the_standard_has_them() {
         "1. e4! $14 (1. ♘f3 Sf6) 1... e5?? ± (1... c5!? 2. -- d6 3. Nf3 Nf6 4. d3 e6 5. Be2 Be7 6. 0-0) 2. Nf3 N 1-0 {resigned}\n{The end}\n\n1. d4 *\n",
     );
     let moves = &games[0].as_ref().unwrap().moves;
-    assert_eq!([0, 1, 2].map(|ply| moves[ply].marks.clone()), [vec![1, 14], vec![4, 16], vec![146]]);
+    assert_eq!(
+        [0, 1, 2].map(|ply| moves[ply].marks.clone()),
+        [vec![1, 14], vec![4, 16], vec![146]]
+    );
     assert_eq!(moves[0].comments, ["(1. ♘f3 Sf6)"], "what cannot be played");
-    assert_eq!(moves[1].variations, ["1... c5 $5 2. -- d6 3. Nf3 Nf6 4. d3 e6 5. Be2 Be7 6. O-O"]);
+    assert_eq!(
+        moves[1].variations,
+        ["1... c5 $5 2. -- d6 3. Nf3 Nf6 4. d3 e6 5. Be2 Be7 6. O-O"]
+    );
     assert_eq!(moves[2].comments, ["resigned", "The end"]);
     assert_eq!(games.len(), 2);
 }
@@ -337,7 +491,11 @@ fn games_without_end_need_no_memory() {
     let tags: String = (0..5000).map(|number| format!("[T{number} \"x\"]\n")).collect();
     let moves = "Nf3 Nf6 Ng1 Ng8 ".repeat(10_000);
     for text in [format!("{tags}\n1. e4 *\n"), format!("{moves}*\n")] {
-        let error = Games::new("text", text.as_bytes()).next().unwrap().unwrap_err().to_string();
+        let error = Games::new("text", text.as_bytes())
+            .next()
+            .unwrap()
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("it has more than"), "{error}");
     }
 }
@@ -345,14 +503,20 @@ fn games_without_end_need_no_memory() {
 #[test]
 fn clocks_are_read_over_line_breaks() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/wild/clock-newline.pgn");
-    let game = Games::new("clocks", File::open(path).unwrap()).next().unwrap().unwrap();
+    let game = Games::new("clocks", File::open(path).unwrap())
+        .next()
+        .unwrap()
+        .unwrap();
     let clocks: Vec<_> = game.moves.iter().map(|played| played.clock_ms).collect();
     assert_eq!(clocks, [Some(60_000.0), Some(59_000.0)]);
 }
 
 fn evaluations(text: &str) -> (Vec<Option<i16>>, String) {
     let game = Games::new("text", text.as_bytes()).next().unwrap().unwrap();
-    (game.moves.iter().map(|played| played.centipawns).collect(), game.notes.join(" "))
+    (
+        game.moves.iter().map(|played| played.centipawns).collect(),
+        game.notes.join(" "),
+    )
 }
 
 #[test]
@@ -369,10 +533,25 @@ fn the_unit_of_evaluations_is_that_of_the_whole_game() {
         assert_eq!(evaluations(&text), (expected.to_vec(), String::new()), "{text}");
     }
     let (cut, told) = evaluations("1. e4 {[%eval 246]} *\n");
-    assert_eq!((cut, &*told), (vec![Some(15_000)], "1 evaluations beyond 150 pawns are cut to this"));
-    for (name, expected) in [("eval-centipawns.pgn", [Some(23), Some(16)]), ("eval-nan.pgn", [None, None])] {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/wild").join(name);
-        assert_eq!(evaluations(&std::fs::read_to_string(path).unwrap()).0, expected, "{name}");
+    assert_eq!(
+        (cut, &*told),
+        (
+            vec![Some(15_000)],
+            "1 evaluations beyond 150 pawns are cut to this"
+        )
+    );
+    for (name, expected) in [
+        ("eval-centipawns.pgn", [Some(23), Some(16)]),
+        ("eval-nan.pgn", [None, None]),
+    ] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../tests/data/wild")
+            .join(name);
+        assert_eq!(
+            evaluations(&std::fs::read_to_string(path).unwrap()).0,
+            expected,
+            "{name}"
+        );
     }
 }
 
@@ -391,10 +570,17 @@ fn games_without_tags_and_results_are_told_apart_by_their_numbers() {
         ("1. e4 e5\n1. d4 d5 2. c4\n1. c4", &[2, 3, 1]),
         // A regression: this was read without end.
         ("e4\u{a0}1. d4 d5\n", &[1, 2]),
-        ("[White \"a\"]\n\n1. Nf3 Nf6 2. Ng1 Ng8 1. Nf3 Nf6 2. Ng1 Ng8 5. e4 *\n", &[9]),
+        (
+            "[White \"a\"]\n\n1. Nf3 Nf6 2. Ng1 Ng8 1. Nf3 Nf6 2. Ng1 Ng8 5. e4 *\n",
+            &[9],
+        ),
     ] {
         let games = Games::new("text", text.as_bytes()).filter_map(Result::ok);
-        assert_eq!(games.map(|game| game.moves.len()).collect::<Vec<_>>(), plies, "{text}");
+        assert_eq!(
+            games.map(|game| game.moves.len()).collect::<Vec<_>>(),
+            plies,
+            "{text}"
+        );
     }
 }
 
@@ -407,21 +593,34 @@ fn a_stream_that_fails_costs_the_game_that_it_breaks() {
         }
     }
     let whole = "[White \"A\"]\n\n1. e4 e5 1-0\n\n".repeat(3000);
-    let games: Vec<_> =
-        Games::new("f", whole.as_bytes().chain(&b"[White \"B\"]\n\n1. O-O"[..]).chain(Fails)).collect();
+    let games: Vec<_> = Games::new(
+        "f",
+        whole
+            .as_bytes()
+            .chain(&b"[White \"B\"]\n\n1. O-O"[..])
+            .chain(Fails),
+    )
+    .collect();
     assert_eq!(games.iter().filter(|game| game.is_ok()).count(), 3000);
     let error = games.last().unwrap().as_ref().unwrap_err().to_string();
-    assert!(error.starts_with("f: ") && error.ends_with(", within game 3001"), "{error}");
+    assert!(
+        error.starts_with("f: ") && error.ends_with(", within game 3001"),
+        "{error}"
+    );
 }
 
 #[test]
 fn long_lines_and_comments_need_no_memory() {
     let moves = format!("1. e4 {{{}}} e5 1-0\n", "x".repeat(40_000)).repeat(2);
     let line = moves.replace('\n', " ");
-    assert_eq!(Games::new("text", line.as_bytes()).filter(Result::is_ok).count(), 2);
+    assert_eq!(
+        Games::new("text", line.as_bytes()).filter(Result::is_ok).count(),
+        2
+    );
     let escaped = format!("%{0}\n;{0}\n1. d4 ;{0}\nd5 *\n", " e4 e5 1-0".repeat(20_000));
-    let games: Vec<_> =
-        Games::new("text", escaped.as_bytes()).map(|game| game.unwrap().moves.len()).collect();
+    let games: Vec<_> = Games::new("text", escaped.as_bytes())
+        .map(|game| game.unwrap().moves.len())
+        .collect();
     assert_eq!(games, [2]);
     let endless = "1. e4 {"
         .bytes()
@@ -431,7 +630,13 @@ fn long_lines_and_comments_need_no_memory() {
     let read: Vec<_> = Games::new("text", &endless[..])
         .map(|game| game.map_or_else(|e| e.to_string(), |g| described(&g)))
         .collect();
-    assert_eq!(read, ["game 1 is skipped: a comment is longer than 65536 bytes", "?: 1 plies, d4, 1-0"]);
+    assert_eq!(
+        read,
+        [
+            "game 1 is skipped: a comment is longer than 65536 bytes",
+            "?: 1 plies, d4, 1-0"
+        ]
+    );
 }
 
 #[test]
@@ -439,11 +644,23 @@ fn variants_are_told_by_all_their_names() {
     let read = |name: &str| {
         let fen = Position::start().to_fen();
         let text = format!("[Variant \"{name}\"]\n[FEN \"{fen}\"]\n\n1. e4 *\n");
-        Games::new("text", text.as_bytes()).next().unwrap().map(|game| game.variant).ok()
+        Games::new("text", text.as_bytes())
+            .next()
+            .unwrap()
+            .map(|game| game.variant)
+            .ok()
     };
-    for name in
-        ["Standard", "standard", "From Position", "FromPosition", "chess", "", "wild/5", "Normal", "Regular"]
-    {
+    for name in [
+        "Standard",
+        "standard",
+        "From Position",
+        "FromPosition",
+        "chess",
+        "",
+        "wild/5",
+        "Normal",
+        "Regular",
+    ] {
         assert_eq!(read(name), Some(Variant::Standard), "{name}");
     }
     for name in [
@@ -500,7 +717,9 @@ impl Written {
             moves: Vec::new(),
             result: ["1-0", "0-1", "1/2-1/2", "*"][rng.usize(..4)],
         };
-        let mut position = written.fen.map_or_else(Position::start, |fen| Position::from_fen(fen).unwrap());
+        let mut position = written
+            .fen
+            .map_or_else(Position::start, |fen| Position::from_fen(fen).unwrap());
         for _ in 0..rng.usize(2..60) {
             let legal = position.legal_moves();
             // What is written in special ways comes often.
@@ -579,23 +798,31 @@ fn spell(position: &Position, m: Move, rng: &mut Rng) -> String {
     let san = position.format_san(m);
     let plain = san.trim_end_matches(['+', '#']).to_owned();
     let role = position.board().role_at(m.from_square());
-    let letter =
-        role.filter(|role| *role != Role::Pawn).map_or(String::new(), |role| role.upper_char().to_string());
+    let letter = role
+        .filter(|role| *role != Role::Pawn)
+        .map_or(String::new(), |role| role.upper_char().to_string());
     let is_castling = san.starts_with('O');
-    let promotion = m.promotion().map_or(String::new(), |role| format!("={}", role.upper_char()));
+    let promotion = m
+        .promotion()
+        .map_or(String::new(), |role| format!("={}", role.upper_char()));
     let (from, to): (Square, Square) = (m.from_square(), m.to_square());
     let text = match rng.u8(..8) {
         0 if is_castling => plain.replace('O', "0"),
         1 if !is_castling => {
-            format!("{letter}{from}{}{to}{promotion}", if san.contains('x') { 'x' } else { '-' })
+            format!(
+                "{letter}{from}{}{to}{promotion}",
+                if san.contains('x') { 'x' } else { '-' }
+            )
         }
         2 => format!("{m:?}"),
         3 if m.promotion().is_some() => plain.replace('=', ""),
         4 if m.promotion().is_some() => plain.replace('=', "(") + ")",
         5 if position.is_en_passant(m) => plain + "e.p.",
         6 if !letter.is_empty() && !is_castling => {
-            let figurine = ["♘", "♗", "♖", "♕", "♔"]
-                [["N", "B", "R", "Q", "K"].iter().position(|l| *l == letter).unwrap()];
+            let figurine = ["♘", "♗", "♖", "♕", "♔"][["N", "B", "R", "Q", "K"]
+                .iter()
+                .position(|l| *l == letter)
+                .unwrap()];
             plain.replacen(&letter, figurine, 1)
         }
         7 if !letter.is_empty() => plain.replace('x', if rng.bool() { "" } else { ":" }),
@@ -612,8 +839,13 @@ fn write(games: &[Written], spoiling: &Spoiling, rng: &mut Rng) -> Vec<u8> {
         let damage = spoiling.damage.filter(|_| number == 1);
         let chance = |rng: &mut Rng| spoiling.layout && rng.u8(..4) == 0;
         if chance(rng) {
-            text += ["\u{feff}", "; a line\n", "% escaped\n\n", "{a comment}\n\n", "{two\n\nparts}\n"]
-                [rng.usize(..5)];
+            text += [
+                "\u{feff}",
+                "; a line\n",
+                "% escaped\n\n",
+                "{a comment}\n\n",
+                "{two\n\nparts}\n",
+            ][rng.usize(..5)];
         }
         for (name, value) in game.tags(number) {
             let value = value.replace('\\', "\\\\").replace('"', "\\\"");
@@ -624,18 +856,33 @@ fn write(games: &[Written], spoiling: &Spoiling, rng: &mut Rng) -> Vec<u8> {
                 }
                 Some(Damage::OtherVariant) if name == "Result" => text += "[Variant \"Atomic\"]\n",
                 _ => {
-                    let space = if chance(rng) { ["  ", "\t", " \t "][rng.usize(..3)] } else { " " };
-                    let end = if chance(rng) { ["\" ]  ", "\"]\t"][rng.usize(..2)] } else { "\"]" };
+                    let space = if chance(rng) {
+                        ["  ", "\t", " \t "][rng.usize(..3)]
+                    } else {
+                        " "
+                    };
+                    let end = if chance(rng) {
+                        ["\" ]  ", "\"]\t"][rng.usize(..2)]
+                    } else {
+                        "\"]"
+                    };
                     let _ = writeln!(text, "[{name}{space}\"{value}{end}");
                 }
             }
         }
-        text +=
-            if chance(rng) { ["\n\n\n", "\n{a comment}\n\n", "\n; 1. d4\n"][rng.usize(..3)] } else { "\n" };
+        text += if chance(rng) {
+            ["\n\n\n", "\n{a comment}\n\n", "\n; 1. d4\n"][rng.usize(..3)]
+        } else {
+            "\n"
+        };
         let target = rng.usize(..game.moves.len());
         let mut column = 0;
         for (ply, (position, m)) in game.moves.iter().enumerate() {
-            let san = if spoiling.spelling { spell(position, *m, rng) } else { position.format_san(*m) };
+            let san = if spoiling.spelling {
+                spell(position, *m, rng)
+            } else {
+                position.format_san(*m)
+            };
             let is_white = position.turn().is_white();
             let number = position.game_ply() / 2 + 1;
             let mut word = match (is_white, ply == 0) {
@@ -661,8 +908,12 @@ fn write(games: &[Written], spoiling: &Spoiling, rng: &mut Rng) -> Vec<u8> {
                 }
             }
             if rng.u8(..8) == 0 {
-                word +=
-                    [" $1", " {[%clk 0:01:00]}", " (1. e4 {x)} (1... e5) Qxf9)", " {a\nb}"][rng.usize(..4)];
+                word += [
+                    " $1",
+                    " {[%clk 0:01:00]}",
+                    " (1. e4 {x)} (1... e5) Qxf9)",
+                    " {a\nb}",
+                ][rng.usize(..4)];
             }
             column += word.len() + 1;
             if column > 80 {
@@ -672,7 +923,11 @@ fn write(games: &[Written], spoiling: &Spoiling, rng: &mut Rng) -> Vec<u8> {
             let is_empty_line = is_white && ply > 0 && damage.is_none() && chance(rng);
             text += if is_empty_line { "\n\n" } else { "" };
             text += &word;
-            text += if chance(rng) { ["\u{a0}", "\u{2009}", "\t", "  "][rng.usize(..4)] } else { " " };
+            text += if chance(rng) {
+                ["\u{a0}", "\u{2009}", "\t", "  "][rng.usize(..4)]
+            } else {
+                " "
+            };
         }
         if !matches!(damage, Some(Damage::CutOff)) {
             text += game.result;

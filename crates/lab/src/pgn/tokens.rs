@@ -9,7 +9,9 @@ use zeitnot_engine::files::{Lines, decode, is_blank};
 /// The longest comment, and the longest line that is kept in one piece, bytes.
 const LONGEST: usize = 1 << 16;
 /// Brackets that belong to a move.
-const OF_MOVES: [&str; 10] = ["(Q)", "(R)", "(B)", "(N)", "(q)", "(r)", "(b)", "(n)", "(ep)", "(e.p.)"];
+const OF_MOVES: [&str; 10] = [
+    "(Q)", "(R)", "(B)", "(N)", "(q)", "(r)", "(b)", "(n)", "(ep)", "(e.p.)",
+];
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Token<'t> {
@@ -166,7 +168,9 @@ impl<'a> Tokens<'a> {
             text[..at].ends_with('\\') && (self.comment.contains("\\{") || text[..at].contains("\\{"))
         };
         let end = ends.by_ref().find(|&at| !is_escaped(at))?;
-        let next = ends.next().filter(|&next| opened(&text[..end]) && !text[end..next].contains('{'));
+        let next = ends
+            .next()
+            .filter(|&next| opened(&text[..end]) && !text[end..next].contains('{'));
         Some(next.unwrap_or(end))
     }
 
@@ -187,7 +191,11 @@ impl<'a> Tokens<'a> {
         self.at = 0;
         let mut bytes = std::mem::take(&mut self.behind_piece);
         // Nothing is read behind an error.
-        let read = if self.error.is_some() { Ok(None) } else { self.lines.read(&mut bytes, LONGEST) };
+        let read = if self.error.is_some() {
+            Ok(None)
+        } else {
+            self.lines.read(&mut bytes, LONGEST)
+        };
         let read = read.unwrap_or_else(|error| {
             self.error = Some(error);
             None
@@ -196,7 +204,11 @@ impl<'a> Tokens<'a> {
             return false;
         }
         self.is_whole = read.unwrap_or(true);
-        if let Some(space) = bytes.iter().rposition(|byte| *byte == b' ').filter(|_| !self.is_whole) {
+        if let Some(space) = bytes
+            .iter()
+            .rposition(|byte| *byte == b' ')
+            .filter(|_| !self.is_whole)
+        {
             self.behind_piece = bytes.split_off(space.max(1));
         }
         self.line += decode(&bytes).trim_matches(is_blank);
@@ -247,9 +259,13 @@ pub(super) fn split_number(text: &str) -> (Option<MoveNumber>, &str) {
     let is_castling = number == "0" && behind.starts_with(['-', '–']);
     match number.parse() {
         // 0000 is a null move.
-        Ok(value) if !is_castling && text != "0000" => {
-            (Some(MoveNumber { value, is_blacks: behind.len() - rest.len() > 1 }), rest)
-        }
+        Ok(value) if !is_castling && text != "0000" => (
+            Some(MoveNumber {
+                value,
+                is_blacks: behind.len() - rest.len() > 1,
+            }),
+            rest,
+        ),
         _ if digits == 0 => (None, rest),
         _ => (None, text),
     }

@@ -23,7 +23,13 @@ impl Variation {
     /// A variation from the position `start`, or one that replaces no move.
     pub(super) fn new(start: Option<Position>) -> Variation {
         let lines = start.into_iter().map(|start| (None, start)).collect();
-        Variation { raw: String::new(), played: String::new(), depth: 1, lines, is_apart: true }
+        Variation {
+            raw: String::new(),
+            played: String::new(),
+            depth: 1,
+            lines,
+            is_apart: true,
+        }
     }
 
     pub(super) fn open(&mut self) {
@@ -61,7 +67,9 @@ impl Variation {
         // Within a variation `0-0` castles.
         let is_result = result_of(word).is_some_and(|result| result != NEITHER_SCORES);
         let rest = if is_result { "" } else { split_number(core).1 };
-        let Some((before, end)) = self.lines.last_mut() else { return };
+        let Some((before, end)) = self.lines.last_mut() else {
+            return;
+        };
         if !rest.is_empty() && !is_en_passant_sign(rest) {
             let is_null = is_null_move(rest);
             let next = match end.read_move(rest) {
@@ -71,22 +79,34 @@ impl Variation {
                 }
                 Err(_) => None,
             };
-            let Some((text, next)) = next else { return self.lines.clear() };
+            let Some((text, next)) = next else {
+                return self.lines.clear();
+            };
             let is_numbered = end.turn().is_white() || std::mem::take(&mut self.is_apart);
             self.is_apart = false;
             add(
                 &mut self.played,
-                if is_numbered { &text } else { text.rsplit(' ').next().unwrap_or_default() },
+                if is_numbered {
+                    &text
+                } else {
+                    text.rsplit(' ').next().unwrap_or_default()
+                },
             );
             *before = Some(std::mem::replace(end, next));
         }
-        numbers.iter().for_each(|number| add(&mut self.played, &format!("${number}")));
+        numbers
+            .iter()
+            .for_each(|number| add(&mut self.played, &format!("${number}")));
     }
 
     /// Returns the variation, or if it cannot be played a comment with its text.
     pub(super) fn finish(self) -> Result<String, String> {
         let is_played = !self.lines.is_empty() || self.raw.is_empty();
-        if is_played { Ok(self.played) } else { Err(format!("({})", super::comments::one_line(&self.raw))) }
+        if is_played {
+            Ok(self.played)
+        } else {
+            Err(format!("({})", super::comments::one_line(&self.raw)))
+        }
     }
 }
 

@@ -9,14 +9,20 @@ pub(crate) fn written(
     tags: impl IntoIterator<Item = (impl AsRef<str>, impl AsRef<str>)>,
     movetext: &str,
 ) -> String {
-    let tags = tags.into_iter().map(|(name, value)| tag(name.as_ref(), value.as_ref()));
+    let tags = tags
+        .into_iter()
+        .map(|(name, value)| tag(name.as_ref(), value.as_ref()));
     format!("{}\n{}\n", tags.collect::<String>(), wrapped(movetext))
 }
 
 /// A move in SAN with its number, which Black's needs behind a comment too.
 pub(crate) fn numbered(before: &Position, played: Move) -> String {
     let dots = if before.turn().is_white() { "." } else { "..." };
-    format!("{}{dots} {}", before.game_ply() / 2 + 1, before.format_san(played))
+    format!(
+        "{}{dots} {}",
+        before.game_ply() / 2 + 1,
+        before.format_san(played)
+    )
 }
 
 /// The moves of a line, each behind the position before it.
@@ -42,14 +48,26 @@ pub(crate) fn commands(eval: Option<String>, clock_ms: Option<f64>, used_ms: Opt
 
 fn tag(name: &str, value: &str) -> String {
     // A line of its own would end the tag.
-    let value: String = value.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    format!("[{name} \"{}\"]\n", value.replace('\\', "\\\\").replace('"', "\\\""))
+    let value: String = value
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    format!(
+        "[{name} \"{}\"]\n",
+        value.replace('\\', "\\\\").replace('"', "\\\"")
+    )
 }
 
 fn hours(ms: f64) -> String {
     let ms = ms.max(0.0).round() as u64;
     let seconds = ms / 1000;
-    format!("{}:{:02}:{:02}.{:03}", seconds / 3600, seconds / 60 % 60, seconds % 60, ms % 1000)
+    format!(
+        "{}:{:02}:{:02}.{:03}",
+        seconds / 3600,
+        seconds / 60 % 60,
+        seconds % 60,
+        ms % 1000
+    )
 }
 
 /// The text in lines, broken at spaces so that they stay within [`WIDTH`]. Commands such as `[%clk 0:01:00]`
@@ -58,7 +76,11 @@ fn wrapped(text: &str) -> String {
     let (mut lines, mut column, mut rest) = (String::new(), 0, Some(text));
     while let Some(text) = rest {
         let command = text.trim_start_matches('{');
-        let within = if command.starts_with("[%") { text.find(']').unwrap_or_default() } else { 0 };
+        let within = if command.starts_with("[%") {
+            text.find(']').unwrap_or_default()
+        } else {
+            0
+        };
         let end = text[within..].find(' ').map(|end| within + end);
         let word = &text[..end.unwrap_or(text.len())];
         rest = end.map(|end| &text[end + 1..]);
@@ -89,7 +111,10 @@ mod tests {
         let wrapped = wrapped(&text);
         assert_eq!(wrapped.replace('\n', " ").trim_end(), text);
         for line in wrapped.lines() {
-            assert!(line.len() <= WIDTH && line.len() > WIDTH / 2 || line.ends_with("1-0"), "{line}");
+            assert!(
+                line.len() <= WIDTH && line.len() > WIDTH / 2 || line.ends_with("1-0"),
+                "{line}"
+            );
             assert_eq!(line.matches("[%").count(), line.matches(']').count(), "{line}");
         }
     }

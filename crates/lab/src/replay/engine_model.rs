@@ -17,7 +17,10 @@ pub struct Speed {
 
 impl Speed {
     pub fn constant(nps: f64) -> Speed {
-        Speed { opening: nps, endgame: nps }
+        Speed {
+            opening: nps,
+            endgame: nps,
+        }
     }
 
     fn nps(self, pieces: u32) -> f64 {
@@ -43,7 +46,10 @@ pub struct EngineModel {
 impl Default for EngineModel {
     fn default() -> Self {
         EngineModel {
-            speed: Speed { opening: 10_000.0, endgame: 16_000.0 },
+            speed: Speed {
+                opening: 10_000.0,
+                endgame: 16_000.0,
+            },
             nps_scatter: 0.15,
             batch: 128,
             batch_latency_ms: 5.0,
@@ -83,7 +89,10 @@ impl EngineModel {
         let share = REUSE + 0.15 * random.normal();
         let share = if is_surprise { 0.03 } else { share }.clamp(0.0, 0.95);
         let pondered = self.speed.nps(pieces) * opponent_ms / 1000.0;
-        KeptNodes { searched: (nodes as f64 * share) as u64, pondered: (pondered * share.sqrt()) as u64 }
+        KeptNodes {
+            searched: (nodes as f64 * share) as u64,
+            pondered: (pondered * share.sqrt()) as u64,
+        }
     }
 
     pub(super) fn speed(&self, pieces: u32, random: &mut ReplayRandom) -> f64 {
@@ -92,7 +101,9 @@ impl EngineModel {
 
     pub(super) fn race_visits(nodes: u64, legal_moves: u32) -> Vec<u32> {
         let left = |place: i32| nodes as f64 * (1.0 - TAIL_SHARE).powi(place);
-        (0..VISITED_MOVES.min(legal_moves as i32)).map(|place| (left(place) * TAIL_SHARE) as u32).collect()
+        (0..VISITED_MOVES.min(legal_moves as i32))
+            .map(|place| (left(place) * TAIL_SHARE) as u32)
+            .collect()
     }
 }
 
@@ -130,7 +141,11 @@ impl<'a> VirtualSearch<'a> {
         random: &'a mut ReplayRandom,
     ) -> Self {
         let is_contested = random.unit() < CONTESTED;
-        let best_share = if is_contested { random.between(0.4, 0.55) } else { random.between(0.6, 0.95) };
+        let best_share = if is_contested {
+            random.between(0.4, 0.55)
+        } else {
+            random.between(0.6, 0.95)
+        };
         let stats = SearchStats {
             nodes: facts.reused_nodes,
             race_visits: facts.reused_visits.clone(),
@@ -184,26 +199,47 @@ impl<'a> VirtualSearch<'a> {
 
     fn take_batches(&mut self, batches: u32, batch: u32, batch_ms: f64) {
         let stats = &mut self.stats;
-        let (ms, nodes) = (f64::from(batches) * batch_ms, u64::from(batches) * u64::from(batch));
+        let (ms, nodes) = (
+            f64::from(batches) * batch_ms,
+            u64::from(batches) * u64::from(batch),
+        );
         stats.elapsed += Millis(ms);
-        stats.since_first_eval =
-            Some(stats.since_first_eval.map_or(Millis::ZERO, |since| since + Millis(ms)));
+        stats.since_first_eval = Some(
+            stats
+                .since_first_eval
+                .map_or(Millis::ZERO, |since| since + Millis(ms)),
+        );
         stats.new_nodes += Nodes(nodes);
         stats.nodes += Nodes(nodes);
         stats.batches += u64::from(batches);
         if let Some(fluctuation) = &mut self.fluctuation {
             fluctuation.advance(stats.nodes.0, self.random);
         }
-        let Fluctuation { drift, favourite, best_by_q, .. } = self.fluctuation.unwrap_or_default();
+        let Fluctuation {
+            drift,
+            favourite,
+            best_by_q,
+            ..
+        } = self.fluctuation.unwrap_or_default();
         stats.root = Some(drifted(self.root, drift));
-        if let Some(plies) = self.plies_to_mate.filter(|&plies| stats.nodes >= nodes_to_find_mate(plies)) {
+        if let Some(plies) = self
+            .plies_to_mate
+            .filter(|&plies| stats.nodes >= nodes_to_find_mate(plies))
+        {
             let moves = plies.div_ceil(2);
             stats.proven_win = plies % 2 == 1;
-            (stats.mate_in, stats.mated_in) =
-                if stats.proven_win { (Some(moves), None) } else { (None, Some(moves)) };
+            (stats.mate_in, stats.mated_in) = if stats.proven_win {
+                (Some(moves), None)
+            } else {
+                (None, Some(moves))
+            };
         }
         stats.best_by_q = best_by_q.filter(|&index| index < stats.race_visits.len());
-        let shift = if favourite == 0 { 0.0 } else { CATCHING_UP.min(self.second_share) };
+        let shift = if favourite == 0 {
+            0.0
+        } else {
+            CATCHING_UP.min(self.second_share)
+        };
         self.new_visits[favourite] += nodes as f64 * (self.best_share + shift);
         self.new_visits[1 - favourite] += nodes as f64 * (self.second_share - shift);
         for (i, new) in self.new_visits.into_iter().enumerate() {
@@ -222,7 +258,11 @@ fn nodes_to_find_mate(plies: u32) -> Nodes {
 /// Q moved by `drift`, with d kept possible.
 fn drifted(root: RootEvaluation, drift: f64) -> RootEvaluation {
     let wl = (root.wl + drift).clamp(-1.0, 1.0);
-    RootEvaluation { wl, d: root.d.map(|d| d.min(1.0 - wl.abs())), ..root }
+    RootEvaluation {
+        wl,
+        d: root.d.map(|d| d.min(1.0 - wl.abs())),
+        ..root
+    }
 }
 
 /// Standard deviation of the change of Q per doubling of the nodes, …
@@ -267,8 +307,13 @@ struct Fluctuation {
 
 impl Fluctuation {
     fn advance(&mut self, nodes: u64, random: &mut ReplayRandom) {
-        let Some(number) = nodes.checked_ilog2() else { return };
-        let passed = self.number.replace(number).map_or(number..=number, |last| last + 1..=number);
+        let Some(number) = nodes.checked_ilog2() else {
+            return;
+        };
+        let passed = self
+            .number
+            .replace(number)
+            .map_or(number..=number, |last| last + 1..=number);
         for number in passed {
             self.begin_doubling(number, random);
         }
@@ -281,12 +326,20 @@ impl Fluctuation {
     fn begin_doubling(&mut self, number: u32, random: &mut ReplayRandom) {
         let deviation = if random.unit() < JUMPS { JUMP } else { DRIFT };
         self.drifts = [self.drifts[1], self.drifts[1] + deviation * random.normal()];
-        let factor = if self.is_contested { CONTESTED_FACTOR } else { CLEAR_FACTOR };
+        let factor = if self.is_contested {
+            CONTESTED_FACTOR
+        } else {
+            CLEAR_FACTOR
+        };
         if random.unit() < factor * share_at(number + 1, CHANGES) {
             self.favourite = 1 - self.favourite;
         }
         let disagrees = random.unit() < share_at(number, DISAGREEMENTS);
-        self.best_by_q = Some(if disagrees { 1 - self.favourite } else { self.favourite });
+        self.best_by_q = Some(if disagrees {
+            1 - self.favourite
+        } else {
+            self.favourite
+        });
     }
 }
 
@@ -324,13 +377,19 @@ mod tests {
 
     #[test]
     fn endgames_are_faster_and_trees_shrink() {
-        let model = EngineModel { nps_scatter: 0.0, ..EngineModel::default() };
+        let model = EngineModel {
+            nps_scatter: 0.0,
+            ..EngineModel::default()
+        };
         let mut random = ReplayRandom::new(7);
         let speeds = [32, 17, 2].map(|pieces| model.speed(pieces, &mut random));
         assert_eq!(speeds, [10_000.0, 13_000.0, 16_000.0]);
         let mut kept = |opponent_ms| model.kept_nodes(1_000, opponent_ms, 32, &mut random);
         assert!((0..100).all(|_| kept(0.0).searched <= 950 && kept(0.0).pondered == 0));
-        assert!((0..100).all(|_| (1..=975).contains(&kept(100.0).pondered)), "1,000 nodes in 100 ms");
+        assert!(
+            (0..100).all(|_| (1..=975).contains(&kept(100.0).pondered)),
+            "1,000 nodes in 100 ms"
+        );
         assert_eq!(EngineModel::race_visits(1_000, 3), [500, 250, 125]);
         assert!(EngineModel::race_visits(1_000, 0).is_empty());
     }

@@ -28,22 +28,41 @@ impl GameToReplay {
         if !ending(&recorded).length_counts() {
             return None;
         }
-        let side = if number % 2 == 1 { Color::White } else { Color::Black };
-        let after_book = recorded.moves.iter().rposition(|played| played.is_book).map_or(0, |ply| ply + 1);
-        let first_to_move =
-            if after_book.is_multiple_of(2) { recorded.start.turn() } else { !recorded.start.turn() };
+        let side = if number % 2 == 1 {
+            Color::White
+        } else {
+            Color::Black
+        };
+        let after_book = recorded
+            .moves
+            .iter()
+            .rposition(|played| played.is_book)
+            .map_or(0, |ply| ply + 1);
+        let first_to_move = if after_book.is_multiple_of(2) {
+            recorded.start.turn()
+        } else {
+            !recorded.start.turn()
+        };
         let first_ply = after_book + usize::from(first_to_move != side);
         let control = RecordedControl::of(&recorded, side)
             .filter(|control| control.later().is_empty() && !control.is_per_move())
             .map(|control| control.first());
         let moves = recorded_moves(&recorded, first_ply, control);
         let is_long_enough = moves.len() >= min_moves.max(1);
-        is_long_enough.then_some(GameToReplay { number, side, moves, recorded, first_ply, control })
+        is_long_enough.then_some(GameToReplay {
+            number,
+            side,
+            moves,
+            recorded,
+            first_ply,
+            control,
+        })
     }
 
     /// If it is one rule and every move has a clock.
     pub fn recorded_control(&self) -> Option<TimeControl> {
-        self.control.filter(|_| self.moves.iter().all(|position| position.clock_ms.is_some()))
+        self.control
+            .filter(|_| self.moves.iter().all(|position| position.clock_ms.is_some()))
     }
 }
 
@@ -79,12 +98,18 @@ pub(crate) fn recorded_moves(
                 Some(last) if !moves.is_empty() => recorded.moves[last].clock_ms,
                 _ => control.map(|control| control.time.0),
             };
-            moves.push(ReplayMove { clock_ms: before, ..ReplayMove::of(&position) });
+            moves.push(ReplayMove {
+                clock_ms: before,
+                ..ReplayMove::of(&position)
+            });
         }
     }
     if recorded.end.is_check() && recorded.end.legal_moves().is_empty() {
         let left = |place: usize| (recorded.moves.len() - first_ply - 2 * place) as u32;
-        moves.iter_mut().enumerate().for_each(|(place, m)| m.plies_to_mate = Some(left(place)));
+        moves
+            .iter_mut()
+            .enumerate()
+            .for_each(|(place, m)| m.plies_to_mate = Some(left(place)));
     }
     moves
 }
@@ -161,7 +186,10 @@ mod tests {
         assert_eq!((black.side, black.first_ply), (Color::Black, 1));
         assert_eq!(clocks(&black), [60_000.0, 60_000.0, 58_000.0]);
         assert_eq!(black.recorded_control(), "60+1".parse().ok());
-        assert_eq!(black.moves.iter().map(|m| m.game_ply).collect::<Vec<_>>(), [1, 3, 5]);
+        assert_eq!(
+            black.moves.iter().map(|m| m.game_ply).collect::<Vec<_>>(),
+            [1, 3, 5]
+        );
     }
 
     #[test]

@@ -85,21 +85,30 @@ pub(crate) fn replay(
     let mut random = ReplayRandom::new(options.seed);
     let mut clock = GameClock::new(options.control);
     let mut later = options.later.iter().peekable();
-    let mut replayed = ReplayedGame { clock_source: options.clock_source, ..ReplayedGame::default() };
+    let mut replayed = ReplayedGame {
+        clock_source: options.clock_source,
+        ..ReplayedGame::default()
+    };
     let (mut nodes_before, mut opponent_ms) = (0, 0.0);
     for (i, position) in moves.iter().enumerate() {
         if let (ClockSource::Recorded, Some(ms)) = (options.clock_source, position.clock_ms) {
             clock.set_left(Millis(ms));
             keeper.clock_was_set();
         }
-        let kept = options.model.kept_nodes(nodes_before, opponent_ms, position.pieces, &mut random);
+        let kept = options
+            .model
+            .kept_nodes(nodes_before, opponent_ms, position.pieces, &mut random);
         let facts = facts(position, &clock, kept, options);
         let (used_ms, moved) = play_move(&mut keeper, &facts, position, options, &mut random);
         let left = (moves.len() - i) as u32;
         let really_left = clock.movestogo().map_or(left, |n| n.min(left));
         nodes_before = moved.nodes;
         opponent_ms = if options.ponders { used_ms } else { 0.0 };
-        replayed.moves.push(MoveRow { number: i as u32 + 1, really_left, ..moved });
+        replayed.moves.push(MoveRow {
+            number: i as u32 + 1,
+            really_left,
+            ..moved
+        });
         let ends_period = clock.movestogo() == Some(1);
         if !clock.press(Millis(used_ms), Millis::ZERO) {
             break;
@@ -144,7 +153,13 @@ fn play_move(
     let mut chain = keeper.start_move(facts);
     let mut search = VirtualSearch::new(&options.model, facts, position, random);
     let reason = search.run(&mut chain);
-    keeper.finish_move(&chain, &SearchEnd { stats: search.stats(), reason: Some(reason) });
+    keeper.finish_move(
+        &chain,
+        &SearchEnd {
+            stats: search.stats(),
+            reason: Some(reason),
+        },
+    );
     let report = chain.report().unwrap_or_default();
     let used_ms = search.stats().elapsed.0 + options.model.lag_ms;
     let row = MoveRow {

@@ -61,8 +61,16 @@ impl ReplayGameRow {
     pub(super) fn new(game: &ReplayedGame) -> ReplayGameRow {
         let is_recorded = game.clock_source == ClockSource::Recorded;
         let used_ms = game.moves.iter().filter_map(|m| m.used_ms).sum::<f64>();
-        let lost_ms = if is_recorded { used_ms } else { game.given_ms - game.final_clock_ms.max(0.0) };
-        let least_ms = game.moves.iter().filter_map(|m| Some(m.clock_ms? - m.used_ms?)).reduce(f64::min);
+        let lost_ms = if is_recorded {
+            used_ms
+        } else {
+            game.given_ms - game.final_clock_ms.max(0.0)
+        };
+        let least_ms = game
+            .moves
+            .iter()
+            .filter_map(|m| Some(m.clock_ms? - m.used_ms?))
+            .reduce(f64::min);
         let mut pruning = PruningCounts::default();
         game.moves.iter().for_each(|m| pruning.add(m));
         let [opening, middlegame, endgame] = Phase::ALL.map(|phase| moves_left_errors(game, phase));
@@ -100,20 +108,32 @@ impl ReplayGameRow {
 }
 
 fn nodes_cv(moves: &[MoveRow]) -> f64 {
-    let nodes: Array1<f64> = moves.iter().filter(|m| m.had_choice).map(|m| m.nodes as f64).collect();
-    nodes.mean().filter(|mean| *mean > 0.0).map_or(0.0, |mean| nodes.std(0.0) / mean)
+    let nodes: Array1<f64> = moves
+        .iter()
+        .filter(|m| m.had_choice)
+        .map(|m| m.nodes as f64)
+        .collect();
+    nodes
+        .mean()
+        .filter(|mean| *mean > 0.0)
+        .map_or(0.0, |mean| nodes.std(0.0) / mean)
 }
 
 fn moves_left_errors(game: &ReplayedGame, phase: Phase) -> (u32, f64) {
     let moves = game.moves.iter().filter(|m| Phase::of(m.pieces) == phase);
-    moves.filter_map(MoveRow::error_moves).fold((0, 0.0), |(moves, sum), error| (moves + 1, sum + error))
+    moves
+        .filter_map(MoveRow::error_moves)
+        .fold((0, 0.0), |(moves, sum), error| (moves + 1, sum + error))
 }
 
 /// Includes moves that smart pruning ends at once because of a low estimate.
 fn is_instamove(row: &MoveRow) -> bool {
     use StopReason::{OnlyMove, OthersLose, ProvenResult, ProvenWin};
     let limit_ms = row.clock_ms.map(|clock| INSTANT_SHARE * clock / EVEN_SHARE_MOVES);
-    let is_short = row.used_ms.zip(limit_ms).is_some_and(|(used, limit)| used < limit);
+    let is_short = row
+        .used_ms
+        .zip(limit_ms)
+        .is_some_and(|(used, limit)| used < limit);
     is_short && row.had_choice && !row.ended_by(&[OnlyMove, ProvenWin, OthersLose, ProvenResult])
 }
 
@@ -148,10 +168,17 @@ pub struct Replayer<'a> {
 impl Replayer<'_> {
     pub fn replay(&self, game: &GameToReplay) -> Vec<ReplayRows> {
         let recorded: Vec<TimeControl> = game.recorded_control().into_iter().collect();
-        let controls = if self.is_recorded() { &recorded } else { self.controls };
-        let pairs =
-            controls.iter().flat_map(|control| self.managers.iter().map(move |manager| (*control, manager)));
-        pairs.filter_map(|(control, manager)| self.replay_under(game, control, manager)).collect()
+        let controls = if self.is_recorded() {
+            &recorded
+        } else {
+            self.controls
+        };
+        let pairs = controls
+            .iter()
+            .flat_map(|control| self.managers.iter().map(move |manager| (*control, manager)));
+        pairs
+            .filter_map(|(control, manager)| self.replay_under(game, control, manager))
+            .collect()
     }
 
     fn is_recorded(&self) -> bool {
@@ -159,9 +186,17 @@ impl Replayer<'_> {
     }
 
     fn replay_under(&self, game: &GameToReplay, control: TimeControl, manager: &str) -> Option<ReplayRows> {
-        let options = ReplayOptions { control, seed: game.number, ..self.options.clone() };
+        let options = ReplayOptions {
+            control,
+            seed: game.number,
+            ..self.options.clone()
+        };
         let replayed = replay(&game.moves, manager_from(manager).ok()?, &options);
-        let control = if self.is_recorded() { "recorded".into() } else { control.to_string() };
+        let control = if self.is_recorded() {
+            "recorded".into()
+        } else {
+            control.to_string()
+        };
         let row = ReplayGameRow {
             game: game.number,
             white: game.side == Color::White,
@@ -171,12 +206,16 @@ impl Replayer<'_> {
             ..ReplayGameRow::new(&replayed)
         };
         let is_kept = game.number <= self.kept_games;
-        let moves = replayed.moves.into_iter().filter(|_| is_kept).map(|played| MoveRow {
-            game: game.number,
-            player: manager.to_owned(),
-            control: control.clone(),
-            ..played
-        });
+        let moves = replayed
+            .moves
+            .into_iter()
+            .filter(|_| is_kept)
+            .map(|played| MoveRow {
+                game: game.number,
+                player: manager.to_owned(),
+                control: control.clone(),
+                ..played
+            });
         Some((row, moves.collect()))
     }
 }
@@ -210,25 +249,47 @@ mod tests {
                 budget_ms: Some(260.0),
                 ..moved(200, 10.0, StopReason::SmartPruning)
             },
-            MoveRow { moves_left: None, ..moved(200, 10.0, StopReason::OthersLose) },
-            MoveRow { moves_left: None, ..moved(200, 20.0, StopReason::SmartPruning) },
+            MoveRow {
+                moves_left: None,
+                ..moved(200, 10.0, StopReason::OthersLose)
+            },
+            MoveRow {
+                moves_left: None,
+                ..moved(200, 20.0, StopReason::SmartPruning)
+            },
         ];
         let clock_source = ClockSource::Running;
-        let game = ReplayedGame { moves, given_ms: 50_000.0, final_clock_ms: 10_000.0, clock_source };
+        let game = ReplayedGame {
+            moves,
+            given_ms: 50_000.0,
+            final_clock_ms: 10_000.0,
+            clock_source,
+        };
         // A regression: with recorded clocks these were the recorded player's.
         let clock_source = ClockSource::Recorded;
-        let recorded = ReplayGameRow::new(&ReplayedGame { clock_source, ..game.clone() });
+        let recorded = ReplayGameRow::new(&ReplayedGame {
+            clock_source,
+            ..game.clone()
+        });
         assert!((recorded.time_used - 1_040.0 / 50_000.0).abs() < 1e-12);
         assert_eq!((recorded.min_clock_ms, recorded.lost), (None, false));
         let row = ReplayGameRow::new(&game);
         assert!((row.time_used - 0.8).abs() < 1e-12);
         // A regression: all that smart pruning ended counted as proven.
-        assert_eq!((row.lost, row.instamoves), (false, 2), "10 ms of 1,000 is an insta-move, 20 are none");
+        assert_eq!(
+            (row.lost, row.instamoves),
+            (false, 2),
+            "10 ms of 1,000 is an insta-move, 20 are none"
+        );
         assert_eq!((row.min_clock_ms, row.max_used_ms), (Some(39_010.0), 990.0));
         // Mean 200, variance (100² + 100² + 0)/5 = 4,000, deviation 63.25
         assert!((row.nodes_cv - 0.316_228).abs() < 1e-6);
         // 250 ms for 1,040.
         assert!(row.pruned == 2 && (row.pruning_saved - 250.0 / 1_040.0).abs() < 1e-12);
-        assert_eq!(row.moves_left(), [(0, 0.0), (0, 0.0), (2, 6.0)], "two estimates of 10 for 7");
+        assert_eq!(
+            row.moves_left(),
+            [(0, 0.0), (0, 0.0), (2, 6.0)],
+            "two estimates of 10 for 7"
+        );
     }
 }

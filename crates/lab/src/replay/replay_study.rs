@@ -104,21 +104,33 @@ impl ReplayStudy {
     }
 
     fn controls(&self) -> Vec<&str> {
-        self.managers.iter().map(|figures| figures.control.as_str()).unique().collect()
+        self.managers
+            .iter()
+            .map(|figures| figures.control.as_str())
+            .unique()
+            .collect()
     }
 
     /// The managers, in the order in which they first came.
     fn names(&self) -> Vec<&str> {
-        self.managers.iter().map(|figures| figures.manager.as_str()).unique().collect()
+        self.managers
+            .iter()
+            .map(|figures| figures.manager.as_str())
+            .unique()
+            .collect()
     }
 
     fn at<'a>(&'a self, control: &'a str) -> impl Iterator<Item = &'a ManagerFigures> {
-        self.managers.iter().filter(move |figures| figures.control == control)
+        self.managers
+            .iter()
+            .filter(move |figures| figures.control == control)
     }
 
     fn figures(&mut self, manager: &str, control: &str) -> &mut ManagerFigures {
-        let known =
-            self.managers.iter().position(|figures| figures.manager == manager && figures.control == control);
+        let known = self
+            .managers
+            .iter()
+            .position(|figures| figures.manager == manager && figures.control == control);
         let place = known.unwrap_or_else(|| {
             self.managers.push(ManagerFigures {
                 manager: manager.to_owned(),
@@ -140,7 +152,9 @@ impl fmt::Display for ReplayStudy {
         if managers.len() > 1 {
             return writeln!(f, "{}", comparison(self, &managers));
         }
-        self.managers.iter().try_for_each(|figures| writeln!(f, "{}", in_words(figures)))
+        self.managers
+            .iter()
+            .try_for_each(|figures| writeln!(f, "{}", in_words(figures)))
     }
 }
 
@@ -148,16 +162,29 @@ impl fmt::Display for ReplayStudy {
 fn comparison(study: &ReplayStudy, managers: &[&str]) -> Table {
     let cell = |manager: &str, control: &str| {
         let figures = study.at(control).find(|figures| figures.manager == manager);
-        let Some(summary) = figures.map(|figures| &figures.summary) else { return "–".into() };
-        let lost = if summary.losses > 0 { format!(" ({} lost)", summary.losses) } else { String::new() };
+        let Some(summary) = figures.map(|figures| &figures.summary) else {
+            return "–".into();
+        };
+        let lost = if summary.losses > 0 {
+            format!(" ({} lost)", summary.losses)
+        } else {
+            String::new()
+        };
         format!("{:.3}{lost}", summary.nodes_cv.value().unwrap_or_default())
     };
-    let lost =
-        if study.managers.iter().any(|figures| figures.summary.losses > 0) { cost() } else { String::new() };
+    let lost = if study.managers.iter().any(|figures| figures.summary.losses > 0) {
+        cost()
+    } else {
+        String::new()
+    };
     let caption = "Variation of nodes by clock: less is steadier. Only a match tells which is stronger";
     let table = Table::of(format!("{caption}{lost}"), managers).words("manager", |manager| **manager);
     let controls = study.controls().into_iter();
-    controls.fold(table, |table, control| table.numbers(control, |manager| cell(manager, control))).table()
+    controls
+        .fold(table, |table, control| {
+            table.numbers(control, |manager| cell(manager, control))
+        })
+        .table()
 }
 
 /// The manager that loses fewest games on time, and among those varies least over all clocks.
@@ -165,7 +192,10 @@ fn steadiest<'a>(study: &ReplayStudy, managers: &[&'a str]) -> Option<(&'a str, 
     let figures = |manager: &str| {
         let own = study.managers.iter().filter(|figures| figures.manager == manager);
         own.fold((0, 0.0), |(losses, variation), ManagerFigures { summary, .. }| {
-            (losses + summary.losses, variation + summary.nodes_cv.value().unwrap_or_default())
+            (
+                losses + summary.losses,
+                variation + summary.nodes_cv.value().unwrap_or_default(),
+            )
         })
     };
     let ranked = managers.iter().map(|&manager| (figures(manager), manager));
@@ -174,8 +204,17 @@ fn steadiest<'a>(study: &ReplayStudy, managers: &[&'a str]) -> Option<(&'a str, 
 }
 
 fn in_words(figures: &ManagerFigures) -> String {
-    let ManagerFigures { manager, control, summary, .. } = figures;
-    let name = if manager == DEFAULT_MANAGER { "the default" } else { manager };
+    let ManagerFigures {
+        manager,
+        control,
+        summary,
+        ..
+    } = figures;
+    let name = if manager == DEFAULT_MANAGER {
+        "the default"
+    } else {
+        manager
+    };
     let used = 100.0 * summary.time_used.value().unwrap_or_default();
     let slowest = seconds(summary.max_used_ms);
     let least = summary.min_clock_ms.map_or(String::new(), |ms| {
@@ -193,14 +232,22 @@ fn in_words(figures: &ManagerFigures) -> String {
 
 /// What stands beside games that are lost on time.
 fn cost() -> String {
-    let EngineModel { batch_latency_ms, lag_ms, .. } = EngineModel::default();
+    let EngineModel {
+        batch_latency_ms,
+        lag_ms,
+        ..
+    } = EngineModel::default();
     let ms = batch_latency_ms + lag_ms + REACTION_MS;
     format!("; the modelled engine needs {ms:.0} ms a move that no manager can save (batch, lag, reaction)")
 }
 
 fn seconds(ms: f64) -> String {
     let seconds = ms / 1000.0;
-    if seconds < 10.0 { format!("{seconds:.1}") } else { format!("{seconds:.0}") }
+    if seconds < 10.0 {
+        format!("{seconds:.1}")
+    } else {
+        format!("{seconds:.0}")
+    }
 }
 
 fn table(study: &ReplayStudy, control: &str) -> Table {
@@ -208,18 +255,30 @@ fn table(study: &ReplayStudy, control: &str) -> Table {
         |value: Option<f64>, digits: usize| value.map_or("–".into(), |value| format!("{value:.digits$}"));
     let percent = |mean: ExactMean| number(mean.value().map(|share| 100.0 * share), 1);
     let error = |figures: &ManagerFigures, phase: usize| number(figures.summary.moves_left[phase].value(), 1);
-    let games = study.at(control).map(|figures| figures.summary.games).max().unwrap_or(0);
+    let games = study
+        .at(control)
+        .map(|figures| figures.summary.games)
+        .max()
+        .unwrap_or(0);
     let caption =
         format!("{control}, {games} games; moves-left errors are means of absolute distances in full moves");
     Table::of(caption, study.at(control))
         .words("manager", |figures| &figures.manager)
         .numbers("clock used, %", |figures| percent(figures.summary.time_used))
-        .numbers("smallest clock, ms", |figures| number(figures.summary.min_clock_ms, 0))
+        .numbers("smallest clock, ms", |figures| {
+            number(figures.summary.min_clock_ms, 0)
+        })
         .numbers("losses", |figures| figures.summary.losses)
         .numbers("insta-moves", |figures| figures.summary.instamoves)
-        .numbers("variation of nodes", |figures| number(figures.summary.nodes_cv.value(), 3))
-        .numbers("smart pruning, % of moves", |figures| percent(figures.summary.pruned))
-        .numbers("time it saved, %", |figures| percent(figures.summary.pruning_saved))
+        .numbers("variation of nodes", |figures| {
+            number(figures.summary.nodes_cv.value(), 3)
+        })
+        .numbers("smart pruning, % of moves", |figures| {
+            percent(figures.summary.pruned)
+        })
+        .numbers("time it saved, %", |figures| {
+            percent(figures.summary.pruning_saved)
+        })
         .numbers("ML error opening", |figures| error(figures, 0))
         .numbers("middlegame", |figures| error(figures, 1))
         .numbers("endgame", |figures| error(figures, 2))
@@ -233,12 +292,20 @@ pub fn page(study: &ReplayStudy) -> Page {
     if let ([_, _, ..], Some((best, losses))) = (&managers[..], steadiest(study, &managers)) {
         let cost = if losses > 0 { cost() } else { String::new() };
         let lost = format!("It loses {losses} games on time{cost}.");
-        let text = format!("is the steadiest of {} managers over these clocks. {lost}", managers.len());
+        let text = format!(
+            "is the steadiest of {} managers over these clocks. {lost}",
+            managers.len()
+        );
         page = page.key_figure(best, &text).table(&comparison(study, &managers));
     } else if let Some(first) = study.managers.first() {
         let used = 100.0 * first.summary.time_used.value().unwrap_or_default();
         page = page.key_figure(&format!("{used:.0} % of the clock"), &in_words(first));
-        page = study.managers.iter().skip(1).map(in_words).fold(page, |page, told| page.paragraph(&told));
+        page = study
+            .managers
+            .iter()
+            .skip(1)
+            .map(in_words)
+            .fold(page, |page, told| page.paragraph(&told));
     }
     page = page.paragraph(
         "Each manager made the moves of one side in every game, in virtual time. Variation of nodes is the standard deviation \
@@ -248,8 +315,10 @@ pub fn page(study: &ReplayStudy) -> Page {
     for control in study.controls() {
         page = page.part(control, control == study.controls()[0], |page| {
             let page = page.table(&table(study, control));
-            let curves: Vec<_> =
-                study.at(control).map(|figures| (figures.manager.as_str(), &figures.curves)).collect();
+            let curves: Vec<_> = study
+                .at(control)
+                .map(|figures| (figures.manager.as_str(), &figures.curves))
+                .collect();
             Curves::show(page, &curves)
         });
     }
@@ -279,10 +348,20 @@ mod tests {
 
     fn add(study: &mut ReplayStudy, game: u64, player: &str, replayed: ReplayedGame) {
         let (manager, control) = (player.to_owned(), "60+0".to_owned());
-        study.add_game(&ReplayGameRow { game, manager, control, ..ReplayGameRow::new(&replayed) });
+        study.add_game(&ReplayGameRow {
+            game,
+            manager,
+            control,
+            ..ReplayGameRow::new(&replayed)
+        });
         for played in replayed.moves {
             let (player, control) = (player.to_owned(), "60+0".to_owned());
-            study.add_move(&MoveRow { game, player, control, ..played });
+            study.add_move(&MoveRow {
+                game,
+                player,
+                control,
+                ..played
+            });
         }
     }
 
@@ -322,7 +401,10 @@ mod tests {
     #[test]
     fn the_table_names_every_column() {
         let text = lab(1..=2).to_string();
-        assert!(text.contains("60+0, 2 games") && text.contains("smooth(mle-mlh)"), "{text}");
+        assert!(
+            text.contains("60+0, 2 games") && text.contains("smooth(mle-mlh)"),
+            "{text}"
+        );
         assert!(text.contains("insta-moves"), "{text}");
     }
 
@@ -332,10 +414,18 @@ mod tests {
         let cost = "the modelled engine needs 12 ms a move that no manager can save";
         assert!(!lab(1..=2).to_string().contains(cost));
         let mut study = ReplayStudy::default();
-        let lost =
-            || ReplayedGame { moves: vec![played(1, 0)], final_clock_ms: -7.0, ..ReplayedGame::default() };
+        let lost = || ReplayedGame {
+            moves: vec![played(1, 0)],
+            final_clock_ms: -7.0,
+            ..ReplayedGame::default()
+        };
         add(&mut study, 1, "smooth", lost());
-        assert!(study.to_string().contains(&format!("loses 1 of 1 games on time; {cost}")), "{study}");
+        assert!(
+            study
+                .to_string()
+                .contains(&format!("loses 1 of 1 games on time; {cost}")),
+            "{study}"
+        );
         add(&mut study, 1, "legacy", lost());
         let html = page(&study).to_html();
         assert!(study.to_string().contains(cost) && html.contains(cost), "{study}");
@@ -345,11 +435,20 @@ mod tests {
     #[test]
     fn several_managers_stand_in_one_table() {
         let mut study = lab(1..=2);
-        let steady = ReplayedGame { moves: vec![played(1, 0), played(1, 0)], ..ReplayedGame::default() };
+        let steady = ReplayedGame {
+            moves: vec![played(1, 0), played(1, 0)],
+            ..ReplayedGame::default()
+        };
         add(&mut study, 1, "legacy", steady);
         let text = study.to_string();
-        assert!(text.contains("Variation of nodes by clock") && !text.contains("% of the clock"), "{text}");
+        assert!(
+            text.contains("Variation of nodes by clock") && !text.contains("% of the clock"),
+            "{text}"
+        );
         let html = page(&study).to_html();
-        assert!(html.contains("<b>legacy</b> is the steadiest of 2 managers"), "{html}");
+        assert!(
+            html.contains("<b>legacy</b> is the steadiest of 2 managers"),
+            "{html}"
+        );
     }
 }

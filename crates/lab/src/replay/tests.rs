@@ -7,10 +7,26 @@ use zeitnot_engine::time::{Chain, GoLimits, Plies, StopReason};
 const MANAGERS: [&str; 6] = ["smooth", "legacy", "alphazero", "simple", "stockfish", "argo"];
 
 const CONTROLS: [TimeControl; 4] = [
-    TimeControl { time: Millis(60_000.0), inc: Millis(600.0), moves: None },
-    TimeControl { time: Millis(180_000.0), inc: Millis(2_000.0), moves: None },
-    TimeControl { time: Millis(300_000.0), inc: Millis(0.0), moves: None },
-    TimeControl { time: Millis(900_000.0), inc: Millis(0.0), moves: Some(40) },
+    TimeControl {
+        time: Millis(60_000.0),
+        inc: Millis(600.0),
+        moves: None,
+    },
+    TimeControl {
+        time: Millis(180_000.0),
+        inc: Millis(2_000.0),
+        moves: None,
+    },
+    TimeControl {
+        time: Millis(300_000.0),
+        inc: Millis(0.0),
+        moves: None,
+    },
+    TimeControl {
+        time: Millis(900_000.0),
+        inc: Millis(0.0),
+        moves: Some(40),
+    },
 ];
 
 /// Full moves, log-logistic.
@@ -40,7 +56,11 @@ fn synthetic_game(seed: u64) -> Vec<ReplayMove> {
         ReplayMove {
             game_ply,
             pieces,
-            legal_moves: if forced { 1 } else { random.between(5.0, 40.0) as u32 },
+            legal_moves: if forced {
+                1
+            } else {
+                random.between(5.0, 40.0) as u32
+            },
             root: Some(RootEvaluation {
                 wl: q,
                 d: Some(DRAWN * (1.0 - q.abs())),
@@ -55,7 +75,9 @@ fn synthetic_game(seed: u64) -> Vec<ReplayMove> {
 
 fn summary_of(games: &[ReplayedGame]) -> ReplaySummary {
     let mut summary = ReplaySummary::default();
-    games.iter().for_each(|game| summary.add(&ReplayGameRow::new(game)));
+    games
+        .iter()
+        .for_each(|game| summary.add(&ReplayGameRow::new(game)));
     summary
 }
 
@@ -68,7 +90,13 @@ fn run(manager: &str, control: TimeControl, model: &EngineModel, games: u64) -> 
         ..ReplayOptions::default()
     };
     (0..games)
-        .map(|seed| replay(&synthetic_game(seed), manager_from(manager).unwrap(), &options(seed)))
+        .map(|seed| {
+            replay(
+                &synthetic_game(seed),
+                manager_from(manager).unwrap(),
+                &options(seed),
+            )
+        })
         .collect()
 }
 
@@ -83,7 +111,11 @@ fn no_manager_loses_on_time_or_moves_at_once() {
         for manager in MANAGERS.into_iter().chain(more) {
             let summary = summary(manager, control, 40);
             // With much time a kept tree's lead may be out of reach at once.
-            let allowed = if control.time > Millis(300_000.0) { summary.pruned.count() / 50 } else { 0 };
+            let allowed = if control.time > Millis(300_000.0) {
+                summary.pruned.count() / 50
+            } else {
+                0
+            };
             assert_eq!(summary.losses, 0, "{manager} {control:?} {summary:?}");
             assert!(summary.instamoves <= allowed, "{manager} {control:?} {summary:?}");
         }
@@ -95,10 +127,20 @@ fn no_manager_loses_on_time_or_moves_at_once() {
 #[test]
 fn moves_that_smart_pruning_ends_at_once_are_seen() {
     let instamoves = |smart_pruning_factor| {
-        let stoppers = StopperOptions { smart_pruning_factor, ..StopperOptions::default() };
-        let options = ReplayOptions { control: CONTROLS[3], stoppers, ..ReplayOptions::default() };
+        let stoppers = StopperOptions {
+            smart_pruning_factor,
+            ..StopperOptions::default()
+        };
+        let options = ReplayOptions {
+            control: CONTROLS[3],
+            stoppers,
+            ..ReplayOptions::default()
+        };
         let replayed = (0..10).map(|seed| {
-            let options = ReplayOptions { seed, ..options.clone() };
+            let options = ReplayOptions {
+                seed,
+                ..options.clone()
+            };
             let manager = manager_from("smooth(min-pruned-share=0)").unwrap();
             replay(&synthetic_game(seed), manager, &options)
         });
@@ -131,11 +173,18 @@ fn smooth_uses_most_of_the_clock() {
 fn stakes_take_time_from_decided_moves() {
     let nodes_late = |manager| {
         let games = run(manager, CONTROLS[0], &EngineModel::default(), 100);
-        let late = games.iter().flat_map(|game| game.moves.iter().skip(game.moves.len() * 3 / 4));
-        let (nodes, count) = late.fold((0, 0), |(nodes, count), moved| (nodes + moved.new_nodes, count + 1));
+        let late = games
+            .iter()
+            .flat_map(|game| game.moves.iter().skip(game.moves.len() * 3 / 4));
+        let (nodes, count) = late.fold((0, 0), |(nodes, count), moved| {
+            (nodes + moved.new_nodes, count + 1)
+        });
         nodes / count
     };
-    let (even, stakes) = (nodes_late("smooth(mle-mlh)"), nodes_late("smooth(mle-mlh,move-weight=stakes)"));
+    let (even, stakes) = (
+        nodes_late("smooth(mle-mlh)"),
+        nodes_late("smooth(mle-mlh,move-weight=stakes)"),
+    );
     assert!(
         stakes * 10 < even * 9,
         "{stakes} new nodes late in the game, {even} where all moves weigh the same"
@@ -146,7 +195,15 @@ fn stakes_take_time_from_decided_moves() {
 #[test]
 fn managers_that_watch_score_and_best_move_act() {
     let played = |manager: &str, fluctuates: bool| {
-        run(manager, CONTROLS[0], &EngineModel { fluctuates, ..EngineModel::default() }, 5)
+        run(
+            manager,
+            CONTROLS[0],
+            &EngineModel {
+                fluctuates,
+                ..EngineModel::default()
+            },
+            5,
+        )
     };
     // With and without what acts. They agree where nothing fluctuates.
     let pairs = [
@@ -169,19 +226,36 @@ fn managers_that_watch_score_and_best_move_act() {
 /// The most visited move changes as often as in recorded searches.
 #[test]
 fn the_best_move_changes_as_often_as_recorded() {
-    let stoppers = StopperOptions { smart_pruning_factor: 0.0, ..StopperOptions::default() };
-    let position = ReplayMove { pieces: 32, legal_moves: 30, ..ReplayMove::default() };
-    let model = EngineModel { batch: 8, ..EngineModel::default() };
+    let stoppers = StopperOptions {
+        smart_pruning_factor: 0.0,
+        ..StopperOptions::default()
+    };
+    let position = ReplayMove {
+        pieces: 32,
+        legal_moves: 30,
+        ..ReplayMove::default()
+    };
+    let model = EngineModel {
+        batch: 8,
+        ..EngineModel::default()
+    };
     let mut random = ReplayRandom::new(3);
     let (mut changes, mut doublings, mut disagreements) = (0, 0, 0);
     for _ in 0..1_000 {
         let visits = EngineModel::race_visits(0, 30);
-        let facts = MoveFacts { legal_moves: 30, reused_visits: visits, ..MoveFacts::default() };
+        let facts = MoveFacts {
+            legal_moves: 30,
+            reused_visits: visits,
+            ..MoveFacts::default()
+        };
         let mut search = VirtualSearch::new(&model, &facts, &position, &mut random);
         let mut best = None;
         for number in 6..=14 {
             let limits = GoLimits::nodes(1 << number);
-            let facts = MoveFacts { limits, ..facts.clone() };
+            let facts = MoveFacts {
+                limits,
+                ..facts.clone()
+            };
             search.run(&mut Chain::new(&facts, &stoppers, None));
             let now = search.stats().most_visited();
             let is_later = best.replace(now).is_some_and(|before| before != now);
@@ -193,7 +267,11 @@ fn the_best_move_changes_as_often_as_recorded() {
     let share = |count: i32| f64::from(count) / f64::from(doublings);
     // Recorded: 16 % of the doublings. In 26 % the best by Q differs.
     assert!((0.11..0.19).contains(&share(changes)), "{}", share(changes));
-    assert!((0.17..0.30).contains(&share(disagreements)), "{}", share(disagreements));
+    assert!(
+        (0.17..0.30).contains(&share(disagreements)),
+        "{}",
+        share(disagreements)
+    );
 }
 
 /// Half a second per batch in a game of one second.
@@ -205,18 +283,29 @@ fn a_slow_device_is_never_late() {
         lag_ms: 1.0,
         ..EngineModel::default()
     };
-    let control = TimeControl { time: Millis(1_000.0), inc: Millis(10.0), moves: None };
+    let control = TimeControl {
+        time: Millis(1_000.0),
+        inc: Millis(10.0),
+        moves: None,
+    };
     for manager in MANAGERS {
         let summary = summary_of(&run(manager, control, &model, 20));
         assert_eq!(summary.losses, 0, "{manager} {summary:?}");
     }
     // Without increment a game may last for ever. Twenty moves must be possible.
-    let control = TimeControl { inc: Millis::ZERO, ..control };
+    let control = TimeControl {
+        inc: Millis::ZERO,
+        ..control
+    };
     let mut game = synthetic_game(1);
     game.truncate(20);
     for manager in MANAGERS {
-        let options =
-            ReplayOptions { control, model: model.clone(), overhead_ms: 50.0, ..Default::default() };
+        let options = ReplayOptions {
+            control,
+            model: model.clone(),
+            overhead_ms: 50.0,
+            ..Default::default()
+        };
         let replayed = replay(&game, manager_from(manager).unwrap(), &options);
         assert!(replayed.final_clock_ms > 0.0, "{manager} {replayed:?}");
     }
@@ -225,11 +314,21 @@ fn a_slow_device_is_never_late() {
 /// A regression: 501 ms of lag on each move lost games on time.
 #[test]
 fn a_lag_that_the_increment_covers_loses_no_game() {
-    for (seconds, inc, lag_ms) in
-        [(6.0, 600.0, 480.0), (6.0, 600.0, 520.0), (8.0, 800.0, 700.0), (5.0, 1_000.0, 900.0)]
-    {
-        let control = TimeControl { time: Millis::from_secs(seconds), inc: Millis(inc), moves: None };
-        let model = EngineModel { lag_ms, ..EngineModel::default() };
+    for (seconds, inc, lag_ms) in [
+        (6.0, 600.0, 480.0),
+        (6.0, 600.0, 520.0),
+        (8.0, 800.0, 700.0),
+        (5.0, 1_000.0, 900.0),
+    ] {
+        let control = TimeControl {
+            time: Millis::from_secs(seconds),
+            inc: Millis(inc),
+            moves: None,
+        };
+        let model = EngineModel {
+            lag_ms,
+            ..EngineModel::default()
+        };
         let summary = summary_of(&run(DEFAULT_MANAGER, control, &model, 20));
         assert_eq!(summary.losses, 0, "{seconds} + {inc}, {lag_ms}: {summary:?}");
     }
@@ -243,11 +342,23 @@ fn the_same_seed_is_the_same_game() {
 
 #[test]
 fn periods_are_paid_in() {
-    let control = TimeControl { time: Millis(10_000.0), inc: Millis(0.0), moves: Some(10) };
-    let position =
-        |i: u32| ReplayMove { game_ply: 2 * i, pieces: 32, legal_moves: 20, ..ReplayMove::default() };
+    let control = TimeControl {
+        time: Millis(10_000.0),
+        inc: Millis(0.0),
+        moves: Some(10),
+    };
+    let position = |i: u32| ReplayMove {
+        game_ply: 2 * i,
+        pieces: 32,
+        legal_moves: 20,
+        ..ReplayMove::default()
+    };
     let game: Vec<_> = (0..25).map(position).collect();
-    let options = ReplayOptions { control, overhead_ms: 50.0, ..ReplayOptions::default() };
+    let options = ReplayOptions {
+        control,
+        overhead_ms: 50.0,
+        ..ReplayOptions::default()
+    };
     let replayed = replay(&game, manager_from("legacy").unwrap(), &options);
     assert_eq!(replayed.moves.len(), 25);
     assert_eq!(replayed.given_ms, 30_000.0);
@@ -257,16 +368,49 @@ fn periods_are_paid_in() {
 fn recorded_clocks_can_drive_a_manager() {
     // A regression: longer moves of the recorded engine counted as our lag.
     for (control, clocks, budgets) in [
-        (CONTROLS[2], &[60_000.0, 20_000.0, 1_000.0][..], &[7_200.0, 2_400.0, 120.0][..]),
-        (TimeControl { time: Millis(1_000.0), ..TimeControl::default() }, &[1_000.0, 600.0], &[120.0, 72.0]),
+        (
+            CONTROLS[2],
+            &[60_000.0, 20_000.0, 1_000.0][..],
+            &[7_200.0, 2_400.0, 120.0][..],
+        ),
+        (
+            TimeControl {
+                time: Millis(1_000.0),
+                ..TimeControl::default()
+            },
+            &[1_000.0, 600.0],
+            &[120.0, 72.0],
+        ),
     ] {
-        let position =
-            |&ms| ReplayMove { pieces: 32, legal_moves: 20, clock_ms: Some(ms), ..ReplayMove::default() };
+        let position = |&ms| ReplayMove {
+            pieces: 32,
+            legal_moves: 20,
+            clock_ms: Some(ms),
+            ..ReplayMove::default()
+        };
         let game: Vec<_> = clocks.iter().map(position).collect();
-        let options = ReplayOptions { control, clock_source: ClockSource::Recorded, ..Default::default() };
+        let options = ReplayOptions {
+            control,
+            clock_source: ClockSource::Recorded,
+            ..Default::default()
+        };
         let replayed = replay(&game, manager_from("alphazero").unwrap(), &options);
-        assert_eq!(replayed.moves.iter().map(|m| m.clock_ms.unwrap()).collect::<Vec<_>>(), clocks);
-        assert_eq!(replayed.moves.iter().map(|m| m.budget_ms.unwrap()).collect::<Vec<_>>(), budgets);
+        assert_eq!(
+            replayed
+                .moves
+                .iter()
+                .map(|m| m.clock_ms.unwrap())
+                .collect::<Vec<_>>(),
+            clocks
+        );
+        assert_eq!(
+            replayed
+                .moves
+                .iter()
+                .map(|m| m.budget_ms.unwrap())
+                .collect::<Vec<_>>(),
+            budgets
+        );
     }
 }
 
@@ -280,24 +424,52 @@ fn mates_that_ended_the_game_are_found_in_time() {
         ..ReplayMove::default()
     };
     let game = [21, 5, 1].map(position);
-    let options = ReplayOptions { control: CONTROLS[0], ..ReplayOptions::default() };
+    let options = ReplayOptions {
+        control: CONTROLS[0],
+        ..ReplayOptions::default()
+    };
     let replayed = replay(&game, manager_from("alphazero").unwrap(), &options);
-    let is_won: Vec<_> = replayed.moves.iter().map(|m| m.ended_by(&[StopReason::ProvenWin])).collect();
-    assert_eq!(is_won, [false, true, true], "the first is too far away for trees of this size");
+    let is_won: Vec<_> = replayed
+        .moves
+        .iter()
+        .map(|m| m.ended_by(&[StopReason::ProvenWin]))
+        .collect();
+    assert_eq!(
+        is_won,
+        [false, true, true],
+        "the first is too far away for trees of this size"
+    );
     let nodes: Vec<_> = replayed.moves.iter().map(|m| m.new_nodes).collect();
     assert!(nodes[1] < nodes[0] / 4, "{nodes:?}");
     // Mates against us end no search.
     let lost = [6, 4, 2].map(position);
     let replayed = replay(&lost, manager_from("alphazero").unwrap(), &options);
-    assert!(replayed.moves.iter().all(|m| !m.ended_by(&[StopReason::ProvenWin])));
+    assert!(
+        replayed
+            .moves
+            .iter()
+            .all(|m| !m.ended_by(&[StopReason::ProvenWin]))
+    );
 }
 
 #[test]
 fn pondering_makes_larger_trees_by_the_same_clock() {
-    let game = [ReplayMove { pieces: 32, legal_moves: 20, ..ReplayMove::default() }; 30];
+    let game = [ReplayMove {
+        pieces: 32,
+        legal_moves: 20,
+        ..ReplayMove::default()
+    }; 30];
     let play = |ponders| {
-        let stoppers = StopperOptions { smart_pruning_factor: 0.0, ..StopperOptions::default() };
-        let options = ReplayOptions { control: CONTROLS[0], ponders, stoppers, ..ReplayOptions::default() };
+        let stoppers = StopperOptions {
+            smart_pruning_factor: 0.0,
+            ..StopperOptions::default()
+        };
+        let options = ReplayOptions {
+            control: CONTROLS[0],
+            ponders,
+            stoppers,
+            ..ReplayOptions::default()
+        };
         replay(&game, manager_from("legacy").unwrap(), &options)
     };
     let sum = |game: &ReplayedGame, what: fn(&MoveRow) -> f64| game.moves.iter().map(what).sum::<f64>();
@@ -305,5 +477,8 @@ fn pondering_makes_larger_trees_by_the_same_clock() {
     let ratio = |what| sum(&with, what) / sum(&without, what);
     assert!(ratio(|m| m.nodes as f64) > 1.2);
     let used = ratio(|m| m.used_ms.unwrap());
-    assert!((0.99..1.01).contains(&used), "what was pondered is a gift and shortens no move: {used}");
+    assert!(
+        (0.99..1.01).contains(&used),
+        "what was pondered is a gift and shortens no move: {used}"
+    );
 }

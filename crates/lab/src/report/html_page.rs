@@ -32,13 +32,18 @@ pub struct Page {
 
 impl Page {
     pub fn new(title: impl Into<String>) -> Page {
-        Page { title: title.into(), ..Page::default() }
+        Page {
+            title: title.into(),
+            ..Page::default()
+        }
     }
 
     /// Adds what most readers have come for: a figure, and a sentence that says what it means.
     pub fn key_figure(self, figure: &str, sentence: &str) -> Page {
         let (figure, sentence) = (escape(figure), escape(sentence));
-        self.block(format_args!("<p class=\"key-figure\"><b>{figure}</b> {sentence}</p>"))
+        self.block(format_args!(
+            "<p class=\"key-figure\"><b>{figure}</b> {sentence}</p>"
+        ))
     }
 
     /// Lets tables and plots show long ones of these names short. [`names_in_full`](Page::names_in_full)
@@ -46,8 +51,16 @@ impl Page {
     pub(crate) fn shorten(mut self, names: &[&str]) -> Page {
         let short = |name: &str| format!("{}…", name.chars().take(SHORT).collect::<String>());
         for &name in names.iter().filter(|name| name.chars().count() > LONG) {
-            let alike = self.short_names.iter().filter(|(other, _)| short(other) == short(name)).count();
-            let number = if alike > 0 { format!(" {}", alike + 1) } else { String::new() };
+            let alike = self
+                .short_names
+                .iter()
+                .filter(|(other, _)| short(other) == short(name))
+                .count();
+            let number = if alike > 0 {
+                format!(" {}", alike + 1)
+            } else {
+                String::new()
+            };
             self.short_names.push((name.to_owned(), short(name) + &number));
         }
         self
@@ -58,9 +71,14 @@ impl Page {
             return self;
         }
         let names = Table::of("Names in full", self.short_names.clone());
-        let names =
-            names.words("short", |(_, short)| short.clone()).words("in full", |(name, _)| name.clone());
-        Page { short_names: Vec::new(), ..self }.table(&names.table())
+        let names = names
+            .words("short", |(_, short)| short.clone())
+            .words("in full", |(name, _)| name.clone());
+        Page {
+            short_names: Vec::new(),
+            ..self
+        }
+        .table(&names.table())
     }
 
     fn shown(&self, name: &str) -> String {
@@ -74,13 +92,18 @@ impl Page {
         let page = self.block(format_args!(
             "<details class=\"part\" name=\"part\"{open}><summary><h2>{heading}</h2></summary>"
         ));
-        let page = fill(Page { choice: Some(0), ..page });
+        let page = fill(Page {
+            choice: Some(0),
+            ..page
+        });
         Page { choice: None, ..page }.block(format_args!("</details>"))
     }
 
     /// On a phone one of the tables and plots of a part is open at a time.
     fn choosable(&mut self, title: &str, html: &str) {
-        let Some(number) = self.choice else { return self.put(format_args!("{html}")) };
+        let Some(number) = self.choice else {
+            return self.put(format_args!("{html}"));
+        };
         let open = if number == 0 { " open" } else { "" };
         let group = self.body.matches("<details class=\"part\"").count();
         self.choice = Some(number + 1);
@@ -102,7 +125,9 @@ impl Page {
             .map(|(name, value)| format!("<dt>{}</dt><dd>{}</dd>\n", escape(name), escape(value)));
         let facts: String = facts.collect();
         let command = escape(&origin.command);
-        self.block(format_args!("<div class=\"origin\"><pre>{command}</pre>\n<dl>\n{facts}</dl></div>"))
+        self.block(format_args!(
+            "<div class=\"origin\"><pre>{command}</pre>\n<dl>\n{facts}</dl></div>"
+        ))
     }
 
     pub fn heading(self, text: &str) -> Page {
@@ -119,17 +144,28 @@ impl Page {
 
     pub fn table(self, table: &Table) -> Page {
         let class = |has_numbers: bool| if has_numbers { " class=\"n\"" } else { "" };
-        let blocks = if table.columns.len() > MOST_COLUMNS { " blocks" } else { "" };
+        let blocks = if table.columns.len() > MOST_COLUMNS {
+            " blocks"
+        } else {
+            ""
+        };
         let head = table.columns.iter();
         let head =
             head.map(|(name, numbers)| format!("<th{}>{}</th>", class(*numbers), escape(&self.shown(name))));
         let cell = |(cell, (name, numbers)): (&String, &(String, bool))| {
             let of_column = format!(" data-name=\"{}\"", escape(&self.shown(name)));
             let of_column = if blocks.is_empty() { "" } else { &of_column };
-            format!("<td{}{of_column}>{}</td>", class(*numbers), escape(&self.shown(cell)))
+            format!(
+                "<td{}{of_column}>{}</td>",
+                class(*numbers),
+                escape(&self.shown(cell))
+            )
         };
         let row = |row: &Vec<String>| row.iter().zip(&table.columns).map(cell).collect::<String>();
-        let rows = table.rows.iter().map(|cells| format!("<tr>{}</tr>\n", row(cells)));
+        let rows = table
+            .rows
+            .iter()
+            .map(|cells| format!("<tr>{}</tr>\n", row(cells)));
         let caption = match &*table.caption {
             "" => String::new(),
             caption => format!("<p class=\"caption\">{}</p>\n", escape(caption)),
@@ -141,7 +177,11 @@ impl Page {
         );
         let mut page = self;
         page.close_figures();
-        let title = table.caption.split([';', ':']).next().filter(|title| !title.is_empty());
+        let title = table
+            .caption
+            .split([';', ':'])
+            .next()
+            .filter(|title| !title.is_empty());
         page.choosable(title.unwrap_or("Figures"), &html);
         page
     }
@@ -204,7 +244,10 @@ impl Page {
 }
 
 pub(super) fn escape(text: &str) -> String {
-    let text = printable(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let text = printable(text)
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;");
     text.replace('"', "&quot;").replace('\'', "&#39;")
 }
 
@@ -212,7 +255,9 @@ pub(super) fn escape(text: &str) -> String {
 /// characters, with which terminals are steered, and those that turn the direction of writing.
 pub fn printable(text: &str) -> String {
     let turns = |c| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    text.chars().filter(|&c| !c.is_control() && !turns(c) || matches!(c, '\n' | '\t')).collect()
+    text.chars()
+        .filter(|&c| !c.is_control() && !turns(c) || matches!(c, '\n' | '\t'))
+        .collect()
 }
 
 #[cfg(test)]
@@ -221,22 +266,35 @@ mod tests {
 
     #[test]
     fn plots_without_data_are_left_out_and_rows_of_wide_tables_name_their_columns() {
-        let empty = Plot::new("empty", "x", "y").line("a", &[]).line("b", &[(1.0, f64::NAN)]);
+        let empty = Plot::new("empty", "x", "y")
+            .line("a", &[])
+            .line("b", &[(1.0, f64::NAN)]);
         let html = Page::new("T").plot(&empty, "").to_html();
         assert!(!html.contains("<svg"), "{html}");
         let table = |name: &'static str, first: usize| {
-            let table = Table::of("", [name]).words("name", |name| *name).numbers("one", move |_| first);
+            let table = Table::of("", [name])
+                .words("name", |name| *name)
+                .numbers("one", move |_| first);
             table.numbers("two & three", move |_| first + 1)
         };
-        let (wide, narrow) = (table("a", 1).numbers("four", |_| 3).table(), table("b", 4).table());
+        let (wide, narrow) = (
+            table("a", 1).numbers("four", |_| 3).table(),
+            table("b", 4).table(),
+        );
         let html = Page::new("T").table(&wide).table(&narrow).to_html();
-        assert!(html.contains("<td class=\"n\" data-name=\"two &amp; three\">2</td>"), "{html}");
+        assert!(
+            html.contains("<td class=\"n\" data-name=\"two &amp; three\">2</td>"),
+            "{html}"
+        );
         assert!(html.contains("<td class=\"n\">5</td>"), "{html}");
     }
 
     #[test]
     fn a_page_names_what_made_it() {
-        let facts = vec![("openings".to_owned(), "<b>.pgn".to_owned()), ("seed".to_owned(), String::new())];
+        let facts = vec![
+            ("openings".to_owned(), "<b>.pgn".to_owned()),
+            ("seed".to_owned(), String::new()),
+        ];
         let origin = Origin {
             command: "zeitnot match --a='x'".into(),
             version: "1.2".into(),
@@ -248,7 +306,10 @@ mod tests {
         assert_eq!(Origin::of_folder(folder.path()), None);
         crate::run::Run::claim(folder.path(), origin.clone(), &[]).unwrap();
         assert_eq!(Origin::of_folder(folder.path()).as_ref(), Some(&origin));
-        let html = Page::new("T").key_figure("+12 Elo", "A is ahead").origin(&origin).to_html();
+        let html = Page::new("T")
+            .key_figure("+12 Elo", "A is ahead")
+            .origin(&origin)
+            .to_html();
         for text in [
             "<b>+12 Elo</b> A is ahead",
             "zeitnot match --a=&#39;x&#39;",
@@ -257,53 +318,111 @@ mod tests {
         ] {
             assert!(html.contains(text), "{text}: {html}");
         }
-        assert!(!html.contains("seed") && !html.contains("machine"), "what is not known is left out: {html}");
+        assert!(
+            !html.contains("seed") && !html.contains("machine"),
+            "what is not known is left out: {html}"
+        );
     }
 
     #[test]
     fn long_names_are_short_in_tables_and_plots_and_in_full_below() {
-        let long = ["smooth(mle-pieces,move-weight=stakes)", "smooth(mle-pieces,init-timeuse=1)", "legacy"];
+        let long = [
+            "smooth(mle-pieces,move-weight=stakes)",
+            "smooth(mle-pieces,init-timeuse=1)",
+            "legacy",
+        ];
         let points = [(0.0, 0.0), (1.0, 1.0)];
-        let plot = long.iter().fold(Plot::new("plot", "x", "y"), |plot, name| plot.line(name, &points));
-        let table = Table::of("", long).words("manager", |name| *name).numbers("n", |_| 1).table();
-        let html = Page::new("T").shorten(&long).table(&table).plot(&plot, "").names_in_full().to_html();
-        for (text, count) in [("<td>smooth(mle-pieces,…</td>", 2), ("<td>smooth(mle-pieces,… 2</td>", 2)]
-        {
+        let plot = long
+            .iter()
+            .fold(Plot::new("plot", "x", "y"), |plot, name| plot.line(name, &points));
+        let table = Table::of("", long)
+            .words("manager", |name| *name)
+            .numbers("n", |_| 1)
+            .table();
+        let html = Page::new("T")
+            .shorten(&long)
+            .table(&table)
+            .plot(&plot, "")
+            .names_in_full()
+            .to_html();
+        for (text, count) in [
+            ("<td>smooth(mle-pieces,…</td>", 2),
+            ("<td>smooth(mle-pieces,… 2</td>", 2),
+        ] {
             assert_eq!(html.matches(text).count(), count, "{text}: {html}");
         }
         assert_eq!(
-            (html.matches(long[1]).count(), html.matches("<td>legacy</td>").count()),
+            (
+                html.matches(long[1]).count(),
+                html.matches("<td>legacy</td>").count()
+            ),
             (1, 1),
             "{html}"
         );
-        assert!(!Page::new("T").shorten(&["legacy"]).names_in_full().to_html().contains("in full"));
+        assert!(
+            !Page::new("T")
+                .shorten(&["legacy"])
+                .names_in_full()
+                .to_html()
+                .contains("in full")
+        );
     }
 
     #[test]
     fn of_the_parts_of_a_page_one_is_open_and_a_command_is_told_once() {
         let plot = |title: &str| Plot::new(title, "x", "y").line("a", &[(0.0, 0.0), (1.0, 1.0)]);
         let fill = |page: Page| page.plot(&plot("one"), "").plot(&plot("two"), "");
-        let origin =
-            |date: &str| Origin { command: "zeitnot x".into(), date: date.into(), ..Origin::default() };
-        let other = Origin { command: "zeitnot y".into(), ..Origin::default() };
+        let origin = |date: &str| Origin {
+            command: "zeitnot x".into(),
+            date: date.into(),
+            ..Origin::default()
+        };
+        let other = Origin {
+            command: "zeitnot y".into(),
+            ..Origin::default()
+        };
         let page = Page::new("T").part("60+0", true, fill).part("1+0", false, fill);
         let html = page.origins(&[origin("1"), other, origin("2")]).to_html();
         let count = |text: &str| html.matches(text).count();
-        assert_eq!((count("<details class=\"part\" name=\"part\" open>"), count("class=\"part\"")), (1, 2));
         assert_eq!(
-            (count("name=\"choice1\" open>"), count("name=\"choice1\""), count("name=\"choice2\"")),
+            (
+                count("<details class=\"part\" name=\"part\" open>"),
+                count("class=\"part\"")
+            ),
+            (1, 2)
+        );
+        assert_eq!(
+            (
+                count("name=\"choice1\" open>"),
+                count("name=\"choice1\""),
+                count("name=\"choice2\"")
+            ),
             (1, 2, 2)
         );
-        assert_eq!((count("<details"), count("<div"), count("<summary>")), (6, count("</div>"), 6), "{html}");
-        assert_eq!((count("</details>"), count("zeitnot x"), count("zeitnot y")), (6, 1, 1));
+        assert_eq!(
+            (count("<details"), count("<div"), count("<summary>")),
+            (6, count("</div>"), 6),
+            "{html}"
+        );
+        assert_eq!(
+            (count("</details>"), count("zeitnot x"), count("zeitnot y")),
+            (6, 1, 1)
+        );
     }
 
     #[test]
     fn a_page_holds_everything_and_loads_nothing() {
-        let table = Table::of("A < B", ["<script>"]).words("name", |name| *name).numbers("n", |_| 1).table();
+        let table = Table::of("A < B", ["<script>"])
+            .words("name", |name| *name)
+            .numbers("n", |_| 1)
+            .table();
         let plot = Plot::new("plot", "x", "y").line("a", &[(0.0, 0.0), (1.0, 1.0)]);
         let folder = tempfile::tempdir().unwrap();
-        let page = Page::new("T & t").heading("h").paragraph("a < b").plot(&plot, "one").plot(&plot, "");
+        let page = Page::new("T & t")
+            .heading("h")
+            .paragraph("a < b")
+            .plot(&plot, "one")
+            .plot(&plot, "");
         let path = page
             .table(&table)
             .plot(&plot, "last")
@@ -313,7 +432,9 @@ mod tests {
         let html = std::fs::read_to_string(path).unwrap();
         assert!(html.contains("<h1>T &amp; t</h1>") && html.contains("&lt;script&gt;"));
         assert!(!html.contains("<script") && !html.contains("src=") && !html.contains("@import"));
-        let elsewhere = html.replace("http://www.w3.org/2000/svg", "").replace("http-equiv", "");
+        let elsewhere = html
+            .replace("http://www.w3.org/2000/svg", "")
+            .replace("http-equiv", "");
         assert!(!elsewhere.contains("http"), "the page loads something");
         for tag in ["div", "figure", "table", "svg"] {
             assert_eq!(

@@ -43,8 +43,14 @@ impl Plot {
     pub fn new(title: impl Into<String>, x: impl Into<String>, y: impl Into<String>) -> Plot {
         Plot {
             title: title.into(),
-            x: Axis { label: x.into(), ..Axis::default() },
-            y: Axis { label: y.into(), ..Axis::default() },
+            x: Axis {
+                label: x.into(),
+                ..Axis::default()
+            },
+            y: Axis {
+                label: y.into(),
+                ..Axis::default()
+            },
             names: Vec::new(),
             layers: Vec::new(),
         }
@@ -55,7 +61,11 @@ impl Plot {
     }
 
     pub fn band(self, name: &str, edges: &[(f64, f64, f64)]) -> Plot {
-        self.layer(name, false, edges.iter().map(|&(x, low, high)| [x, low, high]).collect())
+        self.layer(
+            name,
+            false,
+            edges.iter().map(|&(x, low, high)| [x, low, high]).collect(),
+        )
     }
 
     fn layer(mut self, name: &str, is_line: bool, points: Vec<[f64; 3]>) -> Plot {
@@ -64,7 +74,11 @@ impl Plot {
             self.names.push(name.to_owned());
             self.names.len() - 1
         });
-        self.layers.push(Layer { place, is_line, points });
+        self.layers.push(Layer {
+            place,
+            is_line,
+            points,
+        });
         self
     }
 
@@ -100,7 +114,10 @@ impl Plot {
     }
 
     pub(super) fn renamed(&self, name: impl Fn(&str) -> String) -> Plot {
-        Plot { names: self.names.iter().map(|old| name(old)).collect(), ..self.clone() }
+        Plot {
+            names: self.names.iter().map(|old| name(old)).collect(),
+            ..self.clone()
+        }
     }
 
     pub fn to_svg(&self) -> String {
@@ -114,7 +131,12 @@ impl Plot {
         let points = || layers.iter().flat_map(|layer| &layer.points);
         let x = self.x.range(points().map(|point| point[0]));
         let y = self.y.range(points().flat_map(|&[_, low, high]| [low, high]));
-        let frame = Frame { x, y, top: svg.top + 6.0, bottom: svg.top + HEIGHT - BELOW };
+        let frame = Frame {
+            x,
+            y,
+            top: svg.top + 6.0,
+            bottom: svg.top + HEIGHT - BELOW,
+        };
         svg.x_axis(&frame, &self.x);
         svg.y_axis(&frame, &self.y);
         layers.iter().for_each(|layer| svg.layer(&frame, layer));
@@ -150,13 +172,24 @@ impl Axis {
         let margin = 0.03 * (high - low);
         let asked = self.low.map(|end| self.position(end)).filter(|at| at.is_finite());
         let (low, high) = (asked.unwrap_or(low - margin), high + margin);
-        if high - low > 1e-9 * low.abs().max(high.abs()) { low..high } else { low - 0.5..low + 0.5 }
+        if high - low > 1e-9 * low.abs().max(high.abs()) {
+            low..high
+        } else {
+            low - 0.5..low + 0.5
+        }
     }
 
     fn ticks(&self, range: &Range<f64>) -> Vec<f64> {
         let step = (range.end - range.start) / TICKS;
-        let step = if self.is_log { step.ceil().max(1.0) } else { nice_step(step) };
-        let (first, last) = ((range.start / step).ceil() as i64, (range.end / step).floor() as i64);
+        let step = if self.is_log {
+            step.ceil().max(1.0)
+        } else {
+            nice_step(step)
+        };
+        let (first, last) = (
+            (range.start / step).ceil() as i64,
+            (range.end / step).floor() as i64,
+        );
         (first..=last).map(|tick| tick as f64 * step).collect()
     }
 
@@ -168,7 +201,9 @@ impl Axis {
 fn nice_step(step: f64) -> f64 {
     let power = 10f64.powf(step.log10().floor());
     let nice = [1.0, 2.0, 5.0, 10.0].map(|nice| nice * power);
-    nice.into_iter().find(|&nice| nice >= step * 0.999).unwrap_or(step)
+    nice.into_iter()
+        .find(|&nice| nice >= step * 0.999)
+        .unwrap_or(step)
 }
 
 fn number(value: f64) -> String {
@@ -238,7 +273,10 @@ impl Frame {
 
     /// Returns where a point of the plot is in the picture, at the frame if it lies outside.
     fn within(&self, x: f64, y: f64) -> (f64, f64) {
-        (self.x_at(x.max(self.x.start).min(self.x.end)), self.y_at(y.max(self.y.start).min(self.y.end)))
+        (
+            self.x_at(x.max(self.x.start).min(self.x.end)),
+            self.y_at(y.max(self.y.start).min(self.y.end)),
+        )
     }
 }
 
@@ -254,10 +292,21 @@ impl Svg {
     fn new(title: &str, names: &[&str]) -> Svg {
         let entries = legend(names);
         let top = TITLE_LINE + LEGEND_LINE * entries.last().map_or(0.0, |last| last.line + 1.0);
-        let mut svg = Svg { body: String::new(), top };
+        let mut svg = Svg {
+            body: String::new(),
+            top,
+        };
         let title = escape(title);
-        svg.put(format_args!("<text class=\"zif zt\" x=\"8\" y=\"22\">{title}</text>"));
-        for LegendEntry { place, name, left, line } in entries {
+        svg.put(format_args!(
+            "<text class=\"zif zt\" x=\"8\" y=\"22\">{title}</text>"
+        ));
+        for LegendEntry {
+            place,
+            name,
+            left,
+            line,
+        } in entries
+        {
             let middle = TITLE_LINE + LEGEND_LINE * (line + 0.5);
             let end = left + SAMPLE;
             svg.polyline([(left, middle), (end, middle)], &line_of_series(place), 3);
@@ -296,7 +345,9 @@ impl Svg {
 
     fn polyline(&mut self, points: impl IntoIterator<Item = (f64, f64)>, class: &str, width: u32) {
         let points = coordinates(points);
-        self.put(format_args!("<polyline class=\"{class}\" stroke-width=\"{width}\" points=\"{points}\"/>"));
+        self.put(format_args!(
+            "<polyline class=\"{class}\" stroke-width=\"{width}\" points=\"{points}\"/>"
+        ));
     }
 
     /// Writes text around the height `y`, with `x` at its start, middle or end.
@@ -313,7 +364,11 @@ impl Svg {
             self.polyline([(x, frame.top), (x, frame.bottom)], "zgs", 1);
             self.text((x, frame.bottom + 14.0), "middle", &axis.format(tick));
         }
-        self.text((0.5 * (BESIDE + RIGHT), frame.bottom + 38.0), "middle", &axis.label);
+        self.text(
+            (0.5 * (BESIDE + RIGHT), frame.bottom + 38.0),
+            "middle",
+            &axis.label,
+        );
     }
 
     fn y_axis(&mut self, frame: &Frame, axis: &Axis) {
@@ -329,14 +384,25 @@ impl Svg {
         ));
     }
 
-    fn layer(&mut self, frame: &Frame, Layer { place, is_line, points }: &Layer) {
+    fn layer(
+        &mut self,
+        frame: &Frame,
+        Layer {
+            place,
+            is_line,
+            points,
+        }: &Layer,
+    ) {
         let shown = |[x, low, high]: &[f64; 3]| {
             (frame.x.start..=frame.x.end).contains(x) && low.is_finite() && high.is_finite()
         };
         let low = |point: &[f64; 3]| frame.within(point[0], point[1]);
         let high = |point: &[f64; 3]| frame.within(point[0], point[2]);
         if *is_line {
-            for piece in points.split(|point| !shown(point)).filter(|piece| !piece.is_empty()) {
+            for piece in points
+                .split(|point| !shown(point))
+                .filter(|piece| !piece.is_empty())
+            {
                 self.polyline(piece.iter().map(low), &line_of_series(*place), 2);
             }
             return;
@@ -344,12 +410,17 @@ impl Svg {
         let edges: Vec<_> = points.iter().copied().filter(shown).collect();
         let outline = coordinates(edges.iter().map(low).chain(edges.iter().rev().map(high)));
         let series = series(*place);
-        self.put(format_args!("<polygon class=\"{series}f\" opacity=\"0.22\" points=\"{outline}\"/>"));
+        self.put(format_args!(
+            "<polygon class=\"{series}f\" opacity=\"0.22\" points=\"{outline}\"/>"
+        ));
     }
 }
 
 fn coordinates(points: impl IntoIterator<Item = (f64, f64)>) -> String {
-    points.into_iter().map(|(x, y)| format!("{x:.1},{y:.1}")).join(" ")
+    points
+        .into_iter()
+        .map(|(x, y)| format!("{x:.1},{y:.1}"))
+        .join(" ")
 }
 
 struct LegendEntry<'a> {
@@ -367,7 +438,12 @@ fn legend<'a>(names: &[&'a str]) -> Vec<LegendEntry<'a>> {
         if left + width > WIDTH && left > 8.0 {
             (left, line) = (8.0, line + 1.0);
         }
-        entries.push(LegendEntry { place, name, left, line });
+        entries.push(LegendEntry {
+            place,
+            name,
+            left,
+            line,
+        });
         left += width;
     }
     entries
@@ -397,7 +473,11 @@ mod tests {
 
     #[test]
     fn plots_of_nothing_and_of_nonsense_are_drawn() {
-        for points in [vec![], vec![(1.0, 1.0)], vec![(f64::NAN, 1.0), (0.0, f64::INFINITY)]] {
+        for points in [
+            vec![],
+            vec![(1.0, 1.0)],
+            vec![(f64::NAN, 1.0), (0.0, f64::INFINITY)],
+        ] {
             let plot = Plot::new("t", "x", "y").line("a", &points);
             assert!(plot.clone().to_svg().contains("</svg>"));
             assert!(plot.log_x().log_y().to_svg().contains("</svg>"));
@@ -406,18 +486,34 @@ mod tests {
 
     #[test]
     fn what_lies_outside_the_range_is_not_drawn_over_the_labels() {
-        let svg = Plot::new("t", "x", "y").line("a", &[(0.0, -1e6), (1.0, 1.0)]).y_from(0.0).to_svg();
+        let svg = Plot::new("t", "x", "y")
+            .line("a", &[(0.0, -1e6), (1.0, 1.0)])
+            .y_from(0.0)
+            .to_svg();
         let coordinates = svg.split("points=\"").skip(1).flat_map(|rest| {
-            rest.split('"').next().unwrap_or("").split([' ', ',']).map(|n| n.parse::<f64>().unwrap())
+            rest.split('"')
+                .next()
+                .unwrap_or("")
+                .split([' ', ','])
+                .map(|n| n.parse::<f64>().unwrap())
         });
         assert!(coordinates.into_iter().all(|n| (0.0..=WIDTH).contains(&n)));
     }
 
     #[test]
     fn numbers_are_short() {
-        let cases =
-            [(0.0, "0"), (-0.0, "0"), (0.25, "0.25"), (12.0, "12"), (4096.0, "4096"), (25000.0, "25k")];
-        for (value, text) in cases.into_iter().chain([(1.5e6, "1.5M"), (-3.0, "-3"), (1e9, "1G")]) {
+        let cases = [
+            (0.0, "0"),
+            (-0.0, "0"),
+            (0.25, "0.25"),
+            (12.0, "12"),
+            (4096.0, "4096"),
+            (25000.0, "25k"),
+        ];
+        for (value, text) in cases
+            .into_iter()
+            .chain([(1.5e6, "1.5M"), (-3.0, "-3"), (1e9, "1G")])
+        {
             assert_eq!(number(value), text);
         }
     }
@@ -429,7 +525,10 @@ mod tests {
         assert_eq!(axis.ticks(&(-1.2..1.2)), [-1.0, -0.5, 0.0, 0.5, 1.0]);
         let log = Axis { is_log: true, ..axis };
         let ticks = log.ticks(&log.range([1.0, 128.0].map(|n| log.position(n)).into_iter()));
-        assert_eq!(ticks.iter().map(|&at| log.format(at)).collect::<Vec<_>>(), ["1", "4", "16", "64"]);
+        assert_eq!(
+            ticks.iter().map(|&at| log.format(at)).collect::<Vec<_>>(),
+            ["1", "4", "16", "64"]
+        );
     }
 
     /// A regression: of nine managers two had one colour, and all lines looked alike in print.
@@ -439,20 +538,30 @@ mod tests {
         assert_eq!(colors.len(), 2 * SERIES.len());
         let names: Vec<_> = (0..20).map(|place| format!("manager {place}")).collect();
         let points = [(0.0, 0.0), (1.0, 1.0)];
-        let plot = names.iter().fold(Plot::new("t", "x", "y"), |plot, name| plot.line(name, &points));
+        let plot = names
+            .iter()
+            .fold(Plot::new("t", "x", "y"), |plot, name| plot.line(name, &points));
         let svg = plot.to_svg();
         let lines = svg.lines().filter(|line| line.contains(" zd"));
         let classes: Vec<_> = lines.map(|line| line.split('"').nth(1).unwrap()).collect();
         // Each in the legend and in the plot.
-        assert_eq!((classes.len(), classes.iter().collect::<BTreeSet<_>>().len()), (40, 20), "{classes:?}");
+        assert_eq!(
+            (classes.len(), classes.iter().collect::<BTreeSet<_>>().len()),
+            (40, 20),
+            "{classes:?}"
+        );
         assert!(svg.contains(".zd4{stroke-dasharray:"), "{svg}");
     }
 
     #[test]
     fn long_legends_get_more_lines() {
         let names = ["mle-legacy(midpoint=45.2,steepness=5.93)"; 3];
-        let lines =
-            |names: &[&str]| legend(names).iter().map(|entry| (entry.place, entry.line)).collect::<Vec<_>>();
+        let lines = |names: &[&str]| {
+            legend(names)
+                .iter()
+                .map(|entry| (entry.place, entry.line))
+                .collect::<Vec<_>>()
+        };
         assert_eq!(lines(&names), [(0, 0.0), (1, 1.0), (2, 2.0)]);
         assert_eq!(lines(&["a", "", "b"]), [(0, 0.0), (2, 0.0)]);
     }

@@ -21,8 +21,11 @@ pub struct Table {
 impl Table {
     pub fn of<T>(caption: impl Into<String>, rows: impl IntoIterator<Item = T>) -> TableOf<T> {
         let rows: Vec<T> = rows.into_iter().collect();
-        let table =
-            Table { caption: caption.into(), columns: Vec::new(), rows: vec![Vec::new(); rows.len()] };
+        let table = Table {
+            caption: caption.into(),
+            columns: Vec::new(),
+            rows: vec![Vec::new(); rows.len()],
+        };
         TableOf { rows, table }
     }
 }
@@ -46,7 +49,11 @@ impl<T> TableOf<T> {
     fn column<W: ToString>(mut self, name: &str, has_numbers: bool, text: impl Fn(&T) -> W) -> TableOf<T> {
         self.table.columns.push((name.to_owned(), has_numbers));
         let cells = self.rows.iter().map(|row| text(row).to_string());
-        self.table.rows.iter_mut().zip(cells).for_each(|(row, cell)| row.push(cell));
+        self.table
+            .rows
+            .iter_mut()
+            .zip(cells)
+            .for_each(|(row, cell)| row.push(cell));
         self
     }
 
@@ -82,7 +89,11 @@ pub fn write_fact_in(
     let room = width.map_or(usize::MAX, |width| width.saturating_sub(indent).max(LEAST_ROOM));
     let mut name = Some(name);
     for line in wrapped(value, room) {
-        writeln!(f, "{}", format!("{:<indent$}{line}", name.take().unwrap_or_default()).trim_end())?;
+        writeln!(
+            f,
+            "{}",
+            format!("{:<indent$}{line}", name.take().unwrap_or_default()).trim_end()
+        )?;
     }
     Ok(())
 }
@@ -97,34 +108,53 @@ impl Table {
         let Some(mut room) = width.unwrap_or(usize::MAX).checked_sub(least) else {
             return self.write_blocks(f, width);
         };
-        let widths = self.widths(longest_piece).zip(self.widths(length)).map(|(least, whole)| {
-            let more = (whole - least).min(room);
-            room -= more;
-            least + more
-        });
+        let widths = self
+            .widths(longest_piece)
+            .zip(self.widths(length))
+            .map(|(least, whole)| {
+                let more = (whole - least).min(room);
+                room -= more;
+                least + more
+            });
         let widths: Vec<usize> = widths.collect();
         let names: Vec<_> = self.columns.iter().map(|(name, _)| name.clone()).collect();
         self.write_row(f, &names, &widths)?;
         writeln!(f, "{}", "─".repeat(widths.iter().sum::<usize>() + gaps))?;
-        self.rows.iter().try_for_each(|row| self.write_row(f, row, &widths))
+        self.rows
+            .iter()
+            .try_for_each(|row| self.write_row(f, row, &widths))
     }
 
     /// Of each column the largest of what `measure` says of its texts. Numbers are never broken.
     fn widths(&self, measure: fn(&str) -> usize) -> impl Iterator<Item = usize> {
-        self.columns.iter().enumerate().map(move |(column, (name, has_numbers))| {
-            let of_cell = if *has_numbers { length } else { measure };
-            self.rows.iter().map(|row| of_cell(&row[column])).fold(measure(name), usize::max)
-        })
+        self.columns
+            .iter()
+            .enumerate()
+            .map(move |(column, (name, has_numbers))| {
+                let of_cell = if *has_numbers { length } else { measure };
+                self.rows
+                    .iter()
+                    .map(|row| of_cell(&row[column]))
+                    .fold(measure(name), usize::max)
+            })
     }
 
     fn write_row(&self, f: &mut impl fmt::Write, cells: &[String], widths: &[usize]) -> fmt::Result {
-        let cells: Vec<_> = cells.iter().zip(widths).map(|(cell, &width)| wrapped(cell, width)).collect();
+        let cells: Vec<_> = cells
+            .iter()
+            .zip(widths)
+            .map(|(cell, &width)| wrapped(cell, width))
+            .collect();
         let height = cells.iter().map(Vec::len).max().unwrap_or(0);
         for index in 0..height {
             let cells = cells.iter().zip(widths).zip(&self.columns);
             let mut parts = cells.map(|((cell, &width), (_, has_numbers))| {
                 let part = cell.get(index).map_or("", String::as_str);
-                if *has_numbers { format!("{part:>width$}") } else { format!("{part:<width$}") }
+                if *has_numbers {
+                    format!("{part:>width$}")
+                } else {
+                    format!("{part:<width$}")
+                }
             });
             writeln!(f, "{}", parts.join(&" ".repeat(GAP)).trim_end())?;
         }
@@ -132,7 +162,13 @@ impl Table {
     }
 
     fn write_blocks(&self, f: &mut impl fmt::Write, width: Option<usize>) -> fmt::Result {
-        let indent = GAP + self.columns.iter().map(|(name, _)| length(name)).max().unwrap_or(0);
+        let indent = GAP
+            + self
+                .columns
+                .iter()
+                .map(|(name, _)| length(name))
+                .max()
+                .unwrap_or(0);
         for row in &self.rows {
             writeln!(f)?;
             for ((name, _), cell) in self.columns.iter().zip(row) {
@@ -155,11 +191,19 @@ fn longest_piece(text: &str) -> usize {
 /// words that end in punctuation. Numbers are no words of several parts.
 fn pieces(text: &str) -> impl Iterator<Item = (bool, &str)> {
     text.split(' ').flat_map(|word| {
-        let neighbours = word.char_indices().tuple_windows().filter(move |_| length(word) > LONG_WORD);
+        let neighbours = word
+            .char_indices()
+            .tuple_windows()
+            .filter(move |_| length(word) > LONG_WORD);
         let breaks =
             neighbours.filter(|((_, char), (_, next))| ",;(/=&".contains(*char) && !next.is_ascii_digit());
-        let places = [0].into_iter().chain(breaks.map(|(_, (place, _))| place)).chain([word.len()]);
-        places.tuple_windows().map(move |(begin, end)| (begin == 0, &word[begin..end]))
+        let places = [0]
+            .into_iter()
+            .chain(breaks.map(|(_, (place, _))| place))
+            .chain([word.len()]);
+        places
+            .tuple_windows()
+            .map(move |(begin, end)| (begin == 0, &word[begin..end]))
     })
 }
 
@@ -188,8 +232,10 @@ mod tests {
     #[test]
     fn columns_line_up() {
         let rows = [("a", "1.0"), ("longer", "123456.0"), ("short", "")];
-        let table =
-            Table::of("Caption", rows).words("name", |row| row.0).numbers("value", |row| row.1).table();
+        let table = Table::of("Caption", rows)
+            .words("name", |row| row.0)
+            .numbers("value", |row| row.1)
+            .table();
         let text = table.to_string();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "Caption");
@@ -230,7 +276,9 @@ mod tests {
         let table = Table::of("Caption", 0..3).words("time manager", |_| manager);
         let columns = names.iter().enumerate();
         let table = columns
-            .fold(table, |table, (column, name)| table.numbers(name, |&row| number(row, column)))
+            .fold(table, |table, (column, name)| {
+                table.numbers(name, |&row| number(row, column))
+            })
             .table();
         let natural = widest(&written(&table, None));
         assert_eq!(written(&table, Some(natural)), written(&table, None));
@@ -244,7 +292,10 @@ mod tests {
                 }
             }
             for name in names.iter().flat_map(|name| name.split(' ')) {
-                assert!(text.split_whitespace().any(|word| word == name), "{name}, {width}: {text}");
+                assert!(
+                    text.split_whitespace().any(|word| word == name),
+                    "{name}, {width}: {text}"
+                );
             }
         }
     }
@@ -253,8 +304,14 @@ mod tests {
     fn texts_are_broken_between_words_and_behind_the_punctuation_of_long_ones() {
         assert_eq!(wrapped("some words here", 10), ["some words", "here"]);
         assert_eq!(wrapped("", 5), [""]);
-        assert_eq!(wrapped("12345678901234567890,12345678901", 5), ["12345678901234567890,12345678901"]);
-        assert_eq!(wrapped("smooth(mle-pieces,move-weight=x)", 18), ["smooth(mle-pieces,", "move-weight=x)"]);
+        assert_eq!(
+            wrapped("12345678901234567890,12345678901", 5),
+            ["12345678901234567890,12345678901"]
+        );
+        assert_eq!(
+            wrapped("smooth(mle-pieces,move-weight=x)", 18),
+            ["smooth(mle-pieces,", "move-weight=x)"]
+        );
         let mut text = String::new();
         write_fact_in(&mut text, "name", 6, "a value that is long, in words", Some(26)).unwrap();
         assert_eq!(text, "name  a value that is\n      long, in words\n");

@@ -53,7 +53,9 @@ impl TuneStudy {
             different_games: 2 * different.len() as u64,
             nodes: rows.iter().map(|row| row.nodes).sum(),
             draws: drawn as f64 / (2 * different.len()).max(1) as f64,
-            effects: (0..plan.parameters.len()).flat_map(|index| effects(plan, &different, index)).collect(),
+            effects: (0..plan.parameters.len())
+                .flat_map(|index| effects(plan, &different, index))
+                .collect(),
         }
     }
 
@@ -81,7 +83,12 @@ fn effects(plan: &TunePlan, rows: &[&PairRow], index: usize) -> Vec<Effect> {
     for row in rows {
         let is = |played: usize, value: usize| f64::from(u8::from(played == value + 1));
         let x = Array1::from_shape_fn(size, |value| is(row.a[index], value) - is(row.b[index], value));
-        let y = row.half_points.iter().map(|&points| f64::from(points) - 1.0).sum::<f64>() / 4.0;
+        let y = row
+            .half_points
+            .iter()
+            .map(|&points| f64::from(points) - 1.0)
+            .sum::<f64>()
+            / 4.0;
         let outer = Array2::from_shape_fn((size, size), |(i, j)| x[i] * x[j]);
         variances.scaled_add(y * y, &outer);
         squares += &outer;
@@ -121,10 +128,18 @@ pub fn table(study: &TuneStudy) -> Table {
 /// The largest difference that is certain, if any is.
 fn key_figure(study: &TuneStudy) -> (String, String) {
     let games = study.games();
-    let clear =
-        study.effects.iter().filter(|effect| effect.elo_error > 0.0 && effect.elo.abs() > effect.elo_error);
+    let clear = study
+        .effects
+        .iter()
+        .filter(|effect| effect.elo_error > 0.0 && effect.elo.abs() > effect.elo_error);
     match clear.max_by(|a, b| a.elo.abs().total_cmp(&b.elo.abs())) {
-        Some(Effect { name, base, value, elo, elo_error }) => (
+        Some(Effect {
+            name,
+            base,
+            value,
+            elo,
+            elo_error,
+        }) => (
             format!("{elo:+.0} ± {elo_error:.0} Elo"),
             format!(
                 "is what {name}={value} is worth against {base}, the largest difference that {games} show."
@@ -158,10 +173,18 @@ mod tests {
 
     fn study(list: &str, mut points: impl FnMut(&PairRow) -> [u8; 2]) -> TuneStudy {
         let parameters = Parameter::parse_list(list, &Settings::default()).unwrap();
-        let plan = TunePlan { parameters, pairs: 3000, seed: 1, limit: SideLimit::Nodes(1) };
+        let plan = TunePlan {
+            parameters,
+            pairs: 3000,
+            seed: 1,
+            limit: SideLimit::Nodes(1),
+        };
         let row = |pair| {
             let row = PairRow::new(&plan, pair, [0, 0].map(|points| (points, String::new())), 1);
-            PairRow { half_points: points(&row), ..row }
+            PairRow {
+                half_points: points(&row),
+                ..row
+            }
         };
         TuneStudy::new(&plan, &(0..plan.pairs).map(row).collect::<Vec<_>>())
     }
@@ -177,10 +200,19 @@ mod tests {
             let expected = 0.5 + worth[row.a[0]] - worth[row.b[0]];
             [(); 2].map(|()| if rng.f64() < expected { 2 } else { 0 })
         });
-        let names: Vec<_> = study.effects.iter().map(|effect| [&*effect.value, &*effect.base]).collect();
+        let names: Vec<_> = study
+            .effects
+            .iter()
+            .map(|effect| [&*effect.value, &*effect.base])
+            .collect();
         assert_eq!(
             names,
-            [["(mle-legacy)", "(mle-mlh)"], ["(mle-pieces)", "(mle-mlh)"], ["false", "true"], ["1.9", "1.5"]]
+            [
+                ["(mle-legacy)", "(mle-mlh)"],
+                ["(mle-pieces)", "(mle-mlh)"],
+                ["false", "true"],
+                ["1.9", "1.5"]
+            ]
         );
         for (effect, points) in study.effects.iter().zip([0.1, -0.1, 0.0, 0.0]) {
             let distance = (effect.elo - ELO_OF_POINTS * points) / effect.elo_error;

@@ -41,7 +41,11 @@ impl TunePlan {
     /// The indices of the values that A and B have in a pair, from 0, an entry for each parameter.
     fn values_of(&self, pair: u64) -> [Vec<usize>; 2] {
         let mut rng = fastrand::Rng::with_seed(self.seed ^ (pair + 1).wrapping_mul(GOLDEN));
-        let drawn: Vec<_> = self.parameters.iter().map(|parameter| parameter.draw(&mut rng)).collect();
+        let drawn: Vec<_> = self
+            .parameters
+            .iter()
+            .map(|parameter| parameter.draw(&mut rng))
+            .collect();
         [0, 1].map(|side| drawn.iter().map(|pair| pair[side]).collect())
     }
 }
@@ -66,10 +70,23 @@ pub struct PairRow {
 impl PairRow {
     fn new(plan: &TunePlan, pair: u64, games: [(u8, String); 2], nodes: u64) -> PairRow {
         let [a, b] = plan.values_of(pair);
-        let names = plan.parameters.iter().map(|parameter| parameter.name.clone()).collect();
+        let names = plan
+            .parameters
+            .iter()
+            .map(|parameter| parameter.name.clone())
+            .collect();
         let [(first, first_hash), (second, second_hash)] = games;
         let (half_points, moves_hashes) = ([first, second], [first_hash, second_hash]);
-        PairRow { pair, names, a, b, half_points, nodes, version: VERSION.into(), moves_hashes }
+        PairRow {
+            pair,
+            names,
+            a,
+            b,
+            half_points,
+            nodes,
+            version: VERSION.into(),
+            moves_hashes,
+        }
     }
 }
 
@@ -126,7 +143,11 @@ pub fn play(
 ) -> Result<(), LabError> {
     let contender = |indices: &[usize]| -> Result<Arc<Contender>, EngineError> {
         let setup = setup_with(base, plan.parameters.iter().zip(indices.iter().copied()))?;
-        Ok(Arc::new(Contender { name: String::new(), team: Team::Own(setup), limit: plan.limit }))
+        Ok(Arc::new(Contender {
+            name: String::new(),
+            team: Team::Own(setup),
+            limit: plan.limit,
+        }))
     };
     let mut games = 2 * done..2 * plan.pairs;
     let (mut of_pair, mut pair, mut first, mut nodes, mut notes) = (None, done, None, 0, Vec::new());
@@ -140,7 +161,10 @@ pub fn play(
                 of_pair = Some([contender(&a)?, contender(&b)?]);
             }
             let assignment = GameAssignment::of(game, 1);
-            Ok(of_pair.clone().map(|contenders| PlannedGame { assignment, contenders }))
+            Ok(of_pair.clone().map(|contenders| PlannedGame {
+                assignment,
+                contenders,
+            }))
         },
         |mut game| {
             notes.extend(game.notes.iter_mut().flat_map(|notes| notes.drain(..)));
@@ -169,15 +193,32 @@ mod tests {
     #[test]
     fn half_a_row_is_cut_off_and_a_damaged_file_is_refused() {
         let parameters = Parameter::parse_list("CPuct=1.745|2|3,FpuValue=.33|.5", &Settings::default());
-        let plan =
-            TunePlan { parameters: parameters.unwrap(), pairs: 9, seed: 1, limit: SideLimit::Nodes(1) };
+        let plan = TunePlan {
+            parameters: parameters.unwrap(),
+            pairs: 9,
+            seed: 1,
+            limit: SideLimit::Nodes(1),
+        };
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(PAIRS);
-        let run =
-            Run::claim(folder.path(), Origin { run: "id".into(), ..Origin::default() }, &[PAIRS]).unwrap();
+        let run = Run::claim(
+            folder.path(),
+            Origin {
+                run: "id".into(),
+                ..Origin::default()
+            },
+            &[PAIRS],
+        )
+        .unwrap();
         let (mut file, _) = open_pairs(&run).unwrap();
         (0..3).for_each(|pair| {
-            file.add(&PairRow::new(&plan, pair, [2, 1].map(|points| (points, String::new())), 5)).unwrap()
+            file.add(&PairRow::new(
+                &plan,
+                pair,
+                [2, 1].map(|points| (points, String::new())),
+                5,
+            ))
+            .unwrap()
         });
         let before = fs::read_to_string(&path).unwrap();
         let open = || open_pairs(&run).map(|(_, rows)| rows.len());

@@ -73,7 +73,9 @@ impl Parameter {
     fn parse(entry: &str, settings: &Settings) -> Result<Parameter, ParameterError> {
         let named = entry.split_once('=').filter(|(_, values)| values.contains('|'));
         let Some((name, all)) = named else {
-            return Err(refused(format!("{entry}: write NAME=VALUE|VALUE, as in CPuct=1.745|2")));
+            return Err(refused(format!(
+                "{entry}: write NAME=VALUE|VALUE, as in CPuct=1.745|2"
+            )));
         };
         let values: Vec<_> = all.split('|').map(|value| value.trim().to_owned()).collect();
         let (option, path) = match name.trim().split_once('.') {
@@ -105,7 +107,12 @@ impl Parameter {
         if (1..values.len()).any(|i| values[..i].contains(&values[i])) {
             return Err(refused(format!("{name}: {all} names a value twice")));
         }
-        let parameter = Parameter { name, option, place, values };
+        let parameter = Parameter {
+            name,
+            option,
+            place,
+            values,
+        };
         parameter.check(settings).map(|()| parameter)
     }
 
@@ -136,7 +143,10 @@ impl Parameter {
 /// Reads `(entries)`, a value of a set of entries inside the time manager.
 fn fragment(text: &str) -> Result<Params, ParamError> {
     let anonymous = Params::parse(text)?;
-    Ok(anonymous.lists().next().map_or_else(Params::default, |(_, params)| params.clone()))
+    Ok(anonymous
+        .lists()
+        .next()
+        .map_or_else(Params::default, |(_, params)| params.clone()))
 }
 
 fn shared(name: &str) -> ParameterError {
@@ -153,7 +163,10 @@ fn refused(text: impl Into<String>) -> ParameterError {
 fn inside(path: &str, name: &str, settings: &Settings) -> Result<Place, ParameterError> {
     let manager = spelled_out(&settings.time.time_manager)?;
     let list = manager.lists().next().map_or("", |(name, _)| name);
-    let path: Vec<_> = std::iter::once(list).chain(path.split('.')).map(str::to_owned).collect();
+    let path: Vec<_> = std::iter::once(list)
+        .chain(path.split('.'))
+        .map(str::to_owned)
+        .collect();
     let steps: Vec<_> = path.iter().map(String::as_str).collect();
     if manager.with_value_at(&steps, "0").is_none() {
         let text = "names no such list; name it in the option TimeManager";
@@ -208,9 +221,14 @@ mod tests {
     #[test]
     fn a_list_names_options_by_name_or_flag() {
         let list = parse("cpuct=1.745|2, fpu-value=0.33|0.5,MinibatchSize=8|16").unwrap();
-        let names: Vec<_> =
-            list.iter().map(|parameter| (&*parameter.name, &parameter.values[1][..])).collect();
-        assert_eq!(names, [("CPuct", "2"), ("FpuValue", "0.5"), ("MinibatchSize", "16")]);
+        let names: Vec<_> = list
+            .iter()
+            .map(|parameter| (&*parameter.name, &parameter.values[1][..]))
+            .collect();
+        assert_eq!(
+            names,
+            [("CPuct", "2"), ("FpuValue", "0.5"), ("MinibatchSize", "16")]
+        );
     }
 
     /// Returns the options that are set by the values with these indices, with `manager` as time manager.
@@ -218,8 +236,14 @@ mod tests {
         let mut settings = Settings::default();
         settings.set(TIME_MANAGER, manager).unwrap();
         let list = Parameter::parse_list(text, &settings).unwrap();
-        let values = list.iter().zip(indices).map(|(parameter, &i)| (parameter, parameter.values[i].clone()));
-        assignments(values).into_iter().map(|(option, value)| (option.name, value)).collect()
+        let values = list
+            .iter()
+            .zip(indices)
+            .map(|(parameter, &i)| (parameter, parameter.values[i].clone()));
+        assignments(values)
+            .into_iter()
+            .map(|(option, value)| (option.name, value))
+            .collect()
     }
 
     #[test]
@@ -228,7 +252,10 @@ mod tests {
         assert_eq!(
             options_set("smooth(mle-mlh,min-timeuse=0.4)", text, &[1, 1, 1]),
             [
-                (TIME_MANAGER, "smooth(mle-mlh(scale=0.9),min-timeuse=0.25)".to_owned()),
+                (
+                    TIME_MANAGER,
+                    "smooth(mle-mlh(scale=0.9),min-timeuse=0.25)".to_owned()
+                ),
                 ("CPuct", "1.8".to_owned())
             ]
         );
@@ -252,7 +279,10 @@ mod tests {
         assert_eq!(
             options_set(manager, text, &[1, 1, 1, 1, 0, 0]),
             [
-                (TIME_MANAGER, "smooth(mle-mlh(scale=0.7),init-timeuse=0.5)".to_owned()),
+                (
+                    TIME_MANAGER,
+                    "smooth(mle-mlh(scale=0.7),init-timeuse=0.5)".to_owned()
+                ),
                 ("FpuStrategy", "absolute".to_owned()),
                 ("TwoFoldDraws", "false".to_owned()),
             ]
@@ -289,15 +319,24 @@ mod tests {
             ("CPuct=1|2,cpuct=1|3", "twice"),
             ("MinibatchSize=8|8.5", "\"8.5\" is not an integer"),
             ("Threads=1|2", "all games of a run share"),
-            ("backend-opts.threads=2|1", "BackendOptions.threads: is about the network"),
+            (
+                "backend-opts.threads=2|1",
+                "BackendOptions.threads: is about the network",
+            ),
             ("TimeManager.min-timeus=1|2", "min-timeus"),
             ("TimeManager.mle-legacy.midpoint=50|60", "names no such list"),
-            ("FpuStrategy=reduction|absolut", "\"absolut\" is not one of reduction, absolute"),
+            (
+                "FpuStrategy=reduction|absolut",
+                "\"absolut\" is not one of reduction, absolute",
+            ),
             ("CPuct=1|1", "names a value twice"),
             ("CPuct=1|200", "from 0 to 100"),
             ("CPuct.x=1|2", "CPuct has no parameters"),
             ("MultiPV=1|2", "acts in a UCI session only"),
-            ("TimeManager=(mle-mlh)|(mle-legacie)", "unknown parameter of smooth \"mle-legacie\""),
+            (
+                "TimeManager=(mle-mlh)|(mle-legacie)",
+                "unknown parameter of smooth \"mle-legacie\"",
+            ),
             ("TimeManager=(mle-mlh)|(mle-legacy", "a ')' is missing"),
         ] {
             let fault = parse(text).unwrap_err().to_string();

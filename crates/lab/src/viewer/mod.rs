@@ -106,7 +106,11 @@ impl Page {
     /// Adds the viewer with `data`, the games that it shows. Nothing in them can end the element that holds
     /// them.
     pub(crate) fn viewer(self, data: &Value) -> Page {
-        let json = data.to_string().replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
+        let json = data
+            .to_string()
+            .replace('<', "\\u003c")
+            .replace('>', "\\u003e")
+            .replace('&', "\\u0026");
         self.block(format_args!(
             "<style>{STYLE}</style>\n<noscript><p>The board and the graphs need JavaScript.</p></noscript>\n<div id=\"viewer\"></div>\n\
              <script type=\"application/json\" id=\"games\">{json}</script>\n<script>\n{SCRIPT}</script>"
@@ -149,7 +153,9 @@ impl ViewedGame {
 }
 
 fn tenths<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
-    value.map(|value| (10.0 * value).round() / 10.0).serialize(serializer)
+    value
+        .map(|value| (10.0 * value).round() / 10.0)
+        .serialize(serializer)
 }
 
 fn whole<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
@@ -157,32 +163,46 @@ fn whole<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S::Ok, S::
 }
 
 fn tag<'a>(tags: &'a Tags, name: &str) -> Option<&'a str> {
-    tags.get(name).map(str::trim).filter(|value| !value.is_empty() && !matches!(*value, "?" | "-"))
+    tags.get(name)
+        .map(str::trim)
+        .filter(|value| !value.is_empty() && !matches!(*value, "?" | "-"))
 }
 
 /// The moves of a line, each as two words: squares as in UCI, and SAN.
 pub(crate) fn line_of(start: &Position, moves: impl Iterator<Item = Move>) -> String {
     let moves = with_positions(start, moves);
-    moves.map(|(before, played)| format!("{played:?} {}", before.format_san(played))).join(" ")
+    moves
+        .map(|(before, played)| format!("{played:?} {}", before.format_san(played)))
+        .join(" ")
 }
 
 /// The name of a move, as in `15…Rd2??`.
 pub(crate) fn move_name(before: &Position, played: Move, mark: &str) -> String {
     let dots = if before.turn().is_white() { "." } else { "…" };
-    format!("{}{dots}{}{mark}", before.game_ply() / 2 + 1, before.format_san(played))
+    format!(
+        "{}{dots}{}{mark}",
+        before.game_ply() / 2 + 1,
+        before.format_san(played)
+    )
 }
 
 /// Returns the clock, ms, below which lichess warns a player: an eighth of the time that all begin with, of
 /// 10 to 60 seconds. With less than 80 seconds to begin with, an eighth all the same.
 pub(crate) fn low_clock(base_ms: f64) -> f64 {
     let eighth = base_ms / 8.0;
-    if base_ms < 80_000.0 { eighth } else { eighth.clamp(10_000.0, 60_000.0) }
+    if base_ms < 80_000.0 {
+        eighth
+    } else {
+        eighth.clamp(10_000.0, 60_000.0)
+    }
 }
 
 /// Whose flag fell, by the tags.
 fn lost_on_time(tags: &Tags) -> Option<&'static str> {
     let termination = tags.get("Termination")?.to_lowercase();
-    let by_time = ["time forfeit", "on time"].iter().any(|words| termination.contains(words));
+    let by_time = ["time forfeit", "on time"]
+        .iter()
+        .any(|words| termination.contains(words));
     let loser = match tags.result()? {
         -1 => "White",
         1 => "Black",
@@ -193,7 +213,9 @@ fn lost_on_time(tags: &Tags) -> Option<&'static str> {
 
 /// The date as far as it is known, as in `2026-11-20`.
 fn date(game: &RecordedGame) -> Option<String> {
-    let date = tag(&game.tags, "UTCDate").or(tag(&game.tags, "Date"))?.replace('.', "-");
+    let date = tag(&game.tags, "UTCDate")
+        .or(tag(&game.tags, "Date"))?
+        .replace('.', "-");
     let known = date.split("-?").next().unwrap_or_default();
     Some(known.to_owned()).filter(|known| !known.is_empty() && !known.starts_with('?'))
 }
@@ -201,14 +223,25 @@ fn date(game: &RecordedGame) -> Option<String> {
 fn facts(game: &RecordedGame, control: Option<TimeControl>) -> Vec<String> {
     let tag = |name| tag(&game.tags, name);
     // chess.com names the opening in an address.
-    let address = tag("ECOUrl").and_then(|url| url.rsplit('/').next()).map(|words| words.replace('-', " "));
+    let address = tag("ECOUrl")
+        .and_then(|url| url.rsplit('/').next())
+        .map(|words| words.replace('-', " "));
     let opening = match (tag("Opening"), tag("ECO")) {
         (Some(name), Some(eco)) => Some(format!("{name} ({eco})")),
         (Some(name), None) => Some(name.to_owned()),
         (None, eco) => address.or(eco.map(|eco| format!("opening {eco}"))),
     };
     let event = tag("Event").map(str::to_owned);
-    [event, date(game), control.map(control_in_words), opening, end(game)].into_iter().flatten().collect()
+    [
+        event,
+        date(game),
+        control.map(control_in_words),
+        opening,
+        end(game),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 pub(crate) fn control_in_words(control: TimeControl) -> String {
@@ -220,7 +253,11 @@ pub(crate) fn control_in_words(control: TimeControl) -> String {
         seconds => format!("{seconds} s"),
     };
     let increment = control.inc.as_secs();
-    let increment = if increment > 0.0 { format!(" + {increment} s a move") } else { String::new() };
+    let increment = if increment > 0.0 {
+        format!(" + {increment} s a move")
+    } else {
+        String::new()
+    };
     let moves = match control.moves {
         None => String::new(),
         Some(1) => " a move".to_owned(),
@@ -233,7 +270,14 @@ fn end(game: &RecordedGame) -> Option<String> {
     if let Some(name) = lost_on_time(&game.tags) {
         Some(format!("{name} lost on time"))
     } else if game.end.legal_moves().is_empty() {
-        Some(if game.end.is_check() { "checkmate" } else { "stalemate" }.to_owned())
+        Some(
+            if game.end.is_check() {
+                "checkmate"
+            } else {
+                "stalemate"
+            }
+            .to_owned(),
+        )
     } else {
         let details = tag(&game.tags, "TerminationDetails").or(tag(&game.tags, "Termination"));
         details
@@ -271,7 +315,10 @@ mod tests {
             "[Result \"0-1\"]\n[ECO \"C50\"]\n[ECOUrl \"https://www.chess.com/openings/Italian-Game-3...Nf6\"]\n\
              [Termination \"b won by resignation\"]\n\n1. e4 0-1\n",
         );
-        assert_eq!(facts(&chess_com, None), ["Italian Game 3...Nf6", "b won by resignation"]);
+        assert_eq!(
+            facts(&chess_com, None),
+            ["Italian Game 3...Nf6", "b won by resignation"]
+        );
         assert_eq!(lost_on_time(&chess_com.tags), None);
         assert_eq!(facts(&read("1. f3 e5 2. g4 Qh4# 0-1\n"), None), ["checkmate"]);
         assert!(
@@ -304,7 +351,10 @@ mod tests {
 
     /// The part of the light that a colour `#rgb` or `#rrggbb` sends, as WCAG counts it.
     fn luminance(color: &str) -> f64 {
-        let digits: Vec<_> = color[1..].chars().map(|digit| digit.to_digit(16).unwrap()).collect();
+        let digits: Vec<_> = color[1..]
+            .chars()
+            .map(|digit| digit.to_digit(16).unwrap())
+            .collect();
         let channel = |index: usize| {
             let value = if digits.len() == 3 {
                 17 * digits[index]
@@ -312,7 +362,11 @@ mod tests {
                 16 * digits[2 * index] + digits[2 * index + 1]
             };
             let share = f64::from(value) / 255.0;
-            if share <= 0.03928 { share / 12.92 } else { ((share + 0.055) / 1.055).powf(2.4) }
+            if share <= 0.03928 {
+                share / 12.92
+            } else {
+                ((share + 0.055) / 1.055).powf(2.4)
+            }
         };
         0.2126 * channel(0) + 0.7152 * channel(1) + 0.0722 * channel(2)
     }
@@ -320,7 +374,9 @@ mod tests {
     /// A regression: `??` was hardly to be seen in the dark.
     #[test]
     fn text_stands_out_in_light_and_in_dark() {
-        let html = Page::new("t").viewer(&serde_json::json!({ "games": [] })).to_html();
+        let html = Page::new("t")
+            .viewer(&serde_json::json!({ "games": [] }))
+            .to_html();
         let themes = [":root{", "(prefers-color-scheme:dark){:root{"].map(|start| {
             let blocks = html.match_indices(start).map(|(at, _)| &html[at + start.len()..]);
             let blocks = blocks.map(|rest| rest.split('}').next().unwrap());
@@ -339,10 +395,22 @@ mod tests {
         };
         let in_dark = |name: &str| dark.iter().find(|(key, _)| *key == name).unwrap().1.to_owned();
         let in_light = |name: &str| light.iter().find(|(key, _)| *key == name).unwrap().1.to_owned();
-        for text in ["ink", "quiet", "link", "one", "two", "inaccuracy", "mistake", "blunder"] {
+        for text in [
+            "ink",
+            "quiet",
+            "link",
+            "one",
+            "two",
+            "inaccuracy",
+            "mistake",
+            "blunder",
+        ] {
             for ground in ["paper", "shade"] {
                 let found = [of(&in_light, text, ground), of(&in_dark, text, ground)];
-                assert!(found[0] >= 4.5 && found[1] >= 4.5, "{text} on {ground}: {found:?}");
+                assert!(
+                    found[0] >= 4.5 && found[1] >= 4.5,
+                    "{text} on {ground}: {found:?}"
+                );
             }
         }
     }

@@ -19,8 +19,13 @@ struct Alias {
 /// Ours. Lc0 shares some, for the same device.
 fn short() -> impl Iterator<Item = Alias> {
     // Lc0 splits each batch, or gives it to the next device in turn. We give it to a free one.
-    let several = Alias { backend: MULTIPLEXING, ..of_provider("demux roundrobin", "", "") };
-    let providers = Provider::all().filter(|provider| *provider != Provider::Cpu).map(Provider::name);
+    let several = Alias {
+        backend: MULTIPLEXING,
+        ..of_provider("demux roundrobin", "", "")
+    };
+    let providers = Provider::all()
+        .filter(|provider| *provider != Provider::Cpu)
+        .map(Provider::name);
     std::iter::once(several).chain(providers.map(|name| of_provider(name, name, "")))
 }
 
@@ -30,15 +35,27 @@ const LC0: [Alias; 8] = [
     of_provider("cudnn", "cuda", "fp32"),
     of_provider("onnx-cpu", "cpu", ""),
     of_provider("onnx-coreml", "coreml", ""),
-    of_provider("dx12 metal onnx-dml onnx-migraphx onnx-rocm opencl sycl sycl-auto xla", "webgpu", ""),
+    of_provider(
+        "dx12 metal onnx-dml onnx-migraphx onnx-rocm opencl sycl sycl-auto xla",
+        "webgpu",
+        "",
+    ),
     of_provider("sycl-fp16", "webgpu", "fp16"),
-    Alias { backend: AUTO, ..of_provider(ON_CPU, "", "") },
+    Alias {
+        backend: AUTO,
+        ..of_provider(ON_CPU, "", "")
+    },
 ];
 /// `check` compares two other backends while it plays. `recordreplay` records or replays evaluations.
 const ON_CPU: &str = "blas eigen onednn tensorflow-cc tensorflow-cc-cpu check recordreplay";
 
 const fn of_provider(names: &'static str, provider: &'static str, precision: &'static str) -> Alias {
-    Alias { names, backend: onnxruntime::NAME, provider, precision }
+    Alias {
+        names,
+        backend: onnxruntime::NAME,
+        provider,
+        precision,
+    }
 }
 
 pub(super) struct Resolved<'a> {
@@ -79,7 +96,11 @@ pub(super) fn resolve(name: &str, options: Params) -> Resolved<'_> {
     let options = alias.map_or(options.clone(), |alias| alias.before(&options));
     let mut notes = Vec::new();
     if is_name_of_lc0 {
-        let with = if options.is_empty() { String::new() } else { format!(" with {options}") };
+        let with = if options.is_empty() {
+            String::new()
+        } else {
+            format!(" with {options}")
+        };
         notes.push(format!("Lc0's backend {name} is mapped to {backend}{with}").into());
     }
     if !dropped.is_empty() {
@@ -90,7 +111,11 @@ pub(super) fn resolve(name: &str, options: Params) -> Resolved<'_> {
         "recordreplay" => notes.push("evaluations are neither written to a file nor read from one".into()),
         _ => {}
     }
-    Resolved { name: backend, options, notes }
+    Resolved {
+        name: backend,
+        options,
+        notes,
+    }
 }
 
 impl Alias {
@@ -136,20 +161,30 @@ mod tests {
 
     fn resolved(name: &str, options: &str) -> (String, String, Vec<String>) {
         let Resolved { name, options, notes } = resolve(name, Params::parse(options).unwrap());
-        (name.into(), options.to_string(), notes.iter().map(Note::to_string).collect())
+        (
+            name.into(),
+            options.to_string(),
+            notes.iter().map(Note::to_string).collect(),
+        )
     }
 
     #[test]
     fn short_names_come_without_ado() {
         let text = |name: &str, options: &str| (name.to_owned(), options.to_owned(), Vec::new());
-        assert_eq!(resolved("cuda", "gpu=1"), text("onnxruntime", "provider=cuda,gpu=1"));
+        assert_eq!(
+            resolved("cuda", "gpu=1"),
+            text("onnxruntime", "provider=cuda,gpu=1")
+        );
         assert_eq!(resolved("native", "kernel=avx2"), text("native", "kernel=avx2"));
     }
 
     #[test]
     fn settings_of_lc0_carry_over_and_say_so() {
         let (name, options, notes) = resolved("cudnn-fp16", "gpu=1,custom_winograd=true,max_batch=512");
-        assert_eq!((name.as_str(), options.as_str()), ("onnxruntime", "provider=cuda,precision=fp16,gpu=1"));
+        assert_eq!(
+            (name.as_str(), options.as_str()),
+            ("onnxruntime", "provider=cuda,precision=fp16,gpu=1")
+        );
         assert_eq!(
             notes,
             [
@@ -162,9 +197,15 @@ mod tests {
         let (name, options, notes) = resolved("blas", "blas_cores=2");
         assert_eq!((name.as_str(), options.as_str()), ("auto", ""));
         assert_eq!(notes[0], "Lc0's backend blas is mapped to auto");
-        for (name, note) in [("check", "nothing is compared"), ("recordreplay", "evaluations are neither")] {
+        for (name, note) in [
+            ("check", "nothing is compared"),
+            ("recordreplay", "evaluations are neither"),
+        ] {
             let (backend, _, notes) = resolved(name, "");
-            assert!(backend == "auto" && notes[1].starts_with(note), "{name}: {notes:?}");
+            assert!(
+                backend == "auto" && notes[1].starts_with(note),
+                "{name}: {notes:?}"
+            );
         }
     }
 }

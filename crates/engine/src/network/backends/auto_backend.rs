@@ -40,7 +40,9 @@ pub(super) fn resolve<'a>(
     let mut chosen = BackendConfig::parse(name, &config.options.to_string())?.with_fallback(Fallback::Cpu);
     chosen.notes.extend(config.notes.iter().cloned());
     // The backend's description names the choice.
-    chosen.notes.extend(why.map(|why| format!("backend auto selects {name}: {why}").into()));
+    chosen
+        .notes
+        .extend(why.map(|why| format!("backend auto selects {name}: {why}").into()));
     Ok(Cow::Owned(chosen))
 }
 
@@ -51,12 +53,22 @@ fn choose(
     found: impl Fn(Provider) -> Option<Result<(), LibraryError>>,
 ) -> (&'static str, Option<String>) {
     let mut refused = Vec::new();
-    let usual = if is_for_native { native::NAME } else { onnxruntime::NAME };
+    let usual = if is_for_native {
+        native::NAME
+    } else {
+        onnxruntime::NAME
+    };
     let works = |provider: &Provider| {
         found(*provider).is_some_and(|found| found.map_err(|reason| refused.push(reason.to_string())).is_ok())
     };
-    let chosen = GPUS.into_iter().chain((!is_for_native).then_some(Provider::OpenVino)).find(works);
-    (chosen.map_or(usual, Provider::name), (!refused.is_empty()).then(|| refused.join(", ")))
+    let chosen = GPUS
+        .into_iter()
+        .chain((!is_for_native).then_some(Provider::OpenVino))
+        .find(works);
+    (
+        chosen.map_or(usual, Provider::name),
+        (!refused.is_empty()).then(|| refused.join(", ")),
+    )
 }
 
 /// `native` if it evaluates `network` and no provider is named, else ONNX Runtime.
@@ -109,11 +121,23 @@ mod tests {
     fn a_renderer_in_software_and_a_library_that_does_not_load_are_named_and_passed_over() {
         let (name, why) = taken(true, &[], &[Provider::WebGpu]);
         assert_eq!(name, "native");
-        assert!(why.as_ref().is_some_and(|why| why.starts_with("webgpu finds no device")), "{why:?}");
+        assert!(
+            why.as_ref()
+                .is_some_and(|why| why.starts_with("webgpu finds no device")),
+            "{why:?}"
+        );
         let (name, why) = taken(true, &[Provider::WebGpu], &[Provider::Cuda]);
         assert_eq!(name, "webgpu");
-        assert!(why.as_ref().is_some_and(|why| why.starts_with("cuda finds no device")), "{why:?}");
-        assert_eq!(taken(true, &[Provider::WebGpu], &[]).1, None, "nothing is to be explained");
+        assert!(
+            why.as_ref()
+                .is_some_and(|why| why.starts_with("cuda finds no device")),
+            "{why:?}"
+        );
+        assert_eq!(
+            taken(true, &[Provider::WebGpu], &[]).1,
+            None,
+            "nothing is to be explained"
+        );
         assert_eq!(taken(false, &[], &[Provider::OpenVino]).0, "onnxruntime");
     }
 
@@ -132,6 +156,9 @@ mod tests {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/goldens/nets/tiny.pb.gz");
         let network = NetworkFile::load(&path, HeadChoice::default()).unwrap();
         let backend = make(network, &Params::parse("threads=2").unwrap()).unwrap();
-        assert_eq!((backend.info().name.as_str(), backend.take_notes().len()), (native::NAME, 1));
+        assert_eq!(
+            (backend.info().name.as_str(), backend.take_notes().len()),
+            (native::NAME, 1)
+        );
     }
 }

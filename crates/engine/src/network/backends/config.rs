@@ -107,7 +107,11 @@ impl BackendConfig {
         let mut lists = named.lists();
         let name_and_inline = lists.next().filter(|_| named.entries().len() == 1);
         let (name, inline) = name_and_inline.ok_or_else(|| unknown_name(backend))?;
-        let options = if inline.is_empty() { options.into() } else { format!("{inline},{options}") };
+        let options = if inline.is_empty() {
+            options.into()
+        } else {
+            format!("{inline},{options}")
+        };
         let options = Params::parse(&options)?;
         Ok(BackendConfig::named(name, options)?)
     }
@@ -121,9 +125,17 @@ impl BackendConfig {
         }
         if name != MULTIPLEXING {
             let fallback = Fallback::default();
-            return Ok(BackendConfig { name: name.into(), options, devices: Vec::new(), fallback, notes });
+            return Ok(BackendConfig {
+                name: name.into(),
+                options,
+                devices: Vec::new(),
+                fallback,
+                notes,
+            });
         }
-        let devices = options.lists().map(|(name, list)| DeviceConfig::new(name, list, &options));
+        let devices = options
+            .lists()
+            .map(|(name, list)| DeviceConfig::new(name, list, &options));
         let mut devices = devices.collect::<Result<Vec<_>, _>>()?;
         if devices.is_empty() {
             devices.push(DeviceConfig::new("", &Params::default(), &options)?);
@@ -131,10 +143,19 @@ impl BackendConfig {
         for (index, device) in devices.iter_mut().enumerate() {
             device.label = format!("device {}{}", index + 1, device.label);
         }
-        let mut notes: Vec<_> = devices.iter().flat_map(|device| device.backend.notes.clone()).collect();
+        let mut notes: Vec<_> = devices
+            .iter()
+            .flat_map(|device| device.backend.notes.clone())
+            .collect();
         notes.dedup();
         let (options, fallback) = (Params::default(), Fallback::default());
-        Ok(BackendConfig { name: name.into(), options, devices, fallback, notes })
+        Ok(BackendConfig {
+            name: name.into(),
+            options,
+            devices,
+            fallback,
+            notes,
+        })
     }
 
     #[must_use]
@@ -152,7 +173,10 @@ impl BackendConfig {
             let named = self.options.get("provider").and_then(Provider::from_name);
             return vec![named.unwrap_or(Provider::Cpu)];
         }
-        self.devices.iter().flat_map(|device| device.backend.providers()).collect()
+        self.devices
+            .iter()
+            .flat_map(|device| device.backend.providers())
+            .collect()
     }
 
     /// Whether the user asks for a device or library that not every machine has.
@@ -165,8 +189,11 @@ impl BackendConfig {
         let SimulatedParams { network, seed, .. } =
             SimulatedParams::default().read(simulated::NAME, &self.options, &[])?;
         let has_seed = network == Answers::Random && seed != 0;
-        let options =
-            if has_seed { Params::default().with("seed", &seed.to_string()) } else { Params::default() };
+        let options = if has_seed {
+            Params::default().with("seed", &seed.to_string())
+        } else {
+            Params::default()
+        };
         BackendConfig::named(network.name(), options)
     }
 
@@ -194,18 +221,37 @@ impl DeviceConfig {
         let mut feeding = FeedingParams::default();
         let own = feeding.take(&options)?;
         let options = if is_nested { options } else { own };
-        let FeedingParams { threads, max_batch: join_up_to } = feeding;
-        let label = if list.is_empty() { String::new() } else { format!(" ({list})") };
-        Ok(DeviceConfig { label, backend: BackendConfig::named(&name, options)?, threads, join_up_to })
+        let FeedingParams {
+            threads,
+            max_batch: join_up_to,
+        } = feeding;
+        let label = if list.is_empty() {
+            String::new()
+        } else {
+            format!(" ({list})")
+        };
+        Ok(DeviceConfig {
+            label,
+            backend: BackendConfig::named(&name, options)?,
+            threads,
+            join_up_to,
+        })
     }
 }
 
 pub(super) fn unknown_name(name: &str) -> ParamError {
-    ParamError::Unknown { kind: "backend".into(), name: name.into(), valid: valid_names() }
+    ParamError::Unknown {
+        kind: "backend".into(),
+        name: name.into(),
+        valid: valid_names(),
+    }
 }
 
 fn valid_names() -> String {
-    names().chain(aliases::short_names()).collect::<Vec<_>>().join(", ")
+    names()
+        .chain(aliases::short_names())
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 #[cfg(test)]
@@ -243,31 +289,64 @@ mod tests {
     #[test]
     fn devices_inherit_what_stands_beside_them() {
         assert_eq!(
-            devices("demux", "backend=simulated,seed=3,(latency-us=1),(latency-us=2,seed=4)"),
-            ["simulated: seed=3,latency-us=1", "simulated: seed=3,latency-us=2,seed=4"]
+            devices(
+                "demux",
+                "backend=simulated,seed=3,(latency-us=1),(latency-us=2,seed=4)"
+            ),
+            [
+                "simulated: seed=3,latency-us=1",
+                "simulated: seed=3,latency-us=2,seed=4"
+            ]
         );
-        assert_eq!(devices("roundrobin", "random(seed=1),trivial"), ["random: seed=1", "trivial: "]);
-        assert_eq!(devices("multiplexing", "backend=random,seed=1"), ["random: seed=1"]);
-        assert_eq!(devices("demux", "(gpu=0),(gpu=1)"), ["auto: gpu=0", "auto: gpu=1"]);
-        assert_eq!(devices("demux((gpu=0),(gpu=1))", ""), ["auto: gpu=0", "auto: gpu=1"]);
+        assert_eq!(
+            devices("roundrobin", "random(seed=1),trivial"),
+            ["random: seed=1", "trivial: "]
+        );
+        assert_eq!(
+            devices("multiplexing", "backend=random,seed=1"),
+            ["random: seed=1"]
+        );
+        assert_eq!(
+            devices("demux", "(gpu=0),(gpu=1)"),
+            ["auto: gpu=0", "auto: gpu=1"]
+        );
+        assert_eq!(
+            devices("demux((gpu=0),(gpu=1))", ""),
+            ["auto: gpu=0", "auto: gpu=1"]
+        );
     }
 
     #[test]
     fn how_a_device_is_fed_is_not_for_its_backend() {
-        let config = parse("multiplexing", "backend=random,threads=3,(max_batch=64),(max-batch=9,threads=1)");
-        let fed: Vec<_> =
-            config.devices.iter().map(|d| (d.threads, d.join_up_to, &d.backend.options)).collect();
+        let config = parse(
+            "multiplexing",
+            "backend=random,threads=3,(max_batch=64),(max-batch=9,threads=1)",
+        );
+        let fed: Vec<_> = config
+            .devices
+            .iter()
+            .map(|d| (d.threads, d.join_up_to, &d.backend.options))
+            .collect();
         assert_eq!(fed, [(3, 64, &Params::default()), (1, 9, &Params::default())]);
-        assert_eq!(parse("roundrobin", "native,random"), parse("multiplexing", "native,random"));
+        assert_eq!(
+            parse("roundrobin", "native,random"),
+            parse("multiplexing", "native,random")
+        );
     }
 
     #[test]
     fn nested_devices_inherit_too() {
-        let config =
-            parse("demux", "seed=7,(backend=roundrobin,(backend=random),(backend=random,seed=8)),random");
+        let config = parse(
+            "demux",
+            "seed=7,(backend=roundrobin,(backend=random),(backend=random,seed=8)),random",
+        );
         assert_eq!(config.devices.len(), 2);
-        let inner: Vec<_> =
-            config.devices[0].backend.devices.iter().map(|d| d.backend.options.to_string()).collect();
+        let inner: Vec<_> = config.devices[0]
+            .backend
+            .devices
+            .iter()
+            .map(|d| d.backend.options.to_string())
+            .collect();
         assert_eq!(inner, ["seed=7", "seed=7,seed=8"]);
         assert!(!config.needs_network());
         assert!(parse("demux", "random,native").needs_network());
@@ -300,10 +379,23 @@ mod tests {
             ("native", "max_batch=256,kernel=avx2", "kernel=avx2"),
         ] {
             let config = parse(backend, options);
-            assert_eq!((config.options.to_string().as_str(), config.notes.len()), (kept, 1), "{options}");
+            assert_eq!(
+                (config.options.to_string().as_str(), config.notes.len()),
+                (kept, 1),
+                "{options}"
+            );
         }
-        assert_eq!(parse("native", "kernal=avx2").options.to_string(), "kernal=avx2", "nobody's");
-        assert_eq!(parse("cuda", "graph_capture=true,max_batch=64").options.to_string(), "provider=cuda");
+        assert_eq!(
+            parse("native", "kernal=avx2").options.to_string(),
+            "kernal=avx2",
+            "nobody's"
+        );
+        assert_eq!(
+            parse("cuda", "graph_capture=true,max_batch=64")
+                .options
+                .to_string(),
+            "provider=cuda"
+        );
         let two = parse("demux", "backend=native,nhwc=true,(gpu=0),(gpu=1)");
         assert_eq!((two.devices.len(), two.notes.len()), (2, 2), "{:?}", two.notes);
     }
@@ -321,13 +413,21 @@ mod tests {
             error_of("demux", "(backend=abacus)"),
             format!("unknown backend \"abacus\". Valid: {valid}")
         );
-        assert_eq!(error_of("demux", "abacus"), format!("unknown backend \"abacus\". Valid: {valid}"));
-        assert_eq!(error_of("demux", "threads=0,random"), "threads=0: expected an integer from 1 to 256");
+        assert_eq!(
+            error_of("demux", "abacus"),
+            format!("unknown backend \"abacus\". Valid: {valid}")
+        );
+        assert_eq!(
+            error_of("demux", "threads=0,random"),
+            "threads=0: expected an integer from 1 to 256"
+        );
     }
 
     #[test]
     fn every_name_that_is_offered_is_taken() {
-        let OptionKind::Choice(choices) = BackendName::kind(&()) else { panic!("no combo") };
+        let OptionKind::Choice(choices) = BackendName::kind(&()) else {
+            panic!("no combo")
+        };
         assert!(choices.contains(&&*BackendName::default()));
         for name in choices {
             BackendConfig::parse(name, "").unwrap();

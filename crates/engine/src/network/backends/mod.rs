@@ -56,22 +56,39 @@ type Make = fn(&BackendConfig, Option<NetworkFile>) -> Result<Arc<dyn Backend>, 
 
 /// In the order of the help texts.
 pub const BACKENDS: [Registered; 7] = [
-    backend(AUTO, true, Vec::new, |config, file| auto_backend::make(needed(config, file)?, &config.options)),
+    backend(AUTO, true, Vec::new, |config, file| {
+        auto_backend::make(needed(config, file)?, &config.options)
+    }),
     backend(native::NAME, true, NativeParams::declared, |config, file| {
         native_backend(&needed(config, file)?, &config.options)
     }),
-    backend(onnxruntime::NAME, true, OnnxRuntimeParams::declared, |config, file| {
-        onnxruntime::open(needed(config, file)?, &config.options)
+    backend(
+        onnxruntime::NAME,
+        true,
+        OnnxRuntimeParams::declared,
+        |config, file| onnxruntime::open(needed(config, file)?, &config.options),
+    ),
+    backend(
+        multiplexing::MULTIPLEXING,
+        true,
+        FeedingParams::declared,
+        several_devices,
+    ),
+    backend("trivial", false, Vec::new, |config, _| {
+        Ok(Arc::new(Trivial::backend(&config.options)?))
     }),
-    backend(multiplexing::MULTIPLEXING, true, FeedingParams::declared, several_devices),
-    backend("trivial", false, Vec::new, |config, _| Ok(Arc::new(Trivial::backend(&config.options)?))),
     backend(random::NAME, false, RandomParams::declared, |config, _| {
         Ok(Arc::new(Random::backend(&config.options)?))
     }),
-    backend(simulated::NAME, false, SimulatedParams::declared, |config, file| {
-        let answers = make(&config.whose_answers()?, file)?;
-        Ok(Arc::new(Simulated::new(&config.options, answers)?))
-    }),
+    backend(
+        simulated::NAME,
+        false,
+        SimulatedParams::declared,
+        |config, file| {
+            let answers = make(&config.whose_answers()?, file)?;
+            Ok(Arc::new(Simulated::new(&config.options, answers)?))
+        },
+    ),
 ];
 
 const fn backend(
@@ -80,7 +97,12 @@ const fn backend(
     parameters: fn() -> Vec<OptionSpec>,
     make: Make,
 ) -> Registered {
-    Registered { name, needs_network, parameters, make }
+    Registered {
+        name,
+        needs_network,
+        parameters,
+        make,
+    }
 }
 
 fn registered(name: &str) -> Option<&'static Registered> {
@@ -92,7 +114,9 @@ fn names() -> impl Iterator<Item = &'static str> {
 }
 
 fn needed(config: &BackendConfig, network: Option<NetworkFile>) -> Result<NetworkFile, BackendError> {
-    network.ok_or_else(|| BackendError::NoNetwork { backend: config.name.clone() })
+    network.ok_or_else(|| BackendError::NoNetwork {
+        backend: config.name.clone(),
+    })
 }
 
 /// Makes the backend of `config`, with `network` if it [needs one](BackendConfig::needs_network).
@@ -135,15 +159,30 @@ fn several_devices(
     let mut devices = Vec::new();
     let mut left_out = Vec::new();
     let mut last_error = None;
-    for DeviceConfig { label, backend, threads, join_up_to } in config.devices.clone() {
+    for DeviceConfig {
+        label,
+        backend,
+        threads,
+        join_up_to,
+    } in config.devices.clone()
+    {
         match make(&backend, network.clone()) {
             Ok(backend) => {
                 let backend = Arc::new(Instrumented::new(backend, Vec::new()));
-                devices.push(Device { label, backend, threads, join_up_to, is_alive: true.into() });
+                devices.push(Device {
+                    label,
+                    backend,
+                    threads,
+                    join_up_to,
+                    is_alive: true.into(),
+                });
             }
             Err(error) if error.is_user_error() || config.fallback == Fallback::Nothing => return Err(error),
             Err(error) => {
-                left_out.push(Note::Error(format!("{}: {label} is left out: {error}", config.name)));
+                left_out.push(Note::Error(format!(
+                    "{}: {label} is left out: {error}",
+                    config.name
+                )));
                 last_error = Some(error);
             }
         }
@@ -156,9 +195,11 @@ fn several_devices(
 
 fn native_backend(network: &NetworkFile, options: &Params) -> Result<Arc<dyn Backend>, BackendError> {
     match &network.model {
-        Model::Layers(layers) => {
-            Ok(Arc::new(Native::new(layers, &network.path.display().to_string(), options)?))
-        }
+        Model::Layers(layers) => Ok(Arc::new(Native::new(
+            layers,
+            &network.path.display().to_string(),
+            options,
+        )?)),
         Model::Onnx(_) => Err(BackendError::Model {
             backend: native::NAME.into(),
             reason: "it is an ONNX model, but this backend evaluates layers. Use --backend=onnxruntime"
@@ -194,8 +235,17 @@ mod tests {
             error_of("auto", ""),
             "the backend auto needs a network (option WeightsFile, flag --weights)"
         );
-        assert_eq!(error_of("random", "sed=1"), "unknown parameter of random \"sed\". Valid: seed");
-        assert_eq!(error_of("trivial", "x"), "unknown parameter of trivial \"x\". Valid: none");
-        assert_eq!(error_of("simulated", "max-batch=0"), "max-batch=0: expected an integer from 1 to 65536");
+        assert_eq!(
+            error_of("random", "sed=1"),
+            "unknown parameter of random \"sed\". Valid: seed"
+        );
+        assert_eq!(
+            error_of("trivial", "x"),
+            "unknown parameter of trivial \"x\". Valid: none"
+        );
+        assert_eq!(
+            error_of("simulated", "max-batch=0"),
+            "max-batch=0: expected an integer from 1 to 65536"
+        );
     }
 }

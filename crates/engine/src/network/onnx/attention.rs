@@ -17,12 +17,23 @@ const BOARD: i64 = SQUARES as i64;
 /// `[batch, 112, 8, 8]` → `[batch · 64, embedding]`.
 pub(crate) fn body(graph: &mut Graph, planes: &Value, body: AttentionBody, activation: Activation) -> Value {
     let width = body.width() as i64;
-    let AttentionBody { embedding, dense: first, multiply_gate, add_gate, encoders, smolgen } = body;
+    let AttentionBody {
+        embedding,
+        dense: first,
+        multiply_gate,
+        add_gate,
+        encoders,
+        smolgen,
+    } = body;
     let mut pieces = (None, None);
     let mut x = match embedding {
         Embedding::Table => table_embedding(graph, planes, first),
         Embedding::Pieces(layers) => {
-            let PieceEmbedding { preprocess, norm, ffn } = *layers;
+            let PieceEmbedding {
+                preprocess,
+                norm,
+                ffn,
+            } = *layers;
             pieces = (Some(norm), Some(ffn));
             piece_embedding(graph, planes, preprocess, first)
         }
@@ -82,7 +93,11 @@ fn piece_embedding(graph: &mut Graph, planes: &Value, preprocess: Dense, first: 
     let boards = graph.transpose("/body/planes/transpose", planes, &[0, 2, 3, 1]);
     let boards = graph.reshape("/body/planes", &boards, &[-1, BOARD, PLANES as i64]);
     let pieces = graph.slice("/body/pieces", &boards, &[(2, 0..PIECE_PLANES as i64)]);
-    let pieces = graph.reshape("/body/pieces/flat", &pieces, &[-1, (SQUARES * PIECE_PLANES) as i64]);
+    let pieces = graph.reshape(
+        "/body/pieces/flat",
+        &pieces,
+        &[-1, (SQUARES * PIECE_PLANES) as i64],
+    );
     let pieces = graph.dense("/body/pieces/dense", &pieces, preprocess);
     let pieces = graph.reshape("/body/pieces/boards", &pieces, &[-1, BOARD, per_square]);
     let x = graph.concat("/body/input", &[&boards, &pieces], 2);
@@ -98,7 +113,9 @@ fn by_square(graph: &mut Graph, name: &str, gate: Vec<f32>) -> Value {
 }
 
 fn transposed(matrix: &[f32], rows: usize, columns: usize) -> Vec<f32> {
-    (0..columns).flat_map(|column| (0..rows).map(move |row| matrix[row * columns + column])).collect()
+    (0..columns)
+        .flat_map(|column| (0..rows).map(move |row| matrix[row * columns + column]))
+        .collect()
 }
 
 /// `parts` are the names of the branch's layer, of its sum with the trunk, and of the norm.
@@ -122,7 +139,11 @@ fn feed_forward(graph: &mut Graph, name: &str, x: &Value, ffn: FeedForward) -> V
 }
 
 fn scaled(mut layer: Dense, factor: f32) -> Dense {
-    layer.weights.iter_mut().chain(&mut layer.bias).for_each(|number| *number *= factor);
+    layer
+        .weights
+        .iter_mut()
+        .chain(&mut layer.bias)
+        .for_each(|number| *number *= factor);
     layer
 }
 
@@ -146,7 +167,12 @@ fn encoder(graph: &mut Graph, name: &str, x: &Value, layers: Encoder, shared: Op
         smolgen_logits(graph, &format!("{name}/smolgen"), x, smolgen, heads, shared)
     });
     let y = if is_fused {
-        graph.attention(&format!("{name}/mixed"), [&query, &key, &value], extra.as_ref(), heads)
+        graph.attention(
+            &format!("{name}/mixed"),
+            [&query, &key, &value],
+            extra.as_ref(),
+            heads,
+        )
     } else {
         let mut logits = graph.op("MatMul", &format!("{name}/logits"), &[&query, &key]);
         if let Some(extra) = extra {
@@ -170,7 +196,9 @@ fn smolgen_logits(
     heads: i64,
     shared: &Value,
 ) -> Value {
-    let Smolgen { compress, activation, .. } = layers;
+    let Smolgen {
+        compress, activation, ..
+    } = layers;
     let generated = layers.output.outputs as i64 / heads;
     let (channels, dims) = (compress.outputs, [compress.outputs, compress.inputs]);
     let compress = graph.floats(&format!("{name}/compress/w"), &dims, compress.weights);

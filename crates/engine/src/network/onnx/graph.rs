@@ -49,8 +49,16 @@ pub(crate) struct Graph {
 
 impl Graph {
     pub(crate) fn new(name: &str, data_type: DataType, form: Form) -> Graph {
-        let message = GraphMessage { name: Some(name.into()), ..Default::default() };
-        Graph { data_type, form, message, constants: Vec::new() }
+        let message = GraphMessage {
+            name: Some(name.into()),
+            ..Default::default()
+        };
+        Graph {
+            data_type,
+            form,
+            message,
+            constants: Vec::new(),
+        }
     }
 
     /// `element_type` is ONNX's number, and `None` the free batch size.
@@ -61,7 +69,9 @@ impl Graph {
 
     /// `value` must have been made under its name.
     pub(crate) fn output(&mut self, value: &Value, shape: &[Option<usize>], data_type: DataType) {
-        self.message.output.push(value_info(&value.0, shape, data_type as i32));
+        self.message
+            .output
+            .push(value_info(&value.0, shape, data_type as i32));
     }
 
     pub(crate) fn floats(&mut self, name: &str, dims: &[usize], data: Vec<f32>) -> Value {
@@ -71,7 +81,12 @@ impl Graph {
 
     fn integers(&mut self, name: &str, data: impl IntoIterator<Item = i64>) -> Value {
         let bytes: Vec<u8> = data.into_iter().flat_map(i64::to_le_bytes).collect();
-        self.constant(name, &[bytes.len() / size_of::<i64>()], TYPE_INT64, Data::Bytes(bytes))
+        self.constant(
+            name,
+            &[bytes.len() / size_of::<i64>()],
+            TYPE_INT64,
+            Data::Bytes(bytes),
+        )
     }
 
     pub(crate) fn words(&mut self, name: &str, dims: &[usize], data: Vec<i32>) -> Value {
@@ -82,7 +97,12 @@ impl Graph {
     fn constant(&mut self, name: &str, dims: &[usize], element_type: i32, data: Data) -> Value {
         let dims = dims.iter().map(|&size| size as i64).collect();
         let (name, data_type) = (name.to_owned(), Some(element_type));
-        let head = Tensor { dims, data_type, name: Some(name.clone()), external_data: Vec::new() };
+        let head = Tensor {
+            dims,
+            data_type,
+            name: Some(name.clone()),
+            external_data: Vec::new(),
+        };
         self.constants.push(Constant { head, data });
         Value(name)
     }
@@ -112,7 +132,12 @@ impl Graph {
 
     /// A 3×3 convolution of `[batch, in, 8, 8]`.
     pub(crate) fn convolution(&mut self, name: &str, x: &Value, layer: Convolution) -> Value {
-        let Convolution { inputs, outputs, weights, bias } = layer;
+        let Convolution {
+            inputs,
+            outputs,
+            weights,
+            bias,
+        } = layer;
         let [weights, bias] = self.layer(name, &[outputs, inputs, 3, 3], weights, bias);
         let attributes = vec![ints("kernel_shape", &[3; 2]), ints("pads", &[1; 4])];
         self.node("Conv", name, &[x, &weights, &bias], attributes)
@@ -120,7 +145,12 @@ impl Graph {
 
     /// A dense layer over single squares of `[batch, in, 8, 8]`.
     pub(crate) fn pointwise(&mut self, name: &str, x: &Value, layer: Dense) -> Value {
-        let Dense { inputs, outputs, weights, bias } = layer;
+        let Dense {
+            inputs,
+            outputs,
+            weights,
+            bias,
+        } = layer;
         let [weights, bias] = self.layer(name, &[outputs, inputs, 1, 1], weights, bias);
         let attributes = vec![ints("kernel_shape", &[1; 2]), ints("pads", &[0; 4])];
         self.node("Conv", name, &[x, &weights, &bias], attributes)
@@ -128,7 +158,12 @@ impl Graph {
 
     /// A dense layer of `[rows, in]`.
     pub(crate) fn dense(&mut self, name: &str, x: &Value, layer: Dense) -> Value {
-        let Dense { inputs, outputs, weights, bias } = layer;
+        let Dense {
+            inputs,
+            outputs,
+            weights,
+            bias,
+        } = layer;
         let [weights, bias] = self.layer(name, &[outputs, inputs], weights, bias);
         self.node("Gemm", name, &[x, &weights, &bias], vec![int("transB", 1)])
     }
@@ -150,8 +185,12 @@ impl Graph {
             Activation::Sigmoid => self.op("Sigmoid", &format!("{name}/sigmoid"), &[x]),
             // WebGPU has no `Selu`.
             Activation::Selu => {
-                let elu =
-                    self.node("Elu", &format!("{name}/selu/elu"), &[x], vec![float("alpha", SELU_ALPHA)]);
+                let elu = self.node(
+                    "Elu",
+                    &format!("{name}/selu/elu"),
+                    &[x],
+                    vec![float("alpha", SELU_ALPHA)],
+                );
                 let gamma = self.floats(&format!("{name}/selu/gamma"), &[1], vec![SELU_GAMMA]);
                 self.op("Mul", &format!("{name}/selu"), &[&elu, &gamma])
             }
@@ -190,11 +229,21 @@ impl Graph {
         skip: &Value,
         norm: LayerNorm,
     ) -> Value {
-        let Dense { inputs, outputs, weights, bias } = layer;
+        let Dense {
+            inputs,
+            outputs,
+            weights,
+            bias,
+        } = layer;
         let [weights, bias] = self.layer(last, &[outputs, inputs], weights, bias);
         let x = self.dense_without_bias(last, x, &weights);
         let ([gammas, betas], epsilon) = self.norm(name, norm);
-        self.node(SKIP_NORM, name, &[&x, skip, &gammas, &betas, &bias], vec![epsilon])
+        self.node(
+            SKIP_NORM,
+            name,
+            &[&x, skip, &gammas, &betas, &bias],
+            vec![epsilon],
+        )
     }
 
     /// Attention of `[batch, 64, heads · depth]`, with scaled queries. `extra` `[batch, heads, 64, 64]` is
@@ -207,7 +256,11 @@ impl Graph {
         heads: i64,
     ) -> Value {
         let inputs: Vec<_> = query_key_value.into_iter().chain(extra).collect();
-        let attributes = vec![int("q_num_heads", heads), int("kv_num_heads", heads), float("scale", 1.0)];
+        let attributes = vec![
+            int("q_num_heads", heads),
+            int("kv_num_heads", heads),
+            float("scale", 1.0),
+        ];
         self.node("Attention", name, &inputs, attributes)
     }
 
@@ -227,7 +280,10 @@ impl Graph {
 
     /// The part of `x` within the ranges of some axes. Others stay whole.
     pub(crate) fn slice(&mut self, name: &str, x: &Value, ranges: &[(i64, Range<i64>)]) -> Value {
-        let starts = self.integers(&format!("{name}/starts"), ranges.iter().map(|(_, range)| range.start));
+        let starts = self.integers(
+            &format!("{name}/starts"),
+            ranges.iter().map(|(_, range)| range.start),
+        );
         let ends = self.integers(&format!("{name}/ends"), ranges.iter().map(|(_, range)| range.end));
         let axes = self.integers(&format!("{name}/axes"), ranges.iter().map(|&(axis, _)| axis));
         self.op("Slice", name, &[x, &starts, &ends, &axes])
@@ -235,7 +291,10 @@ impl Graph {
 
     /// `x[:, indices]` for `x` `[batch, n]`.
     pub(crate) fn gather(&mut self, name: &str, x: &Value, indices: &[u16]) -> Value {
-        let indices = self.integers(&format!("{name}/indices"), indices.iter().map(|&index| index.into()));
+        let indices = self.integers(
+            &format!("{name}/indices"),
+            indices.iter().map(|&index| index.into()),
+        );
         self.node("Gather", name, &[x, &indices], vec![int("axis", 1)])
     }
 
@@ -250,14 +309,22 @@ impl Graph {
     }
 
     pub(crate) fn serialize(self, metadata: Vec<(String, String)>) -> Bytes {
-        let Graph { data_type, form, message, constants } = self;
+        let Graph {
+            data_type,
+            form,
+            message,
+            constants,
+        } = self;
         let set = |domain: Option<&str>, version| OperatorSet {
             domain: domain.map(Into::into),
             version: Some(version),
         };
         let (ir_version, sets) = match form {
             Form::Plain => (IR_VERSION, vec![set(None, OPSET)]),
-            Form::Fused => (FUSED_IR_VERSION, vec![set(None, FUSED_OPSET), set(Some(CONTRIB), 1)]),
+            Form::Fused => (
+                FUSED_IR_VERSION,
+                vec![set(None, FUSED_OPSET), set(Some(CONTRIB), 1)],
+            ),
         };
         let model = Model {
             ir_version: Some(ir_version),
@@ -267,7 +334,10 @@ impl Graph {
             opset_import: sets,
             metadata: metadata
                 .into_iter()
-                .map(|(key, value)| Metadata { key: Some(key), value: Some(value) })
+                .map(|(key, value)| Metadata {
+                    key: Some(key),
+                    value: Some(value),
+                })
                 .collect(),
         };
         let constants_len = |constant: &Constant| field_len(GRAPH_INITIALIZER, constant.len(data_type));
@@ -288,24 +358,53 @@ impl Graph {
 
 pub(crate) fn value_info(name: &str, shape: &[Option<usize>], element: i32) -> ValueInfo {
     let dimension = |size: &Option<usize>| match size {
-        Some(size) => Dimension { value: Some(*size as i64), name: None },
-        None => Dimension { value: None, name: Some("batch".into()) },
+        Some(size) => Dimension {
+            value: Some(*size as i64),
+            name: None,
+        },
+        None => Dimension {
+            value: None,
+            name: Some("batch".into()),
+        },
     };
-    let shape = Some(Shape { dim: shape.iter().map(dimension).collect() });
-    let tensor = TensorType { elem_type: Some(element), shape };
-    ValueInfo { name: Some(name.into()), kind: Some(Type { tensor: Some(tensor) }) }
+    let shape = Some(Shape {
+        dim: shape.iter().map(dimension).collect(),
+    });
+    let tensor = TensorType {
+        elem_type: Some(element),
+        shape,
+    };
+    ValueInfo {
+        name: Some(name.into()),
+        kind: Some(Type { tensor: Some(tensor) }),
+    }
 }
 
 fn int(name: &str, value: i64) -> Attribute {
-    Attribute { name: Some(name.into()), i: Some(value), kind: Some(KIND_INT), ..Default::default() }
+    Attribute {
+        name: Some(name.into()),
+        i: Some(value),
+        kind: Some(KIND_INT),
+        ..Default::default()
+    }
 }
 
 fn ints(name: &str, values: &[i64]) -> Attribute {
-    Attribute { name: Some(name.into()), ints: values.into(), kind: Some(KIND_INTS), ..Default::default() }
+    Attribute {
+        name: Some(name.into()),
+        ints: values.into(),
+        kind: Some(KIND_INTS),
+        ..Default::default()
+    }
 }
 
 fn float(name: &str, value: f32) -> Attribute {
-    Attribute { name: Some(name.into()), f: Some(value), kind: Some(KIND_FLOAT), ..Default::default() }
+    Attribute {
+        name: Some(name.into()),
+        f: Some(value),
+        kind: Some(KIND_FLOAT),
+        ..Default::default()
+    }
 }
 
 const TENSOR_RAW_DATA: u32 = 9;

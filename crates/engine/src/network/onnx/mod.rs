@@ -54,9 +54,15 @@ pub fn build(network: Arc<Network>, options: &BuildOptions) -> OnnxModel {
     let (input, planes) = match options.input {
         InputForm::Planes => {
             let shape = [batch, Some(PLANES), Some(8), Some(8)];
-            (INPUT_PLANES, graph.input(INPUT_PLANES, &shape, options.data_type as i32))
+            (
+                INPUT_PLANES,
+                graph.input(INPUT_PLANES, &shape, options.data_type as i32),
+            )
         }
-        InputForm::Packed => (INPUT_PACKED, packed_input(&mut graph, batch, network.input_format)),
+        InputForm::Packed => (
+            INPUT_PACKED,
+            packed_input(&mut graph, batch, network.input_format),
+        ),
     };
     let activation = network.activation;
     let has_wdl = network.has_wdl();
@@ -73,11 +79,21 @@ pub fn build(network: Arc<Network>, options: &BuildOptions) -> OnnxModel {
         value = graph.cast("/value/cast", &value, options.value_type as i32);
     }
     let (value, value_output) = if has_wdl {
-        (graph.softmax(OUTPUT_WDL, &value), ValueOutput::Wdl(OUTPUT_WDL.into()))
+        (
+            graph.softmax(OUTPUT_WDL, &value),
+            ValueOutput::Wdl(OUTPUT_WDL.into()),
+        )
     } else {
-        (graph.op("Tanh", OUTPUT_VALUE, &[&value]), ValueOutput::Scalar(OUTPUT_VALUE.into()))
+        (
+            graph.op("Tanh", OUTPUT_VALUE, &[&value]),
+            ValueOutput::Scalar(OUTPUT_VALUE.into()),
+        )
     };
-    graph.output(&value, &[batch, Some(if has_wdl { 3 } else { 1 })], options.value_type);
+    graph.output(
+        &value,
+        &[batch, Some(if has_wdl { 3 } else { 1 })],
+        options.value_type,
+    );
 
     let moves_left = network.moves_left.map(|head| {
         let plies = hidden(&mut graph, &trunk, "/mlh", head, activation);
@@ -87,7 +103,10 @@ pub fn build(network: Arc<Network>, options: &BuildOptions) -> OnnxModel {
     });
 
     let mut metadata = options.metadata.clone();
-    metadata.push((METADATA_INPUT_FORMAT.into(), i32::from(network.input_format).to_string()));
+    metadata.push((
+        METADATA_INPUT_FORMAT.into(),
+        i32::from(network.input_format).to_string(),
+    ));
     OnnxModel {
         bytes: graph.serialize(metadata),
         input_format: network.input_format,
@@ -106,7 +125,11 @@ pub fn build(network: Arc<Network>, options: &BuildOptions) -> OnnxModel {
 
 /// Declares the input `[batch, 112, 8]` of bytes and unpacks it to planes `[batch, 112, 8, 8]`.
 fn packed_input(graph: &mut Graph, batch: Option<usize>, format: InputFormat) -> Value {
-    let bytes = graph.input(INPUT_PACKED, &[batch, Some(PLANES), Some(PLANE_BYTES)], TYPE_UINT8);
+    let bytes = graph.input(
+        INPUT_PACKED,
+        &[batch, Some(PLANES), Some(PLANE_BYTES)],
+        TYPE_UINT8,
+    );
     let words = graph.cast("/input/bytes", &bytes, TYPE_INT32);
     let first_rows = graph.words("/input/first_rows", &[PLANES, 1], first_rows());
     let rows = graph.op("Add", "/input/rows", &[&words, &first_rows]);

@@ -8,11 +8,9 @@ use crate::network::weights::{Activation, Dense, ResidualBlock, SqueezeExcite, T
 pub(crate) fn tower(graph: &mut Graph, planes: &Value, tower: Tower, activation: Activation) -> Value {
     let x = graph.convolution("/input", planes, tower.input);
     let x = graph.activation("/input", &x, activation);
-    tower
-        .blocks
-        .into_iter()
-        .enumerate()
-        .fold(x, |x, (index, block)| residual_block(graph, &format!("/block{index}"), &x, block, activation))
+    tower.blocks.into_iter().enumerate().fold(x, |x, (index, block)| {
+        residual_block(graph, &format!("/block{index}"), &x, block, activation)
+    })
 }
 
 fn residual_block(
@@ -55,6 +53,19 @@ fn halves(mut dense: Dense) -> (Dense, Dense) {
     let outputs = dense.outputs / 2;
     let weights = dense.weights.split_off(outputs * dense.inputs);
     let bias = dense.bias.split_off(outputs);
-    let second = Dense { outputs, weights, bias, ..dense };
-    (Dense { outputs, weights: dense.weights, bias: dense.bias, ..dense }, second)
+    let second = Dense {
+        outputs,
+        weights,
+        bias,
+        ..dense
+    };
+    (
+        Dense {
+            outputs,
+            weights: dense.weights,
+            bias: dense.bias,
+            ..dense
+        },
+        second,
+    )
 }

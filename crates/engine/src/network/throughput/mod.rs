@@ -47,7 +47,9 @@ impl ThroughputMeter {
         position: Option<&History>,
     ) -> Result<ThroughputMeter, BackendError> {
         let thread = |index| MeasuringThread::new(backend, index, position);
-        Ok(ThroughputMeter { threads: (0..threads).map(thread).collect::<Result<_, _>>()? })
+        Ok(ThroughputMeter {
+            threads: (0..threads).map(thread).collect::<Result<_, _>>()?,
+        })
     }
 
     /// With batches of `size` positions from every thread.
@@ -60,7 +62,13 @@ impl ThroughputMeter {
         let first = self.run(size, RoundLength::Batches(1))?;
         let first_ms = first.iter().flatten().copied().fold(0.0, f64::max);
         self.run(size, round)?;
-        Ok(BatchSizeSeries { size, first_ms, nps: Vec::new(), cpu_nps: Vec::new(), batch_ms: Vec::new() })
+        Ok(BatchSizeSeries {
+            size,
+            first_ms,
+            nps: Vec::new(),
+            cpu_nps: Vec::new(),
+            batch_ms: Vec::new(),
+        })
     }
 
     pub fn measure(
@@ -73,10 +81,16 @@ impl ThroughputMeter {
             for series in &mut *series {
                 let before = cpu_time();
                 let times = self.run(series.size, length)?;
-                let spent = cpu_time().zip(before).map(|(after, before)| (after - before).as_secs_f64());
+                let spent = cpu_time()
+                    .zip(before)
+                    .map(|(after, before)| (after - before).as_secs_f64());
                 let evaluations = series.size * times.iter().map(Vec::len).sum::<usize>();
-                series.cpu_nps.extend(spent.map(|seconds| evaluations as f64 / seconds.max(1e-9)));
-                series.nps.push(times.iter().map(|times| nps(series.size, times)).sum());
+                series
+                    .cpu_nps
+                    .extend(spent.map(|seconds| evaluations as f64 / seconds.max(1e-9)));
+                series
+                    .nps
+                    .push(times.iter().map(|times| nps(series.size, times)).sum());
                 series.batch_ms.extend(times.into_iter().flatten());
             }
         }
@@ -98,10 +112,15 @@ impl ThroughputMeter {
     /// One round on all threads at once. The result holds each thread's batch durations in ms.
     fn run(&mut self, size: usize, round: RoundLength) -> Result<Vec<Vec<f64>>, BackendError> {
         std::thread::scope(|scope| {
-            let handles: Vec<_> =
-                self.threads.iter_mut().map(|thread| scope.spawn(move || thread.run(size, round))).collect();
+            let handles: Vec<_> = self
+                .threads
+                .iter_mut()
+                .map(|thread| scope.spawn(move || thread.run(size, round)))
+                .collect();
             let joined = handles.into_iter().map(|handle| handle.join());
-            joined.map(|times| times.unwrap_or_else(|panic| resume_unwind(panic))).collect()
+            joined
+                .map(|times| times.unwrap_or_else(|panic| resume_unwind(panic)))
+                .collect()
         })
     }
 }
@@ -129,7 +148,11 @@ impl MeasuringThread {
             Some(position) => vec![EvalSlot::of(position, info.input_format.into()); count],
             None => encoded_positions(index * 97, count, info.input_format),
         };
-        Ok(MeasuringThread { evaluator: backend.evaluator()?, positions, next: 0 })
+        Ok(MeasuringThread {
+            evaluator: backend.evaluator()?,
+            positions,
+            next: 0,
+        })
     }
 
     fn run(&mut self, size: usize, round: RoundLength) -> Result<Vec<f64>, BackendError> {
@@ -153,7 +176,8 @@ impl MeasuringThread {
         if self.next + size > self.positions.len() {
             self.next = 0;
         }
-        self.evaluator.evaluate(&mut self.positions[self.next..self.next + size])?;
+        self.evaluator
+            .evaluate(&mut self.positions[self.next..self.next + size])?;
         self.next += size;
         Ok(())
     }
@@ -185,9 +209,14 @@ impl SortedSamples {
 
     /// The percentile (0 to 100), interpolated between the two nearest ranks, or 0 without numbers.
     pub fn percentile(&self, percent: f64) -> f64 {
-        let Some(last) = self.0.len().checked_sub(1) else { return 0.0 };
+        let Some(last) = self.0.len().checked_sub(1) else {
+            return 0.0;
+        };
         let place = percent / 100.0 * last as f64;
-        let (low, high) = (self.0[place.floor() as usize], self.0[(place.ceil() as usize).min(last)]);
+        let (low, high) = (
+            self.0[place.floor() as usize],
+            self.0[(place.ceil() as usize).min(last)],
+        );
         low + (high - low) * place.fract()
     }
 }
@@ -218,7 +247,9 @@ fn positions_of(game: &str) -> Vec<History> {
 /// `count` encoded positions with the policy indices of their legal moves, from `first` on, wrapping around.
 pub fn encoded_positions(first: usize, count: usize, format: InputFormat) -> Vec<EvalSlot> {
     let positions = ALL.iter().cycle().skip(first % ALL.len()).take(count);
-    positions.map(|history| EvalSlot::of(history, format.into())).collect()
+    positions
+        .map(|history| EvalSlot::of(history, format.into()))
+        .collect()
 }
 
 #[cfg(test)]
@@ -233,8 +264,13 @@ mod tests {
         meter.warm_up(8).unwrap();
         let round = RoundLength::Batches(3);
         let mut series = meter.begin(8, round).unwrap();
-        meter.measure(std::slice::from_mut(&mut series), 4, round).unwrap();
-        assert_eq!((series.size, series.nps.len(), series.batch_ms.len()), (8, 4, 4 * 2 * 3));
+        meter
+            .measure(std::slice::from_mut(&mut series), 4, round)
+            .unwrap();
+        assert_eq!(
+            (series.size, series.nps.len(), series.batch_ms.len()),
+            (8, 4, 4 * 2 * 3)
+        );
         assert!(series.first_ms > 0.0 && series.nps.iter().all(|&nps| nps > 0.0));
         assert!(series.cpu_nps.len() == 4 || cfg!(not(unix)));
     }
@@ -245,7 +281,10 @@ mod tests {
         let plies: Vec<_> = ALL.iter().map(|history| history.game_ply()).collect();
         assert!(plies.iter().any(|&ply| ply > 150) && plies.contains(&0));
         let slots = encoded_positions(ALL.len() - 1, 3, InputFormat::default());
-        assert_eq!(slots[1].planes, encoded_positions(0, 1, InputFormat::default())[0].planes);
+        assert_eq!(
+            slots[1].planes,
+            encoded_positions(0, 1, InputFormat::default())[0].planes
+        );
         assert_ne!(slots[1].planes, slots[2].planes);
         assert!(slots.iter().all(|slot| !slot.moves.is_empty()));
     }
@@ -255,6 +294,12 @@ mod tests {
         let sorted = SortedSamples::of(&[4.0, 1.0, 3.0, 9.0]);
         assert_eq!(sorted.percentile(50.0), 3.5);
         assert_eq!(SortedSamples::of(&[2.0]).deviation(), 0.0);
-        assert_eq!((SortedSamples::of(&[]).percentile(50.0), SortedSamples::of(&[]).mean()), (0.0, 0.0));
+        assert_eq!(
+            (
+                SortedSamples::of(&[]).percentile(50.0),
+                SortedSamples::of(&[]).mean()
+            ),
+            (0.0, 0.0)
+        );
     }
 }

@@ -49,7 +49,11 @@ pub(crate) fn open(path: &Path) -> Checked<Content> {
     // Before opening it: nobody may ever write to a pipe.
     let metadata = path.metadata()?;
     if !metadata.is_file() {
-        let what = if metadata.is_dir() { "a folder" } else { "a pipe or a device" };
+        let what = if metadata.is_dir() {
+            "a folder"
+        } else {
+            "a pipe or a device"
+        };
         let text = format!("it is {what}, name a file on a disk");
         return Err(io::Error::new(io::ErrorKind::InvalidInput, text).into());
     }
@@ -72,9 +76,20 @@ pub(crate) fn begins_as_network(path: &Path) -> bool {
 }
 
 pub(crate) fn read(source: impl Read, size: u64) -> Checked<Content> {
-    let mut reader = BufReader::with_capacity(CHUNK, Fingerprint { inner: source, sha256: Sha256::new() });
+    let mut reader = BufReader::with_capacity(
+        CHUNK,
+        Fingerprint {
+            inner: source,
+            sha256: Sha256::new(),
+        },
+    );
     let zipped = reader.fill_buf()?.starts_with(&GZIP_MAGIC);
-    let mut collector = ChunkCollector { chunks: Chunks::default(), kind: None, size, limit: None };
+    let mut collector = ChunkCollector {
+        chunks: Chunks::default(),
+        kind: None,
+        size,
+        limit: None,
+    };
     if zipped {
         collector.limit = Some(ALWAYS_ALLOWED.max(size.saturating_mul(MAX_RATIO)));
         while reader.fill_buf()?.starts_with(&GZIP_MAGIC) {
@@ -89,7 +104,12 @@ pub(crate) fn read(source: impl Read, size: u64) -> Checked<Content> {
         return Err(NetworkFault::foreign("nothing, the file is empty"));
     };
     let sha256 = hex(&reader.into_inner().sha256.finalize());
-    Ok(Content { kind, chunks: collector.chunks, sha256, size })
+    Ok(Content {
+        kind,
+        chunks: collector.chunks,
+        sha256,
+        size,
+    })
 }
 
 /// Gathers chunks and recognises the file by the first.
@@ -129,7 +149,10 @@ impl ChunkCollector {
             return error.into();
         }
         let read = format!("{} after {} bytes", in_our_words(&error), self.chunks.remaining);
-        NetworkFault::new("gzip", format!("{read}, so the download may be incomplete or damaged"))
+        NetworkFault::new(
+            "gzip",
+            format!("{read}, so the download may be incomplete or damaged"),
+        )
     }
 }
 
@@ -228,7 +251,10 @@ impl Buf for Chunks {
     }
 
     fn advance(&mut self, count: usize) {
-        assert!(count <= self.remaining, "advanced past the end: a broken contract of Buf");
+        assert!(
+            count <= self.remaining,
+            "advanced past the end: a broken contract of Buf"
+        );
         self.remaining -= count;
         self.steps += 1;
         let mut left = count;

@@ -27,7 +27,11 @@ impl Network {
     }
 
     pub fn describe_value(&self) -> String {
-        let kind = if self.has_wdl() { "win, draw, loss" } else { "scalar" };
+        let kind = if self.has_wdl() {
+            "win, draw, loss"
+        } else {
+            "scalar"
+        };
         format!("{kind}; {}", describe_head(&self.value))
     }
 
@@ -45,7 +49,10 @@ fn counted(number: usize, noun: &str) -> String {
 }
 
 fn describe_head(head: &ScalarHead) -> String {
-    format!("{} channels, {} hidden units", head.squares.outputs, head.hidden.outputs)
+    format!(
+        "{} channels, {} hidden units",
+        head.squares.outputs, head.hidden.outputs
+    )
 }
 
 fn describe_tower(tower: &Tower) -> String {
@@ -64,11 +71,14 @@ fn describe_attention(body: &AttentionBody) -> String {
         Embedding::Tower(tower) => describe_tower(tower),
     };
     let encoders = counted(body.encoders.len(), "encoder");
-    let (heads, model, ffn) = body
-        .encoders
-        .first()
-        .map_or((0, 0, 0), |first| (first.heads, first.query.outputs, first.ffn.hidden.outputs));
-    let smolgen = if body.smolgen.is_some() { "smolgen" } else { "no smolgen" };
+    let (heads, model, ffn) = body.encoders.first().map_or((0, 0, 0), |first| {
+        (first.heads, first.query.outputs, first.ffn.hidden.outputs)
+    });
+    let smolgen = if body.smolgen.is_some() {
+        "smolgen"
+    } else {
+        "no smolgen"
+    };
     format!(
         "attention body of {encoders}, embedding {} ({embedding}), width {model}, {heads} heads, FFN {ffn}, {smolgen}",
         body.width()

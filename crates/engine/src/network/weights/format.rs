@@ -91,13 +91,25 @@ pub(super) fn layers_format(
         (PIECES, EmbeddingKind::Pieces, "PE_DENSE"),
     ];
     let activation = kind_of("format.default_activation", fields.default_activation, &defaults)?;
-    let smolgen = kind_of("format.smolgen_activation", fields.smolgen_activation, &ACTIVATIONS)?;
+    let smolgen = kind_of(
+        "format.smolgen_activation",
+        fields.smolgen_activation,
+        &ACTIVATIONS,
+    )?;
     Ok(NetworkFormat {
         input: input_format(fields.input)?,
         has_encoders,
         policy,
-        value_outputs: kind_of("format.value", fields.value, &[(1, 1, "classical"), (2, 3, "WDL")])?,
-        moves_left: kind_of("format.moves_left", fields.moves_left, &[(0, false, "none"), (1, true, "V1")])?,
+        value_outputs: kind_of(
+            "format.value",
+            fields.value,
+            &[(1, 1, "classical"), (2, 3, "WDL")],
+        )?,
+        moves_left: kind_of(
+            "format.moves_left",
+            fields.moves_left,
+            &[(0, false, "none"), (1, true, "V1")],
+        )?,
         activation,
         smolgen_activation: smolgen.unwrap_or(activation),
         ffn_activation: kind_of("format.ffn_activation", fields.ffn_activation, &ACTIVATIONS)?,
@@ -127,7 +139,11 @@ fn correct_old(declared: Option<message::NetworkFormat>, weights: &Weights) -> m
     };
     match fields.network.unwrap_or_default() {
         old @ (CLASSICAL | SE) => {
-            let new = if old == SE { SE_WITH_HEADFORMAT } else { CLASSICAL_WITH_HEADFORMAT };
+            let new = if old == SE {
+                SE_WITH_HEADFORMAT
+            } else {
+                CLASSICAL_WITH_HEADFORMAT
+            };
             fields.network = Some(new);
             fields.policy = Some(1);
             fields.value = Some(1);
@@ -168,8 +184,16 @@ const ACTIVATIONS: [(i32, Option<Activation>, &str); 9] = [
 /// Of the `kinds` with their numbers in Lc0's proto and their names. A number that is not set is 0.
 fn kind_of<T: Copy>(part: &str, number: Option<i32>, kinds: &[(i32, T, &str)]) -> Checked<T> {
     let number = number.unwrap_or_default();
-    let names = || kinds.iter().map(|(known, _, name)| format!("{known} {name}")).collect::<Vec<_>>();
-    let kind = kinds.iter().find(|(known, ..)| *known == number).map(|&(_, kind, _)| kind);
+    let names = || {
+        kinds
+            .iter()
+            .map(|(known, _, name)| format!("{known} {name}"))
+            .collect::<Vec<_>>()
+    };
+    let kind = kinds
+        .iter()
+        .find(|(known, ..)| *known == number)
+        .map(|&(_, kind, _)| kind);
     kind.ok_or_else(|| NetworkFault::unsupported(part, number, &names().join(", ")))
 }
 
@@ -179,7 +203,10 @@ mod tests {
     use message::{PolicyHeads, ValueHeads};
 
     fn declared(network: i32) -> message::NetworkFormat {
-        let mut fields = message::NetworkFormat { input: Some(1), ..Default::default() };
+        let mut fields = message::NetworkFormat {
+            input: Some(1),
+            ..Default::default()
+        };
         (fields.network, fields.policy, fields.value) = (Some(network), Some(3), Some(2));
         fields
     }
@@ -192,11 +219,20 @@ mod tests {
             ..Default::default()
         };
         let embedding = |network, embedding| {
-            let fields = message::NetworkFormat { input_embedding: embedding, ..declared(network) };
+            let fields = message::NetworkFormat {
+                input_embedding: embedding,
+                ..declared(network)
+            };
             layers_format(Some(fields), &weights).unwrap().embedding
         };
         assert_eq!(embedding(ATTENTION_BODY, None), EmbeddingKind::Pieces);
-        assert_eq!(embedding(ATTENTION_BODY_MULTIHEAD, Some(TABLE)), EmbeddingKind::Table);
-        assert_eq!(embedding(ATTENTION_BODY_MULTIHEAD_LEGACY, Some(PIECES)), EmbeddingKind::Pieces);
+        assert_eq!(
+            embedding(ATTENTION_BODY_MULTIHEAD, Some(TABLE)),
+            EmbeddingKind::Table
+        );
+        assert_eq!(
+            embedding(ATTENTION_BODY_MULTIHEAD_LEGACY, Some(PIECES)),
+            EmbeddingKind::Pieces
+        );
     }
 }

@@ -89,8 +89,11 @@ pub(crate) fn take_value(
         };
         return pick("value", name, [(ValueHeadName::Winner, Some(only))]);
     };
-    let named =
-        [(ValueHeadName::Winner, heads.winner), (ValueHeadName::Q, heads.q), (ValueHeadName::St, heads.st)];
+    let named = [
+        (ValueHeadName::Winner, heads.winner),
+        (ValueHeadName::Q, heads.q),
+        (ValueHeadName::St, heads.st),
+    ];
     pick("value", name, named)
 }
 
@@ -100,11 +103,19 @@ fn pick<N: OptionChoice, H, const COUNT: usize>(
     wanted: N,
     heads: [(N, Option<H>); COUNT],
 ) -> Checked<(H, Vec<N>)> {
-    let names: Vec<_> = heads.iter().filter(|(_, head)| head.is_some()).map(|(name, _)| *name).collect();
+    let names: Vec<_> = heads
+        .iter()
+        .filter(|(_, head)| head.is_some())
+        .map(|(name, _)| *name)
+        .collect();
     match heads.into_iter().find(|(name, _)| *name == wanted) {
         Some((_, Some(head))) => Ok((head, names)),
         _ => {
-            let present = names.iter().map(|name| name.name()).collect::<Vec<_>>().join(", ");
+            let present = names
+                .iter()
+                .map(|name| name.name())
+                .collect::<Vec<_>>()
+                .join(", ");
             let reason = format!("\"{}\" is not in this network. Present: {present}", wanted.name());
             Err(NetworkFault::new(format!("{kind} head"), reason))
         }

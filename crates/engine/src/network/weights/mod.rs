@@ -94,7 +94,12 @@ impl NetworkFile {
 }
 
 fn checked(path: &Path, content: Content, choice: HeadChoice) -> Checked<NetworkFile> {
-    let Content { kind, mut chunks, sha256, size } = content;
+    let Content {
+        kind,
+        mut chunks,
+        sha256,
+        size,
+    } = content;
     let only_heads = (vec![PolicyHeadName::Vanilla], vec![ValueHeadName::Winner]);
     let (metadata, (policy_heads, value_heads), model) = match kind {
         FileKind::Onnx => {
@@ -106,7 +111,10 @@ fn checked(path: &Path, content: Content, choice: HeadChoice) -> Checked<Network
             )
         }
         FileKind::Lc0 if choice.input_format.is_some() => {
-            return Err(NetworkFault::new("InputFormat", "this file tells its own, and takes no other"));
+            return Err(NetworkFault::new(
+                "InputFormat",
+                "this file tells its own, and takes no other",
+            ));
         }
         FileKind::Lc0 => {
             let net: Net = chunks.decode()?;
@@ -119,11 +127,17 @@ fn checked(path: &Path, content: Content, choice: HeadChoice) -> Checked<Network
                     let (policy, policy_heads) = heads::take_policy(&mut weights, choice.policy)?;
                     let (value, value_heads) = heads::take_value(&mut weights, choice.value)?;
                     let network = read::network(weights, format, policy, value)?;
-                    (metadata, (policy_heads, value_heads), Model::Layers(Arc::new(network)))
+                    (
+                        metadata,
+                        (policy_heads, value_heads),
+                        Model::Layers(Arc::new(network)),
+                    )
                 }
-                (None, Some(model)) => {
-                    (metadata, only_heads, Model::Onnx(onnx_model::embedded(model, declared)?))
-                }
+                (None, Some(model)) => (
+                    metadata,
+                    only_heads,
+                    Model::Onnx(onnx_model::embedded(model, declared)?),
+                ),
                 (Some(_), Some(_)) => {
                     return Err(NetworkFault::new(
                         "weights",
@@ -131,12 +145,23 @@ fn checked(path: &Path, content: Content, choice: HeadChoice) -> Checked<Network
                     ));
                 }
                 (None, None) => {
-                    return Err(NetworkFault::missing("weights", "a network needs layers or an ONNX model"));
+                    return Err(NetworkFault::missing(
+                        "weights",
+                        "a network needs layers or an ONNX model",
+                    ));
                 }
             }
         }
     };
-    Ok(NetworkFile { path: path.into(), sha256, size, metadata, policy_heads, value_heads, model })
+    Ok(NetworkFile {
+        path: path.into(),
+        sha256,
+        size,
+        metadata,
+        policy_heads,
+        value_heads,
+        model,
+    })
 }
 
 /// Refuses files for a newer Lc0, and old ones without their time's encoding.
@@ -152,11 +177,19 @@ fn check_version(net: &Net) -> Checked<()> {
             format!("made for Lc0 {needed} or newer. This program reads formats up to Lc0 {major}.{minor}");
         return Err(NetworkFault::new("min_version", reason));
     }
-    let encoding = net.format.as_ref().and_then(|format| format.weights_encoding).unwrap_or_default();
+    let encoding = net
+        .format
+        .as_ref()
+        .and_then(|format| format.weights_encoding)
+        .unwrap_or_default();
     if net.weights.is_some() && encoding != LINEAR16 && release < FREE_ENCODING_SINCE {
         let found = format!("{encoding} in a file for Lc0 {}", version_text(version));
         let supported = "1 LINEAR16 (files for 0.33 and newer may leave it out)";
-        return Err(NetworkFault::unsupported("format.weights_encoding", found, supported));
+        return Err(NetworkFault::unsupported(
+            "format.weights_encoding",
+            found,
+            supported,
+        ));
     }
     Ok(())
 }
@@ -197,7 +230,10 @@ pub struct NetworkError {
 
 impl NetworkError {
     fn new(path: &Path, fault: NetworkFault) -> NetworkError {
-        NetworkError { path: path.into(), fault }
+        NetworkError {
+            path: path.into(),
+            fault,
+        }
     }
 }
 
@@ -213,7 +249,10 @@ type Checked<T> = Result<T, NetworkFault>;
 
 impl NetworkFault {
     fn new(part: impl Into<String>, reason: impl Into<String>) -> NetworkFault {
-        NetworkFault { part: part.into(), reason: reason.into() }
+        NetworkFault {
+            part: part.into(),
+            reason: reason.into(),
+        }
     }
 
     fn missing(part: &str, reason: &str) -> NetworkFault {
@@ -230,7 +269,10 @@ impl NetworkFault {
     }
 
     fn protobuf(reason: &str) -> NetworkFault {
-        NetworkFault::new("protobuf", format!("{reason}, so the file may be incomplete or damaged"))
+        NetworkFault::new(
+            "protobuf",
+            format!("{reason}, so the file may be incomplete or damaged"),
+        )
     }
 }
 

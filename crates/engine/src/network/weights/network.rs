@@ -45,7 +45,11 @@ impl Dense {
             let (planes, of_table) = row.split_at(PLANES);
             of_planes.extend_from_slice(planes);
             for (square, marks) in table.iter().enumerate() {
-                let sum: f32 = of_table.iter().zip(marks).map(|(weight, mark)| weight * mark).sum();
+                let sum: f32 = of_table
+                    .iter()
+                    .zip(marks)
+                    .map(|(weight, mark)| weight * mark)
+                    .sum();
                 constants[square * self.outputs + output] = sum + self.bias[output];
             }
         }

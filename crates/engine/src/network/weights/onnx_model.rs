@@ -60,12 +60,22 @@ impl OnnxModel {
 
     /// Adds the softmax that its win, draw and loss lack. What is appended to a model is merged into it.
     pub fn with_wdl_softmax(mut self) -> OnnxModel {
-        let ValueOutput::Wdl(logits) = &self.names.value else { return self };
+        let ValueOutput::Wdl(logits) = &self.names.value else {
+            return self;
+        };
         let name = format!("{logits}/softmax");
         let output = value_info(&name, &[self.fixed_batch, Some(3)], self.data_type as i32);
         let node = operation("Softmax", &name, vec![logits.clone()]);
-        let graph = onnx::Graph { node: vec![node], output: vec![output], ..onnx::Graph::default() };
-        let addition = onnx::Model { graph: Some(graph), ..onnx::Model::default() }.encode_to_vec();
+        let graph = onnx::Graph {
+            node: vec![node],
+            output: vec![output],
+            ..onnx::Graph::default()
+        };
+        let addition = onnx::Model {
+            graph: Some(graph),
+            ..onnx::Model::default()
+        }
+        .encode_to_vec();
         self.bytes = [&self.bytes[..], &addition].concat().into();
         self.names.value = ValueOutput::Wdl(name);
         self
@@ -77,16 +87,29 @@ impl OnnxModel {
         const COUNTER: usize = 109;
         const UNIT: f32 = 99.0;
         let [scaled, factors] = ["rule50", "rule50_factors"].map(|end| format!("{}/{end}", self.names.input));
-        let Ok(taken) = renamed(&self.bytes, &[7, 1, 1], &self.names.input, &scaled) else { return self };
+        let Ok(taken) = renamed(&self.bytes, &[7, 1, 1], &self.names.input, &scaled) else {
+            return self;
+        };
         let factor = |plane| if plane == COUNTER { 1.0 / UNIT } else { 1.0 };
         let mut raw: Vec<u8> = Vec::new();
-        (0..PLANES).map(factor).for_each(|factor| self.data_type.put(factor, &mut raw));
+        (0..PLANES)
+            .map(factor)
+            .for_each(|factor| self.data_type.put(factor, &mut raw));
         let (dims, data_type) = (vec![PLANES as i64, 1, 1], Some(self.data_type as i32));
-        let tensor = onnx::Tensor { dims, data_type, name: Some(factors.clone()), external_data: Vec::new() };
+        let tensor = onnx::Tensor {
+            dims,
+            data_type,
+            name: Some(factors.clone()),
+            external_data: Vec::new(),
+        };
         let node = operation("Mul", &scaled, vec![self.names.input.clone(), factors]);
         let mut tensor = tensor.encode_to_vec();
         encoding::bytes::encode(9, &raw, &mut tensor);
-        let mut graph = onnx::Graph { node: vec![node], ..onnx::Graph::default() }.encode_to_vec();
+        let mut graph = onnx::Graph {
+            node: vec![node],
+            ..onnx::Graph::default()
+        }
+        .encode_to_vec();
         encoding::bytes::encode(5, &tensor, &mut graph);
         let mut model = Vec::new();
         encoding::bytes::encode(7, &graph, &mut model);
@@ -100,20 +123,37 @@ impl OnnxModel {
     }
 
     pub(crate) fn has_node(&self, op_type: &str) -> bool {
-        let graph = parse(&self.bytes).ok().and_then(|model| model.graph).unwrap_or_default();
+        let graph = parse(&self.bytes)
+            .ok()
+            .and_then(|model| model.graph)
+            .unwrap_or_default();
         graph.node.iter().any(|node| node.op_type() == op_type)
     }
 }
 
 fn operation(op_type: &str, name: &str, input: Vec<String>) -> onnx::Node {
-    let (output, name, op_type) = (vec![name.to_owned()], Some(name.to_owned()), Some(op_type.to_owned()));
-    onnx::Node { input, output, name, op_type, ..onnx::Node::default() }
+    let (output, name, op_type) = (
+        vec![name.to_owned()],
+        Some(name.to_owned()),
+        Some(op_type.to_owned()),
+    );
+    onnx::Node {
+        input,
+        output,
+        name,
+        op_type,
+        ..onnx::Node::default()
+    }
 }
 
 /// Copies a protobuf message. Where `path` leads, field by field, the text `from` becomes `to`.
 fn renamed(mut message: &[u8], path: &[u32], from: &str, to: &str) -> Result<Vec<u8>, prost::DecodeError> {
     let Some((field, path)) = path.split_first() else {
-        return Ok(if message == from.as_bytes() { to.into() } else { message.into() });
+        return Ok(if message == from.as_bytes() {
+            to.into()
+        } else {
+            message.into()
+        });
     };
     let mut copy = Vec::new();
     while !message.is_empty() {
@@ -163,9 +203,15 @@ pub struct TensorNames {
 impl TensorNames {
     /// The outputs, and how many numbers each has for a position: policy, value, moves left.
     pub(crate) fn outputs(&self) -> impl Iterator<Item = (&str, usize)> {
-        let value_size = if matches!(self.value, ValueOutput::Wdl(_)) { 3 } else { 1 };
+        let value_size = if matches!(self.value, ValueOutput::Wdl(_)) {
+            3
+        } else {
+            1
+        };
         let moves_left = self.moves_left.as_deref().map(|name| (name, 1));
-        [(&*self.policy, POLICY_SIZE), (self.value.name(), value_size)].into_iter().chain(moves_left)
+        [(&*self.policy, POLICY_SIZE), (self.value.name(), value_size)]
+            .into_iter()
+            .chain(moves_left)
     }
 }
 
@@ -210,7 +256,11 @@ impl DataType {
 }
 
 /// The Lc0 since which files may embed ONNX models: 0.28.
-const ONNX_SINCE: EngineVersion = EngineVersion { major: Some(0), minor: Some(28), patch: None };
+const ONNX_SINCE: EngineVersion = EngineVersion {
+    major: Some(0),
+    minor: Some(28),
+    patch: None,
+};
 /// Lc0's number of the format of outputs and values that are win, draw and loss …
 const FORMAT_WDL: i32 = 2;
 /// … and of that in which they are a single number.
@@ -224,7 +274,11 @@ impl NetworkFile {
             ValueOutput::Wdl(wdl) => (name(wdl), None),
             ValueOutput::Scalar(value) => (None, name(value)),
         };
-        let value = Some(if output_wdl.is_some() { FORMAT_WDL } else { FORMAT_CLASSICAL });
+        let value = Some(if output_wdl.is_some() {
+            FORMAT_WDL
+        } else {
+            FORMAT_CLASSICAL
+        });
         let network_format = message::NetworkFormat {
             input: Some(model.input_format.into()),
             output: value,
@@ -236,7 +290,10 @@ impl NetworkFile {
         };
         let net = Net {
             min_version: Some(ONNX_SINCE),
-            format: Some(Format { weights_encoding: None, network_format: Some(network_format) }),
+            format: Some(Format {
+                weights_encoding: None,
+                network_format: Some(network_format),
+            }),
             onnx_model: Some(message::OnnxModel {
                 model: Some(model.bytes.clone()),
                 data_type: Some(model.data_type as i32),
@@ -259,7 +316,10 @@ pub(crate) fn embedded(
     declared: Option<message::NetworkFormat>,
 ) -> Checked<OnnxModel> {
     let missing = |part| NetworkFault::missing(part, "ONNX networks need it");
-    let bytes = model.model.filter(|bytes| !bytes.is_empty()).ok_or_else(|| missing("onnx_model.model"))?;
+    let bytes = model
+        .model
+        .filter(|bytes| !bytes.is_empty())
+        .ok_or_else(|| missing("onnx_model.model"))?;
     let named = |name: Option<String>| name.filter(|name| !name.is_empty());
     let value = match (named(model.output_wdl), named(model.output_value)) {
         (Some(name), _) => ValueOutput::Wdl(name),
@@ -289,7 +349,10 @@ pub(crate) fn bare(
     told: Option<i32>,
 ) -> Checked<OnnxModel> {
     let model = parse(&bytes)?;
-    let own = model.metadata.iter().find(|entry| entry.key() == METADATA_INPUT_FORMAT);
+    let own = model
+        .metadata
+        .iter()
+        .find(|entry| entry.key() == METADATA_INPUT_FORMAT);
     let number = told.map_or_else(|| own.map_or(Some(1), |own| own.value().parse().ok()), Some);
     let input_format = format::input_format(number)?;
     let graph = model.graph.unwrap_or_default();
@@ -305,8 +368,13 @@ pub(crate) fn bare(
         moves_left: has_output(OUTPUT_MOVES_LEFT).then(|| OUTPUT_MOVES_LEFT.into()),
     });
     // The folder of a file in the current one has no name.
-    let folder =
-        path.parent().map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
+    let folder = path.parent().map(|folder| {
+        if folder.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            folder
+        }
+    });
     checked(bytes, graph, input_format, names, folder)
 }
 
@@ -314,7 +382,10 @@ fn parse(bytes: &Bytes) -> Checked<onnx::Model> {
     let model: onnx::Model = Chunks::from(bytes.clone()).decode()?;
     match &model.graph {
         Some(graph) if !graph.node.is_empty() => Ok(model),
-        _ => Err(NetworkFault::missing("ONNX graph", "a model needs one with nodes")),
+        _ => Err(NetworkFault::missing(
+            "ONNX graph",
+            "a model needs one with nodes",
+        )),
     }
 }
 
@@ -328,7 +399,10 @@ fn checked(
     folder: Option<&Path>,
 ) -> Checked<OnnxModel> {
     let external = graph.initializer.iter().flat_map(|tensor| &tensor.external_data);
-    let mut files = external.filter(|entry| entry.key() == "location").map(onnx::Metadata::value).peekable();
+    let mut files = external
+        .filter(|entry| entry.key() == "location")
+        .map(onnx::Metadata::value)
+        .peekable();
     let weights_folder = folder.filter(|_| files.peek().is_some()).map(Path::to_owned);
     let is_there = |file: &str| folder.is_some_and(|folder| folder.join(file).is_file());
     if let Some(lost) = files.find(|file| !is_there(file)) {
@@ -336,7 +410,11 @@ fn checked(
         return Err(NetworkFault::missing(&format!("file {lost}"), reason));
     }
     let constants: Vec<_> = graph.initializer.iter().map(onnx::Tensor::name).collect();
-    let inputs: Vec<_> = graph.input.iter().filter(|input| !constants.contains(&input.name())).collect();
+    let inputs: Vec<_> = graph
+        .input
+        .iter()
+        .filter(|input| !constants.contains(&input.name()))
+        .collect();
     let outputs: Vec<_> = graph.output.iter().collect();
     let input = require(&inputs, "input", &names.input, &[PLANES, 8, 8])?;
     let number = tensor_type(input).elem_type.unwrap_or_default();
@@ -346,7 +424,9 @@ fn checked(
     })?;
     for (name, size) in names.outputs() {
         let output = require(&outputs, "output", name, &[size])?;
-        let found = tensor_type(output).elem_type.filter(|&found| found != 0 && found != number);
+        let found = tensor_type(output)
+            .elem_type
+            .filter(|&found| found != 0 && found != number);
         if let Some(found) = found {
             let own = format!("{}, the type of the input", element_type(number));
             let part = format!("ONNX output \"{name}\"");
@@ -356,7 +436,15 @@ fn checked(
     let batch = dimensions(input).first().copied().unwrap_or_default();
     let fixed_batch = usize::try_from(batch).ok().filter(|&size| size > 0);
     let input_form = InputForm::Planes;
-    Ok(OnnxModel { bytes, input_format, input_form, data_type, fixed_batch, weights_folder, names })
+    Ok(OnnxModel {
+        bytes,
+        input_format,
+        input_form,
+        data_type,
+        fixed_batch,
+        weights_folder,
+        names,
+    })
 }
 
 /// The tensor called `name`, whose sizes after the batch must be `shape` as far as the model tells
@@ -383,7 +471,10 @@ fn require<'a>(
         let size = |&size: &i64| if size > 0 { size.to_string() } else { "any".into() };
         let found = found.iter().map(size).collect::<Vec<_>>().join(", ");
         let reason = format!("its shape is [{found}], but [batch, {shape:?}] is expected");
-        return Err(NetworkFault::new(part, reason.replace(", [", ", ").replace("]]", "]")));
+        return Err(NetworkFault::new(
+            part,
+            reason.replace(", [", ", ").replace("]]", "]"),
+        ));
     }
     Ok(tensor)
 }
@@ -391,7 +482,9 @@ fn require<'a>(
 fn element_type(number: i32) -> String {
     const NAMES: &str = "no type,float32,uint8,int8,uint16,int16,int32,int64,string,bool,float16,float64,uint32,uint64,\
                          complex64,complex128,bfloat16,float8e4m3fn,float8e4m3fnuz,float8e5m2,float8e5m2fnuz,uint4,int4";
-    let name = usize::try_from(number).ok().and_then(|number| NAMES.split(',').nth(number));
+    let name = usize::try_from(number)
+        .ok()
+        .and_then(|number| NAMES.split(',').nth(number));
     name.map_or_else(|| format!("element type {number}"), str::to_owned)
 }
 
@@ -402,5 +495,9 @@ fn tensor_type(info: &onnx::ValueInfo) -> onnx::TensorType {
 /// 0 where a size is free, empty if the model does not tell.
 fn dimensions(info: &onnx::ValueInfo) -> Vec<i64> {
     let shape = tensor_type(info).shape.unwrap_or_default();
-    shape.dim.iter().map(|dimension| dimension.value.unwrap_or_default()).collect()
+    shape
+        .dim
+        .iter()
+        .map(|dimension| dimension.value.unwrap_or_default())
+        .collect()
 }

@@ -51,9 +51,18 @@ pub(super) fn network(
     };
     let policy = policy_head(policy, &body, &format)?;
     let value = scalar_head(value, "value", format.value_outputs, &body)?;
-    let moves_left =
-        format.moves_left.then(|| scalar_head(moves_left, "moves left", 1, &body)).transpose()?;
-    Ok(Network { input_format: format.input, activation: format.activation, body, policy, value, moves_left })
+    let moves_left = format
+        .moves_left
+        .then(|| scalar_head(moves_left, "moves left", 1, &body))
+        .transpose()?;
+    Ok(Network {
+        input_format: format.input,
+        activation: format.activation,
+        body,
+        policy,
+        value,
+        moves_left,
+    })
 }
 
 // Encodings of a layer. One without any is LINEAR16, whatever the file says.
@@ -75,7 +84,11 @@ fn is_present(layer: &Option<Layer>) -> bool {
 fn count(layer: &Option<Layer>) -> usize {
     let Some(layer) = layer else { return 0 };
     let bytes = layer.params.as_ref().map_or(0, Vec::len);
-    if layer.encoding == Some(FLOAT32) { bytes / 4 } else { bytes / 2 }
+    if layer.encoding == Some(FLOAT32) {
+        bytes / 4
+    } else {
+        bytes / 2
+    }
 }
 
 /// Mandatory, of any size.
@@ -92,12 +105,18 @@ fn numbers(layer: Option<Layer>, part: &str) -> Checked<Vec<f32>> {
     }
     let width = if encoding == FLOAT32 { 4 } else { 2 };
     if !params.len().is_multiple_of(width) {
-        let reason = format!("{} bytes are no whole number of {width}-byte values", params.len());
+        let reason = format!(
+            "{} bytes are no whole number of {width}-byte values",
+            params.len()
+        );
         return Err(NetworkFault::new(part, reason));
     }
     if encoding == FLOAT32 {
         let (bytes, _) = params.as_chunks::<4>();
-        return require_finite(bytes.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect(), part);
+        return require_finite(
+            bytes.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect(),
+            part,
+        );
     }
     let (min, max) = (layer.min_val.unwrap_or(0.0), layer.max_val.unwrap_or(0.0));
     let number = |&bytes: &[u8; 2]| {
@@ -135,7 +154,10 @@ fn sized(layer: Option<Layer>, part: &str, what: &str, len: usize, words: &str) 
 }
 
 fn wrong_size(part: &str, what: &str, expected: usize, shape: &str, found: usize) -> NetworkFault {
-    NetworkFault::new(part, format!("{expected} {what} expected for {shape}, found {found}"))
+    NetworkFault::new(
+        part,
+        format!("{expected} {what} expected for {shape}, found {found}"),
+    )
 }
 
 /// Without `outputs` there is one per bias.
@@ -148,14 +170,23 @@ fn dense((weights, bias): Pair, part: &str, inputs: usize, outputs: Option<usize
     let outputs = bias.len();
     let words = format!("{inputs}→{outputs}");
     let weights = sized(weights, part, "weights", inputs * outputs, &words)?;
-    Ok(Dense { inputs, outputs, weights, bias })
+    Ok(Dense {
+        inputs,
+        outputs,
+        weights,
+        bias,
+    })
 }
 
 fn layer_norm((gammas, betas): Pair, part: &str, size: usize, epsilon: f32) -> Checked<LayerNorm> {
     let words = format!("a layer norm over {size}");
     let gammas = sized(gammas, part, "gammas", size, &words)?;
     let betas = sized(betas, part, "betas", size, &words)?;
-    Ok(LayerNorm { gammas, betas, epsilon })
+    Ok(LayerNorm {
+        gammas,
+        betas,
+        epsilon,
+    })
 }
 
 /// A 3×3 convolution. Without `outputs` the file decides.
@@ -166,13 +197,23 @@ fn convolution(
     outputs: Option<usize>,
 ) -> Checked<Convolution> {
     let (weights, bias) = convolved(block, part, inputs, outputs, 3)?;
-    Ok(Convolution { inputs, outputs: bias.len(), weights, bias })
+    Ok(Convolution {
+        inputs,
+        outputs: bias.len(),
+        weights,
+        bias,
+    })
 }
 
 /// A 1×1 convolution.
 fn per_square(block: Option<ConvBlock>, part: &str, inputs: usize) -> Checked<Dense> {
     let (weights, bias) = convolved(block, part, inputs, None, 1)?;
-    Ok(Dense { inputs, outputs: bias.len(), weights, bias })
+    Ok(Dense {
+        inputs,
+        outputs: bias.len(),
+        weights,
+        bias,
+    })
 }
 
 /// The weights and biases of a convolution, with its batch norm folded in.
@@ -188,7 +229,10 @@ fn convolved(
     let counted = per_channel.into_iter().map(count).find(|&n| n > 0);
     let Some(outputs) = outputs.or(counted) else {
         let part = format!("{part} biases");
-        return Err(NetworkFault::missing(&part, "a convolution needs biases or a batch norm"));
+        return Err(NetworkFault::missing(
+            &part,
+            "a convolution needs biases or a batch norm",
+        ));
     };
     let words = format!("{inputs}→{outputs} {kernel}x{kernel}");
     let of_channels = |layer, what| sized(layer, part, what, outputs, &words);
@@ -237,7 +281,10 @@ fn tower(input: Option<ConvBlock>, residual: Vec<message::Residual>) -> Checked<
         .map(|(index, block)| residual_block(block, &format!("block {index}"), filters))
         .collect::<Result<Vec<_>, _>>()?;
     if blocks.is_empty() {
-        return Err(NetworkFault::missing("residual blocks", "a tower needs at least one residual block"));
+        return Err(NetworkFault::missing(
+            "residual blocks",
+            "a tower needs at least one residual block",
+        ));
     }
     Ok(Tower { input, blocks })
 }
@@ -247,13 +294,21 @@ fn residual_block(block: message::Residual, part: &str, filters: usize) -> Check
     Ok(ResidualBlock {
         conv1: conv(block.conv1, "conv1")?,
         conv2: conv(block.conv2, "conv2")?,
-        se: block.se.map(|se| squeeze_excite(se, &format!("{part} SE"), filters)).transpose()?,
+        se: block
+            .se
+            .map(|se| squeeze_excite(se, &format!("{part} SE"), filters))
+            .transpose()?,
     })
 }
 
 fn squeeze_excite(se: SeUnit, part: &str, filters: usize) -> Checked<SqueezeExcite> {
     let squeeze = dense((se.w1, se.b1), &format!("{part} squeeze"), filters, None)?;
-    let excite = dense((se.w2, se.b2), &format!("{part} excite"), squeeze.outputs, Some(2 * filters))?;
+    let excite = dense(
+        (se.w2, se.b2),
+        &format!("{part} excite"),
+        squeeze.outputs,
+        Some(2 * filters),
+    )?;
     Ok(SqueezeExcite { squeeze, excite })
 }
 
@@ -263,7 +318,12 @@ fn policy_head(layers: message::PolicyHead, body: &Body, format: &NetworkFormat)
         PolicyKind::Classical => {
             let squares = per_square(layers.policy, "policy convolution", width)?;
             let inputs = squares.outputs * SQUARES;
-            let dense = dense((layers.ip_pol_w, layers.ip_pol_b), "policy dense", inputs, Some(POLICY_SIZE))?;
+            let dense = dense(
+                (layers.ip_pol_w, layers.ip_pol_b),
+                "policy dense",
+                inputs,
+                Some(POLICY_SIZE),
+            )?;
             Ok(PolicyHead::Classical { squares, dense })
         }
         PolicyKind::Convolution => {
@@ -277,8 +337,14 @@ fn policy_head(layers: message::PolicyHead, body: &Body, format: &NetworkFormat)
         }
         PolicyKind::Attention => {
             // Lc0 always uses SELU here in towers.
-            let activation = if format.has_encoders { format.activation } else { Activation::Selu };
-            Ok(PolicyHead::Attention(Box::new(attention_policy(layers, width, activation, format)?)))
+            let activation = if format.has_encoders {
+                format.activation
+            } else {
+                Activation::Selu
+            };
+            Ok(PolicyHead::Attention(Box::new(attention_policy(
+                layers, width, activation, format,
+            )?)))
         }
     }
 }
@@ -294,19 +360,33 @@ fn scalar_head(layers: message::ValueHead, head: &str, outputs: usize, body: &Bo
         }
     };
     let inputs = squares.outputs * SQUARES;
-    let hidden = dense((layers.ip1_val_w, layers.ip1_val_b), &format!("{head} dense1"), inputs, None)?;
+    let hidden = dense(
+        (layers.ip1_val_w, layers.ip1_val_b),
+        &format!("{head} dense1"),
+        inputs,
+        None,
+    )?;
     let pair = (layers.ip2_val_w, layers.ip2_val_b);
     let output = dense(pair, &format!("{head} dense2"), hidden.outputs, Some(outputs))?;
-    Ok(ScalarHead { squares, hidden, output })
+    Ok(ScalarHead {
+        squares,
+        hidden,
+        output,
+    })
 }
 
 fn attention_body(weights: Weights, format: &NetworkFormat) -> Checked<AttentionBody> {
     if weights.encoder.is_empty() {
-        return Err(NetworkFault::missing("encoders", "the format says attention body"));
+        return Err(NetworkFault::missing(
+            "encoders",
+            "the format says attention body",
+        ));
     }
     let width = count(&weights.ip_emb_b);
     let has_smolgen = is_present(&weights.smolgen_w);
-    let smolgen = has_smolgen.then(|| shared_smolgen(weights.smolgen_w)).transpose()?;
+    let smolgen = has_smolgen
+        .then(|| shared_smolgen(weights.smolgen_w))
+        .transpose()?;
     let shape = EncoderShape {
         width,
         heads: weights.headcount.unwrap_or_default(),
@@ -331,8 +411,10 @@ fn attention_body(weights: Weights, format: &NetworkFormat) -> Checked<Attention
                 let pair = (weights.ip_emb_preproc_w, weights.ip_emb_preproc_b);
                 let preprocess = dense(pair, "piece embedding", SQUARES * PIECE_PLANES, None)?;
                 if !preprocess.outputs.is_multiple_of(SQUARES) {
-                    let reason =
-                        format!("{} outputs cannot be shared by {SQUARES} squares", preprocess.outputs);
+                    let reason = format!(
+                        "{} outputs cannot be shared by {SQUARES} squares",
+                        preprocess.outputs
+                    );
                     return Err(NetworkFault::new("piece embedding", reason));
                 }
                 let inputs = PLANES + preprocess.outputs / SQUARES;
@@ -354,7 +436,9 @@ fn attention_body(weights: Weights, format: &NetworkFormat) -> Checked<Attention
     let dense = dense((weights.ip_emb_w, weights.ip_emb_b), "embedding", inputs, None)?;
     let words = format!("{width}x{SQUARES}");
     let gate = |layer: Option<Layer>, part: &str| {
-        is_present(&layer).then(|| sized(layer, part, "gates", width * SQUARES, &words)).transpose()
+        is_present(&layer)
+            .then(|| sized(layer, part, "gates", width * SQUARES, &words))
+            .transpose()
     };
     Ok(AttentionBody {
         embedding,
@@ -373,7 +457,12 @@ fn attention_policy(
     activation: Activation,
     format: &NetworkFormat,
 ) -> Checked<AttentionPolicy> {
-    let embedding = dense((layers.ip_pol_w, layers.ip_pol_b), "policy embedding", width, None)?;
+    let embedding = dense(
+        (layers.ip_pol_w, layers.ip_pol_b),
+        "policy embedding",
+        width,
+        None,
+    )?;
     let width = embedding.outputs;
     let shape = EncoderShape {
         width,
@@ -386,10 +475,28 @@ fn attention_policy(
     };
     let encoders = encoders(layers.pol_encoder, "policy encoder", &shape)?;
     let query = dense((layers.ip2_pol_w, layers.ip2_pol_b), "policy query", width, None)?;
-    let key = dense((layers.ip3_pol_w, layers.ip3_pol_b), "policy key", width, Some(query.outputs))?;
+    let key = dense(
+        (layers.ip3_pol_w, layers.ip3_pol_b),
+        "policy key",
+        width,
+        Some(query.outputs),
+    )?;
     let words = format!("{}→4", query.outputs);
-    let promotion = sized(layers.ip4_pol_w, "policy promotion", "weights", 4 * query.outputs, &words)?;
-    Ok(AttentionPolicy { embedding, activation, encoders, query, key, promotion })
+    let promotion = sized(
+        layers.ip4_pol_w,
+        "policy promotion",
+        "weights",
+        4 * query.outputs,
+        &words,
+    )?;
+    Ok(AttentionPolicy {
+        embedding,
+        activation,
+        encoders,
+        query,
+        key,
+        promotion,
+    })
 }
 
 struct EncoderShape {
@@ -405,12 +512,16 @@ struct EncoderShape {
 
 fn encoders(stack: Vec<EncoderLayer>, part: &str, shape: &EncoderShape) -> Checked<Vec<Encoder>> {
     let stack = stack.into_iter().enumerate();
-    stack.map(|(index, layers)| encoder(layers, &format!("{part} {index}"), shape)).collect()
+    stack
+        .map(|(index, layers)| encoder(layers, &format!("{part} {index}"), shape))
+        .collect()
 }
 
 fn encoder(layers: EncoderLayer, part: &str, shape: &EncoderShape) -> Checked<Encoder> {
     let attention = format!("{part} attention");
-    let mha = layers.mha.ok_or_else(|| NetworkFault::missing(&attention, "encoders need it"))?;
+    let mha = layers
+        .mha
+        .ok_or_else(|| NetworkFault::missing(&attention, "encoders need it"))?;
     if mha.rpe_q.is_some() || mha.rpe_k.is_some() || mha.rpe_v.is_some() {
         let found = "relative position encoding (RPE)";
         return Err(NetworkFault::unsupported(attention, found, "none and smolgen"));
@@ -426,27 +537,61 @@ fn encoder(layers: EncoderLayer, part: &str, shape: &EncoderShape) -> Checked<En
     }
     let key = dense((mha.k_w, mha.k_b), &format!("{part} key"), width, Some(model))?;
     let value = dense((mha.v_w, mha.v_b), &format!("{part} value"), width, Some(model))?;
-    let output = dense((mha.dense_w, mha.dense_b), &format!("{attention} output"), model, Some(width))?;
-    let smolgen = mha.smolgen.map(|layers| smolgen(layers, &format!("{part} smolgen"), shape)).transpose()?;
+    let output = dense(
+        (mha.dense_w, mha.dense_b),
+        &format!("{attention} output"),
+        model,
+        Some(width),
+    )?;
+    let smolgen = mha
+        .smolgen
+        .map(|layers| smolgen(layers, &format!("{part} smolgen"), shape))
+        .transpose()?;
     let norm = (layers.ln1_gammas, layers.ln1_betas);
     let output = branch(output, norm, &format!("{part} norm1"), shape)?;
     let ffn = feed_forward((layers.ffn, (layers.ln2_gammas, layers.ln2_betas)), part, shape)?;
-    Ok(Encoder { heads, query, key, value, smolgen, output, ffn })
+    Ok(Encoder {
+        heads,
+        query,
+        key,
+        value,
+        smolgen,
+        output,
+        ffn,
+    })
 }
 
 fn branch(layer: Dense, norm: Pair, part: &str, shape: &EncoderShape) -> Checked<Branch> {
     let norm = layer_norm(norm, part, shape.width, shape.epsilon)?;
-    Ok(Branch { layer, norm, factor: shape.alpha })
+    Ok(Branch {
+        layer,
+        norm,
+        factor: shape.alpha,
+    })
 }
 
 /// The feed-forward layers of `part`, and the norm behind them.
 fn feed_forward((ffn, norm): (Option<Ffn>, Pair), part: &str, shape: &EncoderShape) -> Checked<FeedForward> {
     let ffn = ffn.unwrap_or_default();
-    let hidden = dense((ffn.dense1_w, ffn.dense1_b), &format!("{part} FFN dense1"), shape.width, None)?;
+    let hidden = dense(
+        (ffn.dense1_w, ffn.dense1_b),
+        &format!("{part} FFN dense1"),
+        shape.width,
+        None,
+    )?;
     let pair = (ffn.dense2_w, ffn.dense2_b);
-    let output = dense(pair, &format!("{part} FFN dense2"), hidden.outputs, Some(shape.width))?;
+    let output = dense(
+        pair,
+        &format!("{part} FFN dense2"),
+        hidden.outputs,
+        Some(shape.width),
+    )?;
     let output = branch(output, norm, &format!("{part} norm2"), shape)?;
-    Ok(FeedForward { hidden, activation: shape.ffn_activation, output })
+    Ok(FeedForward {
+        hidden,
+        activation: shape.ffn_activation,
+        output,
+    })
 }
 
 fn smolgen(layers: message::Smolgen, part: &str, shape: &EncoderShape) -> Checked<Smolgen> {
@@ -475,11 +620,19 @@ fn smolgen(layers: message::Smolgen, part: &str, shape: &EncoderShape) -> Checke
 fn without_bias(layer: Option<Layer>, part: &str, inputs: usize) -> Checked<Dense> {
     let weights = numbers(layer, part)?;
     if inputs == 0 || !weights.len().is_multiple_of(inputs) {
-        let reason = format!("{} weights are no whole number of rows of {inputs}", weights.len());
+        let reason = format!(
+            "{} weights are no whole number of rows of {inputs}",
+            weights.len()
+        );
         return Err(NetworkFault::new(part, reason));
     }
     let outputs = weights.len() / inputs;
-    Ok(Dense { inputs, outputs, weights, bias: vec![0.0; outputs] })
+    Ok(Dense {
+        inputs,
+        outputs,
+        weights,
+        bias: vec![0.0; outputs],
+    })
 }
 
 /// The matrix from what smolgen generates to all pairs of squares.
@@ -490,5 +643,10 @@ fn shared_smolgen(layer: Option<Layer>) -> Checked<Dense> {
         let reason = format!("{} weights are no multiple of {PAIRS}", weights.len());
         return Err(NetworkFault::new(part, reason));
     }
-    Ok(Dense { inputs: weights.len() / PAIRS, outputs: PAIRS, weights, bias: vec![0.0; PAIRS] })
+    Ok(Dense {
+        inputs: weights.len() / PAIRS,
+        outputs: PAIRS,
+        weights,
+        bias: vec![0.0; PAIRS],
+    })
 }

@@ -75,7 +75,11 @@ impl DeviceLink {
     fn new(info: &BackendInfo, way: Way) -> DeviceLink {
         let works_alone = info.has_virtual_time() || matches!(way, Way::Threads(_));
         let queues = if works_alone { info.queues } else { 0 };
-        DeviceLink { way, under_way: VecDeque::new(), queues }
+        DeviceLink {
+            way,
+            under_way: VecDeque::new(),
+            queues,
+        }
     }
 
     pub(super) fn of_workers(
@@ -93,10 +97,17 @@ impl DeviceLink {
             let (requests, evaluator, name) = (requests.clone(), backend.evaluator()?, info.name.clone());
             let builder = thread::Builder::new().name(format!("device-{index}"));
             let thread = builder.spawn(move || serve(&requests, evaluator, &name));
-            threads.0.push(thread.map_err(|error| WorkerPoolError::thread(&error))?);
+            threads
+                .0
+                .push(thread.map_err(|error| WorkerPoolError::thread(&error))?);
         }
-        let threads = Arc::new(DeviceThreads { queue: sender, _threads: threads });
-        Ok((0..workers).map(|_| DeviceLink::new(info, Way::Threads(threads.clone()))).collect())
+        let threads = Arc::new(DeviceThreads {
+            queue: sender,
+            _threads: threads,
+        });
+        Ok((0..workers)
+            .map(|_| DeviceLink::new(info, Way::Threads(threads.clone())))
+            .collect())
     }
 
     pub(super) fn of_owner(info: &BackendInfo) -> DeviceLink {
@@ -130,7 +141,8 @@ impl DeviceLink {
                 return self.under_way.push_back(UnderWay::Elsewhere(evaluated));
             }
         };
-        self.under_way.push_back(UnderWay::Due(Evaluated { batch, outcome }, clock.sent(positions)));
+        self.under_way
+            .push_back(UnderWay::Due(Evaluated { batch, outcome }, clock.sent(positions)));
     }
 
     /// The oldest batch under way. `None` if there is none, or if its thread died with it.

@@ -23,7 +23,10 @@ impl Search {
     pub(crate) fn new(context: SearchContext, chain: Chain, visits: u64) -> Search {
         let is_open_ended = chain.is_open_ended;
         let stop_controller = StopController::new(chain, context.clock.is_real());
-        Search { state: SearchState::new(context, visits, is_open_ended), stop_controller }
+        Search {
+            state: SearchState::new(context, visits, is_open_ended),
+            stop_controller,
+        }
     }
 
     pub(crate) fn snapshot(&self) -> RootSnapshot<'_> {
@@ -37,7 +40,9 @@ impl Search {
     /// Backs up the oldest batch of `device` and releases the collisions of `gatherer`. False if there was
     /// none.
     pub(super) fn take_in_oldest(&self, device: &mut DeviceLink, gatherer: &mut Gatherer) -> bool {
-        let Some(Evaluated { mut batch, outcome }) = self.receive(device) else { return false };
+        let Some(Evaluated { mut batch, outcome }) = self.receive(device) else {
+            return false;
+        };
         let (tree, leaves) = (&self.state.context.tree, batch.leaves as u32);
         self.state.budget.end_leaves(leaves);
         match outcome {
@@ -57,7 +62,9 @@ impl Search {
 
     /// The wait is counted as one for the device if that is full, else for the tree.
     fn receive(&self, device: &mut DeviceLink) -> Option<Evaluated> {
-        let SearchState { context, counters, .. } = &self.state;
+        let SearchState {
+            context, counters, ..
+        } = &self.state;
         let clock = &context.clock;
         if device.queues == 0 {
             return device.receive(clock);
@@ -66,7 +73,11 @@ impl Search {
         let evaluated = device.receive(clock);
         let waited = clock.elapsed() - began;
         let mut counters = counters.lock();
-        *if is_full { &mut counters.waited_for_device } else { &mut counters.waited_for_tree } += waited;
+        *if is_full {
+            &mut counters.waited_for_device
+        } else {
+            &mut counters.waited_for_tree
+        } += waited;
         evaluated
     }
 
@@ -79,28 +90,49 @@ impl Search {
     }
 
     fn batch_done(&self, visits: u64) {
-        let SearchState { context, counters, life, .. } = &self.state;
+        let SearchState {
+            context,
+            counters,
+            life,
+            ..
+        } = &self.state;
         {
             let mut counters = counters.lock();
             counters.evaluations += visits;
             counters.batches += 1;
-            counters.first_evaluation.get_or_insert_with(|| context.clock.elapsed());
+            counters
+                .first_evaluation
+                .get_or_insert_with(|| context.clock.elapsed());
         }
         life.batch_done();
         self.check_stoppers();
     }
 
     pub(super) fn check_stoppers(&self) {
-        let SearchState { context, root, counters, .. } = &self.state;
+        let SearchState {
+            context,
+            root,
+            counters,
+            ..
+        } = &self.state;
         if context.visits() > root.reused_visits {
-            counters.lock().first_evaluation.get_or_insert_with(|| context.clock.elapsed());
+            counters
+                .lock()
+                .first_evaluation
+                .get_or_insert_with(|| context.clock.elapsed());
         }
-        self.end_if(self.stop_controller.check(&self.stats(), self.state.visits_left(), &self.state.hints));
+        self.end_if(
+            self.stop_controller
+                .check(&self.stats(), self.state.visits_left(), &self.state.hints),
+        );
     }
 
     fn check_stoppers_by_clock(&self, snapshot: &RootSnapshot<'_>) {
         let (stats, left) = (snapshot.stats(), self.state.visits_left());
-        self.end_if(self.stop_controller.check_by_clock(&stats, left, &self.state.hints));
+        self.end_if(
+            self.stop_controller
+                .check_by_clock(&stats, left, &self.state.hints),
+        );
     }
 
     fn end_if(&self, reason: Option<EndReason>) {
@@ -220,9 +252,13 @@ fn wait_for_root(search: &Search) {
         if life.is_ending() {
             stopped.get_or_insert_with(Instant::now);
         }
-        let is_long =
-            stopped.map_or(ended.elapsed() >= LAST_BATCH_WAIT, |stopped| stopped.elapsed() >= STOP_PATIENCE);
-        let is_late = search.stop_controller.ready_at().is_some_and(|at| context.clock.elapsed() >= at);
+        let is_long = stopped.map_or(ended.elapsed() >= LAST_BATCH_WAIT, |stopped| {
+            stopped.elapsed() >= STOP_PATIENCE
+        });
+        let is_late = search
+            .stop_controller
+            .ready_at()
+            .is_some_and(|at| context.clock.elapsed() >= at);
         if is_long || is_late {
             break;
         }
@@ -240,12 +276,16 @@ fn result_of(search: &Search, snapshot: &RootSnapshot<'_>, reason: EndReason) ->
     let (info, line) = match &inside {
         Some(inside) => {
             let shown = snapshot.reported(inside);
-            shown.map(|shown| info_and_line(&shown, inside)).unwrap_or_default()
+            shown
+                .map(|shown| info_and_line(&shown, inside))
+                .unwrap_or_default()
         }
         // The move to play can be read without entering the tree.
         None => {
             let best = snapshot.choose(&snapshot.ranked_moves());
-            let best = best.filter(|_| context.expected_move.is_none()).map(|best| best.mv);
+            let best = best
+                .filter(|_| context.expected_move.is_none())
+                .map(|best| best.mv);
             (None, best.into_iter().collect())
         }
     };
@@ -268,7 +308,11 @@ fn info_and_line(shown: &RootSnapshot<'_>, inside: &Inside<'_>) -> (Option<Searc
         ranked[..=place].rotate_right(1);
     }
     let info = shown.info(&ranked, inside);
-    let line = info.iter().flat_map(|info| &info.lines).next().map(|line| line.moves.clone());
+    let line = info
+        .iter()
+        .flat_map(|info| &info.lines)
+        .next()
+        .map(|line| line.moves.clone());
     (info, line.unwrap_or_default())
 }
 
@@ -280,13 +324,23 @@ struct InfoReporter<'a> {
 impl InfoReporter<'_> {
     fn report_if_news(&mut self, snapshot: &RootSnapshot<'_>) {
         let context = &snapshot.search.context;
-        if self.last.as_ref().is_some_and(|(time, last)| time.elapsed() < gap_after(last)) {
+        if self
+            .last
+            .as_ref()
+            .is_some_and(|(time, last)| time.elapsed() < gap_after(last))
+        {
             return;
         }
         // Reports never wait for a pruning.
-        let Some(inside) = context.tree.try_enter() else { return };
-        let Some(shown) = snapshot.reported(&inside) else { return };
-        let Some(mut info) = shown.info(&shown.ranked_moves(), &inside) else { return };
+        let Some(inside) = context.tree.try_enter() else {
+            return;
+        };
+        let Some(shown) = snapshot.reported(&inside) else {
+            return;
+        };
+        let Some(mut info) = shown.info(&shown.ranked_moves(), &inside) else {
+            return;
+        };
         drop(inside);
         let is_news = match &self.last {
             None => true,
@@ -303,6 +357,10 @@ impl InfoReporter<'_> {
 }
 
 fn gap_after(info: &SearchInfo) -> Duration {
-    let per_line = if info.move_stats.is_some() { GAP_PER_LINE_WITH_STATS } else { GAP_PER_LINE };
+    let per_line = if info.move_stats.is_some() {
+        GAP_PER_LINE_WITH_STATS
+    } else {
+        GAP_PER_LINE
+    };
     (per_line * info.text_lines() as u32).min(MAX_INFO_GAP)
 }

@@ -23,7 +23,10 @@ pub(crate) struct StopController {
 
 impl StopController {
     pub(crate) fn new(chain: Chain, is_real_time: bool) -> StopController {
-        StopController { chain: Mutex::new(chain), is_real_time }
+        StopController {
+            chain: Mutex::new(chain),
+            is_real_time,
+        }
     }
 
     pub(crate) fn check(
@@ -33,7 +36,9 @@ impl StopController {
         hints: &SearchHints,
     ) -> Option<EndReason> {
         let (said, reason) = self.ask(stats, visits_left, hints);
-        hints.decisive_lead.store(said.decisive_lead().unwrap_or(u32::MAX), Ordering::Relaxed);
+        hints
+            .decisive_lead
+            .store(said.decisive_lead().unwrap_or(u32::MAX), Ordering::Relaxed);
         reason
     }
 
@@ -56,13 +61,27 @@ impl StopController {
         let reason = chain.should_stop(stats, &mut said);
         // A search slower than the manager's estimate must not let a batch run past the deadline.
         let rates = [said.nps, nps(stats)].into_iter().flatten();
-        let nps = rates.map(|nps| nps.0).reduce(f64::min).map(Nps).unwrap_or_default();
-        hints.batch_cap.store(said.batch_cap(u32::MAX, nps), Ordering::Relaxed);
+        let nps = rates
+            .map(|nps| nps.0)
+            .reduce(f64::min)
+            .map(Nps)
+            .unwrap_or_default();
+        hints
+            .batch_cap
+            .store(said.batch_cap(u32::MAX, nps), Ordering::Relaxed);
         // A search that can make no more visits ends, whatever its rules still wait for.
         let is_out_of_visits = visits_left == 0 && !chain.is_open_ended;
         let reason = reason.or(is_out_of_visits.then_some(StopReason::Nodes));
-        let is_late = || self.ready_in(&chain).is_some_and(|ready| stats.elapsed >= ready.into());
-        (said, reason.map(EndReason::Rule).or_else(|| is_late().then_some(EndReason::Deadline)))
+        let is_late = || {
+            self.ready_in(&chain)
+                .is_some_and(|ready| stats.elapsed >= ready.into())
+        };
+        (
+            said,
+            reason
+                .map(EndReason::Rule)
+                .or_else(|| is_late().then_some(EndReason::Deadline)),
+        )
     }
 
     pub(crate) fn ready_at(&self) -> Option<Duration> {
@@ -71,7 +90,11 @@ impl StopController {
 
     fn ready_in(&self, chain: &Chain) -> Option<Duration> {
         let deadline = chain.deadline()?.to_duration()?;
-        Some(if self.is_real_time { deadline - WAKEUP_LATENCY.margin(deadline) } else { deadline })
+        Some(if self.is_real_time {
+            deadline - WAKEUP_LATENCY.margin(deadline)
+        } else {
+            deadline
+        })
     }
 
     pub(crate) fn with_chain<R>(&self, work: impl FnOnce(&mut Chain) -> R) -> R {
@@ -115,7 +138,10 @@ struct WakeupLatency(AtomicU64);
 impl WakeupLatency {
     fn woke(&self, asked: Duration, took: Duration) {
         let decayed = (self.0.load(Ordering::Relaxed) as f64 * DECAY) as u64;
-        self.0.store(decayed.max(took.saturating_sub(asked).as_nanos() as u64), Ordering::Relaxed);
+        self.0.store(
+            decayed.max(took.saturating_sub(asked).as_nanos() as u64),
+            Ordering::Relaxed,
+        );
     }
 
     fn margin(&self, total: Duration) -> Duration {
@@ -134,7 +160,11 @@ mod tests {
     fn batches_are_no_larger_than_this_search_can_finish_in_time() {
         let manager = manager_from("smooth(init-nps=1e6,init-nps-weight=1e6,nps-update-rate=1e6)").unwrap();
         let limits = GoLimits::clock(Millis(51_500.0), Millis::ZERO);
-        let facts = MoveFacts { limits, legal_moves: 20, ..MoveFacts::default() };
+        let facts = MoveFacts {
+            limits,
+            legal_moves: 20,
+            ..MoveFacts::default()
+        };
         let chain = Timekeeper::new(manager, StopperOptions::default()).start_move(&facts);
         let controller = StopController::new(chain, true);
         let slow = SearchStats {

@@ -36,15 +36,25 @@ pub(crate) struct WorkerPool {
 impl WorkerPool {
     /// Starts `threads` workers, or one in virtual time.
     pub(crate) fn new(backend: &dyn Backend, threads: usize) -> Result<WorkerPool, WorkerPoolError> {
-        let threads = if backend.info().has_virtual_time() { 1 } else { threads.max(1) };
-        let mut pool = WorkerPool { mailboxes: Vec::new(), threads: EndingThreads::default() };
+        let threads = if backend.info().has_virtual_time() {
+            1
+        } else {
+            threads.max(1)
+        };
+        let mut pool = WorkerPool {
+            mailboxes: Vec::new(),
+            threads: EndingThreads::default(),
+        };
         for (index, mut device) in DeviceLink::of_workers(backend, threads)?.into_iter().enumerate() {
             let (mailbox, searches) = unbounded::<Weak<Search>>();
             let thread = std::thread::Builder::new()
                 .name(format!("search-{index}"))
                 .stack_size(STACK_BYTES)
                 .spawn(move || {
-                    searches.iter().filter_map(|it| it.upgrade()).for_each(|it| work(&it, &mut device));
+                    searches
+                        .iter()
+                        .filter_map(|it| it.upgrade())
+                        .for_each(|it| work(&it, &mut device));
                 });
             match thread {
                 Ok(thread) => pool.threads.0.push(thread),
@@ -62,7 +72,9 @@ impl WorkerPool {
     }
 
     pub(crate) fn assign(&self, search: &Arc<Search>) {
-        self.mailboxes.iter().for_each(|mailbox| drop(mailbox.send(Arc::downgrade(search))));
+        self.mailboxes
+            .iter()
+            .for_each(|mailbox| drop(mailbox.send(Arc::downgrade(search))));
     }
 }
 
@@ -74,13 +86,21 @@ fn work(search: &Search, device: &mut DeviceLink) {
     let outcome = catch_unwind(AssertUnwindSafe(|| take_part(search, device)));
     if outcome.is_err() {
         search.state.context.tree.mark_damaged();
-        search.state.life.fail("a search thread panicked and its batch is lost".into());
+        search
+            .state
+            .life
+            .fail("a search thread panicked and its batch is lost".into());
     }
     search.state.life.leave();
 }
 
 fn take_part(search: &Search, device: &mut DeviceLink) {
-    let SearchState { context, budget, life, .. } = &search.state;
+    let SearchState {
+        context,
+        budget,
+        life,
+        ..
+    } = &search.state;
     device.begin();
     let mut gatherer = Gatherer::new(context.history.clone(), device.queues);
     while !life.is_dismissed() {
@@ -107,12 +127,20 @@ struct GatheringOutcome {
 fn gather(search: &Search, gatherer: &mut Gatherer, device: &DeviceLink) -> GatheringOutcome {
     search.make_room();
     let is_ahead = is_ahead_of_its_pace(&search.state);
-    let found = if is_ahead { Gathered::Nothing } else { gatherer.gather(&search.state) };
+    let found = if is_ahead {
+        Gathered::Nothing
+    } else {
+        gatherer.gather(&search.state)
+    };
     let fills_batch = device.wants(gatherer.waiting_leaves(), search.state.context.batch_size());
     if fills_batch {
         gatherer.prefetch(&search.state);
     }
-    GatheringOutcome { found, fills_batch, is_ahead }
+    GatheringOutcome {
+        found,
+        fills_batch,
+        is_ahead,
+    }
 }
 
 /// Backs up the oldest batch unless more can be gathered meanwhile, and asks the stoppers. False if nothing
@@ -130,7 +158,11 @@ fn settle(search: &Search, gatherer: &mut Gatherer, device: &mut DeviceLink, fou
     found != Gathered::Nothing
 }
 
-fn is_ahead_of_its_pace(SearchState { context, counters, .. }: &SearchState) -> bool {
+fn is_ahead_of_its_pace(
+    SearchState {
+        context, counters, ..
+    }: &SearchState,
+) -> bool {
     let limit = context.params.nps_limit;
     limit > 0.0 && counters.lock().visits() as f64 > limit * context.clock.elapsed().as_secs_f64()
 }
@@ -159,7 +191,13 @@ impl SteppedSearch {
     pub(crate) fn new(search: Arc<Search>) -> SteppedSearch {
         let device = DeviceLink::of_owner(&search.state.context.backend_info);
         let gatherer = Gatherer::new(search.state.context.history.clone(), device.queues);
-        SteppedSearch { search, gatherer, device, found: Gathered::Nothing, over_at: Duration::ZERO }
+        SteppedSearch {
+            search,
+            gatherer,
+            device,
+            found: Gathered::Nothing,
+            over_at: Duration::ZERO,
+        }
     }
 
     pub(crate) fn take_up(&mut self, search: Arc<Search>) {
@@ -173,8 +211,19 @@ impl SteppedSearch {
     /// Advances by at most `rounds` gatherings, more than [`MAX_FRUITLESS`]. `None` if there is more to
     /// gather: a search whose leaves are all known would otherwise block the thread.
     pub(crate) fn advance_within(&mut self, mut rounds: u32) -> Option<NextStep> {
-        let SteppedSearch { search, gatherer, device, found, over_at } = self;
-        let SearchState { context, budget, life, .. } = &search.state;
+        let SteppedSearch {
+            search,
+            gatherer,
+            device,
+            found,
+            over_at,
+        } = self;
+        let SearchState {
+            context,
+            budget,
+            life,
+            ..
+        } = &search.state;
         let mut fruitless = 0;
         while !life.is_dismissed() {
             if rounds == 0 {
@@ -216,7 +265,13 @@ impl SteppedSearch {
 
     /// The slots of the waiting batch have been evaluated. In real time it is backed up at once.
     pub(crate) fn finish_batch(&mut self) {
-        let SteppedSearch { search, gatherer, device, found, .. } = self;
+        let SteppedSearch {
+            search,
+            gatherer,
+            device,
+            found,
+            ..
+        } = self;
         device.send(gatherer.take_batch(), &search.state.context.clock);
         settle(search, gatherer, device, *found);
     }
@@ -224,11 +279,21 @@ impl SteppedSearch {
     pub(crate) fn report(&self) -> Option<SearchInfo> {
         let snapshot = self.search.snapshot();
         let info = snapshot.info(&snapshot.ranked_moves(), &self.search.state.context.tree.enter())?;
-        Some(SearchInfo { move_stats: Some(snapshot.root_stats()), ..info })
+        Some(SearchInfo {
+            move_stats: Some(snapshot.root_stats()),
+            ..info
+        })
     }
 
     pub(crate) fn result(&self) -> SearchResult {
         let stage = self.search.state.life.stage();
-        conclude(&self.search, if let Stage::Ending(reason) = stage { reason } else { EndReason::Stopped })
+        conclude(
+            &self.search,
+            if let Stage::Ending(reason) = stage {
+                reason
+            } else {
+                EndReason::Stopped
+            },
+        )
     }
 }

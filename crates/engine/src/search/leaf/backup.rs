@@ -13,7 +13,11 @@ use crate::search::tree::{NodeId, Tree, VisitSum};
 /// from the root on.
 pub(crate) fn leaf_value(context: &SearchContext, depth: usize, evaluation: Value) -> Value {
     let root_turn = context.history.current().turn();
-    let mover = if depth.is_multiple_of(2) { root_turn } else { !root_turn };
+    let mover = if depth.is_multiple_of(2) {
+        root_turn
+    } else {
+        !root_turn
+    };
     context.rescale.apply(evaluation.for_opponent(), mover)
 }
 
@@ -40,9 +44,15 @@ struct Backup<'a> {
 
 impl Backup<'_> {
     fn add(&mut self, path: &[NodeId], sum: VisitSum) {
-        let shared = self.open.iter().zip(path).take_while(|((open, _), id)| open == *id).count();
+        let shared = self
+            .open
+            .iter()
+            .zip(path)
+            .take_while(|((open, _), id)| open == *id)
+            .count();
         self.close(shared);
-        self.open.extend(path[shared..].iter().map(|&id| (id, VisitSum::default())));
+        self.open
+            .extend(path[shared..].iter().map(|&id| (id, VisitSum::default())));
         if let Some((_, last)) = self.open.last_mut() {
             *last = last.and(sum);
         }
@@ -62,7 +72,10 @@ impl Backup<'_> {
 
 /// Ends all visits of `batch`, those at a leaf with what `leaf_sum` makes of its path and its slot.
 fn end_visits(tree: &Tree, batch: &Batch, mut leaf_sum: impl FnMut(&[NodeId], &EvalSlot) -> VisitSum) {
-    let mut backup = Backup { tree, open: Vec::new() };
+    let mut backup = Backup {
+        tree,
+        open: Vec::new(),
+    };
     let mut slots = batch.slots().iter();
     // In the order of gathering, in which neighbouring paths share most.
     for Ending { path, collided } in &batch.endings {
@@ -70,7 +83,9 @@ fn end_visits(tree: &Tree, batch: &Batch, mut leaf_sum: impl FnMut(&[NodeId], &E
         backup.add(
             path,
             match *collided {
-                0 => slots.next().map_or(VisitSum::default(), |slot| leaf_sum(path, slot)),
+                0 => slots
+                    .next()
+                    .map_or(VisitSum::default(), |slot| leaf_sum(path, slot)),
                 visits => VisitSum::cancelled(visits),
             },
         );
@@ -89,24 +104,48 @@ pub(super) fn expand(tree: &Tree, path: &[NodeId], policy: &[f32]) -> bool {
     is_expanded || path.len() > 1
 }
 
-pub(crate) fn finish_batch(SearchState { context, budget, counters, .. }: &SearchState, batch: &mut Batch) {
+pub(crate) fn finish_batch(
+    SearchState {
+        context,
+        budget,
+        counters,
+        ..
+    }: &SearchState,
+    batch: &mut Batch,
+) {
     let _inside = context.tree.enter();
     for slot in batch.slots_mut() {
         approximate_softmax(&mut slot.logits, context.params.policy_temperature);
     }
     let (mut depth_sum, mut max_depth) = (0, 0);
-    end_visits(&context.tree, batch, |path, EvalSlot { key, evaluation, logits: policy, .. }| {
-        context.cache.insert(*key, *evaluation, policy);
-        if !expand(&context.tree, path, policy) {
-            budget.give_back(1);
-            return VisitSum::cancelled(1);
-        }
-        let depth = path.len();
-        (depth_sum, max_depth) = (depth_sum + depth, max_depth.max(depth));
-        VisitSum::finished(1, leaf_value(context, depth, *evaluation))
-    });
+    end_visits(
+        &context.tree,
+        batch,
+        |path,
+         EvalSlot {
+             key,
+             evaluation,
+             logits: policy,
+             ..
+         }| {
+            context.cache.insert(*key, *evaluation, policy);
+            if !expand(&context.tree, path, policy) {
+                budget.give_back(1);
+                return VisitSum::cancelled(1);
+            }
+            let depth = path.len();
+            (depth_sum, max_depth) = (depth_sum + depth, max_depth.max(depth));
+            VisitSum::finished(1, leaf_value(context, depth, *evaluation))
+        },
+    );
     let prefetched = &batch.slots()[batch.leaves..];
-    for EvalSlot { key, evaluation, logits: policy, .. } in prefetched {
+    for EvalSlot {
+        key,
+        evaluation,
+        logits: policy,
+        ..
+    } in prefetched
+    {
         context.cache.insert(*key, *evaluation, policy);
     }
     let mut counters = counters.lock();
@@ -123,7 +162,10 @@ pub(crate) fn abandon_batch(tree: &Tree, batch: &Batch) {
 }
 
 pub(super) fn release_collisions(tree: &Tree, batch: &mut Batch) {
-    let mut backup = Backup { tree, open: Vec::new() };
+    let mut backup = Backup {
+        tree,
+        open: Vec::new(),
+    };
     for Ending { path, collided } in batch.endings.iter().filter(|ending| ending.collided > 0) {
         backup.add(&batch.nodes[path.clone()], VisitSum::cancelled(*collided));
     }
@@ -197,7 +239,10 @@ impl Batch {
     pub(super) fn end_at(&mut self, path: &[NodeId], collided: u32) {
         let start = self.nodes.len();
         self.nodes.extend_from_slice(path);
-        self.endings.push(Ending { path: start..self.nodes.len(), collided });
+        self.endings.push(Ending {
+            path: start..self.nodes.len(),
+            collided,
+        });
     }
 
     pub(crate) fn slots(&self) -> &[EvalSlot] {

@@ -73,12 +73,19 @@ impl Gatherer {
         self.target = target as usize;
         let gain = search.context.params.pending_visit_gain;
         self.pending_gain = select::pending_gain(gain, target, self.queues > 0);
-        let quota = Quota::new(&search.context.params, target, search.context.visits(), self.queues);
+        let quota = Quota::new(
+            &search.context.params,
+            target,
+            search.context.visits(),
+            self.queues,
+        );
         let mut per_leaf = 1;
         while !search.life.is_dismissed() && !search.context.tree.is_full() {
             let found = self.waiting_leaves();
             // Where most visits collide, more are sent at once, so that one collision takes them together.
-            let visits = search.budget.reserve(quota.places(found, &self.counts) * per_leaf);
+            let visits = search
+                .budget
+                .reserve(quota.places(found, &self.counts) * per_leaf);
             if visits == 0 {
                 break;
             }
@@ -96,7 +103,10 @@ impl Gatherer {
         self.counts.add_to(&search.counters);
         let new = self.waiting_leaves() - before;
         search.budget.begin_leaves(new);
-        search.context.clock.visited(new + self.counts.known + self.counts.collisions);
+        search
+            .context
+            .clock
+            .visited(new + self.counts.known + self.counts.collisions);
         if new + self.counts.known + self.counts.reopened == 0 {
             Gathered::Nothing
         } else if self.is_full() || quota.has_enough_known(&self.counts) {
@@ -139,7 +149,9 @@ impl Gatherer {
         let under_way = search.budget.leaves_under_way();
         let would_idle = self.queues == 0 || under_way == 0;
         let allowed = leaves_that_may_begin(&search.context, under_way, self.queues);
-        allowed.min(search.hints.batch_cap.load(Ordering::Relaxed)).max(would_idle.into())
+        allowed
+            .min(search.hints.batch_cap.load(Ordering::Relaxed))
+            .max(would_idle.into())
     }
 
     fn descend(&mut self, search: &SearchState, id: NodeId, visits: u32) {
@@ -185,10 +197,16 @@ impl Gatherer {
             self.cancel(&search.context.tree, unplaced);
         }
         // Prefetches memory that these descents need next.
-        for candidate in self.candidates[first..].iter().filter(|candidate| candidate.taken > 0) {
+        for candidate in self.candidates[first..]
+            .iter()
+            .filter(|candidate| candidate.taken > 0)
+        {
             match candidate.target {
                 CandidateMove::Child(child) => {
-                    search.context.tree.fetch_first_child(search.context.tree.node(child));
+                    search
+                        .context
+                        .tree
+                        .fetch_first_child(search.context.tree.node(child));
                 }
                 CandidateMove::Unvisited(_) => search.context.tree.fetch_policy(node),
             }
@@ -203,7 +221,10 @@ impl Gatherer {
                 CandidateMove::Child(child) => Ok(Some(child)),
                 CandidateMove::Unvisited(edge) => {
                     let moves = moves.get_or_insert_with(|| self.history.legal_moves());
-                    search.context.tree.new_child(node, edge, moves[edge.index as usize])
+                    search
+                        .context
+                        .tree
+                        .new_child(node, edge, moves[edge.index as usize])
                 }
             };
             match child {
@@ -227,7 +248,9 @@ impl Gatherer {
         let mut fresh = self.push_unvisited(search, node, &mut last, &terms);
         let mut left = visits;
         while left > 0 {
-            let Some((best, rival)) = select::best_two(&self.candidates[first..]) else { break };
+            let Some((best, rival)) = select::best_two(&self.candidates[first..]) else {
+                break;
+            };
             let candidate = &mut self.candidates[first + best];
             let is_fresh = fresh == Some(first + best);
             if candidate.started > 0 {
@@ -276,20 +299,44 @@ impl Gatherer {
                 q = pending_q;
             }
             if finished > 0 {
-                q = if draw_score == 0.0 { child.wl() } else { select::child_q(child.mean(), draw_score) };
+                q = if draw_score == 0.0 {
+                    child.wl()
+                } else {
+                    select::child_q(child.mean(), draw_score)
+                };
                 q += utility.map_or(0.0, |utility| utility.of(q, child.mean().m));
             }
             if plies == 0 && is_settled(&search.context, child) {
                 (q, policy) = (f32::MIN, 0.0);
             }
             let target = CandidateMove::Child(id);
-            self.candidates.push(Candidate { q, pu: policy, score: f32::NAN, started, taken: 0, target });
+            self.candidates.push(Candidate {
+                q,
+                pu: policy,
+                score: f32::NAN,
+                started,
+                taken: 0,
+                target,
+            });
         }
         let exploration = select::exploration(&exploration, children_visits);
         let fpu = select::fpu(urgency, parent_q, visited_policy);
-        let terms = UnvisitedTerms { urgency, parent_q, pending_q, visited_policy, fpu, exploration };
+        let terms = UnvisitedTerms {
+            urgency,
+            parent_q,
+            pending_q,
+            visited_policy,
+            fpu,
+            exploration,
+        };
         for candidate in &mut self.candidates[first..] {
-            let Candidate { q, pu: policy, started, target, .. } = *candidate;
+            let Candidate {
+                q,
+                pu: policy,
+                started,
+                target,
+                ..
+            } = *candidate;
             let q = if q.is_nan() { terms.fpu } else { q };
             *candidate = Candidate::new(q, policy * exploration, started, target);
         }
@@ -327,9 +374,14 @@ impl Gatherer {
             search.context.tree.best_unvisited(node, *last)?
         };
         *last = Some(edge);
-        let policy = if is_root { search.root.policy_of_unvisited(edge) } else { edge.policy() };
+        let policy = if is_root {
+            search.root.policy_of_unvisited(edge)
+        } else {
+            edge.policy()
+        };
         let target = CandidateMove::Unvisited(edge);
-        self.candidates.push(Candidate::new(terms.fpu, policy * terms.exploration, 0, target));
+        self.candidates
+            .push(Candidate::new(terms.fpu, policy * terms.exploration, 0, target));
         Some(self.candidates.len() - 1)
     }
 
@@ -339,12 +391,31 @@ impl Gatherer {
         if !is_root {
             if let Some(terminal) = self.history.terminal(&moves) {
                 let is_mate = terminal == Terminal::Checkmate;
-                let outcome = if is_mate { ProofOutcome::Win } else { ProofOutcome::Draw };
-                return self.end_in_proof(search, node, Proof { outcome, plies: 0.0, is_mate }, visits);
+                let outcome = if is_mate {
+                    ProofOutcome::Win
+                } else {
+                    ProofOutcome::Draw
+                };
+                return self.end_in_proof(
+                    search,
+                    node,
+                    Proof {
+                        outcome,
+                        plies: 0.0,
+                        is_mate,
+                    },
+                    visits,
+                );
             }
-            let mate = self.history.plies_to_mate_by_checks(&moves, search.context.params.leaf_mate_search);
+            let mate = self
+                .history
+                .plies_to_mate_by_checks(&moves, search.context.params.leaf_mate_search);
             if let Some(plies) = mate {
-                let proof = Proof { outcome: ProofOutcome::Loss, plies: plies as f32, is_mate: true };
+                let proof = Proof {
+                    outcome: ProofOutcome::Loss,
+                    plies: plies as f32,
+                    is_mate: true,
+                };
                 return self.end_in_proof(search, node, proof, visits);
             }
             if let Some(cycle) = self.two_fold_cycle(&search.context.params, self.path.len() - 1) {
@@ -378,21 +449,31 @@ impl Gatherer {
         };
         let parent = self.path[self.path.len() - 2];
         let plies = (context.tree.node(parent).mean().m - 1.0).max(0.0);
-        Some(Proof { outcome, plies, is_mate: false })
+        Some(Proof {
+            outcome,
+            plies,
+            is_mate: false,
+        })
     }
 
     fn open_cached(&mut self, search: &SearchState, evaluation: Value, visits: u32) {
         if !backup::expand(&search.context.tree, &self.path, &self.policy) {
             return self.cancel(&search.context.tree, visits);
         }
-        self.end_in_known(search, 1, backup::leaf_value(&search.context, self.path.len(), evaluation));
+        self.end_in_known(
+            search,
+            1,
+            backup::leaf_value(&search.context, self.path.len(), evaluation),
+        );
         self.counts.cache_hits += 1;
         self.cancel(&search.context.tree, visits - 1);
     }
 
     /// Queues a leaf for the network. One of the `visits` waits there, the others count as collisions.
     fn queue_leaf(&mut self, context: &SearchContext, moves: &MoveList, visits: u32) {
-        self.batch.push_leaf(&self.path).fill(&self.history, moves, context.encoding());
+        self.batch
+            .push_leaf(&self.path)
+            .fill(&self.history, moves, context.encoding());
         if visits > 1 {
             self.collide(visits - 1);
         }
@@ -428,7 +509,9 @@ impl Gatherer {
 
 /// A root move with fewer visits can no longer become the most visited. 0 while all can.
 fn visits_to_stay_in_the_race(search: &SearchState) -> u32 {
-    let SearchState { context, root, hints, .. } = search;
+    let SearchState {
+        context, root, hints, ..
+    } = search;
     let lead = hints.decisive_lead.load(Ordering::Relaxed);
     if lead == u32::MAX {
         return 0;
@@ -440,7 +523,10 @@ fn visits_to_stay_in_the_race(search: &SearchState) -> u32 {
 
 /// With several lines, a child that certainly wins waits until the other lines have been searched.
 fn is_settled(context: &SearchContext, child: &Node) -> bool {
-    context.reporting.lines > 1 && child.proof().is_some_and(|proof| proof.outcome == ProofOutcome::Win)
+    context.reporting.lines > 1
+        && child
+            .proof()
+            .is_some_and(|proof| proof.outcome == ProofOutcome::Win)
 }
 
 fn best_unvisited_root_move(search: &SearchState, node: &Node, last: Option<Unvisited>) -> Option<Unvisited> {
@@ -451,8 +537,14 @@ fn best_unvisited_root_move(search: &SearchState, node: &Node, last: Option<Unvi
     // Policies are not negative, so their bits have the same order.
     let rank = |&edge: &Unvisited| (root.policy_of_unvisited(edge).to_bits(), u8::MAX - edge.index);
     let below = last.as_ref().map(rank);
-    let allowed = search.context.tree.unvisited(node).filter(|edge| root.allows_index(edge.index));
-    allowed.filter(|edge| below.is_none_or(|below| rank(edge) < below)).max_by_key(rank)
+    let allowed = search
+        .context
+        .tree
+        .unvisited(node)
+        .filter(|edge| root.allows_index(edge.index));
+    allowed
+        .filter(|edge| below.is_none_or(|below| rank(edge) < below))
+        .max_by_key(rank)
 }
 
 /// A device's batch is filled up to a full one's size divided by this.
@@ -463,7 +555,11 @@ impl Gatherer {
     /// takes it hardly longer than one position. Nothing waits for a batch without leaves.
     pub(crate) fn prefetch(&mut self, search: &SearchState) {
         let leaves = self.batch.leaves;
-        let of_device = if self.queues > 0 { search.context.batch_size() / BATCH_PER_PREFETCH } else { 0 };
+        let of_device = if self.queues > 0 {
+            search.context.batch_size() / BATCH_PER_PREFETCH
+        } else {
+            0
+        };
         let size = search.context.params.max_prefetch.map_or(of_device, NonZero::get) as usize;
         let size = size.min(search.context.backend_info.max_batch);
         if leaves == 0 || leaves >= size || search.context.cache.capacity() == 0 || search.life.is_dismissed()
@@ -489,7 +585,10 @@ impl Gatherer {
                 break;
             }
             let candidate = self.candidates[index];
-            let rival = self.candidates.get(index + 1).map_or(f32::NEG_INFINITY, |next| next.score);
+            let rival = self
+                .candidates
+                .get(index + 1)
+                .map_or(f32::NEG_INFINITY, |next| next.score);
             let share = candidate.visits_until_below(rival, left);
             left -= self.prefetch_candidate(search, candidate, share).min(left);
         }
@@ -523,15 +622,23 @@ impl Gatherer {
             || context.cache.get(key, moves.len(), &mut self.policy).is_some()
             || self.is_decided(context, &moves);
         if !is_known {
-            self.batch.push_extra().fill(&self.history, &moves, context.encoding());
+            self.batch
+                .push_extra()
+                .fill(&self.history, &moves, context.encoding());
         }
     }
 
     /// True if a mate, a repetition or a table will decide the position once the search gets there.
     fn is_decided(&self, context: &SearchContext, moves: &MoveList) -> bool {
-        let SearchContext { params, tablebase, .. } = context;
-        self.history.plies_to_mate_by_checks(moves, params.leaf_mate_search).is_some()
+        let SearchContext {
+            params, tablebase, ..
+        } = context;
+        self.history
+            .plies_to_mate_by_checks(moves, params.leaf_mate_search)
+            .is_some()
             || self.two_fold_cycle(params, self.path.len()).is_some()
-            || tablebase.as_ref().is_some_and(|tables| tables.probe(self.history.current()).is_some())
+            || tablebase
+                .as_ref()
+                .is_some_and(|tables| tables.probe(self.history.current()).is_some())
     }
 }

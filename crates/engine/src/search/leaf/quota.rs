@@ -90,13 +90,19 @@ pub(super) struct Quota {
 
 impl Quota {
     pub(super) fn new(params: &SearchParams, leaves: u32, nodes: u32, queues: usize) -> Quota {
-        let per_leaves = if queues == 0 { leaves.div_ceil(LEAVES_PER_COLLISION) } else { u32::MAX };
+        let per_leaves = if queues == 0 {
+            leaves.div_ceil(LEAVES_PER_COLLISION)
+        } else {
+            u32::MAX
+        };
         let usual = per_leaves.min(MOST_COLLISIONS);
         Quota {
             leaves,
             known: ((params.max_out_of_order_factor * leaves as f32) as u32).max(1),
             known_take_places: !params.out_of_order_eval,
-            collided: params.collision_scaling.allowed(params.max_collision_visits, nodes),
+            collided: params
+                .collision_scaling
+                .allowed(params.max_collision_visits, nodes),
             collisions: params.max_collision_events.map_or(usual, NonZero::get),
         }
     }
@@ -127,9 +133,16 @@ mod tests {
         let scaling = CollisionScaling::default();
         assert_eq!([0, 28, 29].map(|nodes| scaling.allowed(80_000, nodes)), [1, 1, 1]);
         assert_eq!(scaling.allowed(80_000, 72_514), 33_636);
-        assert_eq!([145_000, u32::MAX].map(|nodes| scaling.allowed(80_000, nodes)), [80_000; 2]);
+        assert_eq!(
+            [145_000, u32::MAX].map(|nodes| scaling.allowed(80_000, nodes)),
+            [80_000; 2]
+        );
         assert_eq!(CollisionScaling { end: 0, ..scaling }.allowed(80_000, 0), 80_000);
-        let crossed = CollisionScaling { start: 100, end: 50, power: 1.0 };
+        let crossed = CollisionScaling {
+            start: 100,
+            end: 50,
+            power: 1.0,
+        };
         assert_eq!([0, 49, 50].map(|nodes| crossed.allowed(9, nodes)), [1, 1, 9]);
     }
 
@@ -137,7 +150,10 @@ mod tests {
     #[test]
     fn a_gathering_ends_after_a_collision_for_every_fourth_leaf() {
         let is_spent = |leaves, collisions| {
-            let counts = GatherCounts { collisions, ..GatherCounts::default() };
+            let counts = GatherCounts {
+                collisions,
+                ..GatherCounts::default()
+            };
             Quota::new(&SearchParams::default(), leaves, 100_000, 0).is_spent(&counts)
         };
         assert_eq!([0, 1].map(|n| is_spent(1, n)), [false, true]);
@@ -150,8 +166,14 @@ mod tests {
     #[test]
     fn the_collisions_that_the_option_sets_are_allowed_in_every_batch() {
         let is_spent = |set, leaves, collisions| {
-            let params = SearchParams { max_collision_events: NonZero::new(set), ..SearchParams::default() };
-            let counts = GatherCounts { collisions, ..GatherCounts::default() };
+            let params = SearchParams {
+                max_collision_events: NonZero::new(set),
+                ..SearchParams::default()
+            };
+            let counts = GatherCounts {
+                collisions,
+                ..GatherCounts::default()
+            };
             Quota::new(&params, leaves, 100_000, 0).is_spent(&counts)
         };
         for leaves in [1, 16, 100_000] {
@@ -168,15 +190,24 @@ mod tests {
         );
         // All that the tree has where only the latency counts, and hardly more than for a core where it
         // doesn't.
-        assert_eq!([1, 16, 65_536].map(|latency| leaves_on_device(1_000, latency)), [62, 237, 1_000]);
+        assert_eq!(
+            [1, 16, 65_536].map(|latency| leaves_on_device(1_000, latency)),
+            [62, 237, 1_000]
+        );
     }
 
     #[test]
     fn known_leaves_take_places_if_the_option_says_so() {
         let params = SearchParams::default();
-        let counts = GatherCounts { known: 5, ..GatherCounts::default() };
+        let counts = GatherCounts {
+            known: 5,
+            ..GatherCounts::default()
+        };
         assert_eq!(Quota::new(&params, 16, 1000, 0).places(6, &counts), 10);
-        let in_order = SearchParams { out_of_order_eval: false, ..params };
+        let in_order = SearchParams {
+            out_of_order_eval: false,
+            ..params
+        };
         assert_eq!(Quota::new(&in_order, 16, 1000, 0).places(6, &counts), 5);
     }
 
@@ -184,10 +215,19 @@ mod tests {
     fn a_gathering_ends_after_so_many_known_leaves() {
         let params = SearchParams::default();
         let is_spent = |params: &SearchParams, leaves, known| {
-            Quota::new(params, leaves, 1000, 0).is_spent(&GatherCounts { known, ..GatherCounts::default() })
+            Quota::new(params, leaves, 1000, 0).is_spent(&GatherCounts {
+                known,
+                ..GatherCounts::default()
+            })
         };
-        assert_eq!((is_spent(&params, 16, 37), is_spent(&params, 16, 38)), (false, true));
-        let none = SearchParams { max_out_of_order_factor: 0.0, ..params };
+        assert_eq!(
+            (is_spent(&params, 16, 37), is_spent(&params, 16, 38)),
+            (false, true)
+        );
+        let none = SearchParams {
+            max_out_of_order_factor: 0.0,
+            ..params
+        };
         assert_eq!((is_spent(&none, 16, 0), is_spent(&none, 16, 1)), (false, true));
     }
 }

@@ -87,7 +87,10 @@ impl<'a> MovesLeftUtility<'a> {
         parent: Value,
     ) -> Option<MovesLeftUtility<'a>> {
         let counts = has_moves_left && parent.wl.abs() > params.moves_left_threshold;
-        counts.then_some(MovesLeftUtility { params, parent_m: parent.m })
+        counts.then_some(MovesLeftUtility {
+            params,
+            parent_m: parent.m,
+        })
     }
 
     pub(crate) fn of(&self, q: f32, m: f32) -> f32 {
@@ -120,7 +123,11 @@ pub(super) struct UnvisitedTerms {
 impl UnvisitedTerms {
     pub(super) fn begin_first_visit(&mut self, candidate: &mut Candidate) {
         // Without exploration `pu` does not hold the policy, and none counts.
-        let policy = if self.exploration > 0.0 { candidate.pu / self.exploration } else { 0.0 };
+        let policy = if self.exploration > 0.0 {
+            candidate.pu / self.exploration
+        } else {
+            0.0
+        };
         self.visited_policy += policy;
         self.fpu = fpu(self.urgency, self.parent_q, self.visited_policy);
         candidate.q = self.pending_q;
@@ -151,7 +158,14 @@ pub(crate) enum CandidateMove {
 impl Candidate {
     #[inline]
     pub(crate) fn new(q: f32, pu: f32, started: u32, target: CandidateMove) -> Candidate {
-        Candidate { q, pu, score: score(q, pu, started), started, taken: 0, target }
+        Candidate {
+            q,
+            pu,
+            score: score(q, pu, started),
+            started,
+            taken: 0,
+            target,
+        }
     }
 
     #[inline]
@@ -169,7 +183,11 @@ impl Candidate {
         let lead = level - f64::from(self.q);
         let per_lead = f64::from(self.pu) / lead;
         let visits = per_lead - f64::from(self.started);
-        if visits > 0.0 && self.started > 0 { (visits, per_lead / lead) } else { (0.0, 0.0) }
+        if visits > 0.0 && self.started > 0 {
+            (visits, per_lead / lead)
+        } else {
+            (0.0, 0.0)
+        }
     }
 
     /// The fewest further visits, at most `limit`, that bring the score below `rival`.
@@ -213,12 +231,22 @@ const MAX_STEPS: u32 = 16;
 /// level, at least that of a first visit. 0 if single runs are better.
 #[inline]
 pub(super) fn take_together(candidates: &mut [Candidate], visits: u32) -> u32 {
-    if (visits as usize) < MANY_VISITS * candidates.len() { 0 } else { take_many(candidates, visits) }
+    if (visits as usize) < MANY_VISITS * candidates.len() {
+        0
+    } else {
+        take_many(candidates, visits)
+    }
 }
 
 fn take_many(candidates: &mut [Candidate], visits: u32) -> u32 {
     // Where the best alone had all visits is below the level sought, which Newton's steps don't pass.
-    let lowest = |&Candidate { q, pu, score, started, .. }: &Candidate| match started {
+    let lowest = |&Candidate {
+                      q,
+                      pu,
+                      score,
+                      started,
+                      ..
+                  }: &Candidate| match started {
         0 => f64::from(score),
         _ => f64::from(q) + f64::from(pu) / (f64::from(started) + f64::from(visits)),
     };
@@ -256,13 +284,21 @@ mod tests {
     fn the_approximate_logarithm_is_near() {
         assert_eq!((approximate_ln(1.0), approximate_ln(4.0)), (0.0, 4f32.ln()));
         for x in (1..1000).map(|i| 0.1 * i as f32) {
-            assert!((approximate_ln(x) - x.ln()).abs() < 0.006, "{x}: {} {}", approximate_ln(x), x.ln());
+            assert!(
+                (approximate_ln(x) - x.ln()).abs() < 0.006,
+                "{x}: {} {}",
+                approximate_ln(x),
+                x.ln()
+            );
         }
     }
 
     #[test]
     fn exploration_counts_the_visits_of_children() {
-        let params = Exploration { factor: 0.0, ..SearchParams::default().exploration_at(1) };
+        let params = Exploration {
+            factor: 0.0,
+            ..SearchParams::default().exploration_at(1)
+        };
         assert_eq!(exploration(&params, 0), 1.745);
         assert_eq!(exploration(&params, 100), 17.45);
     }
@@ -272,7 +308,17 @@ mod tests {
         let strategy = SearchParams::default().fpu_at(1);
         assert_eq!(fpu(strategy, 0.25, 0.0), 0.25);
         assert!((fpu(strategy, 0.25, 0.49) - 0.019).abs() < 1e-6);
-        assert_eq!(fpu(FirstPlayUrgency { strategy: FpuStrategy::Absolute, value: -0.7 }, 0.25, 0.49), -0.7);
+        assert_eq!(
+            fpu(
+                FirstPlayUrgency {
+                    strategy: FpuStrategy::Absolute,
+                    value: -0.7
+                },
+                0.25,
+                0.49
+            ),
+            -0.7
+        );
     }
 
     /// A regression: a first visit under way did not lower its siblings' first-play urgency, and one batch
@@ -281,11 +327,23 @@ mod tests {
     fn a_first_visit_under_way_counts_as_visited() {
         let strategy = SearchParams::default().fpu_at(1);
         let target = CandidateMove::Child(
-            crate::search::tree::GameTree::new(crate::chess::History::start()).unwrap().root,
+            crate::search::tree::GameTree::new(crate::chess::History::start())
+                .unwrap()
+                .root,
         );
         let (urgency, parent_q, visited_policy, exploration) = (strategy, 0.25, 0.0, 2.0);
-        let (pending_q, fpu) = (super::pending_q(parent_q, 0.1), fpu(urgency, parent_q, visited_policy));
-        let mut terms = UnvisitedTerms { urgency, parent_q, pending_q, visited_policy, fpu, exploration };
+        let (pending_q, fpu) = (
+            super::pending_q(parent_q, 0.1),
+            fpu(urgency, parent_q, visited_policy),
+        );
+        let mut terms = UnvisitedTerms {
+            urgency,
+            parent_q,
+            pending_q,
+            visited_policy,
+            fpu,
+            exploration,
+        };
         let mut candidate = Candidate::new(terms.fpu, 0.49 * 2.0, 0, target);
         terms.begin_first_visit(&mut candidate);
         assert!((candidate.q - 0.35).abs() < 1e-6 && (terms.fpu - 0.019).abs() < 1e-6);
@@ -304,7 +362,11 @@ mod tests {
 
     #[test]
     fn draws_count_for_one_side_and_against_the_other() {
-        let mean = Value { wl: 0.25, d: 0.5, m: 0.0 };
+        let mean = Value {
+            wl: 0.25,
+            d: 0.5,
+            m: 0.0,
+        };
         assert_eq!((child_q(mean, 0.5), child_q(mean, -0.5)), (0.5, 0.0));
         assert_eq!((parent_q(mean, 0.5), parent_q(mean, -0.5)), (0.0, -0.5));
     }

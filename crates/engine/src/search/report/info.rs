@@ -43,7 +43,11 @@ impl PvLine {
             Some(mu) if self.wl.abs() + self.d < SURE_RESULT => {
                 let score = 100.0 * f64::from(mu);
                 // Beyond an even chance to win the larger of both counts.
-                if mu.abs() < 1.0 || fallback.abs() < score.abs() { score } else { fallback }
+                if mu.abs() < 1.0 || fallback.abs() < score.abs() {
+                    score
+                } else {
+                    fallback
+                }
             }
             _ => fallback,
         }
@@ -75,7 +79,11 @@ impl SearchInfo {
     /// Without a new visit nothing has changed.
     pub(crate) fn differs_from(&self, other: &SearchInfo) -> bool {
         let head = |info: &SearchInfo| {
-            let lines = info.lines.iter().map(|line| (line.mate, line.moves.clone())).collect::<Vec<_>>();
+            let lines = info
+                .lines
+                .iter()
+                .map(|line| (line.mate, line.moves.clone()))
+                .collect::<Vec<_>>();
             (info.depth, info.seldepth, lines)
         };
         let has_moved = |(a, b): (&PvLine, &PvLine)| (a.wl - b.wl).abs() >= FINEST_SCORE_STEP;
@@ -106,13 +114,21 @@ impl RootSnapshot<'_> {
             eps: self.per_second(self.counts.evaluations),
             hashfull: cache.hashfull(),
             tablebase_hits: self.counts.tablebase_hits,
-            lines: shown.take(reporting.lines.max(1)).map(|root_move| self.line(root_move, inside)).collect(),
+            lines: shown
+                .take(reporting.lines.max(1))
+                .map(|root_move| self.line(root_move, inside))
+                .collect(),
             move_stats: None,
         })
     }
 
     fn line(&self, root_move: &RootMove, inside: &Inside<'_>) -> PvLine {
-        let SearchContext { rescale, history, backend_info, .. } = &self.search.context;
+        let SearchContext {
+            rescale,
+            history,
+            backend_info,
+            ..
+        } = &self.search.context;
         let node = Some(root_move.node).filter(|node| node.visits > 0);
         let mean = node.map_or_else(|| self.root.mean.at_child(), |node| node.mean);
         let turn = history.current().turn();
@@ -178,7 +194,12 @@ pub struct RootStats {
 
 impl RootSnapshot<'_> {
     pub(crate) fn root_stats(&self) -> RootStats {
-        let SearchContext { params, history, backend_info, .. } = &self.search.context;
+        let SearchContext {
+            params,
+            history,
+            backend_info,
+            ..
+        } = &self.search.context;
         let children_visits = self.children.iter().map(|child| child.node.visits).sum();
         let mean = self.root.mean;
         let parent_q = select::parent_q(mean, self.draw_score());
@@ -188,12 +209,22 @@ impl RootSnapshot<'_> {
             moves_left: MovesLeftUtility::new(params, backend_info.has_moves_left, mean),
         };
         let legal = history.legal_moves();
-        let known = legal.iter().filter_map(|mv| self.moves().find(|root_move| root_move.mv == *mv));
-        let mut moves: Vec<_> = known.map(|root_move| self.move_stats(root_move, &terms)).collect();
+        let known = legal
+            .iter()
+            .filter_map(|mv| self.moves().find(|root_move| root_move.mv == *mv));
+        let mut moves: Vec<_> = known
+            .map(|root_move| self.move_stats(root_move, &terms))
+            .collect();
         moves.sort_by(|a, b| {
-            a.node.visits.cmp(&b.node.visits).then((a.node.q + a.u).total_cmp(&(b.node.q + b.u)))
+            a.node
+                .visits
+                .cmp(&b.node.visits)
+                .then((a.node.q + a.u).total_cmp(&(b.node.q + b.u)))
         });
-        RootStats { moves, root: self.root_node_stats() }
+        RootStats {
+            moves,
+            root: self.root_node_stats(),
+        }
     }
 
     fn move_stats(&self, root_move: &RootMove, terms: &ScoreTerms<'_>) -> MoveStats {
@@ -220,11 +251,23 @@ impl RootSnapshot<'_> {
         let u = policy * terms.exploration / (1 + node.visits + node.in_flight) as f32;
         let utility = terms.moves_left.filter(|_| is_visited);
         let moves_left = utility.map_or(0.0, |utility| utility.of(q, node.mean.m));
-        MoveStats { mv, policy_index, node: node_stats, u, s: q + u + moves_left }
+        MoveStats {
+            mv,
+            policy_index,
+            node: node_stats,
+            u,
+            s: q + u + moves_left,
+        }
     }
 
     fn root_node_stats(&self) -> NodeStats {
-        let NodeReading { visits, in_flight, mean, is_certain, .. } = self.root;
+        let NodeReading {
+            visits,
+            in_flight,
+            mean,
+            is_certain,
+            ..
+        } = self.root;
         let SearchContext { cache, history, .. } = &self.search.context;
         NodeStats {
             visits,
@@ -240,7 +283,10 @@ impl RootSnapshot<'_> {
     fn mean_stats(&self, mean: Value) -> MeanStats {
         let SearchContext { rescale, history, .. } = &self.search.context;
         let (value, _) = rescale.shown(mean, history.current().turn());
-        MeanStats { value, q: select::child_q(value, self.draw_score()) }
+        MeanStats {
+            value,
+            q: select::child_q(value, self.draw_score()),
+        }
     }
 }
 
@@ -252,5 +298,7 @@ struct ScoreTerms<'a> {
 
 fn network_value(cache: &EvalCache, history: &History) -> Option<f32> {
     let moves = history.legal_moves().len();
-    cache.get(history.evaluation_key(), moves, &mut Vec::new()).map(|evaluation| evaluation.wl)
+    cache
+        .get(history.evaluation_key(), moves, &mut Vec::new())
+        .map(|evaluation| evaluation.wl)
 }

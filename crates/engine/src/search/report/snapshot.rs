@@ -62,7 +62,11 @@ impl NodeReading {
     const NONE: NodeReading = NodeReading {
         visits: 0,
         in_flight: 0,
-        mean: Value { wl: 0.0, d: 0.0, m: 0.0 },
+        mean: Value {
+            wl: 0.0,
+            d: 0.0,
+            m: 0.0,
+        },
         proof: None,
         bounds: Bounds::OPEN,
         is_certain: false,
@@ -89,19 +93,35 @@ impl NodeReading {
 impl RootMove {
     fn unvisited(mv: Move, policy: f32) -> RootMove {
         let node = NodeReading::NONE;
-        RootMove { mv, child: None, node, q: 0.0, network_policy: policy, policy, is_allowed: true }
+        RootMove {
+            mv,
+            child: None,
+            node,
+            q: 0.0,
+            network_policy: policy,
+            policy,
+            is_allowed: true,
+        }
     }
 
     fn of_child(id: NodeId, child: &Node, draw_score: f32) -> RootMove {
         let (edge, node) = (child.edge(), NodeReading::of(child));
         let q = select::child_q(node.mean, draw_score);
-        RootMove { child: Some(id), node, q, ..RootMove::unvisited(edge.mv(), edge.policy()) }
+        RootMove {
+            child: Some(id),
+            node,
+            q,
+            ..RootMove::unvisited(edge.mv(), edge.policy())
+        }
     }
 
     fn mating(history: &History, leaf: &NodeReading) -> Option<RootMove> {
         let loss = leaf.proof.filter(|proof| proof.is_loss() && proof.is_mate)?;
         let mate = FoundMate::by_checks(history, moves_to_mate(loss.plies))?;
-        let mut root_move = RootMove { node: *leaf, ..RootMove::unvisited(mate.mv, 0.0) };
+        let mut root_move = RootMove {
+            node: *leaf,
+            ..RootMove::unvisited(mate.mv, 0.0)
+        };
         root_move.prove(mate.proof);
         Some(root_move)
     }
@@ -109,7 +129,14 @@ impl RootMove {
     fn prove(&mut self, proof: Proof) {
         let (mean, bounds) = (proof.value(), Bounds::certain(proof.outcome));
         let visits = self.node.visits.max(1);
-        self.node = NodeReading { visits, mean, proof: Some(proof), bounds, is_certain: true, ..self.node };
+        self.node = NodeReading {
+            visits,
+            mean,
+            proof: Some(proof),
+            bounds,
+            is_certain: true,
+            ..self.node
+        };
         self.q = mean.wl;
     }
 
@@ -128,7 +155,11 @@ impl<'a> RootSnapshot<'a> {
         // Before the children, so that a move that becomes one meanwhile is recognised.
         let unvisited = unvisited_moves(search);
         let mut snapshot = RootSnapshot::read_children(search);
-        let RootSnapshot { children, unvisited: rest, .. } = &mut snapshot;
+        let RootSnapshot {
+            children,
+            unvisited: rest,
+            ..
+        } = &mut snapshot;
         *rest = unvisited;
         if rest.len() + children.len() > search.context.root_node().edge_count() {
             rest.retain(|edge| children.iter().all(|child| child.mv != edge.mv));
@@ -138,7 +169,12 @@ impl<'a> RootSnapshot<'a> {
 
     /// Reads without the moves that have no child, for the stoppers after every batch.
     pub(crate) fn read_children(search: &'a SearchState) -> RootSnapshot<'a> {
-        let SearchState { context, root, counters, .. } = search;
+        let SearchState {
+            context,
+            root,
+            counters,
+            ..
+        } = search;
         let (tree, node) = (&context.tree, context.root_node());
         let draw_score = root.draw_score(0);
         let mut children: Vec<RootMove> = tree
@@ -152,7 +188,11 @@ impl<'a> RootSnapshot<'a> {
         tell_mate(search, &mut children);
         let counts = *counters.lock();
         let proof = root_proof(search, &children);
-        let reading = NodeReading { proof, is_certain: proof.is_some(), ..NodeReading::of(node) };
+        let reading = NodeReading {
+            proof,
+            is_certain: proof.is_some(),
+            ..NodeReading::of(node)
+        };
         let nodes = reading.visits + counts.reverted;
         RootSnapshot {
             search,
@@ -177,7 +217,13 @@ impl<'a> RootSnapshot<'a> {
 
     /// The position after `mv` as if it were the root. Counts stay those of the whole search.
     fn after(&self, mv: Move, _inside: &Inside<'_>) -> Option<RootSnapshot<'a>> {
-        let SearchContext { tree, history, reply_moves, backend_info, .. } = &self.search.context;
+        let SearchContext {
+            tree,
+            history,
+            reply_moves,
+            backend_info,
+            ..
+        } = &self.search.context;
         let id = self.children.iter().find(|root_move| root_move.mv == mv)?.child?;
         let (node, draw_score) = (tree.node(id), -self.draw_score());
         let mut after = history.clone();
@@ -186,13 +232,18 @@ impl<'a> RootSnapshot<'a> {
         let evaluation = root_evaluation(tree, id, backend_info);
         let reading = NodeReading::of(node);
         let allows = |mv: Move| reply_moves.is_empty() || reply_moves.contains(&mv);
-        let limited = |root_move: RootMove| RootMove { is_allowed: allows(root_move.mv), ..root_move };
+        let limited = |root_move: RootMove| RootMove {
+            is_allowed: allows(root_move.mv),
+            ..root_move
+        };
         let (children, unvisited) = if node.state() == NodeState::Expanded {
             let unvisited = tree
                 .unvisited(node)
                 .map(|edge| RootMove::unvisited(moves[usize::from(edge.index)], edge.policy()));
             let mut unvisited: Vec<_> = unvisited.map(limited).collect();
-            let children = tree.children(node).map(|(id, child)| RootMove::of_child(id, child, draw_score));
+            let children = tree
+                .children(node)
+                .map(|(id, child)| RootMove::of_child(id, child, draw_score));
             let children: Vec<_> = children.map(limited).collect();
             unvisited.retain(|edge| children.iter().all(|child| child.mv != edge.mv));
             (children, unvisited)
@@ -202,7 +253,14 @@ impl<'a> RootSnapshot<'a> {
             let others = others.map(|mv| limited(RootMove::unvisited(mv, 0.0))).collect();
             (vec![mate], others)
         };
-        Some(RootSnapshot { root: reading, evaluation, children, unvisited, plies: 1, ..*self })
+        Some(RootSnapshot {
+            root: reading,
+            evaluation,
+            children,
+            unvisited,
+            plies: 1,
+            ..*self
+        })
     }
     /// The worth of a draw to the side to move.
     pub(super) fn draw_score(&self) -> f32 {
@@ -214,7 +272,11 @@ impl<'a> RootSnapshot<'a> {
     }
 
     pub(crate) fn visited_policy(&self) -> f32 {
-        self.children.iter().filter(|child| child.is_visited()).map(|child| child.policy).sum()
+        self.children
+            .iter()
+            .filter(|child| child.is_visited())
+            .map(|child| child.policy)
+            .sum()
     }
 
     /// Only moves that may be searched, best first: wins, then by visits, Q and policy, then unvisited, then
@@ -245,7 +307,9 @@ const LCB_SHARE: f32 = 0.05;
 /// The open move with the best lower confidence bound, value − `factor` / √visits, among `ranked` moves with
 /// enough visits. `None` if the first move is certain: it stays first.
 fn best_by_bound(ranked: &[&RootMove], factor: f32) -> Option<usize> {
-    let first = ranked.first().filter(|first| factor > 0.0 && !first.node.is_certain)?;
+    let first = ranked
+        .first()
+        .filter(|first| factor > 0.0 && !first.node.is_certain)?;
     let enough = LCB_SHARE * first.node.visits as f32;
     let bound = |root_move: &RootMove| root_move.q - factor / (root_move.node.visits as f32).sqrt();
     let open = ranked
@@ -259,7 +323,11 @@ fn best_by_bound(ranked: &[&RootMove], factor: f32) -> Option<usize> {
 
 fn tell_mate(search: &SearchState, children: &mut Vec<RootMove>) {
     let is_evaluated = search.context.has_evaluated_root();
-    let Some(mate) = search.root.mate.filter(|mate| is_evaluated && search.root.allows(mate.mv)) else {
+    let Some(mate) = search
+        .root
+        .mate
+        .filter(|mate| is_evaluated && search.root.allows(mate.mv))
+    else {
         return;
     };
     let is_first_move = |root_move: &RootMove| root_move.mv == mate.mv;
@@ -292,9 +360,17 @@ fn root_proof(SearchState { context, root, .. }: &SearchState, children: &[RootM
         && (tree.unvisited(node).any(|edge| root.allows_index(edge.index))
             || tree.unvisited(node).count() + children.len() < node.edge_count());
     let allowed = children.iter().filter(|root_move| root_move.is_allowed);
-    let proofs =
-        allowed.map(|&RootMove { node: NodeReading { bounds, proof, .. }, .. }| MoveProof { bounds, proof });
-    let mut moves = is_unvisited.then_some(MoveProof::OPEN).into_iter().chain(proofs).peekable();
+    let proofs = allowed.map(
+        |&RootMove {
+             node: NodeReading { bounds, proof, .. },
+             ..
+         }| MoveProof { bounds, proof },
+    );
+    let mut moves = is_unvisited
+        .then_some(MoveProof::OPEN)
+        .into_iter()
+        .chain(proofs)
+        .peekable();
     moves.peek()?;
     match verdict::verdict(moves) {
         Verdict::Proven(proof) => Some(proof),
@@ -307,8 +383,11 @@ fn root_proof(SearchState { context, root, .. }: &SearchState, children: &[RootM
 pub(super) type MoveRank = [f64; 5];
 
 pub(super) fn rank(node: &NodeReading, q: f32, policy: f32) -> MoveRank {
-    let by_proof = |Proof { outcome, plies, is_mate }: Proof| match (outcome, if is_mate { 2.0 } else { 1.0 })
-    {
+    let by_proof = |Proof {
+                        outcome,
+                        plies,
+                        is_mate,
+                    }: Proof| match (outcome, if is_mate { 2.0 } else { 1.0 }) {
         (ProofOutcome::Win, class) => [class, -f64::from(plies)],
         (ProofOutcome::Loss, class) => [-class, plies.into()],
         (ProofOutcome::Draw, _) => [0.0; 2],
@@ -388,7 +467,13 @@ const RESIGNABLE_Q: f32 = -0.98;
 
 impl RootSnapshot<'_> {
     pub(crate) fn stats(&self) -> SearchStats {
-        let RootSnapshot { elapsed, counts, root, children, .. } = self;
+        let RootSnapshot {
+            elapsed,
+            counts,
+            root,
+            children,
+            ..
+        } = self;
         let allowed = || children.iter().filter(|root_move| root_move.is_allowed);
         let proofs = || allowed().filter_map(|root_move| root_move.node.proof);
         let outcomes = || proofs().map(|proof| proof.outcome);
@@ -396,11 +481,17 @@ impl RootSnapshot<'_> {
         // Moves that may not be searched can have visits from an earlier search. Lost moves are not in
         // the race.
         let visits_in_the_race = |root_move: &RootMove| {
-            if root_move.is_allowed && !root_move.node.is_lost() { root_move.node.visits } else { 0 }
+            if root_move.is_allowed && !root_move.node.is_lost() {
+                root_move.node.visits
+            } else {
+                0
+            }
         };
         SearchStats {
             elapsed: (*elapsed).into(),
-            since_first_eval: counts.first_evaluation.map(|first| elapsed.saturating_sub(first).into()),
+            since_first_eval: counts
+                .first_evaluation
+                .map(|first| elapsed.saturating_sub(first).into()),
             nodes: self.nodes.into(),
             new_nodes: Nodes(self.new_nodes),
             terminal_visits: Nodes(counts.terminals),
@@ -412,7 +503,9 @@ impl RootSnapshot<'_> {
                 .max_by(|&a, &b| {
                     let [x, y] = [a, b].map(|i| &children[i]);
                     // Of equals the most visited one, and the first of those, as `most_visited` has it.
-                    x.q.total_cmp(&y.q).then(x.node.visits.cmp(&y.node.visits)).then(b.cmp(&a))
+                    x.q.total_cmp(&y.q)
+                        .then(x.node.visits.cmp(&y.node.visits))
+                        .then(b.cmp(&a))
                 }),
             root: self.evaluation,
             proven_win: outcomes().any(|outcome| outcome == ProofOutcome::Win),
@@ -420,14 +513,22 @@ impl RootSnapshot<'_> {
             root_is_certain: root.proof.is_some_and(|proof| {
                 children.is_empty() || outcomes().any(|outcome| outcome == proof.outcome.flipped())
             }),
-            losing_moves: outcomes().filter(|outcome| *outcome == ProofOutcome::Loss).count() as u32,
+            losing_moves: outcomes()
+                .filter(|outcome| *outcome == ProofOutcome::Loss)
+                .count() as u32,
             is_resignable: allowed()
                 .filter(|root_move| root_move.is_visited())
                 .all(|root_move| root_move.q <= RESIGNABLE_Q),
             // The root keeps the first mate found. A shorter one can follow.
-            mate_in: proofs().filter(is_win_by_mate).map(|proof| moves_to_mate(proof.plies + 1.0)).min(),
+            mate_in: proofs()
+                .filter(is_win_by_mate)
+                .map(|proof| moves_to_mate(proof.plies + 1.0))
+                .min(),
             // The root's proof is for the side that moved last.
-            mated_in: root.proof.filter(is_win_by_mate).map(|proof| moves_to_mate(proof.plies)),
+            mated_in: root
+                .proof
+                .filter(is_win_by_mate)
+                .map(|proof| moves_to_mate(proof.plies)),
         }
     }
     pub(crate) fn summary(&self) -> SearchSummary {
@@ -440,7 +541,11 @@ impl RootSnapshot<'_> {
             device_busy: clock.device_busy(),
             tree_bytes: tree.bytes(),
             root: self.evaluation,
-            visits_by_move: self.children.iter().map(|child| (child.mv, child.node.visits)).collect(),
+            visits_by_move: self
+                .children
+                .iter()
+                .map(|child| (child.mv, child.node.visits))
+                .collect(),
         }
     }
 }
@@ -469,7 +574,12 @@ pub struct SearchSummary {
 impl SearchSummary {
     /// The visited moves with their visits, most visited first.
     pub fn visits(&self) -> Vec<(Move, u32)> {
-        let mut visits: Vec<_> = self.visits_by_move.iter().copied().filter(|&(_, n)| n > 0).collect();
+        let mut visits: Vec<_> = self
+            .visits_by_move
+            .iter()
+            .copied()
+            .filter(|&(_, n)| n > 0)
+            .collect();
         visits.sort_by_key(|&(_, n)| Reverse(n));
         visits
     }
@@ -481,7 +591,14 @@ mod tests {
 
     fn open_move(visits: u32, q: f32) -> RootMove {
         let mv = History::start().legal_moves()[0];
-        RootMove { q, node: NodeReading { visits, ..NodeReading::NONE }, ..RootMove::unvisited(mv, 0.1) }
+        RootMove {
+            q,
+            node: NodeReading {
+                visits,
+                ..NodeReading::NONE
+            },
+            ..RootMove::unvisited(mv, 0.1)
+        }
     }
 
     fn best(factor: f32, moves: &[RootMove]) -> Option<usize> {
@@ -490,11 +607,24 @@ mod tests {
 
     #[test]
     fn a_better_value_may_go_before_more_visits() {
-        let moves = [open_move(400, 0.2), open_move(100, 0.3), open_move(20, 0.5), open_move(18, 0.9)];
+        let moves = [
+            open_move(400, 0.2),
+            open_move(100, 0.3),
+            open_move(20, 0.5),
+            open_move(18, 0.9),
+        ];
         assert_eq!(best(1.0, &moves[..2]), Some(1));
-        assert_eq!(best(1.0, &moves), Some(2), "18 visits are less than a twentieth of 400");
+        assert_eq!(
+            best(1.0, &moves),
+            Some(2),
+            "18 visits are less than a twentieth of 400"
+        );
         assert_eq!(best(2.0, &[open_move(400, 0.2), open_move(100, 0.25)]), Some(0));
-        assert_eq!(best(1.0, &[open_move(25, 0.5), open_move(25, 0.5)]), Some(0), "the first of equals");
+        assert_eq!(
+            best(1.0, &[open_move(25, 0.5), open_move(25, 0.5)]),
+            Some(0),
+            "the first of equals"
+        );
         assert_eq!(best(0.0, &moves), None);
         assert_eq!(best(1.0, &[]), None);
     }
@@ -502,7 +632,11 @@ mod tests {
     #[test]
     fn certain_moves_are_not_weighed_by_bounds() {
         let certain = |mut root_move: RootMove, outcome| {
-            root_move.prove(Proof { outcome, plies: 3.0, is_mate: false });
+            root_move.prove(Proof {
+                outcome,
+                plies: 3.0,
+                is_mate: false,
+            });
             root_move
         };
         let draw = || certain(open_move(30, 0.0), ProofOutcome::Draw);

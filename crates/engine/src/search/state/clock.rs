@@ -32,11 +32,16 @@ impl SearchClock {
             host_per_visit: pace.host_per_visit,
             timetable: Mutex::new(Timetable::new(pace)),
         };
-        SearchClock { started: received, counted: pace.map(counted) }
+        SearchClock {
+            started: received,
+            counted: pace.map(counted),
+        }
     }
 
     pub(crate) fn elapsed(&self) -> Duration {
-        self.counted.as_ref().map_or_else(|| self.started.elapsed(), VirtualTime::now)
+        self.counted
+            .as_ref()
+            .map_or_else(|| self.started.elapsed(), VirtualTime::now)
     }
 
     pub(crate) fn is_real(&self) -> bool {
@@ -52,7 +57,9 @@ impl SearchClock {
     /// The time from which the answers to a batch of `positions` count.
     pub(crate) fn sent(&self, positions: u32) -> Duration {
         let answered = |time: &VirtualTime| time.timetable.lock().submit(time.now(), positions);
-        self.counted.as_ref().map_or_else(|| self.started.elapsed(), answered)
+        self.counted
+            .as_ref()
+            .map_or_else(|| self.started.elapsed(), answered)
     }
 
     pub(crate) fn waited_until(&self, time: Duration) {
@@ -62,7 +69,9 @@ impl SearchClock {
     }
 
     pub(crate) fn device_busy(&self) -> Option<Duration> {
-        self.counted.as_ref().map(|time| time.timetable.lock().busy_until(time.now()))
+        self.counted
+            .as_ref()
+            .map(|time| time.timetable.lock().busy_until(time.now()))
     }
 }
 

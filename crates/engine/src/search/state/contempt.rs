@@ -36,13 +36,20 @@ impl Advantage {
             return None;
         }
         let (a, b) = (libm::log(1.0 / l - 1.0), libm::log(1.0 / w - 1.0));
-        Some(Advantage { mu: (a - b) / (a + b), s: 2.0 / (a + b) })
+        Some(Advantage {
+            mu: (a - b) / (a + b),
+            s: 2.0 / (a + b),
+        })
     }
 
     fn applied_to(self, value: Value) -> Value {
         let w = logistic((self.mu - 1.0) / self.s);
         let l = logistic((-self.mu - 1.0) / self.s);
-        Value { wl: (w - l) as f32, d: (1.0 - w - l).max(0.0) as f32, ..value }
+        Value {
+            wl: (w - l) as f32,
+            d: (1.0 - w - l).max(0.0) as f32,
+            ..value
+        }
     }
 }
 
@@ -66,8 +73,16 @@ pub struct Rescale {
 
 impl Default for Rescale {
     fn default() -> Self {
-        let ContemptOptions { max_s, objectivity, .. } = ContemptOptions::default();
-        Rescale { ratio: 1.0, diff: 0.0, favoured: None, max_s, objectivity }
+        let ContemptOptions {
+            max_s, objectivity, ..
+        } = ContemptOptions::default();
+        Rescale {
+            ratio: 1.0,
+            diff: 0.0,
+            favoured: None,
+            max_s,
+            objectivity,
+        }
     }
 }
 
@@ -77,7 +92,10 @@ impl Rescale {
     }
 
     pub(crate) fn gives_same_values(&self, other: &Rescale) -> bool {
-        let same = Rescale { objectivity: other.objectivity, ..*self } == *other;
+        let same = Rescale {
+            objectivity: other.objectivity,
+            ..*self
+        } == *other;
         same || (self.is_identity() && other.is_identity())
     }
 
@@ -93,20 +111,31 @@ impl Rescale {
         if self.is_identity() {
             return value;
         }
-        let Some(Advantage { mu, s }) = Advantage::of(value) else { return value };
+        let Some(Advantage { mu, s }) = Advantage::of(value) else {
+            return value;
+        };
         let s = s.min(self.max_s);
-        Advantage { mu: mu + self.shift(viewer) * s * s, s: s * self.ratio }.applied_to(value)
+        Advantage {
+            mu: mu + self.shift(viewer) * s * s,
+            s: s * self.ratio,
+        }
+        .applied_to(value)
     }
 
     /// The value to show, without favour as far as the objectivity goes, and its mean advantage.
     pub(crate) fn shown(&self, value: Value, viewer: Color) -> (Value, Option<f32>) {
-        let Some(Advantage { mu, s }) = Advantage::of(value) else { return (value, None) };
+        let Some(Advantage { mu, s }) = Advantage::of(value) else {
+            return (value, None);
+        };
         let shift = self.shift(viewer) * self.objectivity;
         if shift == 0.0 {
             return (value, Some(mu as f32));
         }
         let network_s = (s / self.ratio).min(self.max_s);
-        let fair = Advantage { mu: mu - shift * network_s * network_s, s };
+        let fair = Advantage {
+            mu: mu - shift * network_s * network_s,
+            s,
+        };
         (fair.applied_to(value), Some(fair.mu as f32))
     }
 }
@@ -167,11 +196,17 @@ fn advantage_over(opponent: &str, list: &str, rating_advantage: f64) -> Result<f
     let opponent = opponent.to_lowercase();
     let (mut unnamed, mut named) = (rating_advantage, None);
     for entry in list.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
-        let (name, value) = entry.split_once('=').map_or((None, entry), |(name, value)| (Some(name), value));
+        let (name, value) = entry
+            .split_once('=')
+            .map_or((None, entry), |(name, value)| (Some(name), value));
         let value = value.trim().parse().ok().filter(|elo: &f64| elo.is_finite());
         let value = value.ok_or_else(|| {
             let expected = "an Elo difference or NAME=DIFFERENCE".into();
-            OptionError::Value { name: "Contempt".into(), value: entry.into(), expected }
+            OptionError::Value {
+                name: "Contempt".into(),
+                value: entry.into(),
+                expected,
+            }
         })?;
         match name {
             None => unnamed = value,
@@ -213,7 +248,13 @@ impl ContemptOptions {
         };
         let diff = diff * self.attenuation;
         let favoured = favoured.filter(|_| diff != 0.0);
-        Rescale { ratio, diff, favoured, max_s: self.max_s, objectivity: self.objectivity }
+        Rescale {
+            ratio,
+            diff,
+            favoured,
+            max_s: self.max_s,
+            objectivity: self.objectivity,
+        }
     }
 
     fn by_draw_rates(&self, advantage: f64) -> (f64, f64) {
@@ -234,7 +275,10 @@ impl ContemptOptions {
         let reference = scale_of_draw_rate(self.draw_rate_reference);
         let (own, opponent) = (game_pair_elo(own), game_pair_elo(opponent));
         let target = ((scale_of_elo(own).powi(2) + scale_of_elo(opponent).powi(2)) / 2.0).sqrt();
-        (target / reference, (mu_of_elo(own) - mu_of_elo(opponent)) / (reference * reference))
+        (
+            target / reference,
+            (mu_of_elo(own) - mu_of_elo(opponent)) / (reference * reference),
+        )
     }
 }
 
@@ -272,7 +316,10 @@ mod tests {
 
     fn assert_rescale(options: ContemptOptions, ratio: f64, diff: f64) {
         let rescale = options.rescale(Color::White, false).unwrap();
-        assert!((rescale.ratio - ratio).abs() < 1e-5 && (rescale.diff - diff).abs() < 1e-5, "{rescale:?}");
+        assert!(
+            (rescale.ratio - ratio).abs() < 1e-5 && (rescale.diff - diff).abs() < 1e-5,
+            "{rescale:?}"
+        );
     }
 
     #[test]
@@ -285,7 +332,11 @@ mod tests {
     #[test]
     fn the_mode_chooses_the_side() {
         let favoured = |mode, infinite| {
-            let options = ContemptOptions { rating_advantage: 100.0, mode, ..ContemptOptions::default() };
+            let options = ContemptOptions {
+                rating_advantage: 100.0,
+                mode,
+                ..ContemptOptions::default()
+            };
             options.rescale(Color::Black, infinite).unwrap().favoured
         };
         assert_eq!(favoured(ContemptMode::Play, false), Some(Color::Black));
@@ -293,8 +344,14 @@ mod tests {
         assert_eq!(favoured(ContemptMode::White, true), Some(Color::White));
         assert_eq!(favoured(ContemptMode::Black, true), Some(Color::Black));
         assert_eq!(favoured(ContemptMode::Disable, false), None);
-        let options = ContemptOptions { rating_advantage: 100.0, ..ContemptOptions::default() };
-        assert_eq!((options.lacks_side(true), options.lacks_side(false)), (Ok(true), Ok(false)));
+        let options = ContemptOptions {
+            rating_advantage: 100.0,
+            ..ContemptOptions::default()
+        };
+        assert_eq!(
+            (options.lacks_side(true), options.lacks_side(false)),
+            (Ok(true), Ok(false))
+        );
     }
 
     #[test]
@@ -302,13 +359,26 @@ mod tests {
         // The scale at 50 % draws is 1 / ln 3 = 0.910239. diff = ln 3 / (sech²(0.175 · ln 3) + sech²(0.825 ·
         // ln 3)) · ln 10 / 200 · 100
         assert_rescale(
-            ContemptOptions { rating_advantage: 100.0, ..ContemptOptions::default() },
+            ContemptOptions {
+                rating_advantage: 100.0,
+                ..ContemptOptions::default()
+            },
             1.0,
             0.874_449,
         );
-        let sharper =
-            ContemptOptions { draw_rate_target: 0.8, book_exit_bias: 1.0, ..ContemptOptions::default() };
-        assert_rescale(ContemptOptions { rating_advantage: 100.0, ..sharper.clone() }, 0.5, 0.603_340);
+        let sharper = ContemptOptions {
+            draw_rate_target: 0.8,
+            book_exit_bias: 1.0,
+            ..ContemptOptions::default()
+        };
+        assert_rescale(
+            ContemptOptions {
+                rating_advantage: 100.0,
+                ..sharper.clone()
+            },
+            0.5,
+            0.603_340,
+        );
         let capped = ContemptOptions {
             rating_advantage: 1000.0,
             book_exit_bias: 0.0,
@@ -323,7 +393,10 @@ mod tests {
         // 2737 is the midpoint: 2737 + 125 · ln 2 = 2823.643. Scale 1 / (1/15 + exp(6.643867 − 6.75)) =
         // 1.035227.
         assert_rescale(
-            ContemptOptions { calibration_elo: 2737.0, ..ContemptOptions::default() },
+            ContemptOptions {
+                calibration_elo: 2737.0,
+                ..ContemptOptions::default()
+            },
             1.137_313,
             0.0,
         );
@@ -349,7 +422,12 @@ mod tests {
         assert_eq!(advantage_over("Rodent", "", 33.0), Ok(33.0));
         assert_eq!(advantage_over("Rodent", "leela=5", 33.0), Ok(33.0));
         for bad in ["much", "leela=", "a=b=1", "inf"] {
-            assert!(advantage_over("", bad, 0.0).unwrap_err().to_string().contains(bad));
+            assert!(
+                advantage_over("", bad, 0.0)
+                    .unwrap_err()
+                    .to_string()
+                    .contains(bad)
+            );
         }
     }
 
@@ -377,7 +455,10 @@ mod tests {
     fn what_is_nearly_certain_has_no_distribution() {
         for (wl, d) in [(1.0, 0.0), (0.0, 1.0), (0.5, 0.0), (0.99995, 0.00004), (0.5, 0.6)] {
             assert_eq!(Advantage::of(result(wl, d)), None, "{wl} {d}");
-            let rescale = Rescale { ratio: 0.5, ..Rescale::default() };
+            let rescale = Rescale {
+                ratio: 0.5,
+                ..Rescale::default()
+            };
             assert_eq!(rescale.apply(result(wl, d), Color::White), result(wl, d));
             assert_eq!(rescale.shown(result(wl, d), Color::White), (result(wl, d), None));
         }
@@ -385,41 +466,84 @@ mod tests {
 
     #[test]
     fn rescaling_worked_by_hand() {
-        let rescale = Rescale { ratio: 0.5, diff: 0.2, favoured: Some(Color::Black), ..Rescale::default() };
+        let rescale = Rescale {
+            ratio: 0.5,
+            diff: 0.2,
+            favoured: Some(Color::Black),
+            ..Rescale::default()
+        };
         let Value { wl, d, .. } = rescale.apply(result(0.3, 0.5), Color::Black);
-        assert!(close(wl.into(), 0.367_708) && close(d.into(), 0.614_298), "{wl} {d}");
+        assert!(
+            close(wl.into(), 0.367_708) && close(d.into(), 0.614_298),
+            "{wl} {d}"
+        );
         let Value { wl, d, .. } = rescale.apply(result(0.3, 0.5), Color::White);
-        assert!(close(wl.into(), 0.229_815) && close(d.into(), 0.737_163), "{wl} {d}");
+        assert!(
+            close(wl.into(), 0.229_815) && close(d.into(), 0.737_163),
+            "{wl} {d}"
+        );
     }
 
     #[test]
     fn wide_distributions_are_capped() {
         // w = 0.45, l = 0.4: a = ln 1.5, b = ln(11/9): μ = 0.337869, s = 3.3, capped to 1.4
-        let rescale = Rescale { diff: 1e-9, favoured: Some(Color::White), ..Rescale::default() };
+        let rescale = Rescale {
+            diff: 1e-9,
+            favoured: Some(Color::White),
+            ..Rescale::default()
+        };
         let Value { wl, d, .. } = rescale.apply(result(0.05, 0.15), Color::White);
-        assert!(close(wl.into(), 0.106_162) && close(d.into(), 0.338_326), "{wl} {d}");
+        assert!(
+            close(wl.into(), 0.106_162) && close(d.into(), 0.338_326),
+            "{wl} {d}"
+        );
     }
 
     #[test]
     fn objectivity_takes_favour_back() {
-        let play = Rescale { ratio: 0.8, diff: 0.3, favoured: Some(Color::White), ..Rescale::default() };
-        let fair = Rescale { favoured: None, ..play };
+        let play = Rescale {
+            ratio: 0.8,
+            diff: 0.3,
+            favoured: Some(Color::White),
+            ..Rescale::default()
+        };
+        let fair = Rescale {
+            favoured: None,
+            ..play
+        };
         let expected = fair.apply(result(0.1, 0.6), Color::White);
         let inside = play.apply(result(0.1, 0.6), Color::White);
         let (shown, _) = play.shown(inside, Color::White);
-        assert!((shown.wl - expected.wl).abs() < 1e-5 && (shown.d - expected.d).abs() < 1e-5, "{shown:?}");
-        let (raw, _) = Rescale { objectivity: 0.0, ..play }.shown(inside, Color::White);
+        assert!(
+            (shown.wl - expected.wl).abs() < 1e-5 && (shown.d - expected.d).abs() < 1e-5,
+            "{shown:?}"
+        );
+        let (raw, _) = Rescale {
+            objectivity: 0.0,
+            ..play
+        }
+        .shown(inside, Color::White);
         assert_eq!(result(raw.wl, raw.d), inside);
     }
 
     #[test]
     fn trees_are_told_apart_by_their_values() {
         let plain = Rescale::default();
-        let play = Rescale { diff: 0.3, favoured: Some(Color::White), ..plain };
+        let play = Rescale {
+            diff: 0.3,
+            favoured: Some(Color::White),
+            ..plain
+        };
         assert!(plain.gives_same_values(&Rescale { diff: 0.3, ..plain }));
-        assert!(play.gives_same_values(&Rescale { objectivity: 0.5, ..play }));
+        assert!(play.gives_same_values(&Rescale {
+            objectivity: 0.5,
+            ..play
+        }));
         assert!(!play.gives_same_values(&plain));
-        assert!(!play.gives_same_values(&Rescale { favoured: Some(Color::Black), ..play }));
+        assert!(!play.gives_same_values(&Rescale {
+            favoured: Some(Color::Black),
+            ..play
+        }));
     }
 
     proptest! {

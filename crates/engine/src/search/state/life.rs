@@ -91,9 +91,21 @@ impl Life {
     /// Only `stop` ends an open-ended search.
     pub(crate) fn new(is_open_ended: bool) -> Life {
         let (stage, failure) = (Stage::Running, None);
-        let state = LifeState { stage, stop_requested: false, workers: 0, waiting: 0, epoch: 0, failure };
+        let state = LifeState {
+            stage,
+            stop_requested: false,
+            workers: 0,
+            waiting: 0,
+            epoch: 0,
+            failure,
+        };
         let (dismissed, changed) = (AtomicBool::new(false), Condvar::default());
-        Life { dismissed, is_open_ended, state: Mutex::new(state), changed }
+        Life {
+            dismissed,
+            is_open_ended,
+            state: Mutex::new(state),
+            changed,
+        }
     }
 
     /// Wakes all who wait, the controller too.
@@ -111,7 +123,9 @@ impl Life {
 
     /// Ends the search if there is a `reason`. True if it is over, now or before.
     pub(crate) fn end_if(&self, reason: Option<EndReason>) -> bool {
-        reason.into_iter().for_each(|reason| self.change(|state| state.end(reason)));
+        reason
+            .into_iter()
+            .for_each(|reason| self.change(|state| state.end(reason)));
         self.stage() != Stage::Running
     }
 
@@ -159,7 +173,8 @@ impl Life {
             Stage::Answered | Stage::Drained => Some(EndReason::Stopped),
         };
         let mut state = self.state.lock();
-        self.changed.wait_while_for(&mut state, |state| due(state).is_none(), timeout);
+        self.changed
+            .wait_while_for(&mut state, |state| due(state).is_none(), timeout);
         due(&state)
     }
 
@@ -229,7 +244,8 @@ impl Life {
     ) -> MutexGuard<'_, LifeState> {
         let mut state = self.state.lock();
         state.waiting += 1;
-        self.changed.wait_while_for(&mut state, |state| must_wait(state), timeout);
+        self.changed
+            .wait_while_for(&mut state, |state| must_wait(state), timeout);
         state.waiting -= 1;
         state
     }

@@ -80,7 +80,10 @@ impl SearchState {
 
 impl Default for SearchHints {
     fn default() -> SearchHints {
-        SearchHints { batch_cap: AtomicU32::new(u32::MAX), decisive_lead: AtomicU32::new(u32::MAX) }
+        SearchHints {
+            batch_cap: AtomicU32::new(u32::MAX),
+            decisive_lead: AtomicU32::new(u32::MAX),
+        }
     }
 }
 
@@ -122,15 +125,26 @@ impl SearchContext {
 
     /// The moves to choose the answer from, or empty for all.
     pub(crate) fn answer_moves(&self) -> &[Move] {
-        if self.expected_move.is_some() { &self.reply_moves } else { &self.root_moves }
+        if self.expected_move.is_some() {
+            &self.reply_moves
+        } else {
+            &self.root_moves
+        }
     }
 
     pub(crate) fn encoding(&self) -> PositionEncoding {
-        PositionEncoding { format: self.backend_info.input_format, history_fill: self.params.history_fill }
+        PositionEncoding {
+            format: self.backend_info.input_format,
+            history_fill: self.params.history_fill,
+        }
     }
 
     pub(crate) fn batch_size(&self) -> u32 {
-        let BackendInfo { preferred_batch, max_batch, .. } = self.backend_info;
+        let BackendInfo {
+            preferred_batch,
+            max_batch,
+            ..
+        } = self.backend_info;
         let chosen = self.params.minibatch_size.map(NonZero::get);
         chosen.unwrap_or(preferred_batch).clamp(1, max_batch) as u32
     }
@@ -222,7 +236,11 @@ pub(crate) struct VisitBudget {
 
 impl VisitBudget {
     pub(crate) fn new(total: u64) -> VisitBudget {
-        VisitBudget { total, left: AtomicU64::new(total), leaves_under_way: AtomicU32::new(0) }
+        VisitBudget {
+            total,
+            left: AtomicU64::new(total),
+            leaves_under_way: AtomicU32::new(0),
+        }
     }
 
     pub(crate) fn reserve(&self, wanted: u32) -> u32 {

@@ -9,10 +9,22 @@ use crate::time::StopReason;
 
 /// What each model shows, and a function that panics if it does not hold.
 pub(crate) const MODELS: &[(&str, fn())] = &[
-    ("life: a search that ends by itself and is stopped keeps its first reason", the_first_reason_is_kept),
-    ("life: an open-ended search ends once it is told to", an_open_ended_search_waits_for_stop),
-    ("life: the controller and another search do not both have the answer", an_answer_is_claimed_once),
-    ("life: nobody waits for a worker that never came", whoever_was_let_in_is_waited_for),
+    (
+        "life: a search that ends by itself and is stopped keeps its first reason",
+        the_first_reason_is_kept,
+    ),
+    (
+        "life: an open-ended search ends once it is told to",
+        an_open_ended_search_waits_for_stop,
+    ),
+    (
+        "life: the controller and another search do not both have the answer",
+        an_answer_is_claimed_once,
+    ),
+    (
+        "life: nobody waits for a worker that never came",
+        whoever_was_let_in_is_waited_for,
+    ),
 ];
 
 #[test]

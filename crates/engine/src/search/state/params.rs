@@ -191,7 +191,11 @@ impl SearchParams {
     /// At a node so many plies below the root.
     pub(crate) fn exploration_at(&self, plies: usize) -> Exploration {
         let (init, base, factor) = if plies == 0 && self.root_has_own_cpuct_params {
-            (self.cpuct_at_root, self.cpuct_base_at_root, self.cpuct_factor_at_root)
+            (
+                self.cpuct_at_root,
+                self.cpuct_base_at_root,
+                self.cpuct_factor_at_root,
+            )
         } else {
             (self.cpuct, self.cpuct_base, self.cpuct_factor)
         };

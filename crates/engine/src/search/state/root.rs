@@ -27,7 +27,12 @@ pub(crate) struct SearchRoot {
 
 impl SearchRoot {
     pub(crate) fn new(context: &SearchContext) -> SearchRoot {
-        let SearchContext { params, history, root_moves, .. } = context;
+        let SearchContext {
+            params,
+            history,
+            root_moves,
+            ..
+        } = context;
         let moves = history.legal_moves();
         let all_allowed = root_moves.is_empty();
         let mut rng = match params.seed {
@@ -35,21 +40,31 @@ impl SearchRoot {
             seed => fastrand::Rng::with_seed(seed ^ history.evaluation_key()),
         };
         SearchRoot {
-            allowed: moves.iter().map(|mv| all_allowed || root_moves.contains(mv)).collect(),
+            allowed: moves
+                .iter()
+                .map(|mv| all_allowed || root_moves.contains(mv))
+                .collect(),
             all_allowed,
             noise: RootNoise::draw(params.noise, moves.len(), &mut rng),
             moves,
             rng,
             mate: FoundMate::by_checks(history, params.leaf_mate_search),
             reused_visits: context.visits(),
-            draw_score: history.current().turn().fold_wb(params.draw_score, -params.draw_score),
+            draw_score: history
+                .current()
+                .turn()
+                .fold_wb(params.draw_score, -params.draw_score),
         }
     }
 
     /// The worth of a draw to the side that moves `plies` below the root.
     #[inline]
     pub(crate) fn draw_score(&self, plies: usize) -> f32 {
-        if plies.is_multiple_of(2) { self.draw_score } else { -self.draw_score }
+        if plies.is_multiple_of(2) {
+            self.draw_score
+        } else {
+            -self.draw_score
+        }
     }
 
     #[inline]
@@ -58,7 +73,9 @@ impl SearchRoot {
     }
 
     pub(crate) fn allows_index(&self, index: u8) -> bool {
-        self.allowed.get(usize::from(index)).is_some_and(|&allowed| allowed)
+        self.allowed
+            .get(usize::from(index))
+            .is_some_and(|&allowed| allowed)
     }
 
     /// Policy of the root move to `child`, with noise unless the move certainly loses.
@@ -75,7 +92,9 @@ impl SearchRoot {
 
     pub(crate) fn policy_of_unvisited(&self, edge: Unvisited) -> f32 {
         let policy = edge.policy();
-        self.noise.as_ref().map_or(policy, |noise| noise.mix(edge.index.into(), policy))
+        self.noise
+            .as_ref()
+            .map_or(policy, |noise| noise.mix(edge.index.into(), policy))
     }
 
     fn index_of(&self, mv: Move) -> Option<usize> {
@@ -93,7 +112,11 @@ impl FoundMate {
     pub(crate) fn by_checks(history: &History, moves: u32) -> Option<FoundMate> {
         let line = history.mate_by_checks(moves);
         let plies = line.len() as f32 - 1.0;
-        let proof = Proof { outcome: ProofOutcome::Win, plies, is_mate: true };
+        let proof = Proof {
+            outcome: ProofOutcome::Win,
+            plies,
+            is_mate: true,
+        };
         line.first().map(|&mv| FoundMate { mv, proof })
     }
 }
@@ -113,7 +136,10 @@ impl RootNoise {
         let sum: f64 = gammas.iter().sum();
         // All are 0 where alpha is so small that every draw is rounded down.
         let parts = (sum > 0.0).then(|| gammas.iter().map(|g| (g / sum) as f32).collect())?;
-        Some(RootNoise { epsilon: params.epsilon, parts })
+        Some(RootNoise {
+            epsilon: params.epsilon,
+            parts,
+        })
     }
 
     fn mix(&self, index: usize, policy: f32) -> f32 {
@@ -168,13 +194,19 @@ mod tests {
             let variance = firsts.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / f64::from(draws);
             assert!((mean - 0.2).abs() < 0.01, "{alpha}: {mean}");
             let expected = 0.16 / (5.0 * alpha + 1.0);
-            assert!((variance / expected - 1.0).abs() < 0.1, "{alpha}: {variance} for {expected}");
+            assert!(
+                (variance / expected - 1.0).abs() < 0.1,
+                "{alpha}: {variance} for {expected}"
+            );
         }
     }
 
     #[test]
     fn policy_and_noise_are_mixed() {
-        let noise = RootNoise { epsilon: 0.25, parts: vec![1.0, 0.0] };
+        let noise = RootNoise {
+            epsilon: 0.25,
+            parts: vec![1.0, 0.0],
+        };
         assert_eq!((noise.mix(0, 0.4), noise.mix(1, 0.4)), (0.55, 0.3));
         let mut rng = fastrand::Rng::with_seed(1);
         assert!(RootNoise::draw(NoiseParams::default(), 20, &mut rng).is_none());

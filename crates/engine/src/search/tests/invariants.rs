@@ -39,11 +39,19 @@ fn check_node(tree: &Tree, node: &Node, kept: Kept) {
     assert_eq!(node.in_flight(), 0, "virtual loss is left");
     assert_ne!(node.state(), NodeState::Claimed, "a claim is left");
     let Value { wl, d, m } = node.mean();
-    assert!((-1.0..=1.0).contains(&wl) && (0.0..=1.0).contains(&d) && m >= 0.0, "{:?}", node.mean());
+    assert!(
+        (-1.0..=1.0).contains(&wl) && (0.0..=1.0).contains(&d) && m >= 0.0,
+        "{:?}",
+        node.mean()
+    );
     if let Some(proof) = node.proof()
         && node.visits() > 0
     {
-        assert_eq!(node.value_sum(), i64::from(node.visits()) * fixed(proof.value().wl), "{proof:?}");
+        assert_eq!(
+            node.value_sum(),
+            i64::from(node.visits()) * fixed(proof.value().wl),
+            "{proof:?}"
+        );
         assert_eq!((d, m), (proof.value().d, proof.value().m), "{proof:?}");
         assert_eq!(proof.plies.fract(), 0.0, "{proof:?}");
     }
@@ -56,7 +64,11 @@ fn check_node(tree: &Tree, node: &Node, kept: Kept) {
         // Once a node is decided, visits end there.
         (Some(_), _) | (None, Kept::Pruned) => assert!(node.visits() > below, "{} {below}", node.visits()),
         (None, Kept::Whole) => {
-            assert_eq!(node.visits(), below + 1, "visits of the children and the node's own");
+            assert_eq!(
+                node.visits(),
+                below + 1,
+                "visits of the children and the node's own"
+            );
         }
     }
     if let (Some(proof), Kept::Whole) = (node.proof(), kept)
@@ -67,9 +79,15 @@ fn check_node(tree: &Tree, node: &Node, kept: Kept) {
     if node.proof().is_none() {
         let own = OwnVisits::of(tree, node);
         let (n, slack) = (f64::from(own.visits), own.slack);
-        assert!(own.value_sum.abs() <= i64::from(own.visits) * fixed(1.0), "{own:?}");
+        assert!(
+            own.value_sum.abs() <= i64::from(own.visits) * fixed(1.0),
+            "{own:?}"
+        );
         assert!((-slack..=n + slack).contains(&own.d), "{own:?}");
-        assert!((-MOST_PLIES * slack..=MOST_PLIES * (n + slack)).contains(&own.m), "{own:?}");
+        assert!(
+            (-MOST_PLIES * slack..=MOST_PLIES * (n + slack)).contains(&own.m),
+            "{own:?}"
+        );
     }
 }
 
@@ -97,7 +115,13 @@ impl OwnVisits {
         // either direction: the standard deviation is at most `n · √n · ε / 2`, for children and node alike.
         // Visits that were taken back leave their roundings behind.
         let slack = 0.01 + 4.0 * n * n.sqrt() * f64::from(f32::EPSILON);
-        let own = OwnVisits { visits: node.visits(), value_sum: node.value_sum(), d, m, slack };
+        let own = OwnVisits {
+            visits: node.visits(),
+            value_sum: node.value_sum(),
+            d,
+            m,
+            slack,
+        };
         tree.children(node).fold(own, |own, (_, child)| {
             let (d, m) = sums(child);
             OwnVisits {
@@ -114,7 +138,12 @@ impl OwnVisits {
 /// Each open node's own visit has the backend's value of its position.
 pub(super) fn check_own_visits(search: &Search, evaluator: Box<dyn Evaluator>) {
     let mut history = search.context().history.clone();
-    let mut walk = OwnVisitsWalk { search, evaluator, path: vec![search.context().root], checked: 0 };
+    let mut walk = OwnVisitsWalk {
+        search,
+        evaluator,
+        path: vec![search.context().root],
+        checked: 0,
+    };
     walk.check_below(&mut history);
     assert!(walk.checked > 0);
 }
@@ -136,7 +165,10 @@ impl OwnVisitsWalk<'_> {
             let expected = backup::leaf_value(&self.search.state.context, self.path.len(), slot.evaluation);
             let own = OwnVisits::of(tree, node);
             assert_eq!((own.visits, own.value_sum), (1, fixed(expected.wl)));
-            assert!((own.d - f64::from(expected.d)).abs() <= own.slack, "{own:?} for {expected:?}");
+            assert!(
+                (own.d - f64::from(expected.d)).abs() <= own.slack,
+                "{own:?} for {expected:?}"
+            );
             let m_error = (own.m - f64::from(expected.m)).abs();
             assert!(m_error <= MOST_PLIES * own.slack, "{own:?} for {expected:?}");
             self.checked += 1;
@@ -154,7 +186,10 @@ impl OwnVisitsWalk<'_> {
 pub(super) fn check_memory(game: &GameTree) {
     let (used, reachable) = (game.tree.bytes(), game.reachable_bytes());
     let lost = game.tree.reserved_bytes() / 100;
-    assert!((reachable..=reachable + lost).contains(&used), "{used} bytes in use, {reachable} reachable");
+    assert!(
+        (reachable..=reachable + lost).contains(&used),
+        "{used} bytes in use, {reachable} reachable"
+    );
 }
 
 impl TestBench {
@@ -163,7 +198,9 @@ impl TestBench {
         let tree = self.tree.tree.clone();
         let mut id = self.tree.root;
         for _ in 0..plies {
-            let Some((next, child)) = tree.children(tree.node(id)).max_by_key(|(_, child)| child.visits())
+            let Some((next, child)) = tree
+                .children(tree.node(id))
+                .max_by_key(|(_, child)| child.visits())
             else {
                 break;
             };
@@ -240,7 +277,9 @@ fn exploration_counts_the_visits_that_pruning_has_left() {
         gatherer.push_candidates(&search.state, node, 0);
         let exploration = select::exploration(&search.context().params.exploration_at(1), below);
         for Candidate { pu, target, .. } in gatherer.candidates {
-            let CandidateMove::Child(child) = target else { continue };
+            let CandidateMove::Child(child) = target else {
+                continue;
+            };
             assert_eq!(pu, tree.node(child).edge().policy() * exploration);
             cases += 1;
         }
@@ -275,7 +314,10 @@ fn visits_under_way_leave_a_proven_mate_where_it_is() {
     bench.params.minibatch_size = NonZero::new(32);
     bench.search(20_000);
     bench.check(Kept::Whole);
-    let is_won = |node: &&Node| node.proof().is_some_and(|proof| proof.outcome == ProofOutcome::Win);
+    let is_won = |node: &&Node| {
+        node.proof()
+            .is_some_and(|proof| proof.outcome == ProofOutcome::Win)
+    };
     assert!(bench.nodes().into_iter().filter(is_won).count() > 10);
 }
 
@@ -283,14 +325,19 @@ fn visits_under_way_leave_a_proven_mate_where_it_is() {
 #[test]
 fn an_untried_move_is_better_than_a_certain_loss() {
     let is_loss = |node: &Node| {
-        node.proof().is_some_and(|proof| proof.outcome == ProofOutcome::Loss) && node.visits() > 0
+        node.proof()
+            .is_some_and(|proof| proof.outcome == ProofOutcome::Loss)
+            && node.visits() > 0
     };
     let mut cases = 0;
     for (nodes, rule50) in (2..40).flat_map(|nodes| (50..54).map(move |rule50| (nodes, rule50))) {
         // After Kh1 Black mates. Other moves are tried only when that is certain. Positions with such
         // counters have evaluations of their own.
-        let mut bench =
-            TestBench::new("random", 1, &format!("fen 1r4k1/5ppp/8/8/8/8/5PPP/6K1 w - - {rule50} 30"));
+        let mut bench = TestBench::new(
+            "random",
+            1,
+            &format!("fen 1r4k1/5ppp/8/8/8/8/5PPP/6K1 w - - {rule50} 30"),
+        );
         bench.params.fpu_strategy_at_root = RootFpuStrategy::Absolute;
         bench.params.fpu_value_at_root = -1.0;
         bench.params.root_has_own_cpuct_params = true;
@@ -300,8 +347,15 @@ fn an_untried_move_is_better_than_a_certain_loss() {
         let (search, result) = bench.search_moves(nodes, &["g1h1", "h2h3"]);
         let (tree, root) = (&search.context().tree, search.context().root_node());
         let best = result.best.unwrap();
-        let has_untried = tree.children(root).filter(|(_, child)| child.visits() > 0).count() < 2;
-        let loses = |mv| tree.children(root).any(|(_, child)| child.edge().mv() == mv && is_loss(child));
+        let has_untried = tree
+            .children(root)
+            .filter(|(_, child)| child.visits() > 0)
+            .count()
+            < 2;
+        let loses = |mv| {
+            tree.children(root)
+                .any(|(_, child)| child.edge().mv() == mv && is_loss(child))
+        };
         assert!(!(has_untried && loses(best)), "{nodes} {rule50}");
         cases += usize::from(has_untried && search.state.root.moves.iter().any(|&mv| loses(mv)));
     }
@@ -329,7 +383,9 @@ impl TestBench {
     fn move_on(&mut self, search: &Arc<Search>, reclaimer: &Reclaimer) {
         let (history, draining) = (self.after_best_move(), search.clone());
         let quiescence = move || assert!(draining.state.life.wait_for_workers(Duration::from_secs(60)));
-        self.tree.advance(history, Past::Release, reclaimer, quiescence).unwrap();
+        self.tree
+            .advance(history, Past::Release, reclaimer, quiescence)
+            .unwrap();
     }
 
     fn wait_until_reclaimed(&self) {

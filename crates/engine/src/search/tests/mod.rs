@@ -54,7 +54,11 @@ impl TestBench {
 
     fn start(&self, nodes: Option<u64>, root_moves: &[&str]) -> Arc<Search> {
         let visits = |n: u64| n.saturating_sub(self.visits().into());
-        let limits = GoLimits { nodes: nodes.map(Nodes), infinite: nodes.is_none(), ..GoLimits::default() };
+        let limits = GoLimits {
+            nodes: nodes.map(Nodes),
+            infinite: nodes.is_none(),
+            ..GoLimits::default()
+        };
         self.start_within(limits, nodes.map_or(u64::MAX, visits), root_moves)
     }
 
@@ -65,11 +69,21 @@ impl TestBench {
     }
 
     fn prepare(&self, limits: GoLimits, visits: u64, root_moves: &[&str]) -> Arc<Search> {
-        let facts = MoveFacts { limits, legal_moves: 30, ..MoveFacts::default() };
-        let options = StopperOptions { smart_pruning_factor: 0.0, ..StopperOptions::default() };
+        let facts = MoveFacts {
+            limits,
+            legal_moves: 30,
+            ..MoveFacts::default()
+        };
+        let options = StopperOptions {
+            smart_pruning_factor: 0.0,
+            ..StopperOptions::default()
+        };
         let history = self.tree.history.clone();
         let context = SearchContext {
-            root_moves: root_moves.iter().map(|text| history.parse_move(text).unwrap()).collect(),
+            root_moves: root_moves
+                .iter()
+                .map(|text| history.parse_move(text).unwrap())
+                .collect(),
             tree: self.tree.tree.clone(),
             root: self.tree.root,
             history,
@@ -81,7 +95,10 @@ impl TestBench {
             tablebase: None,
             tablebase_hits: 0,
             backend_info: self.backend.info().clone(),
-            reporting: Reporting { lines: 1, move_stats: MoveStatsWhen::Never },
+            reporting: Reporting {
+                lines: 1,
+                move_stats: MoveStatsWhen::Never,
+            },
             clock: SearchClock::start(Instant::now(), self.backend.info().virtual_pace),
         };
         let chain = Chain::new(&facts, &options, None);
@@ -122,7 +139,9 @@ impl TestBench {
     }
 
     fn step_to(&mut self, history: &History, past: Past) {
-        self.tree.advance(history.clone(), past, &Reclaimer::in_place(), || {}).unwrap();
+        self.tree
+            .advance(history.clone(), past, &Reclaimer::in_place(), || {})
+            .unwrap();
     }
 
     fn check(&self, kept: Kept) {
@@ -138,7 +157,11 @@ impl Search {
 
 #[test]
 fn visits_are_exact_on_any_number_of_threads() {
-    for backend in ["random", "trivial", "simulated(latency-us=200,per-position-ns=1000)"] {
+    for backend in [
+        "random",
+        "trivial",
+        "simulated(latency-us=200,per-position-ns=1000)",
+    ] {
         for threads in [1, 2, 5] {
             let bench = TestBench::new(backend, threads, KIWIPETE);
             let (search, result) = bench.search(5_000);
@@ -170,7 +193,10 @@ fn a_search_is_reported_while_workers_change_it() {
     }
     search.state.life.dismiss();
     search.state.life.wait_for_workers(Duration::from_secs(60));
-    assert_eq!(search.snapshot().ranked_moves().len(), search.state.root.moves.len());
+    assert_eq!(
+        search.snapshot().ranked_moves().len(),
+        search.state.root.moves.len()
+    );
 }
 
 /// A regression: information, move and figures were read one after the other and could differ.
@@ -183,12 +209,18 @@ fn the_move_to_play_is_the_first_of_the_last_line() {
         let result = conclude(&search, EndReason::Stopped);
         let Some(info) = result.info else { continue };
         let line = &info.lines[0].moves;
-        assert_eq!((result.best, result.ponder), (line.first().copied(), line.get(1).copied()));
+        assert_eq!(
+            (result.best, result.ponder),
+            (line.first().copied(), line.get(1).copied())
+        );
         let summary = result.summary;
         assert_eq!((info.nodes, info.time), (summary.nodes, summary.time));
         let found = |&(mv, visits): &(Move, u32)| (mv, u64::from(visits)) == (line[0], info.lines[0].nodes);
         assert!(summary.visits_by_move.iter().any(found) || info.lines[0].nodes == 0);
-        assert_eq!((result.stats.nodes, result.stats.root), (Nodes(summary.nodes), summary.root));
+        assert_eq!(
+            (result.stats.nodes, result.stats.root),
+            (Nodes(summary.nodes), summary.root)
+        );
         results += 1;
     }
     search.request_stop();
@@ -218,28 +250,59 @@ const VIRTUAL: &str = "simulated(network=trivial,latency-us=4000,per-position-ns
 
 #[test]
 fn one_thread_with_a_device_is_deterministic_in_real_and_in_virtual_time() {
-    let visits = |backend: &str| TestBench::new(backend, 1, KIWIPETE).search(3_000).1.summary.visits_by_move;
+    let visits = |backend: &str| {
+        TestBench::new(backend, 1, KIWIPETE)
+            .search(3_000)
+            .1
+            .summary
+            .visits_by_move
+    };
     let in_virtual_time = visits(VIRTUAL);
-    assert_eq!(in_virtual_time, visits("simulated(network=trivial,latency-us=200,per-position-ns=2500)"));
-    assert_ne!(in_virtual_time, visits("trivial"), "more is under way than on a core");
+    assert_eq!(
+        in_virtual_time,
+        visits("simulated(network=trivial,latency-us=200,per-position-ns=2500)")
+    );
+    assert_ne!(
+        in_virtual_time,
+        visits("trivial"),
+        "more is under way than on a core"
+    );
 }
 
 #[test]
 fn a_device_is_busy_in_virtual_time_once_the_tree_is_large() {
     let bench = TestBench::new(VIRTUAL, 1, "startpos");
-    let SearchSummary { time, counts, device_busy, .. } = bench.search(60_000).1.summary;
-    assert!(device_busy.is_some_and(|busy| busy > time.mul_f32(0.9)), "{device_busy:?} of {time:?}");
-    assert!(counts.evaluations > 60 * counts.batches, "a batch of 80 computes while another one travels");
+    let SearchSummary {
+        time,
+        counts,
+        device_busy,
+        ..
+    } = bench.search(60_000).1.summary;
+    assert!(
+        device_busy.is_some_and(|busy| busy > time.mul_f32(0.9)),
+        "{device_busy:?} of {time:?}"
+    );
+    assert!(
+        counts.evaluations > 60 * counts.batches,
+        "a batch of 80 computes while another one travels"
+    );
     assert!(counts.waited_for_device > counts.waited_for_tree, "{counts:?}");
 }
 
 #[test]
 fn a_device_has_its_queues_full_and_the_next_batch_waiting() {
-    let mut bench = TestBench::new("simulated(network=trivial,latency-us=0,per-position-ns=0)", 1, KIWIPETE);
+    let mut bench = TestBench::new(
+        "simulated(network=trivial,latency-us=0,per-position-ns=0)",
+        1,
+        KIWIPETE,
+    );
     bench.params.minibatch_size = NonZero::new(64);
     let counts = bench.search(20_000).1.summary.counts;
     assert!(counts.evaluations > 40 * counts.batches, "{counts:?}");
-    assert!(counts.evaluations + counts.prefetched <= 64 * counts.batches, "{counts:?}");
+    assert!(
+        counts.evaluations + counts.prefetched <= 64 * counts.batches,
+        "{counts:?}"
+    );
 }
 
 #[test]
@@ -257,8 +320,15 @@ fn stoppers_hear_of_allowed_root_moves_only() {
     assert!(stats.proven_win && stats.root_is_certain);
     let (search, result) = bench.search_moves(2_500, &["d1d2", "h2h3"]);
     let stats = search.stats();
-    assert!(!stats.proven_win && !stats.root_is_certain, "the mate may not be played");
-    let visited = result.summary.visits_by_move.iter().filter(|(_, visits)| *visits > 0);
+    assert!(
+        !stats.proven_win && !stats.root_is_certain,
+        "the mate may not be played"
+    );
+    let visited = result
+        .summary
+        .visits_by_move
+        .iter()
+        .filter(|(_, visits)| *visits > 0);
     assert!(visited.count() > 2, "those of the first search");
     assert_eq!(stats.race_visits.iter().filter(|visits| **visits > 0).count(), 2);
 }
@@ -272,7 +342,10 @@ fn the_subtree_is_kept_over_several_plies_and_the_rest_freed() {
     let line = &result.info.unwrap().lines[0].moves;
     line[..2].iter().for_each(|&mv| history.push(mv));
     let before = bench.tree.tree.bytes();
-    bench.tree.advance(history.clone(), Past::Release, &reclaimer, || {}).unwrap();
+    bench
+        .tree
+        .advance(history.clone(), Past::Release, &reclaimer, || {})
+        .unwrap();
     let kept = bench.visits();
     assert!(kept > 1, "the expected line was searched");
     let deadline = Instant::now() + Duration::from_secs(10);
@@ -309,7 +382,11 @@ fn the_fifty_move_rule_and_repetitions_are_draws_in_the_tree() {
     let (search, result) = bench.search(500);
     assert!(result.summary.counts.terminals > 0);
     for (_, child) in bench.tree.tree.children(bench.root()) {
-        let is_quiet = !search.context().history.format_move(child.edge().mv()).starts_with("a2");
+        let is_quiet = !search
+            .context()
+            .history
+            .format_move(child.edge().mv())
+            .starts_with("a2");
         assert_eq!(child.is_terminal(), is_quiet);
         assert!(!is_quiet || child.wl() == 0.0);
     }
@@ -337,7 +414,10 @@ fn proofs_reach_the_root() {
 fn two_fold_draws_are_searched_again_once_the_root_has_moved_past() {
     let mut bench = TestBench::new("random", 1, "fen 7k/8/8/8/8/8/P7/K7 w - - 0 1");
     let (_, result) = bench.search(20_000);
-    assert!(result.summary.counts.terminals > 0, "kings shuffle back and forth");
+    assert!(
+        result.summary.counts.terminals > 0,
+        "kings shuffle back and forth"
+    );
     bench.check(Kept::Whole);
     bench.play(&result.info.unwrap().lines[0].moves[..2]);
     let kept = bench.visits();
@@ -373,27 +453,45 @@ fn draws_that_are_opened_again_do_not_end_a_stepwise_search() {
 fn the_spread_of_moves_left_is_that_of_the_lines_searched() {
     let bench = TestBench::new("random", 1, KIWIPETE);
     let (search, _) = bench.search(2_000);
-    let SearchContext { tree, root: root_id, backend_info, .. } = &search.state.context;
+    let SearchContext {
+        tree,
+        root: root_id,
+        backend_info,
+        ..
+    } = &search.state.context;
     let root = tree.node(*root_id);
     let found = root_evaluation(tree, *root_id, backend_info).unwrap();
     assert!((found.m.unwrap().0 - f64::from(root.mean().m)).abs() < 1e-6);
     let children = || tree.children(root).map(|(_, child)| child);
     let visits: f64 = children().map(|child| f64::from(child.visits())).sum();
     let distance = |child: &super::tree::Node| f64::from(child.mean().m) + 1.0 - found.m.unwrap().0;
-    let variance =
-        children().map(|child| f64::from(child.visits()) * distance(child).powi(2)).sum::<f64>() / visits;
+    let variance = children()
+        .map(|child| f64::from(child.visits()) * distance(child).powi(2))
+        .sum::<f64>()
+        / visits;
     let spread = found.m_spread.unwrap().0;
-    assert!(spread >= 0.99 * variance.sqrt() && spread > 0.0, "{spread} {}", variance.sqrt());
+    assert!(
+        spread >= 0.99 * variance.sqrt() && spread > 0.0,
+        "{spread} {}",
+        variance.sqrt()
+    );
     // A regression: lines below the root were followed while others freed their nodes.
     tree.mark_full();
     let is_over = || {
         let found = root_evaluation(tree, *root_id, backend_info).unwrap();
         let at_root = found.m_spread.unwrap().0;
-        assert!((at_root - variance.sqrt()).abs() < 1e-3 && at_root < spread, "{at_root} {spread}");
+        assert!(
+            (at_root - variance.sqrt()).abs() < 1e-3 && at_root < spread,
+            "{at_root} {spread}"
+        );
         true
     };
     tree.prune(*root_id, is_over);
-    let headless = BackendInfo { has_moves_left: false, has_wdl: false, ..backend_info.clone() };
+    let headless = BackendInfo {
+        has_moves_left: false,
+        has_wdl: false,
+        ..backend_info.clone()
+    };
     let found = root_evaluation(tree, *root_id, &headless).unwrap();
     assert_eq!((found.m_spread, found.d), (None, None), "no heads, no figures");
 }
@@ -405,9 +503,15 @@ fn rules_without_a_clock_are_asked_by_workers_only() {
     let bench = TestBench::new("random", 1, "startpos");
     let done = bench.search(50).0.stats();
     let without_clock = GoLimits::nodes(10);
-    let with_clock = GoLimits { movetime: Some(Millis(1e6)), ..without_clock.clone() };
+    let with_clock = GoLimits {
+        movetime: Some(Millis(1e6)),
+        ..without_clock.clone()
+    };
     let nodestime = StopperOptions {
-        nodestime: NodesTimeOptions { nodes_per_ms: 1, dynamic: false },
+        nodestime: NodesTimeOptions {
+            nodes_per_ms: 1,
+            dynamic: false,
+        },
         ..StopperOptions::default()
     };
     let by_nodes = Some(EndReason::Rule(StopReason::Nodes));
@@ -416,9 +520,16 @@ fn rules_without_a_clock_are_asked_by_workers_only() {
         (&without_clock, StopperOptions::default(), None),
         (&with_clock, nodestime, None),
     ] {
-        let facts = MoveFacts { limits: limits.clone(), legal_moves: 20, ..MoveFacts::default() };
+        let facts = MoveFacts {
+            limits: limits.clone(),
+            legal_moves: 20,
+            ..MoveFacts::default()
+        };
         let stop_controller = super::drive::StopController::new(Chain::new(&facts, &options, None), true);
-        assert_eq!(stop_controller.check_by_clock(&done, 1_000, &Default::default()), by_clock);
+        assert_eq!(
+            stop_controller.check_by_clock(&done, 1_000, &Default::default()),
+            by_clock
+        );
         assert_eq!(stop_controller.check(&done, 1_000, &Default::default()), by_nodes);
     }
 }
@@ -434,7 +545,10 @@ fn prefetched_positions_are_found_in_the_cache() {
     bench.params.max_prefetch = NonZero::new(32);
     let (_, result) = bench.search(1_000);
     let counts = result.summary.counts;
-    assert!(counts.cache_hits > plain.summary.counts.cache_hits + 200, "{counts:?}");
+    assert!(
+        counts.cache_hits > plain.summary.counts.cache_hits + 200,
+        "{counts:?}"
+    );
     assert!(counts.evaluations + counts.prefetched <= 32 * counts.batches);
     assert_eq!(counts.visits(), 1_000);
     bench.check(Kept::Whole);
@@ -453,7 +567,10 @@ fn positions_that_mate_by_checks_are_not_prefetched() {
         let mut history = search.context().history.clone();
         history.push(history.parse_move("g1h1").unwrap());
         let (key, moves) = (history.evaluation_key(), history.legal_moves().len());
-        assert!(search.context().cache.get(key, moves, &mut Vec::new()).is_none(), "{rule50}");
+        assert!(
+            search.context().cache.get(key, moves, &mut Vec::new()).is_none(),
+            "{rule50}"
+        );
     }
 }
 
@@ -484,7 +601,17 @@ fn of_moves_with_the_same_q_the_most_visited_is_the_best() {
 #[test]
 fn a_search_that_can_make_no_more_visits_ends() {
     let bench = TestBench::new("random", 2, "startpos");
-    let search = bench.start_within(GoLimits { depth: Some(100), ..GoLimits::default() }, 500, &[]);
+    let search = bench.start_within(
+        GoLimits {
+            depth: Some(100),
+            ..GoLimits::default()
+        },
+        500,
+        &[],
+    );
     let result = run(&search, &mut |_| {});
-    assert_eq!((result.reason, result.summary.nodes), (EndReason::Rule(StopReason::Nodes), 500));
+    assert_eq!(
+        (result.reason, result.summary.nodes),
+        (EndReason::Rule(StopReason::Nodes), 500)
+    );
 }

@@ -8,7 +8,10 @@ use crate::search::tree::{Bounds, Node, Proof, ProofOutcome, verdict};
 fn root_child<'a>(bench: &'a TestBench, mv: &str) -> &'a Node {
     let mv = bench.tree.history.parse_move(mv).unwrap();
     let tree = &bench.tree.tree;
-    tree.children(tree.node(bench.tree.root)).find(|(_, child)| child.edge().mv() == mv).unwrap().1
+    tree.children(tree.node(bench.tree.root))
+        .find(|(_, child)| child.edge().mv() == mv)
+        .unwrap()
+        .1
 }
 
 /// A regression: a certainly lost move was visited on and on, and lowered its siblings' first-play urgency.
@@ -40,14 +43,24 @@ fn the_root_is_decided_by_the_moves_that_may_be_searched() {
     let (search, _) = bench.search(3_000);
     assert!(search.stats().root_is_certain);
     let before = search.context().visits();
-    let limits = GoLimits { depth: Some(6), ..GoLimits::default() };
+    let limits = GoLimits {
+        depth: Some(6),
+        ..GoLimits::default()
+    };
     let search = bench.start_within(limits, 2_000, &["h2h3"]);
     let result = run(&search, &mut |_| {});
     assert!(!result.stats.root_is_certain);
-    assert!(result.summary.nodes >= u64::from(before) + 50, "{:?}", result.summary);
+    assert!(
+        result.summary.nodes >= u64::from(before) + 50,
+        "{:?}",
+        result.summary
+    );
     let root = search.context().tree.node(search.context().root);
     assert_eq!((root.proof(), root.visits()), (None, result.summary.nodes as u32));
-    assert!(root.wl().abs() < 1.0, "visits to other moves count for what they are worth");
+    assert!(
+        root.wl().abs() < 1.0,
+        "visits to other moves count for what they are worth"
+    );
 }
 
 /// A regression: a proven position that the game reached kept its certain value and its terminal visits.
@@ -62,12 +75,21 @@ fn a_proven_position_is_searched_like_any_other_once_the_game_is_there() {
     bench.play(&[bench.tree.history.parse_move("a8b8").unwrap()]);
     let (tree, root) = (bench.tree.tree.clone(), bench.tree.root);
     let kept = tree.node(root).visits();
-    assert!(tree.node(root).proof().is_none() && (2..1_000).contains(&kept), "{kept}");
+    assert!(
+        tree.node(root).proof().is_none() && (2..1_000).contains(&kept),
+        "{kept}"
+    );
     bench.check(Kept::Whole);
     let (search, result) = bench.search(u64::from(kept) + 2_000);
     assert_eq!(result.summary.new_nodes, 2_000);
     bench.check(Kept::Whole);
-    assert_eq!(search.snapshot().ranked_moves()[0].node.proof.map(|proof| proof.plies), Some(0.0));
+    assert_eq!(
+        search.snapshot().ranked_moves()[0]
+            .node
+            .proof
+            .map(|proof| proof.plies),
+        Some(0.0)
+    );
 }
 
 #[test]
@@ -75,7 +97,11 @@ fn a_leaf_that_mates_by_checks_is_proven_without_an_evaluation() {
     let bench = TestBench::new("random", 1, "fen 7k/6pp/8/8/8/8/r5PP/6K1 w - - 0 1");
     bench.search(100);
     let lost = root_child(&bench, "g1h1");
-    let expected = Proof { outcome: ProofOutcome::Loss, plies: 1.0, is_mate: true };
+    let expected = Proof {
+        outcome: ProofOutcome::Loss,
+        plies: 1.0,
+        is_mate: true,
+    };
     assert_eq!((lost.proof(), lost.is_terminal()), (Some(expected), true));
 }
 
@@ -88,7 +114,10 @@ fn a_line_goes_on_to_the_mate_that_was_found_at_its_leaf() {
     assert_eq!((line.mate, line.moves.len()), (Some(3), 5));
     let mut history = bench.tree.history.clone();
     line.moves.iter().for_each(|&mv| history.push(mv));
-    assert_eq!(history.terminal(&history.legal_moves()), Some(Terminal::Checkmate));
+    assert_eq!(
+        history.terminal(&history.legal_moves()),
+        Some(Terminal::Checkmate)
+    );
 }
 
 /// A regression: a mate found at a leaf was forgotten when the game came there.
@@ -101,7 +130,10 @@ fn a_mate_that_was_found_at_a_leaf_is_known_where_the_game_comes_to_it() {
         let line = result.info.unwrap().lines.remove(0);
         let mate = line.mate.expect("a mate once told is not forgotten");
         assert!(mate > 0 && mate < moves_left, "{mate} after {moves_left}");
-        assert_eq!((result.best, line.moves.len() as i32), (line.moves.first().copied(), 2 * mate - 1));
+        assert_eq!(
+            (result.best, line.moves.len() as i32),
+            (line.moves.first().copied(), 2 * mate - 1)
+        );
         assert!(search.stats().proven_win);
         moves_left = mate;
         bench.play(&line.moves[..line.moves.len().min(2)]);
@@ -128,7 +160,10 @@ fn a_draw_is_proven_where_no_move_can_win() {
     let bench = TestBench::new("random", 1, "fen 7k/7P/8/8/8/8/8/K7 b - - 98 80");
     let (search, _) = bench.search(200);
     bench.check(Kept::Whole);
-    let cannot_win = Bounds { worst: ProofOutcome::Loss, best: ProofOutcome::Draw };
+    let cannot_win = Bounds {
+        worst: ProofOutcome::Loss,
+        best: ProofOutcome::Draw,
+    };
     let is_bounded = |node: &&Node| node.proof().is_none() && node.bounds() == cannot_win;
     assert!(bench.nodes().iter().any(is_bounded));
     let proof = search.snapshot().root.proof.unwrap();
@@ -141,16 +176,35 @@ fn a_nearer_mate_counts_that_is_found_after_the_first() {
     let bench = TestBench::new("random", 1, KIWIPETE);
     let (search, _) = bench.search(2_000);
     let tree = &search.context().tree;
-    let children = |id| tree.children(tree.node(id)).map(|(child, _)| child).collect::<Vec<_>>();
+    let children = |id| {
+        tree.children(tree.node(id))
+            .map(|(child, _)| child)
+            .collect::<Vec<_>>()
+    };
     let root = search.context().root;
-    let reply = *children(root).iter().max_by_key(|id| tree.node(**id).visits()).unwrap();
+    let reply = *children(root)
+        .iter()
+        .max_by_key(|id| tree.node(**id).visits())
+        .unwrap();
     let moves = children(reply);
     for (mv, plies) in [(moves[0], 2.0), (moves[1], 0.0), (moves[2], 4.0)] {
-        assert!(tree.node(mv).prove(Proof { outcome: ProofOutcome::Win, plies, is_mate: true }).is_some());
+        assert!(
+            tree.node(mv)
+                .prove(Proof {
+                    outcome: ProofOutcome::Win,
+                    plies,
+                    is_mate: true
+                })
+                .is_some()
+        );
         let before = tree.node(root).mean().m;
         verdict::propagate(tree, &[root, reply, mv]);
         let nearest = if plies == 2.0 { 3.0 } else { 1.0 };
-        let expected = Proof { outcome: ProofOutcome::Loss, plies: nearest, is_mate: true };
+        let expected = Proof {
+            outcome: ProofOutcome::Loss,
+            plies: nearest,
+            is_mate: true,
+        };
         assert_eq!(tree.node(reply).proof(), Some(expected));
         let change = tree.node(root).mean().m - before;
         assert_eq!(change != 0.0, plies != 4.0, "the mean of the plies left follows");

@@ -9,7 +9,10 @@ impl TestBench {
     fn roots_own_value(&self) -> i64 {
         let tree = &self.tree.tree;
         let root = tree.node(self.tree.root);
-        tree.children(root).map(|(_, child)| child.value_sum()).sum::<i64>() + root.value_sum()
+        tree.children(root)
+            .map(|(_, child)| child.value_sum())
+            .sum::<i64>()
+            + root.value_sum()
     }
 
     fn root_moves(&self) -> Vec<(String, u32, f32)> {
@@ -37,13 +40,20 @@ fn a_step_back_finds_the_tree_as_it_was_and_a_step_forward_what_was_searched_the
     bench.search(5_000);
     let mut untried = line.clone();
     let tried: Vec<_> = bench.root_moves().into_iter().map(|(mv, ..)| mv).collect();
-    let fresh = line.legal_moves().into_iter().find(|&mv| !tried.contains(&line.format_move(mv)));
+    let fresh = line
+        .legal_moves()
+        .into_iter()
+        .find(|&mv| !tried.contains(&line.format_move(mv)));
     untried.push(fresh.unwrap_or(line.legal_moves()[0]));
     bench.step_to(&untried, Past::Keep);
     bench.search(700);
 
     bench.step_to(&start, Past::Keep);
-    assert_eq!(bench.root_moves(), before, "nothing that was searched below counts here");
+    assert_eq!(
+        bench.root_moves(),
+        before,
+        "nothing that was searched below counts here"
+    );
     bench.step_to(&line, Past::Keep);
     assert_eq!(bench.visits(), 5_000);
     bench.step_to(&untried, Past::Keep);
@@ -104,9 +114,12 @@ fn a_position_whose_tree_was_pruned_is_searched_from_nothing() {
     bench.tree.tree.set_limit(0);
     let (search, _) = bench.search(120_000);
     let tree = &search.context().tree;
-    let replies = tree.children(search.context().root_node()).flat_map(|(_, child)| {
-        tree.children(child).map(|(_, reply)| (child.edge().mv(), reply.edge().mv(), reply))
-    });
+    let replies = tree
+        .children(search.context().root_node())
+        .flat_map(|(_, child)| {
+            tree.children(child)
+                .map(|(_, reply)| (child.edge().mv(), reply.edge().mv(), reply))
+        });
     let pruned: Vec<_> = replies.filter(|(.., reply)| is_pruned(reply)).collect();
     let (mv, reply, _) = pruned[0];
     bench.play(&[mv, reply]);
@@ -161,7 +174,11 @@ fn a_mate_that_was_found_below_is_known_above() {
         let mut bench = TestBench::new("random", 1, "fen k7/3R4/2K5/8/8/8/8/8 w - - 0 1");
         bench.params.leaf_mate_search = 0;
         let mut nodes = 1;
-        while !bench.root_moves().iter().any(|(mv, visits, _)| mv == "c6b6" && *visits > 1) {
+        while !bench
+            .root_moves()
+            .iter()
+            .any(|(mv, visits, _)| mv == "c6b6" && *visits > 1)
+        {
             nodes += 1;
             bench.search(nodes);
         }
@@ -169,14 +186,22 @@ fn a_mate_that_was_found_below_is_known_above() {
         let own = bench.roots_own_value();
         let start = bench.tree.history.clone();
         let mut below = start.clone();
-        line.iter().for_each(|text| below.push(below.parse_move(text).unwrap()));
+        line.iter()
+            .for_each(|text| below.push(below.parse_move(text).unwrap()));
         bench.step_to(&below, Past::Keep);
         let (search, _) = bench.search(3_000);
         assert!(search.stats().root_is_certain);
         bench.step_to(&start, Past::Keep);
-        assert_eq!(bench.roots_own_value(), own, "the root sees the visits to the move at their new worth");
+        assert_eq!(
+            bench.roots_own_value(),
+            own,
+            "the root sees the visits to the move at their new worth"
+        );
         let (search, result) = bench.search(u64::from(bench.visits()) + 5);
         assert!(search.stats().proven_win);
-        assert_eq!(result.best.map(|mv| start.format_move(mv)).as_deref(), Some("c6b6"));
+        assert_eq!(
+            result.best.map(|mv| start.format_move(mv)).as_deref(),
+            Some("c6b6")
+        );
     }
 }

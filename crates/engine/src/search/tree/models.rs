@@ -17,7 +17,10 @@ use crate::search::tree::{NodeId, NodeState, Proof, ProofOutcome, Tree, VisitSum
 
 /// What each model shows, and a function that panics if it does not hold.
 pub(crate) const MODELS: &[(&str, fn())] = &[
-    ("slab: a free run that is taken has one owner", a_free_run_that_is_taken_has_one_owner),
+    (
+        "slab: a free run that is taken has one owner",
+        a_free_run_that_is_taken_has_one_owner,
+    ),
     (
         "slab: threads that share a chunk cut it at different places",
         threads_that_share_a_chunk_cut_it_at_different_places,
@@ -26,20 +29,38 @@ pub(crate) const MODELS: &[(&str, fn())] = &[
         "children: one worker claims a leaf, and whoever sees it expanded sees its policy",
         whoever_sees_a_node_expanded_sees_its_policy,
     ),
-    ("children: a child is whole once it is counted", a_child_is_whole_once_it_is_counted),
-    ("children: no child is lost or made twice", no_child_is_lost_or_made_twice),
+    (
+        "children: a child is whole once it is counted",
+        a_child_is_whole_once_it_is_counted,
+    ),
+    (
+        "children: no child is lost or made twice",
+        no_child_is_lost_or_made_twice,
+    ),
     (
         "values: visits that end at once count for what they are",
         visits_that_end_at_once_count_for_what_they_are,
     ),
-    ("values: a proof revalues all visits of its node and its ancestors", a_proof_revalues_all_visits),
-    ("values: of two proofs of one node one counts", of_two_proofs_one_counts),
-    ("values: visits of a draw that is none any more are taken back", visits_of_a_draw_are_taken_back_once),
+    (
+        "values: a proof revalues all visits of its node and its ancestors",
+        a_proof_revalues_all_visits,
+    ),
+    (
+        "values: of two proofs of one node one counts",
+        of_two_proofs_one_counts,
+    ),
+    (
+        "values: visits of a draw that is none any more are taken back",
+        visits_of_a_draw_are_taken_back_once,
+    ),
     (
         "values: a draw that is none any more does not end the game",
         a_draw_that_is_none_any_more_does_not_end_the_game,
     ),
-    ("tree: a descent and pruning keep out of each other's way", a_descent_and_pruning_keep_apart),
+    (
+        "tree: a descent and pruning keep out of each other's way",
+        a_descent_and_pruning_keep_apart,
+    ),
     (
         "tree: what the game has left is freed beside a search that goes on",
         what_the_game_has_left_is_freed_beside_a_search,
@@ -73,12 +94,16 @@ pub(super) fn expanded(policy: &[f32]) -> (Arc<Tree>, NodeId) {
 pub(super) fn append(tree: &Tree, parent: NodeId) -> Option<NodeId> {
     let node = tree.node(parent);
     let best = tree.best_unvisited(node, None)?;
-    tree.new_child(node, best, Move::from_bits(u16::from(best.index) + 1)).unwrap()
+    tree.new_child(node, best, Move::from_bits(u16::from(best.index) + 1))
+        .unwrap()
 }
 
 fn moves(tree: &Tree, parent: NodeId, moves: u16) -> Vec<u16> {
     let bits = |child: NodeId| tree.node(child).edge().mv().to_bits();
-    let found: Vec<u16> = tree.children(tree.node(parent)).map(|(child, _)| bits(child)).collect();
+    let found: Vec<u16> = tree
+        .children(tree.node(parent))
+        .map(|(child, _)| bits(child))
+        .collect();
     assert!(found.iter().all(|mv| (1..=moves).contains(mv)), "{found:?}");
     found
 }
@@ -95,7 +120,8 @@ fn whoever_sees_a_node_expanded_sees_its_policy() {
         }
         if node.state() == NodeState::Expanded {
             assert_eq!(
-                tree.best_unvisited(node, None).map(|best| (best.index, best.policy())),
+                tree.best_unvisited(node, None)
+                    .map(|best| (best.index, best.policy())),
                 Some((1, 0.5))
             );
             let policies: Vec<f32> = tree.unvisited(node).map(|unvisited| unvisited.policy()).collect();
@@ -115,7 +141,11 @@ fn a_child_is_whole_once_it_is_counted() {
         made.into_iter().flatten().count()
     });
     let seen = moves(&tree, root, 3);
-    assert_eq!(seen, (1..=3).take(seen.len()).collect::<Vec<_>>(), "in the order of their policies");
+    assert_eq!(
+        seen,
+        (1..=3).take(seen.len()).collect::<Vec<_>>(),
+        "in the order of their policies"
+    );
     let node = tree.node(root);
     if let Some(best) = tree.best_unvisited(node, None) {
         assert!(
@@ -131,7 +161,10 @@ fn no_child_is_lost_or_made_twice() {
     let (tree, root) = expanded(&[0.5, 0.25, 0.25]);
     let work = move |tree: &Tree| {
         let made = [append(tree, root), append(tree, root)];
-        made.into_iter().flatten().filter(|&child| tree.node(child).claim()).count()
+        made.into_iter()
+            .flatten()
+            .filter(|&child| tree.node(child).claim())
+            .count()
     };
     let other = beside(&tree, move |tree| work(tree));
     let made = work(&tree) + other.join().unwrap();
@@ -148,10 +181,26 @@ fn no_child_is_lost_or_made_twice() {
 type Line = [NodeId; 3];
 
 /// Sums of these are exact in all formats.
-const OWN: Value = Value { wl: 0.5, d: 0.25, m: 16.0 };
-const OTHER: Value = Value { wl: -0.25, d: 0.5, m: 32.0 };
-const MATE: Proof = Proof { outcome: ProofOutcome::Win, plies: 0.0, is_mate: true };
-const TABLE_LOSS: Proof = Proof { outcome: ProofOutcome::Loss, plies: 8.0, is_mate: false };
+const OWN: Value = Value {
+    wl: 0.5,
+    d: 0.25,
+    m: 16.0,
+};
+const OTHER: Value = Value {
+    wl: -0.25,
+    d: 0.5,
+    m: 32.0,
+};
+const MATE: Proof = Proof {
+    outcome: ProofOutcome::Win,
+    plies: 0.0,
+    is_mate: true,
+};
+const TABLE_LOSS: Proof = Proof {
+    outcome: ProofOutcome::Loss,
+    plies: 8.0,
+    is_mate: false,
+};
 
 fn line() -> (Arc<Tree>, Line) {
     let (tree, root) = expanded(&[0.5, 0.5]);
@@ -173,8 +222,12 @@ fn visit(tree: &Tree, path: &[NodeId], visits: u32, value: Value) {
 }
 
 fn prove(tree: &Tree, path: &[NodeId], proof: Proof) {
-    let Some((&last, ancestors)) = path.split_last() else { return };
-    let Some(mut correction) = tree.node(last).prove(proof) else { return };
+    let Some((&last, ancestors)) = path.split_last() else {
+        return;
+    };
+    let Some(mut correction) = tree.node(last).prove(proof) else {
+        return;
+    };
     for &id in ancestors.iter().rev() {
         correction = Correction::at_parent(correction);
         if !tree.node(id).correct(correction) {
@@ -194,11 +247,21 @@ fn expect(tree: &Tree, id: NodeId, results: &[(u32, Value)]) {
     let (visits, mean) = end_state(tree, id);
     let n: u32 = results.iter().map(|(visits, _)| visits).sum();
     let mean_of = |part: fn(&Value) -> f32| {
-        results.iter().map(|(visits, value)| *visits as f32 * part(value)).sum::<f32>() / n as f32
+        results
+            .iter()
+            .map(|(visits, value)| *visits as f32 * part(value))
+            .sum::<f32>()
+            / n as f32
     };
     assert_eq!((visits, mean.wl), (n, mean_of(|value| value.wl)));
-    assert!((mean.d - mean_of(|value| value.d)).abs() < 1e-6, "{mean:?} of {results:?}");
-    assert!((mean.m - mean_of(|value| value.m)).abs() < 1e-4, "{mean:?} of {results:?}");
+    assert!(
+        (mean.d - mean_of(|value| value.d)).abs() < 1e-6,
+        "{mean:?} of {results:?}"
+    );
+    assert!(
+        (mean.m - mean_of(|value| value.m)).abs() < 1e-4,
+        "{mean:?} of {results:?}"
+    );
 }
 
 fn visits_that_end_at_once_count_for_what_they_are() {
@@ -266,7 +329,10 @@ fn a_draw_that_is_none_any_more_does_not_end_the_game() {
     let other = beside(&tree, move |tree| tree.node(grandchild).state());
     assert_eq!(tree.revert_two_fold_draw(&[root, child, grandchild]), 1);
     let seen = other.join().unwrap();
-    assert!(matches!(seen, NodeState::TwoFoldDraw(2) | NodeState::Unexpanded), "{seen:?}");
+    assert!(
+        matches!(seen, NodeState::TwoFoldDraw(2) | NodeState::Unexpanded),
+        "{seen:?}"
+    );
 }
 
 const LEN: u32 = 1;
@@ -279,7 +345,10 @@ struct Ledger {
 
 impl Ledger {
     fn new() -> Arc<Ledger> {
-        let ledger = Ledger { slab: Slab::new(POLICY_RUNS), owners: Default::default() };
+        let ledger = Ledger {
+            slab: Slab::new(POLICY_RUNS),
+            owners: Default::default(),
+        };
         let first = ledger.slab.grow(LEN);
         assert_eq!(first, Some(1));
         Arc::new(ledger)
@@ -306,7 +375,9 @@ impl Ledger {
 fn a_free_run_that_is_taken_has_one_owner() {
     let ledger = Ledger::new();
     let next = ledger.slab.allocate(LEN).unwrap();
-    [next, 1].into_iter().for_each(|run| ledger.slab.release(Run { start: run, len: LEN }));
+    [next, 1]
+        .into_iter()
+        .for_each(|run| ledger.slab.release(Run { start: run, len: LEN }));
     let other = {
         let ledger = ledger.clone();
         thread::spawn(move || {
@@ -315,7 +386,11 @@ fn a_free_run_that_is_taken_has_one_owner() {
             next
         })
     };
-    let mut held: Vec<u32> = [ledger.take(2)].into_iter().chain([other.join().unwrap()]).flatten().collect();
+    let mut held: Vec<u32> = [ledger.take(2)]
+        .into_iter()
+        .chain([other.join().unwrap()])
+        .flatten()
+        .collect();
     assert_eq!(ledger.slab.used(), held.len() as u64);
     held.extend([ledger.take(3), ledger.take(3)].into_iter().flatten());
     held.sort();
@@ -332,7 +407,10 @@ fn threads_that_share_a_chunk_cut_it_at_different_places() {
         thread::spawn(move || take(&ledger.slab))
     };
     let (first, second) = (take(&ledger.slab), other.join().unwrap());
-    assert!(first.abs_diff(second) >= LONG, "runs at {first} and {second} overlap");
+    assert!(
+        first.abs_diff(second) >= LONG,
+        "runs at {first} and {second} overlap"
+    );
     assert_eq!(ledger.slab.used(), u64::from(1 + 2 * LONG));
 }
 
@@ -347,7 +425,9 @@ fn inner(tree: &Tree, parent: NodeId) -> NodeId {
 
 fn descend(tree: &Tree, root: NodeId) {
     let _inside = tree.enter();
-    let Some((id, node)) = tree.children(tree.node(root)).next() else { return };
+    let Some((id, node)) = tree.children(tree.node(root)).next() else {
+        return;
+    };
     assert_ne!(node.edge().mv().to_bits(), 0, "a node of the tree has a move");
     node.start_visits(1);
     if node.state() == NodeState::Expanded {
@@ -397,7 +477,10 @@ fn what_the_game_has_left_is_freed_beside_a_search() {
     release_part(&tree, root, Run::single(root.0), kept);
     search.join().unwrap();
     let node = tree.node(kept);
-    assert_eq!((node.state(), node.child_count(), node.visits()), (NodeState::Expanded, 1, 2));
+    assert_eq!(
+        (node.state(), node.child_count(), node.visits()),
+        (NodeState::Expanded, 1, 2)
+    );
     assert_eq!(
         tree.bytes(),
         tree.bytes_below(vec![kept]) + root_bytes(),

@@ -41,10 +41,16 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    pub(crate) const OPEN: Bounds = Bounds { worst: ProofOutcome::Loss, best: ProofOutcome::Win };
+    pub(crate) const OPEN: Bounds = Bounds {
+        worst: ProofOutcome::Loss,
+        best: ProofOutcome::Win,
+    };
 
     pub(crate) fn certain(outcome: ProofOutcome) -> Bounds {
-        Bounds { worst: outcome, best: outcome }
+        Bounds {
+            worst: outcome,
+            best: outcome,
+        }
     }
 }
 
@@ -82,7 +88,10 @@ pub(crate) struct Correction {
 
 impl Correction {
     pub(crate) fn at_parent(self) -> Correction {
-        Correction { value_sum: self.value_sum.wrapping_neg(), ..self }
+        Correction {
+            value_sum: self.value_sum.wrapping_neg(),
+            ..self
+        }
     }
 }
 
@@ -108,24 +117,44 @@ pub(crate) struct VisitSum {
 
 impl VisitSum {
     pub(crate) fn finished(visits: u32, value: Value) -> VisitSum {
-        VisitSum { finished: visits, ..VisitSum::default() }.with(value)
+        VisitSum {
+            finished: visits,
+            ..VisitSum::default()
+        }
+        .with(value)
     }
 
     pub(crate) fn cancelled(visits: u32) -> VisitSum {
-        VisitSum { cancelled: visits, ..VisitSum::default() }
+        VisitSum {
+            cancelled: visits,
+            ..VisitSum::default()
+        }
     }
 
     fn with(self, value: Value) -> VisitSum {
-        VisitSum { value_sum: fixed(value.wl) * i64::from(self.finished), d: value.d, m: value.m, ..self }
+        VisitSum {
+            value_sum: fixed(value.wl) * i64::from(self.finished),
+            d: value.d,
+            m: value.m,
+            ..self
+        }
     }
 
     pub(crate) fn at_parent(self) -> VisitSum {
-        VisitSum { value_sum: -self.value_sum, m: self.m + 1.0, ..self }
+        VisitSum {
+            value_sum: -self.value_sum,
+            m: self.m + 1.0,
+            ..self
+        }
     }
 
     pub(crate) fn and(self, other: VisitSum) -> VisitSum {
         let finished = self.finished + other.finished;
-        let share = if other.finished == 0 { 0.0 } else { other.finished as f32 / finished as f32 };
+        let share = if other.finished == 0 {
+            0.0
+        } else {
+            other.finished as f32 / finished as f32
+        };
         VisitSum {
             finished,
             cancelled: self.cancelled + other.cancelled,
@@ -167,7 +196,10 @@ impl Means {
 
     #[inline]
     fn set(&self, d: f32, m: f32) {
-        self.0.store(u64::from(d.to_bits()) << 32 | u64::from(m.to_bits()), Ordering::Relaxed);
+        self.0.store(
+            u64::from(d.to_bits()) << 32 | u64::from(m.to_bits()),
+            Ordering::Relaxed,
+        );
     }
 }
 
@@ -309,7 +341,11 @@ impl Node {
         // A correction from below may arrive before the visits that it revalues, and take the means out of
         // their range.
         let (d, m) = self.means.get();
-        Value { wl: self.wl(), d: d.clamp(0.0, 1.0), m: m.max(0.0) }
+        Value {
+            wl: self.wl(),
+            d: d.clamp(0.0, 1.0),
+            m: m.max(0.0),
+        }
     }
 
     /// Legal moves, or 0 before the node is expanded.
@@ -350,7 +386,10 @@ impl Node {
             // The number of visits comes from the load, so that what follows from it is computed while the
             // lock is taken.
             let locked = counts | SUMS_LOCK;
-            match self.counts.compare_exchange_weak(counts, locked, Ordering::Acquire, Ordering::Relaxed) {
+            match self
+                .counts
+                .compare_exchange_weak(counts, locked, Ordering::Acquire, Ordering::Relaxed)
+            {
                 Ok(_) => return (counts >> 32) as u32,
                 Err(now) => counts = now,
             }
@@ -368,19 +407,29 @@ impl Node {
         self.means.set(sum.d, sum.m);
         change();
         let more = (u64::from(sum.finished) << 32).wrapping_sub(u64::from(before) << 32);
-        self.counts.fetch_add(more.wrapping_sub(SUMS_LOCK), Ordering::Release);
+        self.counts
+            .fetch_add(more.wrapping_sub(SUMS_LOCK), Ordering::Release);
     }
 
     /// The finished visits as they are.
     fn visit_sum(&self) -> VisitSum {
         let (value_sum, (d, m)) = (self.value_sum.load(Ordering::Relaxed), self.means.get());
-        VisitSum { finished: self.visits(), cancelled: 0, value_sum, d, m }
+        VisitSum {
+            finished: self.visits(),
+            cancelled: 0,
+            value_sum,
+            d,
+            m,
+        }
     }
 
     #[inline]
     fn add_value(&self, sum: i64) {
         // A proof's correction may overflow. The sum after it fits again.
-        self.value_sum.store(self.value_sum.load(Ordering::Relaxed).wrapping_add(sum), Ordering::Relaxed);
+        self.value_sum.store(
+            self.value_sum.load(Ordering::Relaxed).wrapping_add(sum),
+            Ordering::Relaxed,
+        );
     }
 
     /// Ends visits under way with `sum`, or with the node's certain result, and gives the result used.
@@ -403,7 +452,10 @@ impl Node {
         self.add_value(sum.value_sum);
         // One more finished is one less under way. Release: as in `unlock_sums`.
         let ended = u64::from(sum.finished) + u64::from(sum.cancelled);
-        self.counts.fetch_add((u64::from(sum.finished) << 32) - ended - SUMS_LOCK, Ordering::Release);
+        self.counts.fetch_add(
+            (u64::from(sum.finished) << 32) - ended - SUMS_LOCK,
+            Ordering::Release,
+        );
         sum
     }
 
@@ -419,13 +471,17 @@ impl Node {
         }
         let value = proof.map_or(value, Proof::value);
         self.add_value(-fixed(value.wl) * i64::from(visits));
-        self.counts.fetch_sub((u64::from(visits) << 32) + SUMS_LOCK, Ordering::Release);
+        self.counts
+            .fetch_sub((u64::from(visits) << 32) + SUMS_LOCK, Ordering::Release);
         value
     }
 
     pub(super) fn set_expanded(&self, start: u32, count: usize) {
         self.policy.store(start, Ordering::Relaxed);
-        self.meta.store(meta::EXPANDED | (count as u32) << meta::EDGES_SHIFT, Ordering::Release);
+        self.meta.store(
+            meta::EXPANDED | (count as u32) << meta::EDGES_SHIFT,
+            Ordering::Release,
+        );
     }
 
     #[inline]
@@ -470,7 +526,8 @@ impl Node {
 
     pub(super) fn unlock_with_new_child(&self) {
         // Others may set bits of `meta` at the same time. Only this thread changes the count of children.
-        self.meta.fetch_add((1 << meta::CHILDREN_SHIFT) - meta::GROWING, Ordering::Release);
+        self.meta
+            .fetch_add((1 << meta::CHILDREN_SHIFT) - meta::GROWING, Ordering::Release);
     }
 
     pub(super) fn unlock(&self) {
@@ -479,7 +536,12 @@ impl Node {
 
     pub(crate) fn claim(&self) -> bool {
         self.meta
-            .compare_exchange(meta::UNEXPANDED, meta::CLAIMED, Ordering::Acquire, Ordering::Relaxed)
+            .compare_exchange(
+                meta::UNEXPANDED,
+                meta::CLAIMED,
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            )
             .is_ok()
     }
 
@@ -498,23 +560,31 @@ impl Node {
         let Value { d, m, .. } = proof.value();
         self.means.set(d, m);
         self.drop_policy_if_lost(proof);
-        self.meta.store(meta::TERMINAL | proof_bits(proof), Ordering::Release);
+        self.meta
+            .store(meta::TERMINAL | proof_bits(proof), Ordering::Release);
     }
 
     /// A certainly lost move loses its policy: as a visited move it would lower its siblings' first-play
     /// urgency.
     fn drop_policy_if_lost(&self, proof: Proof) {
         if proof.is_loss() {
-            self.edge.store(Edge::packed(self.edge().mv(), 0).0, Ordering::Relaxed);
+            self.edge
+                .store(Edge::packed(self.edge().mv(), 0).0, Ordering::Relaxed);
         }
     }
 
     /// A draw by repetition: the position occurred `cycle` plies ago, after the root. The way back counts as
     /// plies to the end, as in Lc0.
     pub(crate) fn set_two_fold_draw(&self, cycle: u8) -> Value {
-        let value = Value { m: cycle.into(), ..Value::DRAW };
+        let value = Value {
+            m: cycle.into(),
+            ..Value::DRAW
+        };
         self.means.set(value.d, value.m);
-        self.meta.store(meta::TERMINAL | u32::from(cycle) << meta::CYCLE_SHIFT, Ordering::Release);
+        self.meta.store(
+            meta::TERMINAL | u32::from(cycle) << meta::CYCLE_SHIFT,
+            Ordering::Release,
+        );
         value
     }
 
@@ -541,7 +611,11 @@ impl Node {
             _ => ProofOutcome::Win,
         };
         let (_, plies) = self.means.get();
-        Some(Proof { outcome, plies, is_mate: meta & meta::MATE != 0 })
+        Some(Proof {
+            outcome,
+            plies,
+            is_mate: meta & meta::MATE != 0,
+        })
     }
 
     pub(crate) fn is_lost(&self) -> bool {
@@ -560,8 +634,16 @@ impl Node {
 
     /// Results outside of `bounds` become impossible. True if any was still possible.
     pub(crate) fn narrow(&self, bounds: Bounds) -> bool {
-        let cannot_lose = if bounds.worst > ProofOutcome::Loss { meta::CANNOT_LOSE } else { 0 };
-        let cannot_win = if bounds.best < ProofOutcome::Win { meta::CANNOT_WIN } else { 0 };
+        let cannot_lose = if bounds.worst > ProofOutcome::Loss {
+            meta::CANNOT_LOSE
+        } else {
+            0
+        };
+        let cannot_win = if bounds.best < ProofOutcome::Win {
+            meta::CANNOT_WIN
+        } else {
+            0
+        };
         let bits = cannot_lose | cannot_win;
         self.meta.fetch_or(bits, Ordering::Relaxed) & bits != bits
     }
@@ -599,7 +681,11 @@ impl Node {
         let correction = is_better.then(|| {
             let (d, m) = self.means.get();
             self.means.set(d, proof.plies);
-            Correction { value_sum: 0, d_sum: 0.0, m_sum: (proof.plies - m) * visits as f32 }
+            Correction {
+                value_sum: 0,
+                d_sum: 0.0,
+                m_sum: (proof.plies - m) * visits as f32,
+            }
         });
         self.unlock_sums();
         correction
@@ -617,7 +703,8 @@ impl Node {
             (None, _) => return,
         };
         self.replace_visits(sum, || {
-            self.meta.fetch_and(!(meta::PROOF | meta::MATE), Ordering::Release);
+            self.meta
+                .fetch_and(!(meta::PROOF | meta::MATE), Ordering::Release);
         });
     }
 
@@ -649,7 +736,10 @@ pub(super) struct SavedNode {
 impl Node {
     pub(super) fn save(&self) -> SavedNode {
         let proof = self.meta.load(Ordering::Relaxed) & (meta::PROOF | meta::MATE);
-        SavedNode { visits: self.visit_sum(), proof }
+        SavedNode {
+            visits: self.visit_sum(),
+            proof,
+        }
     }
 
     pub(super) fn restore(&self, before: SavedNode) {
@@ -671,7 +761,14 @@ impl Node {
 fn with_visits_below<'a>(own: Value, children: impl Iterator<Item = &'a Node>) -> VisitSum {
     children.fold(VisitSum::finished(1, own), |sum, child| {
         let Value { d, m, .. } = child.mean();
-        sum.and(VisitSum { d, m, ..child.visit_sum() }.at_parent())
+        sum.and(
+            VisitSum {
+                d,
+                m,
+                ..child.visit_sum()
+            }
+            .at_parent(),
+        )
     })
 }
 
@@ -682,14 +779,22 @@ mod tests {
 
     #[test]
     fn sums_keep_what_single_visits_would_add_up_to() {
-        let loss = Value { wl: -1.0, d: 0.0, m: 10.0 };
+        let loss = Value {
+            wl: -1.0,
+            d: 0.0,
+            m: 10.0,
+        };
         let sum = VisitSum::finished(3, Value::DRAW)
             .and(VisitSum::cancelled(5))
             .and(VisitSum::finished(1, loss))
             .at_parent();
         assert_eq!((sum.finished, sum.cancelled, sum.value_sum), (4, 5, fixed(1.0)));
         assert_eq!((sum.d, sum.m), (0.75, 3.5));
-        let won = sum.with(Value { wl: 1.0, d: 0.0, m: 1.0 });
+        let won = sum.with(Value {
+            wl: 1.0,
+            d: 0.0,
+            m: 1.0,
+        });
         assert_eq!((won.finished, won.cancelled, won.value_sum), (4, 5, fixed(4.0)));
     }
 
@@ -702,8 +807,22 @@ mod tests {
     fn sums_are_exact_up_to_the_last_visit_that_can_be_counted() {
         const MOST: u32 = (1 << 31) - 1;
         let (parent, child) = (Node::default(), Node::default());
-        let loss = VisitSum::finished(1 << 30, Value { wl: -1.0, d: 0.0, m: 3.0 });
-        let rest = VisitSum::finished(MOST - (1 << 30), Value { wl: -1.0, d: 0.0, m: 3.0 });
+        let loss = VisitSum::finished(
+            1 << 30,
+            Value {
+                wl: -1.0,
+                d: 0.0,
+                m: 3.0,
+            },
+        );
+        let rest = VisitSum::finished(
+            MOST - (1 << 30),
+            Value {
+                wl: -1.0,
+                d: 0.0,
+                m: 3.0,
+            },
+        );
         for sum in [loss, rest] {
             for node in [&parent, &child] {
                 node.start_visits(sum.finished);
@@ -711,9 +830,35 @@ mod tests {
             parent.end_visits(child.end_visits(sum).at_parent());
         }
         let result = |node: &Node| (node.visits(), node.in_flight(), node.mean());
-        assert_eq!(result(&child), (MOST, 0, Value { wl: -1.0, d: 0.0, m: 3.0 }));
-        assert_eq!(result(&parent), (MOST, 0, Value { wl: 1.0, d: 0.0, m: 4.0 }));
-        let proof = Proof { outcome: ProofOutcome::Win, plies: 1.0, is_mate: true };
+        assert_eq!(
+            result(&child),
+            (
+                MOST,
+                0,
+                Value {
+                    wl: -1.0,
+                    d: 0.0,
+                    m: 3.0
+                }
+            )
+        );
+        assert_eq!(
+            result(&parent),
+            (
+                MOST,
+                0,
+                Value {
+                    wl: 1.0,
+                    d: 0.0,
+                    m: 4.0
+                }
+            )
+        );
+        let proof = Proof {
+            outcome: ProofOutcome::Win,
+            plies: 1.0,
+            is_mate: true,
+        };
         assert!(parent.correct(child.prove(proof).unwrap().at_parent()));
         assert_eq!(result(&child).2, proof.value());
         assert_eq!(parent.value_sum(), -child.value_sum());
@@ -728,7 +873,14 @@ mod tests {
             let node = Node::default();
             for visits in [MAX_VISITS / 2, MAX_VISITS - MAX_VISITS / 2] {
                 node.start_visits(visits);
-                node.end_visits(VisitSum::finished(visits, Value { wl: v, d: 0.0, m: 1.0 }));
+                node.end_visits(VisitSum::finished(
+                    visits,
+                    Value {
+                        wl: v,
+                        d: 0.0,
+                        m: 1.0,
+                    },
+                ));
             }
             assert_eq!((node.visits(), node.wl()), (MAX_VISITS, v));
         }
@@ -738,7 +890,10 @@ mod tests {
     fn bounds_only_become_narrower() {
         let node = Node::default();
         assert_eq!(node.bounds(), Bounds::OPEN);
-        let cannot_win = Bounds { best: ProofOutcome::Draw, ..Bounds::OPEN };
+        let cannot_win = Bounds {
+            best: ProofOutcome::Draw,
+            ..Bounds::OPEN
+        };
         assert!(node.narrow(cannot_win) && !node.narrow(cannot_win) && !node.narrow(Bounds::OPEN));
         assert_eq!(node.bounds(), cannot_win);
         assert!(node.narrow(Bounds::certain(ProofOutcome::Draw)));

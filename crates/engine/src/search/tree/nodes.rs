@@ -64,9 +64,14 @@ const ROOMY_SLOTS: u64 = 1 << 18;
 const MIN_LIMIT: u64 = 8_000_000;
 
 /// Powers of two.
-const NODE_RUNS: RunClasses = RunClasses { len: |class| 1 << class, within: |len| len.ilog2() as usize };
-pub(super) const POLICY_RUNS: RunClasses =
-    RunClasses { len: |class| class as u32, within: |len| (len as usize).min(slab::CLASSES - 1) };
+const NODE_RUNS: RunClasses = RunClasses {
+    len: |class| 1 << class,
+    within: |len| len.ilog2() as usize,
+};
+pub(super) const POLICY_RUNS: RunClasses = RunClasses {
+    len: |class| class as u32,
+    within: |len| (len as usize).min(slab::CLASSES - 1),
+};
 
 /// Marks the policy of a move that has a child. Larger than any policy.
 const TAKEN: u16 = u16::MAX;
@@ -94,7 +99,10 @@ impl Unvisited {
 
     #[inline]
     fn ranked(rank: u32) -> Option<Unvisited> {
-        (rank > 0).then(|| Unvisited { index: u8::MAX - rank as u8, policy: (rank >> 8) as u16 })
+        (rank > 0).then(|| Unvisited {
+            index: u8::MAX - rank as u8,
+            policy: (rank >> 8) as u16,
+        })
     }
 }
 
@@ -144,7 +152,8 @@ impl Tree {
     }
 
     pub(crate) fn set_limit(&self, bytes: u64) {
-        self.limit.store((bytes - bytes / PRUNING_PART).max(MIN_LIMIT), Ordering::Relaxed);
+        self.limit
+            .store((bytes - bytes / PRUNING_PART).max(MIN_LIMIT), Ordering::Relaxed);
     }
 
     pub(super) fn is_short_of_memory(&self) -> bool {
@@ -168,10 +177,13 @@ impl Tree {
     fn allocate<T: Slot>(&self, slab: &Slab<T>, len: u32) -> Result<u32, TreeFull> {
         let fits = || self.reserved_bytes() + slab.growth_bytes() <= self.limit.load(Ordering::Relaxed);
         let grown = || if fits() { slab.grow(len) } else { None };
-        slab.allocate(len).or_else(grown).or_else(|| slab.carve(len)).ok_or_else(|| {
-            self.full.store(true, Ordering::Relaxed);
-            TreeFull
-        })
+        slab.allocate(len)
+            .or_else(grown)
+            .or_else(|| slab.carve(len))
+            .ok_or_else(|| {
+                self.full.store(true, Ordering::Relaxed);
+                TreeFull
+            })
     }
 
     pub(super) fn new_root(&self) -> Result<NodeId, TreeFull> {
@@ -187,7 +199,10 @@ impl Tree {
         let cells = self.policies.run(start, len as usize);
         for (cell, pair) in cells.iter().zip(policy.chunks(2)) {
             let high = u32::from(pair.get(1).map_or(TAKEN, |&p| cache::compress(p)));
-            cell.store(high << 16 | u32::from(cache::compress(pair[0])), Ordering::Relaxed);
+            cell.store(
+                high << 16 | u32::from(cache::compress(pair[0])),
+                Ordering::Relaxed,
+            );
         }
         let node = self.node(id);
         node.set_best_unvisited(best_rank(cells, NO_RANK));
@@ -207,7 +222,10 @@ impl Tree {
         let cells = self.policy_cells(node);
         (0..node.edge_count()).filter_map(|index| {
             let policy = (cells[index / 2].load(Ordering::Relaxed) >> (index % 2 * 16)) as u16;
-            (policy != TAKEN).then_some(Unvisited { index: index as u8, policy })
+            (policy != TAKEN).then_some(Unvisited {
+                index: index as u8,
+                policy,
+            })
         })
     }
 
@@ -223,11 +241,14 @@ impl Tree {
     /// visits are taken back from the whole path.
     pub(crate) fn revert_two_fold_draw(&self, path: &[NodeId]) -> u32 {
         let draw = path.last().map_or(Value::DRAW, |&leaf| self.node(leaf).mean());
-        let visits = path.last().and_then(|&leaf| self.node(leaf).reopen()).unwrap_or(0);
+        let visits = path
+            .last()
+            .and_then(|&leaf| self.node(leaf).reopen())
+            .unwrap_or(0);
         if visits > 0 {
-            path.iter()
-                .rev()
-                .fold(draw, |value, &id| self.node(id).take_back_visits(visits, value).at_parent());
+            path.iter().rev().fold(draw, |value, &id| {
+                self.node(id).take_back_visits(visits, value).at_parent()
+            });
         }
         visits
     }
@@ -246,7 +267,10 @@ impl Tree {
     }
 
     pub(super) fn release_policy(&self, node: &Node) {
-        self.policies.release(Run { start: node.policy_start(), len: policy_cells(node.edge_count()) });
+        self.policies.release(Run {
+            start: node.policy_start(),
+            len: policy_cells(node.edge_count()),
+        });
     }
 }
 
@@ -278,7 +302,11 @@ impl<'a> Iterator for Children<'a> {
         let id = NodeId(self.id);
         let node = self.tree.node(id);
         self.index += 1;
-        self.id = if starts_run(self.index) { node.next_run() } else { self.id + 1 };
+        self.id = if starts_run(self.index) {
+            node.next_run()
+        } else {
+            self.id + 1
+        };
         Some((id, node))
     }
 }
@@ -313,9 +341,15 @@ impl Tree {
             return Ok(None);
         }
         let shift = unvisited.index % 2 * 16;
-        let cell = self.policies.slot(node.policy_start() + u32::from(unvisited.index / 2));
+        let cell = self
+            .policies
+            .slot(node.policy_start() + u32::from(unvisited.index / 2));
         let is_taken = (cell.load(Ordering::Relaxed) >> shift) as u16 == TAKEN;
-        let place = if is_taken { Ok(None) } else { self.next_place(node).map(Some) };
+        let place = if is_taken {
+            Ok(None)
+        } else {
+            self.next_place(node).map(Some)
+        };
         let Ok(Some(child)) = place else {
             node.unlock();
             return place;
@@ -357,16 +391,29 @@ impl Tree {
     #[inline]
     pub(crate) fn children(&self, node: &Node) -> Children<'_> {
         let count = node.child_count();
-        Children { tree: self, id: node.first_child(), index: 0, count }
+        Children {
+            tree: self,
+            id: node.first_child(),
+            index: 0,
+            count,
+        }
     }
 
     pub(super) fn runs(&self, node: &Node) -> impl Iterator<Item = ChildRun> {
         let count = node.child_count();
-        self.children(node).enumerate().filter_map(move |(index, (id, _))| {
-            let (start, len) = run_of_child(index);
-            let run = Run { start: id.0, len: len as u32 };
-            (index == start).then_some(ChildRun { run, children: len.min(count - index) as u32 })
-        })
+        self.children(node)
+            .enumerate()
+            .filter_map(move |(index, (id, _))| {
+                let (start, len) = run_of_child(index);
+                let run = Run {
+                    start: id.0,
+                    len: len as u32,
+                };
+                (index == start).then_some(ChildRun {
+                    run,
+                    children: len.min(count - index) as u32,
+                })
+            })
     }
 }
 
@@ -381,7 +428,11 @@ mod tests {
             while let Some(id) = open.pop() {
                 let node = self.node(id);
                 let is_expanded = node.state() == super::super::node::NodeState::Expanded;
-                let cells = if is_expanded { policy_cells(node.edge_count()) } else { 0 };
+                let cells = if is_expanded {
+                    policy_cells(node.edge_count())
+                } else {
+                    0
+                };
                 let slots: u32 = self.runs(node).map(|siblings| siblings.run.len).sum();
                 bytes += u64::from(cells) * size_of::<AtomicU32>() as u64
                     + u64::from(slots) * size_of::<Node>() as u64;

@@ -22,7 +22,10 @@ const FREED_SHARE: f64 = 0.25;
 /// Nodes between two checks whether the search is over.
 const NODES_PER_LOOK: u64 = 4096;
 /// Bounds of one pruning, for which all threads wait: some hundredths of a second.
-const BOUNDS: PruningBounds = PruningBounds { freed: 1 << 17, seen: 1 << 18 };
+const BOUNDS: PruningBounds = PruningBounds {
+    freed: 1 << 17,
+    seen: 1 << 18,
+};
 /// Places sampled to find the least visited quarter.
 const SAMPLES: u64 = 1 << 14;
 
@@ -80,7 +83,10 @@ impl Tree {
     fn walk_on(&self, bounds: PruningBounds, root: NodeId, is_over: impl Fn() -> bool) {
         let mut walk = self.pruning.lock();
         if walk.root != Some(root) {
-            *walk = PruningWalk { root: Some(root), ..PruningWalk::default() };
+            *walk = PruningWalk {
+                root: Some(root),
+                ..PruningWalk::default()
+            };
         }
         let (mut freed, mut seen) = (0, 0);
         // The end of a walk may free nothing: then another one begins.
@@ -155,7 +161,9 @@ impl Reclaimer {
         let (queue, tasks) = unbounded::<ReclaimTask>();
         let thread = std::thread::Builder::new().name("reclaim".into());
         let spawned = thread.spawn(move || tasks.into_iter().for_each(|task| task()));
-        Reclaimer { queue: spawned.is_ok().then_some(queue) }
+        Reclaimer {
+            queue: spawned.is_ok().then_some(queue),
+        }
     }
 
     pub(crate) fn in_place() -> Reclaimer {
@@ -204,7 +212,11 @@ fn release_subtree(tree: &Tree, root: NodeId, keep: NodeId) -> u64 {
             if !ids.contains(&keep.0) {
                 steps.push(ReleaseStep::Nodes(run));
             }
-            steps.extend(ids.map(NodeId).filter(|&child| child != keep).map(ReleaseStep::Below));
+            steps.extend(
+                ids.map(NodeId)
+                    .filter(|&child| child != keep)
+                    .map(ReleaseStep::Below),
+            );
         }
         tree.release_policy(node);
         // Sampling the tree by memory finds nothing below it any more.
@@ -225,12 +237,21 @@ mod tests {
     fn grow(tree: &Tree, path: &[NodeId]) -> Option<NodeId> {
         let parent = tree.node(path[path.len() - 1]);
         let best = tree.best_unvisited(parent, None)?;
-        let child = tree.new_child(parent, best, Move::from_bits(best.index.into())).ok()??;
+        let child = tree
+            .new_child(parent, best, Move::from_bits(best.index.into()))
+            .ok()??;
         assert!(tree.node(child).claim());
         tree.expand(child, &[0.1; 10]).ok()?;
         for &id in path.iter().chain([&child]) {
             tree.node(id).start_visits(1);
-            tree.node(id).end_visits(VisitSum::finished(1, Value { wl: 0.5, d: 0.0, m: 1.0 }));
+            tree.node(id).end_visits(VisitSum::finished(
+                1,
+                Value {
+                    wl: 0.5,
+                    d: 0.0,
+                    m: 1.0,
+                },
+            ));
         }
         Some(child)
     }
@@ -238,8 +259,9 @@ mod tests {
     /// The path prefers earlier children and ends where a child is made.
     fn random_path(tree: &Tree, root: NodeId, rng: &mut fastrand::Rng) -> Vec<NodeId> {
         let mut path = vec![root];
-        while let Some(next) =
-            tree.children(tree.node(path[path.len() - 1])).nth((rng.f32().powi(4) * 11.0) as usize)
+        while let Some(next) = tree
+            .children(tree.node(path[path.len() - 1]))
+            .nth((rng.f32().powi(4) * 11.0) as usize)
         {
             if tree.node(next.0).state() != NodeState::Expanded {
                 break;
@@ -267,7 +289,11 @@ mod tests {
                 let visits = tree.node(kept).visits();
                 let used = tree.bytes();
                 tree.prune(root, || false);
-                assert!(!tree.is_full() && tree.bytes() < used * 9 / 10, "{used} {}", tree.bytes());
+                assert!(
+                    !tree.is_full() && tree.bytes() < used * 9 / 10,
+                    "{used} {}",
+                    tree.bytes()
+                );
                 assert_eq!(tree.node(kept).visits(), visits);
                 prunings += 1;
             }
@@ -294,7 +320,10 @@ mod tests {
                 prunings += 1;
             }
         }
-        assert!(prunings > 0 && prunings < grown / 1000, "{prunings} prunings for {grown} new nodes");
+        assert!(
+            prunings > 0 && prunings < grown / 1000,
+            "{prunings} prunings for {grown} new nodes"
+        );
         assert!(grown > 40_000, "{grown}");
     }
 
@@ -331,7 +360,10 @@ mod tests {
         let present = tree.nodes.used() - left;
         tree.prune(root, || false);
         let freed = left + present - tree.nodes.used();
-        assert!((present / 10..present / 2).contains(&freed), "{freed} of {present}");
+        assert!(
+            (present / 10..present / 2).contains(&freed),
+            "{freed} of {present}"
+        );
     }
 
     /// A regression: a pruning went through a whole large tree at once, and all threads waited for seconds.
@@ -344,7 +376,14 @@ mod tests {
         while prunings == 0 || !tree.pruning.lock().open.is_empty() {
             let before = tree.nodes.used();
             tree.mark_full();
-            tree.walk_on(PruningBounds { freed: 500, seen: 1000 }, root, || false);
+            tree.walk_on(
+                PruningBounds {
+                    freed: 500,
+                    seen: 1000,
+                },
+                root,
+                || false,
+            );
             let freed = before - tree.nodes.used();
             assert!(freed < 500 + MAX_PRUNED_VISITS as u64, "{freed}");
             prunings += 1;
@@ -384,7 +423,11 @@ mod tests {
         tree.nodes.release(Run::single(root.0));
         let between = tree.bytes();
         assert!(between < before && between > 0);
-        assert_eq!(tree.node(kept).state(), NodeState::Expanded, "the kept part is untouched");
+        assert_eq!(
+            tree.node(kept).state(),
+            NodeState::Expanded,
+            "the kept part is untouched"
+        );
         release_subtree(&tree, kept, NodeId(0));
         tree.nodes.release(Run::single(kept.0));
         assert_eq!(tree.bytes(), 0);

@@ -59,8 +59,19 @@ impl GameTree {
     pub(crate) fn new(history: History) -> Result<GameTree, TreeFull> {
         let tree = Arc::new(Tree::new());
         let root = tree.new_root()?;
-        let top = KeptTree { top: root, run: Run::single(root.0), history: history.clone() };
-        Ok(GameTree { tree, root, history, kept: vec![top], way: vec![root], stepped_into: Vec::new() })
+        let top = KeptTree {
+            top: root,
+            run: Run::single(root.0),
+            history: history.clone(),
+        };
+        Ok(GameTree {
+            tree,
+            root,
+            history,
+            kept: vec![top],
+            way: vec![root],
+            stepped_into: Vec::new(),
+        })
     }
 
     /// Keeps the visits of the last position of `history` if the game came there through a kept tree. The
@@ -87,8 +98,15 @@ impl GameTree {
             None => {
                 let top = self.tree.new_root()?;
                 let run = Run::single(top.0);
-                self.kept.push(KeptTree { top, run, history: history.clone() });
-                Way { nodes: vec![top], run }
+                self.kept.push(KeptTree {
+                    top,
+                    run,
+                    history: history.clone(),
+                });
+                Way {
+                    nodes: vec![top],
+                    run,
+                }
             }
         };
         if way.end() != self.root {
@@ -105,7 +123,11 @@ impl GameTree {
             self.stepped_into.clear();
             self.way = vec![self.root];
             self.tree.pruned.store(false, Ordering::Relaxed);
-            let top = KeptTree { top: self.root, run: way.run, history: self.history.clone() };
+            let top = KeptTree {
+                top: self.root,
+                run: way.run,
+                history: self.history.clone(),
+            };
             std::mem::replace(&mut self.kept, vec![top])
         };
         self.tree.become_root(self.root);
@@ -114,7 +136,9 @@ impl GameTree {
         if !parts.is_empty() {
             reclaimer.add(move || {
                 quiescence();
-                parts.iter().for_each(|part| release_part(&tree, part.top, part.run, keep));
+                parts
+                    .iter()
+                    .for_each(|part| release_part(&tree, part.top, part.run, keep));
             });
         }
         Ok(())
@@ -131,7 +155,10 @@ impl GameTree {
             }
             // Visits to a root don't count above it, so a correction of them stops there.
             let root = self.stepped_into.last().map(|(id, _)| *id);
-            let from = self.way[..depth].iter().position(|id| Some(*id) == root).unwrap_or(0);
+            let from = self.way[..depth]
+                .iter()
+                .position(|id| Some(*id) == root)
+                .unwrap_or(0);
             verdict::judge(&self.tree, &self.way[from..=depth]);
         }
     }
@@ -153,7 +180,10 @@ impl GameTree {
             return None;
         }
         let _inside = self.tree.enter();
-        let mut way = Way { nodes: vec![kept.top], run: kept.run };
+        let mut way = Way {
+            nodes: vec![kept.top],
+            run: kept.run,
+        };
         for index in kept.history.len()..history.len() {
             let (before, after) = (history.position(index - 1), history.position(index));
             let node = self.tree.node(way.end());
@@ -163,7 +193,11 @@ impl GameTree {
             let leads_there =
                 |(_, child): &(NodeId, &Node)| before.play(child.edge().mv()).key() == after.key();
             let (id, _) = self.tree.children(node).find(leads_there)?;
-            way.run = self.tree.runs(node).map(|child_run| child_run.run).find(|run| run.contains(id.0))?;
+            way.run = self
+                .tree
+                .runs(node)
+                .map(|child_run| child_run.run)
+                .find(|run| run.contains(id.0))?;
             way.nodes.push(id);
         }
         // After a draw that was not claimed, the tree's terminal node is of no use.
@@ -187,7 +221,9 @@ mod tests {
         pub(crate) fn reachable_bytes(&self) -> u64 {
             let tops =
                 self.kept.iter().map(|kept| u64::from(kept.run.len)).sum::<u64>() * size_of::<Node>() as u64;
-            tops + self.tree.bytes_below(self.kept.iter().map(|kept| kept.top).collect())
+            tops + self
+                .tree
+                .bytes_below(self.kept.iter().map(|kept| kept.top).collect())
         }
     }
 }

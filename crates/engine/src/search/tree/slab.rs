@@ -69,7 +69,9 @@ impl Run {
     }
 
     pub(super) fn contains(self, index: u32) -> bool {
-        index.checked_sub(self.start).is_some_and(|place| place < self.len)
+        index
+            .checked_sub(self.start)
+            .is_some_and(|place| place < self.len)
     }
 }
 
@@ -108,7 +110,10 @@ pub(super) struct Slab<T> {
 
 impl<T> fmt::Debug for Slab<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Slab").field("idle", &self.idle).field("next", &self.next).finish()
+        f.debug_struct("Slab")
+            .field("idle", &self.idle)
+            .field("next", &self.next)
+            .finish()
     }
 }
 
@@ -153,7 +158,10 @@ impl<T: Slot> Slab<T> {
     fn has_memory_from(&self, index: u32) -> bool {
         let (block, place) = place(index);
         // Taken on trial and given back. No page of it becomes resident.
-        place > 0 || Vec::<T>::new().try_reserve_exact((FIRST as usize) << block).is_ok()
+        place > 0
+            || Vec::<T>::new()
+                .try_reserve_exact((FIRST as usize) << block)
+                .is_ok()
     }
 
     /// The block of the slot exists.
@@ -201,7 +209,10 @@ impl<T: Slot> Slab<T> {
     /// Keeps the rest of a chunk until free runs are joined.
     fn park(&self, range: Range<u32>) {
         if let Some(len) = range.end.checked_sub(range.start).filter(|&len| len > 0) {
-            self.joined.lock().leftovers.push(Run { start: range.start, len });
+            self.joined.lock().leftovers.push(Run {
+                start: range.start,
+                len,
+            });
             self.idle.fetch_add(len.into(), Ordering::Relaxed);
         }
     }
@@ -294,12 +305,21 @@ impl<T: Slot> Slab<T> {
         let mut next = self.next.load(Ordering::Relaxed);
         loop {
             let left = room(next);
-            let start = if left >= len { next } else { next.checked_add(left)? };
-            let end = start.checked_add(CHUNK.min(room(start))).filter(|&end| end <= self.end)?;
+            let start = if left >= len {
+                next
+            } else {
+                next.checked_add(left)?
+            };
+            let end = start
+                .checked_add(CHUNK.min(room(start)))
+                .filter(|&end| end <= self.end)?;
             if !self.has_memory_from(start) {
                 return None;
             }
-            match self.next.compare_exchange_weak(next, end, Ordering::Relaxed, Ordering::Relaxed) {
+            match self
+                .next
+                .compare_exchange_weak(next, end, Ordering::Relaxed, Ordering::Relaxed)
+            {
                 Ok(_) => {
                     self.park(next..start);
                     return Some(start..end);
@@ -316,12 +336,19 @@ impl<T: Slot> Slab<T> {
     /// result counts the slots in chunks that any run fits into.
     pub(super) fn join_free_runs(&self) -> u64 {
         let mut joined = self.joined.lock();
-        let Joined { chunks, leftovers, region } = &mut *joined;
+        let Joined {
+            chunks,
+            leftovers,
+            region,
+        } = &mut *joined;
         chunks.append(leftovers);
         for _ in 0..REGIONS {
             for class in 0..CLASSES {
                 let free = std::iter::from_fn(|| self.pop_from(*region, class));
-                chunks.extend(free.map(|start| Run { start, len: (self.classes.len)(class) }));
+                chunks.extend(free.map(|start| Run {
+                    start,
+                    len: (self.classes.len)(class),
+                }));
             }
             *region = (*region + 1) % REGIONS;
             if chunks.len() >= MANY_RUNS {
@@ -356,7 +383,9 @@ impl<T: Slot> Slab<T> {
     /// Too short a rest is put aside.
     fn cut_chunk(&self, len: u32) -> Option<u32> {
         let mut joined = self.joined.lock();
-        let Joined { chunks, leftovers, .. } = &mut *joined;
+        let Joined {
+            chunks, leftovers, ..
+        } = &mut *joined;
         let fits = |chunk: &&mut Run| chunk.len >= len;
         if chunks.last_mut().filter(fits).is_none() {
             let next = chunks.len().checked_sub(2)?;
@@ -367,7 +396,10 @@ impl<T: Slot> Slab<T> {
         }
         let chunk = chunks.last_mut()?;
         let start = chunk.start;
-        *chunk = Run { start: start + len, len: chunk.len - len };
+        *chunk = Run {
+            start: start + len,
+            len: chunk.len - len,
+        };
         if chunk.len == 0 {
             chunks.pop();
         }
@@ -377,7 +409,10 @@ impl<T: Slot> Slab<T> {
     fn cut_run(&self, len: u32) -> Option<u32> {
         let mut longer = (self.classes.within)(len) + 1..CLASSES;
         let (class, start) = longer.find_map(|class| Some((class, self.pop(class)?)))?;
-        self.give_back_by_classes(Run { start: start + len, len: (self.classes.len)(class) - len });
+        self.give_back_by_classes(Run {
+            start: start + len,
+            len: (self.classes.len)(class) - len,
+        });
         Some(start)
     }
 
@@ -469,10 +504,19 @@ mod tests {
 
     #[test]
     fn places_follow_each_other_in_doubling_blocks() {
-        assert_eq!((place(0), place(FIRST - 1), place(FIRST)), ((0, 0), (0, FIRST as usize - 1), (1, 0)));
-        assert_eq!((place(3 * FIRST - 1), place(3 * FIRST)), ((1, 2 * FIRST as usize - 1), (2, 0)));
+        assert_eq!(
+            (place(0), place(FIRST - 1), place(FIRST)),
+            ((0, 0), (0, FIRST as usize - 1), (1, 0))
+        );
+        assert_eq!(
+            (place(3 * FIRST - 1), place(3 * FIRST)),
+            ((1, 2 * FIRST as usize - 1), (2, 0))
+        );
         assert_eq!(place(END), (BLOCKS - 1, (1 << 31) - 1));
-        assert_eq!((room(0), room(FIRST - 1), room(FIRST), room(END)), (FIRST, 1, 2 * FIRST, 1));
+        assert_eq!(
+            (room(0), room(FIRST - 1), room(FIRST), room(END)),
+            (FIRST, 1, 2 * FIRST, 1)
+        );
         assert!(share_block(FIRST, 3 * FIRST - 1) && !share_block(FIRST - 1, FIRST));
     }
 
@@ -490,8 +534,10 @@ mod tests {
         assert_eq!(resident_bytes::<AtomicU32>(1), HUGE_PAGE as u64);
     }
 
-    const ANY_LENGTH: RunClasses =
-        RunClasses { len: |class| class as u32, within: |len| (len as usize).min(CLASSES - 1) };
+    const ANY_LENGTH: RunClasses = RunClasses {
+        len: |class| class as u32,
+        within: |len| (len as usize).min(CLASSES - 1),
+    };
 
     fn take(slab: &Slab<AtomicU32>, len: u32) -> Option<u32> {
         slab.allocate(len).or_else(|| slab.grow(len))
@@ -518,14 +564,22 @@ mod tests {
         let slab = Slab::<AtomicU32>::new(ANY_LENGTH);
         let runs: Vec<u32> = (0..100).map(|_| take(&slab, 4).unwrap()).collect();
         assert_eq!(again(&slab, 8), None);
-        runs[..40].iter().chain(&runs[50..90]).for_each(|&run| slab.release(Run { start: run, len: 4 }));
+        runs[..40]
+            .iter()
+            .chain(&runs[50..90])
+            .for_each(|&run| slab.release(Run { start: run, len: 4 }));
         assert_eq!(again(&slab, 8), None);
         assert_eq!(slab.join_free_runs(), 320);
         let mut taken: Vec<u32> = std::iter::from_fn(|| again(&slab, 7)).collect();
         assert_eq!(taken.len(), 2 * (160 / 7));
         taken.sort();
         assert!(taken.windows(2).all(|pair| pair[0] + 7 <= pair[1]));
-        assert!(taken.iter().all(|run| (1..161).contains(run) || (201..361).contains(run)), "{taken:?}");
+        assert!(
+            taken
+                .iter()
+                .all(|run| (1..161).contains(run) || (201..361).contains(run)),
+            "{taken:?}"
+        );
         // Six slots are left of each chunk, at 155 and at 355.
         assert!(matches!(again(&slab, 3), Some(155 | 355)));
     }
@@ -545,9 +599,15 @@ mod tests {
     fn short_runs_leave_long_chunks_alone() {
         let slab = Slab::<AtomicU32>::new(ANY_LENGTH);
         let runs: Vec<u32> = (0..50).map(|_| take(&slab, 4).unwrap()).collect();
-        runs[..40].iter().chain(&runs[45..46]).for_each(|&run| slab.release(Run { start: run, len: 4 }));
+        runs[..40]
+            .iter()
+            .chain(&runs[45..46])
+            .for_each(|&run| slab.release(Run { start: run, len: 4 }));
         assert_eq!(slab.join_free_runs(), 160);
-        assert_eq!((again(&slab, 3), again(&slab, 1)), (Some(runs[45]), Some(runs[45] + 3)));
+        assert_eq!(
+            (again(&slab, 3), again(&slab, 1)),
+            (Some(runs[45]), Some(runs[45] + 3))
+        );
         assert_eq!(again(&slab, 127), Some(runs[0]));
     }
 
@@ -557,7 +617,8 @@ mod tests {
         let slab = Slab::<AtomicU32>::new(ANY_LENGTH);
         let runs: Vec<u32> = (0..600_000).map(|_| take(&slab, 1).unwrap()).collect();
         let [even, odd] = [0, 1].map(|first| runs.iter().skip(first).step_by(2));
-        even.chain(odd).for_each(|&run| slab.release(Run { start: run, len: 1 }));
+        even.chain(odd)
+            .for_each(|&run| slab.release(Run { start: run, len: 1 }));
         let joined = (0..4).map(|_| slab.join_free_runs()).last();
         assert!(joined > Some(590_000), "{joined:?}");
     }
@@ -568,7 +629,9 @@ mod tests {
         let runs: Vec<u32> = std::iter::from_fn(|| take(&slab, 4)).collect();
         // The first slot and the last chunk, which has no room behind it, are never handed out.
         assert_eq!(runs.len() as u32, (2 * CHUNK) / 4);
-        runs[..100].iter().for_each(|&run| slab.release(Run { start: run, len: 4 }));
+        runs[..100]
+            .iter()
+            .for_each(|&run| slab.release(Run { start: run, len: 4 }));
         assert_eq!(take(&slab, 8), None, "nothing of that class");
         assert_eq!(slab.join_free_runs(), 400);
         assert_eq!(std::iter::from_fn(|| again(&slab, 8)).count(), 50);
@@ -593,7 +656,9 @@ mod tests {
                     let mut held = Vec::new();
                     for round in 0..20_000u32 {
                         let start = take(slab, 4).unwrap();
-                        slab.run(start, 4).iter().for_each(|slot| slot.store(thread, Ordering::Relaxed));
+                        slab.run(start, 4)
+                            .iter()
+                            .for_each(|slot| slot.store(thread, Ordering::Relaxed));
                         held.push(start);
                         if round % 3 != 0 {
                             let start = held.swap_remove((round as usize * 7) % held.len());

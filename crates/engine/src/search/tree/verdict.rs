@@ -17,7 +17,10 @@ pub(crate) struct MoveProof {
 }
 
 impl MoveProof {
-    pub(crate) const OPEN: MoveProof = MoveProof { bounds: Bounds::OPEN, proof: None };
+    pub(crate) const OPEN: MoveProof = MoveProof {
+        bounds: Bounds::OPEN,
+        proof: None,
+    };
 
     pub(crate) fn of(node: &Node) -> MoveProof {
         let proof = node.proof();
@@ -41,7 +44,9 @@ pub(crate) fn of_moves(tree: &Tree, node: &Node) -> Verdict {
 
 /// Revalues the node's visits in the nodes before it. True if anything changed: a nearer mate counts too.
 pub(super) fn judge(tree: &Tree, path: &[NodeId]) -> bool {
-    let Some((&last, ancestors)) = path.split_last() else { return false };
+    let Some((&last, ancestors)) = path.split_last() else {
+        return false;
+    };
     let node = tree.node(last);
     if node.state() != NodeState::Expanded {
         return false;
@@ -93,14 +98,21 @@ pub(crate) fn verdict(moves: impl Iterator<Item = MoveProof>) -> Verdict {
         }
     }
     if worst < best {
-        return Verdict::Bounded(Bounds { worst: best.flipped(), best: worst.flipped() });
+        return Verdict::Bounded(Bounds {
+            worst: best.flipped(),
+            best: worst.flipped(),
+        });
     }
     let (plies, is_mate) = match (best, nearest_win) {
         (ProofOutcome::Win, Some(win)) => (win.plies, win.is_mate),
         (ProofOutcome::Loss, _) => (longest_loss, all_mates),
         _ => (longest_draw, false),
     };
-    Verdict::Proven(Proof { outcome: best.flipped(), plies: plies + 1.0, is_mate })
+    Verdict::Proven(Proof {
+        outcome: best.flipped(),
+        plies: plies + 1.0,
+        is_mate,
+    })
 }
 
 fn is_nearer(a: Proof, b: Proof) -> bool {
@@ -114,11 +126,21 @@ mod tests {
     use ProofOutcome::{Draw, Loss, Win};
 
     fn certain(outcome: ProofOutcome, plies: f32, is_mate: bool) -> MoveProof {
-        MoveProof { bounds: Bounds::certain(outcome), proof: Some(Proof { outcome, plies, is_mate }) }
+        MoveProof {
+            bounds: Bounds::certain(outcome),
+            proof: Some(Proof {
+                outcome,
+                plies,
+                is_mate,
+            }),
+        }
     }
 
     fn bounded(worst: ProofOutcome, best: ProofOutcome) -> MoveProof {
-        MoveProof { bounds: Bounds { worst, best }, proof: None }
+        MoveProof {
+            bounds: Bounds { worst, best },
+            proof: None,
+        }
     }
 
     fn verdict_of(moves: &[MoveProof]) -> Verdict {
@@ -126,29 +148,47 @@ mod tests {
     }
 
     fn proven(outcome: ProofOutcome, plies: f32, is_mate: bool) -> Verdict {
-        Verdict::Proven(Proof { outcome, plies, is_mate })
+        Verdict::Proven(Proof {
+            outcome,
+            plies,
+            is_mate,
+        })
     }
 
     #[test]
     fn the_nearest_mate_decides_whatever_is_open() {
-        let moves =
-            [MoveProof::OPEN, certain(Win, 2.0, false), certain(Win, 8.0, true), certain(Win, 4.0, true)];
+        let moves = [
+            MoveProof::OPEN,
+            certain(Win, 2.0, false),
+            certain(Win, 8.0, true),
+            certain(Win, 4.0, true),
+        ];
         assert_eq!(verdict_of(&moves), proven(Loss, 5.0, true));
         assert_eq!(verdict_of(&moves[..2]), proven(Loss, 3.0, false));
     }
 
     #[test]
     fn moves_that_all_lose_win_for_the_other_side_after_the_longest() {
-        let moves = [certain(Loss, 4.0, true), certain(Loss, 8.0, true), certain(Loss, 2.0, false)];
+        let moves = [
+            certain(Loss, 4.0, true),
+            certain(Loss, 8.0, true),
+            certain(Loss, 2.0, false),
+        ];
         assert_eq!(verdict_of(&moves[..2]), proven(Win, 9.0, true));
         assert_eq!(verdict_of(&moves), proven(Win, 9.0, false));
-        assert_eq!(verdict_of(&[moves[0], MoveProof::OPEN]), Verdict::Bounded(Bounds::OPEN));
+        assert_eq!(
+            verdict_of(&[moves[0], MoveProof::OPEN]),
+            Verdict::Bounded(Bounds::OPEN)
+        );
     }
 
     #[test]
     fn a_sure_draw_bounds_a_position_and_proves_it_where_no_move_can_win() {
         let draw = certain(Draw, 6.0, false);
-        let cannot_win = Verdict::Bounded(Bounds { worst: Loss, best: Draw });
+        let cannot_win = Verdict::Bounded(Bounds {
+            worst: Loss,
+            best: Draw,
+        });
         assert_eq!(verdict_of(&[draw, MoveProof::OPEN]), cannot_win);
         assert_eq!(verdict_of(&[bounded(Draw, Win), MoveProof::OPEN]), cannot_win);
         assert_eq!(
@@ -156,7 +196,13 @@ mod tests {
             proven(Draw, 7.0, false)
         );
         // Without a sure draw the side to move may still lose, but cannot win.
-        let cannot_lose = Verdict::Bounded(Bounds { worst: Draw, best: Win });
-        assert_eq!(verdict_of(&[bounded(Loss, Draw), certain(Loss, 9.0, true)]), cannot_lose);
+        let cannot_lose = Verdict::Bounded(Bounds {
+            worst: Draw,
+            best: Win,
+        });
+        assert_eq!(
+            verdict_of(&[bounded(Loss, Draw), certain(Loss, 9.0, true)]),
+            cannot_lose
+        );
     }
 }

@@ -20,7 +20,12 @@ impl LearnedShare {
     /// `step` average moves take it halfway to what is observed.
     pub(crate) fn new(initial: f64, step: f64, min: f64, max: f64) -> Self {
         let max = max.max(min);
-        LearnedShare { value: initial.clamp(min, max), step, min, max }
+        LearnedShare {
+            value: initial.clamp(min, max),
+            step,
+            min,
+            max,
+        }
     }
 
     /// `weight` is the move's time as a multiple of the average.

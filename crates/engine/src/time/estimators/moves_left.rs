@@ -56,14 +56,19 @@ impl MovesLeftEstimator {
     /// Finite and within `1..=1000` for any input.
     pub fn estimate(&self, input: &MovesLeftInput) -> MovesLeftEstimate {
         let MovesLeftEstimate { moves, source } = match self {
-            MovesLeftEstimator::LogLogistic(curve) => {
-                MovesLeftEstimate { moves: curve.moves_left(input.game_ply), source: LogLogistic::NAME }
-            }
+            MovesLeftEstimator::LogLogistic(curve) => MovesLeftEstimate {
+                moves: curve.moves_left(input.game_ply),
+                source: LogLogistic::NAME,
+            },
             MovesLeftEstimator::Pieces(table) => table.estimate(input),
             MovesLeftEstimator::Head(head) => head.estimate(input),
             MovesLeftEstimator::Blend(blend) => blend.estimate(input),
         };
-        let moves = if moves.is_nan() { MOST_MOVES } else { moves.clamp(1.0, MOST_MOVES) };
+        let moves = if moves.is_nan() {
+            MOST_MOVES
+        } else {
+            moves.clamp(1.0, MOST_MOVES)
+        };
         MovesLeftEstimate { moves, source }
     }
 
@@ -108,7 +113,9 @@ pub(crate) fn estimator_names() -> Vec<&'static str> {
 pub fn estimator_from(owner: &str, params: &Params) -> Result<Option<MovesLeftEstimator>, ParamError> {
     let known = |name: &str| ESTIMATORS.iter().find(|estimator| estimator.name == name);
     let mut named = params.lists().filter_map(|(name, own)| Some((known(name)?, own)));
-    let Some((estimator, own)) = named.next() else { return Ok(None) };
+    let Some((estimator, own)) = named.next() else {
+        return Ok(None);
+    };
     if let Some((second, _)) = named.next() {
         return Err(ParamError::Value {
             key: owner.into(),
@@ -206,7 +213,10 @@ impl Named for PieceCountTable {
 
 impl PieceCountTable {
     fn estimate(&self, input: &MovesLeftInput) -> MovesLeftEstimate {
-        MovesLeftEstimate { moves: self.moves_left(input.pieces), source: Self::NAME }
+        MovesLeftEstimate {
+            moves: self.moves_left(input.pieces),
+            source: Self::NAME,
+        }
     }
 
     /// Full moves of our side, kings included in `pieces`.
@@ -255,14 +265,23 @@ impl MovesLeftHead {
         let plies = m + self.caution * known(input.m_spread).unwrap_or(0.0);
         let by_head = self.scale * (1.0 + plies) / 2.0;
         let by_both = || (by_head + PieceCountTable::default().moves_left(input.pieces)) / 2.0;
-        let moves = if input.pieces <= ELEMENTARY_PIECES { by_both() } else { by_head };
+        let moves = if input.pieces <= ELEMENTARY_PIECES {
+            by_both()
+        } else {
+            by_head
+        };
         let moves = moves.max(self.floor);
-        MovesLeftEstimate { moves, source: MovesLeftHead::NAME }
+        MovesLeftEstimate {
+            moves,
+            source: MovesLeftHead::NAME,
+        }
     }
 }
 
 fn known(plies: Option<Plies>) -> Option<f64> {
-    plies.map(|plies| plies.0).filter(|plies| plies.is_finite() && *plies >= 0.0)
+    plies
+        .map(|plies| plies.0)
+        .filter(|plies| plies.is_finite() && *plies >= 0.0)
 }
 
 option_group! {
@@ -297,7 +316,11 @@ impl From<BlendMemberParams> for Blend {
     fn from(BlendMemberParams { weight }: BlendMemberParams) -> Self {
         let head = MovesLeftEstimator::Head(MovesLeftHead::default());
         let pieces = MovesLeftEstimator::Pieces(PieceCountTable::default());
-        Blend { members: [head, pieces].map(|estimator| BlendMember { estimator, weight }).into() }
+        Blend {
+            members: [head, pieces]
+                .map(|estimator| BlendMember { estimator, weight })
+                .into(),
+        }
     }
 }
 
@@ -316,28 +339,48 @@ impl Named for Blend {
             let mut params = BlendMemberParams::default();
             let own = params.take(own)?;
             for member in possible.clone().filter(|member| member.name == name) {
-                members.push(BlendMember { estimator: (member.create)(&own)?, weight: params.weight });
+                members.push(BlendMember {
+                    estimator: (member.create)(&own)?,
+                    weight: params.weight,
+                });
             }
         }
-        Ok(if members.is_empty() { Blend::from(BlendMemberParams::default()) } else { Blend { members } })
+        Ok(if members.is_empty() {
+            Blend::from(BlendMemberParams::default())
+        } else {
+            Blend { members }
+        })
     }
 }
 
 impl Blend {
     fn estimate(&self, input: &MovesLeftInput) -> MovesLeftEstimate {
         let weighted = self.members.iter().map(|BlendMember { estimator, weight }| {
-            let trust = if estimator.uses_head() { trust_in_head(input) } else { 1.0 };
+            let trust = if estimator.uses_head() {
+                trust_in_head(input)
+            } else {
+                1.0
+            };
             (estimator.estimate(input), weight * trust)
         });
         let heard: Vec<_> = weighted.filter(|(_, weight)| *weight > 0.0).collect();
         match (heard.as_slice(), self.members.first()) {
             ([], Some(first)) => first.estimator.estimate(input),
-            ([], None) => MovesLeftEstimate { moves: f64::NAN, source: Self::NAME },
+            ([], None) => MovesLeftEstimate {
+                moves: f64::NAN,
+                source: Self::NAME,
+            },
             ([(only, _)], _) => *only,
             (several, _) => {
                 let total: f64 = several.iter().map(|(_, weight)| weight).sum();
-                let sum: f64 = several.iter().map(|(estimate, weight)| estimate.moves * weight).sum();
-                MovesLeftEstimate { moves: sum / total, source: Self::NAME }
+                let sum: f64 = several
+                    .iter()
+                    .map(|(estimate, weight)| estimate.moves * weight)
+                    .sum();
+                MovesLeftEstimate {
+                    moves: sum / total,
+                    source: Self::NAME,
+                }
             }
         }
     }
@@ -377,7 +420,10 @@ mod tests {
 
     #[test]
     fn names_and_parameters() {
-        let curve = LogLogistic { midpoint: 50.0, steepness: 12.0 };
+        let curve = LogLogistic {
+            midpoint: 50.0,
+            steepness: 12.0,
+        };
         assert_eq!(
             parse("init-nps=1,mle-legacy(steepness=12.0,midpoint=50)"),
             Ok(Some(MovesLeftEstimator::LogLogistic(curve)))
@@ -387,11 +433,17 @@ mod tests {
         else {
             panic!("a blend was asked for");
         };
-        let head = MovesLeftHead { floor: 4.0, ..MovesLeftHead::default() };
+        let head = MovesLeftHead {
+            floor: 4.0,
+            ..MovesLeftHead::default()
+        };
         assert_eq!(
             blend.members,
             [
-                BlendMember { estimator: MovesLeftEstimator::Head(head), weight: 2.0 },
+                BlendMember {
+                    estimator: MovesLeftEstimator::Head(head),
+                    weight: 2.0
+                },
                 BlendMember {
                     estimator: MovesLeftEstimator::Pieces(PieceCountTable::default()),
                     weight: 1.0
@@ -405,8 +457,16 @@ mod tests {
         let Ok(Some(MovesLeftEstimator::Pieces(bent))) = parse("mle-pieces(scale=2,at-24=50,at-2=5)") else {
             panic!("a table was asked for");
         };
-        assert_eq!((bent.moves_left(24), bent.moves_left(2), bent.moves_left(32)), (100.0, 10.0, 118.0));
-        assert!(parse("mle-pieces(at-9=1)").unwrap_err().to_string().contains("at-8"));
+        assert_eq!(
+            (bent.moves_left(24), bent.moves_left(2), bent.moves_left(32)),
+            (100.0, 10.0, 118.0)
+        );
+        assert!(
+            parse("mle-pieces(at-9=1)")
+                .unwrap_err()
+                .to_string()
+                .contains("at-8")
+        );
     }
 
     #[test]
@@ -455,7 +515,10 @@ mod tests {
     #[test]
     fn a_knot_bends_the_table_up_to_its_neighbours() {
         let table = PieceCountTable::default();
-        let bent = PieceCountTable { at_24: table.at_24 + 8.0, ..table };
+        let bent = PieceCountTable {
+            at_24: table.at_24 + 8.0,
+            ..table
+        };
         let added = |pieces| bent.moves_left(pieces) - table.moves_left(pieces);
         assert_eq!([2, 16, 18, 24, 31, 32].map(added), [0.0, 0.0, 2.0, 8.0, 1.0, 0.0]);
     }
@@ -466,18 +529,30 @@ mod tests {
     }
 
     fn head_input(m: Option<f64>, m_spread: Option<f64>) -> MovesLeftInput {
-        MovesLeftInput { game_ply: GamePly(40), pieces: 20, m: m.map(Plies), m_spread: m_spread.map(Plies) }
+        MovesLeftInput {
+            game_ply: GamePly(40),
+            pieces: 20,
+            m: m.map(Plies),
+            m_spread: m_spread.map(Plies),
+        }
     }
 
     fn from_head(moves: f64) -> MovesLeftEstimate {
-        MovesLeftEstimate { moves, source: "mle-mlh" }
+        MovesLeftEstimate {
+            moves,
+            source: "mle-mlh",
+        }
     }
 
     #[test]
     fn plies_become_moves_of_our_side() {
         let head = MovesLeftHead::default();
         assert_eq!(head.estimate(&head_input(Some(79.0), None)), from_head(40.0));
-        assert_eq!(head.estimate(&head_input(Some(3.0), None)), from_head(6.0), "the floor");
+        assert_eq!(
+            head.estimate(&head_input(Some(3.0), None)),
+            from_head(6.0),
+            "the floor"
+        );
         let halved = MovesLeftHead { scale: 0.5, ..head };
         assert_eq!(halved.estimate(&head_input(Some(79.0), None)).moves, 20.0);
     }
@@ -485,7 +560,10 @@ mod tests {
     /// The head of `zeitnot-small` says 47.6 plies, mates take some 9 moves.
     #[test]
     fn in_elementary_endings_the_table_has_a_say() {
-        let with = |pieces| MovesLeftInput { pieces, ..head_input(Some(47.6), None) };
+        let with = |pieces| MovesLeftInput {
+            pieces,
+            ..head_input(Some(47.6), None)
+        };
         let moves = |pieces| MovesLeftHead::default().estimate(&with(pieces)).moves;
         assert!((moves(3) - (24.3 + 12.7) / 2.0).abs() < 1e-9);
         assert!((moves(5) - 24.3).abs() < 1e-9);
@@ -493,33 +571,60 @@ mod tests {
 
     #[test]
     fn spread_adds_moves_only_where_asked_for() {
-        let wary = MovesLeftHead { caution: 2.0, ..MovesLeftHead::default() };
+        let wary = MovesLeftHead {
+            caution: 2.0,
+            ..MovesLeftHead::default()
+        };
         // (1 + 79 + 2·10)/2
         assert_eq!(wary.estimate(&head_input(Some(79.0), Some(10.0))).moves, 50.0);
-        assert_eq!(MovesLeftHead::default().estimate(&head_input(Some(79.0), Some(10.0))).moves, 40.0);
+        assert_eq!(
+            MovesLeftHead::default()
+                .estimate(&head_input(Some(79.0), Some(10.0)))
+                .moves,
+            40.0
+        );
     }
 
     #[test]
     fn networks_without_the_head_fall_back_to_pieces() {
         let MovesLeftEstimate { moves, source } = MovesLeftHead::default().estimate(&head_input(None, None));
-        assert_eq!((moves, source), (PieceCountTable::default().moves_left(20), "mle-pieces"));
         assert_eq!(
-            MovesLeftHead::default().estimate(&head_input(Some(f64::NAN), None)).source,
+            (moves, source),
+            (PieceCountTable::default().moves_left(20), "mle-pieces")
+        );
+        assert_eq!(
+            MovesLeftHead::default()
+                .estimate(&head_input(Some(f64::NAN), None))
+                .source,
             PieceCountTable::NAME
         );
     }
 
     fn mix() -> Blend {
-        let curve = LogLogistic { midpoint: 50.0, steepness: 7.0 };
+        let curve = LogLogistic {
+            midpoint: 50.0,
+            steepness: 7.0,
+        };
         let members = vec![
-            BlendMember { estimator: MovesLeftEstimator::Head(MovesLeftHead::default()), weight: 3.0 },
-            BlendMember { estimator: MovesLeftEstimator::LogLogistic(curve), weight: 1.0 },
+            BlendMember {
+                estimator: MovesLeftEstimator::Head(MovesLeftHead::default()),
+                weight: 3.0,
+            },
+            BlendMember {
+                estimator: MovesLeftEstimator::LogLogistic(curve),
+                weight: 1.0,
+            },
         ];
         Blend { members }
     }
 
     fn input(m: Option<f64>, m_spread: Option<f64>) -> MovesLeftInput {
-        MovesLeftInput { game_ply: GamePly(0), pieces: 32, m: m.map(Plies), m_spread: m_spread.map(Plies) }
+        MovesLeftInput {
+            game_ply: GamePly(0),
+            pieces: 32,
+            m: m.map(Plies),
+            m_spread: m_spread.map(Plies),
+        }
     }
 
     #[test]
@@ -527,7 +632,10 @@ mod tests {
         // The head: (1 + 59)/2 = 30, the curve: 50, (3·30 + 50)/4 = 35.
         assert_eq!(
             mix().estimate(&input(Some(59.0), None)),
-            MovesLeftEstimate { moves: 35.0, source: "blend" }
+            MovesLeftEstimate {
+                moves: 35.0,
+                source: "blend"
+            }
         );
     }
 
@@ -542,10 +650,18 @@ mod tests {
     fn without_a_head_the_others_decide() {
         assert_eq!(
             mix().estimate(&input(None, None)),
-            MovesLeftEstimate { moves: 50.0, source: "mle-legacy" }
+            MovesLeftEstimate {
+                moves: 50.0,
+                source: "mle-legacy"
+            }
         );
         let head = MovesLeftEstimator::Head(MovesLeftHead::default());
-        let alone = Blend { members: vec![BlendMember { estimator: head, weight: 1.0 }] };
+        let alone = Blend {
+            members: vec![BlendMember {
+                estimator: head,
+                weight: 1.0,
+            }],
+        };
         assert_eq!(alone.estimate(&input(None, None)).source, "mle-pieces");
     }
 }

@@ -67,8 +67,14 @@ impl NpsEstimator {
     pub(crate) fn after_the_move(&self) -> NpsEstimator {
         let mut estimator = self.clone();
         if let (Some(first), None, 1) = (self.first, self.measured(), self.batches) {
-            let began = NpsSample { elapsed_s: 0.0, nodes: 0.0 };
-            let back = NpsSample { elapsed_s: self.first_batch_s, ..first };
+            let began = NpsSample {
+                elapsed_s: 0.0,
+                nodes: 0.0,
+            };
+            let back = NpsSample {
+                elapsed_s: self.first_batch_s,
+                ..first
+            };
             if let Some(measured) = rate(began, back).filter(|_| back.nodes > 0.0) {
                 estimator.follow(measured, 0.0, back.elapsed_s);
             }
@@ -87,15 +93,24 @@ impl NpsEstimator {
             NpsRule::Decay { step_s, .. } => self.measured_s >= step_s,
             NpsRule::Window { .. } => true,
         };
-        if settled { self.value } else { self.value.max(self.measured().unwrap_or(0.0)) }
+        if settled {
+            self.value
+        } else {
+            self.value.max(self.measured().unwrap_or(0.0))
+        }
     }
 
     /// The search began `began_s` seconds after the move's clock.
     pub(crate) fn observe(&mut self, stats: &SearchStats, began_s: f64) {
         // Cache hits do not measure the device.
-        let Some(since) = stats.since_first_eval.filter(|_| stats.batches > 0) else { return };
+        let Some(since) = stats.since_first_eval.filter(|_| stats.batches > 0) else {
+            return;
+        };
         self.batches = stats.batches;
-        let now = NpsSample { elapsed_s: stats.elapsed.as_secs(), nodes: stats.new_nodes.as_f64() };
+        let now = NpsSample {
+            elapsed_s: stats.elapsed.as_secs(),
+            nodes: stats.new_nodes.as_f64(),
+        };
         if self.first.is_none() {
             // Under nodestime the clock stands still until the first evaluation.
             let waited_s = (stats.elapsed - since).as_secs();
@@ -113,7 +128,11 @@ impl NpsEstimator {
             NpsRule::Window { .. } => first,
         };
         if let Some(measured) = rate(since_when, now) {
-            self.follow(measured, last.elapsed_s - first.elapsed_s, now.elapsed_s - first.elapsed_s);
+            self.follow(
+                measured,
+                last.elapsed_s - first.elapsed_s,
+                now.elapsed_s - first.elapsed_s,
+            );
         }
     }
 
@@ -153,7 +172,10 @@ mod tests {
     use crate::time::units::{Millis, Nodes};
     use proptest::prelude::*;
 
-    const PR1195: NpsRule = NpsRule::Decay { step_s: 5.0, guess_s: 7.3 };
+    const PR1195: NpsRule = NpsRule::Decay {
+        step_s: 5.0,
+        guess_s: 7.3,
+    };
 
     /// The first batch of `first` nodes returns after `latency` ms, then `nps` nodes/s.
     fn at(elapsed_ms: f64, latency: f64, first: u64, nps: f64) -> SearchStats {
@@ -232,12 +254,21 @@ mod tests {
         let (nps, measured_s) = after(decays(5.0, 1.0), 110.0, 0.0);
         assert!((nps - 60.0).abs() < 1e-9 && measured_s == 1.0, "{nps}");
         let (nps, measured_s) = after(decays(4.0, 1.0), 110.0, 9.0);
-        assert!((nps - (10.0 + 100.0 * 0.25_f64.exp2().recip())).abs() < 1e-9 && measured_s == 10.0, "{nps}");
+        assert!(
+            (nps - (10.0 + 100.0 * 0.25_f64.exp2().recip())).abs() < 1e-9 && measured_s == 10.0,
+            "{nps}"
+        );
         let window = NpsRule::Window { window_s: 20.0 };
         assert_eq!(after(window, 110.0, 0.0).0, 10.0);
         assert!((after(window, 110.0, 9.0).0 - 105.0).abs() < 1e-9);
         let mut cached = NpsEstimator::new(window, 110.0, 9.0);
-        cached.observe(&SearchStats { batches: 0, ..at(0.5, 0.5, 200, 0.0) }, 0.0);
+        cached.observe(
+            &SearchStats {
+                batches: 0,
+                ..at(0.5, 0.5, 200, 0.0)
+            },
+            0.0,
+        );
         assert_eq!(cached.after_the_move().value, 110.0);
         let mut two = NpsEstimator::new(PR1195, 110.0, 0.0);
         two.observe(&at(11_000.0, 11_000.0, 10, 20.0), 10.0);

@@ -21,7 +21,11 @@ impl Named for Alphazero {
 impl TimeManager for Alphazero {
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
         let budget = (facts.clock_less_overhead()? * self.time_pct / 100.0).min(facts.available()?);
-        let report = MoveReport { manager: Self::NAME, budget, ..MoveReport::default() };
+        let report = MoveReport {
+            manager: Self::NAME,
+            budget,
+            ..MoveReport::default()
+        };
         Some(Box::new(BudgetLimit::new(facts, report)))
     }
 }
@@ -36,7 +40,11 @@ mod tests {
     fn twelve_percent_of_the_clock_less_the_overhead() {
         let budget = |time_ms: f64| {
             let limits = GoLimits::clock(Millis(time_ms), Millis(500.0));
-            let facts = MoveFacts { limits, overhead: Millis(200.0), ..MoveFacts::default() };
+            let facts = MoveFacts {
+                limits,
+                overhead: Millis(200.0),
+                ..MoveFacts::default()
+            };
             let stopper = Alphazero::default().start_move(&facts).unwrap();
             stopper.report().unwrap().budget.0
         };

@@ -25,7 +25,10 @@ impl Named for Argo {
 impl TimeManager for Argo {
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
         let clock = ArgoClock::new(facts)?;
-        Some(Box::new(IterationStopper::new(facts, ArgoRule::new(facts, *self, clock))))
+        Some(Box::new(IterationStopper::new(
+            facts,
+            ArgoRule::new(facts, *self, clock),
+        )))
     }
 }
 
@@ -127,8 +130,12 @@ struct Difficulty {
 
 impl Difficulty {
     fn new(facts: &MoveFacts, params: Argo) -> Self {
-        let mut difficulty =
-            Difficulty { value: 1.0, max: params.max_difficulty, changes: 0, tactical: false };
+        let mut difficulty = Difficulty {
+            value: 1.0,
+            max: params.max_difficulty,
+            changes: 0,
+            tactical: false,
+        };
         if f64::from(facts.tactical_moves) > TACTICAL_SHARE * f64::from(facts.legal_moves) {
             difficulty.mark_tactical();
         }
@@ -185,7 +192,9 @@ impl ArgoRule {
 fn is_mate_near(stats: &SearchStats, iteration: Iteration) -> bool {
     let given = stats.mate_in.map(|moves| (moves, (2 * moves).saturating_sub(1)));
     let got = stats.mated_in.map(|moves| (moves, 2 * moves));
-    given.or(got).is_some_and(|(moves, plies)| moves <= SHORT_MATE || plies + MATE_MARGIN <= iteration.number)
+    given
+        .or(got)
+        .is_some_and(|(moves, plies)| moves <= SHORT_MATE || plies + MATE_MARGIN <= iteration.number)
 }
 
 impl IterationRule for ArgoRule {
@@ -226,7 +235,12 @@ mod tests {
     use proptest::prelude::*;
 
     fn clock(main_ms: f64, inc_ms: f64, moves: u32) -> ArgoClock {
-        ArgoClock { main_ms, available_ms: main_ms, inc_ms, moves }
+        ArgoClock {
+            main_ms,
+            available_ms: main_ms,
+            inc_ms,
+            moves,
+        }
     }
 
     fn close(a: f64, b: f64) -> bool {
@@ -257,17 +271,32 @@ mod tests {
             (0.0, 0.0, 40, 2.0, 1.5, 0.0),
         ] {
             let limit = clock(main_ms, inc_ms, moves).limit_ms(difficulty, branch_factor);
-            assert!(close(limit, expected), "{main_ms} {inc_ms} {moves}: {limit} for {expected}");
+            assert!(
+                close(limit, expected),
+                "{main_ms} {inc_ms} {moves}: {limit} for {expected}"
+            );
         }
     }
 
     #[test]
     fn forty_moves_at_most() {
         let moves = |movestogo| {
-            let limits = GoLimits { time: Some(Millis(1.0)), movestogo, ..GoLimits::default() };
-            ArgoClock::new(&MoveFacts { limits, ..MoveFacts::default() }).unwrap().moves
+            let limits = GoLimits {
+                time: Some(Millis(1.0)),
+                movestogo,
+                ..GoLimits::default()
+            };
+            ArgoClock::new(&MoveFacts {
+                limits,
+                ..MoveFacts::default()
+            })
+            .unwrap()
+            .moves
         };
-        assert_eq!((moves(None), moves(Some(0)), moves(Some(99)), moves(Some(3))), (40, 40, 40, 3));
+        assert_eq!(
+            (moves(None), moves(Some(0)), moves(Some(99)), moves(Some(3))),
+            (40, 40, 40, 3)
+        );
     }
 
     proptest! {
@@ -285,7 +314,12 @@ mod tests {
     /// 120 s, 20 moves to go: optimum 0.75·120,000/(1.5 + 19) = 4,390.2 ms at difficulty 1, maximum
     /// 3·120,000/(3 + 19) = 16,363.6 ms.
     fn stopper() -> IterationStopper<ArgoRule> {
-        let clock = ArgoClock { main_ms: 120_000.0, available_ms: 120_000.0, inc_ms: 0.0, moves: 20 };
+        let clock = ArgoClock {
+            main_ms: 120_000.0,
+            available_ms: 120_000.0,
+            inc_ms: 0.0,
+            moves: 20,
+        };
         let facts = MoveFacts::default();
         IterationStopper::new(&facts, ArgoRule::new(&facts, Argo::default(), clock))
     }
@@ -314,16 +348,34 @@ mod tests {
             // Three changes: 1.2, 1.44, 1.5 and then ×1.5, at most 2.
             (&[(32, 0.0, 0), (64, 0.0, 1), (128, 0.0, 0), (256, 0.0, 1)], 2.0),
         ] {
-            assert!((difficulty_after(iterations) - expected).abs() < 1e-9, "{iterations:?}");
+            assert!(
+                (difficulty_after(iterations) - expected).abs() < 1e-9,
+                "{iterations:?}"
+            );
         }
     }
 
     #[test]
     fn tactical_positions_are_difficult_once() {
-        let clock = ArgoClock { main_ms: 120_000.0, available_ms: 120_000.0, inc_ms: 0.0, moves: 20 };
-        let facts = MoveFacts { legal_moves: 30, tactical_moves: 11, ..MoveFacts::default() };
-        assert_eq!(ArgoRule::new(&facts, Argo::default(), clock).difficulty.value, 1.5);
-        let calm = MoveFacts { tactical_moves: 10, ..facts };
+        let clock = ArgoClock {
+            main_ms: 120_000.0,
+            available_ms: 120_000.0,
+            inc_ms: 0.0,
+            moves: 20,
+        };
+        let facts = MoveFacts {
+            legal_moves: 30,
+            tactical_moves: 11,
+            ..MoveFacts::default()
+        };
+        assert_eq!(
+            ArgoRule::new(&facts, Argo::default(), clock).difficulty.value,
+            1.5
+        );
+        let calm = MoveFacts {
+            tactical_moves: 10,
+            ..facts
+        };
         assert_eq!(ArgoRule::new(&calm, Argo::default(), clock).difficulty.value, 1.0);
     }
 
@@ -354,7 +406,11 @@ mod tests {
     fn a_mate_well_within_the_depth_ends_the_search() {
         let ask = |mate_in, mated_in, nodes| {
             let mut stopper = stopper();
-            let mate = SearchStats { mate_in, mated_in, ..at(1.0, nodes, 1.0, 0) };
+            let mate = SearchStats {
+                mate_in,
+                mated_in,
+                ..at(1.0, nodes, 1.0, 0)
+            };
             stopper.should_stop(&mate, &mut Hints::default())
         };
         // A mate in 6 is 11 plies away, one against us 12: from iterations 16 and 17 on.

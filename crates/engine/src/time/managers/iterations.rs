@@ -22,10 +22,18 @@ fn iteration_after(last: Option<Iteration>, stats: &SearchStats) -> Option<Itera
     stats.since_first_eval?;
     let number = stats.nodes.0.checked_ilog2()?;
     let before = stats.nodes.saturating_sub(stats.new_nodes).0.checked_ilog2();
-    if last.map(|last| last.number).or(before).is_some_and(|last| number <= last) {
+    if last
+        .map(|last| last.number)
+        .or(before)
+        .is_some_and(|last| number <= last)
+    {
         return None;
     }
-    Some(Iteration { number, best_move: stats.most_visited()?, q: stats.root?.wl })
+    Some(Iteration {
+        number,
+        best_move: stats.most_visited()?,
+        q: stats.root?.wl,
+    })
 }
 
 /// What such a manager makes of a move.
@@ -51,7 +59,11 @@ pub(crate) struct IterationStopper<Rule> {
 
 impl<Rule: IterationRule> IterationStopper<Rule> {
     pub(crate) fn new(facts: &MoveFacts, rule: Rule) -> Self {
-        IterationStopper { rule, wait: FirstEvaluationWait::new(facts), last: None }
+        IterationStopper {
+            rule,
+            wait: FirstEvaluationWait::new(facts),
+            last: None,
+        }
     }
 }
 
@@ -120,6 +132,9 @@ mod tests {
     #[test]
     fn a_reused_tree_is_no_iteration() {
         assert_eq!(iteration_after(None, &at(1_010, 10)), None);
-        assert_eq!(iteration_after(None, &at(1_024, 24)).map(|iteration| iteration.number), Some(10));
+        assert_eq!(
+            iteration_after(None, &at(1_024, 24)).map(|iteration| iteration.number),
+            Some(10)
+        );
     }
 }

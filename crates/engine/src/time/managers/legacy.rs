@@ -47,7 +47,10 @@ pub(crate) struct Legacy {
 
 impl From<LegacyParams> for Legacy {
     fn from(params: LegacyParams) -> Self {
-        Legacy { params, spared_ms: 0.0 }
+        Legacy {
+            params,
+            spared_ms: 0.0,
+        }
     }
 }
 
@@ -81,7 +84,11 @@ impl Legacy {
 impl TimeManager for Legacy {
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
         let available = facts.available()?;
-        let LegacyParams { midpoint_move: midpoint, steepness, .. } = self.params;
+        let LegacyParams {
+            midpoint_move: midpoint,
+            steepness,
+            ..
+        } = self.params;
         let estimate = LogLogistic { midpoint, steepness }.moves_left(facts.game_ply);
         let moves_left = facts.limits.cap_moves_left(estimate);
         let spared_ms = self.spared_ms.max(0.0);
@@ -113,9 +120,17 @@ mod tests {
     use crate::time::facts::GoLimits;
 
     fn facts(time_ms: f64, inc_ms: f64, movestogo: Option<u32>) -> MoveFacts {
-        let limits =
-            GoLimits { time: Some(Millis(time_ms)), inc: Millis(inc_ms), movestogo, ..GoLimits::default() };
-        MoveFacts { limits, overhead: Millis(200.0), ..MoveFacts::default() }
+        let limits = GoLimits {
+            time: Some(Millis(time_ms)),
+            inc: Millis(inc_ms),
+            movestogo,
+            ..GoLimits::default()
+        };
+        MoveFacts {
+            limits,
+            overhead: Millis(200.0),
+            ..MoveFacts::default()
+        }
     }
 
     fn budget(manager: &mut Legacy, facts: &MoveFacts) -> f64 {
@@ -132,10 +147,22 @@ mod tests {
 
     #[test]
     fn four_kinds_of_time_control() {
-        assert!(close(default_budget(&facts(60_000.0, 0.0, None)), 59_800.0 / 51.5));
-        assert!(close(default_budget(&facts(60_000.0, 600.0, None)), (59_800.0 + 600.0 * 50.5) / 51.5));
-        assert!(close(default_budget(&facts(60_000.0, 0.0, Some(40))), 59_800.0 / 40.0));
-        assert!(close(default_budget(&facts(60_000.0, 600.0, Some(40))), (59_800.0 + 600.0 * 39.0) / 40.0));
+        assert!(close(
+            default_budget(&facts(60_000.0, 0.0, None)),
+            59_800.0 / 51.5
+        ));
+        assert!(close(
+            default_budget(&facts(60_000.0, 600.0, None)),
+            (59_800.0 + 600.0 * 50.5) / 51.5
+        ));
+        assert!(close(
+            default_budget(&facts(60_000.0, 0.0, Some(40))),
+            59_800.0 / 40.0
+        ));
+        assert!(close(
+            default_budget(&facts(60_000.0, 600.0, Some(40))),
+            (59_800.0 + 600.0 * 39.0) / 40.0
+        ));
     }
 
     #[test]
@@ -155,24 +182,52 @@ mod tests {
     #[test]
     fn spared_time_goes_into_the_next_move() {
         let mut manager = Legacy::from(LegacyParams::default());
-        let report = MoveReport { budget: Millis(1000.0), ..MoveReport::default() };
-        let outcome = MoveOutcome { used: Millis(400.0), report, ..MoveOutcome::default() };
+        let report = MoveReport {
+            budget: Millis(1000.0),
+            ..MoveReport::default()
+        };
+        let outcome = MoveOutcome {
+            used: Millis(400.0),
+            report,
+            ..MoveOutcome::default()
+        };
         manager.finish_move(&outcome);
         // 600 ms were spared: (59,800 − 600)/40 + 600 = 2080.
-        assert!(close(budget(&mut manager, &facts(60_000.0, 0.0, Some(40))), 2080.0));
+        assert!(close(
+            budget(&mut manager, &facts(60_000.0, 0.0, Some(40))),
+            2080.0
+        ));
         // They are spent: 59,800/40 = 1495.
-        assert!(close(budget(&mut manager, &facts(60_000.0, 0.0, Some(40))), 1495.0));
+        assert!(close(
+            budget(&mut manager, &facts(60_000.0, 0.0, Some(40))),
+            1495.0
+        ));
     }
 
     #[test]
     fn slowmover_scales_and_pays_back() {
-        let params = LegacyParams { slowmover: 2.0, ..LegacyParams::default() };
+        let params = LegacyParams {
+            slowmover: 2.0,
+            ..LegacyParams::default()
+        };
         let mut manager = Legacy::from(params);
-        assert!(close(budget(&mut manager, &facts(40_200.0, 0.0, Some(40))), 2000.0));
+        assert!(close(
+            budget(&mut manager, &facts(40_200.0, 0.0, Some(40))),
+            2000.0
+        ));
         assert!(close(manager.spared_ms, -1000.0));
         // 40 ms · 2 stay below 200 ms: no effect.
-        assert!(close(budget(&mut Legacy::from(params), &facts(1_800.0, 0.0, Some(40))), 40.0));
-        let fast = LegacyParams { slowmover: 0.5, ..LegacyParams::default() };
-        assert!(close(budget(&mut Legacy::from(fast), &facts(1_800.0, 0.0, Some(40))), 20.0));
+        assert!(close(
+            budget(&mut Legacy::from(params), &facts(1_800.0, 0.0, Some(40))),
+            40.0
+        ));
+        let fast = LegacyParams {
+            slowmover: 0.5,
+            ..LegacyParams::default()
+        };
+        assert!(close(
+            budget(&mut Legacy::from(fast), &facts(1_800.0, 0.0, Some(40))),
+            20.0
+        ));
     }
 }

@@ -36,7 +36,11 @@ pub const DEFAULT_MANAGER: &str = "smooth(preset=zeitnot)";
 impl TimeOptions {
     /// `Slowmover` belongs to `legacy` and, as in Lc0, chooses it if no manager but the default is named.
     pub(crate) fn manager(&self) -> Result<Box<dyn TimeManager>, ParamError> {
-        let TimeOptions { time_manager, slowmover, .. } = self;
+        let TimeOptions {
+            time_manager,
+            slowmover,
+            ..
+        } = self;
         match &*time_manager.to_ascii_lowercase() {
             _ if *slowmover == 1.0 => manager_from(time_manager),
             DEFAULT_MANAGER | "legacy" | "legacy()" => {
@@ -60,12 +64,19 @@ pub fn manager_from(text: &str) -> Result<Box<dyn TimeManager>, ParamError> {
         return Err(ParamError::Value {
             key: "TimeManager".into(),
             value: text.into(),
-            expected: format!("one manager, NAME or NAME(key=value,...), with NAME one of {}", names()),
+            expected: format!(
+                "one manager, NAME or NAME(key=value,...), with NAME one of {}",
+                names()
+            ),
         });
     };
     let Some(manager) = MANAGERS.iter().find(|manager| manager.name == name) else {
         let (kind, valid) = ("time manager".into(), names());
-        return Err(ParamError::Unknown { kind, name: name.into(), valid });
+        return Err(ParamError::Unknown {
+            kind,
+            name: name.into(),
+            valid,
+        });
     };
     (manager.create)(own)
 }
@@ -74,12 +85,18 @@ pub fn manager_from(text: &str) -> Result<Box<dyn TimeManager>, ParamError> {
 pub fn spelled_out(text: &str) -> Result<Params, ParamError> {
     let params = Params::parse(&text.to_ascii_lowercase())?;
     let own = params.lists().find(|(name, _)| *name == Smooth::NAME);
-    let Some(whole) = own.map(|(_, own)| smooth::with_preset(own)).transpose()? else { return Ok(params) };
+    let Some(whole) = own.map(|(_, own)| smooth::with_preset(own)).transpose()? else {
+        return Ok(params);
+    };
     Ok(params.with_list(Smooth::NAME, |_| Some(whole)).unwrap_or(params))
 }
 
 fn names() -> String {
-    MANAGERS.iter().map(|manager| manager.name).collect::<Vec<_>>().join(", ")
+    MANAGERS
+        .iter()
+        .map(|manager| manager.name)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 option_group! {
@@ -104,12 +121,24 @@ mod tests {
     use proptest::prelude::*;
 
     fn budget(name: &str, facts: &MoveFacts) -> f64 {
-        manager_from(name).unwrap().start_move(facts).unwrap().report().unwrap().budget.0
+        manager_from(name)
+            .unwrap()
+            .start_move(facts)
+            .unwrap()
+            .report()
+            .unwrap()
+            .budget
+            .0
     }
 
     fn name_of(manager: &mut dyn TimeManager) -> &'static str {
         let limits = GoLimits::clock(Millis(1e3), Millis::ZERO);
-        let stopper = manager.start_move(&MoveFacts { limits, ..MoveFacts::default() }).unwrap();
+        let stopper = manager
+            .start_move(&MoveFacts {
+                limits,
+                ..MoveFacts::default()
+            })
+            .unwrap();
         stopper.report().unwrap().manager
     }
 
@@ -173,7 +202,10 @@ mod tests {
         ] {
             let found = [&huge, &resumed, &last_move, &below_overhead].map(|facts| budget(name, facts));
             for (found, expected) in found.into_iter().zip(expected) {
-                assert!((found - expected).abs() <= 1e-4 * expected, "{name}: {found} for {expected}");
+                assert!(
+                    (found - expected).abs() <= 1e-4 * expected,
+                    "{name}: {found} for {expected}"
+                );
             }
         }
     }
@@ -184,16 +216,34 @@ mod tests {
             assert_eq!(name_of(&mut *manager_from(name).unwrap()), *name);
             let mut manager = manager_from(&format!("{name}()")).unwrap();
             assert_eq!(name_of(&mut *manager), *name);
-            assert!(manager.start_move(&MoveFacts::default()).is_none(), "no clock, no budget");
-            let limits = GoLimits { time: Some(Millis(1e3)), infinite: true, ..GoLimits::default() };
-            assert!(manager.start_move(&MoveFacts { limits, ..MoveFacts::default() }).is_none());
+            assert!(
+                manager.start_move(&MoveFacts::default()).is_none(),
+                "no clock, no budget"
+            );
+            let limits = GoLimits {
+                time: Some(Millis(1e3)),
+                infinite: true,
+                ..GoLimits::default()
+            };
+            assert!(
+                manager
+                    .start_move(&MoveFacts {
+                        limits,
+                        ..MoveFacts::default()
+                    })
+                    .is_none()
+            );
         }
     }
 
     #[test]
     fn slowmover_belongs_to_legacy() {
         let name = |text: &str, slowmover| {
-            let options = TimeOptions { time_manager: text.into(), slowmover, ..TimeOptions::default() };
+            let options = TimeOptions {
+                time_manager: text.into(),
+                slowmover,
+                ..TimeOptions::default()
+            };
             options.manager().map(|mut manager| name_of(&mut *manager))
         };
         assert_eq!(name(DEFAULT_MANAGER, 1.0), Ok("smooth"));
@@ -201,23 +251,35 @@ mod tests {
         assert_eq!(name("Legacy", 1.5), Ok("legacy"));
         assert_eq!(name("argo", 1.0), Ok("argo"));
         let error = name("argo", 1.5).unwrap_err().to_string();
-        assert!(error.contains("Slowmover=1.5: expected 1 with TimeManager=argo"), "{error}");
+        assert!(
+            error.contains("Slowmover=1.5: expected 1 with TimeManager=argo"),
+            "{error}"
+        );
         assert!(name(DEFAULT_MANAGER, 101.0).is_err());
     }
 
     #[test]
     fn letters_may_be_large_and_whole_numbers_decimal() {
-        assert_eq!(name_of(&mut *manager_from("SMOOTH(MLE-MLH(Floor=5),TARGET=Tree)").unwrap()), "smooth");
+        assert_eq!(
+            name_of(&mut *manager_from("SMOOTH(MLE-MLH(Floor=5),TARGET=Tree)").unwrap()),
+            "smooth"
+        );
         assert!(manager_from("stockfish(emergency-move-horizon=30.0)").is_ok());
         for text in ["30.5", "30.", "30.0e1"] {
-            assert!(manager_from(&format!("stockfish(emergency-move-horizon={text})")).is_err(), "{text}");
+            assert!(
+                manager_from(&format!("stockfish(emergency-move-horizon={text})")).is_err(),
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn a_parameter_stands_once() {
         let error = |text: &str| manager_from(text).unwrap_err().to_string();
-        assert_eq!(error("smooth(init-nps=2,INIT-NPS=3)"), "init-nps=3: expected each parameter once");
+        assert_eq!(
+            error("smooth(init-nps=2,INIT-NPS=3)"),
+            "init-nps=3: expected each parameter once"
+        );
         assert!(error("smooth(blend(mle-mlh(floor=4,floor=4)))").contains("once"));
         assert!(manager_from("smooth(blend(mle-legacy(midpoint=40),mle-legacy(midpoint=60)))").is_ok());
     }

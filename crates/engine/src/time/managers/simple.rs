@@ -34,7 +34,10 @@ pub(crate) struct Simple {
 
 impl From<SimpleParams> for Simple {
     fn from(params: SimpleParams) -> Self {
-        Simple { params, saved_ms: 0.0 }
+        Simple {
+            params,
+            saved_ms: 0.0,
+        }
     }
 }
 
@@ -49,13 +52,26 @@ impl TimeManager for Simple {
         let clock_ms = facts.clock_less_overhead()?.0;
         let clock = facts.limits.mover_clock()?;
         let (time_ms, inc_ms) = (clock.time.0, clock.inc.0);
-        let SimpleParams { base_pct, ply_pct, time_factor, opening_bonus_pct } = self.params;
+        let SimpleParams {
+            base_pct,
+            ply_pct,
+            time_factor,
+            opening_bonus_pct,
+        } = self.params;
         let inc_ratio = if time_ms > 0.0 { inc_ms / time_ms } else { 0.0 };
         let share = (base_pct + facts.game_ply.as_f64() * ply_pct) / 100.0 + time_factor * inc_ratio;
-        let bonus = if facts.first_move { 1.0 + opening_bonus_pct / 100.0 } else { 1.0 };
+        let bonus = if facts.first_move {
+            1.0 + opening_bonus_pct / 100.0
+        } else {
+            1.0
+        };
         let planned_ms = clock_ms * share * bonus + std::mem::take(&mut self.saved_ms);
         let budget = Millis(planned_ms).min(facts.available()?);
-        let report = MoveReport { manager: Self::NAME, budget, ..MoveReport::default() };
+        let report = MoveReport {
+            manager: Self::NAME,
+            budget,
+            ..MoveReport::default()
+        };
         Some(Box::new(BudgetLimit::new(facts, report)))
     }
 
@@ -72,7 +88,12 @@ mod tests {
 
     fn facts(time_ms: f64, inc_ms: f64, game_ply: u32) -> MoveFacts {
         let limits = GoLimits::clock(Millis(time_ms), Millis(inc_ms));
-        MoveFacts { limits, overhead: Millis(200.0), game_ply: GamePly(game_ply), ..MoveFacts::default() }
+        MoveFacts {
+            limits,
+            overhead: Millis(200.0),
+            game_ply: GamePly(game_ply),
+            ..MoveFacts::default()
+        }
     }
 
     fn budget(manager: &mut Simple, facts: &MoveFacts) -> f64 {
@@ -90,21 +111,38 @@ mod tests {
         assert!(close(budget(&mut manager, &facts(60_000.0, 600.0, 20)), 2_320.24));
         assert!(close(budget(&mut manager, &facts(60_000.0, 0.0, 0)), 837.2));
         assert_eq!(budget(&mut manager, &facts(0.0, 100.0, 0)), 0.0);
-        assert_eq!(budget(&mut manager, &facts(300.0, 5_000.0, 0)), 100.0, "never beyond the clock");
+        assert_eq!(
+            budget(&mut manager, &facts(300.0, 5_000.0, 0)),
+            100.0,
+            "never beyond the clock"
+        );
     }
 
     #[test]
     fn the_first_move_may_get_a_bonus() {
-        let mut manager = Simple::from(SimpleParams { opening_bonus_pct: 50.0, ..SimpleParams::default() });
-        let first = MoveFacts { first_move: true, ..facts(60_000.0, 0.0, 0) };
+        let mut manager = Simple::from(SimpleParams {
+            opening_bonus_pct: 50.0,
+            ..SimpleParams::default()
+        });
+        let first = MoveFacts {
+            first_move: true,
+            ..facts(60_000.0, 0.0, 0)
+        };
         assert!(close(budget(&mut manager, &first), 837.2 * 1.5));
     }
 
     #[test]
     fn what_a_move_saves_goes_to_the_next_one_only() {
         let mut manager = Simple::from(SimpleParams::default());
-        let report = MoveReport { budget: Millis(800.0), ..MoveReport::default() };
-        manager.finish_move(&MoveOutcome { used: Millis(300.0), report, ..MoveOutcome::default() });
+        let report = MoveReport {
+            budget: Millis(800.0),
+            ..MoveReport::default()
+        };
+        manager.finish_move(&MoveOutcome {
+            used: Millis(300.0),
+            report,
+            ..MoveOutcome::default()
+        });
         assert!(close(budget(&mut manager, &facts(60_000.0, 0.0, 0)), 1_337.2));
         assert!(close(budget(&mut manager, &facts(60_000.0, 0.0, 0)), 837.2));
     }

@@ -20,10 +20,21 @@ impl Named for Stockfish {
 impl TimeManager for Stockfish {
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
         let (available_ms, clock) = (facts.available()?.0, facts.limits.mover_clock()?);
-        let TimeLimits { optimum_ms, maximum_ms } = self.time_limits(clock, facts);
+        let TimeLimits {
+            optimum_ms,
+            maximum_ms,
+        } = self.time_limits(clock, facts);
         let [optimum_ms, maximum_ms] = [optimum_ms, maximum_ms].map(|ms| ms.min(available_ms));
-        let limits = TimeLimits { optimum_ms, maximum_ms };
-        let rule = StockfishRule { params: *self, limits, best_move_changes: 0.0, fails: false };
+        let limits = TimeLimits {
+            optimum_ms,
+            maximum_ms,
+        };
+        let rule = StockfishRule {
+            params: *self,
+            limits,
+            best_move_changes: 0.0,
+            fails: false,
+        };
         Some(Box::new(IterationStopper::new(facts, rule)))
     }
 }
@@ -83,7 +94,10 @@ impl Stockfish {
         if facts.ponder_enabled {
             optimum_ms *= 1.25;
         }
-        TimeLimits { optimum_ms: optimum_ms.min(maximum_ms), maximum_ms }
+        TimeLimits {
+            optimum_ms: optimum_ms.min(maximum_ms),
+            maximum_ms,
+        }
     }
 
     fn time_for_moves(&self, clock: MoverClock, moves: u32) -> f64 {
@@ -160,7 +174,11 @@ impl IterationRule for StockfishRule {
     const MANAGER: &'static str = Stockfish::NAME;
 
     fn observe(&mut self, stats: &SearchStats, last: Option<Iteration>) {
-        let Stockfish { fail_low_q, fail_high_q, .. } = self.params;
+        let Stockfish {
+            fail_low_q,
+            fail_high_q,
+            ..
+        } = self.params;
         let is_fail = |(before, now): (f64, f64)| now < before - fail_low_q || now > before + fail_high_q;
         let q = stats.root.map(|root| root.wl);
         self.fails = last.map(|last| last.q).zip(q).is_some_and(is_fail);
@@ -183,7 +201,11 @@ impl IterationRule for StockfishRule {
     }
 
     fn limit_ms(&self) -> f64 {
-        if self.fails { self.limits.maximum_ms } else { self.available_ms() }
+        if self.fails {
+            self.limits.maximum_ms
+        } else {
+            self.available_ms()
+        }
     }
 }
 
@@ -204,9 +226,23 @@ mod tests {
         game_ply: u32,
         ponder_enabled: bool,
     ) -> TimeLimits {
-        let limits = GoLimits { movestogo, ..GoLimits::default() };
-        let facts = MoveFacts { limits, game_ply: GamePly(game_ply), ponder_enabled, ..MoveFacts::default() };
-        Stockfish::default().time_limits(MoverClock { time: Millis(time_ms), inc: Millis(inc_ms) }, &facts)
+        let limits = GoLimits {
+            movestogo,
+            ..GoLimits::default()
+        };
+        let facts = MoveFacts {
+            limits,
+            game_ply: GamePly(game_ply),
+            ponder_enabled,
+            ..MoveFacts::default()
+        };
+        Stockfish::default().time_limits(
+            MoverClock {
+                time: Millis(time_ms),
+                inc: Millis(inc_ms),
+            },
+            &facts,
+        )
     }
 
     fn time_limits(time_ms: f64, inc_ms: f64, movestogo: Option<u32>) -> TimeLimits {
@@ -219,9 +255,21 @@ mod tests {
         // 90 = 59,910. Two: 60,000 − 120 = 59,880. Optimum 5446/13,226 = 0.411764 → 24,656 + 20. Maximum:
         // min(38,122/45,902 = 0.830508, (5446 + 2567.4)/13,226 = 0.605882) → 36,280 + 20.
         let two = time_limits(60_000.0, 0.0, Some(2));
-        assert_eq!(two, TimeLimits { optimum_ms: 24_676.0, maximum_ms: 36_300.0 });
+        assert_eq!(
+            two,
+            TimeLimits {
+                optimum_ms: 24_676.0,
+                maximum_ms: 36_300.0
+            }
+        );
         let one = time_limits(60_000.0, 0.0, Some(1));
-        assert_eq!(one, TimeLimits { optimum_ms: 59_930.0, maximum_ms: 59_930.0 });
+        assert_eq!(
+            one,
+            TimeLimits {
+                optimum_ms: 59_930.0,
+                maximum_ms: 59_930.0
+            }
+        );
         // Two with an increment: 60,000 + 1,000 − 120 = 60,880 · 0.411764 = 25,068 + 20.
         assert_eq!(time_limits(60_000.0, 1_000.0, Some(2)).optimum_ms, 25_088.0);
     }
@@ -242,8 +290,14 @@ mod tests {
 
     #[test]
     fn movestogo_zero_is_none_and_far_controls_are_cut() {
-        assert_eq!(time_limits(60_000.0, 0.0, Some(0)), time_limits(60_000.0, 0.0, None));
-        assert_eq!(time_limits(60_000.0, 0.0, Some(500)), time_limits(60_000.0, 0.0, Some(50)));
+        assert_eq!(
+            time_limits(60_000.0, 0.0, Some(0)),
+            time_limits(60_000.0, 0.0, None)
+        );
+        assert_eq!(
+            time_limits(60_000.0, 0.0, Some(500)),
+            time_limits(60_000.0, 0.0, Some(50))
+        );
     }
 
     #[test]
@@ -255,8 +309,20 @@ mod tests {
 
     #[test]
     fn an_empty_clock_gives_nothing() {
-        assert_eq!(time_limits(0.0, 0.0, None), TimeLimits { optimum_ms: 0.0, maximum_ms: 0.0 });
-        assert_eq!(time_limits(5.0, 0.0, None), TimeLimits { optimum_ms: 5.0, maximum_ms: 5.0 });
+        assert_eq!(
+            time_limits(0.0, 0.0, None),
+            TimeLimits {
+                optimum_ms: 0.0,
+                maximum_ms: 0.0
+            }
+        );
+        assert_eq!(
+            time_limits(5.0, 0.0, None),
+            TimeLimits {
+                optimum_ms: 5.0,
+                maximum_ms: 5.0
+            }
+        );
     }
 
     proptest! {
@@ -282,9 +348,17 @@ mod tests {
     }
 
     fn stopper() -> IterationStopper<StockfishRule> {
-        let limits = TimeLimits { optimum_ms: 1_400.0, maximum_ms: 5_000.0 };
+        let limits = TimeLimits {
+            optimum_ms: 1_400.0,
+            maximum_ms: 5_000.0,
+        };
         let params = Stockfish::default();
-        let rule = StockfishRule { params, limits, best_move_changes: 0.0, fails: false };
+        let rule = StockfishRule {
+            params,
+            limits,
+            best_move_changes: 0.0,
+            fails: false,
+        };
         IterationStopper::new(&MoveFacts::default(), rule)
     }
 
@@ -296,7 +370,11 @@ mod tests {
         assert_eq!(ask(867.0, 1_024), None, "0.62·1400 = 868");
         assert_eq!(ask(1_300.0, 1_500), None, "within an iteration");
         assert_eq!(ask(1_350.0, 2_048), Some(StopReason::Settled));
-        assert_eq!(ask(1_400.0, 2_050), Some(StopReason::Budget), "the optimum ends a long one");
+        assert_eq!(
+            ask(1_400.0, 2_050),
+            Some(StopReason::Budget),
+            "the optimum ends a long one"
+        );
     }
 
     #[test]
@@ -327,11 +405,23 @@ mod tests {
         let mut stopper = stopper();
         let mut hints = Hints::default();
         stopper.should_stop(&at(600.0, 1_024, 0.2, 0), &mut Hints::default());
-        assert_eq!(stopper.should_stop(&at(1_500.0, 1_900, 0.26, 0), &mut hints), None);
+        assert_eq!(
+            stopper.should_stop(&at(1_500.0, 1_900, 0.26, 0), &mut hints),
+            None
+        );
         assert_eq!(hints.remaining_time, Millis(3_500.0));
         // The next iteration is measured by this one's score.
-        assert_eq!(stopper.should_stop(&at(1_300.0, 2_048, 0.26, 0), &mut hints), None);
-        assert_eq!(stopper.should_stop(&at(1_600.0, 2_100, 0.26, 0), &mut hints), Some(StopReason::Budget));
-        assert_eq!(stopper.should_stop(&at(5_000.0, 4_000, -0.5, 0), &mut hints), Some(StopReason::Budget));
+        assert_eq!(
+            stopper.should_stop(&at(1_300.0, 2_048, 0.26, 0), &mut hints),
+            None
+        );
+        assert_eq!(
+            stopper.should_stop(&at(1_600.0, 2_100, 0.26, 0), &mut hints),
+            Some(StopReason::Budget)
+        );
+        assert_eq!(
+            stopper.should_stop(&at(5_000.0, 4_000, -0.5, 0), &mut hints),
+            Some(StopReason::Budget)
+        );
     }
 }

@@ -48,12 +48,23 @@ pub fn join(devices: Vec<Device>, notes: Vec<Note>) -> Result<Arc<dyn Backend>, 
         let (sender, requests) = unbounded();
         let queue = Arc::new(Mutex::new(Queue { next: None, requests }));
         for _ in 0..device.threads {
-            let thread = DeviceThread { pool: pool.clone(), device: device.clone(), queue: queue.clone() };
+            let thread = DeviceThread {
+                pool: pool.clone(),
+                device: device.clone(),
+                queue: queue.clone(),
+            };
             threads.0.push(thread.start()?);
         }
-        lanes.push(Lane { device: device.clone(), queue: sender, positions: AtomicUsize::new(0) });
+        lanes.push(Lane {
+            device: device.clone(),
+            queue: sender,
+            positions: AtomicUsize::new(0),
+        });
     }
-    let devices = Arc::new(DeviceThreads { lanes, _threads: threads });
+    let devices = Arc::new(DeviceThreads {
+        lanes,
+        _threads: threads,
+    });
     Ok(Arc::new(Multiplexer { info, pool, devices }))
 }
 
@@ -67,7 +78,10 @@ impl Device {
     }
 
     fn virtual_pace(&self) -> Option<DevicePace> {
-        self.info().virtual_pace.map(|pace| DevicePace { queues: pace.queues.min(self.threads), ..pace })
+        self.info().virtual_pace.map(|pace| DevicePace {
+            queues: pace.queues.min(self.threads),
+            ..pace
+        })
     }
 }
 
@@ -89,13 +103,18 @@ impl DevicePool {
             let inner = device.backend.take_notes();
             is_list.then(|| describe(device).into()).into_iter().chain(inner)
         }));
-        Arc::new(DevicePool { devices, notes: Mutex::new(notes) })
+        Arc::new(DevicePool {
+            devices,
+            notes: Mutex::new(notes),
+        })
     }
 
     fn joint_info(&self) -> Result<BackendInfo, BackendError> {
         let infos = || self.devices.iter().map(|device| device.info());
-        let refused =
-            |reason: &str| BackendError::Model { backend: MULTIPLEXING.into(), reason: reason.into() };
+        let refused = |reason: &str| BackendError::Model {
+            backend: MULTIPLEXING.into(),
+            reason: reason.into(),
+        };
         let first = infos().next().ok_or_else(|| refused("it has no devices"))?;
         if infos().any(|info| info.input_format != first.input_format) {
             return Err(refused("its devices need different encodings of positions"));
@@ -103,13 +122,24 @@ impl DevicePool {
         let mut paces = self.devices.iter().map(|device| device.virtual_pace());
         let pace = paces.next().flatten();
         if paces.any(|other| other != pace) {
-            return Err(refused("virtual time works with equal devices only, use clock=real"));
+            return Err(refused(
+                "virtual time works with equal devices only, use clock=real",
+            ));
         }
-        let most_threads = self.devices.iter().map(|device| device.threads).max().unwrap_or(1);
+        let most_threads = self
+            .devices
+            .iter()
+            .map(|device| device.threads)
+            .max()
+            .unwrap_or(1);
         Ok(BackendInfo {
             name: MULTIPLEXING.into(),
             network: first.network.clone(),
-            device: if infos().len() == 1 { first.device.clone() } else { String::new() },
+            device: if infos().len() == 1 {
+                first.device.clone()
+            } else {
+                String::new()
+            },
             library: first.library.clone(),
             precision: first.precision.clone(),
             description: match infos().len() {
@@ -123,8 +153,15 @@ impl DevicePool {
             preferred_batch: infos().map(|info| info.preferred_batch).sum(),
             preferred_threads: infos().map(|info| info.preferred_threads).sum(),
             // Each batch keeps all devices busy.
-            queues: if infos().any(|info| info.queues > 0) { most_threads } else { 0 },
-            virtual_pace: pace.map(|pace| DevicePace { devices: infos().len() * pace.devices, ..pace }),
+            queues: if infos().any(|info| info.queues > 0) {
+                most_threads
+            } else {
+                0
+            },
+            virtual_pace: pace.map(|pace| DevicePace {
+                devices: infos().len() * pace.devices,
+                ..pace
+            }),
         })
     }
 
@@ -188,7 +225,10 @@ impl Backend for Multiplexer {
     }
 
     fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
-        Ok(Box::new(Dispatcher { devices: self.devices.clone(), spare: Vec::new() }))
+        Ok(Box::new(Dispatcher {
+            devices: self.devices.clone(),
+            spare: Vec::new(),
+        }))
     }
 
     /// The mean of the devices, if all measure it.
@@ -200,7 +240,12 @@ impl Backend for Multiplexer {
 
     fn take_notes(&self) -> Vec<Note> {
         let mut notes = std::mem::take(&mut *self.pool.notes.lock());
-        notes.extend(self.pool.devices.iter().flat_map(|device| device.backend.take_notes()));
+        notes.extend(
+            self.pool
+                .devices
+                .iter()
+                .flat_map(|device| device.backend.take_notes()),
+        );
         notes
     }
 }
@@ -223,17 +268,27 @@ impl DeviceThreads {
     }
 
     fn piece_size(&self, positions: usize) -> usize {
-        let preferred = self.alive().map(|lane| lane.device.info().preferred_batch).min().unwrap_or(1);
+        let preferred = self
+            .alive()
+            .map(|lane| lane.device.info().preferred_batch)
+            .min()
+            .unwrap_or(1);
         piece_size(positions, self.alive().count(), preferred)
     }
 
     /// Sends slots to the device with the least to do.
     fn send(&self, slots: Vec<EvalSlot>) -> Result<(&Lane, Receiver<Vec<EvalSlot>>), BackendError> {
         let positions = slots.len();
-        let lane = self.alive().min_by_key(|lane| lane.load_with(positions)).ok_or_else(|| {
-            let reason = "all of its devices have failed, as the messages before this one explain".into();
-            BackendError::Evaluation { backend: MULTIPLEXING.into(), reason }
-        })?;
+        let lane = self
+            .alive()
+            .min_by_key(|lane| lane.load_with(positions))
+            .ok_or_else(|| {
+                let reason = "all of its devices have failed, as the messages before this one explain".into();
+                BackendError::Evaluation {
+                    backend: MULTIPLEXING.into(),
+                    reason,
+                }
+            })?;
         lane.positions.fetch_add(positions, Ordering::Relaxed);
         let (back, evaluated) = bounded(1);
         // Without its threads the device drops the request, as if it failed.
@@ -252,7 +307,10 @@ impl Evaluator for Dispatcher {
             for piece in pieces.drain(..) {
                 let mut slots = spare.pop().unwrap_or_default();
                 slots.resize_with(piece.len(), EvalSlot::default);
-                slots.iter_mut().zip(&*piece).for_each(|(slot, asked)| slot.copy_inputs(asked));
+                slots
+                    .iter_mut()
+                    .zip(&*piece)
+                    .for_each(|(slot, asked)| slot.copy_inputs(asked));
                 sent.push((devices.send(slots)?, piece));
             }
             for ((lane, evaluated), piece) in sent {
@@ -260,7 +318,10 @@ impl Evaluator for Dispatcher {
                 lane.positions.fetch_sub(piece.len(), Ordering::Relaxed);
                 match answer {
                     Ok(slots) => {
-                        piece.iter_mut().zip(&slots).for_each(|(place, slot)| place.copy_outputs(slot));
+                        piece
+                            .iter_mut()
+                            .zip(&slots)
+                            .for_each(|(place, slot)| place.copy_outputs(slot));
                         spare.push(slots);
                     }
                     Err(_) => pieces.push(piece),
@@ -287,7 +348,9 @@ struct DeviceThread {
 impl DeviceThread {
     fn start(self) -> Result<JoinHandle<()>, BackendError> {
         let evaluator = self.device.backend.evaluator()?;
-        let thread = std::thread::Builder::new().name("device".into()).spawn(move || self.run(evaluator));
+        let thread = std::thread::Builder::new()
+            .name("device".into())
+            .spawn(move || self.run(evaluator));
         thread.map_err(|error| BackendError::Thread {
             backend: MULTIPLEXING.into(),
             reason: in_our_words(&error),
@@ -296,15 +359,24 @@ impl DeviceThread {
 
     fn run(self, mut evaluator: Box<dyn Evaluator>) {
         while let Some(mut requests) = self.take() {
-            let [first, others @ ..] = &mut requests[..] else { continue };
+            let [first, others @ ..] = &mut requests[..] else {
+                continue;
+            };
             let counts: Vec<usize> = others.iter().map(|request| request.slots.len()).collect();
             // The first request takes the others' slots along and gives them back, the last one first.
-            first.slots.extend(others.iter_mut().flat_map(|request| request.slots.drain(..)));
-            if !self.pool.evaluate(&self.device, &mut *evaluator, &mut first.slots) {
+            first
+                .slots
+                .extend(others.iter_mut().flat_map(|request| request.slots.drain(..)));
+            if !self
+                .pool
+                .evaluate(&self.device, &mut *evaluator, &mut first.slots)
+            {
                 continue;
             }
             for (request, count) in others.iter_mut().zip(counts).rev() {
-                request.slots.extend(first.slots.drain(first.slots.len() - count..));
+                request
+                    .slots
+                    .extend(first.slots.drain(first.slots.len() - count..));
             }
             for Request { slots, back } in requests {
                 let _ = back.send(slots);

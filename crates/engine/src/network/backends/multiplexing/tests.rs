@@ -14,7 +14,11 @@ fn backend(name: &str, options: &str) -> Arc<dyn Backend> {
 }
 
 fn slots(count: usize) -> Vec<EvalSlot> {
-    let slot = |key| EvalSlot { key, moves: [3, 4, 1857].into_iter().collect(), ..EvalSlot::default() };
+    let slot = |key| EvalSlot {
+        key,
+        moves: [3, 4, 1857].into_iter().collect(),
+        ..EvalSlot::default()
+    };
     (0..count as u64).map(slot).collect()
 }
 
@@ -56,21 +60,38 @@ fn the_parts_are_told_at_the_start() {
         notes[0].starts_with("multiplexing: device 1 (backend=random): numbers from a hash"),
         "{notes:?}"
     );
-    assert!(notes[1].starts_with("multiplexing: device 2 (backend=trivial): "), "{notes:?}");
+    assert!(
+        notes[1].starts_with("multiplexing: device 2 (backend=trivial): "),
+        "{notes:?}"
+    );
     assert!(backend.take_notes().is_empty());
     assert!(!backend.info().has_wdl, "a device without WDL leaves none");
 }
 
 #[test]
 fn a_device_that_fails_drops_out_and_the_others_go_on() {
-    let backend = backend("multiplexing", &format!("{FAST},(fail-after=100),(),(fail-after=300)"));
+    let backend = backend(
+        "multiplexing",
+        &format!("{FAST},(fail-after=100),(),(fail-after=300)"),
+    );
     backend.take_notes();
     assert_like_random(&*backend, 24, 100);
     let notes = texts(backend.take_notes());
     assert_eq!(notes.len(), 2, "{notes:?}");
-    assert!(notes[0].contains(" failed, 2 of 3 devices continue: "), "{notes:?}");
-    assert!(notes[1].contains(" failed, 1 of 3 devices continue: "), "{notes:?}");
-    assert!(notes.iter().any(|note| note.contains("device 1 (fail-after=100)")), "{notes:?}");
+    assert!(
+        notes[0].contains(" failed, 2 of 3 devices continue: "),
+        "{notes:?}"
+    );
+    assert!(
+        notes[1].contains(" failed, 1 of 3 devices continue: "),
+        "{notes:?}"
+    );
+    assert!(
+        notes
+            .iter()
+            .any(|note| note.contains("device 1 (fail-after=100)")),
+        "{notes:?}"
+    );
 }
 
 #[test]
@@ -79,8 +100,16 @@ fn without_any_device_left_an_evaluation_fails_and_keeps_its_positions() {
     let mut evaluator = backend.evaluator().unwrap();
     let mut batch = slots(10);
     let error = (0..4).find_map(|_| evaluator.evaluate(&mut batch).err()).unwrap();
-    assert!(error.to_string().contains("all of its devices have failed"), "{error}");
-    assert!(batch.iter().zip(slots(10)).all(|(slot, sent)| slot.key == sent.key && slot.moves == sent.moves));
+    assert!(
+        error.to_string().contains("all of its devices have failed"),
+        "{error}"
+    );
+    assert!(
+        batch
+            .iter()
+            .zip(slots(10))
+            .all(|(slot, sent)| slot.key == sent.key && slot.moves == sent.moves)
+    );
     assert!(evaluator.evaluate(&mut batch).is_err(), "for good");
     assert!(backend.evaluator().is_ok());
 }
@@ -97,8 +126,13 @@ fn devices_of_devices_survive_the_loss_of_a_whole_branch() {
     assert_like_random(&*backend, 16, 50);
     let notes = texts(backend.take_notes());
     assert_eq!(notes.len(), 3, "{notes:?}");
-    let last = notes.iter().find(|note| note.contains("all of its devices have failed"));
-    assert!(last.is_some_and(|note| note.starts_with("ERROR: multiplexing: device 1 ")), "{notes:?}");
+    let last = notes
+        .iter()
+        .find(|note| note.contains("all of its devices have failed"));
+    assert!(
+        last.is_some_and(|note| note.starts_with("ERROR: multiplexing: device 1 ")),
+        "{notes:?}"
+    );
 }
 
 /// One device would need 400 ms.
@@ -113,14 +147,21 @@ fn batches_of_several_threads_use_all_devices() {
             scope.spawn(move || evaluator.evaluate(&mut slots(100)).unwrap());
         }
     });
-    assert!(start.elapsed() < Duration::from_millis(300), "{:?} in the place of 100 ms", start.elapsed());
+    assert!(
+        start.elapsed() < Duration::from_millis(300),
+        "{:?} in the place of 100 ms",
+        start.elapsed()
+    );
     assert_eq!(backend.busy_time(), Some(Duration::from_millis(100)));
 }
 
 /// One by one the batches would need 800 ms.
 #[test]
 fn multiplexing_joins_waiting_batches() {
-    let backend = backend("multiplexing", "backend=simulated,latency-us=100000,per-position-ns=0,threads=1");
+    let backend = backend(
+        "multiplexing",
+        "backend=simulated,latency-us=100000,per-position-ns=0,threads=1",
+    );
     let start = Instant::now();
     std::thread::scope(|scope| {
         for _ in 0..8 {
@@ -128,14 +169,21 @@ fn multiplexing_joins_waiting_batches() {
             scope.spawn(move || evaluator.evaluate(&mut slots(4)).unwrap());
         }
     });
-    assert!(start.elapsed() < Duration::from_millis(700), "{:?}", start.elapsed());
+    assert!(
+        start.elapsed() < Duration::from_millis(700),
+        "{:?}",
+        start.elapsed()
+    );
 }
 
 #[test]
 fn a_wrong_option_of_one_device_is_an_error_of_the_user() {
     let config = BackendConfig::parse("demux", "random,simulated(latency=1)").unwrap();
     let error = create(&config, None).unwrap_err().to_string();
-    assert!(error.starts_with("unknown parameter of simulated \"latency\""), "{error}");
+    assert!(
+        error.starts_with("unknown parameter of simulated \"latency\""),
+        "{error}"
+    );
 }
 
 #[test]

@@ -68,7 +68,9 @@ impl AttentionBody {
         let source = match &body.embedding {
             Embedding::Table => {
                 let table = embedding.split_off_table();
-                let rows = constants.insert(Buffer::zeros(SQUARES * stride)).chunks_exact_mut(stride);
+                let rows = constants
+                    .insert(Buffer::zeros(SQUARES * stride))
+                    .chunks_exact_mut(stride);
                 for (row, numbers) in rows.zip(table.chunks_exact(body.width())) {
                     row[..body.width()].copy_from_slice(numbers);
                 }
@@ -81,7 +83,12 @@ impl AttentionBody {
             }
             Embedding::Tower(tower) => {
                 let tiles = arithmetic.tiles.filter(|tiles| tiles.outruns_winograd());
-                Source::Tower(Tower::new(Arithmetic { tiles, ..arithmetic }, tower, None, activation))
+                Source::Tower(Tower::new(
+                    Arithmetic { tiles, ..arithmetic },
+                    tower,
+                    None,
+                    activation,
+                ))
             }
         };
         embedding.outputs = stride;
@@ -92,7 +99,11 @@ impl AttentionBody {
         AttentionBody {
             width: body.width(),
             stride,
-            number_size: if arithmetic.tiles.is_some() { size_of::<u16>() } else { size_of::<f32>() },
+            number_size: if arithmetic.tiles.is_some() {
+                size_of::<u16>()
+            } else {
+                size_of::<f32>()
+            },
             source,
             embedding: Linear::new(arithmetic.kernels, &embedding, inputs, Activation::None),
             constants,
@@ -137,7 +148,12 @@ impl AttentionBody {
         next: Option<&Layer>,
     ) {
         self.read(kernels, batch, scratch);
-        let BodyScratch { inputs, stream, encoders, .. } = scratch;
+        let BodyScratch {
+            inputs,
+            stream,
+            encoders,
+            ..
+        } = scratch;
         let rows = batch.len() * SQUARES;
         let x = &mut stream.numbers[..rows * self.stride];
         self.embedding.apply(kernels, rows, inputs, x);
@@ -152,7 +168,8 @@ impl AttentionBody {
         if let Some((_, ffn)) = &self.rest {
             ffn.evaluate(kernels, rows, (stream, None), encoders);
         }
-        self.encoders.evaluate(kernels, batch.len(), (stream, next), encoders);
+        self.encoders
+            .evaluate(kernels, batch.len(), (stream, next), encoders);
     }
 
     fn read(&self, kernels: Kernels, batch: &[EvalSlot], scratch: &mut BodyScratch) {
@@ -161,7 +178,10 @@ impl AttentionBody {
             let boards = tower.evaluate(batch, of_tower);
             return boards_to_rows(boards, tower.channels(), &mut scratch.inputs, stride);
         }
-        for (slot, rows) in batch.iter().zip(scratch.inputs.chunks_exact_mut(SQUARES * stride)) {
+        for (slot, rows) in batch
+            .iter()
+            .zip(scratch.inputs.chunks_exact_mut(SQUARES * stride))
+        {
             rows.fill(0.0);
             for (plane, (&mask, &value)) in slot.planes.masks.iter().zip(&slot.planes.values).enumerate() {
                 for square in squares(mask) {
@@ -182,7 +202,10 @@ impl AttentionBody {
 fn for_each_board(x: &mut [f32], by_square: &Option<Buffer>, combine: impl Fn(&mut f32, f32)) {
     let Some(by_square) = by_square else { return };
     for board in x.chunks_exact_mut(by_square.len()) {
-        board.iter_mut().zip(by_square.iter()).for_each(|(x, &other)| combine(x, other));
+        board
+            .iter_mut()
+            .zip(by_square.iter())
+            .for_each(|(x, &other)| combine(x, other));
     }
 }
 
@@ -202,16 +225,29 @@ impl PieceLayer {
         let weight = |input: usize, output: usize| weight_of(dense, input, output);
         pack(dense.outputs, dense.inputs, dense.outputs, weight, &mut weights);
         let bias = Buffer::padded(&dense.bias, dense.outputs);
-        PieceLayer { channels: dense.outputs / SQUARES, weights, bias }
+        PieceLayer {
+            channels: dense.outputs / SQUARES,
+            weights,
+            bias,
+        }
     }
 
     fn evaluate(&self, kernels: Kernels, slot: &EvalSlot, output: &mut [f32]) {
         output.copy_from_slice(&self.bias);
-        let planes = slot.planes.masks.iter().zip(&slot.planes.values).take(PIECE_PLANES);
+        let planes = slot
+            .planes
+            .masks
+            .iter()
+            .zip(&slot.planes.values)
+            .take(PIECE_PLANES);
         for (plane, (&mask, &factor)) in planes.enumerate() {
             for square in squares(mask) {
                 let from = &self.weights[(square * PIECE_PLANES + plane) * output.len()..][..output.len()];
-                kernels.run(AddScaled { to: output, from, factor });
+                kernels.run(AddScaled {
+                    to: output,
+                    from,
+                    factor,
+                });
             }
         }
     }

@@ -91,7 +91,11 @@ impl WinogradConvolutions {
             pack_filters(kernels, convolution, channels, to);
         }
         let bias = |convolution: &&weights::Convolution| Buffer::padded(&convolution.bias, channels);
-        WinogradConvolutions { channels, weights, biases: convolutions.iter().map(bias).collect() }
+        WinogradConvolutions {
+            channels,
+            weights,
+            biases: convolutions.iter().map(bias).collect(),
+        }
     }
 
     pub(crate) fn activate(
@@ -104,7 +108,11 @@ impl WinogradConvolutions {
     ) {
         let relu = activation == Activation::Relu;
         let epilogue = if relu { Epilogue::Relu } else { Epilogue::Store };
-        let target = Target { boards: &mut *output, epilogue, pool: &mut [] };
+        let target = Target {
+            boards: &mut *output,
+            epilogue,
+            pool: &mut [],
+        };
         self.apply(index, kernels, (positions, input), target, scratch);
         if !relu {
             let boards = &mut output[..positions * BOARD_SQUARES * self.channels];
@@ -124,7 +132,13 @@ impl WinogradConvolutions {
         let rows = positions * TILES;
         let tiles_step = rows * channels + SKEW;
         let tiles = &mut scratch.tiles[..];
-        kernels.run(InputTransform { positions, channels, boards, tiles, step: tiles_step });
+        kernels.run(InputTransform {
+            positions,
+            channels,
+            boards,
+            tiles,
+            step: tiles_step,
+        });
         for first in (0..channels).step_by(BLOCK) {
             let width = BLOCK.min(channels - first);
             let products_step = rows * width + SKEW;
@@ -160,8 +174,13 @@ impl WinogradConvolutions {
 }
 
 fn pack_filters(kernels: Kernels, convolution: &weights::Convolution, channels: usize, to: &mut [f32]) {
-    let filters: Vec<[f32; POINTS]> =
-        convolution.weights.as_chunks::<9>().0.iter().map(transform_filter).collect();
+    let filters: Vec<[f32; POINTS]> = convolution
+        .weights
+        .as_chunks::<9>()
+        .0
+        .iter()
+        .map(transform_filter)
+        .collect();
     for first in (0..channels).step_by(BLOCK) {
         let width = BLOCK.min(channels - first);
         let block = &mut to[POINTS * channels * first..][..POINTS * channels * width];
@@ -169,7 +188,11 @@ fn pack_filters(kernels: Kernels, convolution: &weights::Convolution, channels: 
             let weight = |input: usize, output: usize| {
                 let output = first + output;
                 let inside = input < convolution.inputs && output < convolution.outputs;
-                if inside { filters[output * convolution.inputs + input][point] } else { 0.0 }
+                if inside {
+                    filters[output * convolution.inputs + input][point]
+                } else {
+                    0.0
+                }
             };
             pack(kernels.panel(), channels, width, weight, to);
         }
@@ -195,12 +218,22 @@ impl FoldedConvolutions {
             pack_right(to, offsets.len(), |step, k, output| {
                 let (input, tap) = (step / 9 * TILE_DEPTH + k, step % 9);
                 let inside = input < channels && output < channels;
-                if inside { convolution.weights[(output * channels + input) * 9 + tap] } else { 0.0 }
+                if inside {
+                    convolution.weights[(output * channels + input) * 9 + tap]
+                } else {
+                    0.0
+                }
             });
         }
         let bias = |convolution: &&weights::Convolution| Buffer::padded(&convolution.bias, outputs);
         let biases = convolutions.iter().map(bias).collect();
-        FoldedConvolutions { tiles, outputs, offsets, weights, biases }
+        FoldedConvolutions {
+            tiles,
+            outputs,
+            offsets,
+            weights,
+            biases,
+        }
     }
 
     pub(crate) fn apply(

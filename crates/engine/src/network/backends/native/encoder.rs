@@ -63,8 +63,14 @@ impl Encoders {
         shared: Option<&Dense>,
     ) -> Encoders {
         let layer = |dense| Layer::new(arithmetic, dense, Activation::None).with_gaps(SKEW);
-        let list = encoders.iter().map(|encoder| Encoder::new(arithmetic, encoder)).collect();
-        Encoders { list, shared: shared.map(layer) }
+        let list = encoders
+            .iter()
+            .map(|encoder| Encoder::new(arithmetic, encoder))
+            .collect();
+        Encoders {
+            list,
+            shared: shared.map(layer),
+        }
     }
 
     /// Numbers of the widest row.
@@ -93,17 +99,28 @@ impl Encoders {
             |size: fn(&Smolgen) -> usize| self.largest(|encoder| encoder.smolgen.as_ref().map_or(0, size));
         let tiled_rows = positions.next_multiple_of(TILE_ROWS) * SQUARES;
         let exact = |rows: usize, width: usize| Rows::exact(arithmetic, rows, width);
-        let (single, half) = if arithmetic.tiles.is_none() { (1, 0) } else { (0, 1) };
+        let (single, half) = if arithmetic.tiles.is_none() {
+            (1, 0)
+        } else {
+            (0, 1)
+        };
         let additions = self.shared.as_ref().map_or(0, |shared| shared.outputs + SKEW);
         EncoderScratch {
             projected: rows_of(self.largest(|encoder| encoder.project.outputs)),
             attended: rows_of(self.largest(|encoder| encoder.output.layer.inputs)),
             hidden: rows_of(hidden),
             branch: Buffer::zeros(single * rows * width),
-            compressed: Rows::new(arithmetic, tiled_rows, of_smolgen(|smolgen| smolgen.compress.outputs)),
+            compressed: Rows::new(
+                arithmetic,
+                tiled_rows,
+                of_smolgen(|smolgen| smolgen.compress.outputs),
+            ),
             squeezed: exact(positions, of_smolgen(|smolgen| smolgen.hidden.outputs)),
             generated: exact(positions, of_smolgen(|smolgen| smolgen.output.outputs)),
-            by_head: exact(positions * heads, self.shared.as_ref().map_or(0, |shared| shared.inputs)),
+            by_head: exact(
+                positions * heads,
+                self.shared.as_ref().map_or(0, |shared| shared.inputs),
+            ),
             additions: Rows::new(arithmetic, positions * heads, additions),
             scores: Buffer::zeros(single * SQUARES * SQUARES),
             packed: Buffer::zeros(single * head),
@@ -123,7 +140,9 @@ impl Encoders {
             let smolgen = encoder.smolgen.as_ref().zip(self.shared.as_ref());
             encoder.attend(kernels, positions, rows, smolgen, scratch);
             let next = self.list.get(i + 1).map(|next| &next.project).or(next);
-            encoder.ffn.evaluate(kernels, positions * SQUARES, (rows, next), scratch);
+            encoder
+                .ffn
+                .evaluate(kernels, positions * SQUARES, (rows, next), scratch);
         }
     }
 }
@@ -144,7 +163,10 @@ impl Encoder {
             depth,
             head_width,
             project: Layer::new(arithmetic, &project, Activation::None),
-            smolgen: encoder.smolgen.as_ref().map(|smolgen| Smolgen::new(arithmetic, smolgen)),
+            smolgen: encoder
+                .smolgen
+                .as_ref()
+                .map(|smolgen| Smolgen::new(arithmetic, smolgen)),
             output: Branch::new(arithmetic, &output, &encoder.output),
             ffn: FeedForward::new(arithmetic, &encoder.ffn),
         }
@@ -162,13 +184,26 @@ impl Encoder {
         let rows = positions * SQUARES;
         let after_project = smolgen.map_or(&self.output.layer, |(smolgen, _)| &smolgen.compress);
         let projected = &mut scratch.projected;
-        self.project.apply(kernels, Pass { rows, input: x, output: projected, next: Some(after_project) });
+        self.project.apply(
+            kernels,
+            Pass {
+                rows,
+                input: x,
+                output: projected,
+                next: Some(after_project),
+            },
+        );
         if let Some((smolgen, shared)) = smolgen {
             smolgen.evaluate(kernels, x, positions, (shared, self.heads), scratch);
         }
         self.mix(kernels, positions, smolgen.map(|(_, shared)| shared), scratch);
         let EncoderScratch { attended, branch, .. } = scratch;
-        let pass = Pass { rows, input: attended, output: x, next: Some(&self.ffn.hidden) };
+        let pass = Pass {
+            rows,
+            input: attended,
+            output: x,
+            next: Some(&self.ffn.hidden),
+        };
         self.output.add(kernels, pass, branch);
     }
 
@@ -180,7 +215,13 @@ impl Encoder {
             }
             return;
         };
-        let EncoderScratch { projected, attended, additions, packed_half, .. } = scratch;
+        let EncoderScratch {
+            projected,
+            attended,
+            additions,
+            packed_half,
+            ..
+        } = scratch;
         tiles.attend(Attend {
             positions,
             heads: self.heads,
@@ -196,12 +237,24 @@ impl Encoder {
 
     /// Likewise for one of the heads of all positions, in fp32.
     fn mix_single(&self, kernels: Kernels, head: usize, has_additions: bool, scratch: &mut EncoderScratch) {
-        let EncoderScratch { projected, attended, additions, scores, packed, .. } = scratch;
+        let EncoderScratch {
+            projected,
+            attended,
+            additions,
+            scores,
+            packed,
+            ..
+        } = scratch;
         let (from, to, width) = (self.project.outputs, self.output.layer.inputs, self.head_width);
         let (first, column) = (head / self.heads * SQUARES, head % self.heads * width);
         let query = &projected.numbers[first * from + column..];
         let (keys, values) = (&query[to..], &query[2 * to..]);
-        pack_transposed(kernels.panel(), (keys, from), width, &mut packed[..SQUARES * width]);
+        pack_transposed(
+            kernels.panel(),
+            (keys, from),
+            width,
+            &mut packed[..SQUARES * width],
+        );
         kernels.run(Product {
             count: 1,
             rows: SQUARES,
@@ -240,7 +293,10 @@ impl Encoder {
 impl FeedForward {
     pub(crate) fn new(arithmetic: Arithmetic, ffn: &weights::FeedForward) -> FeedForward {
         let output = Branch::new(arithmetic, &ffn.output.layer, &ffn.output);
-        FeedForward { hidden: Layer::new(arithmetic, &ffn.hidden, ffn.activation), output }
+        FeedForward {
+            hidden: Layer::new(arithmetic, &ffn.hidden, ffn.activation),
+            output,
+        }
     }
 
     /// Adds its results to `x`, which `next` reads.
@@ -252,15 +308,35 @@ impl FeedForward {
         scratch: &mut EncoderScratch,
     ) {
         let EncoderScratch { hidden, branch, .. } = scratch;
-        self.hidden.apply(kernels, Pass { rows, input: x, output: hidden, next: Some(&self.output.layer) });
-        self.output.add(kernels, Pass { rows, input: hidden, output: x, next }, branch);
+        self.hidden.apply(
+            kernels,
+            Pass {
+                rows,
+                input: x,
+                output: hidden,
+                next: Some(&self.output.layer),
+            },
+        );
+        self.output.add(
+            kernels,
+            Pass {
+                rows,
+                input: hidden,
+                output: x,
+                next,
+            },
+            branch,
+        );
     }
 }
 
 /// Packs the columns of rows with their stride transposed, for [`Product`].
 fn pack_transposed(panel: usize, (rows, stride): (&[f32], usize), depth: usize, to: &mut [f32]) {
     let panel = panel.min(SQUARES);
-    for (to, rows) in to.chunks_exact_mut(panel * depth).zip(rows.chunks(panel * stride)) {
+    for (to, rows) in to
+        .chunks_exact_mut(panel * depth)
+        .zip(rows.chunks(panel * stride))
+    {
         for (column, row) in rows.chunks(stride).enumerate().take(panel) {
             for (to, &number) in to[column..].iter_mut().step_by(panel).zip(&row[..depth]) {
                 *to = number;
@@ -315,15 +391,41 @@ impl Smolgen {
         (shared, heads): (&Layer, usize),
         scratch: &mut EncoderScratch,
     ) {
-        let EncoderScratch { compressed, squeezed, generated, by_head, additions, .. } = scratch;
+        let EncoderScratch {
+            compressed,
+            squeezed,
+            generated,
+            by_head,
+            additions,
+            ..
+        } = scratch;
         let next = Some(&self.hidden);
-        self.compress.apply(kernels, Pass { rows: positions * SQUARES, input, output: compressed, next });
-        let pass = Pass { rows: positions, input: compressed, output: squeezed, next: Some(&self.output) };
+        self.compress.apply(
+            kernels,
+            Pass {
+                rows: positions * SQUARES,
+                input,
+                output: compressed,
+                next,
+            },
+        );
+        let pass = Pass {
+            rows: positions,
+            input: compressed,
+            output: squeezed,
+            next: Some(&self.output),
+        };
         self.hidden.apply(kernels, pass);
         let width = self.hidden.outputs;
-        self.norm1.apply(kernels, &mut squeezed.numbers[..positions * width], None, None);
+        self.norm1
+            .apply(kernels, &mut squeezed.numbers[..positions * width], None, None);
         squeezed.round(kernels, positions, width);
-        let pass = Pass { rows: positions, input: squeezed, output: generated, next: Some(shared) };
+        let pass = Pass {
+            rows: positions,
+            input: squeezed,
+            output: generated,
+            next: Some(shared),
+        };
         self.output.apply(kernels, pass);
         let generated = &mut generated.numbers[..positions * self.output.outputs];
         self.norm2.apply(kernels, generated, None, None);
@@ -336,6 +438,14 @@ impl Smolgen {
         }
         let rows = positions * heads;
         by_head.round(kernels, rows, shared.inputs);
-        shared.apply(kernels, Pass { rows, input: by_head, output: additions, next: None });
+        shared.apply(
+            kernels,
+            Pass {
+                rows,
+                input: by_head,
+                output: additions,
+                next: None,
+            },
+        );
     }
 }

@@ -65,9 +65,10 @@ impl Policy {
     ) -> Policy {
         let kernels = arithmetic.kernels;
         match head {
-            PolicyHead::Classical { squares, dense } => {
-                Policy::Classical(Classical::new(Linear::new(kernels, squares, inputs, activation), dense))
-            }
+            PolicyHead::Classical { squares, dense } => Policy::Classical(Classical::new(
+                Linear::new(kernels, squares, inputs, activation),
+                dense,
+            )),
             PolicyHead::Convolution { conv2, .. } => Policy::Convolution(ConvolutionPolicy::new(conv2)),
             PolicyHead::Attention(head) => Policy::Attention(Box::new(AttentionHead::new(arithmetic, head))),
         }
@@ -86,7 +87,10 @@ impl Policy {
             Policy::Convolution(_) => (0, None),
             Policy::Attention(head) => (0, Some(head.scratch(arithmetic, positions))),
         };
-        PolicyScratch { squares: Buffer::zeros(squares), attention }
+        PolicyScratch {
+            squares: Buffer::zeros(squares),
+            attention,
+        }
     }
 
     /// All policy indices of the slots must be below 1858.
@@ -124,7 +128,11 @@ impl Classical {
     fn new(squares: Linear, dense: &Dense) -> Classical {
         let dense = after_squares(dense, squares.outputs, Order::ChannelMajor);
         let rows = Buffer::padded(&dense.weights, dense.weights.len());
-        Classical { squares, rows, bias: dense.bias }
+        Classical {
+            squares,
+            rows,
+            bias: dense.bias,
+        }
     }
 
     fn evaluate(&self, kernels: Kernels, rows: &[f32], slot: &mut EvalSlot, squares: &mut [f32]) {
@@ -133,7 +141,8 @@ impl Classical {
         for &index in &slot.moves {
             let index = usize::from(index);
             let row = &self.rows[index * length..][..length];
-            slot.logits.push(kernels.run(Dot { a: row, b: squares }) + self.bias[index]);
+            slot.logits
+                .push(kernels.run(Dot { a: row, b: squares }) + self.bias[index]);
         }
     }
 }
@@ -162,7 +171,11 @@ impl ConvolutionPolicy {
             }
         }
         let bias = conv2.bias[..CONVOLUTION_POLICY_PLANES].to_vec();
-        ConvolutionPolicy { channels, filters, bias }
+        ConvolutionPolicy {
+            channels,
+            filters,
+            bias,
+        }
     }
 
     fn evaluate(&self, kernels: Kernels, slot: &mut EvalSlot, board: &[f32]) {
@@ -175,9 +188,13 @@ impl ConvolutionPolicy {
             let around = &board[board_offset(square, channels) - (BOARD_STRIDE + 1) * channels..];
             let of_rank = |rank: usize| {
                 let a = &around[rank * BOARD_STRIDE * channels..][..row];
-                kernels.run(Dot { a, b: &filter[rank * row..][..row] })
+                kernels.run(Dot {
+                    a,
+                    b: &filter[rank * row..][..row],
+                })
             };
-            slot.logits.push((0..3).map(of_rank).sum::<f32>() + self.bias[plane]);
+            slot.logits
+                .push((0..3).map(of_rank).sum::<f32>() + self.bias[plane]);
         }
     }
 }
@@ -207,7 +224,10 @@ impl AttentionHead {
         let width = head.key.outputs;
         let mut promotion = Buffer::zeros(3 * key.outputs);
         let (common, pieces) = (&head.promotion[3 * width..], &head.promotion[..3 * width]);
-        for (to, piece) in promotion.chunks_exact_mut(key.outputs).zip(pieces.chunks_exact(width)) {
+        for (to, piece) in promotion
+            .chunks_exact_mut(key.outputs)
+            .zip(pieces.chunks_exact(width))
+        {
             for ((to, piece), common) in to.iter_mut().zip(piece).zip(common) {
                 *to = piece + common;
             }
@@ -240,14 +260,44 @@ impl AttentionHead {
         features: Features<'_>,
         scratch: &mut AttentionScratch,
     ) {
-        let AttentionScratch { embedded, query, key, encoders } = scratch;
+        let AttentionScratch {
+            embedded,
+            query,
+            key,
+            encoders,
+        } = scratch;
         let (rows, next) = (batch.len() * SQUARES, Some(&self.query));
-        self.embedding.apply(kernels, Pass { rows, input: features.rows, output: embedded, next });
+        self.embedding.apply(
+            kernels,
+            Pass {
+                rows,
+                input: features.rows,
+                output: embedded,
+                next,
+            },
+        );
         embedded.round(kernels, rows, self.embedding.outputs);
-        self.encoders.evaluate(kernels, batch.len(), (embedded, next), encoders);
+        self.encoders
+            .evaluate(kernels, batch.len(), (embedded, next), encoders);
         let input = &*embedded;
-        self.query.apply(kernels, Pass { rows, input, output: query, next: Some(&self.key) });
-        self.key.apply(kernels, Pass { rows, input, output: key, next: None });
+        self.query.apply(
+            kernels,
+            Pass {
+                rows,
+                input,
+                output: query,
+                next: Some(&self.key),
+            },
+        );
+        self.key.apply(
+            kernels,
+            Pass {
+                rows,
+                input,
+                output: key,
+                next: None,
+            },
+        );
         let queries = query.numbers.chunks(SQUARES * self.query.outputs);
         let keys = key.numbers.chunks(SQUARES * self.key.outputs);
         for ((slot, query), key) in batch.iter_mut().zip(queries).zip(keys) {
@@ -261,7 +311,10 @@ impl AttentionHead {
         let row = |square: usize| square * width..(square + 1) * width;
         for m in slot.moves.iter().map(|&index| MOVES[usize::from(index)]) {
             let key = &key[row(m.to as usize)];
-            let mut logit = kernels.run(Dot { a: &query[row(m.from as usize)], b: key }) * self.scale;
+            let mut logit = kernels.run(Dot {
+                a: &query[row(m.from as usize)],
+                b: key,
+            }) * self.scale;
             if let Some(piece) = piece(m.promotion) {
                 let promotion = &self.promotion[usize::from(piece) * width..][..width];
                 logit += kernels.run(Dot { a: key, b: promotion });
@@ -297,7 +350,11 @@ impl Head {
         let hidden = after_squares(&head.hidden, squares.outputs, order);
         let hidden = Linear::new(kernels, &hidden, hidden.inputs, activation);
         let output = Linear::new(kernels, &head.output, hidden.outputs, Activation::None);
-        Head { squares, hidden, output }
+        Head {
+            squares,
+            hidden,
+            output,
+        }
     }
 
     pub(crate) fn scratch(&self, positions: usize) -> HeadScratch {
@@ -315,8 +372,13 @@ impl Head {
         Features { positions, rows, .. }: Features<'_>,
         scratch: &'a mut HeadScratch,
     ) -> impl Iterator<Item = &'a [f32]> + use<'a> {
-        let HeadScratch { squares, hidden, output } = scratch;
-        self.squares.apply(kernels, positions * SQUARES, &rows.numbers, squares);
+        let HeadScratch {
+            squares,
+            hidden,
+            output,
+        } = scratch;
+        self.squares
+            .apply(kernels, positions * SQUARES, &rows.numbers, squares);
         self.hidden.apply(kernels, positions, squares, hidden);
         self.output.apply(kernels, positions, hidden, output);
         output.chunks_exact(self.output.outputs).take(positions)

@@ -49,7 +49,11 @@ impl<T: Clone + Default> Buffer<T> {
         if is_large {
             prefer_huge_pages(&memory[start..start + whole]);
         }
-        Buffer { memory, start, length }
+        Buffer {
+            memory,
+            start,
+            length,
+        }
     }
 }
 
@@ -83,7 +87,10 @@ pub(crate) fn padded(channels: usize) -> usize {
 
 pub(crate) fn activate(kernels: Kernels, activation: Activation, values: &mut [f32]) {
     if activation != Activation::None {
-        kernels.run(Apply { function: activation, values });
+        kernels.run(Apply {
+            function: activation,
+            values,
+        });
     }
 }
 
@@ -116,26 +123,47 @@ pub(crate) fn pack(
 /// A weight of `dense`, or 0 in its padding.
 pub(crate) fn weight_of(dense: &Dense, input: usize, output: usize) -> f32 {
     let is_padding = input >= dense.inputs || output >= dense.outputs;
-    if is_padding { 0.0 } else { dense.weights[output * dense.inputs + input] }
+    if is_padding {
+        0.0
+    } else {
+        dense.weights[output * dense.inputs + input]
+    }
 }
 
 /// The same layer with `inputs` inputs in another order: input `i` is `source(i)` of before, `None` for
 /// padding.
 pub(crate) fn reordered(dense: &Dense, inputs: usize, source: impl Fn(usize) -> Option<usize>) -> Dense {
     let places: Vec<_> = (0..inputs).map(source).collect();
-    let row = |row: &[f32]| places.iter().map(|place| place.map_or(0.0, |place| row[place])).collect();
+    let row = |row: &[f32]| {
+        places
+            .iter()
+            .map(|place| place.map_or(0.0, |place| row[place]))
+            .collect()
+    };
     let rows = dense.weights.chunks_exact(dense.inputs).map(row);
     let weights = rows.collect::<Vec<Vec<f32>>>().concat();
-    Dense { inputs, weights, ..dense.clone() }
+    Dense {
+        inputs,
+        weights,
+        ..dense.clone()
+    }
 }
 
 /// Pads each of the `groups` of a layer's outputs to `width`.
 pub(crate) fn side_by_side(layers: &[&Dense], groups: usize, width: usize) -> Dense {
     let inputs = layers[0].inputs;
-    let mut all = Dense { inputs, outputs: 0, weights: Vec::new(), bias: Vec::new() };
+    let mut all = Dense {
+        inputs,
+        outputs: 0,
+        weights: Vec::new(),
+        bias: Vec::new(),
+    };
     for layer in layers {
         let depth = layer.outputs / groups;
-        for (weights, bias) in layer.weights.chunks_exact(depth * inputs).zip(layer.bias.chunks_exact(depth))
+        for (weights, bias) in layer
+            .weights
+            .chunks_exact(depth * inputs)
+            .zip(layer.bias.chunks_exact(depth))
         {
             all.outputs += width;
             all.weights.extend_from_slice(weights);
@@ -163,7 +191,13 @@ impl Linear {
         let mut weights = Buffer::zeros(inputs * outputs);
         let weight = |input: usize, output: usize| weight_of(dense, input, output);
         pack(kernels.panel(), inputs, outputs, weight, &mut weights);
-        Linear { inputs, outputs, activation, weights, bias: Buffer::padded(&dense.bias, outputs) }
+        Linear {
+            inputs,
+            outputs,
+            activation,
+            weights,
+            bias: Buffer::padded(&dense.bias, outputs),
+        }
     }
 
     pub(crate) fn apply(&self, kernels: Kernels, rows: usize, input: &[f32], output: &mut [f32]) {
@@ -192,7 +226,11 @@ pub(crate) struct Arithmetic {
 
 impl Arithmetic {
     pub(crate) fn padded(self, size: usize) -> usize {
-        if self.tiles.is_some() { stride(size) } else { padded(size) }
+        if self.tiles.is_some() {
+            stride(size)
+        } else {
+            padded(size)
+        }
     }
 
     /// The place of number `i` where a position's 64 rows of `channels` are read as one.
@@ -223,20 +261,36 @@ impl Rows {
     /// Room for what a layer writes and the next one reads.
     pub(crate) fn new(arithmetic: Arithmetic, rows: usize, width: usize) -> Rows {
         let exact = Rows::exact(arithmetic, rows, width);
-        if arithmetic.tiles.is_none() { exact } else { Rows { numbers: Buffer::zeros(0), ..exact } }
+        if arithmetic.tiles.is_none() {
+            exact
+        } else {
+            Rows {
+                numbers: Buffer::zeros(0),
+                ..exact
+            }
+        }
     }
 
     /// Room for exact numbers, which [`Rows::round`] rounds where layers read bf16.
     pub(crate) fn exact(arithmetic: Arithmetic, rows: usize, width: usize) -> Rows {
         let half = |_| Layout::blocks(width).length(rows.next_multiple_of(TILE_ROWS), width);
         let rounded = Buffer::zeros(arithmetic.tiles.map_or(0, half));
-        Rows { numbers: Buffer::zeros(rows * width), rounded }
+        Rows {
+            numbers: Buffer::zeros(rows * width),
+            rounded,
+        }
     }
 
     pub(crate) fn round(&mut self, kernels: Kernels, rows: usize, width: usize) {
         if !self.rounded.is_empty() {
             let (to, layout) = (&mut self.rounded[..], Layout::blocks(width));
-            kernels.run(Round { rows, width, from: &self.numbers, to, layout });
+            kernels.run(Round {
+                rows,
+                width,
+                from: &self.numbers,
+                to,
+                layout,
+            });
         }
     }
 }
@@ -282,10 +336,21 @@ impl Layer {
                 });
                 let bias = Buffer::padded(&dense.bias, outputs);
                 let (from, to) = (Layout::blocks(inputs), Layout::blocks(outputs));
-                Packed::Half(HalfLayer { tiles, activation, weights, bias, from, to })
+                Packed::Half(HalfLayer {
+                    tiles,
+                    activation,
+                    weights,
+                    bias,
+                    from,
+                    to,
+                })
             }
         };
-        Layer { inputs, outputs, packed }
+        Layer {
+            inputs,
+            outputs,
+            packed,
+        }
     }
 
     /// It reads a position's 64 rows as one, see [`Arithmetic::square_and_channel`].
@@ -308,7 +373,10 @@ impl Layer {
     pub(crate) fn half_results<'a>(&self, rows: &'a Rows) -> Option<HalfRows<'a>> {
         match &self.packed {
             Packed::Single(_) => None,
-            Packed::Half(layer) => Some(HalfRows { numbers: &rows.rounded, layout: layer.to }),
+            Packed::Half(layer) => Some(HalfRows {
+                numbers: &rows.rounded,
+                layout: layer.to,
+            }),
         }
     }
 
@@ -319,7 +387,16 @@ impl Layer {
         }
     }
 
-    pub(crate) fn apply(&self, kernels: Kernels, Pass { rows, input, output, next }: Pass<'_>) {
+    pub(crate) fn apply(
+        &self,
+        kernels: Kernels,
+        Pass {
+            rows,
+            input,
+            output,
+            next,
+        }: Pass<'_>,
+    ) {
         match &self.packed {
             Packed::Single(layer) => layer.apply(kernels, rows, &input.numbers, &mut output.numbers),
             Packed::Half(layer) => {
@@ -345,7 +422,10 @@ impl Layer {
             rows,
             inputs: self.inputs,
             outputs: self.outputs,
-            a: HalfRows { numbers, layout: layer.from },
+            a: HalfRows {
+                numbers,
+                layout: layer.from,
+            },
             weights: &layer.weights,
             bias: &layer.bias,
             function: layer.activation,
@@ -369,12 +449,21 @@ impl Branch {
     /// `layer` stands for that of `branch`.
     pub(crate) fn new(arithmetic: Arithmetic, layer: &Dense, branch: &weights::Branch) -> Branch {
         let layer = Layer::new(arithmetic, layer, Activation::None);
-        Branch { layer, norm: Norm::new(arithmetic, &branch.norm), factor: branch.factor }
+        Branch {
+            layer,
+            norm: Norm::new(arithmetic, &branch.norm),
+            factor: branch.factor,
+        }
     }
 
     /// The output of `pass` is `x`. `scratch` has room for as many numbers.
     pub(crate) fn add(&self, kernels: Kernels, pass: Pass<'_>, scratch: &mut [f32]) {
-        let Pass { rows, input, output: x, next } = pass;
+        let Pass {
+            rows,
+            input,
+            output: x,
+            next,
+        } = pass;
         let Branch { layer, norm, factor } = self;
         let width = layer.outputs;
         let numbers = &mut x.numbers[..rows * width];
@@ -385,7 +474,10 @@ impl Branch {
                 for (i, (numbers, rounded)) in parts.zip(places).enumerate() {
                     let (first, count) = (i * ROWS_AT_ONCE, numbers.len() / width);
                     let next = next.filter(|_| first + count == rows);
-                    let output = DenseOutput::Added { to: &mut *numbers, factor: *factor };
+                    let output = DenseOutput::Added {
+                        to: &mut *numbers,
+                        factor: *factor,
+                    };
                     layer.run_half(half, count, &input.rounded[half.from.at(first)..], output, next);
                     norm.apply(kernels, numbers, None, Some((rounded, Layout::blocks(width))));
                 }
@@ -409,7 +501,12 @@ impl Norm {
     pub(crate) fn new(arithmetic: Arithmetic, norm: &LayerNorm) -> Norm {
         let size = norm.gammas.len();
         let row = |numbers: &[f32]| Buffer::padded(numbers, arithmetic.padded(size));
-        Norm { size, gammas: row(&norm.gammas), betas: row(&norm.betas), epsilon: norm.epsilon }
+        Norm {
+            size,
+            gammas: row(&norm.gammas),
+            betas: row(&norm.betas),
+            epsilon: norm.epsilon,
+        }
     }
 
     /// Computes `rows = norm(rows + factor * branch)`, or `norm(rows)` without a branch. Padding becomes 0.

@@ -46,7 +46,9 @@ pub struct Native {
 /// Without the weights.
 impl fmt::Debug for Native {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Native").field("info", &self.info).finish_non_exhaustive()
+        f.debug_struct("Native")
+            .field("info", &self.info)
+            .finish_non_exhaustive()
     }
 }
 
@@ -94,7 +96,11 @@ option_group! {
 impl Native {
     /// `name` is for messages, `options` are [`NativeParams`].
     pub fn new(network: &Network, name: &str, options: &Params) -> Result<Native, BackendError> {
-        Ok(Native::with_arithmetic(network, name, choose_arithmetic(options, &network.body)?))
+        Ok(Native::with_arithmetic(
+            network,
+            name,
+            choose_arithmetic(options, &network.body)?,
+        ))
     }
 
     fn with_arithmetic(network: &Network, name: &str, arithmetic: Arithmetic) -> Native {
@@ -117,12 +123,18 @@ impl Native {
             preferred_batch: model.preferred_batch(),
             ..BackendInfo::new(NAME, "")
         };
-        Native { info, model: Arc::new(model) }
+        Native {
+            info,
+            model: Arc::new(model),
+        }
     }
 }
 
 pub fn available_kernels() -> Vec<&'static str> {
-    Kernels::available().iter().map(|kernels| kernels.name()).collect()
+    Kernels::available()
+        .iter()
+        .map(|kernels| kernels.name())
+        .collect()
 }
 
 fn choose_arithmetic(options: &Params, body: &weights::Body) -> Result<Arithmetic, ParamError> {
@@ -137,7 +149,11 @@ fn choose_arithmetic(options: &Params, body: &weights::Body) -> Result<Arithmeti
 fn arithmetic(options: &Params, body: &weights::Body) -> Result<Arithmetic, ParamError> {
     let NativeParams { kernel, precision } = NativeParams::default().read(NAME, options, &[])?;
     let fault = |key: &str, value: &str, expected: String| {
-        Err(ParamError::Value { key: key.into(), value: value.into(), expected })
+        Err(ParamError::Value {
+            key: key.into(),
+            value: value.into(),
+            expected,
+        })
     };
     if kernel == WantedKernel::Amx && precision == WantedPrecision::Fp32 {
         return fault("kernel", kernel.name(), "another kernel, AMX has no fp32".into());
@@ -161,11 +177,18 @@ fn arithmetic(options: &Params, body: &weights::Body) -> Result<Arithmetic, Para
     }
     // What tiles do not compute stays fp32.
     let is_any = tiles.is_some() || kernel == WantedKernel::Auto;
-    match Kernels::available().into_iter().find(|kernels| is_any || kernel.name() == kernels.name()) {
+    match Kernels::available()
+        .into_iter()
+        .find(|kernels| is_any || kernel.name() == kernels.name())
+    {
         Some(kernels) => Ok(Arithmetic { kernels, tiles }),
         None => {
             let available = available_kernels().join(", ");
-            fault("kernel", kernel.name(), format!("one of auto, or what this CPU has: {available}"))
+            fault(
+                "kernel",
+                kernel.name(),
+                format!("one of auto, or what this CPU has: {available}"),
+            )
         }
     }
 }
@@ -176,7 +199,10 @@ impl Backend for Native {
     }
 
     fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
-        Ok(Box::new(NativeEvaluator { model: Arc::clone(&self.model), scratch: self.model.scratch() }))
+        Ok(Box::new(NativeEvaluator {
+            model: Arc::clone(&self.model),
+            scratch: self.model.scratch(),
+        }))
     }
 }
 
@@ -190,7 +216,10 @@ impl Evaluator for NativeEvaluator {
         let indices = batch.iter().flat_map(|slot| &slot.moves);
         if let Some(index) = indices.copied().find(|&index| usize::from(index) >= POLICY_SIZE) {
             let reason = format!("policy index {index} does not exist, there are {POLICY_SIZE}");
-            return Err(BackendError::Evaluation { backend: NAME.into(), reason });
+            return Err(BackendError::Evaluation {
+                backend: NAME.into(),
+                reason,
+            });
         }
         for group in batch.chunks_mut(self.model.group()) {
             self.model.evaluate(group, &mut self.scratch);
@@ -244,9 +273,12 @@ impl Model {
             _ => None,
         };
         let body = match &network.body {
-            weights::Body::Tower(tower) => {
-                Body::Tower(Box::new(Tower::new(arithmetic, tower, first_of_policy, activation)))
-            }
+            weights::Body::Tower(tower) => Body::Tower(Box::new(Tower::new(
+                arithmetic,
+                tower,
+                first_of_policy,
+                activation,
+            ))),
             weights::Body::Attention(body) => {
                 Body::Attention(Box::new(AttentionBody::new(arithmetic, body, activation)))
             }
@@ -288,7 +320,11 @@ impl Model {
     }
 
     fn preferred_batch(&self) -> usize {
-        if self.is_wide() { WIDE_GROUP } else { PREFERRED_BATCH.min(self.group()) }
+        if self.is_wide() {
+            WIDE_GROUP
+        } else {
+            PREFERRED_BATCH.min(self.group())
+        }
     }
 
     fn scratch(&self) -> Scratch {
@@ -331,13 +367,20 @@ impl Model {
             }
             _ => unreachable!("an evaluator's scratch is made by its own model"),
         };
-        let features = Features { positions, rows, boards };
+        let features = Features {
+            positions,
+            rows,
+            boards,
+        };
         let values = self.value.evaluate(kernels, features, &mut scratch.value);
         for (slot, outputs) in group.iter_mut().zip(values) {
             slot.evaluation = if self.has_wdl {
                 from_wdl([outputs[0], outputs[1], outputs[2]])
             } else {
-                Value { wl: libm::tanhf(outputs[0]), ..Value::default() }
+                Value {
+                    wl: libm::tanhf(outputs[0]),
+                    ..Value::default()
+                }
             };
         }
         if let (Some(head), Some(scratch)) = (&self.moves_left, &mut scratch.moves_left) {
@@ -345,7 +388,8 @@ impl Model {
                 slot.evaluation.m = outputs[0].max(0.0);
             }
         }
-        self.policy.evaluate(kernels, group, features, &mut scratch.policy);
+        self.policy
+            .evaluate(kernels, group, features, &mut scratch.policy);
     }
 }
 
@@ -353,5 +397,9 @@ fn from_wdl(logits: [f32; 3]) -> Value {
     let largest = logits.iter().copied().fold(f32::MIN, f32::max);
     let [win, draw, loss] = logits.map(|logit| libm::expf(logit - largest));
     let sum = win + draw + loss;
-    Value { wl: (win - loss) / sum, d: draw / sum, m: 0.0 }
+    Value {
+        wl: (win - loss) / sum,
+        d: draw / sum,
+        m: 0.0,
+    }
 }

@@ -29,7 +29,9 @@ const PLIES: usize = 60;
 fn network(name: &str) -> Network {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/goldens/nets");
     let file = NetworkFile::load(&folder.join(format!("{name}.pb.gz")), HeadChoice::default()).unwrap();
-    let Model::Layers(network) = file.model else { panic!("{name} has no layers") };
+    let Model::Layers(network) = file.model else {
+        panic!("{name} has no layers")
+    };
     Arc::unwrap_or_clone(network)
 }
 
@@ -38,7 +40,10 @@ fn positions(network: &Network) -> Vec<EvalSlot> {
     let mut history = History::start();
     let mut slots = Vec::new();
     for ply in 0..PLIES {
-        slots.push(EvalSlot::of(&history, PositionEncoding::from(network.input_format)));
+        slots.push(EvalSlot::of(
+            &history,
+            PositionEncoding::from(network.input_format),
+        ));
         let legal = history.legal_moves();
         history.push(legal[ply * 7 % legal.len()]);
     }
@@ -57,9 +62,16 @@ fn bf16_stays_near_fp32() {
         let slots = positions(&network);
         let fp32 = Native::new(&network, name, &Params::parse("precision=fp32").unwrap()).unwrap();
         let fastest = choose_arithmetic(&Params::default(), &network.body).unwrap();
-        let arithmetic = Arithmetic { tiles: Some(Tiles::Definition), ..fastest };
+        let arithmetic = Arithmetic {
+            tiles: Some(Tiles::Definition),
+            ..fastest
+        };
         let bf16 = Native::with_arithmetic(&network, name, arithmetic);
-        assert!(bf16.info().description.ends_with("bf16 on definition"), "{}", bf16.info().description);
+        assert!(
+            bf16.info().description.ends_with("bf16 on definition"),
+            "{}",
+            bf16.info().description
+        );
         let (mut dq, mut divergence) = (0.0, 0.0);
         for (exact, rounded) in evaluate(&fp32, slots.clone()).iter().zip(evaluate(&bf16, slots)) {
             dq += f64::from((exact.evaluation.wl - rounded.evaluation.wl).abs()) / PLIES as f64;
@@ -69,6 +81,9 @@ fn bf16_stays_near_fp32() {
         }
         println!("{name}: mean dq {dq:.2e}, mean KL {divergence:.2e}");
         assert!(dq > 0.0 && dq < 1.2e-2, "{name}: mean |dq| {dq}");
-        assert!(divergence > 0.0 && divergence < 1e-3, "{name}: mean KL {divergence}");
+        assert!(
+            divergence > 0.0 && divergence < 1e-3,
+            "{name}: mean KL {divergence}"
+        );
     }
 }

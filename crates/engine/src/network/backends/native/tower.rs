@@ -78,7 +78,10 @@ impl Tower {
         let convolutions: Vec<_> = of_blocks.chain(policy).collect();
         let channels = arithmetic.padded(tower.filters());
         let unit = |block: &weights::ResidualBlock| {
-            block.se.as_ref().map(|unit| SqueezeExcite::new(kernels, unit, channels, activation))
+            block
+                .se
+                .as_ref()
+                .map(|unit| SqueezeExcite::new(kernels, unit, channels, activation))
         };
         Tower {
             kernels,
@@ -101,7 +104,13 @@ impl Tower {
     pub(crate) fn scratch(&self, positions: usize) -> TowerScratch {
         let channels = self.channels();
         let boards = || Buffer::zeros(positions * BOARD_SQUARES * channels);
-        let squeezed = self.units.iter().flatten().map(|unit| unit.squeeze.outputs).max().unwrap_or(0);
+        let squeezed = self
+            .units
+            .iter()
+            .flatten()
+            .map(|unit| unit.squeeze.outputs)
+            .max()
+            .unwrap_or(0);
         TowerScratch {
             boards: boards(),
             inner: boards(),
@@ -113,7 +122,10 @@ impl Tower {
                     ConvolutionScratch::Folded(FoldedScratch::new(positions, channels))
                 }
             },
-            first: FirstScratch { class_sums: Buffer::zeros(CLASSES * channels), stamps: Vec::new() },
+            first: FirstScratch {
+                class_sums: Buffer::zeros(CLASSES * channels),
+                stamps: Vec::new(),
+            },
             gates: Gates {
                 squeezed: Buffer::zeros(positions * squeezed),
                 scale_shift: Buffer::zeros(positions * 2 * stride(channels)),
@@ -125,10 +137,19 @@ impl Tower {
     pub(crate) fn evaluate<'a>(&self, batch: &[EvalSlot], scratch: &'a mut TowerScratch) -> &'a [f32] {
         let (kernels, activation) = (self.kernels, self.activation);
         let (positions, channels, blocks) = (batch.len(), self.channels(), self.units.len());
-        let TowerScratch { boards, inner, convolution, first, gates } = scratch;
+        let TowerScratch {
+            boards,
+            inner,
+            convolution,
+            first,
+            gates,
+        } = scratch;
         let boards = &mut boards[..positions * BOARD_SQUARES * channels];
         let inner = &mut inner[..boards.len()];
-        for (slot, board) in batch.iter().zip(boards.chunks_exact_mut(BOARD_SQUARES * channels)) {
+        for (slot, board) in batch
+            .iter()
+            .zip(boards.chunks_exact_mut(BOARD_SQUARES * channels))
+        {
             self.first.apply(kernels, &slot.planes, first, board);
             activate_boards(kernels, activation, board, channels);
         }
@@ -144,17 +165,45 @@ impl Tower {
                 }
             }
             (Convolutions::Folded(convolutions), ConvolutionScratch::Folded(scratch)) => {
-                let FoldedScratch { boards: folded, stream, .. } = scratch;
-                kernels.run(Fold { positions, channels, boards, stream, folded });
+                let FoldedScratch {
+                    boards: folded,
+                    stream,
+                    ..
+                } = scratch;
+                kernels.run(Fold {
+                    positions,
+                    channels,
+                    boards,
+                    stream,
+                    folded,
+                });
                 for (i, unit) in self.units.iter().enumerate() {
                     self.evaluate_folded_block((convolutions, i), unit.as_ref(), positions, gates, scratch);
                 }
-                kernels.run(Unfold { positions, channels, stream: &scratch.stream, boards });
+                kernels.run(Unfold {
+                    positions,
+                    channels,
+                    stream: &scratch.stream,
+                    boards,
+                });
                 if self.has_policy {
-                    let FoldedScratch { boards: folded, update, pool, .. } = scratch;
-                    let sums = FoldedOutput::Sums { update: &mut *update, pool };
+                    let FoldedScratch {
+                        boards: folded,
+                        update,
+                        pool,
+                        ..
+                    } = scratch;
+                    let sums = FoldedOutput::Sums {
+                        update: &mut *update,
+                        pool,
+                    };
                     convolutions.apply(2 * blocks, kernels, positions, folded, sums);
-                    kernels.run(Unfold { positions, channels, stream: update, boards: inner });
+                    kernels.run(Unfold {
+                        positions,
+                        channels,
+                        stream: update,
+                        boards: inner,
+                    });
                     activate_boards(kernels, activation, inner, channels);
                 }
             }
@@ -172,20 +221,39 @@ impl Tower {
         scratch: &mut WinogradScratch,
     ) {
         let (kernels, channels) = (self.kernels, self.channels());
-        let WinogradScratch { transformed, update, pool } = scratch;
+        let WinogradScratch {
+            transformed,
+            update,
+            pool,
+        } = scratch;
         let activated = (kernels, self.activation);
         convolutions.activate(2 * index, activated, (positions, boards), inner, transformed);
         let relu = self.activation == Activation::Relu;
         let inner = (positions, &*inner);
         if let Some(unit) = unit {
-            let target = Target { boards: &mut *update, epilogue: Epilogue::Pool, pool: &mut *pool };
+            let target = Target {
+                boards: &mut *update,
+                epilogue: Epilogue::Pool,
+                pool: &mut *pool,
+            };
             convolutions.apply(2 * index + 1, kernels, inner, target, transformed);
             unit.evaluate(kernels, positions, pool, gates);
             let scale_shift = &gates.scale_shift;
-            kernels.run(Residual { positions, channels, update, scale_shift, boards, relu });
+            kernels.run(Residual {
+                positions,
+                channels,
+                update,
+                scale_shift,
+                boards,
+                relu,
+            });
         } else {
             let epilogue = if relu { Epilogue::AddRelu } else { Epilogue::Add };
-            let target = Target { boards, epilogue, pool: &mut [] };
+            let target = Target {
+                boards,
+                epilogue,
+                pool: &mut [],
+            };
             convolutions.apply(2 * index + 1, kernels, inner, target, transformed);
         }
         if !relu {
@@ -203,16 +271,35 @@ impl Tower {
     ) {
         let (kernels, channels) = (self.kernels, stride(self.channels()));
         let function = self.activation;
-        let FoldedScratch { boards, inner, stream, update, pool } = scratch;
+        let FoldedScratch {
+            boards,
+            inner,
+            stream,
+            update,
+            pool,
+        } = scratch;
         if function == Activation::Relu {
             convolutions.apply(2 * index, kernels, positions, boards, FoldedOutput::Relu(inner));
         } else {
-            let sums = FoldedOutput::Sums { update: &mut *update, pool: &mut *pool };
+            let sums = FoldedOutput::Sums {
+                update: &mut *update,
+                pool: &mut *pool,
+            };
             convolutions.apply(2 * index, kernels, positions, boards, sums);
             let folded = &mut *inner;
-            kernels.run(FinishStream { positions, channels, function, update, residual: None, folded });
+            kernels.run(FinishStream {
+                positions,
+                channels,
+                function,
+                update,
+                residual: None,
+                folded,
+            });
         }
-        let sums = FoldedOutput::Sums { update: &mut *update, pool: &mut *pool };
+        let sums = FoldedOutput::Sums {
+            update: &mut *update,
+            pool: &mut *pool,
+        };
         convolutions.apply(2 * index + 1, kernels, positions, inner, sums);
         if let Some(unit) = unit {
             unit.evaluate(kernels, positions, pool, gates);
@@ -223,8 +310,18 @@ impl Tower {
                 shifts.fill(0.0);
             }
         }
-        let residual = Some(ScaledResidual { scale_shift: &gates.scale_shift, stream });
-        kernels.run(FinishStream { positions, channels, function, update, residual, folded: boards });
+        let residual = Some(ScaledResidual {
+            scale_shift: &gates.scale_shift,
+            stream,
+        });
+        kernels.run(FinishStream {
+            positions,
+            channels,
+            function,
+            update,
+            residual,
+            folded: boards,
+        });
     }
 }
 
@@ -247,10 +344,14 @@ impl SqueezeExcite {
 
     fn evaluate(&self, kernels: Kernels, positions: usize, pool: &[f32], gates: &mut Gates) {
         self.squeeze.apply(kernels, positions, pool, &mut gates.squeezed);
-        self.excite.apply(kernels, positions, &gates.squeezed, &mut gates.scale_shift);
+        self.excite
+            .apply(kernels, positions, &gates.squeezed, &mut gates.scale_shift);
         let channels = self.excite.outputs / 2;
         for scales in gates.scale_shift.chunks_exact_mut(2 * channels).take(positions) {
-            kernels.run(Apply { function: Activation::Sigmoid, values: &mut scales[..channels] });
+            kernels.run(Apply {
+                function: Activation::Sigmoid,
+                values: &mut scales[..channels],
+            });
         }
     }
 }
@@ -305,12 +406,23 @@ impl FirstLayer {
                 }
             }
         }
-        FirstLayer { channels, stamps, classes, bias: Buffer::padded(&convolution.bias, channels) }
+        FirstLayer {
+            channels,
+            stamps,
+            classes,
+            bias: Buffer::padded(&convolution.bias, channels),
+        }
     }
 
     /// Convolves `planes` into `board`, `[10][10][channels]`.
     fn apply(&self, kernels: Kernels, planes: &InputPlanes, scratch: &mut FirstScratch, board: &mut [f32]) {
-        let (channels, FirstScratch { class_sums: sums, stamps }) = (self.channels, scratch);
+        let (
+            channels,
+            FirstScratch {
+                class_sums: sums,
+                stamps,
+            },
+        ) = (self.channels, scratch);
         self.sum_classes(kernels, planes, sums);
         for square in 0..64 {
             let to = board_offset(square, channels);
@@ -324,7 +436,12 @@ impl FirstLayer {
         for plane in (0..PLANES).filter(|&plane| is_other(plane) && planes.masks[plane] != u64::MAX) {
             add_squares(stamps, planes.masks[plane], plane, planes.values[plane]);
         }
-        kernels.run(Stamps { channels, stamps, table: &self.stamps, board: &mut *board });
+        kernels.run(Stamps {
+            channels,
+            stamps,
+            table: &self.stamps,
+            board: &mut *board,
+        });
         clear_border(board, channels);
     }
 
@@ -336,7 +453,11 @@ impl FirstLayer {
         for plane in (0..PLANES).filter(|&plane| is_other(plane) && planes.masks[plane] == u64::MAX) {
             let length = CLASSES * self.channels;
             let from = &self.classes[plane * length..][..length];
-            kernels.run(AddScaled { to: &mut *sums, from, factor: planes.values[plane] });
+            kernels.run(AddScaled {
+                to: &mut *sums,
+                from,
+                factor: planes.values[plane],
+            });
         }
     }
 }
@@ -353,7 +474,11 @@ fn add_piece(stamps: &mut Vec<Stamp>, planes: &InputPlanes, piece: usize) {
     let mut newer = 0;
     for board in 0..HISTORY {
         let mask = planes.masks[plane(board)];
-        let older = if board + 1 < HISTORY { planes.masks[plane(board + 1)] } else { 0 };
+        let older = if board + 1 < HISTORY {
+            planes.masks[plane(board + 1)]
+        } else {
+            0
+        };
         // The run ends here: add the sum from now on …
         add_squares(stamps, mask & !older, prefix_entry(piece, board), value);
         // … and subtract the boards newer than the run.
@@ -365,7 +490,11 @@ fn add_piece(stamps: &mut Vec<Stamp>, planes: &InputPlanes, piece: usize) {
 }
 
 fn add_squares(stamps: &mut Vec<Stamp>, mask: u64, entry: usize, factor: f32) {
-    stamps.extend(squares(mask).map(|square| Stamp { square: square as u8, entry: entry as u16, factor }));
+    stamps.extend(squares(mask).map(|square| Stamp {
+        square: square as u8,
+        entry: entry as u16,
+        factor,
+    }));
 }
 
 /// The squares of a mask, a1 first.

@@ -44,24 +44,41 @@ impl BatchSizes {
             (None, _) => &SINGLE_AND_SEVERAL,
         };
         let are_all = sizes != SINGLE_AND_SEVERAL;
-        BatchSizes { known: sizes.into(), are_all, has_session_each }
+        BatchSizes {
+            known: sizes.into(),
+            are_all,
+            has_session_each,
+        }
     }
 
     /// Sessions of one evaluator.
     pub(super) fn sessions(&self) -> usize {
-        if self.has_session_each { self.known.len() } else { 1 }
+        if self.has_session_each {
+            self.known.len()
+        } else {
+            1
+        }
     }
 
     /// The largest batch that is run as one.
     pub(super) fn largest(&self) -> usize {
-        self.known.last().copied().filter(|_| self.are_all).unwrap_or(MAX_BATCH)
+        self.known
+            .last()
+            .copied()
+            .filter(|_| self.are_all)
+            .unwrap_or(MAX_BATCH)
     }
 
     /// For a batch that is run as one, the number of its session and the size to which it is filled
     /// up.
     pub(super) fn place(&self, positions: usize) -> (usize, usize) {
         let index = self.known.partition_point(|&size| size < positions);
-        let filled = self.known.get(index).copied().filter(|_| self.are_all).unwrap_or(positions);
+        let filled = self
+            .known
+            .get(index)
+            .copied()
+            .filter(|_| self.are_all)
+            .unwrap_or(positions);
         (if self.has_session_each { index } else { 0 }, filled)
     }
 }
@@ -73,14 +90,25 @@ mod tests {
     use crate::network::weights::{HeadChoice, Model, NetworkFile};
 
     fn sizes(provider: Provider, network: &str, fixed_batch: Option<usize>) -> BatchSizes {
-        let path = format!("{}/../../tests/data/goldens/nets/{network}", env!("CARGO_MANIFEST_DIR"));
-        let Model::Layers(layers) = NetworkFile::load(path.as_ref(), HeadChoice::default()).unwrap().model
+        let path = format!(
+            "{}/../../tests/data/goldens/nets/{network}",
+            env!("CARGO_MANIFEST_DIR")
+        );
+        let Model::Layers(layers) = NetworkFile::load(path.as_ref(), HeadChoice::default())
+            .unwrap()
+            .model
         else {
             panic!("no layers")
         };
         BatchSizes::of(
             provider,
-            &onnx::build(layers, &BuildOptions { fixed_batch, ..BuildOptions::default() }),
+            &onnx::build(
+                layers,
+                &BuildOptions {
+                    fixed_batch,
+                    ..BuildOptions::default()
+                },
+            ),
         )
     }
 
@@ -103,10 +131,14 @@ mod tests {
     #[test]
     fn a_device_that_compiles_for_each_size_meets_few() {
         let rtx = sizes(Provider::TensorRtRtx, TOWER, None);
-        let met: std::collections::BTreeSet<_> =
-            (1..=rtx.largest()).map(|positions| rtx.place(positions)).collect();
+        let met: std::collections::BTreeSet<_> = (1..=rtx.largest())
+            .map(|positions| rtx.place(positions))
+            .collect();
         assert_eq!((met.len(), rtx.sessions()), (8, 1));
-        assert!(met.iter().all(|(session, size)| *session == 0 && rtx.known.contains(size)));
+        assert!(
+            met.iter()
+                .all(|(session, size)| *session == 0 && rtx.known.contains(size))
+        );
     }
 
     #[test]
@@ -115,6 +147,9 @@ mod tests {
             assert_eq!(sizes(provider, TOWER, None).place(37), (0, 37));
         }
         let fixed = sizes(Provider::Cuda, TOWER, Some(16));
-        assert_eq!((fixed.place(3), fixed.largest(), fixed.sessions()), ((0, 16), 16, 1));
+        assert_eq!(
+            (fixed.place(3), fixed.largest(), fixed.sessions()),
+            ((0, 16), 16, 1)
+        );
     }
 }

@@ -8,7 +8,11 @@ use crate::foreign::{VERBOSE_SETTING, one_line};
 /// first row that fits counts.
 const CAUSES: [(&[&str], &str); 13] = [
     (
-        &["cuda failure 35:", "driver version is insufficient", "cuda failure 803:"],
+        &[
+            "cuda failure 35:",
+            "driver version is insufficient",
+            "cuda failure 803:",
+        ],
         "NVIDIA's driver is too old for CUDA 13. Install driver 580 or newer, and restart the machine",
     ),
     (
@@ -36,11 +40,21 @@ const CAUSES: [(&[&str], &str); 13] = [
         "TensorRT RTX takes NVIDIA GPUs of compute capability 8.6, 8.9, 12.0 and above. Use --backend=cuda",
     ),
     (
-        &["could not build engine", "failed to create engine", "buildserializednetwork"],
+        &[
+            "could not build engine",
+            "failed to create engine",
+            "buildserializednetwork",
+        ],
         "TensorRT builds no engine for this network on this GPU. Use --backend=cuda",
     ),
     (
-        &["887a00", "device lost", "device is lost", "device was destroyed", "external instance reference"],
+        &[
+            "887a00",
+            "device lost",
+            "device is lost",
+            "device was destroyed",
+            "external instance reference",
+        ],
         "the driver has stopped the GPU. Start again, and update the driver if that comes again",
     ),
     (
@@ -48,14 +62,25 @@ const CAUSES: [(&[&str], &str); 13] = [
         "WebGPU finds no GPU. `zeitnot doctor` shows what is missing",
     ),
     (
-        &["cannot open shared object file", "error 126", "library not loaded"],
+        &[
+            "cannot open shared object file",
+            "error 126",
+            "library not loaded",
+        ],
         "a library of it is missing. `zeitnot doctor` shows which",
     ),
     (
-        &["could not find an implementation", "not implemented", "no op registered"],
+        &[
+            "could not find an implementation",
+            "not implemented",
+            "no op registered",
+        ],
         "ONNX Runtime has no code for a part of the model on this device",
     ),
-    (&["protobuf parsing failed", "invalid protobuf", "invalid graph"], "ONNX Runtime takes it for no model"),
+    (
+        &["protobuf parsing failed", "invalid protobuf", "invalid graph"],
+        "ONNX Runtime takes it for no model",
+    ),
 ];
 
 /// What GUIs take for a start that has failed, as pairs of words.
@@ -74,13 +99,21 @@ const LONGEST_QUOTE: usize = 160;
 /// last sentence.
 pub(super) fn cause(text: &str) -> String {
     let small = text.to_lowercase().replace('_', " ");
-    let known = CAUSES.iter().find(|(signs, _)| signs.iter().any(|sign| small.contains(sign)));
+    let known = CAUSES
+        .iter()
+        .find(|(signs, _)| signs.iter().any(|sign| small.contains(sign)));
     if let Some((_, cause)) = known {
         return (*cause).into();
     }
     let quote = last_sentence(text);
-    let is_harmless = OF_A_FAILED_START.iter().all(|pair| !quote.contains(&pair.join(" ")));
-    let said = if is_harmless { format!("says {quote:?}") } else { "refuses".into() };
+    let is_harmless = OF_A_FAILED_START
+        .iter()
+        .all(|pair| !quote.contains(&pair.join(" ")));
+    let said = if is_harmless {
+        format!("says {quote:?}")
+    } else {
+        "refuses".into()
+    };
     format!("ONNX Runtime {said} ({VERBOSE_SETTING} or LogFile tells more)")
 }
 
@@ -89,17 +122,24 @@ fn last_sentence(text: &str) -> String {
     let line = one_line(text);
     let line = line.split(" ; ").next().unwrap_or_default();
     // The place in the source and the signature of a function of C++.
-    let line =
-        line.split_once(".cc:").and_then(|(_, place)| place.split_once(") ")).map_or(line, |(_, said)| said);
-    let last = ["Status Message: ", " : ", ". "]
-        .iter()
-        .fold(line, |rest, mark| rest.trim_end_matches(['.', ' ']).rsplit(mark).next().unwrap_or_default());
+    let line = line
+        .split_once(".cc:")
+        .and_then(|(_, place)| place.split_once(") "))
+        .map_or(line, |(_, said)| said);
+    let last = ["Status Message: ", " : ", ". "].iter().fold(line, |rest, mark| {
+        rest.trim_end_matches(['.', ' '])
+            .rsplit(mark)
+            .next()
+            .unwrap_or_default()
+    });
     last.chars().take(LONGEST_QUOTE).collect()
 }
 
 /// Why `provider` does not compute on the processor `cpu`.
 pub fn wrong_processor(provider: Provider, cpu: &str) -> Option<String> {
-    let makers = ["AMD", "ARM", "Apple", "Qualcomm", "VIA", "Zhaoxin", "Hygon", "aarch64"];
+    let makers = [
+        "AMD", "ARM", "Apple", "Qualcomm", "VIA", "Zhaoxin", "Hygon", "aarch64",
+    ];
     (provider == Provider::OpenVino && makers.iter().any(|maker| cpu.contains(maker)))
         .then(|| format!("OpenVINO's plugin computes on Intel processors, and this one is {cpu}"))
 }
@@ -118,7 +158,10 @@ mod tests {
         assert!(rows.len() > 12);
         for row in rows {
             let cause = cause(row["text"].as_str().unwrap());
-            assert!(cause.starts_with(row["cause"].as_str().unwrap()), "{cause}: {row}");
+            assert!(
+                cause.starts_with(row["cause"].as_str().unwrap()),
+                "{cause}: {row}"
+            );
             assert!(!cause.contains('\n') && !cause.contains("hostname"), "{cause}");
         }
     }

@@ -80,20 +80,41 @@ pub struct DeviceOptions {
 impl DeviceOptions {
     /// Reads [`OnnxRuntimeParams`]. Fails also if the provider does not compute in the precision.
     pub fn parse(options: &Params) -> Result<DeviceOptions, ParamError> {
-        let OnnxRuntimeParams { provider, gpu, precision, threads, inputs, form, ep } =
-            OnnxRuntimeParams::default().read(NAME, options, &[])?;
+        let OnnxRuntimeParams {
+            provider,
+            gpu,
+            precision,
+            threads,
+            inputs,
+            form,
+            ep,
+        } = OnnxRuntimeParams::default().read(NAME, options, &[])?;
         let is_computed =
             |wanted: &&WantedPrecision| **wanted != WantedPrecision::Bf16 || computes_bfloat16();
-        let computed: Vec<_> = provider.spec().precisions.iter().filter(is_computed).copied().collect();
+        let computed: Vec<_> = provider
+            .spec()
+            .precisions
+            .iter()
+            .filter(is_computed)
+            .copied()
+            .collect();
         let refused = |key: &str, value: &str, expected: String| {
-            Err(ParamError::Value { key: key.into(), value: value.into(), expected })
+            Err(ParamError::Value {
+                key: key.into(),
+                value: value.into(),
+                expected,
+            })
         };
         let precision = match precision {
             WantedPrecision::Auto => computed[0],
             wanted if computed.contains(&wanted) => wanted,
             wanted => {
                 let names: Vec<_> = computed.iter().map(|precision| precision.name()).collect();
-                return refused("precision", wanted.name(), format!("one of auto, {}", names.join(", ")));
+                return refused(
+                    "precision",
+                    wanted.name(),
+                    format!("one of auto, {}", names.join(", ")),
+                );
             }
         };
         let input = match inputs {
@@ -102,15 +123,23 @@ impl DeviceOptions {
             WantedInputs::Auto | WantedInputs::Packed => InputForm::Packed,
             WantedInputs::Planes => InputForm::Planes,
         };
-        let of_provider =
-            ep.split(';').filter(|option| !option.is_empty()).map(|option| option.split_once('='));
+        let of_provider = ep
+            .split(';')
+            .filter(|option| !option.is_empty())
+            .map(|option| option.split_once('='));
         let Some(provider_options) = of_provider.collect::<Option<Vec<_>>>() else {
             return refused("ep", &ep, "KEY=VALUE, and more behind semicolons".into());
         };
-        let provider_options =
-            provider_options.into_iter().map(|(key, value)| (key.into(), value.into())).collect();
+        let provider_options = provider_options
+            .into_iter()
+            .map(|(key, value)| (key.into(), value.into()))
+            .collect();
         let queues = options.get("threads").map_or(ACCELERATOR_QUEUES, |_| threads);
-        let (threads, queues) = if provider.is_accelerator() { (1, queues) } else { (threads, 0) };
+        let (threads, queues) = if provider.is_accelerator() {
+            (1, queues)
+        } else {
+            (threads, 0)
+        };
         let form = match form {
             WantedForm::Auto => provider.spec().form,
             WantedForm::Plain => Form::Plain,
@@ -132,7 +161,11 @@ impl DeviceOptions {
     pub(crate) fn build_options(&self) -> BuildOptions {
         let is_half = self.precision == WantedPrecision::Fp16;
         BuildOptions {
-            data_type: if is_half { DataType::Float16 } else { DataType::Float32 },
+            data_type: if is_half {
+                DataType::Float16
+            } else {
+                DataType::Float32
+            },
             input: self.input,
             form: self.form,
             fixed_batch: self.provider.spec().fixed_batch,
@@ -152,23 +185,35 @@ impl DeviceOptions {
         let is_open = |key| given.get(key).is_none_or(|value| value == "auto");
         let mut first = vec![self];
         if first[0].form == Form::Fused && is_open("form") {
-            first.push(DeviceOptions { form: Form::Plain, ..first[0].clone() });
+            first.push(DeviceOptions {
+                form: Form::Plain,
+                ..first[0].clone()
+            });
         }
         if first[0].input == InputForm::Packed && is_open("inputs") {
             let form = first[first.len() - 1].form;
-            first.push(DeviceOptions { input: InputForm::Planes, form, ..first[0].clone() });
+            first.push(DeviceOptions {
+                input: InputForm::Planes,
+                form,
+                ..first[0].clone()
+            });
         }
         // Some of the devices that it drives do not compute in half precision.
         if first[0].provider == Provider::WebGpu && is_open("precision") {
-            let in_single =
-                |device: &DeviceOptions| DeviceOptions { precision: WantedPrecision::Fp32, ..device.clone() };
+            let in_single = |device: &DeviceOptions| DeviceOptions {
+                precision: WantedPrecision::Fp32,
+                ..device.clone()
+            };
             let single: Vec<_> = first.iter().map(in_single).collect();
             first.extend(single);
         }
         // A device that computes a part is better than none. One of a plugin computes all or is refused.
         let worst = &first[first.len() - 1];
         if worst.must_compute_all() && !worst.provider.is_plugin() {
-            first.push(DeviceOptions { needs_cpu: true, ..worst.clone() });
+            first.push(DeviceOptions {
+                needs_cpu: true,
+                ..worst.clone()
+            });
         }
         let last = first.remove(first.len() - 1);
         (first, last)
@@ -192,7 +237,9 @@ impl DeviceOptions {
                     // The exhaustive search takes seconds for each size of batch.
                     .with_conv_algorithm_search(ep::cuda::ConvAlgorithmSearch::Heuristic);
                 let options = self.provider_options.iter();
-                options.fold(ours, |ours, (key, value)| ours.with_arbitrary_config(key, value)).build()
+                options
+                    .fold(ours, |ours, (key, value)| ours.with_arbitrary_config(key, value))
+                    .build()
             }
             Provider::CoreMl => {
                 let coreml = ep::CoreML::default()
@@ -220,13 +267,20 @@ impl DeviceOptions {
         options.retain(|(key, _)| self.provider_options.iter().all(|(own, _)| own != key));
         options.extend_from_slice(&self.provider_options);
         let ep_name = self.provider.plugin().map_or("", |plugin| plugin.ep_name);
-        options.into_iter().map(|(key, value)| (format!("{ep_name}.{key}"), value)).collect()
+        options
+            .into_iter()
+            .map(|(key, value)| (format!("{ep_name}.{key}"), value))
+            .collect()
     }
 
     /// Threads are not pinned: each session would pin its own to the same
     /// core.
     fn openvino_config(&self) -> String {
-        let hint = if self.precision == WantedPrecision::Bf16 { "bf16" } else { "f32" };
+        let hint = if self.precision == WantedPrecision::Bf16 {
+            "bf16"
+        } else {
+            "f32"
+        };
         let config = serde_json::json!({"CPU": {
             "INFERENCE_PRECISION_HINT": hint,
             "INFERENCE_NUM_THREADS": self.threads.to_string(),
@@ -239,15 +293,26 @@ impl DeviceOptions {
 
 /// Kernels that were compiled are kept for the next start, and the sizes of batches are said beforehand.
 fn tensorrt_rtx_options(model: &OnnxModel, sizes: &BatchSizes) -> Vec<(String, String)> {
-    let one: String = model.input_form.sizes().iter().map(|size| format!("x{size}")).collect();
+    let one: String = model
+        .input_form
+        .sizes()
+        .iter()
+        .map(|size| format!("x{size}"))
+        .collect();
     let profile = |name: &str, size: usize| {
-        (format!("nv_profile_{name}_shapes"), format!("{}:{size}{one}", model.names.input))
+        (
+            format!("nv_profile_{name}_shapes"),
+            format!("{}:{size}{one}", model.names.input),
+        )
     };
     let smallest = model.fixed_batch.unwrap_or(1);
     let cache = folders::cache().map(|folder| folder.join("tensorrt-rtx").to_string_lossy().into_owned());
     let cache = cache.map(|folder| ("nv_runtime_cache_path".to_owned(), folder));
-    let profiles =
-        [profile("min", smallest), profile("opt", sizes.largest()), profile("max", sizes.largest())];
+    let profiles = [
+        profile("min", smallest),
+        profile("opt", sizes.largest()),
+        profile("max", sizes.largest()),
+    ];
     profiles.into_iter().chain(cache).collect()
 }
 
@@ -304,20 +369,36 @@ mod tests {
             let given = Params::parse(options).unwrap();
             let (first, last) = DeviceOptions::parse(&given).unwrap().choices(&given);
             let all = first.into_iter().chain([last]).filter(|device| !device.needs_cpu);
-            all.map(|device| (device.precision.name(), device.input)).collect::<Vec<_>>()
+            all.map(|device| (device.precision.name(), device.input))
+                .collect::<Vec<_>>()
         };
         let (packed, planes) = (InputForm::Packed, InputForm::Planes);
-        let all = [("fp16", packed), ("fp16", planes), ("fp32", packed), ("fp32", planes)];
+        let all = [
+            ("fp16", packed),
+            ("fp16", planes),
+            ("fp32", packed),
+            ("fp32", planes),
+        ];
         assert_eq!(choices("provider=webgpu"), all);
-        assert_eq!(choices("provider=webgpu,precision=fp32,inputs=packed"), [("fp32", packed)]);
-        assert_eq!(choices("provider=cuda"), [all[0], all[0], all[1]], "fused, plain, planes");
+        assert_eq!(
+            choices("provider=webgpu,precision=fp32,inputs=packed"),
+            [("fp32", packed)]
+        );
+        assert_eq!(
+            choices("provider=cuda"),
+            [all[0], all[0], all[1]],
+            "fused, plain, planes"
+        );
         assert_eq!(choices(""), [("fp32", planes)]);
     }
 
     #[test]
     fn what_a_provider_cannot_do_is_refused() {
         let error_of = |options: &str| parse(options).unwrap_err().to_string();
-        assert_eq!(error_of("precision=fp16"), "precision=fp16: expected one of auto, fp32");
+        assert_eq!(
+            error_of("precision=fp16"),
+            "precision=fp16: expected one of auto, fp32"
+        );
         assert_eq!(
             error_of("provider=abacus"),
             "provider=abacus: expected one of cpu, openvino, cuda, tensorrt-rtx, webgpu, coreml"
@@ -335,15 +416,27 @@ mod tests {
 
     #[test]
     fn tensorrt_rtx_keeps_its_kernels_and_knows_the_sizes_of_its_batches() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/goldens/nets/tiny.pb.gz");
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../tests/data/goldens/nets/tiny.pb.gz"
+        );
         let file = NetworkFile::load(path.as_ref(), HeadChoice::default()).unwrap();
-        let Model::Layers(layers) = file.model else { panic!("no layers") };
+        let Model::Layers(layers) = file.model else {
+            panic!("no layers")
+        };
         let options = |text: &str| {
             let device = parse(text).unwrap();
             let model = onnx::build(layers.clone(), &device.build_options());
             let options = device.plugin_options(&model, &BatchSizes::of(device.provider, &model));
-            let short = |key: &str| key.strip_prefix("NvTensorRTRTXExecutionProvider.").unwrap().to_owned();
-            options.into_iter().map(|(key, value)| (short(&key), value)).collect::<BTreeMap<_, _>>()
+            let short = |key: &str| {
+                key.strip_prefix("NvTensorRTRTXExecutionProvider.")
+                    .unwrap()
+                    .to_owned()
+            };
+            options
+                .into_iter()
+                .map(|(key, value)| (short(&key), value))
+                .collect::<BTreeMap<_, _>>()
         };
         let packed = options("provider=tensorrt-rtx");
         assert_eq!(packed["nv_profile_min_shapes"], "/input/packed:1x112x8");
@@ -353,6 +446,9 @@ mod tests {
         let planes =
             options("provider=tensorrt-rtx,inputs=planes,ep=nv_runtime_cache_path=x;enable_cuda_graph=1");
         assert_eq!(planes["nv_profile_max_shapes"], "/input/planes:256x112x8x8");
-        assert_eq!((&*planes["nv_runtime_cache_path"], &*planes["enable_cuda_graph"]), ("x", "1"));
+        assert_eq!(
+            (&*planes["nv_runtime_cache_path"], &*planes["enable_cuda_graph"]),
+            ("x", "1")
+        );
     }
 }

@@ -54,7 +54,11 @@ fn with_refusal(backend: OnnxRuntime, device: &DeviceOptions, refused: Option<St
                 "{provider} cannot compute all of this model. The CPU computes the rest ({reason})"
             ))
         } else {
-            format!("the device supports {} with {inputs} only ({reason})", device.precision.name()).into()
+            format!(
+                "the device supports {} with {inputs} only ({reason})",
+                device.precision.name()
+            )
+            .into()
         }
     };
     with_notes(Arc::new(backend), refused.map(note).into_iter().collect())

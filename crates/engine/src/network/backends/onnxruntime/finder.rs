@@ -57,7 +57,10 @@ impl Library {
     /// Loads the file at `path` for a moment to see what it is.
     pub fn probe(path: &Path, source: LibrarySource) -> Result<Library, Unusable> {
         set_variables();
-        let unusable = |reason: &str| Unusable { path: path.to_path_buf(), reason: reason.into() };
+        let unusable = |reason: &str| Unusable {
+            path: path.to_path_buf(),
+            reason: reason.into(),
+        };
         if !path.is_file() {
             return Err(unusable("does not exist"));
         }
@@ -65,9 +68,15 @@ impl Library {
             .ok_or_else(|| unusable("is not an ONNX Runtime library for this machine"))?;
         if minor < ort::MINOR_VERSION {
             let least = ort::MINOR_VERSION;
-            return Err(unusable(&format!("is ONNX Runtime 1.{minor}, but 1.{least} or newer is needed")));
+            return Err(unusable(&format!(
+                "is ONNX Runtime 1.{minor}, but 1.{least} or newer is needed"
+            )));
         }
-        Ok(Library { path: path.to_path_buf(), version: full_version(path, minor), source })
+        Ok(Library {
+            path: path.to_path_buf(),
+            version: full_version(path, minor),
+            source,
+        })
     }
 
     /// Whether the library was built with `provider`, or takes it as a plugin. Where a provider that
@@ -84,11 +93,18 @@ impl Library {
 fn full_version(path: &Path, minor: u32) -> String {
     let short = format!("1.{minor}");
     let real = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-    let name = real.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let from_name = name
-        .strip_prefix("libonnxruntime.")
-        .map(|rest| rest.trim_start_matches("so.").trim_end_matches(".dylib").to_string());
-    from_name.filter(|version| version.starts_with(&format!("{short}."))).unwrap_or(short)
+    let name = real
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    let from_name = name.strip_prefix("libonnxruntime.").map(|rest| {
+        rest.trim_start_matches("so.")
+            .trim_end_matches(".dylib")
+            .to_string()
+    });
+    from_name
+        .filter(|version| version.starts_with(&format!("{short}.")))
+        .unwrap_or(short)
 }
 
 fn is_library_name(name: &str) -> bool {
@@ -140,16 +156,41 @@ pub enum LibraryError {
         "found no ONNX Runtime with {provider}{found}. Put one beside the program, or its path into {PATH_VARIABLE}"
     )]
     NotInstalled { provider: Provider, found: String },
-    #[error("{provider} cannot run, because parts are missing: {}. {remedy}", listed(parts))]
-    PartsMissing { provider: Provider, parts: Vec<MissingPart>, remedy: String },
+    #[error(
+        "{provider} cannot run, because parts are missing: {}. {remedy}",
+        listed(parts)
+    )]
+    PartsMissing {
+        provider: Provider,
+        parts: Vec<MissingPart>,
+        remedy: String,
+    },
     #[error("{package} is not installed, and only `{}` fetches it. Or put {file} beside the program", setup_command(*provider))]
-    NoPlugin { provider: Provider, package: &'static str, file: String },
+    NoPlugin {
+        provider: Provider,
+        package: &'static str,
+        file: String,
+    },
     #[error("{provider} is for {systems}, and this is {os} on {arch}")]
-    NotForSystem { provider: Provider, systems: &'static str, os: &'static str, arch: &'static str },
+    NotForSystem {
+        provider: Provider,
+        systems: &'static str,
+        os: &'static str,
+        arch: &'static str,
+    },
     #[error("{provider} at {} does not load: {reason}", path.display())]
-    NotRegistered { provider: Provider, path: PathBuf, reason: String },
+    NotRegistered {
+        provider: Provider,
+        path: PathBuf,
+        reason: String,
+    },
     #[error("{provider} finds no device {number} on this machine (it finds {found}). {remedy}")]
-    NoDevice { provider: Provider, number: u32, found: usize, remedy: String },
+    NoDevice {
+        provider: Provider,
+        number: u32,
+        found: usize,
+        remedy: String,
+    },
     #[error("{0} finds no device (software emulation of a GPU does not count without {SOFTWARE_VARIABLE}=1)")]
     NoHardware(Provider),
     #[error("{provider} has no code for {gpu}")]
@@ -167,8 +208,15 @@ pub enum LibraryError {
 impl LibraryError {
     /// How to get the parts is known to `setup`.
     pub(super) fn parts_missing(provider: Provider, parts: Vec<MissingPart>) -> LibraryError {
-        let remedy = format!("`{}` fetches them or says how to install them", setup_command(provider));
-        LibraryError::PartsMissing { provider, parts, remedy }
+        let remedy = format!(
+            "`{}` fetches them or says how to install them",
+            setup_command(provider)
+        );
+        LibraryError::PartsMissing {
+            provider,
+            parts,
+            remedy,
+        }
     }
 
     /// Nothing that could be installed would help.
@@ -178,18 +226,28 @@ impl LibraryError {
 }
 
 fn listed(parts: &[MissingPart]) -> String {
-    parts.iter().map(MissingPart::to_string).collect::<Vec<_>>().join(", ")
+    parts
+        .iter()
+        .map(MissingPart::to_string)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 pub fn setup_command(provider: Provider) -> String {
-    let provider = if provider == Provider::Cpu { String::new() } else { format!(" --provider {provider}") };
+    let provider = if provider == Provider::Cpu {
+        String::new()
+    } else {
+        format!(" --provider {provider}")
+    };
     format!("zeitnot setup{provider}")
 }
 
 pub(super) fn library_for(provider: Provider) -> Result<Library, LibraryError> {
     let mut refused = Vec::new();
-    find(provider, &mut refused)?
-        .ok_or_else(|| LibraryError::NotFetched { provider, found: refused_suffix(&refused) })
+    find(provider, &mut refused)?.ok_or_else(|| LibraryError::NotFetched {
+        provider,
+        found: refused_suffix(&refused),
+    })
 }
 
 /// The library that would be used for `provider`, and why others were refused.
@@ -204,10 +262,18 @@ pub fn look_for(provider: Provider) -> (Option<Library>, Vec<String>) {
 pub fn check_system(provider: Provider) -> Result<(), LibraryError> {
     let (os, arch) = (env::consts::OS, env::consts::ARCH);
     if let Some(systems) = provider.only_on(os, arch) {
-        return Err(LibraryError::NotForSystem { provider, systems, os, arch });
+        return Err(LibraryError::NotForSystem {
+            provider,
+            systems,
+            os,
+            arch,
+        });
     }
     match provider.needed_part(os).filter(|part| !part.is_here()) {
-        Some(part) => Err(LibraryError::parts_missing(provider, vec![MissingPart::System(part)])),
+        Some(part) => Err(LibraryError::parts_missing(
+            provider,
+            vec![MissingPart::System(part)],
+        )),
         None => Ok(()),
     }
 }
@@ -222,7 +288,9 @@ pub(crate) fn is_at_hand(provider: Provider) -> bool {
 }
 
 pub fn is_installed(provider: Provider) -> bool {
-    provider.plugin().is_none_or(|plugin| plugin_file(plugin, None).is_some())
+    provider
+        .plugin()
+        .is_none_or(|plugin| plugin_file(plugin, None).is_some())
         && matches!(find(provider, &mut Vec::new()), Ok(Some(_)))
 }
 
@@ -241,16 +309,27 @@ fn find_with(
         let library = named_library(Path::new(&named))?;
         if !library.has(provider) {
             let reason = format!("is an ONNX Runtime without {provider}");
-            return Err(LibraryError::Named(Unusable { path: library.path, reason }));
+            return Err(LibraryError::Named(Unusable {
+                path: library.path,
+                reason,
+            }));
         }
         return Ok(Some(library));
     }
     let fetched = fetched_folders(|name| name == provider.spec().runtime_package);
-    let packages = iter::once_with(python).flatten().map(|folder| folder.join("onnxruntime/capi"));
-    let beside = folders_beside_the_program().into_iter().map(|folder| (LibrarySource::Executable, folder));
+    let packages = iter::once_with(python)
+        .flatten()
+        .map(|folder| folder.join("onnxruntime/capi"));
+    let beside = folders_beside_the_program()
+        .into_iter()
+        .map(|folder| (LibrarySource::Executable, folder));
     let mut folders = beside
         .chain(fetched.into_iter().map(|folder| (LibrarySource::Cache, folder)))
-        .chain(system_folders().into_iter().map(|folder| (LibrarySource::System, folder)))
+        .chain(
+            system_folders()
+                .into_iter()
+                .map(|folder| (LibrarySource::System, folder)),
+        )
         .chain(packages.map(|folder| (LibrarySource::Python, folder)));
     Ok(folders
         .find_map(|(source, folder)| best_in(&folder, source, refused).filter(|found| found.has(provider))))
@@ -258,7 +337,11 @@ fn find_with(
 
 fn named_library(named: &Path) -> Result<Library, LibraryError> {
     let path = std::path::absolute(named).unwrap_or_else(|_| named.to_path_buf());
-    let path = if path.is_dir() { libraries_in(&path).into_iter().next().unwrap_or(path) } else { path };
+    let path = if path.is_dir() {
+        libraries_in(&path).into_iter().next().unwrap_or(path)
+    } else {
+        path
+    };
     Library::probe(&path, LibrarySource::Environment).map_err(LibraryError::Named)
 }
 
@@ -284,25 +367,42 @@ fn of_this_machine() -> String {
 /// In the cache, the newest version first.
 pub(super) fn fetched_folders(is_wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let is_wanted = |path: &PathBuf| {
-        let name = path.file_name().and_then(|name| name.to_str()?.strip_suffix(&of_this_machine()));
-        name.and_then(|name| name.rsplit_once('-')).is_some_and(|(package, _)| is_wanted(package))
+        let name = path
+            .file_name()
+            .and_then(|name| name.to_str()?.strip_suffix(&of_this_machine()));
+        name.and_then(|name| name.rsplit_once('-'))
+            .is_some_and(|(package, _)| is_wanted(package))
     };
-    let mut found: Vec<_> =
-        folders::cache().iter().flat_map(|cache| entries(cache)).filter(is_wanted).collect();
+    let mut found: Vec<_> = folders::cache()
+        .iter()
+        .flat_map(|cache| entries(cache))
+        .filter(is_wanted)
+        .collect();
     found.sort_by_cached_key(|path| Reverse(path.file_name().map(|name| numbers(&name.to_string_lossy()))));
     found
 }
 
 /// The file of a plugin, if it is installed: in the folder `beside`, or elsewhere.
 pub fn plugin_file(plugin: &Plugin, beside: Option<&Path>) -> Option<PathBuf> {
-    let known = beside.map(Path::to_path_buf).into_iter().chain(plugin_folders(plugin));
+    let known = beside
+        .map(Path::to_path_buf)
+        .into_iter()
+        .chain(plugin_folders(plugin));
     let file = plugin.file_name();
-    let in_python = || file_in(python_folders().iter().map(|folder| folder.join(plugin.module)), &file);
+    let in_python = || {
+        file_in(
+            python_folders().iter().map(|folder| folder.join(plugin.module)),
+            &file,
+        )
+    };
     file_in(known, &file).or_else(in_python)
 }
 
 fn file_in(folders: impl IntoIterator<Item = PathBuf>, file: &str) -> Option<PathBuf> {
-    folders.into_iter().map(|folder| folder.join(file)).find(|path| path.is_file())
+    folders
+        .into_iter()
+        .map(|folder| folder.join(file))
+        .find(|path| path.is_file())
 }
 
 fn plugin_folders(plugin: &Plugin) -> Vec<PathBuf> {
@@ -314,10 +414,16 @@ fn plugin_folders(plugin: &Plugin) -> Vec<PathBuf> {
 /// Where all Pythons found look for packages. They are asked once.
 pub(super) fn python_folders() -> &'static [PathBuf] {
     static FOLDERS: LazyLock<Vec<PathBuf>> = LazyLock::new(|| {
-        let asked =
-            PYTHONS.iter().filter_map(|name| told(name, &["-c", "import sys; print(*sys.path, sep='\\n')"]));
+        let asked = PYTHONS
+            .iter()
+            .filter_map(|name| told(name, &["-c", "import sys; print(*sys.path, sep='\\n')"]));
         let mut folders = Vec::new();
-        for folder in asked.collect::<Vec<_>>().iter().flat_map(|text| text.lines()).map(PathBuf::from) {
+        for folder in asked
+            .collect::<Vec<_>>()
+            .iter()
+            .flat_map(|text| text.lines())
+            .map(PathBuf::from)
+        {
             if folder.is_absolute() && !folders.contains(&folder) {
                 folders.push(folder);
             }
@@ -333,12 +439,18 @@ pub(super) fn folders_beside_the_program() -> Vec<PathBuf> {
 
 fn system_folders() -> Vec<PathBuf> {
     let paths = |variable: &str| -> Vec<PathBuf> {
-        env::var_os(variable).map(|value| env::split_paths(&value).collect()).unwrap_or_default()
+        env::var_os(variable)
+            .map(|value| env::split_paths(&value).collect())
+            .unwrap_or_default()
     };
     if cfg!(windows) {
         return paths("PATH");
     }
-    let variable = if cfg!(target_os = "macos") { "DYLD_LIBRARY_PATH" } else { "LD_LIBRARY_PATH" };
+    let variable = if cfg!(target_os = "macos") {
+        "DYLD_LIBRARY_PATH"
+    } else {
+        "LD_LIBRARY_PATH"
+    };
     let mut folders = paths(variable);
     folders.retain(|folder| folder.is_absolute());
     folders.push(format!("/usr/lib/{}-linux-gnu", env::consts::ARCH).into());
@@ -362,9 +474,11 @@ pub fn has_library(folder: &Path) -> bool {
 
 /// The newest library that can be used. Those that cannot are added to `refused`.
 fn best_in(folder: &Path, source: LibrarySource, refused: &mut Vec<Unusable>) -> Option<Library> {
-    libraries_in(folder)
-        .into_iter()
-        .find_map(|path| Library::probe(&path, source).map_err(|unusable| refused.push(unusable)).ok())
+    libraries_in(folder).into_iter().find_map(|path| {
+        Library::probe(&path, source)
+            .map_err(|unusable| refused.push(unusable))
+            .ok()
+    })
 }
 
 /// The newest version first.
@@ -377,7 +491,9 @@ fn libraries_in(folder: &Path) -> Vec<PathBuf> {
 /// The numbers in a file's or folder's name, for comparing versions: `libonnxruntime.so.1.31.1` gives
 /// 1, 31, 1.
 fn numbers(name: &str) -> Vec<u32> {
-    name.split(['.', '-']).filter_map(|part| part.parse().ok()).collect()
+    name.split(['.', '-'])
+        .filter_map(|part| part.parse().ok())
+        .collect()
 }
 
 #[cfg(test)]
@@ -396,9 +512,11 @@ mod tests {
         ] {
             assert!(is_library_name(name), "{name}");
         }
-        for name in
-            ["libonnxruntime_providers_shared.so", "onnxruntime_pybind11_state.so", "libonnxruntime.txt"]
-        {
+        for name in [
+            "libonnxruntime_providers_shared.so",
+            "onnxruntime_pybind11_state.so",
+            "libonnxruntime.txt",
+        ] {
             assert!(!is_library_name(name), "{name}");
         }
     }
@@ -413,7 +531,11 @@ mod tests {
     fn a_runtime_has_cuda_only_with_its_library_beside_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("onnxruntime.dll");
-        let library = Library { path, version: "1.24".into(), source: LibrarySource::Cache };
+        let library = Library {
+            path,
+            version: "1.24".into(),
+            source: LibrarySource::Cache,
+        };
         assert!(library.has(Provider::Cpu) && !library.has(Provider::Cuda));
         std::fs::write(folder.path().join(Provider::Cuda.file_name().unwrap()), "").unwrap();
         assert!(library.has(Provider::Cuda));
@@ -421,8 +543,14 @@ mod tests {
 
     #[test]
     fn the_version_is_completed_from_the_file_name() {
-        assert_eq!(full_version(Path::new("/x/libonnxruntime.so.1.31.1"), 31), "1.31.1");
-        assert_eq!(full_version(Path::new("/x/libonnxruntime.1.31.1.dylib"), 31), "1.31.1");
+        assert_eq!(
+            full_version(Path::new("/x/libonnxruntime.so.1.31.1"), 31),
+            "1.31.1"
+        );
+        assert_eq!(
+            full_version(Path::new("/x/libonnxruntime.1.31.1.dylib"), 31),
+            "1.31.1"
+        );
         assert_eq!(full_version(Path::new("/x/libonnxruntime.so.1.31.1"), 30), "1.30");
         assert_eq!(full_version(Path::new("/x/onnxruntime.dll"), 31), "1.31");
     }
@@ -431,10 +559,16 @@ mod tests {
     fn files_that_are_no_library_are_named_with_the_reason() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("libonnxruntime.so");
-        assert_eq!(Library::probe(&path, LibrarySource::System).unwrap_err().reason, "does not exist");
+        assert_eq!(
+            Library::probe(&path, LibrarySource::System).unwrap_err().reason,
+            "does not exist"
+        );
         std::fs::write(&path, "no library").unwrap();
         let unusable = Library::probe(&path, LibrarySource::System).unwrap_err();
-        let text = format!("{} is not an ONNX Runtime library for this machine", path.display());
+        let text = format!(
+            "{} is not an ONNX Runtime library for this machine",
+            path.display()
+        );
         assert_eq!(unusable.to_string(), text);
         let mut refused = Vec::new();
         assert!(best_in(folder.path(), LibrarySource::System, &mut refused).is_none());
@@ -459,12 +593,17 @@ mod tests {
     #[test]
     fn newest_file_comes_first() {
         let folder = tempfile::tempdir().unwrap();
-        for name in
-            ["libonnxruntime.so.1.9.0", "libonnxruntime.so.1.31.1", "libonnxruntime_providers_shared.so"]
-        {
+        for name in [
+            "libonnxruntime.so.1.9.0",
+            "libonnxruntime.so.1.31.1",
+            "libonnxruntime_providers_shared.so",
+        ] {
             fs::write(folder.path().join(name), "").unwrap();
         }
         let expected = ["libonnxruntime.so.1.31.1", "libonnxruntime.so.1.9.0"];
-        assert_eq!(libraries_in(folder.path()), expected.map(|name| folder.path().join(name)));
+        assert_eq!(
+            libraries_in(folder.path()),
+            expected.map(|name| folder.path().join(name))
+        );
     }
 }

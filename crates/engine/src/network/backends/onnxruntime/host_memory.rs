@@ -21,7 +21,11 @@ impl HostMemory {
         shape: &[usize],
     ) -> ort::Result<TensorRefMut<'_, T>> {
         let size = shape.iter().product::<usize>() * size_of::<T>();
-        let memory = match self.0.take().filter(|memory| memory.shape().num_elements() >= size) {
+        let memory = match self
+            .0
+            .take()
+            .filter(|memory| memory.shape().num_elements() >= size)
+        {
             Some(memory) => self.0.insert(memory),
             None => {
                 let memory = self.0.insert(Tensor::new(allocator, [size])?);
@@ -53,7 +57,11 @@ mod tests {
             assert_eq!((shape[0], values.len()), (size as i64, size * 112));
             values.fill(size as f32);
             assert_eq!(
-                memory.tensor::<f32>(&allocator, &[1, 112]).unwrap().extract_tensor().1,
+                memory
+                    .tensor::<f32>(&allocator, &[1, 112])
+                    .unwrap()
+                    .extract_tensor()
+                    .1,
                 [size as f32; 112]
             );
         }

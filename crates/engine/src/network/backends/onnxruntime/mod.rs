@@ -119,10 +119,12 @@ fn describe(device: &DeviceOptions, data_type: DataType) -> (String, &'static st
         Provider::Cpu => "CPU".to_owned(),
         Provider::OpenVino => "OpenVINO on the CPU".to_owned(),
         Provider::Cuda => {
-            let name = nvidia_gpus().get(*gpu as usize).map_or("of unknown name".into(), |gpu| {
-                let memory = gpu.memory_mb.map_or(String::new(), |mb| format!(", {mb} MiB"));
-                format!("{gpu}{memory}")
-            });
+            let name = nvidia_gpus()
+                .get(*gpu as usize)
+                .map_or("of unknown name".into(), |gpu| {
+                    let memory = gpu.memory_mb.map_or(String::new(), |mb| format!(", {mb} MiB"));
+                    format!("{gpu}{memory}")
+                });
             format!("{provider} on GPU {gpu} ({name})")
         }
         _ => format!("{provider} on device {gpu}"),
@@ -161,7 +163,10 @@ mod tests {
     #[test]
     fn a_model_in_bf16_is_named_where_the_cpu_cannot_compute_it() {
         let text = known_limit(DataType::Bfloat16, Provider::Cpu).unwrap();
-        assert!(text.contains("--onnx-data-type=bf16") && text.contains("--backend=openvino"), "{text}");
+        assert!(
+            text.contains("--onnx-data-type=bf16") && text.contains("--backend=openvino"),
+            "{text}"
+        );
         assert_eq!(known_limit(DataType::Bfloat16, Provider::OpenVino), None);
         assert_eq!(known_limit(DataType::Float16, Provider::Cpu), None);
     }

@@ -57,8 +57,16 @@ pub(super) fn search_in(folders: &[PathBuf]) {
 /// With `folders` in front. `None` if nothing would change.
 fn search_path(folders: &[PathBuf], path: &OsStr) -> Option<OsString> {
     let known: Vec<_> = env::split_paths(path).collect();
-    let new: Vec<_> = folders.iter().filter(|folder| !known.contains(folder)).cloned().collect();
-    if new.is_empty() { None } else { env::join_paths(new.into_iter().chain(known)).ok() }
+    let new: Vec<_> = folders
+        .iter()
+        .filter(|folder| !known.contains(folder))
+        .cloned()
+        .collect();
+    if new.is_empty() {
+        None
+    } else {
+        env::join_paths(new.into_iter().chain(known)).ok()
+    }
 }
 
 #[cfg(test)]
@@ -77,7 +85,12 @@ mod tests {
     /// A regression: 0 and nothing were "no" for `setup` and `doctor`, and "yes" for the engine.
     #[test]
     fn software_counts_only_if_the_user_says_so() {
-        for (value, is_allowed) in [(None, false), (Some(""), false), (Some("0"), false), (Some("1"), true)] {
+        for (value, is_allowed) in [
+            (None, false),
+            (Some(""), false),
+            (Some("0"), false),
+            (Some("1"), true),
+        ] {
             let value = value.map(OsStr::new);
             assert_eq!(allows_software(value), is_allowed, "{value:?}");
         }

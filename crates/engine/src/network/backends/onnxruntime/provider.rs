@@ -93,8 +93,11 @@ const CPU: ProviderSpec = ProviderSpec {
     file_stem: None,
 };
 
-const GPU: ProviderSpec =
-    ProviderSpec { is_accelerator: true, precisions: &[WantedPrecision::Fp16, WantedPrecision::Fp32], ..CPU };
+const GPU: ProviderSpec = ProviderSpec {
+    is_accelerator: true,
+    precisions: &[WantedPrecision::Fp16, WantedPrecision::Fp32],
+    ..CPU
+};
 
 const NVIDIA: ProviderSpec = ProviderSpec {
     systems: "Linux and Windows",
@@ -149,8 +152,12 @@ const WEBGPU: ProviderSpec = ProviderSpec {
     ..GPU
 };
 
-const COREML: ProviderSpec =
-    ProviderSpec { systems: "macOS", is_for: |os, _| os == "macos", fixed_batch: Some(COREML_BATCH), ..GPU };
+const COREML: ProviderSpec = ProviderSpec {
+    systems: "macOS",
+    is_for: |os, _| os == "macos",
+    fixed_batch: Some(COREML_BATCH),
+    ..GPU
+};
 
 /// Lc0 gives CoreML batches of 16, 32, 48 and 64.
 const COREML_BATCH: usize = 32;
@@ -193,7 +200,11 @@ impl Provider {
     /// Whether its library holds code for `gpu`. `None` if that is not known.
     pub fn has_code_for(self, gpu: &Gpu) -> Option<bool> {
         let known = self.spec().capabilities;
-        let capability = if known.is_empty() { return Some(true) } else { gpu.capability()? };
+        let capability = if known.is_empty() {
+            return Some(true);
+        } else {
+            gpu.capability()?
+        };
         Some(known.iter().any(|range| range.contains(&capability)))
     }
 
@@ -212,7 +223,11 @@ pub(super) fn computes_bfloat16() -> bool {
 }
 
 fn library_name(stem: &str) -> String {
-    format!("{}{stem}{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX)
+    format!(
+        "{}{stem}{}",
+        std::env::consts::DLL_PREFIX,
+        std::env::consts::DLL_SUFFIX
+    )
 }
 
 #[derive(Debug)]
@@ -277,7 +292,14 @@ mod tests {
         let has_code = |provider: Provider, capability: &str| {
             let capability = Some(capability.to_owned()).filter(|text| !text.is_empty());
             let (name, driver, version) = (None, None, None);
-            let gpu = Gpu { maker: Maker::Nvidia, name, driver, version, memory_mb: None, capability };
+            let gpu = Gpu {
+                maker: Maker::Nvidia,
+                name,
+                driver,
+                version,
+                memory_mb: None,
+                capability,
+            };
             provider.has_code_for(&gpu)
         };
         for yes in ["7.5", "8.0", "8.7", "8.9", "9.0", "12.0", "12.1"] {

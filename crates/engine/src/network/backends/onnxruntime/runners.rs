@@ -25,7 +25,12 @@ impl Runner {
     /// With an allocator of memory that the GPU reaches itself, all tensors lie there.
     pub(super) fn new(pinned: Option<Allocator>) -> Runner {
         let (binds, allocator) = (pinned.is_some(), pinned.unwrap_or_default());
-        Runner { allocator, binds, input: HostMemory::default(), outputs: Default::default() }
+        Runner {
+            allocator,
+            binds,
+            input: HostMemory::default(),
+            outputs: Default::default(),
+        }
     }
 
     /// The input of `positions`, of which those of `batch` are written.
@@ -68,7 +73,9 @@ impl Runner {
             session.run(ort::inputs![model.names.input.as_str() => input])?
         };
         let taken = model.names.outputs().map(|(name, _)| {
-            outputs.remove(name).ok_or_else(|| RunError::Output(name.into(), "is missing".into()))
+            outputs
+                .remove(name)
+                .ok_or_else(|| RunError::Output(name.into(), "is missing".into()))
         });
         taken.collect()
     }
@@ -83,9 +90,13 @@ impl Runner {
             let output = session.outputs().iter().find(|output| output.name() == name);
             let dtype = output.map(|output| output.dtype());
             // As the model declares it: a column may be [batch], [batch, 1] or [batch, 1, 1].
-            let sizes = dtype.and_then(|dtype| dtype.tensor_shape()).and_then(|shape| shape.get(1..));
+            let sizes = dtype
+                .and_then(|dtype| dtype.tensor_shape())
+                .and_then(|shape| shape.get(1..));
             let sizes = sizes.filter(|sizes| sizes.iter().product::<i64>() == width as i64);
-            let sizes = sizes.map_or(vec![width], |sizes| sizes.iter().map(|&size| size as usize).collect());
+            let sizes = sizes.map_or(vec![width], |sizes| {
+                sizes.iter().map(|&size| size as usize).collect()
+            });
             let shape = [vec![positions], sizes].concat();
             match dtype.and_then(|dtype| dtype.tensor_type()) {
                 Some(TensorElementType::Float16) => {
@@ -124,7 +135,10 @@ mod tests {
 
     fn slots(count: usize) -> Vec<EvalSlot> {
         let slot = |number| {
-            let mut slot = EvalSlot { key: number, ..EvalSlot::default() };
+            let mut slot = EvalSlot {
+                key: number,
+                ..EvalSlot::default()
+            };
             slot.planes
                 .masks
                 .iter_mut()
@@ -145,15 +159,26 @@ mod tests {
     fn packed_inputs_give_the_same_as_planes_for_every_size_of_batch() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/goldens/nets/tiny.pb.gz");
         let file = NetworkFile::load(&path, HeadChoice::default()).unwrap();
-        let Model::Layers(network) = file.model else { panic!("no layers") };
+        let Model::Layers(network) = file.model else {
+            panic!("no layers")
+        };
         let runtime = match Runtime::get(Provider::Cpu) {
             Ok(runtime) => runtime,
             Err(reason) => return eprintln!("SKIPPED: {reason}"),
         };
         let environment = &runtime.environment;
         let open = |input| {
-            let model = onnx::build(network.clone(), &BuildOptions { input, ..Default::default() });
-            let session = Session::builder(environment).unwrap().commit_from_memory(&model.bytes).unwrap();
+            let model = onnx::build(
+                network.clone(),
+                &BuildOptions {
+                    input,
+                    ..Default::default()
+                },
+            );
+            let session = Session::builder(environment)
+                .unwrap()
+                .commit_from_memory(&model.bytes)
+                .unwrap();
             (session, model)
         };
         let mut runner = Runner::new(None);
@@ -173,7 +198,10 @@ mod tests {
             let mut found = input;
             run(&mut packed_session, &packed_model, &mut found, filled_up);
             for (found, expected) in found.iter().zip(&expected) {
-                assert!((found.evaluation.wl - expected.evaluation.wl).abs() < 1e-5, "batch of {size}");
+                assert!(
+                    (found.evaluation.wl - expected.evaluation.wl).abs() < 1e-5,
+                    "batch of {size}"
+                );
                 let logits = found.logits.iter().zip(&expected.logits);
                 assert!(logits.len() == 3 && logits.into_iter().all(|(a, b)| (a - b).abs() < 1e-4));
             }

@@ -46,7 +46,10 @@ impl Runtime {
         let _guard = SEARCH.lock();
         let occupied = RUNTIME.get().filter(|runtime| !runtime.library.has(provider));
         if let Some(runtime) = occupied {
-            return Err(LibraryError::Occupied { path: runtime.library.path.clone(), provider });
+            return Err(LibraryError::Occupied {
+                path: runtime.library.path.clone(),
+                provider,
+            });
         }
         finder::check_system(provider)?;
         if let Some(runtime) = RUNTIME.get() {
@@ -70,17 +73,30 @@ impl Runtime {
     fn register(&self, provider: Provider, plugin: &Plugin) -> Result<(), LibraryError> {
         let file = finder::plugin_file(plugin, self.library.path.parent()).ok_or_else(|| {
             let (package, file) = (plugin.package, plugin.file_name());
-            LibraryError::NoPlugin { provider, package, file }
+            LibraryError::NoPlugin {
+                provider,
+                package,
+                file,
+            }
         })?;
         load_parts_of(&file);
-        self.environment.register_ep_library(plugin.ep_name, &file).map_err(|error| {
-            let reason = in_our_words(&error);
-            LibraryError::NotRegistered { provider, path: file, reason }
-        })
+        self.environment
+            .register_ep_library(plugin.ep_name, &file)
+            .map_err(|error| {
+                let reason = in_our_words(&error);
+                LibraryError::NotRegistered {
+                    provider,
+                    path: file,
+                    reason,
+                }
+            })
     }
 
     fn start(library: Library) -> Result<Runtime, LibraryError> {
-        let not_started = |reason: String| LibraryError::NotStarted { path: library.path.clone(), reason };
+        let not_started = |reason: String| LibraryError::NotStarted {
+            path: library.path.clone(),
+            reason,
+        };
         let environment = ort::init_from(&library.path)
             .map_err(|error| {
                 record(SYSTEM, &error);
@@ -88,14 +104,20 @@ impl Runtime {
             })?
             .with_name("zeitnot")
             .with_telemetry(false)
-            .with_logger(Arc::new(|level: LogLevel, _: &str, _: &str, _: &str, message: &str| {
-                if level >= LogLevel::Error {
-                    record(ONNX_RUNTIME, &message);
-                }
-            }))
+            .with_logger(Arc::new(
+                |level: LogLevel, _: &str, _: &str, _: &str, message: &str| {
+                    if level >= LogLevel::Error {
+                        record(ONNX_RUNTIME, &message);
+                    }
+                },
+            ))
             .build()
             .map_err(|error| not_started(in_our_words(&error)))?;
-        Ok(Runtime { library, environment, registered: Mutex::default() })
+        Ok(Runtime {
+            library,
+            environment,
+            registered: Mutex::default(),
+        })
     }
 
     /// Loads `provider`, and checks that a plugin finds the device for which it is there: OpenVINO's the
@@ -113,9 +135,17 @@ impl Runtime {
         }
         let gpus = nvidia_gpus();
         let has_code = gpus.is_empty() || gpus.iter().any(|gpu| provider.has_code_for(gpu) != Some(false));
-        let gpu =
-            || gpus.iter().map(|gpu| format!("{gpu}, {}", gpu.details())).collect::<Vec<_>>().join(", ");
-        if has_code { Ok(()) } else { Err(LibraryError::NoCode { provider, gpu: gpu() }) }
+        let gpu = || {
+            gpus.iter()
+                .map(|gpu| format!("{gpu}, {}", gpu.details()))
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        if has_code {
+            Ok(())
+        } else {
+            Err(LibraryError::NoCode { provider, gpu: gpu() })
+        }
     }
 
     /// By its number among those of a plugin's provider. OpenVINO's is the processor.
@@ -126,13 +156,20 @@ impl Runtime {
             let remedy = wrong_processor(provider, &cpu_name()).unwrap_or_else(|| {
                 "`zeitnot doctor` shows whether it can work here and what is missing".into()
             });
-            LibraryError::NoDevice { provider, number, found, remedy }
+            LibraryError::NoDevice {
+                provider,
+                number,
+                found,
+                remedy,
+            }
         })
     }
 
     /// None before the plugin is registered.
     fn devices(&self, provider: Provider) -> Vec<Device<'_>> {
-        let Some(plugin) = provider.plugin() else { return Vec::new() };
+        let Some(plugin) = provider.plugin() else {
+            return Vec::new();
+        };
         // Software that stands for a GPU says that it is a CPU.
         let is_wanted = |device: &Device<'_>| {
             device.ep().is_ok_and(|name| name == plugin.ep_name)
@@ -147,8 +184,10 @@ impl Runtime {
     /// Only making a session with a provider shows whether it works on this machine.
     pub fn providers(&self) -> Vec<&'static str> {
         let registered = self.registered.lock();
-        let mut names: Vec<_> =
-            registered.iter().filter_map(|provider| Some(provider.plugin()?.ep_name)).collect();
+        let mut names: Vec<_> = registered
+            .iter()
+            .filter_map(|provider| Some(provider.plugin()?.ep_name))
+            .collect();
         names.extend(matches!(ep::CUDA::is_available(), Ok(true)).then_some(ep::CUDA::NAME));
         names.push(ep::CPU::NAME);
         names
@@ -158,7 +197,9 @@ impl Runtime {
 /// Loads the libraries beside `plugin` that it names as needed: a wheel has them under their full versions,
 /// so that the system would not find them itself. What is missing here, the system may have.
 fn load_parts_of(plugin: &Path) {
-    let Some(folder) = plugin.parent().filter(|_| cfg!(target_os = "linux")) else { return };
+    let Some(folder) = plugin.parent().filter(|_| cfg!(target_os = "linux")) else {
+        return;
+    };
     let mut wanted = nvidia::needed(plugin).unwrap_or_default();
     wanted.retain(|name| ort::util::preload_dylib(name).is_err());
     for name in wanted {

@@ -58,7 +58,9 @@ struct State {
 
 impl fmt::Debug for SessionPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SessionPool").field("device", &self.device).finish_non_exhaustive()
+        f.debug_struct("SessionPool")
+            .field("device", &self.device)
+            .finish_non_exhaustive()
     }
 }
 
@@ -78,7 +80,18 @@ impl SessionPool {
         };
         let (prepacked, making, state) = (PrepackedWeights::new(), Mutex::default(), Mutex::default());
         let is_back = Condvar::new();
-        SessionPool { runtime, model, device, sizes, tried, prepacked, most, making, state, is_back }
+        SessionPool {
+            runtime,
+            model,
+            device,
+            sizes,
+            tried,
+            prepacked,
+            most,
+            making,
+            state,
+            is_back,
+        }
     }
 
     pub(super) fn evaluator(self: &Arc<SessionPool>) -> Result<SessionEvaluator, BackendError> {
@@ -88,10 +101,15 @@ impl SessionPool {
             state.evaluators += 1;
             state.made < state.evaluators.min(self.most)
         };
-        let mut evaluator = SessionEvaluator { run: Runner::new(None), pool: Arc::clone(self) };
+        let mut evaluator = SessionEvaluator {
+            run: Runner::new(None),
+            pool: Arc::clone(self),
+        };
         if is_new {
             let _alone = self.alone();
-            let sessions = (0..self.sizes.sessions()).map(|_| self.open()).collect::<Result<_, _>>()?;
+            let sessions = (0..self.sizes.sessions())
+                .map(|_| self.open())
+                .collect::<Result<_, _>>()?;
             let mut state = self.state.lock();
             state.made += 1;
             state.idle.push(sessions);
@@ -115,7 +133,10 @@ impl SessionPool {
     /// Memory that the GPU of `session`, one of NVIDIA's, reaches itself.
     fn pinned(&self, session: &Session) -> ort::Result<Allocator> {
         let (device, gpu) = (AllocationDevice::CUDA_PINNED, self.device.gpu as i32);
-        Allocator::new(session, MemoryInfo::new(device, gpu, AllocatorType::Device, MemoryType::CPU)?)
+        Allocator::new(
+            session,
+            MemoryInfo::new(device, gpu, AllocatorType::Device, MemoryType::CPU)?,
+        )
     }
 
     /// The sessions of a batch, when some are there.
@@ -124,7 +145,13 @@ impl SessionPool {
         let mut state = self.state.lock();
         loop {
             match state.idle.pop() {
-                Some(sessions) => return Lent { sessions, pool: self, _alone: alone },
+                Some(sessions) => {
+                    return Lent {
+                        sessions,
+                        pool: self,
+                        _alone: alone,
+                    };
+                }
                 None => self.is_back.wait(&mut state),
             }
         }
@@ -139,7 +166,10 @@ impl SessionPool {
     /// Opens a new session. The library then optimises the graph, which takes the time.
     fn open(&self) -> Result<Session, BackendError> {
         let DeviceOptions { provider, gpu, .. } = self.device;
-        let device = provider.is_plugin().then(|| self.runtime.device(provider, gpu)).transpose()?;
+        let device = provider
+            .is_plugin()
+            .then(|| self.runtime.device(provider, gpu))
+            .transpose()?;
         self.open_on(device).map_err(|error| self.refusal(&error))
     }
 
@@ -152,7 +182,10 @@ impl SessionPool {
             (None, Some(old)) => format!("{old}. {own}"),
             (None, None) => own,
         };
-        BackendError::Model { backend: NAME.into(), reason }
+        BackendError::Model {
+            backend: NAME.into(),
+            reason,
+        }
     }
 
     /// Opens a new session, for a plugin on its device.
@@ -164,7 +197,10 @@ impl SessionPool {
             .with_intra_op_spinning(false)?
             .with_inter_op_spinning(false)?
             // Keeps 8-bit models exact where their sums could saturate. Slower, also where they could not.
-            .with_config_entry("session.x64quantprecision", if sums_bytes_exactly() { "0" } else { "1" })?
+            .with_config_entry(
+                "session.x64quantprecision",
+                if sums_bytes_exactly() { "0" } else { "1" },
+            )?
             // Weights that can be sessions must not lie in a session's own arena.
             .with_config_entry("session.use_device_allocator_for_initializers", "0")?
             .with_prepacked_weights(&self.prepacked)?
@@ -181,8 +217,10 @@ impl SessionPool {
             builder = builder.with_execution_providers([provider])?;
         }
         if let Some(device) = device {
-            builder = builder
-                .with_devices([device], Some(&self.device.plugin_options(&self.model, &self.sizes)))?;
+            builder = builder.with_devices(
+                [device],
+                Some(&self.device.plugin_options(&self.model, &self.sizes)),
+            )?;
         }
         builder.commit_from_memory(&self.model.bytes)
     }
@@ -232,7 +270,10 @@ impl SessionEvaluator {
                 RunError::Library(error) => in_our_words(error),
                 own => own.to_string(),
             };
-            BackendError::Evaluation { backend: NAME.into(), reason }
+            BackendError::Evaluation {
+                backend: NAME.into(),
+                reason,
+            }
         })
     }
 }

@@ -44,7 +44,10 @@ pub(super) fn write_batch<T>(
     input: &mut [T],
     write: impl Fn(&InputPlanes, &mut [T]),
 ) {
-    batch.iter().zip(input.chunks_exact_mut(size)).for_each(|(slot, out)| write(&slot.planes, out));
+    batch
+        .iter()
+        .zip(input.chunks_exact_mut(size))
+        .for_each(|(slot, out)| write(&slot.planes, out));
 }
 
 /// Writes `[112, 8, 8]` in 16 bits.
@@ -112,14 +115,21 @@ pub(super) fn read_batch(
         };
         let plies = moves_left.first().map_or(0.0, |plies| plies.at(row));
         // NaN must stay.
-        slot.evaluation = Value { wl, d, m: if plies < 0.0 { 0.0 } else { plies } };
+        slot.evaluation = Value {
+            wl,
+            d,
+            m: if plies < 0.0 { 0.0 } else { plies },
+        };
         let logit = |index: usize| policy.at(row * POLICY_SIZE + index);
         slot.logits.clear();
-        slot.logits.extend(slot.moves.iter().map(|&index| logit(index.into())));
+        slot.logits
+            .extend(slot.moves.iter().map(|&index| logit(index.into())));
         let is_share = |logit: &f32| (0.0..=1.0).contains(logit);
         if slot.logits.iter().all(is_share) && !slot.logits.is_empty() {
             let shares = (0..POLICY_SIZE).map(logit);
-            let sum: f32 = shares.map(|share| if is_share(&share) { share } else { f32::INFINITY }).sum();
+            let sum: f32 = shares
+                .map(|share| if is_share(&share) { share } else { f32::INFINITY })
+                .sum();
             if (sum - 1.0).abs() <= ROUNDING {
                 return Err(RunError::NoLogits);
             }
@@ -135,7 +145,9 @@ const ROUNDING: f32 = 0.03;
 /// Wl and d of win, draw and loss. What is no number is refused where that is checked of all backends.
 fn value_of(wdl: [f32; 3]) -> Result<(f32, f32), RunError> {
     let [win, draw, loss] = wdl;
-    let are_shares = wdl.iter().all(|share| (-ROUNDING..=1.0 + ROUNDING).contains(share));
+    let are_shares = wdl
+        .iter()
+        .all(|share| (-ROUNDING..=1.0 + ROUNDING).contains(share));
     match are_shares && (win + draw + loss - 1.0).abs() <= ROUNDING {
         false if wdl.iter().all(|share| share.is_finite()) => Err(RunError::NoProbabilities(wdl)),
         _ => Ok((win - loss, draw)),
@@ -165,7 +177,10 @@ mod tests {
     }
 
     fn slot() -> EvalSlot {
-        EvalSlot { moves: [3, 1857].into_iter().collect(), ..EvalSlot::default() }
+        EvalSlot {
+            moves: [3, 1857].into_iter().collect(),
+            ..EvalSlot::default()
+        }
     }
 
     /// Reads a batch of 2 whose policy logits are their own places.
@@ -179,15 +194,34 @@ mod tests {
     #[test]
     fn every_position_gets_its_row() {
         let batch = read(&[0.5, 0.25, 0.25, 0.125, 0.5, 0.375], &[7.0, -1.0]).unwrap();
-        assert_eq!(batch[0].evaluation, Value { wl: 0.25, d: 0.25, m: 7.0 });
-        assert_eq!(batch[1].evaluation, Value { wl: -0.25, d: 0.5, m: 0.0 });
+        assert_eq!(
+            batch[0].evaluation,
+            Value {
+                wl: 0.25,
+                d: 0.25,
+                m: 7.0
+            }
+        );
+        assert_eq!(
+            batch[1].evaluation,
+            Value {
+                wl: -0.25,
+                d: 0.5,
+                m: 0.0
+            }
+        );
         assert_eq!(batch[1].logits[..], [1861.0, 3715.0]);
     }
 
     /// A regression: NaN became 0.
     #[test]
     fn what_is_no_number_stays() {
-        assert!(!read(&[f32::INFINITY; 6], &[0.0; 2]).unwrap()[0].evaluation.wl.is_finite());
+        assert!(
+            !read(&[f32::INFINITY; 6], &[0.0; 2]).unwrap()[0]
+                .evaluation
+                .wl
+                .is_finite()
+        );
         let batch = read(&[0.5, 0.25, 0.25].repeat(2), &[1.0, f32::NAN]).unwrap();
         assert!(batch[1].evaluation.m.is_nan());
     }
@@ -196,12 +230,27 @@ mod tests {
     #[test]
     fn values_outside_their_range_are_refused_with_the_remedy() {
         let error = value_of([1.52, -1.647, 1.127]).unwrap_err().to_string();
-        assert!(error.contains("1.52, -1.65, 1.13") && error.contains("--fix-wdl-softmax"), "{error}");
+        assert!(
+            error.contains("1.52, -1.65, 1.13") && error.contains("--fix-wdl-softmax"),
+            "{error}"
+        );
         for wdl in [[50.0, 25.0, 25.0], [0.5, 0.5, 0.5], [0.2; 3]] {
-            assert!(matches!(value_of(wdl), Err(RunError::NoProbabilities(_))), "{wdl:?}");
+            assert!(
+                matches!(value_of(wdl), Err(RunError::NoProbabilities(_))),
+                "{wdl:?}"
+            );
         }
-        assert_eq!(value_of([0.5, 0.25, 0.26]).unwrap(), (0.5 - 0.26, 0.25), "rounding");
-        assert!(scalar_value(4.46).unwrap_err().to_string().contains("value of 4.46"));
+        assert_eq!(
+            value_of([0.5, 0.25, 0.26]).unwrap(),
+            (0.5 - 0.26, 0.25),
+            "rounding"
+        );
+        assert!(
+            scalar_value(4.46)
+                .unwrap_err()
+                .to_string()
+                .contains("value of 4.46")
+        );
         assert_eq!(scalar_value(-1.01).unwrap(), -1.01);
     }
 
@@ -214,7 +263,12 @@ mod tests {
             let outputs: [&[f32]; 3] = [&policy, &[0.5, 0.25, 0.25], &[0.0]];
             read_batch(&names(), &outputs.map(Numbers::Single), &mut [slot()])
         };
-        assert!(read(0.25).unwrap_err().to_string().contains("--onnx-output-policy"));
+        assert!(
+            read(0.25)
+                .unwrap_err()
+                .to_string()
+                .contains("--onnx-output-policy")
+        );
         assert!(read(0.5).is_ok() && read(-0.25).is_ok(), "logits of another sum");
     }
 
@@ -225,9 +279,14 @@ mod tests {
         slot.planes.values[1] = 0.5;
         let mut input = vec![bf16::ZERO; 3 * PLANES * 64];
         write_batch(&[slot.clone(), slot.clone()], PLANES * 64, &mut input, write_half);
-        let set: Vec<_> = (0..input.len()).filter(|&place| input[place] == bf16::from_f32(0.5)).collect();
+        let set: Vec<_> = (0..input.len())
+            .filter(|&place| input[place] == bf16::from_f32(0.5))
+            .collect();
         assert_eq!(set, [127, PLANES * 64 + 127]);
-        assert_eq!(input.iter().filter(|number| f32::from(**number) != 0.0).count(), 2);
+        assert_eq!(
+            input.iter().filter(|number| f32::from(**number) != 0.0).count(),
+            2
+        );
     }
 
     #[test]
@@ -236,9 +295,14 @@ mod tests {
         if let Err(reason) = super::super::Runtime::get(super::super::Provider::Cpu) {
             return eprintln!("SKIPPED: {reason}");
         }
-        let column = Tensor::from_array(([2, 1, 1], vec![f16::ONE, f16::ZERO])).unwrap().into_dyn();
+        let column = Tensor::from_array(([2, 1, 1], vec![f16::ONE, f16::ZERO]))
+            .unwrap()
+            .into_dyn();
         assert_eq!(Numbers::of(&column, ("mlh", 1), 2).unwrap().at(0), 1.0);
         let error = Numbers::of(&column, ("mlh", 1), 3).err().unwrap().to_string();
-        assert_eq!(error, "the output \"mlh\" has the shape [2, 1, 1]: 2 numbers, not 3");
+        assert_eq!(
+            error,
+            "the output \"mlh\" has the shape [2, 1, 1]: 2 numbers, not 3"
+        );
     }
 }

@@ -34,16 +34,26 @@ impl Random {
     pub fn backend(options: &Params) -> Result<Synthetic<Random>, BackendError> {
         let RandomParams { seed } = RandomParams::default().read(NAME, options, &[])?;
         let description = format!("numbers from a hash of the position, seed {seed}, no network");
-        let info =
-            BackendInfo { has_wdl: true, has_moves_left: true, ..BackendInfo::new(NAME, &description) };
-        Ok(Synthetic { info, evaluator: Random { seed: mix(seed) } })
+        let info = BackendInfo {
+            has_wdl: true,
+            has_moves_left: true,
+            ..BackendInfo::new(NAME, &description)
+        };
+        Ok(Synthetic {
+            info,
+            evaluator: Random { seed: mix(seed) },
+        })
     }
 
     fn fill(&self, slot: &mut EvalSlot) {
         let position = mix(slot.key ^ self.seed);
         let share = |output: u64| unit(mix(position.wrapping_add(output)));
         let q = 2.0 * share(1) - 1.0;
-        slot.evaluation = Value { wl: q, d: (1.0 - q.abs()) * share(2), m: PLIES_SPAN * share(3) };
+        slot.evaluation = Value {
+            wl: q,
+            d: (1.0 - q.abs()) * share(2),
+            m: PLIES_SPAN * share(3),
+        };
         slot.logits.clear();
         slot.logits.extend(slot.moves.iter().map(|&index| {
             let hash = mix(position ^ u64::from(index).wrapping_add(1).wrapping_mul(GOLDEN));
@@ -71,9 +81,17 @@ mod tests {
     use proptest::prelude::*;
 
     fn evaluate(options: &str, key: u64, moves: &[u16]) -> EvalSlot {
-        let mut slot = EvalSlot { key, moves: moves.iter().copied().collect(), ..EvalSlot::default() };
+        let mut slot = EvalSlot {
+            key,
+            moves: moves.iter().copied().collect(),
+            ..EvalSlot::default()
+        };
         let backend = Random::backend(&Params::parse(options).unwrap()).unwrap();
-        backend.evaluator().unwrap().evaluate(std::slice::from_mut(&mut slot)).unwrap();
+        backend
+            .evaluator()
+            .unwrap()
+            .evaluate(std::slice::from_mut(&mut slot))
+            .unwrap();
         slot
     }
 
@@ -82,11 +100,17 @@ mod tests {
     fn answers_are_fixed_for_all_time() {
         let slot = evaluate("", 0x1234_5678_9abc_def0, &[0, 1, 1857]);
         let Value { wl: q, d, m } = slot.evaluation;
-        let bits: Vec<u32> = [q, d, m].iter().chain(&slot.logits).map(|x| x.to_bits()).collect();
+        let bits: Vec<u32> = [q, d, m]
+            .iter()
+            .chain(&slot.logits)
+            .map(|x| x.to_bits())
+            .collect();
         assert_eq!(bits, GOLDEN_BITS);
     }
 
-    const GOLDEN_BITS: [u32; 6] = [3187936488, 1057847394, 1127778600, 1059476602, 1077711006, 1059987946];
+    const GOLDEN_BITS: [u32; 6] = [
+        3187936488, 1057847394, 1127778600, 1059476602, 1077711006, 1059987946,
+    ];
 
     #[test]
     fn seeds_give_other_answers() {
@@ -96,7 +120,9 @@ mod tests {
 
     #[test]
     fn values_are_spread_evenly() {
-        let q: Vec<f32> = (0..10_000).map(|key| evaluate("", key, &[]).evaluation.wl).collect();
+        let q: Vec<f32> = (0..10_000)
+            .map(|key| evaluate("", key, &[]).evaluation.wl)
+            .collect();
         let mean = q.iter().sum::<f32>() / 10_000.0;
         let square = q.iter().map(|q| q * q).sum::<f32>() / 10_000.0;
         assert!(mean.abs() < 0.03, "mean {mean}");

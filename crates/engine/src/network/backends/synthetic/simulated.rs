@@ -121,7 +121,12 @@ impl Simulated {
             devices: 1,
             host_per_visit: Duration::from_nanos(params.host_ns),
         };
-        let SimulatedParams { max_batch, fail_after, clock, .. } = params;
+        let SimulatedParams {
+            max_batch,
+            fail_after,
+            clock,
+            ..
+        } = params;
         let is_virtual = clock == DeviceClock::Virtual;
         let max_batch = max_batch.min(answers.info().max_batch);
         let (name, pace_text) = (&answers.info().name, describe(&pace));
@@ -151,8 +156,18 @@ impl Simulated {
 }
 
 fn describe(pace: &DevicePace) -> String {
-    let DevicePace { latency, per_position, copy, step, .. } = pace;
-    let mut text = format!("{} µs + {} ns per position", latency.as_micros(), per_position.as_nanos());
+    let DevicePace {
+        latency,
+        per_position,
+        copy,
+        step,
+        ..
+    } = pace;
+    let mut text = format!(
+        "{} µs + {} ns per position",
+        latency.as_micros(),
+        per_position.as_nanos()
+    );
     if !copy.is_zero() {
         text += &format!(" + {} ns to copy it", copy.as_nanos());
     }
@@ -215,7 +230,10 @@ impl SimulatedEvaluator {
         let mut device = self.device.lock();
         if device.timetable.positions >= device.fail_after {
             let reason = format!("its {} positions are over", device.fail_after);
-            return Err(BackendError::Evaluation { backend: NAME.into(), reason });
+            return Err(BackendError::Evaluation {
+                backend: NAME.into(),
+                reason,
+            });
         }
         let (started, now) = (device.started, device.started.elapsed());
         Ok((started, device.timetable.submit(now, positions as u32)))
@@ -274,7 +292,10 @@ mod tests {
             }
         });
         let wall = start.elapsed();
-        assert!(wall >= Duration::from_millis(21), "200 positions at 10,000 a second took {wall:?}");
+        assert!(
+            wall >= Duration::from_millis(21),
+            "200 positions at 10,000 a second took {wall:?}"
+        );
         assert_eq!(backend.busy_time(), Some(Duration::from_millis(20)));
     }
 }

@@ -22,14 +22,21 @@ impl Trivial {
     pub fn backend(options: &Params) -> Result<Synthetic<Trivial>, BackendError> {
         options.allow_only("trivial", &[], &[])?;
         let info = BackendInfo::new("trivial", "material, uniform policy, no network");
-        Ok(Synthetic { info, evaluator: Trivial })
+        Ok(Synthetic {
+            info,
+            evaluator: Trivial,
+        })
     }
 }
 
 impl Evaluator for Trivial {
     fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
         for slot in batch {
-            slot.evaluation = Value { wl: expected_result(material(&slot.planes)), d: 0.0, m: 0.0 };
+            slot.evaluation = Value {
+                wl: expected_result(material(&slot.planes)),
+                d: 0.0,
+                m: 0.0,
+            };
             slot.logits.clear();
             slot.logits.extend(slot.moves.iter().map(|_| 0.0));
         }
@@ -60,7 +67,12 @@ mod tests {
         batch[1].planes.masks[4] = 1 << 3;
         batch[2].planes.masks[10] = 1 << 59;
         batch[2].moves.extend([7, 1857]);
-        Trivial::backend(&Params::default()).unwrap().evaluator().unwrap().evaluate(&mut batch).unwrap();
+        Trivial::backend(&Params::default())
+            .unwrap()
+            .evaluator()
+            .unwrap()
+            .evaluate(&mut batch)
+            .unwrap();
         let q: Vec<_> = batch.iter().map(|slot| slot.evaluation.wl).collect();
         assert_eq!(q[0], 0.0);
         assert!(q[1] > 0.5 && q[1] < 1.0 && q[2] == -q[1], "{q:?}");

@@ -86,7 +86,8 @@ impl Smooth {
         self.gift_nodes = facts.reused_nodes.as_f64() - facts.kept_nodes().as_f64() * own_share;
         let reused_nodes = self.counted_reuse(facts) * own_share;
         if let Some(previous) = self.previous.take().filter(|previous| previous.nodes > 0.0) {
-            self.tree_reuse.learn(reused_nodes / previous.nodes, previous.weight);
+            self.tree_reuse
+                .learn(reused_nodes / previous.nodes, previous.weight);
         }
         let position = moves_left_input(facts);
         let (estimate, share_of_game) = self.config.planned_moves(&facts.limits, &position);
@@ -97,7 +98,11 @@ impl Smooth {
             self.message = Some(format!("{text} ({}).", estimate.source));
         }
         let moves_left = estimate.moves;
-        let SmoothValues { params, piggybank: bank, .. } = self.config.values;
+        let SmoothValues {
+            params,
+            piggybank: bank,
+            ..
+        } = self.config.values;
         let to_control = facts.time_to_control(moves_left).unwrap_or_default();
         let cap_ms = bank.max_moves * to_control.0 / moves_left;
         self.piggybank.prepare(&bank, time_ms, cap_ms);
@@ -124,7 +129,11 @@ impl Smooth {
             min_timeuse: params.min_timeuse,
             lead_nodes: self.lead_nodes,
             max_move_budget: params.max_move_budget,
-            min_move_share: if facts.has_choice() { params.min_move_share } else { 0.0 },
+            min_move_share: if facts.has_choice() {
+                params.min_move_share
+            } else {
+                0.0
+            },
             reserve_ms: facts.reserve.0,
             piggybank_ms,
             deposit_share: bank.per_move_share,
@@ -152,12 +161,18 @@ impl Smooth {
         let most = facts.reused_visits.iter().copied().max().map_or(0.0, f64::from);
         let counted = match (self.config.values.params.target, self.config.values.params.reuse) {
             (NodeTarget::BestMove, _) => most,
-            (NodeTarget::Tree, ReuseCount::Distribution) if most > 0.0 => {
-                facts.reused_visits.iter().map(|&n| f64::from(n) * f64::from(n) / most).sum()
-            }
+            (NodeTarget::Tree, ReuseCount::Distribution) if most > 0.0 => facts
+                .reused_visits
+                .iter()
+                .map(|&n| f64::from(n) * f64::from(n) / most)
+                .sum(),
             (NodeTarget::Tree, _) => in_tree,
         };
-        if in_tree > 0.0 { counted * (facts.kept_nodes().as_f64() / in_tree) } else { 0.0 }
+        if in_tree > 0.0 {
+            counted * (facts.kept_nodes().as_f64() / in_tree)
+        } else {
+            0.0
+        }
     }
 }
 
@@ -203,7 +218,11 @@ impl TimeManager for Smooth {
         }
         let is_overdrawn = report.overdraft > Millis::ZERO;
         // The stopper's last figures may be a batch old.
-        let drawn_ms = if is_overdrawn { (outcome.used - report.budget).0 } else { 0.0 };
+        let drawn_ms = if is_overdrawn {
+            (outcome.used - report.budget).0
+        } else {
+            0.0
+        };
         self.piggybank.book(report.saved.0, drawn_ms.max(0.0));
         let weight = match report.average {
             Some(average) if average > Millis::ZERO => outcome.used.0 / average.0,
@@ -216,16 +235,28 @@ impl TimeManager for Smooth {
             NodeTarget::BestMove => best,
         };
         let own_share = 1.0 - (self.gift_nodes / stats.nodes.as_f64().max(1.0)).clamp(0.0, 1.0);
-        self.previous = Some(PreviousMove { nodes: nodes * own_share, own_share, weight });
+        self.previous = Some(PreviousMove {
+            nodes: nodes * own_share,
+            own_share,
+            weight,
+        });
         // Forced and stopped moves do not show how much of a budget is used.
         if outcome.legal_moves <= 1 || outcome.reason.is_none() {
             return;
         }
         // The use beyond the initial lead is proportional to the budget beyond it.
         let nps = self.nps.value;
-        let lead_ms = if nps > 0.0 { self.lead_nodes / nps * 1000.0 } else { 0.0 };
+        let lead_ms = if nps > 0.0 {
+            self.lead_nodes / nps * 1000.0
+        } else {
+            0.0
+        };
         let beyond_lead_ms = report.budget.0 - lead_ms;
-        let used_share = if is_overdrawn { 1.0 } else { outcome.used.0 / beyond_lead_ms };
+        let used_share = if is_overdrawn {
+            1.0
+        } else {
+            outcome.used.0 / beyond_lead_ms
+        };
         if beyond_lead_ms > 0.0 {
             self.timeuse.learn(used_share, weight);
         }

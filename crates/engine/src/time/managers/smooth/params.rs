@@ -193,7 +193,10 @@ pub(crate) struct SmoothConfig {
 
 impl From<SmoothValues> for SmoothConfig {
     fn from(values: SmoothValues) -> Self {
-        SmoothConfig { values, moves_left: MovesLeftEstimator::LogLogistic(LogLogistic::default()) }
+        SmoothConfig {
+            values,
+            moves_left: MovesLeftEstimator::LogLogistic(LogLogistic::default()),
+        }
     }
 }
 
@@ -212,7 +215,10 @@ pub(crate) fn with_preset(list: &Params) -> Result<Params, ParamError> {
         match completed {
             Some(completed) => whole = completed,
             None if list.lists().next().is_none() => {
-                whole.push(ParamEntry::List { name: name.to_owned(), params: values.clone() });
+                whole.push(ParamEntry::List {
+                    name: name.to_owned(),
+                    params: values.clone(),
+                });
             }
             None => {}
         }
@@ -226,7 +232,10 @@ impl SmoothConfig {
         let values = SmoothValues::default().read(Smooth::NAME, &list, &estimator_names())?;
         let config = SmoothConfig::from(values);
         let estimator = estimator_from(Smooth::NAME, &list)?;
-        Ok(SmoothConfig { moves_left: estimator.unwrap_or(config.moves_left), ..config })
+        Ok(SmoothConfig {
+            moves_left: estimator.unwrap_or(config.moves_left),
+            ..config
+        })
     }
 
     /// Moves that share the time, capped by `movestogo`, and their share of all moves left.
@@ -244,13 +253,18 @@ impl SmoothConfig {
 impl SmoothParams {
     pub(crate) fn nps_rule(&self, average_ms: f64) -> NpsRule {
         if self.nps_update_period > 0.0 {
-            return NpsRule::Window { window_s: self.nps_update_period };
+            return NpsRule::Window {
+                window_s: self.nps_update_period,
+            };
         }
         let step_s = match self.nps_update_unit {
             NpsUnit::Seconds => self.nps_update_rate,
             NpsUnit::Moves => self.nps_update_rate * average_ms / 1000.0,
         };
-        NpsRule::Decay { step_s, guess_s: self.init_nps_weight }
+        NpsRule::Decay {
+            step_s,
+            guess_s: self.init_nps_weight,
+        }
     }
 }
 
@@ -300,10 +314,17 @@ mod tests {
         let curve =
             |midpoint, steepness| MovesLeftEstimator::LogLogistic(LogLogistic { midpoint, steepness });
         let default = SmoothConfig {
-            values: SmoothValues { preset: Preset::Pr1195, params: pr1195, piggybank: no_piggybank },
+            values: SmoothValues {
+                preset: Preset::Pr1195,
+                params: pr1195,
+                piggybank: no_piggybank,
+            },
             moves_left: curve(51.5, 7.0),
         };
-        assert_eq!([read("").unwrap(), read("preset=pr1195").unwrap()], [default.clone(), default]);
+        assert_eq!(
+            [read("").unwrap(), read("preset=pr1195").unwrap()],
+            [default.clone(), default]
+        );
         let lc0 = SmoothParams {
             init_tree_reuse: 0.52,
             max_tree_reuse: 0.73,
@@ -316,11 +337,19 @@ mod tests {
             min_pruned_share: 0.0,
             ..pr1195
         };
-        let piggybank = PiggybankParams { initial_share: 0.09, per_move_share: 0.12, ..no_piggybank };
+        let piggybank = PiggybankParams {
+            initial_share: 0.09,
+            per_move_share: 0.12,
+            ..no_piggybank
+        };
         assert_eq!(
             read("preset=lc0").unwrap(),
             SmoothConfig {
-                values: SmoothValues { preset: Preset::Lc0, params: lc0, piggybank },
+                values: SmoothValues {
+                    preset: Preset::Lc0,
+                    params: lc0,
+                    piggybank
+                },
                 moves_left: curve(45.2, 5.93)
             }
         );
@@ -333,7 +362,11 @@ mod tests {
         assert_eq!(
             read("preset=zeitnot").unwrap(),
             SmoothConfig {
-                values: SmoothValues { preset: Preset::Zeitnot, params: zeitnot, piggybank: no_piggybank },
+                values: SmoothValues {
+                    preset: Preset::Zeitnot,
+                    params: zeitnot,
+                    piggybank: no_piggybank
+                },
                 moves_left: MovesLeftEstimator::Head(MovesLeftHead::default()),
             }
         );
@@ -342,10 +375,17 @@ mod tests {
     #[test]
     fn keys_override_the_preset_in_any_order() {
         let lc0 = read("preset=lc0").unwrap().values;
-        let params = SmoothParams { init_nps: 12_345.0, limit: LimitKind::Both, ..lc0.params };
+        let params = SmoothParams {
+            init_nps: 12_345.0,
+            limit: LimitKind::Both,
+            ..lc0.params
+        };
         let expected = SmoothConfig {
             values: SmoothValues { params, ..lc0 },
-            moves_left: MovesLeftEstimator::LogLogistic(LogLogistic { midpoint: 45.2, steepness: 12.0 }),
+            moves_left: MovesLeftEstimator::LogLogistic(LogLogistic {
+                midpoint: 45.2,
+                steepness: 12.0,
+            }),
         };
         assert_eq!(
             read("init-nps=12345,preset=lc0,limit=both,mle-legacy(steepness=12.0)").unwrap(),
@@ -363,14 +403,29 @@ mod tests {
         let error = |text: &str| read(text).unwrap_err().to_string();
         assert!(error("init-npz=1").contains("Valid: preset, init-tree-reuse"));
         assert!(error("init-npz=1").contains("mle-pieces"));
-        assert_eq!(error("max-tree-reuse=1"), "max-tree-reuse=1: expected a number from 0 to 0.99");
-        assert_eq!(error("target=king"), "target=king: expected one of tree, bestmove");
-        assert_eq!(error("preset=lc1"), "preset=lc1: expected one of pr1195, lc0, zeitnot");
+        assert_eq!(
+            error("max-tree-reuse=1"),
+            "max-tree-reuse=1: expected a number from 0 to 0.99"
+        );
+        assert_eq!(
+            error("target=king"),
+            "target=king: expected one of tree, bestmove"
+        );
+        assert_eq!(
+            error("preset=lc1"),
+            "preset=lc1: expected one of pr1195, lc0, zeitnot"
+        );
     }
 
     #[test]
     fn the_nps_step_may_count_moves() {
         let params = read("nps-update-unit=moves,nps-update-rate=3").unwrap();
-        assert_eq!(params.values.params.nps_rule(2_000.0), NpsRule::Decay { step_s: 6.0, guess_s: 0.0 });
+        assert_eq!(
+            params.values.params.nps_rule(2_000.0),
+            NpsRule::Decay {
+                step_s: 6.0,
+                guess_s: 0.0
+            }
+        );
     }
 }

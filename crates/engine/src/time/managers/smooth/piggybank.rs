@@ -21,7 +21,9 @@ impl Piggybank {
     }
 
     pub(crate) fn book(&mut self, saved_ms: f64, drawn_ms: f64) {
-        self.balance_ms = self.balance_ms.map(|balance| (balance + saved_ms - drawn_ms).max(0.0));
+        self.balance_ms = self
+            .balance_ms
+            .map(|balance| (balance + saved_ms - drawn_ms).max(0.0));
     }
 }
 
@@ -38,7 +40,11 @@ pub(crate) struct VisitRates {
 
 impl VisitRates {
     pub(crate) fn new(params: PiggybankParams) -> Self {
-        VisitRates { params, samples: VecDeque::new(), latest: None }
+        VisitRates {
+            params,
+            samples: VecDeque::new(),
+            latest: None,
+        }
     }
 
     /// The window keeps its length however often this is called. (Lc0's shrinks to one tick.)
@@ -47,7 +53,10 @@ impl VisitRates {
             return;
         }
         let (now, window_ms) = (stats.elapsed.0, self.params.trend_window_ms);
-        let due = self.samples.back().is_none_or(|(ms, _)| now >= ms + window_ms / SAMPLES);
+        let due = self
+            .samples
+            .back()
+            .is_none_or(|(ms, _)| now >= ms + window_ms / SAMPLES);
         if due {
             self.samples.push_back((now, stats.race_visits.clone()));
         }
@@ -88,7 +97,10 @@ mod tests {
     use crate::time::units::Millis;
 
     fn lc0() -> PiggybankParams {
-        SmoothConfig::from_params(&Params::parse("preset=lc0").unwrap()).unwrap().values.piggybank
+        SmoothConfig::from_params(&Params::parse("preset=lc0").unwrap())
+            .unwrap()
+            .values
+            .piggybank
     }
 
     #[test]
@@ -111,7 +123,11 @@ mod tests {
     }
 
     fn at(elapsed_ms: f64, visits: [u32; 2]) -> SearchStats {
-        SearchStats { elapsed: Millis(elapsed_ms), race_visits: visits.into(), ..SearchStats::default() }
+        SearchStats {
+            elapsed: Millis(elapsed_ms),
+            race_visits: visits.into(),
+            ..SearchStats::default()
+        }
     }
 
     #[test]

@@ -57,14 +57,29 @@ impl PlanInput {
         let average_total_nodes = average_new_nodes / (1.0 - self.tree_reuse);
         let wanted = (average_total_nodes - self.reused_nodes).max(0.0) / self.share_of_new;
         // Without a rate the target must not be endless.
-        let needed_ms = if self.nps > 0.0 { wanted / self.nps * 1000.0 } else { average_ms };
+        let needed_ms = if self.nps > 0.0 {
+            wanted / self.nps * 1000.0
+        } else {
+            average_ms
+        };
         let target_ms = needed_ms.max(self.min_move_share * average_ms);
-        let saved_ms = (target_ms * self.deposit_share).min(self.deposit_room_ms).max(0.0);
+        let saved_ms = (target_ms * self.deposit_share)
+            .min(self.deposit_room_ms)
+            .max(0.0);
         let spent_ms = target_ms - saved_ms;
-        let lead_ms = if self.nps > 0.0 { self.lead_nodes / self.nps * 1000.0 } else { 0.0 };
+        let lead_ms = if self.nps > 0.0 {
+            self.lead_nodes / self.nps * 1000.0
+        } else {
+            0.0
+        };
         let unused_included_ms = (spent_ms / self.timeuse + lead_ms).min(spent_ms / self.min_timeuse);
         let budget_ms = unused_included_ms.min(self.max_move_ms());
-        Plan { average_ms, target_new_nodes: target_ms / 1000.0 * self.nps, saved_ms, budget_ms }
+        Plan {
+            average_ms,
+            target_new_nodes: target_ms / 1000.0 * self.nps,
+            saved_ms,
+            budget_ms,
+        }
     }
 
     pub(crate) fn available_ms(&self) -> f64 {
@@ -73,7 +88,10 @@ impl PlanInput {
 
     /// Before a time control an even share is allowed: with one move to go, keeping time back gains nothing.
     pub(crate) fn max_move_ms(&self) -> f64 {
-        let even_share = self.movestogo.filter(|&n| n > 0).map_or(0.0, |n| 1.0 / f64::from(n));
+        let even_share = self
+            .movestogo
+            .filter(|&n| n > 0)
+            .map_or(0.0, |n| 1.0 / f64::from(n));
         (self.time_ms * self.max_move_budget.max(even_share)).min(self.available_ms())
     }
 }
@@ -97,7 +115,9 @@ impl SmoothParams {
 ///
 /// `part` is the share of the remaining game that is planned for.
 fn stakes_ahead(root: RootEvaluation, part: f64) -> f64 {
-    let RootEvaluation { wl, d: Some(d), .. } = root else { return 1.0 };
+    let RootEvaluation { wl, d: Some(d), .. } = root else {
+        return 1.0;
+    };
     let now = 1.0 - wl * wl;
     // d ≤ 1 − |wl| ≤ 1 − wl², up to rounding.
     let end = if now > 0.0 { (d / now).clamp(0.0, 1.0) } else { 1.0 };
@@ -150,7 +170,11 @@ mod tests {
 
     #[test]
     fn a_move_that_weighs_more_than_those_ahead_gets_more() {
-        let plan = PlanInput { future_weight: 0.6, ..input() }.plan();
+        let plan = PlanInput {
+            future_weight: 0.6,
+            ..input()
+        }
+        .plan();
         assert!(close(plan.average_ms, 5_592.0));
     }
 
@@ -158,7 +182,15 @@ mod tests {
     fn four_kinds_of_time_control() {
         let budget = |inc_ms, movestogo: Option<u32>| {
             let moves_left = movestogo.map_or(50.0, f64::from);
-            PlanInput { inc_ms, movestogo, moves_left, reused_nodes: 0.0, ..input() }.plan().budget_ms
+            PlanInput {
+                inc_ms,
+                movestogo,
+                moves_left,
+                reused_nodes: 0.0,
+                ..input()
+            }
+            .plan()
+            .budget_ms
         };
         // 2·99,800/50/0.7. (99,800 + 49,000). 20 moves. (99,800 + 19,000)/20.
         assert!(close(budget(0.0, None), 5_702.857_143));
@@ -169,14 +201,25 @@ mod tests {
 
     #[test]
     fn one_move_takes_a_share_of_the_clock_at_most() {
-        let plan = PlanInput { moves_left: 3.0, ..input() }.plan();
+        let plan = PlanInput {
+            moves_left: 3.0,
+            ..input()
+        }
+        .plan();
         assert!(close(plan.budget_ms, 30_000.0));
     }
 
     /// Lc0's defect: max-move-budget throws most of a period's last move away.
     #[test]
     fn the_last_move_before_the_control_may_take_all() {
-        let with = |n: u32| PlanInput { movestogo: Some(n), moves_left: f64::from(n), ..input() }.plan();
+        let with = |n: u32| {
+            PlanInput {
+                movestogo: Some(n),
+                moves_left: f64::from(n),
+                ..input()
+            }
+            .plan()
+        };
         assert!(close(with(1).budget_ms, 99_800.0));
         assert!(close(with(2).budget_ms, 50_000.0));
         assert!(close(with(4).budget_ms, 30_000.0));
@@ -184,24 +227,52 @@ mod tests {
 
     #[test]
     fn a_clock_below_the_overhead_gives_nothing() {
-        let plan = PlanInput { time_ms: 150.0, inc_ms: 0.0, ..input() }.plan();
+        let plan = PlanInput {
+            time_ms: 150.0,
+            inc_ms: 0.0,
+            ..input()
+        }
+        .plan();
         assert_eq!(plan.budget_ms, 0.0);
-        assert_eq!(PlanInput { time_ms: 150.0, ..input() }.plan().budget_ms, 0.0);
+        assert_eq!(
+            PlanInput {
+                time_ms: 150.0,
+                ..input()
+            }
+            .plan()
+            .budget_ms,
+            0.0
+        );
     }
 
     #[test]
     fn a_tree_that_is_large_enough_still_gets_the_least_share() {
-        let full = PlanInput { reused_nodes: 1e6, ..input() };
+        let full = PlanInput {
+            reused_nodes: 1e6,
+            ..input()
+        };
         assert_eq!(full.plan().budget_ms, 0.0);
-        let plan = PlanInput { min_move_share: 0.1, ..full }.plan();
+        let plan = PlanInput {
+            min_move_share: 0.1,
+            ..full
+        }
+        .plan();
         // 0.1·3,409.756/0.7
         assert!(close(plan.budget_ms, 487.108_014));
     }
 
     #[test]
     fn saving_pays_into_the_reserve() {
-        let saving = PlanInput { deposit_share: 0.12, deposit_room_ms: 1e9, ..input() };
-        let plan = PlanInput { piggybank_ms: 9_000.0, ..saving }.plan();
+        let saving = PlanInput {
+            deposit_share: 0.12,
+            deposit_room_ms: 1e9,
+            ..input()
+        };
+        let plan = PlanInput {
+            piggybank_ms: 9_000.0,
+            ..saving
+        }
+        .plan();
         // T = 130,800. /41 = 3,190.244. ·2 = 6,380.488 − 2,000 = 4,380.488. 12 % are 525.659. The rest /0.7 =
         // 5,506.899.
         assert!(close(plan.saved_ms, 525.658_537));
@@ -212,7 +283,12 @@ mod tests {
     fn a_best_move_target_counts_its_share_of_new_nodes() {
         // 60 % of 3,409.756 new nodes = 2,045.854 visits for the best move. ·2 = 4,091.707. − 1,000 reused.
         // 3,091.707/0.6 = 5,152.846 new nodes.
-        let plan = PlanInput { share_of_new: 0.6, reused_nodes: 1_000.0, ..input() }.plan();
+        let plan = PlanInput {
+            share_of_new: 0.6,
+            reused_nodes: 1_000.0,
+            ..input()
+        }
+        .plan();
         assert!(close(plan.target_new_nodes, 5_152.845_528));
     }
 
@@ -235,7 +311,11 @@ mod tests {
     }
 
     fn root(wl: f64, d: f64) -> RootEvaluation {
-        RootEvaluation { wl, d: Some(d), ..RootEvaluation::default() }
+        RootEvaluation {
+            wl,
+            d: Some(d),
+            ..RootEvaluation::default()
+        }
     }
 
     #[test]
@@ -254,7 +334,11 @@ mod tests {
     fn certain_and_unknown_results() {
         assert_eq!(stakes_ahead(root(1.0, 0.0), 1.0), 1.0);
         assert_eq!(stakes_ahead(root(-0.5, 0.9), 1.0), 1.0, "rounded figures");
-        assert_eq!(stakes_ahead(RootEvaluation::default(), 1.0), 1.0, "a network without draws");
+        assert_eq!(
+            stakes_ahead(RootEvaluation::default(), 1.0),
+            1.0,
+            "a network without draws"
+        );
     }
 
     proptest! {

@@ -68,7 +68,12 @@ impl SmoothStopper {
             self.context.position.m = root.m;
             self.context.position.m_spread = root.m_spread;
         }
-        let MoveContext { config, limits, position, .. } = &self.context;
+        let MoveContext {
+            config,
+            limits,
+            position,
+            ..
+        } = &self.context;
         let (moves_left, share_of_game) = config.planned_moves(limits, position);
         self.moves_left = moves_left;
         let input = PlanInput {
@@ -90,11 +95,16 @@ impl SmoothStopper {
         let best_is_in_doubt = stats.best_by_q.is_some() && stats.best_by_q != stats.most_visited();
         just_began
             || best_is_in_doubt
-            || self.visit_rates.is_best_overtaken(self.regular_ms() + self.draw_limit_ms())
+            || self
+                .visit_rates
+                .is_best_overtaken(self.regular_ms() + self.draw_limit_ms())
     }
 
     fn draw_limit_ms(&self) -> f64 {
-        self.context.draw_ms.min(self.context.input.available_ms() - self.plan.budget_ms).max(0.0)
+        self.context
+            .draw_ms
+            .min(self.context.input.available_ms() - self.plan.budget_ms)
+            .max(0.0)
     }
 
     /// Without the reserve, ms. With budgets in nodes only the clock limits the time.
@@ -118,14 +128,20 @@ impl SmoothStopper {
 impl Stopper for SmoothStopper {
     fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
         self.context.wait.observe(stats);
-        self.context.nps.lock().observe(stats, self.context.began_ms / 1000.0);
+        self.context
+            .nps
+            .lock()
+            .observe(stats, self.context.began_ms / 1000.0);
         if self.context.draw_ms > 0.0 {
             self.visit_rates.observe(stats);
         }
         self.revise(stats);
         self.may_draw = self.needs_more_time(stats);
-        self.drawn_ms =
-            if self.may_draw { (stats.elapsed.0 - self.plan.budget_ms).max(0.0) } else { self.drawn_ms };
+        self.drawn_ms = if self.may_draw {
+            (stats.elapsed.0 - self.plan.budget_ms).max(0.0)
+        } else {
+            self.drawn_ms
+        };
 
         hints.nps = Some(Nps(self.nps()));
         hints.least_time = Millis(self.context.config.values.params.min_pruned_share * self.average_ms);

@@ -44,9 +44,19 @@ fn report_of(manager: &mut Smooth, facts: &MoveFacts) -> MoveReport {
 }
 
 fn finish(manager: &mut Smooth, report: MoveReport, used_ms: f64, nodes: u64) {
-    let stats = SearchStats { nodes: Nodes(nodes), batches: 100, ..SearchStats::default() };
+    let stats = SearchStats {
+        nodes: Nodes(nodes),
+        batches: 100,
+        ..SearchStats::default()
+    };
     let reason = Some(StopReason::Budget);
-    manager.finish_move(&MoveOutcome { used: Millis(used_ms), stats, legal_moves: 30, reason, report });
+    manager.finish_move(&MoveOutcome {
+        used: Millis(used_ms),
+        stats,
+        legal_moves: 30,
+        reason,
+        report,
+    });
 }
 
 fn close(a: f64, b: f64) -> bool {
@@ -59,7 +69,10 @@ fn the_first_move_by_hand() {
     // none is there. /0.7 = 4,998.6130.
     let report = report_of(&mut smooth(""), &facts(60_000.0, 600.0));
     assert!(close(report.budget.0, 4_998.613_037), "{report}");
-    assert!(close(report.target_nodes.unwrap().0, 69_980.582_524), "20,000 nodes/s for 3,499.03 ms");
+    assert!(
+        close(report.target_nodes.unwrap().0, 69_980.582_524),
+        "20,000 nodes/s for 3,499.03 ms"
+    );
 }
 
 /// Lc0's defect: pondered nodes count as reused, and it moves at once.
@@ -71,7 +84,10 @@ fn nodes_made_while_pondering_do_not_shorten_a_move() {
         reused_visits: vec![20_000, 10_000],
         ..facts(60_000.0, 600.0)
     };
-    let alone = MoveFacts { reused_nodes: Nodes(1_000), ..facts(60_000.0, 600.0) };
+    let alone = MoveFacts {
+        reused_nodes: Nodes(1_000),
+        ..facts(60_000.0, 600.0)
+    };
     let report = report_of(&mut smooth(""), &pondered);
     assert_eq!(report.reused_nodes.map(|nodes| nodes.0), Some(1_000.0));
     assert_eq!(report.budget, report_of(&mut smooth(""), &alone).budget);
@@ -91,7 +107,10 @@ fn nodes_left_from_pondering_shorten_no_later_move() {
         };
         let report = report_of(&mut manager, &second);
         finish(&mut manager, report, 1_000.0, 1_500 + gift);
-        let third = MoveFacts { reused_nodes: Nodes(750 + gift / 2), ..facts(58_000.0, 600.0) };
+        let third = MoveFacts {
+            reused_nodes: Nodes(750 + gift / 2),
+            ..facts(58_000.0, 600.0)
+        };
         report_of(&mut manager, &third).budget.0
     };
     assert!(close(budget(4_000), budget(0)), "{} {}", budget(4_000), budget(0));
@@ -112,26 +131,47 @@ fn a_slow_first_batch_does_not_hide_the_deadline() {
     let deadline = stopper.deadline().unwrap().0;
     assert!(deadline <= 100.0, "a tenth of the clock: {deadline}");
     let mut hints = Hints::default();
-    let waiting = |elapsed_ms| SearchStats { elapsed: Millis(elapsed_ms), ..SearchStats::default() };
+    let waiting = |elapsed_ms| SearchStats {
+        elapsed: Millis(elapsed_ms),
+        ..SearchStats::default()
+    };
     assert_eq!(stopper.should_stop(&waiting(deadline - 1.0), &mut hints), None);
     assert!(close(hints.remaining_time.0, 1.0));
     assert_eq!(hints.batch_cap(256, Nps(100.0)), 1);
-    assert_eq!(stopper.should_stop(&waiting(deadline), &mut hints), Some(StopReason::Budget));
+    assert_eq!(
+        stopper.should_stop(&waiting(deadline), &mut hints),
+        Some(StopReason::Budget)
+    );
 }
 
 #[test]
 fn a_fresh_root_revises_its_budget_when_m_is_known() {
     let mut manager = smooth("mle-mlh");
-    let fresh = MoveFacts { has_moves_left: true, ..facts(60_000.0, 0.0) };
+    let fresh = MoveFacts {
+        has_moves_left: true,
+        ..facts(60_000.0, 0.0)
+    };
     let mut stopper = manager.start_move(&fresh).unwrap();
     let before = stopper.report().unwrap();
-    assert_eq!((before.moves_left, before.moves_left_source), (Some(59.0), Some("mle-pieces")));
-    let root = RootEvaluation { m: Some(Plies(39.0)), ..RootEvaluation::default() };
-    let evaluated = SearchStats { root: Some(root), ..stats(10.0, 0) };
+    assert_eq!(
+        (before.moves_left, before.moves_left_source),
+        (Some(59.0), Some("mle-pieces"))
+    );
+    let root = RootEvaluation {
+        m: Some(Plies(39.0)),
+        ..RootEvaluation::default()
+    };
+    let evaluated = SearchStats {
+        root: Some(root),
+        ..stats(10.0, 0)
+    };
     assert_eq!(stopper.should_stop(&evaluated, &mut Hints::default()), None);
     let after = stopper.report().unwrap();
     // (1 + 39)/2 = 20 moves: 59,800/20·2/0.7 = 8,542.857
-    assert_eq!((after.moves_left, after.moves_left_source), (Some(20.0), Some("mle-mlh")));
+    assert_eq!(
+        (after.moves_left, after.moves_left_source),
+        (Some(20.0), Some("mle-mlh"))
+    );
     assert!(close(after.budget.0, 8_542.857_143), "{after}");
     assert!(close(stopper.deadline().unwrap().0, after.budget.0));
     assert_eq!(manager.take_message(), None);
@@ -140,18 +180,45 @@ fn a_fresh_root_revises_its_budget_when_m_is_known() {
 #[test]
 fn a_move_gets_more_where_more_is_at_stake() {
     let params = "mle-mlh,init-tree-reuse=0,init-timeuse=1,move-weight=stakes";
-    let root = RootEvaluation { wl: 0.6, d: Some(0.2), m: Some(Plies(39.0)), m_spread: None };
-    let known = MoveFacts { root: Some(root), has_moves_left: true, ..facts(60_000.0, 0.0) };
+    let root = RootEvaluation {
+        wl: 0.6,
+        d: Some(0.2),
+        m: Some(Plies(39.0)),
+        m_spread: None,
+    };
+    let known = MoveFacts {
+        root: Some(root),
+        has_moves_left: true,
+        ..facts(60_000.0, 0.0)
+    };
     // 20 moves. Those ahead weigh (0.64 + 0.2)/2/0.64 = 0.65625: 59,800/(1 + 19·0.65625) = 4,439.907
-    assert!(close(report_of(&mut smooth(params), &known).budget.0, 4_439.907_193));
+    assert!(close(
+        report_of(&mut smooth(params), &known).budget.0,
+        4_439.907_193
+    ));
     // A control after 10 of 20 moves: 0.53/0.64 of the weight now. 59,800/(1 + 9·0.828125)
-    let limits = GoLimits { movestogo: Some(10), ..known.limits.clone() };
-    let control = MoveFacts { limits, ..known.clone() };
-    assert!(close(report_of(&mut smooth(params), &control).budget.0, 7_074.306_839));
+    let limits = GoLimits {
+        movestogo: Some(10),
+        ..known.limits.clone()
+    };
+    let control = MoveFacts {
+        limits,
+        ..known.clone()
+    };
+    assert!(close(
+        report_of(&mut smooth(params), &control).budget.0,
+        7_074.306_839
+    ));
     let fresh = MoveFacts { root: None, ..known };
     let mut manager = smooth(params);
     let mut stopper = manager.start_move(&fresh).unwrap();
-    stopper.should_stop(&SearchStats { root: Some(root), ..stats(10.0, 0) }, &mut Hints::default());
+    stopper.should_stop(
+        &SearchStats {
+            root: Some(root),
+            ..stats(10.0, 0)
+        },
+        &mut Hints::default(),
+    );
     assert!(close(stopper.report().unwrap().budget.0, 4_439.907_193));
 }
 
@@ -173,21 +240,36 @@ fn a_lead_at_the_start_lengthens_the_budget_that_it_shortens() {
     let after = report_of(&mut manager, &known(&[220, 140, 40]));
     assert!(close(after.timeuse.unwrap(), 0.8), "{after}");
     // Without a lead: the average. A large lead is capped by `min-timeuse`.
-    assert!(close(report_of(&mut smooth(params), &known(&[180, 180, 40])).budget.0, 750.0));
-    assert!(close(report_of(&mut smooth(params), &known(&[400, 0])).budget.0, 1_200.0));
-    let off = MoveFacts { smart_pruning_factor: 0.0, ..known(&[220, 140, 40]) };
+    assert!(close(
+        report_of(&mut smooth(params), &known(&[180, 180, 40])).budget.0,
+        750.0
+    ));
+    assert!(close(
+        report_of(&mut smooth(params), &known(&[400, 0])).budget.0,
+        1_200.0
+    ));
+    let off = MoveFacts {
+        smart_pruning_factor: 0.0,
+        ..known(&[220, 140, 40])
+    };
     assert!(close(report_of(&mut smooth(params), &off).budget.0, 750.0));
 }
 
 #[test]
 fn a_network_without_the_head_is_noticed_once() {
-    for (params, decides) in [("mle-mlh", "mle-pieces"), ("blend(mle-mlh,mle-legacy)", "mle-legacy")] {
+    for (params, decides) in [
+        ("mle-mlh", "mle-pieces"),
+        ("blend(mle-mlh,mle-legacy)", "mle-legacy"),
+    ] {
         let mut manager = smooth(params);
         let report = report_of(&mut manager, &facts(60_000.0, 0.0));
         assert_eq!(report.moves_left_source, Some(decides));
         // A regression: the notice said mle-pieces for another estimator.
         let notice = manager.take_message().unwrap();
-        assert!(notice.contains("Moves Left Head") && notice.contains(&format!("({decides})")), "{notice}");
+        assert!(
+            notice.contains("Moves Left Head") && notice.contains(&format!("({decides})")),
+            "{notice}"
+        );
         report_of(&mut manager, &facts(59_000.0, 0.0));
         assert_eq!(manager.take_message(), None);
     }
@@ -196,7 +278,10 @@ fn a_network_without_the_head_is_noticed_once() {
 fn end_of_search(params: &str, time_ms: f64, elapsed_ms: f64, race_visits: [u32; 2]) -> Option<StopReason> {
     let mut keeper = Timekeeper::new(Box::new(smooth(params)), StopperOptions::default());
     let mut chain = keeper.start_move(&facts(time_ms, 0.0));
-    let decided = SearchStats { race_visits: race_visits.into(), ..stats(elapsed_ms, 0) };
+    let decided = SearchStats {
+        race_visits: race_visits.into(),
+        ..stats(elapsed_ms, 0)
+    };
     chain.should_stop(&decided, &mut Hints::default())
 }
 
@@ -206,7 +291,10 @@ fn smart_pruning_counts_with_the_managers_rate() {
     let ask = |params: &str| end_of_search(params, 60_000.0, 1_000.0, [5_000, 10]);
     // 2,317.6 ms are left: 1,743 visits at 1,000/s cannot catch up 4,990, but 174,258 at 100,000/s can.
     assert_eq!(ask("init-nps=1000"), Some(StopReason::SmartPruning));
-    assert_eq!(ask("init-nps=100000,init-nps-weight=1e6,nps-update-rate=1e6"), None);
+    assert_eq!(
+        ask("init-nps=100000,init-nps-weight=1e6,nps-update-rate=1e6"),
+        None
+    );
 }
 
 #[test]
@@ -226,7 +314,10 @@ fn a_limit_in_nodes_stops_at_nodes() {
     let mut hints = Hints::default();
     assert_eq!(stopper.should_stop(&stats(2_800.0, 0), &mut hints), None);
     assert!(close(hints.remaining_visits.0, 57.142_857), "{hints:?}");
-    assert_eq!(stopper.should_stop(&stats(2_860.0, 0), &mut hints), Some(StopReason::TargetNodes));
+    assert_eq!(
+        stopper.should_stop(&stats(2_860.0, 0), &mut hints),
+        Some(StopReason::TargetNodes)
+    );
     assert!(close(stopper.deadline().unwrap().0, 0.3 * 51_700.0));
 }
 
@@ -238,7 +329,10 @@ fn a_limit_in_both_stops_at_whichever_comes_first() {
     };
     // As above: 2,857.14 ms and nodes. Nodes end a faster search, time a slower one.
     let verdict = |elapsed_ms: f64, new_nodes| {
-        let stats = SearchStats { new_nodes: Nodes(new_nodes), ..stats(elapsed_ms, 0) };
+        let stats = SearchStats {
+            new_nodes: Nodes(new_nodes),
+            ..stats(elapsed_ms, 0)
+        };
         start().should_stop(&stats, &mut Hints::default())
     };
     assert_eq!(verdict(2_000.0, 2_850), None);
@@ -247,7 +341,10 @@ fn a_limit_in_both_stops_at_whichever_comes_first() {
     assert_eq!(verdict(2_860.0, 2_000), Some(StopReason::Budget));
     let mut evaluated = start();
     evaluated.should_stop(&stats(10.0, 1), &mut Hints::default());
-    assert!(close(evaluated.deadline().unwrap().0, evaluated.report().unwrap().budget.0));
+    assert!(close(
+        evaluated.deadline().unwrap().0,
+        evaluated.report().unwrap().budget.0
+    ));
 }
 
 /// In a long game the clock settles where one increment is an even share: T/ML = inc, so time = inc +
@@ -267,10 +364,16 @@ fn settled_clock_ms(params: &str) -> f64 {
     for move_number in 0..150 {
         let report = report_of(
             &mut manager,
-            &MoveFacts { game_ply: GamePly(2 * move_number), ..facts(clock_ms, inc_ms) },
+            &MoveFacts {
+                game_ply: GamePly(2 * move_number),
+                ..facts(clock_ms, inc_ms)
+            },
         );
         let used_ms = report.budget.0;
-        assert!(clock_ms - used_ms >= overhead_ms, "move {move_number}: {clock_ms} {used_ms}");
+        assert!(
+            clock_ms - used_ms >= overhead_ms,
+            "move {move_number}: {clock_ms} {used_ms}"
+        );
         finish(&mut manager, report, used_ms, 0);
         clock_ms += inc_ms - used_ms;
     }
@@ -281,7 +384,11 @@ fn settled_clock_ms(params: &str) -> f64 {
 fn reuse_by_distribution_counts_dead_branches_little() {
     let with = |params: &str| {
         let reused_visits = vec![600, 300, 100];
-        let facts = MoveFacts { reused_nodes: Nodes(1_000), reused_visits, ..facts(60_000.0, 0.0) };
+        let facts = MoveFacts {
+            reused_nodes: Nodes(1_000),
+            reused_visits,
+            ..facts(60_000.0, 0.0)
+        };
         report_of(&mut smooth(params), &facts).reused_nodes.unwrap().0
     };
     assert_eq!(with("reuse=tree"), 1_000.0);
@@ -293,16 +400,28 @@ fn reuse_by_distribution_counts_dead_branches_little() {
 #[test]
 fn the_reserve_is_drawn_when_the_best_move_is_in_doubt() {
     let mut manager = smooth("preset=lc0");
-    let mut stopper = manager.start_move(&MoveFacts { first_move: true, ..facts(60_000.0, 600.0) }).unwrap();
+    let mut stopper = manager
+        .start_move(&MoveFacts {
+            first_move: true,
+            ..facts(60_000.0, 600.0)
+        })
+        .unwrap();
     let mut hints = Hints::default();
     let ask = |stopper: &mut Box<dyn Stopper>, elapsed_ms, best_by_q, hints: &mut Hints| {
         let race_visits = vec![elapsed_ms as u32, 10];
-        let stats = SearchStats { best_by_q, race_visits, ..stats(elapsed_ms, 0) };
+        let stats = SearchStats {
+            best_by_q,
+            race_visits,
+            ..stats(elapsed_ms, 0)
+        };
         stopper.should_stop(&stats, hints)
     };
     assert_eq!(ask(&mut stopper, 2_000.0, Some(0), &mut hints), None);
     let budget = stopper.report().unwrap().budget.0;
-    assert!(close(stopper.deadline().unwrap().0, budget), "no doubt, no reserve");
+    assert!(
+        close(stopper.deadline().unwrap().0, budget),
+        "no doubt, no reserve"
+    );
     assert_eq!(ask(&mut stopper, budget + 1_000.0, Some(1), &mut hints), None);
     // 0.94 of 9 % of 60 s
     let budget = stopper.report().unwrap().budget.0;
@@ -321,13 +440,19 @@ fn the_reserve_is_drawn_when_the_best_move_is_in_doubt() {
 #[test]
 fn a_fast_machine_is_not_hasty_because_of_a_low_guess() {
     let mut manager = smooth("init-nps=100");
-    let facts = MoveFacts { reused_nodes: Nodes(1_000), ..facts(60_000.0, 0.0) };
+    let facts = MoveFacts {
+        reused_nodes: Nodes(1_000),
+        ..facts(60_000.0, 0.0)
+    };
     let mut stopper = manager.start_move(&facts).unwrap();
     let mut hints = Hints::default();
     let mut stopped_ms = 0.0;
     for ms in 0..10_000 {
         stopped_ms = f64::from(ms);
-        if stopper.should_stop(&stats(stopped_ms, 1_000), &mut hints).is_some() {
+        if stopper
+            .should_stop(&stats(stopped_ms, 1_000), &mut hints)
+            .is_some()
+        {
             break;
         }
     }
@@ -377,7 +502,11 @@ fn it_learns_reuse_and_timeuse_from_a_move() {
     // One average move. 1,749.51/4,998.61 = 0.35 used: 0.35 − (0.35 − 0.7)·2^(−1/10) = 0.676562.
     assert!(close(average / budget, 0.35));
     assert!(close(manager.timeuse.value, 0.676_561_547));
-    let next = MoveFacts { reused_nodes: Nodes(3_000), game_ply: GamePly(2), ..facts(58_800.0, 600.0) };
+    let next = MoveFacts {
+        reused_nodes: Nodes(3_000),
+        game_ply: GamePly(2),
+        ..facts(58_800.0, 600.0)
+    };
     // 3,000 of 10,000: 0.3 − (0.3 − 0.5)·2^(−1/4) = 0.468179.
     let report = report_of(&mut manager, &next);
     assert!(close(report.tree_reuse.unwrap(), 0.468_179_283), "{report}");
@@ -391,7 +520,11 @@ fn long_moves_count_as_one_budget_and_insta_moves_hardly_at_all() {
     finish(&mut manager, report, used, 10_000);
     // 1 − (1 − 0.7)·2^(−8.571429/10) = 0.834380
     assert!(close(used / average, 8.571_428_571));
-    assert!((manager.timeuse.value - 0.834_380).abs() < 1e-4, "{}", manager.timeuse.value);
+    assert!(
+        (manager.timeuse.value - 0.834_380).abs() < 1e-4,
+        "{}",
+        manager.timeuse.value
+    );
     let mut manager = smooth("");
     for _ in 0..10 {
         let report = report_of(&mut manager, &facts(60_000.0, 600.0));
@@ -424,11 +557,20 @@ fn reuse_is_learnt_from_the_move_played_whatever_was_pondered() {
         let mut keeper = Timekeeper::new(Box::new(smooth("")), StopperOptions::default());
         let end = |keeper: &mut Timekeeper, chain: &Chain, nodes| {
             let stats = stats(2_000.0, nodes);
-            keeper.finish_move(chain, &SearchEnd { stats: &stats, reason: Some(StopReason::Budget) });
+            keeper.finish_move(
+                chain,
+                &SearchEnd {
+                    stats: &stats,
+                    reason: Some(StopReason::Budget),
+                },
+            );
         };
         let chain = keeper.start_move(&facts(60_000.0, 600.0));
         end(&mut keeper, &chain, 10_000);
-        let mut next = MoveFacts { reused_nodes: Nodes(500), ..facts(58_600.0, 600.0) };
+        let mut next = MoveFacts {
+            reused_nodes: Nodes(500),
+            ..facts(58_600.0, 600.0)
+        };
         if is_pondered {
             let mut pondering = facts(58_600.0, 600.0);
             pondering.limits.ponder = true;
@@ -452,7 +594,10 @@ fn a_search_without_a_clock_between_two_moves_teaches_nothing_about_reuse() {
     let mut infinite = facts(58_000.0, 600.0);
     infinite.limits.infinite = true;
     assert!(manager.start_move(&infinite).is_none());
-    let next = MoveFacts { reused_nodes: Nodes(50_000), ..facts(58_000.0, 600.0) };
+    let next = MoveFacts {
+        reused_nodes: Nodes(50_000),
+        ..facts(58_000.0, 600.0)
+    };
     assert_eq!(report_of(&mut manager, &next).tree_reuse, Some(0.5));
 }
 
@@ -460,17 +605,36 @@ fn a_search_without_a_clock_between_two_moves_teaches_nothing_about_reuse() {
 #[test]
 fn the_weight_of_a_move_is_measured_by_the_average_at_its_start() {
     let mut manager = smooth("mle-mlh");
-    let fresh = MoveFacts { has_moves_left: true, ..facts(60_000.0, 0.0) };
+    let fresh = MoveFacts {
+        has_moves_left: true,
+        ..facts(60_000.0, 0.0)
+    };
     let mut stopper = manager.start_move(&fresh).unwrap();
-    let root = RootEvaluation { m: Some(Plies(39.0)), ..RootEvaluation::default() };
-    stopper.should_stop(&SearchStats { root: Some(root), ..stats(10.0, 0) }, &mut Hints::default());
+    let root = RootEvaluation {
+        m: Some(Plies(39.0)),
+        ..RootEvaluation::default()
+    };
+    stopper.should_stop(
+        &SearchStats {
+            root: Some(root),
+            ..stats(10.0, 0)
+        },
+        &mut Hints::default(),
+    );
     // 59 moves by the pieces, 20 by the head: 59,800/59 on average, a budget of 8,542.857.
     let (average, report) = (59_800.0 / 59.0, stopper.report().unwrap());
     assert!(close(report.budget.0, 8_542.857_143), "{report}");
     finish(&mut manager, report, average, 10_000);
     let expected = decay(0.7, average / 8_542.857_143, 10.0, 1.0);
-    assert!(close(manager.timeuse.value, expected), "{} {expected}", manager.timeuse.value);
-    let next = MoveFacts { reused_nodes: Nodes(3_000), ..facts(58_000.0, 0.0) };
+    assert!(
+        close(manager.timeuse.value, expected),
+        "{} {expected}",
+        manager.timeuse.value
+    );
+    let next = MoveFacts {
+        reused_nodes: Nodes(3_000),
+        ..facts(58_000.0, 0.0)
+    };
     let learnt = report_of(&mut manager, &next).tree_reuse.unwrap();
     assert!(close(learnt, decay(0.5, 0.3, 4.0, 1.0)), "{learnt}");
 }
@@ -480,7 +644,10 @@ fn the_weight_of_a_move_is_measured_by_the_average_at_its_start() {
 fn the_rate_of_a_move_with_one_batch_is_followed_by_the_same_rule() {
     let nps_after = |params: &str, loading_ms: f64| {
         let mut keeper = Timekeeper::new(Box::new(smooth(params)), StopperOptions::default());
-        let facts = MoveFacts { elapsed: Millis(loading_ms), ..facts(60_000.0, 0.0) };
+        let facts = MoveFacts {
+            elapsed: Millis(loading_ms),
+            ..facts(60_000.0, 0.0)
+        };
         let mut chain = keeper.start_move(&facts);
         let stats = SearchStats {
             elapsed: Millis(loading_ms + 1_500.0),
@@ -488,15 +655,28 @@ fn the_rate_of_a_move_with_one_batch_is_followed_by_the_same_rule() {
             batches: 1,
             ..stats(1_000.0, 0)
         };
-        let stats = SearchStats { new_nodes: Nodes(10), nodes: Nodes(10), ..stats };
+        let stats = SearchStats {
+            new_nodes: Nodes(10),
+            nodes: Nodes(10),
+            ..stats
+        };
         chain.should_stop(&stats, &mut Hints::default());
-        keeper.finish_move(&chain, &SearchEnd { stats: &stats, reason: Some(StopReason::Budget) });
+        keeper.finish_move(
+            &chain,
+            &SearchEnd {
+                stats: &stats,
+                reason: Some(StopReason::Budget),
+            },
+        );
         keeper.start_move(&facts).report().unwrap().nps.unwrap().0
     };
     // Ten nodes in one second, the guess worth 0 or 1 s.
     assert!(close(nps_after("init-nps=110", 0.0), 10.0));
     assert!(close(nps_after("init-nps=110,init-nps-weight=1", 0.0), 60.0));
-    assert!(close(nps_after("init-nps=110,init-nps-weight=1", 3_000.0), 60.0), "loading is no search");
+    assert!(
+        close(nps_after("init-nps=110,init-nps-weight=1", 3_000.0), 60.0),
+        "loading is no search"
+    );
     // The step: two average moves of 59,800/51.5 ms.
     let step_s = 2.0 * 59.8 / 51.5;
     let in_moves = "init-nps=110,init-nps-weight=1e6,nps-update-unit=moves,nps-update-rate=2";
