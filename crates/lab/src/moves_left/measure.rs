@@ -36,8 +36,8 @@ pub struct Selection {
     /// Games of at most this many plies
     #[arg(long, value_name = "PLIES", default_value_t = u32::MAX, hide_default_value = true)]
     max_plies: u32,
-    /// Games with this ending. May be repeated [default: all but those unfinished or broken off by time,
-    /// crash, or resignation]
+    /// Games with this ending. May be repeated [default: all but those unfinished or broken off by time or
+    /// crash]
     #[arg(long, value_name = "T", value_parser = Ending::read)]
     termination: Vec<Ending>,
     /// Games with at least this base time, seconds
@@ -60,7 +60,7 @@ impl Selection {
         let elo = |name| tag(name).parse::<u32>().unwrap_or(0);
         let ending = ending(game);
         let ends_well = match &self.termination[..] {
-            [] => ending.length_counts(),
+            [] => ending.is_intended(),
             wanted => wanted.contains(&ending),
         };
         ends_well
@@ -232,7 +232,7 @@ mod tests {
         assert!(takes(&all, "[Result \"1-0\"]"));
         assert!(
             !takes(&all, "[Termination \"time forfeit\"]"),
-            "its length says nothing"
+            "an accident ended it"
         );
         let lost = selection(&["--termination", Ending::Broken.name()]);
         assert!(takes(&lost, "[Termination \"time forfeit\"]") && !takes(&lost, "[Result \"1-0\"]"));

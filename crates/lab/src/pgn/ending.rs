@@ -1,7 +1,8 @@
-//! The way a game ended, its base time, and whether its event is held out from training.
+//! How a game ended (the table of all programs' words for it), its base time, and whether its event is held
+//! out from training.
 
 use super::{RecordedControl, RecordedGame};
-use zeitnot_engine::chess::{Color, Terminal};
+use zeitnot_engine::chess::{Color, History, Terminal};
 use zeitnot_engine::options::{OptionChoice, option_choice};
 
 const HELD_OUT_ONE_IN: u32 = 20;
@@ -20,10 +21,14 @@ option_choice! {
         DeadDraw = "dead-draw",
         /// Stopped for its length: the result is a guess.
         Length = "length",
-        /// Stopped by a tournament's rule (tablebase, agreement of evaluations, draw rule).
+        /// Stopped by a rule of the tournament or by its arbiter, as a word of the game says.
         Adjudication = "adjudication",
-        /// Time, crash, lost connection, resignation: neither result nor length follow from the position.
+        /// Time, crash, lost connection, or no result: neither result nor length follow from the position.
         Broken = "broken-off",
+        /// Decided without a mate, and no word says otherwise: people and engines give up lost games.
+        Resignation = "resignation",
+        /// Drawn without a rule of chess that the game shows, and no word says otherwise.
+        Agreement = "agreement",
     }
 }
 
@@ -44,7 +49,8 @@ impl Ending {
         Ending::all().nth(code.into())
     }
 
-    /// Says whether the rules of chess ended the game, and no organizer or accident did.
+    /// Says whether the rules of chess ended the game, as its moves show. Only such a game tells how long it
+    /// lasts. Any other would have gone on: its plies are a lower bound.
     pub fn is_played_out(self) -> bool {
         use Ending::*;
         matches!(
@@ -53,15 +59,20 @@ impl Ending {
         )
     }
 
+    /// Says whether the players or a tournament's rule ended the game, and no accident did.
+    pub fn is_intended(self) -> bool {
+        !matches!(self, Ending::DeadDraw | Ending::Length | Ending::Broken)
+    }
+
     /// Says whether the result tells how good the positions were.
     pub fn result_counts(self) -> bool {
         !matches!(self, Ending::Length | Ending::Broken)
     }
 
-    /// Says whether the plies to the end tell how long such a game lasts. Adjudicated games count: they end
-    /// where the rule ended them.
+    /// Says whether training takes the plies to the end for the length of such a game. Adjudicated games
+    /// count: they end where the rule ended them.
     pub fn length_counts(self) -> bool {
-        !matches!(self, Ending::DeadDraw | Ending::Length | Ending::Broken)
+        self.is_played_out() || self == Ending::Adjudication
     }
 }
 
@@ -74,42 +85,116 @@ pub fn is_held_out(event: &[u8]) -> bool {
     (hash ^ hash >> 16) % HELD_OUT_ONE_IN == 0
 }
 
-/// Returns how the game ended: by its last position, by its tags `Termination` and `TerminationDetails`, and
-/// broken off if it has no result.
+/// Returns how the game ended: by the rules of chess if its moves show that, else as a word of it says.
+/// Without such a word, a decided game was given up and a drawn one agreed.
 pub fn ending(game: &RecordedGame) -> Ending {
-    let is_without_moves = game.end.legal_moves().is_empty();
-    if is_without_moves {
-        return if game.end.is_check() {
-            Ending::Checkmate
-        } else {
-            Ending::Stalemate
-        };
-    }
-    let tag = |name| game.tags.get(name).unwrap_or_default();
-    let text = format!("{} {}", tag("Termination"), tag("TerminationDetails")).to_lowercase();
-    let told = WORDS
-        .iter()
-        .find(|(words, _)| words.split(' ').any(|word| text.contains(word)));
-    match told {
+    let is_drawn = game.tags.result() == Some(0);
+    match rule_that_ended(game) {
+        Some(terminal @ (Terminal::Checkmate | Terminal::Stalemate)) => terminal.into(),
         _ if !game.has_result => Ending::Broken,
-        Some((_, ending)) => *ending,
-        None if game.end.has_insufficient_material() => Ending::InsufficientMaterial,
-        None if game.end.rule50() >= 100 => Ending::FiftyMoves,
-        None => Ending::Adjudication,
+        // One who plays on in such a position, and wins or loses, has not claimed the draw.
+        Some(terminal) if is_drawn => terminal.into(),
+        _ => word_of_end(game).unwrap_or(if is_drawn {
+            Ending::Agreement
+        } else {
+            Ending::Resignation
+        }),
     }
 }
 
-/// The words for endings of TCEC, the PGN standard and `zeitnot match`. The first that fits counts.
-const WORDS: [(&str, Ending); 6] = [
+fn rule_that_ended(game: &RecordedGame) -> Option<Terminal> {
+    let mut history = History::from_position(game.start.clone(), game.variant);
+    game.moves.iter().for_each(|played| history.push(played.r#move));
+    history.terminal(&history.legal_moves())
+}
+
+/// What the game's tags `Termination` and `TerminationDetails` say of its end, and its last comment, where
+/// other programs write it.
+fn word_of_end(game: &RecordedGame) -> Option<Ending> {
+    let tag = |name| game.tags.get(name).unwrap_or_default();
+    let comments = game.moves.last().map_or(&game.comments, |last| &last.comments);
+    let comment = comments.last().map_or("", |comment| sentence_of_end(comment));
+    let told = [tag("Termination"), tag("TerminationDetails"), comment].map(words);
+    let says = |phrase: &str| told.iter().any(|text| text.contains(&format!(" {phrase}")));
+    WORDS
+        .iter()
+        .find(|(phrases, _)| phrases.iter().any(|phrase| says(phrase)))
+        .map(|(_, ending)| *ending)
+}
+
+/// Most words of a sentence that programs write, such as `White ran out of time and Black has no material to
+/// mate`. Longer ones are people's.
+const MOST_WORDS: usize = 12;
+/// Words that such a sentence begins with.
+const SUBJECTS: [&str; 12] = [
+    "white", "whites", "black", "blacks", "game", "draw", "drawn", "both", "neither", "forfeit", "xboard",
+    "arena",
+];
+
+/// The part of a comment that can be a program's sentence about the end, or nothing. cutechess and fastchess
+/// write it behind their figures, as in `+M1/5 0.01s, White wins by adjudication`.
+fn sentence_of_end(comment: &str) -> &str {
+    let sentence = comment.rsplit(", ").next().unwrap_or_default();
+    let words = words(sentence);
+    let first = words.split_whitespace().next().unwrap_or_default();
+    let is_short = words.split_whitespace().count() <= MOST_WORDS;
+    if is_short && SUBJECTS.contains(&first) {
+        sentence
+    } else {
+        ""
+    }
+}
+
+/// The words of a text in small letters, each with a blank before it.
+fn words(text: &str) -> String {
+    let text = text.replace(['\'', '’'], "").to_lowercase();
+    let words = text.split(|c: char| !c.is_alphanumeric());
+    words
+        .filter(|word| !word.is_empty())
+        .map(|word| format!(" {word}"))
+        .collect()
+}
+
+/// Beginnings of words that tell an end which the moves do not show, as the PGN standard, lichess, chess.com,
+/// FICS, ICC, XBoard, cutechess, fastchess, Banksia, Arena, TCEC and `zeitnot match` write them. The first
+/// that fits counts.
+const WORDS: [(&[&str], Ending); 4] = [
+    (&["resign"], Ending::Resignation),
     (
-        "disconnect stall time abandon illegal infraction resign crash withdraw loop unterminated unfinished",
+        &[
+            "abandon",
+            "abort",
+            "adjourn",
+            "crash",
+            "death",
+            "didnt move",
+            "disconnect",
+            "emergency",
+            "exit",
+            "flag",
+            "forfeit",
+            "illegal",
+            "infraction",
+            "invalid",
+            "left the game",
+            "loop",
+            "loses on",
+            "lost connection",
+            "ran out",
+            "stall",
+            "time",
+            "unfinished",
+            "unknown",
+            "unterminated",
+            "withdr",
+        ],
         Ending::Broken,
     ),
-    ("mates checkmate", Ending::Checkmate),
-    ("stalemate", Ending::Stalemate),
-    ("fifty 50-move", Ending::FiftyMoves),
-    ("3-fold threefold repetition", Ending::Repetition),
-    ("insufficient", Ending::InsufficientMaterial),
+    (
+        &["adjudicat", "egtb", "syzygy", "tablebase", "tb", "tcec"],
+        Ending::Adjudication,
+    ),
+    (&["agree", "mutual"], Ending::Agreement),
 ];
 
 /// Returns the base time of White, seconds, or 0 if it is not known.
@@ -126,43 +211,166 @@ mod tests {
         ending(&Games::new("text", text.as_bytes()).next().unwrap().unwrap())
     }
 
+    /// The end of a decided and of a drawn game with these tags and this comment before the result, neither of
+    /// which shows an end.
+    fn told(tags: &str, comment: &str) -> [Ending; 2] {
+        ["1-0", "1/2-1/2"].map(|result| {
+            let around = [format!("{comment} {result}"), format!("{result} {comment}")];
+            let [before, behind] = around.map(|end| ending_of(&format!("{tags}\n\n1. e4 e5 {end}\n")));
+            assert_eq!(before, behind, "{tags} {comment}");
+            before
+        })
+    }
+
     #[test]
-    fn the_words_of_our_own_matches_are_known() {
-        for (word, expected) in [
-            ("repetition", Ending::Repetition),
-            ("checkmate", Ending::Checkmate),
-            ("stalemate", Ending::Stalemate),
-            ("fifty-moves", Ending::FiftyMoves),
-            ("insufficient-material", Ending::InsufficientMaterial),
-            ("adjudication", Ending::Adjudication),
-            ("time-forfeit", Ending::Broken),
-            ("illegal-move", Ending::Broken),
-            ("disconnection", Ending::Broken),
+    fn each_programs_words_are_known_as_tags() {
+        use Ending::*;
+        for (program, text, expected) in [
+            ("PGN standard", "adjudication", Adjudication),
+            ("PGN standard", "abandoned", Broken),
+            ("PGN standard", "death", Broken),
+            ("PGN standard", "emergency", Broken),
+            ("PGN standard", "rules infraction", Broken),
+            ("PGN standard", "time forfeit", Broken),
+            ("PGN standard", "unterminated", Broken),
+            ("lichess", "Time forfeit", Broken),
+            ("lichess", "Abandoned", Broken),
+            ("lichess", "Unknown", Broken),
+            ("chess.com", "timelord won by resignation", Resignation),
+            ("chess.com", "ann won on time", Broken),
+            ("chess.com", "ann won - game abandoned", Broken),
+            ("chess.com", "Game drawn by agreement", Agreement),
+            (
+                "chess.com",
+                "Game drawn by timeout vs insufficient material",
+                Broken,
+            ),
+            ("cutechess", "stalled connection", Broken),
+            ("cutechess", "illegal move", Broken),
+            ("fastchess", "disconnect", Broken),
+            ("Banksia", "timeout", Broken),
+            ("Banksia", "resigned", Resignation),
+            ("TCEC", "TCEC draw rule", Adjudication),
+            ("TCEC", "SyzygyTB", Adjudication),
+            ("TCEC", "GUI TB Mate in 30", Adjudication),
+            ("TCEC", "Manual adjudication", Adjudication),
+            ("TCEC", "White's connection stalls", Broken),
+            ("TCEC", "User adjudication - GUI crash", Broken),
+            ("TCEC", "White in infinite loop", Broken),
+            ("TCEC", "Chiron Stage 3 withdrawal", Broken),
+            ("TCEC", "Black resigns", Resignation),
+            ("zeitnot match", "adjudication", Adjudication),
+            ("zeitnot match", "time-forfeit", Broken),
+            ("zeitnot match", "illegal-move", Broken),
+            ("zeitnot match", "disconnection", Broken),
         ] {
-            let text = format!("[Termination \"normal\"]\n[TerminationDetails \"{word}\"]\n\n1. e4 1-0\n");
-            assert_eq!(ending_of(&text), expected, "{word}");
+            assert_eq!(
+                told(&format!("[Termination \"{text}\"]"), ""),
+                [expected; 2],
+                "{program}"
+            );
+            let tags = format!("[Termination \"normal\"]\n[TerminationDetails \"{text}\"]");
+            assert_eq!(told(&tags, ""), [expected; 2], "{program}");
         }
     }
 
     #[test]
-    fn without_tags_the_last_position_tells() {
-        for (text, expected) in [
-            ("1. f3 e5 2. g4 Qh4# 0-1\n", Ending::Checkmate),
+    fn each_programs_words_are_known_as_the_last_comment() {
+        use Ending::*;
+        for (program, text, expected) in [
+            ("FICS", "White forfeits on time", Broken),
+            ("FICS", "Black forfeits by disconnection", Broken),
             (
-                "[FEN \"7k/8/8/6Q1/8/8/8/K7 w - - 0 1\"]\n\n1. Qg6 1/2-1/2\n",
+                "FICS",
+                "White ran out of time and Black has no material to mate",
+                Broken,
+            ),
+            ("FICS", "Black resigns", Resignation),
+            ("FICS", "Game drawn by mutual agreement", Agreement),
+            ("ICC", "White disconnected and forfeits", Broken),
+            ("XBoard", "Xboard adjudication: Long game", Adjudication),
+            ("XBoard", "Forfeit due to invalid move", Broken),
+            ("lichess", " Black resigns. ", Resignation),
+            ("lichess", " White wins on time. ", Broken),
+            ("lichess", " White left the game. ", Broken),
+            ("lichess", " Black didn't move. ", Broken),
+            (
+                "cutechess",
+                "+5.21/20 0.51s, White wins by adjudication",
+                Adjudication,
+            ),
+            ("cutechess", "-0.10/3 0.1s, Black loses on time", Broken),
+            ("cutechess", "0.00/1 0s, White's connection stalls", Broken),
+            (
+                "fastchess",
+                "0.00/9 0.1s, Draw by adjudication: SyzygyTB",
+                Adjudication,
+            ),
+            ("fastchess", "0.00/9 0.1s, Black disconnects", Broken),
+            ("Arena", "Arena Adjudication. Illegal move!", Broken),
+        ] {
+            assert_eq!(
+                told("", &format!("{{{text}}}")),
+                [expected; 2],
+                "{program}: {text}"
+            );
+        }
+    }
+
+    /// A regression: a game without a word of its end counted as adjudicated, and its last ply as its length.
+    #[test]
+    fn without_a_word_a_decided_game_was_given_up_and_a_drawn_one_agreed() {
+        let usual = [Ending::Resignation, Ending::Agreement];
+        for (tags, comment) in [
+            ("", ""),
+            ("[Termination \"Normal\"]", ""),
+            ("[Termination \"Normal\"]", "{+0.31/15 0.42s}"),
+            (
+                "",
+                "{White is a time trouble addict, and that was his undoing here}",
+            ),
+            (
+                "",
+                "{Black has no time left here but might have hoped for a miracle in the endgame}",
+            ),
+            ("", "{my opponent could resign on time}"),
+            // What the moves do not show, no word proves.
+            ("[Termination \"ann won by checkmate\"]", ""),
+            ("", "{Game drawn by repetition}"),
+        ] {
+            assert_eq!(told(tags, comment), usual, "{tags} {comment}");
+        }
+        let within = "1. e4 {White forfeits on time} e5 1-0\n";
+        assert_eq!(ending_of(within), Ending::Resignation, "not of the last move");
+    }
+
+    #[test]
+    fn the_moves_show_what_the_rules_ended() {
+        let repeated = "1. Nf3 Nf6 2. Ng1 Ng8 3. Nf3 Nf6 4. Ng1 Ng8";
+        let mated = "1. f3 e5 2. g4 Qh4#";
+        for (text, expected) in [
+            (format!("{mated} 0-1\n"), Ending::Checkmate),
+            (
+                format!("[Termination \"Time forfeit\"]\n\n{mated} {{Black resigns}} 0-1\n"),
+                Ending::Checkmate,
+            ),
+            (
+                "[FEN \"7k/8/8/6Q1/8/8/8/K7 w - - 0 1\"]\n\n1. Qg6 1/2-1/2\n".into(),
                 Ending::Stalemate,
             ),
             (
-                "[FEN \"7k/8/8/8/8/8/1p6/K7 w - - 0 1\"]\n\n1. Kxb2 1/2-1/2\n",
+                "[FEN \"7k/8/8/8/8/8/1p6/K7 w - - 0 1\"]\n\n1. Kxb2 1/2-1/2\n".into(),
                 Ending::InsufficientMaterial,
             ),
             (
-                "[FEN \"7k/8/8/8/8/8/1R6/K7 w - - 99 80\"]\n\n1. Rb3 1/2-1/2\n",
+                "[FEN \"7k/8/8/8/8/8/1R6/K7 w - - 99 80\"]\n\n1. Rb3 1/2-1/2\n".into(),
                 Ending::FiftyMoves,
             ),
-            ("1. e4 1-0\n", Ending::Adjudication),
+            (format!("{repeated} 1/2-1/2\n"), Ending::Repetition),
+            (format!("{repeated} 1-0\n"), Ending::Resignation),
+            (format!("{repeated} 5. e4 1/2-1/2\n"), Ending::Agreement),
         ] {
-            assert_eq!(ending_of(text), expected, "{text}");
+            assert_eq!(ending_of(&text), expected, "{text}");
         }
     }
 

@@ -23,9 +23,9 @@ pub struct GameToReplay {
 }
 
 impl GameToReplay {
-    /// `None` with fewer than `min_moves` moves after the book, or for an end whose length says nothing.
+    /// `None` with fewer than `min_moves` moves after the book, or if an accident ended the game.
     pub fn new(number: u64, recorded: RecordedGame, min_moves: usize) -> Option<GameToReplay> {
-        if !ending(&recorded).length_counts() {
+        if !ending(&recorded).is_intended() {
             return None;
         }
         let side = if number % 2 == 1 {
