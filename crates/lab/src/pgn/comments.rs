@@ -1,5 +1,5 @@
-//! What the comment behind a move says of it: commands such as `[%clk 0:01:00]`, and `book`. The unit of some
-//! is known when all comments of the game are.
+//! What the comment behind a move says of it: commands such as `[%clk 0:01:00]`, `book`, and the figures that
+//! programs write without commands. The unit of some is known when all comments of the game are.
 
 use super::RecordedMove;
 use zeitnot_engine::chess::Color;
@@ -9,6 +9,25 @@ use zeitnot_engine::files::is_blank;
 const LARGEST_CENTIPAWNS: f64 = 15000.0;
 /// A mate in n plies is this minus n.
 const MATE: i32 = 32000;
+/// How programs write figures: the whole comment up to its first comma, or one of its pairs with `=`. Then the
+/// form's name, and the unit of times that are written without one, ms. Of a form's fields `t` is a time used,
+/// `s` one with its unit, `c` the clock, `h` the clock as `h:mm:ss`, `n` a whole number, `e` the mover's
+/// evaluation, and `w` White's.
+const FORMS: [(&str, &str, f64); 9] = [
+    ("e/n s", "fastchess's times", 1000.0),
+    ("e n/n t n", "OpenBench's times", 1.0),
+    ("e/n t", "WinBoard's times", 1000.0),
+    ("e/n t n", "BanksiaGUI's times", 1000.0),
+    ("h", "ICC's clocks", 1000.0),
+    ("mt=t", "mt=", 1.0),
+    ("tl=c", "tl=", 1.0),
+    ("ev=e", "ev=", 1.0),
+    ("wv=w", "wv=", 1.0),
+];
+/// What ends a field.
+const ENDS: [char; 3] = [' ', '/', '='];
+/// Stand in the comments of moves that the first seasons of TCEC took from an opening.
+const UNPLAYED: [&str; 2] = ["ev=0.00, d=1, mt=00:00:00,", " s=0 kN/s"];
 
 /// What all comments of a game say, whose units are to be found.
 #[derive(Default)]
@@ -23,101 +42,100 @@ pub(super) struct Commands {
     pub(super) time_forms: Vec<&'static str>,
 }
 
+/// The move that a comment is about.
+struct Subject<'m> {
+    played: &'m mut RecordedMove,
+    mover: Color,
+    place: usize,
+}
+
+/// What a form gives: times in ms, and the evaluation behind its letter in the form.
+#[derive(Default)]
+struct Figures<'t> {
+    used: Option<f64>,
+    clock: Option<f64>,
+    eval: Option<(&'static str, &'t str)>,
+}
+
 impl Commands {
     /// Adds what the comment says that follows the last of `moves`, one of `mover`.
     pub(super) fn apply(&mut self, text: &str, mover: Color, moves: &mut [RecordedMove]) {
         let Some((played, before)) = moves.split_last_mut() else {
             return;
         };
+        let may_be_book = before.last().is_none_or(|last| last.is_book);
         let place = before.len();
+        let mut subject = Subject { played, mover, place };
         let mut prose = String::new();
         let mut rest = text;
         while let Some((before, behind)) = rest.split_once("[%") {
             let end = behind.find(']').map_or(behind.len(), |end| end + 1);
             let (command, after) = behind.split_at(end);
             prose += before;
-            if !self.take(
-                command.trim_end_matches(']').trim_ascii_start(),
-                mover,
-                place,
-                played,
-            ) {
+            let text = command.trim_end_matches(']').trim_ascii_start();
+            if !self.take(text, &mut subject) {
                 prose.extend(["[%", command]);
             }
             rest = after;
         }
         let prose = one_line(&(prose + rest));
-        match &*prose {
-            "" => {}
-            "book" => played.is_book = true,
-            _ => {
-                self.take_figures(&prose, mover, place, played);
-                played.comments.push(prose);
-            }
+        self.take_figures(&prose, &mut subject);
+        let is_unplayed = may_be_book && UNPLAYED.iter().all(|sign| prose.contains(sign));
+        played.is_book |= is_unplayed || prose.split(',').next() == Some("book");
+        if !prose.is_empty() && prose != "book" {
+            played.comments.push(prose);
         }
     }
 
-    /// Takes what other programs write without commands: `+0.30/14 3.4s` (cutechess, fastchess), `+0.57 17/28
-    /// 583 363004` (OpenBench), `mt=12000 tl=5400000 wv=0.35` (TCEC, in ms), `0:04:57` (ICC, the clock).
-    fn take_figures(&mut self, prose: &str, mover: Color, place: usize, played: &mut RecordedMove) {
-        let words: Vec<_> = prose.split([' ', ',']).filter(|word| !word.is_empty()).collect();
-        let ms = |text: &str| match text.strip_suffix('s') {
-            Some(seconds) => time_ms(seconds),
-            None => time_ms(text).map(|seconds| seconds / 1000.0),
-        };
-        let is_number = |text: &str| text.parse::<u64>().is_ok();
-        let (eval, used, source) = match words[..] {
-            [clock] if clock.split(':').count() == 3 => {
-                self.set(&mut played.clock_ms, time_ms(clock), "ICC's clocks");
+    /// Takes what other programs write without commands, if the whole comment is in one of their [`FORMS`], or
+    /// in pairs. Behind a form may stand words.
+    fn take_figures(&mut self, prose: &str, subject: &mut Subject<'_>) {
+        let prose = prose.trim_end_matches(',');
+        let has_pairs = prose.split(", ").skip(1).all(|part| part.contains('='));
+        for (number, part) in prose.split(", ").enumerate() {
+            // In brackets stands what the engine expected.
+            let behind = part.strip_prefix('(').and_then(|part| part.split_once(") "));
+            let part = behind.map_or(part, |(_, behind)| behind);
+            let found = FORMS
+                .iter()
+                .find_map(|form| Some((form.1, Figures::read(form.0, form.2, part)?)));
+            let is_alone = number == 0 && !part.contains('=');
+            let fits = if is_alone { found.is_some() } else { has_pairs };
+            if !fits {
                 return;
             }
-            [eval, depths, used, nodes] if depths.contains('/') && is_number(nodes) => {
-                (eval, ms(used), "OpenBench's times")
+            if let Some((name, figures)) = found {
+                self.set(&mut subject.played.used_ms, figures.used, name);
+                self.set(&mut subject.played.clock_ms, figures.clock, name);
+                if let Some((letter, eval)) = figures.eval {
+                    self.take_eval(eval, "", letter == "w", subject);
+                }
             }
-            [eval, used, ..] if used.ends_with('s') => match eval.split_once('/') {
-                Some((eval, depth)) if is_number(depth) => (eval, ms(used), "fastchess's times"),
-                _ => ("", None, ""),
-            },
-            _ => ("", None, ""),
-        };
-        if used.is_some() {
-            self.set(&mut played.used_ms, used, source);
-            self.take_eval(eval, "", Color::White, place);
-        }
-        for (name, value) in words.iter().filter_map(|word| word.split_once('=')) {
-            match name {
-                "tl" => self.set(&mut played.clock_ms, ms(value), "tl="),
-                "mt" => self.set(&mut played.used_ms, ms(value), "mt="),
-                _ => name == "wv" && self.take_eval(value, "", mover, place),
-            };
         }
     }
 
     /// Takes a command such as `clk 0:01:00`. Returns false if it is for others.
-    fn take(&mut self, command: &str, mover: Color, place: usize, played: &mut RecordedMove) -> bool {
+    fn take(&mut self, command: &str, subject: &mut Subject<'_>) -> bool {
         let name = command
             .split(|c: char| c.is_ascii_whitespace())
             .next()
             .unwrap_or_default();
         // Lines may be broken anywhere, so white space says nothing.
-        let values: String = command[name.len()..].split_ascii_whitespace().collect();
-        let (value, depth) = values.split_once([',', '/']).unwrap_or((&values, ""));
+        let value: String = command[name.len()..].split_ascii_whitespace().collect();
+        let time = time_ms(&value, 1000.0);
         match name {
             "eval" => {
-                // `#5`, `+#5`, `M5`, as programs write a mate.
-                let number = value.replace(['#', 'M', 'm', '+'], "");
-                let is_mate = value.contains(['#', 'M', 'm']) && number != "-";
-                let mate = mate(&number, mover).filter(|_| is_mate);
-                played.centipawns = mate.or(played.centipawns);
-                mate.is_some() || !is_mate && self.take_eval(value, depth, mover, place)
+                let (value, depth) = value.split_once([',', '/']).unwrap_or((&value, ""));
+                // Here `M5` counts moves, as `#5` does.
+                self.take_eval(&value.replace(['M', 'm'], "#"), depth, true, subject)
             }
             "clk" => {
                 let is_short = value.split(':').count() == 2 && !value.contains('.');
-                self.has_long_clocks |= time_ms(value).is_some() && !is_short;
+                self.has_long_clocks |= time.is_some() && !is_short;
                 self.has_short_clocks |= is_short;
-                self.set(&mut played.clock_ms, time_ms(value), "[%clk]")
+                self.set(&mut subject.played.clock_ms, time, "[%clk]")
             }
-            "emt" => self.set(&mut played.used_ms, time_ms(value), "[%emt]"),
+            "emt" => self.set(&mut subject.played.used_ms, time, "[%emt]"),
             _ => false,
         }
     }
@@ -131,14 +149,23 @@ impl Commands {
         ms.is_some()
     }
 
-    fn take_eval(&mut self, value: &str, depth: &str, mover: Color, place: usize) -> bool {
-        let Some(white) = value.parse().ok().filter(|eval: &f64| eval.is_finite()) else {
+    /// Takes pawns, or a mate, from White's point of view or the mover's.
+    fn take_eval(&mut self, text: &str, depth: &str, is_whites: bool, subject: &mut Subject<'_>) -> bool {
+        let is_turned = is_whites && subject.mover == Color::Black;
+        if let Some(plies) = mate(text) {
+            let own = if is_turned { -plies } else { plies };
+            // Who has just moved has mated, whatever the sign.
+            let score = if own < 0 { -MATE - own } else { MATE - own.max(1) };
+            subject.played.centipawns = i16::try_from(score).ok();
+            return true;
+        }
+        let number = text.replace(',', ".");
+        let Some(pawns) = number.parse().ok().filter(|eval: &f64| eval.is_finite()) else {
             return false;
         };
         self.evals
-            .push((place, if mover == Color::White { white } else { -white }));
-        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        let is_whole = is_number(value.strip_prefix('-').unwrap_or(value)) && is_number(depth);
+            .push((subject.place, if is_turned { -pawns } else { pawns }));
+        let is_whole = is_number(text.strip_prefix('-').unwrap_or(text)) && is_number(depth);
         self.whole_evals += usize::from(is_whole);
         true
     }
@@ -178,33 +205,81 @@ pub(super) fn one_line(text: &str) -> String {
     words.join(" ").replace('{', "(").replace('}', ")")
 }
 
-/// Parses `d:hh:mm:ss`, `h:mm:ss.fff`, `mm:ss` or seconds, and returns ms.
-fn time_ms(text: &str) -> Option<f64> {
-    let part = |part: &str| match part.as_bytes() {
-        // Most hours and minutes.
-        [digit @ b'0'..=b'9'] => Some(f64::from(digit - b'0')),
-        _ => part
-            .parse::<f64>()
-            .ok()
-            .filter(|part| part.is_finite() && *part >= 0.0),
-    };
-    let parts: Vec<_> = text.split(':').map(part).collect::<Option<_>>()?;
-    let (hours, others) = parts.split_at(parts.len().saturating_sub(2));
-    // In front of the hours are days.
-    let hours = hours.iter().fold(0.0, |sum, part| 24.0 * sum + part);
-    Some(1000.0 * others.iter().fold(hours, |sum, part| 60.0 * sum + part))
+impl<'t> Figures<'t> {
+    /// Reads text that is in the form as a whole.
+    fn read(form: &'static str, unit: f64, text: &'t str) -> Option<Figures<'t>> {
+        let mut found = Figures::default();
+        let mut pieces = text.split_inclusive(ENDS);
+        for field in form.split_inclusive(ENDS) {
+            let piece = pieces.next()?;
+            if field.ends_with('=') && piece == field {
+                continue;
+            }
+            let (letter, end) = field.split_at(1);
+            let value = piece.strip_suffix(end)?;
+            match letter {
+                "n" if is_number(value) => {}
+                "e" | "w" if is_eval(value) => found.eval = Some((letter, value)),
+                "s" if value.ends_with('s') => found.used = Some(time_ms(value, unit)?),
+                "t" => found.used = Some(time_ms(value, unit)?),
+                "h" if value.matches(':').count() == 2 => found.clock = Some(time_ms(value, unit)?),
+                "c" => found.clock = Some(time_ms(value, unit)?),
+                _ => return None,
+            }
+        }
+        pieces.next().is_none().then_some(found)
+    }
 }
 
-/// Parses the moves to a mate from White's point of view, and returns centipawns from the mover's.
-fn mate(moves: &str, mover: Color) -> Option<i16> {
-    let moves: i32 = moves.parse().ok()?;
-    let plies = moves
-        .unsigned_abs()
-        .saturating_mul(2)
-        .saturating_sub(1)
-        .clamp(1, 1000) as i32;
-    let white = if moves < 0 { plies - MATE } else { MATE - plies };
-    i16::try_from(if mover == Color::White { white } else { -white }).ok()
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Programs write evaluations with a sign or with two decimals, and people write scores such as `2.5/4`.
+fn is_eval(text: &str) -> bool {
+    let number = text.replace(',', ".");
+    let has_decimals = number
+        .rsplit('.')
+        .next()
+        .is_some_and(|decimals| decimals.len() == 2);
+    let is_number = number.parse::<f64>().is_ok() && (has_decimals || number.starts_with(['+', '-']));
+    is_number || mate(text).is_some()
+}
+
+/// Parses `d:hh:mm:ss`, `h:mm:ss.fff`, `mm:ss`, `338ms`, `3.4s`, or a number of `unit` ms, and returns ms.
+fn time_ms(text: &str, unit: f64) -> Option<f64> {
+    let (text, unit) = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
+        (Some(ms), _) => (ms, 1.0),
+        (None, Some(seconds)) => (seconds, 1000.0),
+        (None, None) if text.contains(':') => (text, 1000.0),
+        (None, None) => (text, unit),
+    };
+    let mut parts = text.rsplit(':');
+    let last: f64 = parts.next()?.replace(',', ".").parse().ok()?;
+    let mut sum = unit * last;
+    // The last part alone may have a fraction.
+    for unit in [60e3, 3600e3, 86_400e3] {
+        let Some(part) = parts.next() else { break };
+        sum += unit * f64::from(part.parse::<u32>().ok()?);
+    }
+    let is_time = sum.is_finite() && last.is_sign_positive() && parts.next().is_none();
+    is_time.then_some(sum)
+}
+
+/// The plies to a mate, below zero for being mated: `#5` and `#-5` count moves, `+M5` and `-M5` plies.
+fn mate(text: &str) -> Option<i32> {
+    if !text.contains(['#', 'M', 'm']) {
+        return None;
+    }
+    let number = text.replace(['#', 'M', 'm', '+', '-'], "");
+    let number = number.parse::<u32>().ok()?.min(1000) as i32;
+    let plies = if text.contains('#') {
+        2 * number - 1
+    } else {
+        number
+    };
+    let plies = plies.max(0);
+    Some(if text.contains('-') { -plies } else { plies })
 }
 
 #[cfg(test)]
@@ -237,6 +312,17 @@ mod tests {
             Some(9 - 32000)
         );
         assert!(read_comment(" book ", Color::White).is_book && !played.is_book);
+        // A regression: of nought moves the sign was lost, and the side that mated was mated.
+        for (text, mover) in [
+            ("#-0", Color::Black),
+            ("#0", Color::Black),
+            ("-M0", Color::White),
+            ("#-1", Color::Black),
+        ] {
+            let played = read_comment(&format!("[%eval {text}]"), mover);
+            assert_eq!(played.centipawns, Some(31_999), "{text}");
+        }
+        assert_eq!(read_comment("[%emt 1,5]", Color::White).used_ms, Some(1500.0));
         assert_eq!(read_comment("[%clk 12]", Color::White).clock_ms, Some(12_000.0));
         assert_eq!(
             read_comment("[%clk 2:01:00:05]", Color::White).clock_ms,
@@ -256,6 +342,8 @@ mod tests {
             "[%clk",
             "[%eval #99999999999]",
             "[%emt 0:nan]",
+            "[%clk 1.55:05]",
+            "[%emt 0.01:00]",
         ] {
             let read = read_comment(text, Color::White);
             assert_eq!(read.comments, [text], "what is not understood stays");

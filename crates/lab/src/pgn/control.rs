@@ -2,6 +2,7 @@
 //! its clocks say was used.
 
 use super::{RecordedGame, RecordedMove};
+use itertools::Itertools;
 use zeitnot_engine::chess::Color;
 use zeitnot_engine::time::{Millis, TimeControl};
 
@@ -10,6 +11,8 @@ const TOLERANCE_MS: f64 = 1000.0;
 /// The first clock of a side may be above what the control allows by this, ms, and by a tenth: opponents give
 /// time on some servers.
 const GIVEN_MS: f64 = 15_000.0;
+/// The first clock that a comment's form gives is above the base time divided by this. Else its unit is another.
+const LEAST_PART: f64 = 20.0;
 /// Where the sum of recorded times is more than so many times what a control allows, its unit is another.
 const OTHER_UNIT: f64 = 2.0;
 /// What people write for the signs between base time, increment and moves.
@@ -106,6 +109,11 @@ impl RecordedControl {
         self.allows(number, clock_ms) && clock_ms >= self.first().time.0 / 2.0
     }
 
+    /// Whether this may be a first clock at all.
+    fn begins_near(&self, number: u32, clock_ms: f64) -> bool {
+        self.allows(number, clock_ms) && LEAST_PART * clock_ms >= self.first().time.0
+    }
+
     /// Whether the first `number` moves may have taken so long.
     fn lasts(&self, number: u32, used_ms: f64) -> bool {
         let most = self.most(number);
@@ -145,10 +153,9 @@ impl RecordedControl {
         (*last, if is_end { last.time } else { Millis::ZERO })
     }
 
-    /// Returns the time that a side used for each of its moves, ms, by its clock after each. Its first move
-    /// has the number `number`.
-    fn used_ms(&self, number: u32, clocks: &[Option<f64>]) -> Vec<Option<f64>> {
-        let mut before = Some(self.first().time.0);
+    /// Returns the time that a side used for each of its moves, ms, by its clock `before` them and after each.
+    /// Its first move has the number `number`.
+    fn used_ms(&self, number: u32, mut before: Option<f64>, clocks: &[Option<f64>]) -> Vec<Option<f64>> {
         // Some clocks show the time of the next period one move later.
         let mut late = 0.0;
         let used = (number..)
@@ -188,7 +195,8 @@ fn within(used: f64, clock: f64) -> Option<f64> {
 
 /// Brings the tags of the control, the form of the clocks and the first clock of each side to one reading.
 /// `are_short` says that all clocks are written as `1:29`: minutes and seconds, or hours and minutes. What
-/// fits no reading is left out. The game's notes say it.
+/// fits no reading is left out: the control, or clocks and times whose form was told by their shape alone. The
+/// game's notes say it.
 pub(super) fn settle_time(game: &mut RecordedGame, are_short: bool) {
     let RecordedGame {
         tags,
@@ -234,13 +242,24 @@ pub(super) fn settle_time(game: &mut RecordedGame, are_short: bool) {
     };
     let in_hours: Fits = |control, number, ms| control.explains(number, 60.0 * ms);
     let nearly: Fits = |control, number, ms| control.lasts(number, ms / OTHER_UNIT);
+    let is_by_shape = is_by_shape(&game.time_forms);
     let (needs, allows, explains): (_, Fits, Fits) = match has_clocks {
+        true if is_by_shape => ("clocks", RecordedControl::begins_near, RecordedControl::explains),
         true => ("clocks", RecordedControl::allows, RecordedControl::explains),
         false => ("times", RecordedControl::lasts, RecordedControl::lasts),
     };
     let is_in_minutes = agree(&minutes, explains) && (has_clocks || !agree(&written, nearly));
     let name = tag(start.turn());
-    if are_short && !agree(&written, RecordedControl::explains) && agree(&written, in_hours) {
+    let contradiction = format!("contradict its time control {name:?}");
+    if has_clocks
+        && moves
+            .iter()
+            .filter_map(|played| played.clock_ms)
+            .all(|clock| clock == 0.0)
+    {
+        game.controls = written;
+        unread(game, "show 0 at all moves");
+    } else if are_short && !agree(&written, RecordedControl::explains) && agree(&written, in_hours) {
         moves
             .iter_mut()
             .filter_map(|played| played.clock_ms.as_mut())
@@ -254,34 +273,76 @@ pub(super) fn settle_time(game: &mut RecordedGame, are_short: bool) {
             "its time control {name:?} is read in minutes, which its {needs} need"
         ));
         game.controls = minutes;
+    } else if is_by_shape {
+        game.controls = written;
+        unread(game, &contradiction);
     } else {
-        notes.push(format!(
-            "its {needs} contradict its time control {name:?}, which is left out"
-        ));
+        notes.push(format!("its {needs} {contradiction}, which is left out"));
+    }
+    for (color, _, first) in shown.into_iter().flatten() {
+        // Berserk: half of the time, and no increment.
+        if has_clocks
+            && is_of_lichess(game)
+            && let Some(control) = &mut game.controls[color as usize]
+            && 2.0 * first == control.first().time.0
+        {
+            let time = Millis(first);
+            control.periods = vec![TimeControl {
+                time,
+                inc: Millis::ZERO,
+                moves: None,
+            }];
+        }
     }
     settle_used(game);
+}
+
+/// Whether clocks and times stand in comments without a command, so that their form alone tells what they are.
+fn is_by_shape(forms: &[&str]) -> bool {
+    !forms.is_empty() && !forms.iter().any(|form| form.starts_with('['))
+}
+
+/// Leaves out all clocks and times of the game, which do what `fault` says.
+fn unread(game: &mut RecordedGame, fault: &str) {
+    for played in &mut game.moves {
+        (played.clock_ms, played.used_ms) = (None, None);
+    }
+    let forms = game.time_forms.drain(..).join(" and ");
+    game.notes.push(format!("{forms} {fault}, and are not read"));
+}
+
+/// The players of lichess have time for their first move that is not on their clock, and get no increment for it.
+fn is_of_lichess(game: &RecordedGame) -> bool {
+    game.tags
+        .get("Site")
+        .is_some_and(|site| site.contains("lichess.org"))
 }
 
 /// Leaves out recorded times that the clocks contradict.
 fn settle_used(game: &mut RecordedGame) {
     let by_clocks = by_clocks(game, None);
-    let contradicted = game
-        .moves
-        .iter_mut()
-        .zip(by_clocks)
-        .filter_map(|(played, by_clock)| {
-            let (by_clock, most) = (by_clock?, 2.0 * TOLERANCE_MS + 0.1 * by_clock?);
-            played.used_ms.take_if(|used| (*used - by_clock).abs() > most)
-        });
-    let contradicted = contradicted.count();
-    if contradicted > 0 {
+    let (mut compared, mut contradicted) = (0, 0);
+    for (played, by_clock) in game.moves.iter_mut().zip(by_clocks) {
+        let (Some(used), Some(by_clock)) = (played.used_ms, by_clock) else {
+            continue;
+        };
+        compared += 1;
+        if (used - by_clock).abs() > 2.0 * TOLERANCE_MS + 0.1 * by_clock {
+            contradicted += 1;
+            played.used_ms = None;
+        }
+    }
+    if 2 * contradicted > compared && is_by_shape(&game.time_forms) {
+        unread(game, "contradict each other");
+    } else if contradicted > 0 {
         game.notes.push(format!(
             "the times of {contradicted} of its moves contradict its clocks: the clocks count"
         ));
     }
 }
 
-/// Returns the time that was used for each move by the clocks, where the control is known.
+/// Returns the time that was used for each move by the clocks, where the control is known. Moves of a book take
+/// none, and what their clocks show is not known.
 fn by_clocks(game: &RecordedGame, told: Option<TimeControl>) -> Vec<Option<f64>> {
     let mut used = vec![None; game.moves.len()];
     let turn = game.start.turn();
@@ -290,17 +351,20 @@ fn by_clocks(game: &RecordedGame, told: Option<TimeControl>) -> Vec<Option<f64>>
         let Some(control) = told.or_else(|| RecordedControl::of(game, color)) else {
             continue;
         };
-        let clocks: Vec<_> = game
-            .moves
-            .iter()
-            .skip(first)
-            .step_by(2)
-            .map(|played| played.clock_ms)
+        let own = game.moves.iter().skip(first).step_by(2);
+        let clocks: Vec<_> = own
+            .map(|played| if played.is_book { None } else { played.clock_ms })
             .collect();
         let number = (game.start.game_ply() + first as u32) / 2 + 1;
-        let own = used.iter_mut().skip(first).step_by(2);
-        own.zip(control.used_ms(number, &clocks))
-            .for_each(|(used, by_clock)| *used = by_clock);
+        let before = if is_of_lichess(game) {
+            None
+        } else {
+            Some(control.first().time.0)
+        };
+        let by_clock = control.used_ms(number, before, &clocks);
+        for (used, by_clock) in used.iter_mut().skip(first).step_by(2).zip(by_clock) {
+            *used = by_clock;
+        }
     }
     used
 }
@@ -450,7 +514,8 @@ mod tests {
 
     fn used(control: &str, clocks: &[f64]) -> Vec<Option<f64>> {
         let clocks: Vec<_> = clocks.iter().map(|seconds| Some(1000.0 * seconds)).collect();
-        let used = RecordedControl::parse(control).unwrap().used_ms(1, &clocks);
+        let control = RecordedControl::parse(control).unwrap();
+        let used = control.used_ms(1, Some(control.first().time.0), &clocks);
         used.into_iter().map(|used| used.map(|ms| ms / 1000.0)).collect()
     }
 
@@ -601,7 +666,7 @@ mod tests {
                 Some(60.0),
                 "in minutes, which its times need",
             ),
-            ("1", ["+0.3/14 12.0s", "0.1/12 20.0s"], Some(1.0), "in minutes"),
+            ("1", ["+0.3/14 12.0s", "+0.1/12 20.0s"], Some(1.0), "in minutes"),
             ("60", ["[%emt 0:00:45]", "[%emt 0:00:20]"], Some(1.0), ""),
             (
                 "15 min",

@@ -162,11 +162,11 @@ impl Draft {
         }
         game.notes.extend(game.tags.settle_result(self.result));
         self.commands.settle_evals(&mut game.moves, &mut game.notes);
+        game.time_forms = self.commands.time_forms;
         settle_time(
             &mut game,
             self.commands.has_short_clocks && !self.commands.has_long_clocks,
         );
-        game.time_forms = self.commands.time_forms;
         // Some files hide the result behind a `;`: where another game follows, nothing was cut off and the
         // tag is to be trusted.
         game.has_result = game.tags.result().is_some() && (self.result.is_some() || !is_last);

@@ -195,14 +195,39 @@ fn figures_of_other_programs_are_read() {
             "-0.30/14 3.400s, n=123, tl=0.995s",
             (Some(3.4), Some(0.995), Some(-30)),
         ),
-        ("+M5/14 0.5s, White mates", (Some(0.5), None, None)),
+        // Programs count the plies to a mate.
+        ("+M5/14 0.5s, White mates", (Some(0.5), None, Some(31_995))),
+        ("-M2/14 338ms", (Some(0.338), None, Some(-31_998))),
         ("+0.57 17/28 583 363004", (Some(0.583), None, Some(57))),
+        ("+0,35/9 1,5", (Some(1.5), None, Some(35))),
+        ("(e7e5) +0.35/9 1:05", (Some(65.0), None, Some(35))),
+        ("-0.35/9 2 1234567", (Some(2.0), None, Some(-35))),
         (
             "d=24, sd=30, mt=12000, tl=5400000, wv=0.35,",
             (Some(12.0), Some(5400.0), Some(35)),
         ),
+        (
+            "ev=-0.22, d=24, mt=00:01:35, tl=01:58:54, s=8010 kN/s, pv=e6 Nf3, wv=0.22,",
+            (Some(95.0), Some(7134.0), Some(22)),
+        ),
+        (
+            "ev=-0.22, d=24, pd=Nf3, mt=00:01:35",
+            (Some(95.0), None, Some(-22)),
+        ),
+        (
+            "d=12, mt=50, tl=9050, wv=-M2",
+            (Some(0.05), Some(9.05), Some(-31_998)),
+        ),
+        ("wv=#22", (None, None, Some(31_957))),
         ("0:04:57", (None, Some(297.0), None)),
         ("1/2 offered, 3s", (None, None, None)),
+        // Regressions: prose whose shape was OpenBench's.
+        ("see 3/4 12 7", (None, None, None)),
+        ("rounds 5/9 2019 2021", (None, None, None)),
+        ("1/2 10s", (None, None, None)),
+        ("2.5/4 12", (None, None, None)),
+        ("a line, mt=5", (None, None, None)),
+        ("mt=5, a line", (None, None, None)),
         ("tl=-1s mt=nan", (None, None, None)),
     ] {
         let text = format!("1. e4 {{{comment}}} *\n");
@@ -220,6 +245,219 @@ fn figures_of_other_programs_are_read() {
         );
         assert_eq!(played.comments, [comment], "what people and programs say stays");
     }
+}
+
+/// A game as the seasons of TCEC wrote theirs: the comment of a move and those of a move of the opening have
+/// places for the move, the evaluations, and the time used and left.
+struct Season {
+    control: [u64; 2],
+    book_plies: usize,
+    comment: &'static str,
+    book: &'static str,
+    time: fn(u64) -> String,
+}
+
+/// A regression: the times of the first twelve seasons were read a thousandth of what they are.
+#[test]
+fn clocks_of_every_season_of_tcec_sum_to_their_control() {
+    const MOVES: &str = "d4 Nf6 c4 e6 Nf3 d5 Nc3 Be7 Bg5 O-O e3 h6 Bh4 b6 cxd5 Nxd5 Bxe7 Qxe7 Nxd5 exd5";
+    const OLD: [&str; 2] = [
+        " ev=EV, d=24, pd=a6, mt=USED, tl=LEFT, s=9120 kN/s, pv=MOVE a6, tb=0, R50=50,  ",
+        " ev=0.00, d=1, mt=00:00:00, tl=LEFT, s=0 kN/s, pv=MOVE, tb=0, R50=50,  ",
+    ];
+    const HOURS: [&str; 2] = [
+        " ev=EV, d=24, pd=a6, mt=USED, tl=LEFT, s=9120 kN/s, n=76, pv=MOVE a6, tb=0, R50=50, wv=WV,  ",
+        " ev=0.00, d=1, mt=00:00:00, tl=LEFT, s=0 kN/s, n=0, pv=MOVE, tb=0, R50=50, wv=0.00,  ",
+    ];
+    const MILLIS: [&str; 2] = [
+        "d=24, sd=40, mt=USED, tl=LEFT, s=2198320, n=35, pv=MOVE a6, tb=0, h=8.3, wv=WV, R50=49, mb=+0+0+0+0+0,",
+        "book, mb=+0+0+0+0+0,",
+    ];
+    const COMMANDS: [&str; 2] = ["[%eval WV] [%emt USED] [%clk LEFT]", "book"];
+    let hours: fn(u64) -> String = |s| format!("{:02}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
+    let millis: fn(u64) -> String = |s| format!("{s}000");
+    let season = |control, book_plies, [comment, book]: [&'static str; 2], time| Season {
+        control,
+        book_plies,
+        comment,
+        book,
+        time,
+    };
+    for season in [
+        season([9000, 60], 0, OLD, hours),
+        season([6000, 0], 2, OLD, hours),
+        season([9000, 60], 4, OLD, hours),
+        season([7200, 30], 6, HOURS, hours),
+        season([7200, 30], 12, HOURS, hours),
+        season([10_800, 30], 8, HOURS, hours),
+        season([5400, 10], 8, HOURS, hours),
+        season([5400, 5], 8, MILLIS, millis),
+        season([6600, 10], 8, MILLIS, millis),
+        season([1800, 3], 4, COMMANDS, hours),
+    ] {
+        let [base, inc] = season.control;
+        let mut text = format!("[Event \"TCEC\"]\n[Result \"1-0\"]\n[TimeControl \"{base}+{inc}\"]\n\n");
+        let (mut left, mut expected) = ([base; 2], Vec::new());
+        for (ply, played) in MOVES.split(' ').enumerate() {
+            let is_book = ply < season.book_plies;
+            // From 20 to 199 s.
+            let used = 20 + 37 * ply as u64 % 180;
+            if !is_book {
+                left[ply % 2] += inc;
+                left[ply % 2] -= used;
+                expected.push(Some(1000.0 * used as f64));
+            }
+            let [shown, form] = if is_book {
+                [base + inc, 1]
+            } else {
+                [left[ply % 2], 0]
+            };
+            let form = [season.comment, season.book][form as usize];
+            let white = if ply % 2 == 0 { "0.31" } else { "-0.31" };
+            let comment = form
+                .replace("MOVE", played)
+                .replace("USED", &(season.time)(used))
+                .replace("LEFT", &(season.time)(shown))
+                .replace("WV", white)
+                .replace("EV", "0.31");
+            let number = if ply % 2 == 0 {
+                format!("{}.", ply / 2 + 1)
+            } else {
+                String::new()
+            };
+            let _ = writeln!(text, "{number}{played} {{{comment}}}");
+        }
+        let game = Games::new("text", (text + "1-0\n").as_bytes())
+            .next()
+            .unwrap()
+            .unwrap();
+        assert!(game.notes.is_empty(), "{}: {:?}", season.comment, game.notes);
+        let (book, own) = game.moves.split_at(season.book_plies);
+        assert!(
+            book.iter().all(|played| played.is_book) && !own[0].is_book,
+            "{}",
+            season.book
+        );
+        assert!(
+            own.iter().all(|played| played.centipawns == Some(31)),
+            "{}",
+            season.comment
+        );
+        assert_eq!(
+            used_ms(&game, None)[season.book_plies..],
+            expected,
+            "{}",
+            season.comment
+        );
+        let last = |side: usize| {
+            own.iter()
+                .skip((season.book_plies + side) % 2)
+                .step_by(2)
+                .next_back()
+        };
+        let clocks = [0, 1].map(|side| last(side).unwrap().clock_ms);
+        assert_eq!(
+            clocks,
+            left.map(|s| Some(1000.0 * s as f64)),
+            "{}",
+            season.comment
+        );
+    }
+}
+
+#[test]
+fn clocks_and_times_whose_form_the_game_contradicts_are_not_read() {
+    for (tags, comments, note) in [
+        // Seconds, where the form has ms.
+        (
+            "[TimeControl \"7200+30\"]",
+            [
+                "mt=100, tl=7130",
+                "mt=50, tl=7180",
+                "mt=100, tl=7060",
+                "mt=30, tl=7180",
+            ],
+            "mt= and tl= contradict its time control \"7200+30\", and are not read",
+        ),
+        (
+            "[TimeControl \"60+1\"]",
+            [
+                "mt=30000, tl=60000",
+                "mt=9000, tl=59000",
+                "mt=30000, tl=60000",
+                "mt=9000, tl=58000",
+            ],
+            "mt= and tl= contradict each other, and are not read",
+        ),
+        (
+            "[TimeControl \"60\"]",
+            ["+0.31/9 900", "+0.31/9 800", "+0.31/9 2700", "+0.31/9 2900"],
+            "",
+        ),
+        (
+            "[TimeControl \"600\"]",
+            ["[%clk 0:00:00]"; 4],
+            "[%clk] show 0 at all moves, and are not read",
+        ),
+    ] {
+        let [a, b, c, d] = comments;
+        let text = format!("{tags}\n\n1. e4 {{{a}}} e5 {{{b}}} 2. Nf3 {{{c}}} Nc6 {{{d}}} 1-0\n");
+        let game = Games::new("text", text.as_bytes()).next().unwrap().unwrap();
+        let is_read = game
+            .moves
+            .iter()
+            .any(|played| played.clock_ms.or(played.used_ms).is_some());
+        assert_eq!(
+            game.notes.join(" "),
+            if is_read {
+                "its time control \"60\" is read in minutes, which its times need"
+            } else {
+                note
+            }
+        );
+        assert_eq!(is_read, note.is_empty(), "{text}");
+        assert_eq!(
+            used_ms(&game, None).iter().any(Option::is_some),
+            is_read,
+            "{text}"
+        );
+    }
+}
+
+/// Used for each move, s, as the clocks show it.
+fn used_by(tags: &str, clocks: &[&str]) -> Vec<Option<f64>> {
+    let moves = ["1. e4", "e5", "2. Nf3", "Nc6", "3. Bb5", "a6"];
+    let moves = moves
+        .iter()
+        .zip(clocks)
+        .map(|(played, clock)| format!("{played} {{[%clk {clock}]}} "));
+    let text = format!("{tags}\n\n{}1-0\n", moves.collect::<String>());
+    let game = Games::new("text", text.as_bytes()).next().unwrap().unwrap();
+    used_ms(&game, None)
+        .into_iter()
+        .map(|used| used.map(|ms| ms / 1000.0))
+        .collect()
+}
+
+/// Regressions: an increment that lichess does not give, and half a clock that was taken for a whole one.
+#[test]
+fn lichess_times_no_first_move_and_halves_the_clock_of_the_berserk() {
+    let lichess = "[Site \"https://lichess.org/abcdefgh\"]\n";
+    let clocks = ["0:30:00", "0:30:00", "0:30:12", "0:30:15"];
+    assert_eq!(
+        used_by(&format!("{lichess}[TimeControl \"1800+20\"]"), &clocks),
+        [None, None, Some(8.0), Some(5.0)]
+    );
+    assert_eq!(
+        used_by("[TimeControl \"1800+20\"]", &clocks)[0],
+        Some(20.0),
+        "elsewhere"
+    );
+    let clocks = ["0:01:30", "0:03:00", "0:01:29", "0:02:58", "0:01:27", "0:02:55"];
+    assert_eq!(
+        used_by(&format!("{lichess}[TimeControl \"180+2\"]"), &clocks),
+        [None, None, Some(1.0), Some(4.0), Some(2.0), Some(5.0)]
+    );
 }
 
 #[test]
