@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use indicatif::ProgressBar;
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use serde::Serialize;
 
 use zeitnot_datagen::TrainingDataError;
@@ -17,14 +18,13 @@ use zeitnot_datagen::record::{MAGIC, Records, encode};
 use zeitnot_datagen::table::Tables;
 use zeitnot_datagen::teacher::{Lines, UciTeacher, play_game};
 use zeitnot_engine::engine::{Settings, open_backend};
+use zeitnot_engine::files::Zstandard;
 use zeitnot_engine::network::BatchEvaluator;
 use zeitnot_engine::{VERSION, files};
 use zeitnot_lab::pgn::Games;
 use zeitnot_lab::report::printable;
 use zeitnot_lab::rows::{Export, check_there, make_folder, replace};
 
-/// Of `.zst` files. A higher one gains a few percent and takes minutes.
-const COMPRESSION_LEVEL: i32 = 9;
 /// The most bytes of records that are held in memory.
 const MOST_RECORDS: u64 = 8 << 30;
 const MOST_NOTES: usize = 20;
@@ -283,14 +283,10 @@ fn import(args: &ImportArgs) -> Result<DatagenSummary, Box<dyn Error>> {
         return Err("no game with a result is in these files: nothing is written".into());
     }
     let is_compressed = args.out.extension().is_some_and(|extension| extension == "zst");
-    let packed = if is_compressed {
-        zstd::encode_all(&records[..], COMPRESSION_LEVEL)
-    } else {
-        Ok(records)
-    };
-    packed
-        .and_then(|bytes| replace(&args.out, bytes))
-        .map_err(|error| fault(&args.out, error))?;
+    if is_compressed {
+        records = compress_to_vec(&records[..], CompressionLevel::Fastest);
+    }
+    replace(&args.out, records).map_err(|error| fault(&args.out, error))?;
     Ok(summary)
 }
 
@@ -320,8 +316,7 @@ fn each_game(
         // Our own records of games that are alike compress like nothing else.
         let read = match path.extension().is_some_and(|extension| extension == "zst") {
             true => File::open(path)
-                .and_then(zstd::Decoder::new)
-                .and_then(|own| own.take(MOST_RECORDS).read_to_end(&mut bytes)),
+                .and_then(|own| Zstandard::new(own).take(MOST_RECORDS).read_to_end(&mut bytes)),
             false => files::open(path).and_then(|mut content| content.read_to_end(&mut bytes)),
         };
         read.map_err(|error| fault(path, error))?;

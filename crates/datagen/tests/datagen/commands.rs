@@ -1,15 +1,18 @@
 //! Tests the program. The engine itself, on the backend that needs no network, is the teacher. Cargo builds
 //! it for the tests of its own package.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use serde_json::Value;
 use zeitnot_datagen::game::{LabelledGame, LabelledPly, MoveChoice};
 use zeitnot_datagen::table::{MAX_PAST, ROW};
 use zeitnot_engine::chess::{History, Variant};
+use zeitnot_engine::files::Zstandard;
 
 use crate::training_data::{PGN, imported, read_records, write_records};
 
@@ -181,9 +184,12 @@ fn import_reads_compressed_files_and_what_fails_leaves_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (pgn, out) = (path("games.pgn.zst"), path("games.zng.zst"));
-    fs::write(&pgn, zstd::encode_all(PGN.as_bytes(), 3).unwrap()).unwrap();
+    fs::write(&pgn, compress_to_vec(PGN.as_bytes(), CompressionLevel::Fastest)).unwrap();
     json(&run(&["import", "--pgn", &pgn, "--out", &out]));
-    let records = zstd::decode_all(&fs::read(&out).unwrap()[..]).unwrap();
+    let mut records = Vec::new();
+    Zstandard::new(File::open(&out).unwrap())
+        .read_to_end(&mut records)
+        .unwrap();
     assert_eq!(read_records(&records).unwrap().len(), 2);
 
     let failed = path("failed.zng");

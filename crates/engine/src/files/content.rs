@@ -5,13 +5,15 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, Cursor, ErrorKind, Read};
+use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bzip2::read::MultiBzDecoder;
 use flate2::read::MultiGzDecoder;
+use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use super::kind::{FileKind, TELLING};
 use super::lines::decode;
@@ -99,7 +101,7 @@ fn inflated(source: impl Read + Send + 'static) -> io::Result<Content> {
     };
     Ok(match kind {
         Some(FileKind::Gzip) => bounded(MultiGzDecoder::new(source), consumed),
-        Some(FileKind::Zstandard) => bounded(zstd::Decoder::new(source)?, consumed),
+        Some(FileKind::Zstandard) => bounded(Zstandard::new(source), consumed),
         Some(FileKind::Bzip2) => bounded(MultiBzDecoder::new(source), consumed),
         _ => Box::new(source),
     })
@@ -135,6 +137,67 @@ fn sniffed(mut source: impl Read + Send + 'static) -> io::Result<(Option<FileKin
         }
     }
     Ok((FileKind::of(&start), Box::new(Cursor::new(start).chain(source))))
+}
+
+/// Inflates Zstandard: all frames of a file, one behind the other, with their checksums.
+pub struct Zstandard<R> {
+    source: BufReader<R>,
+    frame: FrameDecoder,
+}
+
+impl<R: Read> Zstandard<R> {
+    pub fn new(source: R) -> Self {
+        Zstandard {
+            source: BufReader::new(source),
+            frame: FrameDecoder::new(),
+        }
+    }
+
+    /// Begins the next frame, behind those that hold no content. Returns whether there is one.
+    fn begin_frame(&mut self) -> io::Result<bool> {
+        while !self.source.fill_buf()?.is_empty() {
+            match self.frame.reset(&mut self.source) {
+                Ok(()) => return Ok(true),
+                Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
+                    length,
+                    ..
+                })) => {
+                    let mut skipped = self.source.by_ref().take(length.into());
+                    io::copy(&mut skipped, &mut io::sink())?;
+                }
+                Err(error) => return Err(io::Error::other(error)),
+            }
+        }
+        Ok(false)
+    }
+
+    fn check(&self) -> io::Result<()> {
+        match self.frame.get_checksum_from_data() {
+            Some(sum) if self.frame.get_calculated_checksum() != Some(sum) => Err(io::Error::new(
+                ErrorKind::InvalidData,
+                "the checksum of a Zstandard frame is wrong",
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<R: Read> Read for Zstandard<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.frame.can_collect() == 0 {
+            if !self.frame.is_finished() {
+                self.frame
+                    .decode_blocks(&mut self.source, BlockDecodingStrategy::UptoBlocks(1))
+                    .map_err(io::Error::other)?;
+                continue;
+            }
+            self.check()?;
+            if !self.begin_frame()? {
+                return Ok(0);
+            }
+        }
+        self.frame.read(buffer)
+    }
 }
 
 struct Counted {
@@ -221,6 +284,8 @@ impl Read for Utf16 {
 mod tests {
     use std::io::Write;
 
+    use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+
     use super::*;
 
     fn text_of(bytes: &[u8]) -> io::Result<String> {
@@ -240,7 +305,7 @@ mod tests {
         let text = "1. e4 e5 *\n".repeat(100);
         let mut bzip2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
         bzip2.write_all(text.as_bytes()).unwrap();
-        let zstandard = zstd::encode_all(text.as_bytes(), 1).unwrap();
+        let zstandard = compress_to_vec(text.as_bytes(), CompressionLevel::Fastest);
         // A regression: the database of lichess begins with a frame to be skipped.
         let skipped = [&b"\x50\x2a\x4d\x18\x02\0\0\0ab"[..], &zstandard].concat();
         for bytes in [
@@ -316,10 +381,24 @@ mod tests {
         assert!(seen.starts_with(b"1. e4 e5 *\n"));
     }
 
+    #[test]
+    fn every_frame_of_zstandard_is_read_and_checked() {
+        let frame = |text: &[u8]| compress_to_vec(text, CompressionLevel::Fastest);
+        let skipped = b"\x50\x2a\x4d\x18\x02\0\0\0ab";
+        let frames = [&frame(b"1. e4 e5 *\n"), &skipped[..], &frame(b"1. d4 d5 *\n")].concat();
+        assert_eq!(text_of(&frames).unwrap(), "1. e4 e5 *\n1. d4 d5 *\n");
+        let cut = text_of(&frames[..frames.len() - 5]);
+        assert!(cut.is_err());
+        let mut damaged = frames.clone();
+        *damaged.last_mut().unwrap() ^= 1;
+        let error = text_of(&damaged).unwrap_err().to_string();
+        assert_eq!(error, "the checksum of a Zstandard frame is wrong");
+    }
+
     /// A regression: a few kilobytes inflated without end, into memory where openings and records are read.
     #[test]
     fn bombs_are_refused_within_their_bounds() {
-        let bomb = zstd::encode_all(io::repeat(0).take(100 << 20), 1).unwrap();
+        let bomb = compress_to_vec(io::repeat(0).take(100 << 20), CompressionLevel::Fastest);
         let mut seen = 0;
         let mut reader = inflated(Cursor::new(bomb)).unwrap();
         let mut buffer = [0; 1 << 16];

@@ -11,7 +11,7 @@ mod kind;
 mod lines;
 mod zipped;
 
-pub use content::{open, open_text, read_text};
+pub use content::{Zstandard, open, open_text, read_text};
 pub(crate) use kind::{FileKind, TELLING};
 pub use lines::{LineError, Lines, decode, is_blank, path_of};
 

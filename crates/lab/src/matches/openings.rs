@@ -303,6 +303,7 @@ impl GameAssignment {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ruzstd::encoding::{CompressionLevel, compress_to_vec};
     use std::io::{Cursor, Write};
 
     const EPD: &str = "# book\nrnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - bm e5;\n\n\
@@ -352,7 +353,7 @@ mod tests {
             for (ending, bytes) in [
                 ("", text.to_vec()),
                 (".gz", gz.finish().unwrap()),
-                (".zst", zstd::encode_all(text, 1).unwrap()),
+                (".zst", compress_to_vec(text, CompressionLevel::Fastest)),
                 (".bz2", bz2.finish().unwrap()),
                 (".zip", zip.finish().unwrap().into_inner()),
             ] {
