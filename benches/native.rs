@@ -8,7 +8,7 @@ use std::time::Duration;
 use zeitnot_engine::chess::History;
 use zeitnot_engine::network::backends::native::{Native, available_kernels};
 use zeitnot_engine::network::encode::InputFormat;
-use zeitnot_engine::network::weights::{
+use zeitnot_engine::network::layers::{
     Activation, AttentionBody, AttentionPolicy, Body, Branch, Convolution, Dense, Embedding, Encoder,
     FeedForward, LayerNorm, Network, PolicyHead, ResidualBlock, ScalarHead, Smolgen, SqueezeExcite, Tower,
 };

@@ -10,8 +10,9 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use prost::encoding::{WireType, encode_key, encode_varint};
 use tempfile::TempDir;
+use zeitnot_engine::network::layers::Body;
 use zeitnot_engine::network::onnx::{self, BuildOptions};
-use zeitnot_engine::network::weights::{Body, HeadChoice, Model, NetworkFile};
+use zeitnot_engine::network::weights::{HeadChoice, Model, NetworkFile};
 
 const FILTERS: usize = 256;
 const BLOCKS: usize = 20;

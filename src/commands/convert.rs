@@ -15,11 +15,11 @@ use flate2::write::GzEncoder;
 use serde::Serialize;
 
 use crate::output::{ExitStatus, Output};
-use zeitnot_engine::network::onnx::{self, BuildOptions, Form};
-use zeitnot_engine::network::weights::{
-    DataType, HeadChoice, INPUT_PLANES, InputForm, Model, NetworkFile, OUTPUT_POLICY, OUTPUT_WDL, OnnxModel,
-    PolicyHeadName, TensorNames, ValueHeadName, ValueOutput,
+use zeitnot_engine::network::onnx::{
+    self, BuildOptions, DataType, Form, INPUT_PLANES, InputForm, OUTPUT_POLICY, OUTPUT_WDL, OnnxModel,
+    TensorNames, ValueOutput,
 };
+use zeitnot_engine::network::weights::{HeadChoice, Model, NetworkFile, PolicyHeadName, ValueHeadName};
 use zeitnot_engine::options::OptionChoice;
 use zeitnot_lab::rows::replace;
 

@@ -8,9 +8,10 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::output::{ExitStatus, Output};
+use zeitnot_engine::network::layers::Network;
+use zeitnot_engine::network::onnx::{DataType, OnnxModel, ValueOutput};
 use zeitnot_engine::network::weights::{
-    DataType, HeadChoice, Model, Network, NetworkFile, NetworkMetadata, OnnxModel, PolicyHeadName,
-    ValueHeadName, ValueOutput,
+    HeadChoice, Model, NetworkFile, NetworkMetadata, PolicyHeadName, ValueHeadName,
 };
 use zeitnot_engine::options::OptionChoice;
 

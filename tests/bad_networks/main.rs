@@ -20,10 +20,9 @@ use flate2::write::GzEncoder;
 use proptest::prelude::*;
 use serde::Deserialize;
 use tempfile::TempDir;
+use zeitnot_engine::network::layers::{CONVOLUTION_POLICY_PLANES, Network, PolicyHead};
 use zeitnot_engine::network::onnx::{self, BuildOptions};
-use zeitnot_engine::network::weights::{
-    CONVOLUTION_POLICY_PLANES, HeadChoice, Model, Network, NetworkError, NetworkFile, PolicyHead,
-};
+use zeitnot_engine::network::weights::{HeadChoice, Model, NetworkError, NetworkFile};
 
 /// A good network, the base of most bad ones.
 const TINY: &str = "tiny.pb.gz";

@@ -8,8 +8,8 @@ use tempfile::TempDir;
 use zeitnot_engine::chess::{History, Variant};
 use zeitnot_engine::network::backends::onnxruntime::{DeviceOptions, OnnxRuntime};
 use zeitnot_engine::network::encode::{HistoryFill, InputFormat, encode};
-use zeitnot_engine::network::onnx::{self, BuildOptions};
-use zeitnot_engine::network::weights::{DataType, HeadChoice, Model, NetworkFile, OnnxModel};
+use zeitnot_engine::network::onnx::{self, BuildOptions, DataType, OnnxModel};
+use zeitnot_engine::network::weights::{HeadChoice, Model, NetworkFile};
 use zeitnot_engine::network::{Backend, EvalSlot, policy_map};
 use zeitnot_engine::params::Params;
 

@@ -5,7 +5,8 @@
 use std::sync::Arc;
 
 use zeitnot_engine::network::backends::native::{Native, available_kernels};
-use zeitnot_engine::network::weights::{HeadChoice, Model, Network, NetworkFile, PolicyHeadName};
+use zeitnot_engine::network::layers::Network;
+use zeitnot_engine::network::weights::{HeadChoice, Model, NetworkFile, PolicyHeadName};
 use zeitnot_engine::network::{Backend, EvalSlot, MAX_MOVES, POLICY_SIZE, Value};
 use zeitnot_engine::params::Params;
 

@@ -5,9 +5,10 @@
 //! | module | job |
 //! |---|---|
 //! | [`discover`], [`folders`] | find the network to use, and the cache folder |
-//! | [`weights`] | network files: Lc0's format and ONNX models, checked |
 //! | [`encode`], [`packed_planes`], [`policy_map`] | input planes and policy indices of a position |
-//! | [`onnx`] | writes a network as an ONNX model |
+//! | [`layers`], `protobuf` | a network as plain layers, and how messages are declared |
+//! | [`onnx`] | ONNX models, and how a network becomes one |
+//! | [`weights`] | network files: Lc0's format and ONNX models, checked. They become layers or a model |
 //! | [`backends`] | everything that evaluates, and the choice among them |
 //! | [`instrumented`], `throughput` | how busy a backend is, how fast it is |
 //! | [`timetable`] | when a simulated device is done |
@@ -20,9 +21,11 @@ pub mod encode;
 mod eval_slot;
 pub mod folders;
 pub(crate) mod instrumented;
+pub mod layers;
 pub mod onnx;
 pub mod packed_planes;
 pub mod policy_map;
+mod protobuf;
 pub mod throughput;
 pub(crate) mod timetable;
 pub mod weights;

@@ -4,13 +4,14 @@
 //! with its weights as they lie in the file.
 
 use super::graph::{Graph, Value};
-use super::{Form, tower};
+use super::model::{Form, OUTPUT_POLICY};
+use super::tower;
 use crate::network::PLANES;
-use crate::network::policy_map::ATTENTION_CELLS;
-use crate::network::weights::{
-    Activation, AttentionBody, AttentionPolicy, Branch, Dense, Embedding, Encoder, FeedForward,
-    OUTPUT_POLICY, PIECE_PLANES, PieceEmbedding, SQUARES, Smolgen,
+use crate::network::layers::{
+    Activation, AttentionBody, AttentionPolicy, Branch, Dense, Embedding, Encoder, FeedForward, PIECE_PLANES,
+    PieceEmbedding, SQUARES, Smolgen,
 };
+use crate::network::policy_map::ATTENTION_CELLS;
 
 const BOARD: i64 = SQUARES as i64;
 

@@ -9,12 +9,12 @@ use bytes::{BufMut, Bytes, BytesMut};
 use prost::Message;
 use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint, key_len};
 
-use super::Form;
-use crate::network::weights::message::onnx::{
-    Attribute, Dimension, Graph as GraphMessage, Metadata, Model, Node, OperatorSet, Shape, Tensor,
-    TensorType, Type, ValueInfo,
+use super::message::{
+    Attribute, GRAPH_INITIALIZER, Graph as GraphMessage, MODEL_GRAPH, Metadata, Model, Node, OperatorSet,
+    TENSOR_RAW_DATA, Tensor, ValueInfo,
 };
-use crate::network::weights::{Activation, Convolution, DataType, Dense, LayerNorm};
+use super::model::{DataType, Form};
+use crate::network::layers::{Activation, Convolution, Dense, LayerNorm};
 
 /// As Lc0's own converter writes …
 const IR_VERSION: i64 = 8;
@@ -26,8 +26,6 @@ const OPSET: i64 = 17;
 const FUSED_OPSET: i64 = 23;
 /// Operations of ONNX Runtime's own.
 const CONTRIB: &str = "com.microsoft";
-const MODEL_GRAPH: u32 = 7;
-const GRAPH_INITIALIZER: u32 = 5;
 // Values of `Attribute::kind`.
 const KIND_FLOAT: i32 = 1;
 const KIND_INT: i32 = 2;
@@ -63,7 +61,7 @@ impl Graph {
 
     /// `element_type` is ONNX's number, and `None` the free batch size.
     pub(crate) fn input(&mut self, name: &str, shape: &[Option<usize>], element_type: i32) -> Value {
-        self.message.input.push(value_info(name, shape, element_type));
+        self.message.input.push(ValueInfo::new(name, shape, element_type));
         Value(name.into())
     }
 
@@ -71,7 +69,7 @@ impl Graph {
     pub(crate) fn output(&mut self, value: &Value, shape: &[Option<usize>], data_type: DataType) {
         self.message
             .output
-            .push(value_info(&value.0, shape, data_type as i32));
+            .push(ValueInfo::new(&value.0, shape, data_type as i32));
     }
 
     pub(crate) fn floats(&mut self, name: &str, dims: &[usize], data: Vec<f32>) -> Value {
@@ -356,30 +354,6 @@ impl Graph {
     }
 }
 
-pub(crate) fn value_info(name: &str, shape: &[Option<usize>], element: i32) -> ValueInfo {
-    let dimension = |size: &Option<usize>| match size {
-        Some(size) => Dimension {
-            value: Some(*size as i64),
-            name: None,
-        },
-        None => Dimension {
-            value: None,
-            name: Some("batch".into()),
-        },
-    };
-    let shape = Some(Shape {
-        dim: shape.iter().map(dimension).collect(),
-    });
-    let tensor = TensorType {
-        elem_type: Some(element),
-        shape,
-    };
-    ValueInfo {
-        name: Some(name.into()),
-        kind: Some(Type { tensor: Some(tensor) }),
-    }
-}
-
 fn int(name: &str, value: i64) -> Attribute {
     Attribute {
         name: Some(name.into()),
@@ -407,7 +381,6 @@ fn float(name: &str, value: f32) -> Attribute {
     }
 }
 
-const TENSOR_RAW_DATA: u32 = 9;
 // Element types, besides those of `DataType`.
 pub(super) const TYPE_UINT8: i32 = 2;
 pub(super) const TYPE_INT32: i32 = 6;

@@ -1,26 +1,27 @@
 //! Turns a [`Network`] into an ONNX model in memory, for `onnxruntime` and `zeitnot convert`.
 //!
-//! `graph` is a small language for ONNX graphs, in which `tower` and `attention` write the bodies of networks
+//! `model` is what comes out, `rewrite` changes one that is finished, and `message` is its protobuf. `graph` is a
+//! small language for ONNX graphs, in which `tower` and `attention` write the bodies of networks
 //! and this file the heads. Everything that can be computed once is folded into the weights: the scale of
 //! attention logits, the branch scales of encoders, the constant position table.
 
 use std::sync::Arc;
 
 use super::encode::InputFormat;
+use super::layers::{Activation, Body, Dense, Network, PolicyHead, SQUARES, ScalarHead};
 use super::packed_planes::{PLANE_BYTES, first_rows, table};
 use super::policy_map::CONVOLUTION_CELLS;
-use super::weights::{
-    Activation, Body, DataType, Dense, INPUT_PACKED, INPUT_PLANES, InputForm, METADATA_INPUT_FORMAT, Network,
-    OUTPUT_MOVES_LEFT, OUTPUT_POLICY, OUTPUT_VALUE, OUTPUT_WDL, OnnxModel, PolicyHead, SQUARES, ScalarHead,
-    TensorNames, ValueOutput,
-};
 use super::{PLANES, POLICY_SIZE};
-pub(crate) use graph::value_info;
 use graph::{Graph, TYPE_INT32, TYPE_UINT8, Value};
 
 mod attention;
 mod graph;
+pub(crate) mod message;
+mod model;
+mod rewrite;
 mod tower;
+
+pub use model::*;
 
 #[derive(Clone, Debug, Default)]
 pub struct BuildOptions {
@@ -33,17 +34,6 @@ pub struct BuildOptions {
     pub input: InputForm,
     pub form: Form,
     pub metadata: Vec<(String, String)>,
-}
-
-/// Both forms compute the same.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Form {
-    /// Operations that any provider has.
-    #[default]
-    Plain,
-    /// `Attention` of opset 23, and ONNX Runtime's `SkipLayerNormalization` with the bias of the layer before
-    /// it: a fifth fewer calls of a GPU for each batch.
-    Fused,
 }
 
 /// Takes the network apart if nobody else has it, so that memory holds it once.

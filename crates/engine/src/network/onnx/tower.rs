@@ -2,7 +2,7 @@
 //! convolutions, so that a runtime can keep one blocked memory layout throughout.
 
 use super::graph::{Graph, Value};
-use crate::network::weights::{Activation, Dense, ResidualBlock, SqueezeExcite, Tower};
+use crate::network::layers::{Activation, Dense, ResidualBlock, SqueezeExcite, Tower};
 
 /// `[batch, 112, 8, 8]` → `[batch, filters, 8, 8]`.
 pub(crate) fn tower(graph: &mut Graph, planes: &Value, tower: Tower, activation: Activation) -> Value {

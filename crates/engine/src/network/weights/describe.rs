@@ -1,6 +1,6 @@
 //! A network in words and numbers: its parts, and what it costs.
 
-use super::network::{
+use crate::network::layers::{
     AttentionBody, AttentionPolicy, Body, Branch, Convolution, Dense, Embedding, Encoder, FeedForward,
     LayerNorm, Network, PolicyHead, SQUARES, ScalarHead, Smolgen, SqueezeExcite, Tower,
 };

@@ -1,9 +1,9 @@
 //! The checked format fields of a network file, with defaults for old files.
 
 use super::message::{self, Weights};
-use super::network::Activation;
 use super::{Checked, NetworkFault};
 use crate::network::encode::InputFormat;
+use crate::network::layers::Activation;
 
 /// After the corrections for old files.
 pub(super) struct NetworkFormat {

@@ -1,28 +1,12 @@
-//! The protobuf messages of Lc0's network files and ONNX models: only the fields that Zeitnot reads or
-//! writes, with the numbers of `net.proto` and `onnx.proto`.
+//! The protobuf messages of Lc0's network files: only the fields that Zeitnot reads or writes, with the numbers
+//! of `net.proto`.
 //!
 //! Every message is optional, so that [`super::read`] can say which part is missing. Enumerations stay plain
 //! numbers, checked in [`super::format`], because a damaged file may hold any number.
 
 use prost::Message;
 
-/// Declares messages: fields with type, prost's type and number, then in braces the layers by name and
-/// number.
-macro_rules! messages {
-    ($($(#[$doc:meta])* $message:ident {
-        $($(#[$note:meta])* $field:ident: $type:ty [$($kind:tt)*] = $number:tt,)*
-        $({ $($layer:ident = $layer_number:tt,)* })?
-    })*) => {
-        $(
-            $(#[$doc])*
-            #[derive(Clone, PartialEq, Message)]
-            pub(crate) struct $message {
-                $($(#[$note])* #[prost($($kind)*, tag = $number)] pub(crate) $field: $type,)*
-                $($(#[prost(message, optional, tag = $layer_number)] pub(crate) $layer: Option<Layer>,)*)?
-            }
-        )*
-    };
-}
+use crate::network::protobuf::messages;
 
 messages! {
     /// A whole file.
@@ -183,96 +167,6 @@ messages! {
             ip_val_b = 30, ip_mov_w = 31, ip_mov_b = 32, ip_mult_gate = 33, ip_add_gate = 34, smolgen_w = 35,
             ip_emb_preproc_w = 37, ip_emb_preproc_b = 38, ip_emb_ln_gammas = 39, ip_emb_ln_betas = 40,
             ip_emb_ffn_ln_gammas = 42, ip_emb_ffn_ln_betas = 43,
-        }
-    }
-}
-
-/// ONNX models. Tensors have no data here: reading skips them, and [`crate::network::onnx`] writes them
-/// without a second copy.
-pub(crate) mod onnx {
-    use prost::Message;
-
-    messages! {
-        /// A whole model, without its graph where it is written.
-        Model {
-            ir_version: Option<i64> [int64, optional] = 1,
-            producer_name: Option<String> [string, optional] = 2,
-            producer_version: Option<String> [string, optional] = 3,
-            graph: Option<Graph> [message, optional] = 7,
-            opset_import: Vec<OperatorSet> [message, repeated] = 8,
-            metadata: Vec<Metadata> [message, repeated] = 14,
-        }
-
-        OperatorSet {
-            domain: Option<String> [string, optional] = 1,
-            version: Option<i64> [int64, optional] = 2,
-        }
-
-        Metadata {
-            key: Option<String> [string, optional] = 1,
-            value: Option<String> [string, optional] = 2,
-        }
-
-        Graph {
-            node: Vec<Node> [message, repeated] = 1,
-            name: Option<String> [string, optional] = 2,
-            initializer: Vec<Tensor> [message, repeated] = 5,
-            input: Vec<ValueInfo> [message, repeated] = 11,
-            output: Vec<ValueInfo> [message, repeated] = 12,
-        }
-
-        /// An operation.
-        Node {
-            input: Vec<String> [string, repeated] = 1,
-            output: Vec<String> [string, repeated] = 2,
-            name: Option<String> [string, optional] = 3,
-            op_type: Option<String> [string, optional] = 4,
-            attribute: Vec<Attribute> [message, repeated] = 5,
-            /// Empty for ONNX's own.
-            domain: Option<String> [string, optional] = 7,
-        }
-
-        Attribute {
-            name: Option<String> [string, optional] = 1,
-            f: Option<f32> [float, optional] = 2,
-            i: Option<i64> [int64, optional] = 3,
-            ints: Vec<i64> [int64, repeated, packed = "false"] = 8,
-            /// The field above that counts: 1 `f`, 2 `i`, 7 `ints`.
-            kind: Option<i32> [int32, optional] = 20,
-        }
-
-        /// A constant's head. Field 9, the raw data, follows in the file, unless they lie in a file of their
-        /// own.
-        Tensor {
-            dims: Vec<i64> [int64, repeated, packed = "false"] = 1,
-            data_type: Option<i32> [int32, optional] = 2,
-            name: Option<String> [string, optional] = 8,
-            external_data: Vec<Metadata> [message, repeated] = 13,
-        }
-
-        /// Name, type and shape of an input or output.
-        ValueInfo {
-            name: Option<String> [string, optional] = 1,
-            kind: Option<Type> [message, optional] = 2,
-        }
-
-        Type {
-            tensor: Option<TensorType> [message, optional] = 1,
-        }
-
-        TensorType {
-            elem_type: Option<i32> [int32, optional] = 1,
-            shape: Option<Shape> [message, optional] = 2,
-        }
-
-        Shape {
-            dim: Vec<Dimension> [message, repeated] = 1,
-        }
-
-        /// A size, or a name for a size that is free.
-        Dimension {
-            value: Option<i64> [int64, optional] = 1,
-            name: Option<String> [string, optional] = 2,
         }
     }
 }

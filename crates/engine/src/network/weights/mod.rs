@@ -1,8 +1,8 @@
 //! Network files of Lc0: `.pb.gz`, `.pb`, files that embed an ONNX model, and bare `.onnx` models.
 //!
 //! [`NetworkFile::load`] is the entry. `container` opens and inflates, `message` is the protobuf, `format`
-//! its enumerations, `heads` picks heads, `read` turns layers into the [`Network`] of `network` and checks
-//! each size.
+//! its enumerations, `heads` picks heads, `read` turns layers into a [`Network`] and checks each size, and
+//! `onnx_model` checks models.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -17,19 +17,18 @@ mod describe;
 mod format;
 mod heads;
 pub(crate) mod message;
-mod network;
 mod onnx_model;
 mod read;
 
 pub(crate) use container::begins_as_network;
 pub use heads::{HeadChoice, PolicyHeadName, ValueHeadName};
-pub use network::*;
-pub use onnx_model::*;
 
 use container::{Content, FileKind};
 use message::Net;
 
 use crate::foreign::in_our_words;
+use crate::network::layers::Network;
+use crate::network::onnx::OnnxModel;
 
 /// The newest Lc0 with known files: major, minor.
 const KNOWN_VERSION: (u32, u32) = (0, 33);

@@ -1,50 +1,20 @@
-//! A network as an ONNX model: its bytes, and the names of its tensors.
-//!
-//! It comes from a file that embeds a model, from a bare `.onnx` file, or from [`crate::network::onnx`].
-//! Backends that run ONNX take it as it is.
+//! ONNX models in files: bare, or embedded in a file of Lc0. What they claim is checked.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use bytes::{BufMut, Bytes};
-use half::{bf16, f16};
-use prost::encoding::{self, DecodeContext, WireType};
-use prost::{Enumeration, Message};
+use bytes::Bytes;
+use prost::Message;
 
 use super::container::{Chunks, NETWORK_START};
-use super::message::{self, EngineVersion, Format, Net, onnx};
+use super::message::{self, EngineVersion, Format, Net};
 use super::{Checked, NetworkError, NetworkFault, NetworkFile, format};
+use crate::network::PLANES;
 use crate::network::encode::InputFormat;
-use crate::network::onnx::value_info;
-use crate::network::packed_planes::PLANE_BYTES;
-use crate::network::{PLANES, POLICY_SIZE};
-
-/// Lc0's tensor names, used wherever a file gives no others.
-pub const INPUT_PLANES: &str = "/input/planes";
-pub(crate) const INPUT_PACKED: &str = "/input/packed";
-/// Raw logits `[batch, 1858]`.
-pub const OUTPUT_POLICY: &str = "/output/policy";
-/// Win, draw, loss `[batch, 3]`, after softmax.
-pub const OUTPUT_WDL: &str = "/output/wdl";
-/// Value `[batch, 1]`, after tanh.
-pub(crate) const OUTPUT_VALUE: &str = "/output/value";
-/// Plies left `[batch, 1]`.
-pub(crate) const OUTPUT_MOVES_LEFT: &str = "/output/mlh";
-/// Key under which a model's metadata hold the number of its input format.
-pub(crate) const METADATA_INPUT_FORMAT: &str = "zeitnot.input_format";
-
-#[derive(Clone, Debug)]
-pub struct OnnxModel {
-    pub bytes: Bytes,
-    pub input_format: InputFormat,
-    pub(crate) input_form: InputForm,
-    /// Type of policy and moves left, of the value in files, and of the input if that is planes.
-    pub data_type: DataType,
-    /// The batch size, where the model allows only one.
-    pub fixed_batch: Option<usize>,
-    /// The folder of its weights, where they lie in files of their own.
-    pub weights_folder: Option<PathBuf>,
-    pub names: TensorNames,
-}
+use crate::network::onnx::message as onnx;
+use crate::network::onnx::{
+    DataType, INPUT_PLANES, InputForm, METADATA_INPUT_FORMAT, OUTPUT_MOVES_LEFT, OUTPUT_POLICY, OUTPUT_VALUE,
+    OUTPUT_WDL, OnnxModel, TensorNames, ValueOutput,
+};
 
 impl OnnxModel {
     /// Reads a bare model. Its tensors have these names, or Lc0's, its input Lc0's format of this number, or
@@ -56,202 +26,6 @@ impl OnnxModel {
         input_format: Option<i32>,
     ) -> Result<OnnxModel, NetworkError> {
         bare(path, bytes, names, input_format).map_err(|fault| NetworkError::new(path, fault))
-    }
-
-    /// Adds the softmax that its win, draw and loss lack. What is appended to a model is merged into it.
-    pub fn with_wdl_softmax(mut self) -> OnnxModel {
-        let ValueOutput::Wdl(logits) = &self.names.value else {
-            return self;
-        };
-        let name = format!("{logits}/softmax");
-        let output = value_info(&name, &[self.fixed_batch, Some(3)], self.data_type as i32);
-        let node = operation("Softmax", &name, vec![logits.clone()]);
-        let graph = onnx::Graph {
-            node: vec![node],
-            output: vec![output],
-            ..onnx::Graph::default()
-        };
-        let addition = onnx::Model {
-            graph: Some(graph),
-            ..onnx::Model::default()
-        }
-        .encode_to_vec();
-        self.bytes = [&self.bytes[..], &addition].concat().into();
-        self.names.value = ValueOutput::Wdl(name);
-        self
-    }
-
-    /// Scales the fifty-move counter as models of TensorFlow need it, which were trained on 99ths. What
-    /// stands in front of a model is merged into it.
-    pub fn with_scaled_rule50(mut self) -> OnnxModel {
-        const COUNTER: usize = 109;
-        const UNIT: f32 = 99.0;
-        let [scaled, factors] = ["rule50", "rule50_factors"].map(|end| format!("{}/{end}", self.names.input));
-        let Ok(taken) = renamed(&self.bytes, &[7, 1, 1], &self.names.input, &scaled) else {
-            return self;
-        };
-        let factor = |plane| if plane == COUNTER { 1.0 / UNIT } else { 1.0 };
-        let mut raw: Vec<u8> = Vec::new();
-        (0..PLANES)
-            .map(factor)
-            .for_each(|factor| self.data_type.put(factor, &mut raw));
-        let (dims, data_type) = (vec![PLANES as i64, 1, 1], Some(self.data_type as i32));
-        let tensor = onnx::Tensor {
-            dims,
-            data_type,
-            name: Some(factors.clone()),
-            external_data: Vec::new(),
-        };
-        let node = operation("Mul", &scaled, vec![self.names.input.clone(), factors]);
-        let mut tensor = tensor.encode_to_vec();
-        encoding::bytes::encode(9, &raw, &mut tensor);
-        let mut graph = onnx::Graph {
-            node: vec![node],
-            ..onnx::Graph::default()
-        }
-        .encode_to_vec();
-        encoding::bytes::encode(5, &tensor, &mut graph);
-        let mut model = Vec::new();
-        encoding::bytes::encode(7, &graph, &mut model);
-        self.bytes = [model, taken].concat().into();
-        self
-    }
-
-    /// Whether it computes with 8-bit integers. Its inputs and outputs are floats all the same.
-    pub fn is_quantized(&self) -> bool {
-        self.has_node("DequantizeLinear")
-    }
-
-    pub(crate) fn has_node(&self, op_type: &str) -> bool {
-        let graph = parse(&self.bytes)
-            .ok()
-            .and_then(|model| model.graph)
-            .unwrap_or_default();
-        graph.node.iter().any(|node| node.op_type() == op_type)
-    }
-}
-
-fn operation(op_type: &str, name: &str, input: Vec<String>) -> onnx::Node {
-    let (output, name, op_type) = (
-        vec![name.to_owned()],
-        Some(name.to_owned()),
-        Some(op_type.to_owned()),
-    );
-    onnx::Node {
-        input,
-        output,
-        name,
-        op_type,
-        ..onnx::Node::default()
-    }
-}
-
-/// Copies a protobuf message. Where `path` leads, field by field, the text `from` becomes `to`.
-fn renamed(mut message: &[u8], path: &[u32], from: &str, to: &str) -> Result<Vec<u8>, prost::DecodeError> {
-    let Some((field, path)) = path.split_first() else {
-        return Ok(if message == from.as_bytes() {
-            to.into()
-        } else {
-            message.into()
-        });
-    };
-    let mut copy = Vec::new();
-    while !message.is_empty() {
-        let begin = message;
-        let (tag, kind) = encoding::decode_key(&mut message)?;
-        if tag == *field && kind == WireType::LengthDelimited {
-            let mut content = Vec::new();
-            encoding::bytes::merge(kind, &mut content, &mut message, DecodeContext::default())?;
-            encoding::bytes::encode(tag, &renamed(&content, path, from, to)?, &mut copy);
-        } else {
-            encoding::skip_field(kind, tag, &mut message, DecodeContext::default())?;
-            copy.extend(&begin[..begin.len() - message.len()]);
-        }
-    }
-    Ok(copy)
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum InputForm {
-    /// Planes as numbers, `[batch, 112, 8, 8]`.
-    #[default]
-    Planes,
-    /// Bytes `[batch, 112, 8]` that the model expands: [`crate::network::packed_planes`].
-    Packed,
-}
-
-impl InputForm {
-    pub fn sizes(self) -> &'static [usize] {
-        match self {
-            InputForm::Planes => &[PLANES, 8, 8],
-            InputForm::Packed => &[PLANES, PLANE_BYTES],
-        }
-    }
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TensorNames {
-    /// `[batch, 112, 8, 8]`, or of the other [`InputForm`]
-    pub input: String,
-    /// `[batch, 1858]`, raw logits in Lc0's order
-    pub policy: String,
-    pub value: ValueOutput,
-    /// `[batch, 1]`, plies, not below 0
-    pub moves_left: Option<String>,
-}
-
-impl TensorNames {
-    /// The outputs, and how many numbers each has for a position: policy, value, moves left.
-    pub(crate) fn outputs(&self) -> impl Iterator<Item = (&str, usize)> {
-        let value_size = if matches!(self.value, ValueOutput::Wdl(_)) {
-            3
-        } else {
-            1
-        };
-        let moves_left = self.moves_left.as_deref().map(|name| (name, 1));
-        [(&*self.policy, POLICY_SIZE), (self.value.name(), value_size)]
-            .into_iter()
-            .chain(moves_left)
-    }
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ValueOutput {
-    /// `[batch, 3]`: probabilities of win, draw, loss for the side to move.
-    Wdl(String),
-    /// `[batch, 1]`: expected result in `-1..=1`.
-    Scalar(String),
-}
-
-impl ValueOutput {
-    pub fn name(&self) -> &str {
-        match self {
-            ValueOutput::Wdl(name) | ValueOutput::Scalar(name) => name,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Enumeration)]
-#[repr(i32)]
-pub enum DataType {
-    Float32 = 1,
-    Float16 = 10,
-    /// The upper half of a single.
-    Bfloat16 = 16,
-}
-
-impl DataType {
-    /// In bytes.
-    pub(crate) fn size(self) -> usize {
-        if self == DataType::Float32 { 4 } else { 2 }
-    }
-
-    pub(crate) fn put(self, number: f32, out: &mut impl BufMut) {
-        match self {
-            DataType::Float32 => out.put_f32_le(number),
-            DataType::Float16 => out.put_u16_le(f16::from_f32(number).to_bits()),
-            DataType::Bfloat16 => out.put_u16_le(bf16::from_f32(number).to_bits()),
-        }
     }
 }
 

@@ -7,12 +7,12 @@ use half::{bf16, f16};
 
 use super::format::{EmbeddingKind, NetworkFormat, PolicyKind};
 use super::message::{self, ConvBlock, EncoderLayer, Ffn, Layer, SeUnit, Weights};
-use super::network::{
+use super::{Checked, NetworkFault};
+use crate::network::layers::{
     Activation, AttentionBody, AttentionPolicy, Body, Branch, CONVOLUTION_POLICY_PLANES, Convolution, Dense,
     Embedding, Encoder, FeedForward, LayerNorm, Network, PIECE_PLANES, PieceEmbedding, PolicyHead,
     ResidualBlock, SQUARES, ScalarHead, Smolgen, SqueezeExcite, TABLE_WIDTH, Tower,
 };
-use super::{Checked, NetworkFault};
 use crate::network::{PLANES, POLICY_SIZE};
 
 /// Added to variances before the square root.

@@ -5,7 +5,7 @@ use super::layers::{
     Arithmetic, Buffer, Layer, Linear, Norm, Rows, activate, boards_to_rows, pack, padded, weight_of,
 };
 use super::tower::{Tower, TowerScratch, squares};
-use crate::network::weights::{self, Activation, Dense, Embedding, PIECE_PLANES, SQUARES};
+use crate::network::layers::{self, Activation, Dense, Embedding, PIECE_PLANES, SQUARES};
 use crate::network::{EvalSlot, PLANES};
 use zeitnot_kernels::{AddScaled, Kernels};
 
@@ -58,7 +58,7 @@ pub(crate) struct BodyScratch {
 impl AttentionBody {
     pub(crate) fn new(
         arithmetic: Arithmetic,
-        body: &weights::AttentionBody,
+        body: &layers::AttentionBody,
         activation: Activation,
     ) -> AttentionBody {
         let stride = arithmetic.padded(body.width());

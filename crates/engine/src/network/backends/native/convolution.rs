@@ -2,7 +2,7 @@
 //! tiles.
 
 use super::layers::{Buffer, activate_boards, pack, padded, stride};
-use crate::network::weights::{self, Activation};
+use crate::network::layers::{self, Activation};
 use zeitnot_kernels::{
     BOARD_SQUARES, ConvolveFolded, Epilogue, FoldedOutput, InputTransform, Kernels, OutputTransform, POINTS,
     Product, TILE_DEPTH, TILES, Tiles, folded_length, folded_offsets, pack_right, stream_length,
@@ -83,14 +83,14 @@ pub(crate) struct WinogradConvolutions {
 }
 
 impl WinogradConvolutions {
-    pub(crate) fn new(kernels: Kernels, convolutions: &[&weights::Convolution]) -> WinogradConvolutions {
+    pub(crate) fn new(kernels: Kernels, convolutions: &[&layers::Convolution]) -> WinogradConvolutions {
         let channels = convolutions.first().map_or(0, |first| padded(first.outputs));
         let length = POINTS * channels * channels;
         let mut weights = Buffer::zeros(convolutions.len() * length);
         for (convolution, to) in convolutions.iter().zip(weights.chunks_exact_mut(length.max(1))) {
             pack_filters(kernels, convolution, channels, to);
         }
-        let bias = |convolution: &&weights::Convolution| Buffer::padded(&convolution.bias, channels);
+        let bias = |convolution: &&layers::Convolution| Buffer::padded(&convolution.bias, channels);
         WinogradConvolutions {
             channels,
             weights,
@@ -173,7 +173,7 @@ impl WinogradConvolutions {
     }
 }
 
-fn pack_filters(kernels: Kernels, convolution: &weights::Convolution, channels: usize, to: &mut [f32]) {
+fn pack_filters(kernels: Kernels, convolution: &layers::Convolution, channels: usize, to: &mut [f32]) {
     let filters: Vec<[f32; POINTS]> = convolution
         .weights
         .as_chunks::<9>()
@@ -209,7 +209,7 @@ pub(crate) struct FoldedConvolutions {
 }
 
 impl FoldedConvolutions {
-    pub(crate) fn new(tiles: Tiles, convolutions: &[&weights::Convolution]) -> FoldedConvolutions {
+    pub(crate) fn new(tiles: Tiles, convolutions: &[&layers::Convolution]) -> FoldedConvolutions {
         let channels = convolutions.first().map_or(0, |first| first.outputs);
         let (offsets, outputs) = (folded_offsets(channels), stride(channels));
         let length = 9 * outputs * outputs;
@@ -225,7 +225,7 @@ impl FoldedConvolutions {
                 }
             });
         }
-        let bias = |convolution: &&weights::Convolution| Buffer::padded(&convolution.bias, outputs);
+        let bias = |convolution: &&layers::Convolution| Buffer::padded(&convolution.bias, outputs);
         let biases = convolutions.iter().map(bias).collect();
         FoldedConvolutions {
             tiles,

@@ -4,7 +4,7 @@
 //! Each square is a row of numbers, and rows of several positions follow one another.
 
 use super::layers::{Arithmetic, Branch, Buffer, Layer, Norm, Pass, Rows, reordered, side_by_side};
-use crate::network::weights::{self, Activation, Dense, SQUARES};
+use crate::network::layers::{self, Activation, Dense, SQUARES};
 use zeitnot_kernels::{Attend, Kernels, Product, Softmax, TILE_ROWS, Tiles};
 
 /// Encoders one after the other.
@@ -59,7 +59,7 @@ const SKEW: usize = 32;
 impl Encoders {
     pub(crate) fn new(
         arithmetic: Arithmetic,
-        encoders: &[weights::Encoder],
+        encoders: &[layers::Encoder],
         shared: Option<&Dense>,
     ) -> Encoders {
         let layer = |dense| Layer::new(arithmetic, dense, Activation::None).with_gaps(SKEW);
@@ -148,7 +148,7 @@ impl Encoders {
 }
 
 impl Encoder {
-    fn new(arithmetic: Arithmetic, encoder: &weights::Encoder) -> Encoder {
+    fn new(arithmetic: Arithmetic, encoder: &layers::Encoder) -> Encoder {
         let heads = encoder.heads;
         let depth = encoder.query.outputs / heads;
         let head_width = arithmetic.padded(depth);
@@ -291,7 +291,7 @@ impl Encoder {
 }
 
 impl FeedForward {
-    pub(crate) fn new(arithmetic: Arithmetic, ffn: &weights::FeedForward) -> FeedForward {
+    pub(crate) fn new(arithmetic: Arithmetic, ffn: &layers::FeedForward) -> FeedForward {
         let output = Branch::new(arithmetic, &ffn.output.layer, &ffn.output);
         FeedForward {
             hidden: Layer::new(arithmetic, &ffn.hidden, ffn.activation),
@@ -366,7 +366,7 @@ struct Smolgen {
 }
 
 impl Smolgen {
-    fn new(arithmetic: Arithmetic, smolgen: &weights::Smolgen) -> Smolgen {
+    fn new(arithmetic: Arithmetic, smolgen: &layers::Smolgen) -> Smolgen {
         let (channels, activation) = (smolgen.compress.outputs, smolgen.activation);
         let compress = Layer::new(arithmetic, &smolgen.compress, Activation::None);
         let each = compress.outputs;

@@ -3,10 +3,10 @@
 use super::encoder::{EncoderScratch, Encoders};
 use super::layers::{Arithmetic, Buffer, Layer, Linear, Pass, Rows, padded, reordered};
 use crate::network::EvalSlot;
-use crate::network::policy_map::{CONVOLUTION_CELLS, MOVES, piece};
-use crate::network::weights::{
+use crate::network::layers::{
     self, Activation, AttentionPolicy, CONVOLUTION_POLICY_PLANES, Dense, PolicyHead, SQUARES, ScalarHead,
 };
+use crate::network::policy_map::{CONVOLUTION_CELLS, MOVES, piece};
 use zeitnot_kernels::{BOARD_SQUARES, BOARD_STRIDE, Dot, Kernels, board_offset};
 
 /// How a layer of a file reads the numbers of all squares.
@@ -160,7 +160,7 @@ fn after_squares(dense: &Dense, stride: usize, order: Order) -> Dense {
 }
 
 impl ConvolutionPolicy {
-    fn new(conv2: &weights::Convolution) -> ConvolutionPolicy {
+    fn new(conv2: &layers::Convolution) -> ConvolutionPolicy {
         let channels = padded(conv2.inputs);
         let mut filters = Buffer::zeros(CONVOLUTION_POLICY_PLANES * 9 * channels);
         for (plane, filter) in filters.chunks_exact_mut(9 * channels).enumerate() {

@@ -5,7 +5,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use crate::network::weights::{self, Activation, Dense, LayerNorm};
+use crate::network::layers::{self, Activation, Dense, LayerNorm};
 use crate::system::huge_pages::{HUGE_PAGE, prefer_huge_pages};
 use zeitnot_kernels::{
     self, Apply, BLOCK_ROWS, BOARD_SQUARES, BOARD_STRIDE, CHANNEL_STEP, DenseOutput, HalfRows, Kernels,
@@ -447,7 +447,7 @@ pub(crate) struct Branch {
 
 impl Branch {
     /// `layer` stands for that of `branch`.
-    pub(crate) fn new(arithmetic: Arithmetic, layer: &Dense, branch: &weights::Branch) -> Branch {
+    pub(crate) fn new(arithmetic: Arithmetic, layer: &Dense, branch: &layers::Branch) -> Branch {
         let layer = Layer::new(arithmetic, layer, Activation::None);
         Branch {
             layer,

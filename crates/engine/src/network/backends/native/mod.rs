@@ -23,8 +23,8 @@ use self::body::AttentionBody;
 use self::heads::{Features, Head, HeadScratch, Order, Policy, PolicyScratch};
 use self::layers::{Arithmetic, Rows, boards_to_rows};
 use self::tower::{Tower, TowerScratch};
-use crate::network::weights::{self, Network, PolicyHead};
-use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator, POLICY_SIZE, Value};
+use crate::network::layers::{Network, PolicyHead};
+use crate::network::{self, Backend, BackendError, BackendInfo, EvalSlot, Evaluator, POLICY_SIZE, Value};
 use crate::options::{OptionChoice, OptionGroup, option_choice, option_group};
 use crate::params::{ParamError, Params};
 use zeitnot_kernels::{Kernels, Tiles};
@@ -137,7 +137,7 @@ pub fn available_kernels() -> Vec<&'static str> {
         .collect()
 }
 
-fn choose_arithmetic(options: &Params, body: &weights::Body) -> Result<Arithmetic, ParamError> {
+fn choose_arithmetic(options: &Params, body: &network::layers::Body) -> Result<Arithmetic, ParamError> {
     let defaults = Params::parse(&env::var(DEFAULTS_VARIABLE).unwrap_or_default())?;
     match arithmetic(&options.inheriting(&defaults), body) {
         // The user's options win over incompatible defaults.
@@ -146,7 +146,7 @@ fn choose_arithmetic(options: &Params, body: &weights::Body) -> Result<Arithmeti
     }
 }
 
-fn arithmetic(options: &Params, body: &weights::Body) -> Result<Arithmetic, ParamError> {
+fn arithmetic(options: &Params, body: &network::layers::Body) -> Result<Arithmetic, ParamError> {
     let NativeParams { kernel, precision } = NativeParams::default().read(NAME, options, &[])?;
     let fault = |key: &str, value: &str, expected: String| {
         Err(ParamError::Value {
@@ -159,8 +159,8 @@ fn arithmetic(options: &Params, body: &weights::Body) -> Result<Arithmetic, Para
         return fault("kernel", kernel.name(), "another kernel, AMX has no fp32".into());
     }
     let is_worth_it = |tiles: &Tiles| match body {
-        weights::Body::Tower(_) => tiles.outruns_winograd(),
-        weights::Body::Attention(_) => tiles.outruns_products(Kernels::available()[0]),
+        network::layers::Body::Tower(_) => tiles.outruns_winograd(),
+        network::layers::Body::Attention(_) => tiles.outruns_products(Kernels::available()[0]),
     };
     let tiles = Tiles::available().into_iter().find(|tiles| {
         (kernel == WantedKernel::Auto || kernel.name() == tiles.name())
@@ -273,13 +273,13 @@ impl Model {
             _ => None,
         };
         let body = match &network.body {
-            weights::Body::Tower(tower) => Body::Tower(Box::new(Tower::new(
+            network::layers::Body::Tower(tower) => Body::Tower(Box::new(Tower::new(
                 arithmetic,
                 tower,
                 first_of_policy,
                 activation,
             ))),
-            weights::Body::Attention(body) => {
+            network::layers::Body::Attention(body) => {
                 Body::Attention(Box::new(AttentionBody::new(arithmetic, body, activation)))
             }
         };
@@ -332,7 +332,7 @@ impl Model {
         let body = match &self.body {
             Body::Tower(tower) => {
                 let width = self.arithmetic.padded(tower.channels());
-                let rows = Rows::exact(self.arithmetic, positions * weights::SQUARES, width);
+                let rows = Rows::exact(self.arithmetic, positions * network::layers::SQUARES, width);
                 BodyScratch::Tower(Box::new(tower.scratch(positions)), rows)
             }
             Body::Attention(body) => {
@@ -357,7 +357,7 @@ impl Model {
                 let boards = tower.evaluate(group, scratch);
                 boards_to_rows(boards, tower.channels(), &mut rows.numbers, width);
                 if self.policy.first_layer().is_some() {
-                    rows.round(kernels, positions * weights::SQUARES, width);
+                    rows.round(kernels, positions * network::layers::SQUARES, width);
                 }
                 (&*rows, &scratch.inner[..])
             }

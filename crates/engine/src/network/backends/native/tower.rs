@@ -7,7 +7,7 @@
 
 use super::convolution::{FoldedConvolutions, FoldedScratch, Target, WinogradConvolutions, WinogradScratch};
 use super::layers::{Arithmetic, Buffer, Linear, activate_boards, padded, side_by_side, stride};
-use crate::network::weights::{self, Activation};
+use crate::network::layers::{self, Activation};
 use crate::network::{EvalSlot, InputPlanes, PLANES};
 use zeitnot_kernels::{
     AddScaled, Apply, BOARD_SQUARES, BOARD_STRIDE, Epilogue, FinishStream, Fold, FoldedOutput, Kernels,
@@ -69,15 +69,15 @@ impl Tower {
     /// `policy` is a convolution that reads the output.
     pub(crate) fn new(
         arithmetic: Arithmetic,
-        tower: &weights::Tower,
-        policy: Option<&weights::Convolution>,
+        tower: &layers::Tower,
+        policy: Option<&layers::Convolution>,
         activation: Activation,
     ) -> Tower {
         let Arithmetic { kernels, tiles } = arithmetic;
         let of_blocks = tower.blocks.iter().flat_map(|block| [&block.conv1, &block.conv2]);
         let convolutions: Vec<_> = of_blocks.chain(policy).collect();
         let channels = arithmetic.padded(tower.filters());
-        let unit = |block: &weights::ResidualBlock| {
+        let unit = |block: &layers::ResidualBlock| {
             block
                 .se
                 .as_ref()
@@ -329,7 +329,7 @@ impl SqueezeExcite {
     /// Packs a unit for `channels`, including padding.
     fn new(
         kernels: Kernels,
-        unit: &weights::SqueezeExcite,
+        unit: &layers::SqueezeExcite,
         channels: usize,
         activation: Activation,
     ) -> SqueezeExcite {
@@ -375,7 +375,7 @@ struct FirstLayer {
 }
 
 impl FirstLayer {
-    fn new(convolution: &weights::Convolution) -> FirstLayer {
+    fn new(convolution: &layers::Convolution) -> FirstLayer {
         let channels = padded(convolution.outputs);
         let weight = |plane: usize, tap: usize, channel: usize| {
             f64::from(convolution.weights[(channel * PLANES + plane) * 9 + tap])

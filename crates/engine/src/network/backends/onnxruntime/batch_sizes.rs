@@ -7,7 +7,7 @@ use std::slice;
 
 use super::MAX_BATCH;
 use super::provider::Provider;
-use crate::network::weights::OnnxModel;
+use crate::network::onnx::OnnxModel;
 
 /// CUDA plans each convolution anew when the size changes, and keeps one plan a session:
 /// microsoft/onnxruntime#23006. Between these a device is hardly slower for what is filled up.

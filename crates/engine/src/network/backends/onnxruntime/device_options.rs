@@ -5,8 +5,7 @@ use ort::ep::{self, ArbitrarilyConfigurableExecutionProvider as _, ExecutionProv
 use super::NAME;
 use super::batch_sizes::BatchSizes;
 use super::provider::{Provider, WantedPrecision, computes_bfloat16};
-use crate::network::onnx::{BuildOptions, Form};
-use crate::network::weights::{DataType, InputForm, OnnxModel};
+use crate::network::onnx::{BuildOptions, DataType, Form, InputForm, OnnxModel};
 use crate::network::{ACCELERATOR_QUEUES, folders};
 use crate::options::{OptionChoice, OptionGroup, option_choice, option_group};
 use crate::params::{ParamError, Params};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{DeviceOptions, OnnxRuntime};
 use crate::network::instrumented::with_notes;
-use crate::network::onnx::{self, Form};
-use crate::network::weights::{InputForm, Model, NetworkFile};
+use crate::network::onnx::{self, Form, InputForm};
+use crate::network::weights::{Model, NetworkFile};
 use crate::network::{Backend, BackendError};
 use crate::note::Note;
 use crate::options::OptionChoice;

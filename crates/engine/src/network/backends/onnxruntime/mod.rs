@@ -27,7 +27,7 @@ use std::sync::Arc;
 use self::sessions::SessionPool;
 use crate::chess::{History, Variant};
 use crate::foreign;
-use crate::network::weights::{DataType, OnnxModel, ValueOutput};
+use crate::network::onnx::{DataType, OnnxModel, ValueOutput};
 use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator, cores};
 use crate::options::OptionChoice;
 use crate::system::gpus::nvidia_gpus;

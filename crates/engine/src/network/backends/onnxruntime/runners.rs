@@ -7,7 +7,7 @@ use ort::value::{DynValue, DynValueRefMut, TensorElementType};
 
 use super::host_memory::HostMemory;
 use super::tensors::{Numbers, RunError, read_batch, write_batch, write_half};
-use crate::network::weights::{DataType, InputForm, OnnxModel};
+use crate::network::onnx::{DataType, InputForm, OnnxModel};
 use crate::network::{EvalSlot, InputPlanes};
 
 /// The memory of one evaluator's batches. What only a session may do stands apart, so that nobody waits for a

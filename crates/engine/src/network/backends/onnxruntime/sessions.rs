@@ -23,7 +23,7 @@ use super::runners::{Runner, read};
 use super::runtime::Runtime;
 use super::tensors::RunError;
 use super::{NAME, TRIED, in_our_words, known_limit};
-use crate::network::weights::OnnxModel;
+use crate::network::onnx::OnnxModel;
 use crate::network::{BackendError, EvalSlot, Evaluator};
 use crate::system::vulkan;
 

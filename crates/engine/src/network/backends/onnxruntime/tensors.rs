@@ -9,7 +9,7 @@ use half::{bf16, f16};
 use ort::value::{DynValue, TensorElementType};
 use thiserror::Error;
 
-use crate::network::weights::{TensorNames, ValueOutput};
+use crate::network::onnx::{TensorNames, ValueOutput};
 use crate::network::{EvalSlot, InputPlanes, PLANES, POLICY_SIZE, Value};
 
 #[derive(Debug, Error)]

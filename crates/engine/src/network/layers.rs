@@ -1,4 +1,4 @@
-//! A network as plain layers, built by [`super::read`] with every size checked.
+//! A network as plain layers, built by [`super::weights`] with every size checked.
 //!
 //! Tensors are row-major. Squares run a1 = 0, b1, …, h8 = 63 as the side to move sees them.
 
