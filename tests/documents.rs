@@ -217,11 +217,12 @@ fn guides_are_plain_prose() {
 /// Bounds of what is read from others: the row of the page, what stands there, the file, the pattern of the number there with what it
 /// is divided by, and the test that breaks it.
 #[rustfmt::skip]
-const BOUNDS: [(&str, &str, &str, &str, u64, &str); 37] = [
+const BOUNDS: [(&str, &str, &str, &str, u64, &str); 38] = [
     ("commands of a GUI", "{} MiB a line", "crates/engine/src/files/lines.rs", "MAX_LINE", 1 << 20, "a_line_without_end_costs_no_memory_and_no_other_line"),
     ("commands of a GUI", "{} lines ahead", "src/uci/input.rs", "MAX_AHEAD", 1, "no_more_lines_are_read_ahead_than_the_limit"),
     ("a GUI that does not", "{} s after", "src/uci/input.rs", "WRITE_PATIENCE", 1, "the_process_ends_although_nobody_reads_what_it_says"),
     ("a GUI that does not", "{} KiB on stderr", "src/uci/output.rs", "MAX_STDERR", 1 << 10, "errors_are_on_stderr_too"),
+    ("a log that nobody", "{} MiB waiting", "src/uci/aside.rs", "MAX_WAITING", 1 << 20, "lines_that_nobody_takes_hold_up_nobody_and_are_counted"),
     ("an external engine without", "{} s of silence", "crates/lab/src/uci_process.rs", "SILENCE", 1, "a_program_that_is_no_engine_is_given_up_with_its_last_words"),
     ("an external engine without", "{} times as long", "crates/lab/src/uci_process.rs", "TALK", 1, "an_engine_that_talks_without_end_runs_out_of_time_and_fills_no_memory"),
     ("an external engine without", "{} MiB an answer", "crates/lab/src/uci_process.rs", "MOST_SAID", 1 << 20, "an_engine_that_talks_without_end_runs_out_of_time_and_fills_no_memory"),
@@ -246,10 +247,10 @@ const BOUNDS: [(&str, &str, &str, &str, u64, &str); 37] = [
     ("a network file", "{} layers and fields", "crates/engine/src/network/weights/container.rs", "MAX_STEPS", 1, "a_file_of_countless_empty_layers_is_refused_within_its_bounds"),
     ("parameters", "{} levels", "crates/engine/src/params.rs", "MAX_DEPTH", 1, "faults_name_place_and_remedy"),
     ("endgame tables", "{} open files", "crates/engine/src/tablebase.rs", "MOST_OPEN", 1, "more_tables_are_read_than_may_be_open"),
-    ("downloads by curl", "{} s to connect", "src/setup/networks.rs", r#""--connect-timeout", "(\d+)""#, 1, "a_download_that_fails_says_why"),
-    ("downloads by curl", "{} bytes a second", "src/setup/networks.rs", r#""--speed-limit", "(\d+)""#, 1, "what_curl_ends_with_says_whether_trying_again_helps"),
+    ("downloads by curl", "{} s to connect", "src/setup/networks.rs", r#""--connect-timeout",\s+"(\d+)""#, 1, "a_download_that_fails_says_why"),
+    ("downloads by curl", "{} bytes a second", "src/setup/networks.rs", r#""--speed-limit",\s+"(\d+)""#, 1, "what_curl_ends_with_says_whether_trying_again_helps"),
     ("downloads by curl", "{} attempts", "src/setup/networks.rs", "ATTEMPTS", 1, "a_network_is_fetched_through_whatever_breaks_off_and_then_used"),
-    ("downloads by curl", "{} redirects", "src/setup/networks.rs", r#""--max-redirs", "(\d+)""#, 1, "a_download_that_fails_says_why"),
+    ("downloads by curl", "{} redirects", "src/setup/networks.rs", r#""--max-redirs",\s+"(\d+)""#, 1, "a_download_that_fails_says_why"),
     ("downloads by pip", "{} s for each MB", "src/setup/fetch.rs", "SECONDS_PER_MB", 1, "who_does_not_end_is_ended"),
     ("answers of system tools", "{} s", "crates/engine/src/system/tool.rs", "TOOL_PATIENCE", 1, "who_does_not_end_is_ended"),
     ("answers of system tools", "{} MiB", "crates/engine/src/system/tool.rs", "MOST_WRITTEN", 1 << 20, "who_writes_without_end_finds_the_pipe_closed"),

@@ -137,6 +137,8 @@ pub(super) fn perft(args: &PerftArgs, output: &mut Output) -> Result<ExitStatus>
     } else {
         Position::from_fen(&args.fen.join(" "))?
     };
-    let count = PerftReport::count(&position, args.depth, variant(args.chess960));
-    output.report(&count)
+    match PerftReport::count_while(&position, args.depth, variant(args.chess960), |_| true) {
+        Some(report) => output.report(&report),
+        None => Ok(ExitStatus::Stopped),
+    }
 }

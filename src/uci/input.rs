@@ -1,9 +1,10 @@
 //! Reads the GUI's lines on a thread of its own, to note when each came.
 
+use std::collections::VecDeque;
 use std::io::BufRead;
 use std::time::{Duration, Instant};
 
-use crossbeam::channel::{Receiver, Sender, bounded};
+use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, bounded};
 
 use super::output::UciOutput;
 use zeitnot_engine::files::{LineError, Lines};
@@ -21,23 +22,63 @@ pub(super) struct Received {
     pub(super) at: Instant,
 }
 
-/// The lines as they come. The session must end after them: if `output` is not read, the process ends. Where
-/// no thread is to be had, it says so, and there are none.
-pub(super) fn lines(input: impl BufRead + Send + 'static, output: &UciOutput) -> Receiver<Received> {
-    let (sender, lines) = bounded(MAX_AHEAD);
-    let shared = output.clone();
-    let reader = std::thread::Builder::new().name("input".into()).spawn(move || {
-        read(input, &sender);
-        drop(sender);
-        leave_if_stuck(&shared);
-    });
-    if let Err(error) = reader {
-        output.error(format!(
-            "no thread can be started to read commands: {}",
-            in_our_words(&error)
-        ));
+/// The lines of the GUI.
+pub(super) struct Input {
+    lines: Receiver<Received>,
+    /// Read amid a command that takes long, and to be obeyed after it.
+    put_off: VecDeque<Received>,
+}
+
+impl Input {
+    /// The session must end with its input: if `output` is not read then, the process ends. Where no thread
+    /// is to be had, it says so, and the input is empty.
+    pub(super) fn read(input: impl BufRead + Send + 'static, output: &UciOutput) -> Input {
+        let (sender, lines) = bounded(MAX_AHEAD);
+        let shared = output.clone();
+        let reader = std::thread::Builder::new().name("input".into()).spawn(move || {
+            read(input, &sender);
+            drop(sender);
+            leave_if_stuck(&shared);
+        });
+        if let Err(error) = reader {
+            output.error(format!(
+                "no thread can be started to read commands: {}",
+                in_our_words(&error)
+            ));
+        }
+        Input {
+            lines,
+            put_off: VecDeque::new(),
+        }
     }
-    lines
+
+    pub(super) fn next(&mut self, patience: Duration) -> Result<Received, RecvTimeoutError> {
+        match self.put_off.pop_front() {
+            Some(received) => Ok(received),
+            None => self.lines.recv_timeout(patience),
+        }
+    }
+
+    /// The next line that has come and was not seen.
+    pub(super) fn look_ahead(&mut self) -> Result<Received, TryRecvError> {
+        if self.put_off.len() < MAX_AHEAD {
+            self.lines.try_recv()
+        } else {
+            Err(TryRecvError::Empty)
+        }
+    }
+
+    pub(super) fn put_off(&mut self, received: Received) {
+        self.put_off.push_back(received);
+    }
+
+    /// Whether a line that was put off is one of these.
+    pub(super) fn has_put_off(&self, words: &[&str]) -> bool {
+        self.put_off.iter().any(|received| {
+            let text = received.line.as_deref().unwrap_or_default();
+            words.contains(&text.trim_ascii())
+        })
+    }
 }
 
 fn read(input: impl BufRead, lines: &Sender<Received>) {
@@ -97,8 +138,8 @@ mod tests {
     fn no_more_lines_are_read_ahead_than_the_limit() {
         let count = Arc::new(AtomicUsize::new(0));
         let input = BufReader::with_capacity(2, Endless(count.clone()));
-        let lines = lines(input, &UciOutput::new(std::io::sink(), ""));
-        assert!(lines.recv_timeout(WRITE_PATIENCE).is_ok());
+        let mut input = Input::read(input, &UciOutput::new(std::io::sink(), ""));
+        assert!(input.next(WRITE_PATIENCE).is_ok());
         // It would take microseconds to read more.
         let read = || count.load(Ordering::Relaxed);
         let began = Instant::now();

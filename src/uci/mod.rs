@@ -1,9 +1,10 @@
 //! UCI, the protocol between chess GUIs and engines.
 //!
 //! `session` reads commands and drives the [`Engine`](zeitnot_engine::engine::Engine). `command` parses
-//! lines, `format` writes `info` and `bestmove`, `input` and `output` hand lines over, and `output` keeps the
+//! lines, `format` writes `info` and `bestmove`, `input` and `output` hand lines over, and `aside` writes the
 //! log. An error is answered with an `info string`, and the old state stays.
 
+mod aside;
 mod command;
 mod format;
 mod input;

@@ -7,9 +7,9 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Instant;
 
-use jiff::Timestamp;
 use parking_lot::Mutex;
 
+use super::aside::{Aside, REMARK, SENT, Trouble, entry};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::files::path_of;
 use zeitnot_engine::foreign::{self, one_line, our_words};
@@ -27,10 +27,12 @@ struct Channel {
     sink: Box<dyn Write + Send>,
     /// A write failed, because the reader has gone.
     is_broken: bool,
-    log: Option<Box<dyn Write + Send>>,
+    log: Option<Arc<Aside>>,
     /// The `LogFile` that was opened or tried.
     log_name: String,
-    /// Many hosts never read stderr, and a full pipe would stop the engine.
+    /// Started by the first line.
+    stderr: Option<Arc<Aside>>,
+    /// Many hosts never read stderr, and libraries that write there too would find a full pipe.
     stderr_left: usize,
 }
 
@@ -44,6 +46,7 @@ impl UciOutput {
             is_broken: false,
             log: None,
             log_name: String::new(),
+            stderr: None,
             stderr_left: MAX_STDERR,
         };
         let output = UciOutput {
@@ -108,20 +111,42 @@ impl UciOutput {
 
     /// Off if the name is empty. A file that failed is tried again.
     pub(super) fn log_to(&self, name: &str) {
-        let mut channel = self.channel.lock();
-        if channel.log.is_some() && channel.log_name == name {
-            return;
+        let old = {
+            let mut channel = self.channel.lock();
+            let is_open = channel.log.as_ref().is_some_and(|log| !log.is_over());
+            if is_open && channel.log_name == name {
+                return;
+            }
+            channel.log_name = name.into();
+            channel.log.take()
+        };
+        // Answers do not wait for a log: the lock is free meanwhile.
+        if let Some(old) = old {
+            old.settle();
         }
-        channel.log_name = name.into();
-        channel.log = None;
         if name.is_empty() {
             return;
         }
-        match open_log(name) {
-            Ok(log) => channel.log = Some(log),
-            Err(error) => channel.report_lost_log(&error),
+        let log = self.channel.lock().begin_log();
+        let is_written = log.settle();
+        let mut channel = self.channel.lock();
+        if is_written {
+            channel.write_log("");
+        } else {
+            let news = format!("nobody takes the lines of the log file {name} yet. They wait");
+            channel.tell(&Note::Info(news));
         }
-        let _ = channel.sink.flush();
+    }
+
+    /// Lets lines that were written aside reach their readers, if those take them.
+    pub(super) fn settle(&self) {
+        let asides = {
+            let channel = self.channel.lock();
+            [channel.log.clone(), channel.stderr.clone()]
+        };
+        for aside in asides.into_iter().flatten() {
+            aside.settle();
+        }
     }
 
     pub(super) fn log(&self, mark: &str, text: &str) {
@@ -136,52 +161,71 @@ impl Channel {
     }
 
     fn log(&mut self, mark: &str, line: &str) {
-        if let Some(log) = &mut self.log
-            && let Err(error) = write_entry(&mut **log, mark, line)
-        {
-            self.log = None;
-            self.report_lost_log(&error);
+        if self.log.is_some() {
+            self.write_log(&entry(mark, line));
         }
     }
 
-    fn report_lost_log(&mut self, error: &io::Error) {
+    /// Empty lines only ask whether the log has failed.
+    fn write_log(&mut self, lines: &str) {
+        if let Some(log) = &self.log
+            && let Err(trouble) = log.write(lines)
+        {
+            self.tell_trouble(trouble);
+        }
+    }
+
+    fn begin_log(&mut self) -> Arc<Aside> {
+        let log = if self.log_name == STDERR {
+            self.stderr().clone()
+        } else {
+            let path = path_of(&self.log_name);
+            Arc::new(Aside::start(move || {
+                OpenOptions::new().create(true).append(true).open(path)
+            }))
+        };
+        self.log = Some(log.clone());
+        self.log(REMARK, &format!("Zeitnot {VERSION} begins to log"));
+        log
+    }
+
+    fn stderr(&mut self) -> &Arc<Aside> {
+        self.stderr
+            .get_or_insert_with(|| Arc::new(Aside::start(|| Ok(io::stderr()))))
+    }
+
+    fn tell_trouble(&mut self, trouble: Trouble) {
         let name = &self.log_name;
-        let reason = our_words(error);
-        let note = Note::Error(format!(
-            "cannot write the log file {name}: {reason}. Nothing is logged"
-        ));
+        let text = match trouble {
+            Trouble::Failed(error) => {
+                let reason = our_words(&error);
+                self.log = None;
+                format!("cannot write the log file {name}: {reason}. Nothing is logged")
+            }
+            Trouble::Full => format!("the log file {name} takes no lines. They are left out and counted"),
+        };
+        let note = Note::Error(text);
         self.write_to_stderr(&note.to_string());
+        self.tell(&note);
+    }
+
+    /// To the GUI alone.
+    fn tell(&mut self, note: &Note) {
         let _ = writeln!(self.sink, "info string {note}");
+        let _ = self.sink.flush();
     }
 
     fn write_to_stderr(&mut self, text: &str) {
-        if let Some(left) = self.stderr_left.checked_sub(text.len()) {
-            self.stderr_left = left;
-            let _ = writeln!(io::stderr(), "zeitnot: {text}");
+        let Some(left) = self.stderr_left.checked_sub(text.len()) else {
+            return;
+        };
+        self.stderr_left = left;
+        let line = format!("zeitnot: {text}\n");
+        if let Err(Trouble::Failed(_)) = self.stderr().write(&line) {
+            // No thread is to be had for it.
+            let _ = io::stderr().write_all(line.as_bytes());
         }
     }
 }
 
 const STDERR: &str = "<stderr>";
-
-/// Marks in the log: a line from the GUI, …
-pub(super) const RECEIVED: &str = ">>";
-/// … one to the GUI, …
-const SENT: &str = "<<";
-/// … and one for the log alone.
-pub(super) const REMARK: &str = "--";
-
-/// Lines are written at once, so that a crash loses nothing.
-fn open_log(name: &str) -> io::Result<Box<dyn Write + Send>> {
-    let mut log: Box<dyn Write + Send> = match name {
-        STDERR => Box::new(io::stderr()),
-        path => Box::new(OpenOptions::new().create(true).append(true).open(path_of(path))?),
-    };
-    let beginning = format!("Zeitnot {VERSION} begins to log");
-    write_entry(&mut *log, REMARK, &beginning)?;
-    Ok(log)
-}
-
-fn write_entry(log: &mut dyn Write, mark: &str, line: &str) -> io::Result<()> {
-    log.write_all(format!("{:.3} {mark} {line}\n", Timestamp::now()).as_bytes())
-}

@@ -3,12 +3,13 @@
 use std::io::{BufRead, Write};
 use std::time::{Duration, Instant};
 
-use crossbeam::channel::RecvTimeoutError;
+use crossbeam::channel::{RecvTimeoutError, TryRecvError};
 
+use super::aside::{RECEIVED, REMARK};
 use super::command::{GoCommand, UciCommand};
-use super::input::Received;
-use super::output::{RECEIVED, REMARK, UciOutput};
-use super::{format, input};
+use super::format;
+use super::input::{Input, Received};
+use super::output::UciOutput;
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::{File, History, Move, PerftReport, Rank, Square, Terminal};
 use zeitnot_engine::engine::{
@@ -25,6 +26,9 @@ const FINISHING_TICK: Duration = Duration::from_millis(2);
 /// Between two looks whether the output still has a reader.
 const READER_TICK: Duration = Duration::from_millis(250);
 
+/// Paths that `go perft` counts for piped commands, after the end of the input.
+const MOST_UNATTENDED: u64 = if cfg!(test) { 200_000 } else { 200_000_000 };
+
 /// Speaks UCI with `audience` until `quit` or the end of the input, whatever fails meanwhile.
 ///
 /// At the end of the input a search that ends by itself may finish, so that commands can be piped in, unless
@@ -40,10 +44,21 @@ pub fn run(
     input: impl BufRead + Send + 'static,
     output: impl Write + Send + 'static,
 ) -> Result<(), EngineError> {
-    let is_person = audience.is_person;
     let output = UciOutput::new(output, &settings.info.log_file);
-    let lines = input::lines(input, &output);
-    let mut session = Session::new(settings, audience, output)?;
+    let spoken = speak(settings, audience, input, output.clone());
+    output.settle();
+    spoken
+}
+
+fn speak(
+    settings: Settings,
+    audience: Audience,
+    input: impl BufRead + Send + 'static,
+    output: UciOutput,
+) -> Result<(), EngineError> {
+    let is_person = audience.is_person;
+    let input = Input::read(input, &output);
+    let mut session = Session::new(settings, audience, input, output)?;
     if is_person {
         let name = session.name();
         session.output.line(format!(
@@ -61,7 +76,7 @@ pub fn run(
         .for_each(|mistake| session.output.error(mistake));
     session.tell_of_slowmover();
     loop {
-        let Received { line, at } = match lines.recv_timeout(READER_TICK) {
+        let Received { line, at } = match session.input.next(READER_TICK) {
             Ok(received) => received,
             Err(RecvTimeoutError::Timeout) if session.output.is_broken() => return Ok(()),
             Err(RecvTimeoutError::Timeout) => continue,
@@ -98,6 +113,7 @@ struct Session {
     /// Names under which options with two names were changed, at most one each.
     changed_under: Vec<&'static str>,
     engine: Engine,
+    input: Input,
     output: UciOutput,
     /// The origin of times.
     began: Instant,
@@ -105,12 +121,18 @@ struct Session {
 }
 
 impl Session {
-    fn new(settings: Settings, audience: Audience, output: UciOutput) -> Result<Session, EngineError> {
+    fn new(
+        settings: Settings,
+        audience: Audience,
+        input: Input,
+        output: UciOutput,
+    ) -> Result<Session, EngineError> {
         Ok(Session {
             command_line: settings.clone(),
             audience,
             changed_under: Vec::new(),
             engine: Engine::new(settings)?,
+            input,
             output,
             began: Instant::now(),
             move_start: MoveStart::default(),
@@ -266,12 +288,37 @@ impl Session {
         }
     }
 
-    fn count_paths(&self, depth: u32) {
-        if self.is_idle_for("go perft") {
-            self.show(|game| PerftReport::count(game.current(), depth, game.variant()).to_string());
-            // As Stockfish's, for wrappers that read it.
-            self.output.line("");
+    fn count_paths(&mut self, depth: u32) {
+        if !self.is_idle_for("go perft") {
+            return;
         }
+        let game = match self.engine.accepted_position() {
+            Ok(game) => game.clone(),
+            Err(error) => return self.output.error(&error),
+        };
+        let goes_on = |counted| self.goes_on_counting(counted);
+        match PerftReport::count_while(game.current(), depth, game.variant(), goes_on) {
+            // The empty line is Stockfish's, for wrappers that read it.
+            Some(report) => self.output.lines([report.to_string().trim_end(), ""]),
+            None => self.output.note("go perft: the count was stopped"),
+        }
+    }
+
+    /// Hears what has come amid a count: what ends it, and `isready`. All else is obeyed after it.
+    fn goes_on_counting(&mut self, counted: u64) -> bool {
+        loop {
+            match self.input.look_ahead() {
+                Err(TryRecvError::Empty) => break,
+                Err(TryRecvError::Disconnected) if counted > MOST_UNATTENDED => return false,
+                Err(TryRecvError::Disconnected) => break,
+                Ok(Received { line: Ok(text), .. }) if text.trim_ascii() == "isready" => {
+                    self.output.log(RECEIVED, text.trim_end());
+                    self.get_ready();
+                }
+                Ok(received) => self.input.put_off(received),
+            }
+        }
+        !self.input.has_put_off(&["stop", "quit"])
     }
 
     /// Answers `isready` after loading, unless a search is running.
@@ -521,6 +568,25 @@ mod tests {
         );
     }
 
+    /// A regression: a count of months heard nothing, and an orphan went on with it.
+    #[test]
+    fn a_count_of_paths_hears_what_comes_meanwhile() {
+        let stopped = "info string go perft: the count was stopped\n";
+        let (begin, end) = ("go perft 8\nd\nisready\n", "\ngo perft 1\n");
+        let text = said(false, &format!("{begin}stop{end}"));
+        let places = ["readyok\n", stopped, "\nFen: ", "Nodes searched: 20\n\n"];
+        let places = places.map(|part| text.find(part).unwrap());
+        assert!(places.is_sorted(), "{text}");
+        let text = said(false, &format!("{begin}quit{end}"));
+        assert!(text.contains(stopped) && !text.contains("Nodes"), "{text}");
+        // Commands that are piped in are finished, unless that takes minutes.
+        let text = said(false, "go perft 4\ngo perft 8");
+        assert!(
+            text.ends_with(&format!("Nodes searched: 197281\n\n{stopped}")),
+            "{text}"
+        );
+    }
+
     fn listed(line: &str) -> (String, String) {
         let (name, rest) = line
             .strip_prefix("option name ")
@@ -557,7 +623,9 @@ mod tests {
             wanted.set(changed, "700").unwrap();
             for options in [&in_order, &by_name] {
                 let output = UciOutput::new(io::sink(), "");
-                let mut session = Session::new(command_line.clone(), Audience::default(), output).unwrap();
+                let input = Input::read(io::empty(), &output);
+                let audience = Audience::default();
+                let mut session = Session::new(command_line.clone(), audience, input, output).unwrap();
                 for (name, default) in options {
                     session.set_option(name, if name == changed { "700" } else { default });
                 }

@@ -1,6 +1,7 @@
 //! Tests what a search reports: scores, figures of root moves, how often, and the log.
 
 use std::fs;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::common::engine::{Engine, last_info, number};
@@ -97,12 +98,14 @@ fn the_log_is_told_of_root_moves_if_the_gui_is_not() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("zeitnot.log");
     let mut engine = one_thread();
-    engine.set(&[("LogFile", file.to_str().unwrap())]);
     let told = |live: &str, engine: &mut Engine| {
-        engine.set(&[("LogLiveStats", live)]);
+        engine.set(&[("LogFile", file.to_str().unwrap()), ("LogLiveStats", live)]);
         let before = fs::read_to_string(&file).unwrap_or_default().len();
         let lines = search(engine, "go movetime 1500");
         assert_eq!(move_stats(&lines), [""; 0]);
+        // An end of the log waits for its last lines.
+        engine.set(&[("LogFile", "")]);
+        engine.ask(&["isready"], "readyok");
         let log = fs::read_to_string(&file).unwrap();
         log[before..]
             .lines()
@@ -435,7 +438,37 @@ fn a_log_is_tried_again_when_its_name_is_set_again() {
     assert!(!lines.iter().any(|line| line.contains("ERROR")), "{lines:#?}");
     fs::create_dir(&folder).unwrap();
     engine.ask(&[&set_log, "isready"], "readyok");
+    engine.finish();
     assert!(fs::read_to_string(&file).unwrap().contains(">> isready"));
+}
+
+/// A regression: a host that keeps a pipe for stderr and never reads it had an engine that stood still at the 15th move, and one with
+/// a named pipe as log an engine that did not even begin. Neither ended by `quit`.
+#[cfg(unix)]
+#[test]
+fn a_log_that_nobody_reads_holds_up_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    for (name, word) in [
+        (pipe.to_str().unwrap(), "nobody takes the lines"),
+        ("<stderr>", "takes no lines. They are left out and counted"),
+    ] {
+        let mut command = zeitnot(&["--backend=random", "--threads=1"]);
+        let mut engine = Engine::spawn(command.stderr(Stdio::piped()));
+        engine.set(&[("LogFile", name)]);
+        // What `uci` says 400 times is more than what a pipe holds and may wait.
+        for _ in 0..400 {
+            engine.send("uci");
+        }
+        engine.send("isready");
+        let lines = engine.read_until("readyok");
+        assert!(lines.iter().any(|line| line.contains(word)), "{name}: {word}");
+        engine.best_move(&["go nodes 10"]);
+        engine.send("quit");
+        assert_eq!(engine.end().0, Some(0), "{name}");
+    }
 }
 
 /// A regression: Cute Chess writes Latin-1, and all but ASCII was replaced, so that no path with an umlaut could be set.

@@ -303,6 +303,29 @@ pub fn perft(position: &Position, depth: u32) -> u64 {
     }
 }
 
+/// Plies whose paths are counted in a millisecond or two.
+const UNWATCHED_DEPTH: u32 = 3;
+
+struct PathCounter<F> {
+    counted: u64,
+    goes_on: F,
+}
+
+impl<F: FnMut(u64) -> bool> PathCounter<F> {
+    fn count(&mut self, position: &Position, depth: u32) -> Option<u64> {
+        if depth > UNWATCHED_DEPTH {
+            let moves = position.legal_moves().into_iter();
+            return moves.map(|m| self.count(&position.play(m), depth - 1)).sum();
+        }
+        if !(self.goes_on)(self.counted) {
+            return None;
+        }
+        let paths = perft(position, depth);
+        self.counted += paths;
+        Some(paths)
+    }
+}
+
 /// The count of move paths, by first moves.
 #[derive(Clone, Debug, Serialize)]
 pub struct PerftReport {
@@ -319,35 +342,36 @@ struct MovePaths {
 }
 
 impl PerftReport {
-    /// At most [`MAX_PERFT_DEPTH`]. Writes castling as in `variant`.
-    pub fn count(position: &Position, depth: u32, variant: Variant) -> PerftReport {
+    /// Paths of at most [`MAX_PERFT_DEPTH`] plies, or `None` as soon as `goes_on` says no. It is asked every
+    /// few milliseconds, with the paths so far. Writes castling as in `variant`.
+    pub fn count_while(
+        position: &Position,
+        depth: u32,
+        variant: Variant,
+        goes_on: impl FnMut(u64) -> bool,
+    ) -> Option<PerftReport> {
         let start = Instant::now();
         let first_moves = if depth == 0 {
             MoveList::new()
         } else {
             position.legal_moves()
         };
-        let paths = |m| {
-            let nodes = perft(&position.play(m), depth - 1);
-            MovePaths {
-                r#move: position.format_move(m, variant),
-                nodes,
-            }
-        };
-        let moves: Vec<_> = first_moves.into_iter().map(paths).collect();
+        let mut counter = PathCounter { counted: 0, goes_on };
+        let moves = first_moves.into_iter().map(|m| {
+            let nodes = counter.count(&position.play(m), depth - 1)?;
+            let r#move = position.format_move(m, variant);
+            Some(MovePaths { r#move, nodes })
+        });
+        let moves: Vec<_> = moves.collect::<Option<_>>()?;
         let time = start.elapsed();
-        let nodes = if depth == 0 {
-            1
-        } else {
-            moves.iter().map(|root| root.nodes).sum()
-        };
+        let nodes = if depth == 0 { 1 } else { counter.counted };
         let nps = (nodes as f64 / time.as_secs_f64().max(1e-9)) as u64;
-        PerftReport {
+        Some(PerftReport {
             nodes,
             nps,
             time_ms: time.as_millis() as u64,
             moves,
-        }
+        })
     }
 }
 
