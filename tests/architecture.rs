@@ -202,50 +202,96 @@ fn paths(text: &str) -> Vec<String> {
     found.iter().map(|path| format!("{start}{path}")).collect()
 }
 
-/// Returns the name of the module that a file is: `time::facts`, or `time` for its `mod.rs`.
-fn module_of(package: &Path, file: &Path) -> Vec<String> {
-    let path = file.strip_prefix(package).unwrap().with_extension("");
-    let mut names: Vec<_> = path
-        .iter()
-        .map(|name| name.to_str().unwrap().to_owned())
-        .collect();
-    if names.last().is_some_and(|name| name == "mod") {
-        names.pop();
-    }
-    names
+/// The files of a package by their modules: `time::facts`, `time` for its `mod.rs`, and nothing for `lib.rs`.
+struct Sources(BTreeMap<Vec<String>, Source>);
+
+/// A file without its comments and tests.
+struct Source {
+    /// A `mod.rs` is an entrance: what it hands on stands in other files.
+    is_entrance: bool,
+    text: String,
 }
 
-/// Returns the file modules that the file module `own` uses outside its tests. What it takes from a folder's `mod.rs` does not count:
-/// that is an entrance.
-fn used_files(own: &[String], text: &str, all: &BTreeMap<Vec<String>, PathBuf>) -> BTreeSet<Vec<String>> {
-    let text = code(text);
-    let (text, _) = text.split_once("#[cfg(test)]").unwrap_or((&text, ""));
-    let start = Regex::new(r"(?:^|[^:\w])((?:crate|super|self)::)").unwrap();
-    let found = start
-        .captures_iter(text)
-        .flat_map(|found| paths(&text[found.get(1).unwrap().start()..]));
-    let mut used = BTreeSet::new();
-    for path in found {
-        let mut place = own.to_vec();
-        for name in path.split("::") {
-            match name {
-                "crate" => place.clear(),
-                "super" => drop(place.pop()),
-                "self" => {}
-                name => place.push(name.to_owned()),
+impl Sources {
+    fn of(package: &Path) -> Sources {
+        let source = |file: PathBuf| {
+            let path = file.strip_prefix(package).unwrap().with_extension("");
+            let mut names: Vec<_> = path
+                .iter()
+                .map(|name| name.to_str().unwrap().to_owned())
+                .collect();
+            if ["mod", "lib"].contains(&&*names[names.len() - 1]) {
+                names.pop();
             }
-        }
-        let module = (1..=place.len())
-            .rev()
-            .map(|length| &place[..length])
-            .find(|names| all.contains_key(*names));
-        used.extend(
-            module
-                .filter(|names| *names != own && !all[*names].ends_with("mod.rs"))
-                .map(<[_]>::to_vec),
-        );
+            let text = code(&fs::read_to_string(&file).unwrap());
+            let (own, _) = text.split_once("#[cfg(test)]").unwrap_or((&text, ""));
+            let source = Source {
+                is_entrance: file.ends_with("mod.rs"),
+                text: own.to_owned(),
+            };
+            (names, source)
+        };
+        Sources(files(package).into_iter().map(source).collect())
     }
-    used
+
+    /// Returns the file in which the item of this path stands: behind an entrance, that from which it is handed on.
+    fn home(&self, item: &[String]) -> Option<&Vec<String>> {
+        let mut places = (1..=item.len()).rev().map(|length| &item[..length]);
+        let (module, source) = places.find_map(|place| self.0.get_key_value(place))?;
+        let Some(name) = item.get(module.len()).filter(|_| source.is_entrance) else {
+            return Some(module);
+        };
+        let handed_on = source
+            .text
+            .split("pub use ")
+            .chain(source.text.split("pub(crate) use "))
+            .skip(1);
+        let mut origins = handed_on.flat_map(paths).filter_map(|path| {
+            let origin = absolute(module, &path);
+            let is_inside = origin.len() > module.len() && self.0.contains_key(&origin[..=module.len()]);
+            match path.strip_suffix("::") {
+                Some(_) => {
+                    let all = [&origin[..], &[name.clone()]].concat();
+                    let declared =
+                        Regex::new(&format!(r"\b(fn|struct|enum|trait|const|static|type) {name}\b"));
+                    let source = self.0.get(&origin)?;
+                    declared.unwrap().is_match(&source.text).then_some(all)
+                }
+                None => (is_inside && origin.last() == Some(name)).then_some(origin),
+            }
+        });
+        match origins.next() {
+            Some(origin) => self.home(&origin),
+            None => Some(module),
+        }
+    }
+
+    /// Returns the files that the file `own` uses. What an entrance defines itself does not count.
+    fn used_by(&self, own: &[String]) -> BTreeSet<&Vec<String>> {
+        let text = &self.0[own].text;
+        let start = Regex::new(r"(?:^|[^:\w])((?:crate|super|self)::)").unwrap();
+        let found = start
+            .captures_iter(text)
+            .flat_map(|found| paths(&text[found.get(1).unwrap().start()..]));
+        let homes = found.filter_map(|path| self.home(&absolute(own, &path)));
+        homes
+            .filter(|&home| home != own && !self.0[home].is_entrance)
+            .collect()
+    }
+}
+
+/// Returns a path from the package's root, as the module `own` means it.
+fn absolute(own: &[String], path: &str) -> Vec<String> {
+    let mut place = own.to_vec();
+    for name in path.split("::").filter(|name| !name.is_empty()) {
+        match name {
+            "crate" => place.clear(),
+            "super" => drop(place.pop()),
+            "self" => {}
+            name => place.push(name.to_owned()),
+        }
+    }
+    place
 }
 
 /// Two files that use each other are one, whatever their names say.
@@ -253,19 +299,13 @@ fn used_files(own: &[String], text: &str, all: &BTreeMap<Vec<String>, PathBuf>) 
 fn no_files_use_each_other_in_a_circle() {
     let (mut circles, mut count) = (Vec::new(), 0);
     for package in PACKAGES.map(|package| repository().join(package)) {
-        let all: BTreeMap<_, _> = files(&package)
-            .into_iter()
-            .map(|file| (module_of(&package, &file), file))
-            .collect();
-        let used: BTreeMap<_, _> = all
-            .iter()
-            .map(|(own, file)| (own, used_files(own, &fs::read_to_string(file).unwrap(), &all)))
-            .collect();
+        let sources = Sources::of(&package);
+        let used: BTreeMap<_, _> = sources.0.keys().map(|own| (own, sources.used_by(own))).collect();
         count += used.values().map(BTreeSet::len).sum::<usize>();
-        for own in all.keys() {
+        for own in sources.0.keys() {
             let (mut reached, mut open) = (BTreeSet::new(), vec![own]);
             while let Some(module) = open.pop() {
-                let new = used[module].iter().filter(|module| reached.insert(*module));
+                let new = used[module].iter().filter(|module| reached.insert(**module));
                 open.extend(new);
             }
             if reached.contains(own) {
@@ -328,6 +368,49 @@ fn rooms_of_the_search_use_those_below_them_only() {
             assert!(used.is_empty(), "{} uses {used:?}", file.display());
         }
     }
+}
+
+/// The table at the head of `time/` has its files in the order in which they use each other, the lowest first.
+#[test]
+fn files_of_time_use_those_above_them_in_its_table() {
+    let sources = Sources::of(&engine_folder());
+    let head = fs::read_to_string(engine_folder().join("time/mod.rs")).unwrap();
+    let row = |line: &str| Some(line.strip_prefix("//! | `")?.split(['`', '/']).next()?.to_owned());
+    let rows: Vec<_> = head.lines().filter_map(row).collect();
+    for own in sources.0.keys().filter(|own| own.len() > 1 && own[0] == "time") {
+        let place = rows.iter().position(|row| *row == own[1]);
+        let place = place.unwrap_or_else(|| panic!("{own:?} is not in the table"));
+        let mut used = sources.used_by(own);
+        used.retain(|used| used[0] == "time" && used.len() > 1 && !rows[..=place].contains(&used[1]));
+        assert!(used.is_empty(), "{own:?} uses {used:?}");
+        let by_the_face = Regex::new(r"\b(crate::time|super)::(\{|[A-Z])").unwrap();
+        let text = &sources.0[own].text;
+        assert!(
+            own.len() > 2 || !by_the_face.is_match(text),
+            "{own:?} comes by way of mod.rs"
+        );
+    }
+}
+
+#[test]
+fn items_are_found_behind_entrances() {
+    let source = |is_entrance, text: &str| Source {
+        is_entrance,
+        text: text.to_owned(),
+    };
+    let path = |path: &str| absolute(&[], path);
+    let sources = Sources(BTreeMap::from([
+        (
+            path("a"),
+            source(true, "pub use b::{C, d::E};\npub(crate) use f::*;\nstruct H;"),
+        ),
+        (path("a::b"), source(true, "mod d;\npub use self::d::C;")),
+        (path("a::b::d"), source(false, "pub struct C; pub struct E;")),
+        (path("a::f"), source(false, "pub fn g() {}")),
+        (path("k"), source(false, "use crate::a::{C, E, H, g};")),
+    ]));
+    let used: Vec<_> = sources.used_by(&path("k")).into_iter().cloned().collect();
+    assert_eq!(used, [path("a::b::d"), path("a::f")]);
 }
 
 /// A command may use another one that stands below it.

@@ -15,31 +15,13 @@ use std::iter::Peekable;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
+pub use crate::error::RowError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tempfile::{NamedTempFile, TempPath};
-use thiserror::Error;
 use zeitnot_engine::files;
-use zeitnot_engine::foreign::in_our_words;
-
-#[derive(Debug, Error)]
-#[error("{0}")]
-pub struct RowError(pub(crate) String);
 
 impl RowError {
-    pub fn io(path: &Path) -> impl FnOnce(io::Error) -> RowError {
-        move |error| RowError::of(path, in_our_words(&error))
-    }
-
-    pub(crate) fn ended(path: &Path) -> impl FnOnce(io::Error) -> RowError {
-        let kept = "what was written before is kept, and the same command goes on from there";
-        move |error| RowError::of(path, format_args!("{}; {kept}", in_our_words(&error)))
-    }
-
-    pub(crate) fn of(path: &Path, text: impl fmt::Display) -> RowError {
-        RowError(format!("{}: {text}", path.display()))
-    }
-
     fn csv<R: Row>(path: &Path) -> impl FnOnce(csv::Error) -> RowError {
         move |error| RowError::of(path, format_args!("no rows of {}: {error}", R::KIND))
     }

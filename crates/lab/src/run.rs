@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::LabError;
+use crate::error::LabError;
 use crate::rows::{RowError, check_there, end_of_last_line, make_folder, replace};
 
 const FILE: &str = "run.json";

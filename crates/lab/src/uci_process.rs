@@ -12,10 +12,9 @@ use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Receiver, RecvTimeoutError, SendTimeoutError, Sender, bounded};
 use parking_lot::Mutex;
-use thiserror::Error;
 
+use crate::error::{RowError, UciProcessError};
 use crate::report::printable;
-use crate::rows::RowError;
 use zeitnot_engine::chess::{History, Move, Position, Variant};
 use zeitnot_engine::files::{LineError, Lines};
 use zeitnot_engine::foreign::{one_line, our_words};
@@ -38,14 +37,6 @@ const LAST_WORDS: (usize, usize) = (4, 300);
 const MOST_SAID: usize = 4 << 20;
 /// Most lines that wait to be read, on either side. Whoever writes waits with the next one.
 const MOST_WAITING: usize = 16;
-
-#[derive(Clone, Debug, Error)]
-#[error("{name} {reason}")]
-pub struct UciProcessError {
-    pub name: String,
-    /// What it did, as in "has ended".
-    pub reason: String,
-}
 
 /// A file that gets what engines are told and what they say.
 #[derive(Debug)]

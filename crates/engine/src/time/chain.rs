@@ -1,9 +1,14 @@
+//! All rules that may end a search, in their order. Each sees the hints of those before it.
+
 use std::borrow::Cow;
 
+use super::facts::MoveFacts;
+use super::nodestime::{NodesPerMilli, NodesTimeOptions};
+use super::report::MoveReport;
 use super::smart_pruning::SmartPruning;
-use super::stoppers::{DepthLimit, KldGain, MateLimit, MoveTimeLimit, NodeLimit};
-use super::{Hints, Millis, MoveFacts, MoveReport, Nodes, NodesPerMilli, NodesTimeOptions};
-use super::{SearchStats, StopReason, Stopper};
+use super::stats::{Hints, SearchStats};
+use super::stoppers::{DepthLimit, KldGain, MateLimit, MoveTimeLimit, NodeLimit, StopReason, Stopper};
+use super::units::{Millis, Nodes};
 use crate::options::option_group;
 
 option_group! {

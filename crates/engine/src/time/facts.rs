@@ -1,3 +1,5 @@
+//! What is known when a move begins: the limits of `go`, the clock, and what the tree holds already.
+
 use super::units::{GamePly, Millis, Nodes, Plies};
 
 /// From the point of view of the side to move.

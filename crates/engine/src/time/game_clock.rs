@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{GoLimits, Millis};
+use super::facts::GoLimits;
+use super::units::Millis;
 use thiserror::Error;
 
 /// The clock of one side during a game.

@@ -2,7 +2,11 @@
 
 use std::fmt::Debug;
 
-use super::{Millis, MoveFacts, MoveReport, SearchStats, StopReason, Stopper};
+use super::facts::MoveFacts;
+use super::report::MoveReport;
+use super::stats::SearchStats;
+use super::stoppers::{StopReason, Stopper};
+use super::units::Millis;
 
 /// What became of a move's budget.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -8,16 +8,23 @@
 //! tested and replayed. The module knows nothing of tree, network or chess, and uses [`crate::params`] and
 //! [`crate::options`] only. Quantities cross its border in the types of [`units`].
 //!
+//! Each file uses those above it only (`tests/architecture.rs`):
+//!
 //! | file | what it holds |
 //! |---|---|
 //! | `units` | milliseconds, nodes, nodes per second and plies, each in a type of its own, scores for expected results |
-//! | `facts`, `stats` | what comes in: the `go` command and what is known of the move, the running statistics |
-//! | `stoppers`, `smart_pruning` | the trait and the rules that end a search |
-//! | `chain`, `timekeeper` | the rules in their order, one game's state around them, with what moves cost beyond the time measured |
-//! | `manager`, `managers/`, `report` | the trait with the outcome of a move, one file per time manager, the report on a move |
-//! | `estimators/` | moves left and other quantities that managers guess and learn |
 //! | `parameters` | how managers and estimators are registered |
+//! | `facts` | what comes in at the start: the `go` command and what is known of the move |
+//! | `report` | what people are told of a move |
+//! | `stats` | what comes in meanwhile: the running statistics, with the hints that one rule gives the next |
+//! | `stoppers` | the trait and the rules that end a search by one limit each |
+//! | `smart_pruning` | the rule that reads the hints of all others |
+//! | `estimators/` | moves left and other quantities that managers guess and learn |
 //! | `nodestime` | nodes in the place of time, under every manager |
+//! | `chain` | all rules of a search in their order |
+//! | `manager` | the trait of managers, with the outcome of a move |
+//! | `managers/` | one file per time manager |
+//! | `timekeeper` | one game's state around its manager, with what moves cost beyond the time measured |
 //! | `move_start` | the moment from which a move's time counts |
 //! | `game_clock` | time controls as people write them, and the clock of one side during a game |
 

@@ -1,6 +1,7 @@
 //! The moment from which a move's time counts: the option `StrictTiming`.
 
-use super::{GoLimits, Millis};
+use super::facts::GoLimits;
+use super::units::Millis;
 
 /// Follows the GUI's commands to find the start of a move's time.
 ///

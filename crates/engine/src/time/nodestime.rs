@@ -5,7 +5,8 @@
 //! Each move subtracts its nodes and adds the increment. Managers and stoppers see milliseconds (nodes ÷
 //! npmsec).
 
-use super::{GoLimits, Millis, MoveFacts, Nodes};
+use super::facts::{GoLimits, MoveFacts};
+use super::units::{Millis, Nodes};
 use crate::options::option_group;
 
 option_group! {

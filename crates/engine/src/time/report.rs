@@ -1,3 +1,5 @@
+//! What a manager tells people of a move: its plan, its guesses, what it has learnt.
+
 use std::fmt;
 
 use super::units::{ExpectedNodes, Millis, Nps, Plies};

@@ -1,7 +1,9 @@
 //! Smart pruning: stops once the best move cannot be overtaken. The last rule of the chain, because it reads
 //! the others' hints.
 
-use super::{Hints, Millis, Nps, SearchStats, StopReason, Stopper};
+use super::stats::{Hints, SearchStats};
+use super::stoppers::{StopReason, Stopper};
+use super::units::{Millis, Nps};
 
 /// Least time after the first evaluation, as in Lc0.
 const TOLERANCE: Millis = Millis(200.0);

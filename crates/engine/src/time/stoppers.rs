@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use super::{Hints, Millis, MoveFacts, MoveReport, Nodes, SearchStats};
+use super::facts::MoveFacts;
+use super::report::MoveReport;
+use super::stats::{Hints, SearchStats};
+use super::units::{Millis, Nodes};
 use crate::options::option_choice;
 
 option_choice! {

@@ -1,7 +1,12 @@
 //! The time management of one game: the manager and the options around it.
 
+use super::chain::{Chain, StopperOptions};
+use super::facts::MoveFacts;
+use super::manager::{MoveOutcome, TimeManager};
 use super::nodestime::NodeClock;
-use super::{Chain, Millis, MoveFacts, MoveOutcome, SearchStats, StopReason, StopperOptions, TimeManager};
+use super::stats::SearchStats;
+use super::stoppers::StopReason;
+use super::units::Millis;
 
 /// Of one side in one game. `ucinewgame` and a change of `TimeManager` start a new one.
 #[derive(Debug)]

@@ -7,11 +7,11 @@ use parking_lot::Mutex;
 
 use super::analyst::{SearchEffort, game_over};
 use super::{AnalysedGame, AnalysedLine, AnalysedPosition, SpendingPlan, history_of};
-use crate::LabError;
+use crate::error::{LabError, UciProcessError};
 use crate::pgn::RecordedGame;
 use crate::score::MoveScore;
 use crate::uci_process::{
-    ExternalCommand, ExternalEngine, ExternalGame, InfoLine, UciProcessError, latest_lines, latest_nodes,
+    ExternalCommand, ExternalEngine, ExternalGame, InfoLine, latest_lines, latest_nodes,
 };
 use zeitnot_engine::chess::{History, Move};
 use zeitnot_engine::time::{GoLimits, Millis};

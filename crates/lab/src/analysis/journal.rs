@@ -9,7 +9,7 @@ use super::analysed_pgn::pgn;
 use super::analysis_page::viewed_game;
 use super::analyst::SearchEffort;
 use super::{AnalysedGame, AnalysisSummary};
-use crate::LabError;
+use crate::error::LabError;
 use crate::pgn::RecordedGame;
 use crate::rows::{Export, RowError};
 use crate::run::{Journal, Run};

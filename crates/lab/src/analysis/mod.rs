@@ -24,8 +24,8 @@ use judgement::{Judgement, Mark, accuracy, game_accuracy, least_certain_loss};
 use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 
-use crate::Phase;
 use crate::pgn::{RecordedGame, used_ms, with_positions};
+use crate::phase::Phase;
 use crate::replay::control_of;
 use crate::score::MoveScore;
 use crate::viewer::{control_in_words, low_clock};

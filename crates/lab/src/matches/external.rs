@@ -5,9 +5,10 @@ use std::time::Instant;
 
 use thiserror::Error;
 
+use crate::error::UciProcessError;
 use crate::move_rows::MoveRow;
 use crate::score::MoveScore;
-use crate::uci_process::{ExternalEngine, ExternalGame, UciProcessError, latest_lines, latest_nodes};
+use crate::uci_process::{ExternalEngine, ExternalGame, latest_lines, latest_nodes};
 use zeitnot_engine::chess::{History, Move};
 use zeitnot_engine::time::{GoLimits, Millis};
 

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::external::{ExternalPlayer, MoveFault};
 use super::openings::GameAssignment;
 use super::{Contender, PlannedGame, Side, Team};
-use crate::LabError;
+use crate::error::LabError;
 use crate::move_rows::MoveRow;
 use crate::pgn::Ending;
 use crate::score::MoveScore;

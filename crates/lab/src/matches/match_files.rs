@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::Side;
 use super::game::{GameOutcome, GameRecord, PlayedMove, SideLimit, Termination};
 use super::openings::GameAssignment;
-use crate::LabError;
+use crate::error::LabError;
 use crate::move_rows::MoveRow;
 use crate::pgn::{commands, numbered, written};
 use crate::rows::{Export, GameFiles, GameKey, Row, RowError};

@@ -11,6 +11,7 @@ use super::Side;
 use super::match_files::{MatchGameRow, PlayedGame, games_in};
 use super::statistics::{Elo, ResultTally, Sprt};
 use super::summary::{MatchSummary, Ranking, different, pruning_table, table};
+use crate::error::{LabError, RowError};
 use crate::move_rows::{Curves, MoveRow};
 use crate::pgn::{Games, RecordedGame, with_positions};
 use crate::replay::control_of;
@@ -18,7 +19,6 @@ use crate::report::{Page, Plot};
 use crate::rows::{GameKey, MergedGames, Row, files_of};
 use crate::score::MoveScore;
 use crate::viewer::{Remark, ViewedGame, ViewedMove, ViewedPosition, move_name};
-use crate::{LabError, RowError};
 
 /// Fewest games that a point of the plot of the course of a match rests on, and at most half of the match:
 /// the first points swing wildly, but a short match shall have a course too.

@@ -14,7 +14,7 @@ use nohash_hasher::BuildNoHashHasher;
 use super::game::{GameRecord, MatchRules, OngoingGame, Termination};
 use super::openings::{GameAssignment, Openings};
 use super::{Contender, Team};
-use crate::LabError;
+use crate::error::LabError;
 use crate::runner::{self, Jobs};
 use zeitnot_engine::chess::Variant;
 use zeitnot_engine::engine::{EngineError, SharedBatch};

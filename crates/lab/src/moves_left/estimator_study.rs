@@ -12,9 +12,10 @@ use super::statistics::{
     ClockFigures, ClockUse, Difference, EstimatorFigures, FEWEST_UNITS, GroupSums, Joint, SpreadCoverage,
     Unit, bootstrap_weights,
 };
+use crate::error::LabError;
 use crate::pgn::Ending;
+use crate::phase::Phase;
 use crate::rows::MergedGames;
-use crate::{LabError, Phase};
 use zeitnot_engine::options::OptionChoice;
 
 /// What is counted over all games.

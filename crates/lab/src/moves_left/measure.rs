@@ -5,7 +5,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::PositionRow;
-use crate::LabError;
+use crate::error::LabError;
 use crate::pgn::{Ending, RecordedGame, base_seconds, ending, is_held_out};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chance::{fnv1a, mix};

@@ -18,8 +18,7 @@ mod write;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
-use thiserror::Error;
-
+pub use crate::error::GameError;
 pub use control::RecordedControl;
 pub(crate) use control::used_ms;
 pub(crate) use draft::MARKS_OF_PEOPLE;
@@ -88,20 +87,6 @@ impl RecordedMove {
             variations: Vec::new(),
         }
     }
-}
-
-#[derive(Debug, Error)]
-pub enum GameError {
-    /// This game is broken. Those after it can be read.
-    #[error("game {number}{players} is skipped: {reason}")]
-    Broken {
-        number: u64,
-        /// The players in brackets, with a space in front, empty if they are not known.
-        players: String,
-        reason: String,
-    },
-    #[error("{name}: {}", in_our_words(error))]
-    Read { name: String, error: io::Error },
 }
 
 /// The games of a stream, in their order. It ends after [`GameError::Read`]. After [`GameError::Broken`] it

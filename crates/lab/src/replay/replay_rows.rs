@@ -4,8 +4,8 @@ use ndarray::Array1;
 use serde::{Deserialize, Serialize};
 
 use super::{ClockSource, GameToReplay, ReplayOptions, ReplayedGame, replay};
-use crate::Phase;
 use crate::move_rows::{MoveRow, PruningCounts};
+use crate::phase::Phase;
 use crate::rows::{GameFiles, GameKey, Row};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::Color;

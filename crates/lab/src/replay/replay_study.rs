@@ -8,8 +8,8 @@ use serde::{Serialize, Serializer};
 
 use super::engine_model::{EngineModel, REACTION_MS};
 use super::replay_rows::{ReplayGameRow, ReplayRows};
-use crate::Phase;
 use crate::move_rows::{Curves, ExactMean, MoveRow};
+use crate::phase::Phase;
 use crate::report::{Page, Table};
 use crate::rows::{MergedGames, RowError, files_of};
 use zeitnot_engine::time::DEFAULT_MANAGER;

@@ -17,7 +17,7 @@ use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
 
-use crate::LabError;
+use crate::error::LabError;
 use crate::matches::{self, Contender, GameAssignment, MatchConfig, PlannedGame, SideLimit, Team};
 use crate::run::{Journal, Run};
 use parameter::assignments;

@@ -1,8 +1,11 @@
 //! `alphazero`: a fixed share of what is left on the clock.
 
 use crate::options::option_group;
+use crate::time::facts::MoveFacts;
+use crate::time::manager::TimeManager;
 use crate::time::parameters::Named;
-use crate::time::{BudgetLimit, MoveFacts, MoveReport, Stopper, TimeManager};
+use crate::time::report::MoveReport;
+use crate::time::stoppers::{BudgetLimit, Stopper};
 
 option_group! {
     #[derive(Copy)]

@@ -12,9 +12,13 @@
 //! depth.
 
 use crate::options::option_group;
+use crate::time::facts::MoveFacts;
+use crate::time::manager::TimeManager;
 use crate::time::managers::iterations::{Iteration, IterationRule, IterationStopper};
 use crate::time::parameters::Named;
-use crate::time::{MoveFacts, SearchStats, Stopper, TimeManager, centipawns};
+use crate::time::stats::SearchStats;
+use crate::time::stoppers::Stopper;
+use crate::time::units::centipawns;
 
 impl Named for Argo {
     const NAME: &'static str = "argo";

@@ -5,8 +5,11 @@
 
 use std::fmt::Debug;
 
-use crate::time::stoppers::FirstEvaluationWait;
-use crate::time::{Hints, Millis, MoveFacts, MoveReport, SearchStats, StopReason, Stopper};
+use crate::time::facts::MoveFacts;
+use crate::time::report::MoveReport;
+use crate::time::stats::{Hints, SearchStats};
+use crate::time::stoppers::{FirstEvaluationWait, StopReason, Stopper};
+use crate::time::units::Millis;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Iteration {

@@ -10,8 +10,12 @@
 
 use crate::options::option_group;
 use crate::time::estimators::LogLogistic;
+use crate::time::facts::MoveFacts;
+use crate::time::manager::{MoveOutcome, TimeManager};
 use crate::time::parameters::Named;
-use crate::time::{BudgetLimit, GamePly, Millis, MoveFacts, MoveOutcome, MoveReport, Stopper, TimeManager};
+use crate::time::report::MoveReport;
+use crate::time::stoppers::{BudgetLimit, Stopper};
+use crate::time::units::{GamePly, Millis};
 
 /// The first move's bonus stops growing here.
 const MAX_BOOK_PLIES: GamePly = GamePly(12);

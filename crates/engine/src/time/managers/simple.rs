@@ -8,8 +8,12 @@
 //! left of its budget.
 
 use crate::options::option_group;
+use crate::time::facts::MoveFacts;
+use crate::time::manager::{MoveOutcome, TimeManager};
 use crate::time::parameters::Named;
-use crate::time::{BudgetLimit, Millis, MoveFacts, MoveOutcome, MoveReport, Stopper, TimeManager};
+use crate::time::report::MoveReport;
+use crate::time::stoppers::{BudgetLimit, Stopper};
+use crate::time::units::Millis;
 
 option_group! {
     /// Parameters of `simple`.

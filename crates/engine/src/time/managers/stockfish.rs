@@ -5,10 +5,12 @@
 //! the maximum.
 
 use crate::options::option_group;
-use crate::time::facts::MoverClock;
+use crate::time::facts::{MoveFacts, MoverClock};
+use crate::time::manager::TimeManager;
 use crate::time::managers::iterations::{Iteration, IterationRule, IterationStopper};
 use crate::time::parameters::Named;
-use crate::time::{MoveFacts, SearchStats, Stopper, TimeManager};
+use crate::time::stats::SearchStats;
+use crate::time::stoppers::Stopper;
 
 impl Named for Stockfish {
     const NAME: &'static str = "stockfish";

@@ -21,10 +21,11 @@ use parking_lot::Mutex;
 
 use crate::params::{ParamError, Params};
 use crate::time::estimators::{LearnedShare, MovesLeftInput, NpsEstimator};
-use crate::time::facts::MoverClock;
+use crate::time::facts::{MoveFacts, MoverClock};
+use crate::time::manager::{MoveOutcome, TimeManager};
 use crate::time::parameters::Named;
-use crate::time::stoppers::FirstEvaluationWait;
-use crate::time::{Millis, MoveFacts, MoveOutcome, Stopper, TimeManager};
+use crate::time::stoppers::{FirstEvaluationWait, Stopper};
+use crate::time::units::Millis;
 
 use piggybank::Piggybank;
 use stopper::{MoveContext, SmoothStopper};

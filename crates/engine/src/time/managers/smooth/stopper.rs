@@ -5,10 +5,12 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::time::estimators::{MovesLeftEstimate, MovesLeftInput, NpsEstimator};
+use crate::time::facts::GoLimits;
 use crate::time::parameters::Named;
-use crate::time::stoppers::FirstEvaluationWait;
-use crate::time::units::ExpectedNodes;
-use crate::time::{GoLimits, Hints, Millis, MoveReport, Nps, SearchStats, StopReason, Stopper};
+use crate::time::report::MoveReport;
+use crate::time::stats::{Hints, SearchStats};
+use crate::time::stoppers::{FirstEvaluationWait, StopReason, Stopper};
+use crate::time::units::{ExpectedNodes, Millis, Nps};
 
 use super::params::{LimitKind, SmoothConfig};
 use super::piggybank::VisitRates;
