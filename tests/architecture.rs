@@ -231,7 +231,14 @@ impl Sources {
             };
             (names, source)
         };
-        Sources(files(package).into_iter().map(source).collect())
+        let is_test = |file: &PathBuf| file.ends_with("tests.rs") || file.ends_with("models.rs");
+        Sources(
+            files(package)
+                .into_iter()
+                .filter(|file| !is_test(file))
+                .map(source)
+                .collect(),
+        )
     }
 
     /// Returns the file in which the item of this path stands: behind an entrance, that from which it is handed on.
@@ -241,12 +248,9 @@ impl Sources {
         let Some(name) = item.get(module.len()).filter(|_| source.is_entrance) else {
             return Some(module);
         };
-        let handed_on = source
-            .text
-            .split("pub use ")
-            .chain(source.text.split("pub(crate) use "))
-            .skip(1);
-        let mut origins = handed_on.flat_map(paths).filter_map(|path| {
+        let handed_on = Regex::new(r"pub(\([a-z]*\))? use ").unwrap();
+        let handed_on = handed_on.split(&source.text).skip(1).flat_map(paths);
+        let mut origins = handed_on.filter_map(|path| {
             let origin = absolute(module, &path);
             let is_inside = origin.len() > module.len() && self.0.contains_key(&origin[..=module.len()]);
             match path.strip_suffix("::") {

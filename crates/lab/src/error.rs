@@ -1,5 +1,5 @@
-//! Why a measurement could not be made. It stands below all that fails, so that who hands an error on need not
-//! know where it came from.
+//! Why a measurement could not be made. It stands below all that fails, so that who hands an error on need
+//! not know where it came from.
 
 use std::fmt;
 use std::io;

@@ -1,12 +1,16 @@
 //! One game's tree, cache and timekeepers, and the tree's visits when pondering began.
 
+use std::num::NonZero;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam::utils::CachePadded;
 
-use super::memory::tree_limit;
-use super::{EngineError, GoRequest, Settings, Setup};
+use super::EngineError;
+use super::memory::thread_bytes;
+use super::request::GoRequest;
+use super::settings::Settings;
+use super::setup::Setup;
 use crate::chess::{History, Move};
 use crate::network::cache::EvalCache;
 use crate::network::encode::HistoryFill;
@@ -127,7 +131,15 @@ impl Game {
         };
         let past = past_to_keep(limits, &self.draining);
         let (tree, root) = self.set_position(&game, past, &settings.search, rescale)?;
-        tree.set_limit(tree_limit(settings, backend));
+        let threads = settings
+            .network
+            .threads
+            .map_or(backend.preferred_threads, NonZero::get);
+        let batch = settings
+            .search
+            .minibatch_size
+            .map_or(backend.preferred_batch, NonZero::get);
+        tree.set_limit(settings.memory.tree_limit(threads, thread_bytes(batch, backend)));
         let reused = Nodes::from(tree.node(root).visits());
         if limits.ponder
             && self

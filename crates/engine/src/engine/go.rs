@@ -11,7 +11,10 @@ use crossbeam::channel::{Sender, bounded, unbounded};
 
 use super::answer::Answer;
 use super::game::Game;
-use super::{Engine, EngineError, InfoOptions, Settings, Setup};
+use super::request::GoRequest;
+use super::settings::{InfoOptions, Settings};
+use super::setup::Setup;
+use super::{Engine, EngineError};
 use crate::chess::{History, Move};
 use crate::note::Note;
 use crate::search::tree::Reclaimer;
@@ -19,9 +22,6 @@ use crate::search::{
     EndReason, Life, News, Search, SearchInfo, SearchResult, SearchSummary, WorkerPoolError, conclude, run,
 };
 use crate::time::{Chain, GoLimits, Millis, Nodes};
-
-/// What takes less before a search counts as part of it.
-const LEAST_LOADING: Duration = Duration::from_millis(10);
 
 /// Who has the game.
 pub(super) enum Play {
@@ -38,57 +38,6 @@ pub(super) enum Play {
 
 /// The game that a search gives back, and whom it leaves without an answer if it was handed over.
 type Returned = (Option<Game>, Option<(AskedSearch, Box<dyn Listener>)>);
-
-/// What a `go` asks for.
-#[derive(Clone, Debug)]
-pub struct GoRequest {
-    /// What ends the search.
-    pub limits: GoLimits,
-    /// Empty means all.
-    pub root_moves: Vec<Move>,
-    /// The clock runs from then.
-    pub received: Instant,
-    /// What the clock had lost before, until the network was loaded.
-    pub loading: Millis,
-}
-
-impl GoRequest {
-    /// A search of all legal moves.
-    pub fn new(limits: GoLimits) -> GoRequest {
-        GoRequest {
-            limits,
-            root_moves: Vec::new(),
-            received: Instant::now(),
-            loading: Millis::ZERO,
-        }
-    }
-
-    /// The request to a search that could not begin before a network was loaded, which took this long. The
-    /// clock has lost that time, and the move is planned anew with the rest.
-    fn after_loading(&self, took: Duration) -> GoRequest {
-        let GoLimits {
-            time,
-            movetime,
-            ponder,
-            ..
-        } = self.limits;
-        if took < LEAST_LOADING || ponder {
-            return self.clone();
-        }
-        let loading = Millis::from(took);
-        let limits = GoLimits {
-            time: time.map(|time| (time - loading).max(Millis::ZERO)),
-            movetime: movetime.map(|time| (time - loading).max(time / 2.0)),
-            ..self.limits.clone()
-        };
-        GoRequest {
-            limits,
-            received: Instant::now(),
-            loading,
-            ..self.clone()
-        }
-    }
-}
 
 /// The end of a search, as a listener hears it.
 #[derive(Clone, Debug, Default)]
@@ -604,46 +553,6 @@ mod tests {
             assert!(answer.result.unwrap().failure.unwrap().contains("panicked"));
             engine.wait();
         }
-    }
-
-    /// A regression: loading at the first `go` used up the budget, and the move came without a search.
-    #[test]
-    fn loading_is_taken_off_the_clock_and_the_search_is_planned_afterwards() {
-        let after = |limits: GoLimits, took_ms: u64| {
-            let request = GoRequest::new(limits).after_loading(Duration::from_millis(took_ms));
-            (request.limits.time, request.limits.movetime, request.loading)
-        };
-        let clock = GoLimits {
-            time: Some(Millis(10_000.0)),
-            ..GoLimits::default()
-        };
-        assert_eq!(
-            after(clock.clone(), 1_900),
-            (Some(Millis(8_100.0)), None, Millis(1_900.0))
-        );
-        assert_eq!(after(clock.clone(), 20_000).0, Some(Millis::ZERO));
-        assert_eq!(after(clock.clone(), 3).0, clock.time, "nothing was loaded");
-        assert_eq!(
-            after(
-                GoLimits {
-                    ponder: true,
-                    ..clock.clone()
-                },
-                1_900
-            )
-            .0,
-            clock.time
-        );
-        let fixed = GoLimits {
-            movetime: Some(Millis(1_000.0)),
-            ..GoLimits::default()
-        };
-        assert_eq!(after(fixed.clone(), 300).1, Some(Millis(700.0)));
-        assert_eq!(
-            after(fixed, 5_000).1,
-            Some(Millis(500.0)),
-            "time for a search is left"
-        );
     }
 
     /// Evaluates one batch, and then its device is lost.

@@ -4,7 +4,6 @@
 use std::num::NonZero;
 use std::sync::LazyLock;
 
-use super::Settings;
 use crate::network::BackendInfo;
 use crate::network::cache::EvalCache;
 use crate::options::option_group;
@@ -74,29 +73,23 @@ impl MemoryOptions {
             EvalCache::capacity_within(bytes / CACHE_DIVISOR, wanted)
         })
     }
+
+    /// Bytes that the tree of a search may take, whose threads hold `thread_bytes` each.
+    pub(super) fn tree_limit(&self, threads: usize, thread_bytes: u64) -> u64 {
+        let cache = EvalCache::full_bytes(self.cache_capacity()) as u64;
+        let others = cache + threads as u64 * thread_bytes + SEARCH_BYTES;
+        self.limit_bytes()
+            .map_or(u64::MAX, |bytes| (bytes as u64).saturating_sub(others))
+    }
 }
 
-pub(super) fn tree_limit(settings: &Settings, backend: &BackendInfo) -> u64 {
-    let others = EvalCache::full_bytes(settings.memory.cache_capacity()) as u64
-        + thread_bytes(settings, backend)
-        + SEARCH_BYTES;
-    settings
-        .memory
-        .limit_bytes()
-        .map_or(u64::MAX, |bytes| (bytes as u64).saturating_sub(others))
-}
-
-fn thread_bytes(settings: &Settings, info: &BackendInfo) -> u64 {
-    let threads = settings
-        .network
-        .threads
-        .map_or(info.preferred_threads, NonZero::get);
-    let positions = settings
-        .search
-        .minibatch_size
-        .map_or(info.preferred_batch, NonZero::get);
-    let positions = positions.min(info.max_batch);
+/// Bytes of a thread that gathers `batch` positions at once for this backend.
+pub(super) fn thread_bytes(batch: usize, backend: &BackendInfo) -> u64 {
     // The device's batches, the next one, and the one being filled.
-    let batches = if info.queues == 0 { 1 } else { info.queues + 2 };
-    threads as u64 * (THREAD_BYTES + batches as u64 * buffer_bytes(positions))
+    let batches = if backend.queues == 0 {
+        1
+    } else {
+        backend.queues + 2
+    };
+    THREAD_BYTES + batches as u64 * buffer_bytes(batch.min(backend.max_batch))
 }

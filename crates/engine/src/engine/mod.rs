@@ -12,6 +12,7 @@ mod memory;
 mod network;
 mod player;
 mod quick_look;
+mod request;
 mod settings;
 mod setup;
 
@@ -22,11 +23,12 @@ use std::time::Duration;
 use thiserror::Error;
 
 use go::Play;
-pub use go::{FinishedSearch, GoRequest, Listener, SearchAnswer};
+pub use go::{FinishedSearch, Listener, SearchAnswer};
 pub use memory::MemoryOptions;
 use network::LoadedNetwork;
 pub use network::{NetworkOptions, OpenedBackend, PositionEvaluation, load_network, open_backend};
 pub use player::{EnginePlayer, PlayerMove, SharedBatch};
+pub use request::GoRequest;
 pub use settings::{CLEAR_TREE, InfoOptions, ScoreType, Settings};
 use setup::OwnManager;
 pub use setup::Setup;

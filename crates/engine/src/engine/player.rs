@@ -8,9 +8,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::EngineError;
 use super::answer::Answer;
 use super::game::Game;
-use super::{EngineError, GoRequest, Setup};
+use super::request::GoRequest;
+use super::settings::{InfoOptions, Settings};
+use super::setup::Setup;
 use crate::chess::{History, Move};
 use crate::network::EvalSlot;
 use crate::network::cache::EvalCache;
@@ -254,12 +257,30 @@ fn swap_slots(searches: &mut [&mut SteppedSearch], slots: &mut [EvalSlot]) {
     }
 }
 
+impl Setup {
+    /// What a player under this setup tells at its first move within `limits`, and settings that are equal
+    /// for setups that play alike, however their options are spelled.
+    pub fn as_played(&self, limits: &GoLimits) -> Result<(Vec<Note>, Settings), EngineError> {
+        let mut player = EnginePlayer::new(self, 0)?;
+        player.begin_move(&History::start(), limits.clone())?;
+        let mut settings = self.settings.clone();
+        settings.network.weights_file = self.network_sha256().unwrap_or_default().into();
+        settings.info = InfoOptions::default();
+        // Without a clock no manager has a say.
+        settings.time.time_manager = match limits.mover_clock() {
+            Some(_) => format!("{:?}", player.game.manager()),
+            None => String::new(),
+        };
+        Ok((player.take_notes(), settings))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::num::NonZero;
 
     use super::*;
-    use crate::engine::{MemoryOptions, Settings};
+    use crate::engine::MemoryOptions;
     use crate::options::{OptionGroup, OptionKind, OptionSpec};
     use crate::search::{ContemptOptions, EndReason, SearchParams};
     use crate::time::{StopReason, StopperOptions};

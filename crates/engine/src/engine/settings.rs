@@ -3,7 +3,8 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::{MemoryOptions, NetworkOptions};
+use super::memory::MemoryOptions;
+use super::network::NetworkOptions;
 use crate::chess::History;
 use crate::network::backends::BACKENDS;
 use crate::network::discover;

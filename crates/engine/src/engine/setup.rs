@@ -3,14 +3,14 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::EngineError;
 use super::network::{OpenedBackend, open_backend};
-use super::{EngineError, EnginePlayer, InfoOptions, Settings};
-use crate::chess::History;
+use super::settings::Settings;
 use crate::network::cache::EvalCache;
 use crate::network::{Backend, BackendInfo, discover};
 use crate::note::Note;
 use crate::tablebase::TablesInForce;
-use crate::time::{GoLimits, NodesPerMilli, TimeManager};
+use crate::time::{NodesPerMilli, TimeManager};
 
 /// Options, backend and tables, shared by any number of games.
 #[derive(Clone, Debug)]
@@ -141,22 +141,6 @@ impl Setup {
             .chain(self.notes.iter().cloned())
             .chain(backend.take_notes())
             .collect()
-    }
-
-    /// What a player under this setup tells at its first move within `limits`, and settings that are equal
-    /// for setups that play alike, however their options are spelled.
-    pub fn as_played(&self, limits: &GoLimits) -> Result<(Vec<Note>, Settings), EngineError> {
-        let mut player = EnginePlayer::new(self, 0)?;
-        player.begin_move(&History::start(), limits.clone())?;
-        let mut settings = self.settings.clone();
-        settings.network.weights_file = self.network_sha256().unwrap_or_default().into();
-        settings.info = InfoOptions::default();
-        // Without a clock no manager has a say.
-        settings.time.time_manager = match limits.mover_clock() {
-            Some(_) => format!("{:?}", player.game.manager()),
-            None => String::new(),
-        };
-        Ok((player.take_notes(), settings))
     }
 
     /// Nodes in the place of a millisecond with so many pieces. `None` without `nodestime`.

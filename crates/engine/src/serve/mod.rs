@@ -5,5 +5,5 @@
 mod pool;
 mod searcher;
 
-pub use pool::{Order, PoolSize, PoolStatus, QueueFull};
-pub use searcher::{Searcher, positions_at_once, searches_at_once};
+pub use pool::{Order, PoolSize, PoolStatus, QueueFull, Searcher};
+pub use searcher::{positions_at_once, searches_at_once};

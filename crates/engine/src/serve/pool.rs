@@ -15,14 +15,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use serde::Serialize;
 use thiserror::Error;
 
-use super::Searcher;
 use crate::chess::History;
 use crate::engine::{EngineError, EnginePlayer, GoRequest, Listener, SearchAnswer, Setup, SharedBatch};
 use crate::network::cache::EvalCache;
@@ -154,6 +153,19 @@ impl Shared {
             changed: Condvar::new(),
         })
     }
+}
+
+/// A backend with its pool, search options and one cache, for many positions.
+pub struct Searcher {
+    pub setup: Arc<Setup>,
+    pub cache: Arc<EvalCache>,
+    pub size: PoolSize,
+    /// Bytes of answers that may be unread.
+    pub answer_bytes: usize,
+    /// Ends all searches without a flag of their own.
+    pub(super) stop: Arc<AtomicBool>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) threads: Vec<JoinHandle<()>>,
 }
 
 impl Searcher {

@@ -1,11 +1,9 @@
-//! A backend with its pool, search options and one cache, for many positions.
+//! How a [`Searcher`] is opened and gets its orders.
 
 use std::num::NonZero;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::thread::JoinHandle;
 
-use super::pool::{Order, PoolSize, Shared};
+use super::pool::{Order, PoolSize, Searcher, Shared};
 use crate::chess::History;
 use crate::engine::{EngineError, GoRequest, Listener, Settings, Setup, open_backend};
 use crate::network::BackendInfo;
@@ -38,18 +36,6 @@ pub fn positions_at_once(limits: &GoLimits, backend: &BackendInfo, threads: usiz
         0 => threads,
         _ => searches_at_once(backend, threads),
     }
-}
-
-pub struct Searcher {
-    pub setup: Arc<Setup>,
-    pub cache: Arc<EvalCache>,
-    pub size: PoolSize,
-    /// Bytes of answers that may be unread.
-    pub answer_bytes: usize,
-    /// Ends all searches without a flag of their own.
-    pub(super) stop: Arc<AtomicBool>,
-    pub(super) shared: Arc<Shared>,
-    pub(super) threads: Vec<JoinHandle<()>>,
 }
 
 impl Searcher {

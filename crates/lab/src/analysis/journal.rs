@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::analysed_pgn::pgn;
-use super::analysis_page::viewed_game;
 use super::analyst::SearchEffort;
+use super::viewed::viewed_game;
 use super::{AnalysedGame, AnalysisSummary};
 use crate::error::LabError;
 use crate::pgn::RecordedGame;

@@ -13,6 +13,7 @@ mod analyst;
 mod external_judge;
 mod journal;
 mod judgement;
+mod viewed;
 
 pub use analysis_page::{page, table};
 pub use analyst::{Analyst, SearchEffort, SpendingPlan};

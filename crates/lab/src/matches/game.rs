@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::external::{ExternalPlayer, MoveFault};
 use super::openings::GameAssignment;
-use super::{Contender, PlannedGame, Side, Team};
+use super::{Contender, Side, Team};
 use crate::error::LabError;
 use crate::move_rows::MoveRow;
 use crate::pgn::Ending;
@@ -23,6 +23,13 @@ use zeitnot_engine::options::{OptionChoice, option_group};
 use zeitnot_engine::search::NextStep;
 use zeitnot_engine::tablebase::{ProbeResult, Tablebase};
 use zeitnot_engine::time::{GameClock, GoLimits, Millis, Nodes, TimeControl};
+
+#[derive(Debug)]
+pub struct PlannedGame {
+    pub assignment: GameAssignment,
+    /// A and B.
+    pub contenders: [Arc<Contender>; 2],
+}
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SideLimit {

@@ -20,11 +20,11 @@ mod play;
 pub(crate) mod statistics;
 mod summary;
 
-pub use game::{Adjudication, DrawRule, GameRecord, MatchRules, SideLimit, WinRule};
+pub use game::{Adjudication, DrawRule, GameRecord, MatchRules, PlannedGame, SideLimit, WinRule};
 pub use match_files::{MatchFiles, MatchGameRow, MatchRowFiles, PlayedGame};
 pub use match_study::{MatchStudy, add_games, page};
 pub use openings::{GameAssignment, Opening, Openings, OpeningsError};
-pub use play::{MatchConfig, PlannedGame, play};
+pub use play::{MatchConfig, play};
 pub use statistics::Sprt;
 pub use summary::{MatchSummary, Ranking, pruning_table, table};
 

@@ -11,9 +11,9 @@ use std::sync::atomic::AtomicBool;
 
 use nohash_hasher::BuildNoHashHasher;
 
-use super::game::{GameRecord, MatchRules, OngoingGame, Termination};
-use super::openings::{GameAssignment, Openings};
-use super::{Contender, Team};
+use super::Team;
+use super::game::{GameRecord, MatchRules, OngoingGame, PlannedGame, Termination};
+use super::openings::Openings;
 use crate::error::LabError;
 use crate::runner::{self, Jobs};
 use zeitnot_engine::chess::Variant;
@@ -27,13 +27,6 @@ pub struct MatchConfig<'a> {
     pub rules: MatchRules,
     pub threads: usize,
     pub concurrency: usize,
-}
-
-#[derive(Debug)]
-pub struct PlannedGame {
-    pub assignment: GameAssignment,
-    /// A and B.
-    pub contenders: [Arc<Contender>; 2],
 }
 
 /// `finished` gets the games in order and may end the match, which gives up games under way.

@@ -6,8 +6,11 @@ use std::path::{Path, PathBuf};
 
 use itertools::Itertools;
 
-use super::{Origin, Plot, Table};
+use super::plot::Plot;
+use super::table::Table;
+use super::text::escape;
 use crate::rows::replace;
+use crate::run::Origin;
 
 const STYLE: &str = include_str!("page.css");
 /// A page needs only what is in it, so that a browser may refuse to load anything else.
@@ -241,23 +244,6 @@ impl Page {
         replace(&path, self.to_html())?;
         Ok(path)
     }
-}
-
-pub(super) fn escape(text: &str) -> String {
-    let text = printable(text)
-        .replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;");
-    text.replace('"', "&quot;").replace('\'', "&#39;")
-}
-
-/// Leaves out the characters of other people's text that no page, picture or terminal may get: control
-/// characters, with which terminals are steered, and those that turn the direction of writing.
-pub fn printable(text: &str) -> String {
-    let turns = |c| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    text.chars()
-        .filter(|&c| !c.is_control() && !turns(c) || matches!(c, '\n' | '\t'))
-        .collect()
 }
 
 #[cfg(test)]

@@ -6,8 +6,10 @@
 mod html_page;
 mod plot;
 mod table;
+mod text;
 
 pub use crate::run::Origin;
-pub use html_page::{Page, printable};
+pub use html_page::Page;
 pub use plot::Plot;
 pub use table::{Table, TableOf, terminal_width, write_fact, write_fact_in};
+pub use text::printable;

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use itertools::Itertools;
 
-use super::html_page::{escape, printable};
+use super::text::{escape, printable};
 
 /// Height of a plot without its legend, in the units of its `viewBox`.
 const HEIGHT: f64 = 400.0;

@@ -1,7 +1,7 @@
 //! Turns a [`Network`] into an ONNX model in memory, for `onnxruntime` and `zeitnot convert`.
 //!
-//! `model` is what comes out, `rewrite` changes one that is finished, and `message` is its protobuf. `graph` is a
-//! small language for ONNX graphs, in which `tower` and `attention` write the bodies of networks
+//! `model` is what comes out, `rewrite` changes one that is finished, and `message` is its protobuf. `graph`
+//! is a small language for ONNX graphs, in which `tower` and `attention` write the bodies of networks
 //! and this file the heads. Everything that can be computed once is folded into the weights: the scale of
 //! attention logits, the branch scales of encoders, the constant position table.
 

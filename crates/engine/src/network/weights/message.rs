@@ -1,5 +1,5 @@
-//! The protobuf messages of Lc0's network files: only the fields that Zeitnot reads or writes, with the numbers
-//! of `net.proto`.
+//! The protobuf messages of Lc0's network files: only the fields that Zeitnot reads or writes, with the
+//! numbers of `net.proto`.
 //!
 //! Every message is optional, so that [`super::read`] can say which part is missing. Enumerations stay plain
 //! numbers, checked in [`super::format`], because a damaged file may hold any number.
