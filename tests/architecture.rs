@@ -255,7 +255,7 @@ impl Sources {
             let is_inside = origin.len() > module.len() && self.0.contains_key(&origin[..=module.len()]);
             match path.strip_suffix("::") {
                 Some(_) => {
-                    let all = [&origin[..], &[name.clone()]].concat();
+                    let all = [&origin[..], std::slice::from_ref(name)].concat();
                     let declared =
                         Regex::new(&format!(r"\b(fn|struct|enum|trait|const|static|type) {name}\b"));
                     let source = self.0.get(&origin)?;
@@ -381,13 +381,13 @@ fn files_of_time_use_those_above_them_in_its_table() {
     let head = fs::read_to_string(engine_folder().join("time/mod.rs")).unwrap();
     let row = |line: &str| Some(line.strip_prefix("//! | `")?.split(['`', '/']).next()?.to_owned());
     let rows: Vec<_> = head.lines().filter_map(row).collect();
+    let by_the_face = Regex::new(r"\b(crate::time|super)::(\{|[A-Z])").unwrap();
     for own in sources.0.keys().filter(|own| own.len() > 1 && own[0] == "time") {
         let place = rows.iter().position(|row| *row == own[1]);
         let place = place.unwrap_or_else(|| panic!("{own:?} is not in the table"));
         let mut used = sources.used_by(own);
         used.retain(|used| used[0] == "time" && used.len() > 1 && !rows[..=place].contains(&used[1]));
         assert!(used.is_empty(), "{own:?} uses {used:?}");
-        let by_the_face = Regex::new(r"\b(crate::time|super)::(\{|[A-Z])").unwrap();
         let text = &sources.0[own].text;
         assert!(
             own.len() > 2 || !by_the_face.is_match(text),
