@@ -1,5 +1,6 @@
 //! Tests searches: their golden trees, their options, their memory.
 
+mod choices;
 #[path = "../common/mod.rs"]
 mod common;
 mod conformance;

@@ -15,7 +15,7 @@ use crate::chess::{History, Move};
 use crate::network::cache::EvalCache;
 use crate::network::encode::HistoryFill;
 use crate::note::Note;
-use crate::search::tree::{GameTree, MAX_VISITS, NodeId, Past, Reclaimer, Tree, TreeFull, continues};
+use crate::search::tree::{GameTree, MAX_VISITS, Node, Past, Reclaimer, TreeFull, continues};
 use crate::search::{
     EndReason, Life, Rescale, Search, SearchClock, SearchContext, SearchParams, Stage, root_evaluation,
 };
@@ -124,13 +124,25 @@ impl Game {
             (position.clone(), None)
         };
         let wanted = request.root_moves.clone();
+        // The opponent may play any move.
         let (root_moves, reply_moves) = if expected_move.is_some() {
             (Vec::new(), wanted)
         } else {
             (wanted, Vec::new())
         };
+        let tables = setup
+            .tables
+            .filter_root_moves(&game, root_moves, &settings.tablebase);
+        let chosen = if expected_move.is_some() {
+            &[]
+        } else {
+            &tables.root_moves[..]
+        };
         let past = past_to_keep(limits, &self.draining);
-        let (tree, root) = self.set_position(&game, past, &settings.search, rescale)?;
+        self.set_position(&game, past, &settings.search, rescale);
+        let tree = self.choose_moves(&game, chosen)?;
+        let (root, root_moves) = (tree.root, tree.chosen_moves().to_vec());
+        let tree = tree.tree.clone();
         let threads = settings
             .network
             .threads
@@ -149,9 +161,6 @@ impl Game {
         {
             self.before_pondering = self.tree.as_ref().map(BeforePondering::read);
         }
-        let tables = setup
-            .tables
-            .filter_root_moves(&game, root_moves, &settings.tablebase);
         self.side = usize::from(position.current().turn().is_black());
         if limits.mover_clock().is_some() {
             self.renew_clocks_in_a_new_game(position)?;
@@ -172,12 +181,7 @@ impl Game {
             root,
             history: game,
             expected_move,
-            // The opponent may play any move.
-            root_moves: if expected_move.is_some() {
-                Vec::new()
-            } else {
-                tables.root_moves
-            },
+            root_moves,
             reply_moves,
             params,
             rescale,
@@ -206,13 +210,7 @@ impl Game {
         &*self.sides[self.side].manager
     }
 
-    fn set_position(
-        &mut self,
-        history: &History,
-        past: Past,
-        params: &SearchParams,
-        rescale: Rescale,
-    ) -> Result<(Arc<Tree>, NodeId), EngineError> {
+    fn set_position(&mut self, history: &History, past: Past, params: &SearchParams, rescale: Rescale) {
         let made_with = Some((params.policy_temperature, params.history_fill));
         let is_damaged = self.tree.as_ref().is_some_and(|tree| tree.tree.is_damaged());
         if self.made_with != made_with || !self.rescaled_by.gives_same_values(&rescale) || is_damaged {
@@ -232,11 +230,22 @@ impl Game {
         if let Some(Err(TreeFull)) = advanced {
             self.release_tree();
         }
-        let tree = match &mut self.tree {
+    }
+
+    /// `moves` are those that may be played in the position set, or none for all.
+    fn choose_moves(&mut self, history: &History, moves: &[Move]) -> Result<&GameTree, EngineError> {
+        let is_idle = self.draining.iter().all(|life| life.stage() == Stage::Drained);
+        // Visits in flight would count for the wrong moves.
+        if self.tree.as_ref().is_some_and(|tree| tree.leaves_choice(moves)) && !is_idle {
+            self.release_tree();
+        }
+        let kept = match self.tree.take() {
             Some(tree) => tree,
-            None => self.tree.insert(GameTree::new(history.clone())?),
+            None => GameTree::new(history.clone())?,
         };
-        Ok((tree.tree.clone(), tree.root))
+        let tree = self.tree.insert(kept);
+        tree.choose_moves(moves);
+        Ok(tree)
     }
 
     /// Drops the tree. Nobody waits until its memory is free.
@@ -306,11 +315,10 @@ impl Game {
                 .as_ref()
                 .and_then(|before| before.visits_of(&tree.history));
             facts.pondered_nodes = kept.map_or(Nodes(0), |kept| facts.reused_nodes.saturating_sub(kept));
-            facts.reused_visits = tree
-                .tree
-                .children(root)
-                .map(|(_, child)| child.visits())
-                .collect();
+            let chosen = tree.chosen_moves();
+            let is_chosen = |child: &&Node| chosen.is_empty() || chosen.contains(&child.edge().mv());
+            let children = tree.tree.children(root).map(|(_, child)| child);
+            facts.reused_visits = children.filter(is_chosen).map(Node::visits).collect();
             facts.root = root_evaluation(&tree.tree, tree.root, backend);
         }
         facts

@@ -286,13 +286,13 @@ impl Gatherer {
             let edge = child.edge();
             let mut policy = edge.policy();
             let (finished, started) = child.finished_and_started();
-            children_visits += finished;
             if plies == 0 {
                 if !search.root.allows(edge.mv()) {
                     continue;
                 }
                 policy = search.root.policy_of_child(child);
             }
+            children_visits += finished;
             let mut q = f32::NAN;
             if started > 0 {
                 visited_policy += policy;

@@ -23,6 +23,7 @@ pub(crate) struct RootSnapshot<'a> {
     pub(crate) root: NodeReading,
     /// For the side to move, `None` without visits.
     pub(crate) evaluation: Option<RootEvaluation>,
+    /// Like all that is read here, of moves that may be played.
     pub(crate) children: Vec<RootMove>,
     /// In the order of the move list. Empty after [`RootSnapshot::read_children`].
     pub(crate) unvisited: Vec<RootMove>,
@@ -55,7 +56,6 @@ pub(crate) struct RootMove {
     network_policy: f32,
     /// With the search's noise.
     pub(crate) policy: f32,
-    is_allowed: bool,
 }
 
 impl NodeReading {
@@ -100,7 +100,6 @@ impl RootMove {
             q: 0.0,
             network_policy: policy,
             policy,
-            is_allowed: true,
         }
     }
 
@@ -161,7 +160,7 @@ impl<'a> RootSnapshot<'a> {
             ..
         } = &mut snapshot;
         *rest = unvisited;
-        if rest.len() + children.len() > search.context.root_node().edge_count() {
+        if rest.len() + children.len() > search.root.choices() {
             rest.retain(|edge| children.iter().all(|child| child.mv != edge.mv));
         }
         snapshot
@@ -179,9 +178,9 @@ impl<'a> RootSnapshot<'a> {
         let draw_score = root.draw_score(0);
         let mut children: Vec<RootMove> = tree
             .children(node)
+            .filter(|(_, child)| root.allows(child.edge().mv()))
             .map(|(id, child)| RootMove {
                 policy: root.policy_of_child(child),
-                is_allowed: root.allows(child.edge().mv()),
                 ..RootMove::of_child(id, child, draw_score)
             })
             .collect();
@@ -232,25 +231,22 @@ impl<'a> RootSnapshot<'a> {
         let evaluation = root_evaluation(tree, id, backend_info);
         let reading = NodeReading::of(node);
         let allows = |mv: Move| reply_moves.is_empty() || reply_moves.contains(&mv);
-        let limited = |root_move: RootMove| RootMove {
-            is_allowed: allows(root_move.mv),
-            ..root_move
-        };
+        let is_allowed = |root_move: &RootMove| allows(root_move.mv);
         let (children, unvisited) = if node.state() == NodeState::Expanded {
             let unvisited = tree
                 .unvisited(node)
                 .map(|edge| RootMove::unvisited(moves[usize::from(edge.index)], edge.policy()));
-            let mut unvisited: Vec<_> = unvisited.map(limited).collect();
+            let mut unvisited: Vec<_> = unvisited.filter(is_allowed).collect();
             let children = tree
                 .children(node)
                 .map(|(id, child)| RootMove::of_child(id, child, draw_score));
-            let children: Vec<_> = children.map(limited).collect();
+            let children: Vec<_> = children.filter(is_allowed).collect();
             unvisited.retain(|edge| children.iter().all(|child| child.mv != edge.mv));
             (children, unvisited)
         } else {
             let mate = RootMove::mating(&after, &reading).filter(|mate| allows(mate.mv))?;
-            let others = moves.into_iter().filter(|&mv| mv != mate.mv);
-            let others = others.map(|mv| limited(RootMove::unvisited(mv, 0.0))).collect();
+            let others = moves.into_iter().filter(|&mv| mv != mate.mv && allows(mv));
+            let others = others.map(|mv| RootMove::unvisited(mv, 0.0)).collect();
             (vec![mate], others)
         };
         Some(RootSnapshot {
@@ -279,12 +275,11 @@ impl<'a> RootSnapshot<'a> {
             .sum()
     }
 
-    /// Only moves that may be searched, best first: wins, then by visits, Q and policy, then unvisited, then
+    /// The moves, best first: wins, then by visits, Q and policy, then unvisited, then
     /// certain losses. The open move with the best lower bound goes before open moves with more visits.
     pub(crate) fn ranked_moves(&self) -> Vec<&RootMove> {
-        let allowed = self.moves().filter(|root_move| root_move.is_allowed);
         let (mut visited, mut others): (Vec<_>, Vec<_>) =
-            allowed.partition(|root_move| root_move.is_visited());
+            self.moves().partition(|root_move| root_move.is_visited());
         visited.sort_by(|a, b| compare(&b.rank(), &a.rank()));
         let losses = visited.split_off(visited.partition_point(|root_move| !root_move.node.is_lost()));
         if let Some(best) = best_by_bound(&visited, self.search.context.params.lcb_factor) {
@@ -344,9 +339,9 @@ fn tell_mate(search: &SearchState, children: &mut Vec<RootMove>) {
 
 fn unvisited_moves(SearchState { context, root, .. }: &SearchState) -> Vec<RootMove> {
     let unvisited = context.tree.unvisited(context.root_node());
-    let moves = unvisited.map(|edge| RootMove {
+    let allowed = unvisited.filter(|edge| root.allows_index(edge.index));
+    let moves = allowed.map(|edge| RootMove {
         policy: root.policy_of_unvisited(edge),
-        is_allowed: root.allows_index(edge.index),
         ..RootMove::unvisited(root.moves[usize::from(edge.index)], edge.policy())
     });
     moves.collect()
@@ -354,24 +349,17 @@ fn unvisited_moves(SearchState { context, root, .. }: &SearchState) -> Vec<RootM
 
 /// The proof is for the side that moved last, by the moves that may be searched.
 fn root_proof(SearchState { context, root, .. }: &SearchState, children: &[RootMove]) -> Option<Proof> {
-    let (tree, node) = (&context.tree, context.root_node());
-    // A move that becomes a child at this moment is in neither list.
-    let is_unvisited = children.len() < node.edge_count()
-        && (tree.unvisited(node).any(|edge| root.allows_index(edge.index))
-            || tree.unvisited(node).count() + children.len() < node.edge_count());
-    let allowed = children.iter().filter(|root_move| root_move.is_allowed);
-    let proofs = allowed.map(
+    if !context.has_evaluated_root() {
+        return None;
+    }
+    let is_unvisited = children.len() < root.choices();
+    let proofs = children.iter().map(
         |&RootMove {
              node: NodeReading { bounds, proof, .. },
              ..
          }| MoveProof { bounds, proof },
     );
-    let mut moves = is_unvisited
-        .then_some(MoveProof::OPEN)
-        .into_iter()
-        .chain(proofs)
-        .peekable();
-    moves.peek()?;
+    let moves = is_unvisited.then_some(MoveProof::OPEN).into_iter().chain(proofs);
     match verdict::verdict(moves) {
         Verdict::Proven(proof) => Some(proof),
         Verdict::Bounded(_) => None,
@@ -474,17 +462,14 @@ impl RootSnapshot<'_> {
             children,
             ..
         } = self;
-        let allowed = || children.iter().filter(|root_move| root_move.is_allowed);
-        let proofs = || allowed().filter_map(|root_move| root_move.node.proof);
+        let proofs = || children.iter().filter_map(|root_move| root_move.node.proof);
         let outcomes = || proofs().map(|proof| proof.outcome);
         let is_win_by_mate = |proof: &Proof| proof.is_mate && proof.outcome == ProofOutcome::Win;
-        // Moves that may not be searched can have visits from an earlier search. Lost moves are not in
-        // the race.
         let visits_in_the_race = |root_move: &RootMove| {
-            if root_move.is_allowed && !root_move.node.is_lost() {
-                root_move.node.visits
-            } else {
+            if root_move.node.is_lost() {
                 0
+            } else {
+                root_move.node.visits
             }
         };
         SearchStats {
@@ -499,7 +484,7 @@ impl RootSnapshot<'_> {
             depth: counts.mean_depth(),
             race_visits: children.iter().map(visits_in_the_race).collect(),
             best_by_q: (0..children.len())
-                .filter(|&i| children[i].is_visited() && children[i].is_allowed)
+                .filter(|&i| children[i].is_visited())
                 .max_by(|&a, &b| {
                     let [x, y] = [a, b].map(|i| &children[i]);
                     // Of equals the most visited one, and the first of those, as `most_visited` has it.
@@ -509,14 +494,15 @@ impl RootSnapshot<'_> {
                 }),
             root: self.evaluation,
             proven_win: outcomes().any(|outcome| outcome == ProofOutcome::Win),
-            // A result that only excluded moves attain leaves the others open.
+            // A draw that only bounds prove has no line yet.
             root_is_certain: root.proof.is_some_and(|proof| {
                 children.is_empty() || outcomes().any(|outcome| outcome == proof.outcome.flipped())
             }),
             losing_moves: outcomes()
                 .filter(|outcome| *outcome == ProofOutcome::Loss)
                 .count() as u32,
-            is_resignable: allowed()
+            is_resignable: children
+                .iter()
                 .filter(|root_move| root_move.is_visited())
                 .all(|root_move| root_move.q <= RESIGNABLE_Q),
             // The root keeps the first mate found. A shorter one can follow.

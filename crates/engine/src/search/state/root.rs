@@ -72,6 +72,11 @@ impl SearchRoot {
         self.all_allowed || self.index_of(mv).is_some_and(|index| self.allowed[index])
     }
 
+    /// The number of moves that may be searched.
+    pub(crate) fn choices(&self) -> usize {
+        self.allowed.iter().filter(|&&allowed| allowed).count()
+    }
+
     pub(crate) fn allows_index(&self, index: u8) -> bool {
         self.allowed
             .get(usize::from(index))

@@ -403,7 +403,7 @@ fn batches_that_come_back_after_the_game_has_moved_on_count_in_the_kept_part() {
     let reclaimer = Reclaimer::new();
     let (mut late, mut round) = (0, 0);
     while round < 5 || late == 0 && round < 100 {
-        let search = bench.start(None, &[]);
+        let search = bench.start(None);
         let wanted = bench.visits() + 100;
         wait_until("visits are made", || search.context().visits() >= wanted);
         search.request_stop();
@@ -446,7 +446,7 @@ fn a_full_tree_is_pruned_while_the_reclaimer_frees_what_the_game_has_left() {
         assert!(rounds < 20, "nothing was pruned");
         rounds += 1;
         let tree = bench.tree.tree.clone();
-        let search = bench.start(None, &[]);
+        let search = bench.start(None);
         wait_until("the tree is full", || tree.is_full());
         search.request_stop();
         bench.move_on(&search, &reclaimer);

@@ -39,15 +39,16 @@ fn a_move_that_certainly_loses_has_no_policy() {
 /// at once.
 #[test]
 fn the_root_is_decided_by_the_moves_that_may_be_searched() {
-    let bench = TestBench::new("random", 1, MATE_IN_ONE);
+    let mut bench = TestBench::new("random", 1, MATE_IN_ONE);
     let (search, _) = bench.search(3_000);
     assert!(search.stats().root_is_certain);
+    bench.choose(&["h2h3"]);
     let before = search.context().visits();
     let limits = GoLimits {
         depth: Some(6),
         ..GoLimits::default()
     };
-    let search = bench.start_within(limits, 2_000, &["h2h3"]);
+    let search = bench.start_within(limits, 2_000);
     let result = run(&search, &mut |_| {});
     assert!(!result.stats.root_is_certain);
     assert!(
@@ -108,7 +109,7 @@ fn a_leaf_that_mates_by_checks_is_proven_without_an_evaluation() {
 #[test]
 fn a_line_goes_on_to_the_mate_that_was_found_at_its_leaf() {
     // Nh6, Kh8, Qg8, Rxg8, Nf7. The leaf is after Kh8.
-    let bench = TestBench::new("random", 1, "fen 5rk1/5Npp/8/8/8/1Q6/6PP/6K1 w - - 0 1");
+    let mut bench = TestBench::new("random", 1, "fen 5rk1/5Npp/8/8/8/1Q6/6PP/6K1 w - - 0 1");
     let (_, result) = bench.search_moves(100, &["f7h6"]);
     let line = &result.info.unwrap().lines[0];
     assert_eq!((line.mate, line.moves.len()), (Some(3), 5));
@@ -143,8 +144,8 @@ fn a_mate_that_was_found_at_a_leaf_is_known_where_the_game_comes_to_it() {
 #[test]
 fn a_mate_at_the_root_counts_where_it_may_be_played() {
     // Qg8, Rxg8, Nf7.
-    let bench = TestBench::new("random", 1, "fen 5r1k/6pp/7N/8/8/1Q6/6PP/6K1 w - - 0 1");
-    let mate_of = |nodes, root_moves: &[&str]| {
+    let mut bench = TestBench::new("random", 1, "fen 5r1k/6pp/7N/8/8/1Q6/6PP/6K1 w - - 0 1");
+    let mut mate_of = |nodes, root_moves: &[&str]| {
         let (_, result) = bench.search_moves(nodes, root_moves);
         result.info.unwrap().lines[0].mate
     };

@@ -15,7 +15,7 @@ impl TestBench {
             + root.value_sum()
     }
 
-    fn root_moves(&self) -> Vec<(String, u32, f32)> {
+    pub(super) fn root_moves(&self) -> Vec<(String, u32, f32)> {
         let (tree, history) = (&self.tree.tree, &self.tree.history);
         let children = tree.children(tree.node(self.tree.root));
         children
@@ -139,7 +139,7 @@ fn a_root_without_room_for_its_policy_is_evaluated_again_once_there_is_some() {
     assert!(tree.node(root).claim());
     while tree.expand(root, &[0.05; 20]).is_ok() {}
     tree.node(root).unclaim();
-    let search = bench.start(Some(1), &[]);
+    let search = bench.start(Some(1));
     while search.state.counters.lock().batches == 0 {
         std::thread::yield_now();
     }

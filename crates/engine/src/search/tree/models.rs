@@ -9,7 +9,6 @@ use crate::chess::Move;
 use crate::network::Value;
 use crate::search::sync::atomic::{AtomicU32, Ordering};
 use crate::search::sync::thread;
-use crate::search::tree::node::Correction;
 use crate::search::tree::nodes::POLICY_RUNS;
 use crate::search::tree::prune::release_part;
 use crate::search::tree::slab::{Run, Slab};
@@ -229,9 +228,9 @@ fn prove(tree: &Tree, path: &[NodeId], proof: Proof) {
         return;
     };
     for &id in ancestors.iter().rev() {
-        correction = Correction::at_parent(correction);
-        if !tree.node(id).correct(correction) {
-            return;
+        match tree.node(id).correct(correction.at_parent()) {
+            Some(above) => correction = above,
+            None => return,
         }
     }
 }

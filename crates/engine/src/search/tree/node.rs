@@ -81,6 +81,7 @@ impl Proof {
 /// The change in the worth of a node's visits by its proof.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Correction {
+    visits: u32,
     value_sum: i64,
     d_sum: f32,
     m_sum: f32,
@@ -91,6 +92,18 @@ impl Correction {
         Correction {
             value_sum: self.value_sum.wrapping_neg(),
             ..self
+        }
+    }
+
+    /// What it is to a node with `visits` of its own. Those below are more where a search from there, or of
+    /// chosen moves, does not count above.
+    fn share_of(self, visits: u32) -> Correction {
+        let share = f64::from(visits) / f64::from(self.visits);
+        Correction {
+            visits,
+            value_sum: (self.value_sum as f64 * share) as i64,
+            d_sum: self.d_sum * share as f32,
+            m_sum: self.m_sum * share as f32,
         }
     }
 }
@@ -412,7 +425,7 @@ impl Node {
     }
 
     /// The finished visits as they are.
-    fn visit_sum(&self) -> VisitSum {
+    pub(super) fn visit_sum(&self) -> VisitSum {
         let (value_sum, (d, m)) = (self.value_sum.load(Ordering::Relaxed), self.means.get());
         VisitSum {
             finished: self.visits(),
@@ -663,6 +676,7 @@ impl Node {
             self.meta.fetch_or(proof_bits(proof), Ordering::Release);
             let n = visits as f32;
             Correction {
+                visits,
                 value_sum: certain.wrapping_sub(old),
                 d_sum: (value.d - d) * n,
                 m_sum: (value.m - m) * n,
@@ -682,6 +696,7 @@ impl Node {
             let (d, m) = self.means.get();
             self.means.set(d, proof.plies);
             Correction {
+                visits,
                 value_sum: 0,
                 d_sum: 0.0,
                 m_sum: (proof.plies - m) * visits as f32,
@@ -698,7 +713,7 @@ impl Node {
     /// loses the visits that it kept when it was pruned, since a root needs a visit of its own to have moves.
     pub(super) fn become_root<'a>(&self, children: impl Iterator<Item = &'a Node>) {
         let sum = match (self.proof(), self.state()) {
-            (Some(proof), _) => with_visits_below(proof.value(), children),
+            (Some(proof), _) => with_visits_below(VisitSum::finished(1, proof.value()), children),
             (None, NodeState::Unexpanded | NodeState::Claimed) => VisitSum::default(),
             (None, _) => return,
         };
@@ -708,18 +723,22 @@ impl Node {
         });
     }
 
-    /// Revalues the visits of a descendant. False if this node's result is certain, so that ancestors don't
-    /// change.
-    pub(crate) fn correct(&self, by: Correction) -> bool {
-        let n = self.lock_sums().max(1) as f32;
+    /// Revalues the visits of a descendant, and gives the change for ancestors. `None` if this node's result
+    /// is certain, so that ancestors don't change.
+    pub(crate) fn correct(&self, by: Correction) -> Option<Correction> {
+        let visits = self.lock_sums();
+        // Visits that have ended below may still be under way here.
+        let is_part = by.visits > visits + self.in_flight();
+        let by = if is_part { by.share_of(visits) } else { by };
         let is_open = self.proof().is_none();
         if is_open {
+            let n = visits.max(1) as f32;
             let (d, m) = self.means.get();
             self.means.set(d + by.d_sum / n, m + by.m_sum / n);
             self.add_value(by.value_sum);
         }
         self.unlock_sums();
-        is_open
+        is_open.then_some(by)
     }
 }
 
@@ -751,15 +770,31 @@ impl Node {
     /// Counts the visits of `children` and one of the node's own, if it has fewer. The caller is alone with
     /// them.
     pub(super) fn count_visits_below<'a>(&self, children: impl Iterator<Item = &'a Node>) {
-        let sum = with_visits_below(self.mean(), children);
+        let sum = with_visits_below(VisitSum::finished(1, self.mean()), children);
         if sum.finished > self.visits() && self.proof().is_none() {
             self.replace_visits(sum, || ());
         }
     }
+
+    /// Counts no visits but `own` and those of `children`.
+    pub(super) fn count_visits_of<'a>(&self, own: VisitSum, children: impl Iterator<Item = &'a Node>) {
+        self.replace_visits(with_visits_below(own, children), || ());
+    }
+
+    /// One visit with the mean of all, none without visits.
+    pub(super) fn mean_visit(&self) -> VisitSum {
+        VisitSum::finished(self.visits().min(1), self.mean())
+    }
+
+    /// Puts back earlier visits. Proofs found since stay, with a visit at least: what is certain is known.
+    pub(super) fn put_back(&self, before: VisitSum) {
+        let proven = |proof: Proof| VisitSum::finished(before.finished.max(1), proof.value());
+        self.replace_visits(self.proof().map_or(before, proven), || ());
+    }
 }
 
-fn with_visits_below<'a>(own: Value, children: impl Iterator<Item = &'a Node>) -> VisitSum {
-    children.fold(VisitSum::finished(1, own), |sum, child| {
+fn with_visits_below<'a>(own: VisitSum, children: impl Iterator<Item = &'a Node>) -> VisitSum {
+    children.fold(own, |sum, child| {
         let Value { d, m, .. } = child.mean();
         sum.and(
             VisitSum {
@@ -859,7 +894,7 @@ mod tests {
             plies: 1.0,
             is_mate: true,
         };
-        assert!(parent.correct(child.prove(proof).unwrap().at_parent()));
+        assert!(parent.correct(child.prove(proof).unwrap().at_parent()).is_some());
         assert_eq!(result(&child).2, proof.value());
         assert_eq!(parent.value_sum(), -child.value_sum());
         assert_eq!((parent.wl(), parent.mean().d), (-1.0, 0.0));
@@ -884,6 +919,34 @@ mod tests {
             }
             assert_eq!((node.visits(), node.wl()), (MAX_VISITS, v));
         }
+    }
+
+    /// A regression: a proof below revalued more visits than a node had, and threw its value out of range.
+    #[test]
+    fn a_proof_below_revalues_no_more_visits_than_a_node_has() {
+        let value = |wl| Value {
+            wl,
+            ..Value::default()
+        };
+        let (node, below) = (Node::default(), Node::default());
+        for (node, visits, wl) in [(&node, 10, 0.25), (&below, 1_000, -0.5)] {
+            node.start_visits(visits);
+            node.end_visits(VisitSum::finished(visits, value(wl)));
+        }
+        let proof = Proof {
+            outcome: ProofOutcome::Draw,
+            plies: 1.0,
+            is_mate: false,
+        };
+        let correction = below.prove(proof).unwrap().at_parent();
+        let above = node.correct(correction).unwrap();
+        let revalued = Value {
+            wl: -0.25,
+            d: 1.0,
+            m: 1.0,
+        };
+        assert_eq!((node.visits(), node.mean()), (10, revalued));
+        assert_eq!((above.visits, above.value_sum), (10, fixed(-5.0)));
     }
 
     #[test]

@@ -3,15 +3,18 @@
 //! In an analysis the game also goes back and forth: then what lies outside the new root is kept while there
 //! is memory. Visits to a root don't count for the positions above it, so a node that was searched as the
 //! root gets its earlier visits back once a position above it is searched. Its subtree stays.
+//!
+//! Likewise visits count only for the moves that a search could choose from. One of chosen moves begins with
+//! those that searches of all moves have given them, and leaves none behind but its subtrees.
 
 use std::sync::Arc;
 
-use super::node::{Node, NodeState, SavedNode};
+use super::node::{Node, NodeState, SavedNode, VisitSum};
 use super::nodes::{NodeId, Tree, TreeFull};
 use super::prune::{Reclaimer, release_part};
 use super::slab::Run;
 use super::verdict;
-use crate::chess::History;
+use crate::chess::{History, Move};
 use crate::search::sync::atomic::Ordering;
 
 /// Trees kept for positions that did not follow from each other.
@@ -29,12 +32,24 @@ pub(crate) enum Past {
 pub(crate) struct GameTree {
     pub(crate) tree: Arc<Tree>,
     pub(crate) root: NodeId,
+    /// `None` where all legal moves of the root may be played.
+    choice: Option<Choice>,
     pub(crate) history: History,
     /// The root lies in the last one.
     kept: Vec<KeptTree>,
     way: Vec<NodeId>,
     /// Nodes of the way that were searched as roots, from the top on, with what they were before.
     stepped_into: Vec<(NodeId, SavedNode)>,
+}
+
+/// The only moves that may be played at the root, whose visits and mean are of these moves alone.
+#[derive(Debug)]
+struct Choice {
+    moves: Vec<Move>,
+    /// A visit with the root's mean over all moves, or none.
+    of_root: VisitSum,
+    /// Made while all moves could be played, of the children that there were.
+    of_children: Vec<VisitSum>,
 }
 
 #[derive(Debug)]
@@ -67,6 +82,7 @@ impl GameTree {
         Ok(GameTree {
             tree,
             root,
+            choice: None,
             history,
             kept: vec![top],
             way: vec![root],
@@ -109,13 +125,18 @@ impl GameTree {
                 }
             }
         };
+        let keeps = past == Past::Keep && !self.tree.is_short_of_memory();
         if way.end() != self.root {
             self.tree.end_pruning_walk();
+            match self.choice.take() {
+                Some(choice) if keeps => self.undo(&choice),
+                _ => {}
+            }
         }
         self.leave_way_for(&way.nodes);
         self.root = way.end();
         self.history = history;
-        let released = if past == Past::Keep && !self.tree.is_short_of_memory() {
+        let released = if keeps {
             self.step_into(way);
             let excess = self.kept.len().saturating_sub(MAX_KEPT);
             self.kept.drain(..excess).collect()
@@ -142,6 +163,64 @@ impl GameTree {
             });
         }
         Ok(())
+    }
+
+    /// The moves that may be played at the root, or empty for all.
+    pub(crate) fn chosen_moves(&self) -> &[Move] {
+        self.choice.as_ref().map_or(&[], |choice| &choice.moves)
+    }
+
+    /// Whether a choice of moves ends where `wanted` ones are chosen.
+    pub(crate) fn leaves_choice(&self, wanted: &[Move]) -> bool {
+        self.choice.is_some() && self.chosen_moves() != self.choice_of(wanted)
+    }
+
+    /// The legal moves among `wanted` in their own order, or none if these are all.
+    fn choice_of(&self, wanted: &[Move]) -> Vec<Move> {
+        let legal = self.history.legal_moves();
+        let mut moves = legal.to_vec();
+        moves.retain(|mv| wanted.contains(mv));
+        if moves.len() == legal.len() {
+            moves.clear();
+        }
+        moves
+    }
+
+    /// Lets only `wanted` moves be played at the root, or all legal ones if there are none. No worker may
+    /// still take part in a search of the choice that this ends.
+    pub(crate) fn choose_moves(&mut self, wanted: &[Move]) {
+        let moves = self.choice_of(wanted);
+        if moves == self.chosen_moves() {
+            return;
+        }
+        if let Some(choice) = self.choice.take() {
+            self.undo(&choice);
+        }
+        if moves.is_empty() {
+            return;
+        }
+        let _alone = self.tree.traffic.write();
+        let root = self.tree.node(self.root);
+        let children = || self.tree.children(root).map(|(_, child)| child);
+        self.choice = Some(Choice {
+            of_root: root.mean_visit(),
+            of_children: children().map(Node::visit_sum).collect(),
+            moves: moves.clone(),
+        });
+        let chosen = children().filter(|child| moves.contains(&child.edge().mv()));
+        root.count_visits_of(VisitSum::default(), chosen);
+    }
+
+    /// Restores the visits of the root and its children to those that searches of all moves have made.
+    fn undo(&self, choice: &Choice) {
+        let _alone = self.tree.traffic.write();
+        let root = self.tree.node(self.root);
+        let children = || self.tree.children(root).map(|(_, child)| child);
+        let before = choice.of_children.iter().copied();
+        for (child, before) in children().zip(before.chain(std::iter::repeat(VisitSum::default()))) {
+            child.put_back(before);
+        }
+        root.count_visits_of(choice.of_root, children());
     }
 
     /// Restores the nodes above the present root for visits from above, except on the way to the next root.

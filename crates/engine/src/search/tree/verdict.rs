@@ -58,9 +58,9 @@ pub(super) fn judge(tree: &Tree, path: &[NodeId]) -> bool {
                 return false;
             };
             for &ancestor in ancestors.iter().rev() {
-                correction = correction.at_parent();
-                if !tree.node(ancestor).correct(correction) {
-                    break;
+                match tree.node(ancestor).correct(correction.at_parent()) {
+                    Some(above) => correction = above,
+                    None => break,
                 }
             }
             true
