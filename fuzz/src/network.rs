@@ -22,7 +22,7 @@ pub fn run(data: &[u8]) -> bool {
         return false;
     };
     let encoding = PositionEncoding {
-        format: native.info().input_format,
+        format: native.facts().input_format,
         history_fill: HistoryFill::default(),
     };
     let mut slots = [EvalSlot::of(&History::start(), encoding)];

@@ -40,7 +40,7 @@ pub(super) fn run(args: &AccuracyArgs, output: &mut Output) -> Result<ExitStatus
     settings.network.backend = args.reference.as_str().into();
     settings.network.backend_options.clear();
     let reference = NetworkArgs::backend(&OptionArgs(settings))?;
-    let (format, other) = (reference.info().input_format, tested.info().input_format);
+    let (format, other) = (reference.facts().input_format, tested.facts().input_format);
     ensure!(
         format == other,
         "the two backends want positions encoded differently"
@@ -50,7 +50,7 @@ pub(super) fn run(args: &AccuracyArgs, output: &mut Output) -> Result<ExitStatus
     };
     let expected = self_play(&mut evaluators(&*reference)?, format, args.positions as usize)?;
     let mut found = expected.clone();
-    let batch = GAMES.min(tested.info().max_batch);
+    let batch = GAMES.min(tested.facts().max_batch);
     evaluate_all(&mut evaluators(&*tested)?, &mut found, batch)?;
     let report = AccuracyReport::new((&*tested, &found), (&*reference, &expected));
     output.report(&report)
@@ -164,8 +164,8 @@ impl AccuracyReport {
         };
         let same = pairs().filter(|(a, b)| likeliest(a) == likeliest(b)).count();
         AccuracyReport {
-            backend: tested.info().description.clone(),
-            reference: reference.info().description.clone(),
+            backend: tested.facts().description.clone(),
+            reference: reference.facts().description.clone(),
             positions: expected.len(),
             policy_kl: spread(|a, b| divergence(&b.policy(), &a.policy())),
             q_error: spread(|a, b| f64::from((a.evaluation.wl - b.evaluation.wl).abs())),

@@ -125,7 +125,7 @@ impl BackendbenchArgs {
 pub(super) fn run(args: &BackendbenchArgs, output: &mut Output) -> Result<ExitStatus> {
     let run = claim(args.out.as_deref(), "backendbench.json")?;
     let backend = args.network.backend()?;
-    let plan = args.plan(backend.info())?;
+    let plan = args.plan(backend.facts())?;
     let position = args
         .fen
         .as_deref()
@@ -142,7 +142,7 @@ pub(super) fn run(args: &BackendbenchArgs, output: &mut Output) -> Result<ExitSt
     meter.measure(&mut series, plan.rounds, plan.round_length)?;
     let BackendInfo {
         name, description, ..
-    } = backend.info().clone();
+    } = backend.facts().clone();
     let rows = series.iter().map(summarize).collect();
     let mut report = ThroughputReport {
         backend: name,
@@ -367,7 +367,7 @@ mod tests {
         let args = TestCommandLine::try_parse_from(words).unwrap().args;
         let config = BackendConfig::parse("simulated(max-batch=100)", "").unwrap();
         let backend = backends::create(&config, None).unwrap();
-        args.plan(backend.info()).map_err(|failure| failure.to_string())
+        args.plan(backend.facts()).map_err(|failure| failure.to_string())
     }
 
     #[test]

@@ -298,7 +298,7 @@ impl Trial {
     fn run(network: &NetworkArgs) -> Result<Trial> {
         let start = Instant::now();
         let tested = engine::open_backend(&network.0.network)?.backend;
-        let info = tested.info();
+        let info = tested.facts();
         let mut evaluator = tested.evaluator()?;
         let mut found = encoded_positions(0, POSITIONS, info.input_format);
         let mut expected = found.clone();
@@ -311,7 +311,7 @@ impl Trial {
         evaluate_all(
             &mut [reference.evaluator()?],
             &mut expected,
-            reference.info().max_batch,
+            reference.facts().max_batch,
         )?;
         let accuracy = AccuracyReport::new((&*tested, &found), (&*reference, &expected));
         let (throughput, change_ms) = speeds(&*tested)?;
@@ -357,7 +357,7 @@ fn reference(network: &NetworkArgs) -> Result<Arc<dyn Backend>> {
 
 /// With the cost of a change between the two largest sizes.
 fn speeds(backend: &dyn Backend) -> Result<(Vec<BatchSpeed>, Option<f64>), BackendError> {
-    let sizes = if backend.info().queues == 0 {
+    let sizes = if backend.facts().queues == 0 {
         CPU_SIZES
     } else {
         ACCELERATOR_SIZES

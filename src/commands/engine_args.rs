@@ -43,7 +43,7 @@ impl NetworkArgs {
     /// Opens the backend and identifies the network. Names both on stderr.
     pub(crate) fn open(&self) -> Result<OpenedBackend> {
         let opened = open_backend(&self.0.network)?;
-        eprint_message(format_args!("using {}", opened.backend.info().description));
+        eprint_message(format_args!("using {}", opened.backend.facts().description));
         opened.backend.take_notes().iter().for_each(eprint_message);
         Ok(opened)
     }

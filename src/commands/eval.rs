@@ -43,7 +43,7 @@ pub(super) fn run(args: &EvalArgs, output: &mut Output) -> Result<ExitStatus> {
     let (backend, settings) = (args.network.backend()?, &args.network.0);
     let mut evaluation = PositionEvaluator {
         batch: BatchEvaluator::new(&*backend, settings.search.history_fill, MAX_BATCH)?,
-        has_moves_left: backend.info().has_moves_left,
+        has_moves_left: backend.facts().has_moves_left,
         variant: variant(settings.chess960),
     };
     let mut status = ExitStatus::Success;

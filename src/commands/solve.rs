@@ -277,7 +277,7 @@ pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus> {
     let (problems, bad_lines) = read(args)?;
     let limits = args.limits.or(GoLimits::nodes(DEFAULT_NODES.0))?;
     let searcher = measure::searcher(&args.settings.0, args.concurrency, &limits)?;
-    let backend = searcher.setup.backend().info().description.clone();
+    let backend = searcher.setup.backend().facts().description.clone();
     let (sender, answers) = unbounded();
     let orders = problems.into_iter().enumerate().map(|(place, problem)| {
         let (game, ply) = (problem.game.clone(), problem.game.len() - 1);

@@ -77,7 +77,7 @@ impl Server {
         });
         let version = ServerVersion {
             version: VERSION,
-            backend: setup.backend().info().description_without_folder(),
+            backend: setup.backend().facts().description_without_folder(),
             network_sha256: setup.network_sha256().map(str::to_owned),
         };
         Ok(Server {

@@ -101,7 +101,7 @@ fn speak(
             Err(error) => session.output.note(error),
         }
     }
-    if !session.engine.is_open_ended() {
+    if !session.engine.still_waits_for_stop() {
         session.finish();
     }
     Ok(())
@@ -148,7 +148,7 @@ impl Session {
 
     /// Waits for the search's end. One that only `stop` ends would wait for ever.
     fn wait(&mut self) {
-        if self.engine.is_open_ended() {
+        if self.engine.still_waits_for_stop() {
             return self.output.note("wait: only stop ends this search, ignored");
         }
         self.finish();

@@ -32,7 +32,7 @@ fn evaluations(model: OnnxModel) -> Vec<EvalSlot> {
             let text = format!("startpos moves {}", moves[..=count].join(" "));
             let history = History::from_uci_position(&text, Variant::Standard).unwrap();
             let mut slot = EvalSlot::default();
-            let format = backend.info().input_format;
+            let format = backend.facts().input_format;
             let transform = encode(&history, format, HistoryFill::FenOnly, &mut slot.planes);
             let turn = history.current().turn();
             slot.moves = history

@@ -179,7 +179,7 @@ pub fn compare(backend: &str, options: &str, limits: impl Fn(&str) -> Option<Err
         let golden = Golden::load(&path);
         let config = BackendConfig::parse(backend, options).unwrap();
         let backend = backends::create(&config, Some(golden.network())).unwrap();
-        assert_eq!(backend.info().input_format, golden.format());
+        assert_eq!(backend.facts().input_format, golden.format());
         let notes = backend.take_notes();
         assert!(
             !notes.iter().any(|note| note.to_string().contains("only")),

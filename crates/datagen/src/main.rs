@@ -174,7 +174,7 @@ fn play_lines(args: &BlundersArgs) -> Result<DatagenSummary, Box<dyn Error>> {
                 settings.set("WeightsFile", &weights.to_string_lossy())?;
             }
             let opened = open_backend(&settings.network)?;
-            eprintln!("using {}", opened.backend.info().description);
+            eprintln!("using {}", opened.backend.facts().description);
             Some(BatchEvaluator::new(
                 &*opened.backend,
                 settings.search.history_fill,

@@ -522,7 +522,7 @@ mod tests {
         let mut lines = Lines::new(vec![game(0, 1)], Some(policy)).unwrap();
         let history = History::start();
         let legal = history.legal_moves();
-        let mut slot = zeitnot_engine::network::EvalSlot::of(&history, backend.info().input_format.into());
+        let mut slot = zeitnot_engine::network::EvalSlot::of(&history, backend.facts().input_format.into());
         backend
             .evaluator()
             .unwrap()

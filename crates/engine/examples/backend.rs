@@ -11,7 +11,7 @@ use zeitnot_engine::time::GoLimits;
 struct Material(BackendInfo);
 
 impl Backend for Material {
-    fn info(&self) -> &BackendInfo {
+    fn facts(&self) -> &BackendInfo {
         &self.0
     }
 

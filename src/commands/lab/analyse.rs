@@ -275,7 +275,7 @@ impl Judge {
             return Ok(Judge {
                 foretold: searcher.setup.as_played(&clock)?.0,
                 // Of the network's file the name alone, as pages and games are passed on.
-                description: searcher.setup.backend().info().description_without_folder(),
+                description: searcher.setup.backend().facts().description_without_folder(),
                 network_sha256: searcher.setup.network_sha256().map(str::to_owned),
                 concurrency: searcher.size.searches,
                 by: JudgedBy::Network(Box::new(Mutex::new(Analyst::new(searcher, limits.clone())))),

@@ -261,7 +261,7 @@ fn write_page(
 /// What a report names of the engines, what limits them, and the games.
 fn facts(args: &MatchArgs, config: &MatchConfig<'_>, players: &Players) -> Vec<(String, String)> {
     let network = |team: &Team| match team {
-        Team::Own(setup) => setup.backend().info().description.clone(),
+        Team::Own(setup) => setup.backend().facts().description.clone(),
         Team::External(engine) => format!("{}, an external engine", engine.name),
     };
     let limit = |limit: SideLimit| match limit {

@@ -101,7 +101,7 @@ pub(crate) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<ExitStatu
     let mut games = RecordedGames::new(&args.pgn)?;
     tell_size(args)?;
     let opened = args.network.open()?;
-    if !opened.backend.info().has_moves_left {
+    if !opened.backend.facts().has_moves_left {
         eprint_message("this network has no Moves Left Head: estimators that need it are left out");
     }
     let [id, of_rows] = run_ids(args, &opened);
@@ -152,7 +152,7 @@ fn facts(args: &MovesLeftArgs, opened: &OpenedBackend) -> [(&'static str, String
     };
     [
         ("games", listed(&args.pgn)),
-        ("network", opened.backend.info().description.clone()),
+        ("network", opened.backend.facts().description.clone()),
         ("sample", sample),
         (
             "search",

@@ -305,7 +305,7 @@ fn backend(args: &TimelabArgs, managers: &[String]) -> Result<Option<Arc<dyn Bac
         return Ok(None);
     }
     let backend = args.network.backend()?;
-    if backend.info().has_moves_left {
+    if backend.facts().has_moves_left {
         return Ok(Some(backend));
     }
     eprint_message("the network has no Moves Left Head: estimators that need it go without (mle-pieces)");

@@ -71,7 +71,7 @@ pub(crate) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus> {
     id.add(format!("{plan:?}"));
     id.add_games(&[], &[limit; 2], &config.rules, &openings, &args.game);
     let mut facts = vec![
-        ("network", setup.backend().info().description.clone()),
+        ("network", setup.backend().facts().description.clone()),
         ("limit of a move or game", limit.to_string()),
     ];
     facts.extend(args.game.facts());

@@ -19,11 +19,11 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// The answer to a search of `position` within `limits`. Where a reply is wanted, one is guessed even if
+    /// The answer to a search of `game` within `limits`. Where a reply is wanted, one is guessed even if
     /// the search has looked at none.
     pub(super) fn of(
         result: &SearchResult,
-        (position, context): (&History, &SearchContext),
+        (game, context): (&History, &SearchContext),
         limits: &GoLimits,
         wants_reply: bool,
     ) -> Answer {
@@ -41,7 +41,7 @@ impl Answer {
         {
             told.push(format!("no mate in {moves} has been found").into());
         }
-        let has_choice = position.legal_moves().len() > 1;
+        let has_choice = game.legal_moves().len() > 1;
         let must_guess = result.best.is_none() && result.failure.is_none();
         if must_guess && has_choice && !limits.ponder {
             told.push(
@@ -49,12 +49,12 @@ impl Answer {
                     .into(),
             );
         }
-        let look = || quick_look(position, context.answer_moves(), &context.cache);
+        let look = || quick_look(game, context.answer_moves(), &context.cache);
         let guess = must_guess.then(look).flatten();
         let best = result.best.or(guess.map(|guess| guess.mv));
         let guessed_reply = best
             .filter(|_| result.ponder.is_none() && (wants_reply || !has_choice))
-            .and_then(|best| reply_to(best, position, &context.cache));
+            .and_then(|best| reply_to(best, game, &context.cache));
         let guessed_info = guess
             .filter(|_| !limits.ponder)
             .map(|guess| guess.info(result.summary.time));
@@ -71,11 +71,11 @@ impl Answer {
 }
 
 /// A reply to an unevaluated `best`, unless the game is over.
-fn reply_to(best: Move, position: &History, cache: &EvalCache) -> Option<Move> {
-    let mut game = position.clone();
-    game.push(best);
-    let is_over = game.terminal(&game.legal_moves()).is_some();
-    quick_look(&game, &[], cache)
+fn reply_to(best: Move, game: &History, cache: &EvalCache) -> Option<Move> {
+    let mut after = game.clone();
+    after.push(best);
+    let is_over = after.terminal(&after.legal_moves()).is_some();
+    quick_look(&after, &[], cache)
         .filter(|_| !is_over)
         .map(|look| look.mv)
 }

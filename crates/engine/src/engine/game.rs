@@ -31,7 +31,7 @@ const DRAINING_PATIENCE: Duration = Duration::from_secs(1);
 type Draining = Arc<CachePadded<Life>>;
 
 #[derive(Debug)]
-pub(super) struct Game {
+pub(super) struct OwnGame {
     pub(super) setup: Arc<Setup>,
     cache: Arc<EvalCache>,
     tree: Option<GameTree>,
@@ -60,13 +60,13 @@ fn new_sides(setup: &Setup) -> Result<[Timekeeper; 2], EngineError> {
     Ok([side()?, side()?])
 }
 
-impl Game {
+impl OwnGame {
     pub(super) fn new(
         setup: Arc<Setup>,
         cache: Arc<EvalCache>,
         reclaimer: Reclaimer,
-    ) -> Result<Game, EngineError> {
-        Ok(Game {
+    ) -> Result<OwnGame, EngineError> {
+        Ok(OwnGame {
             sides: new_sides(&setup)?,
             setup,
             cache,
@@ -103,12 +103,12 @@ impl Game {
     /// its subtree. Also returns what there is to tell.
     pub(super) fn begin(
         &mut self,
-        position: &History,
+        game: &History,
         request: &GoRequest,
     ) -> Result<(Search, Vec<Note>), EngineError> {
         let (setup, limits) = (self.setup.clone(), &request.limits);
-        let backend = setup.backend().info();
-        let weakening = setup.settings.strength.weakening(position, limits);
+        let backend = setup.backend().facts();
+        let weakening = setup.settings.strength.weakening(game, limits);
         let settings = &setup.settings.for_search(weakening);
         self.draining.retain(|life| life.stage() != Stage::Drained);
         if weakening.is_some() {
@@ -117,11 +117,11 @@ impl Game {
         }
         let rescale = settings
             .contempt
-            .rescale(position.current().turn(), limits.infinite)?;
-        let (game, expected_move) = if limits.ponder {
-            before_last_move(position)
+            .rescale(game.current().turn(), limits.infinite)?;
+        let (root_game, expected_move) = if limits.ponder {
+            before_last_move(game)
         } else {
-            (position.clone(), None)
+            (game.clone(), None)
         };
         let wanted = request.root_moves.clone();
         // The opponent may play any move.
@@ -132,15 +132,15 @@ impl Game {
         };
         let tables = setup
             .tables
-            .filter_root_moves(&game, root_moves, &settings.tablebase);
+            .filter_root_moves(&root_game, root_moves, &settings.tablebase);
         let chosen = if expected_move.is_some() {
             &[]
         } else {
             &tables.root_moves[..]
         };
         let past = past_to_keep(limits, &self.draining);
-        self.set_position(&game, past, &settings.search, rescale);
-        let tree = self.choose_moves(&game, chosen)?;
+        self.set_position(&root_game, past, &settings.search, rescale);
+        let tree = self.choose_moves(&root_game, chosen)?;
         let (root, root_moves) = (tree.root, tree.chosen_moves().to_vec());
         let tree = tree.tree.clone();
         let threads = settings
@@ -157,13 +157,13 @@ impl Game {
             && self
                 .before_pondering
                 .as_ref()
-                .is_none_or(|before| !before.is_of(&game))
+                .is_none_or(|before| !before.is_of(&root_game))
         {
             self.before_pondering = self.tree.as_ref().map(BeforePondering::read);
         }
-        self.side = usize::from(position.current().turn().is_black());
+        self.side = usize::from(game.current().turn().is_black());
         if limits.mover_clock().is_some() {
-            self.renew_clocks_in_a_new_game(position)?;
+            self.renew_clocks_in_a_new_game(game)?;
         }
         let clock = SearchClock::start(request.received, backend.virtual_pace);
         let chain = self.make_chain(request, clock.elapsed(), tables.choices);
@@ -179,7 +179,7 @@ impl Game {
         let context = SearchContext {
             tree,
             root,
-            history: game,
+            history: root_game,
             expected_move,
             root_moves,
             reply_moves,
@@ -210,7 +210,7 @@ impl Game {
         &*self.sides[self.side].manager
     }
 
-    fn set_position(&mut self, history: &History, past: Past, params: &SearchParams, rescale: Rescale) {
+    fn set_position(&mut self, game: &History, past: Past, params: &SearchParams, rescale: Rescale) {
         let made_with = Some((params.policy_temperature, params.history_fill));
         let is_damaged = self.tree.as_ref().is_some_and(|tree| tree.tree.is_damaged());
         if self.made_with != made_with || !self.rescaled_by.gives_same_values(&rescale) || is_damaged {
@@ -225,7 +225,7 @@ impl Game {
                     life.wait_for_workers(Duration::MAX);
                 }
             };
-            tree.advance(history.clone(), past, &self.reclaimer, wait)
+            tree.advance(game.clone(), past, &self.reclaimer, wait)
         });
         if let Some(Err(TreeFull)) = advanced {
             self.release_tree();
@@ -233,7 +233,7 @@ impl Game {
     }
 
     /// `moves` are those that may be played in the position set, or none for all.
-    fn choose_moves(&mut self, history: &History, moves: &[Move]) -> Result<&GameTree, EngineError> {
+    fn choose_moves(&mut self, game: &History, moves: &[Move]) -> Result<&GameTree, EngineError> {
         let is_idle = self.draining.iter().all(|life| life.stage() == Stage::Drained);
         // Visits in flight would count for the wrong moves.
         if self.tree.as_ref().is_some_and(|tree| tree.leaves_choice(moves)) && !is_idle {
@@ -241,7 +241,7 @@ impl Game {
         }
         let kept = match self.tree.take() {
             Some(tree) => tree,
-            None => GameTree::new(history.clone())?,
+            None => GameTree::new(game.clone())?,
         };
         let tree = self.tree.insert(kept);
         tree.choose_moves(moves);
@@ -256,15 +256,15 @@ impl Game {
     }
 
     /// Resets time management after a game without `ucinewgame`. A step back counts as a new game, as in Lc0.
-    fn renew_clocks_in_a_new_game(&mut self, position: &History) -> Result<(), EngineError> {
+    fn renew_clocks_in_a_new_game(&mut self, game: &History) -> Result<(), EngineError> {
         let goes_on = |last: &History| {
-            let [before, now] = [last, position].map(History::game_ply);
-            continues(position, last) || now == before + 2 && agree(position, last)
+            let [before, now] = [last, game].map(History::game_ply);
+            continues(game, last) || now == before + 2 && agree(game, last)
         };
         if self.last_clocked.as_ref().is_some_and(|last| !goes_on(last)) {
             self.sides = new_sides(&self.setup)?;
         }
-        self.last_clocked = Some(position.clone());
+        self.last_clocked = Some(game.clone());
         Ok(())
     }
 
@@ -289,7 +289,7 @@ impl Game {
     }
 
     fn facts(&self, request: &GoRequest) -> MoveFacts {
-        let (settings, backend) = (&self.setup.settings, self.setup.backend().info());
+        let (settings, backend) = (&self.setup.settings, self.setup.backend().facts());
         let mut facts = MoveFacts {
             limits: request.limits.clone(),
             loading: request.loading,
@@ -400,7 +400,7 @@ fn are_idle_soon(searches: &[Draining]) -> bool {
         .all(|life| life.wait_for_workers(deadline.saturating_duration_since(Instant::now())))
 }
 
-impl Drop for Game {
+impl Drop for OwnGame {
     fn drop(&mut self) {
         self.release_tree();
     }
@@ -492,8 +492,8 @@ mod tests {
     }
 
     impl Backend for PanickingOnce {
-        fn info(&self) -> &BackendInfo {
-            self.backend.info()
+        fn facts(&self) -> &BackendInfo {
+            self.backend.facts()
         }
 
         fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
@@ -515,9 +515,9 @@ mod tests {
         }
     }
 
-    fn game_with(settings: Settings, backend: Arc<dyn Backend>) -> Game {
+    fn game_with(settings: Settings, backend: Arc<dyn Backend>) -> OwnGame {
         let setup = Arc::new(Setup::with_backend(settings, backend).unwrap());
-        Game::new(setup, Arc::new(EvalCache::new(0)), Reclaimer::new()).unwrap()
+        OwnGame::new(setup, Arc::new(EvalCache::new(0)), Reclaimer::new()).unwrap()
     }
 
     /// A regression: the claims of a panicked search thread stayed in the tree and blocked later searches.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crossbeam::channel::{Sender, bounded, unbounded};
 
 use super::answer::Answer;
-use super::game::Game;
+use super::game::OwnGame;
 use super::request::GoRequest;
 use super::settings::{InfoOptions, Settings};
 use super::setup::Setup;
@@ -26,18 +26,23 @@ use crate::time::{Chain, GoLimits, Millis, Nodes};
 /// Who has the game.
 pub(super) enum Play {
     /// The engine. `None` before its first search, or if a search has lost it.
-    Idle(Option<Game>),
+    Idle(Option<OwnGame>),
     Searching(Running),
     /// The engine, and `listener` hears only after `stop` or `ponderhit` that nothing was searched at `root`.
     Over {
-        game: Option<Game>,
+        own: Option<OwnGame>,
         listener: Box<dyn Listener>,
         root: History,
     },
 }
 
-/// The game that a search gives back, and whom it leaves without an answer if it was handed over.
-type Returned = (Option<Game>, Option<(AskedSearch, Box<dyn Listener>)>);
+/// What a search gives back.
+#[derive(Default)]
+struct Returned {
+    own: Option<OwnGame>,
+    /// Whom it leaves without an answer if it was handed over.
+    unanswered: Option<(AskedSearch, Box<dyn Listener>)>,
+}
 
 /// The end of a search, as a listener hears it.
 #[derive(Clone, Debug, Default)]
@@ -77,38 +82,31 @@ impl Engine {
     /// answer without a move: no move is made up, and nobody waits for one.
     pub fn go(&mut self, request: GoRequest, listener: Box<dyn Listener>) -> Result<(), EngineError> {
         self.drop_search();
-        let (position, info) = (self.position.clone(), self.settings.info.clone());
-        self.start_search(
-            AskedSearch {
-                position,
-                request,
-                info,
-            },
-            listener,
-        )
+        let (game, info) = (self.position.clone(), self.settings.info.clone());
+        self.start_search(AskedSearch { game, request, info }, listener)
     }
 
     /// Starts a search while no other runs. Where there is nothing to search, an answer without a move comes
     /// at once, or in an open-ended search after `stop` or `ponderhit`.
     fn start_search(
         &mut self,
-        order: AskedSearch,
+        asked: AskedSearch,
         mut listener: Box<dyn Listener>,
     ) -> Result<(), EngineError> {
-        let refusal = match self.prepare_search(&order, &mut *listener) {
-            Ok(Some(((controller, thread), search, game))) => {
-                let (is_pondering, threads) = (order.request.limits.ponder, self.threads());
+        let refusal = match self.prepare_search(&asked, &mut *listener) {
+            Ok(Some((watcher, search, own))) => {
+                let (is_pondering, threads) = (asked.request.limits.ponder, self.threads());
                 // The thread lives until it has a task.
-                drop(controller.send(Task {
+                drop(watcher.tasks.send(Task {
                     search: search.clone(),
-                    order,
-                    game,
+                    asked,
+                    own,
                     listener,
                     threads,
                 }));
                 self.play = Play::Searching(Running {
                     search,
-                    thread,
+                    thread: watcher.thread,
                     is_pondering,
                 });
                 return Ok(());
@@ -122,13 +120,13 @@ impl Engine {
                 Err(error)
             }
         };
-        let game = self.take_game();
+        let own = self.take_game();
         self.play = Play::Over {
-            game,
+            own,
             listener,
-            root: order.position,
+            root: asked.game,
         };
-        if !order.request.limits.is_open_ended() {
+        if !asked.request.limits.is_open_ended() {
             self.send_pending_answer();
         }
         refusal
@@ -136,13 +134,13 @@ impl Engine {
 
     fn prepare_search(
         &mut self,
-        order: &AskedSearch,
+        asked: &AskedSearch,
         listener: &mut dyn Listener,
-    ) -> Result<Option<(Controller, Arc<Search>, Game)>, EngineError> {
-        let position = self.accepted_position()?;
-        if position.legal_moves().is_empty() {
+    ) -> Result<Option<(Watcher, Arc<Search>, OwnGame)>, EngineError> {
+        let game = self.accepted_position()?;
+        if game.legal_moves().is_empty() {
             listener.note("there is no legal move in this position".into());
-            listener.game_is_over(position.current().is_check());
+            listener.game_is_over(game.current().is_check());
             return Ok(None);
         }
         let began = Instant::now();
@@ -151,13 +149,13 @@ impl Engine {
         let Some(network) = &self.network else {
             unreachable!("made ready above")
         };
-        let backend = network.opened.backend.info();
+        let backend = network.opened.backend.facts();
         let is_real_time = self.settings.stoppers.nodestime.nodes_per_ms == 0 && !backend.has_virtual_time();
-        let request = order
+        let request = asked
             .request
             .after_loading(if is_real_time { took } else { Duration::ZERO });
         let settings = Settings {
-            info: order.info.clone(),
+            info: asked.info.clone(),
             ..self.settings.clone()
         };
         let (opened, tables) = (network.opened.clone(), self.tables.clone());
@@ -169,22 +167,22 @@ impl Engine {
             own_manager,
             notes: Vec::new(),
         });
-        let controller = controller()?;
-        let mut game = match self.take_game() {
-            Some(game) => game,
-            None => Game::new(setup.clone(), setup.new_cache(), Reclaimer::new())?,
+        let watcher = Watcher::start()?;
+        let mut own = match self.take_game() {
+            Some(own) => own,
+            None => OwnGame::new(setup.clone(), setup.new_cache(), Reclaimer::new())?,
         };
-        game.take_up(setup)?;
+        own.take_up(setup)?;
         if mem::take(&mut self.wants_empty_tree) {
-            game.release_tree();
+            own.release_tree();
         }
-        let (search, told) = game.begin(&order.position, &request)?;
+        let (search, told) = own.begin(&asked.game, &request)?;
         told.into_iter().for_each(|note| listener.note(note));
         let search = Arc::new(search);
         if let Some(network) = &self.network {
             network.workers.assign(&search);
         }
-        Ok(Some((controller, search, game)))
+        Ok(Some((watcher, search, own)))
     }
 
     fn make_ready(&mut self, listener: &mut dyn Listener) -> Result<(), EngineError> {
@@ -206,9 +204,9 @@ impl Engine {
     }
 
     /// The game of an engine that does not search.
-    pub(super) fn take_game(&mut self) -> Option<Game> {
-        if let Play::Idle(game) = &mut self.play {
-            game.take()
+    pub(super) fn take_game(&mut self) -> Option<OwnGame> {
+        if let Play::Idle(own) = &mut self.play {
+            own.take()
         } else {
             None
         }
@@ -223,13 +221,16 @@ impl Engine {
 
     /// Takes the game back from a search, which must be about to end. Who waits for an answer gets none.
     fn take_back(&mut self) -> Option<(AskedSearch, Box<dyn Listener>)> {
-        let (game, unanswered) = match mem::replace(&mut self.play, Play::Idle(None)) {
-            Play::Idle(game) | Play::Over { game, .. } => (game, None),
+        let returned = match mem::replace(&mut self.play, Play::Idle(None)) {
+            Play::Idle(own) | Play::Over { own, .. } => Returned {
+                own,
+                unanswered: None,
+            },
             // If the thread lost the game, the next search begins with an empty tree.
             Play::Searching(running) => running.thread.join().unwrap_or_default(),
         };
-        self.play = Play::Idle(game);
-        unanswered
+        self.play = Play::Idle(returned.own);
+        returned.unanswered
     }
 
     /// Its answer goes out at once.
@@ -245,14 +246,14 @@ impl Engine {
     pub fn ponder_hit(&mut self, received: Instant) -> Result<(), EngineError> {
         self.send_pending_answer();
         match &self.play {
-            Play::Searching(running) if running.is_pondering && !running.life().is_ending() => {
+            Play::Searching(running) if running.is_pondering && !running.life().was_told_to_stop() => {
                 // Another search continues it, which ends without an answer.
                 running.life().answer();
             }
             _ => return Ok(()),
         }
         match self.take_back() {
-            Some((order, listener)) => self.start_search(order.after_ponder_hit(received), listener),
+            Some((asked, listener)) => self.start_search(asked.after_ponder_hit(received), listener),
             None => Ok(()),
         }
     }
@@ -267,10 +268,10 @@ impl Engine {
     }
 
     /// Whether only `stop` ends the running search.
-    pub fn is_open_ended(&self) -> bool {
+    pub fn still_waits_for_stop(&self) -> bool {
         match &self.play {
             Play::Idle(_) => false,
-            Play::Searching(running) => running.life().is_open_ended(),
+            Play::Searching(running) => running.life().still_waits_for_stop(),
             Play::Over { .. } => true,
         }
     }
@@ -290,7 +291,7 @@ impl Engine {
     /// Another position takes the search's place. One that was told to stop still answers.
     pub(super) fn drop_search(&mut self) {
         if let Play::Searching(running) = &self.play
-            && !running.life().is_ending()
+            && !running.life().was_told_to_stop()
         {
             running.life().answer();
         }
@@ -300,7 +301,7 @@ impl Engine {
 
 #[derive(Clone, Debug)]
 struct AskedSearch {
-    position: History,
+    game: History,
     request: GoRequest,
     /// As of `go`: later option changes do not affect the listener, even after `ponderhit`.
     info: InfoOptions,
@@ -337,19 +338,25 @@ impl Running {
 
 /// A thread that waits for the search to watch. It is there before the search, which cannot fail to begin
 /// after that.
-type Controller = (Sender<Task>, JoinHandle<Returned>);
+struct Watcher {
+    tasks: Sender<Task>,
+    thread: JoinHandle<Returned>,
+}
 
-fn controller() -> Result<Controller, WorkerPoolError> {
-    let (task, tasks) = bounded::<Task>(1);
-    let watch = move || tasks.recv().map(Task::conduct).unwrap_or_default();
-    let thread = std::thread::Builder::new().name("controller".into()).spawn(watch);
-    Ok((task, thread.map_err(|error| WorkerPoolError::thread(&error))?))
+impl Watcher {
+    fn start() -> Result<Watcher, WorkerPoolError> {
+        let (tasks, received) = bounded::<Task>(1);
+        let watch = move || received.recv().map(Task::conduct).unwrap_or_default();
+        let thread = std::thread::Builder::new().name("controller".into()).spawn(watch);
+        let thread = thread.map_err(|error| WorkerPoolError::thread(&error))?;
+        Ok(Watcher { tasks, thread })
+    }
 }
 
 struct Task {
     search: Arc<Search>,
-    order: AskedSearch,
-    game: Game,
+    asked: AskedSearch,
+    own: OwnGame,
     listener: Box<dyn Listener>,
     threads: usize,
 }
@@ -361,7 +368,7 @@ impl Task {
         let mut inform = |news: News<'_>| {
             self.pass_on_notes();
             match news {
-                News::Info(info) => self.listener.info(&self.order.position, info),
+                News::Info(info) => self.listener.info(&self.asked.game, info),
                 News::Failure(failure) => {
                     let note = Note::Error(failure);
                     self.listener.note(note.clone());
@@ -377,16 +384,22 @@ impl Task {
         });
         // The host finds no search running once it has the answer.
         if !search.state.life.answer() {
-            return (Some(self.game), Some((self.order, self.listener)));
+            return Returned {
+                own: Some(self.own),
+                unanswered: Some((self.asked, self.listener)),
+            };
         }
         let (end, stats) = (result.reason, result.stats.clone());
         self.answer(result, told.as_ref());
-        self.game.finish_move(&search, end, &stats);
-        (Some(self.game), None)
+        self.own.finish_move(&search, end, &stats);
+        Returned {
+            own: Some(self.own),
+            unanswered: None,
+        }
     }
 
     fn pass_on_notes(&mut self) {
-        let notes = self.game.setup.backend().take_notes();
+        let notes = self.own.setup.backend().take_notes();
         notes.into_iter().for_each(|note| self.listener.note(note));
     }
 
@@ -395,17 +408,15 @@ impl Task {
         self.pass_on_notes();
         let Task {
             search,
-            order: AskedSearch {
-                position, request, ..
-            },
+            asked: AskedSearch { game, request, .. },
             listener,
             ..
         } = self;
         // The GUI may ponder, so a reply is expected even if the search has looked at none.
-        let wants_reply = self.game.setup.settings.ponder;
+        let wants_reply = self.own.setup.settings.ponder;
         let answer = Answer::of(
             &result,
-            (position, &search.state.context),
+            (game, &search.state.context),
             &request.limits,
             wants_reply,
         );
@@ -434,16 +445,13 @@ impl Task {
             let mean_batch = counts.evaluations as f64 / counts.batches.max(1) as f64;
             listener.time_report(&format!("device: mean batch {mean_batch:.1}; {waits}"));
         }
-        answer
-            .last_info
-            .iter()
-            .for_each(|info| listener.info(position, info));
+        answer.last_info.iter().for_each(|info| listener.info(game, info));
         let answer = SearchAnswer {
             best: answer.best,
             ponder: answer.ponder,
             result: Some(result),
         };
-        listener.answer(position, answer);
+        listener.answer(game, answer);
     }
 }
 
@@ -562,7 +570,7 @@ mod tests {
     struct LostEvaluator(u32);
 
     impl Backend for Lost {
-        fn info(&self) -> &BackendInfo {
+        fn facts(&self) -> &BackendInfo {
             &self.0
         }
 

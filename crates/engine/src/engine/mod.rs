@@ -220,7 +220,9 @@ impl Engine {
 
     /// What evaluates. `None` before anything is loaded.
     pub fn backend(&self) -> Option<&BackendInfo> {
-        self.network.as_ref().map(|network| network.opened.backend.info())
+        self.network
+            .as_ref()
+            .map(|network| network.opened.backend.facts())
     }
 
     /// The hash of the network's file in hexadecimal. `None` without a network.

@@ -50,14 +50,14 @@ option_group! {
 const AUTODISCOVER: &str = "<autodiscover>";
 
 impl NetworkOptions {
-    fn name(&self) -> Option<PathBuf> {
+    fn network_file(&self) -> Option<PathBuf> {
         let file = &self.weights_file;
         (!file.is_empty() && file != AUTODISCOVER).then(|| path_of(file))
     }
 
     /// The file that is named, `None` if it is to be discovered or is built in.
     pub fn named_file(&self) -> Option<PathBuf> {
-        self.name().filter(|name| !discover::names_built_in(name))
+        self.network_file().filter(|name| !discover::names_built_in(name))
     }
 
     pub(crate) fn heads(&self) -> HeadChoice {
@@ -79,7 +79,7 @@ impl NetworkOptions {
 
 /// Reads the network that the options name, or finds one.
 pub fn load_network(options: &NetworkOptions) -> Result<Discovered, NetworkError> {
-    discover::load(options.name().as_deref(), options.heads())
+    discover::load(options.network_file().as_deref(), options.heads())
 }
 
 /// A backend and the hash of its network.
@@ -167,7 +167,7 @@ impl LoadedNetwork {
         let backend = &*opened.backend;
         let threads = options
             .threads
-            .map_or(backend.info().preferred_threads, NonZero::get);
+            .map_or(backend.facts().preferred_threads, NonZero::get);
         let workers = WorkerPool::new(backend, threads)?;
         Ok(LoadedNetwork {
             options: options.clone(),
@@ -267,7 +267,7 @@ impl Engine {
         let legal = game.legal_moves();
         let mut batch = BatchEvaluator::new(&*network.opened.backend, self.settings.search.history_fill, 1)?;
         batch.push((), game, &legal);
-        let has_moves_left = network.opened.backend.info().has_moves_left;
+        let has_moves_left = network.opened.backend.facts().has_moves_left;
         let evaluated = batch.evaluate()?.next();
         Ok(evaluated.map(|((), slot)| PositionEvaluation::of(game, &legal, slot, has_moves_left)))
     }

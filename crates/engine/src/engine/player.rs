@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::EngineError;
 use super::answer::Answer;
-use super::game::Game;
+use super::game::OwnGame;
 use super::request::GoRequest;
 use super::settings::{InfoOptions, Settings};
 use super::setup::Setup;
@@ -24,7 +24,7 @@ use crate::time::{GoLimits, Millis, MoveReport, Nodes};
 
 /// One side of a game, searched a step at a time by a thread of the caller.
 pub struct EnginePlayer {
-    pub(super) game: Game,
+    pub(super) own: OwnGame,
     stepped: Option<SteppedSearch>,
     limits: GoLimits,
     notes: Vec<Note>,
@@ -61,7 +61,7 @@ impl EnginePlayer {
     /// For a single search with the options' seed and a shared `cache`.
     pub(crate) fn of_search(setup: Arc<Setup>, cache: Arc<EvalCache>) -> Result<EnginePlayer, EngineError> {
         Ok(EnginePlayer {
-            game: Game::new(setup, cache, Reclaimer::in_place())?,
+            own: OwnGame::new(setup, cache, Reclaimer::in_place())?,
             stepped: None,
             limits: GoLimits::default(),
             notes: Vec::new(),
@@ -72,18 +72,18 @@ impl EnginePlayer {
 
     /// What the player was made with, and its own seed.
     pub fn setup(&self) -> &Setup {
-        &self.game.setup
+        &self.own.setup
     }
 
     /// Begins the search of the last position, which must have a legal move. Fails if the tree is full.
-    pub fn begin_move(&mut self, position: &History, limits: GoLimits) -> Result<(), EngineError> {
-        self.begin_search(position, GoRequest::new(limits))
+    pub fn begin_move(&mut self, game: &History, limits: GoLimits) -> Result<(), EngineError> {
+        self.begin_search(game, GoRequest::new(limits))
     }
 
     /// As `begin_move`, for a request with root moves.
-    pub(crate) fn begin_search(&mut self, position: &History, request: GoRequest) -> Result<(), EngineError> {
+    pub(crate) fn begin_search(&mut self, game: &History, request: GoRequest) -> Result<(), EngineError> {
         self.ponder_time = None;
-        self.begin(position, request, u64::MAX)
+        self.begin(game, request, u64::MAX)
     }
 
     /// If `Ponder` is on and a reply was expected, ponders for `time` ms, or the nodes that count for it, on
@@ -100,12 +100,12 @@ impl EnginePlayer {
             return Ok(false);
         };
         let rate = self.setup().nodes_per_ms(before.current().piece_count());
-        let mut position = before.clone();
-        position.push(reply);
+        let mut game = before.clone();
+        game.push(reply);
         self.ponder_time = rate.is_none().then_some(time);
         let nodes = rate.map_or(u64::MAX, |rate| rate.nodes_in(time).0);
         self.begin(
-            &position,
+            &game,
             GoRequest::new(GoLimits {
                 ponder: true,
                 ..limits
@@ -115,8 +115,8 @@ impl EnginePlayer {
         Ok(true)
     }
 
-    fn begin(&mut self, position: &History, request: GoRequest, nodes: u64) -> Result<(), EngineError> {
-        let (mut search, told) = self.game.begin(position, &request)?;
+    fn begin(&mut self, game: &History, request: GoRequest, nodes: u64) -> Result<(), EngineError> {
+        let (mut search, told) = self.own.begin(game, &request)?;
         self.notes.extend(told);
         self.limits = request.limits;
         search.state.limit_visits(nodes);
@@ -199,7 +199,7 @@ impl EnginePlayer {
                 .into(),
         };
         let report = search.stop_controller.with_chain(|chain| chain.report());
-        self.game.finish_move(&search, result.reason, &result.stats);
+        self.own.finish_move(&search, result.reason, &result.stats);
         let Answer { best, told, .. } = Answer::of(&result, (&context.history, context), &self.limits, false);
         self.expected = result.ponder;
         self.notes.extend(told);
@@ -268,7 +268,7 @@ impl Setup {
         settings.info = InfoOptions::default();
         // Without a clock no manager has a say.
         settings.time.time_manager = match limits.mover_clock() {
-            Some(_) => format!("{:?}", player.game.manager()),
+            Some(_) => format!("{:?}", player.own.manager()),
             None => String::new(),
         };
         Ok((player.take_notes(), settings))

@@ -135,7 +135,7 @@ impl Setup {
     /// Describes the setup for `threads` threads in one line, then gives news of tables and backend.
     pub fn told(&self, threads: usize) -> Vec<Note> {
         let backend = &self.opened.backend;
-        let first = format!("using {}", describe(backend.info(), threads));
+        let first = format!("using {}", describe(backend.facts(), threads));
         [first.into()]
             .into_iter()
             .chain(self.notes.iter().cloned())

@@ -159,7 +159,7 @@ impl<Tag> BatchEvaluator<Tag> {
         history_fill: HistoryFill,
         batch_size: usize,
     ) -> Result<BatchEvaluator<Tag>, BackendError> {
-        let info = backend.info();
+        let info = backend.facts();
         let batch_size = batch_size.clamp(1, info.max_batch);
         Ok(BatchEvaluator {
             evaluator: backend.evaluator()?,

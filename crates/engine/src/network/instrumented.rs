@@ -20,7 +20,7 @@ pub(crate) struct Instrumented {
 impl Instrumented {
     /// `notes` precede the backend's own.
     pub fn new(backend: Arc<dyn Backend>, notes: Vec<Note>) -> Instrumented {
-        let busy = Arc::new(BusyMeter::new(backend.info().queues > 0, Instant::now()));
+        let busy = Arc::new(BusyMeter::new(backend.facts().queues > 0, Instant::now()));
         Instrumented {
             backend,
             busy,
@@ -30,14 +30,14 @@ impl Instrumented {
 }
 
 impl Backend for Instrumented {
-    fn info(&self) -> &BackendInfo {
-        self.backend.info()
+    fn facts(&self) -> &BackendInfo {
+        self.backend.facts()
     }
 
     fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
         let evaluator = self.backend.evaluator()?;
         self.busy.counted(Instant::now()).evaluators += 1;
-        let (info, busy) = (self.info().clone(), self.busy.clone());
+        let (info, busy) = (self.facts().clone(), self.busy.clone());
         Ok(Box::new(InstrumentedEvaluator {
             evaluator,
             info,
@@ -172,8 +172,8 @@ mod tests {
     struct Damaged(Arc<dyn Backend>, f32);
 
     impl Backend for Damaged {
-        fn info(&self) -> &BackendInfo {
-            self.0.info()
+        fn facts(&self) -> &BackendInfo {
+            self.0.facts()
         }
 
         fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {

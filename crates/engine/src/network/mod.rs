@@ -257,7 +257,7 @@ impl BackendError {
 /// A network on a device, shared by all threads.
 pub trait Backend: Send + Sync + Debug {
     /// What it is. The same for its whole life.
-    fn info(&self) -> &BackendInfo;
+    fn facts(&self) -> &BackendInfo;
 
     /// An evaluator for one thread, with its own session and buffers. Fails if the device has no room for it.
     fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError>;

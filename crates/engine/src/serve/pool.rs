@@ -141,7 +141,7 @@ impl PoolState {
 
 impl Shared {
     pub(super) fn new(backend: Arc<dyn Backend>, size: PoolSize) -> Result<Shared, WorkerPoolError> {
-        let needs_workers = size.searches == 1 || backend.info().queues > 0;
+        let needs_workers = size.searches == 1 || backend.facts().queues > 0;
         let workers = needs_workers
             .then(|| WorkerPool::new(&*backend, size.workers))
             .transpose()?;
@@ -583,7 +583,7 @@ impl SearchThread {
     }
 
     fn evaluate(&mut self) -> Result<(), BackendError> {
-        let most = self.shared.backend.info().max_batch.max(1);
+        let most = self.shared.backend.facts().max_batch.max(1);
         let waiting = self
             .open
             .iter_mut()

@@ -48,7 +48,7 @@ impl Searcher {
         let mut settings = settings.for_analysis();
         let opened = open_backend(&settings.network_to_play())?;
         let backend = opened.backend.clone();
-        let info = backend.info();
+        let info = backend.facts();
         // While one thread waits for its batch, others fill the device's queues.
         let enough = info.preferred_threads.max(info.queues * THREADS_PER_QUEUE);
         let threads = settings.network.threads.map_or(enough, NonZero::get);

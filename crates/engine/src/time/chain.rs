@@ -38,7 +38,7 @@ const REPLY_PATIENCE: Millis = Millis(50.0);
 #[derive(Debug)]
 pub struct Chain {
     stoppers: Vec<Box<dyn Stopper>>,
-    pub(crate) is_open_ended: bool,
+    pub(crate) waits_for_stop: bool,
     node_rate: Option<NodesPerMilli>,
     clock: Option<Millis>,
 }
@@ -46,14 +46,14 @@ pub struct Chain {
 impl Chain {
     /// The rules of one search: those of `options` and the manager's own.
     pub fn new(facts: &MoveFacts, options: &StopperOptions, managers: Option<Box<dyn Stopper>>) -> Chain {
-        let is_open_ended = facts.limits.is_open_ended();
+        let waits_for_stop = facts.limits.is_open_ended();
         Chain {
-            stoppers: if is_open_ended {
+            stoppers: if waits_for_stop {
                 Vec::new()
             } else {
                 rules(facts, options, managers)
             },
-            is_open_ended,
+            waits_for_stop,
             node_rate: options.nodestime.rate(facts.pieces),
             clock: facts.limits.mover_clock().map(|clock| clock.time),
         }
@@ -242,7 +242,7 @@ mod tests {
                 ..stats(1e9, 1_000_000)
             };
             assert_eq!(chain.should_stop(&won, &mut Hints::default()), None);
-            assert!(chain.is_open_ended && chain.deadline().is_none());
+            assert!(chain.waits_for_stop && chain.deadline().is_none());
         }
     }
 

@@ -153,7 +153,7 @@ struct RememberingNetwork {
 
 impl RememberingNetwork {
     fn new(backend: Arc<dyn Backend>) -> Result<RememberingNetwork, BackendError> {
-        let (evaluator, max_batch) = (backend.evaluator()?, backend.info().max_batch.max(1));
+        let (evaluator, max_batch) = (backend.evaluator()?, backend.facts().max_batch.max(1));
         Ok(RememberingNetwork {
             backend,
             evaluator,

@@ -102,7 +102,7 @@ impl<'a> Measurer<'a> {
         let batch = BatchEvaluator::new(
             &**backend,
             settings.search.history_fill,
-            backend.info().preferred_batch,
+            backend.facts().preferred_batch,
         )?;
         let setup = Setup::with_backend(settings.clone().for_analysis(), backend.clone())?;
         Ok(Measurer {
@@ -153,7 +153,7 @@ impl<'a> Measurer<'a> {
     }
 
     fn evaluate(&mut self, rows: &mut [Vec<PositionRow>]) -> Result<(), LabError> {
-        let has_moves_left = self.setup.backend().info().has_moves_left;
+        let has_moves_left = self.setup.backend().facts().has_moves_left;
         for ((game, row), slot) in self.batch.evaluate()? {
             let row = &mut rows[game][row];
             row.q = Some(slot.evaluation.wl);

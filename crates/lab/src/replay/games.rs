@@ -122,7 +122,7 @@ pub struct NetworkHeads {
 
 impl NetworkHeads {
     pub fn new(backend: &dyn Backend, settings: &Settings) -> Result<NetworkHeads, BackendError> {
-        let info = backend.info();
+        let info = backend.facts();
         Ok(NetworkHeads {
             has_wdl: info.has_wdl,
             has_moves_left: info.has_moves_left,

@@ -157,7 +157,7 @@ mod tests {
         let network = NetworkFile::load(&path, HeadChoice::default()).unwrap();
         let backend = make(network, &Params::parse("threads=2").unwrap()).unwrap();
         assert_eq!(
-            (backend.info().name.as_str(), backend.take_notes().len()),
+            (backend.facts().name.as_str(), backend.take_notes().len()),
             (native::NAME, 1)
         );
     }

@@ -137,7 +137,7 @@ pub fn create(
             }
             notes.push(Note::Error(error.to_string()));
             let backend = auto_backend::make(network, &Params::default())?;
-            notes.push(format!("the CPU evaluates instead: {}", backend.info().description).into());
+            notes.push(format!("the CPU evaluates instead: {}", backend.facts().description).into());
             backend
         }
         (made, _) => made?,
@@ -225,7 +225,7 @@ mod tests {
             let config = BackendConfig::parse(name, "").unwrap();
             assert!(!config.needs_network());
             let backend = create(&config, None).unwrap();
-            assert_eq!(backend.info().name, *name);
+            assert_eq!(backend.facts().name, *name);
         }
     }
 

@@ -142,7 +142,7 @@ impl MeasuringThread {
         index: usize,
         position: Option<&History>,
     ) -> Result<MeasuringThread, BackendError> {
-        let info = backend.info();
+        let info = backend.facts();
         let count = POSITIONS.max(info.max_batch);
         let positions = match position {
             Some(position) => vec![EvalSlot::of(position, info.input_format.into()); count],

@@ -45,7 +45,7 @@ struct Request {
     back: Sender<Evaluated>,
 }
 
-enum Way {
+enum Delivery {
     Own(Box<dyn Evaluator>),
     Threads(Arc<DeviceThreads>),
     Owner,
@@ -65,18 +65,18 @@ enum UnderWay {
 
 /// A thread's way to its device, which evaluates in the order of sending.
 pub(super) struct DeviceLink {
-    way: Way,
+    delivery: Delivery,
     under_way: VecDeque<UnderWay>,
     /// Batches that the device computes at once, or 0 if evaluations need the worker's core.
     pub(super) queues: usize,
 }
 
 impl DeviceLink {
-    fn new(info: &BackendInfo, way: Way) -> DeviceLink {
-        let works_alone = info.has_virtual_time() || matches!(way, Way::Threads(_));
+    fn new(info: &BackendInfo, delivery: Delivery) -> DeviceLink {
+        let works_alone = info.has_virtual_time() || matches!(delivery, Delivery::Threads(_));
         let queues = if works_alone { info.queues } else { 0 };
         DeviceLink {
-            way,
+            delivery,
             under_way: VecDeque::new(),
             queues,
         }
@@ -86,9 +86,9 @@ impl DeviceLink {
         backend: &dyn Backend,
         workers: usize,
     ) -> Result<Vec<DeviceLink>, WorkerPoolError> {
-        let info = backend.info();
+        let info = backend.facts();
         if info.queues == 0 || info.has_virtual_time() {
-            let own = |_| Ok(DeviceLink::new(info, Way::Own(backend.evaluator()?)));
+            let own = |_| Ok(DeviceLink::new(info, Delivery::Own(backend.evaluator()?)));
             return (0..workers).map(own).collect();
         }
         let mut threads = EndingThreads::default();
@@ -106,12 +106,12 @@ impl DeviceLink {
             _threads: threads,
         });
         Ok((0..workers)
-            .map(|_| DeviceLink::new(info, Way::Threads(threads.clone())))
+            .map(|_| DeviceLink::new(info, Delivery::Threads(threads.clone())))
             .collect())
     }
 
     pub(super) fn of_owner(info: &BackendInfo) -> DeviceLink {
-        DeviceLink::new(info, Way::Owner)
+        DeviceLink::new(info, Delivery::Owner)
     }
 
     pub(super) fn is_idle(&self) -> bool {
@@ -131,10 +131,10 @@ impl DeviceLink {
     /// Sends a batch. If the owner of the search evaluates it, that must have been done before.
     pub(super) fn send(&mut self, mut batch: Batch, clock: &SearchClock) {
         let positions = batch.slots().len() as u32;
-        let outcome = match &mut self.way {
-            Way::Own(evaluator) => evaluator.evaluate(batch.slots_mut()),
-            Way::Owner => Ok(()),
-            Way::Threads(threads) => {
+        let outcome = match &mut self.delivery {
+            Delivery::Own(evaluator) => evaluator.evaluate(batch.slots_mut()),
+            Delivery::Owner => Ok(()),
+            Delivery::Threads(threads) => {
                 let (back, evaluated) = bounded(1);
                 // Without threads the channel is closed, and `receive` finds that.
                 drop(threads.queue.send(Request { batch, back }));

@@ -21,10 +21,10 @@ pub(crate) struct Search {
 
 impl Search {
     pub(crate) fn new(context: SearchContext, chain: Chain, visits: u64) -> Search {
-        let is_open_ended = chain.is_open_ended;
+        let waits_for_stop = chain.waits_for_stop;
         let stop_controller = StopController::new(chain, context.clock.is_real());
         Search {
-            state: SearchState::new(context, visits, is_open_ended),
+            state: SearchState::new(context, visits, waits_for_stop),
             stop_controller,
         }
     }
@@ -48,7 +48,7 @@ impl Search {
         match outcome {
             Ok(()) => {
                 backup::finish_batch(&self.state, &mut batch);
-                self.batch_done(leaves.into());
+                self.finish_batch(leaves.into());
             }
             Err(error) => {
                 backup::abandon_batch(tree, &batch);
@@ -73,11 +73,11 @@ impl Search {
         let evaluated = device.receive(clock);
         let waited = clock.elapsed() - began;
         let mut counters = counters.lock();
-        *if is_full {
-            &mut counters.waited_for_device
+        if is_full {
+            counters.waited_for_device += waited;
         } else {
-            &mut counters.waited_for_tree
-        } += waited;
+            counters.waited_for_tree += waited;
+        }
         evaluated
     }
 
@@ -89,7 +89,7 @@ impl Search {
         }
     }
 
-    fn batch_done(&self, visits: u64) {
+    fn finish_batch(&self, visits: u64) {
         let SearchState {
             context,
             counters,
@@ -104,7 +104,7 @@ impl Search {
                 .first_evaluation
                 .get_or_insert_with(|| context.clock.elapsed());
         }
-        life.batch_done();
+        life.count_batch();
         self.check_stoppers();
     }
 
@@ -121,7 +121,7 @@ impl Search {
                 .first_evaluation
                 .get_or_insert_with(|| context.clock.elapsed());
         }
-        self.end_if(
+        self.obey(
             self.stop_controller
                 .check(&self.stats(), self.state.visits_left(), &self.state.hints),
         );
@@ -129,13 +129,13 @@ impl Search {
 
     fn check_stoppers_by_clock(&self, snapshot: &RootSnapshot<'_>) {
         let (stats, left) = (snapshot.stats(), self.state.visits_left());
-        self.end_if(
+        self.obey(
             self.stop_controller
                 .check_by_clock(&stats, left, &self.state.hints),
         );
     }
 
-    fn end_if(&self, reason: Option<EndReason>) {
+    fn obey(&self, reason: Option<EndReason>) {
         if self.state.life.end_if(reason) {
             self.dismiss_with_root();
         }
@@ -249,7 +249,7 @@ fn wait_for_root(search: &Search) {
     let (ended, mut stopped) = (Instant::now(), None);
     while !context.has_evaluated_root() && !life.is_dismissed() {
         let epoch = life.epoch();
-        if life.is_ending() {
+        if life.was_told_to_stop() {
             stopped.get_or_insert_with(Instant::now);
         }
         let is_long = stopped.map_or(ended.elapsed() >= LAST_BATCH_WAIT, |stopped| {

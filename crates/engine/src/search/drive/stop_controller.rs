@@ -70,7 +70,7 @@ impl StopController {
             .batch_cap
             .store(said.batch_cap(u32::MAX, nps), Ordering::Relaxed);
         // A search that can make no more visits ends, whatever its rules still wait for.
-        let is_out_of_visits = visits_left == 0 && !chain.is_open_ended;
+        let is_out_of_visits = visits_left == 0 && !chain.waits_for_stop;
         let reason = reason.or(is_out_of_visits.then_some(StopReason::Nodes));
         let is_late = || {
             self.ready_in(&chain)

@@ -36,7 +36,7 @@ pub(crate) struct WorkerPool {
 impl WorkerPool {
     /// Starts `threads` workers, or one in virtual time.
     pub(crate) fn new(backend: &dyn Backend, threads: usize) -> Result<WorkerPool, WorkerPoolError> {
-        let threads = if backend.info().has_virtual_time() {
+        let threads = if backend.facts().has_virtual_time() {
             1
         } else {
             threads.max(1)

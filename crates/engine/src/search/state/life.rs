@@ -57,7 +57,7 @@ impl Stage {
 pub(crate) struct Life {
     /// Workers leave. Relaxed: it publishes nothing, and being seen a little later does no harm.
     dismissed: AtomicBool,
-    is_open_ended: bool,
+    waits_for_stop: bool,
     state: Mutex<LifeState>,
     changed: Condvar,
 }
@@ -70,7 +70,7 @@ struct LifeState {
     workers: usize,
     /// Threads that wait for the next epoch. The controller waits for the end only.
     waiting: usize,
-    /// Changes whenever a batch has been backed up or a worker leaves.
+    /// Grows with every change of this state, and with every batch that has been backed up.
     epoch: u64,
     failure: Option<String>,
 }
@@ -82,29 +82,26 @@ impl LifeState {
         }
     }
 
-    fn is_ending(&self) -> bool {
+    fn was_told_to_stop(&self) -> bool {
         self.stop_requested || self.stage.is_answered()
     }
 }
 
 impl Life {
     /// Only `stop` ends an open-ended search.
-    pub(crate) fn new(is_open_ended: bool) -> Life {
-        let (stage, failure) = (Stage::Running, None);
-        let state = LifeState {
-            stage,
-            stop_requested: false,
-            workers: 0,
-            waiting: 0,
-            epoch: 0,
-            failure,
-        };
-        let (dismissed, changed) = (AtomicBool::new(false), Condvar::default());
+    pub(crate) fn new(waits_for_stop: bool) -> Life {
         Life {
-            dismissed,
-            is_open_ended,
-            state: Mutex::new(state),
-            changed,
+            dismissed: AtomicBool::new(false),
+            waits_for_stop,
+            state: Mutex::new(LifeState {
+                stage: Stage::Running,
+                stop_requested: false,
+                workers: 0,
+                waiting: 0,
+                epoch: 0,
+                failure: None,
+            }),
+            changed: Condvar::default(),
         }
     }
 
@@ -123,9 +120,9 @@ impl Life {
 
     /// Ends the search if there is a `reason`. True if it is over, now or before.
     pub(crate) fn end_if(&self, reason: Option<EndReason>) -> bool {
-        reason
-            .into_iter()
-            .for_each(|reason| self.change(|state| state.end(reason)));
+        if let Some(reason) = reason {
+            self.change(|state| state.end(reason));
+        }
         self.stage() != Stage::Running
     }
 
@@ -169,7 +166,7 @@ impl Life {
     pub(crate) fn wait_for_end(&self, timeout: Duration) -> Option<EndReason> {
         let due = |state: &LifeState| match state.stage {
             Stage::Running => None,
-            Stage::Ending(reason) => (state.stop_requested || !self.is_open_ended).then_some(reason),
+            Stage::Ending(reason) => (state.stop_requested || !self.waits_for_stop).then_some(reason),
             Stage::Answered | Stage::Drained => Some(EndReason::Stopped),
         };
         let mut state = self.state.lock();
@@ -183,12 +180,12 @@ impl Life {
     }
 
     /// Told to stop, or answered.
-    pub(crate) fn is_ending(&self) -> bool {
-        self.state.lock().is_ending()
+    pub(crate) fn was_told_to_stop(&self) -> bool {
+        self.state.lock().was_told_to_stop()
     }
 
-    pub(crate) fn is_open_ended(&self) -> bool {
-        self.is_open_ended && !self.is_ending()
+    pub(crate) fn still_waits_for_stop(&self) -> bool {
+        self.waits_for_stop && !self.was_told_to_stop()
     }
 
     pub(crate) fn failure(&self) -> Option<String> {
@@ -210,7 +207,7 @@ impl Life {
     }
 
     /// Counts a batch as the next epoch, and wakes those who wait for one.
-    pub(crate) fn batch_done(&self) {
+    pub(crate) fn count_batch(&self) {
         let mut state = self.state.lock();
         state.epoch += 1;
         let is_awaited = state.waiting > 0;
@@ -229,7 +226,7 @@ impl Life {
     }
 
     pub(crate) fn wait_for_workers_unless_stopped(&self, timeout: Duration) {
-        drop(self.wait_while(timeout, |state| state.workers > 0 && !state.is_ending()));
+        drop(self.wait_while(timeout, |state| state.workers > 0 && !state.was_told_to_stop()));
     }
 
     /// Waits until no worker is left, which must have been dismissed. True if there is none.

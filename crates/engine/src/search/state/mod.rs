@@ -55,7 +55,7 @@ pub(crate) struct SearchHints {
 }
 
 impl SearchState {
-    pub(super) fn new(context: SearchContext, visits: u64, is_open_ended: bool) -> SearchState {
+    pub(super) fn new(context: SearchContext, visits: u64, waits_for_stop: bool) -> SearchState {
         SearchState {
             root: SearchRoot::new(&context),
             budget: CachePadded::new(VisitBudget::new(visits)),
@@ -64,7 +64,7 @@ impl SearchState {
                 ..CounterValues::default()
             })),
             hints: SearchHints::default(),
-            life: Arc::new(CachePadded::new(Life::new(is_open_ended))),
+            life: Arc::new(CachePadded::new(Life::new(waits_for_stop))),
             context,
         }
     }

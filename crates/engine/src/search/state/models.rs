@@ -57,10 +57,10 @@ fn the_first_reason_is_kept() {
 fn an_open_ended_search_waits_for_stop() {
     let life = Arc::new(Life::new(true));
     life.end_if(Some(BY_NODES));
-    assert!(life.is_open_ended());
+    assert!(life.still_waits_for_stop());
     let other = beside(&life, Life::request_stop);
     assert_eq!(life.wait_for_end(Duration::MAX), Some(BY_NODES));
-    assert!(life.is_ending() && !life.is_open_ended());
+    assert!(life.was_told_to_stop() && !life.still_waits_for_stop());
     other.join().unwrap();
 }
 
@@ -83,7 +83,7 @@ fn whoever_was_let_in_is_waited_for() {
         let is_in = life.try_enter();
         if is_in {
             assert_ne!(life.stage(), Stage::Drained);
-            life.batch_done();
+            life.count_batch();
             life.leave();
         }
         is_in

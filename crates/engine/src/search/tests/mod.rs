@@ -100,12 +100,12 @@ impl TestBench {
             cache: Arc::new(EvalCache::new(10_000)),
             tablebase: None,
             tablebase_hits: 0,
-            backend_info: self.backend.info().clone(),
+            backend_info: self.backend.facts().clone(),
             reporting: Reporting {
                 lines: 1,
                 move_stats: MoveStatsWhen::Never,
             },
-            clock: SearchClock::start(Instant::now(), self.backend.info().virtual_pace),
+            clock: SearchClock::start(Instant::now(), self.backend.facts().virtual_pace),
         };
         let chain = Chain::new(&facts, &options, None);
         Arc::new(Search::new(context, chain, visits))

@@ -69,8 +69,8 @@ pub fn join(devices: Vec<Device>, notes: Vec<Note>) -> Result<Arc<dyn Backend>, 
 }
 
 impl Device {
-    fn info(&self) -> &BackendInfo {
-        self.backend.info()
+    fn facts(&self) -> &BackendInfo {
+        self.backend.facts()
     }
 
     fn is_alive(&self) -> bool {
@@ -78,7 +78,7 @@ impl Device {
     }
 
     fn virtual_pace(&self) -> Option<DevicePace> {
-        self.info().virtual_pace.map(|pace| DevicePace {
+        self.facts().virtual_pace.map(|pace| DevicePace {
             queues: pace.queues.min(self.threads),
             ..pace
         })
@@ -96,8 +96,9 @@ impl DevicePool {
     /// `notes` come first, then a description of each of several devices.
     fn new(devices: Vec<Device>, mut notes: Vec<Note>) -> Arc<DevicePool> {
         let devices: Vec<_> = devices.into_iter().map(Arc::new).collect();
-        let describe =
-            |device: &Arc<Device>| format!("{MULTIPLEXING}: {}: {}", device.label, device.info().description);
+        let describe = |device: &Arc<Device>| {
+            format!("{MULTIPLEXING}: {}: {}", device.label, device.facts().description)
+        };
         let is_list = devices.len() > 1;
         notes.extend(devices.iter().flat_map(|device| {
             let inner = device.backend.take_notes();
@@ -110,7 +111,7 @@ impl DevicePool {
     }
 
     fn joint_info(&self) -> Result<BackendInfo, BackendError> {
-        let infos = || self.devices.iter().map(|device| device.info());
+        let infos = || self.devices.iter().map(|device| device.facts());
         let refused = |reason: &str| BackendError::Model {
             backend: MULTIPLEXING.into(),
             reason: reason.into(),
@@ -167,7 +168,7 @@ impl DevicePool {
 
     /// Evaluates `batch` on `device`, which drops out with a note if it fails. True if it succeeded.
     fn evaluate(&self, device: &Device, evaluator: &mut dyn Evaluator, batch: &mut [EvalSlot]) -> bool {
-        let info = device.info();
+        let info = device.facts();
         let mut chunks = batch.chunks_mut(info.max_batch);
         let result = chunks.try_for_each(|chunk| evaluator.evaluate_or_fail(&info.name, chunk));
         if let Err(failure) = &result {
@@ -215,12 +216,12 @@ impl Lane {
     /// How full the device would be, in thousandths of a batch that it prefers.
     fn load_with(&self, positions: usize) -> usize {
         let all = self.positions.load(Ordering::Relaxed) + positions;
-        1000 * all / self.device.info().preferred_batch.max(1)
+        1000 * all / self.device.facts().preferred_batch.max(1)
     }
 }
 
 impl Backend for Multiplexer {
-    fn info(&self) -> &BackendInfo {
+    fn facts(&self) -> &BackendInfo {
         &self.info
     }
 
@@ -270,7 +271,7 @@ impl DeviceThreads {
     fn piece_size(&self, positions: usize) -> usize {
         let preferred = self
             .alive()
-            .map(|lane| lane.device.info().preferred_batch)
+            .map(|lane| lane.device.facts().preferred_batch)
             .min()
             .unwrap_or(1);
         piece_size(positions, self.alive().count(), preferred)
@@ -399,7 +400,7 @@ impl DeviceThread {
         let mut taken = vec![first];
         while let Ok(next) = queue.requests.try_recv() {
             count += next.slots.len();
-            if count > self.device.join_up_to.min(self.device.info().preferred_batch) {
+            if count > self.device.join_up_to.min(self.device.facts().preferred_batch) {
                 queue.next = Some(next);
                 break;
             }

@@ -54,7 +54,7 @@ fn texts(notes: Vec<Note>) -> Vec<String> {
 fn the_parts_are_told_at_the_start() {
     let backend = backend("demux", "(backend=random),(backend=trivial)");
     let description = "multiplexing: batches are divided among 2 devices";
-    assert_eq!(backend.info().description, description);
+    assert_eq!(backend.facts().description, description);
     let notes = texts(backend.take_notes());
     assert!(
         notes[0].starts_with("multiplexing: device 1 (backend=random): numbers from a hash"),
@@ -65,7 +65,7 @@ fn the_parts_are_told_at_the_start() {
         "{notes:?}"
     );
     assert!(backend.take_notes().is_empty());
-    assert!(!backend.info().has_wdl, "a device without WDL leaves none");
+    assert!(!backend.facts().has_wdl, "a device without WDL leaves none");
 }
 
 #[test]

@@ -194,7 +194,7 @@ fn arithmetic(options: &Params, body: &network::layers::Body) -> Result<Arithmet
 }
 
 impl Backend for Native {
-    fn info(&self) -> &BackendInfo {
+    fn facts(&self) -> &BackendInfo {
         &self.info
     }
 

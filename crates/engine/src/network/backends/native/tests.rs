@@ -69,9 +69,9 @@ fn bf16_stays_near_fp32() {
         };
         let bf16 = Native::with_arithmetic(&network, name, arithmetic);
         assert!(
-            bf16.info().description.ends_with("bf16 on definition"),
+            bf16.facts().description.ends_with("bf16 on definition"),
             "{}",
-            bf16.info().description
+            bf16.facts().description
         );
         let (mut dq, mut divergence) = (0.0, 0.0);
         for (exact, rounded) in evaluate(&fp32, slots.clone()).iter().zip(evaluate(&bf16, slots)) {

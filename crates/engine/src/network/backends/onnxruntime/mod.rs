@@ -147,7 +147,7 @@ fn known_limit(data_type: DataType, provider: Provider) -> Option<&'static str> 
 }
 
 impl Backend for OnnxRuntime {
-    fn info(&self) -> &BackendInfo {
+    fn facts(&self) -> &BackendInfo {
         &self.info
     }
 

@@ -19,7 +19,7 @@ pub struct Synthetic<E> {
 }
 
 impl<E: Evaluator + Copy + Debug + Sync + 'static> Backend for Synthetic<E> {
-    fn info(&self) -> &BackendInfo {
+    fn facts(&self) -> &BackendInfo {
         &self.info
     }
 

@@ -128,8 +128,8 @@ impl Simulated {
             ..
         } = params;
         let is_virtual = clock == DeviceClock::Virtual;
-        let max_batch = max_batch.min(answers.info().max_batch);
-        let (name, pace_text) = (&answers.info().name, describe(&pace));
+        let max_batch = max_batch.min(answers.facts().max_batch);
+        let (name, pace_text) = (&answers.facts().name, describe(&pace));
         let time = if is_virtual { ", in virtual time" } else { "" };
         Ok(Simulated {
             info: BackendInfo {
@@ -140,7 +140,7 @@ impl Simulated {
                 preferred_threads: 1,
                 queues: pace.queues,
                 virtual_pace: is_virtual.then_some(pace),
-                ..answers.info().clone()
+                ..answers.facts().clone()
             },
             answers,
             device: Arc::new(Mutex::new(Device {
@@ -178,7 +178,7 @@ fn describe(pace: &DevicePace) -> String {
 }
 
 impl Backend for Simulated {
-    fn info(&self) -> &BackendInfo {
+    fn facts(&self) -> &BackendInfo {
         &self.info
     }
 
@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn threads_share_one_device() {
         let backend = simulated("latency-us=1000,per-position-ns=100000,max-batch=16");
-        assert_eq!(backend.info().preferred_batch, 10);
+        assert_eq!(backend.facts().preferred_batch, 10);
         let start = Instant::now();
         thread::scope(|scope| {
             for _ in 0..4 {

@@ -575,7 +575,7 @@ fn reuse_is_learnt_from_the_move_played_whatever_was_pondered() {
             let mut pondering = facts(58_600.0, 600.0);
             pondering.limits.ponder = true;
             let chain = keeper.start_move(&pondering);
-            assert!(chain.is_open_ended && chain.deadline().is_none() && chain.report().is_none());
+            assert!(chain.waits_for_stop && chain.deadline().is_none() && chain.report().is_none());
             end(&mut keeper, &chain, 90_000);
             (next.reused_nodes, next.pondered_nodes) = (Nodes(4_500), Nodes(4_000));
         }
