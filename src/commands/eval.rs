@@ -11,7 +11,7 @@ use super::measure::open_positions;
 use crate::commands::engine_args::{NetworkArgs, variant};
 use crate::output::{ExitStatus, Output, Told};
 use zeitnot_engine::chess::{
-    History, ListedPosition, MAX_PERFT_DEPTH, MoveList, PerftReport, Position, Variant,
+    History, MAX_PERFT_DEPTH, MoveList, PerftReport, Position, PositionLines, Variant,
 };
 use zeitnot_engine::engine::PositionEvaluation;
 use zeitnot_engine::files::Lines;
@@ -42,6 +42,7 @@ pub(super) fn run(args: &EvalArgs, output: &mut Output) -> Result<ExitStatus> {
     let (source, content) = open(&args.positions)?;
     let (backend, settings) = (args.network.backend()?, &args.network.0);
     let mut evaluation = PositionEvaluator {
+        lines: PositionLines::default(),
         batch: BatchEvaluator::new(&*backend, settings.search.history_fill, MAX_BATCH)?,
         has_moves_left: backend.facts().has_moves_left,
         variant: variant(settings.chess960),
@@ -89,6 +90,7 @@ fn is_position(text: &str, rest: &[String]) -> bool {
 }
 
 struct PositionEvaluator {
+    lines: PositionLines,
     /// Positions with their texts and legal moves.
     batch: BatchEvaluator<(String, History, MoveList)>,
     has_moves_left: bool,
@@ -97,7 +99,7 @@ struct PositionEvaluator {
 
 impl PositionEvaluator {
     fn queue(&mut self, line: &str) -> Result<()> {
-        let Some(listed) = ListedPosition::read(line) else {
+        let Some(listed) = self.lines.read(line) else {
             return Ok(());
         };
         let text = listed?.uci_position();

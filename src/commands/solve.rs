@@ -21,7 +21,7 @@ use super::measure::{self, LimitArgs, open_positions};
 use crate::commands::engine_args::EngineArgs;
 use crate::output::{ExitStatus, Output, Told};
 use zeitnot_engine::VERSION;
-use zeitnot_engine::chess::{History, ListedPosition, Move, Operation, Variant};
+use zeitnot_engine::chess::{History, ListedPosition, Move, Operation, PositionLines, Variant};
 use zeitnot_engine::engine::{GoRequest, Listener, SearchAnswer};
 use zeitnot_engine::files::{LineError, Lines};
 use zeitnot_engine::note::Note;
@@ -113,8 +113,8 @@ struct Problem {
 }
 
 impl Problem {
-    fn parse(line: &str, number: u64) -> Result<Option<Problem>> {
-        let listed = ListedPosition::read(line).transpose()?;
+    fn parse(lines: &mut PositionLines, line: &str, number: u64) -> Result<Option<Problem>> {
+        let listed = lines.read(line).transpose()?;
         listed.map(|listed| Problem::of(&listed, number)).transpose()
     }
 
@@ -321,9 +321,10 @@ pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus> {
 fn read(args: &SolveArgs) -> Result<(Vec<Problem>, usize)> {
     let name = args.file.display();
     let (mut problems, mut bad_lines, mut told) = (Vec::new(), 0, Told::default());
+    let mut positions = PositionLines::default();
     for line in Lines::new(BufReader::new(open_positions(&args.file)?)) {
         let (number, problem) = match line {
-            Ok((number, line)) => (number, Problem::parse(&line, number)),
+            Ok((number, line)) => (number, Problem::parse(&mut positions, &line, number)),
             Err(LineError::TooLong(number)) => (number, Err(anyhow!("it is too long"))),
             Err(LineError::Read(error)) => bail!("{name}: {error}"),
         };
@@ -521,7 +522,7 @@ mod tests {
     const MATE: &str = "6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - -";
 
     fn read(operations: &str) -> Result<Problem> {
-        Problem::parse(&format!("{MATE} {operations}"), 1).map(Option::unwrap)
+        Problem::parse(&mut PositionLines::default(), &format!("{MATE} {operations}"), 1).map(Option::unwrap)
     }
 
     #[test]
@@ -620,7 +621,7 @@ mod tests {
             let error = read(operations).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }
-        assert!(Problem::parse("8/8/8/8/8/8/8/8 w - - bm e4;", 1).is_err());
+        assert!(Problem::parse(&mut PositionLines::default(), "8/8/8/8/8/8/8/8 w - - bm e4;", 1).is_err());
     }
 
     #[test]
@@ -648,7 +649,7 @@ mod tests {
     /// A regression: lichess' puzzles gave a message for each line.
     #[test]
     fn puzzles_of_lichess_are_read() {
-        let read = |line: &str| Problem::parse(line, 2);
+        let read = |line: &str| Problem::parse(&mut PositionLines::default(), line, 2);
         let fen = "6k1/5ppp/8/8/8/8/5PPP/3R2K1 b - - 0 1";
         for line in [
             format!("p1,{fen},g8f8 d1d8,1200,80,90,100,short,https://example.org/p1#1,"),

@@ -19,7 +19,7 @@ use super::running::{self, interruption};
 use crate::output::{Output, eprint_message, write_json};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chance::fnv1a;
-use zeitnot_engine::chess::{History, ListedPosition, Variant};
+use zeitnot_engine::chess::{History, PositionLines, Variant};
 use zeitnot_engine::engine::{Engine, FinishedSearch, Settings};
 use zeitnot_engine::files::{self, Lines};
 use zeitnot_engine::foreign::in_our_words;
@@ -85,10 +85,10 @@ pub(super) fn open_positions(file: &Path) -> Result<Box<dyn Read + Send>> {
 }
 
 fn read(name: &str, content: impl Read) -> Result<Vec<String>> {
-    let mut positions = Vec::new();
+    let (mut positions, mut reader) = (Vec::new(), PositionLines::default());
     for line in Lines::new(BufReader::new(content)) {
         let (number, line) = line.map_err(|error| anyhow!("{name}: {error}"))?;
-        let Some(listed) = ListedPosition::read(&line) else {
+        let Some(listed) = reader.read(&line) else {
             continue;
         };
         let wrong = |error: &dyn fmt::Display| anyhow!("{name}, line {number}: {error}");

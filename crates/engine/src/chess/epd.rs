@@ -2,6 +2,7 @@
 
 use std::iter;
 
+use shakmaty::san::SanPlus;
 use thiserror::Error;
 
 /// Before the counters.
@@ -22,7 +23,7 @@ pub enum EpdError {
         "a field is missing before {0}: side to move, castling rights and en passant square follow the board"
     )]
     Field(String),
-    #[error("\"{0}\" is left over behind the position; moves follow the word moves")]
+    #[error("\"{0}\" is left over behind the start position, and no move")]
     LeftOver(String),
 }
 
@@ -31,7 +32,7 @@ pub enum EpdError {
 pub struct ListedPosition<'a> {
     /// With counters. `None` is the start position.
     pub fen: Option<String>,
-    /// The moves behind a position in UCI's form.
+    /// The moves behind a position, as UCI or people write them.
     pub moves: Vec<&'a str>,
     operations: &'a str,
     /// The name of a puzzle, and the move that solves it.
@@ -54,6 +55,57 @@ impl Operation<'_> {
     }
 }
 
+/// Reads a list of positions line by line. The head of a table tells what its columns hold.
+#[derive(Debug, Default)]
+pub struct PositionLines {
+    /// Names in small letters. Empty without a head.
+    columns: Vec<String>,
+}
+
+impl PositionLines {
+    /// Reads a line as [`ListedPosition::read`] does, or a row of a table: its column `fen` or `epd`, what
+    /// solves it (`bm`), and the `moves` of a puzzle, of which the first leads to it and the second solves it.
+    /// Without a head, rows of puzzles have a name in front, as Lichess has them.
+    pub fn read<'a>(&mut self, line: &'a str) -> Option<Result<ListedPosition<'a>, EpdError>> {
+        let fields = line
+            .split([',', ';', '\t'])
+            .map(|field| field.trim().trim_matches('"'));
+        let fields: Vec<_> = fields.collect();
+        let is_head = |field: &&str| ["fen", "epd"].iter().any(|name| field.eq_ignore_ascii_case(name));
+        if fields.iter().any(is_head) {
+            self.columns = fields.iter().map(|field| field.to_ascii_lowercase()).collect();
+            return None;
+        }
+        let named = |name: &str| {
+            let place = self.columns.iter().position(|column| column == name)?;
+            fields.get(place).copied().filter(|field| !field.is_empty())
+        };
+        let is_fen =
+            |field: &str| field.matches('/').count() == 7 && (4..=6).contains(&field.split(' ').count());
+        let are_moves = |field: &str| field.contains(' ') && field.split(' ').all(is_uci_move);
+        let found = |fits: &dyn Fn(&str) -> bool| fields.iter().copied().find(|field| fits(field));
+        let mut fen = named("fen").or_else(|| named("epd"));
+        let mut moves = named("moves");
+        let mut name = named("puzzleid").or_else(|| named("id"));
+        if self.columns.is_empty() && !is_fen(fields[0]) {
+            moves = found(&are_moves);
+            fen = found(&is_fen).filter(|_| moves.is_some());
+            name = Some(fields[0]);
+        }
+        let Some(fen) = fen else {
+            return ListedPosition::read(line);
+        };
+        let mut listed = ListedPosition::read(fen)?;
+        if let Ok(listed) = &mut listed {
+            let mut moves = moves.unwrap_or_default().split_whitespace();
+            listed.moves.extend(moves.next());
+            let solution = moves.next().or_else(|| named("bm"));
+            listed.puzzle = solution.map(|solution| (name.unwrap_or_default(), solution));
+        }
+        Some(listed)
+    }
+}
+
 impl<'a> ListedPosition<'a> {
     /// Reads `startpos …`, `fen …`, FEN or EPD, with counters in the FEN or as `hmvc` and `fmvn`. `None` for
     /// an empty line and a `#` comment.
@@ -61,9 +113,6 @@ impl<'a> ListedPosition<'a> {
         let mut rest = line.trim();
         if rest.is_empty() || rest.starts_with('#') {
             return None;
-        }
-        if let Some(puzzle) = puzzle(rest) {
-            return puzzle.map(Ok);
         }
         let mut behind = rest;
         let fen = match take_word(&mut behind) {
@@ -89,14 +138,16 @@ impl<'a> ListedPosition<'a> {
         };
         let counters: Vec<_> = iter::from_fn(|| take_counter(&mut behind)).take(2).collect();
         skip_nothings(&mut behind);
-        let mut moves = Vec::new();
-        let first = behind.split([' ', '\t', ';']).next().unwrap_or_default();
-        if first == "moves" || is_uci_move(first) {
-            let (list, operations) = behind.split_once(';').unwrap_or((behind, ""));
-            moves.extend(list.split_whitespace().filter(|word| *word != "moves"));
+        let (list, operations) = behind.split_once(';').unwrap_or((behind, ""));
+        let mut moves: Vec<_> = words_of_moves(list).collect();
+        let begins_with_move = moves.first().is_some_and(|first| is_move(first, list));
+        if begins_with_move || moves.first() == Some(&"moves") {
+            moves.retain(|word| *word != "moves");
             behind = operations;
-        } else if first.split([',', '.']).any(is_uci_move) || first.contains("-O") {
-            return Some(Err(EpdError::LeftOver(first.into())));
+        } else if let (None, Some(first)) = (&fen, moves.first()) {
+            return Some(Err(EpdError::LeftOver(first.to_string())));
+        } else {
+            moves.clear();
         }
         let listed = ListedPosition {
             fen,
@@ -165,33 +216,6 @@ impl<'a> ListedPosition<'a> {
     }
 }
 
-/// Reads a line of a table of puzzles, as Lichess has them: among its fields a FEN, and moves, of which the
-/// first leads to the puzzle and the second solves it. Its head names FEN and Moves, and is no position.
-fn puzzle(line: &str) -> Option<Option<ListedPosition<'_>>> {
-    let fields = line
-        .split([',', ';', '\t'])
-        .map(|field| field.trim().trim_matches('"'));
-    let fields: Vec<_> = fields.collect();
-    let is_named = |name: &str| fields.iter().any(|field| field.eq_ignore_ascii_case(name));
-    if is_named("FEN") && is_named("Moves") {
-        return Some(None);
-    }
-    let is_fen = |field: &str| field.matches('/').count() == 7 && (4..=6).contains(&field.split(' ').count());
-    let are_moves = |field: &str| field.contains(' ') && field.split(' ').all(is_uci_move);
-    let fen = *fields.iter().find(|field| is_fen(field))?;
-    let mut moves = fields.iter().find(|field| are_moves(field))?.split(' ');
-    let (first, solution) = (moves.next()?, moves.next()?);
-    let counters = ["", "", "", "", " 0 1", " 1", ""][fen.split(' ').count()];
-    let puzzle = Some((fields[0], solution)).filter(|(name, _)| *name != fen);
-    let puzzle = puzzle.or(Some(("", solution)));
-    Some(Some(ListedPosition {
-        fen: Some(format!("{fen}{counters}")),
-        moves: vec![first],
-        operations: "",
-        puzzle,
-    }))
-}
-
 fn operations_in(text: &str) -> Vec<Operation<'_>> {
     let mut list = Vec::new();
     let mut rest = text;
@@ -220,6 +244,28 @@ fn is_uci_move(word: &str) -> bool {
     ) && word.len() <= 5
 }
 
+/// The words behind a position that may be moves, without their numbers and what people set around them.
+fn words_of_moves(text: &str) -> impl Iterator<Item = &str> {
+    let is_around = |c: char| c.is_whitespace() || "|:,()[]".contains(c);
+    let without_number = |word| {
+        let behind = str::trim_start_matches(word, |c: char| c.is_ascii_digit());
+        if behind.starts_with('.') {
+            behind.trim_start_matches('.')
+        } else {
+            word
+        }
+    };
+    let words = text.split(is_around).map(without_number);
+    words.filter(|word| !["", "->"].contains(word))
+}
+
+/// Whether moves begin with this word. `c1` to `c8` are operations too, whose operands have quotation marks.
+fn is_move(word: &str, list: &str) -> bool {
+    let is_comment = word.starts_with('c') && list.contains('"');
+    let plain = word.trim_end_matches(['!', '?']);
+    is_uci_move(word) || !is_comment && SanPlus::from_ascii(plain.as_bytes()).is_ok()
+}
+
 fn skip_nothings(text: &mut &str) {
     loop {
         *text = text.trim_start_matches(|c: char| c.is_whitespace() || c == ';');
@@ -243,7 +289,7 @@ fn take_word<'a>(text: &mut &'a str) -> &'a str {
 fn take_counter<'a>(text: &mut &'a str) -> Option<&'a str> {
     let mut behind = *text;
     let word = take_word(&mut behind);
-    let (number, glued) = word.split_once(';').unwrap_or((word, ""));
+    let (number, glued) = word.split_once([';', ':', ',']).unwrap_or((word, ""));
     if !is_counter(number) {
         return None;
     }
@@ -363,8 +409,69 @@ mod tests {
                 format!("{FEN} 7 14 b4f4; id \"x\""),
                 format!("fen {FEN} 7 14 moves b4f4"),
             ),
+            // Regressions: these passed for operations.
+            (
+                format!("{FEN} 7 14 | b4f4 h4g5"),
+                format!("fen {FEN} 7 14 moves b4f4 h4g5"),
+            ),
+            (format!("{FEN} -> b4f4"), format!("fen {FEN} 0 1 moves b4f4")),
+            (format!("{FEN} 7 14: b4f4"), format!("fen {FEN} 7 14 moves b4f4")),
+            (format!("{FEN} 7 14,b4f4"), format!("fen {FEN} 7 14 moves b4f4")),
+            (
+                format!("{FEN} (b4f4 h4g5)"),
+                format!("fen {FEN} 0 1 moves b4f4 h4g5"),
+            ),
+            (
+                format!("{FEN} [b4f4, h4g5]"),
+                format!("fen {FEN} 0 1 moves b4f4 h4g5"),
+            ),
+            (
+                format!("{FEN} 7 14 14. Rxf4+ Kg5"),
+                format!("fen {FEN} 7 14 moves Rxf4+ Kg5"),
+            ),
+            (
+                "startpos 1. e4 e5 2. Nf3".into(),
+                "startpos moves e4 e5 Nf3".into(),
+            ),
+            ("startpos | e2e4".into(), "startpos moves e2e4".into()),
+            // Tuners write these.
+            (format!("{FEN} 7 14 | 23 | 0.5"), format!("fen {FEN} 7 14")),
+            (format!("{FEN} 7 14 [0.5]"), format!("fen {FEN} 7 14")),
+            (format!("{FEN} 7 14,-10"), format!("fen {FEN} 7 14")),
+            (format!("{FEN} c3 \"1-0\";"), format!("fen {FEN} 0 1")),
         ] {
             assert_eq!(read(&line).0, expected);
+        }
+    }
+
+    /// A regression: any row with a FEN and moves was a puzzle.
+    #[test]
+    fn tables_are_read_by_their_heads() {
+        let full = format!("{FEN} 0 1");
+        let row = format!("{FEN},b4f4 h4g5,46,206765,31,");
+        for (head, row, moves, puzzle) in [
+            ("fen,line,depth,knodes,cp,mate", &*row, 0, None),
+            (
+                "cp\tFEN\tbm",
+                &format!("31\t\"{FEN}\"\tb4f4"),
+                0,
+                Some(("", "b4f4")),
+            ),
+            (
+                "PuzzleId,FEN,Moves",
+                &format!("p1,{FEN},b4f4 h4g5"),
+                1,
+                Some(("p1", "h4g5")),
+            ),
+            ("FEN;Moves", &format!("{FEN};b4f4 h4g5"), 1, Some(("", "h4g5"))),
+            ("", &format!("p1,{FEN},b4f4 h4g5,1500"), 1, Some(("p1", "h4g5"))),
+            ("FEN,Evaluation", &format!("{FEN},#+3"), 0, None),
+        ] {
+            let mut lines = PositionLines::default();
+            assert_eq!(lines.read(head), None, "{head}");
+            let listed = lines.read(row).unwrap().unwrap();
+            assert_eq!(listed.fen.as_ref(), Some(&full), "{head}");
+            assert_eq!((listed.moves.len(), listed.puzzle), (moves, puzzle), "{head}");
         }
     }
 
@@ -377,9 +484,10 @@ mod tests {
         );
         for (line, reason) in [
             (
-                format!("{FEN} 0 1,b4f4"),
-                "\"1,b4f4\" is left over behind the position",
+                String::from("startpos soon"),
+                "\"soon\" is left over behind the start position",
             ),
+            (String::from("startpos | 0.5"), "\"0.5\" is left over"),
             (
                 "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - bm Rxf4; id \"x\";".into(),
                 "a field is missing before bm",

@@ -25,7 +25,7 @@ mod moves;
 mod notation;
 mod position;
 
-pub use epd::{ListedPosition, Operation};
+pub use epd::{ListedPosition, Operation, PositionLines};
 pub use fen::PositionError;
 pub use history::{History, Terminal};
 pub use moves::{Move, MoveList, Variant};

@@ -19,7 +19,7 @@ const MARKS: [&str; 36] = [
 /// Behind a capture en passant, attached or alone.
 const EN_PASSANT: [&str; 5] = ["e.p.", "e.p", "ep", "(ep)", "(e.p.)"];
 const ILLEGAL: &str = "is not legal";
-const NULL_MOVES: [&str; 6] = ["--", "Z0", "z0", "0000", "null", "@@@@"];
+const NULL_MOVES: [&str; 7] = ["--", "Z0", "z0", "0000", "null", "@@@@", "<>"];
 
 /// Why a move is refused.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]

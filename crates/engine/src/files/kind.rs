@@ -63,7 +63,7 @@ const FOREIGN: [(usize, &[&[u8]], &str); 26] = [
         "a pointer of Git LFS, not the file (fetch that with git lfs pull)",
     ),
     (0, &[b"\x03ABK"], ABK),
-    (0, &[b"\0\0\0\0\0\0\0\x03"], CTG),
+    (0, &[b"\0\0\0\0\0\0\0\x03", b"\0\x20\x10\0"], CTG),
     (
         0,
         &[b"Scid.s"],
@@ -107,7 +107,7 @@ const FOREIGN: [(usize, &[&[u8]], &str); 26] = [
     ),
     (
         0,
-        &[b"\x20\x2f\xf3\x7a"],
+        &[b"\x20\x2f\xf3\x7a", b"\x16\x2f\xf3\x7a"],
         "a network of Stockfish (NNUE) (take one of Lc0)",
     ),
 ];
@@ -328,6 +328,8 @@ mod tests {
             (b"\x89PNG\r\n\x1a\n\0\0", "no text but binary data"),
             (b"\x89HDF\r\n\x1a\n\0\0", "HDF5, as Keras writes it (export"),
             (b"\x08\x07\x12\x80\x01\x0a\x05", "a model of CoreML"),
+            (b"\x16\x2f\xf3\x7a\0\0\0\0", "a network of Stockfish"),
+            (b"\0\x20\x10\0\0\0\0\x01", "an opening book of ChessBase"),
             (b"\x08\x01\x12\x90\x01\x0a\x10", "a SavedModel of TensorFlow"),
             (b"\x40\0\0\0\0\0\0\0{\"a\":1}", "safetensors"),
             (b"GGUF\x03\0\0\0", "GGUF"),

@@ -8,7 +8,7 @@ use thiserror::Error;
 use super::Side;
 use crate::pgn::{Ending, GameError, Games, RecordedGame};
 use zeitnot_engine::chance::fnv1a;
-use zeitnot_engine::chess::{History, ListedPosition, Move, Position, PositionError, Variant};
+use zeitnot_engine::chess::{History, Move, Position, PositionError, PositionLines, Variant};
 use zeitnot_engine::files::{self, Lines};
 use zeitnot_engine::foreign::in_our_words;
 use zeitnot_engine::options::OptionChoice;
@@ -187,10 +187,10 @@ type Places = Vec<(String, Result<Opening, String>)>;
 
 /// An error is the text of an [`OpeningsError`].
 fn read_lines(content: impl BufRead) -> Result<Places, String> {
-    let mut list = Vec::new();
+    let (mut list, mut reader) = (Vec::new(), PositionLines::default());
     for line in Lines::new(content) {
         let (number, line) = line.map_err(|error| format!(": {error}"))?;
-        let Some(listed) = ListedPosition::read(&line) else {
+        let Some(listed) = reader.read(&line) else {
             continue;
         };
         let opening = listed.map_err(|error| error.to_string());

@@ -9,29 +9,34 @@ use zeitnot_engine::files::is_blank;
 const LARGEST_CENTIPAWNS: f64 = 15000.0;
 /// A mate in n plies is this minus n.
 const MATE: i32 = 32000;
-/// How programs write figures: the whole comment up to its first comma, or one of its pairs with `=`. Then the
-/// form's name, and the unit of times that are written without one, ms. Of a form's fields `t` is a time used,
-/// `s` one with its unit, `c` the clock, `h` the clock as `h:mm:ss`, `n` a whole number, `e` the mover's
-/// evaluation, and `w` White's.
-const FORMS: [(&str, &str, f64); 9] = [
-    ("e/n s", "fastchess's times", 1000.0),
-    ("e n/n t n", "OpenBench's times", 1.0),
-    ("e/n t", "WinBoard's times", 1000.0),
-    ("e/n t n", "BanksiaGUI's times", 1000.0),
-    ("h", "ICC's clocks", 1000.0),
-    ("mt=t", "mt=", 1.0),
-    ("tl=c", "tl=", 1.0),
-    ("ev=e", "ev=", 1.0),
-    ("wv=w", "wv=", 1.0),
+/// How programs write figures: a command, the whole comment up to its first comma, or one of its pairs with
+/// `=`. What it begins with, its fields and what stands between them, its name, and the unit of times that are
+/// written without one, ms. Of the fields `t` is a time used, `s` one with its unit, `c` the clock, `h` the clock
+/// as `h:mm:ss`, `n` a whole number, `e` the mover's evaluation, and `w` White's.
+const FORMS: [(&str, &str, &str, f64); 11] = [
+    ("[%clk ", "c", "[%clk]", 1000.0),
+    ("[%emt ", "t", "[%emt]", 1000.0),
+    ("mt=", "t", "mt=", 1.0),
+    ("tl=", "c", "tl=", 1.0),
+    ("ev=", "e", "ev=", 1.0),
+    ("wv=", "w", "wv=", 1.0),
+    ("", "e/n s", "fastchess's times", 1000.0),
+    ("", "e n/n t n", "OpenBench's times", 1.0),
+    ("", "e/n t", "WinBoard's times", 1000.0),
+    ("", "e/n t n", "BanksiaGUI's times", 1000.0),
+    ("", "h", "ICC's clocks", 1000.0),
 ];
 /// What ends a field.
-const ENDS: [char; 3] = [' ', '/', '='];
+const ENDS: [char; 2] = [' ', '/'];
 /// Stand in the comments of moves that the first seasons of TCEC took from an opening.
 const UNPLAYED: [&str; 2] = ["ev=0.00, d=1, mt=00:00:00,", " s=0 kN/s"];
 
 /// What all comments of a game say, whose units are to be found.
 #[derive(Default)]
 pub(super) struct Commands {
+    /// The place of the move that the comment at hand is about, and 1 if it is White's, −1 if Black's.
+    place: usize,
+    sign: f64,
     /// The place of a move, and the evaluation from the mover's point of view.
     evals: Vec<(usize, f64)>,
     /// Evaluations that are whole numbers with a depth behind them.
@@ -42,44 +47,28 @@ pub(super) struct Commands {
     pub(super) time_forms: Vec<&'static str>,
 }
 
-/// The move that a comment is about.
-struct Subject<'m> {
-    played: &'m mut RecordedMove,
-    mover: Color,
-    place: usize,
-}
-
-/// What a form gives: times in ms, and the evaluation behind its letter in the form.
-#[derive(Default)]
-struct Figures<'t> {
-    used: Option<f64>,
-    clock: Option<f64>,
-    eval: Option<(&'static str, &'t str)>,
-}
-
 impl Commands {
     /// Adds what the comment says that follows the last of `moves`, one of `mover`.
     pub(super) fn apply(&mut self, text: &str, mover: Color, moves: &mut [RecordedMove]) {
         let Some((played, before)) = moves.split_last_mut() else {
             return;
         };
+        self.place = before.len();
+        self.sign = mover.fold_wb(1.0, -1.0);
         let may_be_book = before.last().is_none_or(|last| last.is_book);
-        let place = before.len();
-        let mut subject = Subject { played, mover, place };
         let mut prose = String::new();
         let mut rest = text;
         while let Some((before, behind)) = rest.split_once("[%") {
             let end = behind.find(']').map_or(behind.len(), |end| end + 1);
             let (command, after) = behind.split_at(end);
             prose += before;
-            let text = command.trim_end_matches(']').trim_ascii_start();
-            if !self.take(text, &mut subject) {
+            if !self.take(command.trim_end_matches(']').trim_ascii_start(), played) {
                 prose.extend(["[%", command]);
             }
             rest = after;
         }
         let prose = one_line(&(prose + rest));
-        self.take_figures(&prose, &mut subject);
+        self.take_figures(&prose, played);
         let is_unplayed = may_be_book && UNPLAYED.iter().all(|sign| prose.contains(sign));
         played.is_book |= is_unplayed || prose.split(',').next() == Some("book");
         if !prose.is_empty() && prose != "book" {
@@ -89,82 +78,79 @@ impl Commands {
 
     /// Takes what other programs write without commands, if the whole comment is in one of their [`FORMS`], or
     /// in pairs. Behind a form may stand words.
-    fn take_figures(&mut self, prose: &str, subject: &mut Subject<'_>) {
+    fn take_figures(&mut self, prose: &str, played: &mut RecordedMove) {
         let prose = prose.trim_end_matches(',');
         let has_pairs = prose.split(", ").skip(1).all(|part| part.contains('='));
         for (number, part) in prose.split(", ").enumerate() {
             // In brackets stands what the engine expected.
             let behind = part.strip_prefix('(').and_then(|part| part.split_once(") "));
             let part = behind.map_or(part, |(_, behind)| behind);
-            let found = FORMS
-                .iter()
-                .find_map(|form| Some((form.1, Figures::read(form.0, form.2, part)?)));
             let is_alone = number == 0 && !part.contains('=');
-            let fits = if is_alone { found.is_some() } else { has_pairs };
-            if !fits {
+            if !is_alone && !has_pairs || !self.take_form(part, played) && is_alone {
                 return;
-            }
-            if let Some((name, figures)) = found {
-                self.set(&mut subject.played.used_ms, figures.used, name);
-                self.set(&mut subject.played.clock_ms, figures.clock, name);
-                if let Some((letter, eval)) = figures.eval {
-                    self.take_eval(eval, "", letter == "w", subject);
-                }
             }
         }
     }
 
     /// Takes a command such as `clk 0:01:00`. Returns false if it is for others.
-    fn take(&mut self, command: &str, subject: &mut Subject<'_>) -> bool {
+    fn take(&mut self, command: &str, played: &mut RecordedMove) -> bool {
         let name = command
             .split(|c: char| c.is_ascii_whitespace())
             .next()
             .unwrap_or_default();
         // Lines may be broken anywhere, so white space says nothing.
         let value: String = command[name.len()..].split_ascii_whitespace().collect();
-        let time = time_ms(&value, 1000.0);
-        match name {
-            "eval" => {
-                let (value, depth) = value.split_once([',', '/']).unwrap_or((&value, ""));
-                // Here `M5` counts moves, as `#5` does.
-                self.take_eval(&value.replace(['M', 'm'], "#"), depth, true, subject)
-            }
-            "clk" => {
-                let is_short = value.split(':').count() == 2 && !value.contains('.');
-                self.has_long_clocks |= time.is_some() && !is_short;
-                self.has_short_clocks |= is_short;
-                self.set(&mut subject.played.clock_ms, time, "[%clk]")
-            }
-            "emt" => self.set(&mut subject.played.used_ms, time, "[%emt]"),
-            _ => false,
+        if name == "eval" {
+            let (value, depth) = value.split_once([',', '/']).unwrap_or((&value, ""));
+            // Here `M5` counts moves, as `#5` does.
+            return self.take_eval(&value.replace(['M', 'm'], "#"), depth, self.sign, played);
         }
+        let is_known = self.take_form(&format!("[%{name} {value}"), played);
+        let is_short = value.split(':').count() == 2 && !value.contains('.');
+        self.has_short_clocks |= name == "clk" && is_short;
+        self.has_long_clocks |= name == "clk" && !is_short && is_known;
+        is_known
     }
 
-    /// Takes a time where it is one, says so, and keeps the form in which it is written.
-    fn set(&mut self, time: &mut Option<f64>, ms: Option<f64>, form: &'static str) -> bool {
-        *time = ms.or(*time);
-        if ms.is_some() && !self.time_forms.contains(&form) {
-            self.time_forms.push(form);
-        }
-        ms.is_some()
-    }
-
-    /// Takes pawns, or a mate, from White's point of view or the mover's.
-    fn take_eval(&mut self, text: &str, depth: &str, is_whites: bool, subject: &mut Subject<'_>) -> bool {
-        let is_turned = is_whites && subject.mover == Color::Black;
-        if let Some(plies) = mate(text) {
-            let own = if is_turned { -plies } else { plies };
-            // Who has just moved has mated, whatever the sign.
-            let score = if own < 0 { -MATE - own } else { MATE - own.max(1) };
-            subject.played.centipawns = i16::try_from(score).ok();
-            return true;
-        }
-        let number = text.replace(',', ".");
-        let Some(pawns) = number.parse().ok().filter(|eval: &f64| eval.is_finite()) else {
+    /// Takes what text says that is in a form as a whole.
+    fn take_form(&mut self, text: &str, played: &mut RecordedMove) -> bool {
+        let found = FORMS
+            .iter()
+            .find_map(|form| Some((form, fields(form.1, text.strip_prefix(form.0)?)?)));
+        let Some((&(.., name, unit), fields)) = found else {
             return false;
         };
-        self.evals
-            .push((subject.place, if is_turned { -pawns } else { pawns }));
+        for (letter, value) in fields {
+            let ms = time_ms(value, unit);
+            match letter {
+                "c" | "h" => played.clock_ms = ms,
+                "s" | "t" => played.used_ms = ms,
+                "e" => _ = self.take_eval(value, "", 1.0, played),
+                "w" => _ = self.take_eval(value, "", self.sign, played),
+                _ => continue,
+            }
+            let is_time = !["e", "w"].contains(&letter);
+            if is_time && !self.time_forms.contains(&name) {
+                self.time_forms.push(name);
+            }
+        }
+        true
+    }
+
+    /// Takes pawns, or a mate, that are the mover's times `sign`.
+    fn take_eval(&mut self, text: &str, depth: &str, sign: f64, played: &mut RecordedMove) -> bool {
+        if let Some(plies) = mate(text) {
+            let own = sign as i32 * plies;
+            // Who has just moved has mated, whatever the sign.
+            let score = if own < 0 { -MATE - own } else { MATE - own.max(1) };
+            played.centipawns = i16::try_from(score).ok();
+            return true;
+        }
+        let pawns = text.replace(',', ".").parse().ok();
+        let Some(pawns) = pawns.filter(|eval: &f64| eval.is_finite()) else {
+            return false;
+        };
+        self.evals.push((self.place, sign * pawns));
         let is_whole = is_number(text.strip_prefix('-').unwrap_or(text)) && is_number(depth);
         self.whole_evals += usize::from(is_whole);
         true
@@ -205,30 +191,28 @@ pub(super) fn one_line(text: &str) -> String {
     words.join(" ").replace('{', "(").replace('}', ")")
 }
 
-impl<'t> Figures<'t> {
-    /// Reads text that is in the form as a whole.
-    fn read(form: &'static str, unit: f64, text: &'t str) -> Option<Figures<'t>> {
-        let mut found = Figures::default();
-        let mut pieces = text.split_inclusive(ENDS);
-        for field in form.split_inclusive(ENDS) {
-            let piece = pieces.next()?;
-            if field.ends_with('=') && piece == field {
-                continue;
-            }
-            let (letter, end) = field.split_at(1);
-            let value = piece.strip_suffix(end)?;
-            match letter {
-                "n" if is_number(value) => {}
-                "e" | "w" if is_eval(value) => found.eval = Some((letter, value)),
-                "s" if value.ends_with('s') => found.used = Some(time_ms(value, unit)?),
-                "t" => found.used = Some(time_ms(value, unit)?),
-                "h" if value.matches(':').count() == 2 => found.clock = Some(time_ms(value, unit)?),
-                "c" => found.clock = Some(time_ms(value, unit)?),
-                _ => return None,
-            }
+/// Reads text that is in the form as a whole: the letters of the form's fields, and what stands there.
+fn fields<'t>(form: &'static str, text: &'t str) -> Option<Vec<(&'static str, &'t str)>> {
+    let mut found = Vec::new();
+    let mut pieces = text.split_inclusive(ENDS);
+    for field in form.split_inclusive(ENDS) {
+        let piece = pieces.next()?;
+        let (letter, end) = field.split_at(1);
+        let value = piece.strip_suffix(end)?;
+        let is_valid = match letter {
+            "n" => is_number(value),
+            "e" | "w" => is_eval(value),
+            "s" => value.ends_with('s') && time_ms(value, 1.0).is_some(),
+            "h" => value.matches(':').count() == 2 && time_ms(value, 1.0).is_some(),
+            "c" | "t" => time_ms(value, 1.0).is_some(),
+            _ => false,
+        };
+        if !is_valid {
+            return None;
         }
-        pieces.next().is_none().then_some(found)
+        found.push((letter, value));
     }
+    pieces.next().is_none().then_some(found)
 }
 
 fn is_number(text: &str) -> bool {

@@ -251,12 +251,7 @@ pub(super) fn settle_time(game: &mut RecordedGame, are_short: bool) {
     let is_in_minutes = agree(&minutes, explains) && (has_clocks || !agree(&written, nearly));
     let name = tag(start.turn());
     let contradiction = format!("contradict its time control {name:?}");
-    if has_clocks
-        && moves
-            .iter()
-            .filter_map(|played| played.clock_ms)
-            .all(|clock| clock == 0.0)
-    {
+    if has_clocks && !moves.iter().any(|played| played.clock_ms > Some(0.0)) {
         game.controls = written;
         unread(game, "show 0 at all moves");
     } else if are_short && !agree(&written, RecordedControl::explains) && agree(&written, in_hours) {
@@ -279,19 +274,15 @@ pub(super) fn settle_time(game: &mut RecordedGame, are_short: bool) {
     } else {
         notes.push(format!("its {needs} {contradiction}, which is left out"));
     }
+    let is_of_lichess = is_of_lichess(game);
     for (color, _, first) in shown.into_iter().flatten() {
+        let control = game.controls[color as usize].as_mut();
+        let Some(period) = control.and_then(|control| control.periods.first_mut()) else {
+            continue;
+        };
         // Berserk: half of the time, and no increment.
-        if has_clocks
-            && is_of_lichess(game)
-            && let Some(control) = &mut game.controls[color as usize]
-            && 2.0 * first == control.first().time.0
-        {
-            let time = Millis(first);
-            control.periods = vec![TimeControl {
-                time,
-                inc: Millis::ZERO,
-                moves: None,
-            }];
+        if has_clocks && is_of_lichess && 2.0 * first == period.time.0 {
+            (period.time, period.inc) = (Millis(first), Millis::ZERO);
         }
     }
     settle_used(game);

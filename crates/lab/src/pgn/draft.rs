@@ -9,6 +9,7 @@ use super::tags::{self, NEITHER_SCORES, Tags, result_of};
 use super::tokens::{MoveNumber, Token, split_number};
 use super::variation::Variation;
 use super::{RecordedGame, RecordedMove, marks};
+use itertools::Itertools;
 use zeitnot_engine::chess::{Position, Variant, is_en_passant_sign, is_null_move};
 
 /// Begins the figures in comments and variations of an analysis.
@@ -33,12 +34,28 @@ pub(super) enum Taken {
     Next,
 }
 
+/// What has been read last of a game, but for comments and marks.
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Place {
+    /// A tag, or nothing.
+    #[default]
+    Tags,
+    /// The number of a move.
+    Number,
+    /// A move, or a word that is none.
+    Move,
+    /// `0-0`, castling or the result.
+    Zeros { is_behind_number: bool },
+    /// The result, behind which only comments may follow.
+    Over(&'static str),
+}
+
 #[derive(Default)]
 pub(super) struct Draft {
     pub(super) game: RecordedGame,
     /// A header that stands before the tags, which may be that of a game that was cut off.
     header_before: Option<Tags>,
-    has_movetext: bool,
+    place: Place,
     /// Whether an empty line stands between the tags and the moves.
     is_apart: bool,
     begins_with_number: bool,
@@ -53,16 +70,11 @@ pub(super) struct Draft {
     before: Position,
     /// Bytes that have been kept.
     text: usize,
-    /// The result that follows the moves.
-    result: Option<&'static str>,
     number: Option<u32>,
     /// The numbers that are written may be higher by this than those of the position: by none, but where a
     /// FEN gives them.
     shift: Option<i64>,
-    is_behind_number: bool,
     is_behind_empty_line: bool,
-    /// Set if the last word is `0-0`, castling or the result: whether it stands behind a number.
-    zeros: Option<bool>,
 }
 
 impl Draft {
@@ -78,12 +90,11 @@ impl Draft {
 
     pub(super) fn is_empty(&self) -> bool {
         let has_tags = self.game.tags.first().is_some() || self.header_before.is_some();
-        !has_tags && !self.has_movetext && self.fault.is_none()
+        !has_tags && self.place == Place::Tags && self.fault.is_none()
     }
 
-    /// Says whether the result has been read. Only comments may follow.
     pub(super) fn is_over(&self) -> bool {
-        self.result.is_some()
+        matches!(self.place, Place::Over(_))
     }
 
     pub(super) fn take(&mut self, token: Token<'_>) -> Taken {
@@ -113,7 +124,7 @@ impl Draft {
             }
             (Token::Open, Some(variation)) => variation.open(),
             (Token::Open, None) => {
-                self.zeros = None;
+                self.take_zeros_for_castling();
                 let start = (!self.game.moves.is_empty()).then(|| self.before.clone());
                 self.variation = Some(Variation::new(start));
             }
@@ -123,7 +134,7 @@ impl Draft {
                 }
             }
             // As in `1) e4`.
-            (Token::Close, None) if self.is_behind_number => {}
+            (Token::Close, None) if self.place == Place::Number => {}
             (Token::Close, None) => self.break_off("a ) stands without its (".into()),
             (Token::EmptyLine, None) => self.is_behind_empty_line = true,
             (Token::EmptyLine, Some(_)) => {}
@@ -151,6 +162,10 @@ impl Draft {
         }
         self.begin_movetext();
         self.settle_zeros();
+        let result = match self.place {
+            Place::Over(result) => Some(result),
+            _ => None,
+        };
         if let Some(fault) = self.fault {
             return Err(fault);
         }
@@ -160,7 +175,7 @@ impl Draft {
                 "the last steps of its kings are a board's sign of the result, and no moves ({kings})"
             ));
         }
-        game.notes.extend(game.tags.settle_result(self.result));
+        game.notes.extend(game.tags.settle_result(result));
         self.commands.settle_evals(&mut game.moves, &mut game.notes);
         game.time_forms = self.commands.time_forms;
         settle_time(
@@ -169,7 +184,7 @@ impl Draft {
         );
         // Some files hide the result behind a `;`: where another game follows, nothing was cut off and the
         // tag is to be trusted.
-        game.has_result = game.tags.result().is_some() && (self.result.is_some() || !is_last);
+        game.has_result = game.tags.result().is_some() && (result.is_some() || !is_last);
         if game.tags.annotators().1 {
             for RecordedMove {
                 comments,
@@ -200,7 +215,8 @@ impl Draft {
     fn take_tag(&mut self, text: &str) -> Taken {
         let tag = tags::read(text);
         let known = self.game.tags.get(tag.name).map(str::to_owned);
-        if self.has_movetext && !(self.is_prose() && !self.is_apart && known.is_none()) {
+        let is_within_prose = self.is_prose() && !self.is_apart && known.is_none();
+        if self.place != Place::Tags && !is_within_prose {
             return Taken::Next;
         }
         self.forget_prose();
@@ -244,9 +260,10 @@ impl Draft {
     }
 
     fn forget_prose(&mut self) {
-        if std::mem::take(&mut self.has_movetext) {
-            (self.fault, self.number, self.is_behind_number, self.zeros) = (None, None, false, None);
-            self.result = None;
+        if self.place != Place::Tags {
+            self.place = Place::Tags;
+            self.fault = None;
+            self.number = None;
             self.note("the words before its moves are passed over".into());
         }
     }
@@ -283,14 +300,18 @@ impl Draft {
     }
 
     fn take_comment(&mut self, text: &str) {
-        if self.kings.is_some() && !self.is_over() || self.fault.is_some() {
-        } else if self.game.moves.is_empty() {
-            self.game
-                .comments
-                .extend(Some(one_line(text)).filter(|text| !text.is_empty()));
-        } else {
+        let is_of_kings = self.kings.is_some() && !self.is_over();
+        if is_of_kings || self.fault.is_some() {
+            return;
+        }
+        if !self.game.moves.is_empty() {
             self.commands
                 .apply(text, !self.game.end.turn(), &mut self.game.moves);
+            return;
+        }
+        let text = one_line(text);
+        if !text.is_empty() {
+            self.game.comments.push(text);
         }
     }
 
@@ -309,7 +330,7 @@ impl Draft {
 
     /// Takes a word behind the result: it begins the next game if a game can begin so.
     fn take_word_behind(&mut self, text: &str) -> Taken {
-        if self.is_behind_empty_line || split_number(text).0.is_some() || result_of(text).is_some() {
+        if split_number(text).0.is_some() || result_of(text).is_some() {
             return Taken::Next;
         }
         self.note(format!(
@@ -322,12 +343,10 @@ impl Draft {
     fn take_word(&mut self, text: &str) -> Taken {
         let (core, marks) = marks::behind(text);
         if core.is_empty() || self.is_unknown_mark(text) {
-            self.game
-                .moves
-                .last_mut()
-                .into_iter()
-                .for_each(|last| last.marks.extend(&marks));
-            self.zeros = None;
+            if let Some(last) = self.game.moves.last_mut() {
+                last.marks.extend(marks);
+            }
+            self.take_zeros_for_castling();
             return Taken::Inside;
         }
         let result = result_of(text);
@@ -341,25 +360,41 @@ impl Draft {
         } else if result.is_none() && self.begins_another_game(number) {
             return Taken::Next;
         }
-        self.begins_with_number |= !self.has_movetext && number.is_some();
+        self.begins_with_number |= self.place == Place::Tags && number.is_some();
         self.begin_movetext();
         self.is_behind_empty_line = false;
         if std::mem::take(&mut self.has_brace) && !self.is_due(number) {
             self.break_off(BRACE.into());
         }
-        let may_be_result = result == Some(NEITHER_SCORES) && self.fault.is_none();
-        self.zeros = may_be_result.then_some(self.is_behind_number);
-        if result.is_some_and(|result| result != NEITHER_SCORES) {
-            self.result = result;
-            return Taken::Inside;
+        let is_behind_number = self.place == Place::Number;
+        self.place = match result {
+            Some(NEITHER_SCORES) if self.fault.is_none() => Place::Zeros { is_behind_number },
+            Some(NEITHER_SCORES) | None => Place::Move,
+            Some(result) => Place::Over(result),
+        };
+        if !self.is_over() {
+            self.take_numbered(number, rest);
         }
+        Taken::Inside
+    }
+
+    fn take_numbered(&mut self, number: Option<MoveNumber>, rest: &str) {
         if let Some(number) = number {
             self.take_number(number.value);
         }
         if !rest.is_empty() {
+            if number.is_some() {
+                self.place = Place::Move;
+            }
             self.take_move(rest);
         }
-        Taken::Inside
+    }
+
+    /// Behind `0-0` stands what belongs to a move.
+    fn take_zeros_for_castling(&mut self) {
+        if let Place::Zeros { .. } = self.place {
+            self.place = Place::Move;
+        }
     }
 
     /// Whether a word can only be a mark. The first one of a game is told.
@@ -375,7 +410,7 @@ impl Draft {
     /// Says whether a word begins another game, where no tag and no result stands between the two: without
     /// tags, the number 1 does, and behind an empty line numbers tell it.
     fn begins_another_game(&mut self, number: Option<MoveNumber>) -> bool {
-        let has_begun = self.has_movetext && (!self.game.moves.is_empty() || self.fault.is_some());
+        let has_begun = self.place != Place::Tags && (!self.game.moves.is_empty() || self.fault.is_some());
         let is_first = matches!(
             number,
             Some(MoveNumber {
@@ -399,7 +434,7 @@ impl Draft {
             (Some(_), _) => false,
             (None, None) => is_whites,
             (None, Some(_)) => {
-                if is_whites && !self.is_behind_number {
+                if is_whites && self.place != Place::Number {
                     self.break_off("an empty line stands within the moves, and no number behind it".into());
                 }
                 false
@@ -408,9 +443,10 @@ impl Draft {
     }
 
     fn begin_movetext(&mut self) {
-        if std::mem::replace(&mut self.has_movetext, true) {
+        if self.place != Place::Tags {
             return;
         }
+        self.place = Place::Move;
         self.settle_header();
         self.is_apart = self.is_behind_empty_line;
         match self.game.tags.start() {
@@ -421,6 +457,10 @@ impl Draft {
                 }
                 self.game.tags.settle_variant(variant);
                 (self.game.variant, self.game.end) = (variant, start.clone());
+                // As all programs read it.
+                if self.game.tags.get("FEN").is_some() {
+                    self.game.tags.set("FEN", start.to_fen());
+                }
                 self.game.start = start;
             }
             Err(problem) => self.break_off(problem),
@@ -430,7 +470,7 @@ impl Draft {
 
     /// Decides what the last word means if that is `0-0`. As a result it is taken back.
     fn settle_zeros(&mut self) {
-        let Some(is_behind_number) = self.zeros else {
+        let Place::Zeros { is_behind_number } = self.place else {
             return;
         };
         let is_legal = self.fault.is_none();
@@ -443,19 +483,17 @@ impl Draft {
             return;
         }
         self.fault = None;
-        self.result = Some(NEITHER_SCORES);
-        if is_legal {
-            self.game.end = self.before.clone();
-            let last = self
-                .game
-                .moves
-                .pop()
-                .map(|last| last.comments)
-                .unwrap_or_default();
-            let before = self.game.moves.last_mut();
-            before
-                .map_or(&mut self.game.comments, |last| &mut last.comments)
-                .extend(last);
+        self.place = Place::Over(NEITHER_SCORES);
+        if !is_legal {
+            return;
+        }
+        self.game.end = self.before.clone();
+        let Some(castling) = self.game.moves.pop() else {
+            return;
+        };
+        match self.game.moves.last_mut() {
+            Some(last) => last.comments.extend(castling.comments),
+            None => self.game.comments.extend(castling.comments),
         }
     }
 
@@ -463,7 +501,6 @@ impl Draft {
         if self.fault.is_some() {
             return;
         }
-        self.is_behind_number = false;
         let position = &self.game.end;
         let is_of_king = text.strip_prefix('K').is_some_and(|to| CENTRE.contains(&to));
         match position.read_move(text) {
@@ -486,7 +523,8 @@ impl Draft {
         }
         if let Some((first, second)) = self.glued(text) {
             self.take_move(first);
-            return self.take_move(second);
+            let (number, rest) = split_number(second);
+            return self.take_numbered(number, rest);
         }
         // Of garbage the beginning is enough.
         let error = position.read_move(&shown(text));
@@ -498,27 +536,34 @@ impl Draft {
         }
     }
 
-    /// Two moves without a blank between them, if the text can be read as no others.
+    /// A move and the next number or move without a blank between them, if the text can be read as no others.
     fn glued<'t>(&self, text: &'t str) -> Option<(&'t str, &'t str)> {
-        let is_second = |first: &str, second: &str| {
-            let first = self.game.end.read_move(first).ok()?;
-            self.game.end.play(first).read_move(second).ok()
+        if text.len() > LONGEST_QUOTE || self.kings.is_some() {
+            return None;
+        }
+        let are_read = |(first, second): &(&str, &str)| {
+            let Ok(first) = self.game.end.read_move(first) else {
+                return false;
+            };
+            let after = self.game.end.play(first);
+            match split_number(second) {
+                (Some(number), "") => i64::from(number.value) == self.due(&after),
+                (_, rest) => after.read_move(rest).is_ok(),
+            }
         };
-        let places = text
-            .char_indices()
-            .skip(2)
-            .filter(|_| text.len() <= LONGEST_QUOTE && self.kings.is_none());
-        let mut found = places
-            .map(|(at, _)| text.split_at(at))
-            .filter(|(first, second)| is_second(first, second).is_some());
-        found.next().filter(|_| found.next().is_none())
+        let pairs = text.char_indices().skip(2).map(|(at, _)| text.split_at(at));
+        pairs.filter(are_read).exactly_one().ok()
+    }
+
+    /// The number that belongs to the next move of a position.
+    fn due(&self, position: &Position) -> i64 {
+        i64::from(position.game_ply() / 2 + 1) + self.shift.unwrap_or_default()
     }
 
     fn is_due(&self, number: Option<MoveNumber>) -> bool {
-        let shift = self.shift.unwrap_or_default();
-        let due = i64::from(self.game.end.game_ply() / 2 + 1) + shift;
+        let end = &self.game.end;
         number.is_some_and(|number| {
-            i64::from(number.value) == due && number.is_blacks == self.game.end.turn().is_black()
+            i64::from(number.value) == self.due(end) && number.is_blacks == end.turn().is_black()
         })
     }
 
@@ -526,11 +571,11 @@ impl Draft {
     /// slip of the pen.
     fn take_number(&mut self, number: u32) {
         self.number = Some(number);
-        self.is_behind_number = true;
+        self.place = Place::Number;
         let shift = i64::from(number) - i64::from(self.game.end.game_ply() / 2 + 1);
         let most = *self.shift.get_or_insert(shift);
         // A number that is the position's own is right, whatever those before it were.
-        if shift > most && shift != 0 {
+        if shift > most && shift != 0 && self.kings.is_none() {
             let (ply, due) = (self.game.moves.len() + 1, i64::from(number) - shift + most);
             self.break_off(format!(
                 "ply {ply}: the number {number} stands where move {due} is due"

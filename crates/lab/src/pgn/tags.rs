@@ -1,7 +1,7 @@
 //! The tags of a game: how they are written, and what they say of its result and of the rules that it was
 //! played by.
 
-use zeitnot_engine::chess::{Position, Variant};
+use zeitnot_engine::chess::{ListedPosition, Position, Variant};
 use zeitnot_engine::files::is_blank;
 
 /// The tag with which the standard lets a game begin.
@@ -167,7 +167,12 @@ impl Tags {
         })?;
         let start = match self.get("FEN") {
             Some(fen) if !fen.trim().is_empty() => {
-                Position::from_fen(fen).map_err(|error| error.to_string())?
+                // Counters may be written as operations of EPD.
+                let listed = match ListedPosition::read(fen) {
+                    Some(Ok(listed)) if fen.contains(" hmvc ") => listed.fen,
+                    _ => None,
+                };
+                Position::from_fen(listed.as_deref().unwrap_or(fen)).map_err(|error| error.to_string())?
             }
             _ if self.get("SetUp") == Some("1") => {
                 return Err("it begins from a position, but has no tag FEN".into());

@@ -157,6 +157,13 @@ fn marks_that_are_not_known_are_told_once() {
     assert_eq!(game.notes, ["a mark that is not known is passed over: \"⇄\""]);
     assert!(games[1].as_ref().unwrap_err().to_string().contains("null move"));
     assert!(
+        read("1. e4 <> 1-0\n")[0]
+            .as_ref()
+            .unwrap_err()
+            .to_string()
+            .contains("\"<>\" is a null move")
+    );
+    assert!(
         games[2]
             .as_ref()
             .unwrap_err()
@@ -476,6 +483,25 @@ fn contradicting_results_are_told() {
     );
 }
 
+/// A regression: what Zeitnot alone can read was written again.
+#[test]
+fn a_fen_is_kept_as_the_standard_has_it() {
+    for (written, expected) in [
+        (
+            "4k3/8/8/8/8/8/4P3/4K3 w - - 0 1;",
+            "4k3/8/8/8/8/8/4P3/4K3 w - - 0 1",
+        ),
+        (
+            "4k3/8/8/8/8/8/4P3/4K3 w - - hmvc 1; fmvn 7;",
+            "4k3/8/8/8/8/8/4P3/4K3 w - - 1 7",
+        ),
+    ] {
+        let text = format!("[FEN \"{written}\"]\n\nKd2 *\n");
+        let game = Games::new("text", text.as_bytes()).next().unwrap().unwrap();
+        assert_eq!(game.tags.get("FEN"), Some(expected));
+    }
+}
+
 /// A regression: empty lines between the tags cost a game its FEN.
 #[test]
 fn tags_may_stand_apart_and_glued_to_a_result() {
@@ -687,6 +713,9 @@ fn what_is_sound_of_a_game_is_read() {
             2,
         ),
         ("1. e4 e5 1/2-1/2 f4\n", 2),
+        ("1. e4 d62. d4 Nf63.Nc3 g64. Bc4 Bg75. Nf3 O-O 0-1\n", 10),
+        // A board's kings, behind a move of White.
+        ("1. e4 e5 2. Nf3 Kd5 3. Ke4 1-0\n", 3),
     ] {
         let games = read(text);
         assert_eq!(games.len(), 1, "{text}");

@@ -317,6 +317,29 @@
     draw(board, 'path', { class: `arrow-head ${kind}`, d: head });
   }
 
+  // Commands of programs within a comment, such as [%timestamp 11]: people do not read them.
+  const COMMANDS = /\[%(\w+)\s*([^\]]*)\]/g;
+
+  function proseOf(comment) {
+    return comment.replace(COMMANDS, ' ').replace(/\s+/g, ' ').trim();
+  }
+
+  // What people drew on the board: a color with a square (csl) or two (cal).
+  function drawingsOf(comment) {
+    const drawn = [...comment.matchAll(COMMANDS)].filter(([, name]) => name === 'csl' || name === 'cal');
+    return drawn.flatMap(([, , list]) => list.match(/[RGBY]([a-h][1-8]){1,2}/g) || []);
+  }
+
+  function drawByHand(code) {
+    const kind = `drawn ${{ R: 'red', G: 'green', B: 'blue', Y: 'yellow' }[code[0]]}`;
+    if (code.length === 5) {
+      arrow(code.slice(1), kind);
+      return;
+    }
+    const [x, y] = corner(code.slice(1));
+    draw(board, 'circle', { cx: x + 50, cy: y + 50, r: 45, class: kind });
+  }
+
   function drawBoard(at) {
     board.replaceChildren();
     for (let i = 0; i < 64; i++) {
@@ -516,7 +539,9 @@
       const chances = here.wdl ? `: White wins ${(here.wdl[0] / 10).toFixed(0)} %, draws ${(here.wdl[1] / 10).toFixed(0)} %, loses ${(here.wdl[2] / 10).toFixed(0)} %` : '';
       const note = played ? played.note : 'The first position.';
       said.append(make('p', { class: `note ${played ? KINDS[played.mark] || '' : ''}` }, kept(note || main.moves[ply - 1][1])), make('p', {}, kept(evaluation + (evaluation && chances))));
-      (played && played.source ? played.source : []).forEach((text) => said.append(make('p', { class: 'told' }, text)));
+      const source = played && played.source ? played.source : [];
+      source.map(proseOf).filter(Boolean).forEach((text) => said.append(make('p', { class: 'told' }, text)));
+      source.flatMap(drawingsOf).forEach(drawByHand);
       if (played && played.used !== undefined) {
         const plan = played.planned === undefined ? '' : `, planned ${seconds(played.planned)}`;
         said.append(make('p', {}, `Time ${seconds(played.used)}${plan}`));

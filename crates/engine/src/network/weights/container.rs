@@ -161,7 +161,7 @@ fn recognise(start: &[u8]) -> Checked<FileKind> {
     let found = match start {
         _ if start.starts_with(&NETWORK_START) => return Ok(FileKind::Lc0),
         [ONNX_START, ..] if start.len() > 16 && other.is_none() => return Ok(FileKind::Onnx),
-        [b'1' | b'2', b'\n', ..] => "Lc0's old text format, which Lc0 itself no longer reads".into(),
+        [b'1' | b'2', b'\r' | b'\n', ..] => "Lc0's old text format, which Lc0 itself no longer reads".into(),
         _ if start.starts_with(&GZIP_MAGIC) => "gzip inside gzip, which must be unpacked once".into(),
         _ if start.starts_with(b"PK") => {
             "a zip archive: unzip it if a network is in it. Checkpoints of PyTorch and Keras are no networks: \
@@ -177,6 +177,10 @@ fn recognise(start: &[u8]) -> Checked<FileKind> {
         }
         _ => match other {
             Some(kind) => kind.to_string(),
+            None if OtherKind::of(start).is_none() => {
+                let text: String = String::from_utf8_lossy(start).lines().next().unwrap_or_default().chars().take(40).collect();
+                format!("text, which begins with {text:?}")
+            }
             None => {
                 let bytes: Vec<_> = start.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
                 format!("starts with {}", bytes.join(" "))
