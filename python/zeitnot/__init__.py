@@ -5,9 +5,17 @@
         for answer in engine.answers([{"id": 1, "moves": ["e4", "e5"], "plies": "all"}], nodes=400):
             print(answer.ply, answer.best, answer.q)
 
-Keys of queries and fields of answers: docs/guide/serve.md.
+Keys of queries: help(zeitnot.Keys). Fields of answers: help(zeitnot.Answer).
 """
 
-from .client import Answer, AsyncEngine, Engine, EngineError, QueryError, RootMove, answers, program
+from importlib import metadata
 
-__all__ = ["Answer", "AsyncEngine", "Engine", "EngineError", "QueryError", "RootMove", "answers", "program"]
+from .client import Answer, AsyncEngine, Engine, EngineError, Keys, QueryError, RootMove, answers, program
+
+__all__ = ["Answer", "AsyncEngine", "Engine", "EngineError", "Keys", "QueryError", "RootMove", "answers", "program"]
+
+try:
+    __version__ = metadata.version("zeitnot")
+except metadata.PackageNotFoundError:
+    # From a folder of sources.
+    __version__ = "unknown"

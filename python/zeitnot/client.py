@@ -16,10 +16,14 @@ import weakref
 from collections import deque
 from contextlib import suppress
 from functools import partial
+from html import escape
 from itertools import count, repeat
 from pathlib import Path
 from typing import Any, AsyncGenerator, AsyncIterator, Callable, Coroutine, Deque, Dict, Iterator, List, Literal, NamedTuple
-from typing import Optional, Sequence, Set, Tuple, TypeVar, Union, overload
+from typing import Optional, Sequence, Set, Tuple, TYPE_CHECKING, TypedDict, TypeVar, Union, cast, overload
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 # Positions under way unless the caller says otherwise: enough for the batches of several GPUs.
 IN_FLIGHT = 2000
@@ -42,6 +46,43 @@ Text = Optional[str]
 # A dictionary as in docs/guide/serve.md, a FEN or "startpos", or a board or game of python-chess.
 Position = Any
 Wdl = Tuple[float, float, float]
+
+
+class Keys(TypedDict, total=False):
+    """The keys of a query:
+
+    id              a string or a number, which all answers repeat
+    fen             the position before the moves, by default the start of a game
+    moves           the moves, in UCI's notation or algebraic notation
+    chess960        True: castling is written king takes rook
+    plies           which positions of the game to search, by the moves played before them: a list, or "all"
+    nodes           visits of each position
+    movetime        time of each search, ms
+    depth           average depth at which a search ends
+    mate            a search ends when it finds a mate in so many moves
+    infinite        True: a search ends only with its caller's loop
+    multipv         the number of moves in the answer, by default all
+    searchmoves     the root moves to search, for a query of one position
+    report_every    ms between two reports before the answer
+    options         options of the engine for this query, such as {"CPuct": 2}
+    priority        a whole number, by default 0. The largest is searched first.
+    """
+
+    id: Union[str, float]
+    fen: str
+    moves: Sequence[Any]
+    chess960: bool
+    plies: Union[Sequence[int], Literal["all"]]
+    nodes: int
+    movetime: float
+    depth: int
+    mate: int
+    infinite: bool
+    multipv: int
+    searchmoves: Sequence[Any]
+    report_every: float
+    options: Dict[str, Any]
+    priority: int
 
 
 class RootMove(NamedTuple):
@@ -82,6 +123,22 @@ class Answer(NamedTuple):
     moves: Tuple[RootMove, ...]
     warnings: Tuple[str, ...]
 
+    def _repr_html_(self) -> str:
+        """A table of the moves, as notebooks show it."""
+        def row(cells: Sequence[Any], kind: str = "td") -> str:
+            return "<tr>" + "".join(f"<{kind}>{escape(str(cell))}</{kind}>" for cell in cells) + "</tr>"
+
+        def figures(found: Any) -> List[Any]:
+            if found.q is None:
+                return [found.visits, "", "", ""]
+            score = f"mate {found.mate}" if found.mate is not None else f"{found.centipawns / 100:+.2f}"
+            return [found.visits, f"{found.q:+.3f}", " / ".join(f"{100 * share:.0f}" for share in found.wdl), score]
+
+        head = row(["move", "visits", "q", "win / draw / loss, %", "pawns", "line"], "th")
+        moves = [row([move.move, *figures(move), " ".join(move.pv)]) for move in self.moves]
+        told = f"ply {self.ply}, {self.turn} to move: {self.best or self.reason}"
+        return f"<table><caption>{escape(told)}</caption>{head}{''.join(moves)}</table>"
+
 
 class EngineError(Exception):
     """The program is missing, could not start, or has ended before it had answered."""
@@ -117,9 +174,9 @@ def query_of(position: Position) -> Line:
     """The query of a position. Boards and games of python-chess keep what was played before, which matters for repetitions.
     Of a game all positions are searched."""
     if isinstance(position, dict):
-        return position
+        return {key: value for key, value in position.items() if (key, value) != ("fen", "startpos")}
     if isinstance(position, str):
-        return {} if position == "startpos" else {"fen": position}
+        return query_of({"fen": position})
     if hasattr(position, "mainline"):
         return {**query_of(position.end().board()), "plies": "all"}
     if hasattr(position, "move_stack"):
@@ -129,9 +186,12 @@ def query_of(position: Position) -> Line:
     raise TypeError(f"a query is a dict, a FEN, or a board or game of python-chess, not {type(position).__name__}")
 
 
-def _move(value: Any) -> str:
+def _plain(value: Any) -> Any:
+    """A move of python-chess in UCI's notation, and numbers and arrays of numpy as Python's."""
     if hasattr(value, "from_square"):
         return str(value.uci())
+    if hasattr(value, "tolist"):
+        return value.tolist()
     raise TypeError(f"a query cannot hold a {type(value).__name__}")
 
 
@@ -144,7 +204,7 @@ class _Query:
         self.answers: List[Result] = []
         self.error = QueryError(self.id, "actions are methods of the engine", "action") if "action" in query else None
         try:
-            self.text = json.dumps(query, default=_move, allow_nan=False, ensure_ascii=False).encode().decode()[1:-1]
+            self.text = json.dumps(query, default=_plain, allow_nan=False, ensure_ascii=False).encode().decode()[1:-1]
         except (TypeError, ValueError, RecursionError) as error:
             self.error = QueryError(self.id, str(error))
         if "plies" in query and not self.error:
@@ -504,13 +564,13 @@ class AsyncEngine:
         return _Stream(self, queries, in_order, defaults)
 
     @overload
-    def answers(self, queries: Any, *, errors: Literal["return"], **keys: Any) -> AsyncIterator[Result]: ...
+    def answers(self, queries: Any, *, in_order: bool = ..., errors: Literal["return"], **keys: "Unpack[Keys]") -> AsyncIterator[Result]: ...
     @overload
-    def answers(self, queries: Any, *, errors: Literal["raise"] = ..., **keys: Any) -> AsyncIterator[Answer]: ...
-    def answers(self, queries: Any, *, in_order: bool = False, errors: str = "raise", **defaults: Any) -> AsyncIterator[Any]:
+    def answers(self, queries: Any, *, in_order: bool = ..., errors: Literal["raise"] = ..., **keys: "Unpack[Keys]") -> AsyncIterator[Answer]: ...
+    def answers(self, queries: Any, *, in_order: bool = False, errors: str = "raise", **defaults: "Unpack[Keys]") -> AsyncIterator[Any]:
         """Yields answers as `Engine.answers` does. Queries may be an asynchronous iterable, too."""
         _check_errors(errors)
-        return self._answers(queries, in_order, errors, defaults)
+        return self._answers(queries, in_order, errors, cast(Line, defaults))
 
     async def _answers(self, queries: Any, in_order: bool, errors: str, defaults: Line) -> AsyncGenerator[Any, None]:
         stream = await self._open(queries, in_order, defaults)
@@ -523,14 +583,14 @@ class AsyncEngine:
         finally:
             await stream.close()
 
-    async def analyse_all(self, position: Position, **keys: Any) -> List[Answer]:
-        """Searches all positions that a query asks for, in their order."""
-        found = [answer async for answer in self.answers([position], in_order=True, **keys)]
+    async def analyse_all(self, position: Position, *, errors: Any = "raise", **keys: "Unpack[Keys]") -> List[Answer]:
+        """Searches all positions that a query asks for, in their order. `keys` are those of `zeitnot.Keys`."""
+        found = [answer async for answer in self.answers([position], in_order=True, errors=errors, **keys)]
         return [answer for answer in found if isinstance(answer, QueryError) or answer.final]
 
-    async def analyse(self, position: Position, **keys: Any) -> Answer:
-        """Searches one position."""
-        found = await self.analyse_all(position, **keys)
+    async def analyse(self, position: Position, *, errors: Any = "raise", **keys: "Unpack[Keys]") -> Answer:
+        """Searches one position. `keys` are those of `zeitnot.Keys`, such as nodes=400, movetime=1000 or multipv=3."""
+        found = await self.analyse_all(position, errors=errors, **keys)
         if len(found) != 1:
             raise TypeError("the query asks for several positions, as analyse_all searches them")
         return found[0]
@@ -589,6 +649,9 @@ class Engine:
             self.close()
             raise
 
+    def __repr__(self) -> str:
+        return f"<zeitnot.Engine, {'running' if self._ending.alive else 'closed'}>"
+
     def __enter__(self) -> "Engine":
         return self
 
@@ -615,10 +678,10 @@ class Engine:
             raise
 
     @overload
-    def answers(self, queries: Any, *, errors: Literal["return"], **keys: Any) -> Iterator[Result]: ...
+    def answers(self, queries: Any, *, in_order: bool = ..., errors: Literal["return"], **keys: "Unpack[Keys]") -> Iterator[Result]: ...
     @overload
-    def answers(self, queries: Any, *, errors: Literal["raise"] = ..., **keys: Any) -> Iterator[Answer]: ...
-    def answers(self, queries: Any, *, in_order: bool = False, errors: str = "raise", **defaults: Any) -> Iterator[Any]:
+    def answers(self, queries: Any, *, in_order: bool = ..., errors: Literal["raise"] = ..., **keys: "Unpack[Keys]") -> Iterator[Answer]: ...
+    def answers(self, queries: Any, *, in_order: bool = False, errors: str = "raise", **defaults: "Unpack[Keys]") -> Iterator[Any]:
         """Yields the `Answer`s to `queries` as they come, or in the order of the queries and their positions.
 
         Queries are dictionaries, FENs, or boards and games of python-chess. There may be any number of them: an iterator is asked
@@ -626,7 +689,7 @@ class Engine:
         What is refused raises `QueryError`, or is yielded as one with errors="return". Whoever leaves the loop early ends the
         searches under way."""
         _check_errors(errors)
-        return self._answers(queries, in_order, errors, defaults)
+        return self._answers(queries, in_order, errors, cast(Line, defaults))
 
     def _answers(self, queries: Any, in_order: bool, errors: str, defaults: Line) -> Iterator[Any]:
         stream = self._wait(self._engine._open(queries, in_order, defaults))
@@ -640,13 +703,13 @@ class Engine:
             with suppress(EngineError):
                 self._wait(stream.close())
 
-    def analyse_all(self, position: Position, **keys: Any) -> List[Answer]:
-        """Searches all positions that a query asks for, in their order."""
-        return self._wait(self._engine.analyse_all(position, **keys))
+    def analyse_all(self, position: Position, *, errors: Any = "raise", **keys: "Unpack[Keys]") -> List[Answer]:
+        """Searches all positions that a query asks for, in their order. `keys` are those of `zeitnot.Keys`."""
+        return self._wait(self._engine.analyse_all(position, errors=errors, **keys))
 
-    def analyse(self, position: Position, **keys: Any) -> Answer:
-        """Searches one position."""
-        return self._wait(self._engine.analyse(position, **keys))
+    def analyse(self, position: Position, *, errors: Any = "raise", **keys: "Unpack[Keys]") -> Answer:
+        """Searches one position. `keys` are those of `zeitnot.Keys`, such as nodes=400, movetime=1000 or multipv=3."""
+        return self._wait(self._engine.analyse(position, errors=errors, **keys))
 
     def version(self) -> Line:
         """Version, backend and network of the server."""
@@ -679,8 +742,15 @@ def _shut(process_id: int, engine: AsyncEngine, loop: asyncio.AbstractEventLoop,
         loop.close()
 
 
-def answers(queries: Any, engine: Union[str, Sequence[str], None] = None, **keys: Any) -> Iterator[Answer]:
+def answers(
+    queries: Any,
+    engine: Union[str, Sequence[str], None] = None,
+    *,
+    in_order: bool = False,
+    errors: Any = "raise",
+    **keys: "Unpack[Keys]",
+) -> Iterator[Answer]:
     """Yields the answers to `queries` of a program that lives as long as the loop. `engine` is the program with flags, if need be."""
     name, *flags = [engine] if isinstance(engine, str) else engine or [program()]
     with Engine(*flags, program=name) as started:
-        yield from started.answers(queries, **keys)
+        yield from started.answers(queries, in_order=in_order, errors=errors, **keys)

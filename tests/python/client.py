@@ -498,6 +498,37 @@ class Streams(unittest.TestCase):
             self.assertEqual([name for name in vars(started) if not name.startswith("_")], [])
             self.assertEqual([name for name in vars(started._engine) if not name.startswith("_")], [])
 
+    def test_notebooks_show_what_there_is(self):
+        keys = zeitnot.Keys.__annotations__
+        for name in keys:
+            self.assertRegex(zeitnot.Keys.__doc__, rf"\n    {name} ")
+        guide = (Path(__file__).parents[2] / "docs/guide/serve.md").read_text()
+        table = guide.split("## ")[1 + [part.split("\n")[0] for part in guide.split("## ")[1:]].index("Queries")]
+        self.assertEqual({*re.findall(r"^\| `(\w+)` \|", table, re.M)} - {"action"}, {*keys})
+        self.assertIsInstance(zeitnot.__version__, str)
+        with engine() as started:
+            self.assertEqual(repr(started), "<zeitnot.Engine, running>")
+            answer = started.analyse("startpos", nodes=5)
+            table = answer._repr_html_()
+            self.assertTrue(all(f"<td>{move.move}</td>" in table for move in answer.moves), table)
+            mated = started.analyse({"moves": ["f3", "e5", "g4", "Qh4"]}, nodes=5)
+            self.assertIn("checkmate", mated._repr_html_())
+        self.assertEqual(repr(started), "<zeitnot.Engine, closed>")
+
+    def test_numbers_and_arrays_of_numpy_are_keys(self):
+        class Scalar:
+            """As numpy has its own."""
+
+            def __init__(self, value):
+                self.value = value
+
+            def tolist(self):
+                return self.value
+
+        with engine() as started:
+            answer = started.analyse({"fen": "startpos", "moves": Scalar(["e4", "e5"])}, nodes=Scalar(7))
+            self.assertEqual((answer.ply, answer.visits), (2, 7))
+
     def test_errors_are_raised_or_returned_and_nothing_else(self):
         with engine() as started:
             for word in ("ignore", "Raise", "", None):
