@@ -23,7 +23,7 @@ pub enum EpdError {
         "a field is missing before {0}: side to move, castling rights and en passant square follow the board"
     )]
     Field(String),
-    #[error("\"{0}\" is left over behind the start position, and no move")]
+    #[error("\"{0}\" is left over behind the start position, and is no move")]
     LeftOver(String),
 }
 
@@ -144,8 +144,8 @@ impl<'a> ListedPosition<'a> {
         if begins_with_move || moves.first() == Some(&"moves") {
             moves.retain(|word| *word != "moves");
             behind = operations;
-        } else if let (None, Some(first)) = (&fen, moves.first()) {
-            return Some(Err(EpdError::LeftOver(first.to_string())));
+        } else if fen.is_none() && !moves.is_empty() {
+            return Some(Err(EpdError::LeftOver(list.into())));
         } else {
             moves.clear();
         }
@@ -487,7 +487,7 @@ mod tests {
                 String::from("startpos soon"),
                 "\"soon\" is left over behind the start position",
             ),
-            (String::from("startpos | 0.5"), "\"0.5\" is left over"),
+            (String::from("startpos | 0.5"), "\"| 0.5\" is left over"),
             (
                 "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - bm Rxf4; id \"x\";".into(),
                 "a field is missing before bm",

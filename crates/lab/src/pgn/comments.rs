@@ -10,16 +10,16 @@ const LARGEST_CENTIPAWNS: f64 = 15000.0;
 /// A mate in n plies is this minus n.
 const MATE: i32 = 32000;
 /// How programs write figures: a command, the whole comment up to its first comma, or one of its pairs with
-/// `=`. What it begins with, its fields and what stands between them, its name, and the unit of times that are
-/// written without one, ms. Of the fields `t` is a time used, `s` one with its unit, `c` the clock, `h` the clock
-/// as `h:mm:ss`, `n` a whole number, `e` the mover's evaluation, and `w` White's.
+/// `=`. The name of command or pair, the fields and what stands between them, what the form is called, and the
+/// unit of times that are written without one, ms. Of the fields `t` is a time used, `s` one with its unit, `c`
+/// the clock, `h` the clock as `h:mm:ss`, `n` a whole number, `e` the mover's evaluation, and `w` White's.
 const FORMS: [(&str, &str, &str, f64); 11] = [
-    ("[%clk ", "c", "[%clk]", 1000.0),
-    ("[%emt ", "t", "[%emt]", 1000.0),
-    ("mt=", "t", "mt=", 1.0),
-    ("tl=", "c", "tl=", 1.0),
-    ("ev=", "e", "ev=", 1.0),
-    ("wv=", "w", "wv=", 1.0),
+    ("clk", "c", "[%clk]", 1000.0),
+    ("emt", "t", "[%emt]", 1000.0),
+    ("mt", "t", "mt=", 1.0),
+    ("tl", "c", "tl=", 1.0),
+    ("ev", "e", "ev=", 1.0),
+    ("wv", "w", "wv=", 1.0),
     ("", "e/n s", "fastchess's times", 1000.0),
     ("", "e n/n t n", "OpenBench's times", 1.0),
     ("", "e/n t", "WinBoard's times", 1000.0),
@@ -85,8 +85,9 @@ impl Commands {
             // In brackets stands what the engine expected.
             let behind = part.strip_prefix('(').and_then(|part| part.split_once(") "));
             let part = behind.map_or(part, |(_, behind)| behind);
-            let is_alone = number == 0 && !part.contains('=');
-            if !is_alone && !has_pairs || !self.take_form(part, played) && is_alone {
+            let (name, value) = part.split_once('=').unwrap_or(("", part));
+            let is_alone = number == 0 && name.is_empty();
+            if !is_alone && !has_pairs || !self.take_form(name, value, played) && is_alone {
                 return;
             }
         }
@@ -105,19 +106,18 @@ impl Commands {
             // Here `M5` counts moves, as `#5` does.
             return self.take_eval(&value.replace(['M', 'm'], "#"), depth, self.sign, played);
         }
-        let is_known = self.take_form(&format!("[%{name} {value}"), played);
+        let is_known = self.take_form(name, &value, played);
         let is_short = value.split(':').count() == 2 && !value.contains('.');
         self.has_short_clocks |= name == "clk" && is_short;
         self.has_long_clocks |= name == "clk" && !is_short && is_known;
         is_known
     }
 
-    /// Takes what text says that is in a form as a whole.
-    fn take_form(&mut self, text: &str, played: &mut RecordedMove) -> bool {
-        let found = FORMS
-            .iter()
-            .find_map(|form| Some((form, fields(form.1, text.strip_prefix(form.0)?)?)));
-        let Some((&(.., name, unit), fields)) = found else {
+    /// Takes what text says that is in a form of this name as a whole.
+    fn take_form(&mut self, name: &str, text: &str, played: &mut RecordedMove) -> bool {
+        let mut forms = FORMS.iter().filter(|form| form.0 == name);
+        let found = forms.find_map(|form| Some((form, fields(form.1, text)?)));
+        let Some((&(.., form, unit), fields)) = found else {
             return false;
         };
         for (letter, value) in fields {
@@ -130,8 +130,8 @@ impl Commands {
                 _ => continue,
             }
             let is_time = !["e", "w"].contains(&letter);
-            if is_time && !self.time_forms.contains(&name) {
-                self.time_forms.push(name);
+            if is_time && !self.time_forms.contains(&form) {
+                self.time_forms.push(form);
             }
         }
         true
