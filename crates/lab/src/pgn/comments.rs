@@ -116,12 +116,11 @@ impl Commands {
     /// Takes what text says that is in a form of this name as a whole.
     fn take_form(&mut self, name: &str, text: &str, played: &mut RecordedMove) -> bool {
         let mut forms = FORMS.iter().filter(|form| form.0 == name);
-        let found = forms.find_map(|form| Some((form, fields(form.1, text)?)));
-        let Some((&(.., form, unit), fields)) = found else {
+        let found = forms.find_map(|form| Some((form.2, fields(form.1, text, form.3)?)));
+        let Some((form, fields)) = found else {
             return false;
         };
-        for (letter, value) in fields {
-            let ms = time_ms(value, unit);
+        for (letter, value, ms) in fields {
             match letter {
                 "c" | "h" => played.clock_ms = ms,
                 "s" | "t" => played.used_ms = ms,
@@ -146,8 +145,7 @@ impl Commands {
             played.centipawns = i16::try_from(score).ok();
             return true;
         }
-        let pawns = text.replace(',', ".").parse().ok();
-        let Some(pawns) = pawns.filter(|eval: &f64| eval.is_finite()) else {
+        let Some(pawns) = number(text).filter(|pawns| pawns.is_finite()) else {
             return false;
         };
         self.evals.push((self.place, sign * pawns));
@@ -191,26 +189,29 @@ pub(super) fn one_line(text: &str) -> String {
     words.join(" ").replace('{', "(").replace('}', ")")
 }
 
-/// Reads text that is in the form as a whole: the letters of the form's fields, and what stands there.
-fn fields<'t>(form: &'static str, text: &'t str) -> Option<Vec<(&'static str, &'t str)>> {
+/// A field of a form: its letter, what stands there, and that as a time, ms.
+type Field<'t> = (&'static str, &'t str, Option<f64>);
+
+/// Reads text that is in the form as a whole.
+fn fields<'t>(form: &'static str, text: &'t str, unit: f64) -> Option<Vec<Field<'t>>> {
     let mut found = Vec::new();
     let mut pieces = text.split_inclusive(ENDS);
     for field in form.split_inclusive(ENDS) {
         let piece = pieces.next()?;
         let (letter, end) = field.split_at(1);
         let value = piece.strip_suffix(end)?;
+        let ms = time_ms(value, unit);
         let is_valid = match letter {
             "n" => is_number(value),
             "e" | "w" => is_eval(value),
-            "s" => value.ends_with('s') && time_ms(value, 1.0).is_some(),
-            "h" => value.matches(':').count() == 2 && time_ms(value, 1.0).is_some(),
-            "c" | "t" => time_ms(value, 1.0).is_some(),
-            _ => false,
+            "s" => value.ends_with('s') && ms.is_some(),
+            "h" => value.matches(':').count() == 2 && ms.is_some(),
+            _ => ms.is_some(),
         };
         if !is_valid {
             return None;
         }
-        found.push((letter, value));
+        found.push((letter, value, ms));
     }
     pieces.next().is_none().then_some(found)
 }
@@ -219,15 +220,17 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
+/// A number, perhaps with a decimal comma.
+fn number(text: &str) -> Option<f64> {
+    let plain = text.parse().ok();
+    plain.or_else(|| text.replace(',', ".").parse().ok())
+}
+
 /// Programs write evaluations with a sign or with two decimals, and people write scores such as `2.5/4`.
 fn is_eval(text: &str) -> bool {
-    let number = text.replace(',', ".");
-    let has_decimals = number
-        .rsplit('.')
-        .next()
-        .is_some_and(|decimals| decimals.len() == 2);
-    let is_number = number.parse::<f64>().is_ok() && (has_decimals || number.starts_with(['+', '-']));
-    is_number || mate(text).is_some()
+    let decimals = text.rsplit(['.', ',']).next().unwrap_or_default();
+    let is_written_so = decimals.len() == 2 || text.starts_with(['+', '-']);
+    is_written_so && number(text).is_some() || mate(text).is_some()
 }
 
 /// Parses `d:hh:mm:ss`, `h:mm:ss.fff`, `mm:ss`, `338ms`, `3.4s`, or a number of `unit` ms, and returns ms.
@@ -239,7 +242,7 @@ fn time_ms(text: &str, unit: f64) -> Option<f64> {
         (None, None) => (text, unit),
     };
     let mut parts = text.rsplit(':');
-    let last: f64 = parts.next()?.replace(',', ".").parse().ok()?;
+    let last = number(parts.next()?)?;
     let mut sum = unit * last;
     // The last part alone may have a fraction.
     for unit in [60e3, 3600e3, 86_400e3] {
