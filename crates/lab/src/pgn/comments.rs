@@ -10,9 +10,10 @@ const LARGEST_CENTIPAWNS: f64 = 15000.0;
 /// A mate in n plies is this minus n.
 const MATE: i32 = 32000;
 /// How programs write figures: a command, the whole comment up to its first comma, or one of its pairs with
-/// `=`. The name of command or pair, the fields and what stands between them, what the form is called, and the
-/// unit of times that are written without one, ms. Of the fields `t` is a time used, `s` one with its unit, `c`
-/// the clock, `h` the clock as `h:mm:ss`, `n` a whole number, `e` the mover's evaluation, and `w` White's.
+/// `=`. A row has the name of command or pair, the fields and what stands between them, what the form is
+/// called, and the unit of times that are written without one, ms. Of the fields `t` is a time used, `s` one
+/// with its unit, `c` the clock, `h` the clock as `h:mm:ss`, `n` a whole number, `e` the mover's evaluation,
+/// and `w` White's.
 const FORMS: [(&str, &str, &str, f64); 11] = [
     ("clk", "c", "[%clk]", 1000.0),
     ("emt", "t", "[%emt]", 1000.0),
