@@ -64,8 +64,8 @@ pub struct PositionLines {
 
 impl PositionLines {
     /// Reads a line as [`ListedPosition::read`] does, or a row of a table: its column `fen` or `epd`, what
-    /// solves it (`bm`), and the `moves` of a puzzle. Of these the first leads to it and the second solves it.
-    /// Without a head, rows of puzzles have a name in front, as Lichess has them.
+    /// solves it (`bm`), and the `moves` of a puzzle. Of these the first leads to it and the second solves
+    /// it. Without a head, rows of puzzles have a name in front, as Lichess has them.
     pub fn read<'a>(&mut self, line: &'a str) -> Option<Result<ListedPosition<'a>, EpdError>> {
         let fields = line
             .split([',', ';', '\t'])

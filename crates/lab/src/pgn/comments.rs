@@ -77,8 +77,8 @@ impl Commands {
         }
     }
 
-    /// Takes what other programs write without commands, if the whole comment is in one of their [`FORMS`], or
-    /// in pairs. Behind a form may stand words.
+    /// Takes what other programs write without commands, if the whole comment is in one of their [`FORMS`],
+    /// or in pairs. Behind a form may stand words.
     fn take_figures(&mut self, prose: &str, played: &mut RecordedMove) {
         let prose = prose.trim_end_matches(',');
         let has_pairs = prose.split(", ").skip(1).all(|part| part.contains('='));

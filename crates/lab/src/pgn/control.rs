@@ -11,7 +11,8 @@ const TOLERANCE_MS: f64 = 1000.0;
 /// The first clock of a side may be above what the control allows by this, ms, and by a tenth: opponents give
 /// time on some servers.
 const GIVEN_MS: f64 = 15_000.0;
-/// The first clock that a comment's form gives is above the base time divided by this. Else its unit is another.
+/// The first clock that a comment's form gives is above the base time divided by this. Else its unit is
+/// another.
 const LEAST_PART: f64 = 20.0;
 /// Where the sum of recorded times is more than so many times what a control allows, its unit is another.
 const OTHER_UNIT: f64 = 2.0;
@@ -153,8 +154,8 @@ impl RecordedControl {
         (*last, if is_end { last.time } else { Millis::ZERO })
     }
 
-    /// Returns the time that a side used for each of its moves, ms, by its clock `before` them and after each.
-    /// Its first move has the number `number`.
+    /// Returns the time that a side used for each of its moves, ms, by its clock `before` them and after
+    /// each. Its first move has the number `number`.
     fn used_ms(&self, number: u32, mut before: Option<f64>, clocks: &[Option<f64>]) -> Vec<Option<f64>> {
         // Some clocks show the time of the next period one move later.
         let mut late = 0.0;
@@ -195,8 +196,8 @@ fn within(used: f64, clock: f64) -> Option<f64> {
 
 /// Brings the tags of the control, the form of the clocks and the first clock of each side to one reading.
 /// `are_short` says that all clocks are written as `1:29`: minutes and seconds, or hours and minutes. What
-/// fits no reading is left out: the control, or clocks and times whose form was told by their shape alone. The
-/// game's notes say it.
+/// fits no reading is left out: the control, or clocks and times whose form was told by their shape alone.
+/// The game's notes say it.
 pub(super) fn settle_time(game: &mut RecordedGame, are_short: bool) {
     let RecordedGame {
         tags,
@@ -288,7 +289,8 @@ pub(super) fn settle_time(game: &mut RecordedGame, are_short: bool) {
     settle_used(game);
 }
 
-/// Whether clocks and times stand in comments without a command, so that their form alone tells what they are.
+/// Whether clocks and times stand in comments without a command, so that their form alone tells what they
+/// are.
 fn is_by_shape(forms: &[&str]) -> bool {
     !forms.is_empty() && !forms.iter().any(|form| form.starts_with('['))
 }
@@ -302,7 +304,8 @@ fn unread(game: &mut RecordedGame, fault: &str) {
     game.notes.push(format!("{forms} {fault}, and are not read"));
 }
 
-/// The players of lichess have time for their first move that is not on their clock, and get no increment for it.
+/// The players of lichess have time for their first move that is not on their clock, and get no increment
+/// for it.
 fn is_of_lichess(game: &RecordedGame) -> bool {
     game.tags
         .get("Site")
@@ -332,8 +335,8 @@ fn settle_used(game: &mut RecordedGame) {
     }
 }
 
-/// Returns the time that was used for each move by the clocks, where the control is known. Moves of a book take
-/// none, and what their clocks show is not known.
+/// Returns the time that was used for each move by the clocks, where the control is known. Moves of a book
+/// take none, and what their clocks show is not known.
 fn by_clocks(game: &RecordedGame, told: Option<TimeControl>) -> Vec<Option<f64>> {
     let mut used = vec![None; game.moves.len()];
     let turn = game.start.turn();
