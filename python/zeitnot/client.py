@@ -86,14 +86,18 @@ class Keys(TypedDict, total=False):
 
 
 class RootMove(NamedTuple):
-    """A move of the position, for the side to move."""
+    """A move of the position, for the side to move. A move without a visit has no value: q, wdl, centipawns, plies_left
+    and mate are None.
+
+    policy is the network's probability of the move, prior the search's, after PolicyTemperature and noise."""
 
     move: str
     visits: int
-    q: float
-    wdl: Wdl
-    centipawns: int
-    policy: float
+    q: Optional[float]
+    wdl: Optional[Wdl]
+    centipawns: Optional[int]
+    policy: Optional[float]
+    prior: Optional[float]
     plies_left: Optional[float]
     mate: Optional[int]
     pv: Tuple[str, ...]

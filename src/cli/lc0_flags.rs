@@ -276,9 +276,11 @@ impl Translation {
                 Some((_, takes_value)) => takes_value,
                 None => !name.is_empty() && !SWITCHES.contains(&name) && !is_switch(positive(name)),
             };
-            // A number may be negative.
-            let is_value =
-                |word: &OsString| word.to_string_lossy().strip_prefix('-').is_none_or(starts_number);
+            let is_value = |word: &OsString| {
+                let word = word.to_string_lossy();
+                word.strip_prefix('-').is_none_or(starts_number)
+                    || name == "weights" && ends_as_network(&word)
+            };
             let next = words.next_if(|next| takes_value && value.is_none() && is_value(next));
             if let Some((reason, _)) = no_effect {
                 self.notes
@@ -292,8 +294,16 @@ impl Translation {
                 Some(switch) => format!("--{}=false", own_spelling(switch)),
                 None => text.replacen(name, own_spelling(name), 1),
             };
+            let mut of_flag = vec![OsString::from(word)];
+            match next {
+                Some(file) if ends_as_network(&file.to_string_lossy()) => {
+                    of_flag[0].push("=");
+                    of_flag[0].push(file);
+                }
+                next => of_flag.extend(next),
+            }
             flags.push(Flag {
-                words: [word.into()].into_iter().chain(next).collect(),
+                words: of_flag,
                 place: None,
             });
         }
@@ -301,6 +311,13 @@ impl Translation {
     }
 }
 
+/// A name that begins with one dash, although flags do.
+fn ends_as_network(word: &str) -> bool {
+    let is_named_so = [".pb.gz", ".pb", ".onnx"].iter().any(|end| word.ends_with(end));
+    is_named_so && word.starts_with('-') && !word.starts_with("--")
+}
+
+/// A negative number is a value.
 fn starts_number(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_digit() || c == '.')
 }
@@ -395,6 +412,11 @@ mod tests {
             (
                 "lc0 -w a.pb.gz -t2 -b=trivial",
                 "lc0 --weights a.pb.gz --threads=2 --backend=trivial",
+                0,
+            ),
+            (
+                "lc0 -w -net.pb.gz -t 2",
+                "lc0 --weights=-net.pb.gz --threads 2",
                 0,
             ),
             ("lc0 bench -t 2", "lc0 bench --threads 2", 0),

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::query::Id;
 use zeitnot_engine::chess::{History, Move};
-use zeitnot_engine::search::{PvLine, SearchInfo};
+use zeitnot_engine::search::{MoveStats, PvLine, SearchInfo};
 use zeitnot_engine::serve::PoolStatus;
 
 /// An answer, or a report before it.
@@ -19,7 +19,7 @@ pub(super) struct Answer<'a> {
     pub(super) is_final: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) reason: Option<String>,
-    /// Null without a legal move, or if nothing was evaluated.
+    /// So far in a report. Null without a legal move, or if nothing was evaluated.
     pub(super) best: Option<String>,
     #[serde(flatten)]
     pub(super) figures: Option<Figures>,
@@ -45,15 +45,18 @@ pub(super) struct Figures {
     tbhits: u64,
 }
 
-/// For the side to move.
+/// For the side to move. A move without a visit has no value.
 #[derive(Serialize)]
 pub(super) struct MoveFigures {
     r#move: String,
     visits: u64,
-    q: f32,
-    wdl: [f32; 3],
-    centipawns: i32,
+    q: Option<f32>,
+    wdl: Option<[f32; 3]>,
+    centipawns: Option<i32>,
+    /// The network's.
     policy: Option<f32>,
+    /// The search's, after PolicyTemperature and noise.
+    prior: Option<f32>,
     plies_left: Option<f32>,
     mate: Option<i32>,
     pv: Vec<String>,
@@ -78,29 +81,41 @@ impl Figures {
 }
 
 impl MoveFigures {
-    pub(super) fn all(root: &History, info: &SearchInfo) -> Vec<MoveFigures> {
-        let stats = info.move_stats.iter().flat_map(|stats| &stats.moves);
-        let policy = |mv: Move| {
-            stats
-                .clone()
-                .find(|stats| stats.mv == mv)
-                .map(|stats| stats.node.policy)
-        };
-        let figures = |line: &PvLine| {
-            let pv = root.format_line(&line.moves);
-            MoveFigures {
-                r#move: pv.first().cloned().unwrap_or_default(),
-                visits: line.nodes,
-                q: line.q,
-                wdl: wdl(line.wl, line.d),
-                centipawns: line.mean_advantage() as i32,
-                policy: line.moves.first().and_then(|&mv| policy(mv)),
-                plies_left: line.moves_left,
-                mate: line.mate,
-                pv,
-            }
-        };
-        info.lines.iter().map(figures).collect()
+    /// Of `most` moves, also of those that a proof has left without a line.
+    pub(super) fn all(root: &History, info: &SearchInfo, most: usize) -> Vec<MoveFigures> {
+        let all_stats = || info.move_stats.iter().flat_map(|stats| &stats.moves);
+        let stats_of = |mv: Move| all_stats().find(|stats| stats.mv == mv);
+        let has_line = |mv: Move| info.lines.iter().any(|line| line.moves.first() == Some(&mv));
+        let mut others: Vec<_> = all_stats().filter(|stats| !has_line(stats.mv)).collect();
+        others.sort_by(|a, b| b.node.policy.total_cmp(&a.node.policy));
+        let other_lines = others.into_iter().map(|stats| PvLine {
+            moves: vec![stats.mv],
+            ..PvLine::default()
+        });
+        let lines = info.lines.iter().cloned().chain(other_lines).take(most);
+        lines
+            .map(|line| {
+                let stats = line.moves.first().and_then(|&mv| stats_of(mv));
+                MoveFigures::of(root, &line, stats)
+            })
+            .collect()
+    }
+
+    fn of(root: &History, line: &PvLine, stats: Option<&MoveStats>) -> MoveFigures {
+        let pv = root.format_line(&line.moves);
+        let has_value = line.nodes > 0 || line.mate.is_some();
+        MoveFigures {
+            r#move: pv.first().cloned().unwrap_or_default(),
+            visits: line.nodes,
+            q: has_value.then_some(line.q),
+            wdl: has_value.then(|| wdl(line.wl, line.d)),
+            centipawns: has_value.then(|| line.mean_advantage() as i32),
+            policy: stats.map(|stats| stats.network_policy),
+            prior: stats.map(|stats| stats.node.policy),
+            plies_left: line.moves_left.filter(|_| has_value),
+            mate: line.mate,
+            pv,
+        }
     }
 }
 

@@ -332,6 +332,7 @@ impl Client {
                 queries: queries.clone(),
                 query: open.clone(),
                 ply,
+                most_moves: setup.settings().info.multi_pv,
                 warnings: warnings.clone(),
             };
             if game.position(ply).legal_moves().is_empty() {
@@ -400,20 +401,23 @@ struct Reply {
     queries: Arc<Queries>,
     query: Arc<OpenQuery>,
     ply: usize,
+    most_moves: usize,
     warnings: Vec<String>,
 }
 
 impl Reply {
     fn answer_of<'a>(&'a self, root: &History, info: Option<&SearchInfo>) -> Answer<'a> {
+        let all = |info| MoveFigures::all(root, info, self.most_moves);
+        let best = info.and_then(|info| info.lines.first()?.moves.first());
         Answer {
             id: &self.query.id,
             ply: self.ply,
             turn: root.current().turn().fold_wb("white", "black"),
             is_final: true,
             reason: None,
-            best: None,
+            best: best.map(|&mv| root.format_move(mv)),
             figures: info.map(Figures::of),
-            moves: info.map(|info| MoveFigures::all(root, info)).unwrap_or_default(),
+            moves: info.map(all).unwrap_or_default(),
             warnings: &self.warnings,
         }
     }
@@ -530,6 +534,50 @@ mod tests {
             assert!(start.elapsed() < Duration::from_secs(60));
             thread::sleep(Duration::from_millis(1));
         }
+    }
+
+    /// A regression: the prior was called the network's policy, and moves without a visit had the root's value.
+    #[test]
+    fn moves_have_policy_and_prior_and_without_a_visit_no_value() {
+        let input = br#"{"id":1,"nodes":3}
+            {"id":2,"nodes":3,"options":{"PolicyTemperature":1}}
+            {"id":3,"nodes":9,"fen":"6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1"}"#;
+        let mut answers = answers_to(&server(10), input);
+        answers.sort_by_key(|answer| answer["id"].as_u64());
+        let number = |of: &Value| of.as_f64().unwrap();
+        let column = |answer: &Value, key: &str| -> Vec<(String, f64)> {
+            let moves = answer["moves"].as_array().unwrap();
+            let mut column: Vec<_> = moves
+                .iter()
+                .map(|of| (of["move"].to_string(), number(&of[key])))
+                .collect();
+            column.sort_by(|a, b| a.0.cmp(&b.0));
+            column
+        };
+        let is_close = |a: &[(String, f64)], b: &[(String, f64)]| {
+            a.iter().zip(b).all(|((_, a), (_, b))| (a - b).abs() < 2e-3)
+        };
+        let plain = column(&answers[1], "prior");
+        assert!(is_close(&plain, &column(&answers[1], "policy")));
+        assert!(is_close(&plain, &column(&answers[0], "policy")));
+        assert!(!is_close(&plain, &column(&answers[0], "prior")));
+        for answer in &answers {
+            let moves = answer["moves"].as_array().unwrap();
+            let (visited, others): (Vec<_>, Vec<_>) =
+                moves.iter().partition(|of| of["visits"].as_u64() != Some(0));
+            assert!(
+                !visited.is_empty() && visited.iter().all(|of| of["q"].is_number()),
+                "{answer}"
+            );
+            for key in ["q", "wdl", "centipawns", "plies_left", "mate"] {
+                assert!(others.iter().all(|of| of[key].is_null()), "{key}: {answer}");
+            }
+            let sum: f64 = moves.iter().map(|of| number(&of["policy"])).sum();
+            assert!((sum - 1.0).abs() < 1e-3, "{sum}: {answer}");
+        }
+        // A mate at once leaves no move out.
+        assert_eq!(answers[2]["mate"], 1);
+        assert_eq!(answers[2]["moves"].as_array().unwrap().len(), 20);
     }
 
     #[test]

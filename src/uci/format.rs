@@ -130,6 +130,7 @@ fn move_line(
         node,
         u,
         s,
+        ..
     }: &MoveStats,
 ) -> String {
     let mv = root.current().format_move(*mv, Variant::Chess960);
@@ -327,6 +328,7 @@ mod tests {
         MoveStats {
             mv,
             policy_index: 322,
+            network_policy: 0.2,
             node,
             u: 0.12345,
             s: 0.13579,

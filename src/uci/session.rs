@@ -191,7 +191,7 @@ impl Session {
                 .output
                 .note(format!("option {}: {}", option.name, option.help));
         }
-        if CLEAR_TREE.is_named(name) {
+        if CLEAR_TREE.iter().any(|button| button.is_named(name)) {
             return self.engine.clear_tree();
         }
         if let Some(other) = self.changed_under_other_name(name, value) {
@@ -489,6 +489,7 @@ pub(super) fn board(game: &History) -> String {
 mod tests {
     use std::io;
     use std::io::Cursor;
+    use std::path::Path;
     use std::sync::Arc;
 
     use parking_lot::Mutex;
@@ -566,6 +567,49 @@ mod tests {
             2,
             "{busy}"
         );
+    }
+
+    /// A regression: the old network stayed without a word.
+    #[test]
+    fn a_network_that_changed_under_its_name_is_loaded_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("models");
+        let file = folder.path().join("net.pb.gz");
+        let put = |name: &str| std::fs::copy(models.join(name), &file).unwrap();
+        put("tiny/zeitnot-tiny.pb.gz");
+        let name = file.to_str().unwrap();
+        let mut engine = Engine::new(Settings::default()).unwrap();
+        engine.set_option("WeightsFile", name).unwrap();
+        assert!(engine.prepare().unwrap().is_some());
+        let tiny = engine.network_sha256().unwrap().to_owned();
+        put("zeitnot-small.pb.gz");
+        engine.set_option("MultiPV", "2").unwrap();
+        assert!(engine.prepare().unwrap().is_none(), "not amid a game");
+        engine.new_game();
+        assert!(engine.prepare().unwrap().is_some());
+        assert_ne!(engine.network_sha256().unwrap(), tiny);
+        put("tiny/zeitnot-tiny.pb.gz");
+        engine.set_option("weights", name).unwrap();
+        assert!(engine.prepare().unwrap().is_some());
+        assert_eq!(engine.network_sha256().unwrap(), tiny);
+        std::fs::remove_file(&file).unwrap();
+        engine.new_game();
+        assert!(engine.prepare().unwrap().is_none(), "what is gone stays in use");
+    }
+
+    #[test]
+    fn the_button_of_other_engines_is_known() {
+        assert_eq!(
+            said(false, "setoption name Clear Hash\nsetoption name cleartree"),
+            ""
+        );
+    }
+
+    /// A regression: the network's value of two kings alone was shown for their draw.
+    #[test]
+    fn a_root_that_nobody_can_win_is_a_draw_from_its_first_visit() {
+        let text = said(false, "position fen 8/8/4k3/8/8/4K3/8/8 w - - 0 1\ngo depth 1");
+        assert!(text.contains(" nodes 1 score cp 0 "), "{text}");
     }
 
     /// A regression: a count of months heard nothing, and an orphan went on with it.

@@ -251,6 +251,8 @@ fn en_passant_follows_lc0() {
     assert_eq!(flag(pinned).as_deref(), Some("d3"), "a pin does not count");
     let as_given = "fen rnbqkbnr/pppp1ppp/8/4p3/8/5N2/PPPPPPPP/RNBQKB1R w KQkq e6 0 2";
     assert_eq!(flag(as_given).as_deref(), Some("e6"), "a FEN is believed");
+    let in_capitals = as_given.replace("e6", "E6");
+    assert_eq!(flag(&in_capitals).as_deref(), Some("e6"));
 }
 
 #[test]

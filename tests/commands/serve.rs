@@ -548,7 +548,9 @@ fn what_a_search_has_to_tell_is_in_its_answer() {
     let options = json!({"Contempt": 100});
     server.send(&json!({"id": 2, "infinite": true, "report_every": 10, "options": options}).to_string());
     // A search that has not begun has nothing to tell.
-    server.read_until(r#"{"id":2,"ply"#);
+    let report = parse(server.read_until(r#"{"id":2,"ply"#).last().unwrap());
+    assert!(report["best"].is_string(), "{report}");
+    assert_eq!(report["best"], report["moves"][0]["move"]);
     server.send(r#"{"id":2,"action":"cancel"}"#);
     let lines = server.finish();
     let answer = lines

@@ -381,7 +381,9 @@ class Streams(unittest.TestCase):
 
     def test_reports_come_before_the_answer(self):
         with engine() as started:
-            kinds = [answer.final for answer in started.answers([{"movetime": 200, "report_every": 20}])]
+            answers = list(started.answers([{"movetime": 200, "report_every": 20}]))
+        kinds = [answer.final for answer in answers]
+        self.assertTrue(all(answer.best for answer in answers))
         self.assertGreater(len(kinds), 1)
         self.assertEqual(kinds, [False] * (len(kinds) - 1) + [True])
 

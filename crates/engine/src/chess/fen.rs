@@ -96,8 +96,11 @@ fn tidy(fen: &str) -> String {
         .split_ascii_whitespace()
         .map(str::to_owned)
         .collect();
-    if let Some(turn) = fields.get_mut(1) {
-        turn.make_ascii_lowercase();
+    // Side to move and en-passant square.
+    for field in [1, 3] {
+        if let Some(text) = fields.get_mut(field) {
+            text.make_ascii_lowercase();
+        }
     }
     for (field, least) in [(4, 0.0), (5, 1.0)] {
         let Some(text) = fields.get_mut(field) else {

@@ -16,6 +16,7 @@ mod request;
 mod settings;
 mod setup;
 
+use std::mem;
 use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,6 +54,8 @@ pub struct Engine {
     position_refusal: Option<String>,
     network: Option<LoadedNetwork>,
     network_refusal: Option<(NetworkOptions, String)>,
+    /// The network was named again, or a game is new: its file may be another one.
+    wants_fresh_network: bool,
     tables: TablesInForce,
     play: Play,
     wants_empty_tree: bool,
@@ -69,6 +72,7 @@ impl Engine {
             position_refusal: None,
             network: None,
             network_refusal: None,
+            wants_fresh_network: false,
             tables: TablesInForce::default(),
             wants_empty_tree: false,
             own_manager: None,
@@ -116,11 +120,13 @@ impl Engine {
         settings.set(name, value)?;
         settings.check()?;
         self.settings = settings;
+        self.wants_fresh_network |= Settings::spec(name).is_ok_and(|spec| spec.name == "WeightsFile");
         self.forget_refusals();
         Ok(())
     }
 
-    /// Opens network and threads as needed, and describes them if they have changed.
+    /// Opens network and threads as needed, and describes them if they have changed. A file that changed
+    /// under its name is read anew after [`Engine::new_game`], or if the option named it again.
     ///
     /// After an error an earlier network stays in use, and the refused one is retried only after
     /// [`Engine::set_option`] or [`Engine::new_game`]: a file that takes seconds to be refused must not do so
@@ -132,14 +138,15 @@ impl Engine {
         {
             return Err(EngineError::NetworkRefused(reason.clone()));
         }
-        if self
+        let wants_fresh = mem::take(&mut self.wants_fresh_network);
+        let old = self
             .network
             .as_ref()
-            .is_some_and(|network| network.options == *wanted)
-        {
+            .filter(|network| !(wants_fresh && network.opened.is_outdated()));
+        if old.is_some_and(|network| network.options == *wanted) {
             return Ok(None);
         }
-        let loaded = LoadedNetwork::load(wanted, self.network.as_ref());
+        let loaded = LoadedNetwork::load(wanted, old);
         let network = loaded.inspect_err(|error| {
             self.network_refusal = Some((wanted.clone(), error.to_string()));
         })?;
@@ -174,6 +181,7 @@ impl Engine {
         self.play = Play::Idle(None);
         self.position = History::start();
         self.position_refusal = None;
+        self.wants_fresh_network = true;
         self.forget_refusals();
     }
 

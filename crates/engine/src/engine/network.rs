@@ -1,9 +1,11 @@
 //! The loaded network with its backend, and its evaluation of a single position.
 
 use std::fmt;
+use std::fs;
 use std::num::NonZero;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use serde::Serialize;
 
@@ -89,13 +91,43 @@ pub struct OpenedBackend {
     pub backend: Arc<dyn Backend>,
     /// In hexadecimal, `None` without a network.
     pub network_sha256: Option<String>,
+    file: Option<FileStamp>,
+}
+
+/// A network's file as it was when it was read.
+#[derive(Clone, Debug, PartialEq)]
+struct FileStamp {
+    path: PathBuf,
+    bytes: u64,
+    modified: Option<SystemTime>,
+}
+
+impl FileStamp {
+    /// `None` where there is no file, as of a network that is built in.
+    fn of(path: &Path) -> Option<FileStamp> {
+        let metadata = fs::metadata(path).ok()?;
+        Some(FileStamp {
+            path: path.into(),
+            bytes: metadata.len(),
+            modified: metadata.modified().ok(),
+        })
+    }
 }
 
 impl OpenedBackend {
+    /// Whether another file has taken the place of the network's.
+    pub(super) fn is_outdated(&self) -> bool {
+        let Some(read) = &self.file else {
+            return false;
+        };
+        FileStamp::of(&read.path).is_some_and(|now| now != *read)
+    }
+
     pub(super) fn of(backend: Arc<dyn Backend>) -> OpenedBackend {
         OpenedBackend {
             backend: Arc::new(Instrumented::new(backend, Vec::new())),
             network_sha256: None,
+            file: None,
         }
     }
 }
@@ -108,14 +140,17 @@ pub fn open_backend(options: &NetworkOptions) -> Result<OpenedBackend, EngineErr
         return Ok(OpenedBackend {
             backend: backends::create(&config, None)?,
             network_sha256: None,
+            file: None,
         });
     }
     let Discovered { network, passed_over } = load_network(options)?;
     config.notes.splice(0..0, passed_over);
     let network_sha256 = Some(network.sha256.clone());
+    let file = FileStamp::of(&network.path);
     Ok(OpenedBackend {
         backend: backends::create(&config, Some(network))?,
         network_sha256,
+        file,
     })
 }
 
@@ -132,14 +167,11 @@ fn open_without_wrong_parameters(options: &NetworkOptions) -> Result<OpenedBacke
         backend_options: String::new(),
         ..options.clone()
     };
-    let OpenedBackend {
-        backend,
-        network_sha256,
-    } = open_backend(&plain)?;
+    let opened = open_backend(&plain)?;
     let note = format!("BackendOptions: {error}. {} is left out", options.backend_options);
     Ok(OpenedBackend {
-        backend: with_notes(backend, vec![Note::Error(note)]),
-        network_sha256,
+        backend: with_notes(opened.backend, vec![Note::Error(note)]),
+        ..opened
     })
 }
 

@@ -46,16 +46,23 @@ option_group! {
     }
 }
 
-/// The option that is a command: it drops the tree before the next search.
-pub const CLEAR_TREE: OptionSpec = OptionSpec {
-    meanings: Vec::new(),
-    name: "ClearTree",
-    flag: "",
-    kind: OptionKind::Button,
-    default: String::new(),
-    help: "Lets the next search begin with an empty tree.",
-    visibility: Visibility::Hidden,
-};
+/// The button that drops the tree before the next search, by Lc0's name and by Stockfish's.
+pub const CLEAR_TREE: [OptionSpec; 2] = [
+    clear_button("ClearTree", Visibility::Hidden),
+    clear_button("Clear Hash", Visibility::Normal),
+];
+
+const fn clear_button(name: &'static str, visibility: Visibility) -> OptionSpec {
+    OptionSpec {
+        meanings: Vec::new(),
+        name,
+        flag: "",
+        kind: OptionKind::Button,
+        default: String::new(),
+        help: "Lets the next search begin with an empty tree.",
+        visibility,
+    }
+}
 
 static SPECS: LazyLock<Vec<OptionSpec>> = LazyLock::new(Settings::declared);
 
@@ -81,7 +88,7 @@ impl Settings {
             .iter()
             .cloned()
             .chain(OTHER_NAMES.iter().filter_map(second));
-        own.chain([CLEAR_TREE])
+        own.chain(CLEAR_TREE)
             .chain(IGNORED_OPTIONS.iter().cloned())
             .collect()
     }
@@ -476,6 +483,7 @@ mod tests {
             ("Move Overhead", [true, true]),
             ("Temperature", [false, false]),
             ("ClearTree", [false, false]),
+            ("Clear Hash", [false, true]),
         ] {
             let listed = [Visibility::Common, Visibility::Normal].map(|least| is_listed(name, least));
             assert_eq!(listed, [common, normal], "{name}");

@@ -10,9 +10,13 @@ use crate::search::state::{SearchContext, SearchState};
 use crate::search::tree::{NodeId, Tree, VisitSum};
 
 /// Converts an evaluation for the side to move into the node's point of view. `depth` counts the positions
-/// from the root on.
+/// from the root on. A root that nobody can win is drawn, as it would be below another one.
 pub(crate) fn leaf_value(context: &SearchContext, depth: usize, evaluation: Value) -> Value {
-    let root_turn = context.history.current().turn();
+    let root = context.history.current();
+    if depth == 1 && root.has_insufficient_material() {
+        return Value::DRAW;
+    }
+    let root_turn = root.turn();
     let mover = if depth.is_multiple_of(2) {
         root_turn
     } else {

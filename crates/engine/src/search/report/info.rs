@@ -10,7 +10,7 @@ use crate::network::encode::Transform;
 use crate::network::policy_map;
 use crate::search::leaf::select::{self, MovesLeftUtility};
 use crate::search::state::SearchContext;
-use crate::search::tree::{Inside, Proof};
+use crate::search::tree::{Inside, Proof, Unvisited};
 
 /// A line. `wl`, `d` and `mu` are free of contempt, as far as the objectivity goes.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -166,7 +166,8 @@ pub struct MeanStats {
 pub struct NodeStats {
     pub visits: u32,
     pub in_flight: u32,
-    /// Policy of the move, at the root the sum over visited moves.
+    /// The search's prior of the move, after PolicyTemperature and noise. At the root the sum over visited
+    /// moves.
     pub policy: f32,
     pub mean: Option<MeanStats>,
     /// The value that the move is chosen by, with contempt, or the first-play urgency.
@@ -180,6 +181,8 @@ pub struct NodeStats {
 pub struct MoveStats {
     pub mv: Move,
     pub policy_index: u16,
+    /// The network's probability of the move, before PolicyTemperature and noise.
+    pub network_policy: f32,
     pub node: NodeStats,
     pub u: f32,
     pub s: f32,
@@ -203,11 +206,20 @@ impl RootSnapshot<'_> {
         let children_visits = self.children.iter().map(|child| child.node.visits).sum();
         let mean = self.root.mean;
         let parent_q = select::parent_q(mean, self.draw_score());
-        let terms = ScoreTerms {
+        let mut terms = ScoreTerms {
+            policy_temperature: params.policy_temperature,
+            total_weight: 0.0,
             fpu: select::fpu(params.fpu_at(0), parent_q, self.visited_policy()),
             exploration: select::exploration(&params.exploration_at(0), children_visits),
             moves_left: MovesLeftUtility::new(params, backend_info.has_moves_left, mean),
         };
+        let inside = self.search.context.tree.enter();
+        let total: f32 = self
+            .all_policies(&inside)
+            .map(|policy| terms.weight(policy))
+            .sum();
+        drop(inside);
+        terms.total_weight = total.max(f32::MIN_POSITIVE);
         let legal = history.legal_moves();
         let known = legal
             .iter()
@@ -254,10 +266,24 @@ impl RootSnapshot<'_> {
         MoveStats {
             mv,
             policy_index,
+            network_policy: terms.weight(root_move.network_policy) / terms.total_weight,
             node: node_stats,
             u,
             s: q + u + moves_left,
         }
+    }
+
+    /// Without noise, of all legal moves, whether they may be searched or not. After the move that is
+    /// pondered on, of those that may.
+    fn all_policies<'a>(&'a self, _inside: &'a Inside<'_>) -> impl Iterator<Item = f32> + 'a {
+        let SearchContext { tree, .. } = &self.search.context;
+        let root = Some(self.search.context.root_node()).filter(|_| self.plies == 0);
+        let policies = root.into_iter().flat_map(|root| {
+            let unvisited = tree.unvisited(root).map(Unvisited::policy);
+            unvisited.chain(tree.children(root).map(|(_, child)| child.edge().policy()))
+        });
+        let own = self.moves().filter(|_| self.plies > 0);
+        policies.chain(own.map(|root_move| root_move.network_policy))
     }
 
     fn root_node_stats(&self) -> NodeStats {
@@ -291,9 +317,19 @@ impl RootSnapshot<'_> {
 }
 
 struct ScoreTerms<'a> {
+    policy_temperature: f32,
+    /// Of all moves.
+    total_weight: f32,
     fpu: f32,
     exploration: f32,
     moves_left: Option<MovesLeftUtility<'a>>,
+}
+
+impl ScoreTerms<'_> {
+    /// The network's probability of the move, up to a factor: what PolicyTemperature made of it, undone.
+    fn weight(&self, policy: f32) -> f32 {
+        libm::powf(policy, self.policy_temperature)
+    }
 }
 
 fn network_value(cache: &EvalCache, history: &History) -> Option<f32> {

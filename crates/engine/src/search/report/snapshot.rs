@@ -53,7 +53,7 @@ pub(crate) struct RootMove {
     /// Value for the side to move at the root, including the draw score. Meaningless without visits.
     pub(crate) q: f32,
     /// Without noise.
-    network_policy: f32,
+    pub(super) network_policy: f32,
     /// With the search's noise.
     pub(crate) policy: f32,
 }
