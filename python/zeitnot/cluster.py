@@ -15,6 +15,7 @@ import hashlib
 import json
 import logging
 import os
+import platform
 import re
 import shutil
 import signal
@@ -32,6 +33,10 @@ from itertools import chain, count, islice, starmap
 from pathlib import Path, PurePath
 from typing import Any, Callable, Deque, Dict, Iterable, Iterator, List, NoReturn, Optional, Sequence, Set, Tuple
 
+try:
+    import fcntl
+except ImportError:
+    fcntl = None  # type: ignore[assignment]
 try:
     import distributed
 except ImportError as error:
@@ -62,8 +67,8 @@ CONNECT, LOOK, PROGRESS, WORKERS, ABSENCE = 4, 0.1, 10, 1, 30
 FETCH = 60
 # Seconds in which the parts must end that are told to.
 ENDING = 30
-# What is known of a run, in its folder.
-STATE = "cluster.json"
+# What is known of a run, in its folder, and what is locked there as long as a head runs, which names itself in it.
+STATE, LOCK = "cluster.json", "cluster.lock"
 # Ends a program with the process that holds its input: a worker that is killed cannot.
 WATCH = """
 import os, signal, subprocess, sys, threading
@@ -484,7 +489,7 @@ class _Command:
             # A name without dots in front is a folder in the run's own, and none is twice there, small or large letters.
             stem = re.sub(r"(\.pgn)?(\.(gz|zst|bz2|zip))?$", "", os.path.basename(game)).strip(". ") or "games"
             names = chain([stem], (f"{stem}-{number}" for number in count(2)))
-            taken = {STATE, *(folder.lower() for folder in folders)}
+            taken = {STATE, LOCK, *(folder.lower() for folder in folders)}
             folders.append(next(name for name in names if name.lower() not in taken))
         return [([self.command, str(game), *self.words()], folder) for game, folder in zip(games, folders)]
 
@@ -503,14 +508,39 @@ def _is_decided(report: Any) -> bool:
     return bool(tests) and all(test and test["verdict"] != "undecided" for test in tests)
 
 
+@contextmanager
+def _alone(folder: Path, show: Show) -> Iterator[None]:
+    """Keeps other heads out of a folder."""
+    if fcntl is None:
+        yield
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    with os.fdopen(os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666), "r+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ClusterError(f"{folder}: in use by process {file.read()}; wait for its end, or name another --out") from None
+        except OSError:
+            show("this drive knows no locks: nothing keeps a second run out, and two would spoil what both write")
+        file.truncate()
+        print(os.getpid(), "on", platform.node(), end="", file=file, flush=True)
+        yield
+        file.truncate(0)
+
+
 def _state(path: Path, new: Dict[str, Any]) -> Dict[str, Any]:
     """What is known of a run, whose folder may be that of an earlier one with the same options."""
     if path.exists():
-        state: Dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        if any(state[key] != new[key] for key in ("command", "files")):
+        try:
+            state: Dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            is_other = any(state[key] != new[key] for key in ("command", "files"))
+            [range(state["parts"])[index] for index in state["done"]]
+        except (ValueError, LookupError, TypeError):
+            raise ClusterError(f"{path} is damaged: bring it back as it was, or name another --out") from None
+        if is_other:
             raise ClusterError(f"{path.parent} has a run with other options: name another --out, or remove it")
         return state
-    if path.parent.exists() and any(path.parent.iterdir()):
+    if any(entry.name != LOCK for entry in path.parent.iterdir()):
         raise ClusterError(f"{path.parent} has files already: name another --out, or remove it")
     return new
 
@@ -532,33 +562,34 @@ def run(
     most = parts or PARTS_PER_WORKER * len(pool.threads)
     if command == "match":
         most = max(1, min(most, int(given.flags.get("--games", ["100"])[-1] or 0) // 2))
-    new = {"command": [command, *given.words()], "files": [[*place] for place in files.places], "parts": most, "done": []}
-    state = _state(folder / STATE, new)
-    planned = given.parts(state["parts"])
-    test = [f"--sprt={sprt}"] if sprt else []
+    with _alone(folder, show):
+        new = {"command": [command, *given.words()], "files": [[*place] for place in files.places], "parts": most, "done": []}
+        state = _state(folder / STATE, new)
+        planned = given.parts(state["parts"])
+        test = [f"--sprt={sprt}"] if sprt else []
 
-    def submit(run: str, index: int, worker: str) -> Any:
-        words, place = planned[index]
-        before = _read(folder / place)
-        words = [name or "", *words]
-        return client.submit(_run, run, index + 1, words, files.places, before, workers=[worker], **OPTIONS)
+        def submit(run: str, index: int, worker: str) -> Any:
+            words, place = planned[index]
+            before = _read(folder / place)
+            words = [name or "", *words]
+            return client.submit(_run, run, index + 1, words, files.places, before, workers=[worker], **OPTIONS)
 
-    def keep(index: int, is_whole: bool, written: Files) -> bool:
-        _write(folder / planned[index][1], written)
-        if is_whole:
-            state["done"].append(index)
-            _write(folder, [(STATE, json.dumps(state).encode())])
-            show(f"{len(state['done'])}/{len(planned)} parts")
-        return is_whole and bool(sprt) and _is_decided(_report(name, folder, test))
+        def keep(index: int, is_whole: bool, written: Files) -> bool:
+            _write(folder / planned[index][1], written)
+            if is_whole:
+                state["done"].append(index)
+                _write(folder, [(STATE, json.dumps(state).encode())])
+                show(f"{len(state['done'])}/{len(planned)} parts")
+            return is_whole and bool(sprt) and _is_decided(_report(name, folder, test))
 
-    _write(folder, [(STATE, json.dumps(state).encode())])
-    _collect(client, submit, keep, [index for index in range(len(planned)) if index not in state["done"]], pool, show)
-    if command not in SHARDED:
-        return {"out": out, "parts": len(planned)}
-    if command == "match":
-        games = [folder / place / "games.pgn" for _, place in planned]
-        _write(folder, [("games.pgn", b"".join(path.read_bytes() for path in games if path.exists()))])
-    return _report(name, folder, [*test, *(f"--estimator={value}" for value in estimators), f"--out={out}"])
+        _write(folder, [(STATE, json.dumps(state).encode())])
+        _collect(client, submit, keep, [index for index in range(len(planned)) if index not in state["done"]], pool, show)
+        if command not in SHARDED:
+            return {"out": out, "parts": len(planned)}
+        if command == "match":
+            games = [folder / place / "games.pgn" for _, place in planned]
+            _write(folder, [("games.pgn", b"".join(path.read_bytes() for path in games if path.exists()))])
+        return _report(name, folder, [*test, *(f"--estimator={value}" for value in estimators), f"--out={out}"])
 
 
 def _fetch(future: Any) -> Any:

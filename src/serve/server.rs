@@ -74,6 +74,7 @@ impl Server {
         let room = Arc::new(Room {
             bytes: searcher.answer_bytes,
             clients: AtomicUsize::new(0),
+            games: AtomicUsize::new(0),
         });
         let version = ServerVersion {
             version: VERSION,
@@ -169,13 +170,47 @@ struct OpenQuery {
     is_infinite: bool,
     stop: Arc<AtomicBool>,
     left: AtomicUsize,
+    _game: HeldGame,
 }
 
-/// What all clients share of the memory for answers that they have not read.
+/// What all clients share of the memory for answers that they have not read, and of that for their games.
 #[derive(Debug)]
 struct Room {
+    /// Most bytes of either.
     bytes: usize,
     clients: AtomicUsize,
+    games: AtomicUsize,
+}
+
+impl Room {
+    /// Counts the bytes of a game until the returned value is dropped.
+    fn hold(self: &Arc<Room>, bytes: usize) -> Result<HeldGame, String> {
+        let held = self.games.fetch_add(bytes, Ordering::Relaxed);
+        let game = HeldGame {
+            bytes,
+            room: self.clone(),
+        };
+        if held + bytes <= self.bytes {
+            return Ok(game);
+        }
+        let [held, bytes, most] = [held, bytes, self.bytes].map(|bytes| bytes.div_ceil(1_000_000));
+        Err(format!(
+            "the queue is full: the games there take {held} MB, this one {bytes} MB, of {most} MB that may"
+        ))
+    }
+}
+
+/// Bytes of a query's game.
+#[derive(Debug)]
+struct HeldGame {
+    bytes: usize,
+    room: Arc<Room>,
+}
+
+impl Drop for HeldGame {
+    fn drop(&mut self) {
+        self.room.games.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
 }
 
 impl Queries {
@@ -313,12 +348,17 @@ impl Client {
             priority,
             warnings,
         } = query;
+        let held = match server.room.hold(game.bytes()) {
+            Ok(held) => held,
+            Err(full) => return queries.send(&QueryError::new(Some(id), full)),
+        };
         let open = Arc::new(OpenQuery {
             id,
             number: server.number(),
             is_infinite: request.limits.infinite,
             stop: Arc::default(),
             left: AtomicUsize::new(plies.len()),
+            _game: held,
         });
         queries.open.lock().insert(open.number, open.clone());
         let cache = if setup.shares_evaluations(&server.defaults.setup) {
@@ -713,6 +753,22 @@ mod tests {
             reader.join().unwrap().unwrap();
             assert_eq!(output.split(|&byte| byte == b'\n').count(), 2 * 801 + 1);
         });
+    }
+
+    /// A regression: only their number was bounded, and each may take megabytes.
+    #[test]
+    fn games_that_wait_are_bounded_by_bytes() {
+        let server = server(10_000);
+        let held = server.room.hold(server.room.bytes - 1000).unwrap();
+        let line = br#"{"id":1,"moves":["e4","e5","Nf3","Nc6","Bb5","a6","Ba4","Nf6"],"nodes":1}"#;
+        let refused = answers_to(&server, line)[0]["error"].to_string();
+        assert!(
+            refused.contains("the queue is full: the games there take"),
+            "{refused}"
+        );
+        drop(held);
+        assert_eq!(answers_to(&server, line)[0]["visits"], 1);
+        assert_eq!(server.room.games.load(Ordering::Relaxed), 0);
     }
 
     #[test]

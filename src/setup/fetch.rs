@@ -6,7 +6,7 @@
 
 use std::env;
 use std::fmt::Display;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{self, Path, PathBuf};
 use std::process::Stdio;
@@ -23,6 +23,7 @@ use zeitnot_engine::foreign::{VERBOSE_SETTING, in_our_words, record};
 use zeitnot_engine::network::folders;
 use zeitnot_engine::system::tool::finish_within;
 use zeitnot_engine::system::{PYTHONS, entries};
+use zeitnot_lab::alone::{Lock, WITHOUT_LOCKS, lock, open_regular};
 
 /// Forbids fetching, unless it is empty or 0.
 const OFFLINE_VARIABLE: &str = "ZEITNOT_OFFLINE";
@@ -137,19 +138,23 @@ impl Fetcher<'_> {
         let cache = folders::cache().ok_or_else(|| FetchError::new(unknown(), ""))?;
         let at_cache = |error| FetchError::cache(&cache, &error);
         fs::create_dir_all(&cache).map_err(at_cache)?;
-        let lock = File::create(cache.join("onnxruntime.lock")).map_err(at_cache)?;
+        let options = File::options().write(true).create(true).truncate(false).clone();
+        let lock = open_regular(&cache.join("onnxruntime.lock"), &options).map_err(at_cache)?;
         self.lock_file(&lock).map_err(at_cache)?;
         Ok((cache, lock))
     }
 
     pub(super) fn lock_file(&self, file: &File) -> io::Result<()> {
-        match file.try_lock() {
-            Ok(()) => Ok(()),
-            Err(TryLockError::WouldBlock) => {
+        match lock(file) {
+            Lock::Held => Ok(()),
+            Lock::Taken => {
                 self.tell(&"Another process is fetching. Waiting for it.");
                 file.lock()
             }
-            Err(TryLockError::Error(error)) => Err(error),
+            Lock::Unknown => {
+                self.tell(&WITHOUT_LOCKS);
+                Ok(())
+            }
         }
     }
 

@@ -330,24 +330,27 @@ fn a_run_that_was_cut_off_goes_on_to_the_same_rows() {
 /// As where somebody has put the file of another shard's run into the folder.
 #[test]
 fn rows_of_another_run_are_refused_and_stay() {
-    let (folder, out, _) = measured(&games(6, 0), &[]);
-    let text = rows(&out);
-    let id = text.lines().nth(1).unwrap().split(',').nth_back(1).unwrap();
-    assert!(
-        id.len() == 12 && text.lines().skip(1).all(|line| line.contains(id)),
-        "{text}"
-    );
-    let foreign = text.replace(id, "0123456789ab");
-    std::fs::write(out.join("movesleft.csv"), &foreign).unwrap();
-    let pgn = folder.path().join("games.pgn");
+    let [(folder, out, _), (_other, other, _)] = [6, 7].map(|number| measured(&games(number, 0), &[]));
+    let id = rows(&out)
+        .lines()
+        .nth(1)
+        .unwrap()
+        .split(',')
+        .nth_back(1)
+        .unwrap()
+        .to_owned();
+    assert!(id.len() == 12 && rows(&out).lines().skip(1).all(|line| line.contains(&id)));
+    let journal = "movesleft.jsonl";
+    std::fs::copy(other.join(journal), out.join(journal)).unwrap();
+    let before = rows(&out);
     let again = zeitnot(&["movesleft", "--json", "--backend", "random", "--pgn"])
-        .arg(&pgn)
+        .arg(folder.path().join("games.pgn"))
         .arg("--out")
         .arg(&out)
         .output()
         .unwrap();
     assert_refused(&again, "holds rows of another run");
-    assert!(rows(&out) == foreign);
+    assert!(rows(&out) == before);
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn a_match_cuts_off_no_games_of_others() {
         &moves,
         &MATCH,
         &["--out".as_ref(), &moves],
-        "games.csv: has games of which no games.jsonl",
+        "games.csv: has more than the games.jsonl beside it",
     );
 }
 

@@ -74,6 +74,9 @@ fn every_two_engines_have_a_match_over_the_same_openings() {
     let journal = read(&all.join("games.jsonl"));
     let half = journal.lines().take(7).collect::<Vec<_>>().join("\n") + "\n{\"half";
     std::fs::write(all.join("games.jsonl"), half).unwrap();
+    for name in ["games.csv", "moves.csv", "games.pgn"] {
+        std::fs::remove_file(all.join(name)).unwrap();
+    }
     assert_eq!(play(&all, &[])["matches"], found["matches"]);
     assert_eq!(read(&all.join("games.csv")), rows);
     let shards = ["1/2", "2/2"].map(|shard| {

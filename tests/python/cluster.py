@@ -5,6 +5,7 @@ Usage: python3 tests/python/cluster.py PATH_TO_ZEITNOT    (needs the package `di
 """
 
 import hashlib
+import json
 import os
 import shutil
 import signal
@@ -261,6 +262,26 @@ class Clusters(unittest.TestCase):
             cluster._keep(sha256, 0o644, data)
             self.assertEqual(cluster._missing([sha256]), [])
         cluster._store.cache_clear()
+
+    def test_a_folder_has_one_head_at_a_time(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name, "out")
+            with cluster._alone(folder, print):
+                with self.assertRaisesRegex(cluster.ClusterError, f"in use by process {os.getpid()} on "):
+                    with cluster._alone(folder, print):
+                        pass
+                self.assertEqual(cluster._state(folder / cluster.STATE, {"done": []}), {"done": []})
+            with cluster._alone(folder, print):
+                pass
+
+    def test_a_damaged_state_is_refused_in_words(self) -> None:
+        new = {"command": ["match"], "files": [], "parts": 2, "done": []}
+        for text in ("", "{}", "[]", '{"command":', json.dumps({**new, "done": [7]}), json.dumps({**new, "done": None})):
+            with tempfile.TemporaryDirectory() as name:
+                path = Path(name, cluster.STATE)
+                path.write_text(text)
+                with self.assertRaisesRegex(cluster.ClusterError, "is damaged"):
+                    cluster._state(path, new)
 
     def test_no_name_leads_out_of_the_folder(self):
         names = ["...pgn", "..pgn", ".pgn", "....pgn.gz", "..", ". .pgn", "cluster.json.pgn", "a.pgn", "A.pgn", "b/a.pgn", "ok.pgn"]

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -21,9 +21,10 @@ use zeitnot_engine::engine::{Settings, open_backend};
 use zeitnot_engine::files::Zstandard;
 use zeitnot_engine::network::BatchEvaluator;
 use zeitnot_engine::{VERSION, files};
+use zeitnot_lab::alone::{Lock, OwnFile, WITHOUT_LOCKS, lock};
 use zeitnot_lab::pgn::Games;
 use zeitnot_lab::report::printable;
-use zeitnot_lab::rows::{Export, check_there, make_folder, replace};
+use zeitnot_lab::rows::{Export, make_folder, replace};
 
 /// The most bytes of records that are held in memory.
 const MOST_RECORDS: u64 = 8 << 30;
@@ -208,8 +209,7 @@ fn make_games(
         let game = make_game(&teacher, summary.games as u64)?;
         // Written at once: an interruption costs the game in progress.
         let bytes = encode(&game).map_err(|error| fault(&args.out, error))?;
-        let written = file.write_all(&bytes).and_then(|()| check_there(&args.out));
-        written.map_err(|error| fault(&args.out, error))?;
+        file.append(&bytes).map_err(|error| fault(&args.out, error))?;
         summary.count(&game);
     }
     progress.finish_and_clear();
@@ -217,7 +217,7 @@ fn make_games(
 }
 
 /// Opens or makes the file for this process alone, at the end of its last whole game.
-fn resume(path: &Path) -> Result<(File, DatagenSummary), Box<dyn Error>> {
+fn resume(path: &Path) -> Result<(OwnFile, DatagenSummary), Box<dyn Error>> {
     let io_fault = |error: std::io::Error| fault(path, error);
     let mut summary = DatagenSummary::default();
     let mut file = OpenOptions::new()
@@ -225,12 +225,10 @@ fn resume(path: &Path) -> Result<(File, DatagenSummary), Box<dyn Error>> {
         .create(true)
         .open(path)
         .map_err(io_fault)?;
-    if let Err(TryLockError::WouldBlock) = file.try_lock() {
-        return Err(format!(
-            "{}: in use by another process; name another --out",
-            path.display()
-        )
-        .into());
+    match lock(&file) {
+        Lock::Held => {}
+        Lock::Taken => return Err(fault(path, "in use by another process; name another --out")),
+        Lock::Unknown => eprintln!("{WITHOUT_LOCKS}"),
     }
     if file.metadata().map_err(io_fault)?.len() == 0 {
         file.write_all(MAGIC).map_err(io_fault)?;
@@ -249,8 +247,9 @@ fn resume(path: &Path) -> Result<(File, DatagenSummary), Box<dyn Error>> {
             Err(error) => return Err(fault(path, error)),
         }
     }
-    file.set_len(records.whole_bytes as u64).map_err(io_fault)?;
-    Ok((file, summary))
+    let whole = records.whole_bytes as u64;
+    file.set_len(whole).map_err(io_fault)?;
+    Ok((OwnFile::new(path, file, whole), summary))
 }
 
 fn import(args: &ImportArgs) -> Result<DatagenSummary, Box<dyn Error>> {

@@ -25,12 +25,14 @@
 //! | [`pgn`] | recorded games |
 //! | [`run`] | who owns the folder of a run, and the journal in it |
 //! | [`rows`] | CSV files, and how the rows of several machines are put together |
+//! | [`alone`] | files that one process alone writes |
 //! | `phase` | what opening, middlegame and endgame are |
 //! | `error` | why a measurement could not be made |
 
 // Tests may unwrap. Everything else says what went wrong.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
+pub mod alone;
 pub mod analysis;
 mod error;
 pub mod matches;

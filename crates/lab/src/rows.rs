@@ -15,6 +15,7 @@ use std::iter::Peekable;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
+use crate::alone::OwnFile;
 pub use crate::error::RowError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -82,10 +83,15 @@ pub trait Row: Default + Serialize + DeserializeOwned {
             .map(str::to_owned)
             .collect()
     }
+
+    /// The first line of a file of rows.
+    fn header() -> String {
+        Self::columns().join(",") + "\n"
+    }
 }
 
 /// Rows as lines, if asked for below the names of their columns.
-fn csv_of<R: Row>(rows: &[R], has_header: bool) -> String {
+pub(crate) fn csv_of<R: Row>(rows: &[R], has_header: bool) -> String {
     let mut csv = csv::WriterBuilder::new()
         .has_headers(has_header)
         .from_writer(Vec::new());
@@ -157,11 +163,6 @@ pub fn make_folder(folder: &Path) -> Result<(), RowError> {
     std::fs::create_dir_all(folder).map_err(RowError::io(folder))
 }
 
-/// Fails if a file that is open was deleted, to which one can still write.
-pub fn check_there(path: &Path) -> io::Result<()> {
-    path.metadata().map(drop)
-}
-
 /// Puts `content` into the place of what `path` holds, in one step: written beside it and renamed. Whatever
 /// goes wrong, the old content stays. Permissions stay, and a link stays a link.
 pub fn replace(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
@@ -170,15 +171,28 @@ pub fn replace(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
         return std::fs::write(path, content);
     }
     let mut beside = beside(path)?;
-    beside.write_all(content.as_ref())?;
+    // Its own writing would add words of the system.
+    beside.as_file_mut().write_all(content.as_ref())?;
     persist(beside.into_temp_path(), path)
+}
+
+/// How the names of files begin that are to come into the place of others.
+const BESIDE: &str = ".zeitnot-";
+
+/// Removes what killed processes have left in a folder that nobody else writes to.
+pub(crate) fn remove_left_over(folder: &Path) {
+    let entries = folder.read_dir().into_iter().flatten().flatten();
+    for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(BESIDE)) {
+        // It does no harm but for its size.
+        let _ = std::fs::remove_file(entry.path());
+    }
 }
 
 /// A file that is to come into the place of `path`.
 fn beside(path: &Path) -> io::Result<NamedTempFile> {
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".zeitnot-");
+    builder.prefix(BESIDE);
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let folder = target
@@ -214,7 +228,7 @@ fn persist(beside: TempPath, path: &Path) -> io::Result<()> {
 #[derive(Debug)]
 pub struct Export {
     path: PathBuf,
-    file: File,
+    file: OwnFile,
     beside: Option<TempPath>,
 }
 
@@ -223,24 +237,40 @@ impl Export {
         let (file, beside) = beside(path).map_err(RowError::io(path))?.into_parts();
         Ok(Export {
             path: path.to_owned(),
-            file,
+            file: OwnFile::new(&beside, file, 0),
             beside: Some(beside),
         })
     }
 
+    /// Refuses to replace a file that has more lines: they are of rows that `journal` has lost.
+    pub(crate) fn check_is_whole(&self, journal: &str) -> Result<(), RowError> {
+        let lines = |path: &Path| match path.is_file() {
+            true => whole_lines(path).map_err(RowError::io(path)),
+            false => Ok((0, 0)),
+        };
+        if lines(&self.path)? <= lines(&self.file.path)? {
+            return Ok(());
+        }
+        let remedy = "bring that back, or choose another --out. `report` reads the folder as it is";
+        let text = format_args!(
+            "has more than the {journal} beside it, which was cut, emptied or removed; {remedy}"
+        );
+        Err(RowError::of(&self.path, text))
+    }
+
     pub fn publish(&mut self) -> Result<(), RowError> {
-        self.beside.take().map_or(Ok(()), |beside| {
-            persist(beside, &self.path).map_err(RowError::io(&self.path))
-        })
+        let Some(beside) = self.beside.take() else {
+            return Ok(());
+        };
+        persist(beside, &self.path).map_err(RowError::io(&self.path))?;
+        self.file.path.clone_from(&self.path);
+        Ok(())
     }
 
     /// What has come into its place survives the end of the program.
     pub fn add(&mut self, content: impl AsRef<[u8]>) -> Result<(), RowError> {
-        let written = self.file.write_all(content.as_ref());
-        let is_there = || check_there(self.beside.as_deref().unwrap_or(&self.path));
-        written
-            .and_then(|()| is_there())
-            .map_err(RowError::ended(&self.path))
+        let written = self.file.append(content.as_ref());
+        written.map_err(RowError::ended(&self.path))
     }
 }
 
@@ -258,58 +288,11 @@ impl<R: Row> RowWriter<R> {
             return Err(RowError::other_columns(path));
         }
         let mut file = Export::create(path)?;
-        file.add(R::columns().join(",") + "\n")?;
+        file.add(R::header())?;
         Ok(RowWriter {
             file,
             rows: PhantomData,
         })
-    }
-
-    /// The same rows, to be continued, without those of the last game, which may lack some. Returns that game
-    /// by its first row. A missing file has no rows.
-    ///
-    /// Refuses a file with other rows, or with rows of a version that wrote other columns.
-    pub fn resume(path: &Path) -> Result<(RowWriter<R>, Option<R>), RowError> {
-        if !path.exists() {
-            return Ok((RowWriter::create(path)?, None));
-        }
-        let whole = end_of_last_line(path).map_err(RowError::io(path))?;
-        let lines = |length| {
-            Ok(BufReader::new(
-                File::open(path).map_err(RowError::io(path))?.take(length),
-            ))
-        };
-        let mut rows = RowReader::<R>::new(path, csv::Reader::from_reader(Box::new(lines(whole)?)));
-        let columns = rows.csv.headers().cloned().map_err(RowError::csv::<R>(path))?;
-        let (mut last, mut begin) = (None::<R>, 0);
-        loop {
-            let before = rows.csv.position().byte();
-            let Some(row) = rows.next().transpose()? else {
-                break;
-            };
-            if last.as_ref().is_none_or(|last| last.game() != row.game()) {
-                (last, begin) = (Some(row), before);
-            }
-        }
-        let header = R::columns().join(",") + "\n";
-        let is_begun = |text: String| whole == 0 && header.starts_with(&text);
-        if columns != R::columns() && !std::fs::read_to_string(path).is_ok_and(is_begun) {
-            return Err(RowError::other_columns(path));
-        }
-        let mut file = Export::create(path)?;
-        match last {
-            None => file.add(header)?,
-            Some(_) => {
-                io::copy(&mut lines(begin)?, &mut file.file).map_err(RowError::io(path))?;
-            }
-        }
-        Ok((
-            RowWriter {
-                file,
-                rows: PhantomData,
-            },
-            last,
-        ))
     }
 
     /// Writes what is there: at first in the place of the older file, which stays until then.
@@ -322,14 +305,16 @@ impl<R: Row> RowWriter<R> {
     }
 }
 
-/// Bytes up to the last newline. No text of a row contains one.
-pub(crate) fn end_of_last_line(path: &Path) -> io::Result<u64> {
-    let (mut reader, mut line, mut end) = (BufReader::new(File::open(path)?), Vec::new(), 0);
+/// Lines that end, and their bytes. No text of a row contains a newline.
+pub(crate) fn whole_lines(path: &Path) -> io::Result<(u64, u64)> {
+    let (mut reader, mut line) = (BufReader::new(File::open(path)?), Vec::new());
+    let (mut lines, mut bytes) = (0, 0);
     while reader.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
-        end += line.len() as u64;
+        lines += 1;
+        bytes += line.len() as u64;
         line.clear();
     }
-    Ok(end)
+    Ok((lines, bytes))
 }
 
 /// `games.csv` and `moves.csv` in one folder, open to be continued.
@@ -616,63 +601,31 @@ mod tests {
         RowReader::open(path).unwrap().collect::<Result<_, _>>().unwrap()
     }
 
-    #[test]
-    fn a_stopped_run_goes_on_behind_the_rows_that_it_keeps() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("rows.csv");
-        let rows = samples();
-        for half_line in ["", "41,half", "41,a,0.1,,tru"] {
-            for there in [0, 1, 2, 41] {
-                write(&path, &rows[..there]);
-                let mut old = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
-                old.write_all(half_line.as_bytes()).unwrap();
-                let (mut writer, last) = RowWriter::resume(&path).unwrap();
-                assert_eq!(last.as_ref(), rows[..there].last(), "{half_line:?}");
-                writer.write(&rows[there.saturating_sub(1)..]).unwrap();
-                writer.publish().unwrap();
-                assert_eq!(read(&path), rows, "kept {there}, then {half_line:?}");
-            }
-        }
-    }
-
     /// A regression: a refused file lost what stood behind its last newline.
     #[test]
     fn a_file_of_something_else_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let other = folder.path().join("other.csv");
-        for (text, message) in [
-            ("a,b\n1,2\n", "other.csv: no rows of samples"),
-            ("a,b\n1,2\n3,4", "other.csv: no rows of samples"),
-            ("a,b\n", "other.csv: has other columns"),
-            ("a,b", "other.csv: has other columns"),
-        ] {
+        for text in ["a,b\n1,2\n", "a,b\n1,2\n3,4", "a,b\n", "a,b"] {
             std::fs::write(&other, text).unwrap();
-            let refused = RowWriter::<Sample>::resume(&other).unwrap_err().to_string();
-            assert!(refused.contains(message), "{text:?}: {refused}");
-            assert!(RowWriter::<Sample>::create(&other).is_err(), "{text:?}");
+            let refused = RowWriter::<Sample>::create(&other).unwrap_err().to_string();
+            assert!(
+                refused.contains("other.csv: has other columns"),
+                "{text:?}: {refused}"
+            );
             assert_eq!(std::fs::read_to_string(&other).unwrap(), text);
         }
-        std::fs::write(&other, "game,na").unwrap();
-        RowWriter::<Sample>::resume(&other).unwrap().0.publish().unwrap();
-        assert_eq!(
-            columns_of_file(&other).unwrap(),
-            Sample::columns(),
-            "its own header, half written"
-        );
     }
 
     /// A regression: a column that a contributor added made all older rows unreadable, and a column that was
     /// missing was told in the words of a library.
     #[test]
-    fn rows_of_other_versions_are_read_but_not_gone_on_with() {
+    fn rows_of_other_versions_are_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rows.csv");
         std::fs::write(&path, "game,name,used_ms,m_plies,won,later\n7,a,1.5,,true,x\n").unwrap();
         assert!(has_rows_of::<Sample>(&path).unwrap());
         assert_eq!(read(&path)[0].version, "");
-        let refused = RowWriter::<Sample>::resume(&path).unwrap_err();
-        assert!(refused.to_string().contains("other columns"), "{refused}");
-        assert_eq!(read(&path).len(), 1, "the file is left alone");
         for (text, writer) in [
             ("game,used_ms,m_plies,won,version\n7,1.5,,true,0.0.9\n", "0.0.9"),
             ("game,used_ms,m_plies,won\n7,1.5,,true\n", "another version"),
@@ -699,7 +652,6 @@ mod tests {
             ["game", "name", "used_ms", "m_plies", "won", "version"]
         );
         assert_eq!(columns_of_file(&path).unwrap(), Sample::columns());
-        drop(RowWriter::<Sample>::resume(&path).unwrap());
         assert_eq!(read(&path), []);
     }
 

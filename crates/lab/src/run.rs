@@ -5,17 +5,21 @@
 //! tables, games and pages are made from its rows.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, Write};
+use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::alone::{Lock, OwnFile, lock, open_regular};
 use crate::error::LabError;
-use crate::rows::{RowError, check_there, end_of_last_line, make_folder, replace};
+use crate::rows::{Export, RowError, make_folder, remove_left_over, replace, whole_lines};
+use zeitnot_engine::system::host_name;
 
 const FILE: &str = "run.json";
-/// Locked as long as a process writes to the folder, whose number is in it.
+/// Locked as long as a process writes to the folder, whose number and machine are in it.
 const LOCK: &str = "run.lock";
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,7 +43,9 @@ pub struct Origin {
 pub struct Run {
     origin: Origin,
     folder: PathBuf,
-    lock: File,
+    /// Locked, and empty again when the run is over.
+    file: File,
+    lock: Lock,
 }
 
 impl Run {
@@ -51,18 +57,41 @@ impl Run {
     pub fn claim(folder: &Path, origin: Origin, files: &[&str]) -> Result<Run, LabError> {
         origin.check(folder, files)?;
         make_folder(folder)?;
-        let lock = lock(&folder.join(LOCK))?;
+        let path = folder.join(LOCK);
+        let options = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .clone();
+        let mut file = open_regular(&path, &options).map_err(RowError::io(&path))?;
+        let lock = lock(&file);
+        match lock {
+            Lock::Taken => return Err(in_use(folder).into()),
+            Lock::Unknown => {}
+            // Nothing depends on the text.
+            Lock::Held => drop(
+                file.set_len(0)
+                    .and_then(|()| write!(file, "{} on {}", std::process::id(), host_name())),
+            ),
+        }
         // Another process may have come first.
         let known = origin.check(folder, files)?;
+        remove_left_over(folder);
         let run = Run {
             origin,
             folder: folder.to_owned(),
+            file,
             lock,
         };
         match known {
             Some(_) => Ok(run),
             None => run.write().map(|()| run),
         }
+    }
+
+    /// Whether another process would be kept out.
+    pub fn lock(&self) -> Lock {
+        self.lock
     }
 
     pub fn folder(&self) -> &Path {
@@ -78,15 +107,6 @@ impl Run {
         self.write()
     }
 
-    /// Refuses a folder whose journal is gone while `exports` of it are there.
-    pub(crate) fn check_journal(&self, journal: &str, exports: &[&str]) -> Result<(), RowError> {
-        let export = written_in(&self.folder, exports).filter(|_| !self.folder.join(journal).exists());
-        let Some(export) = export else { return Ok(()) };
-        let remedy = "bring that back, or choose another --out. `report` reads the folder as it is";
-        let text = format!("has games of which no {journal} is beside it; {remedy}");
-        Err(RowError::of(&export, text))
-    }
-
     fn write(&self) -> Result<(), LabError> {
         let path = self.folder.join(FILE);
         let text = serde_json::to_string_pretty(&self.origin).map_err(io::Error::from);
@@ -98,8 +118,8 @@ impl Run {
 
 impl Drop for Run {
     fn drop(&mut self) {
-        // The number says nothing any more.
-        let _ = self.lock.set_len(0);
+        // The text says nothing any more. Without locks it may be of another process.
+        let _ = self.file.set_len(0);
     }
 }
 
@@ -109,56 +129,38 @@ fn written_in(folder: &Path, files: &[&str]) -> Option<PathBuf> {
     paths.find(|path| path.metadata().is_ok_and(|file| file.len() > 0))
 }
 
-/// Locks a file, which is made if it is not there, until the value is dropped.
-fn lock(path: &Path) -> Result<File, RowError> {
-    let opened = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(path);
-    let mut file = opened.map_err(RowError::io(path))?;
-    match file.try_lock() {
-        Err(TryLockError::WouldBlock) => return Err(in_use(path)),
-        // Some network drives know no locks.
-        Err(TryLockError::Error(_)) => {}
-        // Nothing depends on the number.
-        Ok(()) => drop(
-            file.set_len(0)
-                .and_then(|()| write!(file, "{}", std::process::id())),
-        ),
-    }
-    Ok(file)
-}
-
-fn in_use(lock: &Path) -> RowError {
-    let number = std::fs::read_to_string(lock)
-        .ok()
-        .filter(|number| !number.is_empty());
-    let who = number.map_or("another process".to_owned(), |number| format!("process {number}"));
+fn in_use(folder: &Path) -> RowError {
+    let text = std::fs::read_to_string(folder.join(LOCK)).unwrap_or_default();
+    let who = if text.is_empty() {
+        "another process".to_owned()
+    } else {
+        format!("process {text}")
+    };
     let text = format_args!("in use by {who}; wait for its end, or choose another --out");
-    RowError::of(lock.parent().unwrap_or(lock), text)
+    RowError::of(folder, text)
 }
 
 pub fn check_unused(folder: &Path) -> Result<(), RowError> {
-    let lock = folder.join(LOCK);
-    let taken =
-        File::open(&lock).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)));
-    if taken { Err(in_use(&lock)) } else { Ok(()) }
+    let opened = open_regular(&folder.join(LOCK), File::options().read(true));
+    let taken = opened.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)));
+    if taken { Err(in_use(folder)) } else { Ok(()) }
 }
 
 impl Origin {
     pub fn of_folder(folder: &Path) -> Option<Origin> {
-        serde_json::from_str(&std::fs::read_to_string(folder.join(FILE)).ok()?).ok()
+        let file = open_regular(&folder.join(FILE), File::options().read(true)).ok()?;
+        serde_json::from_reader(BufReader::new(file)).ok()
     }
 
     /// Refuses the folder of another run, and one without `run.json` in which one of the `files` is. Returns
     /// the run's own origin if it has begun there.
     pub fn check(&self, folder: &Path, files: &[&str]) -> Result<Option<Origin>, LabError> {
         let path = folder.join(FILE);
-        if !path.exists() {
+        if path.symlink_metadata().is_err() {
             let what = "a file that no run has written, as no run.json is beside it";
             return written_in(folder, files).map_or(Ok(None), |path| Err(LabError::OtherRun { path, what }));
         }
+        open_regular(&path, File::options().read(true)).map_err(RowError::io(&path))?;
         let (path, what) = match Origin::of_folder(folder).filter(|origin| !origin.run.is_empty()) {
             None => (path, "no identity of a run that can be read, as it is damaged"),
             Some(known) if known.run == self.run => return Ok(Some(known)),
@@ -212,53 +214,115 @@ struct Line<R> {
 const SUM: &str = "{\"sum\":\"";
 const SUM_DIGITS: usize = 8;
 
-/// Lines of JSON, open to be continued.
-#[derive(Debug)]
-pub struct Journal {
-    path: PathBuf,
-    file: File,
-    run: String,
+/// A row of a journal, and what it adds to the files that are made of the journal.
+pub trait Entry: Serialize + DeserializeOwned {
+    /// The name of the journal.
+    const JOURNAL: &'static str;
+
+    /// The names of the files that are made of it, and what each begins with.
+    fn exports() -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
+    /// What each of them gets, in the same order.
+    fn texts(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
-impl Journal {
+/// Waiting for the disk may take one part in so many of a run.
+const SYNC_DIVISOR: u32 = 50;
+
+/// Lines of JSON, open to be continued, and what is made of them: a file that is damaged or behind is made
+/// anew when the journal is opened. None ever has more than the disk has of the journal.
+#[derive(Debug)]
+pub struct Journal<R> {
+    file: OwnFile,
+    path: PathBuf,
+    run: String,
+    /// With what each gets once the journal is on the disk.
+    exports: Vec<(Export, String)>,
+    opened: Instant,
+    waited_for_disk: Duration,
+    rows: PhantomData<fn(R)>,
+}
+
+impl<R: Entry> Journal<R> {
     /// Opens or makes a journal of the run. `take` gets the rows that are there, in order. Cuts off a
-    /// half-written last line, and refuses any other damage by its line.
-    pub(crate) fn open<R: DeserializeOwned>(
-        run: &Run,
-        name: &str,
-        mut take: impl FnMut(R) -> Result<(), LabError>,
-    ) -> Result<Journal, LabError> {
-        let path = run.folder.join(name);
-        let file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path);
-        let mut file = file.map_err(RowError::io(&path))?;
-        let whole = end_of_last_line(&path).map_err(RowError::io(&path))?;
-        rows(&path, Some(run.origin.run.clone()))?.try_for_each(|row| take(row?))?;
-        file.set_len(whole)
-            .and_then(|()| file.seek(SeekFrom::End(0)))
-            .map_err(RowError::io(&path))?;
+    /// half-written last line, and refuses any other damage by its line, and a journal that has lost rows.
+    pub fn open(run: &Run, mut take: impl FnMut(R) -> Result<(), LabError>) -> Result<Journal<R>, LabError> {
+        let (path, id) = (run.folder.join(R::JOURNAL), run.origin.run.clone());
+        let mut exports = Vec::new();
+        for (name, start) in R::exports() {
+            let mut export = Export::create(&run.folder.join(name))?;
+            export.add(start)?;
+            exports.push((export, String::new()));
+        }
+        let mut whole = 0;
+        if path.symlink_metadata().is_ok() {
+            for row in rows::<R>(&path, Some(id.clone()))? {
+                let row = row?;
+                for ((export, _), text) in exports.iter_mut().zip(row.texts()) {
+                    export.add(text)?;
+                }
+                take(row)?;
+            }
+            whole = whole_lines(&path).map_err(RowError::io(&path))?.1;
+        }
+        for (export, _) in &exports {
+            export.check_is_whole(R::JOURNAL)?;
+        }
+        for (export, _) in &mut exports {
+            export.publish()?;
+        }
         Ok(Journal {
+            file: OwnFile::open(&path, whole).map_err(RowError::io(&path))?,
             path,
-            file,
-            run: run.origin.run.clone(),
+            run: id,
+            exports,
+            opened: Instant::now(),
+            waited_for_disk: Duration::ZERO,
+            rows: PhantomData,
         })
     }
 
-    /// Adds a row, which then survives the end of the program.
-    pub fn add(&mut self, row: &impl Serialize) -> Result<(), RowError> {
+    /// Adds a row, which then survives the end of the program, and that of the system if the disk is quick.
+    pub fn add(&mut self, row: &R) -> Result<(), RowError> {
         let line = serde_json::to_string(&Line {
             run: self.run.clone(),
             row,
         })
         .map_err(io::Error::from);
         let line = line.map(|line| format!("{SUM}{}\",{}\n", sum(&line), &line[1..]));
-        let written = line.and_then(|line| self.file.write_all(line.as_bytes()));
-        written
-            .and_then(|()| check_there(&self.path))
-            .map_err(RowError::ended(&self.path))
+        let written = line.and_then(|line| self.file.append(line.as_bytes()));
+        written.map_err(RowError::ended(&self.path))?;
+        for ((_, waiting), text) in self.exports.iter_mut().zip(row.texts()) {
+            waiting.push_str(&text);
+        }
+        if self.waited_for_disk * SYNC_DIVISOR <= self.opened.elapsed() {
+            self.sync()?;
+        }
+        Ok(())
+    }
+}
+
+impl<R> Journal<R> {
+    /// Waits until the disk has all rows, and adds them to what is made of them.
+    pub fn sync(&mut self) -> Result<(), RowError> {
+        let began = Instant::now();
+        self.file.sync().map_err(RowError::ended(&self.path))?;
+        self.waited_for_disk += began.elapsed();
+        for (export, waiting) in &mut self.exports {
+            export.add(std::mem::take(waiting))?;
+        }
+        Ok(())
+    }
+}
+
+impl<R> Drop for Journal<R> {
+    /// What another error ends is kept as well as can be.
+    fn drop(&mut self) {
+        let _ = self.sync();
     }
 }
 
@@ -268,7 +332,8 @@ pub(crate) fn rows<R: DeserializeOwned>(
     run: Option<String>,
 ) -> Result<impl Iterator<Item = Result<R, LabError>> + use<R>, RowError> {
     let path = path.to_owned();
-    let mut lines = BufReader::new(File::open(&path).map_err(RowError::io(&path))?);
+    let file = open_regular(&path, File::options().read(true)).map_err(RowError::io(&path))?;
+    let mut lines = BufReader::new(file);
     let mut number = 0;
     let mut read = move || -> Result<Option<R>, LabError> {
         let mut line = Vec::new();
@@ -312,6 +377,173 @@ fn sum(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[derive(Debug, Serialize, Deserialize)]
+    struct Sample {
+        number: u64,
+    }
+
+    impl Entry for Sample {
+        const JOURNAL: &'static str = "samples.jsonl";
+
+        fn exports() -> Vec<(&'static str, String)> {
+            vec![("samples.csv", "number\n".into()), ("samples.txt", String::new())]
+        }
+
+        fn texts(&self) -> Vec<String> {
+            vec![format!("{}\n", self.number), format!("sample\n{}\n", self.number)]
+        }
+    }
+
+    fn claimed(folder: &Path) -> Run {
+        let origin = Origin {
+            run: "a".into(),
+            ..Origin::default()
+        };
+        Run::claim(folder, origin, &[]).unwrap()
+    }
+
+    fn opened(run: &Run) -> Result<(Journal<Sample>, usize), LabError> {
+        let mut known = 0;
+        let journal = Journal::open(run, |_: Sample| {
+            known += 1;
+            Ok(())
+        })?;
+        Ok((journal, known))
+    }
+
+    fn add(journal: &mut Journal<Sample>, numbers: std::ops::Range<u64>) {
+        for number in numbers {
+            journal.add(&Sample { number }).unwrap();
+        }
+    }
+
+    const NAMES: [&str; 3] = ["samples.jsonl", "samples.csv", "samples.txt"];
+
+    fn contents(folder: &Path) -> [Vec<u8>; 3] {
+        NAMES.map(|name| std::fs::read(folder.join(name)).unwrap_or_default())
+    }
+
+    /// A regression: the same command wiped sixty games whose journal had been emptied.
+    #[test]
+    fn a_journal_that_has_lost_rows_costs_none_of_what_was_made_of_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = claimed(folder.path());
+        let (mut journal, _) = opened(&run).unwrap();
+        add(&mut journal, 0..6);
+        journal.sync().unwrap();
+        drop(journal);
+        let path = folder.path().join(Sample::JOURNAL);
+        let whole = contents(folder.path());
+        let len = whole[0].len();
+        let zeros = vec![0; len];
+        let torn = [&whole[0][..len - 9], &[0; 9]].concat();
+        for damaged in [&[][..], &whole[0][..len / 3], &whole[0][..len - 1], &zeros, &torn] {
+            std::fs::write(&path, damaged).unwrap();
+            let refused = opened(&run).unwrap_err().to_string();
+            assert!(
+                refused.contains("samples.csv: has more than the samples.jsonl"),
+                "{refused}"
+            );
+            assert_eq!(contents(folder.path())[1..], whole[1..]);
+        }
+        std::fs::remove_file(&path).unwrap();
+        assert!(opened(&run).is_err() && !path.exists());
+        std::fs::write(&path, &whole[0]).unwrap();
+        // What is behind the journal is made up for.
+        for kept in [0, 3, whole[1].len() - 1] {
+            std::fs::write(folder.path().join("samples.csv"), &whole[1][..kept]).unwrap();
+            assert_eq!(opened(&run).unwrap().1, 6);
+            assert_eq!(contents(folder.path()), whole);
+        }
+    }
+
+    #[test]
+    fn nothing_is_made_of_rows_that_the_disk_may_not_have() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = claimed(folder.path());
+        let (mut journal, _) = opened(&run).unwrap();
+        add(&mut journal, 0..1);
+        assert_eq!(contents(folder.path())[1], b"number\n0\n", "a quick disk");
+        journal.waited_for_disk = Duration::from_secs(1000);
+        add(&mut journal, 1..4);
+        assert_eq!(contents(folder.path())[1], b"number\n0\n");
+        journal.sync().unwrap();
+        assert_eq!(contents(folder.path())[1], b"number\n0\n1\n2\n3\n");
+        drop(journal);
+        assert_eq!(opened(&run).unwrap().1, 4);
+    }
+
+    /// A regression: where a drive knows no locks, two processes wrote into each other's rows.
+    #[test]
+    fn who_does_not_write_alone_writes_no_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = claimed(folder.path());
+        let (mut first, _) = opened(&run).unwrap();
+        let (mut second, _) = opened(&run).unwrap();
+        // Its table was made anew by the second one.
+        assert!(first.add(&Sample { number: 0 }).is_err());
+        let refused = second.add(&Sample { number: 7 }).unwrap_err().to_string();
+        assert!(refused.contains("another process writes to it"), "{refused}");
+        drop((first, second));
+        assert_eq!(opened(&run).unwrap().1, 1);
+    }
+
+    /// A regression: such a run played on for nobody.
+    #[cfg(unix)]
+    #[test]
+    fn a_folder_that_was_made_anew_is_another_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("out");
+        let run = claimed(&out);
+        let (mut journal, _) = opened(&run).unwrap();
+        add(&mut journal, 0..1);
+        std::fs::remove_dir_all(&out).unwrap();
+        let again = claimed(&out);
+        let (mut second, known) = opened(&again).unwrap();
+        assert_eq!(known, 0);
+        let refused = journal.add(&Sample { number: 7 }).unwrap_err().to_string();
+        assert!(refused.contains("another file has taken its place"), "{refused}");
+        add(&mut second, 0..1);
+    }
+
+    /// A regression: the file behind a link was emptied, and a pipe was waited for without a word.
+    #[cfg(unix)]
+    #[test]
+    fn links_and_pipes_in_the_place_of_files_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let victim = folder.path().join("victim");
+        for (number, name) in [LOCK, FILE, Sample::JOURNAL].into_iter().enumerate() {
+            for is_link in [true, false] {
+                std::fs::write(&victim, "of somebody else").unwrap();
+                let out = folder.path().join(format!("{number}{is_link}"));
+                std::fs::create_dir(&out).unwrap();
+                let path = out.join(name);
+                if is_link {
+                    std::os::unix::fs::symlink(&victim, &path).unwrap();
+                } else {
+                    let made = std::process::Command::new("mkfifo").arg(&path).status();
+                    assert!(made.unwrap().success());
+                }
+                let claimed = Run::claim(&out, Origin::default(), &[]);
+                let refused = claimed.and_then(|run| opened(&run)).unwrap_err().to_string();
+                assert!(
+                    refused.contains("a link, a pipe or a folder"),
+                    "{name}: {refused}"
+                );
+                assert_eq!(std::fs::read_to_string(&victim).unwrap(), "of somebody else");
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_killed_process_has_left_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let left = folder.path().join(".zeitnot-AbCdEf");
+        std::fs::write(&left, "half a table").unwrap();
+        claimed(folder.path());
+        assert!(!left.exists());
+    }
 
     #[test]
     fn what_is_passed_on_names_no_folder() {

@@ -6,7 +6,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -27,6 +28,10 @@ const SILENCE: Duration = Duration::from_secs(10);
 const SILENCE_AFTER_ERROR: Duration = Duration::from_secs(8);
 /// How many times as long it may talk before it answers, where no clock runs.
 const TALK: u32 = 30;
+/// The same before a start or a new game: whoever talks for longer never gets to its end.
+const TALK_BEFORE_GAME: u32 = 3;
+/// Most characters of an engine's name.
+const MOST_NAME: usize = 200;
 /// The time beyond its limit after which an engine without a move is ended.
 const MARGIN: Duration = Duration::from_secs(3);
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -90,6 +95,8 @@ pub struct ExternalCommand {
     pub options: Vec<(String, String)>,
     pub silence: Duration,
     pub log: Option<Arc<EngineLog>>,
+    /// Set where a flag ends all waiting, once it is known.
+    pub stop: Arc<OnceLock<&'static AtomicBool>>,
 }
 
 impl ExternalCommand {
@@ -101,6 +108,7 @@ impl ExternalCommand {
             options: Vec::new(),
             silence: SILENCE,
             log: None,
+            stop: Arc::default(),
         }
     }
 }
@@ -126,6 +134,7 @@ pub(crate) struct UciProcess {
     /// What it said for people, on both outputs, since its last answer.
     words: Arc<Mutex<VecDeque<String>>>,
     patience: Patience,
+    stop: Arc<OnceLock<&'static AtomicBool>>,
 }
 
 impl UciProcess {
@@ -198,12 +207,9 @@ impl UciProcess {
                 whole: command.silence * TALK,
                 silence: command.silence,
             },
+            stop: command.stop.clone(),
         };
-        // A start is no search: whoever talks for longer never gets to its end.
-        let patience = Patience {
-            whole: command.silence * 3,
-            ..process.patience
-        };
+        let patience = process.patience_before_game();
         let started =
             started.map_err(|error| process.fault(format!("cannot be read: {}", our_words(&error))));
         let answer = started
@@ -225,16 +231,32 @@ impl UciProcess {
             return Err(self.fault("was told to end".into()));
         };
         self.log.tell(">", line);
-        match input.send_timeout(format!("{line}\n"), self.patience.silence) {
-            Err(SendTimeoutError::Timeout(_)) => Err(self.fault("does not read its input".into())),
-            _ => Ok(()),
+        let (began, mut text) = (Instant::now(), format!("{line}\n"));
+        while let Err(SendTimeoutError::Timeout(left)) = input.send_timeout(text, LOOK_EVERY * 10) {
+            if self.is_stopped() || began.elapsed() >= self.patience.silence {
+                return Err(self.fault("does not read its input".into()));
+            }
+            text = left;
+        }
+        Ok(())
+    }
+
+    /// Whether the user has stopped the run.
+    fn is_stopped(&self) -> bool {
+        self.stop.get().is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+
+    fn patience_before_game(&self) -> Patience {
+        Patience {
+            whole: self.patience.silence * TALK_BEFORE_GAME,
+            ..self.patience
         }
     }
 
     fn new_game(&mut self) -> Result<(), UciProcessError> {
         self.send("ucinewgame")?;
         self.send("isready")?;
-        self.read_until("readyok", self.patience)?;
+        self.read_until("readyok", self.patience_before_game())?;
         Ok(())
     }
 
@@ -243,6 +265,9 @@ impl UciProcess {
         let began = Instant::now();
         let (mut last, mut said, mut bytes) = (began, VecDeque::new(), 0);
         loop {
+            if self.is_stopped() {
+                return Err(self.fault("was not waited for, as the run is stopped".into()));
+            }
             // Looked at before every line: whoever talks without end runs out of time, too.
             if began.elapsed() >= patience.whole {
                 return Err(self.fault(format!(
@@ -362,7 +387,12 @@ impl ExternalEngine {
     pub fn new(command: ExternalCommand) -> Result<ExternalEngine, UciProcessError> {
         let (process, answer) = UciProcess::start(&command)?;
         let own_name = answer.iter().find_map(|line| line.strip_prefix("id name "));
-        let name = one_line(&printable(own_name.unwrap_or(&command.program)));
+        let name: String = own_name
+            .unwrap_or(&command.program)
+            .chars()
+            .take(MOST_NAME)
+            .collect();
+        let name = one_line(&printable(&name));
         Ok(ExternalEngine {
             name,
             answer,
@@ -532,6 +562,9 @@ impl<'a> InfoLine<'a> {
 
 impl Drop for UciProcess {
     fn drop(&mut self) {
+        if self.is_stopped() {
+            drop(self.child.kill());
+        }
         // Some engines heed the end of their input alone. One that does not read is ended below.
         self.log.tell(">", "quit");
         let _ = self.input.take().map(|input| input.try_send("quit\n".into()));
@@ -671,6 +704,44 @@ mod tests {
             .unwrap()
             .to_string();
         assert!(fault.starts_with("/bin/sh does not read its input"), "{fault}");
+    }
+
+    /// A regression: Ctrl-C did not end a match while an engine thought, for five minutes.
+    #[test]
+    fn a_stopped_run_waits_for_no_engine() {
+        let script = "echo uciok; read uci; read go; while :; do echo info depth 1; sleep 0.01; done";
+        let command = ExternalCommand {
+            arguments: vec!["-c".into(), script.into()],
+            ..ExternalCommand::new("/bin/sh")
+        };
+        let (mut engine, _) = UciProcess::start(&command).unwrap();
+        engine.send("go infinite").unwrap();
+        let stop: &AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
+        command.stop.set(stop).unwrap();
+        stop.store(true, Ordering::Relaxed);
+        let fault = engine.read_until("bestmove", patience(600.0)).unwrap_err();
+        assert!(fault.to_string().contains("the run is stopped"), "{fault}");
+    }
+
+    /// A regression: with `wait=2` an engine that talked while it loaded took a minute for each game.
+    #[test]
+    fn an_engine_that_talks_while_it_loads_has_no_time_without_end() {
+        let script = "echo uciok; while read word; do [ $word = isready ] && while :; do echo info string loading; sleep 0.01; done; done";
+        let (mut engine, _) = try_to_start(script, Duration::from_millis(100)).unwrap();
+        let fault = engine.new_game().unwrap_err().to_string();
+        assert!(fault.contains("has not said readyok within 0 s"), "{fault}");
+        drop(engine.child.kill());
+    }
+
+    /// A regression: a name of 900 kB was written with each game.
+    #[test]
+    fn a_name_is_bounded() {
+        let script = "printf 'id name '; head -c 90000 /dev/zero | tr '\\0' x; echo; echo uciok; read quit";
+        let command = ExternalCommand {
+            arguments: vec!["-c".into(), script.into()],
+            ..ExternalCommand::new("/bin/sh")
+        };
+        assert_eq!(ExternalEngine::new(command).unwrap().name.len(), MOST_NAME);
     }
 
     /// A regression: one byte that is not UTF-8 refused an engine.

@@ -222,7 +222,9 @@ impl Advice {
     /// False if lines of the user prevent it.
     pub(super) fn write(&mut self, config: &WritableConfig) -> Result<bool> {
         let Some(recommended) = &self.recommended else {
-            self.config = Some("nothing to write".into());
+            self.config = Some(
+                "nothing to write; --backends, --thread-counts and --batches name more to compare".into(),
+            );
             return Ok(true);
         };
         let (text, is_written) = write_setting(config, &recommended.setting, &self.in_force)?;

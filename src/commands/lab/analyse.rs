@@ -24,12 +24,12 @@ use zeitnot_engine::note::Note;
 use zeitnot_engine::time::{GoLimits, Millis, Nodes, TimeControl};
 use zeitnot_lab::LabError;
 use zeitnot_lab::analysis::{
-    self, AnalysedGame, AnalysisJournal, AnalysisRow, AnalysisSummary, Analyst, ExternalJudge, FILES,
-    SearchEffort, SpendingPlan,
+    self, AnalysedGame, AnalysisRow, AnalysisSummary, Analyst, ExternalJudge, FILES, SearchEffort,
+    SpendingPlan,
 };
 use zeitnot_lab::pgn::{RecordedControl, RecordedGame};
 use zeitnot_lab::rows::make_folder;
-use zeitnot_lab::run::Run;
+use zeitnot_lab::run::{Journal, Run};
 use zeitnot_lab::runner::{self, Jobs};
 
 const DEFAULT_NODES: Nodes = Nodes(800);
@@ -99,7 +99,7 @@ pub(crate) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus>
     };
     let limits = args.limits.or(GoLimits::nodes(nodes.0))?;
     let mut judge = Judge::open(args, &limits)?;
-    let id = run_id(args, &limits, judge.network_sha256.as_deref());
+    let id = run_id(args, &limits, &judge);
     let mut judged = judged_by(&judge, &limits);
     if args.out.is_none() {
         eprint_message(&judged);
@@ -115,6 +115,9 @@ pub(crate) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus>
     let mut told = foretold(args, &judge, &ahead);
     let mut games = ahead.into_iter().chain(games);
     let running = Running::begin(folder, id, &told.facts().collect::<Vec<_>>(), &FILES)?;
+    if let JudgedBy::Engine(engine) = &judge.by {
+        engine.command().stop.get_or_init(|| running.stop);
+    }
     let (mut journal, mut rows, known) = match &running.run {
         Some(run) => resume(run, &mut games, &judge.by)?,
         None => (None, Vec::new(), 0),
@@ -149,6 +152,7 @@ pub(crate) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus>
             ControlFlow::Break(())
         })
     })?;
+    journal.as_mut().map_or(Ok(()), Journal::sync)?;
     written?;
     progress.lock().finish();
     judged += &clocks_in_words(&all_games, args.out.is_none());
@@ -217,8 +221,12 @@ fn resume(
     run: &Run,
     games: &mut impl Iterator<Item = RecordedGame>,
     judge: &JudgedBy,
-) -> Result<(Option<AnalysisJournal>, Vec<AnalysisRow>, u64)> {
-    let (journal, known) = AnalysisJournal::open(run)?;
+) -> Result<(Option<Journal<AnalysisRow>>, Vec<AnalysisRow>, u64)> {
+    let mut known: Vec<AnalysisRow> = Vec::new();
+    let journal = Journal::open(run, |row| {
+        known.push(row);
+        Ok(())
+    })?;
     let mut positions = 0;
     for row in &known {
         let game = games.next();
@@ -381,14 +389,17 @@ fn plan(args: &AnalyseArgs) -> SpendingPlan {
     }
 }
 
-fn run_id(args: &AnalyseArgs, limits: &GoLimits, network_sha256: Option<&str>) -> String {
+fn run_id(args: &AnalyseArgs, limits: &GoLimits, judge: &Judge) -> String {
     let mut id = RunId::default();
-    id.add_settings(&args.settings.0, network_sha256);
+    id.add_settings(&args.settings.0, judge.network_sha256.as_deref());
     id.add(format!(
         "{limits:?} {:?} {:?} {:?}",
         args.tc, args.max_games, args.with
     ));
     id.add_files(&args.pgn);
+    if let JudgedBy::Engine(engine) = &judge.by {
+        id.add_external(engine.command());
+    }
     id.finish()
 }
 

@@ -22,10 +22,11 @@ use zeitnot_engine::note::Note;
 use zeitnot_engine::options::unquoted;
 use zeitnot_engine::params::entries;
 use zeitnot_lab::matches::{
-    self, Contender, GameAssignment, GameRecord, MatchConfig, MatchFiles, MatchRowFiles, MatchStudy,
+    self, Contender, GameAssignment, GameRecord, MATCH_FILES, MatchConfig, MatchRowFiles, MatchStudy,
     MatchSummary, PlannedGame, PlayedGame, Ranking, SideLimit, Sprt, Team, Tournament,
 };
 use zeitnot_lab::report::Origin;
+use zeitnot_lab::run::Journal;
 use zeitnot_lab::{EngineLog, ExternalCommand, ExternalEngine, LabError};
 
 #[derive(Debug, Args)]
@@ -134,20 +135,27 @@ pub(crate) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus> {
     let told = foretold(&players)?;
     let notes = told.facts().map(|(name, note)| (name.to_owned(), note));
     let facts: Vec<_> = facts(args, &config, &players).into_iter().chain(notes).collect();
-    let running = Running::begin(args.out.as_deref(), match_id.clone(), &facts, &MatchFiles::NAMES)?;
+    let running = Running::begin(args.out.as_deref(), match_id.clone(), &facts, &MATCH_FILES)?;
+    for contender in &players.contenders {
+        if let Team::External(engine) = &contender.team {
+            engine.command.stop.get_or_init(|| running.stop);
+        }
+    }
     let run = running.run.as_ref();
     let summary = |[a, b]: &[usize; 2]| {
         MatchSummary::new([a, b].map(|place| players.contenders[*place].name.as_str()), sprt)
     };
     let mut summaries: Vec<_> = players.pairings.iter().map(summary).collect();
     let add = |game: &PlayedGame| summaries[players.assignment(game.number()).pairing()].add_game(game);
-    let files = run.map(|run| MatchFiles::open(run, &schedule, add)).transpose()?;
+    let journal = run
+        .map(|run| matches::open_games(run, &schedule, add))
+        .transpose()?;
     let played_before = summaries.iter().map(|summary| summary.games).sum();
     let mut recorder = MatchRecorder {
         match_id: &match_id,
         players: &players,
         summaries,
-        files,
+        journal,
         progress: Progress::new("games", Some(planned().count() as u64), played_before),
         started: Instant::now(),
         nodes: 0,
@@ -171,6 +179,7 @@ pub(crate) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus> {
         )?;
     }
     recorder.progress.finish();
+    recorder.journal.as_mut().map_or(Ok(()), Journal::sync)?;
     let tables = config.rules.adjudication.tables.as_ref();
     if let Some(fault) = tables.and_then(|tables| tables.read_error()) {
         let text = format!("--adjudicate-syzygy: {fault}. Games that needed it were played on");
@@ -323,7 +332,7 @@ struct MatchRecorder<'a> {
     match_id: &'a str,
     players: &'a Players,
     summaries: Vec<MatchSummary>,
-    files: Option<MatchFiles>,
+    journal: Option<Journal<PlayedGame>>,
     progress: Progress,
     started: Instant,
     nodes: u64,
@@ -343,8 +352,8 @@ impl MatchRecorder<'_> {
         let game = PlayedGame::new(self.match_id, game);
         self.summaries[pairing].add_game(&game);
         self.nodes += game.game.a_nodes + game.game.b_nodes;
-        if let Some(files) = &mut self.files {
-            files.add(&game)?;
+        if let Some(journal) = &mut self.journal {
+            journal.add(&game)?;
         }
         let line = if let [summary] = &self.summaries[..] {
             summary.line()
@@ -376,14 +385,8 @@ fn match_id(args: &MatchArgs, config: &MatchConfig<'_>, players: &Players) -> St
         match &contender.team {
             Team::Own(setup) => id.add_engine(setup),
             Team::External(engine) => {
-                let ExternalCommand {
-                    program,
-                    arguments,
-                    options,
-                    ..
-                } = &engine.command;
-                let file = Path::new(program).file_name();
-                id.add(format!("{file:?} {} {arguments:?} {options:?}", engine.name));
+                id.add(&engine.name);
+                id.add_external(&engine.command);
             }
         }
     }

@@ -19,21 +19,20 @@ use crate::commands::running::Progress;
 use crate::output::{ExitStatus, Output, eprint_message};
 use zeitnot_engine::engine::OpenedBackend;
 use zeitnot_engine::network::{Backend, cores};
-use zeitnot_lab::LabError;
-use zeitnot_lab::moves_left::{Estimator, Measurer, PositionRow, Selection, study};
+use zeitnot_lab::moves_left::{Estimator, MeasuredGame, Measurer, PositionRow, ROWS, Selection, study};
 use zeitnot_lab::pgn::{Ending, RecordedGame, ending};
-use zeitnot_lab::rows::{RowReader, RowWriter, write_merged};
-use zeitnot_lab::run::Run;
+use zeitnot_lab::report::Origin;
+use zeitnot_lab::rows::{RowReader, make_folder, write_merged};
+use zeitnot_lab::run::{Entry, Journal, Run};
 use zeitnot_lab::runner::{self, Jobs};
 
-const ROWS: &str = "movesleft.csv";
 /// Games that a thread takes at a time, so that its batches are full.
 const CHUNK: usize = 8;
 
-/// Bytes of rows for each byte of PGN: 2.5 GB for 300 MB.
-const ROWS_OF_TEXT: f64 = 8.3;
-/// Bytes of rows of a game, some 80 positions.
-const ROWS_OF_A_GAME: f64 = 20_000.0;
+/// Bytes of rows for each byte of PGN, in the table and in the journal: 5 GB for 300 MB.
+const ROWS_OF_TEXT: f64 = 16.6;
+/// Bytes of rows of a game, some 80 positions, in both.
+const ROWS_OF_A_GAME: f64 = 40_000.0;
 const INFLATION: f64 = 5.0;
 /// Bytes of rows that are written without being asked for.
 const MOST_UNASKED: f64 = 1e9;
@@ -106,14 +105,22 @@ pub(crate) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<ExitStatu
     }
     let [id, of_rows] = run_ids(args, &opened);
     let facts = facts(args, &opened);
-    let mut running = Running::begin(args.out.as_deref(), id, &facts, &[ROWS, "index.html"])?;
-    let temporary = tempfile::tempdir()?;
-    let rows = running
-        .run
+    let mut running = Running::begin(
+        args.out.as_deref(),
+        id,
+        &facts,
+        &[MeasuredGame::JOURNAL, ROWS, "index.html"],
+    )?;
+    let temporary = args.out.is_none().then(tempfile::tempdir).transpose()?;
+    let of_no_one = temporary
         .as_ref()
-        .map_or(temporary.path(), Run::folder)
-        .join(ROWS);
-    measure(args, &opened.backend, &mut games, (&rows, &of_rows), running.stop)?;
+        .map(|folder| Run::claim(folder.path(), Origin::default(), &[]))
+        .transpose()?;
+    let Some(run) = running.run.as_ref().or(of_no_one.as_ref()) else {
+        unreachable!("it has a folder")
+    };
+    let rows = run.folder().join(ROWS);
+    measure(args, &opened.backend, &mut games, (run, &of_rows), running.stop)?;
     if running.is_stopped() {
         return Ok(running.end(false, games.damaged));
     }
@@ -162,28 +169,20 @@ fn facts(args: &MovesLeftArgs, opened: &OpenedBackend) -> [(&'static str, String
     ]
 }
 
-/// Writes the rows of all `games` that are chosen into the file `path`, behind those that are there. `id` is
-/// what they have in common with the rows of other shards.
+/// Writes the rows of all `games` that are chosen into the folder of `run`, behind those that are there. `id`
+/// is what they have in common with the rows of other shards.
 fn measure(
     args: &MovesLeftArgs,
     backend: &Arc<dyn Backend>,
     games: &mut RecordedGames<'_>,
-    (path, id): (&Path, &str),
+    (run, id): (&Run, &str),
     stop: &AtomicBool,
 ) -> Result<()> {
-    let (mut rows, last) = RowWriter::<PositionRow>::resume(path)?;
-    if last.as_ref().is_some_and(|row| ![id, ""].contains(&&*row.run)) {
-        return Err(LabError::OtherRun {
-            path: path.to_owned(),
-            what: "rows of another run",
-        }
-        .into());
-    }
-    // Where games are lost by that, the file stays until one of them is measured again.
-    if last.is_none() {
-        rows.publish()?;
-    }
-    let first_game = last.map_or(1, |row| row.game);
+    let mut last = 0;
+    let mut journal = Journal::open(run, |game: MeasuredGame| {
+        last = game.game;
+        Ok(())
+    })?;
     let selection = &args.selection;
     let threads = args.threads.map_or_else(cores, |threads| threads as usize);
     let shard = args.shard.unwrap_or(Shard::WHOLE);
@@ -195,7 +194,7 @@ fn measure(
     let mut chosen = counted
         .filter(|game| selection.takes_game(game))
         .take(most)
-        .filter(|game| game.number >= first_game && shard.takes(game.number - 1));
+        .filter(|game| game.number > last && shard.takes(game.number - 1));
     let chunk = if args.nodes.is_some() { 1 } else { CHUNK };
     let measure = |_, jobs: &Jobs<'_, RecordedGame, Vec<PositionRow>>| {
         let mut measurer = Measurer::new(selection, backend, &args.network.0, args.nodes)?;
@@ -214,16 +213,16 @@ fn measure(
     let next_game = || Ok(chosen.next());
     runner::run(threads, stop, next_game, measure, |mut game| {
         game.iter_mut().for_each(|row| id.clone_into(&mut row.run));
-        rows.write(&game)?;
-        // Whatever ends the run costs no game that was measured.
-        rows.publish()?;
+        if let Some(measured) = MeasuredGame::of(&game) {
+            journal.add(&measured)?;
+        }
         measured += 1;
         positions += game.len();
         progress.show(measured, rates(measured, positions));
         Ok(ControlFlow::Continue(()))
     })?;
     progress.finish();
-    rows.publish()?;
+    journal.sync()?;
     let clocks = games
         .clocks()
         .map_or(String::new(), |(_, text)| format!("; clocks are {text}"));
@@ -280,7 +279,7 @@ pub(super) fn report(
     );
     // The folder first: it is to be whole even if nobody reads what is printed.
     if let Some(folder) = out {
-        std::fs::create_dir_all(folder)?;
+        make_folder(folder)?;
         let rows = folder.join(ROWS);
         if files != [rows.as_path()] {
             write_merged::<PositionRow>(files, &rows)?;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::{env, iter};
 
 use anyhow::Result;
 use sha2::{Digest, Sha256};
@@ -14,6 +15,8 @@ use crate::output::{ExitStatus, Told, eprint_message};
 use crate::setup::sha256;
 use zeitnot_engine::engine::{Settings, Setup};
 use zeitnot_engine::files::hex;
+use zeitnot_lab::ExternalCommand;
+use zeitnot_lab::alone::{Lock, WITHOUT_LOCKS};
 use zeitnot_lab::matches::{Adjudication, MatchRules, Openings, SideLimit};
 use zeitnot_lab::pgn::{GameError, Games, RecordedGame};
 use zeitnot_lab::report::Origin;
@@ -63,6 +66,9 @@ impl Running {
             ..origin(facts)
         };
         let run = out.map(|folder| Run::claim(folder, origin, files)).transpose()?;
+        if run.as_ref().is_some_and(|run| run.lock() == Lock::Unknown) {
+            eprint_message(WITHOUT_LOCKS);
+        }
         Ok(Running {
             run,
             stop: interruption()?,
@@ -192,6 +198,28 @@ impl RunId {
         self.add(openings.fingerprint().to_le_bytes());
     }
 
+    /// Adds an external engine by what it is: the content of its program, and of the files in its arguments
+    /// and options, such as a network.
+    pub(super) fn add_external(&mut self, command: &ExternalCommand) {
+        let ExternalCommand {
+            program,
+            arguments,
+            options,
+            ..
+        } = command;
+        self.add(format!("{arguments:?} {options:?}"));
+        let words = arguments
+            .iter()
+            .map(|word| word.rsplit('=').next().unwrap_or(word));
+        let values = options.iter().map(|(_, value)| value.as_str());
+        let named = words
+            .chain(values)
+            .map(PathBuf::from)
+            .filter(|path| path.is_file());
+        let files: Vec<_> = iter::once(program_file(program)).chain(named).collect();
+        self.add_files(&files);
+    }
+
     /// Adds what files of games hold, wherever they lie, and the names of pipes, which can be read once.
     pub(super) fn add_files(&mut self, files: &[PathBuf]) {
         for file in files {
@@ -203,6 +231,17 @@ impl RunId {
     pub(super) fn finish(self) -> String {
         hex(&self.0.finalize()[..6])
     }
+}
+
+/// The file of a program, which may be named as on a command line.
+fn program_file(program: &str) -> PathBuf {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let is_name = Path::new(program).parent() == Some(Path::new(""));
+    let folders = env::split_paths(&path).filter(|_| is_name);
+    let mut files = folders.map(|folder| folder.join(program));
+    files
+        .find(|file| file.is_file())
+        .unwrap_or_else(|| program.into())
 }
 
 /// The games of all files, numbered from 1 across them. Those that are broken or have no moves count, and are
@@ -336,6 +375,28 @@ impl Iterator for RecordedGames<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A regression: games of a program that was built anew were counted with those of the old one.
+    #[test]
+    fn an_external_engine_is_what_its_files_hold() {
+        let folder = tempfile::tempdir().unwrap();
+        let [program, network] = ["engine", "network"].map(|name| folder.path().join(name));
+        let mut command = ExternalCommand::new(&program.to_string_lossy());
+        command.options = vec![("EvalFile".into(), network.to_string_lossy().into_owned())];
+        command.arguments = vec![format!("--weights={}", network.display())];
+        let id = |texts: [&str; 2]| {
+            std::fs::write(&program, texts[0]).unwrap();
+            std::fs::write(&network, texts[1]).unwrap();
+            let mut id = RunId::default();
+            id.add_external(&command);
+            id.finish()
+        };
+        let first = id(["one", "a"]);
+        assert_eq!(first, id(["one", "a"]));
+        assert_ne!(first, id(["two", "a"]));
+        assert_ne!(first, id(["one", "b"]));
+        assert!(program_file("sh").is_absolute() || cfg!(windows));
+    }
 
     #[test]
     fn every_piece_is_in_one_shard() {

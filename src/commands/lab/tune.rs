@@ -16,7 +16,7 @@ use crate::output::{ExitStatus, Output, Told, eprint_message};
 use zeitnot_engine::engine::{Settings, Setup};
 use zeitnot_engine::search::RootFpuStrategy;
 use zeitnot_lab::matches::SideLimit;
-use zeitnot_lab::rows::RowError;
+use zeitnot_lab::run::Journal;
 use zeitnot_lab::tuning::{self, PAIRS, Parameter, TunePlan, TuneStudy};
 
 const PAGE_EVERY: Duration = Duration::from_secs(60);
@@ -80,23 +80,28 @@ pub(crate) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus> {
     let Some(run) = &running.run else {
         unreachable!("it has a folder")
     };
-    let (mut file, mut rows) = tuning::open_pairs(run)?;
+    let mut rows = Vec::new();
+    let mut journal = Journal::open(run, |row| {
+        rows.push(row);
+        Ok(())
+    })?;
     let write_page = |study: &TuneStudy| tuning::page(study, run.origin()).write(run.folder());
     let done = rows.len() as u64;
     let mut progress = Progress::new("games", Some(2 * plan.pairs), 2 * done);
     let mut shown = Instant::now();
     tuning::play(&config, (&plan, done), &setup, running.stop, |row, notes| {
         notes.iter().for_each(|note| told.tell(note));
-        file.add(&row)?;
+        journal.add(&row)?;
         rows.push(row);
         progress.show(2 * rows.len() as u64, String::new());
         if shown.elapsed() >= PAGE_EVERY {
             shown = Instant::now();
-            write_page(&TuneStudy::new(&plan, &rows)).map_err(RowError::io(&args.out))?;
+            write_page(&TuneStudy::new(&plan, &rows))?;
         }
         Ok(())
     })?;
     progress.finish();
+    journal.sync()?;
     let study = TuneStudy::new(&plan, &rows);
     output.tell_page(write_page(&study)?);
     output.write(&study, &tuning::table(&study))?;

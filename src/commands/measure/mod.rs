@@ -29,7 +29,6 @@ use zeitnot_engine::serve::{Searcher, positions_at_once};
 use zeitnot_engine::system::cpu_time;
 use zeitnot_engine::time::{GoLimits, Millis, Nodes};
 use zeitnot_lab::report::{Origin, Page, terminal_width, write_fact};
-use zeitnot_lab::rows::RowError;
 use zeitnot_lab::run::Run;
 
 /// The positions of `bench`, …
@@ -542,7 +541,7 @@ pub(super) fn write_report(run: &Run, page: Page, data: &impl Serialize, output:
     let origin = running::origin::<&str>(&[]).without_folders();
     let page = page.origins([&origin]);
     write_json(&run.folder().join(&run.origin().run), data)?;
-    output.tell_page(page.write(run.folder()).map_err(RowError::io(run.folder()))?);
+    output.tell_page(page.write(run.folder())?);
     Ok(())
 }
 

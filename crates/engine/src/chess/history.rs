@@ -27,6 +27,11 @@ struct Entry {
 }
 
 impl History {
+    /// Bytes of memory that it takes.
+    pub fn bytes(&self) -> usize {
+        size_of_val(&*self.entries)
+    }
+
     /// A game at the start position.
     pub fn start() -> History {
         History::from_position(Position::start(), Variant::Standard)

@@ -23,7 +23,7 @@ option_group! {
 }
 
 const CACHE_DIVISOR: usize = 4;
-/// Share and most bytes of a server's unread answers.
+/// Share and most bytes of a server's unread answers, and again of the games that wait there.
 const ANSWERS_DIVISOR: usize = 16;
 const MOST_ANSWERS: usize = 64_000_000;
 
@@ -53,10 +53,10 @@ impl MemoryOptions {
             .map_or(MOST_ANSWERS, |bytes| (bytes / ANSWERS_DIVISOR).min(MOST_ANSWERS))
     }
 
-    /// Options for one of `searches` beside unread answers and one cache of this size: an equal part of the
+    /// Options for one of `searches` beside unread answers, waiting games and one cache of this size: an equal part of the
     /// remaining memory, and no cache of its own.
     pub(crate) fn share_of(&self, searches: usize) -> MemoryOptions {
-        let others = EvalCache::full_bytes(self.cache_capacity()) + self.answer_bytes();
+        let others = EvalCache::full_bytes(self.cache_capacity()) + 2 * self.answer_bytes();
         let share = |bytes: usize| bytes.saturating_sub(others) / searches.max(1) / 1_000_000;
         let ram_limit_mb = self
             .limit_bytes()

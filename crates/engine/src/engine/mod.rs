@@ -159,7 +159,13 @@ impl Engine {
 
     /// What evaluates and on how many threads, for people. `None` before anything is loaded.
     pub fn in_force(&self) -> Option<String> {
-        Some(setup::describe(self.backend()?, self.threads()))
+        let (backend, threads) = (self.backend()?, self.threads());
+        let asked = self.settings.network.threads.map_or(0, NonZero::get);
+        let mut text = setup::describe(backend, threads);
+        if threads < asked && !backend.has_virtual_time() {
+            text += &format!(". The system has no room for the {asked} threads that were asked for");
+        }
+        Some(text)
     }
 
     /// The error with what holds instead, for people.

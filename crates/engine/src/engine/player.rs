@@ -148,11 +148,19 @@ impl EnginePlayer {
             .map_or(Some(NextStep::Over), |stepped| stepped.advance_within(rounds))
     }
 
-    /// Lets idle `workers` finish the begun search, as under UCI.
-    pub(crate) fn assign_to(&self, workers: &WorkerPool) {
+    /// Lets idle `workers` go on with the begun search, as under UCI.
+    pub(crate) fn assign_to(&mut self, workers: &WorkerPool) {
+        if let Some(stepped) = &mut self.stepped {
+            stepped.settle_all();
+            workers.assign(&stepped.search);
+        }
+    }
+
+    /// Sends the workers away, and waits until they have left. The search is not over.
+    pub(crate) fn recall(&self) {
         self.stepped
             .iter()
-            .for_each(|stepped| workers.assign(&stepped.search));
+            .for_each(|stepped| stepped.search.state.life.recall());
     }
 
     /// Waits until workers have finished the search. `goes_on` is asked every few milliseconds, and may end

@@ -4,11 +4,13 @@
 //! between rounds. So batches are large, though each search finds what it would find alone, except for shared
 //! cache entries.
 //!
-//! A search without an end gives its place to waiting ones that end, and after its turn to one of another
-//! owner, unless its priority is higher.
+//! If more searches are wanted than may be open, a search gives its place after its turn to one of another
+//! owner or of a higher priority, and at once, if it has no end, to one that ends. A priority that is lower
+//! waits.
 //!
-//! A lone search cannot fill a device this way. Workers then search it as under UCI, with several batches in
-//! flight. On a CPU only a pool for one search at a time does so.
+//! A lone search cannot fill a device this way. The pool then lends its workers, who search it as under UCI,
+//! with several batches in flight. They are back before anybody else gets them. On a CPU only a pool for one
+//! search at a time does so.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -33,7 +35,7 @@ use crate::search::{NextStep, STACK_BYTES, WorkerPool, WorkerPoolError};
 const ROUNDS: u32 = 256;
 /// Between two looks whether a client has read its answers.
 const ROOM_TICK: Duration = Duration::from_millis(20);
-/// The turn of a search without an end.
+/// The turn of a search whose place others want.
 const TURN: Duration = Duration::from_secs(1);
 const PANIC: &str = "the search panicked";
 
@@ -59,8 +61,12 @@ pub struct Order {
 }
 
 impl Order {
-    fn ends(&self) -> bool {
-        !self.request.limits.infinite
+    fn claim(&self) -> Claim {
+        Claim {
+            priority: self.priority,
+            owner: self.owner,
+            ends: !self.request.limits.infinite,
+        }
     }
 
     pub(super) fn position(&self) -> History {
@@ -119,8 +125,8 @@ pub struct PoolStatus {
 pub(super) struct Shared {
     backend: Arc<dyn Backend>,
     size: PoolSize,
-    /// They search a lone search. At most one thread uses them at a time.
-    workers: Option<WorkerPool>,
+    /// They search a lone search. The thread to which they are lent takes them out.
+    workers: Mutex<Option<WorkerPool>>,
     state: Mutex<PoolState>,
     /// Signals new orders, or that no more will come.
     changed: Condvar,
@@ -137,6 +143,22 @@ impl PoolState {
     fn has_one_search(&self, size: &PoolSize) -> bool {
         size.searches == 1 || size.threads > 1 && self.status.searching == 1 && self.queue.len == 0
     }
+
+    /// The searches that each thread should have, so that none is idle, and whether others wait for a place.
+    fn share(&self, size: &PoolSize) -> (usize, bool) {
+        let all = self.queue.len + self.status.searching + self.status.paused;
+        let share = all.min(size.searches).div_ceil(size.threads).max(1);
+        (share, all > size.searches)
+    }
+
+    /// Whether the thread of a lone search would take another one beside it or in its `place`.
+    fn wants(&self, size: &PoolSize, place: &Place) -> bool {
+        let (share, is_crowded) = self.share(size);
+        let takes = |order: &Order| share > 1 || is_crowded && place.takes(order, share);
+        let mut orders = self.queue.levels.values().flatten().flat_map(|line| &line.orders);
+        orders.any(|order| takes(order) && order.listener.has_room())
+            || is_crowded && place.paused.iter().any(|&paused| place.is_for(paused))
+    }
 }
 
 impl Shared {
@@ -148,7 +170,7 @@ impl Shared {
         Ok(Shared {
             backend,
             size,
-            workers,
+            workers: Mutex::new(workers),
             state: Mutex::default(),
             changed: Condvar::new(),
         })
@@ -160,7 +182,7 @@ pub struct Searcher {
     pub setup: Arc<Setup>,
     pub cache: Arc<EvalCache>,
     pub size: PoolSize,
-    /// Bytes of answers that may be unread.
+    /// Bytes of answers that may be unread, and of games that may wait.
     pub answer_bytes: usize,
     /// Ends all searches without a flag of their own.
     pub(super) stop: Arc<AtomicBool>,
@@ -178,6 +200,7 @@ impl Searcher {
                 evaluator,
                 open: Vec::new(),
                 batch,
+                lent: None,
             };
             let builder = thread::Builder::new()
                 .name(format!("search-{index}"))
@@ -261,18 +284,12 @@ impl Queue {
         self.len += 1;
     }
 
-    /// Takes the next order that `is_wanted` and whose listener has room. Within a priority, searches that
-    /// end come first.
+    /// Takes the next order that `is_wanted` and whose listener has room.
     fn pop(&mut self, is_wanted: impl Fn(&Order) -> bool) -> Option<Order> {
-        let places = self
-            .levels
-            .iter()
-            .flat_map(|(&level, lines)| [(level, lines, true), (level, lines, false)]);
-        let found = places.into_iter().find_map(|(level, lines, ends)| {
-            let is_next = |order: &Order| order.ends() == ends && is_wanted(order);
+        let found = self.levels.iter().find_map(|(&level, lines)| {
             lines.iter().enumerate().find_map(|(place, line)| {
                 let has_room = line.orders.front().is_some_and(|order| order.listener.has_room());
-                let index = line.orders.iter().position(is_next).filter(|_| has_room)?;
+                let index = line.orders.iter().position(&is_wanted).filter(|_| has_room)?;
                 Some((level, place, index))
             })
         });
@@ -287,12 +304,6 @@ impl Queue {
         }
         self.len -= usize::from(order.is_some());
         order
-    }
-
-    /// Whether an order waits that may take the `place` of an open search.
-    fn needs(&self, place: &Place) -> bool {
-        let mut orders = self.levels.values().flatten().flat_map(|line| &line.orders);
-        orders.any(|order| place.is_for(order) && order.listener.has_room())
     }
 
     fn remove_stopped(&mut self) -> Vec<Order> {
@@ -316,6 +327,8 @@ struct SearchThread {
     evaluator: Box<dyn Evaluator>,
     open: Vec<OpenSearch>,
     batch: SharedBatch,
+    /// The pool's workers, who search the only search that is not paused.
+    lent: Option<WorkerPool>,
 }
 
 struct OpenSearch {
@@ -323,34 +336,47 @@ struct OpenSearch {
     player: EnginePlayer,
     reported: Instant,
     waits: bool,
-    way: Way,
-    /// It has no end, and gives way to others.
+    /// It gives way to others.
     is_paused: bool,
     /// When it was last opened, paused or resumed.
     since: Instant,
 }
 
-/// The place of a search without an end, as others see it.
-struct Place {
+/// What an order has to say for itself where others want the same place.
+#[derive(Clone, Copy)]
+struct Claim {
     priority: i32,
-    is_turn_over: bool,
+    owner: u64,
+    ends: bool,
+}
+
+/// The place of the search of a thread that gives way first.
+struct Place {
+    index: usize,
+    claim: Claim,
+    /// When its turn is over.
+    until: Instant,
     /// Owners who search in the same thread.
     owners: Vec<u64>,
+    /// Searches that are paused there.
+    paused: Vec<Claim>,
 }
 
 impl Place {
-    fn is_for(&self, order: &Order) -> bool {
-        let has_turn = || self.is_turn_over && !self.owners.contains(&order.owner);
-        order.priority >= self.priority && (order.ends() || has_turn())
+    fn is_for(&self, other: Claim) -> bool {
+        let is_higher = other.priority > self.claim.priority;
+        let has_turn =
+            is_higher || other.priority == self.claim.priority && !self.owners.contains(&other.owner);
+        let goes_ahead = other.priority >= self.claim.priority && other.ends && !self.claim.ends;
+        goes_ahead || has_turn && Instant::now() >= self.until
     }
-}
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    /// No other search was open when it was opened, so workers may search it.
-    Alone,
-    Workers,
-    Steps,
+    /// Whether the order may have it, in a thread with this share of the searches.
+    fn takes(&self, order: &Order, share: usize) -> bool {
+        let claim = order.claim();
+        let most = if claim.ends { 2 * share } else { share };
+        self.paused.len() < most && self.is_for(claim)
+    }
 }
 
 impl SearchThread {
@@ -376,54 +402,45 @@ impl SearchThread {
 
     /// Opens this thread's share of searches, and waits if it has none. False when no more will come.
     fn take_orders(&mut self) -> bool {
-        let PoolSize {
-            threads, searches, ..
-        } = self.shared.size;
         let shared = self.shared.clone();
         let mut state = shared.state.lock();
         loop {
-            // Shares few orders out, so that no thread is idle.
-            let all = state.queue.len + state.status.searching + state.status.paused;
-            let wanted = all.min(searches).div_ceil(threads).max(1);
+            let (share, is_crowded) = state.share(&shared.size);
             let paused = self.open.iter().filter(|search| search.is_paused).count();
-            let order = if self.open.len() - paused < wanted {
-                let resumed = self.open.iter().filter(|search| search.is_paused);
-                let most = resumed.map(|search| search.order.priority).max();
-                // As the paused search comes before others without an end.
-                let comes_first =
-                    |order: &Order| most.is_none_or(|most| (order.priority, order.ends()) >= (most, true));
-                state.queue.pop(comes_first)
+            let order = if self.open.len() - paused < share {
+                let paused = self.open.iter().filter(|search| search.is_paused);
+                state
+                    .queue
+                    .pop(|order| paused.clone().all(|search| search.lets_in(order)))
             } else {
-                let Some((index, place)) = self.place() else {
+                let Some(place) = self.place().filter(|_| is_crowded) else {
                     return true;
                 };
-                let has_room = |order: &Order| paused < if order.ends() { 2 * wanted } else { wanted };
-                let order = state.queue.pop(|order| place.is_for(order) && has_room(order));
+                let order = state.queue.pop(|order| place.takes(order, share));
                 if order.is_none() {
-                    let waiting = self
-                        .open
-                        .iter_mut()
-                        .filter(|it| it.is_paused && place.is_for(&it.order));
+                    let waiting = self.open.iter_mut().filter(|search| search.is_paused);
+                    let waiting = waiting.filter(|search| place.is_for(search.order.claim()));
                     let Some(next) = waiting.min_by_key(|search| search.since) else {
                         return true;
                     };
                     next.pause(false, &mut state);
                 }
-                self.open[index].pause(true, &mut state);
+                self.open[place.index].pause(true, &mut state);
                 let Some(order) = order else { continue };
                 Some(order)
             };
             match order {
                 Some(order) => {
                     state.status.searching += 1;
-                    let is_alone = state.has_one_search(&shared.size) && self.open.is_empty();
                     drop(state);
-                    self.open(order, if is_alone { Way::Alone } else { Way::Steps });
+                    self.open(order);
                     state = shared.state.lock();
                 }
                 None if paused > 0 => {
                     let resumed = self.open.iter_mut().filter(|search| search.is_paused);
-                    if let Some(search) = resumed.max_by_key(|search| search.order.priority) {
+                    if let Some(search) =
+                        resumed.max_by_key(|search| (search.order.priority, Reverse(search.since)))
+                    {
                         search.pause(false, &mut state);
                     }
                 }
@@ -436,41 +453,36 @@ impl SearchThread {
         }
     }
 
-    /// The search without an end that gives way first.
-    fn place(&self) -> Option<(usize, Place)> {
+    fn place(&self) -> Option<Place> {
         let active = || {
             self.open
                 .iter()
                 .enumerate()
                 .filter(|(_, search)| !search.is_paused)
         };
-        let endless = active().filter(|(_, search)| !search.order.ends());
-        let (index, search) = endless.min_by_key(|(_, search)| (search.order.priority, search.since))?;
-        let owners = active().map(|(_, search)| search.order.owner).collect();
-        let is_turn_over = search.since.elapsed() >= TURN;
-        Some((
+        let (index, search) = active()
+            .min_by_key(|(_, search)| (search.order.priority, search.order.claim().ends, search.since))?;
+        let paused = self.open.iter().filter(|search| search.is_paused);
+        Some(Place {
             index,
-            Place {
-                priority: search.order.priority,
-                is_turn_over,
-                owners,
-            },
-        ))
+            claim: search.order.claim(),
+            until: search.since + TURN,
+            owners: active().map(|(_, search)| search.order.owner).collect(),
+            paused: paused.map(|search| search.order.claim()).collect(),
+        })
     }
 
-    fn open(&mut self, order: Order, way: Way) {
+    fn open(&mut self, order: Order) {
         match EnginePlayer::of_search(order.setup.clone(), order.cache.clone()) {
             Ok(player) => {
-                let (reported, since) = (Instant::now(), Instant::now());
-                let (waits, is_paused) = (false, false);
+                let now = Instant::now();
                 self.open.push(OpenSearch {
                     order,
                     player,
-                    reported,
-                    waits,
-                    way,
-                    is_paused,
-                    since,
+                    reported: now,
+                    waits: false,
+                    is_paused: false,
+                    since: now,
                 });
                 self.begin(self.open.len() - 1);
             }
@@ -498,79 +510,60 @@ impl SearchThread {
         order.give_up(reason);
     }
 
-    /// Lets workers search the thread's only search, if it has been alone from its beginning.
+    /// Lends the workers to the thread's only search, if no other thread has one or the workers, until it is
+    /// over or others are wanted.
     fn search_lone_one(&mut self) {
         let shared = self.shared.clone();
-        let Some(workers) = &shared.workers else { return };
-        let is_active = |search: &OpenSearch| !search.is_paused;
-        while let Some(place) = self.open.iter().position(is_active)
-            && self.open[place].way != Way::Steps
-            && !self.open[place + 1..].iter().any(is_active)
-        {
-            let others = || self.open.iter().filter(|search| search.is_paused);
-            let stops: Vec<_> = others().map(|search| search.order.stop.clone()).collect();
-            let mut taken = self.place().map(|(_, taken)| Place {
-                is_turn_over: true,
-                ..taken
-            });
-            let is_followed = taken
-                .as_ref()
-                .is_some_and(|it| others().any(|next| it.is_for(&next.order)));
-            let OpenSearch {
-                order,
-                player,
-                reported,
-                way,
-                since,
-                ..
-            } = &mut self.open[place];
-            if std::mem::replace(way, Way::Workers) == Way::Alone {
-                player.assign_to(workers);
+        let Some(place) = self.place().filter(|place| place.owners.len() == 1) else {
+            return;
+        };
+        if !shared.state.lock().has_one_search(&shared.size) {
+            return;
+        }
+        self.lent = shared.workers.lock().take();
+        let Some(workers) = &self.lent else { return };
+        let others = self.open.iter().filter(|search| search.is_paused);
+        let stops: Vec<_> = others.map(|search| search.order.stop.clone()).collect();
+        let OpenSearch {
+            order,
+            player,
+            reported,
+            waits,
+            ..
+        } = &mut self.open[place.index];
+        *waits = false;
+        player.assign_to(workers);
+        let is_over = player.wait_for_workers(&mut || {
+            if order.stop.load(Ordering::Relaxed) {
+                player.stop();
             }
-            let is_over = player.wait_for_workers(&mut || {
-                if order.stop.load(Ordering::Relaxed) {
-                    player.stop();
-                }
-                report_if_due(order, player, reported);
-                let is_needed = taken.as_mut().is_some_and(|taken| {
-                    taken.is_turn_over = since.elapsed() >= TURN;
-                    taken.is_turn_over && is_followed || shared.state.lock().queue.needs(taken)
-                });
-                !is_needed && !stops.iter().any(|stop| stop.load(Ordering::Relaxed))
-            });
-            if !is_over {
-                return;
-            }
-            let is_last = order.plies.len() == 1;
-            self.close(place);
-            if let Some(next) = self.open.get_mut(place).filter(|_| !is_last) {
-                let is_alone = shared.state.lock().has_one_search(&shared.size);
-                next.way = if is_alone { Way::Alone } else { Way::Steps };
-            }
+            report_if_due(order, player, reported);
+            let is_stopped = stops.iter().any(|stop| stop.load(Ordering::Relaxed));
+            !is_stopped && !shared.state.lock().wants(&shared.size, &place)
+        });
+        self.give_back();
+        if is_over {
+            self.close(place.index);
+        }
+    }
+
+    /// Gives the workers back to the pool, once they have left the search.
+    fn give_back(&mut self) {
+        if let Some(workers) = self.lent.take() {
+            self.open.iter().for_each(|search| search.player.recall());
+            *self.shared.workers.lock() = Some(workers);
         }
     }
 
     fn gather(&mut self) {
         let mut place = 0;
         while let Some(search) = self.open.get_mut(place) {
-            let is_stopped = search.order.stop.load(Ordering::Relaxed);
-            if is_stopped {
+            if search.order.stop.load(Ordering::Relaxed) {
                 search.player.stop();
-            }
-            if search.way == Way::Workers {
-                if is_stopped && search.player.wait_for_workers(&mut || true) {
-                    self.close(place);
-                } else {
-                    place += 1;
-                }
-                continue;
-            }
-            if search.is_paused && !is_stopped {
+            } else if search.is_paused {
                 place += 1;
                 continue;
             }
-            // A search begun in steps goes on in steps.
-            search.way = Way::Steps;
             match search.player.advance_within(ROUNDS) {
                 Some(NextStep::Over) => self.close(place),
                 step => {
@@ -584,10 +577,7 @@ impl SearchThread {
 
     fn evaluate(&mut self) -> Result<(), BackendError> {
         let most = self.shared.backend.facts().max_batch.max(1);
-        let waiting = self
-            .open
-            .iter_mut()
-            .filter(|search| search.waits && !search.is_paused);
+        let waiting = self.open.iter_mut().filter(|search| search.waits);
         let mut players: Vec<_> = waiting.map(|search| &mut search.player).collect();
         self.batch.evaluate(&mut players, |slots| {
             slots
@@ -637,6 +627,7 @@ impl SearchThread {
     }
 
     fn fail(&mut self, reason: &str) {
+        self.give_back();
         let shared = self.shared.clone();
         let mut state = shared.state.lock();
         self.open
@@ -644,9 +635,7 @@ impl SearchThread {
             .for_each(|search| search.pause(false, &mut state));
         state.status.searching -= self.open.len();
         drop(state);
-        for OpenSearch { order, player, .. } in self.open.drain(..) {
-            // Workers may still search it after a panic.
-            player.stop();
+        for OpenSearch { order, .. } in self.open.drain(..) {
             order.give_up(Some(reason.into()));
         }
     }
@@ -661,8 +650,19 @@ impl OpenSearch {
                 false => [&mut state.status.paused, &mut state.status.searching],
             };
             (*from, *to) = (*from - 1, *to + 1);
-            (self.is_paused, self.since) = (is_paused, Instant::now());
+            self.is_paused = is_paused;
+            self.since = Instant::now();
+            self.waits = false;
         }
+    }
+
+    /// Whether the order comes before this paused search: one of a higher priority, one that ends where this
+    /// one does not, and those of others as long as it is their turn.
+    fn lets_in(&self, order: &Order) -> bool {
+        let (own, other) = (self.order.claim(), order.claim());
+        let is_turn_of_others = other.owner != own.owner && self.since.elapsed() < TURN;
+        other.priority > own.priority
+            || other.priority == own.priority && (other.ends && !own.ends || is_turn_of_others)
     }
 
     fn begin(&mut self) -> Result<(), EngineError> {
@@ -705,6 +705,114 @@ mod tests {
         fn answer(&mut self, _: &History, answer: SearchAnswer) {
             self.1.send((self.0, answer.result.is_some())).unwrap();
         }
+    }
+
+    /// Sends the visits of an order when it is reported or answered, and stops another one when it is
+    /// answered.
+    struct Counted(Sender<u32>, Option<Arc<AtomicBool>>);
+
+    impl Listener for Counted {
+        fn info(&mut self, _: &History, info: &SearchInfo) {
+            self.0.send(info.nodes as u32).unwrap();
+        }
+        fn note(&mut self, _: Note) {}
+        fn answer(&mut self, _: &History, answer: SearchAnswer) {
+            self.1
+                .iter()
+                .for_each(|other| other.store(true, Ordering::Relaxed));
+            let nodes = answer.result.map_or(0, |result| result.summary.nodes);
+            self.0.send(nodes as u32).unwrap();
+        }
+    }
+
+    fn pool(settings: &[(&str, &str)], searches: usize) -> Searcher {
+        let mut all = crate::engine::Settings::default();
+        for (name, value) in settings {
+            all.set(name, value).unwrap();
+        }
+        Searcher::open(all, |_, _| searches).unwrap()
+    }
+
+    fn counted(
+        pool: &Searcher,
+        owner: u64,
+        limits: GoLimits,
+        other: Option<Arc<AtomicBool>>,
+    ) -> (Order, crossbeam::channel::Receiver<u32>) {
+        let (sender, receiver) = unbounded();
+        let listener = Box::new(Counted(sender, other));
+        let order = pool.order(Arc::new(History::start()), &[0], GoRequest::new(limits), listener);
+        let stop = Arc::default();
+        (Order { owner, stop, ..order }, receiver)
+    }
+
+    /// A regression: the workers of a paused search searched on.
+    #[test]
+    fn a_paused_search_has_no_workers() {
+        const NODES: u32 = 60_000;
+        let pool = pool(
+            &[("Backend", "random"), ("Threads", "2"), ("RamLimitMb", "64")],
+            1,
+        );
+        let (endless, visits) = counted(&pool, 1, GoLimits::infinite(), None);
+        let every = Some(Duration::from_millis(1));
+        let stop = endless.stop.clone();
+        pool.submit(vec![Order {
+            report_every: every,
+            ..endless
+        }]);
+        visits.recv().unwrap();
+        let (short, answered) = counted(&pool, 2, GoLimits::nodes(u64::from(NODES)), Some(stop));
+        pool.submit(vec![short]);
+        assert_eq!(answered.recv().unwrap(), NODES);
+        let visits: Vec<_> = visits.iter().collect();
+        let grown = visits
+            .windows(2)
+            .map(|pair| pair[1].saturating_sub(pair[0]))
+            .max()
+            .unwrap();
+        assert!(grown < NODES / 2, "{grown} visits between two reports");
+    }
+
+    /// A regression: who asked for more than anybody waits for held all places.
+    #[test]
+    fn a_search_that_is_nearly_endless_gives_way_after_its_turn() {
+        let pool = pool(
+            &[("Backend", "random"), ("Threads", "1"), ("RamLimitMb", "64")],
+            2,
+        );
+        let long = || GoLimits::nodes(u64::from(u32::MAX));
+        let (orders, _answers): (Vec<_>, Vec<_>) = (0..4).map(|_| counted(&pool, 1, long(), None)).unzip();
+        let stops: Vec<_> = orders.iter().map(|order| order.stop.clone()).collect();
+        pool.submit(orders);
+        for priority in [0, 5] {
+            let (short, answered) = counted(&pool, 2, GoLimits::nodes(10), None);
+            pool.submit(vec![Order { priority, ..short }]);
+            assert_eq!(answered.recv_timeout(Duration::from_secs(60)), Ok(10));
+        }
+        stops.iter().for_each(|stop| stop.store(true, Ordering::Relaxed));
+        pool.remove_stopped();
+    }
+
+    /// A regression: on a device with queues, a search was sent to workers who had an endless one.
+    #[test]
+    fn bursts_beside_an_endless_search_on_a_device_are_answered() {
+        let device = "simulated(latency-us=20,per-position-ns=0)";
+        let pool = pool(&[("Backend", device), ("Threads", "4"), ("RamLimitMb", "64")], 4);
+        let (endless, _reports) = counted(&pool, 1, GoLimits::infinite(), None);
+        let stop = endless.stop.clone();
+        pool.submit(vec![endless]);
+        let mut random = fastrand::Rng::with_seed(1);
+        for _ in 0..60 {
+            let many = random.usize(1..9);
+            let order = |_| counted(&pool, random.u64(2..4), GoLimits::nodes(random.u64(1..30)), None);
+            let (orders, answers): (Vec<_>, Vec<_>) = (0..many).map(order).unzip();
+            orders.into_iter().for_each(|order| pool.submit(vec![order]));
+            for answer in answers {
+                assert!(answer.recv_timeout(Duration::from_secs(60)).is_ok());
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
     }
 
     struct Orders {

@@ -59,6 +59,11 @@ pub fn name() -> String {
     format!("{name}{}", kernel.unwrap_or_default())
 }
 
+/// The name of the machine in its network, or "this machine".
+pub fn host_name() -> String {
+    System::host_name().unwrap_or_else(|_| "this machine".into())
+}
+
 /// The distribution of Linux and those that it is like, the nearest first. Elsewhere the system alone.
 pub fn distributions() -> Vec<String> {
     [System::distribution_id()]
@@ -74,14 +79,22 @@ pub fn memory() -> Option<u64> {
 }
 
 /// The bytes after which the system would end this process or refuse memory to it: the least limit of its
-/// control groups, the machine's memory, or what is left of its address space.
+/// control groups, the machine's memory, or half of what is left of its address space. Threads have the other.
 pub(crate) fn memory_limit() -> Option<u64> {
     let group = of_this_process(|process| Some(process.cgroup_limits()?.total_memory)).flatten();
     group
         .into_iter()
         .chain(memory())
-        .chain(address_space_left())
+        .chain(address_space_left().map(|left| left / 2))
         .min()
+}
+
+/// Threads with such stacks that fit into the half of the address space that is left beside
+/// [`memory_limit`]: at least one. The allocator takes addresses for each, too.
+pub(crate) fn most_threads(stack: usize) -> usize {
+    const ARENA: u64 = 64 << 20;
+    let fitting = |left: u64| (left / 2 / (stack as u64 + ARENA)).max(1);
+    address_space_left().map_or(usize::MAX, |left| fitting(left) as usize)
 }
 
 /// `None` without a limit (`ulimit -v`).

@@ -47,6 +47,10 @@ impl ExternalJudge {
         })
     }
 
+    pub fn command(&self) -> &ExternalCommand {
+        &self.engine.command
+    }
+
     pub fn name(&self) -> &str {
         &self.engine.name
     }

@@ -11,15 +11,13 @@ use super::viewed::viewed_game;
 use super::{AnalysedGame, AnalysisSummary};
 use crate::error::LabError;
 use crate::pgn::RecordedGame;
-use crate::rows::{Export, RowError};
-use crate::run::{Journal, Run};
+use crate::run::Entry;
 use crate::viewer::ViewedGame;
 use zeitnot_engine::files::hex;
 
-const JOURNAL: &str = "analysis.jsonl";
 /// The games with comments, as the journal has them.
 const GAMES: &str = "games.pgn";
-pub const FILES: [&str; 3] = [JOURNAL, GAMES, "index.html"];
+pub const FILES: [&str; 3] = [AnalysisRow::JOURNAL, GAMES, "index.html"];
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AnalysisRow {
@@ -51,38 +49,21 @@ impl AnalysisRow {
         }
         let what = "an analysis of other games or with other options";
         Err(LabError::OtherRun {
-            path: folder.join(JOURNAL),
+            path: folder.join(AnalysisRow::JOURNAL),
             what,
         })
     }
 }
 
-/// The files of a run: its journal, and the games with comments.
-#[derive(Debug)]
-pub struct AnalysisJournal {
-    journal: Journal,
-    pgn: Export,
-}
+impl Entry for AnalysisRow {
+    const JOURNAL: &'static str = "analysis.jsonl";
 
-impl AnalysisJournal {
-    /// Opens or makes the files of the run. Returns also the rows of its first games, if they were analysed
-    /// before.
-    pub fn open(run: &Run) -> Result<(AnalysisJournal, Vec<AnalysisRow>), LabError> {
-        run.check_journal(JOURNAL, &[GAMES])?;
-        let (mut rows, mut pgn) = (Vec::new(), Export::create(&run.folder().join(GAMES))?);
-        let journal = Journal::open(run, JOURNAL, |row: AnalysisRow| {
-            pgn.add(&row.pgn)?;
-            rows.push(row);
-            Ok(())
-        })?;
-        pgn.publish()?;
-        Ok((AnalysisJournal { journal, pgn }, rows))
+    fn exports() -> Vec<(&'static str, String)> {
+        vec![(GAMES, String::new())]
     }
 
-    /// Adds a game, which then survives the end of the program.
-    pub fn add(&mut self, row: &AnalysisRow) -> Result<(), RowError> {
-        self.journal.add(row)?;
-        self.pgn.add(&row.pgn)
+    fn texts(&self) -> Vec<String> {
+        vec![self.pgn.clone()]
     }
 }
 

@@ -4,7 +4,7 @@
 //! manager would have spent on each move. [`ExternalJudge`] does so with another UCI engine. `judgement` says
 //! how good the moves were. `pgn` writes the game with comments and variations, [`page`](fn@page) one page
 //! with all games in the [viewer](crate::viewer), which adds up [`MoveSums`] over them.
-//! [`AnalysisJournal`] keeps a row of each game, from which a run that was stopped goes on. The command
+//! A [`Journal`](crate::run::Journal) of [`AnalysisRow`]s keeps each game, from which a run that was stopped goes on. The command
 //! `analyse` calls this module. It uses `engine` and what lies below it.
 
 mod analysed_pgn;
@@ -18,7 +18,7 @@ mod viewed;
 pub use analysis_page::{page, table};
 pub use analyst::{Analyst, SearchEffort, SpendingPlan};
 pub use external_judge::ExternalJudge;
-pub use journal::{AnalysisJournal, AnalysisRow, FILES};
+pub use journal::{AnalysisRow, FILES};
 
 use judgement::{Judgement, Mark, accuracy, game_accuracy, least_certain_loss};
 

@@ -12,15 +12,12 @@ use super::openings::GameAssignment;
 use crate::error::LabError;
 use crate::move_rows::MoveRow;
 use crate::pgn::{commands, numbered, written};
-use crate::rows::{Export, GameFiles, GameKey, Row, RowError};
-use crate::run::{Journal, Run};
+use crate::rows::{GameFiles, GameKey, Row, csv_of};
+use crate::run::{Entry, Journal, Run};
 use crate::score::MoveScore;
 use crate::uci_process::move_between;
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::{Color, Variant};
-
-const JOURNAL: &str = "games.jsonl";
-const GAMES: &str = "games.pgn";
 
 fn pgn(game: &GameRecord) -> String {
     let [white, black] = game
@@ -233,61 +230,61 @@ impl PlayedGame {
     }
 }
 
-/// The files of a match: its journal, and `games.csv`, `moves.csv` and `games.pgn`, which are made of it.
-#[derive(Debug)]
-pub struct MatchFiles {
-    journal: Journal,
-    rows: MatchRowFiles,
-    pgn: Export,
+impl Entry for PlayedGame {
+    const JOURNAL: &'static str = "games.jsonl";
+
+    fn exports() -> Vec<(&'static str, String)> {
+        vec![
+            ("games.csv", MatchGameRow::header()),
+            ("moves.csv", MoveRow::header()),
+            ("games.pgn", String::new()),
+        ]
+    }
+
+    fn texts(&self) -> Vec<String> {
+        let game = csv_of(std::slice::from_ref(&self.game), false);
+        vec![game, csv_of(&self.moves, false), self.pgn.clone()]
+    }
 }
 
-impl MatchFiles {
-    pub const NAMES: [&str; 5] = [JOURNAL, "games.csv", "moves.csv", GAMES, "index.html"];
+/// The files that a match writes.
+pub const MATCH_FILES: [&str; 5] = [
+    PlayedGame::JOURNAL,
+    "games.csv",
+    "moves.csv",
+    "games.pgn",
+    "index.html",
+];
 
-    /// `take` gets the games that are there, which must be the first ones of `schedule`.
-    pub fn open(
-        run: &Run,
-        schedule: &[GameAssignment],
-        mut take: impl FnMut(&PlayedGame),
-    ) -> Result<MatchFiles, LabError> {
-        run.check_journal(JOURNAL, &MatchFiles::NAMES[1..4])?;
-        let mut rows = MatchRowFiles::create(run.folder())?;
-        let mut pgn = Export::create(&run.folder().join(GAMES))?;
-        let mut schedule = schedule.iter();
-        let journal = Journal::open(run, JOURNAL, |game: PlayedGame| {
-            if schedule
-                .next()
-                .is_some_and(|expected| expected.game != game.game.game)
-            {
-                let what = "the games of another match or shard";
-                return Err(LabError::OtherRun {
-                    path: run.folder().into(),
-                    what,
-                });
-            }
-            rows.add(&game.game, &game.moves)?;
-            pgn.add(&game.pgn)?;
-            take(&game);
-            Ok(())
-        })?;
-        rows.publish()?;
-        pgn.publish()?;
-        Ok(MatchFiles { journal, rows, pgn })
-    }
-
-    /// Adds a finished game, which then survives the end of the program.
-    pub fn add(&mut self, game: &PlayedGame) -> Result<(), RowError> {
-        self.journal.add(game)?;
-        self.rows.add(&game.game, &game.moves)?;
-        self.pgn.add(&game.pgn)
-    }
+/// Opens or makes the journal of a match. `take` gets the games that are there, which must be the first ones
+/// of `schedule`.
+pub fn open_games(
+    run: &Run,
+    schedule: &[GameAssignment],
+    mut take: impl FnMut(&PlayedGame),
+) -> Result<Journal<PlayedGame>, LabError> {
+    let mut schedule = schedule.iter();
+    Journal::open(run, |game: PlayedGame| {
+        if schedule
+            .next()
+            .is_some_and(|expected| expected.game != game.game.game)
+        {
+            let what = "the games of another match or shard";
+            return Err(LabError::OtherRun {
+                path: run.folder().into(),
+                what,
+            });
+        }
+        take(&game);
+        Ok(())
+    })
 }
 
 /// The games of the match in `folder`, if its journal is there.
 pub(super) fn games_in(
     folder: &Path,
 ) -> Result<impl Iterator<Item = Result<PlayedGame, LabError>>, LabError> {
-    let path = folder.join(JOURNAL);
+    let path = folder.join(PlayedGame::JOURNAL);
     let games = path.exists().then(|| crate::run::rows(&path, None)).transpose()?;
     Ok(games.into_iter().flatten())
 }

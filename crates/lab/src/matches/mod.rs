@@ -21,7 +21,7 @@ pub(crate) mod statistics;
 mod summary;
 
 pub use game::{Adjudication, DrawRule, GameRecord, MatchRules, PlannedGame, SideLimit, WinRule};
-pub use match_files::{MatchFiles, MatchGameRow, MatchRowFiles, PlayedGame};
+pub use match_files::{MATCH_FILES, MatchGameRow, MatchRowFiles, PlayedGame, open_games};
 pub use match_study::{MatchStudy, add_games, page};
 pub use openings::{GameAssignment, Opening, Openings, OpeningsError};
 pub use play::{MatchConfig, play};

@@ -118,7 +118,10 @@ impl GameBatch<'_> {
                 None => index += 1,
                 Some(end) => {
                     let (place, game) = self.games.remove(index);
-                    jobs.deliver(place, game.into_record(end));
+                    // Ctrl-C has ended an engine: the game begins anew another time.
+                    if !jobs.are_stopped() || end.termination != Termination::Disconnection {
+                        jobs.deliver(place, game.into_record(end));
+                    }
                 }
             }
         }

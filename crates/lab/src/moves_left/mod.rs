@@ -19,7 +19,8 @@ pub use measure::{Measurer, Selection};
 
 use serde::{Deserialize, Serialize};
 
-use crate::rows::{GameKey, Row};
+use crate::rows::{GameKey, Row, csv_of};
+use crate::run::Entry;
 use zeitnot_engine::time::estimators::moves_left::MovesLeftInput;
 use zeitnot_engine::time::{GamePly, Plies};
 
@@ -62,6 +63,38 @@ impl Row for PositionRow {
 
     fn game(&self) -> GameKey {
         self.game.into()
+    }
+}
+
+/// The table of all rows.
+pub const ROWS: &str = "movesleft.csv";
+
+/// The journal's row of a game: its lines of the table.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct MeasuredGame {
+    pub game: u64,
+    rows: String,
+}
+
+impl MeasuredGame {
+    /// `None` if no position was measured.
+    pub fn of(rows: &[PositionRow]) -> Option<MeasuredGame> {
+        Some(MeasuredGame {
+            game: rows.first()?.game,
+            rows: csv_of(rows, false),
+        })
+    }
+}
+
+impl Entry for MeasuredGame {
+    const JOURNAL: &'static str = "movesleft.jsonl";
+
+    fn exports() -> Vec<(&'static str, String)> {
+        vec![(ROWS, PositionRow::header())]
+    }
+
+    fn texts(&self) -> Vec<String> {
+        vec![self.rows.clone()]
     }
 }
 

@@ -68,9 +68,7 @@ impl StudyReport {
             let path = folder.join(name).with_extension("svg");
             replace(&path, plot.to_svg()).map_err(RowError::io(&path))?;
         }
-        page(self, origins, &plots)
-            .write(folder)
-            .map_err(RowError::io(folder))
+        page(self, origins, &plots).write(folder)
     }
 }
 

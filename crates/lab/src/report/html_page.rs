@@ -1,7 +1,6 @@
 //! A report as one HTML file: paragraphs, tables, figures. Nothing is loaded from elsewhere.
 
 use std::fmt::Write as _;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use itertools::Itertools;
@@ -9,7 +8,7 @@ use itertools::Itertools;
 use super::plot::Plot;
 use super::table::Table;
 use super::text::escape;
-use crate::rows::replace;
+use crate::rows::{RowError, make_folder, replace};
 use crate::run::Origin;
 
 const STYLE: &str = include_str!("page.css");
@@ -238,10 +237,10 @@ impl Page {
         )
     }
 
-    pub fn write(&self, folder: &Path) -> io::Result<PathBuf> {
-        std::fs::create_dir_all(folder)?;
+    pub fn write(&self, folder: &Path) -> Result<PathBuf, RowError> {
+        make_folder(folder)?;
         let path = folder.join("index.html");
-        replace(&path, self.to_html())?;
+        replace(&path, self.to_html()).map_err(RowError::io(&path))?;
         Ok(path)
     }
 }

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
 use crate::matches::{self, Contender, GameAssignment, MatchConfig, PlannedGame, SideLimit, Team};
-use crate::run::{Journal, Run};
+use crate::run::Entry;
 use parameter::assignments;
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chance::GOLDEN;
@@ -90,14 +90,8 @@ impl PairRow {
     }
 }
 
-/// Opens or makes the journal of the run. Returns it with the rows that are there.
-pub fn open_pairs(run: &Run) -> Result<(Journal, Vec<PairRow>), LabError> {
-    let mut rows = Vec::new();
-    let journal = Journal::open(run, PAIRS, |row| {
-        rows.push(row);
-        Ok(())
-    })?;
-    Ok((journal, rows))
+impl Entry for PairRow {
+    const JOURNAL: &'static str = PAIRS;
 }
 
 /// The setup of an engine with the values that `chosen` has of some parameters, by index.
@@ -188,7 +182,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::run::Origin;
+    use crate::run::{Journal, Origin, Run};
 
     #[test]
     fn half_a_row_is_cut_off_and_a_damaged_file_is_refused() {
@@ -210,20 +204,28 @@ mod tests {
             &[PAIRS],
         )
         .unwrap();
-        let (mut file, _) = open_pairs(&run).unwrap();
+        let open = || {
+            let mut rows = 0;
+            let count = |_: PairRow| {
+                rows += 1;
+                Ok(())
+            };
+            Journal::open(&run, count).map(|journal| (journal, rows))
+        };
+        let (mut journal, _) = open().unwrap();
         (0..3).for_each(|pair| {
-            file.add(&PairRow::new(
-                &plan,
-                pair,
-                [2, 1].map(|points| (points, String::new())),
-                5,
-            ))
-            .unwrap()
+            journal
+                .add(&PairRow::new(
+                    &plan,
+                    pair,
+                    [2, 1].map(|points| (points, String::new())),
+                    5,
+                ))
+                .unwrap()
         });
         let before = fs::read_to_string(&path).unwrap();
-        let open = || open_pairs(&run).map(|(_, rows)| rows.len());
         fs::write(&path, format!("{before}{{\"pair\":4,\"half written")).unwrap();
-        assert_eq!(open().unwrap(), 3);
+        assert_eq!(open().unwrap().1, 3);
         assert_eq!(fs::read_to_string(&path).unwrap(), before);
         fs::write(&path, format!("{before}no row\n")).unwrap();
         let fault = open().unwrap_err().to_string();

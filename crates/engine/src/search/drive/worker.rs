@@ -17,6 +17,7 @@ use crate::search::leaf::{Gathered, Gatherer};
 use crate::search::report::SearchInfo;
 use crate::search::state::{EndReason, SearchState, Stage};
 use crate::search::tree::TreeFull;
+use crate::system::most_threads;
 use crate::system::threads::EndingThreads;
 
 /// Stack of a search thread: a descent recurses once per ply, and lines can be thousands of plies long.
@@ -27,34 +28,35 @@ pub(crate) const PACE_WAIT: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]
 pub(crate) struct WorkerPool {
-    /// One for each worker, which leaves once it is closed. What lies in them keeps no large tree alive.
-    mailboxes: Vec<Sender<Weak<Search>>>,
+    /// One for each worker, which leaves once it is closed. What lies in them keeps no large tree alive. With
+    /// each search how often workers had been called back from it.
+    mailboxes: Vec<Sender<(Weak<Search>, u32)>>,
     /// Dropped after the mailboxes.
     threads: EndingThreads,
 }
 
 impl WorkerPool {
-    /// Starts `threads` workers, or one in virtual time.
+    /// Starts `threads` workers, fewer where no more fit, and one in virtual time.
     pub(crate) fn new(backend: &dyn Backend, threads: usize) -> Result<WorkerPool, WorkerPoolError> {
         let threads = if backend.facts().has_virtual_time() {
             1
         } else {
-            threads.max(1)
+            threads.clamp(1, most_threads(STACK_BYTES))
         };
         let mut pool = WorkerPool {
             mailboxes: Vec::new(),
             threads: EndingThreads::default(),
         };
         for (index, mut device) in DeviceLink::of_workers(backend, threads)?.into_iter().enumerate() {
-            let (mailbox, searches) = unbounded::<Weak<Search>>();
+            let (mailbox, searches) = unbounded::<(Weak<Search>, u32)>();
             let thread = std::thread::Builder::new()
                 .name(format!("search-{index}"))
                 .stack_size(STACK_BYTES)
                 .spawn(move || {
                     searches
                         .iter()
-                        .filter_map(|it| it.upgrade())
-                        .for_each(|it| work(&it, &mut device));
+                        .filter_map(|(search, recalls)| Some((search.upgrade()?, recalls)))
+                        .for_each(|(search, recalls)| work(&search, recalls, &mut device));
                 });
             match thread {
                 Ok(thread) => pool.threads.0.push(thread),
@@ -72,18 +74,19 @@ impl WorkerPool {
     }
 
     pub(crate) fn assign(&self, search: &Arc<Search>) {
+        let recalls = search.state.life.recalls();
         self.mailboxes
             .iter()
-            .for_each(|mailbox| drop(mailbox.send(Arc::downgrade(search))));
+            .for_each(|mailbox| drop(mailbox.send((Arc::downgrade(search), recalls))));
     }
 }
 
-fn work(search: &Search, device: &mut DeviceLink) {
-    if !search.state.life.try_enter() {
+fn work(search: &Search, recalls: u32, device: &mut DeviceLink) {
+    if !search.state.life.try_enter(recalls) {
         return;
     }
     // A panic is a bug here or in a backend. The search ends, the process lives on.
-    let outcome = catch_unwind(AssertUnwindSafe(|| take_part(search, device)));
+    let outcome = catch_unwind(AssertUnwindSafe(|| take_part(search, recalls, device)));
     if outcome.is_err() {
         search.state.context.tree.mark_damaged();
         search
@@ -94,7 +97,7 @@ fn work(search: &Search, device: &mut DeviceLink) {
     search.state.life.leave();
 }
 
-fn take_part(search: &Search, device: &mut DeviceLink) {
+fn take_part(search: &Search, recalls: u32, device: &mut DeviceLink) {
     let SearchState {
         context,
         budget,
@@ -103,13 +106,14 @@ fn take_part(search: &Search, device: &mut DeviceLink) {
     } = &search.state;
     device.begin();
     let mut gatherer = Gatherer::new(context.history.clone(), device.queues);
-    while !life.is_dismissed() {
+    let goes_on = || !life.is_dismissed() && life.recalls() == recalls;
+    while goes_on() {
         let epoch = life.epoch();
         let gathered = gather(search, &mut gatherer, device);
         if gathered.fills_batch {
             device.send(gatherer.take_batch(), &context.clock);
         }
-        if !settle(search, &mut gatherer, device, gathered.found) && !life.is_dismissed() {
+        if !settle(search, &mut gatherer, device, gathered.found) && goes_on() {
             life.wait_for_change(epoch, if gathered.is_ahead { PACE_WAIT } else { IDLE_WAIT });
         }
     }
@@ -218,12 +222,7 @@ impl SteppedSearch {
             found,
             over_at,
         } = self;
-        let SearchState {
-            context,
-            budget,
-            life,
-            ..
-        } = &search.state;
+        let SearchState { context, life, .. } = &search.state;
         let mut fruitless = 0;
         while !life.is_dismissed() {
             if rounds == 0 {
@@ -249,9 +248,15 @@ impl SteppedSearch {
             }
         }
         *over_at = context.clock.elapsed();
-        gatherer.abandon_batch(&context.tree, budget);
-        while search.take_in_oldest(device, gatherer) {}
+        self.settle_all();
         Some(NextStep::Over)
+    }
+
+    /// Gives up the batch that is being gathered, and backs up those that are under way.
+    pub(crate) fn settle_all(&mut self) {
+        let SearchState { context, budget, .. } = &self.search.state;
+        self.gatherer.abandon_batch(&context.tree, budget);
+        while self.search.take_in_oldest(&mut self.device, &mut self.gatherer) {}
     }
 
     pub(crate) fn waiting(&self) -> usize {

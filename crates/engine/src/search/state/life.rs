@@ -6,7 +6,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::search::sync::atomic::{AtomicBool, Ordering};
+use crate::search::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use crate::search::sync::{Condvar, Mutex, MutexGuard};
 use crate::time::StopReason;
 
@@ -57,6 +57,8 @@ impl Stage {
 pub(crate) struct Life {
     /// Workers leave. Relaxed: it publishes nothing, and being seen a little later does no harm.
     dismissed: AtomicBool,
+    /// How often workers were called back, who then come no more. Relaxed, as `dismissed`.
+    recalls: AtomicU32,
     waits_for_stop: bool,
     state: Mutex<LifeState>,
     changed: Condvar,
@@ -92,6 +94,7 @@ impl Life {
     pub(crate) fn new(waits_for_stop: bool) -> Life {
         Life {
             dismissed: AtomicBool::new(false),
+            recalls: AtomicU32::new(0),
             waits_for_stop,
             state: Mutex::new(LifeState {
                 stage: Stage::Running,
@@ -151,6 +154,19 @@ impl Life {
         self.dismissed.load(Ordering::Relaxed)
     }
 
+    #[inline]
+    pub(crate) fn recalls(&self) -> u32 {
+        self.recalls.load(Ordering::Relaxed)
+    }
+
+    /// Calls the workers back, those too who have not come yet, and waits until they have left. The search
+    /// may go on with others.
+    pub(crate) fn recall(&self) {
+        self.recalls.fetch_add(1, Ordering::Relaxed);
+        self.change(|_| ());
+        self.wait_for_workers(Duration::MAX);
+    }
+
     /// Claims the answer. False if it is out, or if nobody waits for it.
     pub(crate) fn answer(&self) -> bool {
         self.dismissed.store(true, Ordering::Relaxed);
@@ -192,11 +208,12 @@ impl Life {
         self.state.lock().failure.clone()
     }
 
-    /// Lets a worker in unless workers were dismissed. It must then call [`Life::leave`].
-    pub(crate) fn try_enter(&self) -> bool {
+    /// Lets a worker in who was sent for after so many `recalls`, unless workers were dismissed. It must then
+    /// call [`Life::leave`].
+    pub(crate) fn try_enter(&self, recalls: u32) -> bool {
         let mut state = self.state.lock();
-        // The flag is set before the lock is taken: whoever is let in here is counted before that.
-        let may_enter = !self.is_dismissed();
+        // Both are set before the lock is taken: whoever is let in here is counted before that.
+        let may_enter = !self.is_dismissed() && self.recalls() == recalls;
         state.workers += usize::from(may_enter);
         may_enter
     }
@@ -229,7 +246,7 @@ impl Life {
         drop(self.wait_while(timeout, |state| state.workers > 0 && !state.was_told_to_stop()));
     }
 
-    /// Waits until no worker is left, which must have been dismissed. True if there is none.
+    /// Waits until no worker is left, which must have been dismissed or called back. True if there is none.
     pub(crate) fn wait_for_workers(&self, timeout: Duration) -> bool {
         self.wait_while(timeout, |state| state.workers > 0).workers == 0
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::search::state::life::{EndReason, Life, Stage};
+use crate::search::sync::atomic::{AtomicBool, Ordering};
 use crate::search::sync::thread;
 use crate::time::StopReason;
 
@@ -24,6 +25,10 @@ pub(crate) const MODELS: &[(&str, fn())] = &[
     (
         "life: nobody waits for a worker that never came",
         whoever_was_let_in_is_waited_for,
+    ),
+    (
+        "life: workers that were called back come no more, and others may",
+        who_was_called_back_comes_no_more,
     ),
 ];
 
@@ -80,7 +85,7 @@ fn an_answer_is_claimed_once() {
 fn whoever_was_let_in_is_waited_for() {
     let life = Arc::new(Life::new(false));
     let worker = beside(&life, |life| {
-        let is_in = life.try_enter();
+        let is_in = life.try_enter(0);
         if is_in {
             assert_ne!(life.stage(), Stage::Drained);
             life.count_batch();
@@ -94,4 +99,23 @@ fn whoever_was_let_in_is_waited_for() {
     assert_eq!((life.stage(), life.is_dismissed()), (Stage::Drained, true));
     worker.join().unwrap();
     assert_eq!(life.stage(), Stage::Drained);
+}
+
+fn who_was_called_back_comes_no_more() {
+    let life = Arc::new(Life::new(false));
+    let is_inside = Arc::new(AtomicBool::new(false));
+    let seen = is_inside.clone();
+    let worker = beside(&life, move |life| {
+        if life.try_enter(0) {
+            seen.store(true, Ordering::Relaxed);
+            seen.store(false, Ordering::Relaxed);
+            life.leave();
+        }
+    });
+    life.recall();
+    assert!(!is_inside.load(Ordering::Relaxed));
+    assert!(life.try_enter(life.recalls()) && !life.try_enter(0));
+    life.leave();
+    worker.join().unwrap();
+    assert!(!life.is_dismissed() && life.stage() == Stage::Running);
 }
