@@ -40,6 +40,7 @@ pub(crate) struct Gatherer {
     /// A stack, of which each level of the descent has a part.
     pub(crate) candidates: Vec<Candidate>,
     pub(crate) policy: Vec<f32>,
+    siblings: Vec<Sibling>,
     pub(crate) batch: Batch,
     spare: Vec<Batch>,
     /// Batches that the device computes at once, or 0 if it needs this thread's core.
@@ -49,6 +50,16 @@ pub(crate) struct Gatherer {
     counts: GatherCounts,
 }
 
+/// A child as it was read. It becomes a [`Candidate`] once all children are known.
+#[derive(Clone, Copy, Debug)]
+struct Sibling {
+    id: NodeId,
+    policy: f32,
+    /// `None` before its first visit.
+    q: Option<f32>,
+    started: u32,
+}
+
 impl Gatherer {
     pub(crate) fn new(history: History, queues: usize) -> Gatherer {
         Gatherer {
@@ -56,6 +67,7 @@ impl Gatherer {
             path: Vec::new(),
             candidates: Vec::new(),
             policy: Vec::new(),
+            siblings: Vec::new(),
             batch: Batch::default(),
             spare: Vec::new(),
             queues,
@@ -271,7 +283,6 @@ impl Gatherer {
     }
 
     fn push_children(&mut self, search: &SearchState, node: &Node) -> UnvisitedTerms {
-        let first = self.candidates.len();
         let plies = self.path.len() - 1;
         let params = &search.context.params;
         let (exploration, urgency) = (params.exploration_at(plies), params.fpu_at(plies));
@@ -293,30 +304,24 @@ impl Gatherer {
                 policy = search.root.policy_of_child(child);
             }
             children_visits += finished;
-            let mut q = f32::NAN;
+            let mut q = None;
             if started > 0 {
                 visited_policy += policy;
-                q = pending_q;
+                q = Some(pending_q);
             }
             if finished > 0 {
-                q = if draw_score == 0.0 {
+                let value = if draw_score == 0.0 {
                     child.wl()
                 } else {
                     select::child_q(child.mean(), draw_score)
                 };
-                q += utility.map_or(0.0, |utility| utility.of(q, child.mean().m));
+                q = Some(value + utility.map_or(0.0, |utility| utility.of(value, child.mean().m)));
             }
-            if plies == 0 && is_settled(&search.context, child) {
-                (q, policy) = (f32::MIN, 0.0);
-            }
-            let target = CandidateMove::Child(id);
-            self.candidates.push(Candidate {
+            self.siblings.push(Sibling {
+                id,
+                policy,
                 q,
-                pu: policy,
-                score: f32::NAN,
                 started,
-                taken: 0,
-                target,
             });
         }
         let exploration = select::exploration(&exploration, children_visits);
@@ -329,23 +334,41 @@ impl Gatherer {
             fpu,
             exploration,
         };
-        for candidate in &mut self.candidates[first..] {
-            let Candidate {
-                q,
-                pu: policy,
-                started,
-                target,
-                ..
-            } = *candidate;
-            let q = if q.is_nan() { terms.fpu } else { q };
-            *candidate = Candidate::new(q, policy * exploration, started, target);
-        }
         if plies == 0 {
-            // At the root the stack holds no other candidates.
-            let least = visits_to_stay_in_the_race(search);
-            self.candidates.retain(|candidate| candidate.started >= least);
+            self.drop_decided_root_moves(search);
+        }
+        for Sibling {
+            id,
+            policy,
+            q,
+            started,
+        } in self.siblings.drain(..)
+        {
+            let q = q.unwrap_or(terms.fpu);
+            let target = CandidateMove::Child(id);
+            self.candidates
+                .push(Candidate::new(q, policy, terms.exploration, started, target));
         }
         terms
+    }
+
+    /// Leaves out root moves that can no longer become the most visited, and with several lines those that
+    /// certainly win while others are left: their lines have been searched enough.
+    fn drop_decided_root_moves(&mut self, search: &SearchState) {
+        let SearchContext { tree, reporting, .. } = &search.context;
+        let least = visits_to_stay_in_the_race(search);
+        self.siblings.retain(|child| child.started >= least);
+        if reporting.lines == 1 {
+            return;
+        }
+        let is_open = |child: &Sibling| {
+            let proof = tree.node(child.id).proof();
+            proof.is_none_or(|proof| proof.outcome != ProofOutcome::Win)
+        };
+        let has_unvisited = best_unvisited_root_move(search, search.context.root_node(), None).is_some();
+        if has_unvisited || self.siblings.iter().any(is_open) {
+            self.siblings.retain(is_open);
+        }
     }
 
     pub(crate) fn push_candidates(&mut self, search: &SearchState, node: &Node, fresh: u32) {
@@ -381,7 +404,7 @@ impl Gatherer {
         };
         let target = CandidateMove::Unvisited(edge);
         self.candidates
-            .push(Candidate::new(terms.fpu, policy * terms.exploration, 0, target));
+            .push(Candidate::new(terms.fpu, policy, terms.exploration, 0, target));
         Some(self.candidates.len() - 1)
     }
 
@@ -519,14 +542,6 @@ fn visits_to_stay_in_the_race(search: &SearchState) -> u32 {
     let children = context.tree.children(context.root_node()).map(|(_, child)| child);
     let rivals = children.filter(|child| root.allows(child.edge().mv()) && !child.is_lost());
     rivals.map(Node::visits).max().unwrap_or(0).saturating_sub(lead)
-}
-
-/// With several lines, a child that certainly wins waits until the other lines have been searched.
-fn is_settled(context: &SearchContext, child: &Node) -> bool {
-    context.reporting.lines > 1
-        && child
-            .proof()
-            .is_some_and(|proof| proof.outcome == ProofOutcome::Win)
 }
 
 fn best_unvisited_root_move(search: &SearchState, node: &Node, last: Option<Unvisited>) -> Option<Unvisited> {

@@ -122,13 +122,7 @@ pub(super) struct UnvisitedTerms {
 
 impl UnvisitedTerms {
     pub(super) fn begin_first_visit(&mut self, candidate: &mut Candidate) {
-        // Without exploration `pu` does not hold the policy, and none counts.
-        let policy = if self.exploration > 0.0 {
-            candidate.pu / self.exploration
-        } else {
-            0.0
-        };
-        self.visited_policy += policy;
+        self.visited_policy += candidate.policy;
         self.fpu = fpu(self.urgency, self.parent_q, self.visited_policy);
         candidate.q = self.pending_q;
         candidate.take(1);
@@ -139,6 +133,7 @@ impl UnvisitedTerms {
 pub(crate) struct Candidate {
     /// Mean value or first-play urgency, for the side that chooses.
     pub(crate) q: f32,
+    policy: f32,
     /// Policy times [`exploration`].
     pub(crate) pu: f32,
     /// `q + u` after `started` visits.
@@ -157,9 +152,17 @@ pub(crate) enum CandidateMove {
 
 impl Candidate {
     #[inline]
-    pub(crate) fn new(q: f32, pu: f32, started: u32, target: CandidateMove) -> Candidate {
+    pub(crate) fn new(
+        q: f32,
+        policy: f32,
+        exploration: f32,
+        started: u32,
+        target: CandidateMove,
+    ) -> Candidate {
+        let pu = policy * exploration;
         Candidate {
             q,
+            policy,
             pu,
             score: score(q, pu, started),
             started,
@@ -344,7 +347,7 @@ mod tests {
             fpu,
             exploration,
         };
-        let mut candidate = Candidate::new(terms.fpu, 0.49 * 2.0, 0, target);
+        let mut candidate = Candidate::new(terms.fpu, 0.49, exploration, 0, target);
         terms.begin_first_visit(&mut candidate);
         assert!((candidate.q - 0.35).abs() < 1e-6 && (terms.fpu - 0.019).abs() < 1e-6);
         assert!((candidate.score - (0.35 + 0.98 / 2.0)).abs() < 1e-6);
@@ -393,7 +396,7 @@ mod tests {
             let target = CandidateMove::Child(crate::search::tree::GameTree::new(crate::chess::History::start()).unwrap().root);
             let fresh: Vec<_> = children
                 .iter()
-                .map(|&(q, pu, started)| Candidate::new(q, pu, started, target))
+                .map(|&(q, pu, started)| Candidate::new(q, pu, 1.0, started, target))
                 .collect();
             let split = |by_runs, together| {
                 let mut candidates = fresh.clone();

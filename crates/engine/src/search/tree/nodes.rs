@@ -1,5 +1,18 @@
 //! The nodes of a game, how they hang together, and the memory that they take.
 //!
+//! ```text
+//!  Node, 48 bytes                    run of policy cells, 2 moves each
+//! ┌────────────────────────┐        ┌───────────┬───────────┬───────────┐
+//! │ move and policy        │   ┌───►│ e2e4 d2d4 │ g1f3 TAKEN│ …         │   in the order of the legal moves
+//! │ visits, q, d, m, proof │   │    └───────────┴───────────┴───────────┘
+//! │ policy run ────────────┼───┘      TAKEN: the move has become a child
+//! │ best unvisited: d2d4   │
+//! │ first child ───────────┼───►┌──────┐   ┌──────┐   ┌──────┐   ┌──────┐   ┌──────┬──────┐
+//! └────────────────────────┘    │ g1f3 ├──►│ c2c4 ├──►│  …   ├──►│      ├──►│      │ free │
+//!                               └──────┘   └──────┘   └──────┘   └──────┘   └──────┴──────┘
+//!                                run of 1   run of 1   run of 1   run of 1   run of 2, then 2, 4, 4, …
+//! ```
+//!
 //! An expanded node has a run of 32-bit cells with the policy of its legal moves, two to a cell, in the order
 //! of the move list. The moves themselves are listed again when a child is made. A child keeps its move and
 //! policy in itself, and its place in the policy is marked as taken. The node knows its first child and its
