@@ -576,7 +576,7 @@ mod tests {
         }
     }
 
-    /// A regression: the prior was called the network's policy, and moves without a visit had the root's value.
+    /// A regression: the prior was called the policy, and moves without a visit had the value of the root.
     #[test]
     fn moves_have_policy_and_prior_and_without_a_visit_no_value() {
         let input = br#"{"id":1,"nodes":3}
