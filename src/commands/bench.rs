@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
 
@@ -60,6 +60,9 @@ pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<ExitStatus> {
     measure::tell(&engine);
     let speed = measure::search_all(&mut engine, positions, &limits, &args.settings.0, output, || ())?;
     drop(engine);
+    if let Some(failure) = &speed.failure {
+        bail!("{failure}");
+    }
     let is_plain = args.limits.is_default() && args.positions.flags().is_empty();
     let has_signature =
         REPRODUCIBLE.contains(&&*speed.backend) && speed.threads == 1 && limits.movetime.is_none();

@@ -363,7 +363,9 @@ impl Auto<'_> {
             checks
                 .iter()
                 .try_for_each(|check| tell(output, "checked", checked(check)))?;
-            backends.extend(checks.iter().all(|check| check.works).then(|| provider.name()));
+            // The first check is of the precision that would be used.
+            let works = checks.first().is_some_and(|check| check.works);
+            backends.extend(works.then(|| provider.name()));
             self.report.check.extend(checks);
         }
         if backends.len() == 1 {
@@ -392,6 +394,12 @@ impl Auto<'_> {
         tell(output, "measured", measured.speeds().join(", "))?;
         let best = Combination::of(measured.best());
         if best.backend == native::NAME {
+            let in_use = load_network(&self.network.0.network)?.network.path;
+            if discover::is_built_in(&in_use.display().to_string()) {
+                let text = "the built-in network is made for CPUs. Nothing was written: fetch a larger one by \
+                            `zeitnot setup --network`, then run this again";
+                return tell(output, "", text).map(|()| ExitStatus::Success);
+            }
             let text =
                 "the GPU is not clearly better with this network: with a larger one try --weights FILE";
             tell(output, "", text)?;

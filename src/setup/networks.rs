@@ -106,7 +106,7 @@ impl Machine {
     pub(crate) fn evaluating_gpu_mb(&self, is_set_up: bool) -> u64 {
         let chosen = self.choose().chosen;
         let evaluating = chosen.filter(|(_, provider)| is_set_up || finder::is_installed(*provider));
-        evaluating.and_then(|(gpu, _)| gpu.memory_mb).unwrap_or_default()
+        evaluating.map_or(0, |(gpu, _)| gpu.least_memory_mb())
     }
 }
 

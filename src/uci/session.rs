@@ -37,7 +37,8 @@ const MOST_UNATTENDED: u64 = if cfg!(test) { 200_000 } else { 200_000_000 };
 /// Errors go to the GUI as `info string ERROR: …`, and to stderr. An impossible `go` gets a `bestmove`
 /// without a move. Without a reader of the output the session ends.
 ///
-/// Fails if an option's text in `settings` is invalid.
+/// Fails if an option's text in `settings` is invalid, and at a new search or game if a device is lost: a
+/// host that starts the engine anew loses less than one that plays on with it.
 pub fn run(
     settings: Settings,
     audience: Audience,
@@ -92,7 +93,15 @@ fn speak(
         session.output.log(RECEIVED, text.trim_end());
         match UciCommand::parse(&text) {
             Ok(UciCommand::Quit) => return Ok(()),
-            Ok(command) => session.obey(command, at),
+            Ok(command) => {
+                if matches!(command, UciCommand::Go(_) | UciCommand::NewGame) {
+                    session
+                        .engine
+                        .check_device()
+                        .inspect_err(|error| session.output.line(format!("info string ERROR: {error}")))?;
+                }
+                session.obey(command, at);
+            }
             Err(error) if is_person => {
                 session
                     .output

@@ -87,8 +87,18 @@ impl FakeGpu {
     }
 
     fn engine(&self, network_name: &str) -> Engine {
+        self.engine_with(network_name, &[], &[])
+    }
+
+    /// An engine with more arguments, on a GPU that has these faults.
+    fn engine_with(&self, network_name: &str, arguments: &[&str], faults: &[(&str, u32)]) -> Engine {
         let weights = format!("--weights={}", network(network_name).display());
-        let mut engine = Engine::spawn(self.show_to(&mut zeitnot(&["--backend=cuda", &weights])));
+        let mut command = zeitnot(&["--backend=cuda", &weights]);
+        let command = self.show_to(command.args(arguments));
+        for (name, number) in faults {
+            command.env(format!("FAKE_CUDA_{name}"), number.to_string());
+        }
+        let mut engine = Engine::spawn(command);
         engine.ask(&["isready"], "readyok");
         engine
     }
@@ -218,6 +228,69 @@ fn the_process_ends_without_a_crash() {
     }
 }
 
+/// Launches until the first move, which faults are to come after.
+const AFTER_THE_START: u32 = 3000;
+
+fn has(lines: &[String], text: &str) -> bool {
+    lines.iter().any(|line| line.contains(text))
+}
+
+/// A regression: after one fault every later `go` was answered by junk or `bestmove (none)`, for good.
+#[test]
+#[ignore = "needs ONNX Runtime's GPU package"]
+fn a_fault_of_the_device_costs_a_move_and_ends_the_process_or_lets_the_cpu_evaluate() {
+    let Some(gpu) = FakeGpu::get() else { return };
+    let faults = [("LAUNCH_FAILS_AT", AFTER_THE_START)];
+    let mut engine = gpu.engine_with(TRANSFORMER, &[], &faults);
+    let fails = |_| {
+        let lines = engine.search(&["ucinewgame", "position startpos", "go movetime 200"]);
+        assert_ne!(lines.last().unwrap(), "bestmove (none)");
+        has(&lines, "ERROR")
+    };
+    assert!((0..50).any(fails));
+    engine.send("go movetime 200");
+    assert_eq!(engine.end().0, Some(2));
+    let mut engine = gpu.engine_with(TRANSFORMER, &["--fallback=cpu"], &faults);
+    let mut told = 0;
+    for _ in 0..4 {
+        let lines = engine.search(&["ucinewgame", "position startpos", "go movetime 300"]);
+        assert_ne!(lines.last().unwrap(), "bestmove (none)");
+        told += lines
+            .iter()
+            .filter(|line| line.contains("The CPU evaluates instead"))
+            .count();
+    }
+    assert_eq!(told, 1);
+    engine.send("quit");
+    assert_eq!(engine.end().0, Some(0));
+}
+
+/// A regression: every move failed where a batch did not fit into the device's memory.
+#[test]
+#[ignore = "needs ONNX Runtime's GPU package"]
+fn a_batch_that_does_not_fit_is_halved() {
+    let Some(gpu) = FakeGpu::get() else { return };
+    let mut engine = gpu.engine_with(TRANSFORMER, &[], &[("MALLOC_FAILS_AT", 12), ("MALLOC_FAILS", 3)]);
+    let lines = engine.search(&["position startpos", "go movetime 200"]);
+    assert!(!has(&lines, "evaluation failed"), "{lines:#?}");
+    engine.send("quit");
+    assert_eq!(engine.end().0, Some(0));
+}
+
+/// A regression: a device that hung was not told of.
+#[test]
+#[ignore = "needs ONNX Runtime's GPU package"]
+fn a_device_that_hangs_is_told_of_and_the_cpu_takes_over() {
+    let Some(gpu) = FakeGpu::get() else { return };
+    let faults = [("HANGS_AT", 40), ("HANGS", 2), ("HANG_S", 20)];
+    let mut engine = gpu.engine_with(TRANSFORMER, &["--fallback=cpu"], &faults);
+    let lines = engine.search(&["position startpos", "go movetime 8000"]);
+    assert!(has(&lines, "the device has not answered for 2 s"), "{lines:#?}");
+    assert_ne!(lines.last().unwrap(), "bestmove (none)");
+    let lines = engine.search(&["position startpos", "go movetime 300"]);
+    assert!(has(&lines, "native"), "{lines:#?}");
+}
+
 #[test]
 #[ignore = "needs ONNX Runtime's GPU package"]
 fn options_of_the_provider_reach_it() {
@@ -279,4 +352,11 @@ fn the_checklist_runs_through() {
         .filter(|line| !line.contains(" ok ") && !line.starts_with("doctor-"))
         .collect();
     assert!(failed.is_empty(), "{failed:#?}{}", stderr(&output));
+    assert!(out.path().join("all.tgz").exists());
+    // A regression: limits that added up to fifteen minutes, where a machine is lent for less.
+    let limits = summary
+        .lines()
+        .last()
+        .and_then(|line| line.split_whitespace().nth(2)?.parse::<u32>().ok());
+    assert!(limits.is_some_and(|limits| limits <= 540), "{limits:?}");
 }

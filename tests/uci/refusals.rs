@@ -152,23 +152,50 @@ fn a_bad_network_on_the_command_line_is_told_and_nothing_is_played() {
     }
 }
 
-/// A regression: where the device failed at the first batch, a move was made up, at each move of the game.
+/// A regression: an engine whose device had failed played on without evaluations, and lost every game. The first batch may come back,
+/// or none.
 #[test]
-fn a_search_that_fails_before_any_evaluation_plays_nothing() {
-    let mut engine = Engine::start(&["--threads=1", "--backend=simulated(fail-after=1)"]);
+fn an_engine_whose_device_is_lost_makes_its_move_and_ends() {
+    for (fail_after, next) in [(1, "ucinewgame"), (0, "go nodes 1000")] {
+        let backend = format!("--backend=simulated(fail-after={fail_after})");
+        let mut engine = Engine::start(&["--threads=1", &backend]);
+        engine.ask(&["isready"], "readyok");
+        let lines = engine.search(&["position startpos", "go nodes 1000"]);
+        assert!(lines.iter().any(|line| line.starts_with(ERROR)), "{lines:#?}");
+        assert_ne!(lines.last().unwrap(), "bestmove (none)");
+        engine.send("position startpos moves d2d4");
+        assert_eq!(engine.ask(&["isready"], "readyok"), "readyok");
+        engine.send(next);
+        let (code, lines) = engine.end();
+        assert_eq!(code, Some(2), "{lines:#?}");
+        let told = lines.iter().filter(|line| line.starts_with(ERROR));
+        assert!(
+            told.clone().any(|line| line.contains("--fallback=cpu")),
+            "{lines:#?}"
+        );
+        assert!(
+            !lines.iter().any(|line| line.starts_with("bestmove")),
+            "{lines:#?}"
+        );
+    }
+}
+
+#[test]
+fn the_cpu_takes_over_from_a_device_in_the_middle_of_a_move() {
+    let network = format!("--weights={}", network("tiny.pb.gz").display());
+    let backend = "--backend=simulated(network=native,latency-us=0,per-position-ns=0,fail-after=20)";
+    let mut engine = Engine::start(&[backend, "--fallback=cpu", &network]);
     engine.ask(&["isready"], "readyok");
-    // The first batch comes back: its move is played, with the message.
-    let lines = engine.search(&["position startpos", "go nodes 1000"]);
-    assert!(lines.iter().any(|line| line.starts_with(ERROR)), "{lines:#?}");
-    engine.send("ucinewgame");
-    engine.send("position startpos moves d2d4");
-    let line = engine.ask(&["go nodes 1000"], ERROR);
-    assert!(
-        line.ends_with(". Nothing was evaluated, so there is no bestmove"),
-        "{line}"
-    );
-    answers_without_a_move(&mut engine);
-    assert_eq!(engine.ask(&["isready"], "readyok"), "readyok");
+    let lines = engine.search(&["position startpos", "go nodes 500"]);
+    let told = lines
+        .iter()
+        .filter(|line| line.contains("The CPU evaluates instead: "));
+    assert_eq!(told.count(), 1, "{lines:#?}");
+    assert!(lines.iter().any(|line| line.contains(" nodes 4")), "{lines:#?}");
+    // The next move is searched as suits the CPU, in the same tree.
+    let lines = engine.search(&["position startpos moves e2e4", "go nodes 500"]);
+    assert!(lines.iter().any(|line| line.contains("native")), "{lines:#?}");
+    assert!(!lines.iter().any(|line| line.starts_with(ERROR)), "{lines:#?}");
 }
 
 /// A regression: after a position that was refused, the move of another one was played on the host's board.

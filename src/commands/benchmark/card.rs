@@ -6,15 +6,15 @@ use crate::commands::measure::noise::MachineNoise;
 use crate::setup::Machine;
 use zeitnot_engine::network::discover::BUILT_IN_MARK;
 use zeitnot_engine::network::{BackendInfo, without_folder};
+use zeitnot_engine::system::gpus::Gpu;
 
 const LENGTH: usize = 120;
 const BACKEND: usize = 20;
 const HASH: usize = 6;
 
 pub(super) fn of(speed: &SpeedReport, machine: &Machine, noise: &MachineNoise) -> String {
-    let gpu = machine.gpus.first().filter(|_| speed.queues > 0);
-    let machine = match gpu {
-        Some(gpu) => short(&gpu.to_string()),
+    let machine = match computed(&speed.info, &machine.gpus) {
+        Some(gpus) => gpus,
         None => format!("{} x{}", short(&machine.cpu), machine.processors.usable),
     };
     let (version, nps, noise) = (
@@ -34,6 +34,31 @@ pub(super) fn of(speed: &SpeedReport, machine: &Machine, noise: &MachineNoise) -
         hash.collect::<String>()
     );
     line(&begin, &machine, &network(&speed.info.network), &end)
+}
+
+/// The GPUs that computed, `None` if the CPU did.
+fn computed(info: &BackendInfo, gpus: &[Gpu]) -> Option<String> {
+    if info.queues == 0 {
+        return None;
+    }
+    // The machine's list begins with those of NVIDIA.
+    let mut names: Vec<_> = info
+        .nvidia_gpus
+        .iter()
+        .filter_map(|place| gpus.get(*place))
+        .collect();
+    if names.is_empty() && gpus.len() == 1 {
+        names.extend(gpus);
+    }
+    let Some((first, others)) = names.split_first() else {
+        return (!gpus.is_empty()).then(|| "a GPU".into());
+    };
+    let name = short(&first.to_string());
+    Some(match others.len() {
+        0 => name,
+        _ if others.iter().all(|other| other.name == first.name) => format!("{}× {name}", names.len()),
+        more => format!("{name} and {more} more"),
+    })
 }
 
 /// Machine and network share what begin and end leave, and each gets what the other leaves.
@@ -113,6 +138,32 @@ fn backend(info: &BackendInfo) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use zeitnot_engine::system::gpus::Maker;
+
+    /// A regression: the first GPU of the machine was named, whichever computed.
+    #[test]
+    fn a_card_names_the_gpus_that_computed() {
+        let gpu = |name: &str| Gpu {
+            maker: Maker::Nvidia,
+            name: Some(name.into()),
+            driver: None,
+            version: None,
+            memory_mb: None,
+            capability: None,
+        };
+        let gpus = [gpu("NVIDIA RTX 3060"), gpu("NVIDIA H100"), gpu("NVIDIA H100")];
+        let computed = |queues, nvidia_gpus: &[usize], gpus: &[Gpu]| {
+            let mut info = BackendInfo::new("onnxruntime", "");
+            (info.queues, info.nvidia_gpus) = (queues, nvidia_gpus.into());
+            computed(&info, gpus)
+        };
+        assert_eq!(computed(0, &[], &gpus), None);
+        assert_eq!(computed(2, &[1], &gpus).unwrap(), "H100");
+        assert_eq!(computed(2, &[1, 2], &gpus).unwrap(), "2× H100");
+        assert_eq!(computed(2, &[0, 1], &gpus).unwrap(), "RTX 3060 and 1 more");
+        assert_eq!(computed(2, &[], &gpus).unwrap(), "a GPU", "WebGPU does not tell");
+        assert_eq!(computed(2, &[], &gpus[..1]).unwrap(), "RTX 3060");
+    }
 
     #[test]
     fn a_card_has_room_for_whatever_the_names_are() {

@@ -12,7 +12,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
@@ -121,7 +121,8 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
         output,
         between,
     )?;
-    let (noise, sensors) = monitor.finish(speed.figures.nodes, speed.figures.time_ms / 1e3);
+    let (figures, gpus) = (&speed.figures, &speed.info.nvidia_gpus);
+    let (noise, sensors) = monitor.finish(figures.nodes, figures.time_ms / 1e3, gpus);
     let machine = Machine::this();
     let card = card::of(&speed, &machine, &noise);
     let is_stopped = speed.positions.len() < positions.len();
@@ -138,6 +139,9 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
     output.write(&report, &report)?;
     run.iter()
         .try_for_each(|run| write_report(run, report.page(), &report, output))?;
+    if let Some(failure) = &report.speed.failure {
+        bail!("{failure}. These are the positions until then");
+    }
     if is_stopped {
         eprint_message("stopped; these are the positions until then");
         return Ok(ExitStatus::Stopped);

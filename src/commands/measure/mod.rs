@@ -353,13 +353,16 @@ pub(super) struct SpeedReport {
     /// Options not at their defaults, as flags.
     options: Vec<String>,
     pub(super) positions: Vec<PositionRow>,
+    /// What ended the measurement before the last position.
+    #[serde(skip)]
+    pub(super) failure: Option<String>,
     /// FNV-1a over every root move with its visits.
     #[serde(skip)]
     pub(super) hash: u64,
 }
 
-/// Shows each result at once. `between` is called before every search. After Ctrl-C the report has the
-/// positions that were searched until then.
+/// Shows each result at once. `between` is called before every search. After Ctrl-C and a failure the report
+/// has the positions that were searched until then. Figures of two backends are not added up.
 pub(super) fn search_all(
     engine: &mut Engine,
     positions: Vec<String>,
@@ -373,14 +376,32 @@ pub(super) fn search_all(
     let backend = engine.backend().cloned().context("no backend")?;
     let (mut figures, mut rows, mut hashed) = (SearchFigures::default(), Vec::new(), Vec::new());
     let (mut wall, mut cpu, mut busy) = (Duration::ZERO, Some(Duration::ZERO), Some(Duration::ZERO));
-    let stop = interruption()?;
+    let (stop, mut failure) = (interruption()?, None);
     for position in positions {
         between();
         if stop.load(Ordering::Relaxed) && !rows.is_empty() {
             break;
         }
         let before = (Instant::now(), cpu_time(), engine.busy_time());
-        let (row, summary) = search(engine, position, limits)?;
+        let searched = search(engine, position, limits).and_then(|searched| {
+            let is_another = engine
+                .backend_in_force()
+                .is_none_or(|info| info.description != backend.description);
+            ensure!(
+                !is_another,
+                "another backend has taken the place of {}",
+                backend.description
+            );
+            Ok(searched)
+        });
+        let (row, summary) = match searched {
+            Ok(searched) => searched,
+            Err(error) if rows.is_empty() => return Err(error),
+            Err(error) => {
+                failure = Some(format!("{error:#}"));
+                break;
+            }
+        };
         wall += before.0.elapsed();
         let add = |sum: &mut Option<Duration>, before: Option<Duration>, after: Option<Duration>| {
             *sum = sum
@@ -420,6 +441,7 @@ pub(super) fn search_all(
         options: settings.changed().into_iter().map(option_text).collect(),
         figures,
         positions: rows,
+        failure,
         hash: fnv1a(hashed.into_iter().map(u64::from)),
     })
 }

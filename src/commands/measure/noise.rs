@@ -64,15 +64,15 @@ impl MachineMonitor {
         }
     }
 
-    /// `nodes` were searched in `seconds`.
-    pub(crate) fn finish(mut self, nodes: u64, seconds: f64) -> (MachineNoise, PowerReport) {
+    /// `nodes` were searched in `seconds`, on these of NVIDIA's GPUs if that is known.
+    pub(crate) fn finish(mut self, nodes: u64, seconds: f64, gpus: &[usize]) -> (MachineNoise, PowerReport) {
         self.between_searches();
         let others = self.others.and_then(OthersMeter::finish);
         let noise = MachineNoise {
             others,
             ..MachineNoise::of(&self.rates)
         };
-        (noise, PowerReport::of(&self.gpus, nodes, seconds))
+        (noise, PowerReport::of(&self.gpus, gpus, nodes, seconds))
     }
 }
 
@@ -264,7 +264,7 @@ mod tests {
     fn a_monitor_counts_its_controls() {
         let mut monitor = MachineMonitor::start(1, 15);
         monitor.between_searches();
-        let (noise, _) = monitor.finish(100, 1.0);
+        let (noise, _) = monitor.finish(100, 1.0, &[]);
         assert!(noise.controls == 2 && noise.control_rate > 0.0);
         assert!(noise.others.is_some(), "{noise:?}");
     }

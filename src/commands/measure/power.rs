@@ -10,7 +10,7 @@ pub(super) const QUERY: &str = "name,power.draw,temperature.gpu,clocks.gr,memory
 
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct PowerReport {
-    /// Of all GPUs that report it, during the searches.
+    /// Of the GPUs that computed, during the searches. `None` also if it is not known which did.
     joules: Option<f64>,
     /// Mean of these GPUs.
     watts: Option<f64>,
@@ -20,8 +20,8 @@ pub(crate) struct PowerReport {
 }
 
 impl PowerReport {
-    /// Each search ended with one of the driver's `answers`.
-    pub(super) fn of(answers: &[String], nodes: u64, seconds: f64) -> PowerReport {
+    /// Each search ended with one of the driver's `answers`, and these `gpus` computed.
+    pub(super) fn of(answers: &[String], gpus: &[usize], nodes: u64, seconds: f64) -> PowerReport {
         let count = answers
             .iter()
             .map(|answer| answer.lines().count())
@@ -29,7 +29,8 @@ impl PowerReport {
             .unwrap_or(0);
         let lines = |gpu| answers.iter().filter_map(move |answer| answer.lines().nth(gpu));
         let watts = |line: &str| line.split(", ").nth(1)?.split(' ').next()?.parse::<f64>().ok();
-        let means = (0..count).filter_map(|gpu| {
+        let computed = if gpus.is_empty() && count == 1 { &[0] } else { gpus };
+        let means = (0..count).filter(|gpu| computed.contains(gpu)).filter_map(|gpu| {
             let told: Vec<f64> = lines(gpu).filter_map(watts).collect();
             (!told.is_empty()).then(|| told.iter().sum::<f64>() / told.len() as f64)
         });
@@ -52,7 +53,7 @@ impl PowerReport {
             (Some(joules), Some(watts), Some(rate)) => {
                 format!("{joules:.0} J, {watts:.1} W, {rate:.1} nodes per joule")
             }
-            _ => "no GPU tells it".into(),
+            _ => "of no GPU that computed is it known".into(),
         };
         let devices = self
             .devices
@@ -72,7 +73,7 @@ mod tests {
             "d, 10.00 W, 54, 1500 MHz, 1000 MiB\ne, [N/A], [N/A], [N/A], [N/A]",
             "d, 20.00 W, 50, 500 MHz, 1000 MiB\ne, [N/A], [N/A], [N/A], [N/A]",
         ];
-        let report = PowerReport::of(&answers.map(String::from), 60, 2.0);
+        let report = PowerReport::of(&answers.map(String::from), &[0], 60, 2.0);
         assert_eq!(
             [report.joules, report.watts, report.nodes_per_joule],
             [Some(30.0), Some(15.0), Some(2.0)]
@@ -80,10 +81,17 @@ mod tests {
         let facts = report.facts();
         assert_eq!(facts[0].1, "30 J, 15.0 W, 2.0 nodes per joule");
         assert_eq!(facts[1].1, "d, 20.00 W, 50, 500 MHz, 1000 MiB");
-        let nothing = PowerReport::of(&[], 60, 2.0);
+        // A regression: the power of all GPUs counted, whichever computed.
+        for gpus in [&[1][..], &[]] {
+            assert_eq!(
+                PowerReport::of(&answers.map(String::from), gpus, 60, 2.0).joules,
+                None
+            );
+        }
+        let nothing = PowerReport::of(&[], &[], 60, 2.0);
         assert_eq!(
             (nothing.joules, nothing.facts()[0].1.as_str()),
-            (None, "no GPU tells it")
+            (None, "of no GPU that computed is it known")
         );
     }
 }

@@ -5,11 +5,18 @@
    threads and crashes, and neither speed nor numbers: what comes back to the host is 1/3 in fp32, so that win, draw and loss are legal.
    At the end of the process the counts are appended to the file that FAKE_CUDA_LOG names: number, bytes, name.
 
-   FAKE_CUDA_CAPABILITY is the compute capability times ten, 90 unless said otherwise. FAKE_CUDA_PLAN_US and FAKE_CUDA_RUN_US are the
-   microseconds that a plan of a convolution and a wait for the device take.
+   FAKE_CUDA_CAPABILITY is the compute capability times ten, 90 unless said otherwise, FAKE_CUDA_DEVICES the number of devices and
+   FAKE_CUDA_MEMORY_MB the memory of all. FAKE_CUDA_PLAN_US and FAKE_CUDA_RUN_US are the microseconds that a plan of a convolution and
+   a wait for the device take, FAKE_CUDA_LAUNCH_US those of a launch. A device takes FAKE_CUDA_LATENCY_US and
+   FAKE_CUDA_NS_PER_POSITION for a batch as it was filled up, one batch at a time.
+
+   The FAKE_CUDA_LAUNCH_FAILS_AT-th launch fails as a real one does: every later call too, or FAKE_CUDA_FAIL_FOR calls. The
+   FAKE_CUDA_MALLOC_FAILS_AT-th allocation is refused, and FAKE_CUDA_MALLOC_FAILS in all. From the FAKE_CUDA_HANGS_AT-th on,
+   FAKE_CUDA_HANGS waits hang for FAKE_CUDA_HANG_S seconds. FAKE_CUDA_DRIVER_ERROR is what the driver says at the start.
 
    Structures of NVIDIA are written by their offsets as of CUDA 13. `tests/gpu/main.rs` builds it. */
 #define _GNU_SOURCE
+#include <time.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -30,6 +37,9 @@ static struct { const void *function; const char *name; } kernels[MOST_KERNELS];
 static struct { char *start; size_t size; enum Place place; } blocks[MOST_BLOCKS];
 static int names, registered, allocated;
 
+static long total, launches, syncs, mallocs; /* of all devices */
+static int broken;                              /* the sticky error */
+static __thread int current, last_error;
 static int number(const char *variable, int otherwise) {
   const char *value = getenv(variable);
   return value ? atoi(value) : otherwise;
@@ -57,6 +67,32 @@ __attribute__((destructor)) static void write_counts(void) {
   fclose(file);
 }
 
+/* Faults. */
+
+static int fault(void) {
+  /* An error of a kernel is sticky: every later call returns it, until FAKE_CUDA_FAIL_FOR calls have failed (0 = for good). */
+  static long failed;
+  if (!broken) return 0;
+  long most = number("FAKE_CUDA_FAIL_FOR", 0);
+  if (most && __atomic_add_fetch(&failed, 1, __ATOMIC_RELAXED) > most) { broken = 0; return 0; }
+  count("calls that failed", 0);
+  return last_error = broken;
+}
+static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec + 1e-9 * t.tv_nsec; }
+static void spin(int us) { double end = now() + 1e-6 * us; while (now() < end); }
+static void launched_one(void) {
+  long n = __atomic_add_fetch(&launches, 1, __ATOMIC_RELAXED), at = number("FAKE_CUDA_LAUNCH_FAILS_AT", 0);
+  if (at && n == at) broken = number("FAKE_CUDA_LAUNCH_ERROR", 719);
+  int us = number("FAKE_CUDA_LAUNCH_US", 0);
+  if (us) spin(us);
+}
+
+/* Streams that capture. */
+static struct { void *stream; long calls; } capturing[64];
+static int captures;
+static int is_capturing(void *stream) { for (int i = 0; i < captures; i++) if (capturing[i].stream == stream) return 1; return 0; }
+static void not_in_capture(const char *what) { if (captures) { char n[99]; snprintf(n, 99, "ILLEGAL IN A GLOBAL CAPTURE %s", what); count(n, 0); } }
+
 /* A handle of something that needs no memory. */
 static int handle(void **out) {
   static long last = 0x100000;
@@ -67,6 +103,14 @@ static int handle(void **out) {
 /* Memory. */
 
 static int allocate(void **out, size_t size, enum Place place) {
+  if (fault()) return broken;
+  if (place == DEVICE) {
+    long n = __atomic_add_fetch(&mallocs, 1, __ATOMIC_RELAXED), at = number("FAKE_CUDA_MALLOC_FAILS_AT", 0), many = number("FAKE_CUDA_MALLOC_FAILS", 1);
+    long most = (long)number("FAKE_CUDA_MEMORY_MB", 80 << 10) << 20;
+    if ((at && n >= at && n < at + many) || total + (long)size > most) { count("cudaMalloc refused", size); return last_error = 2; }
+    not_in_capture("cudaMalloc");
+    __atomic_add_fetch(&total, size, __ATOMIC_RELAXED);
+  }
   *out = aligned_alloc(4096, (size + 4095) / 4096 * 4096);
   if (!*out) return 2;
   pthread_mutex_lock(&lock);
@@ -83,6 +127,7 @@ static int release(void *start) {
   pthread_mutex_lock(&lock);
   for (int i = allocated - 1; i >= 0; i--)
     if (blocks[i].start == start) {
+      if (blocks[i].place == DEVICE) __atomic_sub_fetch(&total, blocks[i].size, __ATOMIC_RELAXED);
       blocks[i] = blocks[--allocated];
       break;
     }
@@ -107,14 +152,35 @@ int cudaHostAlloc(void **out, size_t size, unsigned flags) { return cudaMallocHo
 int cudaFree(void *start) { count("cudaFree", 0); return release(start); }
 int cudaFreeAsync(void *start, void *stream) { return cudaFree(start); }
 int cudaFreeHost(void *start) { count("cudaFreeHost", 0); return release(start); }
-int cudaMemGetInfo(size_t *free, size_t *all) { *free = 70ul << 30; *all = 80ul << 30; return 0; }
+int cudaMemGetInfo(size_t *free, size_t *all) { *all = (size_t)number("FAKE_CUDA_MEMORY_MB", 80 << 10) << 20; *free = *all - total; return 0; }
+
+static __thread long batch_of_thread;
+static double device_free[8]; /* when the device is done with what it has */
+/* A device that takes FAKE_CUDA_LATENCY_US and FAKE_CUDA_NS_PER_POSITION for a batch as it was filled up, one batch at a time. */
+static void compute(void) {
+  long n = batch_of_thread, us = number("FAKE_CUDA_LATENCY_US", 0), ns = number("FAKE_CUDA_NS_PER_POSITION", 0);
+  char name[40];
+  if (!n) return;
+  batch_of_thread = 0;
+  snprintf(name, 40, "batch of %ld", n), count(name, n);
+  count("positions", n);
+  if (!us && !ns) return;
+  pthread_mutex_lock(&lock);
+  double start = now(), begin = start > device_free[current] ? start : device_free[current];
+  double end = device_free[current] = begin + 1e-6 * us + 1e-9 * ns * n;
+  pthread_mutex_unlock(&lock);
+  double wait = end - now();
+  if (wait > 0) usleep((useconds_t)(1e6 * wait));
+}
 
 static int copy(const char *how, void *to, const void *from, size_t size, int kind) {
+  if (fault()) return broken;
   static const char *const ways[] = {"H2H", "H2D", "D2H", "D2D", "any"};
   const void *host = kind == 1 ? from : to;
   char name[64];
   snprintf(name, sizeof name, "copy %s %s %s", how, ways[kind & 3], place_of(host) == PINNED ? "pinned" : "pageable");
   count(name, size);
+  if (kind == 2) batch_of_thread = size / 3716 > batch_of_thread ? size / 3716 : batch_of_thread;
   if (kind == 2)
     for (size_t i = 0; i < size / 4; i++) ((uint32_t *)to)[i] = 0x3eaaaaab;
   else
@@ -141,26 +207,44 @@ int cudaPointerGetAttributes(char *out, const void *address) {
 
 /* The device. */
 
-int cudaGetDeviceCount(int *out) { *out = 1; return 0; }
+int cudaGetDeviceCount(int *out) { *out = number("FAKE_CUDA_DEVICES", 1); return last_error = number("FAKE_CUDA_DRIVER_ERROR", 0); }
+int cudaGetLastError(void) { int e = last_error; last_error = 0; return broken ? broken : e; }
+int cudaPeekAtLastError(void) { return broken ? broken : last_error; }
+int cudaSetDevice(int device) { char n[40]; if (number("FAKE_CUDA_DRIVER_ERROR", 0)) return number("FAKE_CUDA_DRIVER_ERROR", 0); if (device >= number("FAKE_CUDA_DEVICES", 1)) return 101; current = device; snprintf(n, 40, "cudaSetDevice %d", device); count(n, 0); return fault(); }
+int cudaDeviceSynchronize(void) { return fault(); }
 int cuDeviceGetCount(int *out) { return cudaGetDeviceCount(out); }
-int cudaGetDevice(int *out) { *out = 0; return 0; }
+int cudaGetDevice(int *out) { *out = current; return number("FAKE_CUDA_DRIVER_ERROR", 0); }
 int cudaDriverGetVersion(int *out) { *out = 13000; return 0; }
 int cudaRuntimeGetVersion(int *out) { *out = 13000; return 0; }
 const char *cudaGetErrorName(int error) { return "fake"; }
-const char *cudaGetErrorString(int error) { return "fake"; }
+const char *cudaGetErrorString(int error) {
+  switch (error) {
+    case 2: return "out of memory";
+    case 35: return "CUDA driver version is insufficient for CUDA runtime version";
+    case 100: return "no CUDA-capable device is detected";
+    case 101: return "invalid device ordinal";
+    case 46: return "all CUDA-capable devices are busy or unavailable";
+    case 209: return "no kernel image is available for execution on the device";
+    case 700: return "an illegal memory access was encountered";
+    case 719: return "unspecified launch failure";
+    case 702: return "the launch timed out and was terminated";
+    case 999: return "unknown error";
+  }
+  return "fake";
+}
 const char *cublasGetStatusName(int status) { return "fake"; }
 const char *cublasGetStatusString(int status) { return "fake"; }
 const char *cudnnGetErrorString(int status) { return "fake"; }
 
 int cudaGetDeviceProperties(char *out, int device) {
   int capability = number("FAKE_CUDA_CAPABILITY", 90);
-  size_t memory = 80ul << 30;
+  size_t memory = (size_t)number("FAKE_CUDA_MEMORY_MB", 80 << 10) << 20;
   const struct { int offset, value; } facts[] = {
       {296, 49152}, {304, 65536}, {308, 32},   {320, 1024}, {324, 1024},   {328, 1024},     {332, 64},      {336, 2147483647}, {340, 65535},
       {344, 65535}, {360, capability / 10},    {364, capability % 10},     {384, 132},      {560, 1},       {588, 1},          {596, 50 << 20},
       {604, 2048},  {624, 233472},             {632, 65536},               {672, 232448}};
   memset(out, 0, 1008);
-  strcpy(out, "A GPU that computes nothing");
+  sprintf(out, "Fake GPU %d", device);
   memcpy(out + 288, &memory, 8);
   for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) memcpy(out + facts[i].offset, &facts[i].value, 4);
   return 0;
@@ -188,13 +272,29 @@ int cudaDeviceGetAttribute(int *out, int attribute, int device) {
 
 int cudaStreamCreateWithFlags(void **out, unsigned flags) { count("cudaStreamCreate", 0); return handle(out); }
 int cudaStreamCreate(void **out) { return cudaStreamCreateWithFlags(out, 0); }
-int cudaStreamIsCapturing(void *stream, int *out) { *out = 0; return 0; }
-int cudaStreamSynchronize(void *stream) {
-  count(stream ? "cudaStreamSynchronize" : "cudaStreamSynchronize default", 0);
-  if (stream) wait_for("FAKE_CUDA_RUN_US");
+int cudaStreamIsCapturing(void *stream, int *out) { *out = is_capturing(stream); return 0; }
+int cudaStreamBeginCapture(void *stream, int mode) {
+  char n[60]; snprintf(n, 60, "cudaStreamBeginCapture mode %d", mode); count(n, 0);
+  if (captures < 64) capturing[captures++].stream = stream;
   return 0;
 }
-int cudaStreamEndCapture(void *stream, void **out) { return handle(out); }
+int cudaGraphLaunch(void *graph, void *stream) { count("cudaGraphLaunch", 0); if (is_capturing(stream)) count("ILLEGAL cudaGraphLaunch in capture", 0); return fault(); }
+int cudaStreamSynchronize(void *stream) {
+  count(stream ? "cudaStreamSynchronize" : "cudaStreamSynchronize default", 0);
+  not_in_capture("cudaStreamSynchronize");
+  if (stream) {
+    long n = __atomic_add_fetch(&syncs, 1, __ATOMIC_RELAXED), at = number("FAKE_CUDA_HANGS_AT", 0);
+    wait_for("FAKE_CUDA_RUN_US");
+    compute();
+    if (at && n >= at && n < at + number("FAKE_CUDA_HANGS", 1)) { count("hung", 0); usleep(1000000l * number("FAKE_CUDA_HANG_S", 60)); }
+  }
+  return fault();
+}
+int cudaStreamEndCapture(void *stream, void **out) {
+  count("cudaStreamEndCapture", 0);
+  for (int i = 0; i < captures; i++) if (capturing[i].stream == stream) capturing[i] = capturing[--captures];
+  return handle(out);
+}
 int cudaEventCreateWithFlags(void **out, unsigned flags) { return handle(out); }
 int cudaEventCreate(void **out) { return handle(out); }
 int cudaEventElapsedTime(float *out, void *from, void *to) { *out = 0.01f; return 0; }
@@ -224,6 +324,9 @@ int __cudaPopCallConfiguration(Size *grid, Size *block, size_t *shared, void **s
 }
 
 static int launched(const void *function) {
+  if (fault()) return broken;
+  launched_one();
+  { char n[40]; snprintf(n, 40, "kernels on device %d", current); count(n, 0); }
   char name[160];
   int i = registered;
   while (i > 0 && kernels[i - 1].function != function) i--;
@@ -255,7 +358,7 @@ int cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *out, const void 
 
 /* cuBLAS. */
 
-static int product(void) { count("products", 0); return 0; }
+static int product(void) { if (fault()) return 13; launched_one(); count("products", 0); return 0; }
 int cublasCreate_v2(void **out) { return handle(out); }
 int cublasGetMathMode(void *handle, int *out) { *out = 0; return 0; }
 int cublasGemmEx(void) { return product(); }
@@ -291,7 +394,7 @@ int cudnnBackendFinalize(const int *descriptor) {
   if (*descriptor == EXECUTION_PLAN) count("plans", 0), wait_for("FAKE_CUDA_PLAN_US");
   return 0;
 }
-int cudnnBackendExecute(void) { count("convolutions", 0); return 0; }
+int cudnnBackendExecute(void) { if (fault()) return 5000; launched_one(); count("convolutions", 0); return 0; }
 int cudnnBackendGetAttribute(int *descriptor, int attribute, int type, int64_t wanted, int64_t *found, void *out) {
   int has_one = type == AS_DESCRIPTOR ? attribute != ENGINE_BEHAVIOURS : attribute == ENGINE_LAYOUT || type == AS_INT64;
   if (found) *found = has_one;
@@ -318,14 +421,14 @@ SUCCEEDS(cublasLtDestroy) SUCCEEDS(cublasLtMatmulAlgoConfigSetAttribute) SUCCEED
 SUCCEEDS(cublasLtMatmulDescDestroy) SUCCEEDS(cublasLtMatmulDescSetAttribute) SUCCEEDS(cublasLtMatmulPreferenceDestroy)
 SUCCEEDS(cublasLtMatmulPreferenceSetAttribute) SUCCEEDS(cublasLtMatrixLayoutDestroy) SUCCEEDS(cublasLtMatrixLayoutSetAttribute)
 SUCCEEDS(cublasLtMatrixTransform) SUCCEEDS(cublasLtMatrixTransformDescDestroy) SUCCEEDS(cublasScopy_v2)
-SUCCEEDS(cublasSetMathMode) SUCCEEDS(cublasSetStream_v2) SUCCEEDS(cublasSgeam) SUCCEEDS(cublasSgemmBatched)
+SUCCEEDS(cublasSetStream_v2) SUCCEEDS(cublasSgeam) SUCCEEDS(cublasSgemmBatched)
 SUCCEEDS(cublasSgemmStridedBatched) SUCCEEDS(cublasSgemm_v2) SUCCEEDS(cublasSgetrfBatched) SUCCEEDS(cublasSgetriBatched)
-SUCCEEDS(cublasSscal_v2) SUCCEEDS(cudaDeviceSynchronize) SUCCEEDS(cudaEventDestroy) SUCCEEDS(cudaEventRecord)
-SUCCEEDS(cudaEventRecordWithFlags) SUCCEEDS(cudaEventSynchronize) SUCCEEDS(cudaFuncSetAttribute) SUCCEEDS(cudaGetLastError)
-SUCCEEDS(cudaGraphDestroy) SUCCEEDS(cudaGraphExecDestroy) SUCCEEDS(cudaGraphLaunch) SUCCEEDS(cudaKernelSetAttributeForDevice)
+SUCCEEDS(cublasSscal_v2) SUCCEEDS(cudaEventDestroy) SUCCEEDS(cudaEventRecord)
+SUCCEEDS(cudaEventRecordWithFlags) SUCCEEDS(cudaEventSynchronize) SUCCEEDS(cudaFuncSetAttribute)
+SUCCEEDS(cudaGraphDestroy) SUCCEEDS(cudaGraphExecDestroy) SUCCEEDS(cudaKernelSetAttributeForDevice)
 SUCCEEDS(cudaLaunchHostFunc) SUCCEEDS(cudaLibraryUnload) SUCCEEDS(cudaMemPoolDestroy) SUCCEEDS(cudaMemPoolSetAttribute)
-SUCCEEDS(cudaMemPoolTrimTo) SUCCEEDS(cudaMemcpy2DAsync) SUCCEEDS(cudaPeekAtLastError) SUCCEEDS(cudaSetDevice)
-SUCCEEDS(cudaStreamBeginCapture) SUCCEEDS(cudaStreamDestroy) SUCCEEDS(cudaStreamWaitEvent) SUCCEEDS(cudnnBackendInitialize)
+SUCCEEDS(cudaMemPoolTrimTo) SUCCEEDS(cudaMemcpy2DAsync) 
+SUCCEEDS(cudaStreamDestroy) SUCCEEDS(cudaStreamWaitEvent) SUCCEEDS(cudnnBackendInitialize)
 SUCCEEDS(cudnnBackendSetAttribute) SUCCEEDS(cudnnDestroy) SUCCEEDS(cudnnDestroyActivationDescriptor)
 SUCCEEDS(cudnnDestroyConvolutionDescriptor) SUCCEEDS(cudnnDestroyDropoutDescriptor) SUCCEEDS(cudnnDestroyFilterDescriptor)
 SUCCEEDS(cudnnDestroyLRNDescriptor) SUCCEEDS(cudnnDestroyPoolingDescriptor) SUCCEEDS(cudnnDestroyRNNDataDescriptor)
@@ -334,3 +437,4 @@ SUCCEEDS(cudnnSetActivationDescriptor) SUCCEEDS(cudnnSetConvolutionGroupCount) S
 SUCCEEDS(cudnnSetConvolutionNdDescriptor) SUCCEEDS(cudnnSetFilterNdDescriptor) SUCCEEDS(cudnnSetPoolingNdDescriptor)
 SUCCEEDS(cudnnSetReduceTensorDescriptor) SUCCEEDS(cudnnSetStream) SUCCEEDS(cudnnSetTensor4dDescriptor)
 SUCCEEDS(cudnnSetTensor4dDescriptorEx) SUCCEEDS(cudnnSetTensorNdDescriptor) SUCCEEDS(cudnnSetTensorNdDescriptorEx)
+int cublasSetMathMode(void *handle, int mode) { char n[40]; snprintf(n, 40, "cublasSetMathMode %d", mode); count(n, 0); return 0; }

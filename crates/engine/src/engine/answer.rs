@@ -9,8 +9,7 @@ use crate::time::GoLimits;
 
 #[derive(Debug)]
 pub(super) struct Answer {
-    /// `None` only without a legal move, or if the search failed before it had evaluated anything. No move is
-    /// made up then.
+    /// `None` only without a legal move.
     pub(super) best: Option<Move>,
     pub(super) ponder: Option<Move>,
     pub(super) told: Vec<Note>,
@@ -28,21 +27,14 @@ impl Answer {
         wants_reply: bool,
     ) -> Answer {
         let mut told = Vec::new();
-        if let Some(reason) = &result.failure {
-            let ending = if result.best.is_none() {
-                ". Nothing was evaluated, so there is no bestmove"
-            } else {
-                ""
-            };
-            told.push(Note::Error(format!("{reason}{ending}")));
-        }
+        told.extend(result.failure.clone().map(Note::Error));
         if let Some(moves) = limits.mate.filter(|_| !limits.ponder)
             && !result.stats.has_mate_in(moves)
         {
             told.push(format!("no mate in {moves} has been found").into());
         }
         let has_choice = game.legal_moves().len() > 1;
-        let must_guess = result.best.is_none() && result.failure.is_none();
+        let must_guess = result.best.is_none();
         if must_guess && has_choice && !limits.ponder {
             told.push(
                 "no evaluation has come back in time: the move is taken from a quick look at mates and captures"

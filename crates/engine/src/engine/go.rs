@@ -16,6 +16,7 @@ use super::settings::{InfoOptions, Settings};
 use super::setup::Setup;
 use super::{Engine, EngineError};
 use crate::chess::{History, Move};
+use crate::network::Health;
 use crate::note::Note;
 use crate::search::tree::Reclaimer;
 use crate::search::{
@@ -47,8 +48,8 @@ struct Returned {
 /// The end of a search, as a listener hears it.
 #[derive(Clone, Debug, Default)]
 pub struct SearchAnswer {
-    /// `None` only without a legal move, or if the search failed before it had evaluated anything. No move is
-    /// made up then: the `failure` of `result` says what was wrong.
+    /// `None` only without a legal move, or if there was no search. The `failure` of `result` says what was
+    /// wrong with one that has failed.
     pub best: Option<Move>,
     /// The reply that is expected.
     pub ponder: Option<Move>,
@@ -79,8 +80,10 @@ impl Engine {
     /// told to stop.
     ///
     /// Fails if there is no network or the last position was refused. The listener has heard so, and gets an
-    /// answer without a move: no move is made up, and nobody waits for one.
+    /// answer without a move: no move is made up, and nobody waits for one. Fails without an answer if the
+    /// device [is lost](Engine::check_device).
     pub fn go(&mut self, request: GoRequest, listener: Box<dyn Listener>) -> Result<(), EngineError> {
+        self.check_device()?;
         self.drop_search();
         let (game, info) = (self.position.clone(), self.settings.info.clone());
         self.start_search(AskedSearch { game, request, info }, listener)
@@ -248,6 +251,10 @@ impl Engine {
         match &self.play {
             Play::Searching(running) if running.is_pondering && !running.life().was_told_to_stop() => {
                 // Another search continues it, which ends without an answer.
+                if running.life().failure().is_some() {
+                    running.search.request_stop();
+                    return Ok(());
+                }
                 running.life().answer();
             }
             _ => return Ok(()),
@@ -369,6 +376,13 @@ impl Task {
             self.pass_on_notes();
             match news {
                 News::Info(info) => self.listener.info(&self.asked.game, info),
+                News::Tick if self.waits_in_vain() => {
+                    search
+                        .state
+                        .life
+                        .fail("the search ends: the CPU will evaluate the next one".into());
+                }
+                News::Tick => {}
                 News::Failure(failure) => {
                     let note = Note::Error(failure);
                     self.listener.note(note.clone());
@@ -396,6 +410,13 @@ impl Task {
             own: Some(self.own),
             unanswered: None,
         }
+    }
+
+    /// Whether the device does not answer, and the CPU may take its place.
+    fn waits_in_vain(&self) -> bool {
+        let setup = &self.own.setup;
+        matches!(setup.backend().health(), Health::Silent(_))
+            && setup.settings.network.may_use_cpu().unwrap_or(false)
     }
 
     fn pass_on_notes(&mut self) {

@@ -37,7 +37,7 @@ pub use setup::Setup;
 use crate::chess::{History, PositionError, Variant};
 use crate::network::backends::BackendConfig;
 use crate::network::weights::NetworkError;
-use crate::network::{Backend, BackendError, BackendInfo};
+use crate::network::{Backend, BackendError, BackendInfo, Health};
 use crate::note::Note;
 use crate::options::OptionError;
 use crate::params::ParamError;
@@ -143,8 +143,17 @@ impl Engine {
             .network
             .as_ref()
             .filter(|network| !(wants_fresh && network.opened.is_outdated()));
-        if old.is_some_and(|network| network.options == *wanted) {
-            return Ok(None);
+        if let Some(network) = old.filter(|network| network.options == *wanted) {
+            let Some(opened) = network.successor()? else {
+                return Ok(None);
+            };
+            let replacement = LoadedNetwork::of(wanted, opened)?;
+            self.finish();
+            // The tree and its evaluations are kept: they are of the same network.
+            let replaced = self.network.replace(replacement);
+            // Threads that wait for a silent device end late.
+            std::thread::spawn(|| drop(replaced));
+            return Ok(self.in_force());
         }
         let loaded = LoadedNetwork::load(wanted, old);
         let network = loaded.inspect_err(|error| {
@@ -155,6 +164,18 @@ impl Engine {
         // Another network's evaluations are useless.
         self.play = Play::Idle(None);
         Ok(self.in_force())
+    }
+
+    /// Fails if a device that evaluated has failed for good. A host should start the engine anew then.
+    pub fn check_device(&self) -> Result<(), EngineError> {
+        match self
+            .network
+            .as_ref()
+            .map(|network| network.opened.backend.health())
+        {
+            Some(Health::Lost(reason)) => Err(EngineError::Lost(reason)),
+            _ => Ok(()),
+        }
     }
 
     /// What evaluates and on how many threads, for people. `None` before anything is loaded.
@@ -239,6 +260,16 @@ impl Engine {
             .map(|network| network.opened.backend.facts())
     }
 
+    /// As [`Engine::backend`], after a failure what the next search will use. `None` if that is lost.
+    pub fn backend_in_force(&self) -> Option<BackendInfo> {
+        let backend = &self.network.as_ref()?.opened.backend;
+        match backend.health() {
+            Health::Good | Health::Silent(_) => Some(backend.facts().clone()),
+            Health::Replaced(backend) => Some(backend.facts().clone()),
+            Health::Lost(_) => None,
+        }
+    }
+
     /// The hash of the network's file in hexadecimal. `None` without a network.
     pub fn network_sha256(&self) -> Option<&str> {
         self.network.as_ref()?.opened.network_sha256.as_deref()
@@ -305,6 +336,10 @@ pub enum EngineError {
     NoPosition(String),
     #[error("{0}")]
     NetworkRefused(String),
+    #[error(
+        "{0}. The device is lost, and the engine with it (--fallback=cpu, option Fallback, lets the CPU evaluate then)"
+    )]
+    Lost(String),
     #[error("nothing ends this search: name nodes, depth, a time or a clock")]
     Endless,
     #[error("no result for {position}: {reason}")]

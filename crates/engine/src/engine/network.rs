@@ -14,9 +14,10 @@ use crate::chess::{History, Move};
 use crate::files::path_of;
 use crate::network::backends::{BackendConfig, BackendName, Fallback};
 use crate::network::discover::Discovered;
+use crate::network::failover::{Failover, Remedy};
 use crate::network::instrumented::{Instrumented, with_notes};
 use crate::network::weights::{HeadChoice, NetworkError, PolicyHeadName, ValueHeadName};
-use crate::network::{Backend, BackendError, BatchEvaluator, EvalSlot, backends, discover};
+use crate::network::{Backend, BackendError, BatchEvaluator, EvalSlot, Health, backends, discover};
 use crate::note::Note;
 use crate::options::option_group;
 use crate::search::WorkerPool;
@@ -69,6 +70,17 @@ impl NetworkOptions {
             value: self.value_head,
             input_format,
         }
+    }
+
+    fn config(&self) -> Result<BackendConfig, EngineError> {
+        Ok(BackendConfig::parse(&self.backend, &self.backend_options)?.with_fallback(self.fallback))
+    }
+
+    /// Whether the CPU may evaluate in the place of a device that fails.
+    pub(super) fn may_use_cpu(&self) -> Result<bool, EngineError> {
+        let config = self.config()?;
+        let is_allowed = self.fallback == Fallback::Cpu || config.name == backends::AUTO;
+        Ok(is_allowed && config.needs_network())
     }
 
     pub(super) fn has_backend_of(&self, other: &NetworkOptions) -> bool {
@@ -132,10 +144,35 @@ impl OpenedBackend {
     }
 }
 
-/// Opens the backend that the options name, with its network.
+/// Opens the backend that the options name, with its network. If it is a device and fails later, it is
+/// opened anew, or the CPU takes its place.
 pub fn open_backend(options: &NetworkOptions) -> Result<OpenedBackend, EngineError> {
-    let mut config =
-        BackendConfig::parse(&options.backend, &options.backend_options)?.with_fallback(options.fallback);
+    let opened = open_first(options, None)?;
+    if opened.backend.facts().queues == 0 {
+        return Ok(opened);
+    }
+    let remedy = if options.may_use_cpu()? {
+        Remedy::Cpu
+    } else {
+        Remedy::Reopened
+    };
+    let (options, known) = (options.clone(), opened.network_sha256.clone());
+    let replace = move || {
+        let replacement = match remedy {
+            Remedy::Cpu => open_on_cpu(&options, known.as_deref()),
+            Remedy::Reopened => open_first(&options, known.as_deref()),
+        };
+        replacement
+            .map(|opened| opened.backend)
+            .map_err(|error| error.to_string())
+    };
+    let backend = Arc::new(Failover::new(opened.backend.clone(), remedy, Box::new(replace)));
+    Ok(OpenedBackend { backend, ..opened })
+}
+
+/// Without a replacement.
+fn open_first(options: &NetworkOptions, known: Option<&str>) -> Result<OpenedBackend, EngineError> {
+    let mut config = options.config()?;
     if !config.needs_network() {
         return Ok(OpenedBackend {
             backend: backends::create(&config, None)?,
@@ -143,7 +180,7 @@ pub fn open_backend(options: &NetworkOptions) -> Result<OpenedBackend, EngineErr
             file: None,
         });
     }
-    let Discovered { network, passed_over } = load_network(options)?;
+    let Discovered { network, passed_over } = load_known(options, known)?;
     config.notes.splice(0..0, passed_over);
     let network_sha256 = Some(network.sha256.clone());
     let file = FileStamp::of(&network.path);
@@ -152,6 +189,27 @@ pub fn open_backend(options: &NetworkOptions) -> Result<OpenedBackend, EngineErr
         network_sha256,
         file,
     })
+}
+
+fn open_on_cpu(options: &NetworkOptions, known: Option<&str>) -> Result<OpenedBackend, EngineError> {
+    let network = load_known(options, known)?.network;
+    let network_sha256 = Some(network.sha256.clone());
+    let file = FileStamp::of(&network.path);
+    Ok(OpenedBackend {
+        backend: backends::create_on_cpu(network)?,
+        network_sha256,
+        file,
+    })
+}
+
+/// The network that the options name, which must have the hash that is `known`.
+fn load_known(options: &NetworkOptions, known: Option<&str>) -> Result<Discovered, EngineError> {
+    let found = load_network(options)?;
+    if known.is_some_and(|known| known != found.network.sha256) {
+        let path = found.network.path.display();
+        return Err(EngineError::NetworkRefused(format!("{path} has changed")));
+    }
+    Ok(found)
 }
 
 /// In a game a wrong parameter must not cost the network: all are left out then, with an error among the
@@ -193,6 +251,23 @@ impl LoadedNetwork {
             None => open_without_wrong_parameters(options)?,
         };
         LoadedNetwork::of(options, opened)
+    }
+
+    /// What is to evaluate in the place of a device that has failed or does not answer. Fails if there is
+    /// nothing.
+    pub(super) fn successor(&self) -> Result<Option<OpenedBackend>, EngineError> {
+        match self.opened.backend.health() {
+            Health::Replaced(backend) => Ok(Some(OpenedBackend {
+                backend,
+                ..self.opened.clone()
+            })),
+            Health::Silent(_) if self.options.may_use_cpu()? => {
+                let known = self.opened.network_sha256.as_deref();
+                Ok(Some(open_on_cpu(&self.options, known)?))
+            }
+            Health::Lost(reason) => Err(EngineError::Lost(reason)),
+            Health::Good | Health::Silent(_) => Ok(None),
+        }
     }
 
     pub(super) fn of(options: &NetworkOptions, opened: OpenedBackend) -> Result<LoadedNetwork, EngineError> {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator};
+use super::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Health};
 use crate::note::Note;
 
 #[derive(Debug)]
@@ -51,9 +51,17 @@ impl Backend for Instrumented {
             .or_else(|| Some(self.busy.counted(Instant::now()).busy))
     }
 
+    fn health(&self) -> Health {
+        match self.busy.silence(Instant::now()) {
+            Some(silence) => Health::Silent(silence),
+            None => self.backend.health(),
+        }
+    }
+
     fn take_notes(&self) -> Vec<Note> {
         let mut notes = std::mem::take(&mut *self.notes.lock());
         notes.extend(self.backend.take_notes());
+        notes.extend(self.busy.untold_silence(&self.facts().name, Instant::now()));
         notes
     }
 }
@@ -74,8 +82,8 @@ struct InstrumentedEvaluator {
 
 impl Evaluator for InstrumentedEvaluator {
     fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
-        self.busy.counted(Instant::now()).active += 1;
-        let _busy = BusyGuard(&self.busy);
+        self.busy.begin(batch.len(), Instant::now());
+        let _busy = BusyGuard(&self.busy, batch.len());
         self.evaluator.evaluate(batch)?;
         EvalSlot::check_numbers(&self.info, batch)
     }
@@ -88,13 +96,20 @@ impl Drop for InstrumentedEvaluator {
 }
 
 /// Counts as an evaluation while it lives, even after a panic.
-struct BusyGuard<'a>(&'a BusyMeter);
+struct BusyGuard<'a>(&'a BusyMeter, usize);
 
 impl Drop for BusyGuard<'_> {
     fn drop(&mut self) {
-        self.0.counted(Instant::now()).active -= 1;
+        self.0.end(self.1, Instant::now());
     }
 }
+
+/// A device that keeps a batch for so long is silent …
+const LEAST_SILENCE: Duration = Duration::from_secs(2);
+/// … if its positions usually take so many times less.
+const TIMES_USUAL: f64 = 20.0;
+/// The weight of a batch in the usual time of a position.
+const WEIGHT: f64 = 0.1;
 
 /// Adds up the time in which evaluators work, seen from outside: from call to answer.
 #[derive(Debug)]
@@ -107,6 +122,13 @@ struct BusyMeter {
 struct BusyState {
     evaluators: u32,
     active: u32,
+    /// In all active evaluations.
+    positions: usize,
+    /// When the last batch came back, or was sent to an idle device.
+    heard: Instant,
+    /// For a position, seconds, the mean of the last batches.
+    usual: f64,
+    has_told_silence: bool,
     /// `busy` counts up to this instant.
     until: Instant,
     busy: Duration,
@@ -117,6 +139,10 @@ impl BusyMeter {
         let state = BusyState {
             evaluators: 0,
             active: 0,
+            positions: 0,
+            heard: now,
+            usual: 0.0,
+            has_told_silence: false,
             until: now,
             busy: Duration::ZERO,
         };
@@ -124,6 +150,48 @@ impl BusyMeter {
             is_accelerator,
             state: Mutex::new(state),
         }
+    }
+
+    fn begin(&self, positions: usize, now: Instant) {
+        let mut state = self.counted(now);
+        if state.active == 0 {
+            state.heard = now;
+        }
+        state.active += 1;
+        state.positions += positions;
+    }
+
+    fn end(&self, positions: usize, now: Instant) {
+        let mut state = self.counted(now);
+        let took = now.saturating_duration_since(state.heard).as_secs_f64() / positions.max(1) as f64;
+        state.usual += (took - state.usual) * if state.usual > 0.0 { WEIGHT } else { 1.0 };
+        state.active -= 1;
+        state.positions -= positions;
+        state.heard = now;
+        state.has_told_silence = false;
+    }
+
+    /// The time since a device has been heard of, if that is far longer than usual.
+    fn silence(&self, now: Instant) -> Option<Duration> {
+        let state = self.counted(now);
+        let silence = now.saturating_duration_since(state.heard);
+        let usual = Duration::from_secs_f64(TIMES_USUAL * state.usual * state.positions as f64);
+        // Nobody knows how long the first batch takes.
+        let is_known = self.is_accelerator && state.active > 0 && state.usual > 0.0;
+        (is_known && silence >= usual.max(LEAST_SILENCE)).then_some(silence)
+    }
+
+    fn untold_silence(&self, backend: &str, now: Instant) -> Option<Note> {
+        let silence = self.silence(now)?;
+        let mut state = self.counted(now);
+        let is_news = !state.has_told_silence;
+        state.has_told_silence = true;
+        let seconds = silence.as_secs_f64();
+        is_news.then(|| {
+            Note::Error(format!(
+                "{backend}: the device has not answered for {seconds:.0} s"
+            ))
+        })
     }
 
     fn counted(&self, now: Instant) -> MutexGuard<'_, BusyState> {
@@ -154,10 +222,10 @@ mod tests {
         let start = Instant::now();
         let meter = BusyMeter::new(is_accelerator, start);
         meter.counted(start).evaluators = 2;
-        meter.counted(start).active = 1;
-        meter.counted(start + 6 * MS).active = 2;
-        meter.counted(start + 10 * MS).active = 1;
-        meter.counted(start + 16 * MS).active = 0;
+        meter.begin(1, start);
+        meter.begin(1, start + 6 * MS);
+        meter.end(1, start + 10 * MS);
+        meter.end(1, start + 16 * MS);
         meter.counted(start + 20 * MS).busy
     }
 
@@ -165,6 +233,38 @@ mod tests {
     fn cores_count_each_for_itself_and_a_device_once() {
         assert_eq!(overlapping(false), 10 * MS);
         assert_eq!(overlapping(true), 16 * MS);
+    }
+
+    /// A regression: while a device hung, moves came from ever fewer nodes, and nobody was told why.
+    #[test]
+    fn a_device_that_does_not_answer_is_told_of_once() {
+        let start = Instant::now();
+        let meter = BusyMeter::new(true, start);
+        meter.begin(10, start);
+        assert_eq!(meter.silence(start + 60_000 * MS), None, "the first batch");
+        meter.end(10, start + 10 * MS);
+        meter.begin(10, start + 20 * MS);
+        assert_eq!(meter.silence(start + 2_019 * MS), None);
+        let at = start + 2_020 * MS;
+        assert_eq!(meter.silence(at), Some(2_000 * MS));
+        let note = meter.untold_silence("cuda", at).unwrap();
+        assert_eq!(
+            note,
+            Note::Error("cuda: the device has not answered for 2 s".into())
+        );
+        assert_eq!(meter.untold_silence("cuda", at), None);
+        meter.end(10, at);
+        meter.begin(1_000, at);
+        assert_eq!(
+            meter.silence(at + 3_000 * MS),
+            None,
+            "so large a batch may take longer"
+        );
+        let cpu = BusyMeter::new(false, start);
+        cpu.begin(1, start);
+        cpu.end(1, start + MS);
+        cpu.begin(1, start + MS);
+        assert_eq!(cpu.silence(start + 9_000 * MS), None);
     }
 
     /// Its last output is the number.

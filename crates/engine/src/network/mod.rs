@@ -11,6 +11,7 @@
 //! | [`weights`] | network files: Lc0's format and ONNX models, checked. They become layers or a model |
 //! | [`backends`] | everything that evaluates, and the choice among them |
 //! | [`instrumented`], `throughput` | how busy a backend is, how fast it is |
+//! | `failover` | what takes the place of a backend that fails |
 //! | [`timetable`] | when a simulated device is done |
 //! | [`cache`] | evaluations of positions met before |
 
@@ -19,6 +20,7 @@ pub mod cache;
 pub mod discover;
 pub mod encode;
 mod eval_slot;
+pub(crate) mod failover;
 pub mod folders;
 pub(crate) mod instrumented;
 pub mod layers;
@@ -33,6 +35,7 @@ pub mod weights;
 use std::fmt::Debug;
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -147,6 +150,9 @@ pub struct BackendInfo {
     pub network: String,
     /// The device that computes, for people. Empty if no one device does.
     pub device: String,
+    /// The places among [`nvidia_gpus`](crate::system::gpus::nvidia_gpus) of those that compute. Empty if none
+    /// does, or it is not known which.
+    pub nvidia_gpus: Vec<usize>,
     /// The library that computes, with its version. Empty if the engine itself does.
     pub library: String,
     /// The number format: `fp32`, `fp16`, `bf16`, `int8`. Empty without a network.
@@ -161,6 +167,10 @@ pub struct BackendInfo {
     pub max_batch: usize,
     /// The smallest batch with about the best throughput, as far as known.
     pub preferred_batch: usize,
+    /// The largest batch that takes hardly longer than one position, or 0 if none does.
+    pub cheap_batch: usize,
+    /// The sizes up to which batches are filled, ascending. Empty if they are computed as they are.
+    pub padded_to: Vec<usize>,
     /// Search threads that are best for it.
     pub preferred_threads: usize,
     /// Batches in flight while the search goes on, or 0 without an accelerator: then evaluation occupies the
@@ -179,6 +189,7 @@ impl BackendInfo {
             description: description.into(),
             network: String::new(),
             device: String::new(),
+            nvidia_gpus: Vec::new(),
             library: String::new(),
             precision: String::new(),
             input_format: encode::InputFormat::Classical,
@@ -187,10 +198,18 @@ impl BackendInfo {
             max_batch: ANY_BATCH,
             // Cheap for the search, and fills a vector machine. Others would do as well.
             preferred_batch: 32,
+            cheap_batch: 0,
+            padded_to: Vec::new(),
             preferred_threads: cores(),
             queues: 0,
             virtual_pace: None,
         }
+    }
+
+    /// The size up to which a batch of `positions` may be filled at hardly any cost.
+    pub(crate) fn filled_up(&self, positions: usize) -> usize {
+        let padded = self.padded_to.iter().find(|size| **size >= positions);
+        padded.copied().unwrap_or(self.cheap_batch)
     }
 
     /// Virtual time allows one search thread only.
@@ -254,6 +273,19 @@ impl BackendError {
     }
 }
 
+/// Whether a backend still evaluates.
+#[derive(Clone, Debug)]
+pub enum Health {
+    /// As far as known.
+    Good,
+    /// No batch has come back for so long, which is far longer than usual.
+    Silent(Duration),
+    /// It has failed, and another backend evaluates in its place.
+    Replaced(Arc<dyn Backend>),
+    /// It has failed for this reason, and nothing evaluates in its place.
+    Lost(String),
+}
+
 /// A network on a device, shared by all threads.
 pub trait Backend: Send + Sync + Debug {
     /// What it is. The same for its whole life.
@@ -266,6 +298,11 @@ pub trait Backend: Send + Sync + Debug {
     /// know.
     fn busy_time(&self) -> Option<Duration> {
         None
+    }
+
+    /// What has become of it.
+    fn health(&self) -> Health {
+        Health::Good
     }
 
     /// Takes the new notes for people, such as on failed devices.

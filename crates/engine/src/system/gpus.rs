@@ -1,6 +1,7 @@
 //! The GPUs of this machine, as the system tells of them: Linux's files, NVIDIA's and the system's own tools
 //! elsewhere.
 
+use std::env;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -42,6 +43,9 @@ pub struct Gpu {
     pub capability: Option<String>,
 }
 
+/// The memory that discrete GPUs of the last years have at least, MiB.
+const LEAST_DISCRETE_MB: u64 = 6 << 10;
+
 impl Gpu {
     pub fn driver_number(&self) -> Option<u32> {
         self.version.as_ref()?.split('.').next()?.parse().ok()
@@ -50,6 +54,25 @@ impl Gpu {
     pub fn capability(&self) -> Option<(u32, u32)> {
         let (major, minor) = self.capability.as_ref()?.split_once('.')?;
         Some((major.parse().ok()?, minor.parse().ok()?))
+    }
+
+    /// MiB, or what the least of such GPUs has, where the system does not tell: what is unknown is not nothing.
+    pub fn least_memory_mb(&self) -> u64 {
+        let name = self.name.as_deref().unwrap_or_default();
+        let has_number = |word: &str| word.chars().any(|letter| letter.is_ascii_digit());
+        let is_discrete = match self.maker {
+            Maker::Nvidia => true,
+            Maker::Amd => ["RX ", "Radeon Pro", "Instinct"]
+                .iter()
+                .any(|series| name.contains(series)),
+            // Those in processors are called Arc too, without a number.
+            Maker::Intel => name
+                .split_once("Arc")
+                .is_some_and(|(_, series)| has_number(series)),
+            _ => false,
+        };
+        self.memory_mb
+            .unwrap_or(if is_discrete { LEAST_DISCRETE_MB } else { 0 })
     }
 
     pub fn details(&self) -> String {
@@ -117,6 +140,34 @@ pub fn gpus() -> Vec<Gpu> {
 pub fn nvidia_gpus() -> &'static [Gpu] {
     static TOLD: LazyLock<Vec<Gpu>> = LazyLock::new(|| nvidias(super::nvidia_smi));
     &TOLD
+}
+
+/// The place among [`nvidia_gpus`] of the GPU to which CUDA gives this `number`. `None` if that is not known.
+pub fn nvidia_gpu_of_cuda(number: usize) -> Option<usize> {
+    let is_in_order = env::var(CUDA_ORDER).is_ok_and(|order| order == BY_BUS);
+    let count = nvidia_gpus().len();
+    let uuids =
+        || super::nvidia_smi("uuid").map_or(Vec::new(), |text| text.lines().map(str::to_owned).collect());
+    let visible = match env::var("CUDA_VISIBLE_DEVICES") {
+        Ok(list) => visible(&list, count, uuids),
+        Err(_) => (0..count).collect(),
+    };
+    visible.get(number).copied().filter(|_| is_in_order || count == 1)
+}
+
+/// The variable that gives CUDA's GPUs an order …
+pub const CUDA_ORDER: &str = "CUDA_DEVICE_ORDER";
+/// … and that of NVIDIA's tools. By default CUDA begins with the fastest GPU.
+pub const BY_BUS: &str = "PCI_BUS_ID";
+
+/// The GPUs that `list` shows to CUDA, by number or the beginning of a UUID, up to the first that is unknown.
+fn visible(list: &str, count: usize, uuids: impl Fn() -> Vec<String>) -> Vec<usize> {
+    let place = |name: &str| match name.parse() {
+        Ok(number) => Some(number).filter(|number| *number < count),
+        Err(_) if name.starts_with("GPU-") => uuids().iter().position(|uuid| uuid.starts_with(name)),
+        Err(_) => None,
+    };
+    list.split(',').map_while(|name| place(name.trim())).collect()
 }
 
 fn with_nvidias(nvidias: Vec<Gpu>, mut others: Vec<Gpu>) -> Vec<Gpu> {
@@ -257,12 +308,17 @@ fn apple_gpus() -> Vec<Gpu> {
     }]
 }
 
-/// Asks Windows for its display adapters: a line for each with its device, its driver's version and its name.
+/// Asks Windows for its display adapters: a line for each with its device, its driver's version, its name and
+/// the bytes of its own memory.
 const WINDOWS_QUERY: [&str; 4] = [
     "-NoProfile",
     "-NonInteractive",
     "-Command",
-    "Get-CimInstance Win32_VideoController | ForEach-Object { $_.PNPDeviceID + '|' + $_.DriverVersion + '|' + $_.Name }",
+    // Win32_VideoController itself counts memory in 32 bits.
+    "Get-CimInstance Win32_VideoController | ForEach-Object { $name = $_.Name; $memory = Get-ItemProperty -ErrorAction \
+     SilentlyContinue 'HKLM:\\SYSTEM\\CurrentControlSet\\Control\\Class\\{4d36e968-e325-11ce-bfc1-08002be10318}\\0*' | \
+     Where-Object { $_.DriverDesc -eq $name } | Select-Object -First 1 -ExpandProperty HardwareInformation.qwMemorySize \
+     -ErrorAction SilentlyContinue; $_.PNPDeviceID + '|' + $_.DriverVersion + '|' + $_.Name + '|' + $memory }",
 ];
 
 fn windows_gpus(lines: &str) -> Vec<Gpu> {
@@ -275,12 +331,13 @@ fn windows_gpus(lines: &str) -> Vec<Gpu> {
         let version =
             Some(version.to_owned()).filter(|version| maker != Maker::Nvidia && !version.is_empty());
         let name = Some(name.to_owned()).filter(|name| !name.is_empty());
+        let bytes: Option<u64> = cells.next().and_then(|bytes| bytes.trim().parse().ok());
         Some(Gpu {
             maker,
             name,
             driver: None,
             version,
-            memory_mb: None,
+            memory_mb: bytes.map(|bytes| bytes >> 20).filter(|mb| *mb > 0),
             capability: None,
         })
     };
@@ -290,6 +347,23 @@ fn windows_gpus(lines: &str) -> Vec<Gpu> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A regression: facts and card named the first GPU, whichever computed.
+    #[test]
+    fn the_gpus_that_cuda_sees_have_numbers_of_their_own() {
+        let uuids = || ["GPU-aa11", "GPU-bb22"].map(str::to_owned).into();
+        for (list, seen) in [
+            ("1", vec![1]),
+            ("1, 0", vec![1, 0]),
+            ("GPU-bb,GPU-aa11", vec![1, 0]),
+            ("0,7,1", vec![0]),
+            ("-1", vec![]),
+            ("", vec![]),
+            ("MIG-1", vec![]),
+        ] {
+            assert_eq!(visible(list, 2, uuids), seen, "{list}");
+        }
+    }
 
     #[test]
     fn what_nvidia_s_tool_says_is_read() {
@@ -336,7 +410,7 @@ mod tests {
 
     #[test]
     fn what_windows_says_is_read() {
-        let lines = "PCI\\VEN_1002&DEV_747E&SUBSYS_1\\6&2|32.0.21013.1000|AMD Radeon RX 7800 XT\r\n\
+        let lines = "PCI\\VEN_1002&DEV_747E&SUBSYS_1\\6&2|32.0.21013.1000|AMD Radeon RX 7800 XT|17163091968\r\n\
                      PCI\\VEN_10DE&DEV_2786|32.0.15.8088|NVIDIA GeForce RTX 4070\n\
                      ROOT\\BASICDISPLAY\\0000|10.0|Microsoft Basic Display Adapter\n\
                      PCI\\VEN_1414&DEV_008E|10.0|Microsoft Hyper-V Video\n";
@@ -350,6 +424,25 @@ mod tests {
             [&gpus[0], &gpus[1]].map(|gpu| gpu.version.as_deref()),
             [Some("32.0.21013.1000"), None]
         );
+        let memory = |gpu: &Gpu| (gpu.memory_mb, gpu.least_memory_mb());
+        assert_eq!(memory(&gpus[0]), (Some(16_368), 16_368));
+        // A regression: unknown memory counted as none.
+        assert_eq!(memory(&gpus[1]), (None, LEAST_DISCRETE_MB));
+        for (name, least) in [
+            ("Intel(R) Arc(TM) A770 Graphics", LEAST_DISCRETE_MB),
+            ("Intel(R) Arc(TM) Graphics", 0),
+        ] {
+            let (maker, name) = (Maker::Intel, Some(name.to_owned()));
+            assert_eq!(
+                Gpu {
+                    maker,
+                    name,
+                    ..gpus[1].clone()
+                }
+                .least_memory_mb(),
+                least
+            );
+        }
         assert_eq!(windows_gpus("junk"), []);
     }
 

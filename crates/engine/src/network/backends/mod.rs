@@ -34,7 +34,7 @@ use crate::options::{OptionGroup, OptionSpec};
 use crate::params::Params;
 pub use config::{BackendConfig, BackendName, Fallback};
 use config::{DeviceConfig, FeedingParams};
-use multiplexing::Device;
+use multiplexing::{Device, Outage};
 use native::{Native, NativeParams};
 use onnxruntime::OnnxRuntimeParams;
 use synthetic::random::{self, Random, RandomParams};
@@ -145,6 +145,12 @@ pub fn create(
     Ok(Arc::new(Instrumented::new(backend, notes)))
 }
 
+/// What evaluates `network` where a device has failed.
+pub(crate) fn create_on_cpu(network: NetworkFile) -> Result<Arc<dyn Backend>, BackendError> {
+    let backend = auto_backend::make(network, &Params::default())?;
+    Ok(Arc::new(Instrumented::new(backend, Vec::new())))
+}
+
 fn make(config: &BackendConfig, network: Option<NetworkFile>) -> Result<Arc<dyn Backend>, BackendError> {
     let backend = registered(&config.name).ok_or_else(|| config::unknown_name(&config.name))?;
     (backend.make)(config, network)
@@ -174,7 +180,7 @@ fn several_devices(
                     backend,
                     threads,
                     join_up_to,
-                    is_alive: true.into(),
+                    outage: Outage::default(),
                 });
             }
             Err(error) if error.is_user_error() || config.fallback == Fallback::Nothing => return Err(error),

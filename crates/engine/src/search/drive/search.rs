@@ -186,6 +186,8 @@ pub(crate) enum News<'a> {
     Info(&'a SearchInfo),
     /// It has failed, and waits for `stop`.
     Failure(String),
+    /// A few milliseconds have passed.
+    Tick,
 }
 
 pub(crate) fn run(search: &Search, observer: &mut dyn FnMut(News<'_>)) -> SearchResult {
@@ -197,6 +199,7 @@ pub(crate) fn run(search: &Search, observer: &mut dyn FnMut(News<'_>)) -> Search
             has_failed = true;
             (reporter.observer)(News::Failure(failure));
         }
+        (reporter.observer)(News::Tick);
         reporter.report_if_news(snapshot);
         true
     });

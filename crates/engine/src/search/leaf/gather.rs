@@ -7,7 +7,6 @@
 //! Prefetching fills a short batch for a device: a descent that does not change the tree goes where the next
 //! visits would go if all values stayed. The evaluations go into the cache.
 
-use std::num::NonZero;
 use std::sync::atomic::Ordering;
 
 use super::backup::Batch;
@@ -562,21 +561,17 @@ fn best_unvisited_root_move(search: &SearchState, node: &Node, last: Option<Unvi
         .max_by_key(rank)
 }
 
-/// A device's batch is filled up to a full one's size divided by this.
-const BATCH_PER_PREFETCH: u32 = 4;
-
 impl Gatherer {
-    /// Fills the batch up to `MaxPrefetch` positions. By default a device gets a part of a full batch, which
-    /// takes it hardly longer than one position. Nothing waits for a batch without leaves.
+    /// Fills the batch up to `MaxPrefetch` positions. By default a device gets what takes it hardly longer.
+    /// Nothing waits for a batch without leaves.
     pub(crate) fn prefetch(&mut self, search: &SearchState) {
         let leaves = self.batch.leaves;
-        let of_device = if self.queues > 0 {
-            search.context.batch_size() / BATCH_PER_PREFETCH
-        } else {
-            0
-        };
-        let size = search.context.params.max_prefetch.map_or(of_device, NonZero::get) as usize;
-        let size = size.min(search.context.backend_info.max_batch);
+        let backend = &search.context.backend_info;
+        let asked = search.context.params.max_prefetch.map(|size| size.get() as usize);
+        let most = backend
+            .filled_up(leaves)
+            .min(search.context.batch_size() as usize);
+        let size = asked.unwrap_or(most).min(backend.max_batch);
         if leaves == 0 || leaves >= size || search.context.cache.capacity() == 0 || search.life.is_dismissed()
         {
             return;

@@ -1,14 +1,14 @@
 //! The backend of several devices: each device has a backend of its own, and together they are one.
 //!
 //! A batch is divided evenly among the devices, in pieces that even the smallest likes. Each piece goes to
-//! the device with the least to do, which takes waiting ones along, up to the batch that it likes best. Only
-//! when no device is left does an evaluation fail.
+//! the device with the least to do, which takes waiting ones along, up to the batch that it likes best. A
+//! device that fails is left alone for a while. Only when no device is left does an evaluation fail.
 
 use std::fmt::Display;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Receiver, Sender, bounded, unbounded};
 use parking_lot::Mutex;
@@ -32,8 +32,44 @@ pub struct Device {
     pub threads: usize,
     /// Waiting batches are joined up to so many positions.
     pub join_up_to: usize,
-    /// Becomes false once and stays so. A thread that reads it late only fails once more.
-    pub is_alive: AtomicBool,
+    pub outage: Outage,
+}
+
+/// A device that has failed is tried again after so long, …
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// … and after twice the time when it fails again, up to this.
+const LONGEST_PAUSE: Duration = Duration::from_secs(64);
+
+/// When a device that has failed is tried again, and how long the pause was. `None` while it works.
+#[derive(Debug, Default)]
+pub struct Outage(Mutex<Option<(Instant, Duration)>>);
+
+impl Outage {
+    fn is_over(&self, now: Instant) -> bool {
+        self.0.lock().is_none_or(|(until, _)| now >= until)
+    }
+
+    /// False if it is known already.
+    fn begin(&self, now: Instant) -> bool {
+        let mut outage = self.0.lock();
+        match *outage {
+            Some((until, _)) if now < until => false,
+            Some((_, pause)) => {
+                let pause = (2 * pause).min(LONGEST_PAUSE);
+                *outage = Some((now + pause, pause));
+                false
+            }
+            None => {
+                *outage = Some((now + FIRST_PAUSE, FIRST_PAUSE));
+                true
+            }
+        }
+    }
+
+    /// True if there was one.
+    fn end(&self) -> bool {
+        self.0.lock().take().is_some()
+    }
 }
 
 /// Joins at least one device, after `notes` such as on missing devices. Fails if the devices want different
@@ -74,7 +110,7 @@ impl Device {
     }
 
     fn is_alive(&self) -> bool {
-        self.is_alive.load(Ordering::Relaxed)
+        self.outage.is_over(Instant::now())
     }
 
     fn virtual_pace(&self) -> Option<DevicePace> {
@@ -141,6 +177,7 @@ impl DevicePool {
             } else {
                 String::new()
             },
+            nvidia_gpus: infos().flat_map(|info| info.nvidia_gpus.clone()).collect(),
             library: first.library.clone(),
             precision: first.precision.clone(),
             description: match infos().len() {
@@ -152,6 +189,8 @@ impl DevicePool {
             has_moves_left: infos().all(|info| info.has_moves_left),
             max_batch: infos().map(|info| info.max_batch).sum(),
             preferred_batch: infos().map(|info| info.preferred_batch).sum(),
+            cheap_batch: infos().map(|info| info.cheap_batch).sum(),
+            padded_to: Vec::new(),
             preferred_threads: infos().map(|info| info.preferred_threads).sum(),
             // Each batch keeps all devices busy.
             queues: if infos().any(|info| info.queues > 0) {
@@ -171,15 +210,20 @@ impl DevicePool {
         let info = device.facts();
         let mut chunks = batch.chunks_mut(info.max_batch);
         let result = chunks.try_for_each(|chunk| evaluator.evaluate_or_fail(&info.name, chunk));
-        if let Err(failure) = &result {
-            self.drop_out(device, failure);
+        match &result {
+            Err(failure) => self.drop_out(device, failure),
+            Ok(()) if device.outage.end() => {
+                let note = format!("{MULTIPLEXING}: {} works again", device.label);
+                self.notes.lock().push(note.into());
+            }
+            Ok(()) => {}
         }
         result.is_ok()
     }
 
     /// Threads of one device fail together, but one note is enough.
     fn drop_out(&self, device: &Device, reason: &dyn Display) {
-        if device.is_alive.swap(false, Ordering::Relaxed) {
+        if device.outage.begin(Instant::now()) {
             let left = self.devices.iter().filter(|device| device.is_alive()).count();
             let (label, count) = (&device.label, self.devices.len());
             let note =

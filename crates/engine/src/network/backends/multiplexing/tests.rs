@@ -114,6 +114,23 @@ fn without_any_device_left_an_evaluation_fails_and_keeps_its_positions() {
     assert!(backend.evaluator().is_ok());
 }
 
+/// A regression: a device that had failed once was never used again.
+#[test]
+fn a_device_that_is_back_is_used_again() {
+    let (outage, start) = (super::Outage::default(), Instant::now());
+    let after = |seconds| start + Duration::from_secs(seconds);
+    assert!(outage.is_over(start));
+    assert!(outage.begin(start) && !outage.begin(start), "told once");
+    assert!(!outage.is_over(start) && outage.is_over(after(1)));
+    assert!(!outage.begin(after(1)));
+    assert!(
+        !outage.is_over(after(2)) && outage.is_over(after(3)),
+        "twice as long"
+    );
+    assert!(outage.end() && !outage.end());
+    assert!(outage.is_over(start));
+}
+
 #[test]
 fn devices_of_devices_survive_the_loss_of_a_whole_branch() {
     let backend = backend(

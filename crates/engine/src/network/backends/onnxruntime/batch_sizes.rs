@@ -5,8 +5,8 @@
 
 use std::slice;
 
-use super::MAX_BATCH;
 use super::provider::Provider;
+use super::{MAX_BATCH, PREFERRED_GPU_BATCH};
 use crate::network::onnx::OnnxModel;
 
 /// CUDA plans each convolution anew when the size changes, and keeps one plan a session:
@@ -14,8 +14,9 @@ use crate::network::onnx::OnnxModel;
 const CONVOLVED: [usize; 4] = [4, 32, 128, 256];
 /// TensorRT RTX compiles kernels for each size beside the search.
 const COMPILED: [usize; 8] = [1, 4, 16, 32, 64, 128, 192, 256];
-/// What WebGPU compiles for two positions does for any larger number.
-const SINGLE_AND_SEVERAL: [usize; 2] = [1, 3];
+/// What WebGPU compiles for two positions does for any larger number. The last takes the memory that a search
+/// needs.
+const ANY: [usize; 3] = [1, 3, PREFERRED_GPU_BATCH];
 /// The most bytes of weights in all sessions of one evaluator, which are by one for each size.
 const MOST_WEIGHTS: usize = 1 << 30;
 
@@ -41,9 +42,9 @@ impl BatchSizes {
                 &CONVOLVED[CONVOLVED.len() - sessions.clamp(1, CONVOLVED.len())..]
             }
             (None, Provider::TensorRtRtx) => &COMPILED,
-            (None, _) => &SINGLE_AND_SEVERAL,
+            (None, _) => &ANY,
         };
-        let are_all = sizes != SINGLE_AND_SEVERAL;
+        let are_all = sizes != ANY;
         BatchSizes {
             known: sizes.into(),
             are_all,
@@ -57,6 +58,15 @@ impl BatchSizes {
             self.known.len()
         } else {
             1
+        }
+    }
+
+    /// The sizes up to which batches are filled, none if they are run as they are.
+    pub(super) fn padded_to(&self) -> Vec<usize> {
+        if self.are_all {
+            self.known.clone()
+        } else {
+            Vec::new()
         }
     }
 

@@ -4,9 +4,16 @@
 use super::provider::Provider;
 use crate::foreign::{VERBOSE_SETTING, one_line};
 
+const OUT_OF_MEMORY: [&str; 4] = [
+    "out of memory",
+    "failed to allocate memory",
+    "alloc failed",
+    "8007000e",
+];
+
 /// What a text has in it, in small letters and with blanks for `_`, and what that means, with what helps. The
 /// first row that fits counts.
-const CAUSES: [(&[&str], &str); 13] = [
+const CAUSES: [(&[&str], &str); 14] = [
     (
         &[
             "cuda failure 35:",
@@ -24,6 +31,10 @@ const CAUSES: [(&[&str], &str); 13] = [
         "NVIDIA's driver finds no GPU. In a container start that with access to the GPU, as `docker run --gpus all` does",
     ),
     (
+        &["cuda failure 46:", "busy or unavailable"],
+        "another program has the GPU for itself. Close it, or change the GPU's compute mode by nvidia-smi",
+    ),
+    (
         &["cuda failure 999:", "cuda failure 3:"],
         "NVIDIA's driver does not start. Restart the machine, or install the driver anew",
     ),
@@ -32,7 +43,7 @@ const CAUSES: [(&[&str], &str); 13] = [
         "this ONNX Runtime has no code for this GPU. Use --backend=webgpu",
     ),
     (
-        &["out of memory", "failed to allocate memory", "8007000e"],
+        &OUT_OF_MEMORY,
         "the device's memory is used up. Close other programs that use it, or take a smaller network",
     ),
     (
@@ -49,6 +60,12 @@ const CAUSES: [(&[&str], &str); 13] = [
     ),
     (
         &[
+            "cuda failure 700:",
+            "cuda failure 702:",
+            "cuda failure 719:",
+            "unspecified launch failure",
+            "illegal memory access",
+            "launch timed out",
             "887a00",
             "device lost",
             "device is lost",
@@ -82,6 +99,12 @@ const CAUSES: [(&[&str], &str); 13] = [
         "ONNX Runtime takes it for no model",
     ),
 ];
+
+/// Whether a library that said `text` might compute a smaller batch.
+pub(super) fn is_out_of_memory(text: &str) -> bool {
+    let small = text.to_lowercase().replace('_', " ");
+    OUT_OF_MEMORY.iter().any(|sign| small.contains(sign))
+}
 
 /// What GUIs take for a start that has failed, as pairs of words.
 const OF_A_FAILED_START: [[&str; 2]; 6] = [
@@ -126,6 +149,11 @@ fn last_sentence(text: &str) -> String {
         .split_once(".cc:")
         .and_then(|(_, place)| place.split_once(") "))
         .map_or(line, |(_, said)| said);
+    // What the parameters of a template are.
+    let line = match line.strip_prefix("[with ").and_then(|rest| rest.split_once("] ")) {
+        Some((_, said)) => said,
+        None => line,
+    };
     let last = ["Status Message: ", " : ", ". "].iter().fold(line, |rest, mark| {
         rest.trim_end_matches(['.', ' '])
             .rsplit(mark)
@@ -169,6 +197,8 @@ mod tests {
     #[test]
     fn what_is_not_known_is_quoted_unless_a_gui_would_take_it_for_a_failed_start() {
         let text = "[ONNXRuntimeError] : 1 : FAIL : a.cc:7 f() CUDA failure 701: too many resources ; GPU=0 ; hostname=me ; line=7";
+        assert!(cause(text).starts_with("ONNX Runtime says \"CUDA failure 701: too many resources\" ("));
+        let text = "cuda_call.cc:129 C f(int) [with ERRTYPE = cudaError; bool THRW = true] CUDA failure 701: too many resources ; GPU=0";
         assert!(cause(text).starts_with("ONNX Runtime says \"CUDA failure 701: too many resources\" ("));
         let refused = ["not", "found"].join(" ");
         assert_eq!(

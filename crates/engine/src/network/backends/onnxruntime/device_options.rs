@@ -1,6 +1,11 @@
 //! The options of the backend: the device that evaluates, and how it is to do that.
 
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
 use ort::ep::{self, ArbitrarilyConfigurableExecutionProvider as _, ExecutionProviderDispatch};
+use sha2::{Digest, Sha256};
 
 use super::NAME;
 use super::batch_sizes::BatchSizes;
@@ -129,10 +134,23 @@ impl DeviceOptions {
         let Some(provider_options) = of_provider.collect::<Option<Vec<_>>>() else {
             return refused("ep", &ep, "KEY=VALUE, and more behind semicolons".into());
         };
-        let provider_options = provider_options
+        let provider_options: Vec<(String, String)> = provider_options
             .into_iter()
             .map(|(key, value)| (key.into(), value.into()))
             .collect();
+        let captures = |(key, _): &(String, String)| key == "enable_cuda_graph";
+        if provider == Provider::Cuda && provider_options.iter().any(captures) {
+            return refused(
+                "ep",
+                &ep,
+                "no enable_cuda_graph: outputs are not where a graph writes them".into(),
+            );
+        }
+        if provider == Provider::WebGpu && gpu > 0 {
+            let remedy =
+                "0: WebGPU chooses the GPU itself, `ep=powerPreference=low-power` the other one of two";
+            return refused("gpu", &gpu.to_string(), remedy.into());
+        }
         let queues = options.get("threads").map_or(ACCELERATOR_QUEUES, |_| threads);
         let (threads, queues) = if provider.is_accelerator() {
             (1, queues)
@@ -169,6 +187,16 @@ impl DeviceOptions {
             form: self.form,
             fixed_batch: self.provider.spec().fixed_batch,
             ..BuildOptions::default()
+        }
+    }
+
+    /// Whether the products of a model in single precision may be computed with less. TensorRT RTX does so
+    /// always.
+    pub(super) fn may_use_tf32(&self) -> bool {
+        match self.provider {
+            Provider::Cuda => self.precision != WantedPrecision::Fp32,
+            Provider::TensorRtRtx => true,
+            _ => false,
         }
     }
 
@@ -227,12 +255,12 @@ impl DeviceOptions {
 
     /// The registration of the provider with a session. `None` for the CPU, which is always
     /// registered, and for plugins, whose devices are given to the session.
-    pub(super) fn registration(&self) -> Option<ExecutionProviderDispatch> {
+    pub(super) fn registration(&self, model: &OnnxModel) -> Option<ExecutionProviderDispatch> {
         let provider = match self.provider {
             Provider::Cuda => {
                 let ours = ep::CUDA::default()
                     .with_device_id(self.gpu as i32)
-                    .with_tf32(true)
+                    .with_tf32(self.may_use_tf32())
                     // The exhaustive search takes seconds for each size of batch.
                     .with_conv_algorithm_search(ep::cuda::ConvAlgorithmSearch::Heuristic);
                 let options = self.provider_options.iter();
@@ -241,12 +269,9 @@ impl DeviceOptions {
                     .build()
             }
             Provider::CoreMl => {
-                let coreml = ep::CoreML::default()
-                    .with_model_format(ep::coreml::ModelFormat::MLProgram)
-                    .with_static_input_shapes(true);
-                // Its programs are compiled once for each model. A session finds those of the last one there.
+                let coreml = ep::CoreML::default().with_model_format(ep::coreml::ModelFormat::MLProgram);
                 let cache = folders::cache().map(|cache| cache.join("coreml"));
-                match cache.filter(|folder| std::fs::create_dir_all(folder).is_ok()) {
+                match cache.and_then(|cache| compiled_for(&cache, model, SystemTime::now())) {
                     Some(folder) => coreml.with_model_cache_dir(folder.to_string_lossy()).build(),
                     None => coreml.build(),
                 }
@@ -288,6 +313,36 @@ impl DeviceOptions {
         }});
         config.to_string()
     }
+}
+
+/// Compiled programs that were not used for so long are removed.
+const COMPILED_LIFE: Duration = Duration::from_hours(60 * 24);
+
+/// The folder in `cache` for what CoreML compiles of `model`. CoreML knows programs by the names of tensors
+/// only, which many networks share, so each model has a folder of its own. Removes those that are old.
+fn compiled_for(cache: &Path, model: &OnnxModel, now: SystemTime) -> Option<PathBuf> {
+    // What lies in other files may change.
+    if model.weights_folder.is_some() {
+        return None;
+    }
+    let key: String = Sha256::digest(&model.bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let own = cache.join(key);
+    fs::create_dir_all(&own).ok()?;
+    // Marks it as used.
+    let _ = fs::write(own.join("used"), []);
+    for entry in fs::read_dir(cache).into_iter().flatten().flatten() {
+        let (path, used) = (entry.path(), entry.path().join("used"));
+        let used = fs::metadata(used).and_then(|used| used.modified());
+        let is_old = used.is_ok_and(|used| now.duration_since(used).is_ok_and(|age| age > COMPILED_LIFE));
+        // Before, all models shared one folder.
+        if path != own && (is_old || !path.join("used").exists()) {
+            let _ = fs::remove_dir_all(path);
+        }
+    }
+    Some(own)
 }
 
 /// Kernels that were compiled are kept for the next start, and the sizes of batches are said beforehand.
@@ -337,6 +392,57 @@ mod tests {
         let built = |options: &str| parse(options).unwrap().build_options();
         assert_eq!(built("provider=cuda,gpu=2").data_type, DataType::Float16);
         assert_eq!(built("provider=openvino").data_type, DataType::Float32);
+    }
+
+    /// A regression: fp32 was computed in TF32 and judged as fp32, and no GPU since the RTX 30 passed.
+    #[test]
+    fn single_precision_is_single_where_it_is_asked_for() {
+        let may_use_tf32 = |options: &str| parse(options).unwrap().may_use_tf32();
+        assert!(may_use_tf32("provider=cuda"));
+        assert!(!may_use_tf32("provider=cuda,precision=fp32"));
+        assert!(!may_use_tf32("provider=webgpu,precision=fp32"));
+    }
+
+    /// Regressions: the process panicked, and two devices of WebGPU were one GPU twice.
+    #[test]
+    fn what_a_provider_would_ignore_or_not_survive_is_refused() {
+        for (options, remedy) in [
+            ("provider=cuda,ep=enable_cuda_graph=1", "no enable_cuda_graph"),
+            ("provider=webgpu,gpu=1", "powerPreference"),
+        ] {
+            let error = parse(options).unwrap_err().to_string();
+            assert!(error.contains(remedy), "{error}");
+        }
+        assert!(parse("provider=cuda,gpu=1").is_ok() && parse("provider=webgpu,gpu=0").is_ok());
+    }
+
+    /// A regression: networks of one shape shared what CoreML had compiled, so that the second one played as the first.
+    #[test]
+    fn each_model_has_a_folder_for_what_is_compiled() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = folder.path().join("coreml");
+        let model = |seed: i32| {
+            let name = ["tiny.pb.gz", "ab_tiny.pb.gz"][seed as usize];
+            let path = format!(
+                "{}/../../tests/data/goldens/nets/{name}",
+                env!("CARGO_MANIFEST_DIR")
+            );
+            match NetworkFile::load(path.as_ref(), HeadChoice::default())
+                .unwrap()
+                .model
+            {
+                Model::Layers(layers) => onnx::build(layers, &BuildOptions::default()),
+                Model::Onnx(model) => model,
+            }
+        };
+        fs::create_dir_all(cache.join("of all models")).unwrap();
+        let now = SystemTime::now();
+        let [first, second] = [0, 1].map(|seed| compiled_for(&cache, &model(seed), now).unwrap());
+        assert_ne!(first, second);
+        assert!(!cache.join("of all models").exists() && first.exists());
+        assert_eq!(compiled_for(&cache, &model(0), now).unwrap(), first);
+        let later = now + 2 * COMPILED_LIFE;
+        assert!(compiled_for(&cache, &model(0), later).is_some() && !second.exists());
     }
 
     /// A regression: what a GPU's provider did not take of a network was computed by the CPU without a word,

@@ -28,9 +28,11 @@ use self::sessions::SessionPool;
 use crate::chess::{History, Variant};
 use crate::foreign;
 use crate::network::onnx::{DataType, OnnxModel, ValueOutput};
+use crate::network::timetable::batches_of_device;
 use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator, cores};
+use crate::note::Note;
 use crate::options::OptionChoice;
-use crate::system::gpus::nvidia_gpus;
+use crate::system::gpus::{nvidia_gpu_of_cuda, nvidia_gpus};
 
 pub use device_options::DeviceOptions;
 pub(crate) use device_options::OnnxRuntimeParams;
@@ -44,7 +46,7 @@ pub use runtime::Runtime;
 pub const NAME: &str = "onnxruntime";
 /// A bound for the memory of one batch. Far beyond the size at which throughput stops growing.
 const MAX_BATCH: usize = 1024;
-/// Two such batches fill a GPU with most networks.
+/// Two such batches fill a GPU with most networks, and no larger one is prepared by default.
 const PREFERRED_GPU_BATCH: usize = 256;
 
 /// The preferred batch on CPUs, where throughput hardly grows beyond 8.
@@ -77,11 +79,12 @@ impl OnnxRuntime {
             (PREFERRED_BATCH, cores().div_ceil(device.threads))
         };
         let (on, precision) = describe(device, model.data_type);
-        let info = BackendInfo {
+        let mut info = BackendInfo {
             name: NAME.into(),
             description: format!("{network} on ONNX Runtime {version}, {on}, {precision}"),
             network: network.into(),
             device: on,
+            nvidia_gpus: gpus_of(device),
             library: format!("ONNX Runtime {version}"),
             precision: precision.into(),
             input_format: model.input_format,
@@ -89,6 +92,8 @@ impl OnnxRuntime {
             has_moves_left: model.names.moves_left.is_some(),
             max_batch: MAX_BATCH,
             preferred_batch: model.fixed_batch.unwrap_or(preferred_batch).min(MAX_BATCH),
+            cheap_batch: 0,
+            padded_to: Vec::new(),
             preferred_threads,
             queues: device.queues,
             virtual_pace: None,
@@ -101,8 +106,16 @@ impl OnnxRuntime {
         // The first evaluator makes the first session, and its batch finds outputs of a wrong type, shape or
         // range.
         let mut batch = sessions.tried.clone();
-        sessions.evaluator()?.evaluate(&mut batch)?;
+        let mut evaluator = sessions.evaluator()?;
+        evaluator.evaluate(&mut batch)?;
         EvalSlot::check_numbers(&info, &batch)?;
+        if device.provider.is_accelerator() {
+            info.padded_to = sessions.sizes.padded_to();
+        }
+        if let Some(per_latency) = evaluator.positions_per_latency()? {
+            (info.preferred_batch, info.cheap_batch) =
+                batches_of_device(per_latency, sessions.largest().min(PREFERRED_GPU_BATCH));
+        }
         Ok(OnnxRuntime { info, sessions })
     }
 }
@@ -110,6 +123,8 @@ impl OnnxRuntime {
 /// The device and the precision, for people.
 fn describe(device: &DeviceOptions, data_type: DataType) -> (String, &'static str) {
     let precision = match data_type {
+        // NVIDIA's matrix units cut the inputs of products to 10 bits, unless single precision is asked for.
+        DataType::Float32 if device.may_use_tf32() => "tf32",
         DataType::Float32 => device.precision.name(),
         DataType::Float16 => "fp16",
         DataType::Bfloat16 => "bf16",
@@ -119,8 +134,9 @@ fn describe(device: &DeviceOptions, data_type: DataType) -> (String, &'static st
         Provider::Cpu => "CPU".to_owned(),
         Provider::OpenVino => "OpenVINO on the CPU".to_owned(),
         Provider::Cuda => {
-            let name = nvidia_gpus()
-                .get(*gpu as usize)
+            let name = gpus_of(device)
+                .first()
+                .and_then(|place| nvidia_gpus().get(*place))
                 .map_or("of unknown name".into(), |gpu| {
                     let memory = gpu.memory_mb.map_or(String::new(), |mb| format!(", {mb} MiB"));
                     format!("{gpu}{memory}")
@@ -130,6 +146,15 @@ fn describe(device: &DeviceOptions, data_type: DataType) -> (String, &'static st
         _ => format!("{provider} on device {gpu}"),
     };
     (device, precision)
+}
+
+/// The places of the GPUs among [`nvidia_gpus`], none if they are not known.
+fn gpus_of(device: &DeviceOptions) -> Vec<usize> {
+    match device.provider {
+        Provider::Cuda => nvidia_gpu_of_cuda(device.gpu as usize).into_iter().collect(),
+        Provider::TensorRtRtx if nvidia_gpus().len() == 1 => vec![0],
+        _ => Vec::new(),
+    }
 }
 
 /// Keeps the words of ONNX Runtime: those of C++ fill several lines.
@@ -153,6 +178,10 @@ impl Backend for OnnxRuntime {
 
     fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
         Ok(Box::new(self.sessions.evaluator()?))
+    }
+
+    fn take_notes(&self) -> Vec<Note> {
+        self.sessions.take_notes()
     }
 }
 

@@ -10,6 +10,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::sync::Once;
 
+use crate::system::gpus::{BY_BUS, CUDA_ORDER};
+
 const DISABLE_TELEMETRY: &str = "ORT_DISABLE_TELEMETRY";
 /// The variable by which the Vulkan loader leaves drivers out, by the names of their files …
 const DISABLED_DRIVERS: &str = "VK_LOADER_DRIVERS_DISABLE";
@@ -27,7 +29,7 @@ fn allows_software(value: Option<&OsStr>) -> bool {
     value.is_some_and(|value| !value.is_empty() && value != "0")
 }
 
-/// Forbids telemetry, and renderers in software unless the user allows them. Must be called before any
+/// Forbids telemetry, and renderers in software unless the user allows them, and orders CUDA's GPUs. Must be called before any
 /// library of ONNX Runtime or of a device is used. Does so once.
 pub(super) fn set_variables() {
     static DONE: Once = Once::new();
@@ -35,7 +37,10 @@ pub(super) fn set_variables() {
         // The user may allow renderers in software, or hide drivers.
         let hides = !software_counts_as_gpu() && env::var_os(DISABLED_DRIVERS).is_none();
         let drivers = hides.then_some((DISABLED_DRIVERS, SOFTWARE_DRIVERS));
-        for (name, value) in [(DISABLE_TELEMETRY, "1")].into_iter().chain(drivers) {
+        // CUDA counts GPUs as NVIDIA's tools do, unless the user wants another order.
+        let order = env::var_os(CUDA_ORDER).is_none().then_some((CUDA_ORDER, BY_BUS));
+        let variables = [(DISABLE_TELEMETRY, "1")].into_iter().chain(drivers).chain(order);
+        for (name, value) in variables {
             // SAFETY: whatever reads the environment in Rust does so under the standard library's lock.
             // Foreign code that could read it on another thread without that lock is all in the libraries
             // that are used after this.

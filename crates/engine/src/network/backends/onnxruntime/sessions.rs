@@ -9,6 +9,8 @@
 use std::fmt;
 use std::mem;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 use ort::device::Device;
 use ort::memory::{AllocationDevice, Allocator, AllocatorType, MemoryInfo, MemoryType};
@@ -22,9 +24,10 @@ use super::provider::Provider;
 use super::runners::{Runner, read};
 use super::runtime::Runtime;
 use super::tensors::RunError;
-use super::{NAME, TRIED, in_our_words, known_limit};
+use super::{NAME, PREFERRED_GPU_BATCH, TRIED, in_our_words, known_limit};
 use crate::network::onnx::OnnxModel;
 use crate::network::{BackendError, EvalSlot, Evaluator};
+use crate::note::Note;
 use crate::system::vulkan;
 
 /// Held while a session of a provider that [runs one at a
@@ -36,7 +39,10 @@ pub(super) struct SessionPool {
     runtime: &'static Runtime,
     model: OnnxModel,
     device: DeviceOptions,
-    sizes: BatchSizes,
+    pub(super) sizes: BatchSizes,
+    /// The largest batch that is run as one. Relaxed: who reads it late only fails once more.
+    largest: AtomicUsize,
+    notes: Mutex<Vec<Note>>,
     /// Positions with which new sessions are run.
     pub(super) tried: [EvalSlot; TRIED.len()],
     prepacked: PrepackedWeights,
@@ -73,6 +79,7 @@ impl SessionPool {
         tried: [EvalSlot; TRIED.len()],
     ) -> SessionPool {
         let sizes = BatchSizes::of(device.provider, &model);
+        let (largest, notes) = (sizes.largest().into(), Mutex::default());
         let most = match (device.provider.spec().runs_one_at_a_time, device.queues) {
             (true, _) => 1,
             (false, 0) => usize::MAX,
@@ -85,6 +92,8 @@ impl SessionPool {
             model,
             device,
             sizes,
+            largest,
+            notes,
             tried,
             prepacked,
             most,
@@ -124,10 +133,38 @@ impl SessionPool {
         if is_new && self.device.provider.is_accelerator() {
             for &size in &self.sizes.known {
                 let positions = size.min(TRIED.len());
-                evaluator.run_part(&mut self.tried.clone()[..positions], self.sizes.place(size))?;
+                let run = evaluator.run_part(&mut self.tried.clone()[..positions], self.sizes.place(size));
+                match run {
+                    Err(error) if self.gives_way(size, &error) => break,
+                    run => run.map_err(RunError::into_failure)?,
+                }
             }
         }
         Ok(evaluator)
+    }
+
+    pub(super) fn largest(&self) -> usize {
+        self.largest.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn take_notes(&self) -> Vec<Note> {
+        mem::take(&mut *self.notes.lock())
+    }
+
+    /// Halves the largest batch where `error` says that the device has no room for one of `positions`. False
+    /// if that does not help.
+    fn gives_way(&self, positions: usize, error: &RunError) -> bool {
+        let largest = self.largest().min(positions);
+        if largest == 1 || !error.is_out_of_memory() {
+            return false;
+        }
+        let before = self.largest.fetch_min(largest / 2, Ordering::Relaxed);
+        if before == self.sizes.largest() {
+            let text = "the device has no memory for a batch of";
+            let note = format!("{NAME}: {text} {positions} positions. It gets smaller ones");
+            self.notes.lock().push(Note::Error(note));
+        }
+        true
     }
 
     /// Memory that the GPU of `session`, one of NVIDIA's, reaches itself.
@@ -213,7 +250,7 @@ impl SessionPool {
             let key = "session.model_external_initializers_file_folder_path";
             builder = builder.with_config_entry(key, folder.to_string_lossy())?;
         }
-        if let Some(provider) = self.device.registration() {
+        if let Some(provider) = self.device.registration(&self.model) {
             builder = builder.with_execution_providers([provider])?;
         }
         if let Some(device) = device {
@@ -256,33 +293,59 @@ pub(super) struct SessionEvaluator {
 
 impl SessionEvaluator {
     /// Runs a batch in one session, filled up, as the pool's sizes place it.
-    fn run_part(&mut self, batch: &mut [EvalSlot], place: (usize, usize)) -> Result<(), BackendError> {
+    fn run_part(&mut self, batch: &mut [EvalSlot], place: (usize, usize)) -> Result<(), RunError> {
         let (session, positions) = place;
         let SessionEvaluator { run, pool } = self;
         let model = &pool.model;
-        let mut run = |batch: &mut [EvalSlot]| {
-            run.input(model, batch, positions)?;
-            let outputs = run.run(&mut pool.lend().sessions[session], model, positions)?;
-            read(model, &outputs, batch, positions)
+        run.input(model, batch, positions)?;
+        let outputs = run.run(&mut pool.lend().sessions[session], model, positions)?;
+        read(model, &outputs, batch, positions)
+    }
+}
+
+/// Runs of the smallest batch by which a device's latency is measured.
+const RUNS: u32 = 3;
+
+impl SessionEvaluator {
+    /// The positions that an accelerator computes in the time that a batch needs besides. `None` for a
+    /// processor, and where batches have one size.
+    pub(super) fn positions_per_latency(&mut self) -> Result<Option<f64>, BackendError> {
+        let pool = Arc::clone(&self.pool);
+        let (smallest, largest) = (pool.sizes.known[0], pool.largest().min(PREFERRED_GPU_BATCH));
+        if !pool.device.provider.is_accelerator() || smallest >= largest {
+            return Ok(None);
+        }
+        let mut time_of = |size: usize| {
+            let began = Instant::now();
+            let mut batch = pool.tried[..size.min(TRIED.len())].to_vec();
+            let run = self.run_part(&mut batch, pool.sizes.place(size));
+            run.map(|()| began.elapsed().as_secs_f64())
+                .map_err(RunError::into_failure)
         };
-        run(batch).map_err(|error| {
-            let reason = match &error {
-                RunError::Library(error) => in_our_words(error),
-                own => own.to_string(),
-            };
-            BackendError::Evaluation {
-                backend: NAME.into(),
-                reason,
-            }
-        })
+        let mut least = f64::INFINITY;
+        for _ in 0..RUNS {
+            least = least.min(time_of(smallest)?);
+        }
+        let per_position = (time_of(largest)? - least) / (largest - smallest) as f64;
+        let latency = least - smallest as f64 * per_position;
+        Ok(Some((latency / per_position.max(f64::MIN_POSITIVE)).max(0.0)))
     }
 }
 
 impl Evaluator for SessionEvaluator {
     fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
         let pool = Arc::clone(&self.pool);
-        let mut parts = batch.chunks_mut(pool.sizes.largest());
-        parts.try_for_each(|part| self.run_part(part, pool.sizes.place(part.len())))
+        let mut done = 0;
+        while done < batch.len() {
+            let positions = pool.largest().min(batch.len() - done);
+            let part = &mut batch[done..done + positions];
+            match self.run_part(part, pool.sizes.place(positions)) {
+                Ok(()) => done += positions,
+                Err(error) if pool.gives_way(positions, &error) => {}
+                Err(error) => return Err(error.into_failure()),
+            }
+        }
+        Ok(())
     }
 }
 

@@ -9,8 +9,10 @@ use half::{bf16, f16};
 use ort::value::{DynValue, TensorElementType};
 use thiserror::Error;
 
+use super::causes::is_out_of_memory;
+use super::{NAME, in_our_words};
 use crate::network::onnx::{TensorNames, ValueOutput};
-use crate::network::{EvalSlot, InputPlanes, PLANES, POLICY_SIZE, Value};
+use crate::network::{BackendError, EvalSlot, InputPlanes, PLANES, POLICY_SIZE, Value};
 
 #[derive(Debug, Error)]
 pub(super) enum RunError {
@@ -35,6 +37,24 @@ pub(super) enum RunError {
          --onnx-output-policy`"
     )]
     NoLogits,
+}
+
+impl RunError {
+    /// Whether a smaller batch might run.
+    pub(super) fn is_out_of_memory(&self) -> bool {
+        matches!(self, RunError::Library(error) if is_out_of_memory(&error.to_string()))
+    }
+
+    pub(super) fn into_failure(self) -> BackendError {
+        let reason = match &self {
+            RunError::Library(error) => in_our_words(error),
+            own => own.to_string(),
+        };
+        BackendError::Evaluation {
+            backend: NAME.into(),
+            reason,
+        }
+    }
 }
 
 /// Writes the positions of `batch`, `size` numbers each, into the beginning of `input`.

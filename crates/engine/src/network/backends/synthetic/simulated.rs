@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 
 use crate::network::encode::InputFormat;
 use crate::network::packed_planes::PACKED_BYTES;
-use crate::network::timetable::Timetable;
+use crate::network::timetable::{Timetable, batches_of_device};
 use crate::network::{
     ACCELERATOR_QUEUES, ANY_BATCH, Backend, BackendError, BackendInfo, DevicePace, EvalSlot, Evaluator,
 };
@@ -30,6 +30,9 @@ use crate::options::{OptionGroup, option_choice, option_group};
 use crate::params::Params;
 
 pub const NAME: &str = "simulated";
+/// Those of `cuda`, and the largest batch that a GPU prefers.
+const PADDED: [usize; 4] = [4, 32, 128, 256];
+const MOST_PREFERRED: usize = 256;
 /// After so many batches the device reports a slow processor if this share was late.
 const BATCHES_TO_JUDGE: u64 = 50;
 const LATE_SHARE: f64 = 0.1;
@@ -79,6 +82,18 @@ option_choice! {
     }
 }
 
+option_choice! {
+    /// The batches that a simulated device likes.
+    pub(crate) enum Batches {
+        /// As many positions as it computes while a batch travels.
+        Pace = "pace",
+        /// As a GPU through ONNX Runtime.
+        Gpu = "gpu",
+        /// As an NVIDIA GPU with a residual network, whose batches have a few fixed sizes.
+        Padded = "padded",
+    }
+}
+
 option_group! {
     /// The parameters of `simulated`: by default a mid-range GPU, and one core of a desktop for visits.
     #[derive(Copy)]
@@ -89,6 +104,8 @@ option_group! {
         per_position_ns: u64 = 10_000, in 0..=1_000_000_000, "per-position-ns";
         /// Number of positions that take as long as one.
         step: u32 = 1, in 1..=1_024, "step";
+        /// Size of batches that the search prepares.
+        batches: Batches = Batches::Pace, "batches";
         /// Transfer time for each position, in nanoseconds.
         copy_ns: u64 = 0, in 0..=1_000_000_000, "copy-ns";
         /// Number of batches in flight at once.
@@ -117,6 +134,11 @@ impl Simulated {
             per_position: Duration::from_nanos(params.per_position_ns),
             copy: Duration::from_nanos(params.copy_ns),
             step: params.step,
+            padded_to: if params.batches == Batches::Padded {
+                &PADDED
+            } else {
+                &[]
+            },
             queues: params.queues,
             devices: 1,
             host_per_visit: Duration::from_nanos(params.host_ns),
@@ -129,6 +151,15 @@ impl Simulated {
         } = params;
         let is_virtual = clock == DeviceClock::Virtual;
         let max_batch = max_batch.min(answers.facts().max_batch);
+        let by_pace = pace.positions_per_latency().clamp(1, max_batch as u128) as usize;
+        let (preferred_batch, cheap_batch) = match params.batches {
+            Batches::Pace => (by_pace, by_pace / 4),
+            Batches::Gpu | Batches::Padded => {
+                let per_latency =
+                    pace.latency.as_secs_f64() / (pace.per_position + pace.copy).as_secs_f64().max(1e-9);
+                batches_of_device(per_latency, MOST_PREFERRED.min(max_batch))
+            }
+        };
         let (name, pace_text) = (&answers.facts().name, describe(&pace));
         let time = if is_virtual { ", in virtual time" } else { "" };
         Ok(Simulated {
@@ -136,7 +167,9 @@ impl Simulated {
                 name: NAME.into(),
                 description: format!("{name} answers after {pace_text}{time}"),
                 max_batch,
-                preferred_batch: pace.positions_per_latency().clamp(1, max_batch as u128) as usize,
+                preferred_batch,
+                cheap_batch,
+                padded_to: pace.padded_to.into(),
                 preferred_threads: 1,
                 queues: pace.queues,
                 virtual_pace: is_virtual.then_some(pace),
@@ -278,7 +311,14 @@ mod tests {
     #[test]
     fn threads_share_one_device() {
         let backend = simulated("latency-us=1000,per-position-ns=100000,max-batch=16");
-        assert_eq!(backend.facts().preferred_batch, 10);
+        let batches = |info: &BackendInfo| (info.preferred_batch, info.cheap_batch, info.filled_up(5));
+        assert_eq!(batches(backend.facts()), (10, 2, 2));
+        let slow_gpu = "latency-us=5000,per-position-ns=1000000,batches";
+        assert_eq!(batches(simulated(&format!("{slow_gpu}=gpu")).facts()), (32, 1, 1));
+        assert_eq!(
+            batches(simulated(&format!("{slow_gpu}=padded")).facts()),
+            (32, 1, 32)
+        );
         let start = Instant::now();
         thread::scope(|scope| {
             for _ in 0..4 {

@@ -1,0 +1,297 @@
+//! A backend that is replaced when it fails, in the middle of a batch: by the CPU where the user allows that,
+//! else by itself, opened anew. Whoever evaluates notices nothing but the time that this takes.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use super::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Health};
+use crate::note::Note;
+
+/// A backend that fails again so soon after it was opened anew is lost.
+const LEAST_LIFE: Duration = Duration::from_secs(60);
+
+/// What takes the place of a backend that has failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Remedy {
+    /// The same backend, opened anew.
+    Reopened,
+    Cpu,
+}
+
+/// Opens it, or says why not.
+pub(crate) type Opener = Box<dyn Fn() -> Result<Arc<dyn Backend>, String> + Send + Sync>;
+
+#[derive(Debug)]
+pub(crate) struct Failover {
+    /// Of the first backend.
+    info: BackendInfo,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    remedy: Remedy,
+    open: Opener,
+    /// Held while a backend is opened: others wait for it.
+    opening: Mutex<()>,
+    state: Mutex<State>,
+}
+
+struct State {
+    backend: Arc<dyn Backend>,
+    /// The number of backends before this one.
+    generation: u32,
+    tried: Option<Instant>,
+    loss: Option<String>,
+    notes: Vec<Note>,
+    /// Of the backends before.
+    busy: Duration,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let backend = &self.state.lock().backend;
+        f.debug_struct("Shared")
+            .field("backend", backend)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Failover {
+    pub(crate) fn new(backend: Arc<dyn Backend>, remedy: Remedy, open: Opener) -> Failover {
+        let info = backend.facts().clone();
+        let state = State {
+            backend,
+            generation: 0,
+            tried: None,
+            loss: None,
+            notes: Vec::new(),
+            busy: Duration::ZERO,
+        };
+        let shared = Arc::new(Shared {
+            remedy,
+            open,
+            opening: Mutex::default(),
+            state: Mutex::new(state),
+        });
+        Failover { info, shared }
+    }
+}
+
+impl Shared {
+    fn evaluator(self: &Arc<Shared>) -> Result<FailoverEvaluator, BackendError> {
+        loop {
+            let (backend, generation) = {
+                let state = self.state.lock();
+                (state.backend.clone(), state.generation)
+            };
+            match backend.evaluator() {
+                Ok(evaluator) => {
+                    return Ok(FailoverEvaluator {
+                        evaluator,
+                        max_batch: backend.facts().max_batch,
+                        generation,
+                        shared: self.clone(),
+                    });
+                }
+                Err(failure) if self.replace(generation, &failure) => {}
+                Err(failure) => return Err(failure),
+            }
+        }
+    }
+
+    /// Replaces the backend of `generation`, unless another thread has done so. False if that does not help.
+    fn replace(&self, generation: u32, failure: &BackendError) -> bool {
+        let _opening = self.opening.lock();
+        {
+            let state = self.state.lock();
+            if state.generation != generation {
+                return true;
+            }
+            let is_in_vain = match self.remedy {
+                Remedy::Cpu => generation > 0,
+                Remedy::Reopened => state.tried.is_some_and(|tried| tried.elapsed() < LEAST_LIFE),
+            };
+            if is_in_vain {
+                return false;
+            }
+        }
+        let opened = (self.open)();
+        let mut state = self.state.lock();
+        state.tried = Some(Instant::now());
+        let (done, backend) = match opened {
+            Ok(backend) if self.remedy == Remedy::Cpu => (
+                format!("The CPU evaluates instead: {}", backend.facts().description),
+                backend,
+            ),
+            Ok(backend) => ("It was opened anew".into(), backend),
+            Err(reason) => {
+                state.notes.push(Note::Error(format!(
+                    "{failure}. Nothing can replace it: {reason}"
+                )));
+                return false;
+            }
+        };
+        state.notes.push(Note::Error(format!("{failure}. {done}")));
+        let before = std::mem::replace(&mut state.backend, backend);
+        state.busy += before.busy_time().unwrap_or_default();
+        state.generation += 1;
+        true
+    }
+}
+
+impl Backend for Failover {
+    fn facts(&self) -> &BackendInfo {
+        &self.info
+    }
+
+    fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
+        Ok(Box::new(self.shared.evaluator()?))
+    }
+
+    fn busy_time(&self) -> Option<Duration> {
+        let state = self.shared.state.lock();
+        Some(state.busy + state.backend.busy_time()?)
+    }
+
+    fn take_notes(&self) -> Vec<Note> {
+        let mut state = self.shared.state.lock();
+        let mut notes = std::mem::take(&mut state.notes);
+        notes.extend(state.backend.take_notes());
+        notes
+    }
+
+    fn health(&self) -> Health {
+        let state = self.shared.state.lock();
+        match &state.loss {
+            Some(reason) => Health::Lost(reason.clone()),
+            None if self.shared.remedy == Remedy::Cpu && state.generation > 0 => {
+                Health::Replaced(state.backend.clone())
+            }
+            None => state.backend.health(),
+        }
+    }
+}
+
+struct FailoverEvaluator {
+    evaluator: Box<dyn Evaluator>,
+    max_batch: usize,
+    generation: u32,
+    shared: Arc<Shared>,
+}
+
+impl FailoverEvaluator {
+    fn evaluate_now(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
+        if self.shared.state.lock().generation != self.generation {
+            *self = self.shared.evaluator()?;
+        }
+        let evaluator = &mut self.evaluator;
+        batch
+            .chunks_mut(self.max_batch)
+            .try_for_each(|part| evaluator.evaluate_or_fail("the backend", part))
+    }
+}
+
+impl Evaluator for FailoverEvaluator {
+    fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
+        loop {
+            let outcome = self.evaluate_now(batch);
+            match &outcome {
+                Err(failure) if self.shared.replace(self.generation, failure) => continue,
+                Err(failure) => self.shared.state.lock().loss = Some(failure.to_string()),
+                // A device may come back by itself.
+                Ok(()) => self.shared.state.lock().loss = None,
+            }
+            return outcome;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::backends::{BackendConfig, create};
+
+    fn backend(name: &str) -> Arc<dyn Backend> {
+        create(&BackendConfig::parse(name, "").unwrap(), None).unwrap()
+    }
+
+    /// A device for ten positions, whose place another one takes.
+    fn failing(remedy: Remedy, next: &'static str) -> Failover {
+        let device = "simulated(latency-us=0,per-position-ns=0,fail-after=10)";
+        Failover::new(
+            backend(device),
+            remedy,
+            Box::new(move || match next {
+                "" => Err("it is gone".into()),
+                next => Ok(backend(next)),
+            }),
+        )
+    }
+
+    /// The outcomes of batches of ten, and the notes.
+    fn played(failover: &Failover, batches: usize) -> (Vec<bool>, Vec<String>) {
+        let mut evaluators = [failover.evaluator().unwrap(), failover.evaluator().unwrap()];
+        let outcomes = (0..batches).map(|number| {
+            let mut batch = vec![
+                EvalSlot {
+                    moves: [3, 4].into_iter().collect(),
+                    ..EvalSlot::default()
+                };
+                10
+            ];
+            let outcome = evaluators[number % 2].evaluate(&mut batch);
+            assert!(outcome.is_err() || batch.iter().all(|slot| slot.logits.len() == 2));
+            outcome.is_ok()
+        });
+        let outcomes = outcomes.collect();
+        (
+            outcomes,
+            failover.take_notes().iter().map(Note::to_string).collect(),
+        )
+    }
+
+    /// A regression: after one fault of a device no batch came back any more, with `Fallback=cpu` too.
+    #[test]
+    fn the_cpu_evaluates_the_batch_at_which_a_device_fails_and_those_behind_it() {
+        let failover = failing(Remedy::Cpu, "random");
+        assert!(matches!(failover.health(), Health::Good));
+        let (outcomes, notes) = played(&failover, 6);
+        assert_eq!(outcomes, [true; 6]);
+        assert!(
+            notes.len() == 1 && notes[0].contains("The CPU evaluates instead"),
+            "{notes:?}"
+        );
+        assert!(matches!(failover.health(), Health::Replaced(cpu) if cpu.facts().name == "random"));
+    }
+
+    #[test]
+    fn a_device_is_opened_anew_once() {
+        let failover = failing(Remedy::Reopened, "random");
+        assert_eq!(played(&failover, 4).0, [true; 4]);
+        assert!(matches!(failover.health(), Health::Good));
+        let again = "simulated(latency-us=0,per-position-ns=0,fail-after=20)";
+        let failover = failing(Remedy::Reopened, again);
+        let (outcomes, notes) = played(&failover, 5);
+        assert_eq!(outcomes, [true, true, true, false, false]);
+        assert!(
+            notes.len() == 1 && notes[0].ends_with(". It was opened anew"),
+            "{notes:?}"
+        );
+        assert!(matches!(failover.health(), Health::Lost(_)));
+    }
+
+    #[test]
+    fn what_nothing_can_replace_is_lost() {
+        let failover = failing(Remedy::Cpu, "");
+        let (outcomes, notes) = played(&failover, 3);
+        assert_eq!(outcomes, [true, false, false]);
+        assert!(
+            notes[0].ends_with("Nothing can replace it: it is gone"),
+            "{notes:?}"
+        );
+        assert!(matches!(failover.health(), Health::Lost(_)));
+    }
+}
