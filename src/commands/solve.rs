@@ -25,7 +25,7 @@ use zeitnot_engine::chess::{History, ListedPosition, Move, Operation, PositionLi
 use zeitnot_engine::engine::{GoRequest, Listener, SearchAnswer};
 use zeitnot_engine::files::{LineError, Lines};
 use zeitnot_engine::note::Note;
-use zeitnot_engine::search::SearchInfo;
+use zeitnot_engine::search::{PvLine, SearchInfo};
 use zeitnot_engine::serve::Order;
 use zeitnot_engine::time::{GoLimits, Nodes};
 
@@ -360,7 +360,7 @@ impl SolveRow {
         let (nodes, time_ms) = (result.summary.nodes, result.summary.time.as_secs_f64() * 1e3);
         let seen = result
             .info
-            .and_then(|info| info.lines.first().and_then(|line| line.mate));
+            .and_then(|info| info.lines.first().and_then(PvLine::mate));
         let solved = problem.goal.is_met_by(best, seen);
         let since = solved.then(|| since.unwrap_or(Since { nodes, ms: time_ms }));
         Ok(SolveRow {
@@ -391,7 +391,7 @@ impl Listener for Watcher {
         if line
             .moves
             .first()
-            .is_some_and(|&mv| self.problem.goal.is_met_by(mv, line.mate))
+            .is_some_and(|&mv| self.problem.goal.is_met_by(mv, line.mate()))
         {
             let now = Since {
                 nodes: info.nodes,

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::query::Id;
 use zeitnot_engine::chess::{History, Move};
-use zeitnot_engine::search::{MoveStats, PvLine, SearchInfo};
+use zeitnot_engine::search::{LineValue, MoveStats, PvLine, SearchInfo};
 use zeitnot_engine::serve::PoolStatus;
 
 /// An answer, or a report before it.
@@ -31,7 +31,19 @@ pub(super) struct Answer<'a> {
 #[derive(Serialize)]
 pub(super) struct Figures {
     visits: u64,
-    /// The best move's, proofs counted, as under UCI: win minus loss for the side to move.
+    /// The best move's, proofs counted, as under UCI.
+    #[serde(flatten)]
+    value: ValueFigures,
+    depth: u32,
+    seldepth: u32,
+    time_ms: f64,
+    tbhits: u64,
+}
+
+/// For the side to move. Null of a move without visits.
+#[derive(Default, Serialize)]
+struct ValueFigures {
+    /// Win minus loss.
     q: Option<f32>,
     wdl: Option<[f32; 3]>,
     /// The score that UCI shows by default.
@@ -39,39 +51,39 @@ pub(super) struct Figures {
     /// To the end of the game.
     plies_left: Option<f32>,
     mate: Option<i32>,
-    depth: u32,
-    seldepth: u32,
-    time_ms: f64,
-    tbhits: u64,
 }
 
-/// For the side to move. A move without a visit has no value.
+impl ValueFigures {
+    fn of(value: &LineValue) -> ValueFigures {
+        ValueFigures {
+            q: Some(value.q),
+            wdl: Some(wdl(value.wl, value.d)),
+            centipawns: Some(value.mean_advantage() as i32),
+            plies_left: value.moves_left,
+            mate: value.mate,
+        }
+    }
+}
+
 #[derive(Serialize)]
 pub(super) struct MoveFigures {
     r#move: String,
     visits: u64,
-    q: Option<f32>,
-    wdl: Option<[f32; 3]>,
-    centipawns: Option<i32>,
+    #[serde(flatten)]
+    value: ValueFigures,
     /// The network's.
     policy: Option<f32>,
     /// The search's, after PolicyTemperature and noise.
     prior: Option<f32>,
-    plies_left: Option<f32>,
-    mate: Option<i32>,
     pv: Vec<String>,
 }
 
 impl Figures {
     pub(super) fn of(info: &SearchInfo) -> Figures {
-        let best = info.lines.first();
+        let best = info.lines.first().and_then(|best| best.value.as_ref());
         Figures {
             visits: info.nodes,
-            q: best.map(|best| best.q),
-            wdl: best.map(|best| wdl(best.wl, best.d)),
-            centipawns: best.map(|best| best.mean_advantage() as i32),
-            plies_left: best.and_then(|best| best.moves_left),
-            mate: best.and_then(|best| best.mate),
+            value: best.map(ValueFigures::of).unwrap_or_default(),
             depth: info.depth,
             seldepth: info.seldepth,
             time_ms: (info.time.as_secs_f64() * 1e6).round() / 1e3,
@@ -103,17 +115,17 @@ impl MoveFigures {
 
     fn of(root: &History, line: &PvLine, stats: Option<&MoveStats>) -> MoveFigures {
         let pv = root.format_line(&line.moves);
-        let has_value = line.nodes > 0 || line.mate.is_some();
+        // The position's value is not the move's.
+        let own = line
+            .value
+            .as_ref()
+            .filter(|value| line.nodes > 0 || value.mate.is_some());
         MoveFigures {
             r#move: pv.first().cloned().unwrap_or_default(),
             visits: line.nodes,
-            q: has_value.then_some(line.q),
-            wdl: has_value.then(|| wdl(line.wl, line.d)),
-            centipawns: has_value.then(|| line.mean_advantage() as i32),
+            value: own.map(ValueFigures::of).unwrap_or_default(),
             policy: stats.map(|stats| stats.network_policy),
             prior: stats.map(|stats| stats.node.policy),
-            plies_left: line.moves_left.filter(|_| has_value),
-            mate: line.mate,
             pv,
         }
     }

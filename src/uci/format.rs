@@ -3,12 +3,18 @@
 use zeitnot_engine::chess::{History, Variant};
 use zeitnot_engine::engine::{InfoOptions, ScoreType, SearchAnswer};
 use zeitnot_engine::network::Value;
-use zeitnot_engine::search::{MoveStats, NodeStats, PvLine, RootStats, SearchInfo};
+use zeitnot_engine::search::{LineValue, MoveStats, NodeStats, PvLine, RootStats, SearchInfo};
 use zeitnot_engine::time::centipawns;
 
+/// Of lines with a value: a score has to be said of each.
 pub(super) fn info(root: &History, info: &SearchInfo, options: &InfoOptions) -> Vec<String> {
-    (0..info.lines.len())
-        .map(|index| info_line(root, info, index, options))
+    let lines = info
+        .lines
+        .iter()
+        .filter_map(|line| Some((line, line.value.as_ref()?)));
+    lines
+        .zip(1..)
+        .map(|((line, value), multipv)| info_line(root, info, (line, value, multipv), options))
         .collect()
 }
 
@@ -19,7 +25,12 @@ pub(super) fn stats(root: &History, info: &SearchInfo) -> Vec<String> {
         .collect()
 }
 
-fn info_line(root: &History, info: &SearchInfo, index: usize, options: &InfoOptions) -> String {
+fn info_line(
+    root: &History,
+    info: &SearchInfo,
+    (line, value, multipv): (&PvLine, &LineValue, usize),
+    options: &InfoOptions,
+) -> String {
     let SearchInfo {
         depth,
         seldepth,
@@ -29,20 +40,20 @@ fn info_line(root: &History, info: &SearchInfo, index: usize, options: &InfoOpti
         tablebase_hits,
         ..
     } = info;
-    let (line, time) = (&info.lines[index], info.time.as_millis());
+    let time = info.time.as_millis();
     let nodes = if options.per_pv_counters {
         line.nodes
     } else {
         info.nodes
     };
-    let score = score(line, options.score_type);
-    let [w, d, l] = wdl(line.wl, line.d);
+    let score = score(value, options.score_type);
+    let [w, d, l] = wdl(value.wl, value.d);
     let wdl = if options.show_wdl {
         format!(" wdl {w} {d} {l}")
     } else {
         String::new()
     };
-    let moves_left = line
+    let moves_left = value
         .moves_left
         .filter(|_| options.show_moves_left)
         .map(moves_left);
@@ -54,8 +65,6 @@ fn info_line(root: &History, info: &SearchInfo, index: usize, options: &InfoOpti
     } else {
         String::new()
     };
-    // Also of a single line: wrappers ask for it.
-    let multipv = index + 1;
     let pv = root.format_line(&line.moves).join(" ");
     format!(
         "info depth {depth} seldepth {seldepth} time {time} nodes {nodes} score {score}{wdl}{moves_left} \
@@ -68,10 +77,10 @@ fn moves_left(plies: f32) -> u32 {
     (plies / 2.0).ceil() as u32
 }
 
-fn score(line: &PvLine, form: ScoreType) -> String {
-    match line.mate {
+fn score(value: &LineValue, form: ScoreType) -> String {
+    match value.mate {
         Some(mate) => format!("mate {mate}"),
-        None => format!("cp {}", score_in(form, line)),
+        None => format!("cp {}", score_in(form, value)),
     }
 }
 
@@ -97,8 +106,8 @@ pub(super) fn best_move(root: &History, answer: &SearchAnswer) -> String {
 }
 
 /// Cut towards zero, as in Lc0.
-fn score_in(form: ScoreType, line: &PvLine) -> i32 {
-    let (wl, q) = (f64::from(line.wl), f64::from(line.q));
+fn score_in(form: ScoreType, value: &LineValue) -> i32 {
+    let (wl, q) = (f64::from(value.wl), f64::from(value.q));
     let score = match form {
         ScoreType::Centipawn => centipawns(wl),
         ScoreType::CentipawnWithDrawScore => centipawns(q),
@@ -107,7 +116,7 @@ fn score_in(form: ScoreType, line: &PvLine) -> i32 {
         ScoreType::WinPercentage => 5000.0 + 5000.0 * wl,
         ScoreType::Q => 10_000.0 * q,
         ScoreType::WinMinusLoss => 10_000.0 * wl,
-        ScoreType::WdlMu => line.mean_advantage(),
+        ScoreType::WdlMu => value.mean_advantage(),
     };
     score as i32
 }
@@ -194,15 +203,14 @@ mod tests {
     #[test]
     fn an_info_line() {
         let root = History::start();
-        let line = PvLine {
-            q: 0.1,
-            wl: 0.1,
-            d: 0.5,
-            mu: None,
+        let line = |text: &str, value| PvLine {
+            value,
             nodes: 60,
+            moves: vec![root.parse_move(text).unwrap()],
+        };
+        let value = LineValue {
             moves_left: Some(99.0),
-            mate: None,
-            moves: ["e2e4"].map(|text| root.parse_move(text).unwrap()).into(),
+            ..value(0.1, 0.5, None)
         };
         let search = SearchInfo {
             depth: 3,
@@ -213,7 +221,7 @@ mod tests {
             eps: 63,
             hashfull: 2,
             tablebase_hits: 5,
-            lines: vec![line],
+            lines: vec![line("e2e4", Some(value)), line("d2d4", None)],
             move_stats: None,
         };
         // cp: 90 · tan(0.15637541897) = 14.19, or 45 · tan(0.156728) = 7.11. Movesleft: 99 / 2, rounded up
@@ -260,49 +268,46 @@ mod tests {
         }
     }
 
-    fn line(wl: f32, d: f32, mu: Option<f32>) -> PvLine {
-        PvLine {
+    fn value(wl: f32, d: f32, mu: Option<f32>) -> LineValue {
+        LineValue {
             q: wl,
             wl,
             d,
             mu,
-            nodes: 1,
-            moves_left: None,
-            mate: None,
-            moves: Vec::new(),
+            ..LineValue::default()
         }
     }
 
-    fn score(name: &str, line: &PvLine) -> i32 {
-        score_in(ScoreType::from_name(name).unwrap(), line)
+    fn score(name: &str, value: &LineValue) -> i32 {
+        score_in(ScoreType::from_name(name).unwrap(), value)
     }
 
     #[test]
     fn the_draw_score_counts_in_two_forms_only() {
-        let line = PvLine {
+        let value = LineValue {
             q: 0.5,
-            ..line(0.1, 0.4, None)
+            ..value(0.1, 0.4, None)
         };
-        let scores = ["centipawn_with_drawscore", "Q", "centipawn", "W-L"].map(|name| score(name, &line));
+        let scores = ["centipawn_with_drawscore", "Q", "centipawn", "W-L"].map(|name| score(name, &value));
         assert_eq!(scores, [89, 5000, 14, 1000]);
     }
 
     #[test]
     fn the_mean_advantage_counts_while_it_says_something() {
         // w = 0.4, l = 0.1: μ = 0.6884
-        assert_eq!(score("WDL_mu", &line(0.3, 0.5, Some(0.688_4))), 68);
+        assert_eq!(score("WDL_mu", &value(0.3, 0.5, Some(0.688_4))), 68);
         // Nearly certain: 45 · tan(1.56728 · 0.9) = 278.41
-        assert_eq!(score("WDL_mu", &line(0.9, 0.097, Some(2.5))), 278);
+        assert_eq!(score("WDL_mu", &value(0.9, 0.097, Some(2.5))), 278);
         // Beyond 1, centipawns of 44.84 are below 150 …
-        assert_eq!(score("WDL_mu", &line(0.5, 0.4, Some(1.5))), 150);
+        assert_eq!(score("WDL_mu", &value(0.5, 0.4, Some(1.5))), 150);
         // … and those of 45 · tan(1.56728 · 0.95) = 548.36 are not
-        assert_eq!(score("WDL_mu", &line(0.95, 0.03, Some(1.5))), 548);
+        assert_eq!(score("WDL_mu", &value(0.95, 0.03, Some(1.5))), 548);
     }
 
     #[test]
     fn certain_results_stay_in_range() {
         for form in ["centipawn", "centipawn_2019", "centipawn_2018", "WDL_mu"] {
-            let best = score(form, &line(1.0, 0.0, None));
+            let best = score(form, &value(1.0, 0.0, None));
             assert!((10_000..20_000).contains(&best), "{form} {best}");
         }
     }

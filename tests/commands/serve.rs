@@ -209,15 +209,26 @@ fn a_thousand_random_queries_are_answered_as_single_searches_are() {
             assert_eq!(found["pv"], json!(root.format_line(&line.moves)), "{answer}");
             assert_eq!(
                 (&found["visits"], &found["mate"]),
-                (&json!(line.nodes), &json!(line.mate)),
+                (&json!(line.nodes), &json!(line.mate())),
                 "{answer}"
             );
             let number = |key: &str| found[key].as_f64().map(|number| number as f32);
+            let value = line.value.as_ref().filter(|_| line.nodes > 0);
             assert_eq!(
                 (number("q"), number("plies_left")),
-                (Some(line.q), line.moves_left),
+                (
+                    value.map(|value| value.q),
+                    value.and_then(|value| value.moves_left)
+                ),
                 "{answer}"
             );
+            if value.is_none() {
+                assert_eq!(
+                    (&found["wdl"], &found["centipawns"]),
+                    (&json!(null), &json!(null))
+                );
+                continue;
+            }
             let sum: f64 = found["wdl"]
                 .as_array()
                 .unwrap()

@@ -448,7 +448,7 @@ class Streams(unittest.TestCase):
         game.communicate("quit\n")
         with engine() as started:
             answer = started.analyse({"moves": ["e4"]}, nodes=500)
-        self.assertEqual({move.move: move.centipawns for move in answer.moves}, shown)
+        self.assertEqual({move.move: move.centipawns for move in answer.moves if move.visits}, shown)
 
     def test_answers_are_those_of_uci_mates_included(self):
         """A regression: where mate was proven, the answer had the average of the search."""

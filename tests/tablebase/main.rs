@@ -378,7 +378,7 @@ fn leaves_in_the_tables_decide_a_search_that_knows_nothing() {
     assert!(result.summary.counts.tablebase_hits > 0);
     let line = &result.info.unwrap().lines[0];
     assert_eq!(
-        (line.q, line.mate),
+        (line.value.as_ref().unwrap().q, line.mate()),
         (1.0, None),
         "a win by the tables, but no mate is known"
     );
@@ -396,7 +396,7 @@ fn a_mate_goes_before_a_win_by_the_tables() {
     let (mv, result) = Player::with(settings).search(fen, &[], 2000);
     assert!(result.summary.counts.tablebase_hits > 0);
     assert_eq!(
-        (mv.as_str(), result.info.unwrap().lines[0].mate),
+        (mv.as_str(), result.info.unwrap().lines[0].mate()),
         ("a1a8", Some(1))
     );
 }

@@ -370,7 +370,7 @@ fn the_move_to_ponder_on_is_in_the_last_line() {
         ("8/8/4k3/8/8/3K4/4N3/8 w - - 0 1", "go nodes 1", true),
         (
             "4k3/pppp4/8/8/3N4/8/PPPPK3/8 w - - 99 120 moves e2e3",
-            "go nodes 1 searchmoves e8e7",
+            "go nodes 2 searchmoves e8e7",
             true,
         ),
     ] {

@@ -14,9 +14,11 @@ struct Reporter(Sender<String>);
 impl Listener for Reporter {
     fn info(&mut self, root: &History, info: &SearchInfo) {
         for line in &info.lines {
-            let score = line
+            // A move without visits has none.
+            let Some(value) = &line.value else { continue };
+            let score = value
                 .mate
-                .map_or_else(|| format!("{:+.3}", line.wl), |moves| format!("#{moves}"));
+                .map_or_else(|| format!("{:+.3}", value.wl), |moves| format!("#{moves}"));
             let moves = root.format_line(&line.moves).join(" ");
             let _ = self
                 .0

@@ -19,10 +19,12 @@ pub fn search(position: &str, limits: GoLimits, print: &mut dyn FnMut(String)) -
         print(format!("{} {visits}", engine.position().format_move(mv)));
     }
     for line in found.result.info.iter().flat_map(|info| &info.lines) {
+        // A move without visits has none.
+        let Some(value) = &line.value else { continue };
         // Win minus loss for the side to move, from -1 to 1.
         print(format!(
             "{:+.2} {}",
-            line.wl,
+            value.wl,
             engine.position().format_line(&line.moves).join(" ")
         ));
     }

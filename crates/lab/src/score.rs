@@ -2,7 +2,7 @@
 
 use crate::uci_process::InfoLine;
 use zeitnot_engine::chess::Color;
-use zeitnot_engine::search::PvLine;
+use zeitnot_engine::search::LineValue;
 
 /// A mate in n plies is this minus n, in centipawns, being mated n minus this.
 const MATE: i32 = 32_000;
@@ -22,9 +22,9 @@ pub enum MoveScore {
 
 impl MoveScore {
     /// The score that UCI shows of a line.
-    pub(crate) fn of_line(line: &PvLine) -> MoveScore {
-        line.mate.map_or(
-            MoveScore::Centipawns(line.mean_advantage() as i32),
+    pub(crate) fn of_value(value: &LineValue) -> MoveScore {
+        value.mate.map_or(
+            MoveScore::Centipawns(value.mean_advantage() as i32),
             MoveScore::Mate,
         )
     }
@@ -131,18 +131,18 @@ mod tests {
     /// A regression: Lc0's tangent of the expected result was shown as pawns, and taken for Stockfish's.
     #[test]
     fn pawns_are_those_of_uci() {
-        let line = PvLine {
+        let value = LineValue {
             wl: 0.9,
             d: 0.097,
             mu: Some(2.5),
-            ..PvLine::default()
+            ..LineValue::default()
         };
-        assert_eq!(MoveScore::of_line(&line), MoveScore::Centipawns(278));
-        let mate = PvLine {
+        assert_eq!(MoveScore::of_value(&value), MoveScore::Centipawns(278));
+        let mate = LineValue {
             mate: Some(-3),
-            ..line
+            ..value
         };
-        assert_eq!(MoveScore::of_line(&mate).of_white(Color::Black), "#3");
+        assert_eq!(MoveScore::of_value(&mate).of_white(Color::Black), "#3");
     }
 
     #[test]

@@ -29,11 +29,13 @@ pub(super) enum Play {
     /// The engine. `None` before its first search, or if a search has lost it.
     Idle(Option<OwnGame>),
     Searching(Running),
-    /// The engine, and `listener` hears only after `stop` or `ponderhit` that nothing was searched at `root`.
+    /// The engine, and `listener` hears only after `stop`, or `ponderhit` of a ponder search, that nothing was
+    /// searched at `root`.
     Over {
         own: Option<OwnGame>,
         listener: Box<dyn Listener>,
         root: History,
+        is_pondering: bool,
     },
 }
 
@@ -85,8 +87,13 @@ impl Engine {
     pub fn go(&mut self, request: GoRequest, listener: Box<dyn Listener>) -> Result<(), EngineError> {
         self.check_device()?;
         self.drop_search();
-        let (game, info) = (self.position.clone(), self.settings.info.clone());
-        self.start_search(AskedSearch { game, request, info }, listener)
+        let asked = AskedSearch {
+            game: self.position.clone(),
+            refusal: self.position_refusal.clone(),
+            request,
+            info: self.settings.info.clone(),
+        };
+        self.start_search(asked, listener)
     }
 
     /// Starts a search while no other runs. Where there is nothing to search, an answer without a move comes
@@ -128,6 +135,7 @@ impl Engine {
             own,
             listener,
             root: asked.game,
+            is_pondering: asked.request.limits.ponder,
         };
         if !asked.request.limits.is_open_ended() {
             self.send_pending_answer();
@@ -140,10 +148,12 @@ impl Engine {
         asked: &AskedSearch,
         listener: &mut dyn Listener,
     ) -> Result<Option<(Watcher, Arc<Search>, OwnGame)>, EngineError> {
-        let game = self.accepted_position()?;
-        if game.legal_moves().is_empty() {
+        if let Some(refusal) = &asked.refusal {
+            return Err(EngineError::NoPosition(refusal.clone()));
+        }
+        if asked.game.legal_moves().is_empty() {
             listener.note("there is no legal move in this position".into());
-            listener.game_is_over(game.current().is_check());
+            listener.game_is_over(asked.game.current().is_check());
             return Ok(None);
         }
         let began = Instant::now();
@@ -247,8 +257,10 @@ impl Engine {
     /// The opponent has played the pondered move: the search goes on with our clock from `received`, keeping
     /// the tree.
     pub fn ponder_hit(&mut self, received: Instant) -> Result<(), EngineError> {
-        self.send_pending_answer();
         match &self.play {
+            Play::Over {
+                is_pondering: true, ..
+            } => self.send_pending_answer(),
             Play::Searching(running) if running.is_pondering && !running.life().was_told_to_stop() => {
                 // Another search continues it, which ends without an answer.
                 if running.life().failure().is_some() {
@@ -309,6 +321,8 @@ impl Engine {
 #[derive(Clone, Debug)]
 struct AskedSearch {
     game: History,
+    /// Why the host's last position was refused, which was not `game`.
+    refusal: Option<String>,
     request: GoRequest,
     /// As of `go`: later option changes do not affect the listener, even after `ponderhit`.
     info: InfoOptions,
@@ -567,9 +581,7 @@ mod tests {
 
     #[test]
     fn a_panic_of_the_controller_costs_no_move() {
-        let mut settings = Settings::default();
-        settings.network.backend = "random".into();
-        let mut engine = Engine::new(settings).unwrap();
+        let mut engine = random();
         for _ in 0..2 {
             engine.set_position("startpos").unwrap();
             let (sender, answers) = unbounded();
@@ -651,16 +663,71 @@ mod tests {
         );
     }
 
-    #[test]
-    fn a_search_ends_with_a_result_or_the_reason_why_there_is_none() {
+    fn random() -> Engine {
         let mut settings = Settings::default();
         settings.network.backend = "random".into();
-        let mut engine = Engine::new(settings).unwrap();
+        Engine::new(settings).unwrap()
+    }
+
+    const MATED: &str = "fen 7k/5KQ1/8/8/8/8/8/8 b - - 0 1";
+
+    /// A regression: the position sent after `go ponder` was looked at, not the one to search.
+    #[test]
+    fn a_ponder_hit_searches_what_was_pondered_on() {
+        for next in [MATED, "fen nonsense"] {
+            let mut engine = random();
+            engine.set_position("startpos moves e2e4 e7e5").unwrap();
+            let (sender, answers) = unbounded();
+            let limits = GoLimits {
+                ponder: true,
+                ..GoLimits::nodes(50)
+            };
+            engine
+                .go(GoRequest::new(limits), Box::new(Notes(sender)))
+                .unwrap();
+            let _ = engine.set_position(next);
+            engine.ponder_hit(Instant::now()).unwrap();
+            engine.wait();
+            assert_eq!(answers.iter().last().as_deref(), Some("bestmove true"), "{next}");
+        }
+    }
+
+    /// A regression: `ponderhit` answered an infinite search of a finished game.
+    #[test]
+    fn a_ponder_hit_answers_only_who_ponders() {
+        for (limits, heard) in [
+            (GoLimits::infinite(), 0),
+            (
+                GoLimits {
+                    ponder: true,
+                    ..GoLimits::default()
+                },
+                1,
+            ),
+        ] {
+            let mut engine = random();
+            engine.set_position(MATED).unwrap();
+            let (sender, answers) = unbounded();
+            engine
+                .go(GoRequest::new(limits), Box::new(Notes(sender)))
+                .unwrap();
+            let is_answer = |said: &String| said == "bestmove false";
+            assert_eq!(answers.try_iter().filter(is_answer).count(), 0);
+            engine.ponder_hit(Instant::now()).unwrap();
+            assert_eq!(answers.try_iter().filter(is_answer).count(), heard);
+            engine.stop();
+            assert_eq!(answers.try_iter().filter(is_answer).count(), 1 - heard);
+        }
+    }
+
+    #[test]
+    fn a_search_ends_with_a_result_or_the_reason_why_there_is_none() {
+        let mut engine = random();
         let limits = GoLimits::nodes(10);
         let found = engine.search(limits.clone()).unwrap();
         assert_eq!(found.result.best, Some(found.best));
         assert_eq!(found.result.summary.nodes, 10);
-        engine.set_position("fen 7k/5KQ1/8/8/8/8/8/8 b - - 0 1").unwrap();
+        engine.set_position(MATED).unwrap();
         let error = engine.search(limits.clone()).unwrap_err().to_string();
         assert_eq!(
             error,

@@ -8,7 +8,7 @@ use shakmaty::{ByRole, Position as _, Role, Square};
 use crate::chess::{History, Move, Position};
 use crate::network::Value;
 use crate::network::cache::EvalCache;
-use crate::search::{PvLine, SearchInfo};
+use crate::search::{LineValue, PvLine, SearchInfo};
 use crate::time::expected_result;
 
 /// In moves.
@@ -24,13 +24,17 @@ pub(super) struct QuickLook {
 impl QuickLook {
     /// Reports the move `time` after `go`, because GUIs and match runners expect a score before each move.
     pub(super) fn info(&self, time: Duration) -> SearchInfo {
-        let line = PvLine {
+        let value = LineValue {
             q: self.value.wl,
             wl: self.value.wl,
             d: self.value.d,
             mate: self.mate.map(u32::cast_signed),
+            ..LineValue::default()
+        };
+        let line = PvLine {
+            value: Some(value),
+            nodes: 0,
             moves: vec![self.mv],
-            ..PvLine::default()
         };
         SearchInfo {
             depth: 1,
@@ -243,7 +247,8 @@ mod tests {
             let look = quick_look(&game, &[], cache).unwrap();
             let line = look.info(Duration::ZERO).lines.remove(0);
             assert_eq!(line.moves, [look.mv]);
-            (centipawns(line.wl.into()).round() as i32, line.mate)
+            let value = line.value.unwrap();
+            (centipawns(value.wl.into()).round() as i32, value.mate)
         };
         let none = EvalCache::new(0);
         assert_eq!(line("6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1", &none).1, Some(1));

@@ -22,7 +22,7 @@ mod tests;
 pub(crate) mod tree;
 
 pub use drive::{NextStep, STACK_BYTES, SearchResult, WorkerPoolError};
-pub use report::{MeanStats, MoveStats, NodeStats, PvLine, RootStats, SearchInfo, SearchSummary};
+pub use report::{LineValue, MeanStats, MoveStats, NodeStats, PvLine, RootStats, SearchInfo, SearchSummary};
 pub use state::{
     CollisionScaling, ContemptMode, ContemptOptions, CounterValues, EndReason, Exploration, FirstPlayUrgency,
     FpuStrategy, MoveStatsWhen, NoiseParams, Reporting, Rescale, RootFpuStrategy, SearchParams,

@@ -291,28 +291,30 @@ fn lines(best: Move, result: &SearchResult) -> Vec<AnalysedLine> {
         .info
         .iter()
         .flat_map(|info| &info.lines)
-        .map(line)
+        .filter_map(line)
         .collect();
     // Temperature may have chosen another move than the most visited one.
     lines.sort_by_key(|line| line.moves.first() != Some(&best));
     lines
 }
 
-fn line(line: &PvLine) -> AnalysedLine {
-    let (wl, score) = (line.wl.into(), MoveScore::of_line(line));
+/// `None` of a move without visits.
+fn line(line: &PvLine) -> Option<AnalysedLine> {
+    let value = line.value.as_ref()?;
+    let (wl, score) = (value.wl.into(), MoveScore::of_value(value));
     let win = match score {
         MoveScore::Mate(_) => score.win_percent(),
         MoveScore::Centipawns(_) => winning_chances((1.0 + wl) / 2.0),
     };
-    let moves_left = line.moves_left.map(f64::from);
-    AnalysedLine {
+    let moves_left = value.moves_left.map(f64::from);
+    Some(AnalysedLine {
         wl,
-        d: line.d.into(),
+        d: value.d.into(),
         win,
         score,
         moves_left,
         moves: line.moves.clone(),
-    }
+    })
 }
 
 pub(super) fn game_over(terminal: Terminal) -> AnalysedPosition {

@@ -458,11 +458,12 @@ impl OngoingGame {
 
 fn row_of(played: &PlayerMove) -> MoveRow {
     let line = played.result.info.as_ref().and_then(|info| info.lines.first());
+    let value = line.and_then(|line| line.value.as_ref());
     MoveRow {
         nodes: played.result.summary.nodes,
         new_nodes: played.result.summary.new_nodes,
-        centipawns: line.map(|line| MoveScore::of_line(line).centipawns()),
-        moves_left_plies: line.and_then(|line| line.moves_left),
+        centipawns: value.map(|value| MoveScore::of_value(value).centipawns()),
+        moves_left_plies: value.and_then(|value| value.moves_left),
         budget_ms: played.report.as_ref().map(|report| report.budget.0),
         moves_left: played.report.as_ref().and_then(|report| report.moves_left),
         end: played.result.reason.to_string(),

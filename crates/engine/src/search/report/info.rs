@@ -12,9 +12,21 @@ use crate::search::leaf::select::{self, MovesLeftUtility};
 use crate::search::state::SearchContext;
 use crate::search::tree::{Inside, Proof, Unvisited};
 
-/// A line. `wl`, `d` and `mu` are free of contempt, as far as the objectivity goes.
+/// A move of the root, and what is expected after it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PvLine {
+    /// `None` where the move has no visit. Only the first line then has the position's own value, unless the
+    /// moves to search were chosen.
+    pub value: Option<LineValue>,
+    /// Visits of the move.
+    pub nodes: u64,
+    /// The move first.
+    pub moves: Vec<Move>,
+}
+
+/// What a line is worth. `wl`, `d` and `mu` are free of contempt, as far as the objectivity goes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LineValue {
     /// Expected result with contempt, `-1..=1`.
     pub q: f32,
     /// Win minus loss, `-1..=1`.
@@ -22,19 +34,24 @@ pub struct PvLine {
     pub d: f32,
     /// Mean advantage: 1 is an even chance to win. `None` without draws or if the result is nearly certain.
     pub mu: Option<f32>,
-    pub nodes: u64,
     /// Plies to the end of the game, if the network has a Moves Left Head.
     pub moves_left: Option<f32>,
     /// Moves to a forced mate, negative if we are mated.
     pub mate: Option<i32>,
-    pub moves: Vec<Move>,
+}
+
+impl PvLine {
+    /// Moves to a forced mate, negative if we are mated.
+    pub fn mate(&self) -> Option<i32> {
+        self.value.as_ref()?.mate
+    }
 }
 
 /// If draws and the likelier of win and loss together are above this share, the mean advantage says nothing
 /// any more.
 const SURE_RESULT: f32 = 0.996;
 
-impl PvLine {
+impl LineValue {
     /// The score of the form `WDL_mu`, in centipawns: the mean advantage while it says something, else a
     /// score that continues it.
     pub fn mean_advantage(&self) -> f64 {
@@ -82,11 +99,15 @@ impl SearchInfo {
             let lines = info
                 .lines
                 .iter()
-                .map(|line| (line.mate, line.moves.clone()))
+                .map(|line| (line.mate(), line.moves.clone()))
                 .collect::<Vec<_>>();
             (info.depth, info.seldepth, lines)
         };
-        let has_moved = |(a, b): (&PvLine, &PvLine)| (a.wl - b.wl).abs() >= FINEST_SCORE_STEP;
+        let wl = |line: &PvLine| line.value.as_ref().map(|value| value.wl);
+        let has_moved = |(a, b): (&PvLine, &PvLine)| match (wl(a), wl(b)) {
+            (Some(a), Some(b)) => (a - b).abs() >= FINEST_SCORE_STEP,
+            (a, b) => a != b,
+        };
         let has_news = || head(self) != head(other) || self.lines.iter().zip(&other.lines).any(has_moved);
         self.nodes != other.nodes && has_news()
     }
@@ -100,10 +121,7 @@ impl RootSnapshot<'_> {
     /// The information without move figures, `None` before the root is evaluated. `ranked` is best first.
     pub(crate) fn info(&self, ranked: &[&RootMove], inside: &Inside<'_>) -> Option<SearchInfo> {
         let SearchContext { cache, reporting, .. } = &self.search.context;
-        let (best, others) = ranked.split_first()?;
-        // An unvisited move is shown at the root's value, unless another move proves that.
-        let has_score = |root_move: &&&RootMove| root_move.is_visited() || self.root.proof.is_none();
-        let shown = std::iter::once(best).chain(others.iter().filter(has_score));
+        let best = ranked.first()?;
         let depth = |depth: u32| depth.saturating_sub(self.plies as u32).max(1);
         Some(SearchInfo {
             depth: depth(self.counts.mean_depth()),
@@ -114,35 +132,50 @@ impl RootSnapshot<'_> {
             eps: self.per_second(self.counts.evaluations),
             hashfull: cache.hashfull(),
             tablebase_hits: self.counts.tablebase_hits,
-            lines: shown
+            lines: ranked
+                .iter()
                 .take(reporting.lines.max(1))
-                .map(|root_move| self.line(root_move, inside))
+                .map(|root_move| PvLine {
+                    value: self
+                        .mean_after(root_move, best)
+                        .map(|mean| self.line_value(mean, root_move)),
+                    nodes: root_move.node.visits.into(),
+                    moves: self.principal_variation(root_move, inside),
+                })
                 .collect(),
             move_stats: None,
         })
     }
 
-    fn line(&self, root_move: &RootMove, inside: &Inside<'_>) -> PvLine {
+    /// The mean of a visited move. The `best` one of all legal moves stands for the position.
+    fn mean_after(&self, root_move: &RootMove, best: &RootMove) -> Option<Value> {
+        let stands_for_all = root_move.mv == best.mv && self.search.context.answer_moves().is_empty();
+        if root_move.is_visited() {
+            Some(root_move.node.mean)
+        } else if stands_for_all && self.root.visits > 0 {
+            Some(self.root.mean.at_child())
+        } else {
+            None
+        }
+    }
+
+    fn line_value(&self, mean: Value, root_move: &RootMove) -> LineValue {
         let SearchContext {
             rescale,
             history,
             backend_info,
             ..
         } = &self.search.context;
-        let node = Some(root_move.node).filter(|node| node.visits > 0);
-        let mean = node.map_or_else(|| self.root.mean.at_child(), |node| node.mean);
         let turn = history.current().turn();
         let mover = if self.plies.is_multiple_of(2) { turn } else { !turn };
         let (shown, mu) = rescale.shown(mean, mover);
-        PvLine {
+        LineValue {
             q: select::child_q(mean, self.draw_score()),
             wl: shown.wl,
             d: shown.d,
             mu: mu.filter(|_| backend_info.has_wdl),
-            nodes: root_move.node.visits.into(),
             moves_left: backend_info.has_moves_left.then_some(mean.m + 1.0),
-            mate: node.and_then(|node| mate(node.proof)),
-            moves: self.principal_variation(root_move, inside),
+            mate: mate(root_move.node.proof),
         }
     }
 }

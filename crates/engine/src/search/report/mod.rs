@@ -4,7 +4,7 @@ mod best_move;
 mod info;
 mod snapshot;
 
-pub use info::{MeanStats, MoveStats, NodeStats, PvLine, RootStats, SearchInfo};
+pub use info::{LineValue, MeanStats, MoveStats, NodeStats, PvLine, RootStats, SearchInfo};
 pub(super) use snapshot::RootSnapshot;
 pub use snapshot::SearchSummary;
 pub(crate) use snapshot::root_evaluation;

@@ -1,8 +1,12 @@
 //! Searches of chosen moves, and of others after them: visits count for the moves that could be chosen from.
 
+use std::sync::Arc;
+
 use super::invariants::check_memory;
 use super::{KIWIPETE, TestBench};
+use crate::search::PvLine;
 use crate::search::tree::Past;
+use crate::time::GoLimits;
 
 impl TestBench {
     fn visits_of(&self, mv: &str) -> u32 {
@@ -105,4 +109,22 @@ fn a_mate_that_a_choice_has_found_is_known_after_it() {
     assert!(search.stats().proven_win);
     let best = result.best.map(|mv| bench.tree.history.format_move(mv));
     assert_eq!(best.as_deref(), Some("c6b6"));
+}
+
+/// A regression: the value of the position was shown as that of moves without visits.
+#[test]
+fn a_move_without_visits_has_no_value() {
+    let mut bench = TestBench::new("random", 1, KIWIPETE);
+    bench.search(1);
+    for (chosen, valued) in [(&[][..], [true, false]), (&["a2a3", "h1g1"], [false, false])] {
+        bench.choose(chosen);
+        let mut search = bench.prepare(GoLimits::nodes(1), 0);
+        Arc::get_mut(&mut search).unwrap().state.context.reporting.lines = 2;
+        let snapshot = search.snapshot();
+        let info = snapshot.info(&snapshot.ranked_moves(), &bench.tree.tree.enter());
+        let lines = info.unwrap().lines;
+        let has_value = |line: &PvLine| line.value.is_some();
+        assert_eq!(lines.iter().map(has_value).collect::<Vec<_>>(), valued);
+        assert!(lines.iter().all(|line| line.moves.len() == 1 && line.nodes == 0));
+    }
 }

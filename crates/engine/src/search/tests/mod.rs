@@ -405,7 +405,7 @@ fn proofs_reach_the_root() {
         let bench = TestBench::new("random", 1, position);
         let (_, result) = bench.search(20_000);
         bench.check(Kept::Whole);
-        let mate = result.info.unwrap().lines[0].mate.unwrap();
+        let mate = result.info.unwrap().lines[0].mate().unwrap();
         assert_eq!(mate.signum(), i32::signum(shortest), "{position}: {mate}");
         assert!(mate.abs() >= shortest.abs(), "{position}: {mate}");
     }

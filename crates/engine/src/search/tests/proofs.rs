@@ -112,7 +112,7 @@ fn a_line_goes_on_to_the_mate_that_was_found_at_its_leaf() {
     let mut bench = TestBench::new("random", 1, "fen 5rk1/5Npp/8/8/8/1Q6/6PP/6K1 w - - 0 1");
     let (_, result) = bench.search_moves(100, &["f7h6"]);
     let line = &result.info.unwrap().lines[0];
-    assert_eq!((line.mate, line.moves.len()), (Some(3), 5));
+    assert_eq!((line.mate(), line.moves.len()), (Some(3), 5));
     let mut history = bench.tree.history.clone();
     line.moves.iter().for_each(|&mv| history.push(mv));
     assert_eq!(
@@ -129,7 +129,7 @@ fn a_mate_that_was_found_at_a_leaf_is_known_where_the_game_comes_to_it() {
     while moves_left > 1 {
         let (search, result) = bench.search(u64::from(bench.visits()) + 50);
         let line = result.info.unwrap().lines.remove(0);
-        let mate = line.mate.expect("a mate once told is not forgotten");
+        let mate = line.mate().expect("a mate once told is not forgotten");
         assert!(mate > 0 && mate < moves_left, "{mate} after {moves_left}");
         assert_eq!(
             (result.best, line.moves.len() as i32),
@@ -147,7 +147,7 @@ fn a_mate_at_the_root_counts_where_it_may_be_played() {
     let mut bench = TestBench::new("random", 1, "fen 5r1k/6pp/7N/8/8/1Q6/6PP/6K1 w - - 0 1");
     let mut mate_of = |nodes, root_moves: &[&str]| {
         let (_, result) = bench.search_moves(nodes, root_moves);
-        result.info.unwrap().lines[0].mate
+        result.info.unwrap().lines[0].mate()
     };
     assert_eq!(mate_of(3, &[]), Some(2));
     assert_eq!(mate_of(20, &["g2g3", "h2h3"]), None);
