@@ -13,19 +13,19 @@ use crate::common::{assert_refused, run, stderr, zeitnot};
 const OPERA: &str = "1. e4 e5 2. Nf3 d6 3. d4 Bg4 4. dxe5 Bxf3 5. Qxf3 dxe5 6. Bc4 Nf6 7. Qb3 Qe7 8. Nc3 c6 9. Bg5 b5 \
                      10. Nxb5 cxb5 11. Bxb5+ Nbd7 12. O-O-O Rd8 13. Rxd7 Rxd7 14. Rd1 Qe6 15. Bxd7+ Nxd7 16. Qb8+ Nxb8 17. Rd8#";
 
-/// Returns games that are beginnings of the same one, the `broken`-th (from 1) with an illegal move.
+/// Returns games that end by the same mate, behind more and more moves of knights to and fro, the `broken`-th
+/// (from 1) with an illegal move.
 fn games(count: usize, broken: usize) -> String {
-    let words: Vec<&str> = OPERA.split_whitespace().collect();
+    let moves = OPERA.split_whitespace().filter(|word| !word.ends_with('.'));
+    let moves = moves.collect::<Vec<_>>().join(" ");
     let game = |number: usize| {
-        let moves = words[..30 + number * 7 % (words.len() - 30)].join(" ");
+        let moves = "Nf3 Nf6 Ng1 Ng8 ".repeat(number % 7) + &moves;
         let moves = if number == broken {
             moves.replace("Nf3", "Nf5")
         } else {
             moves
         };
-        format!(
-            "[Event \"event {number}\"]\n[Result \"1-0\"]\n[Termination \"adjudication\"]\n\n{moves} 1-0\n\n"
-        )
+        format!("[Event \"event {number}\"]\n[Result \"1-0\"]\n\n{moves} 1-0\n\n")
     };
     (1..=count).map(game).collect()
 }
@@ -183,7 +183,7 @@ fn intervals_go_by_events_or_say_that_they_do_not() {
         (&"game".into(), &3.into())
     );
     assert!(
-        few["notes"][1]
+        few["notes"][2]
             .as_str()
             .unwrap()
             .starts_with("Intervals are by games"),
@@ -192,21 +192,49 @@ fn intervals_go_by_events_or_say_that_they_do_not() {
     assert!(few["estimators"][0]["ci"]["low"].is_f64());
 }
 
+/// A regression: resigned games counted as adjudicated, and all of them as the truth.
 #[test]
-fn games_that_were_played_out_have_a_table_of_their_own() {
-    let mate = format!("[Event \"mate\"]\n[Result \"1-0\"]\n\n{OPERA} 1-0\n\n");
-    let (_folder, out, findings) = measured(&(games(4, 0) + &mate.repeat(2)), &[]);
-    assert_eq!(findings["played_out_games"], 2);
-    assert_eq!(findings["played_out"][0]["positions"], 66);
-    let errors = &findings["played_out"][0]["estimators"][0];
-    assert!(errors["mae"].as_f64().unwrap() > 0.0 && *errors != findings["estimators"][0]);
+fn errors_are_those_of_games_that_were_played_out() {
+    let game = |tags: &str, moves: &str| format!("[Event \"x\"]\n[Result \"1-0\"]\n{tags}\n{moves} 1-0\n\n");
+    let (mate, resigned) = (game("", OPERA), game("", "1. e4 e5 2. Nf3 d6 3. d4 Bg4"));
+    let judged = game("[Termination \"adjudication\"]\n", "1. e4 e5 2. Nf3 d6");
+    let mates = mate.repeat(2);
+    let (_folder, _, alone) = measured(&mates, &[]);
+    let (_folder, out, findings) = measured(&(mates + &resigned.repeat(3) + &judged), &[]);
+    for key in [
+        "played_out_games",
+        "played_out_positions",
+        "estimators",
+        "by_ply",
+        "clock",
+    ] {
+        assert_eq!(findings[key], alone[key], "{key}");
+    }
+    assert_eq!(
+        (
+            &findings["games"],
+            &findings["played_out_games"],
+            &findings["played_out_positions"]
+        ),
+        (&6.into(), &2.into(), &66.into())
+    );
+    let ends = findings["cut_short"].as_array().unwrap().iter();
+    let ends: Vec<_> = ends
+        .map(|end| (end["group"].as_str().unwrap(), end["positions"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(ends, [("adjudication", 4), ("resignation", 18)]);
     let text = succeed(&["report", out.join("movesleft.csv").to_str().unwrap()]);
     let text = String::from_utf8_lossy(&text.stdout).into_owned();
-    assert!(text.contains("2 of the games were played out"), "{text}");
-    assert!(
-        text.contains("Errors over games that were played out, 66 positions"),
-        "{text}"
-    );
+    for told in [
+        "2 of the games were played out",
+        "Too few games were played out (2)",
+        "Errors over games that were played out, 66 positions",
+        "Games that were cut short, by their end",
+    ] {
+        assert!(text.contains(told), "{told}: {text}");
+    }
+    let page = std::fs::read_to_string(out.join("index.html")).unwrap();
+    assert!(page.contains("<b>Too few games</b>"), "{page}");
 }
 
 #[test]
@@ -364,7 +392,7 @@ fn broken_and_unfinished_games_are_named_and_left_out() {
     let output = succeed(&["movesleft", "--backend", "random", "--pgn", pgn, "--out", folder]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(
-        said.contains("game 3 is skipped: ply 3") && said.contains("2 unfinished"),
+        said.contains("game 3 is skipped: ply 1") && said.contains("2 unfinished"),
         "{said}"
     );
     assert!(String::from_utf8_lossy(&output.stdout).starts_with("4 games, "));
@@ -401,7 +429,7 @@ fn searches_give_a_mean_and_a_spread() {
     );
     // A regression: two games had a best function of the ply, one move for whatever ply, and intervals.
     assert!(
-        findings["notes"][0]
+        findings["notes"][1]
             .as_str()
             .unwrap()
             .starts_with("\"best by ply\" is left out")

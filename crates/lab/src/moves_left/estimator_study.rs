@@ -1,4 +1,7 @@
 //! Compares estimators with the truth: a first pass learns medians, the second adds up figures by group.
+//!
+//! Only games that were played out have a truth. The others were cut short, as observations are censored in
+//! survival analysis: how long they lasted is a lower bound, and they are told apart by their end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -18,14 +21,20 @@ use crate::phase::Phase;
 use crate::rows::MergedGames;
 use zeitnot_engine::options::OptionChoice;
 
+/// With fewer games that were played out there is no conclusion.
+const FEWEST_PLAYED_OUT: u64 = 30;
+
 /// What is counted over all games.
 #[derive(Debug, Default)]
 pub struct Totals {
     pub(super) games: u64,
     pub positions: u64,
     pub(super) events: BTreeSet<u64>,
-    /// Ended by the rules of chess.
+    /// Ended by the rules of chess. All figures but those of `cut_short` are of these games.
     pub(super) played_out: u64,
+    pub(super) played_out_positions: u64,
+    /// By their end.
+    pub(super) cut_short: BTreeMap<String, CutShort>,
     /// Estimates against truth, by estimator.
     pub(super) joints: Vec<Joint>,
     /// By estimator, empty if positions are missing.
@@ -41,7 +50,7 @@ pub struct StudyReport {
     pub(super) notes: Vec<String>,
     /// The last is the best function of the ply, if there are enough games.
     pub(super) names: Vec<String>,
-    /// In the order of dimensions and places.
+    /// Of games that were played out, in the order of dimensions and places.
     pub(super) groups: Vec<GroupFigures>,
     /// Every pair, head against pieces first.
     pub(super) differences: Vec<PairDifference>,
@@ -53,9 +62,7 @@ pub(super) struct PairDifference {
     /// The other, whose error is subtracted.
     pub(super) against: String,
     #[serde(flatten)]
-    pub(super) all: Difference,
-    /// Over the played-out games.
-    pub(super) played_out: Option<Difference>,
+    pub(super) errors: Difference,
 }
 
 #[derive(Clone, Debug)]
@@ -67,6 +74,10 @@ pub(super) struct GroupFigures {
 }
 
 impl StudyReport {
+    pub(super) fn proves_nothing(&self) -> bool {
+        self.totals.played_out < FEWEST_PLAYED_OUT
+    }
+
     pub(super) fn clock_figures(&self) -> Option<Vec<ClockFigures>> {
         let clocks = self.totals.clocks.iter().zip(&self.names);
         let figures: Option<Vec<_>> = clocks.map(|(clock, name)| clock.figures(name)).collect();
@@ -80,7 +91,9 @@ pub fn study(files: &[PathBuf], mut estimators: Vec<Estimator>) -> Result<StudyR
     let (mut counts, mut is_searched) = (HalfCounts::new(unit), false);
     for game in MergedGames::open(files)? {
         let game = game?;
-        counts.add_game(&game);
+        if is_played_out(&game) {
+            counts.add_game(&game);
+        }
         is_searched |= game.iter().any(|row| row.m_search_plies.is_some());
     }
     estimators.retain(|estimator| is_searched || !estimator.uses_search());
@@ -98,13 +111,18 @@ pub fn study(files: &[PathBuf], mut estimators: Vec<Estimator>) -> Result<StudyR
     for game in MergedGames::open(files)? {
         sums.add_game(&game?);
     }
+    let played_out = sums.totals.played_out;
+    if played_out < FEWEST_PLAYED_OUT {
+        notes.insert(0, format!("Too few games were played out ({played_out}) for any conclusion: it needs {FEWEST_PLAYED_OUT}."));
+    }
     Ok(sums.report(notes))
 }
 
 fn unit(files: &[PathBuf]) -> Result<Unit, LabError> {
     let mut events = BTreeSet::new();
     for game in MergedGames::<PositionRow>::open(files)? {
-        events.extend(game?.first().map(|row| row.event));
+        let game = game?;
+        events.extend(game.first().filter(|_| is_played_out(&game)).map(|row| row.event));
         if events.len() >= FEWEST_UNITS {
             return Ok(Unit::Event);
         }
@@ -141,6 +159,59 @@ impl GroupCells {
     }
 }
 
+/// Games with one end by which they were cut short.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CutShort {
+    pub(super) games: u64,
+    pub(super) positions: u64,
+    /// In the order of [`StudyReport::names`].
+    pub(super) bounds: Vec<Bound>,
+}
+
+/// What the length of games that were cut short says of an estimator.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Bound {
+    /// With an estimate.
+    positions: u64,
+    /// With an estimate below what was still played.
+    too_low: u64,
+    /// Full moves that the estimates were below it.
+    missing: f64,
+}
+
+impl CutShort {
+    fn add_game(&mut self, rows: &[PositionRow], estimates: &[Vec<Option<f64>>]) {
+        self.games += 1;
+        self.positions += rows.len() as u64;
+        for (row, estimates) in rows.iter().zip(estimates) {
+            self.bounds.resize(estimates.len(), Bound::default());
+            for (bound, estimate) in self.bounds.iter_mut().zip(estimates) {
+                if let Some(estimate) = *estimate {
+                    bound.add(estimate, row.moves_left.into());
+                }
+            }
+        }
+    }
+}
+
+impl Bound {
+    fn add(&mut self, estimate: f64, played: f64) {
+        self.positions += 1;
+        self.too_low += u64::from(estimate < played);
+        self.missing += (played - estimate).max(0.0);
+    }
+
+    /// The share of positions in which the estimate was too low for certain.
+    pub(super) fn too_low(&self) -> Option<f64> {
+        (self.positions > 0).then(|| self.too_low as f64 / self.positions as f64)
+    }
+
+    /// The mean absolute error is at least this, full moves.
+    pub(super) fn least_error(&self) -> Option<f64> {
+        (self.positions > 0).then(|| self.missing / self.positions as f64)
+    }
+}
+
 struct Accumulator {
     unit: Unit,
     estimators: Vec<Estimator>,
@@ -170,7 +241,6 @@ impl Accumulator {
         let totals = &mut self.totals;
         totals.games += 1;
         totals.positions += rows.len() as u64;
-        totals.played_out += u64::from(is_played_out(first));
         totals.events.insert(first.event);
         let estimate = |row| {
             self.estimators
@@ -179,6 +249,12 @@ impl Accumulator {
                 .collect()
         };
         let estimates: Vec<Vec<_>> = rows.iter().map(estimate).collect();
+        if !is_played_out(rows) {
+            let cut_short = totals.cut_short.entry(first.ending.clone()).or_default();
+            return cut_short.add_game(rows, &estimates);
+        }
+        totals.played_out += 1;
+        totals.played_out_positions += rows.len() as u64;
         let mut game: BTreeMap<Group, Vec<Told<'_>>> = BTreeMap::new();
         for (row, estimates) in rows.iter().zip(&estimates) {
             for group in Group::of(row) {
@@ -269,11 +345,8 @@ impl Accumulator {
     }
 
     fn differences(&self) -> Vec<PairDifference> {
-        let difference = |dimension: usize, a: usize, b: usize| {
-            let (_, group) = self
-                .groups
-                .iter()
-                .find(|(group, _)| group.dimension == dimension)?;
+        let difference = |a: usize, b: usize| {
+            let (_, group) = self.groups.iter().find(|(group, _)| group.dimension == ALL)?;
             let [a, b] = [&group.cells[a], &group.cells[b]];
             (!a.is_empty() && !b.is_empty()).then(|| a.minus(b, group.units.len()))
         };
@@ -290,8 +363,7 @@ impl Accumulator {
             Some(PairDifference {
                 name: self.estimators[a].name.clone(),
                 against: self.estimators[b].name.clone(),
-                all: difference(ALL, a, b)?,
-                played_out: difference(PLAYED_OUT, a, b),
+                errors: difference(a, b)?,
             })
         });
         pairs.collect()
@@ -308,19 +380,13 @@ pub(super) struct Dimension {
 }
 
 pub(super) const ALL: usize = 0;
-pub(super) const PLAYED_OUT: usize = 1;
-pub(super) const BY_PLY: usize = 2;
+pub(super) const BY_PLY: usize = 1;
 /// The first ones have one group.
-pub(super) const DIMENSIONS: [Dimension; 7] = [
+pub(super) const DIMENSIONS: [Dimension; 6] = [
     Dimension {
         key: "all",
-        title: "all positions",
-        group: |_| Some((0, "all".into())),
-    },
-    Dimension {
-        key: "played_out",
         title: "games that were played out",
-        group: |row| is_played_out(row).then(|| (0, "played out".into())),
+        group: |_| Some((0, "all".into())),
     },
     Dimension {
         key: "by_ply",
@@ -407,8 +473,9 @@ fn by_ply(ply: u32) -> (u32, String) {
     (first, name)
 }
 
-fn is_played_out(row: &PositionRow) -> bool {
-    Ending::from_name(&row.ending).is_some_and(Ending::is_played_out)
+fn is_played_out(game: &[PositionRow]) -> bool {
+    let ending = game.first().and_then(|row| Ending::from_name(&row.ending));
+    ending.is_some_and(Ending::is_played_out)
 }
 
 fn by_phase(pieces: u32) -> (u32, String) {
@@ -450,6 +517,7 @@ mod tests {
                     event: game,
                     ply,
                     pieces: 32,
+                    ending: "checkmate".into(),
                     ..PositionRow::default()
                 };
                 let left = legacy.estimate(&row).unwrap() + scatter;
@@ -477,13 +545,13 @@ mod tests {
         let row = PositionRow {
             ply: 39,
             pieces: 32,
-            ending: "adjudication".into(),
+            ending: "repetition".into(),
             ..Default::default()
         };
         let names: Vec<String> = Group::of(&row).map(|group| group.name).collect();
         assert_eq!(
             names,
-            ["all", "20–39", "opening", "25–32", "adjudication"],
+            ["all", "20–39", "opening", "25–32", "repetition"],
             "no network, no Q"
         );
         let row = PositionRow {
@@ -496,17 +564,89 @@ mod tests {
         let names: Vec<String> = Group::of(&row).map(|group| group.name).collect();
         assert_eq!(
             names,
-            [
-                "all",
-                "played out",
-                "300+",
-                "endgame",
-                "2–7",
-                "0.9 and more",
-                "stalemate"
-            ]
+            ["all", "300+", "endgame", "2–7", "0.9 and more", "stalemate"]
         );
     }
+    fn game(number: u64, ending: &str, plies: u32) -> Vec<PositionRow> {
+        let rows = (0..plies).map(|ply| PositionRow {
+            game: number,
+            ply,
+            plies_left: plies - ply,
+            moves_left: (plies - ply).div_ceil(2),
+            pieces: 32,
+            ending: ending.into(),
+            ..PositionRow::default()
+        });
+        rows.collect()
+    }
+
+    fn studied(games: &[Vec<PositionRow>]) -> StudyReport {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows.csv");
+        let mut writer = RowWriter::create(&path).unwrap();
+        games.iter().for_each(|game| writer.write(game).unwrap());
+        writer.publish().unwrap();
+        super::study(&[path], Estimator::parse("mle-legacy").unwrap()).unwrap()
+    }
+
+    /// A regression: the last ply of resigned and adjudicated games was the truth.
+    #[test]
+    fn games_that_were_cut_short_change_no_error_and_are_bounds() {
+        let mated: Vec<_> = (1..=30).map(|number| game(number, "checkmate", 90)).collect();
+        let resigned = (31..=40).map(|number| game(number, "resignation", 20));
+        let endless = game(41, "adjudication", 400);
+        let alone = studied(&mated);
+        let beside = studied(&[mated, resigned.collect(), vec![endless]].concat());
+        for key in [
+            "estimators",
+            "differences",
+            "clock",
+            "by_ply",
+            "by_termination",
+            "played_out_games",
+        ] {
+            assert_eq!(beside.to_json()[key], alone.to_json()[key], "{key}");
+        }
+        assert_eq!((beside.totals.games, beside.totals.played_out), (41, 30));
+        let bound = |end: &str| {
+            (
+                beside.totals.cut_short[end].games,
+                beside.totals.cut_short[end].bounds[0],
+            )
+        };
+        let (games, resigned) = bound("resignation");
+        assert_eq!(
+            (games, resigned.too_low(), resigned.least_error()),
+            (10, Some(0.0), Some(0.0))
+        );
+        let (games, endless) = bound("adjudication");
+        assert!(
+            games == 1 && endless.too_low() > Some(0.5) && endless.least_error() > Some(50.0),
+            "{endless:?}"
+        );
+        assert!(!beside.proves_nothing());
+    }
+
+    #[test]
+    fn few_games_that_were_played_out_prove_nothing() {
+        let games = |played_out: u64| {
+            let mated = (1..=played_out).map(|number| game(number, "checkmate", 90));
+            let others = (played_out + 1..=80).map(|number| game(number, "resignation", 90));
+            mated.chain(others).collect::<Vec<_>>()
+        };
+        for (played_out, said) in [(0, "(0)"), (29, "(29)")] {
+            let report = studied(&games(played_out));
+            assert!(
+                report.notes[0].starts_with("Too few") && report.notes[0].contains(said),
+                "{:?}",
+                report.notes
+            );
+            let page = report.to_string();
+            assert!(page.contains("Too few games were played out"), "{page}");
+        }
+        assert!(!studied(&games(30)).notes[0].starts_with("Too few"));
+    }
+
     /// A regression: phases were defined differently here, in `timelab` and in the networks' card.
     #[test]
     fn groups_by_pieces_divide_phases() {

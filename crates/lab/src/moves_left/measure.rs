@@ -135,10 +135,11 @@ impl<'a> Measurer<'a> {
         is_stopped: &impl Fn() -> bool,
     ) -> Result<(), LabError> {
         let mut history = History::from_position(game.start.clone(), game.variant);
+        let ending = ending(game);
         let place = rows.len() - 1;
         for (i, played) in game.moves.iter().enumerate() {
             if self.selection.takes_position(game.number, history.game_ply()) {
-                let mut row = facts(game, i, &history);
+                let mut row = facts(game, ending, i, &history);
                 self.search(&history, &mut row, is_stopped)?;
                 // Without moves: the policy head is not needed.
                 self.batch.push((place, rows[place].len()), &history, &[]);
@@ -185,7 +186,7 @@ impl<'a> Measurer<'a> {
     }
 }
 
-fn facts(game: &RecordedGame, i: usize, history: &History) -> PositionRow {
+fn facts(game: &RecordedGame, ending: Ending, i: usize, history: &History) -> PositionRow {
     let position = history.current();
     let plies_left = (game.moves.len() - i) as u32;
     let sign = if position.turn() == Color::White { 1 } else { -1 };
@@ -195,7 +196,7 @@ fn facts(game: &RecordedGame, i: usize, history: &History) -> PositionRow {
         plies_left,
         moves_left: plies_left.div_ceil(2),
         pieces: position.piece_count() as u32,
-        ending: ending(game).name().to_owned(),
+        ending: ending.name().to_owned(),
         event: fnv1a(game.tags.get("Event").unwrap_or_default().bytes().map(u64::from)),
         result: game.tags.result().map(|white| sign * i32::from(white)),
         centipawns: game.moves[i].centipawns.map(i32::from),

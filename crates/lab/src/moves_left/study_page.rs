@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::estimator_study::{
-    ALL, BY_PLY, DIMENSIONS, GroupFigures, PLAYED_OUT, PLIES, PairDifference, StudyReport, Totals,
+    ALL, BY_PLY, CutShort, DIMENSIONS, GroupFigures, PLIES, PairDifference, StudyReport, Totals,
 };
 use super::statistics::{Difference, EstimatorFigures, Interval};
 use crate::report::{Origin, Page, Plot, Table};
@@ -40,6 +40,7 @@ impl StudyReport {
             positions,
             events,
             played_out,
+            played_out_positions,
             spread,
             ..
         } = &self.totals;
@@ -48,6 +49,7 @@ impl StudyReport {
             "positions": positions,
             "events": events.len(),
             "played_out_games": played_out,
+            "played_out_positions": played_out_positions,
             "intervals_by": self.unit,
             "unit": "full moves",
             "notes": self.notes,
@@ -55,11 +57,28 @@ impl StudyReport {
             "differences": self.differences,
             "spread": Some(spread).filter(|spread| spread.positions > 0),
             "clock": self.clock_figures(),
+            "cut_short": self.cut_short(),
         });
         groups
             .into_iter()
             .for_each(|(key, groups)| document[key] = groups.into());
         document
+    }
+
+    fn cut_short(&self) -> Vec<Value> {
+        let of_end = |(end, cut_short): (&String, &CutShort)| {
+            let estimators = self.names.iter().zip(&cut_short.bounds);
+            let estimators = estimators.map(|(name, bound)| {
+                json!({ "name": name, "too_low": bound.too_low(), "least_error": bound.least_error() })
+            });
+            json!({
+                "group": end,
+                "games": cut_short.games,
+                "positions": cut_short.positions,
+                "estimators": estimators.collect::<Vec<_>>(),
+            })
+        };
+        self.totals.cut_short.iter().map(of_end).collect()
     }
 
     pub fn write_page(&self, origins: &[Origin], folder: &Path) -> Result<PathBuf, RowError> {
@@ -117,6 +136,13 @@ fn page(report: &StudyReport, origins: &[Origin], plots: &[NamedPlot]) -> Page {
 }
 
 fn key_figure(report: &StudyReport) -> Option<(String, String)> {
+    if report.proves_nothing() {
+        let (of_games, played_out) = (report.totals.games, report.totals.played_out);
+        return Some((
+            "Too few games".to_owned(),
+            format!("were played out: {played_out} of {of_games}. No estimator is the best by them."),
+        ));
+    }
     let all = report.groups.iter().find(|group| group.group.dimension == ALL)?;
     let best = all
         .figures
@@ -125,7 +151,7 @@ fn key_figure(report: &StudyReport) -> Option<(String, String)> {
         .min_by(|a, b| a.mae.total_cmp(&b.mae))?;
     let of_best = &best.name;
     let is_open = |Interval { low, high }: Interval| !(low > 0.0 || high < 0.0);
-    let close = report.differences.iter().filter(|pair| is_open(pair.all.ci));
+    let close = report.differences.iter().filter(|pair| is_open(pair.errors.ci));
     let close = close.flat_map(|PairDifference { name, against, .. }| [(name, against), (against, name)]);
     let close: Vec<_> = close
         .filter(|(own, _)| *own == of_best)
@@ -154,19 +180,27 @@ fn extent(report: &StudyReport) -> String {
         ..
     } = &report.totals;
     let (events, plural) = (events.len(), if events.len() == 1 { "" } else { "s" });
+    let were = if *played_out == 1 { "was" } else { "were" };
+    let others = if played_out < games {
+        " The others would have gone on, so that their length is a lower bound."
+    } else {
+        ""
+    };
     format!(
-        "{games} games, {positions} positions, {events} event{plural}. {played_out} of the games were played out. The length of the \
-         others is that of their adjudication."
+        "{games} games, {positions} positions, {events} event{plural}. {played_out} of the games {were} played out, and all errors \
+         are theirs.{others}"
     )
 }
 
-fn tables(report: &StudyReport) -> [(&'static str, Vec<Table>); 4] {
-    let some = (1..report.totals.games).contains(&report.totals.played_out);
-    let dimensions = [ALL].into_iter().chain(some.then_some(PLAYED_OUT));
-    let overall = dimensions
-        .map(|dimension| errors(report, dimension))
-        .chain(differences(report));
-    [
+fn tables(report: &StudyReport) -> Vec<(&'static str, Vec<Table>)> {
+    if report.totals.played_out == 0 {
+        return [("Overall", Vec::from_iter(cut_short(report)))].into();
+    }
+    let overall = [errors(report)]
+        .into_iter()
+        .chain(differences(report))
+        .chain(cut_short(report));
+    vec![
         ("Overall", overall.collect()),
         (
             "By group",
@@ -179,14 +213,11 @@ fn tables(report: &StudyReport) -> [(&'static str, Vec<Table>); 4] {
     ]
 }
 
-fn errors(report: &StudyReport, dimension: usize) -> Table {
-    let group = report
-        .groups
-        .iter()
-        .find(|group| group.group.dimension == dimension);
+fn errors(report: &StudyReport) -> Table {
+    let group = report.groups.iter().find(|group| group.group.dimension == ALL);
     let caption = format!(
         "Errors over {}, {} positions; bias = estimate − truth; intervals by {}; vs first = difference of MAE to the first estimator",
-        DIMENSIONS[dimension].title,
+        DIMENSIONS[ALL].title,
         group.map_or(0, |group| group.positions),
         report.unit.plural()
     );
@@ -238,13 +269,35 @@ fn differences(report: &StudyReport) -> Option<Table> {
     let table = Table::of(caption, &report.differences)
         .words("estimator", |pair| &pair.name)
         .words("against", |pair| &pair.against)
-        .numbers("all positions", |pair| value(pair.all))
-        .numbers("95 %", |pair| interval(pair.all.ci))
-        .numbers("played out", |pair| pair.played_out.map_or(String::new(), value))
-        .numbers("95 %", |pair| {
-            pair.played_out.map_or(String::new(), |all| interval(all.ci))
-        });
+        .numbers("difference", |pair| value(pair.errors))
+        .numbers("95 %", |pair| interval(pair.errors.ci));
     (!report.differences.is_empty()).then(|| table.table())
+}
+
+/// How often, and by how much, the estimates were below what was still played.
+fn cut_short(report: &StudyReport) -> Option<Table> {
+    let games = &report.totals.cut_short;
+    let caption = "Games that were cut short, by their end: positions in which the estimate was below the moves that were still played, \
+                   %, and in brackets the least that the mean error can be, full moves";
+    let table = Table::of(caption, games)
+        .words("end of the game", |(end, _)| *end)
+        .numbers("games", |(_, cut_short)| cut_short.games)
+        .numbers("positions", |(_, cut_short)| cut_short.positions);
+    let figures = |cut_short: &CutShort, place: usize| {
+        let bound = cut_short.bounds.get(place)?;
+        Some(format!(
+            "{:.1} ({:.1})",
+            100.0 * bound.too_low()?,
+            bound.least_error()?
+        ))
+    };
+    let names = report.names.iter().enumerate();
+    let table = names.fold(table, |table, (place, name)| {
+        table.numbers(name, |(_, cut_short)| {
+            figures(cut_short, place).unwrap_or_default()
+        })
+    });
+    (!games.is_empty()).then(|| table.table())
 }
 
 fn by_group(report: &StudyReport, dimension: usize) -> Table {

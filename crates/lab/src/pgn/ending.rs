@@ -118,7 +118,7 @@ fn word_of_end(game: &RecordedGame) -> Option<Ending> {
     let says = |phrase: &str| told.iter().any(|text| text.contains(&format!(" {phrase}")));
     WORDS
         .iter()
-        .find(|(phrases, _)| phrases.iter().any(|phrase| says(phrase)))
+        .find(|(phrases, _)| phrases.split('|').any(says))
         .map(|(_, ending)| *ending)
 }
 
@@ -126,10 +126,7 @@ fn word_of_end(game: &RecordedGame) -> Option<Ending> {
 /// mate`. Longer ones are people's.
 const MOST_WORDS: usize = 12;
 /// Words that such a sentence begins with.
-const SUBJECTS: [&str; 12] = [
-    "white", "whites", "black", "blacks", "game", "draw", "drawn", "both", "neither", "forfeit", "xboard",
-    "arena",
-];
+const SUBJECTS: &str = "white whites black blacks game draw drawn both neither forfeit xboard arena";
 
 /// The part of a comment that can be a program's sentence about the end, or nothing. cutechess and fastchess
 /// write it behind their figures, as in `+M1/5 0.01s, White wins by adjudication`.
@@ -138,7 +135,7 @@ fn sentence_of_end(comment: &str) -> &str {
     let words = words(sentence);
     let first = words.split_whitespace().next().unwrap_or_default();
     let is_short = words.split_whitespace().count() <= MOST_WORDS;
-    if is_short && SUBJECTS.contains(&first) {
+    if is_short && SUBJECTS.split(' ').any(|subject| subject == first) {
         sentence
     } else {
         ""
@@ -158,43 +155,15 @@ fn words(text: &str) -> String {
 /// Beginnings of words that tell an end which the moves do not show, as the PGN standard, lichess, chess.com,
 /// FICS, ICC, XBoard, cutechess, fastchess, Banksia, Arena, TCEC and `zeitnot match` write them. The first
 /// that fits counts.
-const WORDS: [(&[&str], Ending); 4] = [
-    (&["resign"], Ending::Resignation),
+const WORDS: [(&str, Ending); 4] = [
+    ("resign", Ending::Resignation),
     (
-        &[
-            "abandon",
-            "abort",
-            "adjourn",
-            "crash",
-            "death",
-            "didnt move",
-            "disconnect",
-            "emergency",
-            "exit",
-            "flag",
-            "forfeit",
-            "illegal",
-            "infraction",
-            "invalid",
-            "left the game",
-            "loop",
-            "loses on",
-            "lost connection",
-            "ran out",
-            "stall",
-            "time",
-            "unfinished",
-            "unknown",
-            "unterminated",
-            "withdr",
-        ],
+        "abandon|abort|adjourn|crash|death|didnt move|disconnect|emergency|exit|flag|forfeit|illegal|infraction|invalid|left the game\
+         |loop|loses on|lost connection|ran out|stall|time|unfinished|unknown|unterminated|withdr",
         Ending::Broken,
     ),
-    (
-        &["adjudicat", "egtb", "syzygy", "tablebase", "tb", "tcec"],
-        Ending::Adjudication,
-    ),
-    (&["agree", "mutual"], Ending::Agreement),
+    ("adjudicat|egtb|syzygy|tablebase|tb|tcec", Ending::Adjudication),
+    ("agree|mutual", Ending::Agreement),
 ];
 
 /// Returns the base time of White, seconds, or 0 if it is not known.
