@@ -1,5 +1,6 @@
 //! Tests `zeitnot match`, run as a user runs it: games depend on nothing but their seed.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::Value;
@@ -21,7 +22,7 @@ fn play(folder: &Path, args: &[&str]) -> (Value, String) {
     .args(args)
     .output()
     .unwrap();
-    let report = json(&output);
+    let report = json(&output)["matches"][0].clone();
     (report, std::fs::read_to_string(folder.join("games.pgn")).unwrap())
 }
 
@@ -309,6 +310,11 @@ fn a_match_that_was_stopped_goes_on_where_it_was() {
     std::fs::write(folder.path().join("games.csv"), cut).unwrap();
     let half = &at_the_end[2][..at_the_end[2].len() * 2 / 3];
     std::fs::write(folder.path().join("moves.csv"), half).unwrap();
+    // The journal, which all of them are made of, ends in the middle of that game.
+    let journal = folder.path().join("games.jsonl");
+    let text = std::fs::read_to_string(&journal).unwrap();
+    let whole_lines: usize = text.split_inclusive('\n').take(4).map(str::len).sum();
+    std::fs::write(&journal, &text[..whole_lines + 100]).unwrap();
     let (resumed, _) = play(folder.path(), &args);
     for ((name, found), expected) in files.iter().zip(read()).zip(at_the_end) {
         assert!(found == expected, "{name} differs");
@@ -399,7 +405,74 @@ fn clocks_may_be_real() {
         ],
     );
     assert_eq!(report["games"], 2);
-    assert!(pgn.contains("[%emt 0:00:00.0"));
+    assert!(pgn.contains("[%emt 0:00:0"), "{pgn}");
+    // Of each side of a game: the clock before a move, and the time used for it, ms.
+    let mut sides = BTreeMap::<_, Vec<[f64; 2]>>::new();
+    for row in rows(&folder.path().join("moves.csv")) {
+        let times = ["clock_ms", "used_ms"].map(|name| row[name].parse().unwrap());
+        sides
+            .entry([row["game"].clone(), row["player"].clone()])
+            .or_default()
+            .push(times);
+    }
+    assert_eq!(sides.len(), 4);
+    for moves in sides.values() {
+        assert_eq!(moves[0][0], 300.0, "{moves:?}");
+        for pair in moves.windows(2) {
+            let ([clock, used], [next, _]) = (pair[0], pair[1]);
+            assert!(
+                used > 0.0 && (clock - used + 10.0 - next).abs() < 0.01,
+                "{moves:?}"
+            );
+        }
+    }
+}
+
+/// The rows of a file, by the names of their columns.
+fn rows(path: &Path) -> Vec<BTreeMap<String, String>> {
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut lines = text.lines().map(|line| line.split(',').map(str::to_owned));
+    let columns: Vec<String> = lines.next().unwrap().collect();
+    lines
+        .map(|cells| columns.iter().cloned().zip(cells).collect())
+        .collect()
+}
+
+/// A regression: the moves really left were those to an adjudication, too.
+#[test]
+fn rows_tell_the_moves_really_left_of_games_that_were_played_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let book = folder.path().join("book.epd");
+    for (number, (start, more, left)) in [
+        ("6k1/5ppp/8/8/8/8/8/R6K w - -", "--seed=1", "1"),
+        ("6k1/5ppp/8/8/8/8/8/R6K b - -", "--max-plies=1", ""),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        std::fs::write(&book, start).unwrap();
+        let out = folder.path().join(number.to_string());
+        let output = zeitnot(&[
+            "match",
+            "--backend=trivial",
+            "--games=2",
+            "--nodes=60",
+            more,
+            "--openings",
+        ])
+        .arg(&book)
+        .arg("--out")
+        .arg(&out)
+        .output()
+        .unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        let rows = rows(&out.join("moves.csv"));
+        assert_eq!(rows.len(), 2, "{start}");
+        assert!(
+            rows.iter().all(|row| row["really_left"] == left),
+            "{start}: {rows:?}"
+        );
+    }
 }
 
 /// A regression: matches were between two settings of one engine only.
@@ -485,21 +558,22 @@ fn what_a_side_has_to_tell_is_told_once_and_sides_that_play_alike_are_named() {
         "--tc=1+0.1",
     );
     let head = "The network has no Moves Left Head";
-    let alike = "A and B play alike";
-    for (text, of) in [(head, "A: "), (alike, "")] {
+    let mlh = "TimeManager=smooth(mle-mlh): ";
+    let alike = "TimeManager=smooth(mle-mlh) and TimeManager=smooth(mle-pieces) play alike";
+    for (text, of) in [(head, mlh), (alike, "")] {
         let text = format!("{of}{text}");
         assert_eq!(told.matches(&text).count(), 1, "{told}");
         assert!(report["notes"].to_string().contains(&text), "{report}");
         assert!(files.iter().all(|file| file.contains(&text)), "{text}");
     }
-    assert!(!told.contains("B: The network"), "{told}");
+    assert!(!told.contains("(mle-pieces): The network"), "{told}");
     let same = [
         ("CPuct=2", "CPuct=2.0", "--nodes=3"),
         ("TimeManager=legacy", "TimeManager=simple", "--nodes=3"),
     ];
     for (number, (a, b, limit)) in same.into_iter().enumerate() {
         let (told, ..) = play(&format!("same{number}"), a, b, limit);
-        assert!(told.contains(alike), "{told}");
+        assert!(told.contains(&format!("{a} and {b} play alike")), "{told}");
     }
     let other = [
         ("CPuct=2", "CPuct=2.1", "--nodes=3"),
@@ -507,7 +581,10 @@ fn what_a_side_has_to_tell_is_told_once_and_sides_that_play_alike_are_named() {
     ];
     for (number, (a, b, limit)) in other.into_iter().enumerate() {
         let (told, report, _) = play(&format!("other{number}"), a, b, limit);
-        assert!(!told.contains(alike) && report["notes"].is_null(), "{told}");
+        assert!(
+            !told.contains("play alike") && report["notes"].is_null(),
+            "{told}"
+        );
     }
 }
 
@@ -635,6 +712,14 @@ fn rows_and_games_name_the_build() {
         );
     }
     let games = std::fs::read_to_string(pgn).unwrap();
+    let date = games
+        .lines()
+        .find_map(|line| line.strip_prefix("[Date \""))
+        .unwrap();
+    assert!(
+        date.starts_with("20") && date.len() == "2026.11.28\"]".len(),
+        "{date}"
+    );
     assert!(
         games.contains(&format!("[Annotator \"Zeitnot {version}\"]\n")),
         "{games}"
@@ -730,6 +815,27 @@ fn an_engine_that_crashes_or_talks_without_end_loses_its_games_and_the_match_goe
     let (code, told, games) = play("exit 3", "--recover=0");
     assert_eq!((code, games.matches("[Event ").count()), (Some(2), 1), "{told}");
     assert!(told.contains("--recover"), "{told}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_side_may_have_a_time_or_a_depth_for_each_move_and_a_margin() {
+    let slow = "sleep 0.4; echo info nodes 77 score cp 0; echo bestmove $move";
+    let told =
+        |limit: &str| format!("[ \"$rest\" = '{limit}' ] && echo bestmove $move || echo bestmove a1a1");
+    for (go, limit, end) in [
+        (slow.to_owned(), "movetime=100", "time-forfeit"),
+        (slow.to_owned(), "movetime=100,margin=60000", "adjudication"),
+        (slow.to_owned(), "tc=0.2,margin=60000", "adjudication"),
+        (told("movetime 60000"), "movetime=60000", "adjudication"),
+        (told("depth 3"), "depth=3", "adjudication"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        for game in play_script(folder.path(), &ENGINE.replace("GO", &go), limit) {
+            let cell = |name: &str| &game.iter().find(|(column, _)| column == name).unwrap().1;
+            assert_eq!(cell("termination"), end, "{limit}");
+        }
+    }
 }
 
 /// A regression: the match was played, and then waited for the engine without end.

@@ -42,8 +42,8 @@ pub struct MoveRow {
     /// The time manager's estimate, full moves of the player.
     pub(crate) moves_left: Option<f64>,
     /// Full moves of the player to the end of the game, in replays to the time control if that comes first.
-    /// This one counts.
-    pub(crate) really_left: u32,
+    /// This one counts. `None` where neither has come: the game was not played out.
+    pub(crate) really_left: Option<u32>,
     /// The rule that ended the search, `bestmove` of external engines.
     pub(crate) end: String,
 }
@@ -74,7 +74,7 @@ impl MoveRow {
 
     /// Of the estimated moves left, full moves.
     pub(crate) fn error_moves(&self) -> Option<f64> {
-        Some((self.moves_left? - f64::from(self.really_left)).abs())
+        Some((self.moves_left? - f64::from(self.really_left?)).abs())
     }
 }
 
@@ -115,7 +115,7 @@ impl PruningCounts {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ExactMean {
     steps: i128,
-    count: u64,
+    pub(crate) count: u64,
 }
 
 const STEPS_PER_UNIT: f64 = (1u64 << 60) as f64;
@@ -125,10 +125,6 @@ impl ExactMean {
         // NaN becomes 0, infinity the largest step.
         self.steps = self.steps.saturating_add((sum * STEPS_PER_UNIT) as i128);
         self.count += u64::from(count);
-    }
-
-    pub(crate) fn count(&self) -> u64 {
-        self.count
     }
 
     pub(crate) fn value(&self) -> Option<f64> {
@@ -142,24 +138,57 @@ impl Serialize for ExactMean {
     }
 }
 
-/// A quantity over the numbers of a player's moves: title, axis, and its value at a move.
-type MovePlot = (&'static str, &'static str, fn(&MoveRow) -> Option<f64>);
+/// A quantity over the numbers of a player's moves.
+struct Curve {
+    title: &'static str,
+    axis: &'static str,
+    /// Without clocks it says nothing.
+    needs_clock: bool,
+    value: fn(&MoveRow) -> Option<f64>,
+}
 
-const CURVES: [MovePlot; 4] = [
-    (NODES, "nodes, mean", |row| Some(row.nodes as f64)),
-    ("Clock before a move", "ms, mean", |row| row.clock_ms),
-    ("Time used for a move", "ms, mean", |row| row.used_ms),
-    (
-        "Error of the estimated moves left",
-        "full moves, mean absolute",
-        MoveRow::error_moves,
-    ),
+const CURVES: [Curve; 4] = [
+    Curve {
+        title: "Nodes in the tree at the end of a move",
+        axis: "nodes, mean",
+        // With nodes as the limit, they are that limit.
+        needs_clock: true,
+        value: |row| Some(row.nodes as f64),
+    },
+    Curve {
+        title: "Clock before a move",
+        axis: "ms, mean",
+        needs_clock: true,
+        value: |row| row.clock_ms,
+    },
+    Curve {
+        title: "Time used for a move",
+        axis: "ms, mean",
+        needs_clock: true,
+        value: |row| row.used_ms,
+    },
+    Curve {
+        title: "Error of the estimated moves left",
+        axis: "full moves, mean absolute",
+        needs_clock: false,
+        value: MoveRow::error_moves,
+    },
 ];
-const NODES: &str = "Nodes in the tree at the end of a move";
 
 /// Means over the games of a player by the number of its move.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Curves(Vec<[ExactMean; CURVES.len()]>);
+pub(crate) struct Curves {
+    by_number: Vec<MoveMeans>,
+    has_clocks: bool,
+}
+
+/// Of all moves with one number.
+#[derive(Clone, Debug, Default)]
+struct MoveMeans {
+    moves: u64,
+    /// In the order of [`CURVES`].
+    means: [ExactMean; CURVES.len()],
+}
 
 impl Curves {
     pub(crate) fn add(&mut self, row: &MoveRow) {
@@ -167,37 +196,32 @@ impl Curves {
         if index >= MOST_MOVES {
             return;
         }
-        if self.0.len() <= index {
-            self.0.resize_with(index + 1, Default::default);
+        if self.by_number.len() <= index {
+            self.by_number.resize_with(index + 1, Default::default);
         }
-        for (mean, (_, _, value)) in self.0[index].iter_mut().zip(CURVES) {
-            value(row).into_iter().for_each(|value| mean.add(value, 1));
+        self.has_clocks |= row.clock_ms.is_some();
+        let of_number = &mut self.by_number[index];
+        of_number.moves += 1;
+        for (mean, Curve { value, .. }) in of_number.means.iter_mut().zip(CURVES) {
+            if let Some(value) = value(row) {
+                mean.add(value, 1);
+            }
         }
     }
 
     /// A mean by move number, as far as a tenth of the games goes on.
     fn line(&self, quantity: usize) -> Vec<(f64, f64)> {
-        // Every move has nodes, but not every one a clock.
-        let moves = |means: &[ExactMean; CURVES.len()]| means[0].count();
-        let enough = self.0.first().map_or(0, |first| moves(first) / 10).max(1);
-        let kept = self
-            .0
-            .iter()
-            .zip(1u32..)
-            .take_while(|(means, _)| moves(means) >= enough);
-        kept.filter_map(|(means, number)| Some((f64::from(number), means[quantity].value()?)))
+        let enough = self.by_number.first().map_or(0, |first| first.moves / 10).max(1);
+        let kept = (self.by_number.iter().zip(1u32..)).take_while(|(of_number, _)| of_number.moves >= enough);
+        kept.filter_map(|(of_number, number)| Some((f64::from(number), of_number.means[quantity].value()?)))
             .collect()
     }
 
     pub(crate) fn show(mut page: Page, players: &[(&str, &Curves)]) -> Page {
-        let has_clocks = players
-            .iter()
-            .flat_map(|(_, curves)| &curves.0)
-            .any(|means| means[1].count() > 0);
-        for (quantity, (title, label, _)) in CURVES.into_iter().enumerate() {
-            // With nodes as the limit, their number at the end of a move is that limit.
-            if title != NODES || has_clocks {
-                let plot = Plot::new(title, "move", label).y_from(0.0);
+        let has_clocks = players.iter().any(|(_, curves)| curves.has_clocks);
+        for (quantity, curve) in CURVES.into_iter().enumerate() {
+            if has_clocks || !curve.needs_clock {
+                let plot = Plot::new(curve.title, "move", curve.axis).y_from(0.0);
                 let lines = players.iter().map(|(name, curves)| (name, curves.line(quantity)));
                 let known = lines.filter(|(_, points)| !points.is_empty());
                 page = page.plot(

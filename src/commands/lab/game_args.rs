@@ -196,7 +196,8 @@ pub(super) fn threads(settings: &Settings) -> usize {
 }
 
 pub(super) fn runs_in_real_time(limit: SideLimit, settings: &Settings) -> bool {
-    matches!(limit, SideLimit::Clock(_)) && settings.stoppers.nodestime.nodes_per_ms == 0
+    let is_time = matches!(limit, SideLimit::Clock(_) | SideLimit::MoveTime(_));
+    is_time && settings.stoppers.nodestime.nodes_per_ms == 0
 }
 
 pub(super) fn are_alike(limit: SideLimit, settings: &Settings) -> bool {
@@ -208,7 +209,8 @@ pub(super) fn are_alike(limit: SideLimit, settings: &Settings) -> bool {
 /// Says whether smart pruning may end moves under `limit`. At fixed nodes it is off: the rule looks at real
 /// time, and games would not be the same again.
 pub(super) fn prunes_smartly(limit: SideLimit, settings: &Settings) -> bool {
-    matches!(limit, SideLimit::Clock(_)) || settings.stoppers.nodestime.nodes_per_ms != 0
+    let is_time = matches!(limit, SideLimit::Clock(_) | SideLimit::MoveTime(_));
+    is_time || settings.stoppers.nodestime.nodes_per_ms != 0
 }
 
 /// Returns what to say of options that are set and have no effect in games under `limit`, or `None` if there

@@ -5,6 +5,7 @@
 use std::fmt;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -21,6 +22,7 @@ use zeitnot_engine::engine::{Settings, Setup};
 use zeitnot_engine::note::Note;
 use zeitnot_engine::options::unquoted;
 use zeitnot_engine::params::entries;
+use zeitnot_engine::time::Millis;
 use zeitnot_lab::matches::{
     self, Contender, GameAssignment, GameRecord, MATCH_FILES, MatchConfig, MatchRowFiles, MatchStudy,
     MatchSummary, PlannedGame, PlayedGame, Ranking, SideLimit, Sprt, Team, Tournament,
@@ -31,7 +33,8 @@ use zeitnot_lab::{EngineLog, ExternalCommand, ExternalEngine, LabError};
 
 #[derive(Debug, Args)]
 pub(crate) struct MatchArgs {
-    /// Options of engine A that differ from the common ones: Name=Value,…, also name=…, nodes=…, tc=….
+    /// Options of engine A that differ from the common ones: Name=Value,…, also name=…. Its limit: nodes=…,
+    /// tc=…, movetime=MS, depth=…, and margin=MS that a move may take too long.
     /// Another engine: cmd=PROGRAM, args=…, option.NAME=…, wait=SECONDS of silence
     #[arg(long, value_name = "LIST", default_value = "")]
     a: String,
@@ -69,6 +72,9 @@ pub(crate) struct MatchArgs {
     #[command(flatten)]
     settings: EngineArgs,
 }
+
+/// In PGN, of games that no file keeps.
+const UNKNOWN_DATE: &str = "????-??-??";
 
 /// The engines of a tournament, and who plays whom.
 struct Players {
@@ -153,6 +159,7 @@ pub(crate) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus> {
     let played_before = summaries.iter().map(|summary| summary.games).sum();
     let mut recorder = MatchRecorder {
         match_id: &match_id,
+        date: run.map_or(UNKNOWN_DATE, |run| run.origin().date.as_str()),
         players: &players,
         summaries,
         journal,
@@ -199,60 +206,36 @@ pub(crate) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus> {
         )?);
     }
     let (is_decided, games) = (recorder.is_decided(), recorder.games());
-    let notes = &recorder.told.texts;
-    if let [summary] = &recorder.summaries[..] {
-        output.write(
-            &WithNotes {
-                findings: summary,
-                notes,
-            },
-            summary,
-        )?;
-    } else {
-        let matches = recorder.summaries;
-        let report = MatchesReport {
-            ranking: Ranking::of(&matches),
-            matches,
-        };
-        output.write(
-            &WithNotes {
-                findings: &report,
-                notes,
-            },
-            &report,
-        )?;
-    }
+    let report = MatchesReport {
+        ranking: Ranking::of(&recorder.summaries),
+        matches: recorder.summaries,
+        notes: recorder.told.texts.clone(),
+    };
+    output.report(&report)?;
     Ok(running.end(games >= schedule.len() as u64 || is_decided, 0))
-}
-
-#[derive(Serialize)]
-struct WithNotes<'a, T> {
-    #[serde(flatten)]
-    findings: &'a T,
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    notes: &'a [String],
 }
 
 /// Tells what our engines have to tell at their first move, and which of them play alike.
 fn foretold(players: &Players) -> Result<Told> {
     let (mut told, mut played) = (Told::default(), Vec::new());
-    for (place, contender) in players.contenders.iter().enumerate() {
-        let Contender { team, limit, .. } = &**contender;
+    for contender in &players.contenders {
+        let Contender {
+            name, team, limit, ..
+        } = &**contender;
         let Team::Own(setup) = team else { continue };
         let (notes, settings) = setup.as_played(&limit.first())?;
         notes
             .iter()
-            .for_each(|note| told.tell(format_args!("{}: {note}", letter(place))));
+            .for_each(|note| told.tell(format_args!("{name}: {note}")));
         let same = played
             .iter()
             .find(|(_, known, of)| *known == settings && of == limit);
         if let Some((other, ..)) = same {
-            let [a, b] = [*other, place].map(letter);
             told.tell(format_args!(
-                "{a} and {b} play alike: their options come to the same"
+                "{other} and {name} play alike: their options come to the same"
             ));
         }
-        played.push((place, settings, *limit));
+        played.push((name, settings, *limit));
     }
     Ok(told)
 }
@@ -274,8 +257,12 @@ fn facts(args: &MatchArgs, config: &MatchConfig<'_>, players: &Players) -> Vec<(
         Team::External(engine) => format!("{}, an external engine", engine.name),
     };
     let limit = |limit: SideLimit| match limit {
-        SideLimit::Nodes(_) => format!("{limit} a move"),
         SideLimit::Clock(_) => limit.to_string(),
+        _ => format!("{limit} a move"),
+    };
+    let limit = |contender: &Contender| match contender.margin {
+        Millis::ZERO => limit(contender.limit),
+        margin => format!("{}, {} ms more without loss", limit(contender.limit), margin.0),
     };
     let options = |text: &str| match text.trim() {
         "" => "the common options".into(),
@@ -284,9 +271,8 @@ fn facts(args: &MatchArgs, config: &MatchConfig<'_>, players: &Players) -> Vec<(
     // Once, if all have the same.
     let of_each = |name: &str, values: Vec<String>| match values.iter().all(|value| *value == values[0]) {
         true => vec![(name.to_owned(), values[0].clone())],
-        false => (0..)
-            .zip(values)
-            .map(|(place, value)| (format!("{name} of {}", letter(place)), value))
+        false => (players.contenders.iter().zip(values))
+            .map(|(contender, value)| (format!("{name} of {}", contender.name), value))
             .collect(),
     };
     let common: Vec<_> = args
@@ -301,9 +287,9 @@ fn facts(args: &MatchArgs, config: &MatchConfig<'_>, players: &Players) -> Vec<(
     } else {
         common.join(" ")
     };
-    let lists = args.lists().into_iter().zip(0..);
+    let lists = args.lists().into_iter().zip(&players.contenders);
     let mut facts: Vec<_> = lists
-        .map(|(text, place)| (format!("options of {}", letter(place)), options(text)))
+        .map(|(text, contender)| (format!("options of {}", contender.name), options(text)))
         .collect();
     facts.push(("common options".into(), common));
     let contenders = || players.contenders.iter();
@@ -311,7 +297,7 @@ fn facts(args: &MatchArgs, config: &MatchConfig<'_>, players: &Players) -> Vec<(
         "network",
         contenders().map(|it| network(&it.team)).collect(),
     ));
-    facts.extend(of_each("limit", contenders().map(|it| limit(it.limit)).collect()));
+    facts.extend(of_each("limit", contenders().map(|it| limit(it)).collect()));
     facts.extend(
         args.game
             .facts()
@@ -330,6 +316,8 @@ fn parse_sprt(text: Option<&str>) -> Result<Option<Sprt>> {
 
 struct MatchRecorder<'a> {
     match_id: &'a str,
+    /// When the run began.
+    date: &'a str,
     players: &'a Players,
     summaries: Vec<MatchSummary>,
     journal: Option<Journal<PlayedGame>>,
@@ -344,12 +332,13 @@ impl MatchRecorder<'_> {
     fn add(&mut self, game: &GameRecord) -> Result<ControlFlow<()>, LabError> {
         game.fault.iter().for_each(eprint_message);
         for (place, notes) in self.players.of(game.assignment).into_iter().zip(&game.notes) {
+            let name = &self.players.contenders[place].name;
             notes
                 .iter()
-                .for_each(|note| self.told.tell(format_args!("{}: {note}", letter(place))));
+                .for_each(|note| self.told.tell(format_args!("{name}: {note}")));
         }
         let pairing = game.assignment.pairing();
-        let game = PlayedGame::new(self.match_id, game);
+        let game = PlayedGame::new(self.match_id, self.date, game);
         self.summaries[pairing].add_game(&game);
         self.nodes += game.game.a_nodes + game.game.b_nodes;
         if let Some(journal) = &mut self.journal {
@@ -358,7 +347,7 @@ impl MatchRecorder<'_> {
         let line = if let [summary] = &self.summaries[..] {
             summary.line()
         } else {
-            String::new()
+            Ranking::of(&self.summaries).map_or(String::new(), |ranking| ranking.line())
         };
         self.progress.show(self.games(), line);
         Ok(if self.is_decided() {
@@ -390,6 +379,10 @@ fn match_id(args: &MatchArgs, config: &MatchConfig<'_>, players: &Players) -> St
             }
         }
     }
+    let margins = players.contenders.iter().map(|contender| contender.margin);
+    if margins.clone().any(|margin| margin > Millis::ZERO) {
+        id.add(format!("{:?}", margins.collect::<Vec<_>>()));
+    }
     if players.contenders.len() > 2 {
         id.add(format!("{:?}", players.pairings));
     }
@@ -406,46 +399,49 @@ fn match_id(args: &MatchArgs, config: &MatchConfig<'_>, players: &Players) -> St
 /// user has chosen one.
 fn contenders(sides: &[(SideArgs, SideLimit)]) -> Result<Vec<Arc<Contender>>> {
     let mut contenders = Vec::<Contender>::new();
-    for (place, &(ref side, limit)) in sides.iter().enumerate() {
+    for &(ref side, limit) in sides {
         let team = team(side, limit, &contenders)?;
-        let letter = letter(place);
         let name = match &team {
-            Team::Own(setup) => {
-                let idle = game_args::idle_options(limit, &side.settings);
-                for line in setup
-                    .told(threads(setup.settings()))
-                    .into_iter()
-                    .chain(idle.map(Note::from))
-                {
-                    eprint_message(format_args!("{letter}: {line}"));
-                }
-                &side.name
-            }
-            Team::External(engine) => {
-                eprint_message(format_args!("{letter}: {}", engine.name));
-                if side.is_named { &side.name } else { &engine.name }
-            }
+            Team::External(engine) if !side.is_named => &engine.name,
+            _ => &side.name,
         };
         contenders.push(Contender {
             name: name.clone(),
             team,
             limit,
+            margin: side.margin,
         });
     }
     let names: Vec<_> = contenders
         .iter()
         .map(|contender| contender.name.clone())
         .collect();
-    let named = contenders.into_iter().enumerate().map(|(place, contender)| {
-        let is_taken = names.iter().filter(|name| **name == contender.name).count() > 1;
-        let name = if is_taken {
-            format!("{} ({})", contender.name, letter(place))
-        } else {
-            contender.name
-        };
-        Arc::new(Contender { name, ..contender })
-    });
-    Ok(named.collect())
+    for (place, contender) in contenders.iter_mut().enumerate() {
+        if names.iter().filter(|name| **name == contender.name).count() > 1 {
+            contender.name = format!("{} ({})", contender.name, letter(place));
+        }
+    }
+    for (contender, (side, limit)) in contenders.iter().zip(sides) {
+        tell_engine(contender, side, *limit);
+    }
+    Ok(contenders.into_iter().map(Arc::new).collect())
+}
+
+/// Tells what plays under a name, and what it does not heed.
+fn tell_engine(Contender { name, team, .. }: &Contender, side: &SideArgs, limit: SideLimit) {
+    match team {
+        Team::Own(setup) => {
+            let idle = game_args::idle_options(limit, &side.settings);
+            for line in setup
+                .told(threads(setup.settings()))
+                .into_iter()
+                .chain(idle.map(Note::from))
+            {
+                eprint_message(format_args!("{name}: {line}"));
+            }
+        }
+        Team::External(engine) => eprint_message(format_args!("{name}: {}", engine.name)),
+    }
 }
 
 fn team(side: &SideArgs, limit: SideLimit, others: &[Contender]) -> Result<Team> {
@@ -479,6 +475,7 @@ struct SideArgs {
     name: String,
     is_named: bool,
     limit: Option<SideLimit>,
+    margin: Millis,
     settings: Settings,
     external: Option<ExternalCommand>,
 }
@@ -525,6 +522,7 @@ impl SideArgs {
             },
             is_named: false,
             limit: None,
+            margin: Millis::ZERO,
             settings: common.clone(),
             external: program.map(|(_, program)| ExternalCommand::new(&program)),
         };
@@ -539,11 +537,17 @@ impl SideArgs {
         let (key, value) = split_entry(entry).context("write Name=Value")?;
         match (key, &mut self.external) {
             ("name", _) => (self.name, self.is_named) = (value, true),
-            ("nodes", _) => {
-                let nodes = value.parse().ok().filter(|&nodes| nodes > 0);
-                self.limit = Some(SideLimit::Nodes(nodes.context("expected a number above 0")?));
-            }
+            ("nodes", _) => self.limit = Some(SideLimit::Nodes(positive(&value)?)),
             ("tc", _) => self.limit = Some(SideLimit::Clock(value.parse()?)),
+            ("movetime", _) => {
+                let ms: u32 = positive(&value)?;
+                self.limit = Some(SideLimit::MoveTime(Millis(ms.into())));
+            }
+            ("depth", _) => self.limit = Some(SideLimit::Depth(positive(&value)?)),
+            ("margin", _) => {
+                let ms: u32 = value.parse().ok().context("expected milliseconds")?;
+                self.margin = Millis(ms.into());
+            }
             ("cmd", _) => {}
             ("args", Some(external)) => {
                 let (_, quoted) = entry.split_once('=').unwrap_or_default();
@@ -556,7 +560,7 @@ impl SideArgs {
             (_, Some(external)) => {
                 let name = key.strip_prefix("option.");
                 let name = name
-                    .context("the engine of cmd= takes name=, nodes=, tc=, args=, wait= and option.NAME=")?;
+                    .context("the engine of cmd= takes name=, nodes=, tc=, movetime=, depth=, margin=, args=, wait= and option.NAME=")?;
                 external.options.push((name.to_owned(), value));
             }
             (_, None) => {
@@ -575,10 +579,17 @@ impl SideArgs {
     }
 }
 
+fn positive<T: FromStr + Default + PartialOrd>(text: &str) -> Result<T> {
+    let number = text.parse().ok().filter(|number| *number > T::default());
+    number.context("expected a number above 0")
+}
+
 /// The engine of `--with`, which has no limit of its own.
 pub(super) fn judge_command(text: &str) -> Result<ExternalCommand> {
     let side = SideArgs::parse(text, &Settings::default(), "with", "")?;
-    let command = side.external.filter(|_| side.limit.is_none());
+    let command = side
+        .external
+        .filter(|_| side.limit.is_none() && side.margin == Millis::ZERO);
     command.context("--with: write cmd=PROGRAM, and with it args=, wait= and option.NAME= at most")
 }
 
@@ -616,7 +627,10 @@ fn split_entry(entry: &str) -> Option<(&str, String)> {
 #[derive(Serialize)]
 struct MatchesReport {
     matches: Vec<MatchSummary>,
+    /// With three or more players.
     ranking: Option<Ranking>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
 }
 
 impl fmt::Display for MatchesReport {
@@ -651,6 +665,7 @@ pub(super) fn report(
     output.report(&MatchesReport {
         ranking: Ranking::of(&matches),
         matches,
+        notes: Vec::new(),
     })
 }
 
@@ -687,6 +702,10 @@ mod tests {
             ("new one", "a,b.pb.gz")
         );
         assert_eq!(side.limit.unwrap().to_string(), "5+0.1");
+        let limit = |text: &str| parse(text).unwrap().limit.unwrap();
+        assert_eq!(limit("movetime=100"), SideLimit::MoveTime(Millis(100.0)));
+        assert_eq!(limit("depth=8"), SideLimit::Depth(8));
+        assert_eq!(parse("tc=1,margin=50").unwrap().margin, Millis(50.0));
         assert_eq!(parse("").unwrap().name, "A");
     }
 

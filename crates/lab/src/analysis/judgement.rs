@@ -348,5 +348,17 @@ mod tests {
         assert_eq!(marked(-300, 60), ("??", false), "a loss of 25 %");
         assert_eq!(marked(-100, 800), ("?!", false));
         assert_eq!(marked(-20, 60), ("", false), "nobody would ask");
+        // The position with fewer visits decides, before the move or after it.
+        let [e4, d4] = ["e4", "d4"].map(|san| Position::start().read_move(san).unwrap());
+        for (before, after) in [(800, 60), (60, 800)] {
+            let [before, after] =
+                [(0, before), (85, after)].map(|(score, nodes)| position(Centipawns(score), e4, nodes));
+            assert!(
+                Judgement::of(d4, &before, &after).is_unclear,
+                "{} and {}",
+                before.nodes,
+                after.nodes
+            );
+        }
     }
 }

@@ -48,7 +48,7 @@ impl ExternalPlayer {
     /// figures, or what the engine did instead. The time it took.
     pub(super) fn end_move(&mut self, game: &History) -> (Result<(Move, MoveRow), MoveFault>, Millis) {
         let said = match &mut self.game {
-            Ok(own) => own.answer(self.limits.time),
+            Ok(own) => own.answer(self.limits.time.or(self.limits.movetime)),
             Err(fault) => Err(fault.clone()),
         };
         let used = Millis(self.started.elapsed().as_secs_f64() * 1e3);
@@ -92,6 +92,12 @@ fn row_of(said: &[String]) -> MoveRow {
 fn go(limits: &GoLimits, opponent: &GoLimits, is_white: bool) -> String {
     if let Some(nodes) = limits.nodes {
         return format!("go nodes {}", nodes.0);
+    }
+    if let Some(time) = limits.movetime {
+        return format!("go movetime {}", time.0.max(1.0).round());
+    }
+    if let Some(plies) = limits.depth {
+        return format!("go depth {plies}");
     }
     // The time and the increment, ms.
     let clock = |time: Millis, inc: Millis| (time.0.max(1.0).round() as i64, inc.0.round() as i64);

@@ -35,6 +35,10 @@ pub struct PlannedGame {
 pub enum SideLimit {
     Nodes(u64),
     Clock(TimeControl),
+    /// For every move, without a clock.
+    MoveTime(Millis),
+    /// Average depth, plies.
+    Depth(u32),
 }
 
 impl fmt::Display for SideLimit {
@@ -42,6 +46,8 @@ impl fmt::Display for SideLimit {
         match self {
             SideLimit::Nodes(nodes) => write!(f, "{nodes} nodes"),
             SideLimit::Clock(control) => control.fmt(f),
+            SideLimit::MoveTime(time) => write!(f, "{} ms", time.0),
+            SideLimit::Depth(plies) => write!(f, "depth {plies}"),
         }
     }
 }
@@ -62,9 +68,14 @@ impl SideLimit {
 
     /// What `go` tells the side with this clock.
     fn with(self, clock: &Option<GameClock>) -> GoLimits {
-        match (self, clock) {
-            (SideLimit::Nodes(nodes), _) => GoLimits::nodes(nodes),
-            (_, clock) => clock.as_ref().map(GameClock::limits).unwrap_or_default(),
+        match self {
+            SideLimit::Nodes(nodes) => GoLimits::nodes(nodes),
+            SideLimit::Clock(_) => clock.as_ref().map(GameClock::limits).unwrap_or_default(),
+            SideLimit::MoveTime(time) => GoLimits::movetime(time),
+            SideLimit::Depth(plies) => GoLimits {
+                depth: Some(plies),
+                ..GoLimits::default()
+            },
         }
     }
 }
@@ -368,7 +379,7 @@ impl OngoingGame {
         let (mv, row) = match played {
             Ok(played) => played,
             Err(fault) => {
-                let is_late = self.clocks[side].is_some_and(|clock| used > clock.left());
+                let is_late = self.is_late(side, used);
                 self.fault = Some(self.story(&fault));
                 return Ok(Some(lost(match fault {
                     _ if is_late => Termination::TimeForfeit,
@@ -389,7 +400,12 @@ impl OngoingGame {
             used_ms: Some(used.0),
             ..row
         };
-        let is_in_time = clock.as_mut().is_none_or(|clock| clock.press(used, node_time));
+        let Contender { limit, margin, .. } = &*self.contenders[mover.index()];
+        let is_in_time = match (clock.as_mut(), limit) {
+            (Some(clock), _) => clock.press(used, node_time.max(*margin)),
+            (None, SideLimit::MoveTime(time)) => used <= *time + *margin,
+            (None, _) => true,
+        };
         let played = PlayedMove {
             mv,
             clock_ms: clock.map(|clock| clock.left().0),
@@ -410,6 +426,12 @@ impl OngoingGame {
             outcome,
             termination: Termination::Adjudication,
         }))
+    }
+
+    /// Whether the side has used more than it had, whatever it has answered since.
+    fn is_late(&self, side: usize, used: Millis) -> bool {
+        let limits = self.limits(side);
+        limits.time.or(limits.movetime).is_some_and(|time| used > time)
     }
 
     fn story(&self, fault: &MoveFault) -> String {

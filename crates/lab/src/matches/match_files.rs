@@ -19,7 +19,8 @@ use crate::uci_process::move_between;
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::{Color, Variant};
 
-fn pgn(game: &GameRecord) -> String {
+/// `date` is that of the run, as in `2026-11-28`.
+fn pgn(game: &GameRecord, date: &str) -> String {
     let [white, black] = game
         .assignment
         .sides()
@@ -28,7 +29,7 @@ fn pgn(game: &GameRecord) -> String {
     let mut tags = vec![
         ("Event", "zeitnot match".to_owned()),
         ("Site", "?".to_owned()),
-        ("Date", "????.??.??".to_owned()),
+        ("Date", date.replace('-', ".")),
         ("Round", game.assignment.round()),
         ("White", white.name.clone()),
         ("Black", black.name.clone()),
@@ -66,8 +67,9 @@ fn result(outcome: GameOutcome) -> &'static str {
 
 fn time_control(limit: SideLimit) -> String {
     match limit {
-        SideLimit::Nodes(_) => "-".into(),
+        SideLimit::Nodes(_) | SideLimit::Depth(_) => "-".into(),
         SideLimit::Clock(_) => limit.to_string(),
+        SideLimit::MoveTime(time) => format!("1/{}", time.0 / 1000.0),
     }
 }
 
@@ -197,13 +199,14 @@ impl MatchGameRow {
 }
 
 pub(super) fn rows_of_moves(match_id: &str, game: &GameRecord) -> Vec<MoveRow> {
+    let is_played_out = matches!(game.end.termination, Termination::Rules(_));
     let row = |(index, played): (usize, &PlayedMove)| MoveRow {
         match_id: match_id.into(),
         game: game.assignment.game,
         control: game.contenders[game.mover(index).index()].limit.to_string(),
         // Without a clock rows do not depend on the machine.
         used_ms: played.row.clock_ms.and(played.row.used_ms),
-        really_left: (game.moves.len() - index).div_ceil(2) as u32,
+        really_left: is_played_out.then_some((game.moves.len() - index).div_ceil(2) as u32),
         ..played.row.clone()
     };
     game.moves.iter().enumerate().map(row).collect()
@@ -217,11 +220,12 @@ pub struct PlayedGame {
 }
 
 impl PlayedGame {
-    pub fn new(match_id: &str, game: &GameRecord) -> PlayedGame {
+    /// `date` is the day when the run began, such as `2026-11-28`.
+    pub fn new(match_id: &str, date: &str, game: &GameRecord) -> PlayedGame {
         PlayedGame {
             game: MatchGameRow::new(match_id, game),
             moves: rows_of_moves(match_id, game),
-            pgn: pgn(game),
+            pgn: pgn(game, date),
         }
     }
 

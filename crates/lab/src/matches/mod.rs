@@ -35,6 +35,7 @@ use clap::ValueEnum;
 use crate::move_rows::MoveRow;
 use crate::uci_process::ExternalEngine;
 use zeitnot_engine::engine::Setup;
+use zeitnot_engine::time::Millis;
 
 #[derive(Clone, Debug)]
 pub enum Team {
@@ -51,6 +52,8 @@ pub struct Contender {
     pub name: String,
     pub team: Team,
     pub limit: SideLimit,
+    /// Time by which a move may exceed the limit without losing the game.
+    pub margin: Millis,
 }
 
 /// Who plays whom.

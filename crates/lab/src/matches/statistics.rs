@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use itertools::Itertools;
 use ndarray::{Array1, Array2, Axis};
 use serde::Serialize;
 
@@ -182,9 +183,13 @@ pub(crate) enum Verdict {
     Undecided,
 }
 
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(["A is stronger", "B is stronger", UNDECIDED][*self as usize])
+impl Verdict {
+    pub(super) fn in_words(self, a: &str, b: &str) -> String {
+        match self {
+            Verdict::Ahead => format!("{a} is stronger"),
+            Verdict::Behind => format!("{b} is stronger"),
+            Verdict::Undecided => "undecided".into(),
+        }
     }
 }
 
@@ -200,9 +205,8 @@ fn score_of_elo(elo: f64) -> f64 {
 
 /// Replaces a count of 0: what was not seen is not impossible.
 const UNSEEN: f64 = 1e-3;
-const UNDECIDED: &str = "undecided";
-/// Of the fixed-point iteration for a given strength. A few are enough.
-const STRENGTH_ROUNDS: usize = 20;
+/// Of a bisection. Each halves the error.
+const BISECTIONS: usize = 60;
 
 option_choice! {
     pub enum EloModel {
@@ -246,12 +250,31 @@ pub struct SprtState {
     /// Below this H0 is accepted, above the upper bound H1.
     pub(super) lower: f64,
     pub(super) upper: f64,
-    pub(super) verdict: &'static str,
+    pub(super) verdict: SprtVerdict,
+}
+
+/// The hypothesis that is accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(super) enum SprtVerdict {
+    H0,
+    H1,
+    #[serde(rename = "undecided")]
+    Undecided,
+}
+
+impl fmt::Display for SprtVerdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            SprtVerdict::H0 => "H0",
+            SprtVerdict::H1 => "H1",
+            SprtVerdict::Undecided => "undecided",
+        })
+    }
 }
 
 impl SprtState {
     pub fn is_decided(&self) -> bool {
-        self.verdict != UNDECIDED
+        self.verdict != SprtVerdict::Undecided
     }
 
     pub(super) fn in_words(&self, a: &str, b: &str) -> String {
@@ -262,12 +285,14 @@ impl SprtState {
             verdict,
             ..
         } = self;
-        match *verdict {
-            "H1" => format!("{a} is better than {b}, by {elo1} {model} Elo rather than by {elo0}."),
-            "H0" => {
+        match verdict {
+            SprtVerdict::H1 => {
+                format!("{a} is better than {b}, by {elo1} {model} Elo rather than by {elo0}.")
+            }
+            SprtVerdict::H0 => {
                 format!("{a} is not {elo1} {model} Elo better than {b}: {elo0} is the likelier difference.")
             }
-            _ => "Neither is proven yet: more games can.".into(),
+            SprtVerdict::Undecided => "These games prove neither.".into(),
         }
     }
 }
@@ -304,10 +329,12 @@ impl Sprt {
         } = self;
         let llr = self.llr(tally);
         let (lower, upper) = ((beta / (1.0 - alpha)).ln(), ((1.0 - beta) / alpha).ln());
-        let verdict = match () {
-            () if llr >= upper => "H1",
-            () if llr <= lower => "H0",
-            () => UNDECIDED,
+        let verdict = if llr >= upper {
+            SprtVerdict::H1
+        } else if llr <= lower {
+            SprtVerdict::H0
+        } else {
+            SprtVerdict::Undecided
         };
         SprtState {
             elo0,
@@ -342,52 +369,80 @@ impl Sprt {
 }
 
 fn fit_mean(seen: &[f64; 5], mean: f64) -> [f64; 5] {
-    tilt(seen, &PAIR_SCORES.map(|score| score - mean))
+    tilt(seen, &PAIR_SCORES.map(|score| score - mean)).unwrap_or(*seen)
 }
 
-/// The likeliest distribution for `seen` whose mean lies `strength` standard deviations above ½. The
-/// condition is linear except for the distribution's mean and deviation, taken from the round before.
+/// Places at which the scatter of the likeliest distribution is looked for. The likelihood has few hills.
+const SCATTERS: i32 = 40;
+/// The likeliest distribution for `seen` whose mean lies `strength` standard deviations above ½.
+///
+/// With a pair's lead a, its score less ½, this means: mean(a) = u √mean(a²), where u is the strength t over
+/// √(1 + t²). Where the scatter √mean(a²) is r, the condition is linear: mean(a) = u (mean(a²) + r²) / 2r.
+/// For that [`tilt`] knows the likeliest distribution. What is wanted are those r which are also the scatter
+/// of that distribution. There may be several, far from what was seen: the likeliest one counts.
 fn fit_strength(seen: &[f64; 5], strength: f64) -> [f64; 5] {
-    let mut fitted = [0.2; 5];
-    for _ in 0..STRENGTH_ROUNDS {
-        let expected = |value: [f64; 5]| value.iter().zip(&fitted).map(|(x, p)| x * p).sum::<f64>();
-        let mean = expected(PAIR_SCORES);
-        let sigma = expected(PAIR_SCORES.map(|score| (score - mean).powi(2))).sqrt();
-        let condition = PAIR_SCORES
-            .map(|score| score - 0.5 - strength * sigma * (1.0 + ((mean - score) / sigma).powi(2)) / 2.0);
-        fitted = tilt(seen, &condition);
+    let u = strength / strength.hypot(1.0);
+    if u == 0.0 {
+        return fit_mean(seen, 0.5);
     }
-    fitted
+    let leads = PAIR_SCORES.map(|score| score - 0.5);
+    let fit = |scatter: f64| {
+        let linear = leads.map(|a| a - u * (a * a + scatter * scatter) / (2.0 * scatter));
+        tilt(seen, &linear)
+    };
+    // No distribution fits where the condition is below 0 for all leads: at small scatters, and between those
+    // that ¼ and ½ allow. A little above, it is nearly all one lead, which is larger than the scatter.
+    let is_too_small = |scatter: f64| {
+        let scatter_of = |fit: [f64; 5]| {
+            let squares = fit.into_iter().zip(leads).map(|(p, a)| p * a * a);
+            squares.sum::<f64>().sqrt()
+        };
+        fit(scatter).is_none_or(|fit| scatter_of(fit) > scatter)
+    };
+    let least = leads[3] * u.abs() / (1.0 + (1.0 - u * u).sqrt());
+    let place = |i: i32| least * (leads[4] / least).powf(f64::from(i) / f64::from(SCATTERS));
+    let brackets = (0..=SCATTERS).map(place).tuple_windows();
+    let brackets = brackets.filter(|&(low, high)| is_too_small(low) && !is_too_small(high));
+    let fits = brackets.filter_map(|(low, high)| fit(bisected(low, high, is_too_small)));
+    let likelihood = |fit: &[f64; 5]| seen.iter().zip(fit).map(|(p, q)| p * q.ln()).sum::<f64>();
+    let best = fits.max_by(|a, b| likelihood(a).total_cmp(&likelihood(b)));
+    best.unwrap_or(*seen)
 }
 
-/// The likeliest distribution in which `condition` has mean 0: `pᵢ / (1 + θ cᵢ)`.
-fn tilt(seen: &[f64; 5], condition: &[f64; 5]) -> [f64; 5] {
+/// Where `is_below` turns false between `low`, where it is true, and `high`.
+fn bisected(mut low: f64, mut high: f64, is_below: impl Fn(f64) -> bool) -> f64 {
+    for _ in 0..BISECTIONS {
+        let middle = (low + high) / 2.0;
+        if is_below(middle) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    (low + high) / 2.0
+}
+
+/// The likeliest distribution in which `condition` has mean 0: `pᵢ / (1 + θ cᵢ)`. `None` if it is not above 0
+/// for some results and below for others.
+fn tilt(seen: &[f64; 5], condition: &[f64; 5]) -> Option<[f64; 5]> {
     let (min, max) = condition
         .iter()
         .fold((f64::MAX, f64::MIN), |(lo, hi), &c| (lo.min(c), hi.max(c)));
     if min >= 0.0 || max <= 0.0 {
-        // No distribution fits: the observed one is as good as any.
-        return *seen;
+        return None;
     }
-    let weighted = |theta: f64| {
-        seen.iter()
-            .zip(condition)
-            .map(move |(p, c)| p * c / (1.0 + theta * c))
-    };
+    let tilted = |theta: f64| std::array::from_fn(|i| seen[i] / (1.0 + theta * condition[i]));
     // The mean falls as θ grows, from +∞ to −∞ between the poles.
-    let (mut low, mut high) = (-1.0 / max, -1.0 / min);
-    for _ in 0..200 {
-        let middle = (low + high) / 2.0;
-        if weighted(middle).sum::<f64>() > 0.0 {
-            low = middle
-        } else {
-            high = middle
-        }
-    }
-    let theta = (low + high) / 2.0;
-    std::array::from_fn(|i| seen[i] / (1.0 + theta * condition[i]))
+    let is_above = |theta: f64| {
+        let fitted: [f64; 5] = tilted(theta);
+        fitted.iter().zip(condition).map(|(p, c)| p * c).sum::<f64>() > 0.0
+    };
+    Some(tilted(bisected(-1.0 / max, -1.0 / min, is_above)))
 }
 
+/// Pairs that are added to a match won to nothing. Half a one leaves the loser below whoever made a single
+/// draw in as many games.
+const DRAWN: f64 = 0.5;
 /// Of Newton's method for ratings. A handful is enough.
 const NEWTON_ROUNDS: usize = 100;
 /// Smaller steps end the rounds, natural units.
@@ -409,8 +464,8 @@ pub(crate) struct Rating {
 /// matches, or if they are not connected.
 ///
 /// Errors come from the scatter of the pairs, not from the curve (the sandwich of P. J. Huber, 1967), so that
-/// draws and one-sided openings narrow them as in [`Elo`]. A match won to nothing counts one more drawn pair,
-/// because no finite rating explains it.
+/// draws and one-sided openings narrow them as in [`Elo`]. A match won to nothing counts [`DRAWN`] more pairs
+/// that were drawn, because no finite rating explains it.
 pub(crate) fn ratings(players: usize, results: &[([usize; 2], &ResultTally)]) -> Option<Vec<Rating>> {
     let played: Vec<_> = results
         .iter()
@@ -419,15 +474,26 @@ pub(crate) fn ratings(players: usize, results: &[([usize; 2], &ResultTally)]) ->
     if played.is_empty() {
         return None;
     }
-    let tallies = played.iter().map(|(_, tally)| {
-        let mut tally = (*tally).clone();
-        tally.pairs[2] += u64::from(matches!(tally.pair_moments(), Some((0.0 | 1.0, _))));
-        tally
+    let of_matches = |value: &dyn Fn(&ResultTally) -> f64| {
+        played
+            .iter()
+            .map(|(_, tally)| value(tally))
+            .collect::<Array1<_>>()
+    };
+    let drawn = of_matches(&|tally| match tally.pair_moments() {
+        Some((0.0 | 1.0, _)) => DRAWN,
+        _ => 0.0,
     });
-    let tallies: Vec<_> = tallies.collect();
-    let of_matches = |value: &dyn Fn(&ResultTally) -> f64| tallies.iter().map(value).collect::<Array1<_>>();
-    let pairs = of_matches(&|tally| tally.pair_count() as f64);
-    let score = of_matches(&|tally| tally.pair_moments().unwrap_or_default().0);
+    let pairs = of_matches(&|tally| tally.pair_count() as f64) + &drawn;
+    let points = of_matches(&|tally| {
+        tally
+            .pairs
+            .iter()
+            .zip(PAIR_SCORES)
+            .map(|(n, s)| *n as f64 * s)
+            .sum()
+    });
+    let score = (points + 0.5 * drawn) / &pairs;
     let variance = of_matches(&|tally| tally.expected_moments().1);
     // A's strength less B's, of each match. Shape [matches, players].
     let differences = Array2::from_shape_fn((played.len(), players), |(number, player)| {
@@ -686,28 +752,106 @@ mod tests {
         // ln(0.1 / 0.95), ln(0.9 / 0.05)
         let nothing = state([0; 5]);
         assert!((nothing.lower + 2.2513).abs() < 1e-4 && (nothing.upper - 2.8904).abs() < 1e-4);
-        assert_eq!((nothing.llr, nothing.verdict), (0.0, UNDECIDED));
-        assert_eq!(state([10, 200, 400, 300, 20]).verdict, "H1");
-        assert_eq!(state([20, 300, 400, 200, 10]).verdict, "H0");
+        assert_eq!((nothing.llr, nothing.verdict), (0.0, SprtVerdict::Undecided));
+        assert_eq!(state([10, 200, 400, 300, 20]).verdict, SprtVerdict::H1);
+        assert_eq!(state([20, 300, 400, 200, 10]).verdict, SprtVerdict::H0);
+    }
+
+    /// Counts of zero, too, as shares.
+    fn shares(counts: [u64; 5]) -> [f64; 5] {
+        let counts = counts.map(|n| (n as f64).max(UNSEEN));
+        counts.map(|n| n / counts.iter().sum::<f64>())
+    }
+
+    fn strength(p: &[f64; 5]) -> f64 {
+        let (mean, variance) = moments(*p);
+        (mean - 0.5) / variance.sqrt()
+    }
+
+    fn log_likelihood(seen: &[f64; 5], p: &[f64; 5]) -> f64 {
+        seen.iter().zip(p).map(|(seen, p)| seen * p.ln()).sum()
+    }
+
+    /// From a damped iteration that begins at what was seen, which ends for these.
+    #[test]
+    fn tables_with_most_pairs_drawn_are_as_another_computation_has_them() {
+        let drawn = [0, 3, 291, 6, 0];
+        for (elo1, expected) in [
+            (5, 0.29203),
+            (20, 0.41504),
+            (30, -0.25218),
+            (50, -4.14509),
+            (70, -12.03647),
+        ] {
+            let found = llr(&format!("elo0=0,elo1={elo1}"), drawn);
+            assert!((found - expected).abs() < 1e-4, "{elo1}: {found}");
+        }
+        // A regression: from 240 on the fit was what had been seen, so that any lead was proof.
+        for (elo1, most) in [(230, -160.0), (240, -170.0), (300, -240.0), (1000, -700.0)] {
+            let found = llr(&format!("elo0=0,elo1={elo1}"), drawn);
+            assert!(found < most, "{elo1}: {found}");
+        }
     }
 
     proptest! {
         #[test]
         fn fits_keep_what_they_are_fitted_to(
-            counts in prop::array::uniform5(0u64..1000), elo in -50.0f64..50.0,
+            counts in prop::array::uniform5(0u64..1000), elo in -900.0f64..900.0,
         ) {
             prop_assume!(counts.iter().sum::<u64>() > 0);
-            let counts = counts.map(|n| (n as f64).max(UNSEEN));
-            let total: f64 = counts.iter().sum();
-            let seen = counts.map(|n| n / total);
-            let moments = |p: [f64; 5]| {
-                let mean: f64 = p.iter().zip(PAIR_SCORES).map(|(p, x)| p * x).sum();
-                let var: f64 = p.iter().zip(PAIR_SCORES).map(|(p, x)| p * (x - mean).powi(2)).sum();
-                (mean, var.sqrt())
-            };
-            let by_mean = fit_mean(&seen, score_of_elo(elo));
+            let by_mean = fit_mean(&shares(counts), score_of_elo(elo));
             prop_assert!((by_mean.iter().sum::<f64>() - 1.0).abs() < 1e-6);
             prop_assert!((moments(by_mean).0 - score_of_elo(elo)).abs() < 1e-6);
+            let by_strength = fit_strength(&shares(counts), elo / 250.0);
+            prop_assert!((by_strength.iter().sum::<f64>() - 1.0).abs() < 1e-6, "{by_strength:?}");
+            prop_assert!((strength(&by_strength) - elo / 250.0).abs() < 1e-3, "{by_strength:?}");
+        }
+
+        /// Against distributions drawn at random, and moved towards all wins or all losses until they have
+        /// the strength.
+        #[test]
+        fn no_distribution_of_a_strength_is_likelier_than_the_fit(
+            counts in prop::array::uniform5(0u64..300), wanted in -2.0f64..2.0, seed: u64,
+        ) {
+            prop_assume!(counts.iter().sum::<u64>() > 0);
+            let seen = shares(counts);
+            let fitted = fit_strength(&seen, wanted);
+            let mut random = fastrand::Rng::with_seed(seed);
+            for round in 0..100 {
+                // From far away to close by.
+                let scale = 0.5f64.powi(round % 12);
+                let near = fitted.map(|p| p * (scale * 8.0 * (random.f64() - 0.5)).exp());
+                let near = near.map(|p| p / near.iter().sum::<f64>());
+                let end = if strength(&near) < wanted { 4 } else { 0 };
+                let mixed = |share: f64| {
+                    let mut mixed = near.map(|p| (1.0 - share) * p);
+                    mixed[end] += share;
+                    mixed
+                };
+                let share = bisected(0.0, 1.0, |share| (strength(&mixed(share)) < wanted) == (end == 4));
+                let other = mixed(share);
+                prop_assume!((strength(&other) - wanted).abs() < 1e-6);
+                let gain = log_likelihood(&seen, &other) - log_likelihood(&seen, &fitted);
+                prop_assert!(gain < 1e-6, "{fitted:?} {other:?} {gain}");
+            }
+        }
+
+        /// The ratio falls as H1 rises beyond what was seen, and rises up to that.
+        #[test]
+        fn hypotheses_further_from_what_was_seen_are_less_likely(
+            counts in prop::array::uniform5(0u64..300), first in -900.0f64..900.0, step in 1.0f64..200.0,
+        ) {
+            prop_assume!(counts.iter().sum::<u64>() > 0);
+            let scale = std::f64::consts::SQRT_2 / NELO_PER_SIGMA;
+            let seen = shares(counts);
+            let of = |elo: f64| log_likelihood(&seen, &fit_strength(&seen, scale * elo));
+            let (near, far) = (of(first), of(first + step));
+            let observed = strength(&seen) / scale;
+            if first >= observed {
+                prop_assert!(far <= near + 1e-9, "{near} {far}");
+            } else if first + step <= observed {
+                prop_assert!(near <= far + 1e-9, "{near} {far}");
+            }
         }
 
         #[test]
@@ -755,15 +899,25 @@ mod tests {
     fn whoever_won_all_gets_a_finite_rating() {
         let (all, some) = (tally([0, 0, 0, 0, 9]), tally([1, 2, 3, 2, 1]));
         let found = ratings(3, &[([0, 1], &all), ([1, 2], &some)]).unwrap();
-        // One drawn pair beside nine: 19 of 20 points.
+        // Half a drawn pair beside nine: 37 of 38 points.
         assert!(
-            (found[0].elo - found[1].elo - 400.0 * 19f64.log10()).abs() < 1e-6,
+            (found[0].elo - found[1].elo - 400.0 * 37f64.log10()).abs() < 1e-6,
             "{found:?}"
         );
         assert!(found.iter().all(|rating| rating.elo_error.is_finite()));
         // A regression: the drawn pair counted as played.
         assert_eq!((found[0].games, found[0].score), (18, 1.0));
         assert_eq!((found[1].games, found[1].score), (36, 0.25));
+    }
+
+    /// A regression: who lost both games of a pair was level with who drew one of them.
+    #[test]
+    fn whoever_scored_nothing_is_below_whoever_drew_once() {
+        for pairs in [1, 2, 5, 40] {
+            let (nothing, one_draw) = (tally([pairs, 0, 0, 0, 0]), tally([pairs - 1, 1, 0, 0, 0]));
+            let found = ratings(3, &[([0, 2], &nothing), ([1, 2], &one_draw)]).unwrap();
+            assert!(found[0].elo < found[1].elo - 1.0, "{pairs}: {found:?}");
+        }
     }
 
     #[test]

@@ -98,8 +98,8 @@ impl MatchSummary {
         Elo::of(&self.tally)
     }
 
-    fn elo_in_words(&self, words: fn(&Elo) -> String) -> String {
-        self.elo().as_ref().map_or(NONE.into(), words)
+    fn elo_in_words(&self, words: impl Fn(&Elo) -> String) -> String {
+        self.elo().map_or(NONE.into(), |elo| words(&elo))
     }
 
     fn sprt(&self) -> Option<SprtState> {
@@ -267,7 +267,7 @@ impl fmt::Display for MatchSummary {
             pairs,
             ..
         } = &self.tally;
-        let of_both = |[a, b]: [String; 2]| format!("A {a}, B {b}");
+        let of_both = |[of_a, of_b]: [String; 2]| format!("{a} {of_a}, {b} {of_b}");
         let ends = self
             .terminations
             .iter()
@@ -275,7 +275,10 @@ impl fmt::Display for MatchSummary {
             .join(", ");
         let nodes = self.nodes_per_move();
         let nodes = nodes.map(|nodes| nodes.map_or(NONE.into(), |nodes| format!("{nodes:.1}")));
-        let whole = |elo: &Elo| format!("{} (95 %: {}), {}", elo.lead(1), elo.interval(), elo.verdict());
+        let whole = |elo: &Elo| {
+            let verdict = elo.verdict().in_words(a, b);
+            format!("{} (95 %: {}), {verdict}", elo.lead(1), elo.interval())
+        };
         let test = sprt.map(|SprtState { elo0, elo1, .. }| format!("SPRT [{elo0}, {elo1}]"));
         let pruned = |(pruned, saved)| {
             format!(
@@ -285,11 +288,10 @@ impl fmt::Display for MatchSummary {
             )
         };
         let facts = [
-            ("A", Some(a.to_owned())),
-            ("B", Some(b.to_owned())),
+            ("players", Some(format!("{a} against {b}"))),
             (
                 "games",
-                Some(format!("{}: +{wins} ={draws} -{losses}", self.count(""))),
+                Some(format!("{}: {a} +{wins} ={draws} -{losses}", self.count(""))),
             ),
             ("pairs 0-½-1-1½-2", Some(format!("{pairs:?}"))),
             ("score", elo.map(|elo| format!("{:.2} %", 100.0 * elo.score))),
@@ -300,7 +302,7 @@ impl fmt::Display for MatchSummary {
                 test.as_deref().unwrap_or_default(),
                 sprt.map(|sprt| format!("{sprt} ({} Elo)", sprt.model)),
             ),
-            ("", sprt.map(|sprt| sprt.in_words("A", "B"))),
+            ("", sprt.map(|sprt| sprt.in_words(a, b))),
             ("ends", Some(ends)),
             (
                 "lost on time",
@@ -314,7 +316,7 @@ impl fmt::Display for MatchSummary {
             (
                 "smart pruning",
                 self.pruning()
-                    .map(|[a, b]| format!("A {}; B {}", pruned(a), pruned(b))),
+                    .map(|[of_a, of_b]| format!("{a} {}; {b} {}", pruned(of_a), pruned(of_b))),
             ),
         ];
         let mut known = facts.into_iter().filter_map(|(name, value)| Some((name, value?)));
@@ -339,7 +341,8 @@ pub fn table(matches: &[MatchSummary]) -> Table {
         .numbers("Elo", |summary| summary.elo_in_words(|elo| elo.lead(1)))
         .numbers("95 %", |summary| summary.elo_in_words(Elo::interval))
         .words("verdict", |summary| {
-            summary.elo_in_words(|elo| elo.verdict().to_string())
+            let [a, b] = summary.names();
+            summary.elo_in_words(|elo| elo.verdict().in_words(a, b))
         })
         .numbers("normalized Elo", |summary| summary.elo_in_words(Elo::normalized))
         .numbers("LOS, %", |summary| summary.elo_in_words(|elo| percent(elo.los)))
@@ -427,7 +430,8 @@ impl Ranking {
     }
 
     pub fn table(&self) -> Table {
-        Table::of("All players; the mean of all is 0", &self.players)
+        let caption = "All players; the mean of all is 0; half a drawn pair is added to a match that was won to nothing";
+        Table::of(caption, &self.players)
             .words("player", |player| &player.name)
             .numbers("Elo", |player| format!("{:+.1}", player.rating.elo))
             .numbers("± 95 %", |player| format!("{:.1}", player.rating.elo_error))
@@ -435,11 +439,38 @@ impl Ranking {
             .numbers("score, %", |player| percent(player.rating.score))
             .table()
     }
+
+    /// The players and their Elo so far, in one line.
+    pub fn line(&self) -> String {
+        let of_player = |RankedPlayer { name, rating }: &RankedPlayer| {
+            format!("{name} {:+.1} ± {:.1}", rating.elo, rating.elo_error)
+        };
+        format!("Elo {}", self.players.iter().map(of_player).join(", "))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_same_moves_with_colours_swapped_are_another_game() {
+        let mut summary = MatchSummary::new(["A", "B"], None);
+        for (game, a_is_white) in [true, false, true, false].into_iter().enumerate() {
+            summary.add(&MatchGameRow {
+                game: game as u64,
+                pair: game as u64 / 2,
+                a_is_white,
+                half_points: 1,
+                moves_hash: "equal".into(),
+                ..MatchGameRow::default()
+            });
+        }
+        assert_eq!(
+            (summary.games, summary.tally.games(), summary.tally.pairs),
+            (4, 2, [0, 0, 1, 0, 0])
+        );
+    }
 
     #[test]
     fn what_nothing_bounds_is_infinite_and_the_test_names_its_scale() {

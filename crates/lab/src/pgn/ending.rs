@@ -180,8 +180,8 @@ mod tests {
         ending(&Games::new("text", text.as_bytes()).next().unwrap().unwrap())
     }
 
-    /// The end of a decided and of a drawn game with these tags and this comment before the result. Neither
-    /// shows an end.
+    /// The end of a decided and of a drawn game with these tags and this comment before the result. Their
+    /// moves show none.
     fn told(tags: &str, comment: &str) -> [Ending; 2] {
         ["1-0", "1/2-1/2"].map(|result| {
             let around = [format!("{comment} {result}"), format!("{result} {comment}")];

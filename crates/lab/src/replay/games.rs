@@ -1,7 +1,7 @@
 //! Recorded games for replays: one side's moves after the book.
 
 use super::ReplayMove;
-use crate::pgn::{RecordedControl, RecordedGame, ending, with_positions};
+use crate::pgn::{Ending, RecordedControl, RecordedGame, ending, with_positions};
 use zeitnot_engine::chess::{Color, History, Position};
 use zeitnot_engine::engine::Settings;
 use zeitnot_engine::network::{Backend, BackendError, BatchEvaluator};
@@ -104,7 +104,14 @@ pub(crate) fn recorded_moves(
             });
         }
     }
-    if recorded.end.is_check() && recorded.end.legal_moves().is_empty() {
+    let end = ending(recorded);
+    if end.is_played_out() {
+        let count = moves.len() as u32;
+        (0..count)
+            .zip(&mut moves)
+            .for_each(|(place, own)| own.moves_left = Some(count - place));
+    }
+    if end == Ending::Checkmate {
         let left = |place: usize| (recorded.moves.len() - first_ply - 2 * place) as u32;
         moves
             .iter_mut()

@@ -35,6 +35,8 @@ pub(crate) struct ReplayMove {
     pub(crate) tactical_moves: u32,
     /// To the mate that ended the game: odd where we gave it.
     pub(crate) plies_to_mate: Option<u32>,
+    /// Our moves to the end of the game, this one included, if it was played out.
+    pub(crate) moves_left: Option<u32>,
     /// `None` if the network was not asked.
     pub(crate) root: Option<RootEvaluation>,
     /// Our clock before it in the recorded game.
@@ -100,8 +102,9 @@ pub(crate) fn replay(
             .kept_nodes(nodes_before, opponent_ms, position.pieces, &mut random);
         let facts = facts(position, &clock, kept, options);
         let (used_ms, moved) = play_move(&mut keeper, &facts, position, options, &mut random);
-        let left = (moves.len() - i) as u32;
-        let really_left = clock.movestogo().map_or(left, |n| n.min(left));
+        let recorded = (moves.len() - i) as u32;
+        let to_control = clock.movestogo().filter(|&moves| moves <= recorded);
+        let really_left = to_control.or(position.moves_left);
         nodes_before = moved.nodes;
         opponent_ms = if options.ponders { used_ms } else { 0.0 };
         replayed.moves.push(MoveRow {

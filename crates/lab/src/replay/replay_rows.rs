@@ -234,7 +234,7 @@ mod tests {
             had_choice: true,
             moves_left: Some(10.0),
             pieces: 12,
-            really_left: 7,
+            really_left: Some(7),
             ..MoveRow::default()
         }
     }

@@ -375,7 +375,7 @@ mod tests {
             used_ms: Some(1_000.0 / 3.0),
             nodes: 1_000 + game * u64::from(i),
             moves_left: game.is_multiple_of(2).then_some(30.0),
-            really_left: 20 - i,
+            really_left: Some(20 - i),
             ..MoveRow::default()
         }
     }

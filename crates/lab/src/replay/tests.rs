@@ -112,7 +112,7 @@ fn no_manager_loses_on_time_or_moves_at_once() {
             let summary = summary(manager, control, 40);
             // With much time a kept tree's lead may be out of reach at once.
             let allowed = if control.time > Millis(300_000.0) {
-                summary.pruned.count() / 50
+                summary.pruned.count / 50
             } else {
                 0
             };

@@ -25,6 +25,7 @@ use zeitnot_engine::VERSION;
 use zeitnot_engine::chance::GOLDEN;
 use zeitnot_engine::engine::{EngineError, Settings, Setup};
 use zeitnot_engine::note::Note;
+use zeitnot_engine::time::Millis;
 
 pub const PAIRS: &str = "pairs.jsonl";
 
@@ -141,6 +142,7 @@ pub fn play(
             name: String::new(),
             team: Team::Own(setup),
             limit: plan.limit,
+            margin: Millis::ZERO,
         }))
     };
     let mut games = 2 * done..2 * plan.pairs;

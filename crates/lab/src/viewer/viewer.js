@@ -959,7 +959,7 @@
   function groupsOf(parts, name, rest) {
     const groups = new Map();
     parts.forEach((part) => name(part).forEach(([key, sums]) => {
-      const group = groups.get(key) || { games: 0, scored: 0, points: 0, byClock: 0, marks: [0, 0, 0] };
+      const group = groups.get(key) || { games: 0, scored: 0, points: 0, byClock: 0, judged: 0, ofGames: 0, marks: [0, 0, 0] };
       groups.set(key, group);
       group.games += 1;
       const won = points(part.one.game.result, part.side);
@@ -967,6 +967,8 @@
       group.scored += won === undefined ? 0 : 1;
       group.points += won ?? 0;
       group.byClock += part.byClock ? 1 : 0;
+      group.judged += part.own.accuracy === null ? 0 : 1;
+      group.ofGames += part.own.accuracy ?? 0;
       sums.forEach((sum) => ['moves', 'accuracy', 'timed', 'planned', 'low', 'used_ms', 'planned_ms'].forEach((field) => { group[field] = (group[field] || 0) + sum[field]; }));
       sums.forEach((sum) => sum.marks.forEach((count, mark) => { group.marks[mark] += count; }));
     }));
@@ -976,8 +978,8 @@
   function groupTable(title, groups, hasGames) {
     const per = (sum, count, digits = 1) => (count ? (sum / count).toFixed(digits) : '–');
     const isTimed = groups.some(([, { timed }]) => timed);
-    const names = ['', ...(hasGames ? ['games', 'score, %'] : []), 'moves', 'accuracy, %', '?! / ? / ?? in 100', ...(isTimed ? ['s a move (plan)', 'low clock, %'] : []), ...(isTimed && hasGames ? ['lost by clock'] : [])];
-    const rows = groups.map(([name, sum]) => [name, ...(hasGames ? [String(sum.games), per(100 * sum.points, sum.scored, 0)] : []), String(sum.moves), per(sum.accuracy, sum.moves), sum.marks.map((count) => per(100 * count, sum.moves)).join(' / '),
+    const names = ['', ...(hasGames ? ['games', 'score, %'] : []), 'moves', hasGames ? 'accuracy, %' : 'accuracy of moves, %', '?! / ? / ?? in 100', ...(isTimed ? ['s a move (plan)', 'low clock, %'] : []), ...(isTimed && hasGames ? ['lost by clock'] : [])];
+    const rows = groups.map(([name, sum]) => [name, ...(hasGames ? [String(sum.games), per(100 * sum.points, sum.scored, 0)] : []), String(sum.moves), hasGames ? per(sum.ofGames, sum.judged, 0) : per(sum.accuracy, sum.moves, 0), sum.marks.map((count) => per(100 * count, sum.moves)).join(' / '),
       ...(isTimed ? [`${per(sum.used_ms / 1000, sum.timed)} (${per(sum.planned_ms / 1000, sum.planned)})`, per(100 * sum.low, sum.timed, 0)] : []), ...(isTimed && hasGames ? [String(sum.byClock)] : [])]);
     return [make('h3', {}, title), dataTable(title, names.map((name) => make('th', { scope: 'col' }, name || title.replace('By ', ''))), names, rows)];
   }
@@ -1026,7 +1028,7 @@
     const controls = groupsOf(parts, ({ one, own }) => [[one.summary.control || 'no clock', own.phases]], true);
     const opponents = groupsOf(parts, ({ own, other }) => [[player ? other : own.name, own.phases]], true);
     return common.replaceChildren(make('h2', {}, `Over these games: ${player || 'all players'}`),
-      make('p', { class: 'told' }, 'Accuracy is the mean over the moves. The clock is low with less than an eighth of the time to begin with, at most a minute.'),
+      make('p', { class: 'told' }, 'Accuracy is the mean of the games’ accuracies, and in a phase that of its moves. The clock is low with less than an eighth of the time to begin with, at most a minute.'),
       make('div', { class: 'common' }, make('div', {}, ...groupTable('By phase', phases, false), ...groupTable('By time control', controls, true)), make('div', {}, ...groupTable(player ? 'By opponent' : 'By player', opponents, true))));
   }
 
