@@ -29,8 +29,8 @@ pub(super) enum Play {
     /// The engine. `None` before its first search, or if a search has lost it.
     Idle(Option<OwnGame>),
     Searching(Running),
-    /// The engine, and `listener` hears only after `stop`, or `ponderhit` of a ponder search, that nothing was
-    /// searched at `root`.
+    /// The engine, and `listener` hears only after `stop`, or after `ponderhit` if it ponders, that nothing
+    /// was searched at `root`.
     Over {
         own: Option<OwnGame>,
         listener: Box<dyn Listener>,
