@@ -1,6 +1,7 @@
-//! Everything but matrix products: activations, squeeze-and-excitation, layer norm, softmax, rounding to
-//! bf16, the first layer, dot products.
+//! Everything but matrix products: activations, squeeze-and-excitation, layer norm, softmax, rounding, the
+//! first layer, dot products.
 
+use super::fixed::round_row;
 use super::operands::{Layout, TILE_DEPTH};
 use super::simd::Simd;
 use super::{Activation, BOARD_SQUARES, BOARD_STRIDE, CHANNEL_STEP, Job, board_offset, extent};
@@ -17,6 +18,8 @@ pub struct Residual<'a> {
     /// `[positions][10][10][channels]`
     pub boards: &'a mut [f32],
     pub relu: bool,
+    /// Receives each board's largest magnitude, `[positions]`.
+    pub largest: &'a mut [f32],
 }
 
 #[derive(Debug)]
@@ -50,6 +53,7 @@ pub struct Stamps<'a> {
     pub board: &'a mut [f32],
 }
 
+/// The result is the largest magnitude of the new values.
 #[derive(Debug)]
 pub struct Apply<'a> {
     pub function: Activation,
@@ -77,21 +81,21 @@ impl Job for Apply<'_> {
     fn check(&self, _lanes: usize) {}
 
     #[inline(always)]
-    unsafe fn run<S: Simd>(self, simd: S) {
+    unsafe fn run<S: Simd>(self, simd: S) -> f32 {
         with_function!(self.function, apply_with::<S>(simd, self.values))
     }
 }
 
 #[inline(always)]
-fn apply_with<S: Simd, const F: u8>(simd: S, values: &mut [f32]) {
+fn apply_with<S: Simd, const F: u8>(simd: S, values: &mut [f32]) -> f32 {
     let mut chunks = values.chunks_exact_mut(S::LANES);
+    let mut reached = simd.zero();
     for chunk in &mut chunks {
         // SAFETY: a chunk is a vector long.
         unsafe {
-            simd.store(
-                chunk.as_mut_ptr(),
-                function::<S, F>(simd, simd.load(chunk.as_ptr())),
-            )
+            let v = function::<S, F>(simd, simd.load(chunk.as_ptr()));
+            reached = simd.max(reached, simd.magnitude(v));
+            simd.store(chunk.as_mut_ptr(), v);
         }
     }
     let rest = chunks.into_remainder();
@@ -99,12 +103,12 @@ fn apply_with<S: Simd, const F: u8>(simd: S, values: &mut [f32]) {
     padded[..rest.len()].copy_from_slice(rest);
     // SAFETY: `padded` is at least a vector long.
     unsafe {
-        simd.store(
-            padded.as_mut_ptr(),
-            function::<S, F>(simd, simd.load(padded.as_ptr())),
-        )
+        let v = function::<S, F>(simd, simd.load(padded.as_ptr()));
+        simd.store(padded.as_mut_ptr(), v);
     }
     rest.copy_from_slice(&padded[..rest.len()]);
+    rest.iter()
+        .fold(simd.largest(reached), |largest, x| largest.max(x.abs()))
 }
 
 /// The function number `F` of [`with_function`].
@@ -130,6 +134,7 @@ impl Job for Residual<'_> {
         assert!(self.update.len() >= extent(self.positions, board, board));
         assert!(self.boards.len() >= extent(self.positions, board, board));
         assert!(self.scale_shift.len() >= extent(self.positions, 2 * self.channels, 2 * self.channels));
+        assert!(self.largest.len() >= self.positions);
     }
 
     #[inline(always)]
@@ -151,6 +156,7 @@ impl Job for Residual<'_> {
 unsafe fn add_residual_with<S: Simd, const RELU: bool>(simd: S, job: Residual<'_>) {
     let channels = job.channels;
     for position in 0..job.positions {
+        let mut reached = simd.zero();
         for channel in (0..channels).step_by(S::LANES) {
             // SAFETY: the check covers these boards and scales.
             unsafe {
@@ -160,11 +166,14 @@ unsafe fn add_residual_with<S: Simd, const RELU: bool>(simd: S, job: Residual<'_
                     let at = position * BOARD_SQUARES * channels + board_offset(square, channels) + channel;
                     let to = job.boards.as_mut_ptr().add(at);
                     let update = simd.mul_add(scale, simd.load(job.update.as_ptr().add(at)), shift);
-                    let v = simd.add(update, simd.load(to));
-                    simd.store(to, if RELU { simd.max(v, simd.zero()) } else { v });
+                    let sum = simd.add(update, simd.load(to));
+                    let v = if RELU { simd.max(sum, simd.zero()) } else { sum };
+                    reached = simd.max(reached, if RELU { v } else { simd.magnitude(v) });
+                    simd.store(to, v);
                 }
             }
         }
+        job.largest[position] = simd.largest(reached);
     }
 }
 
@@ -284,8 +293,30 @@ pub struct Normalize<'a> {
     /// `[stride]`, 0 in the padding.
     pub betas: &'a [f32],
     pub epsilon: f32,
-    /// The result in bf16, too.
-    pub rounded: Option<(&'a mut [u16], Layout)>,
+    /// The result rounded, too.
+    pub rounded: Option<Rounded<'a>>,
+}
+
+/// Where rows go that a product reads.
+#[derive(Debug)]
+pub enum Rounded<'a> {
+    /// Bits of bf16.
+    Half(&'a mut [u16], Layout),
+    /// `[rows][width]` integers, and each row's scale: what it was multiplied with is the inverse.
+    Fixed(&'a mut [i16], &'a mut [f32]),
+}
+
+impl Rounded<'_> {
+    fn check(&self, rows: usize, width: usize) {
+        match self {
+            Rounded::Half(to, layout) => {
+                assert!(width.is_multiple_of(TILE_DEPTH) && to.len() >= layout.length(rows, width));
+            }
+            Rounded::Fixed(to, scales) => {
+                assert!(to.len() >= extent(rows, width, width) && scales.len() >= rows);
+            }
+        }
+    }
 }
 
 /// `x = softmax(scale * x + added)`, row by row.
@@ -304,13 +335,11 @@ pub struct Softmax<'a> {
 #[derive(Debug)]
 pub struct Round<'a> {
     pub rows: usize,
-    /// A multiple of 32.
+    /// A multiple of a vector, of 32 for bf16.
     pub width: usize,
     /// `[rows][width]`
     pub from: &'a [f32],
-    /// Bits of bf16.
-    pub to: &'a mut [u16],
-    pub layout: Layout,
+    pub to: Rounded<'a>,
 }
 
 impl Job for Normalize<'_> {
@@ -319,10 +348,8 @@ impl Job for Normalize<'_> {
         let length = extent(self.rows, self.stride, self.stride);
         assert!(self.x.len() >= length && self.branch.is_none_or(|branch| branch.len() >= length));
         assert!(self.gammas.len() >= self.stride && self.betas.len() >= self.stride);
-        if let Some((to, layout)) = &self.rounded {
-            assert!(
-                self.stride.is_multiple_of(TILE_DEPTH) && to.len() >= layout.length(self.rows, self.stride)
-            );
+        if let Some(rounded) = &self.rounded {
+            rounded.check(self.rows, self.stride);
         }
     }
 
@@ -361,9 +388,12 @@ impl Job for Normalize<'_> {
                     let (gammas, betas) = (self.gammas.as_ptr().add(i), self.betas.as_ptr().add(i));
                     let result = simd.mul_add(normal, simd.load(gammas), simd.load(betas));
                     simd.store(x.add(i), result);
-                    if let Some((to, layout)) = &mut rounded {
+                    if let Some(Rounded::Half(to, layout)) = &mut rounded {
                         simd.store_bf16(to.as_mut_ptr().add(layout.place(row, i)), result);
                     }
+                }
+                if let Some(Rounded::Fixed(to, scales)) = &mut rounded {
+                    scales[row] = round_row(simd, x, self.stride, to.as_mut_ptr().add(row * self.stride));
                 }
             }
         }
@@ -425,9 +455,7 @@ impl Job for Softmax<'_> {
                     largest = simd.max(largest, score);
                     simd.store(x.add(i), score);
                 }
-                let mut lanes = [f32::MIN; CHANNEL_STEP];
-                simd.store(lanes.as_mut_ptr(), largest);
-                let largest = simd.splat(lanes.into_iter().fold(f32::MIN, f32::max));
+                let largest = simd.splat(simd.largest(largest));
                 let mut sum = simd.zero();
                 for i in (0..self.width).step_by(S::LANES) {
                     let power = simd.exp(simd.sub(simd.load(x.add(i)), largest));
@@ -444,20 +472,30 @@ impl Job for Softmax<'_> {
 }
 
 impl Job for Round<'_> {
-    fn check(&self, _lanes: usize) {
-        assert!(self.width.is_multiple_of(TILE_DEPTH));
+    fn check(&self, lanes: usize) {
+        assert!(self.width.is_multiple_of(lanes));
         assert!(self.from.len() >= extent(self.rows, self.width, self.width));
-        assert!(self.to.len() >= self.layout.length(self.rows, self.width));
+        self.to.check(self.rows, self.width);
     }
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self, simd: S) {
+        let mut to = self.to;
         for row in 0..self.rows {
-            for column in (0..self.width).step_by(S::LANES) {
-                // SAFETY: the check covers all rows.
-                unsafe {
-                    let numbers = simd.load(self.from.as_ptr().add(row * self.width + column));
-                    simd.store_bf16(self.to.as_mut_ptr().add(self.layout.place(row, column)), numbers);
+            // SAFETY: the check covers all rows.
+            unsafe {
+                let from = self.from.as_ptr().add(row * self.width);
+                match &mut to {
+                    Rounded::Half(to, layout) => {
+                        for column in (0..self.width).step_by(S::LANES) {
+                            let to = to.as_mut_ptr().add(layout.place(row, column));
+                            simd.store_bf16(to, simd.load(from.add(column)));
+                        }
+                    }
+                    Rounded::Fixed(to, scales) => {
+                        let to = to.as_mut_ptr().add(row * self.width);
+                        scales[row] = round_row(simd, from, self.width, to);
+                    }
                 }
             }
         }

@@ -13,6 +13,7 @@
 mod activation;
 mod definition;
 mod elementwise;
+mod fixed;
 mod folded;
 mod gemm;
 mod operands;
@@ -26,6 +27,8 @@ mod amx;
 #[cfg(target_arch = "x86_64")]
 mod avx512_bf16;
 #[cfg(target_arch = "x86_64")]
+mod fixed_x86;
+#[cfg(target_arch = "x86_64")]
 mod rows_units;
 #[cfg(target_arch = "x86_64")]
 mod rows_x86;
@@ -34,10 +37,11 @@ mod rows_x86;
 use simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use simd::{Avx2, Avx512};
-use simd::{Portable, Simd};
+use simd::{Fused, Portable, Simd};
 
 pub use activation::Activation;
-pub use elementwise::{AddScaled, Apply, Dot, Normalize, Residual, Round, Softmax, Stamp, Stamps};
+pub use elementwise::{AddScaled, Apply, Dot, Normalize, Residual, Round, Rounded, Softmax, Stamp, Stamps};
+pub use fixed::{FixedProduct, FixedSums, pack_fixed_dense, pack_fixed_filters, point_factors};
 pub use folded::{
     ConvolveFolded, FinishStream, Fold, FoldedOutput, ScaledResidual, Unfold, folded_length, folded_offsets,
     stream_length,
@@ -46,7 +50,7 @@ pub use gemm::Product;
 pub use operands::{BLOCK_ROWS, HalfRows, Layout, TILE_DEPTH, TILE_ROWS, pack_right};
 pub use rows::{Attend, Dense, DenseOutput};
 pub use tiles::Tiles;
-pub use winograd::{Epilogue, InputTransform, OutputTransform, transform_filter};
+pub use winograd::{Epilogue, FixedScales, InputTransform, OutputTransform, Transformed, transform_filter};
 
 /// Channels are padded to a multiple of this, the longest vector.
 pub const CHANNEL_STEP: usize = 16;
@@ -81,9 +85,14 @@ macro_rules! kernels {
         }
 
         impl Kernels {
-            pub fn available() -> Vec<Kernels> {
-                let all = [$($(#[$cfg])? $set::detect().map(Kernels::$set),)*];
-                all.into_iter().flatten().collect()
+            fn detect() -> impl Iterator<Item = Kernels> {
+                [$($(#[$cfg])? $set::detect().map(Kernels::$set),)*].into_iter().flatten()
+            }
+
+            fn lanes(self) -> usize {
+                match self {
+                    $($(#[$cfg])? Kernels::$set(_) => $set::LANES,)*
+                }
             }
 
             pub fn name(self) -> &'static str {
@@ -124,6 +133,25 @@ macro_rules! kernels {
     };
 }
 
+/// Results depend on how many lanes are added up together.
+const FIXED_LANES: usize = 8;
+
+impl Kernels {
+    /// Those of this CPU for single precision and bf16, fastest first.
+    pub fn available() -> Vec<Kernels> {
+        Kernels::detect()
+            .filter(|kernels| !matches!(kernels, Kernels::Fused(_)))
+            .collect()
+    }
+
+    /// Those of this CPU for fixed point, fastest first. All compute the same bits.
+    pub fn fixed() -> Vec<Kernels> {
+        Kernels::detect()
+            .filter(|kernels| kernels.lanes() == FIXED_LANES)
+            .collect()
+    }
+}
+
 /// An operation with its operands. [`Kernels::run`] runs it.
 pub trait Operation {
     type Output;
@@ -146,9 +174,9 @@ macro_rules! operations {
 }
 
 operations! {
-    (): AddScaled, Apply, ConvolveFolded, FinishStream, Fold, InputTransform, Normalize, OutputTransform,
+    (): AddScaled, ConvolveFolded, FinishStream, Fold, InputTransform, Normalize, OutputTransform,
         Product, Residual, Round, Softmax, Stamps, Unfold;
-    f32: Dot;
+    f32: Apply, Dot;
 }
 
 kernels! {
@@ -156,6 +184,7 @@ kernels! {
     #[cfg(target_arch = "x86_64")] Avx2 "avx2" [#[target_feature(enable = "avx2,fma")]];
     #[cfg(target_arch = "aarch64")] Neon "neon" [#[target_feature(enable = "neon")]];
     Portable "portable" [];
+    Fused "portable" [];
 }
 
 /// The length of `count` blocks of `length` numbers, `step` apart. Panics if that exceeds `usize`.

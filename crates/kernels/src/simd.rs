@@ -56,6 +56,22 @@ pub trait Simd: Copy {
         }
     }
 
+    /// Writes [`Simd::LANES`] numbers as integers, rounded to nearest even.
+    ///
+    /// # Safety
+    /// `to` must be valid for that. No alignment is needed.
+    #[inline(always)]
+    unsafe fn store_i16(self, to: *mut i16, v: Self::Vector) {
+        let mut numbers = [0.0f32; 16];
+        // SAFETY: no vector is longer than `numbers`. For `to` the caller vouches.
+        unsafe {
+            self.store(numbers.as_mut_ptr(), v);
+            for (i, number) in numbers.iter().enumerate().take(Self::LANES) {
+                to.add(i).write((number + MAGIC).to_bits() as i16);
+            }
+        }
+    }
+
     /// Prefetches the cache line at `from`, into the L1 cache if `NEAR`, else into L2. Any address is
     /// allowed.
     #[inline(always)]
@@ -64,6 +80,20 @@ pub trait Simd: Copy {
     #[inline(always)]
     fn zero(self) -> Self::Vector {
         self.splat(0.0)
+    }
+
+    #[inline(always)]
+    fn magnitude(self, v: Self::Vector) -> Self::Vector {
+        self.max(v, self.sub(self.zero(), v))
+    }
+
+    /// The largest of all lanes.
+    #[inline(always)]
+    fn largest(self, v: Self::Vector) -> f32 {
+        let mut numbers = [f32::MIN; 16];
+        // SAFETY: no vector is longer than `numbers`.
+        unsafe { self.store(numbers.as_mut_ptr(), v) };
+        numbers.into_iter().fold(f32::MIN, f32::max)
     }
 
     /// `e^x`, relative error below 1e-6. `x` is clamped to `-87..=87`.
@@ -115,101 +145,110 @@ pub trait Simd: Copy {
     }
 }
 
+/// `N` lanes in plain Rust. `FUSED` rounds `a * b + c` once, as instructions do.
+#[derive(Clone, Copy, Debug)]
+pub struct Plain<const N: usize, const FUSED: bool>(());
+
 /// The others are tested against it.
-#[derive(Clone, Copy, Debug)]
-pub struct Portable(());
+pub type Portable = Plain<4, false>;
+/// The same bits as [`Avx2`], slow where the CPU cannot fuse.
+pub type Fused = Plain<8, true>;
 
-/// The size of an SSE2 or NEON register.
 #[derive(Clone, Copy, Debug)]
-pub struct Four([f32; 4]);
+pub struct Lanes<const N: usize>([f32; N]);
 
-impl Portable {
-    pub fn detect() -> Option<Portable> {
-        Some(Portable(()))
+impl<const N: usize, const FUSED: bool> Plain<N, FUSED> {
+    pub fn detect() -> Option<Plain<N, FUSED>> {
+        Some(Plain(()))
     }
 }
 
 macro_rules! lanes {
     (|$($v:ident),+| $result:expr) => {
-        Four([
-            { $(let $v = $v.0[0];)+ $result },
-            { $(let $v = $v.0[1];)+ $result },
-            { $(let $v = $v.0[2];)+ $result },
-            { $(let $v = $v.0[3];)+ $result },
-        ])
+        Lanes(std::array::from_fn(|i| { $(let $v = $v.0[i];)+ $result }))
     };
 }
 
-impl Simd for Portable {
-    type Vector = Four;
-    const LANES: usize = 4;
+/// 1.5 * 2^23: added to a small number, it leaves the integer part in the lowest bits.
+const MAGIC: f32 = 12_582_912.0;
+
+impl<const N: usize, const FUSED: bool> Simd for Plain<N, FUSED> {
+    type Vector = Lanes<N>;
+    const LANES: usize = N;
     const COLUMNS: usize = 2;
     const ROWS: usize = 4;
 
     #[inline(always)]
-    fn splat(self, x: f32) -> Four {
-        Four([x; 4])
+    fn splat(self, x: f32) -> Lanes<N> {
+        Lanes([x; N])
     }
 
     #[inline(always)]
-    unsafe fn load(self, from: *const f32) -> Four {
-        // SAFETY: the caller vouches for four readable numbers. An array of f32 needs no more alignment than
-        // f32.
-        Four(unsafe { from.cast::<[f32; 4]>().read() })
+    unsafe fn load(self, from: *const f32) -> Lanes<N> {
+        // SAFETY: the caller vouches for so many readable numbers. An array of f32 needs no more alignment
+        // than f32.
+        Lanes(unsafe { from.cast::<[f32; N]>().read() })
     }
 
     #[inline(always)]
-    unsafe fn store(self, to: *mut f32, v: Four) {
-        // SAFETY: the caller vouches for four writable numbers.
-        unsafe { to.cast::<[f32; 4]>().write(v.0) }
+    unsafe fn store(self, to: *mut f32, v: Lanes<N>) {
+        // SAFETY: the caller vouches for so many writable numbers.
+        unsafe { to.cast::<[f32; N]>().write(v.0) }
     }
 
     #[inline(always)]
-    fn add(self, a: Four, b: Four) -> Four {
+    fn add(self, a: Lanes<N>, b: Lanes<N>) -> Lanes<N> {
         lanes!(|a, b| a + b)
     }
 
     #[inline(always)]
-    fn sub(self, a: Four, b: Four) -> Four {
+    fn sub(self, a: Lanes<N>, b: Lanes<N>) -> Lanes<N> {
         lanes!(|a, b| a - b)
     }
 
     #[inline(always)]
-    fn mul(self, a: Four, b: Four) -> Four {
+    fn mul(self, a: Lanes<N>, b: Lanes<N>) -> Lanes<N> {
         lanes!(|a, b| a * b)
     }
 
     #[inline(always)]
-    fn div(self, a: Four, b: Four) -> Four {
+    fn div(self, a: Lanes<N>, b: Lanes<N>) -> Lanes<N> {
         lanes!(|a, b| a / b)
     }
 
     #[inline(always)]
-    fn max(self, a: Four, b: Four) -> Four {
+    fn max(self, a: Lanes<N>, b: Lanes<N>) -> Lanes<N> {
         lanes!(|a, b| if a > b { a } else { b })
     }
 
     #[inline(always)]
-    fn min(self, a: Four, b: Four) -> Four {
+    fn min(self, a: Lanes<N>, b: Lanes<N>) -> Lanes<N> {
         lanes!(|a, b| if a < b { a } else { b })
     }
 
     #[inline(always)]
-    fn mul_add(self, a: Four, b: Four, c: Four) -> Four {
-        // Not `f32::mul_add`: without the instruction that is a slow library call.
-        lanes!(|a, b, c| a * b + c)
+    fn mul_add(self, a: Lanes<N>, b: Lanes<N>, c: Lanes<N>) -> Lanes<N> {
+        // Without the instruction, `f32::mul_add` is a slow library call.
+        lanes!(|a, b, c| if FUSED { a.mul_add(b, c) } else { a * b + c })
+    }
+
+    /// Halves are added, then their halves, as vectors do.
+    #[inline(always)]
+    fn sum(self, v: Lanes<N>) -> f32 {
+        let mut v = v.0;
+        let mut half = N / 2;
+        while half > 0 {
+            for i in 0..half {
+                v[i] += v[i + half];
+            }
+            half /= 2;
+        }
+        v[0]
     }
 
     #[inline(always)]
-    fn sum(self, v: Four) -> f32 {
-        (v.0[0] + v.0[2]) + (v.0[1] + v.0[3])
-    }
-
-    #[inline(always)]
-    fn round_and_exp2(self, x: Four) -> (Four, Four) {
-        /// 1.5 * 2^23: added to a small number, it leaves the integer part in the lowest bits.
-        const MAGIC: f32 = 12_582_912.0;
-        let shifted = lanes!(|x| x + MAGIC);
+    fn round_and_exp2(self, x: Lanes<N>) -> (Lanes<N>, Lanes<N>) {
+        let shifted: Lanes<N> = lanes!(|x| x + MAGIC);
         let power =
             lanes!(|shifted| f32::from_bits((shifted.to_bits() << 23).wrapping_add(1.0f32.to_bits())));
         (lanes!(|shifted| shifted - MAGIC), power)
@@ -306,6 +345,16 @@ mod x86 {
         a * b + c = _mm256_fmadd_ps(a, b, c);
 
         const PREFETCHES: bool = true;
+
+        #[inline(always)]
+        unsafe fn store_i16(self, to: *mut i16, v: __m256) {
+            // SAFETY: the caller vouches for 8 writable numbers.
+            unsafe {
+                let n = _mm256_cvtps_epi32(v);
+                let (low, high) = (_mm256_castsi256_si128(n), _mm256_extracti128_si256::<1>(n));
+                _mm_storeu_si128(to.cast(), _mm_packs_epi32(low, high));
+            }
+        }
 
         #[inline(always)]
         fn prefetch<const NEAR: bool>(self, from: *const f32) {

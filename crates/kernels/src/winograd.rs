@@ -4,6 +4,7 @@
 //! A` are the 4×4 outputs (Lavin and Gray 2015, interpolation points 0, ±1, ±2, ∞). The sums over channels
 //! are 36 matrix products.
 
+use super::fixed::{FOLDED, inverse};
 use super::simd::Simd;
 use super::{BOARD_SQUARES, BOARD_STRIDE, Job, POINTS, TILES, extent};
 
@@ -33,6 +34,20 @@ pub fn transform_filter(filter: &[f32; 9]) -> [f32; POINTS] {
     points
 }
 
+/// Transformed tiles, `[36][positions * 4][channels]`.
+#[derive(Debug)]
+pub enum Transformed<'a> {
+    Single(&'a mut [f32]),
+    /// Integers, multiplied with their point's factor, and divided by the largest magnitude on their board.
+    Fixed {
+        tiles: &'a mut [i16],
+        /// See [`point_factors`](super::point_factors).
+        factors: &'a [f32; POINTS],
+        /// `[positions]`
+        largest: &'a [f32],
+    },
+}
+
 /// Boards to tiles: `tiles[point][position * 4 + tile][channel]`.
 #[derive(Debug)]
 pub struct InputTransform<'a> {
@@ -40,8 +55,7 @@ pub struct InputTransform<'a> {
     pub channels: usize,
     /// `[positions][10][10][channels]`
     pub boards: &'a [f32],
-    /// `[36][positions * 4][channels]`
-    pub tiles: &'a mut [f32],
+    pub tiles: Transformed<'a>,
     /// From one point of `tiles` to the next, at least `positions * 4 * channels`.
     pub step: usize,
 }
@@ -72,7 +86,7 @@ macro_rules! with_flags {
     };
 }
 
-/// Finishes a vector of outputs and adds it to `pool` if there is one.
+/// Finishes a vector of outputs, adds it to `pool` if there is one, and raises `reached` to its magnitudes.
 ///
 /// # Safety
 /// `to` must be valid for a vector.
@@ -81,7 +95,7 @@ unsafe fn finish<S: Simd, const ADD: bool, const RELU: bool, const POOL: bool>(
     simd: S,
     mut v: S::Vector,
     to: *mut f32,
-    pool: &mut S::Vector,
+    (pool, reached): (&mut S::Vector, &mut S::Vector),
 ) {
     // SAFETY: the caller's.
     unsafe {
@@ -94,8 +108,18 @@ unsafe fn finish<S: Simd, const ADD: bool, const RELU: bool, const POOL: bool>(
         if POOL {
             *pool = simd.add(*pool, v);
         }
+        *reached = simd.max(*reached, if RELU { v } else { simd.magnitude(v) });
         simd.store(to, v);
     }
+}
+
+/// What products in fixed point are multiplied with.
+#[derive(Clone, Copy, Debug)]
+pub struct FixedScales<'a> {
+    /// Those of the panel, `[width]`.
+    pub channels: &'a [f32],
+    /// The largest magnitudes on the boards that were transformed, `[positions]`.
+    pub boards: &'a [f32],
 }
 
 /// Products of tiles become boards, for a panel of channels.
@@ -108,6 +132,8 @@ pub struct OutputTransform<'a> {
     pub products: &'a [f32],
     /// From one point of `products` to the next.
     pub step: usize,
+    /// For products in fixed point.
+    pub fixed: Option<FixedScales<'a>>,
     /// `[width]`
     pub bias: &'a [f32],
     pub epilogue: Epilogue,
@@ -117,6 +143,8 @@ pub struct OutputTransform<'a> {
     pub first: usize,
     /// Sums for [`Epilogue::Pool`], `[positions][channels]`.
     pub pool: &'a mut [f32],
+    /// Raised to the largest magnitude of each board's outputs, `[positions]`.
+    pub reached: &'a mut [f32],
 }
 
 /// `Bᵀ d` for one column of a tile.
@@ -138,16 +166,20 @@ fn input_column<S: Simd>(simd: S, d: [S::Vector; 6]) -> [S::Vector; 6] {
     ]
 }
 
-/// `Aᵀ m` for one column of products.
+/// `Aᵀ m` for one column of products, each of which has a scale (those of points 1 and 2 are 1, those of 3
+/// and 4 the same).
 #[inline(always)]
-fn output_column<S: Simd>(simd: S, m: [S::Vector; 6]) -> [S::Vector; 4] {
+fn output_column<S: Simd>(simd: S, m: [S::Vector; 6], scales: &[f32; 6]) -> [S::Vector; 4] {
+    let [first, _, _, far, _, last] = *scales;
     let (sum1, difference1) = (simd.add(m[1], m[2]), simd.sub(m[1], m[2]));
     let (sum2, difference2) = (simd.add(m[3], m[4]), simd.sub(m[3], m[4]));
+    let near = simd.mul_add(simd.splat(far), sum2, sum1);
+    let cubes = simd.mul_add(simd.splat(8.0 * far), difference2, difference1);
     [
-        simd.add(m[0], simd.add(sum1, sum2)),
-        simd.mul_add(simd.splat(2.0), difference2, difference1),
-        simd.mul_add(simd.splat(4.0), sum2, sum1),
-        simd.add(simd.mul_add(simd.splat(8.0), difference2, difference1), m[5]),
+        simd.mul_add(simd.splat(first), m[0], near),
+        simd.mul_add(simd.splat(2.0 * far), difference2, difference1),
+        simd.mul_add(simd.splat(4.0 * far), sum2, sum1),
+        simd.mul_add(simd.splat(last), m[5], cubes),
     ]
 }
 
@@ -183,30 +215,70 @@ impl Job for InputTransform<'_> {
         assert!(self.channels.is_multiple_of(lanes));
         assert!(self.boards.len() >= extent(self.positions, board, board));
         let rows = extent(self.positions, TILES * self.channels, TILES * self.channels);
-        assert!(self.tiles.len() >= extent(POINTS, self.step, rows));
+        let length = extent(POINTS, self.step, rows);
+        match &self.tiles {
+            Transformed::Single(tiles) => assert!(tiles.len() >= length),
+            Transformed::Fixed { tiles, largest, .. } => {
+                assert!(tiles.len() >= length && largest.len() >= self.positions);
+            }
+        }
     }
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self, simd: S) {
-        let channels = self.channels;
-        for tile in 0..self.positions * TILES {
-            let corner = tile % TILES / 2 * 4 * BOARD_STRIDE + tile % 2 * 4;
-            let from = (tile / TILES * BOARD_SQUARES + corner) * channels;
-            for channel in (0..channels).step_by(S::LANES) {
-                // SAFETY: the check covers these boards and tiles. A tile's 6×6 squares lie on the board.
-                unsafe {
-                    let from = self.boards.as_ptr().add(from + channel);
-                    let to = self.tiles.as_mut_ptr().add(tile * channels + channel);
-                    let mut half = [[simd.zero(); 6]; 6];
-                    for (row, half) in half.iter_mut().enumerate() {
-                        *half = input_column(
-                            simd,
-                            load_six(simd, from.add(row * BOARD_STRIDE * channels), channels),
-                        );
-                    }
-                    for x in 0..6 {
-                        for (y, &v) in input_column(simd, column(&half, x)).iter().enumerate() {
-                            simd.store(to.add((y * 6 + x) * self.step), v);
+        // SAFETY: the caller's.
+        unsafe {
+            match self.tiles {
+                Transformed::Single(_) => transform_input_with::<S, false>(simd, self),
+                Transformed::Fixed { .. } => transform_input_with::<S, true>(simd, self),
+            }
+        }
+    }
+}
+
+/// # Safety
+/// `job` must have passed its check. `FIXED` says which tiles it has.
+#[inline(always)]
+unsafe fn transform_input_with<S: Simd, const FIXED: bool>(simd: S, job: InputTransform<'_>) {
+    let channels = job.channels;
+    let (mut single, mut fixed) = (std::ptr::null_mut(), std::ptr::null_mut());
+    let (mut of_points, mut of_boards) = ([0.0; POINTS], &[][..]);
+    match job.tiles {
+        Transformed::Single(tiles) => single = tiles.as_mut_ptr(),
+        Transformed::Fixed {
+            tiles,
+            factors,
+            largest,
+        } => {
+            (of_points, of_boards) = (*factors, largest);
+            fixed = tiles.as_mut_ptr();
+        }
+    }
+    for tile in 0..job.positions * TILES {
+        let corner = tile % TILES / 2 * 4 * BOARD_STRIDE + tile % 2 * 4;
+        let from = (tile / TILES * BOARD_SQUARES + corner) * channels;
+        let mut factors = of_points;
+        if FIXED {
+            let inverse = inverse(of_boards[tile / TILES]);
+            factors.iter_mut().for_each(|factor| *factor *= inverse);
+        }
+        for channel in (0..channels).step_by(S::LANES) {
+            // SAFETY: the check covers these boards and tiles. A tile's 6×6 squares lie on the board.
+            unsafe {
+                let from = job.boards.as_ptr().add(from + channel);
+                let mut half = [[simd.zero(); 6]; 6];
+                for (row, half) in half.iter_mut().enumerate() {
+                    let from = from.add(row * BOARD_STRIDE * channels);
+                    *half = input_column(simd, load_six(simd, from, channels));
+                }
+                for x in 0..6 {
+                    for (y, &v) in input_column(simd, column(&half, x)).iter().enumerate() {
+                        let point = y * 6 + x;
+                        let at = point * job.step + tile * channels + channel;
+                        if FIXED {
+                            simd.store_i16(fixed.add(at), simd.mul(v, simd.splat(factors[point])));
+                        } else {
+                            simd.store(single.add(at), v);
                         }
                     }
                 }
@@ -226,7 +298,10 @@ impl Job for OutputTransform<'_> {
         );
         let rows = extent(self.positions, TILES * self.width, TILES * self.width);
         assert!(self.products.len() >= extent(POINTS, self.step, rows));
-        assert!(self.bias.len() >= self.width);
+        assert!(self.bias.len() >= self.width && self.reached.len() >= self.positions);
+        assert!(self.fixed.is_none_or(|scales| {
+            scales.channels.len() >= self.width && scales.boards.len() >= self.positions
+        }));
         assert!(self.boards.len() >= extent(self.positions, board, board));
         if self.epilogue == Epilogue::Pool {
             assert!(self.pool.len() >= extent(self.positions, self.channels, self.channels));
@@ -250,12 +325,18 @@ unsafe fn transform_output_with<S: Simd, const ADD: bool, const RELU: bool, cons
     job: OutputTransform<'_>,
 ) {
     let channels = job.channels;
+    let points = if job.fixed.is_some() { FOLDED } else { [1.0; 6] };
     for position in 0..job.positions {
+        let mut reached = simd.zero();
         for channel in (0..job.width).step_by(S::LANES) {
             // SAFETY: the check covers these products, boards, biases and pools. 4 × 4×4 outputs fill the 8×8
             // squares.
             unsafe {
                 let bias = simd.load(job.bias.as_ptr().add(channel));
+                let scale = job.fixed.map_or(simd.splat(1.0), |scales| {
+                    let of_channels = simd.load(scales.channels.as_ptr().add(channel));
+                    simd.mul(of_channels, simd.splat(scales.boards[position]))
+                });
                 let board = job
                     .boards
                     .as_mut_ptr()
@@ -269,12 +350,14 @@ unsafe fn transform_output_with<S: Simd, const ADD: bool, const RELU: bool, cons
                     let to = board.add(((tile / 2 * 4 + 1) * BOARD_STRIDE + tile % 2 * 4 + 1) * channels);
                     let mut half = [[simd.zero(); 4]; 6];
                     for (row, half) in half.iter_mut().enumerate() {
-                        *half = output_column(simd, load_six(simd, from.add(row * 6 * job.step), job.step));
+                        let products = load_six(simd, from.add(row * 6 * job.step), job.step);
+                        *half = output_column(simd, products, &points);
                     }
                     for x in 0..4 {
-                        for (y, &v) in output_column(simd, column(&half, x)).iter().enumerate() {
+                        for (y, &v) in output_column(simd, column(&half, x), &points).iter().enumerate() {
                             let to = to.add((y * BOARD_STRIDE + x) * channels);
-                            finish::<S, ADD, RELU, POOL>(simd, simd.add(v, bias), to, &mut pool);
+                            let v = simd.mul_add(v, scale, bias);
+                            finish::<S, ADD, RELU, POOL>(simd, v, to, (&mut pool, &mut reached));
                         }
                     }
                 }
@@ -288,5 +371,6 @@ unsafe fn transform_output_with<S: Simd, const ADD: bool, const RELU: bool, cons
                 }
             }
         }
+        job.reached[position] = job.reached[position].max(simd.largest(reached));
     }
 }

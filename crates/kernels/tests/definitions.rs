@@ -175,33 +175,68 @@ proptest! {
         let filters = numbers(seed ^ 77, outputs * inputs * 9);
         let bias = numbers(seed ^ 78, outputs);
         let transformed: Vec<_> = filters.as_chunks::<9>().0.iter().map(transform_filter).collect();
-        for kernels in Kernels::available() {
-            let rows = positions * TILES;
-            let (tiles_step, products_step) = (rows * inputs + 3, rows * outputs + 5);
+        let rows = positions * TILES;
+        let (tiles_step, products_step) = (rows * inputs + 3, rows * outputs + 5);
+        let magnitudes = |boards: &[f32], channels: usize| -> Vec<f32> {
+            let largest = |board: &[f32]| board.iter().fold(0.0f32, |most, x| most.max(x.abs()));
+            boards.chunks(BOARD_SQUARES * channels).map(largest).collect()
+        };
+        let largest = magnitudes(&boards, inputs);
+        let mut integers = vec![0; POINTS * inputs * outputs];
+        let filter = |input: usize, output: usize| transformed[output * inputs + input];
+        let scales = pack_fixed_filters((inputs, outputs), true, filter, &mut integers);
+        let factors = point_factors(true);
+        let single = Kernels::available().into_iter().map(|kernels| (kernels, false));
+        let all = single.chain(Kernels::fixed().into_iter().map(|kernels| (kernels, true)));
+        let mut of_fixed = Vec::new();
+        for (kernels, is_fixed) in all {
             let mut tiles = vec![0.0; POINTS * tiles_step];
+            let mut fixed_tiles = vec![0; POINTS * tiles_step];
+            let to = if is_fixed {
+                Transformed::Fixed { tiles: &mut fixed_tiles, factors: &factors, largest: &largest }
+            } else {
+                Transformed::Single(&mut tiles)
+            };
             kernels.run(InputTransform {
-                positions, channels: inputs, boards: &boards, tiles: &mut tiles, step: tiles_step,
+                positions, channels: inputs, boards: &boards, tiles: to, step: tiles_step,
             });
-            let mut weights = Vec::new();
-            let at_point = |point: usize| move |filter: &[f32; POINTS]| filter[point];
-            for at_point in (0..POINTS).map(at_point) {
-                let b: Vec<f32> = (0..inputs * outputs)
-                    .map(|i| at_point(&transformed[i % outputs * inputs + i / outputs]))
-                    .collect();
-                weights.extend(pack(kernels.panel(), inputs, outputs, &b));
-            }
             let mut products = vec![0.0; POINTS * products_step];
-            kernels.run(Product {
-                count: POINTS, rows, inner: inputs, width: outputs,
-                a: &tiles, a_row: inputs, a_step: tiles_step,
-                b: &weights, b_step: inputs * outputs, bias: None,
-                c: &mut products, c_row: outputs, c_step: products_step,
-            });
+            if is_fixed {
+                kernels.run(FixedProduct {
+                    count: POINTS, rows, inner: inputs, width: outputs,
+                    a: &fixed_tiles, a_row: inputs, a_step: tiles_step, b: &integers, b_step: inputs * outputs,
+                    c: FixedSums::Parts(&mut products), c_row: outputs, c_step: products_step,
+                });
+            } else {
+                let mut weights = Vec::new();
+                let at_point = |point: usize| move |filter: &[f32; POINTS]| filter[point];
+                for at_point in (0..POINTS).map(at_point) {
+                    let b: Vec<f32> = (0..inputs * outputs)
+                        .map(|i| at_point(&transformed[i % outputs * inputs + i / outputs]))
+                        .collect();
+                    weights.extend(pack(kernels.panel(), inputs, outputs, &b));
+                }
+                kernels.run(Product {
+                    count: POINTS, rows, inner: inputs, width: outputs,
+                    a: &tiles, a_row: inputs, a_step: tiles_step,
+                    b: &weights, b_step: inputs * outputs, bias: None,
+                    c: &mut products, c_row: outputs, c_step: products_step,
+                });
+            }
             let (mut after, mut pool) = (before.clone(), vec![0.0; positions * outputs]);
+            let mut reached = vec![0.0; positions];
             kernels.run(OutputTransform {
-                positions, width: outputs, products: &products, step: products_step, bias: &bias, epilogue,
-                boards: &mut after, channels: outputs, first: 0, pool: &mut pool,
+                positions, width: outputs, products: &products, step: products_step,
+                fixed: is_fixed.then_some(FixedScales { channels: &scales, boards: &largest }),
+                bias: &bias, epilogue, boards: &mut after, channels: outputs, first: 0, pool: &mut pool,
+                reached: &mut reached,
             });
+            prop_assert_eq!(&reached, &magnitudes(&after, outputs), "{}", kernels.name());
+            if is_fixed {
+                of_fixed.push((after.clone(), pool.clone()));
+                prop_assert_eq!(of_fixed.last(), of_fixed.first(), "{}: other bits", kernels.name());
+            }
+            let tolerance = if is_fixed { 0.15 } else { 5e-4 };
             for position in 0..positions {
                 let size = BOARD_SQUARES * outputs;
                 let (before, after) = (&before[position * size..][..size], &after[position * size..][..size]);
@@ -215,9 +250,10 @@ proptest! {
                     sums[output] += v;
                     expected[at] = finished(epilogue, v, before[at]);
                 }
-                assert_close(after, &expected, 5e-4, kernels.name())?;
+                assert_close(after, &expected, tolerance, kernels.name())?;
                 if epilogue == Epilogue::Pool {
-                    assert_close(&pool[position * outputs..][..outputs], &sums, 1e-3, kernels.name())?;
+                    let pool = &pool[position * outputs..][..outputs];
+                    assert_close(pool, &sums, 5.0 * tolerance, kernels.name())?;
                 }
             }
         }
@@ -239,7 +275,8 @@ proptest! {
         for kernels in Kernels::available() {
             for (function, reference) in FUNCTIONS {
                 let mut found = values.clone();
-                kernels.run(Apply { function, values: &mut found });
+                let largest = kernels.run(Apply { function, values: &mut found });
+                prop_assert_eq!(largest, found.iter().fold(0.0, |most, x| x.abs().max(most)));
                 let expected: Vec<f32> = values.iter().map(|&x| reference(f64::from(x)) as f32).collect();
                 assert_close(&found, &expected, 2e-6, &format!("{} {function:?}", kernels.name()))?;
             }
@@ -253,10 +290,14 @@ proptest! {
         let update: Vec<f32> = (0..positions).flat_map(|i| board(!seed ^ i as u64, channels)).collect();
         let scale_shift = numbers(seed ^ 99, positions * 2 * channels);
         for kernels in Kernels::available() {
-            let mut found = boards.clone();
+            let (mut found, mut largest) = (boards.clone(), vec![0.0; positions]);
             kernels.run(Residual {
                 positions, channels, update: &update, scale_shift: &scale_shift, boards: &mut found, relu,
+                largest: &mut largest,
             });
+            for (board, &largest) in found.chunks(BOARD_SQUARES * channels).zip(&largest) {
+                prop_assert_eq!(largest, board.iter().fold(0.0, |most, x| x.abs().max(most)));
+            }
             let mut expected = boards.clone();
             for position in 0..positions {
                 for (square, channel) in (0..64).flat_map(|square| (0..channels).map(move |channel| (square, channel))) {
@@ -413,13 +454,84 @@ proptest! {
             let (layout, mut half) = (Layout::blocks(stride), vec![0; rows.next_multiple_of(64) * stride]);
             kernels.run(Normalize {
                 rows, size, stride, x: &mut found, branch: branched.then_some(&branch), factor,
-                gammas: &gammas, betas: &betas, epsilon: 1e-3, rounded: is_rounded.then_some((&mut half, layout)),
+                gammas: &gammas, betas: &betas, epsilon: 1e-3,
+                rounded: is_rounded.then_some(Rounded::Half(&mut half, layout)),
             });
             assert_close(&found, &padded(expected.clone()), 1e-4, kernels.name())?;
             for (i, &number) in found.iter().enumerate().filter(|_| is_rounded) {
                 let rounded = half[layout.place(i / stride, i % stride)];
                 prop_assert_eq!(rounded, half::bf16::from_f32(number).to_bits(), "{}", kernels.name());
             }
+            let (mut integers, mut scales) = (vec![0; rows * stride], vec![0.0; rows]);
+            let mut again = padded(x.clone());
+            kernels.run(Normalize {
+                rows, size, stride, x: &mut again, branch: branched.then_some(&branch), factor,
+                gammas: &gammas, betas: &betas, epsilon: 1e-3,
+                rounded: Some(Rounded::Fixed(&mut integers, &mut scales)),
+            });
+            check_integers(&again, stride, (&integers, &scales))?;
+        }
+    }
+
+    #[test]
+    fn rows_are_rounded_to_integers(seed: u64, rows in 1..20usize, blocks in 1..70usize, exponent in -44..36i32) {
+        let width = blocks * CHANNEL_STEP;
+        let mut from = numbers(seed, rows * width);
+        from.iter_mut().for_each(|x| *x *= 10f32.powi(exponent));
+        from[..width].fill(0.0);
+        let all = Kernels::available().into_iter().chain(Kernels::fixed());
+        let results = all.map(|kernels| {
+            let (mut integers, mut scales) = (vec![7; rows * width], vec![7.0; rows]);
+            let to = Rounded::Fixed(&mut integers, &mut scales);
+            kernels.run(Round { rows, width, from: &from, to });
+            (integers, scales)
+        });
+        let results: Vec<_> = results.collect();
+        if exponent > -28 {
+            check_integers(&from, width, (&results[0].0, &results[0].1))?;
+        }
+        prop_assert!(results.iter().all(|result| *result == results[0]));
+    }
+
+    #[test]
+    fn fixed_products_are_exact(
+        seed: u64, count in 1..3usize, rows in 0..20usize, in_blocks in 1..20usize, out_blocks in 1..5usize, scaled: bool,
+    ) {
+        let (inner, width) = (in_blocks * CHANNEL_STEP, out_blocks * CHANNEL_STEP);
+        let count = if scaled { 1 } else { count };
+        let integers = |seed: u64, length: usize, largest: f32| -> Vec<i16> {
+            numbers(seed, length).iter().map(|x| (x * largest) as i16).collect()
+        };
+        let a = integers(seed, count * rows * inner, 8191.0);
+        let b = integers(seed ^ 1, count * inner * width, 2.0 * 8191.0 / in_blocks as f32);
+        let (row_scales, scales, bias) = (numbers(seed ^ 2, rows), numbers(seed ^ 3, width), numbers(seed ^ 4, width));
+        let mut expected = Vec::new();
+        for i in 0..count * rows * width {
+            let (matrix, row, column) = (i / width / rows, i / width % rows, i % width);
+            let product = |k: usize| {
+                let at = ((column / 16 * (inner / 2) + k / 2) * 16 + column % 16) * 2 + k % 2;
+                i64::from(a[(matrix * rows + row) * inner + k]) * i64::from(b[matrix * inner * width + at])
+            };
+            let sum_of = |part: std::ops::Range<usize>| part.map(product).sum::<i64>();
+            expected.push(if scaled {
+                let sum = i32::try_from(sum_of(0..inner)).unwrap() as f32;
+                sum.mul_add(row_scales[row] * scales[column], bias[column])
+            } else {
+                (0..inner).step_by(128).fold(0.0, |sum, k| sum + sum_of(k..inner.min(k + 128)) as f32)
+            });
+        }
+        for kernels in Kernels::fixed() {
+            let mut c = vec![0.0; count * rows * width];
+            let sums = if scaled {
+                FixedSums::Scaled { to: &mut c, row_scales: &row_scales, scales: &scales, bias: &bias }
+            } else {
+                FixedSums::Parts(&mut c)
+            };
+            kernels.run(FixedProduct {
+                count, rows, inner, width, a: &a, a_row: inner, a_step: rows * inner, b: &b, b_step: inner * width,
+                c: sums, c_row: width, c_step: rows * width,
+            });
+            prop_assert_eq!(&c, &expected, "{}", kernels.name());
         }
     }
 
@@ -455,7 +567,7 @@ proptest! {
         }
         for kernels in Kernels::available() {
             let mut to = vec![7; expected.len()];
-            kernels.run(Round { rows, width, from: &from, to: &mut to, layout: Layout::blocks(width) });
+            kernels.run(Round { rows, width, from: &from, to: Rounded::Half(&mut to, Layout::blocks(width)) });
             prop_assert_eq!(&to, &expected, "{}", kernels.name());
         }
     }
@@ -579,22 +691,38 @@ proptest! {
                 prop_assert!(fits(end(count, step, inner as u128 * width as u128)));
             }
             let board = (BOARD_SQUARES * CHANNEL_STEP) as u128 * board_blocks as u128;
-            let transform = InputTransform {
-                positions: count, channels, boards: &numbers, tiles: &mut results, step,
+            let mut integers = vec![0; length];
+            let factors = point_factors(false);
+            let tiles = if row % 2 == 0 {
+                Transformed::Single(&mut results)
+            } else {
+                Transformed::Fixed { tiles: &mut integers, factors: &factors, largest: &numbers }
             };
+            let transform = InputTransform { positions: count, channels, boards: &numbers, tiles, step };
             if channels > 0 && returns(|| kernels.run(transform)) {
                 prop_assert!(fits(count as u128 * board));
                 prop_assert!(fits(end(POINTS, step, (count * TILES * channels) as u128)));
             }
-            let mut pool = numbers.clone();
+            let (mut pool, mut reached) = (numbers.clone(), numbers.clone());
             let transform = OutputTransform {
                 positions: count, width, products: &numbers, step, bias: &numbers, epilogue: Epilogue::Pool,
-                boards: &mut results, channels, first: row, pool: &mut pool,
+                fixed: (row % 2 == 0).then_some(FixedScales { channels: &numbers, boards: &numbers }),
+                boards: &mut results, channels, first: row, pool: &mut pool, reached: &mut reached,
             };
             if channels > 0 && returns(|| kernels.run(transform)) {
                 prop_assert!(fits(count as u128 * board));
                 prop_assert!(fits(end(POINTS, step, (count * TILES * width) as u128)));
                 prop_assert!(row + width <= channels);
+            }
+            let inputs = inner.wrapping_mul(CHANNEL_STEP);
+            let product = FixedProduct {
+                count, rows, inner: inputs, width, a: &integers, a_row: row, a_step: step, b: &integers, b_step: step,
+                c: FixedSums::Parts(&mut results), c_row: row, c_step: step,
+            };
+            if returns(|| kernels.run(product)) {
+                prop_assert!(fits(end(count, step, end(rows, row, inputs as u128))));
+                prop_assert!(fits(end(count, step, end(rows, row, width as u128))));
+                prop_assert!(fits(end(count, step, inputs as u128 * width as u128)));
             }
             let offsets = folded_offsets(TILE_DEPTH);
             let half = vec![0; length];
@@ -608,6 +736,92 @@ proptest! {
                 prop_assert!(fits((count * stream_length(outputs)) as u128));
                 prop_assert!(fits((outputs * TILE_DEPTH * 9) as u128));
             }
+        }
+    }
+}
+
+/// That integers times their row's scale are the numbers, within half an integer.
+fn check_integers(
+    numbers: &[f32],
+    width: usize,
+    (integers, scales): (&[i16], &[f32]),
+) -> Result<(), TestCaseError> {
+    for (i, &number) in numbers.iter().enumerate() {
+        let (integer, scale) = (f32::from(integers[i]), scales[i / width]);
+        prop_assert!(integer.abs() <= 8191.0);
+        let distance = (number - integer * scale).abs();
+        prop_assert!(
+            distance <= 0.501 * scale,
+            "{integer} of scale {scale} is not {number}"
+        );
+    }
+    Ok(())
+}
+
+/// With the largest activations, whose signs are those of the weights.
+#[test]
+fn sums_of_the_worst_weights_do_not_overflow() {
+    const OUTPUTS: usize = CHANNEL_STEP;
+    for inputs in [16, 128, 256, 1024, 2048, 8192] {
+        let weights = numbers(inputs as u64, inputs * OUTPUTS);
+        // The first output has equal weights, the second one large weight.
+        let weight = |input: usize, output: usize| match output {
+            0 => 1.0,
+            1 => {
+                if input == 0 {
+                    1.0
+                } else {
+                    1e-9
+                }
+            }
+            _ => weights[input * OUTPUTS + output],
+        };
+        let filter = |input: usize, output: usize| [weight(input, output); POINTS];
+        let (mut dense, mut filters) = (vec![0; inputs * OUTPUTS], vec![0; POINTS * inputs * OUTPUTS]);
+        pack_fixed_dense((inputs, OUTPUTS), weight, &mut dense);
+        pack_fixed_filters((inputs, OUTPUTS), false, filter, &mut filters);
+        let largest = if inputs < 1024 { 8191 } else { 4095 };
+        for output in 0..OUTPUTS {
+            let at = |input: usize| (input / 2 * 16 + output) * 2 + input % 2;
+            let sum: i64 = (0..inputs).map(|input| i64::from(dense[at(input)]).abs()).sum();
+            assert!(sum * (largest + 1) < 1 << 31, "{inputs} inputs, output {output}");
+            assert!(
+                sum * (largest + 1) > 1 << 29 || output == 1 || inputs == 16,
+                "bits are wasted"
+            );
+            for point in filters.chunks(inputs * OUTPUTS) {
+                for first in (0..inputs).step_by(128) {
+                    let part = first..inputs.min(first + 128);
+                    let sum: i64 = part.map(|input| i64::from(point[at(input)]).abs()).sum();
+                    assert!(sum * (16383 + 1) < 1 << 31, "{inputs} inputs, output {output}");
+                }
+            }
+        }
+        let row = vec![-largest as i16; inputs];
+        let negative: Vec<i16> = dense.iter().map(|weight| -weight.abs()).collect();
+        for kernels in Kernels::fixed() {
+            let mut c = [0.0; OUTPUTS];
+            let ones = [1.0; OUTPUTS];
+            kernels.run(FixedProduct {
+                count: 1,
+                rows: 1,
+                inner: inputs,
+                width: OUTPUTS,
+                a: &row,
+                a_row: inputs,
+                a_step: 0,
+                b: &negative,
+                b_step: 0,
+                c: FixedSums::Scaled {
+                    to: &mut c,
+                    row_scales: &[1.0],
+                    scales: &ones,
+                    bias: &[0.0; OUTPUTS],
+                },
+                c_row: OUTPUTS,
+                c_step: 0,
+            });
+            assert!(c.iter().all(|&sum| sum > 0.0), "{inputs} inputs: {c:?}");
         }
     }
 }

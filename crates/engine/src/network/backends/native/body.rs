@@ -2,7 +2,8 @@
 
 use super::encoder::{EncoderScratch, Encoders, FeedForward};
 use super::layers::{
-    Arithmetic, Buffer, Layer, Linear, Norm, Rows, activate, boards_to_rows, pack, padded, weight_of,
+    Arithmetic, Buffer, Layer, Linear, Norm, Precision, Rows, activate, boards_to_rows, pack, padded,
+    weight_of,
 };
 use super::tower::{Tower, TowerScratch, squares};
 use crate::network::layers::{self, Activation, Dense, Embedding, PIECE_PLANES, SQUARES};
@@ -82,13 +83,17 @@ impl AttentionBody {
                 Source::Pieces(PieceLayer::new(&pieces.preprocess))
             }
             Embedding::Tower(tower) => {
-                let tiles = arithmetic.tiles.filter(|tiles| tiles.outruns_winograd());
-                Source::Tower(Tower::new(
-                    Arithmetic { tiles, ..arithmetic },
-                    tower,
-                    None,
-                    activation,
-                ))
+                let is_slow = arithmetic.tiles().is_some_and(|tiles| !tiles.outruns_winograd());
+                let precision = if is_slow {
+                    Precision::Single
+                } else {
+                    arithmetic.precision
+                };
+                let arithmetic = Arithmetic {
+                    precision,
+                    ..arithmetic
+                };
+                Source::Tower(Tower::new(arithmetic, tower, None, activation))
             }
         };
         embedding.outputs = stride;
@@ -99,7 +104,7 @@ impl AttentionBody {
         AttentionBody {
             width: body.width(),
             stride,
-            number_size: if arithmetic.tiles.is_some() {
+            number_size: if arithmetic.tiles().is_some() {
                 size_of::<u16>()
             } else {
                 size_of::<f32>()

@@ -1,12 +1,12 @@
-//! 3×3 convolutions of boards: by Winograd's algorithm in fp32, or directly in bf16 where the CPU has matrix
-//! tiles.
+//! 3×3 convolutions of boards: by Winograd's algorithm in fp32 or fixed point, or directly in bf16 where the
+//! CPU has matrix tiles.
 
-use super::layers::{Buffer, activate_boards, pack, padded, stride};
+use super::layers::{Arithmetic, Boards, Buffer, Precision, pack, padded, stride};
 use crate::network::layers::{self, Activation};
 use zeitnot_kernels::{
-    BOARD_SQUARES, ConvolveFolded, Epilogue, FoldedOutput, InputTransform, Kernels, OutputTransform, POINTS,
-    Product, TILE_DEPTH, TILES, Tiles, folded_length, folded_offsets, pack_right, stream_length,
-    transform_filter,
+    ConvolveFolded, Epilogue, FixedProduct, FixedScales, FixedSums, FoldedOutput, InputTransform, Kernels,
+    OutputTransform, POINTS, Product, TILE_DEPTH, TILES, Tiles, Transformed, folded_length, folded_offsets,
+    pack_fixed_filters, pack_right, point_factors, stream_length, transform_filter,
 };
 
 /// Outputs computed together, so that their products stay in the cache.
@@ -16,14 +16,16 @@ const BLOCK: usize = 64;
 const SKEW: usize = 16;
 
 pub(crate) struct WinogradScratch {
-    pub(crate) transformed: Transformed,
-    /// Outputs of a block's second convolution, `[positions][10][10][channels]`.
-    pub(crate) update: Buffer,
+    pub(crate) tiles: TileScratch,
+    /// Outputs of a block's second convolution.
+    pub(crate) update: Boards,
     pub(crate) pool: Buffer,
 }
 
-pub(crate) struct Transformed {
-    tiles: Buffer,
+pub(crate) struct TileScratch {
+    /// For one of the two kinds of weights.
+    single: Buffer,
+    fixed: Buffer<i16>,
     products: Buffer,
 }
 
@@ -38,13 +40,15 @@ pub(crate) struct FoldedScratch {
 impl WinogradScratch {
     pub(crate) fn new(positions: usize, channels: usize) -> WinogradScratch {
         let rows = positions * TILES;
-        let transformed = Transformed {
-            tiles: Buffer::zeros(POINTS * (rows * channels + SKEW)),
+        // What is never written takes no memory.
+        let tiles = TileScratch {
+            single: Buffer::zeros(POINTS * (rows * channels + SKEW)),
+            fixed: Buffer::zeros(POINTS * (rows * channels + SKEW)),
             products: Buffer::zeros(POINTS * (rows * BLOCK + SKEW)),
         };
         WinogradScratch {
-            transformed,
-            update: Buffer::zeros(positions * BOARD_SQUARES * channels),
+            tiles,
+            update: Boards::zeros(positions, channels),
             pool: Buffer::zeros(positions * channels),
         }
     }
@@ -66,8 +70,7 @@ impl FoldedScratch {
 }
 
 pub(crate) struct Target<'a> {
-    /// `[positions][10][10][outputs]`
-    pub(crate) boards: &'a mut [f32],
+    pub(crate) boards: &'a mut Boards,
     pub(crate) epilogue: Epilogue,
     /// Sums for [`Epilogue::Pool`], `[positions][outputs]`, else empty.
     pub(crate) pool: &'a mut [f32],
@@ -77,23 +80,38 @@ pub(crate) struct Target<'a> {
 /// pages and the next ones can be fetched.
 pub(crate) struct WinogradConvolutions {
     channels: usize,
-    /// Per convolution and block of outputs, packed `[36][inputs][outputs of the block]`.
-    weights: Buffer,
+    weights: Filters,
     biases: Vec<Buffer>,
 }
 
+/// Per convolution and block of outputs, `[36][inputs][outputs of the block]`, packed.
+enum Filters {
+    Single(Buffer),
+    Fixed {
+        weights: Buffer<i16>,
+        /// `[convolutions][channels]`
+        scales: Vec<f32>,
+        factors: [f32; POINTS],
+    },
+}
+
 impl WinogradConvolutions {
-    pub(crate) fn new(kernels: Kernels, convolutions: &[&layers::Convolution]) -> WinogradConvolutions {
+    /// They read boards after `activation`.
+    pub(crate) fn new(
+        arithmetic: Arithmetic,
+        convolutions: &[&layers::Convolution],
+        activation: Activation,
+    ) -> WinogradConvolutions {
         let channels = convolutions.first().map_or(0, |first| padded(first.outputs));
-        let length = POINTS * channels * channels;
-        let mut weights = Buffer::zeros(convolutions.len() * length);
-        for (convolution, to) in convolutions.iter().zip(weights.chunks_exact_mut(length.max(1))) {
-            pack_filters(kernels, convolution, channels, to);
-        }
         let bias = |convolution: &&layers::Convolution| Buffer::padded(&convolution.bias, channels);
         WinogradConvolutions {
             channels,
-            weights,
+            weights: match arithmetic.precision {
+                Precision::Fixed => Filters::fixed(convolutions, channels, activation),
+                Precision::Single | Precision::Half(_) => {
+                    Filters::single(arithmetic.kernels, convolutions, channels)
+                }
+            },
             biases: convolutions.iter().map(bias).collect(),
         }
     }
@@ -102,9 +120,9 @@ impl WinogradConvolutions {
         &self,
         index: usize,
         (kernels, activation): (Kernels, Activation),
-        (positions, input): (usize, &[f32]),
-        output: &mut [f32],
-        scratch: &mut Transformed,
+        (positions, input): (usize, &Boards),
+        output: &mut Boards,
+        scratch: &mut TileScratch,
     ) {
         let relu = activation == Activation::Relu;
         let epilogue = if relu { Epilogue::Relu } else { Epilogue::Store };
@@ -115,8 +133,7 @@ impl WinogradConvolutions {
         };
         self.apply(index, kernels, (positions, input), target, scratch);
         if !relu {
-            let boards = &mut output[..positions * BOARD_SQUARES * self.channels];
-            activate_boards(kernels, activation, boards, self.channels);
+            output.activate(kernels, activation, (positions, self.channels));
         }
     }
 
@@ -124,53 +141,129 @@ impl WinogradConvolutions {
         &self,
         index: usize,
         kernels: Kernels,
-        (positions, boards): (usize, &[f32]),
+        (positions, input): (usize, &Boards),
         target: Target<'_>,
-        scratch: &mut Transformed,
+        scratch: &mut TileScratch,
     ) {
         let channels = self.channels;
         let rows = positions * TILES;
         let tiles_step = rows * channels + SKEW;
-        let tiles = &mut scratch.tiles[..];
+        let tiles = match &self.weights {
+            Filters::Single(_) => Transformed::Single(&mut scratch.single),
+            Filters::Fixed { factors, .. } => Transformed::Fixed {
+                tiles: &mut scratch.fixed,
+                factors,
+                largest: &input.largest,
+            },
+        };
         kernels.run(InputTransform {
             positions,
             channels,
-            boards,
+            boards: &input.numbers,
             tiles,
             step: tiles_step,
         });
+        target.boards.largest.fill(0.0);
         for first in (0..channels).step_by(BLOCK) {
             let width = BLOCK.min(channels - first);
             let products_step = rows * width + SKEW;
-            kernels.run(Product {
-                count: POINTS,
-                rows,
-                inner: channels,
-                width,
-                a: &scratch.tiles,
-                a_row: channels,
-                a_step: tiles_step,
-                b: &self.weights[POINTS * channels * (index * channels + first)..],
-                b_step: channels * width,
-                c: &mut scratch.products,
-                c_row: width,
-                c_step: products_step,
-                ..Product::default()
-            });
+            let of_block = POINTS * channels * (index * channels + first);
+            let fixed = match &self.weights {
+                Filters::Single(weights) => {
+                    kernels.run(Product {
+                        count: POINTS,
+                        rows,
+                        inner: channels,
+                        width,
+                        a: &scratch.single,
+                        a_row: channels,
+                        a_step: tiles_step,
+                        b: &weights[of_block..],
+                        b_step: channels * width,
+                        c: &mut scratch.products,
+                        c_row: width,
+                        c_step: products_step,
+                        ..Product::default()
+                    });
+                    None
+                }
+                Filters::Fixed { weights, scales, .. } => {
+                    kernels.run(FixedProduct {
+                        count: POINTS,
+                        rows,
+                        inner: channels,
+                        width,
+                        a: &scratch.fixed,
+                        a_row: channels,
+                        a_step: tiles_step,
+                        b: &weights[of_block..],
+                        b_step: channels * width,
+                        c: FixedSums::Parts(&mut scratch.products),
+                        c_row: width,
+                        c_step: products_step,
+                    });
+                    Some(FixedScales {
+                        channels: &scales[index * channels + first..],
+                        boards: &input.largest,
+                    })
+                }
+            };
             kernels.run(OutputTransform {
                 positions,
                 width,
                 products: &scratch.products,
                 step: products_step,
+                fixed,
                 bias: &self.biases[index][first..],
                 epilogue: target.epilogue,
-                boards: &mut *target.boards,
+                boards: &mut target.boards.numbers,
                 channels,
                 first,
                 pool: &mut *target.pool,
+                reached: &mut target.boards.largest,
             });
         }
     }
+}
+
+impl Filters {
+    fn single(kernels: Kernels, convolutions: &[&layers::Convolution], channels: usize) -> Filters {
+        let length = POINTS * channels * channels;
+        let mut weights = Buffer::zeros(convolutions.len() * length);
+        for (convolution, to) in convolutions.iter().zip(weights.chunks_exact_mut(length.max(1))) {
+            pack_filters(kernels, convolution, channels, to);
+        }
+        Filters::Single(weights)
+    }
+
+    fn fixed(convolutions: &[&layers::Convolution], channels: usize, activation: Activation) -> Filters {
+        let signed = activation != Activation::Relu;
+        let length = POINTS * channels * channels;
+        let mut weights: Buffer<i16> = Buffer::zeros(convolutions.len() * length);
+        let mut scales = Vec::new();
+        for (convolution, to) in convolutions.iter().zip(weights.chunks_exact_mut(length.max(1))) {
+            for first in (0..channels).step_by(BLOCK) {
+                let size = (channels, BLOCK.min(channels - first));
+                let filter = |input: usize, output: usize| filter_of(convolution, input, first + output);
+                let to = &mut to[POINTS * channels * first..];
+                scales.extend(pack_fixed_filters(size, signed, filter, to));
+            }
+        }
+        Filters::Fixed {
+            weights,
+            scales,
+            factors: point_factors(signed),
+        }
+    }
+}
+
+/// A transformed filter, 0 in the padding.
+fn filter_of(convolution: &layers::Convolution, input: usize, output: usize) -> [f32; POINTS] {
+    let is_padding = input >= convolution.inputs || output >= convolution.outputs;
+    if is_padding {
+        return [0.0; POINTS];
+    }
+    transform_filter(&convolution.weights.as_chunks::<9>().0[output * convolution.inputs + input])
 }
 
 fn pack_filters(kernels: Kernels, convolution: &layers::Convolution, channels: usize, to: &mut [f32]) {

@@ -99,7 +99,7 @@ impl Encoders {
             |size: fn(&Smolgen) -> usize| self.largest(|encoder| encoder.smolgen.as_ref().map_or(0, size));
         let tiled_rows = positions.next_multiple_of(TILE_ROWS) * SQUARES;
         let exact = |rows: usize, width: usize| Rows::exact(arithmetic, rows, width);
-        let (single, half) = if arithmetic.tiles.is_none() {
+        let (single, half) = if arithmetic.tiles().is_none() {
             (1, 0)
         } else {
             (0, 1)
@@ -158,7 +158,7 @@ impl Encoder {
             (place < depth).then_some(head * depth + place)
         });
         Encoder {
-            tiles: arithmetic.tiles,
+            tiles: arithmetic.tiles(),
             heads,
             depth,
             head_width,
@@ -213,6 +213,8 @@ impl Encoder {
             for head in 0..positions * self.heads {
                 self.mix_single(kernels, head, shared.is_some(), scratch);
             }
+            let width = self.output.layer.inputs;
+            scratch.attended.round(kernels, positions * SQUARES, width);
             return;
         };
         let EncoderScratch {
@@ -226,10 +228,10 @@ impl Encoder {
             positions,
             heads: self.heads,
             depth: self.head_width,
-            projected: &projected.rounded,
+            projected: &projected.half,
             scale: 1.0 / (self.depth as f32).sqrt(),
             additions: shared.and_then(|shared| shared.half_results(additions)),
-            attended: &mut attended.rounded,
+            attended: &mut attended.half,
             scratch: packed_half,
             next: self.output.layer.half_weights(),
         });
@@ -317,6 +319,7 @@ impl FeedForward {
                 next: Some(&self.output.layer),
             },
         );
+        hidden.round(kernels, rows, self.hidden.outputs);
         self.output.add(
             kernels,
             Pass {
@@ -409,6 +412,7 @@ impl Smolgen {
                 next,
             },
         );
+        compressed.round(kernels, positions, self.hidden.inputs);
         let pass = Pass {
             rows: positions,
             input: compressed,

@@ -1,15 +1,16 @@
 //! The layers of networks as the kernels read them: weights packed once in aligned memory.
 //!
-//! [`Linear`] is a dense layer in fp32. [`Layer`] is one in bf16 where the CPU multiplies such matrices. It
-//! reads and writes [`Rows`]. A [`Branch`] is one whose results are added to rows and normalized with them.
+//! [`Linear`] is a dense layer in fp32. [`Layer`] is one in the backend's precision. It reads and writes
+//! [`Rows`]. A [`Branch`] is one whose results are added to rows and normalized with them.
 
 use std::ops::{Deref, DerefMut};
 
 use crate::network::layers::{self, Activation, Dense, LayerNorm};
 use crate::system::huge_pages::{HUGE_PAGE, prefer_huge_pages};
 use zeitnot_kernels::{
-    self, Apply, BLOCK_ROWS, BOARD_SQUARES, BOARD_STRIDE, CHANNEL_STEP, DenseOutput, HalfRows, Kernels,
-    Layout, Normalize, Product, Round, TILE_DEPTH, TILE_ROWS, Tiles, board_offset, pack_right,
+    self, Apply, BLOCK_ROWS, BOARD_SQUARES, BOARD_STRIDE, CHANNEL_STEP, DenseOutput, FixedProduct, FixedSums,
+    HalfRows, Kernels, Layout, Normalize, Product, Round, Rounded, TILE_DEPTH, TILE_ROWS, Tiles,
+    board_offset, pack_fixed_dense, pack_right,
 };
 
 /// Each square of `boards`, `[positions][10][10][channels]`, becomes a row of `width`, of which it fills
@@ -94,11 +95,36 @@ pub(crate) fn activate(kernels: Kernels, activation: Activation, values: &mut [f
     }
 }
 
-/// Borders stay 0.
-pub(crate) fn activate_boards(kernels: Kernels, activation: Activation, boards: &mut [f32], channels: usize) {
-    for board in boards.chunks_exact_mut(BOARD_SQUARES * channels) {
-        for rank in board.chunks_exact_mut(BOARD_STRIDE * channels).skip(1).take(8) {
-            activate(kernels, activation, &mut rank[channels..9 * channels]);
+/// Boards with the largest magnitude on each, which fixed point needs.
+pub(crate) struct Boards {
+    /// `[positions][10][10][channels]`, with a border of zeros.
+    pub(crate) numbers: Buffer,
+    /// `[positions]`
+    pub(crate) largest: Buffer,
+}
+
+impl Boards {
+    pub(crate) fn zeros(positions: usize, channels: usize) -> Boards {
+        Boards {
+            numbers: Buffer::zeros(positions * BOARD_SQUARES * channels),
+            largest: Buffer::zeros(positions),
+        }
+    }
+
+    pub(crate) fn activate(
+        &mut self,
+        kernels: Kernels,
+        function: Activation,
+        (positions, channels): (usize, usize),
+    ) {
+        let boards = self.numbers.chunks_exact_mut(BOARD_SQUARES * channels);
+        for (board, largest) in boards.zip(self.largest.iter_mut()).take(positions) {
+            let ranks = board.chunks_exact_mut(BOARD_STRIDE * channels).skip(1).take(8);
+            let apply = |rank: &mut [f32]| {
+                let values = &mut rank[channels..9 * channels];
+                kernels.run(Apply { function, values })
+            };
+            *largest = ranks.map(apply).fold(0.0, f32::max);
         }
     }
 }
@@ -218,15 +244,32 @@ impl Linear {
     }
 }
 
+/// How a tower's 3×3 convolutions and an attention body's dense layers are computed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Precision {
+    Single,
+    /// In 16-bit fixed point, with kernels for it.
+    Fixed,
+    /// In bf16.
+    Half(Tiles),
+}
+
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arithmetic {
     pub(crate) kernels: Kernels,
-    pub(crate) tiles: Option<Tiles>,
+    pub(crate) precision: Precision,
 }
 
 impl Arithmetic {
+    pub(crate) fn tiles(self) -> Option<Tiles> {
+        match self.precision {
+            Precision::Half(tiles) => Some(tiles),
+            Precision::Single | Precision::Fixed => None,
+        }
+    }
+
     pub(crate) fn padded(self, size: usize) -> usize {
-        if self.tiles.is_some() {
+        if self.tiles().is_some() {
             stride(size)
         } else {
             padded(size)
@@ -235,7 +278,7 @@ impl Arithmetic {
 
     /// The place of number `i` where a position's 64 rows of `channels` are read as one.
     pub(crate) fn square_and_channel(self, i: usize, channels: usize) -> (usize, usize) {
-        match self.tiles {
+        match self.tiles() {
             None => (i / channels, i % channels),
             Some(_) => {
                 let (block, i) = (i / (BLOCK_ROWS * TILE_DEPTH), i % (BLOCK_ROWS * TILE_DEPTH));
@@ -253,15 +296,19 @@ pub(crate) fn stride(size: usize) -> usize {
 pub(crate) struct Rows {
     /// `[rows][width]`, empty where layers write bf16.
     pub(crate) numbers: Buffer,
-    /// Bits of bf16, empty where layers read fp32.
-    pub(crate) rounded: Buffer<u16>,
+    /// Bits of bf16, empty where layers read something else.
+    pub(crate) half: Buffer<u16>,
+    /// Integers in fixed point, likewise.
+    fixed: Buffer<i16>,
+    /// Of rows in fixed point.
+    scales: Buffer,
 }
 
 impl Rows {
     /// Room for what a layer writes and the next one reads.
     pub(crate) fn new(arithmetic: Arithmetic, rows: usize, width: usize) -> Rows {
         let exact = Rows::exact(arithmetic, rows, width);
-        if arithmetic.tiles.is_none() {
+        if arithmetic.tiles().is_none() {
             exact
         } else {
             Rows {
@@ -271,27 +318,44 @@ impl Rows {
         }
     }
 
-    /// Room for exact numbers, which [`Rows::round`] rounds where layers read bf16.
+    /// Room for exact numbers, which [`Rows::round`] rounds where layers read bf16 or fixed point.
     pub(crate) fn exact(arithmetic: Arithmetic, rows: usize, width: usize) -> Rows {
-        let half = |_| Layout::blocks(width).length(rows.next_multiple_of(TILE_ROWS), width);
-        let rounded = Buffer::zeros(arithmetic.tiles.map_or(0, half));
+        let blocks = Layout::blocks(width).length(rows.next_multiple_of(TILE_ROWS), width);
+        let (half, fixed) = match arithmetic.precision {
+            Precision::Single => (0, 0),
+            Precision::Fixed => (0, rows),
+            Precision::Half(_) => (blocks, 0),
+        };
         Rows {
             numbers: Buffer::zeros(rows * width),
-            rounded,
+            half: Buffer::zeros(half),
+            fixed: Buffer::zeros(fixed * width),
+            scales: Buffer::zeros(fixed),
         }
     }
 
+    /// Rounds the numbers, unless the next layer reads them, or the last one wrote bf16.
     pub(crate) fn round(&mut self, kernels: Kernels, rows: usize, width: usize) {
-        if !self.rounded.is_empty() {
-            let (to, layout) = (&mut self.rounded[..], Layout::blocks(width));
+        let (from, to) = self.parts(width);
+        if let (Some(to), false) = (to, from.is_empty()) {
             kernels.run(Round {
                 rows,
                 width,
-                from: &self.numbers,
+                from,
                 to,
-                layout,
             });
         }
+    }
+
+    fn parts(&mut self, width: usize) -> (&mut [f32], Option<Rounded<'_>>) {
+        let rounded = if !self.half.is_empty() {
+            Some(Rounded::Half(&mut self.half, Layout::blocks(width)))
+        } else if !self.fixed.is_empty() {
+            Some(Rounded::Fixed(&mut self.fixed, &mut self.scales))
+        } else {
+            None
+        };
+        (&mut self.numbers, rounded)
     }
 }
 
@@ -303,7 +367,16 @@ pub(crate) struct Layer {
 
 enum Packed {
     Single(Linear),
+    Fixed(FixedLayer),
     Half(HalfLayer),
+}
+
+struct FixedLayer {
+    activation: Activation,
+    /// See [`FixedProduct`].
+    weights: Buffer<i16>,
+    scales: Vec<f32>,
+    bias: Buffer,
 }
 
 struct HalfLayer {
@@ -327,14 +400,25 @@ pub(crate) struct Pass<'a> {
 impl Layer {
     pub(crate) fn new(arithmetic: Arithmetic, dense: &Dense, activation: Activation) -> Layer {
         let [inputs, outputs] = [dense.inputs, dense.outputs].map(|size| arithmetic.padded(size));
-        let packed = match arithmetic.tiles {
-            None => Packed::Single(Linear::new(arithmetic.kernels, dense, inputs, activation)),
-            Some(tiles) => {
+        let bias = Buffer::padded(&dense.bias, outputs);
+        let packed = match arithmetic.precision {
+            Precision::Single => Packed::Single(Linear::new(arithmetic.kernels, dense, inputs, activation)),
+            Precision::Fixed => {
+                let mut weights: Buffer<i16> = Buffer::zeros(outputs * inputs);
+                let weight = |input: usize, output: usize| weight_of(dense, input, output);
+                let scales = pack_fixed_dense((inputs, outputs), weight, &mut weights);
+                Packed::Fixed(FixedLayer {
+                    activation,
+                    weights,
+                    scales,
+                    bias,
+                })
+            }
+            Precision::Half(tiles) => {
                 let mut weights: Buffer<u16> = Buffer::zeros(outputs * inputs);
                 pack_right(&mut weights, inputs / TILE_DEPTH, |step, k, output| {
                     weight_of(dense, step * TILE_DEPTH + k, output)
                 });
-                let bias = Buffer::padded(&dense.bias, outputs);
                 let (from, to) = (Layout::blocks(inputs), Layout::blocks(outputs));
                 Packed::Half(HalfLayer {
                     tiles,
@@ -372,18 +456,18 @@ impl Layer {
     /// Its results among `rows` in bf16, if it writes that.
     pub(crate) fn half_results<'a>(&self, rows: &'a Rows) -> Option<HalfRows<'a>> {
         match &self.packed {
-            Packed::Single(_) => None,
             Packed::Half(layer) => Some(HalfRows {
-                numbers: &rows.rounded,
+                numbers: &rows.half,
                 layout: layer.to,
             }),
+            Packed::Single(_) | Packed::Fixed(_) => None,
         }
     }
 
     pub(crate) fn half_weights(&self) -> &[u16] {
         match &self.packed {
-            Packed::Single(_) => &[],
             Packed::Half(layer) => &layer.weights,
+            Packed::Single(_) | Packed::Fixed(_) => &[],
         }
     }
 
@@ -398,15 +482,47 @@ impl Layer {
         }: Pass<'_>,
     ) {
         match &self.packed {
-            Packed::Single(layer) => layer.apply(kernels, rows, &input.numbers, &mut output.numbers),
             Packed::Half(layer) => {
                 let output = if output.numbers.is_empty() {
-                    DenseOutput::Half(&mut output.rounded, layer.to)
+                    DenseOutput::Half(&mut output.half, layer.to)
                 } else {
                     DenseOutput::Single(&mut output.numbers)
                 };
-                self.run_half(layer, rows, &input.rounded, output, next);
+                self.run_half(layer, rows, &input.half, output, next);
             }
+            Packed::Single(_) | Packed::Fixed(_) => {
+                self.run_to_single(kernels, rows, input, &mut output.numbers);
+            }
+        }
+    }
+
+    /// Not for bf16.
+    fn run_to_single(&self, kernels: Kernels, rows: usize, input: &Rows, output: &mut [f32]) {
+        match &self.packed {
+            Packed::Single(layer) => layer.apply(kernels, rows, &input.numbers, output),
+            Packed::Fixed(layer) => {
+                kernels.run(FixedProduct {
+                    count: 1,
+                    rows,
+                    inner: self.inputs,
+                    width: self.outputs,
+                    a: &input.fixed,
+                    a_row: self.inputs,
+                    a_step: 0,
+                    b: &layer.weights,
+                    b_step: 0,
+                    c: FixedSums::Scaled {
+                        to: &mut *output,
+                        row_scales: &input.scales,
+                        scales: &layer.scales,
+                        bias: &layer.bias,
+                    },
+                    c_row: self.outputs,
+                    c_step: 0,
+                });
+                activate(kernels, layer.activation, &mut output[..rows * self.outputs]);
+            }
+            Packed::Half(_) => unreachable!("tiles write bf16"),
         }
     }
 
@@ -466,11 +582,10 @@ impl Branch {
         } = pass;
         let Branch { layer, norm, factor } = self;
         let width = layer.outputs;
-        let numbers = &mut x.numbers[..rows * width];
         match &layer.packed {
             Packed::Half(half) => {
-                let parts = numbers.chunks_mut(ROWS_AT_ONCE * width);
-                let places = x.rounded.chunks_mut(ROWS_AT_ONCE * width);
+                let parts = x.numbers[..rows * width].chunks_mut(ROWS_AT_ONCE * width);
+                let places = x.half.chunks_mut(ROWS_AT_ONCE * width);
                 for (i, (numbers, rounded)) in parts.zip(places).enumerate() {
                     let (first, count) = (i * ROWS_AT_ONCE, numbers.len() / width);
                     let next = next.filter(|_| first + count == rows);
@@ -478,13 +593,16 @@ impl Branch {
                         to: &mut *numbers,
                         factor: *factor,
                     };
-                    layer.run_half(half, count, &input.rounded[half.from.at(first)..], output, next);
-                    norm.apply(kernels, numbers, None, Some((rounded, Layout::blocks(width))));
+                    layer.run_half(half, count, &input.half[half.from.at(first)..], output, next);
+                    let rounded = Rounded::Half(rounded, Layout::blocks(width));
+                    norm.apply(kernels, numbers, None, Some(rounded));
                 }
             }
-            Packed::Single(layer) => {
-                layer.apply(kernels, rows, &input.numbers, scratch);
-                norm.apply(kernels, numbers, Some((scratch, *factor)), None);
+            Packed::Single(_) | Packed::Fixed(_) => {
+                layer.run_to_single(kernels, rows, input, scratch);
+                let (numbers, rounded) = x.parts(width);
+                let numbers = &mut numbers[..rows * width];
+                norm.apply(kernels, numbers, Some((scratch, *factor)), rounded);
             }
         }
     }
@@ -515,7 +633,7 @@ impl Norm {
         kernels: Kernels,
         rows: &mut [f32],
         branch: Option<(&[f32], f32)>,
-        rounded: Option<(&mut [u16], Layout)>,
+        rounded: Option<Rounded<'_>>,
     ) {
         let stride = self.gammas.len();
         kernels.run(Normalize {

@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use self::body::AttentionBody;
 use self::heads::{Features, Head, HeadScratch, Order, Policy, PolicyScratch};
-use self::layers::{Arithmetic, Rows, boards_to_rows};
+use self::layers::{Arithmetic, Precision, Rows, boards_to_rows};
 use self::tower::{Tower, TowerScratch};
 use crate::network::layers::{Network, PolicyHead};
 use crate::network::{self, Backend, BackendError, BackendInfo, EvalSlot, Evaluator, POLICY_SIZE, Value};
@@ -62,6 +62,8 @@ option_choice! {
         Fp32 = "fp32",
         /// bfloat16.
         Bf16 = "bf16",
+        /// 16-bit fixed point: the same bits on every machine.
+        Int16 = "int16",
     }
 }
 
@@ -105,16 +107,19 @@ impl Native {
 
     fn with_arithmetic(network: &Network, name: &str, arithmetic: Arithmetic) -> Native {
         let model = Model::new(arithmetic, network);
-        let Arithmetic { kernels, tiles } = arithmetic;
-        let precision = tiles.map_or("fp32".into(), |tiles| format!("bf16 on {}", tiles.name()));
+        let kernels = arithmetic.kernels.name();
+        let (precision, place) = match arithmetic.precision {
+            Precision::Single => ("fp32", String::new()),
+            Precision::Fixed => ("int16", format!(" on {kernels}")),
+            Precision::Half(tiles) => ("bf16", format!(" on {}", tiles.name())),
+        };
         let info = BackendInfo {
             network: name.into(),
             device: "CPU".into(),
-            precision: if tiles.is_some() { "bf16" } else { "fp32" }.into(),
+            precision: precision.into(),
             description: format!(
-                "{name}, {}, {NAME} with {} kernels, {precision}",
+                "{name}, {}, {NAME} with {kernels} kernels, {precision}{place}",
                 model.description(),
-                kernels.name()
             ),
             input_format: network.input_format,
             has_wdl: network.has_wdl(),
@@ -167,7 +172,7 @@ fn arithmetic(options: &Params, body: &network::layers::Body) -> Result<Arithmet
             && match precision {
                 WantedPrecision::Auto => is_worth_it(tiles),
                 WantedPrecision::Bf16 => true,
-                WantedPrecision::Fp32 => false,
+                WantedPrecision::Fp32 | WantedPrecision::Int16 => false,
             }
     });
     if precision == WantedPrecision::Bf16 && tiles.is_none() {
@@ -175,22 +180,29 @@ fn arithmetic(options: &Params, body: &network::layers::Body) -> Result<Arithmet
             "fp32 or auto, because bf16 needs a CPU with AMX or AVX512-BF16, and kernel=auto, amx or avx512";
         return fault("precision", precision.name(), expected.into());
     }
+    let is_fixed = precision == WantedPrecision::Int16;
+    let all = if is_fixed {
+        Kernels::fixed()
+    } else {
+        Kernels::available()
+    };
     // What tiles do not compute stays fp32.
     let is_any = tiles.is_some() || kernel == WantedKernel::Auto;
-    match Kernels::available()
-        .into_iter()
+    let Some(&kernels) = all
+        .iter()
         .find(|kernels| is_any || kernel.name() == kernels.name())
-    {
-        Some(kernels) => Ok(Arithmetic { kernels, tiles }),
-        None => {
-            let available = available_kernels().join(", ");
-            fault(
-                "kernel",
-                kernel.name(),
-                format!("one of auto, or what this CPU has: {available}"),
-            )
-        }
-    }
+    else {
+        let names: Vec<&str> = all.iter().map(|kernels| kernels.name()).collect();
+        let what = if is_fixed { "computes int16 with" } else { "has" };
+        let expected = format!("one of auto, or what this CPU {what}: {}", names.join(", "));
+        return fault("kernel", kernel.name(), expected);
+    };
+    let precision = match tiles {
+        Some(tiles) => Precision::Half(tiles),
+        None if is_fixed => Precision::Fixed,
+        None => Precision::Single,
+    };
+    Ok(Arithmetic { kernels, precision })
 }
 
 impl Backend for Native {
@@ -265,7 +277,6 @@ struct Scratch {
 }
 
 impl Model {
-    /// With `tiles`, a tower's 3×3 convolutions and an attention body's dense layers are computed in bf16.
     fn new(arithmetic: Arithmetic, network: &Network) -> Model {
         let (kernels, activation) = (arithmetic.kernels, network.activation);
         let first_of_policy = match &network.policy {
@@ -316,7 +327,7 @@ impl Model {
 
     fn is_wide(&self) -> bool {
         matches!(&self.body, Body::Tower(tower) if tower.channels() >= WIDE)
-            && self.arithmetic.tiles.is_none()
+            && self.arithmetic.tiles().is_none()
     }
 
     fn preferred_batch(&self) -> usize {
@@ -359,7 +370,7 @@ impl Model {
                 if self.policy.first_layer().is_some() {
                     rows.round(kernels, positions * network::layers::SQUARES, width);
                 }
-                (&*rows, &scratch.inner[..])
+                (&*rows, &scratch.inner.numbers[..])
             }
             (Body::Attention(body), BodyScratch::Attention(scratch)) => {
                 body.evaluate(kernels, group, scratch, self.policy.first_layer());

@@ -6,7 +6,7 @@
 //! filters' sum. Sums over runs of boards are differences of prefix sums: two additions at most.
 
 use super::convolution::{FoldedConvolutions, FoldedScratch, Target, WinogradConvolutions, WinogradScratch};
-use super::layers::{Arithmetic, Buffer, Linear, activate_boards, padded, side_by_side, stride};
+use super::layers::{Arithmetic, Boards, Buffer, Linear, padded, side_by_side, stride};
 use crate::network::layers::{self, Activation};
 use crate::network::{EvalSlot, InputPlanes, PLANES};
 use zeitnot_kernels::{
@@ -27,7 +27,7 @@ pub(crate) struct Tower {
 }
 
 enum Convolutions {
-    /// Of boards, in fp32.
+    /// Of boards, in fp32 or fixed point.
     Winograd(WinogradConvolutions),
     /// Of folded boards, in bf16.
     Folded(FoldedConvolutions),
@@ -44,10 +44,10 @@ pub(super) struct SqueezeExcite {
 }
 
 pub(crate) struct TowerScratch {
-    /// `[positions][10][10][channels]`: the output.
-    boards: Buffer,
+    /// The output.
+    boards: Boards,
     /// Outputs of a block's first convolution in fp32, in the end those of the policy's.
-    pub(crate) inner: Buffer,
+    pub(crate) inner: Boards,
     convolution: ConvolutionScratch,
     first: FirstScratch,
     gates: Gates,
@@ -73,7 +73,7 @@ impl Tower {
         policy: Option<&layers::Convolution>,
         activation: Activation,
     ) -> Tower {
-        let Arithmetic { kernels, tiles } = arithmetic;
+        let kernels = arithmetic.kernels;
         let of_blocks = tower.blocks.iter().flat_map(|block| [&block.conv1, &block.conv2]);
         let convolutions: Vec<_> = of_blocks.chain(policy).collect();
         let channels = arithmetic.padded(tower.filters());
@@ -87,9 +87,11 @@ impl Tower {
             kernels,
             filters: tower.filters(),
             first: FirstLayer::new(&tower.input),
-            convolutions: match tiles {
+            convolutions: match arithmetic.tiles() {
                 Some(tiles) => Convolutions::Folded(FoldedConvolutions::new(tiles, &convolutions)),
-                None => Convolutions::Winograd(WinogradConvolutions::new(kernels, &convolutions)),
+                None => {
+                    Convolutions::Winograd(WinogradConvolutions::new(arithmetic, &convolutions, activation))
+                }
             },
             has_policy: policy.is_some(),
             units: tower.blocks.iter().map(unit).collect(),
@@ -103,7 +105,6 @@ impl Tower {
 
     pub(crate) fn scratch(&self, positions: usize) -> TowerScratch {
         let channels = self.channels();
-        let boards = || Buffer::zeros(positions * BOARD_SQUARES * channels);
         let squeezed = self
             .units
             .iter()
@@ -112,8 +113,8 @@ impl Tower {
             .max()
             .unwrap_or(0);
         TowerScratch {
-            boards: boards(),
-            inner: boards(),
+            boards: Boards::zeros(positions, channels),
+            inner: Boards::zeros(positions, channels),
             convolution: match self.convolutions {
                 Convolutions::Winograd(_) => {
                     ConvolutionScratch::Winograd(WinogradScratch::new(positions, channels))
@@ -144,23 +145,22 @@ impl Tower {
             first,
             gates,
         } = scratch;
-        let boards = &mut boards[..positions * BOARD_SQUARES * channels];
-        let inner = &mut inner[..boards.len()];
+        let size = (positions, channels);
         for (slot, board) in batch
             .iter()
-            .zip(boards.chunks_exact_mut(BOARD_SQUARES * channels))
+            .zip(boards.numbers.chunks_exact_mut(BOARD_SQUARES * channels))
         {
             self.first.apply(kernels, &slot.planes, first, board);
-            activate_boards(kernels, activation, board, channels);
         }
+        boards.activate(kernels, activation, size);
         match (&self.convolutions, convolution) {
             (Convolutions::Winograd(convolutions), ConvolutionScratch::Winograd(scratch)) => {
                 for (i, unit) in self.units.iter().enumerate() {
-                    let boards = (positions, &mut boards[..], &mut inner[..]);
+                    let boards = (positions, &mut *boards, &mut *inner);
                     self.evaluate_block((convolutions, i), unit.as_ref(), boards, gates, scratch);
                 }
                 if self.has_policy {
-                    let (input, to) = ((positions, &boards[..]), &mut scratch.transformed);
+                    let (input, to) = ((positions, &*boards), &mut scratch.tiles);
                     convolutions.activate(2 * blocks, (kernels, activation), input, inner, to);
                 }
             }
@@ -173,7 +173,7 @@ impl Tower {
                 kernels.run(Fold {
                     positions,
                     channels,
-                    boards,
+                    boards: &boards.numbers,
                     stream,
                     folded,
                 });
@@ -184,7 +184,7 @@ impl Tower {
                     positions,
                     channels,
                     stream: &scratch.stream,
-                    boards,
+                    boards: &mut boards.numbers,
                 });
                 if self.has_policy {
                     let FoldedScratch {
@@ -202,32 +202,28 @@ impl Tower {
                         positions,
                         channels,
                         stream: update,
-                        boards: inner,
+                        boards: &mut inner.numbers,
                     });
-                    activate_boards(kernels, activation, inner, channels);
+                    inner.activate(kernels, activation, size);
                 }
             }
             _ => unreachable!("scratch and blocks are made for the same arithmetic"),
         }
-        boards
+        &boards.numbers[..positions * BOARD_SQUARES * channels]
     }
 
     fn evaluate_block(
         &self,
         (convolutions, index): (&WinogradConvolutions, usize),
         unit: Option<&SqueezeExcite>,
-        (positions, boards, inner): (usize, &mut [f32], &mut [f32]),
+        (positions, boards, inner): (usize, &mut Boards, &mut Boards),
         gates: &mut Gates,
         scratch: &mut WinogradScratch,
     ) {
         let (kernels, channels) = (self.kernels, self.channels());
-        let WinogradScratch {
-            transformed,
-            update,
-            pool,
-        } = scratch;
+        let WinogradScratch { tiles, update, pool } = scratch;
         let activated = (kernels, self.activation);
-        convolutions.activate(2 * index, activated, (positions, boards), inner, transformed);
+        convolutions.activate(2 * index, activated, (positions, boards), inner, tiles);
         let relu = self.activation == Activation::Relu;
         let inner = (positions, &*inner);
         if let Some(unit) = unit {
@@ -236,28 +232,28 @@ impl Tower {
                 epilogue: Epilogue::Pool,
                 pool: &mut *pool,
             };
-            convolutions.apply(2 * index + 1, kernels, inner, target, transformed);
+            convolutions.apply(2 * index + 1, kernels, inner, target, tiles);
             unit.evaluate(kernels, positions, pool, gates);
-            let scale_shift = &gates.scale_shift;
             kernels.run(Residual {
                 positions,
                 channels,
-                update,
-                scale_shift,
-                boards,
+                update: &update.numbers,
+                scale_shift: &gates.scale_shift,
+                boards: &mut boards.numbers,
                 relu,
+                largest: &mut boards.largest,
             });
         } else {
             let epilogue = if relu { Epilogue::AddRelu } else { Epilogue::Add };
             let target = Target {
-                boards,
+                boards: &mut *boards,
                 epilogue,
                 pool: &mut [],
             };
-            convolutions.apply(2 * index + 1, kernels, inner, target, transformed);
+            convolutions.apply(2 * index + 1, kernels, inner, target, tiles);
         }
         if !relu {
-            activate_boards(kernels, self.activation, boards, channels);
+            boards.activate(kernels, self.activation, (positions, channels));
         }
     }
 
