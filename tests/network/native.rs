@@ -200,6 +200,12 @@ fn wrong_options_are_refused_with_what_is_valid() {
         "precision=bf16: expected fp32 or auto, because bf16 needs a CPU with AMX or AVX512-BF16, and kernel=auto, amx or \
          avx512"
     );
+    let of_amx = error("kernel=amx,precision=int16");
+    assert!(
+        of_amx.starts_with("kernel=amx: expected one of auto, or what this CPU computes int16 with: ")
+            && of_amx.ends_with("portable"),
+        "{of_amx}"
+    );
 }
 
 #[test]
