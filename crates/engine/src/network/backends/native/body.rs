@@ -35,7 +35,7 @@ pub(crate) struct AttentionBody {
 enum Source {
     Planes,
     Pieces(PieceLayer),
-    Tower(Tower),
+    Tower(Box<Tower>),
 }
 
 /// A dense layer over the piece planes of all squares, of which at most 32 are not 0.
@@ -93,7 +93,7 @@ impl AttentionBody {
                     precision,
                     ..arithmetic
                 };
-                Source::Tower(Tower::new(arithmetic, tower, None, activation))
+                Source::Tower(Box::new(Tower::new(arithmetic, tower, None, activation)))
             }
         };
         embedding.outputs = stride;
