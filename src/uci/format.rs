@@ -258,6 +258,11 @@ mod tests {
         assert_eq!([1.0, 2.0, 3.0, 42.0, 42.1].map(moves_left), [1, 1, 2, 21, 22]);
     }
 
+    #[test]
+    fn two_halves_of_a_permille_are_not_both_rounded_up() {
+        assert_eq!(wdl(0.001, 0.0), [501, 0, 499]);
+    }
+
     proptest! {
         #[test]
         fn wdl_sums_to_a_thousand(q in -1f32..=1.0, d in 0f32..=1.0) {

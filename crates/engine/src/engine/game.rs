@@ -194,13 +194,11 @@ impl OwnGame {
         };
         let settings = &setup.settings;
         let lacks_side = !settings.strength.analyse_mode && settings.contempt.lacks_side(limits.infinite)?;
-        let no_side = "contempt favours no side in infinite search. ContemptMode can choose one";
-        let message = self.sides[self.side].manager.take_message();
-        let told = lacks_side
-            .then(|| no_side.into())
-            .into_iter()
-            .chain(message.map(Note::from))
-            .collect();
+        let mut told = Vec::new();
+        if lacks_side {
+            told.push("contempt favours no side in infinite search. ContemptMode can choose one".into());
+        }
+        told.extend(self.sides[self.side].manager.take_message().map(Note::from));
         let search = Search::new(context, chain, visits);
         self.draining.push(search.state.life.clone());
         Ok((search, told))
@@ -614,5 +612,111 @@ mod tests {
             Some(6_000),
             "told from another position on"
         );
+    }
+
+    const VIRTUAL: &str = "simulated(network=random,clock=virtual)";
+
+    fn create(backend: &str) -> Arc<dyn Backend> {
+        let config = backends::BackendConfig::parse(backend, "").unwrap();
+        backends::create(&config, None).unwrap()
+    }
+
+    fn position(moves: &str) -> History {
+        History::from_uci_position(&format!("startpos moves {moves}"), Variant::Standard).unwrap()
+    }
+
+    fn settings(options: &[(&str, &str)]) -> Settings {
+        let mut settings = Settings::default();
+        for (name, value) in options {
+            settings.set(name, value).unwrap();
+        }
+        settings
+    }
+
+    #[test]
+    fn a_tree_is_kept_where_the_options_that_shape_it_stay_and_strength_is_whole() {
+        let visits_found = |options: &[(&str, &str)]| {
+            let backend = create("random");
+            let workers = WorkerPool::new(&*backend, 1).unwrap();
+            let mut game = game_with(Settings::default(), backend.clone());
+            let request = GoRequest::new(GoLimits::nodes(50));
+            let search = Arc::new(game.begin(&History::start(), &request).unwrap().0);
+            workers.assign(&search);
+            run(&search, &mut |_| {});
+            search.state.life.wait_for_workers(Duration::from_secs(60));
+            let setup = Setup::with_backend(settings(options), backend).unwrap();
+            game.take_up(Arc::new(setup)).unwrap();
+            let search = game.begin(&History::start(), &request).unwrap().0;
+            search.state.context.root_node().visits()
+        };
+        assert_eq!(visits_found(&[]), 50);
+        assert_eq!(visits_found(&[("MoveOverheadMs", "7")]), 50);
+        assert_eq!(visits_found(&[("PolicyTemperature", "2")]), 0);
+        assert_eq!(visits_found(&[("HistoryFill", "no")]), 0);
+        assert_eq!(visits_found(&[("Contempt", "100")]), 0);
+        let weakened = [("UCI_LimitStrength", "true"), ("UCI_Elo", "1500")];
+        assert_eq!(visits_found(&weakened), 0);
+    }
+
+    #[test]
+    fn bounds_choose_the_move_only_without_smart_pruning() {
+        let lcb_factor = |options: &[(&str, &str)], limits: GoLimits| {
+            let mut game = game_with(settings(options), create("random"));
+            let (search, _) = game.begin(&History::start(), &GoRequest::new(limits)).unwrap();
+            search.state.context.params.lcb_factor
+        };
+        assert_eq!(lcb_factor(&[], GoLimits::nodes(50)), 0.0);
+        assert_eq!(
+            lcb_factor(&[("SmartPruningFactor", "0")], GoLimits::nodes(50)),
+            1.0
+        );
+        let infinite = GoLimits {
+            infinite: true,
+            ..GoLimits::default()
+        };
+        assert_eq!(lcb_factor(&[], infinite), 1.0);
+    }
+
+    /// The budget of the last search, which follows on others, each of 100 ms with this clock (or none) and
+    /// this end. Nothing is searched.
+    fn last_budget(searches: &[(&str, Option<f64>, EndReason)]) -> Millis {
+        let mut game = game_with(Settings::default(), create(VIRTUAL));
+        let stats = SearchStats {
+            elapsed: Millis(100.0),
+            since_first_eval: Some(Millis(99.0)),
+            nodes: Nodes(1_000),
+            new_nodes: Nodes(1_000),
+            race_visits: vec![600, 399],
+            ..SearchStats::default()
+        };
+        let mut budget = None;
+        for &(moves, time, end) in searches {
+            let limits = GoLimits {
+                time: time.map(Millis),
+                infinite: time.is_none(),
+                ..GoLimits::default()
+            };
+            let search = game.begin(&position(moves), &GoRequest::new(limits)).unwrap().0;
+            budget = search.stop_controller.with_chain(|chain| chain.report());
+            game.finish_move(&search, end, &stats);
+        }
+        budget.unwrap().budget
+    }
+
+    #[test]
+    fn a_search_that_the_deadline_ended_teaches_as_one_that_used_its_budget() {
+        let after = |end| last_budget(&[("", Some(60_000.0), end), ("e2e4 e7e5", Some(60_000.0), end)]);
+        let by_budget = after(EndReason::Rule(StopReason::Budget));
+        assert_eq!(after(EndReason::Deadline), by_budget);
+        assert_ne!(after(EndReason::Stopped), by_budget);
+    }
+
+    #[test]
+    fn a_clock_that_changed_while_another_position_was_analysed_shows_no_lag() {
+        let first = ("", Some(60_000.0), EndReason::Deadline);
+        let analysis = ("e2e4", None, EndReason::Stopped);
+        // 400 ms are missing.
+        let last = ("e2e4 e7e5", Some(59_500.0), EndReason::Deadline);
+        assert!(last_budget(&[first, analysis, last]) > last_budget(&[first, last]));
     }
 }

@@ -15,9 +15,10 @@ option_group! {
     pub struct MemoryOptions {
         /// Number of network evaluations that are cached for positions that occur again.
         nn_cache_size: usize = 2_000_000, in 0..=999_999_999, "NNCacheSize", "nncache";
-        /// Memory limit in MB for tree, cache and batches together, without the network and the program. 0
-        /// uses four fifths of the memory of the machine or container, and less than 20 counts as 20. At the
-        /// limit the search continues and frees the positions with the fewest visits.
+        /// Memory limit in MB for tree, cache and batches together, without the network, what each thread
+        /// evaluates it in, and the program. 0 uses four fifths of the memory of the machine or container,
+        /// and less than 20 counts as 20. At the limit the search continues and frees the positions with the
+        /// fewest visits.
         ram_limit_mb: Option<NonZero<usize>> = None, in 0..=100_000_000, "RamLimitMb", "ramlimit-mb";
     }
 }

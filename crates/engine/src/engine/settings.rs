@@ -402,8 +402,9 @@ mod tests {
         let listed = Settings::listed();
         for (i, a) in listed.iter().enumerate() {
             for b in &listed[..i] {
+                let is_other_flag = a.flag != b.flag || a.flag.is_empty();
                 assert!(
-                    !a.name.eq_ignore_ascii_case(b.name) && a.flag != b.flag,
+                    !a.name.eq_ignore_ascii_case(b.name) && is_other_flag,
                     "{} {}",
                     a.name,
                     b.name

@@ -140,6 +140,16 @@ mod tests {
     }
 
     #[test]
+    fn a_lead_that_can_be_made_up_exactly_is_within_reach() {
+        let mut pruning = pruning(2.0, 0, 20, Millis::ZERO);
+        // 1000 nodes/s · 1 s / 2 = 500 = 900 - 400.
+        let reason = pruning.should_stop(&stats(), &mut hints(Some(1000.0), 1000.0));
+        assert_eq!(reason, None);
+        let reason = pruning.should_stop(&stats(), &mut hints(Some(1000.0), 998.0));
+        assert_eq!(reason, Some(StopReason::SmartPruning));
+    }
+
+    #[test]
     fn playouts_count_too_and_the_hint_is_tightened() {
         let mut pruning = pruning(2.0, 0, 20, Millis::ZERO);
         let mut hints = Hints {

@@ -52,13 +52,16 @@ impl StopController {
         hints: &SearchHints,
     ) -> Option<EndReason> {
         let has_clock = self.is_real_time && self.chain.lock().deadline().is_some();
-        has_clock.then(|| self.ask(stats, visits_left, hints).1).flatten()
+        if !has_clock {
+            return None;
+        }
+        self.ask(stats, visits_left, hints).1
     }
 
     fn ask(&self, stats: &SearchStats, visits_left: u64, hints: &SearchHints) -> (Hints, Option<EndReason>) {
         let mut said = Hints::default();
         let mut chain = self.chain.lock();
-        let reason = chain.should_stop(stats, &mut said);
+        let rule = chain.should_stop(stats, &mut said);
         // A search slower than the manager's estimate must not let a batch run past the deadline.
         let rates = [said.nps, nps(stats)].into_iter().flatten();
         let nps = rates
@@ -71,17 +74,17 @@ impl StopController {
             .store(said.batch_cap(u32::MAX, nps), Ordering::Relaxed);
         // A search that can make no more visits ends, whatever its rules still wait for.
         let is_out_of_visits = visits_left == 0 && !chain.waits_for_stop;
-        let reason = reason.or(is_out_of_visits.then_some(StopReason::Nodes));
-        let is_late = || {
-            self.ready_in(&chain)
-                .is_some_and(|ready| stats.elapsed >= ready.into())
+        let ready = self.ready_in(&chain);
+        let reason = if let Some(rule) = rule {
+            Some(EndReason::Rule(rule))
+        } else if is_out_of_visits {
+            Some(EndReason::Rule(StopReason::Nodes))
+        } else if ready.is_some_and(|ready| stats.elapsed >= ready.into()) {
+            Some(EndReason::Deadline)
+        } else {
+            None
         };
-        (
-            said,
-            reason
-                .map(EndReason::Rule)
-                .or_else(|| is_late().then_some(EndReason::Deadline)),
-        )
+        (said, reason)
     }
 
     pub(crate) fn ready_at(&self) -> Option<Duration> {
@@ -181,6 +184,47 @@ mod tests {
         // 51.5 s for 51.5 moves, ·2/0.7: 2,357.1 ms are left, in which 100 nodes/s are 235.7 nodes. Half of
         // them are safe.
         assert_eq!(hints.batch_cap.load(Ordering::Relaxed), 117);
+    }
+
+    #[test]
+    fn a_search_ends_earlier_by_as_much_as_threads_wake_late() {
+        let limits = GoLimits {
+            movetime: Some(Millis(1_000.0)),
+            ..GoLimits::default()
+        };
+        let facts = MoveFacts {
+            limits,
+            legal_moves: 20,
+            ..MoveFacts::default()
+        };
+        let controller = StopController::new(Chain::new(&facts, &StopperOptions::default(), None), true);
+        let deadline = controller.with_chain(|chain| chain.deadline()).unwrap();
+        let end_before = |ms: f64| {
+            let stats = SearchStats {
+                elapsed: deadline - Millis(ms),
+                ..SearchStats::default()
+            };
+            controller.check_by_clock(&stats, 1_000, &SearchHints::default())
+        };
+        // Searches of other tests share it.
+        WAKEUP_LATENCY.woke(Duration::ZERO, Duration::from_millis(8));
+        assert_eq!(end_before(0.01), Some(EndReason::Deadline));
+        assert_eq!(end_before(20.0), None, "more than the largest margin");
+    }
+
+    #[test]
+    fn a_search_that_waits_for_stop_goes_on_without_visits_left() {
+        let limits = GoLimits {
+            infinite: true,
+            ..GoLimits::default()
+        };
+        let facts = MoveFacts {
+            limits,
+            ..MoveFacts::default()
+        };
+        let controller = StopController::new(Chain::new(&facts, &StopperOptions::default(), None), true);
+        let end = controller.check(&SearchStats::default(), 0, &SearchHints::default());
+        assert_eq!(end, None);
     }
 
     #[test]

@@ -234,6 +234,37 @@ fn the_move_to_play_is_the_first_of_the_last_line() {
     assert!(results > 10);
 }
 
+/// Of moves with as many visits the line has the one that its own side values most.
+#[test]
+fn draws_count_in_a_line_for_the_side_that_moves() {
+    let mut bench = TestBench::new("random", 1, KIWIPETE);
+    bench.params.draw_score = 1.0;
+    let mut ties = 0;
+    for nodes in 10..1_500 {
+        let (search, _) = bench.search(nodes);
+        let (snapshot, tree) = (search.snapshot(), &bench.tree.tree);
+        let info = snapshot.info(&snapshot.ranked_moves(), &tree.enter()).unwrap();
+        let mut node = bench.root();
+        for (plies, mv) in info.lines[0].moves.iter().enumerate() {
+            let children: Vec<&Node> = tree.children(node).map(|(_, child)| child).collect();
+            // The line goes on to a mate without nodes.
+            let Some(chosen) = children.iter().find(|child| child.edge().mv() == *mv) else {
+                break;
+            };
+            let q = |child: &Node| leaf::select::child_q(child.mean(), search.state.root.draw_score(plies));
+            let is_rival = |child: &&&Node| {
+                child.edge().mv() != *mv && child.visits() == chosen.visits() && child.proof().is_none()
+            };
+            for rival in children.iter().filter(is_rival).filter(|_| plies > 0) {
+                assert!(q(chosen) >= q(rival), "{nodes} nodes, {plies} plies below");
+                ties += 1;
+            }
+            node = chosen;
+        }
+    }
+    assert!(ties > 0);
+}
+
 /// A regression: eight threads could have as many visits under way as the tree had.
 #[test]
 fn threads_share_the_visits_that_may_be_under_way() {
@@ -249,6 +280,34 @@ fn threads_share_the_visits_that_may_be_under_way() {
             leaf::leaves_that_may_begin(&search.state.context, search.state.budget.leaves_under_way(), 0),
             left
         );
+    }
+}
+
+#[test]
+fn a_visit_for_which_the_tree_has_no_room_may_be_made_again() {
+    let bench = TestBench::new("random", 1, "startpos");
+    let search = bench.prepare(GoLimits::nodes(1), 1);
+    let mut gatherer = leaf::Gatherer::new(bench.start_position.clone(), 0);
+    gatherer.gather(&search.state);
+    let mut batch = gatherer.take_batch();
+    let mut evaluator = bench.backend.evaluator().unwrap();
+    evaluator.evaluate(batch.slots_mut()).unwrap();
+    // All memory of the least limit is taken.
+    bench.tree.tree.set_limit(0);
+    while bench.tree.tree.expand(bench.tree.root, &[0.05; 20]).is_ok() {}
+    leaf::backup::finish_batch(&search.state, &mut batch);
+    assert_eq!((bench.visits(), search.state.budget.reserve(2)), (0, 1));
+}
+
+#[test]
+fn a_device_that_is_busy_gets_no_leaf_beyond_the_quota() {
+    for (under_way, begun) in [(0, 1), (1, 0)] {
+        let bench = TestBench::new("random", 1, "startpos");
+        let search = bench.prepare(GoLimits::nodes(100), 100);
+        search.state.budget.begin_leaves(under_way);
+        let mut gatherer = leaf::Gatherer::new(bench.start_position.clone(), 1);
+        gatherer.gather(&search.state);
+        assert_eq!(gatherer.waiting_leaves(), begun);
     }
 }
 
@@ -366,6 +425,18 @@ fn a_position_that_does_not_follow_starts_afresh() {
     let other = History::from_uci_position("startpos moves d2d4 d7d5", Variant::Standard).unwrap();
     bench.step_to(&other, Past::Release);
     assert_eq!(bench.visits(), 0);
+}
+
+#[test]
+fn a_position_with_another_fifty_move_count_starts_afresh() {
+    let position = |rule50: u32| format!("fen 8/8/4k3/8/8/4K3/4P3/8 w - - {rule50} 80");
+    let mut bench = TestBench::new("random", 1, &position(10));
+    bench.search(100);
+    for (rule50, kept) in [(10, 100), (11, 0)] {
+        let next = History::from_uci_position(&position(rule50), Variant::Standard).unwrap();
+        bench.step_to(&next, Past::Release);
+        assert_eq!(bench.visits(), kept);
+    }
 }
 
 #[test]

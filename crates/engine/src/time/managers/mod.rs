@@ -41,16 +41,17 @@ impl TimeOptions {
             slowmover,
             ..
         } = self;
-        match &*time_manager.to_ascii_lowercase() {
-            _ if *slowmover == 1.0 => manager_from(time_manager),
-            DEFAULT_MANAGER | "legacy" | "legacy()" => {
-                manager_from(&format!("legacy(slowmover={slowmover})"))
-            }
-            named => Err(ParamError::Value {
+        let named = time_manager.to_ascii_lowercase();
+        if *slowmover == 1.0 {
+            manager_from(time_manager)
+        } else if [DEFAULT_MANAGER, "legacy", "legacy()"].contains(&&*named) {
+            manager_from(&format!("legacy(slowmover={slowmover})"))
+        } else {
+            Err(ParamError::Value {
                 key: "Slowmover".into(),
                 value: slowmover.to_string(),
                 expected: format!("1 with TimeManager={named}, or TimeManager=legacy(slowmover=...)"),
-            }),
+            })
         }
     }
 }
