@@ -54,8 +54,8 @@ impl MemoryOptions {
             .map_or(MOST_ANSWERS, |bytes| (bytes / ANSWERS_DIVISOR).min(MOST_ANSWERS))
     }
 
-    /// Options for one of `searches` beside unread answers, waiting games and one cache of this size: an equal part of the
-    /// remaining memory, and no cache of its own.
+    /// Options for one of `searches` beside unread answers, waiting games and one cache of this size: an
+    /// equal part of the remaining memory, and no cache of its own.
     pub(crate) fn share_of(&self, searches: usize) -> MemoryOptions {
         let others = EvalCache::full_bytes(self.cache_capacity()) + 2 * self.answer_bytes();
         let share = |bytes: usize| bytes.saturating_sub(others) / searches.max(1) / 1_000_000;

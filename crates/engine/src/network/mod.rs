@@ -150,8 +150,8 @@ pub struct BackendInfo {
     pub network: String,
     /// The device that computes, for people. Empty if no one device does.
     pub device: String,
-    /// The places among [`nvidia_gpus`](crate::system::gpus::nvidia_gpus) of those that compute. Empty if none
-    /// does, or it is not known which.
+    /// The places among [`nvidia_gpus`](crate::system::gpus::nvidia_gpus) of those that compute. Empty if
+    /// none does, or it is not known which.
     pub nvidia_gpus: Vec<usize>,
     /// The library that computes, with its version. Empty if the engine itself does.
     pub library: String,

@@ -56,7 +56,8 @@ impl Gpu {
         Some((major.parse().ok()?, minor.parse().ok()?))
     }
 
-    /// MiB, or what the least of such GPUs has, where the system does not tell: what is unknown is not nothing.
+    /// MiB, or what the least of such GPUs has, where the system does not tell: what is unknown is not
+    /// nothing.
     pub fn least_memory_mb(&self) -> u64 {
         let name = self.name.as_deref().unwrap_or_default();
         let has_number = |word: &str| word.chars().any(|letter| letter.is_ascii_digit());

@@ -79,7 +79,8 @@ pub fn memory() -> Option<u64> {
 }
 
 /// The bytes after which the system would end this process or refuse memory to it: the least limit of its
-/// control groups, the machine's memory, or half of what is left of its address space. Threads have the other.
+/// control groups, the machine's memory, or half of what is left of its address space. Threads have the
+/// other.
 pub(crate) fn memory_limit() -> Option<u64> {
     let group = of_this_process(|process| Some(process.cgroup_limits()?.total_memory)).flatten();
     group

@@ -4,8 +4,8 @@
 //! manager would have spent on each move. [`ExternalJudge`] does so with another UCI engine. `judgement` says
 //! how good the moves were. `pgn` writes the game with comments and variations, [`page`](fn@page) one page
 //! with all games in the [viewer](crate::viewer), which adds up [`MoveSums`] over them.
-//! A [`Journal`](crate::run::Journal) of [`AnalysisRow`]s keeps each game, from which a run that was stopped goes on. The command
-//! `analyse` calls this module. It uses `engine` and what lies below it.
+//! A [`Journal`](crate::run::Journal) of [`AnalysisRow`]s keeps each game, from which a run that was stopped
+//! goes on. The command `analyse` calls this module. It uses `engine` and what lies below it.
 
 mod analysed_pgn;
 mod analysis_page;

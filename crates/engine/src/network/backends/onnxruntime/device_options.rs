@@ -416,7 +416,8 @@ mod tests {
         assert!(parse("provider=cuda,gpu=1").is_ok() && parse("provider=webgpu,gpu=0").is_ok());
     }
 
-    /// A regression: networks of one shape shared what CoreML had compiled, so that the second one played as the first.
+    /// A regression: networks of one shape shared what CoreML had compiled, so that the second one played as
+    /// the first.
     #[test]
     fn each_model_has_a_folder_for_what_is_compiled() {
         let folder = tempfile::tempdir().unwrap();

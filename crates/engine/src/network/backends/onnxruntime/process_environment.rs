@@ -29,8 +29,8 @@ fn allows_software(value: Option<&OsStr>) -> bool {
     value.is_some_and(|value| !value.is_empty() && value != "0")
 }
 
-/// Forbids telemetry, and renderers in software unless the user allows them, and orders CUDA's GPUs. Must be called before any
-/// library of ONNX Runtime or of a device is used. Does so once.
+/// Forbids telemetry, and renderers in software unless the user allows them, and orders CUDA's GPUs. Must be
+/// called before any library of ONNX Runtime or of a device is used. Does so once.
 pub(super) fn set_variables() {
     static DONE: Once = Once::new();
     DONE.call_once(|| {
