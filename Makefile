@@ -12,7 +12,7 @@ build:
 	cargo rustc --release -p zeitnot --bin zeitnot -- --emit link=$(EXE)$(SUFFIX)
 
 test:
-	cargo test
+	cargo test --release
 
 # The tests that need more than Rust and a C compiler, too.
 check-all:

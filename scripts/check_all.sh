@@ -21,10 +21,10 @@ for target in aarch64-apple-darwin x86_64-pc-windows-gnu; do
     fi
 done
 # Nothing else fetches it, and the tests inside the library need it.
-cargo run --quiet -- setup || echo "ONNX Runtime could not be set up: what needs it is skipped" >&2
+cargo run --release --quiet -- setup || echo "ONNX Runtime could not be set up: what needs it is skipped" >&2
 log=$(mktemp) skipped=$(mktemp)
 trap 'rm -f "$log" "$skipped"' EXIT
-ZEITNOT_SKIPPED=$skipped cargo test --no-fail-fast -- "$which" 2>&1 | tee "$log"
+ZEITNOT_SKIPPED=$skipped cargo test --release --no-fail-fast -- "$which" 2>&1 | tee "$log"
 status=${PIPESTATUS[0]}
 sort -u "$skipped"
 awk -v skipped="$(sed 's/: .*//' "$skipped" | sort -u | wc -l)" '

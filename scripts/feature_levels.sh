@@ -10,10 +10,10 @@ cd "$(dirname "$0")/.."
 export PROPTEST_CASES=${PROPTEST_CASES:-16}
 
 # Runs the tests of the kernels, and the engine's with them, by the emulator and its options. `cargo` builds the programs, or what
-# CARGO names for another machine. All libraries are named, as `cargo test` has then built them already: of one package alone the
+# CARGO names for another machine. All libraries are named, as `cargo test --release` has then built them already: of one package alone the
 # crates would have other features.
 tests() {
-    local package program build=("${CARGO:-cargo}" test --lib --test definitions --no-run --message-format=json-render-diagnostics ${TARGET:+--target "$TARGET"})
+    local package program build=("${CARGO:-cargo}" test --release --lib --test definitions --no-run --message-format=json-render-diagnostics ${TARGET:+--target "$TARGET"})
     "${build[@]}" | sed -n 's/.*"name":"\(definitions\|zeitnot_engine\)".*"executable":"\([^"]*\)".*/\1 \2/p' |
         while read -r package program; do
             local names=()
