@@ -401,7 +401,7 @@ fn benchmark_tells_what_the_sensors_tell() {
     let text = stdout(&output);
     assert_eq!(
         sensors["joules"].is_null(),
-        text.contains("no GPU tells it"),
+        text.contains("no GPU that computed tells it"),
         "{text}"
     );
 }

@@ -53,7 +53,7 @@ impl PowerReport {
             (Some(joules), Some(watts), Some(rate)) => {
                 format!("{joules:.0} J, {watts:.1} W, {rate:.1} nodes per joule")
             }
-            _ => "of no GPU that computed is it known".into(),
+            _ => "no GPU that computed tells it".into(),
         };
         let devices = self
             .devices
@@ -91,7 +91,7 @@ mod tests {
         let nothing = PowerReport::of(&[], &[], 60, 2.0);
         assert_eq!(
             (nothing.joules, nothing.facts()[0].1.as_str()),
-            (None, "of no GPU that computed is it known")
+            (None, "no GPU that computed tells it")
         );
     }
 }
