@@ -99,7 +99,10 @@ fn a_match_that_the_user_stops_tells_its_standings_and_the_command_that_goes_on(
     let played = games(folder.path());
     assert!((2..20_000).contains(&played), "{played}");
     let text = stdout(&output);
-    assert!(text.contains(&format!("games             {played}: +")), "{text}");
+    assert!(
+        text.contains(&format!("games             {played}: A +")),
+        "{text}"
+    );
     let told = stderr(&output);
     assert!(
         told.contains("stopped; the same command goes on:\nzeitnot match --backend=random "),
