@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use zeitnot_engine::foreign::in_our_words;
-use zeitnot_lab::report::printable;
+use zeitnot_lab::report::{Origin, printable};
 use zeitnot_lab::rows::{RowError, replace};
 
 /// Messages of a kind that are told. Those behind them are counted.
@@ -97,6 +97,14 @@ pub(crate) struct Output {
     /// Instead of text one document, or one on each line.
     pub(super) is_json: bool,
     page: Option<PathBuf>,
+    made_by: Vec<Origin>,
+}
+
+#[derive(Serialize)]
+struct WithOrigins<'a, T> {
+    #[serde(flatten)]
+    document: &'a T,
+    made_by: &'a [Origin],
 }
 
 impl Output {
@@ -105,13 +113,30 @@ impl Output {
             sink: BufWriter::new(Box::new(io::stdout())),
             is_json: false,
             page: None,
+            made_by: Vec::new(),
         }
+    }
+
+    /// Lets the JSON document say what it comes from. It must be an object.
+    pub(crate) fn tell_origins(&mut self, made_by: Vec<Origin>) {
+        self.made_by = made_by;
     }
 
     /// Writes `json` as a line, or `text`, which ends its own lines.
     pub(crate) fn write(&mut self, json: &impl Serialize, text: &impl fmt::Display) -> Result<ExitStatus> {
         if self.is_json {
-            serde_json::to_writer(&mut self.sink, json).map_err(io::Error::from)?;
+            let made_by = &self.made_by[..];
+            let written = match made_by {
+                [] => serde_json::to_writer(&mut self.sink, json),
+                _ => serde_json::to_writer(
+                    &mut self.sink,
+                    &WithOrigins {
+                        document: json,
+                        made_by,
+                    },
+                ),
+            };
+            written.map_err(io::Error::from)?;
             self.sink.write_all(b"\n")?;
         } else {
             self.write_text(text)?;

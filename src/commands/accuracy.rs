@@ -10,6 +10,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::commands::engine_args::{NetworkArgs, OptionArgs};
+use crate::commands::running::{engine_facts, origin};
 use crate::output::{ExitStatus, Output};
 use zeitnot_engine::chance;
 use zeitnot_engine::chess::{History, Variant};
@@ -53,6 +54,8 @@ pub(super) fn run(args: &AccuracyArgs, output: &mut Output) -> Result<ExitStatus
     let batch = GAMES.min(tested.facts().max_batch);
     evaluate_all(&mut evaluators(&*tested)?, &mut found, batch)?;
     let report = AccuracyReport::new((&*tested, &found), (&*reference, &expected));
+    let facts = engine_facts(Some(tested.facts()), &args.network.0);
+    output.tell_origins(vec![origin(&facts)]);
     output.report(&report)
 }
 

@@ -15,6 +15,7 @@ use serde::Serialize;
 use super::measure::{claim, write_report};
 use crate::commands::engine_args::NetworkArgs;
 use crate::output::{ExitStatus, Output};
+use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::{History, Variant};
 use zeitnot_engine::network::BackendInfo;
 use zeitnot_engine::network::throughput::{BatchSizeSeries, RoundLength, SortedSamples, ThroughputMeter};
@@ -145,6 +146,7 @@ pub(super) fn run(args: &BackendbenchArgs, output: &mut Output) -> Result<ExitSt
     } = backend.facts().clone();
     let rows = series.iter().map(summarize).collect();
     let mut report = ThroughputReport {
+        version: VERSION,
         backend: name,
         description,
         threads: args.threads,
@@ -156,7 +158,24 @@ pub(super) fn run(args: &BackendbenchArgs, output: &mut Output) -> Result<ExitSt
     }
     run.iter()
         .try_for_each(|run| write_report(run, report.page(), &report, output))?;
-    output.write(&report.rows, &report)
+    let rows = report.rows.iter().map(|row| RowWithOrigin {
+        row,
+        version: report.version,
+        network: &report.description,
+        threads: report.threads,
+    });
+    output.write(&rows.collect::<Vec<_>>(), &report)
+}
+
+/// The document is a list of rows: each says what made it.
+#[derive(Serialize)]
+struct RowWithOrigin<'a> {
+    #[serde(flatten)]
+    row: &'a BatchSizeRow,
+    version: &'static str,
+    /// With device and precision.
+    network: &'a str,
+    threads: u32,
 }
 
 /// Rates are of all threads together, times of one batch on its thread.
@@ -216,6 +235,7 @@ const NOISY: f64 = 0.05;
 
 #[derive(Debug, Serialize)]
 struct ThroughputReport {
+    version: &'static str,
     backend: String,
     description: String,
     threads: u32,

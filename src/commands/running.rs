@@ -16,6 +16,8 @@ use crate::output::{STOPPED, eprint_message};
 use crate::setup::Machine;
 use crate::signals;
 use zeitnot_engine::VERSION;
+use zeitnot_engine::engine::Settings;
+use zeitnot_engine::network::BackendInfo;
 use zeitnot_lab::report::Origin;
 
 const LINE_EVERY: Duration = Duration::from_secs(60);
@@ -132,6 +134,29 @@ pub(crate) fn command_line() -> String {
     let given = std::env::args_os().skip(1);
     let words = given.map(|word| format!(" {}", quoted(&word.to_string_lossy())));
     format!("zeitnot{}", words.collect::<String>())
+}
+
+/// What a result depends on beside the command: the backend with network, device and precision, if there is
+/// one, and the options that differ from their defaults, wherever they were set.
+pub(crate) fn engine_facts(
+    backend: Option<&BackendInfo>,
+    settings: &Settings,
+) -> Vec<(&'static str, String)> {
+    let network = backend.map(|backend| ("network", backend.description.clone()));
+    let options = ("options", options_in_words(settings));
+    network.into_iter().chain([options]).collect()
+}
+
+pub(crate) fn options_in_words(settings: &Settings) -> String {
+    let changed = settings.changed().into_iter();
+    let flags: Vec<_> = changed
+        .map(|(flag, value)| quoted(&format!("--{flag}={value}")))
+        .collect();
+    if flags.is_empty() {
+        "the defaults".into()
+    } else {
+        flags.join(" ")
+    }
 }
 
 /// The origin of what this process writes: its command, what it runs on, and `facts` with their names.

@@ -19,6 +19,7 @@ use serde::Serialize;
 
 use super::measure::{self, LimitArgs, open_positions};
 use crate::commands::engine_args::EngineArgs;
+use crate::commands::running::{engine_facts, origin};
 use crate::output::{ExitStatus, Output, Told};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::{History, ListedPosition, Move, Operation, PositionLines, Variant};
@@ -277,7 +278,9 @@ pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus> {
     let (problems, bad_lines) = read(args)?;
     let limits = args.limits.or(GoLimits::nodes(DEFAULT_NODES.0))?;
     let searcher = measure::searcher(&args.settings.0, args.concurrency, &limits)?;
-    let backend = searcher.setup.backend().facts().description.clone();
+    let facts = searcher.setup.backend().facts();
+    output.tell_origins(vec![origin(&engine_facts(Some(facts), &args.settings.0))]);
+    let backend = facts.description.clone();
     let (sender, answers) = unbounded();
     let orders = problems.into_iter().enumerate().map(|(place, problem)| {
         let (game, ply) = (problem.game.clone(), problem.game.len() - 1);

@@ -113,6 +113,13 @@ pub fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
+/// The JSON document without what it comes from, and that.
+pub fn with_origins(output: &Output) -> (Value, Vec<Value>) {
+    let mut document = json(output);
+    let made_by = document.as_object_mut().unwrap().remove("made_by").unwrap();
+    (document, made_by.as_array().unwrap().clone())
+}
+
 pub fn stdout(output: &Output) -> &str {
     std::str::from_utf8(&output.stdout).unwrap()
 }

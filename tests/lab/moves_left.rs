@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::common::{assert_refused, run, stderr, zeitnot};
+use crate::common::{assert_refused, run, stderr, with_origins, zeitnot};
 
 /// Morphy against the Duke of Brunswick and Count Isouard, Paris 1858.
 const OPERA: &str = "1. e4 e5 2. Nf3 d6 3. d4 Bg4 4. dxe5 Bxf3 5. Qxf3 dxe5 6. Bc4 Nf6 7. Qb3 Qe7 8. Nc3 c6 9. Bg5 b5 \
@@ -49,7 +49,11 @@ fn measure(pgn: &Path, out: &Path, more: &[&str]) -> Value {
         "--out",
         out,
     ];
-    serde_json::from_slice(&succeed(&[&fixed, more].concat()).stdout).unwrap()
+    let (findings, made_by) = with_origins(&succeed(&[&fixed, more].concat()));
+    let facts = &made_by[0]["facts"];
+    assert_eq!(facts[0][0], "network", "{facts}");
+    assert_eq!(facts[1], json!(["options", "--backend=random"]), "{facts}");
+    findings
 }
 
 /// Measures games in a folder, which has the results in `out`.
@@ -257,7 +261,7 @@ fn shards_put_together_give_the_report_of_one_run() {
     let output = succeed(&[
         "report", "--json", &files[0], &files[1], &files[2], "--out", &merged,
     ]);
-    assert_eq!(serde_json::from_slice::<Value>(&output.stdout).unwrap(), whole);
+    assert_eq!(with_origins(&output).0, whole);
     assert_eq!(rows(&path("merged")), rows(&path("whole")));
     assert_refused(&run(&["report", &files[0], &files[0]]), "is in two of the files");
     // One game leaves the other shard without any.
@@ -442,7 +446,7 @@ fn searches_give_a_mean_and_a_spread() {
     let alone = folder.path().join("alone.csv");
     std::fs::copy(out.join("movesleft.csv"), &alone).unwrap();
     let report = succeed(&[&["report", "--json", alone.to_str().unwrap()][..], &more[2..6]].concat());
-    assert_eq!(serde_json::from_slice::<Value>(&report.stdout).unwrap(), findings);
+    assert_eq!(with_origins(&report).0, findings);
     assert!(
         rows(&out)
             .lines()

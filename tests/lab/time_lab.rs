@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Output;
 
-use crate::common::{error_message, json, run};
+use crate::common::{error_message, json, run, with_origins};
 
 /// Returns nine games in which knights go out and home for different numbers of moves.
 fn games() -> String {
@@ -82,7 +82,14 @@ fn shards_add_up_to_the_whole_bit_for_bit() {
     let merged = out("merged");
     args.push(&merged);
     args.extend(files.iter().map(String::as_str));
-    assert_eq!(json(&run(&args)), json(&whole));
+    let [(report, of_report), (findings, of_whole)] = [run(&args), whole].map(|output| with_origins(&output));
+    assert_eq!(report, findings);
+    assert_eq!(
+        (of_report.len(), of_whole.len()),
+        (4, 1),
+        "the runs of the shards, and the report"
+    );
+    assert_eq!(of_report[0]["facts"], of_whole[0]["facts"]);
     let page = |name: &str| std::fs::read_to_string(path(name).join("index.html")).unwrap();
     let findings = |name: &str| page(name).split("How this was made").next().unwrap().to_owned();
     assert_eq!(findings("merged"), findings("whole"));

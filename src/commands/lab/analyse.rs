@@ -16,7 +16,7 @@ use super::report::check_overwriting;
 use super::run::{RecordedGames, RunId, Running, positions_of};
 use crate::commands::engine_args::EngineArgs;
 use crate::commands::measure::{self, LimitArgs, limit_text};
-use crate::commands::running::Progress;
+use crate::commands::running::{Progress, options_in_words};
 use crate::output::{ExitStatus, Output, Told, eprint_message};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::Color;
@@ -114,7 +114,12 @@ pub(crate) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus>
     let folder = args.out.as_deref().filter(|_| !ahead.is_empty());
     let mut told = foretold(args, &judge, &ahead);
     let mut games = ahead.into_iter().chain(games);
-    let running = Running::begin(folder, id, &told.facts().collect::<Vec<_>>(), &FILES)?;
+    let mut facts = vec![
+        ("network", judge.description.clone()),
+        ("options", options_in_words(&args.settings.0)),
+    ];
+    facts.extend(told.facts());
+    let running = Running::begin(folder, id, &facts, &FILES, output)?;
     if let JudgedBy::Engine(engine) = &judge.by {
         engine.command().stop.get_or_init(|| running.stop);
     }

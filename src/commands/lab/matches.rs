@@ -16,7 +16,7 @@ use serde::Serialize;
 use super::game_args::{self, GameArgs, argument_error, threads};
 use super::run::{RunId, Running, Shard, origins};
 use crate::commands::engine_args::EngineArgs;
-use crate::commands::running::Progress;
+use crate::commands::running::{Progress, options_in_words};
 use crate::output::{ExitStatus, Output, Told, eprint_message};
 use zeitnot_engine::engine::{Settings, Setup};
 use zeitnot_engine::note::Note;
@@ -141,7 +141,13 @@ pub(crate) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus> {
     let told = foretold(&players)?;
     let notes = told.facts().map(|(name, note)| (name.to_owned(), note));
     let facts: Vec<_> = facts(args, &config, &players).into_iter().chain(notes).collect();
-    let running = Running::begin(args.out.as_deref(), match_id.clone(), &facts, &MATCH_FILES)?;
+    let running = Running::begin(
+        args.out.as_deref(),
+        match_id.clone(),
+        &facts,
+        &MATCH_FILES,
+        output,
+    )?;
     for contender in &players.contenders {
         if let Team::External(engine) = &contender.team {
             engine.command.stop.get_or_init(|| running.stop);
@@ -275,18 +281,7 @@ fn facts(args: &MatchArgs, config: &MatchConfig<'_>, players: &Players) -> Vec<(
             .map(|(contender, value)| (format!("{name} of {}", contender.name), value))
             .collect(),
     };
-    let common: Vec<_> = args
-        .settings
-        .0
-        .changed()
-        .into_iter()
-        .map(|(flag, value)| format!("--{flag}={value}"))
-        .collect();
-    let common = if common.is_empty() {
-        "the defaults".into()
-    } else {
-        common.join(" ")
-    };
+    let common = options_in_words(&args.settings.0);
     let lists = args.lists().into_iter().zip(&players.contenders);
     let mut facts: Vec<_> = lists
         .map(|(text, contender)| (format!("options of {}", contender.name), options(text)))

@@ -15,7 +15,7 @@ use clap::Args;
 use super::game_args::argument_error;
 use super::run::{RecordedGames, RunId, Running, Shard, listed, origins};
 use crate::commands::engine_args::NetworkArgs;
-use crate::commands::running::Progress;
+use crate::commands::running::{Progress, engine_facts};
 use crate::output::{ExitStatus, Output, eprint_message};
 use zeitnot_engine::engine::OpenedBackend;
 use zeitnot_engine::network::{Backend, cores};
@@ -110,6 +110,7 @@ pub(crate) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<ExitStatu
         id,
         &facts,
         &[MeasuredGame::JOURNAL, ROWS, "index.html"],
+        output,
     )?;
     let temporary = args.out.is_none().then(tempfile::tempdir).transpose()?;
     let of_no_one = temporary
@@ -152,21 +153,22 @@ fn run_ids(args: &MovesLeftArgs, opened: &OpenedBackend) -> [String; 2] {
     [id.finish(), of_rows]
 }
 
-fn facts(args: &MovesLeftArgs, opened: &OpenedBackend) -> [(&'static str, String); 4] {
+fn facts(args: &MovesLeftArgs, opened: &OpenedBackend) -> Vec<(&'static str, String)> {
     let sample = match args.selection.sample {
         None | Some(1) => "every position".to_owned(),
         Some(sample) => format!("one position in {sample}"),
     };
-    [
+    let mut facts = engine_facts(Some(opened.backend.facts()), &args.network.0);
+    facts.extend([
         ("games", listed(&args.pgn)),
-        ("network", opened.backend.facts().description.clone()),
         ("sample", sample),
         (
             "search",
             args.nodes
                 .map_or("none".into(), |nodes| format!("{nodes} nodes a position")),
         ),
-    ]
+    ]);
+    facts
 }
 
 /// Writes the rows of all `games` that are chosen into the folder of `run`, behind those that are there. `id`

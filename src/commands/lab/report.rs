@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 
+use super::run::origins;
 use super::{matches, movesleft, timelab};
 use crate::commands::running::origin;
 use crate::output::{ExitStatus, Output};
@@ -125,6 +126,7 @@ pub(crate) fn run(args: &ReportArgs, output: &mut Output) -> Result<ExitStatus> 
     let _run = out
         .map(|folder| Run::claim(folder, origin, &WRITTEN))
         .transpose()?;
+    output.tell_origins(origins(&files));
     match writer {
         Writer::Movesleft => movesleft::report(&files, &args.estimators, out, output),
         Writer::Timelab => timelab::report(&files, out, output),

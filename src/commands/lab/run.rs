@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::game_args::GameArgs;
 use crate::commands::running::{command_line, interruption, origin};
-use crate::output::{ExitStatus, Told, eprint_message};
+use crate::output::{ExitStatus, Output, Told, eprint_message};
 use crate::setup::sha256;
 use zeitnot_engine::engine::{Settings, Setup};
 use zeitnot_engine::files::hex;
@@ -54,17 +54,19 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Claims the folder. `files` are those that the run replaces there.
+    /// Claims the folder, and tells `output` the origin. `files` are those that the run replaces there.
     pub(super) fn begin(
         out: Option<&Path>,
         id: String,
         facts: &[(impl ToString, String)],
         files: &[&str],
+        output: &mut Output,
     ) -> Result<Running> {
         let origin = Origin {
             run: id,
             ..origin(facts)
         };
+        output.tell_origins(vec![origin.clone()]);
         let run = out.map(|folder| Run::claim(folder, origin, files)).transpose()?;
         if run.as_ref().is_some_and(|run| run.lock() == Lock::Unknown) {
             eprint_message(WITHOUT_LOCKS);

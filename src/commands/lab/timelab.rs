@@ -14,7 +14,7 @@ use clap::{Args, ValueEnum};
 use super::run::{RecordedGames, RunId, Running, Shard, listed, origins};
 use crate::commands::engine_args::NetworkArgs;
 use crate::commands::measure;
-use crate::commands::running::Progress;
+use crate::commands::running::{Progress, engine_facts};
 use crate::output::{ExitStatus, Output, eprint_message};
 use zeitnot_engine::network::{Backend, cores};
 use zeitnot_engine::time::{DEFAULT_MANAGER, GoLimits, Millis, TimeControl, manager_from};
@@ -187,9 +187,10 @@ pub(crate) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus>
         .filter_map(accept)
         .take(most)
         .filter(|game| shard.takes(game.number - 1));
-    let facts = [("games", names), ("speed", format!("{nps:.0} nodes per second"))];
+    let mut facts = engine_facts(backend.as_ref().map(|backend| backend.facts()), &args.network.0);
+    facts.extend([("games", names), ("speed", format!("{nps:.0} nodes per second"))]);
     let written = ["games.csv", "moves.csv", "index.html"];
-    let mut running = Running::begin(args.out.as_deref(), id, &facts, &written)?;
+    let mut running = Running::begin(args.out.as_deref(), id, &facts, &written, output)?;
     let mut files = running
         .run
         .as_ref()

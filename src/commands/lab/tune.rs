@@ -11,7 +11,7 @@ use clap::Args;
 use super::game_args::{self, GameArgs, argument_error};
 use super::run::{RunId, Running};
 use crate::commands::engine_args::EngineArgs;
-use crate::commands::running::Progress;
+use crate::commands::running::{Progress, engine_facts};
 use crate::output::{ExitStatus, Output, Told, eprint_message};
 use zeitnot_engine::engine::{Settings, Setup};
 use zeitnot_engine::search::RootFpuStrategy;
@@ -70,13 +70,17 @@ pub(crate) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus> {
     id.add_engine(&setup);
     id.add(format!("{plan:?}"));
     id.add_games(&[], &[limit; 2], &config.rules, &openings, &args.game);
-    let mut facts = vec![
-        ("network", setup.backend().facts().description.clone()),
-        ("limit of a move or game", limit.to_string()),
-    ];
+    let mut facts = engine_facts(Some(setup.backend().facts()), &args.settings.0);
+    facts.push(("limit of a move or game", limit.to_string()));
     facts.extend(args.game.facts());
     facts.extend(told.facts());
-    let running = Running::begin(Some(&args.out), id.finish(), &facts, &[PAIRS, "index.html"])?;
+    let running = Running::begin(
+        Some(&args.out),
+        id.finish(),
+        &facts,
+        &[PAIRS, "index.html"],
+        output,
+    )?;
     let Some(run) = &running.run else {
         unreachable!("it has a folder")
     };
