@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Output, Stdio};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::common::engine::Engine;
 use crate::common::{self, assert_refused, run_with_input, set_up_onnx_runtime, stderr, stdout, zeitnot};
@@ -348,7 +348,8 @@ fn accuracy_compares_a_backend_with_the_reference() {
         ],
         "",
     );
-    let report = &json_lines(&output)[0];
+    let (report, made_by) = common::with_origins(&output);
+    assert_eq!(made_by[0]["facts"][1], json!(["options", "--backend=random"]));
     assert!(
         report["q_error"]["mean"].as_f64().unwrap() > 0.5
             && report["policy_kl"]["mean"].as_f64().unwrap() > 0.1
@@ -363,7 +364,7 @@ fn accuracy_compares_a_backend_with_the_reference() {
         "random(seed=1)",
         "--threads=3",
     ];
-    assert_eq!(&json_lines(&run(&line, ""))[0], report);
+    assert_eq!(common::with_origins(&run(&line, "")).0, report);
 }
 
 /// Issue 18: a match was played by the CPU where a GPU was asked for.
@@ -564,7 +565,7 @@ fn solve_names_bad_lines_does_the_others_and_adds_up_points() {
         (&2.into(), &2.into()),
         "{report}"
     );
-    assert_eq!(report["points"], serde_json::json!({"reached": 15, "most": 17}));
+    assert_eq!(report["points"], json!({"reached": 15, "most": 17}));
     let output = run(&arguments, "");
     let text = stdout(&output);
     assert!(

@@ -1,11 +1,11 @@
 //! Tests `zeitnot match` with several engines, and its log of external ones.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::common::{assert_refused, json, run, stderr, zeitnot};
+use crate::common::{assert_refused, json, run, stderr, with_origins, zeitnot};
 
 const FIXED: [&str; 6] = [
     "match",
@@ -84,11 +84,12 @@ fn every_two_engines_have_a_match_over_the_same_openings() {
         play(&path, &["--shard", shard]);
         path
     });
-    let of_shards = json(&zeitnot(&["report", "--json"]).args(&shards).output().unwrap());
-    assert_eq!(
-        of_shards,
-        json(&zeitnot(&["report", "--json"]).arg(&all).output().unwrap())
-    );
+    let report = |folders: &[PathBuf]| {
+        let output = zeitnot(&["report", "--json"]).args(folders).output().unwrap();
+        with_origins(&output).0
+    };
+    let of_shards = report(&shards);
+    assert_eq!(of_shards, report(std::slice::from_ref(&all)));
     assert_eq!(of_shards["ranking"], found["ranking"]);
     let gauntlet = play(&folder.path().join("gauntlet"), &["--tournament=gauntlet"]);
     assert_eq!(pairs(&gauntlet), [["weak", "middle"], ["weak", "strong"]]);

@@ -548,7 +548,7 @@ class Streams(unittest.TestCase):
             answer = started.analyse({"moves": ["e4"]}, nodes=50)
             self.assertIsInstance(answer.wdl, tuple)
             for move in answer.moves:
-                self.assertEqual((type(move.wdl), type(move.pv)), (tuple, tuple))
+                self.assertEqual((type(move.wdl), type(move.pv)), (type(None) if move.q is None else tuple, tuple))
             self.assertEqual(len({answer, answer._replace(), pickle.loads(pickle.dumps(answer))}), 1)
 
     @unittest.skipUnless(hasattr(os, "fork"), "nothing is forked here")
