@@ -215,7 +215,7 @@ fn every_page_begins_with_its_key_figure_and_names_what_made_it() {
         }
         if name == "clocks" || name == "nodes" {
             for fact in [
-                "<dt>options of A</dt>",
+                "<dt>options of A-very-long-name",
                 "<dt>network</dt>",
                 "<dt>limit</dt>",
                 "<dt>openings</dt>",
