@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::common::engine::{Engine, last_info};
+use crate::common::engine::{Engine, last_info, number};
 use crate::common::{network, stdout, zeitnot};
 
 /// The time in which a wrong `bestmove` would have come.
@@ -191,7 +191,7 @@ fn the_cpu_takes_over_from_a_device_in_the_middle_of_a_move() {
         .iter()
         .filter(|line| line.contains("The CPU evaluates instead: "));
     assert_eq!(told.count(), 1, "{lines:#?}");
-    assert!(lines.iter().any(|line| line.contains(" nodes 4")), "{lines:#?}");
+    assert!(number::<u64>(last_info(&lines), "nodes") >= 300, "{lines:#?}");
     // The next move is searched as suits the CPU, in the same tree.
     let lines = engine.search(&["position startpos moves e2e4", "go nodes 500"]);
     assert!(lines.iter().any(|line| line.contains("native")), "{lines:#?}");
