@@ -19,6 +19,7 @@ mod gemm;
 mod operands;
 mod rows;
 mod simd;
+mod speed;
 mod tiles;
 mod winograd;
 

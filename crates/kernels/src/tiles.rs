@@ -1,17 +1,13 @@
 //! A CPU's units for products of bf16 matrices. [`rows`](super::rows) and [`folded`](super::folded) define
 //! what they compute.
 
-use std::time::{Duration, Instant};
-
 use half::bf16;
 
-use super::Kernels;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 use super::amx::Amx;
 #[cfg(target_arch = "x86_64")]
 use super::avx512_bf16::Avx512Bf16;
 use super::definition;
-use super::gemm::Product;
 use super::operands::{BLOCK_ROWS, HalfRows, Layout, TILE_DEPTH};
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 use super::operands::{TILE_ROWS, pack_right};
@@ -70,7 +66,7 @@ impl Tiles {
             .all(|(i, found)| (found - expected(i)).abs() < 1e-3)
     }
 
-    fn multiply(self, inputs: usize, a: &[u16], weights: &[u16], sums: &mut [f32]) {
+    pub(crate) fn multiply(self, inputs: usize, a: &[u16], weights: &[u16], sums: &mut [f32]) {
         self.dense(Dense {
             rows: BLOCK_ROWS,
             inputs,
@@ -100,40 +96,6 @@ impl Tiles {
     /// Whether a convolution is faster than Winograd's in fp32.
     pub fn outruns_winograd(self) -> bool {
         self.name() == "amx"
-    }
-
-    /// Whether dense layers are faster than in fp32 with `kernels`. All but AMX are measured for less than a
-    /// millisecond: on Intel's CPUs AVX512-BF16 has half the multiplication rate of fp32.
-    pub fn outruns_products(self, kernels: Kernels) -> bool {
-        const ROUNDS: usize = 16;
-        const SIZE: usize = BLOCK_ROWS;
-        if self.name() == "amx" {
-            return true;
-        }
-        let (numbers, bits) = (vec![1.0; SIZE * SIZE], vec![bf16::ONE.to_bits(); SIZE * SIZE]);
-        let mut c = vec![0.0; SIZE * SIZE];
-        let mut best = [Duration::MAX; 2];
-        for round in 0..2 * ROUNDS {
-            let start = Instant::now();
-            if round % 2 == 0 {
-                self.multiply(SIZE, &bits, &bits, &mut c);
-            } else {
-                kernels.run(Product {
-                    count: 1,
-                    rows: SIZE,
-                    inner: SIZE,
-                    width: SIZE,
-                    a: &numbers,
-                    a_row: SIZE,
-                    b: &numbers,
-                    c: &mut c,
-                    c_row: SIZE,
-                    ..Product::default()
-                });
-            }
-            best[round % 2] = best[round % 2].min(start.elapsed());
-        }
-        best[0] < best[1]
     }
 
     pub(crate) fn begin(self) {

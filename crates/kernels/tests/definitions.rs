@@ -841,8 +841,12 @@ fn sums_of_the_worst_weights_do_not_overflow() {
 }
 
 #[test]
-fn slow_tiles_do_not_outrun_products() {
-    assert!(!Tiles::Definition.outruns_products(Kernels::available()[0]));
+fn slow_arithmetic_is_not_preferred() {
+    let fastest = Kernels::available()[0];
+    assert!(!Tiles::Definition.outruns_products(fastest));
+    let slowest = *Kernels::fixed().last().unwrap();
+    assert_eq!(slowest.name(), "portable");
+    assert!(!slowest.fixed_outruns(fastest));
 }
 
 fn half_numbers(seed: u64, count: usize, scale: f32) -> Vec<u16> {

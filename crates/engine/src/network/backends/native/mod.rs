@@ -180,7 +180,11 @@ fn arithmetic(options: &Params, body: &network::layers::Body) -> Result<Arithmet
             "fp32 or auto, because bf16 needs a CPU with AMX or AVX512-BF16, and kernel=auto, amx or avx512";
         return fault("precision", precision.name(), expected.into());
     }
-    let is_fixed = precision == WantedPrecision::Int16;
+    let is_fixed = match precision {
+        WantedPrecision::Int16 => true,
+        WantedPrecision::Auto => tiles.is_none() && kernel == WantedKernel::Auto && suits_fixed(body),
+        WantedPrecision::Fp32 | WantedPrecision::Bf16 => false,
+    };
     let all = if is_fixed {
         Kernels::fixed()
     } else {
@@ -203,6 +207,12 @@ fn arithmetic(options: &Params, body: &network::layers::Body) -> Result<Arithmet
         None => Precision::Single,
     };
     Ok(Arithmetic { kernels, precision })
+}
+
+/// Attention is left out: no trained transformer was compared, and their activations may have outliers.
+fn suits_fixed(body: &network::layers::Body) -> bool {
+    matches!(body, network::layers::Body::Tower(_))
+        && Kernels::fixed()[0].fixed_outruns(Kernels::available()[0])
 }
 
 impl Backend for Native {
