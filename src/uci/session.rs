@@ -93,15 +93,9 @@ fn speak(
         session.output.log(RECEIVED, text.trim_end());
         match UciCommand::parse(&text) {
             Ok(UciCommand::Quit) => return Ok(()),
-            Ok(command) => {
-                if matches!(command, UciCommand::Go(_) | UciCommand::NewGame) {
-                    session
-                        .engine
-                        .check_device()
-                        .inspect_err(|error| session.output.line(format!("info string ERROR: {error}")))?;
-                }
-                session.obey(command, at);
-            }
+            Ok(command) => session
+                .obey(command, at)
+                .inspect_err(|error| session.output.line(format!("info string ERROR: {error}")))?,
             Err(error) if is_person => {
                 session
                     .output
@@ -163,12 +157,15 @@ impl Session {
         self.finish();
     }
 
-    /// `at` is when the command came, which may have waited for earlier ones.
-    fn obey(&mut self, command: UciCommand, at: Instant) {
+    /// `at` is when the command came, which may have waited for earlier ones. Fails if the device is lost.
+    fn obey(&mut self, command: UciCommand, at: Instant) -> Result<(), EngineError> {
         match command {
             UciCommand::Uci => self.introduce(),
             UciCommand::IsReady => self.get_ready(),
-            UciCommand::NewGame => self.engine.new_game(),
+            UciCommand::NewGame => {
+                self.engine.check_device()?;
+                self.engine.new_game();
+            }
             UciCommand::SetOption { name, value } => self.set_option(&name, &value),
             UciCommand::Position(text) => {
                 self.move_start.position_read(self.since_start(Instant::now()));
@@ -181,7 +178,7 @@ impl Session {
                     Err(error) => self.output.error(&error),
                 }
             }
-            UciCommand::Go(go) => self.go(&go, at),
+            UciCommand::Go(go) => return self.go(&go, at),
             UciCommand::Stop => self.engine.stop(),
             UciCommand::PonderHit => drop(self.engine.ponder_hit(Instant::now())),
             UciCommand::Wait => self.wait(),
@@ -191,6 +188,7 @@ impl Session {
             UciCommand::Help => self.output.line(HELP.trim_end()),
             UciCommand::Quit | UciCommand::Nothing => {}
         }
+        Ok(())
     }
 
     /// Sets an option, or reports the replacement of one that only Lc0 has.
@@ -375,7 +373,7 @@ impl Session {
         self.began + start.to_duration().unwrap_or_default()
     }
 
-    fn go(&mut self, go: &GoCommand, at: Instant) {
+    fn go(&mut self, go: &GoCommand, at: Instant) -> Result<(), EngineError> {
         go.errors
             .iter()
             .for_each(|error| self.output.note(error.as_str()));
@@ -392,8 +390,11 @@ impl Session {
             output: self.output.clone(),
             options,
         };
-        // The listener has told an error.
-        let _ = self.engine.go(request, Box::new(listener));
+        match self.engine.go(request, Box::new(listener)) {
+            Err(lost @ EngineError::Lost(_)) => Err(lost),
+            // The listener has told another error.
+            _ => Ok(()),
+        }
     }
 
     fn root_moves(&self, position: &History, texts: &[String]) -> Vec<Move> {

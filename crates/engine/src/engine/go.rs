@@ -83,7 +83,7 @@ impl Engine {
     ///
     /// Fails if there is no network or the last position was refused. The listener has heard so, and gets an
     /// answer without a move: no move is made up, and nobody waits for one. Fails without an answer if the
-    /// device [is lost](Engine::check_device).
+    /// device is lost, as [`Engine::check_device`] says.
     pub fn go(&mut self, request: GoRequest, listener: Box<dyn Listener>) -> Result<(), EngineError> {
         self.check_device()?;
         self.drop_search();
@@ -123,6 +123,7 @@ impl Engine {
             }
             Ok(None) => Ok(()),
             Err(error) => {
+                self.check_device()?;
                 listener.note(Note::Error(match self.network {
                     None if !matches!(error, EngineError::NoPosition(_)) => self.describe_load_error(&error),
                     _ => format!("{error}. There is no bestmove"),

@@ -46,6 +46,24 @@ use crate::search::tree::TreeFull;
 use crate::tablebase::TablesInForce;
 use crate::time::TimeManager;
 
+/// Why there is no network of these options.
+struct NetworkRefusal {
+    options: NetworkOptions,
+    reason: String,
+    is_of_device: bool,
+}
+
+impl NetworkRefusal {
+    fn error(&self) -> EngineError {
+        let reason = self.reason.clone();
+        if self.is_of_device {
+            EngineError::Lost(reason)
+        } else {
+            EngineError::NetworkRefused(reason)
+        }
+    }
+}
+
 /// A player: one game, its network, its time managers, and at most one search at a time. Searches of many
 /// positions at once are the job of [`crate::serve`].
 pub struct Engine {
@@ -53,7 +71,7 @@ pub struct Engine {
     position: History,
     position_refusal: Option<String>,
     network: Option<LoadedNetwork>,
-    network_refusal: Option<(NetworkOptions, String)>,
+    network_refusal: Option<NetworkRefusal>,
     /// The network was named again, or a game is new: its file may be another one.
     wants_fresh_network: bool,
     tables: TablesInForce,
@@ -133,10 +151,10 @@ impl Engine {
     /// at each move.
     pub fn prepare(&mut self) -> Result<Option<String>, EngineError> {
         let wanted = &self.settings.network_to_play();
-        if let Some((refused, reason)) = &self.network_refusal
-            && refused == wanted
+        if let Some(refusal) = &self.network_refusal
+            && refusal.options == *wanted
         {
-            return Err(EngineError::NetworkRefused(reason.clone()));
+            return Err(refusal.error());
         }
         let wants_fresh = mem::take(&mut self.wants_fresh_network);
         let old = self
@@ -157,7 +175,17 @@ impl Engine {
         }
         let loaded = LoadedNetwork::load(wanted, old);
         let network = loaded.inspect_err(|error| {
-            self.network_refusal = Some((wanted.clone(), error.to_string()));
+            let of_device = match error {
+                EngineError::Backend(error) | EngineError::Workers(WorkerPoolError::Backend(error)) => {
+                    error.of_device()
+                }
+                _ => None,
+            };
+            self.network_refusal = Some(NetworkRefusal {
+                options: wanted.clone(),
+                reason: of_device.map_or_else(|| error.to_string(), BackendError::to_string),
+                is_of_device: of_device.is_some(),
+            });
         })?;
         self.finish();
         self.network = Some(network);
@@ -166,14 +194,16 @@ impl Engine {
         Ok(self.in_force())
     }
 
-    /// Fails if a device that evaluated has failed for good. A host should start the engine anew then.
+    /// Fails if a device has failed for good, and nothing else evaluates. A host should start the engine anew
+    /// then.
     pub fn check_device(&self) -> Result<(), EngineError> {
-        match self
+        let health = self
             .network
             .as_ref()
-            .map(|network| network.opened.backend.health())
-        {
-            Some(Health::Lost(reason)) => Err(EngineError::Lost(reason)),
+            .map(|network| network.opened.backend.health());
+        match (health, &self.network_refusal) {
+            (Some(Health::Lost(reason)), _) => Err(EngineError::Lost(reason)),
+            (None, Some(refusal)) if refusal.is_of_device => Err(refusal.error()),
             _ => Ok(()),
         }
     }

@@ -102,6 +102,10 @@ impl Shared {
         }
     }
 
+    fn lose(&self, failure: &BackendError) {
+        self.state.lock().loss = Some(failure.to_string());
+    }
+
     /// Replaces the backend of `generation`, unless another thread has done so. False if that does not help.
     fn replace(&self, generation: u32, failure: &BackendError) -> bool {
         let _opening = self.opening.lock();
@@ -148,7 +152,10 @@ impl Backend for Failover {
     }
 
     fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
-        Ok(Box::new(self.shared.evaluator()?))
+        match self.shared.evaluator() {
+            Ok(evaluator) => Ok(Box::new(evaluator)),
+            Err(error) => Err(BackendError::NotAvailable(Box::new(error))),
+        }
     }
 
     fn busy_time(&self) -> Option<Duration> {
@@ -184,9 +191,6 @@ struct FailoverEvaluator {
 
 impl FailoverEvaluator {
     fn evaluate_now(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
-        if self.shared.state.lock().generation != self.generation {
-            *self = self.shared.evaluator()?;
-        }
         let evaluator = &mut self.evaluator;
         batch
             .chunks_mut(self.max_batch)
@@ -197,10 +201,14 @@ impl FailoverEvaluator {
 impl Evaluator for FailoverEvaluator {
     fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
         loop {
+            if self.shared.state.lock().generation != self.generation {
+                let renewed = self.shared.evaluator();
+                *self = renewed.inspect_err(|failure| self.shared.lose(failure))?;
+            }
             let outcome = self.evaluate_now(batch);
             match &outcome {
                 Err(failure) if self.shared.replace(self.generation, failure) => continue,
-                Err(failure) => self.shared.state.lock().loss = Some(failure.to_string()),
+                Err(failure) => self.shared.lose(failure),
                 // A device may come back by itself.
                 Ok(()) => self.shared.state.lock().loss = None,
             }
@@ -211,6 +219,9 @@ impl Evaluator for FailoverEvaluator {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::Ordering::Relaxed;
+
     use super::*;
     use crate::network::backends::{BackendConfig, create};
 
@@ -265,6 +276,61 @@ mod tests {
             "{notes:?}"
         );
         assert!(matches!(failover.health(), Health::Replaced(cpu) if cpu.facts().name == "random"));
+    }
+
+    /// Has room for so many evaluators.
+    #[derive(Debug)]
+    struct Crowded(Arc<dyn Backend>, AtomicUsize);
+
+    impl Backend for Crowded {
+        fn facts(&self) -> &BackendInfo {
+            self.0.facts()
+        }
+
+        fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
+            let take_one = |room: usize| room.checked_sub(1);
+            match self.1.fetch_update(Relaxed, Relaxed, take_one) {
+                Ok(_) => self.0.evaluator(),
+                Err(_) => Err(BackendError::Model {
+                    backend: "crowded".into(),
+                    reason: "it has no room".into(),
+                }),
+            }
+        }
+    }
+
+    fn crowded(name: &str, room: usize) -> Arc<dyn Backend> {
+        Arc::new(Crowded(backend(name), room.into()))
+    }
+
+    #[test]
+    fn a_fault_while_an_evaluator_is_made_is_like_one_of_a_batch() {
+        let failover = |room, next: fn() -> Arc<dyn Backend>| {
+            Failover::new(
+                crowded("random", room),
+                Remedy::Reopened,
+                Box::new(move || Ok(next())),
+            )
+        };
+        let replaced = failover(1, || backend("random"));
+        assert_eq!(played(&replaced, 4).0, [true; 4]);
+        let lost = failover(1, || crowded("random", 0));
+        assert!(lost.evaluator().is_ok());
+        assert!(lost.evaluator().is_err());
+        assert_eq!(lost.take_notes().len(), 1);
+    }
+
+    /// A regression: the second evaluator asked without end for one of a device that had no room for it.
+    #[test]
+    fn a_device_that_is_opened_anew_with_less_room_is_lost() {
+        let device = "simulated(latency-us=0,per-position-ns=0,fail-after=10)";
+        let failover = Failover::new(
+            backend(device),
+            Remedy::Reopened,
+            Box::new(|| Ok(crowded("random", 1))),
+        );
+        let (outcomes, _) = played(&failover, 4);
+        assert_eq!(outcomes, [true, true, false, true]);
     }
 
     #[test]

@@ -267,6 +267,14 @@ pub enum BackendError {
 }
 
 impl BackendError {
+    /// How a device that is there has failed, if that is what happened.
+    pub(crate) fn of_device(&self) -> Option<&BackendError> {
+        match self {
+            BackendError::NotAvailable(error) if !matches!(**error, BackendError::Library(_)) => Some(error),
+            _ => None,
+        }
+    }
+
     /// Whether the user's input is wrong, rather than a device, a library or a file.
     pub(crate) fn is_user_error(&self) -> bool {
         matches!(self, BackendError::Params(_) | BackendError::NoNetwork { .. })

@@ -149,13 +149,22 @@ impl BackendConfig {
             .collect();
         notes.dedup();
         let (options, fallback) = (Params::default(), Fallback::default());
-        Ok(BackendConfig {
+        let config = BackendConfig {
             name: name.into(),
             options,
             devices,
             fallback,
             notes,
-        })
+        };
+        let is_webgpu = |provider: &Provider| *provider == Provider::WebGpu;
+        if config.providers().into_iter().filter(is_webgpu).count() > 1 {
+            return Err(ParamError::Value {
+                key: "backend".into(),
+                value: Provider::WebGpu.to_string(),
+                expected: "it once, as WebGPU chooses the GPU itself".into(),
+            });
+        }
+        Ok(config)
     }
 
     #[must_use]
@@ -416,6 +425,10 @@ mod tests {
         assert_eq!(
             error_of("demux", "abacus"),
             format!("unknown backend \"abacus\". Valid: {valid}")
+        );
+        assert_eq!(
+            error_of("demux", "(backend=webgpu),((backend=opencl),backend=demux)"),
+            "backend=webgpu: expected it once, as WebGPU chooses the GPU itself"
         );
         assert_eq!(
             error_of("demux", "threads=0,random"),

@@ -105,7 +105,7 @@ impl SessionPool {
 
     pub(super) fn evaluator(self: &Arc<SessionPool>) -> Result<SessionEvaluator, BackendError> {
         let _making = self.making.lock();
-        let is_new = {
+        let mut is_new = {
             let mut state = self.state.lock();
             state.evaluators += 1;
             state.made < state.evaluators.min(self.most)
@@ -118,11 +118,22 @@ impl SessionPool {
             let _alone = self.alone();
             let sessions = (0..self.sizes.sessions())
                 .map(|_| self.open())
-                .collect::<Result<_, _>>()?;
+                .collect::<Result<_, _>>();
             let mut state = self.state.lock();
-            state.made += 1;
-            state.idle.push(sessions);
-            self.is_back.notify_one();
+            match sessions {
+                Ok(sessions) => {
+                    state.made += 1;
+                    state.idle.push(sessions);
+                    self.is_back.notify_one();
+                }
+                // Evaluators take turns then. If more is wrong, a batch will show it.
+                Err(error) if state.made > 0 => {
+                    is_new = false;
+                    let note = format!("{error}. Fewer batches are computed at once");
+                    self.notes.lock().push(Note::Error(note));
+                }
+                Err(error) => return Err(error),
+            }
         }
         // Where the CPU helps, inputs may be its own.
         if self.device.provider == Provider::Cuda && !self.device.needs_cpu {
