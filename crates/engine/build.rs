@@ -33,9 +33,15 @@ fn main() -> ExitCode {
     }
 }
 
-/// The folder of the workspace.
+/// The folder of the workspace, or that of a published package, which has a copy of the network.
 fn repository() -> PathBuf {
-    Path::new(&env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join("../..")
+    let package = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
+    let workspace = package.join("../..");
+    if workspace.join(DEFAULT).exists() {
+        workspace
+    } else {
+        package
+    }
 }
 
 /// Returns the package's version if the commit is tagged with it, else the version, `dev` and the commit.

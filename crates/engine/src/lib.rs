@@ -38,6 +38,12 @@
 //! - Read and write positions, games' moves and networks, compressed or not, within bounds.
 //! - Search many positions at once in the batches of one device.
 //!
+//! # What is promised
+//!
+//! Versions before 1.0 may change anything, and the change log says what. Errors may gain variants at any
+//! time. `chance`, `foreign`, `params` and `system` are public for the program alone: they are not
+//! documented, and nothing is promised of them.
+//!
 //! # Layers
 //!
 //! Modules in dependency order: each may use those below it, never those above (`tests/architecture.rs`
@@ -63,17 +69,21 @@
 // Tests may unwrap. Everything else says what went wrong.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
+#[doc(hidden)]
 pub mod chance;
 pub mod chess;
 pub mod engine;
 pub mod files;
+#[doc(hidden)]
 pub mod foreign;
 pub mod network;
 pub mod note;
 pub mod options;
+#[doc(hidden)]
 pub mod params;
 pub mod search;
 pub mod serve;
+#[doc(hidden)]
 pub mod system;
 pub mod tablebase;
 pub mod time;

@@ -11,6 +11,7 @@ use thiserror::Error;
 
 /// The reason why a parameter string was refused. The text names the error and what would be right.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ParamError {
     /// The string does not follow the grammar.
     #[error("{reason} at character {position} of \"{text}\"")]

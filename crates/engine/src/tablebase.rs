@@ -33,6 +33,7 @@ const DTZ_EXTENSION: &str = "rtbz";
 /// Why no tables are in use. The texts follow the option's name.
 #[derive(Debug, Error)]
 #[expect(missing_docs, reason = "the messages say it")]
+#[non_exhaustive]
 pub enum TablebaseError {
     #[error("there is no folder {}", .0.display())]
     Missing(PathBuf),

@@ -14,6 +14,7 @@ const CODES: [&str; 16] = [
 
 /// Why a line of a test suite is refused.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum EpdError {
     #[error("a quotation mark (\") is not closed")]
     Quote,

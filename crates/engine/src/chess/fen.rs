@@ -28,6 +28,7 @@ const MAX_QUEENS_AND_PAWNS: usize = 12;
 /// Why a position is refused.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the messages say it")]
+#[non_exhaustive]
 pub enum PositionError {
     #[error("a position starts with \"startpos\" or \"fen\", not with \"{0}\"")]
     Start(String),

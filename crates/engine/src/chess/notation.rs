@@ -24,6 +24,7 @@ const NULL_MOVES: [&str; 7] = ["--", "Z0", "z0", "0000", "null", "@@@@", "<>"];
 /// Why a move is refused.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the messages say it")]
+#[non_exhaustive]
 pub enum MoveError {
     #[error("\"{0}\" is not a move in UCI notation (such as e2e4 or e7e8q)")]
     Syntax(String),

@@ -351,6 +351,7 @@ impl Settings {
 /// Why the engine refuses something. Its old state stays.
 #[derive(Debug, Error)]
 #[expect(missing_docs, reason = "the messages say it")]
+#[non_exhaustive]
 pub enum EngineError {
     #[error(transparent)]
     Option(#[from] OptionError),

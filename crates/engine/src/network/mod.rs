@@ -248,6 +248,7 @@ pub fn cores() -> usize {
 
 /// Why a backend cannot be made or cannot evaluate.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum BackendError {
     #[error(transparent)]
     Params(#[from] ParamError),

@@ -24,6 +24,7 @@ pub fn unquoted(value: &str) -> String {
 
 /// The reasons why an option was not set. The text says what would have been right.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum OptionError {
     /// No option has that name.
     #[error("unknown option \"{name}\"{hint}")]

@@ -21,6 +21,7 @@ use crate::search::state::SearchClock;
 use crate::system::threads::EndingThreads;
 
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum WorkerPoolError {
     #[error(transparent)]
     Backend(#[from] BackendError),

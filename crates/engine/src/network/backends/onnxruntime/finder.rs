@@ -143,6 +143,7 @@ impl fmt::Display for MissingPart {
 
 /// Why there is no ONNX Runtime, or none with a provider.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum LibraryError {
     #[error("{PATH_VARIABLE}: {0}. Name another library, or unset the variable to have one found")]
     Named(Unusable),
