@@ -1,5 +1,5 @@
-//! Which arithmetic multiplies fastest on this machine: measured for less than a millisecond, as processors of
-//! one instruction set differ by twice.
+//! Which arithmetic multiplies fastest on this machine: measured for less than a millisecond, as processors
+//! of one instruction set differ by twice.
 
 use std::time::{Duration, Instant};
 
