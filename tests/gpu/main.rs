@@ -318,6 +318,22 @@ fn a_device_that_hangs_is_told_of_and_the_cpu_takes_over() {
     assert!(has(&lines, "native"), "{lines:#?}");
 }
 
+/// A regression: a tower with a policy of attention was first made in a form that is refused, and a message told of it.
+#[test]
+#[ignore = "needs ONNX Runtime's GPU package"]
+fn a_tower_is_taken_at_once() {
+    let Some(gpu) = FakeGpu::get() else { return };
+    let output = gpu.run(
+        "se_attpol_relu.pb.gz",
+        &["bench", "--nodes=20", "--num-positions=1"],
+    );
+    assert!(
+        !stderr(&output).contains("operations only"),
+        "{}",
+        stderr(&output)
+    );
+}
+
 #[test]
 #[ignore = "needs ONNX Runtime's GPU package"]
 fn options_of_the_provider_reach_it() {

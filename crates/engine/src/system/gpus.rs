@@ -223,7 +223,11 @@ fn linux_gpus(root: &Path) -> Vec<Gpu> {
         let maker = Maker::of_vendor(vendor)?;
         let driver = fs::read_link(folder.join("driver")).ok();
         let driver = driver.and_then(|path| Some(path.file_name()?.to_str()?.to_owned()));
-        let bytes: Option<u64> = text(folder.join("mem_info_vram_total")).and_then(|text| text.parse().ok());
+        // Of amdgpu and of xe. Other drivers show none.
+        let files = ["mem_info_vram_total", "tile0/physical_vram_size_bytes"];
+        let mut sizes = files
+            .iter()
+            .filter_map(|file| text(folder.join(file))?.parse::<u64>().ok());
         Some(Gpu {
             maker,
             name: number(folder.join("device")).and_then(|device| pci_name(root, vendor, device)),
@@ -232,7 +236,7 @@ fn linux_gpus(root: &Path) -> Vec<Gpu> {
                 .filter(|name| *name == "nvidia")
                 .and_then(|_| nvidia_version()),
             driver,
-            memory_mb: bytes.map(|bytes| bytes >> 20),
+            memory_mb: sizes.next().map(|bytes| bytes >> 20),
             capability: None,
         })
     };
@@ -463,6 +467,7 @@ mod tests {
             ("0000:01:00.0", "0x030200", "0x10de", "0x2330", "nvidia"),
             ("0000:02:00.0", "0x030000", "0x1002", "0x744c", "amdgpu"),
             ("0000:03:00.0", "0x030000", "0x1af4", "0x1050", "virtio-pci"),
+            ("0000:04:00.0", "0x030000", "0x8086", "0xe20b", "xe"),
         ] {
             write(&format!("{bus}/{slot}/class"), &format!("{class}\n"));
             write(&format!("{bus}/{slot}/vendor"), vendor);
@@ -473,6 +478,10 @@ mod tests {
         write(
             &format!("{bus}/0000:02:00.0/mem_info_vram_total"),
             "21458059264\n",
+        );
+        write(
+            &format!("{bus}/0000:04:00.0/tile0/physical_vram_size_bytes"),
+            "12884901888\n",
         );
         write(
             "proc/driver/nvidia/version",
@@ -488,16 +497,22 @@ mod tests {
         write("sys/class/drm/card7-HDMI-A-1/device/uevent", "DRIVER=asahi\n");
         let gpus = linux_gpus(root.path());
         let makers: Vec<_> = gpus.iter().map(|gpu| gpu.maker).collect();
-        assert_eq!(makers, [Maker::Intel, Maker::Nvidia, Maker::Amd, Maker::Apple]);
+        let expected = [
+            Maker::Intel,
+            Maker::Nvidia,
+            Maker::Amd,
+            Maker::Intel,
+            Maker::Apple,
+        ];
+        assert_eq!(makers, expected);
+        let memory: Vec<_> = gpus.iter().map(|gpu| gpu.memory_mb).collect();
+        assert_eq!(memory, [None, None, Some(20464), Some(12288), None]);
         assert_eq!(gpus[0].name.as_deref(), Some("Iris Xe"));
         assert_eq!(
             (gpus[1].version.as_deref(), &gpus[1].name),
             (Some("535.183.01"), &None)
         );
-        assert_eq!(
-            (gpus[2].name.as_deref(), gpus[2].memory_mb),
-            (Some("Navi 31"), Some(20464))
-        );
+        assert_eq!(gpus[2].name.as_deref(), Some("Navi 31"));
         assert_eq!(gpus[2].details(), "driver amdgpu, 20464 MiB");
         assert_eq!(linux_gpus(&root.path().join("nothing")), []);
     }

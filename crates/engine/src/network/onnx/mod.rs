@@ -39,7 +39,12 @@ pub struct BuildOptions {
 /// Takes the network apart if nobody else has it, so that memory holds it once.
 pub fn build(network: Arc<Network>, options: &BuildOptions) -> OnnxModel {
     let network = Arc::unwrap_or_clone(network);
-    let mut graph = Graph::new("network", options.data_type, options.form);
+    let form = match network.body {
+        // Nothing of it is fused, and ONNX Runtime has no kernel for `Elu` as of the later version.
+        Body::Tower(_) => Form::Plain,
+        Body::Attention(_) => options.form,
+    };
+    let mut graph = Graph::new("network", options.data_type, form);
     let batch = options.fixed_batch;
     let (input, planes) = match options.input {
         InputForm::Planes => {
