@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use zeitnot_engine::engine::{Engine, Settings};
 use zeitnot_engine::search::SearchSummary;
-use zeitnot_engine::time::GoLimits;
+use zeitnot_engine::time::Limit;
 
 const POSITION: &str = "fen r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1";
 /// The tree size at which the first table begins, nodes.
@@ -187,7 +187,7 @@ struct MeasuredSearch {
 fn search(engine: &mut Engine, nodes: u64) -> MeasuredSearch {
     engine.set_position(POSITION).expect("the position is legal");
     let cpu = cpu_time();
-    let limits = GoLimits::nodes(nodes);
+    let limits = Limit::nodes(nodes);
     let found = engine.search(limits).expect("the position has moves");
     MeasuredSearch {
         summary: found.result.summary,

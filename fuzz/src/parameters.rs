@@ -2,7 +2,7 @@
 
 use zeitnot_engine::network::backends::BackendConfig;
 use zeitnot_engine::params::Params;
-use zeitnot_engine::time::{GoLimits, Millis, MoveFacts, TimeControl, manager_from};
+use zeitnot_engine::time::{Limit, Millis, MoveFacts, TimeControl, manager_from};
 
 /// Reads each line as every kind of parameter; a manager that comes out plans a move.
 pub fn run(data: &[u8]) -> bool {
@@ -27,7 +27,7 @@ fn plans(text: &str) -> bool {
         return false;
     };
     for time_ms in [0.0, 17.0, 3_000.0, 900_000.0] {
-        let limits = GoLimits::clock(Millis(time_ms), Millis(20.0));
+        let limits = Limit::clock(Millis(time_ms), Millis(20.0));
         let facts = MoveFacts {
             limits,
             pieces: 20,

@@ -12,7 +12,7 @@ use crate::output::{ExitStatus, Output};
 use zeitnot_engine::engine::{Engine, Settings, load_network};
 use zeitnot_engine::network::backends::{AUTO, native};
 use zeitnot_engine::network::weights::Model;
-use zeitnot_engine::time::{GoLimits, Millis, Nodes};
+use zeitnot_engine::time::{Bounds, Limit, Millis, Nodes};
 
 /// Default nodes per position …
 const DEFAULT_NODES: Nodes = Nodes(2000);
@@ -45,11 +45,11 @@ pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<ExitStatus> {
     let is_reproducible = REPRODUCIBLE.contains(&&*args.settings.0.network.backend);
     // Reproducible backends need no time limit.
     let movetime = (!is_reproducible).then_some(DEFAULT_MOVE_TIME);
-    let limits = args.limits.or(GoLimits {
+    let limits = args.limits.or(Limit::from(Bounds {
         nodes: Some(DEFAULT_NODES),
         movetime,
-        ..GoLimits::default()
-    })?;
+        ..Bounds::default()
+    }))?;
     let positions = args.positions.or(BENCH)?;
     let mut engine = engine(&args.settings.0)?;
     let is_cpu = engine.backend().is_some_and(|backend| backend.queues == 0);
@@ -58,14 +58,14 @@ pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<ExitStatus> {
         engine.prepare()?;
     }
     measure::tell(&engine);
-    let speed = measure::search_all(&mut engine, positions, &limits, &args.settings.0, output, || ())?;
+    let speed = measure::search_all(&mut engine, positions, limits, &args.settings.0, output, || ())?;
     drop(engine);
     if let Some(failure) = &speed.failure {
         bail!("{failure}");
     }
     let is_plain = args.limits.is_default() && args.positions.flags().is_empty();
     let has_signature =
-        REPRODUCIBLE.contains(&&*speed.backend) && speed.threads == 1 && limits.movetime.is_none();
+        REPRODUCIBLE.contains(&&*speed.backend) && speed.threads == 1 && limits.bounds().movetime.is_none();
     let report = BenchReport {
         bench: match is_plain {
             true => number(
@@ -128,14 +128,14 @@ fn number(settings: &Settings, positions: impl IntoIterator<Item = String>) -> R
     let mut engine = Engine::new(settings.for_analysis())?;
     engine.prepare()?;
     let nodes = Some(Nodes(NUMBER_NODES));
-    let limits = GoLimits {
+    let limits = Limit::from(Bounds {
         depth: Some(NUMBER_DEPTH),
         nodes,
-        ..GoLimits::default()
-    };
+        ..Bounds::default()
+    });
     let mut visits = 0;
     for position in positions {
-        visits += measure::search(&mut engine, position, &limits)?.1.new_nodes;
+        visits += measure::search(&mut engine, position, limits)?.1.new_nodes;
     }
     Ok(Some(visits))
 }

@@ -28,7 +28,7 @@ use zeitnot_engine::files::{LineError, Lines};
 use zeitnot_engine::note::Note;
 use zeitnot_engine::search::{PvLine, SearchInfo};
 use zeitnot_engine::serve::Order;
-use zeitnot_engine::time::{GoLimits, Nodes};
+use zeitnot_engine::time::{Limit, Nodes};
 
 const DEFAULT_NODES: Nodes = Nodes(2000);
 const REPORT_EVERY: Duration = Duration::from_millis(25);
@@ -276,8 +276,8 @@ struct SolveReport {
 
 pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus> {
     let (problems, bad_lines) = read(args)?;
-    let limits = args.limits.or(GoLimits::nodes(DEFAULT_NODES.0))?;
-    let searcher = measure::searcher(&args.settings.0, args.concurrency, &limits)?;
+    let limits = args.limits.or(Limit::nodes(DEFAULT_NODES.0))?;
+    let searcher = measure::searcher(&args.settings.0, args.concurrency, limits)?;
     let facts = searcher.setup.backend().facts();
     output.tell_origins(vec![origin(&engine_facts(Some(facts), &args.settings.0))]);
     let backend = facts.description.clone();
@@ -291,7 +291,7 @@ pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus> {
             notes: Vec::new(),
             answers: sender.clone(),
         };
-        let request = GoRequest::new(limits.clone());
+        let request = GoRequest::new(limits);
         let order = searcher.order(Arc::new(game), &[ply], request, Box::new(watcher));
         Order {
             report_every: Some(REPORT_EVERY),

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use zeitnot_engine::chess::{History, Move, Variant};
 use zeitnot_engine::engine::{GoRequest, Settings, Setup};
 use zeitnot_engine::options::nearest_name;
-use zeitnot_engine::time::{GoLimits, Millis, Nodes};
+use zeitnot_engine::time::{Bounds, Limit, Millis, Nodes};
 
 /// As a refusal lists them.
 const FIELDS: &str = "id, fen, moves, chess960, plies, nodes, movetime, depth, mate, infinite, multipv, searchmoves, \
@@ -302,26 +302,22 @@ impl Fields {
         }
     }
 
-    fn limits(&self, defaults: &Defaults) -> Result<GoLimits, Refusal> {
-        let limits = GoLimits {
+    fn limits(&self, defaults: &Defaults) -> Result<Limit, Refusal> {
+        let mut bounds = Bounds {
             nodes: self.number("nodes", 1..=u64::from(u32::MAX))?.map(Nodes),
             movetime: self.number("movetime", 1..=MAX_MS)?.map(|ms| Millis(ms as f64)),
             depth: self.number("depth", 1..=1_000)?.map(|depth| depth as u32),
             mate: self.number("mate", 1..=1_000)?.map(|moves| moves as u32),
-            infinite: self.get("infinite", FLAG)?.unwrap_or_default(),
-            ..GoLimits::default()
+            ..Bounds::default()
         };
+        if self.get("infinite", FLAG)?.unwrap_or_default() {
+            return Ok(Limit::Infinite);
+        }
         // A mate may never be found.
-        let is_limited = GoLimits {
-            mate: None,
-            ..limits.clone()
-        } != GoLimits::default();
-        let nodes = if is_limited {
-            limits.nodes
-        } else {
-            Some(Nodes(defaults.nodes))
-        };
-        Ok(GoLimits { nodes, ..limits })
+        if !Limit::from(bounds).has_end() {
+            bounds.nodes = Some(Nodes(defaults.nodes));
+        }
+        Ok(bounds.into())
     }
 
     fn root_moves(&self, game: &History, plies: &BTreeSet<usize>) -> Result<Vec<Move>, Refusal> {
@@ -597,7 +593,7 @@ mod tests {
 
     #[test]
     fn any_limit_replaces_the_default() {
-        let nodes = |line: &str| query(line).request.limits.nodes;
+        let nodes = |line: &str| query(line).request.limits.bounds().nodes;
         assert_eq!(nodes(r#"{"id":1}"#), Some(Nodes(NODES)));
         assert_eq!(nodes(r#"{"id":1,"nodes":5,"movetime":10}"#), Some(Nodes(5)));
         for limit in [

@@ -355,7 +355,7 @@ impl Client {
         let open = Arc::new(OpenQuery {
             id,
             number: server.number(),
-            is_infinite: request.limits.infinite,
+            is_infinite: request.limits.is_infinite(),
             stop: Arc::default(),
             left: AtomicUsize::new(plies.len()),
             _game: held,

@@ -3,7 +3,7 @@
 use std::str::SplitAsciiWhitespace;
 
 use zeitnot_engine::chess::{Color, MAX_PERFT_DEPTH};
-use zeitnot_engine::time::{GoLimits, Millis, Nodes};
+use zeitnot_engine::time::{Bounds, Limit, Millis, Nodes};
 
 /// One line of the GUI. Its moves are not yet checked against the position.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,7 +36,9 @@ pub enum UciCommand {
 pub struct GoCommand {
     time: [Option<Millis>; 2],
     inc: [Millis; 2],
-    limits: GoLimits,
+    bounds: Bounds,
+    is_infinite: bool,
+    is_ponder: bool,
     pub(crate) search_moves: Vec<String>,
     /// The parameters in question are left out.
     pub(crate) errors: Vec<String>,
@@ -45,7 +47,7 @@ pub struct GoCommand {
 impl GoCommand {
     /// For the side to move. A missing clock is guessed only if nothing else ends the search: from the other
     /// side's, or from the increment. Otherwise GUIs send zeros for missing clocks.
-    pub(crate) fn limits_for(&self, turn: Color) -> GoLimits {
+    pub(crate) fn limits_for(&self, turn: Color) -> Limit {
         let mover = usize::from(turn == Color::Black);
         let (time, inc) = if self.has_end() {
             let is_clock = self.time.iter().flatten().any(|time| time.0 != 0.0);
@@ -57,10 +59,16 @@ impl GoCommand {
             side.map(|side| (self.time[side].or(Some(self.inc[side])), self.inc[side]))
                 .unwrap_or_default()
         };
-        GoLimits {
+        let bounds = (!self.is_infinite).then_some(Bounds {
             time,
             inc,
-            ..self.limits.clone()
+            ..self.bounds
+        });
+        let pondered = Limit::Ponder(bounds);
+        if self.is_ponder {
+            pondered
+        } else {
+            pondered.after_ponder_hit()
         }
     }
 
@@ -74,17 +82,17 @@ impl GoCommand {
                 errors: &mut go.errors,
             };
             match word {
-                "infinite" => go.limits.infinite = true,
-                "ponder" => go.limits.ponder = true,
+                "infinite" => go.is_infinite = true,
+                "ponder" => go.is_ponder = true,
                 "wtime" => go.time[0] = number.milliseconds(),
                 "btime" => go.time[1] = number.milliseconds(),
                 "winc" => go.inc[0] = number.milliseconds().unwrap_or_default(),
                 "binc" => go.inc[1] = number.milliseconds().unwrap_or_default(),
-                "movestogo" => go.limits.movestogo = number.count(),
-                "movetime" => go.limits.movetime = number.milliseconds(),
-                "nodes" => go.limits.nodes = number.count().map(Nodes),
-                "depth" => go.limits.depth = number.count(),
-                "mate" => go.limits.mate = number.count(),
+                "movestogo" => go.bounds.movestogo = number.count(),
+                "movetime" => go.bounds.movetime = number.milliseconds(),
+                "nodes" => go.bounds.nodes = number.count().map(Nodes),
+                "depth" => go.bounds.depth = number.count(),
+                "mate" => go.bounds.mate = number.count(),
                 "searchmoves" => {
                     while let Some(text) = words.next_if(|word| !is_go_parameter(word)) {
                         go.search_moves.push(text.into());
@@ -96,22 +104,16 @@ impl GoCommand {
             }
         }
         // `ponder` is no limit.
-        if !go.has_end() && go.limits_for(Color::White).time.is_none() {
-            go.limits.infinite = true;
+        let limits = go.limits_for(Color::White);
+        if !go.has_end() && !limits.after_ponder_hit().has_end() {
+            go.is_infinite = true;
         }
         go
     }
 
     /// Something other than a clock ends the search.
     fn has_end(&self) -> bool {
-        let GoLimits {
-            movetime,
-            nodes,
-            depth,
-            mate,
-            ..
-        } = self.limits;
-        movetime.is_some() || nodes.is_some() || depth.is_some() || mate.is_some()
+        self.bounds.mate.is_some() || Limit::from(self.bounds).has_end()
     }
 }
 
@@ -243,18 +245,18 @@ mod tests {
     #[test]
     fn clocks_are_those_of_the_mover() {
         let go = go("go wtime 1000 btime 2000 winc 10 binc 20 movestogo 5");
-        let black = go.limits_for(Color::Black);
+        let black = go.limits_for(Color::Black).bounds();
         assert_eq!(
             (black.time, black.inc, black.movestogo),
             (Some(Millis(2000.0)), Millis(20.0), Some(5))
         );
-        assert_eq!(go.limits_for(Color::White).time, Some(Millis(1000.0)));
-        assert!(!black.infinite);
+        assert_eq!(go.limits_for(Color::White).bounds().time, Some(Millis(1000.0)));
     }
 
     fn white_clock(line: &str) -> (Option<f64>, f64, bool) {
         let limits = go(line).limits_for(Color::White);
-        (limits.time.map(|time| time.0), limits.inc.0, limits.infinite)
+        let Bounds { time, inc, .. } = limits.bounds();
+        (time.map(|time| time.0), inc.0, limits.is_infinite())
     }
 
     #[test]
@@ -282,7 +284,11 @@ mod tests {
             ] {
                 let line = format!("go {limit} {clock}");
                 let limits = go(&line).limits_for(Color::White);
-                assert_eq!((limits.time, limits.infinite), (None, false), "{line}");
+                assert_eq!(
+                    (limits.bounds().time, limits.is_infinite()),
+                    (None, false),
+                    "{line}"
+                );
             }
             // A clock in the same `go` still counts, even at zero.
             for (clock, time) in [
@@ -300,17 +306,17 @@ mod tests {
 
     #[test]
     fn a_bare_go_is_infinite() {
-        assert!(go("go").limits.infinite);
-        assert!(go("go searchmoves e2e4").limits.infinite);
-        assert!(!go("go nodes 5").limits.infinite);
-        assert!(!go("go ponder wtime 5").limits.infinite);
-        assert!(go("go ponder").limits.infinite);
+        assert!(go("go").is_infinite);
+        assert!(go("go searchmoves e2e4").is_infinite);
+        assert!(!go("go nodes 5").is_infinite);
+        assert!(!go("go ponder wtime 5").is_infinite);
+        assert!(go("go ponder").is_infinite);
     }
 
     #[test]
     fn faults_of_go_leave_the_rest_alone() {
         let go = go("go wtime abc winc nodes 5 hurry");
-        assert_eq!(go.limits.nodes, Some(Nodes(5)));
+        assert_eq!(go.bounds.nodes, Some(Nodes(5)));
         assert_eq!(
             go.errors,
             [
@@ -330,7 +336,7 @@ mod tests {
             (vec!["e2e4".to_owned(), "d2d4".to_owned()], 1)
         );
         assert_eq!(
-            self::go("go searchmoves e2e4 nodes 7").limits.nodes,
+            self::go("go searchmoves e2e4 nodes 7").bounds.nodes,
             Some(Nodes(7))
         );
     }

@@ -18,7 +18,7 @@ use zeitnot_engine::engine::{
 use zeitnot_engine::note::Note;
 use zeitnot_engine::options::{OptionError, Visibility, both_names, ignored_option};
 use zeitnot_engine::search::SearchInfo;
-use zeitnot_engine::time::{DEFAULT_MANAGER, GoLimits, GoTimes, Millis, MoveStart};
+use zeitnot_engine::time::{DEFAULT_MANAGER, GoTimes, Limit, Millis, MoveStart};
 
 /// Between two checks for the search's end, after the end of the input.
 const FINISHING_TICK: Duration = Duration::from_millis(2);
@@ -366,7 +366,7 @@ impl Session {
     }
 
     /// The start of the time of a `go` that came `at` this time.
-    fn clock_started(&mut self, at: Instant, limits: &GoLimits) -> Instant {
+    fn clock_started(&mut self, at: Instant, limits: Limit) -> Instant {
         let is_strict = self.engine.settings().time.strict_timing;
         let [came, now] = [at, Instant::now()].map(|time| self.since_start(time));
         let start = self.move_start.go_read(GoTimes { came, now }, limits, is_strict);
@@ -378,7 +378,7 @@ impl Session {
             .iter()
             .for_each(|error| self.output.note(error.as_str()));
         let limits = go.limits_for(self.engine.position().current().turn());
-        let received = self.clock_started(at, &limits);
+        let received = self.clock_started(at, limits);
         let root_moves = self.root_moves(self.engine.position(), &go.search_moves);
         let request = GoRequest {
             root_moves,

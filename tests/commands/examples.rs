@@ -12,7 +12,7 @@ mod search;
 use std::time::Duration;
 
 use zeitnot_engine::engine::{Engine, EngineError, Settings};
-use zeitnot_engine::time::GoLimits;
+use zeitnot_engine::time::{Bounds, Limit};
 
 /// White mates by Qxf7.
 const MATE_IN_ONE: &str = "startpos moves e2e4 e7e5 d1h5 b8c6 f1c4 g8f6";
@@ -33,7 +33,7 @@ fn a_listener_prints_its_search() {
 #[test]
 fn visits_are_listed_in_order() {
     let mut lines = Vec::new();
-    search::search("startpos", GoLimits::nodes(60), &mut |line| lines.push(line)).unwrap();
+    search::search("startpos", Limit::nodes(60), &mut |line| lines.push(line)).unwrap();
     let visits: Vec<u32> = lines
         .iter()
         .filter_map(|line| line.split_once(' ')?.1.parse().ok())
@@ -67,15 +67,15 @@ fn a_search_without_an_end_is_refused() {
     settings.set("Backend", "trivial").unwrap();
     let mut engine = Engine::new(settings).unwrap();
     for limits in [
-        GoLimits::default(),
-        GoLimits::infinite(),
-        GoLimits {
+        Limit::default(),
+        Limit::Infinite,
+        Limit::from(Bounds {
             mate: Some(3),
-            ..GoLimits::default()
-        },
+            ..Bounds::default()
+        }),
     ] {
         let error = engine.search(limits).unwrap_err();
         assert!(matches!(error, EngineError::Endless), "{error}");
     }
-    engine.search(GoLimits::nodes(10)).unwrap();
+    engine.search(Limit::nodes(10)).unwrap();
 }

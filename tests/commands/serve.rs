@@ -13,7 +13,7 @@ use zeitnot_engine::chess::{History, Move, Variant};
 use zeitnot_engine::engine::{GoRequest, Listener, SearchAnswer, Settings};
 use zeitnot_engine::note::Note;
 use zeitnot_engine::search::SearchInfo;
-use zeitnot_engine::time::GoLimits;
+use zeitnot_engine::time::Limit;
 
 use crate::common::engine::{Engine, last_info};
 use crate::common::games::{Game, games};
@@ -127,7 +127,7 @@ impl Query {
         engine
             .set_position(&format!("fen {} moves {}", self.game.fen, moves.join(" ")))
             .unwrap();
-        let limits = GoLimits::nodes(self.nodes);
+        let limits = Limit::nodes(self.nodes);
         let (sender, answers) = channel();
         let request = GoRequest {
             root_moves: self.root_moves.clone(),

@@ -13,7 +13,7 @@ use zeitnot_engine::engine::{Engine, GoRequest, Listener, SearchAnswer, Settings
 use zeitnot_engine::note::Note;
 use zeitnot_engine::search::{SearchInfo, SearchResult};
 use zeitnot_engine::tablebase::{ProbeResult, RootPace, RootTables, Tablebase};
-use zeitnot_engine::time::GoLimits;
+use zeitnot_engine::time::Limit;
 
 /// Random positions of all kinds of material, with their values by python-chess: `fen,wdl,dtz`, a header first.
 const POSITIONS: &str = include_str!("../data/syzygy.csv");
@@ -237,7 +237,7 @@ fn with_tables_a_move_that_is_asked_for_takes_its_nodes() {
         .set_position("fen 8/8/8/3k4/8/8/1R6/K7 w - - 0 100")
         .unwrap();
     let root_moves = vec![engine.position().parse_move("b2b5").unwrap()];
-    let limits = GoLimits::nodes(400);
+    let limits = Limit::nodes(400);
     let (sender, answers) = std::sync::mpsc::channel();
     let request = GoRequest {
         root_moves,
@@ -299,7 +299,7 @@ impl Player {
         self.0
             .set_position(&format!("fen {fen} moves {}", moves.join(" ")))
             .unwrap();
-        let limits = GoLimits::nodes(nodes);
+        let limits = Limit::nodes(nodes);
         let found = self.0.search(limits).unwrap();
         assert!(
             found.notes.iter().all(|note| matches!(note, Note::Info(_))),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use zeitnot_engine::engine::{Engine, Settings};
 use zeitnot_engine::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Value};
-use zeitnot_engine::time::GoLimits;
+use zeitnot_engine::time::Limit;
 
 #[derive(Debug)]
 struct Material(BackendInfo);
@@ -53,7 +53,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let backend = Arc::new(Material(BackendInfo::new("material", "counts pieces")));
     let mut engine = Engine::with_backend(Settings::default(), backend)?;
     engine.set_position("fen 3q2k1/8/8/8/8/8/8/3R2K1 w - - 0 1")?;
-    let best = engine.search(GoLimits::nodes(500))?.best;
+    let best = engine.search(Limit::nodes(500))?.best;
     let best = engine.position().format_move(best);
     if best == "d1d8" {
         Ok(())

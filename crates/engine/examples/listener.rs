@@ -5,7 +5,7 @@ use std::sync::mpsc::{Sender, channel};
 
 use zeitnot_engine::chess::History;
 use zeitnot_engine::engine::{Engine, GoRequest, Listener, SearchAnswer, Settings};
-use zeitnot_engine::time::GoLimits;
+use zeitnot_engine::time::Limit;
 use zeitnot_engine::{note::Note, search::SearchInfo};
 
 /// Passes lines of text on from the search's own thread. Nobody may be listening.
@@ -44,7 +44,7 @@ pub fn search(position: &str, nodes: u64, print: impl FnMut(String)) -> Result<(
     let mut engine = Engine::new(Settings::default())?;
     engine.set_position(position)?;
     let (sender, lines) = channel();
-    engine.go(GoRequest::new(GoLimits::nodes(nodes)), Box::new(Reporter(sender)))?;
+    engine.go(GoRequest::new(Limit::nodes(nodes)), Box::new(Reporter(sender)))?;
     lines.into_iter().for_each(print);
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::time::{Duration, Instant};
 
 use zeitnot_engine::engine::{Engine, Settings};
-use zeitnot_engine::time::{BudgetLimit, GoLimits, MoveFacts, MoveReport, Stopper, TimeManager};
+use zeitnot_engine::time::{BudgetLimit, Limit, MoveFacts, MoveReport, Stopper, TimeManager};
 
 /// Gives each move a thirtieth of the time that is left.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub fn play(clock: Duration, inc: Duration) -> Result<[Duration; 2], Box<dyn Err
     for ply in 0..20 {
         engine.set_position(&position)?;
         let (clock, begun) = (&mut clocks[ply % 2], Instant::now());
-        let found = engine.search(GoLimits::clock(*clock, inc))?;
+        let found = engine.search(Limit::clock(*clock, inc))?;
         *clock = clock.saturating_sub(begun.elapsed()) + inc;
         position += &format!(" {}", engine.position().format_move(found.best));
     }

@@ -3,13 +3,13 @@
 use std::error::Error;
 
 use zeitnot_engine::engine::{Engine, Settings};
-use zeitnot_engine::time::{GoLimits, Millis};
+use zeitnot_engine::time::{Limit, Millis};
 
 /// Searches `position`, as after UCI's `position`, and hands lines of text to `print`.
-pub fn search(position: &str, limits: GoLimits, print: &mut dyn FnMut(String)) -> Result<(), Box<dyn Error>> {
+pub fn search(position: &str, limits: Limit, print: &mut dyn FnMut(String)) -> Result<(), Box<dyn Error>> {
     // Without `for_analysis` a search ends as soon as its move is clear.
     let mut engine = Engine::new(Settings::default().for_analysis())?;
-    // Options have UCI's names. Managers are for games on a clock: `GoLimits::clock`.
+    // Options have UCI's names. Managers are for games on a clock: `Limit::clock`.
     engine.set_option("TimeManager", "smooth(mle-pieces)")?;
     engine.set_position(position)?;
     let found = engine.search(limits)?;
@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let position = std::env::args()
         .nth(1)
         .unwrap_or_else(|| "startpos moves e2e4 e7e5".into());
-    search(&position, GoLimits::movetime(Millis(1000.0)), &mut |line| {
+    search(&position, Limit::movetime(Millis(1000.0)), &mut |line| {
         println!("{line}")
     })
 }

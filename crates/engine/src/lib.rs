@@ -3,13 +3,13 @@
 //!
 //! ```
 //! use zeitnot_engine::engine::{Engine, Settings};
-//! use zeitnot_engine::time::GoLimits;
+//! use zeitnot_engine::time::Limit;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! // The network that comes with it, unless the option WeightsFile names another.
 //! let mut engine = Engine::new(Settings::default())?;
 //! engine.set_position("startpos")?;
-//! let found = engine.search(GoLimits::nodes(100))?;
+//! let found = engine.search(Limit::nodes(100))?;
 //! println!("{}", engine.position().format_move(found.best));
 //! # assert_eq!(engine.position().format_move(found.best).len(), 4);
 //! # Ok(())
@@ -23,7 +23,7 @@
 //!   [`Listener`](engine::Listener).
 //! - [`engine::Settings`]: all options, by UCI's names.
 //!   [`Settings::for_analysis`](engine::Settings::for_analysis) has a search use its limits in full.
-//! - [`time::GoLimits`]: nodes, a fixed time or a clock.
+//! - [`time::Limit`]: nodes, a fixed time or a clock.
 //! - [`chess::History`]: a game so far, its positions and moves, and their text.
 //! - [`serve::Searcher`]: many positions at once.
 //!

@@ -21,7 +21,7 @@ use crate::output::{ExitStatus, Output, Told, eprint_message};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::Color;
 use zeitnot_engine::note::Note;
-use zeitnot_engine::time::{GoLimits, Millis, Nodes, TimeControl};
+use zeitnot_engine::time::{Limit, Millis, Nodes, TimeControl};
 use zeitnot_lab::LabError;
 use zeitnot_lab::analysis::{
     self, AnalysedGame, AnalysisRow, AnalysisSummary, Analyst, ExternalJudge, FILES, SearchEffort,
@@ -97,10 +97,10 @@ pub(crate) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus>
     } else {
         DEFAULT_NODES
     };
-    let limits = args.limits.or(GoLimits::nodes(nodes.0))?;
-    let mut judge = Judge::open(args, &limits)?;
-    let id = run_id(args, &limits, &judge);
-    let mut judged = judged_by(&judge, &limits);
+    let limits = args.limits.or(Limit::nodes(nodes.0))?;
+    let mut judge = Judge::open(args, limits)?;
+    let id = run_id(args, limits, &judge);
+    let mut judged = judged_by(&judge, limits);
     if args.out.is_none() {
         eprint_message(&judged);
     }
@@ -275,23 +275,20 @@ impl JudgedBy {
 }
 
 impl Judge {
-    fn open(args: &AnalyseArgs, limits: &GoLimits) -> Result<Judge> {
+    fn open(args: &AnalyseArgs, limits: Limit) -> Result<Judge> {
         let Some(command) = &args.with else {
             // The page shows what the search looked at.
             let mut settings = args.settings.0.clone();
             settings.info.verbose_move_stats = true;
             let searcher = measure::searcher(&settings, args.concurrency, limits)?;
-            let clock = GoLimits {
-                time: Some(Millis(60_000.0)),
-                ..GoLimits::default()
-            };
+            let clock = Limit::clock(Millis(60_000.0), Millis::ZERO);
             return Ok(Judge {
-                foretold: searcher.setup.as_played(&clock)?.0,
+                foretold: searcher.setup.as_played(clock)?.0,
                 // Of the network's file the name alone, as pages and games are passed on.
                 description: searcher.setup.backend().facts().description_without_folder(),
                 network_sha256: searcher.setup.network_sha256().map(str::to_owned),
                 concurrency: searcher.size.searches,
-                by: JudgedBy::Network(Box::new(Mutex::new(Analyst::new(searcher, limits.clone())))),
+                by: JudgedBy::Network(Box::new(Mutex::new(Analyst::new(searcher, limits)))),
             });
         };
         let engine = ExternalJudge::new(judge_command(command)?, limits)?;
@@ -394,7 +391,7 @@ fn plan(args: &AnalyseArgs) -> SpendingPlan {
     }
 }
 
-fn run_id(args: &AnalyseArgs, limits: &GoLimits, judge: &Judge) -> String {
+fn run_id(args: &AnalyseArgs, limits: Limit, judge: &Judge) -> String {
     let mut id = RunId::default();
     id.add_settings(&args.settings.0, judge.network_sha256.as_deref());
     id.add(format!(
@@ -408,7 +405,7 @@ fn run_id(args: &AnalyseArgs, limits: &GoLimits, judge: &Judge) -> String {
     id.finish()
 }
 
-fn judged_by(judge: &Judge, limits: &GoLimits) -> String {
+fn judged_by(judge: &Judge, limits: Limit) -> String {
     let who = match judge.by {
         JudgedBy::Network(_) => format!("Zeitnot {VERSION} with {}", judge.description),
         JudgedBy::Engine(_) => judge.description.clone(),

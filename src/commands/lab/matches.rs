@@ -229,7 +229,7 @@ fn foretold(players: &Players) -> Result<Told> {
             name, team, limit, ..
         } = &**contender;
         let Team::Own(setup) = team else { continue };
-        let (notes, settings) = setup.as_played(&limit.first())?;
+        let (notes, settings) = setup.as_played(limit.first())?;
         notes
             .iter()
             .for_each(|note| told.tell(format_args!("{name}: {note}")));

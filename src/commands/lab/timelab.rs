@@ -17,7 +17,7 @@ use crate::commands::measure;
 use crate::commands::running::{Progress, engine_facts};
 use crate::output::{ExitStatus, Output, eprint_message};
 use zeitnot_engine::network::{Backend, cores};
-use zeitnot_engine::time::{DEFAULT_MANAGER, GoLimits, Millis, TimeControl, manager_from};
+use zeitnot_engine::time::{DEFAULT_MANAGER, Limit, Millis, TimeControl, manager_from};
 use zeitnot_lab::replay::{
     self, ClockSource, EngineModel, GameToReplay, NetworkHeads, ReplayFiles, ReplayOptions, ReplayRows,
     ReplayStudy, Replayer, Speed,
@@ -114,7 +114,7 @@ impl TimelabArgs {
             None if !self.pgn.is_empty() => Ok(USUAL_NPS),
             None => {
                 let mut engine = measure::engine(&self.network.0)?;
-                let limits = GoLimits::movetime(MEASURING_TIME);
+                let limits = Limit::movetime(MEASURING_TIME);
                 let summary = engine.search(limits)?.result.summary;
                 Ok((summary.new_nodes as f64 / summary.time.as_secs_f64()).max(1.0))
             }

@@ -27,7 +27,7 @@ use zeitnot_engine::network::BackendInfo;
 use zeitnot_engine::search::{CounterValues, SearchSummary};
 use zeitnot_engine::serve::{Searcher, positions_at_once};
 use zeitnot_engine::system::cpu_time;
-use zeitnot_engine::time::{GoLimits, Millis, Nodes};
+use zeitnot_engine::time::{Bounds, Limit, Millis, Nodes};
 use zeitnot_lab::report::{Origin, Page, terminal_width, write_fact};
 use zeitnot_lab::run::Run;
 
@@ -112,21 +112,22 @@ pub(crate) struct LimitArgs {
 }
 
 impl LimitArgs {
-    pub(super) fn or(&self, default: GoLimits) -> Result<GoLimits> {
+    pub(super) fn or(&self, default: Limit) -> Result<Limit> {
         let positive = |number: Option<i64>| number.filter(|&number| number > 0).map(i64::unsigned_abs);
         let nodes = positive(self.nodes).map(Nodes);
         let movetime = positive(self.movetime).map(|ms| Millis(ms as f64));
-        let lifts_default = self.movetime.is_some() || self.nodes.is_some() && default.nodes.is_some();
+        let lifts_default =
+            self.movetime.is_some() || self.nodes.is_some() && default.bounds().nodes.is_some();
         match (nodes, movetime) {
             (None, None) if lifts_default => {
                 bail!("the searches need an end: give --nodes or --movetime above 0")
             }
             (None, None) => Ok(default),
-            _ => Ok(GoLimits {
+            _ => Ok(Limit::from(Bounds {
                 nodes,
                 movetime,
-                ..GoLimits::default()
-            }),
+                ..Bounds::default()
+            })),
         }
     }
 
@@ -151,7 +152,7 @@ pub(super) fn tell(engine: &Engine) {
 }
 
 /// For many positions at once: `concurrency`, or as many as suit backend and limits.
-pub(super) fn searcher(settings: &Settings, concurrency: Option<u32>, limits: &GoLimits) -> Result<Searcher> {
+pub(super) fn searcher(settings: &Settings, concurrency: Option<u32>, limits: Limit) -> Result<Searcher> {
     let searches = |backend: &BackendInfo, threads: usize| match concurrency {
         Some(concurrency) => concurrency as usize,
         None => positions_at_once(limits, backend, threads),
@@ -297,12 +298,12 @@ struct MoveVisits {
 pub(super) fn search(
     engine: &mut Engine,
     position: String,
-    limits: &GoLimits,
+    limits: Limit,
 ) -> Result<(PositionRow, SearchSummary)> {
     ensure!(!interruption()?.load(Ordering::Relaxed), "stopped by Ctrl-C");
     engine.new_game();
     engine.set_position(&position)?;
-    let FinishedSearch { best, result, .. } = engine.search(limits.clone())?;
+    let FinishedSearch { best, result, .. } = engine.search(limits)?;
     let summary = result.summary;
     let text = |mv| engine.position().format_move(mv);
     let visits = summary.visits().into_iter();
@@ -366,7 +367,7 @@ pub(super) struct SpeedReport {
 pub(super) fn search_all(
     engine: &mut Engine,
     positions: Vec<String>,
-    limits: &GoLimits,
+    limits: Limit,
     settings: &Settings,
     output: &mut Output,
     mut between: impl FnMut(),
@@ -455,9 +456,10 @@ fn option_text((flag, value): (&str, String)) -> String {
     format!("--{flag}={name}")
 }
 
-pub(super) fn limit_text(limits: &GoLimits) -> String {
-    let nodes = limits.nodes.map(|nodes| format!("{nodes} nodes"));
-    let time = limits.movetime.map(|ms| format!("{ms} ms"));
+pub(super) fn limit_text(limits: Limit) -> String {
+    let bounds = limits.bounds();
+    let nodes = bounds.nodes.map(|nodes| format!("{nodes} nodes"));
+    let time = bounds.movetime.map(|ms| format!("{ms} ms"));
     nodes.into_iter().chain(time).collect::<Vec<_>>().join(" or ")
 }
 

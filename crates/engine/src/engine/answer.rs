@@ -5,7 +5,7 @@ use crate::chess::{History, Move};
 use crate::network::cache::EvalCache;
 use crate::note::Note;
 use crate::search::{SearchContext, SearchInfo, SearchResult};
-use crate::time::GoLimits;
+use crate::time::Limit;
 
 #[derive(Debug)]
 pub(super) struct Answer {
@@ -23,19 +23,19 @@ impl Answer {
     pub(super) fn of(
         result: &SearchResult,
         (game, context): (&History, &SearchContext),
-        limits: &GoLimits,
+        limits: Limit,
         wants_reply: bool,
     ) -> Answer {
         let mut told = Vec::new();
         told.extend(result.failure.clone().map(Note::Error));
-        if let Some(moves) = limits.mate.filter(|_| !limits.ponder)
+        if let Some(moves) = limits.bounds().mate
             && !result.stats.has_mate_in(moves)
         {
             told.push(format!("no mate in {moves} has been found").into());
         }
         let has_choice = game.legal_moves().len() > 1;
         let must_guess = result.best.is_none();
-        if must_guess && has_choice && !limits.ponder {
+        if must_guess && has_choice && !limits.is_ponder() {
             told.push(
                 "no evaluation has come back in time: the move is taken from a quick look at mates and captures"
                     .into(),
@@ -48,7 +48,7 @@ impl Answer {
             .filter(|_| result.ponder.is_none() && (wants_reply || !has_choice))
             .and_then(|best| reply_to(best, game, &context.cache));
         let guessed_info = guess
-            .filter(|_| !limits.ponder)
+            .filter(|_| !limits.is_ponder())
             .map(|guess| guess.info(result.summary.time));
         let mut last_info = guessed_info.or_else(|| result.info.clone().filter(|_| guessed_reply.is_some()));
         let first_line = last_info.iter_mut().filter_map(|info| info.lines.first_mut());

@@ -20,7 +20,7 @@ use crate::search::{
     EndReason, Life, Rescale, Search, SearchClock, SearchContext, SearchParams, Stage, root_evaluation,
 };
 use crate::time::{
-    Chain, GamePly, GoLimits, Millis, MoveFacts, Nodes, SearchEnd, SearchStats, StopReason, TimeManager,
+    Chain, GamePly, Limit, Millis, MoveFacts, Nodes, SearchEnd, SearchStats, StopReason, TimeManager,
     Timekeeper,
 };
 
@@ -106,7 +106,7 @@ impl OwnGame {
         game: &History,
         request: &GoRequest,
     ) -> Result<(Search, Vec<Note>), EngineError> {
-        let (setup, limits) = (self.setup.clone(), &request.limits);
+        let (setup, limits) = (self.setup.clone(), request.limits);
         let backend = setup.backend().facts();
         let weakening = setup.settings.strength.weakening(game, limits);
         let settings = &setup.settings.for_search(weakening);
@@ -117,8 +117,8 @@ impl OwnGame {
         }
         let rescale = settings
             .contempt
-            .rescale(game.current().turn(), limits.infinite)?;
-        let (root_game, expected_move) = if limits.ponder {
+            .rescale(game.current().turn(), limits.is_infinite())?;
+        let (root_game, expected_move) = if limits.is_ponder() {
             before_last_move(game)
         } else {
             (game.clone(), None)
@@ -153,7 +153,7 @@ impl OwnGame {
             .map_or(backend.preferred_batch, NonZero::get);
         tree.set_limit(settings.memory.tree_limit(threads, thread_bytes(batch, backend)));
         let reused = Nodes::from(tree.node(root).visits());
-        if limits.ponder
+        if limits.is_ponder()
             && self
                 .before_pondering
                 .as_ref()
@@ -171,7 +171,7 @@ impl OwnGame {
         let affordable = affordable.into_iter().flatten().min().unwrap_or(Nodes::MAX);
         let visits = new_visits(limits, settings, reused, affordable);
         let mut params = settings.search.clone();
-        if settings.stoppers.smart_pruning_factor > 0.0 && !limits.infinite {
+        if settings.stoppers.smart_pruning_factor > 0.0 && !limits.is_infinite() {
             // Bounds showed no gain beside smart pruning, which already gives the last visits to moves that
             // can still overtake.
             params.lcb_factor = 0.0;
@@ -193,7 +193,8 @@ impl OwnGame {
             clock,
         };
         let settings = &setup.settings;
-        let lacks_side = !settings.strength.analyse_mode && settings.contempt.lacks_side(limits.infinite)?;
+        let lacks_side =
+            !settings.strength.analyse_mode && settings.contempt.lacks_side(limits.is_infinite())?;
         let mut told = Vec::new();
         if lacks_side {
             told.push("contempt favours no side in infinite search. ContemptMode can choose one".into());
@@ -275,10 +276,10 @@ impl OwnGame {
         if let Some(choices) = choices {
             facts.legal_moves = choices as u32;
         }
-        if !request.limits.ponder {
+        if !request.limits.is_ponder() {
             self.before_pondering = None;
         }
-        if request.limits.time.is_none() {
+        if request.limits.after_ponder_hit().bounds().time.is_none() {
             self.sides.iter_mut().for_each(Timekeeper::clock_was_set);
         }
         let timekeeper = &mut self.sides[self.side];
@@ -289,7 +290,7 @@ impl OwnGame {
     fn facts(&self, request: &GoRequest) -> MoveFacts {
         let (settings, backend) = (&self.setup.settings, self.setup.backend().facts());
         let mut facts = MoveFacts {
-            limits: request.limits.clone(),
+            limits: request.limits,
             loading: request.loading,
             overhead: Millis(settings.time.move_overhead.as_millis() as f64),
             has_moves_left: backend.has_moves_left,
@@ -361,12 +362,12 @@ fn before_last_move(game: &History) -> (History, Option<Move>) {
 }
 
 /// Decides what of the tree to keep, after waiting, if necessary, for earlier searches' batches.
-fn past_to_keep(limits: &GoLimits, draining: &[Draining]) -> Past {
+fn past_to_keep(limits: Limit, draining: &[Draining]) -> Past {
     // Only an analysis goes back, and there batches in flight do no harm.
-    let is_analysis = limits.infinite && !limits.ponder;
+    let is_analysis = limits == Limit::Infinite;
     // Backups of an earlier search would add to the requested nodes. A clock does not wait for them.
-    let is_timed = limits.movetime.is_some() || limits.mover_clock().is_some();
-    let is_counted = limits.nodes.is_some() && !is_timed;
+    let bounds = limits.bounds();
+    let is_counted = bounds.nodes.is_some() && bounds.time.or(bounds.movetime).is_none();
     let are_idle = (is_analysis || is_counted) && are_idle_soon(draining);
     if is_analysis && are_idle {
         Past::Keep
@@ -376,8 +377,8 @@ fn past_to_keep(limits: &GoLimits, draining: &[Draining]) -> Past {
 }
 
 /// New visits for a root with `reused`, up to `affordable`.
-fn new_visits(limits: &GoLimits, settings: &Settings, reused: Nodes, affordable: Nodes) -> u64 {
-    let asked = limits.nodes.filter(|_| !limits.is_open_ended()).map(|nodes| {
+fn new_visits(limits: Limit, settings: &Settings, reused: Nodes, affordable: Nodes) -> u64 {
+    let asked = limits.bounds().nodes.map(|nodes| {
         if settings.stoppers.nodes_as_playouts {
             nodes
         } else {
@@ -453,7 +454,7 @@ mod tests {
     use crate::chess::Variant;
     use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator, backends};
     use crate::search::{WorkerPool, run};
-    use crate::time::GoLimits;
+    use crate::time::Limit;
 
     #[test]
     fn replies_without_visits_and_other_games_are_told_apart() {
@@ -531,7 +532,7 @@ mod tests {
         let position = History::start();
         let mut failures = Vec::new();
         for _ in 0..2 {
-            let limits = GoLimits::nodes(500);
+            let limits = Limit::nodes(500);
             let request = GoRequest::new(limits);
             let search = Arc::new(game.begin(&position, &request).unwrap().0);
             workers.assign(&search);
@@ -558,12 +559,12 @@ mod tests {
         // Each move uses 4,000 nodes.
         let mut nodes_before_move = |position: &str, ponder| {
             let position = History::from_uci_position(position, Variant::Standard).unwrap();
-            let limits = GoLimits {
-                time: Some(Millis(10_000.0)),
-                ponder,
-                ..GoLimits::default()
-            };
-            let request = GoRequest::new(limits);
+            let clock = Limit::clock(Millis(10_000.0), Millis::ZERO);
+            let request = GoRequest::new(if ponder {
+                Limit::Ponder(Some(clock.bounds()))
+            } else {
+                clock
+            });
             let search = game.begin(&position, &request).unwrap().0;
             let nodes = search.stop_controller.with_chain(|chain| chain.max_new_nodes());
             let stats = SearchStats {
@@ -639,7 +640,7 @@ mod tests {
             let backend = create("random");
             let workers = WorkerPool::new(&*backend, 1).unwrap();
             let mut game = game_with(Settings::default(), backend.clone());
-            let request = GoRequest::new(GoLimits::nodes(50));
+            let request = GoRequest::new(Limit::nodes(50));
             let search = Arc::new(game.begin(&History::start(), &request).unwrap().0);
             workers.assign(&search);
             run(&search, &mut |_| {});
@@ -660,21 +661,14 @@ mod tests {
 
     #[test]
     fn bounds_choose_the_move_only_without_smart_pruning() {
-        let lcb_factor = |options: &[(&str, &str)], limits: GoLimits| {
+        let lcb_factor = |options: &[(&str, &str)], limits: Limit| {
             let mut game = game_with(settings(options), create("random"));
             let (search, _) = game.begin(&History::start(), &GoRequest::new(limits)).unwrap();
             search.state.context.params.lcb_factor
         };
-        assert_eq!(lcb_factor(&[], GoLimits::nodes(50)), 0.0);
-        assert_eq!(
-            lcb_factor(&[("SmartPruningFactor", "0")], GoLimits::nodes(50)),
-            1.0
-        );
-        let infinite = GoLimits {
-            infinite: true,
-            ..GoLimits::default()
-        };
-        assert_eq!(lcb_factor(&[], infinite), 1.0);
+        assert_eq!(lcb_factor(&[], Limit::nodes(50)), 0.0);
+        assert_eq!(lcb_factor(&[("SmartPruningFactor", "0")], Limit::nodes(50)), 1.0);
+        assert_eq!(lcb_factor(&[], Limit::Infinite), 1.0);
     }
 
     /// The budget of the last search, which follows on others, each of 100 ms with this clock (or none) and
@@ -691,11 +685,7 @@ mod tests {
         };
         let mut budget = None;
         for &(moves, time, end) in searches {
-            let limits = GoLimits {
-                time: time.map(Millis),
-                infinite: time.is_none(),
-                ..GoLimits::default()
-            };
+            let limits = time.map_or(Limit::Infinite, |time| Limit::clock(Millis(time), Millis::ZERO));
             let search = game.begin(&position(moves), &GoRequest::new(limits)).unwrap().0;
             budget = search.stop_controller.with_chain(|chain| chain.report());
             game.finish_move(&search, end, &stats);

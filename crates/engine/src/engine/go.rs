@@ -22,7 +22,7 @@ use crate::search::tree::Reclaimer;
 use crate::search::{
     EndReason, Life, News, Search, SearchInfo, SearchResult, SearchSummary, WorkerPoolError, conclude, run,
 };
-use crate::time::{Chain, GoLimits, Millis, Nodes};
+use crate::time::{Chain, Limit, Millis, Nodes};
 
 /// Who has the game.
 pub(super) enum Play {
@@ -105,7 +105,7 @@ impl Engine {
     ) -> Result<(), EngineError> {
         let refusal = match self.prepare_search(&asked, &mut *listener) {
             Ok(Some((watcher, search, own))) => {
-                let (is_pondering, threads) = (asked.request.limits.ponder, self.threads());
+                let (is_pondering, threads) = (asked.request.limits.is_ponder(), self.threads());
                 // The thread lives until it has a task.
                 drop(watcher.tasks.send(Task {
                     search: search.clone(),
@@ -136,9 +136,9 @@ impl Engine {
             own,
             listener,
             root: asked.game,
-            is_pondering: asked.request.limits.ponder,
+            is_pondering: asked.request.limits.is_ponder(),
         };
-        if !asked.request.limits.is_open_ended() {
+        if !asked.request.limits.waits_for_stop() {
             self.send_pending_answer();
         }
         refusal
@@ -331,13 +331,9 @@ struct AskedSearch {
 
 impl AskedSearch {
     fn after_ponder_hit(self, received: Instant) -> AskedSearch {
-        let limits = GoLimits {
-            ponder: false,
-            ..self.request.limits
-        };
         AskedSearch {
             request: GoRequest {
-                limits,
+                limits: self.request.limits.after_ponder_hit(),
                 received,
                 ..self.request
             },
@@ -453,7 +449,7 @@ impl Task {
         let answer = Answer::of(
             &result,
             (game, &search.state.context),
-            &request.limits,
+            request.limits,
             wants_reply,
         );
         let news = answer.told.into_iter().filter(|note| Some(note) != told);
@@ -514,7 +510,7 @@ impl Engine {
     ///
     /// Fails as [`Engine::go`] does, with [`EngineError::Endless`] if no limit ends the search, and with
     /// [`EngineError::NoResult`] if the search fails or there is no legal move.
-    pub fn search(&mut self, limits: GoLimits) -> Result<FinishedSearch, EngineError> {
+    pub fn search(&mut self, limits: Limit) -> Result<FinishedSearch, EngineError> {
         if !limits.has_end() {
             return Err(EngineError::Endless);
         }
@@ -586,7 +582,7 @@ mod tests {
         for _ in 0..2 {
             engine.set_position("startpos").unwrap();
             let (sender, answers) = unbounded();
-            let limits = GoLimits::infinite();
+            let limits = Limit::Infinite;
             engine
                 .go(GoRequest::new(limits), Box::new(PanickingListener(sender)))
                 .unwrap();
@@ -653,7 +649,7 @@ mod tests {
         let mut engine = Engine::with_backend(Settings::default(), backend).unwrap();
         let (sender, told) = unbounded();
         engine
-            .go(GoRequest::new(GoLimits::infinite()), Box::new(Notes(sender)))
+            .go(GoRequest::new(Limit::Infinite), Box::new(Notes(sender)))
             .unwrap();
         let first = told.recv_timeout(Duration::from_secs(60)).unwrap();
         assert!(first.contains("it is gone"), "{first}");
@@ -679,10 +675,7 @@ mod tests {
             let mut engine = random();
             engine.set_position("startpos moves e2e4 e7e5").unwrap();
             let (sender, answers) = unbounded();
-            let limits = GoLimits {
-                ponder: true,
-                ..GoLimits::nodes(50)
-            };
+            let limits = Limit::Ponder(Some(Limit::nodes(50).bounds()));
             engine
                 .go(GoRequest::new(limits), Box::new(Notes(sender)))
                 .unwrap();
@@ -696,16 +689,7 @@ mod tests {
     /// A regression: `ponderhit` answered an infinite search of a finished game.
     #[test]
     fn a_ponder_hit_answers_only_who_ponders() {
-        for (limits, heard) in [
-            (GoLimits::infinite(), 0),
-            (
-                GoLimits {
-                    ponder: true,
-                    ..GoLimits::default()
-                },
-                1,
-            ),
-        ] {
+        for (limits, heard) in [(Limit::Infinite, 0), (Limit::Ponder(None), 1)] {
             let mut engine = random();
             engine.set_position(MATED).unwrap();
             let (sender, answers) = unbounded();
@@ -724,12 +708,12 @@ mod tests {
     #[test]
     fn a_search_ends_with_a_result_or_the_reason_why_there_is_none() {
         let mut engine = random();
-        let limits = GoLimits::nodes(10);
-        let found = engine.search(limits.clone()).unwrap();
+        let limits = Limit::nodes(10);
+        let found = engine.search(limits).unwrap();
         assert_eq!(found.result.best, Some(found.best));
         assert_eq!(found.result.summary.nodes, 10);
         engine.set_position(MATED).unwrap();
-        let error = engine.search(limits.clone()).unwrap_err().to_string();
+        let error = engine.search(limits).unwrap_err().to_string();
         assert_eq!(
             error,
             "no result for 7k/5KQ1/8/8/8/8/8/8 b - - 0 1: there is no legal move in this position"

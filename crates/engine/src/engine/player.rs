@@ -20,13 +20,13 @@ use crate::network::cache::EvalCache;
 use crate::note::Note;
 use crate::search::tree::Reclaimer;
 use crate::search::{NextStep, PACE_WAIT, SearchInfo, SearchResult, SteppedSearch, WorkerPool, watch};
-use crate::time::{GoLimits, Millis, MoveReport, Nodes};
+use crate::time::{Limit, Millis, MoveReport, Nodes};
 
 /// One side of a game, searched a step at a time by a thread of the caller.
 pub struct EnginePlayer {
     pub(super) own: OwnGame,
     stepped: Option<SteppedSearch>,
-    limits: GoLimits,
+    limits: Limit,
     notes: Vec<Note>,
     expected: Option<Move>,
     ponder_time: Option<Millis>,
@@ -63,7 +63,7 @@ impl EnginePlayer {
         Ok(EnginePlayer {
             own: OwnGame::new(setup, cache, Reclaimer::in_place())?,
             stepped: None,
-            limits: GoLimits::default(),
+            limits: Limit::Infinite,
             notes: Vec::new(),
             expected: None,
             ponder_time: None,
@@ -76,7 +76,7 @@ impl EnginePlayer {
     }
 
     /// Begins the search of the last position, which must have a legal move. Fails if the tree is full.
-    pub fn begin_move(&mut self, game: &History, limits: GoLimits) -> Result<(), EngineError> {
+    pub fn begin_move(&mut self, game: &History, limits: Limit) -> Result<(), EngineError> {
         self.begin_search(game, GoRequest::new(limits))
     }
 
@@ -92,7 +92,7 @@ impl EnginePlayer {
     pub fn begin_pondering(
         &mut self,
         before: &History,
-        limits: GoLimits,
+        limits: Limit,
         time: Millis,
     ) -> Result<bool, EngineError> {
         let expected = self.expected.filter(|reply| before.legal_moves().contains(reply));
@@ -104,14 +104,7 @@ impl EnginePlayer {
         game.push(reply);
         self.ponder_time = rate.is_none().then_some(time);
         let nodes = rate.map_or(u64::MAX, |rate| rate.nodes_in(time).0);
-        self.begin(
-            &game,
-            GoRequest::new(GoLimits {
-                ponder: true,
-                ..limits
-            }),
-            nodes,
-        )?;
+        self.begin(&game, GoRequest::new(Limit::Ponder(Some(limits.bounds()))), nodes)?;
         Ok(true)
     }
 
@@ -208,7 +201,7 @@ impl EnginePlayer {
         };
         let report = search.stop_controller.with_chain(|chain| chain.report());
         self.own.finish_move(&search, result.reason, &result.stats);
-        let Answer { best, told, .. } = Answer::of(&result, (&context.history, context), &self.limits, false);
+        let Answer { best, told, .. } = Answer::of(&result, (&context.history, context), self.limits, false);
         self.expected = result.ponder;
         self.notes.extend(told);
         Some(PlayerMove {
@@ -268,9 +261,9 @@ fn swap_slots(searches: &mut [&mut SteppedSearch], slots: &mut [EvalSlot]) {
 impl Setup {
     /// What a player under this setup tells at its first move within `limits`, and settings that are equal
     /// for setups that play alike, however their options are spelled.
-    pub fn as_played(&self, limits: &GoLimits) -> Result<(Vec<Note>, Settings), EngineError> {
+    pub fn as_played(&self, limits: Limit) -> Result<(Vec<Note>, Settings), EngineError> {
         let mut player = EnginePlayer::new(self, 0)?;
-        player.begin_move(&History::start(), limits.clone())?;
+        player.begin_move(&History::start(), limits)?;
         let mut settings = self.settings.clone();
         settings.network.weights_file = self.network_sha256().unwrap_or_default().into();
         settings.info = InfoOptions::default();
@@ -304,7 +297,7 @@ mod tests {
             settings.set(name, value).unwrap();
         }
         let mut player = EnginePlayer::new(&Setup::new(settings).unwrap(), 0).unwrap();
-        let limits = GoLimits::nodes(nodes);
+        let limits = Limit::nodes(nodes);
         player.begin_move(&History::start(), limits).unwrap();
         if in_steps {
             let mut evaluator = player.setup().backend().evaluator().unwrap();
@@ -436,7 +429,7 @@ mod tests {
         let mut evaluator = player.setup().backend().evaluator().unwrap();
         let mut position = History::start();
         for _ in 0..2 {
-            let limits = GoLimits::nodes(NODES);
+            let limits = Limit::nodes(NODES);
             player.begin_move(&position, limits).unwrap();
             let mut batch = SharedBatch::default();
             while player.advance() == NextStep::Evaluate {

@@ -16,7 +16,7 @@ use crate::search::{ContemptMode, ContemptOptions, MoveStatsWhen, Reporting, Sea
 use crate::tablebase::TablebaseOptions;
 use crate::time::estimators::moves_left::ESTIMATORS;
 use crate::time::managers::MANAGERS;
-use crate::time::{GoLimits, Nodes, StopperOptions, TimeOptions};
+use crate::time::{Limit, Nodes, StopperOptions, TimeOptions};
 
 option_group! {
     /// The values of all options.
@@ -324,9 +324,9 @@ const LEVELS: [Level; 5] = [
 const SURE_ELO: u32 = 1800;
 
 impl StrengthOptions {
-    pub(super) fn weakening(&self, position: &History, limits: &GoLimits) -> Option<Weakening> {
+    pub(super) fn weakening(&self, position: &History, limits: Limit) -> Option<Weakening> {
         let is_sure = || self.elo >= SURE_ELO && is_decided(position);
-        if !self.limit_strength || self.analyse_mode || limits.infinite || is_sure() {
+        if !self.limit_strength || self.analyse_mode || limits.is_infinite() || is_sure() {
             return None;
         }
         let elo = f64::from(self.elo);
@@ -498,9 +498,7 @@ mod tests {
             elo,
             ..StrengthOptions::default()
         };
-        options
-            .weakening(&History::start(), &GoLimits::default())
-            .unwrap()
+        options.weakening(&History::start(), Limit::nodes(1)).unwrap()
     }
 
     #[test]
@@ -524,9 +522,7 @@ mod tests {
             limit_strength: true,
             ..settings.strength
         };
-        let weakening = settings
-            .strength
-            .weakening(&History::start(), &GoLimits::default());
+        let weakening = settings.strength.weakening(&History::start(), Limit::nodes(1));
         let weakened = settings.for_search(weakening);
         assert!(settings.search.leaf_mate_search > 0);
         assert_eq!(weakened.search.leaf_mate_search, 0);
@@ -538,10 +534,10 @@ mod tests {
             limit_strength: true,
             ..StrengthOptions::default()
         };
-        let infinite = GoLimits::infinite();
-        assert_eq!(options.weakening(&History::start(), &infinite), None);
+        let infinite = Limit::Infinite;
+        assert_eq!(options.weakening(&History::start(), infinite), None);
         options.analyse_mode = true;
-        assert_eq!(options.weakening(&History::start(), &GoLimits::default()), None);
+        assert_eq!(options.weakening(&History::start(), Limit::nodes(1)), None);
     }
 
     /// A regression: 2090 missed mates in one and did not win with a rook against a bare king.
@@ -562,7 +558,7 @@ mod tests {
                     elo,
                     ..StrengthOptions::default()
                 };
-                let weakening = options.weakening(&game, &GoLimits::default());
+                let weakening = options.weakening(&game, Limit::nodes(1));
                 assert_eq!(
                     weakening.is_none(),
                     is_decided && elo >= 1800,

@@ -65,7 +65,7 @@ impl Order {
         Claim {
             priority: self.priority,
             owner: self.owner,
-            ends: !self.request.limits.infinite,
+            ends: !self.request.limits.is_infinite(),
         }
     }
 
@@ -694,7 +694,7 @@ mod tests {
 
     use super::*;
     use crate::search::SearchInfo;
-    use crate::time::GoLimits;
+    use crate::time::Limit;
 
     /// Sends an order's number when it is answered, and whether it was searched.
     struct Told(u32, Sender<(u32, bool)>);
@@ -736,7 +736,7 @@ mod tests {
     fn counted(
         pool: &Searcher,
         owner: u64,
-        limits: GoLimits,
+        limits: Limit,
         other: Option<Arc<AtomicBool>>,
     ) -> (Order, crossbeam::channel::Receiver<u32>) {
         let (sender, receiver) = unbounded();
@@ -754,7 +754,7 @@ mod tests {
             &[("Backend", "random"), ("Threads", "2"), ("RamLimitMb", "64")],
             1,
         );
-        let (endless, visits) = counted(&pool, 1, GoLimits::infinite(), None);
+        let (endless, visits) = counted(&pool, 1, Limit::Infinite, None);
         let every = Some(Duration::from_millis(1));
         let stop = endless.stop.clone();
         pool.submit(vec![Order {
@@ -762,7 +762,7 @@ mod tests {
             ..endless
         }]);
         visits.recv().unwrap();
-        let (short, answered) = counted(&pool, 2, GoLimits::nodes(u64::from(NODES)), Some(stop));
+        let (short, answered) = counted(&pool, 2, Limit::nodes(u64::from(NODES)), Some(stop));
         pool.submit(vec![short]);
         assert_eq!(answered.recv().unwrap(), NODES);
         let visits: Vec<_> = visits.iter().collect();
@@ -781,12 +781,12 @@ mod tests {
             &[("Backend", "random"), ("Threads", "1"), ("RamLimitMb", "64")],
             2,
         );
-        let long = || GoLimits::nodes(u64::from(u32::MAX));
+        let long = || Limit::nodes(u64::from(u32::MAX));
         let (orders, _answers): (Vec<_>, Vec<_>) = (0..4).map(|_| counted(&pool, 1, long(), None)).unzip();
         let stops: Vec<_> = orders.iter().map(|order| order.stop.clone()).collect();
         pool.submit(orders);
         for priority in [0, 5] {
-            let (short, answered) = counted(&pool, 2, GoLimits::nodes(10), None);
+            let (short, answered) = counted(&pool, 2, Limit::nodes(10), None);
             pool.submit(vec![Order { priority, ..short }]);
             assert_eq!(answered.recv_timeout(Duration::from_secs(60)), Ok(10));
         }
@@ -799,13 +799,13 @@ mod tests {
     fn bursts_beside_an_endless_search_on_a_device_are_answered() {
         let device = "simulated(latency-us=20,per-position-ns=0)";
         let pool = pool(&[("Backend", device), ("Threads", "4"), ("RamLimitMb", "64")], 4);
-        let (endless, _reports) = counted(&pool, 1, GoLimits::infinite(), None);
+        let (endless, _reports) = counted(&pool, 1, Limit::Infinite, None);
         let stop = endless.stop.clone();
         pool.submit(vec![endless]);
         let mut random = fastrand::Rng::with_seed(1);
         for _ in 0..60 {
             let many = random.usize(1..9);
-            let order = |_| counted(&pool, random.u64(2..4), GoLimits::nodes(random.u64(1..30)), None);
+            let order = |_| counted(&pool, random.u64(2..4), Limit::nodes(random.u64(1..30)), None);
             let (orders, answers): (Vec<_>, Vec<_>) = (0..many).map(order).unzip();
             orders.into_iter().for_each(|order| pool.submit(vec![order]));
             for answer in answers {
@@ -822,7 +822,7 @@ mod tests {
 
     impl Orders {
         fn order(&self, number: u32, owner: u64, priority: i32) -> Order {
-            let request = GoRequest::new(GoLimits::nodes(1));
+            let request = GoRequest::new(Limit::nodes(1));
             let listener = Box::new(Told(number, self.sender.clone()));
             let order = self
                 .searcher
@@ -895,7 +895,7 @@ mod tests {
         let pool = &orders.searcher;
         let blocker = orders.order(0, 1, 9);
         let stop = blocker.stop.clone();
-        let endless = GoRequest::new(GoLimits::infinite());
+        let endless = GoRequest::new(Limit::Infinite);
         pool.submit(vec![Order {
             request: endless,
             ..blocker

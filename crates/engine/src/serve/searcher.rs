@@ -9,7 +9,7 @@ use crate::engine::{EngineError, GoRequest, Listener, Settings, Setup, open_back
 use crate::network::BackendInfo;
 use crate::network::cache::EvalCache;
 use crate::note::Note;
-use crate::time::GoLimits;
+use crate::time::Limit;
 
 /// Per batch in flight on a device: one waits, the other gathers.
 const THREADS_PER_QUEUE: usize = 2;
@@ -30,9 +30,9 @@ pub fn searches_at_once(backend: &BackendInfo, threads: usize) -> usize {
 
 /// Concurrent searches on `threads` threads if all positions are known: enough to fill a device's batches,
 /// and one per core. A time limit needs the machine for one search.
-pub fn positions_at_once(limits: &GoLimits, backend: &BackendInfo, threads: usize) -> usize {
+pub fn positions_at_once(limits: Limit, backend: &BackendInfo, threads: usize) -> usize {
     match backend.queues {
-        _ if limits.movetime.is_some() => 1,
+        _ if limits.bounds().movetime.is_some() => 1,
         0 => threads,
         _ => searches_at_once(backend, threads),
     }

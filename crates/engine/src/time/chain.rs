@@ -46,7 +46,7 @@ pub struct Chain {
 impl Chain {
     /// The rules of one search: those of `options` and the manager's own.
     pub fn new(facts: &MoveFacts, options: &StopperOptions, managers: Option<Box<dyn Stopper>>) -> Chain {
-        let waits_for_stop = facts.limits.is_open_ended();
+        let waits_for_stop = facts.limits.waits_for_stop();
         Chain {
             stoppers: if waits_for_stop {
                 Vec::new()
@@ -121,14 +121,15 @@ fn rules(
     options: &StopperOptions,
     managers: Option<Box<dyn Stopper>>,
 ) -> Vec<Box<dyn Stopper>> {
+    let bounds = facts.limits.bounds();
     let mut rules: Vec<Box<dyn Stopper>> = Vec::new();
-    if let Some(limit) = facts.limits.nodes {
+    if let Some(limit) = bounds.nodes {
         rules.push(Box::new(NodeLimit {
             limit,
             counts_reused: !options.nodes_as_playouts,
         }));
     }
-    if let Some(movetime) = facts.limits.movetime {
+    if let Some(movetime) = bounds.movetime {
         let lag = options
             .nodestime
             .rate(facts.pieces)
@@ -137,13 +138,13 @@ fn rules(
         rules.push(Box::new(MoveTimeLimit::new(movetime, lag)));
     }
     rules.extend(managers);
-    if let Some(depth) = facts.limits.depth {
+    if let Some(depth) = bounds.depth {
         rules.push(Box::new(DepthLimit {
             depth,
             ends_with_proof: facts.wants_best_move_only(),
         }));
     }
-    if let Some(moves) = facts.limits.mate {
+    if let Some(moves) = bounds.mate {
         rules.push(Box::new(MateLimit { moves }));
         return rules;
     }
@@ -172,9 +173,9 @@ fn rules(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::facts::GoLimits;
+    use crate::time::facts::{Bounds, Limit};
 
-    fn chain(limits: GoLimits, options: &StopperOptions) -> Chain {
+    fn chain(limits: Limit, options: &StopperOptions) -> Chain {
         Chain::new(
             &MoveFacts {
                 limits,
@@ -199,7 +200,7 @@ mod tests {
 
     #[test]
     fn smart_pruning_reads_the_hints_of_those_before_it() {
-        let limits = GoLimits::nodes(1_000);
+        let limits = Limit::nodes(1_000);
         let mut chain = chain(limits, &StopperOptions::default());
         let mut hints = Hints::default();
         assert_eq!(chain.should_stop(&stats(300.0, 800), &mut hints), None);
@@ -221,18 +222,12 @@ mod tests {
     #[test]
     fn open_ended_searches_do_not_end_by_themselves() {
         for limits in [
-            GoLimits {
-                infinite: true,
-                nodes: Some(Nodes(1)),
-                depth: Some(1),
-                ..GoLimits::default()
-            },
-            GoLimits {
-                ponder: true,
+            Limit::Infinite,
+            Limit::Ponder(Some(Bounds {
                 movetime: Some(Millis(1.0)),
                 mate: Some(9),
-                ..GoLimits::default()
-            },
+                ..Bounds::default()
+            })),
         ] {
             let mut chain = chain(limits, &StopperOptions::default());
             let won = SearchStats {
@@ -250,7 +245,7 @@ mod tests {
     #[test]
     fn where_several_lines_are_shown_a_mate_ends_the_search_in_a_game_only() {
         let options = StopperOptions::default();
-        let stops = |limits: GoLimits, lines| {
+        let stops = |limits: Limit, lines| {
             let facts = MoveFacts {
                 limits,
                 legal_moves: 20,
@@ -266,33 +261,25 @@ mod tests {
                 .should_stop(&won, &mut Hints::default())
                 .is_some()
         };
-        let limits = |time: Option<f64>| GoLimits {
-            time: time.map(Millis),
-            ..GoLimits::default()
-        };
-        let nodes = GoLimits {
-            nodes: Some(Nodes(1_000)),
-            ..limits(None)
-        };
-        let depth = GoLimits {
+        let depth = Limit::from(Bounds {
             depth: Some(9),
-            ..limits(None)
-        };
-        for analysis in [nodes, depth] {
-            assert_eq!([1, 3].map(|lines| stops(analysis.clone(), lines)), [true, false]);
+            ..Bounds::default()
+        });
+        for analysis in [Limit::nodes(1_000), depth] {
+            assert_eq!([1, 3].map(|lines| stops(analysis, lines)), [true, false]);
         }
         assert_eq!(
-            [1, 3].map(|lines| stops(limits(Some(60_000.0)), lines)),
+            [1, 3].map(|lines| stops(Limit::clock(Millis(60_000.0), Millis::ZERO), lines)),
             [true, true]
         );
     }
 
     #[test]
     fn a_search_for_mate_is_not_pruned() {
-        let limits = GoLimits {
+        let limits = Limit::from(Bounds {
             mate: Some(3),
-            ..GoLimits::default()
-        };
+            ..Bounds::default()
+        });
         let mut chain = chain(limits, &StopperOptions::default());
         let found = |mate_in| SearchStats {
             proven_win: true,
@@ -308,13 +295,13 @@ mod tests {
 
     #[test]
     fn the_nearest_deadline_counts() {
-        let limits = GoLimits::movetime(Millis(500.0));
+        let limits = Limit::movetime(Millis(500.0));
         assert_eq!(
             chain(limits, &StopperOptions::default()).deadline(),
             Some(Millis(490.0))
         );
         assert_eq!(
-            chain(GoLimits::default(), &StopperOptions::default()).deadline(),
+            chain(Limit::default(), &StopperOptions::default()).deadline(),
             None
         );
     }
@@ -330,8 +317,8 @@ mod tests {
             smart_pruning_factor: 0.0,
             ..StopperOptions::default()
         };
-        let limits = GoLimits::movetime(Millis(100.0));
-        let clock = |time| GoLimits::clock(Millis(time), Millis::ZERO);
+        let limits = Limit::movetime(Millis(100.0));
+        let clock = |time| Limit::clock(Millis(time), Millis::ZERO);
         let most_nodes = |time| chain(clock(time), &options).max_new_nodes();
         assert_eq!(
             (most_nodes(1.23), most_nodes(0.0)),

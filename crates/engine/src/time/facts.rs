@@ -39,7 +39,7 @@ impl MostVisits {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MoveFacts {
     /// What ends the search.
-    pub limits: GoLimits,
+    pub limits: Limit,
     /// Kept back from every clock for lag and the GUI.
     pub overhead: Millis,
     /// Measured lag of one move. Zero under `nodestime`.
@@ -126,9 +126,21 @@ impl MoveFacts {
     }
 }
 
-/// The limits of one `go`, with the clock of the side to move.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct GoLimits {
+/// What ends a search.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Limit {
+    /// Only `stop`.
+    #[default]
+    Infinite,
+    /// Only `stop`, as the opponent is to move. `ponderhit` puts the bounds in force, or makes it infinite.
+    Ponder(Option<Bounds>),
+    /// Whichever is reached first.
+    Until(Bounds),
+}
+
+/// The bounds of one search, with the clock of the side to move.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Bounds {
     /// `wtime` or `btime`. Some GUIs send negative times.
     pub time: Option<Millis>,
     /// `winc` or `binc`.
@@ -143,10 +155,6 @@ pub struct GoLimits {
     pub depth: Option<u32>,
     /// Ends the search at a mate in as many moves.
     pub mate: Option<u32>,
-    /// True if only `stop` ends the search.
-    pub infinite: bool,
-    /// True for a search on the opponent's time.
-    pub ponder: bool,
 }
 
 /// The clock of the side to move.
@@ -156,64 +164,98 @@ pub struct MoverClock {
     pub time: Millis,
     /// Not negative.
     pub inc: Millis,
+    /// This move included, not 0.
+    pub movestogo: Option<u32>,
 }
 
-impl GoLimits {
+impl From<Bounds> for Limit {
+    fn from(bounds: Bounds) -> Limit {
+        Limit::Until(bounds)
+    }
+}
+
+impl Limit {
     /// A search up to `nodes` visits of the root, those of earlier searches included.
-    pub fn nodes(nodes: u64) -> GoLimits {
-        GoLimits {
+    pub fn nodes(nodes: u64) -> Limit {
+        Limit::Until(Bounds {
             nodes: Some(Nodes(nodes)),
-            ..GoLimits::default()
-        }
-    }
-
-    /// A search of fixed time.
-    pub fn movetime(time: impl Into<Millis>) -> GoLimits {
-        GoLimits {
-            movetime: Some(time.into()),
-            ..GoLimits::default()
-        }
-    }
-
-    /// One move of a game with `time` left on the clock of the side to move, which gains `inc` a move.
-    pub fn clock(time: impl Into<Millis>, inc: impl Into<Millis>) -> GoLimits {
-        GoLimits {
-            time: Some(time.into()),
-            inc: inc.into(),
-            ..GoLimits::default()
-        }
-    }
-
-    /// A search that ends when it is told so.
-    pub fn infinite() -> GoLimits {
-        GoLimits {
-            infinite: true,
-            ..GoLimits::default()
-        }
-    }
-
-    /// Some limit ends the search in any position. That to a mate does not, as there may be none.
-    pub fn has_end(&self) -> bool {
-        let ends =
-            self.time.is_some() || self.movetime.is_some() || self.nodes.is_some() || self.depth.is_some();
-        ends && !self.is_open_ended()
-    }
-
-    pub(crate) fn is_open_ended(&self) -> bool {
-        self.infinite || self.ponder
-    }
-
-    /// The clock to budget: `None` without one, and in infinite and ponder searches.
-    pub fn mover_clock(&self) -> Option<MoverClock> {
-        let time = self.time.filter(|_| !self.is_open_ended())?;
-        Some(MoverClock {
-            time: time.max(Millis::ZERO),
-            inc: self.inc.max(Millis::ZERO),
+            ..Bounds::default()
         })
     }
 
+    /// A search of fixed time.
+    pub fn movetime(time: impl Into<Millis>) -> Limit {
+        Limit::Until(Bounds {
+            movetime: Some(time.into()),
+            ..Bounds::default()
+        })
+    }
+
+    /// One move of a game with `time` left on the clock of the side to move, which gains `inc` a move.
+    pub fn clock(time: impl Into<Millis>, inc: impl Into<Millis>) -> Limit {
+        Limit::Until(Bounds {
+            time: Some(time.into()),
+            inc: inc.into(),
+            ..Bounds::default()
+        })
+    }
+
+    /// The bounds in force: none in infinite and ponder searches.
+    pub fn bounds(self) -> Bounds {
+        match self {
+            Limit::Until(bounds) => bounds,
+            Limit::Infinite | Limit::Ponder(_) => Bounds::default(),
+        }
+    }
+
+    /// The limit of a ponder search from `ponderhit` on. Others stay as they are.
+    pub fn after_ponder_hit(self) -> Limit {
+        match self {
+            Limit::Ponder(bounds) => bounds.map_or(Limit::Infinite, Limit::Until),
+            limit => limit,
+        }
+    }
+
+    /// True for a search on the opponent's time.
+    pub fn is_ponder(self) -> bool {
+        matches!(self, Limit::Ponder(_))
+    }
+
+    /// True if the search is infinite, now or from `ponderhit` on.
+    pub fn is_infinite(self) -> bool {
+        self.after_ponder_hit() == Limit::Infinite
+    }
+
+    pub(crate) fn waits_for_stop(self) -> bool {
+        !matches!(self, Limit::Until(_))
+    }
+
+    /// Some bound ends the search in any position. That to a mate does not, as there may be none.
+    pub fn has_end(self) -> bool {
+        let Bounds {
+            time,
+            movetime,
+            nodes,
+            depth,
+            ..
+        } = self.bounds();
+        time.or(movetime).is_some() || nodes.is_some() || depth.is_some()
+    }
+
+    /// The clock to budget: `None` without one, and in infinite and ponder searches.
+    pub fn mover_clock(self) -> Option<MoverClock> {
+        let bounds = self.bounds();
+        Some(MoverClock {
+            time: bounds.time?.max(Millis::ZERO),
+            inc: bounds.inc.max(Millis::ZERO),
+            movestogo: bounds.movestogo.filter(|&moves| moves > 0),
+        })
+    }
+}
+
+impl MoverClock {
     pub(crate) fn cap_moves_left(&self, moves: f64) -> f64 {
-        let cap = self.movestogo.filter(|&n| n > 0).map_or(f64::INFINITY, f64::from);
+        let cap = self.movestogo.map_or(f64::INFINITY, f64::from);
         moves.min(cap).max(1.0)
     }
 }
@@ -225,35 +267,28 @@ mod tests {
     #[test]
     fn movestogo_caps_and_zero_means_none() {
         let with = |movestogo| {
-            GoLimits {
+            let limit = Limit::from(Bounds {
+                time: Some(Millis::ZERO),
                 movestogo,
-                ..GoLimits::default()
-            }
-            .cap_moves_left(30.0)
+                ..Bounds::default()
+            });
+            limit.mover_clock().unwrap().cap_moves_left(30.0)
         };
         assert_eq!(with(None), 30.0);
         assert_eq!(with(Some(0)), 30.0);
         assert_eq!(with(Some(7)), 7.0);
-        assert_eq!(GoLimits::default().cap_moves_left(0.2), 1.0);
+        assert_eq!(MoverClock::default().cap_moves_left(0.2), 1.0);
     }
 
     #[test]
     fn negative_clocks_count_as_empty() {
-        let limits = GoLimits {
-            time: Some(Millis(-5.0)),
-            inc: Millis(-1.0),
-            ..GoLimits::default()
-        };
+        let limits = Limit::clock(Millis(-5.0), Millis(-1.0));
         assert_eq!(limits.mover_clock(), Some(MoverClock::default()));
     }
 
     #[test]
     fn open_ended_searches_have_no_clock() {
-        let limits = GoLimits {
-            time: Some(Millis(1000.0)),
-            ponder: true,
-            ..GoLimits::default()
-        };
+        let limits = Limit::Ponder(Some(Limit::clock(Millis(1000.0), Millis::ZERO).bounds()));
         assert_eq!(limits.mover_clock(), None);
     }
 }

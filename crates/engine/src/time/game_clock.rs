@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::facts::GoLimits;
+use super::facts::{Bounds, Limit};
 use super::units::Millis;
 use thiserror::Error;
 
@@ -48,13 +48,13 @@ impl GameClock {
     }
 
     /// The `go` of the next move.
-    pub fn limits(&self) -> GoLimits {
-        GoLimits {
+    pub fn limits(&self) -> Limit {
+        Limit::from(Bounds {
             time: Some(self.left),
             inc: self.control.inc,
             movestogo: self.movestogo,
-            ..GoLimits::default()
-        }
+            ..Bounds::default()
+        })
     }
 
     /// Subtracts a move's time. False if the flag has fallen, otherwise adds the increment and a period where
@@ -165,7 +165,7 @@ mod tests {
         let mut clock = GameClock::new("2/10+1".parse().unwrap());
         assert!(clock.press(Millis(4_000.0), Millis(0.0)));
         assert_eq!(
-            (clock.left(), clock.limits().movestogo),
+            (clock.left(), clock.limits().bounds().movestogo),
             (Millis(7_000.0), Some(1))
         );
         assert!(

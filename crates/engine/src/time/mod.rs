@@ -47,7 +47,7 @@ mod timekeeper;
 pub mod units;
 
 pub use chain::{Chain, StopperOptions};
-pub use facts::{GoLimits, MoveFacts, RootEvaluation};
+pub use facts::{Bounds, Limit, MoveFacts, RootEvaluation};
 pub use game_clock::{GameClock, NoTimeControl, TimeControl};
 pub use manager::{MoveOutcome, TimeManager};
 pub(crate) use managers::TimeOptions;

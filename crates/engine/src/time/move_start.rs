@@ -1,6 +1,6 @@
 //! The moment from which a move's time counts: the option `StrictTiming`.
 
-use super::facts::GoLimits;
+use super::facts::Limit;
 use super::units::Millis;
 
 /// Follows the GUI's commands to find the start of a move's time.
@@ -34,9 +34,11 @@ impl MoveStart {
     }
 
     /// A `position` counts for one `go` only, with a clock, unless timing `is_strict`.
-    pub fn go_read(&mut self, go: GoTimes, limits: &GoLimits, is_strict: bool) -> Millis {
+    pub fn go_read(&mut self, go: GoTimes, limits: Limit, is_strict: bool) -> Millis {
         match self.position_read_at.take() {
-            Some(position) if limits.time.is_some() && !is_strict => go.came.max(position).min(go.now),
+            Some(position) if limits.after_ponder_hit().bounds().time.is_some() && !is_strict => {
+                go.came.max(position).min(go.now)
+            }
             _ => go.now,
         }
     }
@@ -46,12 +48,12 @@ impl MoveStart {
 mod tests {
     use super::*;
 
-    fn clock() -> GoLimits {
-        GoLimits::clock(Millis(1e4), Millis::ZERO)
+    fn clock() -> Limit {
+        Limit::clock(Millis(1e4), Millis::ZERO)
     }
 
     /// `position` read at 100, `go` came then and was taken up at 130.
-    fn start(is_strict: bool, waits_for_readyok: bool, limits: &GoLimits) -> f64 {
+    fn start(is_strict: bool, waits_for_readyok: bool, limits: Limit) -> f64 {
         let mut start = MoveStart::default();
         start.position_read(Millis(100.0));
         if waits_for_readyok {
@@ -71,11 +73,11 @@ mod tests {
 
     #[test]
     fn what_the_engine_did_for_the_position_counts_unless_the_gui_waits() {
-        assert_eq!(start(false, false, &clock()), 100.0);
-        assert_eq!(start(false, true, &clock()), 130.0, "it waited for readyok");
-        assert_eq!(start(true, false, &clock()), 130.0);
+        assert_eq!(start(false, false, clock()), 100.0);
+        assert_eq!(start(false, true, clock()), 130.0, "it waited for readyok");
+        assert_eq!(start(true, false, clock()), 130.0);
         assert_eq!(
-            start(false, false, &GoLimits::default()),
+            start(false, false, Limit::Infinite),
             130.0,
             "no clock is running"
         );
@@ -90,9 +92,9 @@ mod tests {
             came: Millis(9_000.0),
             now: Millis(9_001.0),
         };
-        assert_eq!(start.go_read(go, &clock(), false), Millis(9_000.0));
+        assert_eq!(start.go_read(go, clock(), false), Millis(9_000.0));
         assert_eq!(
-            start.go_read(go, &clock(), false),
+            start.go_read(go, clock(), false),
             Millis(9_001.0),
             "a position counts for one go"
         );

@@ -5,7 +5,7 @@
 //! Each move subtracts its nodes and adds the increment. Managers and stoppers see milliseconds (nodes ÷
 //! npmsec).
 
-use super::facts::{GoLimits, MoveFacts};
+use super::facts::{Bounds, Limit, MoveFacts};
 use super::units::{Millis, Nodes};
 use crate::options::option_group;
 
@@ -67,22 +67,21 @@ impl NodeClock {
         let Some(gui) = facts.limits.mover_clock() else {
             return facts.clone();
         };
-        let movestogo = facts.limits.movestogo.filter(|&n| n > 0);
         if self.left.is_none() {
             self.period = gui.time;
-        } else if has_new_period(self.movestogo, movestogo) {
+        } else if has_new_period(self.movestogo, gui.movestogo) {
             self.add(self.period);
-            if movestogo.is_none() {
+            if gui.movestogo.is_none() {
                 // Only the GUI knows whether the rest of the game has less than a period.
                 self.left = self.left.map(|left| left.min(gui.time));
             }
         }
-        self.movestogo = movestogo;
+        self.movestogo = gui.movestogo;
         let left = *self.left.get_or_insert(gui.time);
-        let limits = GoLimits {
+        let limits = Limit::from(Bounds {
             time: Some(left),
-            ..facts.limits.clone()
-        };
+            ..facts.limits.bounds()
+        });
         MoveFacts {
             limits,
             elapsed: Millis::ZERO,
@@ -109,12 +108,12 @@ mod tests {
     use crate::options::OptionGroup;
 
     fn facts(time: f64, movestogo: Option<u32>) -> MoveFacts {
-        let limits = GoLimits {
+        let limits = Limit::from(Bounds {
             time: Some(Millis(time)),
             inc: Millis(100.0),
             movestogo,
-            ..GoLimits::default()
-        };
+            ..Bounds::default()
+        });
         MoveFacts {
             limits,
             ..MoveFacts::default()
@@ -136,7 +135,7 @@ mod tests {
     #[test]
     fn the_gui_is_asked_once() {
         let mut clock = NodeClock::default();
-        let shown = |facts: MoveFacts| facts.limits.time;
+        let shown = |facts: MoveFacts| facts.limits.bounds().time;
         assert_eq!(
             shown(clock.replace_clock(&facts(10_000.0, None))),
             Some(Millis(10_000.0))
@@ -158,7 +157,7 @@ mod tests {
         clock.replace_clock(&facts(1.0, Some(1)));
         clock.press(Millis(4_000.0), Millis(0.0));
         let next = clock.replace_clock(&facts(1.0, Some(40)));
-        assert_eq!(next.limits.time, Some(Millis(12_000.0)));
+        assert_eq!(next.limits.bounds().time, Some(Millis(12_000.0)));
     }
 
     /// A regression: periods of one move got no time.
@@ -167,7 +166,12 @@ mod tests {
         let play = |moves: &[(f64, Option<u32>)]| -> Vec<f64> {
             let mut clock = NodeClock::default();
             let play = |&(gui, movestogo)| {
-                let shown = clock.replace_clock(&facts(gui, movestogo)).limits.time.unwrap();
+                let shown = clock
+                    .replace_clock(&facts(gui, movestogo))
+                    .limits
+                    .bounds()
+                    .time
+                    .unwrap();
                 clock.press(shown * 0.9, Millis::ZERO);
                 shown.0.round()
             };
@@ -193,10 +197,7 @@ mod tests {
     fn searches_without_a_clock_pass_through() {
         let mut clock = NodeClock::default();
         let infinite = MoveFacts {
-            limits: GoLimits {
-                infinite: true,
-                ..facts(5.0, None).limits
-            },
+            limits: Limit::Infinite,
             ..MoveFacts::default()
         };
         assert_eq!(clock.replace_clock(&infinite), infinite);

@@ -266,7 +266,7 @@ fn divergence(old: &[u32], new: &[u32]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::facts::{GoLimits, RootEvaluation};
+    use crate::time::facts::{Limit, RootEvaluation};
     use crate::time::units::Nodes;
 
     fn stats(elapsed: f64, since_first_eval: Option<f64>) -> SearchStats {
@@ -297,7 +297,7 @@ mod tests {
 
     #[test]
     fn waits_a_tenth_of_the_clock_for_the_first_evaluation() {
-        let limits = GoLimits::clock(Millis(120.0), Millis::ZERO);
+        let limits = Limit::clock(Millis(120.0), Millis::ZERO);
         let facts = MoveFacts {
             limits,
             overhead: Millis(200.0),
@@ -322,7 +322,7 @@ mod tests {
     #[test]
     fn a_root_that_is_evaluated_already_is_not_waited_for() {
         let deadline = |budget: f64| {
-            let limits = GoLimits::clock(Millis(6_000.0), Millis::ZERO);
+            let limits = Limit::clock(Millis(6_000.0), Millis::ZERO);
             let facts = MoveFacts {
                 limits,
                 root: Some(RootEvaluation::default()),
@@ -345,7 +345,7 @@ mod tests {
 
     #[test]
     fn a_slow_network_is_waited_for_where_the_clock_has_the_time() {
-        let limits = GoLimits::clock(Millis(10_000.0), Millis::ZERO);
+        let limits = Limit::clock(Millis(10_000.0), Millis::ZERO);
         let facts = MoveFacts {
             limits,
             overhead: Millis(200.0),
@@ -370,10 +370,7 @@ mod tests {
     /// 10 s at `go`, of which loading took 3 s: half of them may go before the first evaluation.
     #[test]
     fn after_loading_half_of_the_clock_may_go_for_the_first_evaluation() {
-        let limits = GoLimits {
-            time: Some(Millis(7_000.0)),
-            ..GoLimits::default()
-        };
+        let limits = Limit::clock(Millis(7_000.0), Millis::ZERO);
         let facts = MoveFacts {
             limits,
             loading: Millis(3_000.0),

@@ -1,7 +1,7 @@
 //! The time management of one game: the manager and the options around it.
 
 use super::chain::{Chain, StopperOptions};
-use super::facts::MoveFacts;
+use super::facts::{Bounds, MoveFacts};
 use super::manager::{MoveOutcome, TimeManager};
 use super::nodestime::NodeClock;
 use super::stats::SearchStats;
@@ -65,15 +65,15 @@ impl Timekeeper {
 
     /// The stoppers for a search. Ponder searches are not planned and teach nothing.
     pub fn start_move(&mut self, facts: &MoveFacts) -> Chain {
-        if facts.limits.ponder {
+        if facts.limits.is_ponder() {
             return Chain::new(facts, &self.options, None);
         }
-        let clock = facts.limits.time.filter(|_| !facts.limits.infinite);
+        let Bounds { time: clock, inc, .. } = facts.limits.bounds();
         match clock {
             Some(clock) => self.lag.clock_read(clock),
             None => self.lag.clock_is_unwatched(),
         }
-        let (inc, legal_moves) = (facts.limits.inc.max(Millis::ZERO), facts.legal_moves);
+        let (inc, legal_moves) = (inc.max(Millis::ZERO), facts.legal_moves);
         self.begun = Some(BegunMove {
             clock,
             inc,
@@ -148,11 +148,7 @@ impl Timekeeper {
             return Millis::ZERO;
         };
         let first_clock = *self.first_clock.get_or_insert(clock.time);
-        let to_control = facts
-            .limits
-            .movestogo
-            .filter(|&n| n > 0)
-            .map_or(f64::INFINITY, |n| f64::from(n) - 1.0);
+        let to_control = clock.movestogo.map_or(f64::INFINITY, |n| f64::from(n) - 1.0);
         let cost = (facts.overhead * RESERVE_COST - clock.inc).max(Millis::ZERO);
         (cost * to_control.min(RESERVE_MOVES)).min(first_clock * RESERVE_SHARE)
     }
@@ -199,7 +195,7 @@ impl LagMeter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::facts::GoLimits;
+    use crate::time::facts::{Bounds, Limit};
     use crate::time::managers::manager_from;
     use crate::time::nodestime::NodesTimeOptions;
     use crate::time::stats::Hints;
@@ -218,15 +214,8 @@ mod tests {
         let mut keeper = Timekeeper::new(manager_from(manager).unwrap(), options);
         let mut moves = Vec::new();
         for i in 0..30 {
-            let limits = GoLimits::clock(Millis(speed(i) * 1e5), Millis(100.0));
-            let limits = if i == 0 {
-                GoLimits {
-                    time: Some(Millis(30_000.0)),
-                    ..limits
-                }
-            } else {
-                limits
-            };
+            let time = if i == 0 { 30_000.0 } else { speed(i) * 1e5 };
+            let limits = Limit::clock(Millis(time), Millis(100.0));
             let (game_ply, pieces) = (GamePly(2 * i as u32), 17 - i as u32 / 2);
             let facts = MoveFacts {
                 limits,
@@ -265,12 +254,12 @@ mod tests {
     #[test]
     fn long_games_without_increment_keep_a_reserve() {
         let reserve = |time, inc, movestogo| {
-            let limits = GoLimits {
+            let limits = Limit::from(Bounds {
                 time: Some(Millis(time)),
                 inc: Millis(inc),
                 movestogo,
-                ..GoLimits::default()
-            };
+                ..Bounds::default()
+            });
             let facts = MoveFacts {
                 limits,
                 overhead: Millis(50.0),

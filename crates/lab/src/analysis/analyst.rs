@@ -15,7 +15,7 @@ use zeitnot_engine::engine::{EngineError, GoRequest, Listener, SearchAnswer};
 use zeitnot_engine::note::Note;
 use zeitnot_engine::search::{MoveStats, PvLine, SearchInfo, SearchResult};
 use zeitnot_engine::serve::Searcher;
-use zeitnot_engine::time::{GoLimits, Plies, RootEvaluation, TimeControl, manager_from};
+use zeitnot_engine::time::{Limit, Plies, RootEvaluation, TimeControl, manager_from};
 
 /// New visits, and the time that they took. Of searches at once each has a part of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -43,7 +43,7 @@ const STOP_TICK: Duration = Duration::from_millis(20);
 /// divided into parts, of which that holds.
 pub struct Analyst {
     searcher: Searcher,
-    limits: GoLimits,
+    limits: Limit,
     parts: usize,
     open: Vec<OpenGame>,
     /// Parts of all games that are not finished.
@@ -103,7 +103,7 @@ impl Listener for PartListener {
 }
 
 impl Analyst {
-    pub fn new(searcher: Searcher, limits: GoLimits) -> Analyst {
+    pub fn new(searcher: Searcher, limits: Limit) -> Analyst {
         let (sender, searched) = unbounded();
         Analyst {
             searcher,
@@ -164,7 +164,7 @@ impl Analyst {
                 notes: Vec::new(),
                 sender,
             };
-            let request = GoRequest::new(self.limits.clone());
+            let request = GoRequest::new(self.limits);
             self.searcher
                 .order(game.clone(), part, request, Box::new(listener))
         });

@@ -14,7 +14,7 @@ use crate::uci_process::{
     ExternalCommand, ExternalEngine, ExternalGame, InfoLine, latest_lines, latest_nodes,
 };
 use zeitnot_engine::chess::{History, Move};
-use zeitnot_engine::time::{GoLimits, Millis};
+use zeitnot_engine::time::{Limit, Millis};
 
 const LONGEST: usize = 24;
 
@@ -29,12 +29,13 @@ pub struct ExternalJudge {
 }
 
 impl ExternalJudge {
-    pub fn new(command: ExternalCommand, limits: &GoLimits) -> Result<ExternalJudge, UciProcessError> {
-        let nodes = limits
+    pub fn new(command: ExternalCommand, limits: Limit) -> Result<ExternalJudge, UciProcessError> {
+        let bounds = limits.bounds();
+        let nodes = bounds
             .nodes
             .map(|nodes| format!(" nodes {}", nodes.0))
             .unwrap_or_default();
-        let time = limits
+        let time = bounds
             .movetime
             .map(|time| format!(" movetime {}", time.0))
             .unwrap_or_default();
@@ -42,7 +43,7 @@ impl ExternalJudge {
         Ok(ExternalJudge {
             engine,
             go: format!("go{nodes}{time}"),
-            movetime: limits.movetime,
+            movetime: bounds.movetime,
             effort: Mutex::default(),
         })
     }

@@ -10,13 +10,14 @@ use crate::move_rows::MoveRow;
 use crate::score::MoveScore;
 use crate::uci_process::{ExternalEngine, ExternalGame, latest_lines, latest_nodes};
 use zeitnot_engine::chess::{History, Move};
-use zeitnot_engine::time::{GoLimits, Millis};
+use zeitnot_engine::time::{Bounds, Millis};
 
 #[derive(Debug)]
 pub(super) struct ExternalPlayer {
     /// The fault after which it plays no more.
     game: Result<ExternalGame, UciProcessError>,
-    limits: GoLimits,
+    /// That may not pass before it answers.
+    time: Option<Millis>,
     started: Instant,
 }
 
@@ -27,20 +28,20 @@ impl ExternalPlayer {
         let game = ExternalGame::new(engine, opening, &[]);
         ExternalPlayer {
             game,
-            limits: GoLimits::default(),
+            time: None,
             started: Instant::now(),
         }
     }
 
     /// Begins the search of the last position of `game`. `opponent` has the other side's clock.
-    pub(super) fn begin_move(&mut self, game: &History, limits: GoLimits, opponent: &GoLimits) {
+    pub(super) fn begin_move(&mut self, game: &History, limits: Bounds, opponent: &Bounds) {
         let go = go(&limits, opponent, game.current().turn().is_white());
         if let Ok(own) = &mut self.game
             && let Err(fault) = own.begin(game, &go)
         {
             self.game = Err(fault);
         }
-        self.limits = limits;
+        self.time = limits.time.or(limits.movetime);
         self.started = Instant::now();
     }
 
@@ -48,7 +49,7 @@ impl ExternalPlayer {
     /// figures, or what the engine did instead. The time it took.
     pub(super) fn end_move(&mut self, game: &History) -> (Result<(Move, MoveRow), MoveFault>, Millis) {
         let said = match &mut self.game {
-            Ok(own) => own.answer(self.limits.time.or(self.limits.movetime)),
+            Ok(own) => own.answer(self.time),
             Err(fault) => Err(fault.clone()),
         };
         let used = Millis(self.started.elapsed().as_secs_f64() * 1e3);
@@ -89,7 +90,7 @@ fn row_of(said: &[String]) -> MoveRow {
     }
 }
 
-fn go(limits: &GoLimits, opponent: &GoLimits, is_white: bool) -> String {
+fn go(limits: &Bounds, opponent: &Bounds, is_white: bool) -> String {
     if let Some(nodes) = limits.nodes {
         return format!("go nodes {}", nodes.0);
     }

@@ -22,7 +22,7 @@ use zeitnot_engine::note::Note;
 use zeitnot_engine::options::{OptionChoice, option_group};
 use zeitnot_engine::search::NextStep;
 use zeitnot_engine::tablebase::{ProbeResult, Tablebase};
-use zeitnot_engine::time::{GameClock, GoLimits, Millis, Nodes, TimeControl};
+use zeitnot_engine::time::{Bounds, GameClock, Limit, Millis, Nodes, TimeControl};
 
 #[derive(Debug)]
 pub struct PlannedGame {
@@ -54,7 +54,7 @@ impl fmt::Display for SideLimit {
 
 impl SideLimit {
     /// What `go` tells the side at its first move.
-    pub fn first(self) -> GoLimits {
+    pub fn first(self) -> Limit {
         self.with(&self.clock())
     }
 
@@ -67,15 +67,15 @@ impl SideLimit {
     }
 
     /// What `go` tells the side with this clock.
-    fn with(self, clock: &Option<GameClock>) -> GoLimits {
+    fn with(self, clock: &Option<GameClock>) -> Limit {
         match self {
-            SideLimit::Nodes(nodes) => GoLimits::nodes(nodes),
+            SideLimit::Nodes(nodes) => Limit::nodes(nodes),
             SideLimit::Clock(_) => clock.as_ref().map(GameClock::limits).unwrap_or_default(),
-            SideLimit::MoveTime(time) => GoLimits::movetime(time),
-            SideLimit::Depth(plies) => GoLimits {
+            SideLimit::MoveTime(time) => Limit::movetime(time),
+            SideLimit::Depth(plies) => Limit::from(Bounds {
                 depth: Some(plies),
-                ..GoLimits::default()
-            },
+                ..Bounds::default()
+            }),
         }
     }
 }
@@ -285,7 +285,7 @@ impl OngoingGame {
         let [own, opponent] = [side, 1 - side].map(|side| self.limits(side));
         match &mut self.players[side] {
             Player::Own(player) => player.begin_move(&self.history, own)?,
-            Player::External(player) => player.begin_move(&self.history, own, &opponent),
+            Player::External(player) => player.begin_move(&self.history, own.bounds(), &opponent.bounds()),
         }
         Ok(())
     }
@@ -311,7 +311,7 @@ impl OngoingGame {
         usize::from(self.history.current().turn().is_black())
     }
 
-    fn limits(&self, side: usize) -> GoLimits {
+    fn limits(&self, side: usize) -> Limit {
         let contender = self.assignment.sides()[side].index();
         self.contenders[contender].limit.with(&self.clocks[side])
     }
@@ -430,8 +430,8 @@ impl OngoingGame {
 
     /// Whether the side has used more than it had, whatever it has answered since.
     fn is_late(&self, side: usize, used: Millis) -> bool {
-        let limits = self.limits(side);
-        limits.time.or(limits.movetime).is_some_and(|time| used > time)
+        let bounds = self.limits(side).bounds();
+        bounds.time.or(bounds.movetime).is_some_and(|time| used > time)
     }
 
     fn story(&self, fault: &MoveFault) -> String {

@@ -14,7 +14,7 @@ use zeitnot_engine::engine::{EnginePlayer, Settings, Setup, SharedBatch};
 use zeitnot_engine::network::{Backend, BackendError, BatchEvaluator, Evaluator};
 use zeitnot_engine::options::OptionChoice;
 use zeitnot_engine::search::NextStep;
-use zeitnot_engine::time::GoLimits;
+use zeitnot_engine::time::Limit;
 
 /// The games and positions that are looked at. By default these are all games whose length counts, and all
 /// their positions.
@@ -174,7 +174,7 @@ impl<'a> Measurer<'a> {
             return Ok(());
         };
         let (mut player, mut batch) = (EnginePlayer::new(&self.setup, 0)?, SharedBatch::default());
-        player.begin_move(position, GoLimits::nodes(*nodes))?;
+        player.begin_move(position, Limit::nodes(*nodes))?;
         while !is_stopped() && player.advance() != NextStep::Over {
             batch.evaluate(&mut [&mut player], |slots| evaluator.evaluate(slots))?;
         }

@@ -169,7 +169,7 @@ fn play_move(
         ply: facts.game_ply.0,
         pieces: facts.pieces,
         had_choice: facts.has_choice(),
-        clock_ms: facts.limits.time.map(|time| time.0),
+        clock_ms: facts.limits.bounds().time.map(|time| time.0),
         budget_ms: Some(report.budget.0),
         used_ms: Some(used_ms),
         nodes: search.stats().nodes.0,

@@ -2,7 +2,7 @@ use super::replay_rows::ReplayGameRow;
 use super::replay_study::ReplaySummary;
 use super::*;
 use zeitnot_engine::time::managers::{DEFAULT_MANAGER, manager_from};
-use zeitnot_engine::time::{Chain, GoLimits, Plies, StopReason};
+use zeitnot_engine::time::{Chain, Limit, Plies, StopReason};
 
 const MANAGERS: [&str; 6] = ["smooth", "legacy", "alphazero", "simple", "stockfish", "argo"];
 
@@ -251,7 +251,7 @@ fn the_best_move_changes_as_often_as_recorded() {
         let mut search = VirtualSearch::new(&model, &facts, &position, &mut random);
         let mut best = None;
         for number in 6..=14 {
-            let limits = GoLimits::nodes(1 << number);
+            let limits = Limit::nodes(1 << number);
             let facts = MoveFacts {
                 limits,
                 ..facts.clone()

@@ -115,7 +115,7 @@ pub fn foretold(plan: &TunePlan, base: &Setup) -> Result<Vec<Note>, EngineError>
         let mut known: Vec<(&str, Settings)> = Vec::new();
         for (index, value) in parameter.values.iter().enumerate() {
             let setup = setup_with(base, [(parameter, index)].into_iter())?;
-            let (notes, settings) = setup.as_played(&plan.limit.first())?;
+            let (notes, settings) = setup.as_played(plan.limit.first())?;
             let named = |note: &Note| format!("{}={value}: {note}", parameter.name).into();
             told.extend(notes.iter().map(named));
             if let Some((same, _)) = known.iter().find(|(_, known)| *known == settings) {

@@ -156,13 +156,13 @@ impl WakeupLatency {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::{GoLimits, MoveFacts, Nodes, StopperOptions, Timekeeper, manager_from};
+    use crate::time::{Limit, MoveFacts, Nodes, StopperOptions, Timekeeper, manager_from};
 
     /// A regression: batches were sized by the manager's estimate even where the search was much slower.
     #[test]
     fn batches_are_no_larger_than_this_search_can_finish_in_time() {
         let manager = manager_from("smooth(init-nps=1e6,init-nps-weight=1e6,nps-update-rate=1e6)").unwrap();
-        let limits = GoLimits::clock(Millis(51_500.0), Millis::ZERO);
+        let limits = Limit::clock(Millis(51_500.0), Millis::ZERO);
         let facts = MoveFacts {
             limits,
             legal_moves: 20,
@@ -188,10 +188,7 @@ mod tests {
 
     #[test]
     fn a_search_ends_earlier_by_as_much_as_threads_wake_late() {
-        let limits = GoLimits {
-            movetime: Some(Millis(1_000.0)),
-            ..GoLimits::default()
-        };
+        let limits = Limit::movetime(Millis(1_000.0));
         let facts = MoveFacts {
             limits,
             legal_moves: 20,
@@ -214,12 +211,8 @@ mod tests {
 
     #[test]
     fn a_search_that_waits_for_stop_goes_on_without_visits_left() {
-        let limits = GoLimits {
-            infinite: true,
-            ..GoLimits::default()
-        };
         let facts = MoveFacts {
-            limits,
+            limits: Limit::Infinite,
             ..MoveFacts::default()
         };
         let controller = StopController::new(Chain::new(&facts, &StopperOptions::default(), None), true);

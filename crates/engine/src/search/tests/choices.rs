@@ -6,7 +6,7 @@ use super::invariants::check_memory;
 use super::{KIWIPETE, TestBench};
 use crate::search::PvLine;
 use crate::search::tree::Past;
-use crate::time::GoLimits;
+use crate::time::Limit;
 
 impl TestBench {
     fn visits_of(&self, mv: &str) -> u32 {
@@ -118,7 +118,7 @@ fn a_move_without_visits_has_no_value() {
     bench.search(1);
     for (chosen, valued) in [(&[][..], [true, false]), (&["a2a3", "h1g1"], [false, false])] {
         bench.choose(chosen);
-        let mut search = bench.prepare(GoLimits::nodes(1), 0);
+        let mut search = bench.prepare(Limit::nodes(1), 0);
         Arc::get_mut(&mut search).unwrap().state.context.reporting.lines = 2;
         let snapshot = search.snapshot();
         let info = snapshot.info(&snapshot.ranked_moves(), &bench.tree.tree.enter());

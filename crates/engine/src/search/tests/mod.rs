@@ -15,7 +15,9 @@ use crate::chess::{History, Move, Variant};
 use crate::network::backends::{BackendConfig, create};
 use crate::network::cache::EvalCache;
 use crate::network::{Backend, BackendInfo, EvalSlot};
-use crate::time::{Chain, GoLimits, Millis, MoveFacts, Nodes, NodesTimeOptions, StopReason, StopperOptions};
+use crate::time::{
+    Bounds, Chain, Limit, Millis, MoveFacts, Nodes, NodesTimeOptions, StopReason, StopperOptions,
+};
 use invariants::{Kept, check_own_visits, check_tree};
 
 const MATE_IN_ONE: &str = "fen 6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1";
@@ -63,21 +65,17 @@ impl TestBench {
 
     fn start(&self, nodes: Option<u64>) -> Arc<Search> {
         let visits = |n: u64| n.saturating_sub(self.visits().into());
-        let limits = GoLimits {
-            nodes: nodes.map(Nodes),
-            infinite: nodes.is_none(),
-            ..GoLimits::default()
-        };
+        let limits = nodes.map_or(Limit::Infinite, Limit::nodes);
         self.start_within(limits, nodes.map_or(u64::MAX, visits))
     }
 
-    fn start_within(&self, limits: GoLimits, visits: u64) -> Arc<Search> {
+    fn start_within(&self, limits: Limit, visits: u64) -> Arc<Search> {
         let search = self.prepare(limits, visits);
         self.pool.assign(&search);
         search
     }
 
-    fn prepare(&self, limits: GoLimits, visits: u64) -> Arc<Search> {
+    fn prepare(&self, limits: Limit, visits: u64) -> Arc<Search> {
         let facts = MoveFacts {
             limits,
             legal_moves: 30,
@@ -286,7 +284,7 @@ fn threads_share_the_visits_that_may_be_under_way() {
 #[test]
 fn a_visit_for_which_the_tree_has_no_room_may_be_made_again() {
     let bench = TestBench::new("random", 1, "startpos");
-    let search = bench.prepare(GoLimits::nodes(1), 1);
+    let search = bench.prepare(Limit::nodes(1), 1);
     let mut gatherer = leaf::Gatherer::new(bench.start_position.clone(), 0);
     gatherer.gather(&search.state);
     let mut batch = gatherer.take_batch();
@@ -303,7 +301,7 @@ fn a_visit_for_which_the_tree_has_no_room_may_be_made_again() {
 fn a_device_that_is_busy_gets_no_leaf_beyond_the_quota() {
     for (under_way, begun) in [(0, 1), (1, 0)] {
         let bench = TestBench::new("random", 1, "startpos");
-        let search = bench.prepare(GoLimits::nodes(100), 100);
+        let search = bench.prepare(Limit::nodes(100), 100);
         search.state.budget.begin_leaves(under_way);
         let mut gatherer = leaf::Gatherer::new(bench.start_position.clone(), 1);
         gatherer.gather(&search.state);
@@ -505,7 +503,7 @@ fn draws_that_are_opened_again_do_not_end_a_stepwise_search() {
     bench.params.max_collision_visits = 1;
     let mut evaluator = bench.backend.evaluator().unwrap();
     for _ in 0..6 {
-        let limits = GoLimits::nodes(u64::MAX);
+        let limits = Limit::nodes(u64::MAX);
         let search = bench.prepare(limits, 3_000);
         let mut stepped = SteppedSearch::new(search.clone());
         while stepped.advance_within(u32::MAX) == Some(NextStep::Evaluate) {
@@ -574,11 +572,11 @@ fn the_spread_of_moves_left_is_that_of_the_lines_searched() {
 fn rules_without_a_clock_are_asked_by_workers_only() {
     let bench = TestBench::new("random", 1, "startpos");
     let done = bench.search(50).0.stats();
-    let without_clock = GoLimits::nodes(10);
-    let with_clock = GoLimits {
+    let without_clock = Limit::nodes(10);
+    let with_clock = Limit::from(Bounds {
         movetime: Some(Millis(1e6)),
-        ..without_clock.clone()
-    };
+        ..without_clock.bounds()
+    });
     let nodestime = StopperOptions {
         nodestime: NodesTimeOptions {
             nodes_per_ms: 1,
@@ -588,12 +586,12 @@ fn rules_without_a_clock_are_asked_by_workers_only() {
     };
     let by_nodes = Some(EndReason::Rule(StopReason::Nodes));
     for (limits, options, by_clock) in [
-        (&with_clock, StopperOptions::default(), by_nodes),
-        (&without_clock, StopperOptions::default(), None),
-        (&with_clock, nodestime, None),
+        (with_clock, StopperOptions::default(), by_nodes),
+        (without_clock, StopperOptions::default(), None),
+        (with_clock, nodestime, None),
     ] {
         let facts = MoveFacts {
-            limits: limits.clone(),
+            limits,
             legal_moves: 20,
             ..MoveFacts::default()
         };
@@ -674,10 +672,10 @@ fn of_moves_with_the_same_q_the_most_visited_is_the_best() {
 fn a_search_that_can_make_no_more_visits_ends() {
     let bench = TestBench::new("random", 2, "startpos");
     let search = bench.start_within(
-        GoLimits {
+        Limit::from(Bounds {
             depth: Some(100),
-            ..GoLimits::default()
-        },
+            ..Bounds::default()
+        }),
         500,
     );
     let result = run(&search, &mut |_| {});

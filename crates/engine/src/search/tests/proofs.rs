@@ -1,6 +1,6 @@
 //! Whole searches in which results are proven: what proofs do to values, visits and the root.
 
-use super::{GoLimits, KIWIPETE, MATE_IN_ONE, TestBench, run};
+use super::{KIWIPETE, MATE_IN_ONE, TestBench, run};
 use crate::chess::Terminal;
 use crate::search::tests::invariants::Kept;
 use crate::search::tree::{Bounds, Node, Proof, ProofOutcome, verdict};
@@ -44,11 +44,11 @@ fn the_root_is_decided_by_the_moves_that_may_be_searched() {
     assert!(search.stats().root_is_certain);
     bench.choose(&["h2h3"]);
     let before = search.context().visits();
-    let limits = GoLimits {
+    let bounds = crate::time::Bounds {
         depth: Some(6),
-        ..GoLimits::default()
+        ..Default::default()
     };
-    let search = bench.start_within(limits, 2_000);
+    let search = bench.start_within(bounds.into(), 2_000);
     let result = run(&search, &mut |_| {});
     assert!(!result.stats.root_is_certain);
     assert!(

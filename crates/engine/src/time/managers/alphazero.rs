@@ -36,13 +36,13 @@ impl TimeManager for Alphazero {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::facts::GoLimits;
+    use crate::time::facts::Limit;
     use crate::time::units::Millis;
 
     #[test]
     fn twelve_percent_of_the_clock_less_the_overhead() {
         let budget = |time_ms: f64| {
-            let limits = GoLimits::clock(Millis(time_ms), Millis(500.0));
+            let limits = Limit::clock(Millis(time_ms), Millis(500.0));
             let facts = MoveFacts {
                 limits,
                 overhead: Millis(200.0),

@@ -66,13 +66,12 @@ struct ArgoClock {
 
 impl ArgoClock {
     fn new(facts: &MoveFacts) -> Option<Self> {
-        let inc_ms = facts.limits.mover_clock()?.inc.0;
-        let movestogo = facts.limits.movestogo.filter(|&n| n > 0).unwrap_or(MOVES_TO_GO);
+        let clock = facts.limits.mover_clock()?;
         Some(ArgoClock {
             main_ms: facts.clock_less_overhead()?.0,
             available_ms: facts.available()?.0,
-            inc_ms,
-            moves: movestogo.min(MOVES_TO_GO),
+            inc_ms: clock.inc.0,
+            moves: clock.movestogo.unwrap_or(MOVES_TO_GO).min(MOVES_TO_GO),
         })
     }
 
@@ -231,7 +230,7 @@ impl IterationRule for ArgoRule {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::facts::GoLimits;
+    use crate::time::facts::{Bounds, Limit};
     use crate::time::stats::Hints;
     use crate::time::stats::tests::at;
     use crate::time::stoppers::StopReason;
@@ -285,11 +284,11 @@ mod tests {
     #[test]
     fn forty_moves_at_most() {
         let moves = |movestogo| {
-            let limits = GoLimits {
+            let limits = Limit::from(Bounds {
                 time: Some(Millis(1.0)),
                 movestogo,
-                ..GoLimits::default()
-            };
+                ..Bounds::default()
+            });
             ArgoClock::new(&MoveFacts {
                 limits,
                 ..MoveFacts::default()

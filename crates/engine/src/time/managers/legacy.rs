@@ -87,14 +87,14 @@ impl Legacy {
 
 impl TimeManager for Legacy {
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
-        let available = facts.available()?;
+        let (available, clock) = (facts.available()?, facts.limits.mover_clock()?);
         let LegacyParams {
             midpoint_move: midpoint,
             steepness,
             ..
         } = self.params;
         let estimate = LogLogistic { midpoint, steepness }.moves_left(facts.game_ply);
-        let moves_left = facts.limits.cap_moves_left(estimate);
+        let moves_left = clock.cap_moves_left(estimate);
         let spared_ms = self.spared_ms.max(0.0);
         let immediate_ms = spared_ms * self.params.immediate_use;
         self.spared_ms -= immediate_ms;
@@ -121,15 +121,15 @@ impl TimeManager for Legacy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::facts::GoLimits;
+    use crate::time::facts::{Bounds, Limit};
 
     fn facts(time_ms: f64, inc_ms: f64, movestogo: Option<u32>) -> MoveFacts {
-        let limits = GoLimits {
+        let limits = Limit::from(Bounds {
             time: Some(Millis(time_ms)),
             inc: Millis(inc_ms),
             movestogo,
-            ..GoLimits::default()
-        };
+            ..Bounds::default()
+        });
         MoveFacts {
             limits,
             overhead: Millis(200.0),

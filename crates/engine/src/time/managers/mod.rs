@@ -117,7 +117,7 @@ option_group! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::facts::{GoLimits, MoveFacts};
+    use crate::time::facts::{Bounds, Limit, MoveFacts};
     use crate::time::units::{GamePly, Millis, Nodes};
     use proptest::prelude::*;
 
@@ -133,7 +133,7 @@ mod tests {
     }
 
     fn name_of(manager: &mut dyn TimeManager) -> &'static str {
-        let limits = GoLimits::clock(Millis(1e3), Millis::ZERO);
+        let limits = Limit::clock(Millis(1e3), Millis::ZERO);
         let stopper = manager
             .start_move(&MoveFacts {
                 limits,
@@ -150,14 +150,15 @@ mod tests {
             reserve_ms in 0.0..1e4, movestogo in proptest::option::of(0u32..100), game_ply in 0u32..2000,
             first_move: bool, reused_nodes in 0u64..1_000_000,
         ) {
-            let limits = GoLimits { time: Some(Millis(time_ms)), inc: Millis(inc_ms), movestogo, ..GoLimits::default() };
+            let limits = Limit::from(Bounds { time: Some(Millis(time_ms)), inc: Millis(inc_ms), movestogo, ..Bounds::default() });
             let facts = MoveFacts {
                 limits, overhead: Millis(overhead_ms), reserve: Millis(reserve_ms), game_ply: GamePly(game_ply), first_move,
                 reused_nodes: Nodes(reused_nodes),
                 pieces: 20, legal_moves: 30, ..MoveFacts::default()
             };
-            let mut richer = facts.clone();
-            richer.limits.time = Some(Millis(time_ms + more_ms));
+            let richer = MoveFacts {
+                limits: Limit::from(Bounds { time: Some(Millis(time_ms + more_ms)), ..limits.bounds() }), ..facts.clone()
+            };
             for Registered { name, .. } in MANAGERS {
                 let less = budget(name, &facts);
                 prop_assert!(less >= 0.0 && less <= facts.available().unwrap().0, "{} {}", name, less);
@@ -172,11 +173,13 @@ mod tests {
     /// Worked by hand with 200 ms of overhead.
     #[test]
     fn huge_clocks_resumed_games_and_last_moves() {
-        let limits = |time_ms, inc_ms, movestogo| GoLimits {
-            time: Some(Millis(time_ms)),
-            inc: Millis(inc_ms),
-            movestogo,
-            ..GoLimits::default()
+        let limits = |time_ms, inc_ms, movestogo| {
+            Limit::from(Bounds {
+                time: Some(Millis(time_ms)),
+                inc: Millis(inc_ms),
+                movestogo,
+                ..Bounds::default()
+            })
         };
         let facts = |time_ms, inc_ms, movestogo, game_ply| MoveFacts {
             limits: limits(time_ms, inc_ms, movestogo),
@@ -221,15 +224,10 @@ mod tests {
                 manager.start_move(&MoveFacts::default()).is_none(),
                 "no clock, no budget"
             );
-            let limits = GoLimits {
-                time: Some(Millis(1e3)),
-                infinite: true,
-                ..GoLimits::default()
-            };
             assert!(
                 manager
                     .start_move(&MoveFacts {
-                        limits,
+                        limits: Limit::Infinite,
                         ..MoveFacts::default()
                     })
                     .is_none()

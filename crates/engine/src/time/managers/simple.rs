@@ -87,11 +87,11 @@ impl TimeManager for Simple {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::facts::GoLimits;
+    use crate::time::facts::Limit;
     use crate::time::units::GamePly;
 
     fn facts(time_ms: f64, inc_ms: f64, game_ply: u32) -> MoveFacts {
-        let limits = GoLimits::clock(Millis(time_ms), Millis(inc_ms));
+        let limits = Limit::clock(Millis(time_ms), Millis(inc_ms));
         MoveFacts {
             limits,
             overhead: Millis(200.0),

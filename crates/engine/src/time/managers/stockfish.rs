@@ -80,7 +80,7 @@ struct TimeLimits {
 
 impl Stockfish {
     fn time_limits(&self, clock: MoverClock, facts: &MoveFacts) -> TimeLimits {
-        let movestogo = facts.limits.movestogo.filter(|&n| n > 0).unwrap_or(MOVE_HORIZON);
+        let movestogo = clock.movestogo.unwrap_or(MOVE_HORIZON);
         let game_ply = facts.game_ply.0;
         let [mut optimum_ms, mut maximum_ms] = [clock.time.0; 2];
         let mut others_importance = 0.0;
@@ -214,7 +214,7 @@ impl IterationRule for StockfishRule {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::facts::GoLimits;
+    use crate::time::facts::{Bounds, Limit};
     use crate::time::stats::Hints;
     use crate::time::stats::tests::at;
     use crate::time::stoppers::StopReason;
@@ -228,23 +228,19 @@ mod tests {
         game_ply: u32,
         ponder_enabled: bool,
     ) -> TimeLimits {
-        let limits = GoLimits {
+        let limits = Limit::from(Bounds {
+            time: Some(Millis(time_ms)),
+            inc: Millis(inc_ms),
             movestogo,
-            ..GoLimits::default()
-        };
+            ..Bounds::default()
+        });
         let facts = MoveFacts {
             limits,
             game_ply: GamePly(game_ply),
             ponder_enabled,
             ..MoveFacts::default()
         };
-        Stockfish::default().time_limits(
-            MoverClock {
-                time: Millis(time_ms),
-                inc: Millis(inc_ms),
-            },
-            &facts,
-        )
+        Stockfish::default().time_limits(limits.mover_clock().unwrap(), &facts)
     }
 
     fn time_limits(time_ms: f64, inc_ms: f64, movestogo: Option<u32>) -> TimeLimits {

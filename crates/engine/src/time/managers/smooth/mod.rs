@@ -91,7 +91,7 @@ impl Smooth {
                 .learn(reused_nodes / previous.nodes, previous.weight);
         }
         let position = moves_left_input(facts);
-        let (estimate, share_of_game) = self.config.planned_moves(&facts.limits, &position);
+        let (estimate, share_of_game) = self.config.planned_moves(&clock, &position);
         // A network without the head will not get one in this game.
         if !facts.has_moves_left && self.config.moves_left.uses_head() {
             self.config.moves_left = self.config.moves_left.clone().without_head();
@@ -116,7 +116,7 @@ impl Smooth {
             time_ms,
             inc_ms,
             overhead_ms: facts.overhead.0,
-            movestogo: facts.limits.movestogo,
+            movestogo: clock.movestogo,
             moves_left,
             future_weight: params.future_weight(facts.root, share_of_game),
             nps: self.nps.value,
@@ -145,7 +145,7 @@ impl Smooth {
         let nps = NpsEstimator::new(rule, self.nps.value, self.nps.measured_s);
         let nps = self.measuring.insert(Arc::new(Mutex::new(nps))).clone();
         let context = MoveContext {
-            limits: facts.limits.clone(),
+            clock,
             position,
             input,
             draw_ms: bank.max_use * piggybank_ms,

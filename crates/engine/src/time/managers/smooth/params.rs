@@ -4,7 +4,7 @@ use crate::options::{OptionGroup, option_choice, option_group};
 use crate::params::{ParamEntry, ParamError, Params};
 use crate::time::estimators::moves_left::{estimator_from, estimator_names};
 use crate::time::estimators::{LogLogistic, MovesLeftEstimate, MovesLeftEstimator, MovesLeftInput, NpsRule};
-use crate::time::facts::GoLimits;
+use crate::time::facts::MoverClock;
 use crate::time::parameters::Named;
 
 use super::Smooth;
@@ -241,11 +241,11 @@ impl SmoothConfig {
     /// Moves that share the time, capped by `movestogo`, and their share of all moves left.
     pub(super) fn planned_moves(
         &self,
-        limits: &GoLimits,
+        clock: &MoverClock,
         position: &MovesLeftInput,
     ) -> (MovesLeftEstimate, f64) {
         let estimate = self.moves_left.estimate(position);
-        let moves = limits.cap_moves_left(estimate.moves);
+        let moves = clock.cap_moves_left(estimate.moves);
         (MovesLeftEstimate { moves, ..estimate }, moves / estimate.moves)
     }
 }

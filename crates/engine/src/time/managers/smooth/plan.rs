@@ -88,10 +88,7 @@ impl PlanInput {
 
     /// Before a time control an even share is allowed: with one move to go, keeping time back gains nothing.
     pub(crate) fn max_move_ms(&self) -> f64 {
-        let even_share = self
-            .movestogo
-            .filter(|&n| n > 0)
-            .map_or(0.0, |n| 1.0 / f64::from(n));
+        let even_share = self.movestogo.map_or(0.0, |n| 1.0 / f64::from(n));
         (self.time_ms * self.max_move_budget.max(even_share)).min(self.available_ms())
     }
 }

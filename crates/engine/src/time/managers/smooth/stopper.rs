@@ -5,7 +5,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::time::estimators::{MovesLeftEstimate, MovesLeftInput, NpsEstimator};
-use crate::time::facts::GoLimits;
+use crate::time::facts::MoverClock;
 use crate::time::parameters::Named;
 use crate::time::report::MoveReport;
 use crate::time::stats::{Hints, SearchStats};
@@ -21,7 +21,7 @@ const REVISION_GROWTH: f64 = 1.1;
 #[derive(Clone, Debug)]
 pub(crate) struct MoveContext {
     pub config: SmoothConfig,
-    pub limits: GoLimits,
+    pub clock: MoverClock,
     pub position: MovesLeftInput,
     pub input: PlanInput,
     pub draw_ms: f64,
@@ -49,7 +49,7 @@ impl SmoothStopper {
     pub(crate) fn new(context: MoveContext) -> Self {
         let plan = context.input.plan();
         SmoothStopper {
-            moves_left: context.config.planned_moves(&context.limits, &context.position).0,
+            moves_left: context.config.planned_moves(&context.clock, &context.position).0,
             plan,
             average_ms: plan.average_ms,
             visit_rates: VisitRates::new(context.config.values.piggybank),
@@ -72,11 +72,11 @@ impl SmoothStopper {
         }
         let MoveContext {
             config,
-            limits,
+            clock,
             position,
             ..
         } = &self.context;
-        let (moves_left, share_of_game) = config.planned_moves(limits, position);
+        let (moves_left, share_of_game) = config.planned_moves(clock, position);
         self.moves_left = moves_left;
         let input = PlanInput {
             nps: self.nps(),

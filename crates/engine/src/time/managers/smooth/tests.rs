@@ -3,7 +3,7 @@
 use super::*;
 use crate::time::chain::{Chain, StopperOptions};
 use crate::time::estimators::decay;
-use crate::time::facts::{GoLimits, RootEvaluation};
+use crate::time::facts::{Bounds, Limit, RootEvaluation};
 use crate::time::report::MoveReport;
 use crate::time::stats::{Hints, SearchStats};
 use crate::time::stoppers::StopReason;
@@ -17,7 +17,7 @@ fn smooth(params: &str) -> Smooth {
 
 fn facts(time_ms: f64, inc_ms: f64) -> MoveFacts {
     MoveFacts {
-        limits: GoLimits::clock(Millis(time_ms), Millis(inc_ms)),
+        limits: Limit::clock(Millis(time_ms), Millis(inc_ms)),
         overhead: Millis(200.0),
         pieces: 32,
         legal_moves: 30,
@@ -120,7 +120,10 @@ fn nodes_left_from_pondering_shorten_no_later_move() {
 #[test]
 fn the_last_move_before_the_control_may_use_the_clock() {
     let mut last = facts(10_000.0, 0.0);
-    last.limits.movestogo = Some(1);
+    last.limits = Limit::from(Bounds {
+        movestogo: Some(1),
+        ..last.limits.bounds()
+    });
     assert_eq!(report_of(&mut smooth(""), &last).budget.0, 9_800.0);
 }
 
@@ -197,10 +200,10 @@ fn a_move_gets_more_where_more_is_at_stake() {
         4_439.907_193
     ));
     // A control after 10 of 20 moves: 0.53/0.64 of the weight now. 59,800/(1 + 9·0.828125)
-    let limits = GoLimits {
+    let limits = Limit::from(Bounds {
         movestogo: Some(10),
-        ..known.limits.clone()
-    };
+        ..known.limits.bounds()
+    });
     let control = MoveFacts {
         limits,
         ..known.clone()
@@ -573,7 +576,7 @@ fn reuse_is_learnt_from_the_move_played_whatever_was_pondered() {
         };
         if is_pondered {
             let mut pondering = facts(58_600.0, 600.0);
-            pondering.limits.ponder = true;
+            pondering.limits = Limit::Ponder(Some(pondering.limits.bounds()));
             let chain = keeper.start_move(&pondering);
             assert!(chain.waits_for_stop && chain.deadline().is_none() && chain.report().is_none());
             end(&mut keeper, &chain, 90_000);
@@ -591,8 +594,10 @@ fn a_search_without_a_clock_between_two_moves_teaches_nothing_about_reuse() {
     let mut manager = smooth("");
     let report = report_of(&mut manager, &facts(60_000.0, 600.0));
     finish(&mut manager, report, 2_000.0, 10_000);
-    let mut infinite = facts(58_000.0, 600.0);
-    infinite.limits.infinite = true;
+    let infinite = MoveFacts {
+        limits: Limit::Infinite,
+        ..facts(58_000.0, 600.0)
+    };
     assert!(manager.start_move(&infinite).is_none());
     let next = MoveFacts {
         reused_nodes: Nodes(50_000),
