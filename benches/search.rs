@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use zeitnot_engine::engine::{Engine, Settings};
-use zeitnot_engine::search::SearchSummary;
+use zeitnot_engine::search::Figures;
 use zeitnot_engine::time::Limit;
 
 const POSITION: &str = "fen r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1";
@@ -51,8 +51,8 @@ fn over_tree_size(backend: &str, max_size: u64) {
         let run = search(&mut engine, size);
         println!(
             "| {size} | {:.0} | {:.1} |",
-            run.summary.new_nodes as f64 / run.cpu.as_secs_f64(),
-            run.summary.tree_bytes as f64 / run.summary.nodes as f64
+            run.summary.stats.new_nodes.as_f64() / run.cpu.as_secs_f64(),
+            run.summary.tree_bytes as f64 / run.summary.stats.nodes.as_f64()
         );
         if size == max_size {
             return;
@@ -77,8 +77,8 @@ fn over_threads(backend: &str) {
         for (engine, (wall, cpu)) in engines.iter_mut().zip(&mut speeds) {
             engine.new_game();
             let run = search(engine, NODES_PER_REPEAT);
-            wall.push(run.summary.new_nodes as f64 / run.summary.time.as_secs_f64());
-            cpu.push(run.summary.new_nodes as f64 / run.cpu.as_secs_f64());
+            wall.push(run.summary.stats.new_nodes.as_f64() / run.summary.stats.elapsed.as_secs());
+            cpu.push(run.summary.stats.new_nodes.as_f64() / run.cpu.as_secs_f64());
         }
     }
     let medians: Vec<_> = speeds
@@ -163,7 +163,7 @@ fn busy_share(engine: &mut Engine, nodes: u64) -> (f64, f64) {
     let seconds = began.elapsed().as_secs_f64();
     (
         busy.as_secs_f64() / seconds,
-        run.summary.new_nodes as f64 / seconds,
+        run.summary.stats.new_nodes.as_f64() / seconds,
     )
 }
 
@@ -179,7 +179,7 @@ fn engine(backend: &str, threads: usize) -> Engine {
 }
 
 struct MeasuredSearch {
-    summary: SearchSummary,
+    summary: Figures,
     cpu: Duration,
 }
 
@@ -188,9 +188,9 @@ fn search(engine: &mut Engine, nodes: u64) -> MeasuredSearch {
     engine.set_position(POSITION).expect("the position is legal");
     let cpu = cpu_time();
     let limits = Limit::nodes(nodes);
-    let found = engine.search(limits).expect("the position has moves");
+    let (_, found) = engine.search(limits).expect("the position has moves");
     MeasuredSearch {
-        summary: found.result.summary,
+        summary: found.figures,
         cpu: cpu_time() - cpu,
     }
 }

@@ -135,7 +135,11 @@ fn number(settings: &Settings, positions: impl IntoIterator<Item = String>) -> R
     });
     let mut visits = 0;
     for position in positions {
-        visits += measure::search(&mut engine, position, limits)?.1.new_nodes;
+        visits += measure::search(&mut engine, position, limits)?
+            .1
+            .stats
+            .new_nodes
+            .0;
     }
     Ok(Some(visits))
 }

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::Args;
 use crossbeam::channel::{Sender, unbounded};
 use serde::Serialize;
@@ -23,12 +23,12 @@ use crate::commands::running::{engine_facts, origin};
 use crate::output::{ExitStatus, Output, Told};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::{History, ListedPosition, Move, Operation, PositionLines, Variant};
-use zeitnot_engine::engine::{GoRequest, Listener, SearchAnswer};
+use zeitnot_engine::engine::{GoRequest, Listener};
 use zeitnot_engine::files::{LineError, Lines};
 use zeitnot_engine::note::Note;
-use zeitnot_engine::search::{PvLine, SearchInfo};
+use zeitnot_engine::search::{Outcome, PvLine, SearchInfo};
 use zeitnot_engine::serve::Order;
-use zeitnot_engine::time::{Limit, Nodes};
+use zeitnot_engine::time::{Limit, Millis, Nodes, SearchStats};
 
 const DEFAULT_NODES: Nodes = Nodes(2000);
 const REPORT_EVERY: Duration = Duration::from_millis(25);
@@ -352,16 +352,16 @@ fn read(args: &SolveArgs) -> Result<(Vec<Problem>, usize)> {
 }
 
 impl SolveRow {
-    fn new(problem: &Problem, answer: SearchAnswer, since: Option<Since>) -> Result<SolveRow> {
+    fn new(problem: &Problem, outcome: Option<Outcome>, since: Option<Since>) -> Result<SolveRow> {
         let failed = format!("{}: the search failed", problem.id);
-        let (Some(best), Some(result)) = (answer.best, answer.result) else {
-            bail!(failed)
-        };
-        if let Some(reason) = result.failure {
+        let outcome = outcome.context(failed.clone())?;
+        if let Some(reason) = outcome.failure {
             bail!("{failed}: {reason}");
         }
-        let (nodes, time_ms) = (result.summary.nodes, result.summary.time.as_secs_f64() * 1e3);
-        let seen = result
+        let best = outcome.best.context(failed)?;
+        let SearchStats { nodes, elapsed, .. } = outcome.figures.stats;
+        let (Nodes(nodes), Millis(time_ms)) = (nodes, elapsed);
+        let seen = outcome
             .info
             .and_then(|info| info.lines.first().and_then(PvLine::mate));
         let solved = problem.goal.is_met_by(best, seen);
@@ -410,12 +410,12 @@ impl Listener for Watcher {
         self.notes.push(note);
     }
 
-    fn answer(&mut self, root: &History, answer: SearchAnswer) {
-        if let Some(info) = answer.result.as_ref().and_then(|result| result.info.as_ref()) {
+    fn answer(&mut self, root: &History, outcome: Option<Outcome>) {
+        if let Some(info) = outcome.as_ref().and_then(|outcome| outcome.info.as_ref()) {
             self.info(root, info);
         }
         // Nobody receives it if an earlier search has failed.
-        let row = SolveRow::new(&self.problem, answer, self.since);
+        let row = SolveRow::new(&self.problem, outcome, self.since);
         let _ = self
             .answers
             .send((self.place, row, std::mem::take(&mut self.notes)));

@@ -20,12 +20,12 @@ use super::answer::{ActionAnswer, Answer, Figures, MoveFigures, ServerStatus, Se
 use super::query::{Command, Defaults, Id, Query, QueryError};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::History;
-use zeitnot_engine::engine::{EngineError, Listener, SearchAnswer, Settings};
+use zeitnot_engine::engine::{EngineError, Listener, Settings};
 use zeitnot_engine::files::{LineError, Lines};
 use zeitnot_engine::network::BackendInfo;
 use zeitnot_engine::network::cache::EvalCache;
 use zeitnot_engine::note::Note;
-use zeitnot_engine::search::SearchInfo;
+use zeitnot_engine::search::{Outcome, SearchInfo};
 use zeitnot_engine::serve::{Order, Searcher, searches_at_once};
 
 /// With as many unread answers a client gets no reports …
@@ -501,11 +501,10 @@ impl Listener for Reply {
         self.warnings.push(note.to_string());
     }
 
-    fn answer(&mut self, root: &History, answer: SearchAnswer) {
-        let SearchAnswer { best, result, .. } = answer;
+    fn answer(&mut self, root: &History, outcome: Option<Outcome>) {
         let is_cancelled = self.query.stop.load(Ordering::Relaxed);
-        let failure = match &result {
-            Some(result) => result.failure.clone(),
+        let failure = match &outcome {
+            Some(outcome) => outcome.failure.clone(),
             None => (!is_cancelled).then(|| self.warnings.join("; ")),
         };
         if let Some(reason) = failure {
@@ -515,11 +514,12 @@ impl Listener for Reply {
                 ..error
             });
         }
-        let reason = result
-            .as_ref()
+        let outcome = outcome.as_ref();
+        let reason = outcome
             .filter(|_| !is_cancelled)
-            .map(|result| result.reason.to_string());
-        let info = result.as_ref().and_then(|result| result.info.as_ref());
+            .map(|outcome| outcome.reason.to_string());
+        let best = outcome.and_then(|outcome| outcome.best);
+        let info = outcome.and_then(|outcome| outcome.info.as_ref());
         self.finish(&Answer {
             reason: Some(reason.unwrap_or_else(|| "cancelled".into())),
             best: best.map(|mv| root.format_move(mv)),

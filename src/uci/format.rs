@@ -1,7 +1,7 @@
 //! Writes `info` and `bestmove`, and the root moves' figures in Lc0's form, which scripts read.
 
-use zeitnot_engine::chess::{History, Variant};
-use zeitnot_engine::engine::{InfoOptions, ScoreType, SearchAnswer};
+use zeitnot_engine::chess::{History, Move, Variant};
+use zeitnot_engine::engine::{InfoOptions, ScoreType};
 use zeitnot_engine::network::Value;
 use zeitnot_engine::search::{LineValue, MoveStats, NodeStats, PvLine, RootStats, SearchInfo};
 use zeitnot_engine::time::centipawns;
@@ -97,11 +97,11 @@ fn wdl(q: f32, d: f32) -> [i32; 3] {
 /// As Stockfish writes it, which wrappers and GUIs read.
 const NO_MOVE: &str = "bestmove (none)";
 
-pub(super) fn best_move(root: &History, answer: &SearchAnswer) -> String {
-    let Some(best) = answer.best else {
+pub(super) fn best_move(root: &History, best: Option<Move>, ponder: Option<Move>) -> String {
+    let line: Vec<_> = best.into_iter().chain(ponder).collect();
+    if line.is_empty() {
         return NO_MOVE.into();
-    };
-    let line: Vec<_> = [Some(best), answer.ponder].into_iter().flatten().collect();
+    }
     format!("bestmove {}", root.format_line(&line).join(" ponder "))
 }
 
@@ -402,17 +402,10 @@ mod tests {
             let best = root.parse_move(castling).unwrap();
             let mut after = root.clone();
             after.push(best);
-            let answer = |ponder| SearchAnswer {
-                best: Some(best),
-                ponder,
-                result: None,
-            };
+            let answer = |ponder| best_move(&root, Some(best), ponder);
             let ponder = after.parse_move("f6e4").unwrap();
-            assert_eq!(
-                best_move(&root, &answer(Some(ponder))),
-                format!("bestmove {castling} ponder f6e4")
-            );
-            assert_eq!(best_move(&root, &answer(None)), format!("bestmove {castling}"));
+            assert_eq!(answer(Some(ponder)), format!("bestmove {castling} ponder f6e4"));
+            assert_eq!(answer(None), format!("bestmove {castling}"));
         }
     }
 

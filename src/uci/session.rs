@@ -12,12 +12,10 @@ use super::input::{Input, Received};
 use super::output::UciOutput;
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::{File, History, Move, PerftReport, Rank, Square, Terminal};
-use zeitnot_engine::engine::{
-    CLEAR_TREE, Engine, EngineError, GoRequest, InfoOptions, Listener, SearchAnswer, Settings,
-};
+use zeitnot_engine::engine::{CLEAR_TREE, Engine, EngineError, GoRequest, InfoOptions, Listener, Settings};
 use zeitnot_engine::note::Note;
 use zeitnot_engine::options::{OptionError, Visibility, both_names, ignored_option};
-use zeitnot_engine::search::SearchInfo;
+use zeitnot_engine::search::{Outcome, SearchInfo};
 use zeitnot_engine::time::{DEFAULT_MANAGER, GoTimes, Limit, Millis, MoveStart};
 
 /// Between two checks for the search's end, after the end of the input.
@@ -443,8 +441,9 @@ impl Listener for UciListener {
         }
     }
 
-    fn answer(&mut self, root: &History, answer: SearchAnswer) {
-        self.output.line(format::best_move(root, &answer));
+    fn answer(&mut self, root: &History, outcome: Option<Outcome>) {
+        let (best, ponder) = outcome.map_or((None, None), |outcome| (outcome.best, outcome.ponder));
+        self.output.line(format::best_move(root, best, ponder));
     }
 }
 

@@ -10,9 +10,9 @@ use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 use zeitnot_engine::chess::{History, Move, Variant};
-use zeitnot_engine::engine::{GoRequest, Listener, SearchAnswer, Settings};
+use zeitnot_engine::engine::{GoRequest, Listener, Settings};
 use zeitnot_engine::note::Note;
-use zeitnot_engine::search::SearchInfo;
+use zeitnot_engine::search::{Outcome, SearchInfo};
 use zeitnot_engine::time::Limit;
 
 use crate::common::engine::{Engine, last_info};
@@ -113,7 +113,7 @@ impl Query {
     }
 
     /// Searches alone.
-    fn search(&self, engine: &mut zeitnot_engine::engine::Engine, id: u64) -> SearchAnswer {
+    fn search(&self, engine: &mut zeitnot_engine::engine::Engine, id: u64) -> Option<Outcome> {
         let query = self.to_json(id);
         let moves: Vec<_> = query["moves"]
             .as_array()
@@ -139,14 +139,14 @@ impl Query {
     }
 }
 
-struct Collector(Sender<SearchAnswer>);
+struct Collector(Sender<Option<Outcome>>);
 
 impl Listener for Collector {
     fn info(&mut self, _: &History, _: &SearchInfo) {}
 
     fn note(&mut self, _: Note) {}
 
-    fn answer(&mut self, _: &History, answer: SearchAnswer) {
+    fn answer(&mut self, _: &History, answer: Option<Outcome>) {
         self.0.send(answer).unwrap();
     }
 }
@@ -194,14 +194,13 @@ fn a_thousand_random_queries_are_answered_as_single_searches_are() {
             );
             continue;
         }
-        let single = query.search(&mut engine, *id);
+        let result = query.search(&mut engine, *id).unwrap();
         assert_eq!(
             answer["best"],
-            json!(single.best.map(|mv| root.format_move(mv))),
+            json!(result.best.map(|mv| root.format_move(mv))),
             "{answer}"
         );
-        let result = single.result.unwrap();
-        assert_eq!(answer["visits"], result.summary.nodes, "{answer}");
+        assert_eq!(answer["visits"], result.figures.stats.nodes.0, "{answer}");
         assert_eq!(answer["reason"], result.reason.to_string(), "{answer}");
         let lines = result.info.unwrap().lines;
         assert_eq!(answer["moves"].as_array().unwrap().len(), lines.len(), "{answer}");

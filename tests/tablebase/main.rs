@@ -9,9 +9,9 @@ use std::num::NonZero;
 use std::path::Path;
 
 use zeitnot_engine::chess::{Color, History, Position, Terminal, Variant};
-use zeitnot_engine::engine::{Engine, GoRequest, Listener, SearchAnswer, Settings};
+use zeitnot_engine::engine::{Engine, GoRequest, Listener, Settings};
 use zeitnot_engine::note::Note;
-use zeitnot_engine::search::{SearchInfo, SearchResult};
+use zeitnot_engine::search::{Outcome, SearchInfo};
 use zeitnot_engine::tablebase::{ProbeResult, RootPace, RootTables, Tablebase};
 use zeitnot_engine::time::Limit;
 
@@ -244,15 +244,15 @@ fn with_tables_a_move_that_is_asked_for_takes_its_nodes() {
         ..GoRequest::new(limits)
     };
     engine.go(request, Box::new(AnswerSender(sender))).unwrap();
-    assert_eq!(answers.recv().unwrap().result.unwrap().summary.nodes, 400);
+    assert_eq!(answers.recv().unwrap().unwrap().figures.stats.nodes.0, 400);
 }
 
-struct AnswerSender(std::sync::mpsc::Sender<SearchAnswer>);
+struct AnswerSender(std::sync::mpsc::Sender<Option<Outcome>>);
 
 impl Listener for AnswerSender {
     fn info(&mut self, _: &History, _: &SearchInfo) {}
     fn note(&mut self, _: Note) {}
-    fn answer(&mut self, _: &History, answer: SearchAnswer) {
+    fn answer(&mut self, _: &History, answer: Option<Outcome>) {
         self.0.send(answer).unwrap();
     }
 }
@@ -295,18 +295,18 @@ impl Player {
     }
 
     /// Searches the position after `moves` with `nodes` nodes.
-    fn search(&mut self, fen: &str, moves: &[String], nodes: u64) -> (String, SearchResult) {
+    fn search(&mut self, fen: &str, moves: &[String], nodes: u64) -> (String, Outcome) {
         self.0
             .set_position(&format!("fen {fen} moves {}", moves.join(" ")))
             .unwrap();
         let limits = Limit::nodes(nodes);
-        let found = self.0.search(limits).unwrap();
+        let (best, outcome) = self.0.search(limits).unwrap();
         assert!(
-            found.notes.iter().all(|note| matches!(note, Note::Info(_))),
+            outcome.notes.iter().all(|note| matches!(note, Note::Info(_))),
             "{:?}",
-            found.notes
+            outcome.notes
         );
-        (self.0.position().format_move(found.best), found.result)
+        (self.0.position().format_move(best), outcome)
     }
 }
 
@@ -375,7 +375,7 @@ fn leaves_in_the_tables_decide_a_search_that_knows_nothing() {
     let fen = "3r2k1/8/8/8/8/8/P7/3Q2K1 w - - 0 1";
     let (mv, result) = Player::new(tables, false).search(fen, &[], 500);
     assert_eq!(mv, "d1d8");
-    assert!(result.summary.counts.tablebase_hits > 0);
+    assert!(result.figures.counts.tablebase_hits > 0);
     let line = &result.info.unwrap().lines[0];
     assert_eq!(
         (line.value.as_ref().unwrap().q, line.mate()),
@@ -394,7 +394,7 @@ fn a_mate_goes_before_a_win_by_the_tables() {
     let mut settings = settings(tables);
     settings.stoppers.smart_pruning_factor = 0.0;
     let (mv, result) = Player::with(settings).search(fen, &[], 2000);
-    assert!(result.summary.counts.tablebase_hits > 0);
+    assert!(result.figures.counts.tablebase_hits > 0);
     assert_eq!(
         (mv.as_str(), result.info.unwrap().lines[0].mate()),
         ("a1a8", Some(1))
@@ -450,7 +450,10 @@ fn a_wrong_path_is_told_once_and_the_search_goes_on() {
     assert_eq!(player.0.open_tablebase(), None);
     let (_, result) = player.search("7k/8/6K1/8/8/8/8/R7 w - - 0 1", &[], 50);
     assert_eq!(
-        (result.summary.nodes > 0, result.summary.counts.tablebase_hits),
+        (
+            result.figures.stats.nodes.0 > 0,
+            result.figures.counts.tablebase_hits
+        ),
         (true, 0)
     );
 }

@@ -53,7 +53,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let backend = Arc::new(Material(BackendInfo::new("material", "counts pieces")));
     let mut engine = Engine::with_backend(Settings::default(), backend)?;
     engine.set_position("fen 3q2k1/8/8/8/8/8/8/3R2K1 w - - 0 1")?;
-    let best = engine.search(Limit::nodes(500))?.best;
+    let (best, _) = engine.search(Limit::nodes(500))?;
     let best = engine.position().format_move(best);
     if best == "d1d8" {
         Ok(())

@@ -4,9 +4,12 @@ use std::error::Error;
 use std::sync::mpsc::{Sender, channel};
 
 use zeitnot_engine::chess::History;
-use zeitnot_engine::engine::{Engine, GoRequest, Listener, SearchAnswer, Settings};
+use zeitnot_engine::engine::{Engine, GoRequest, Listener, Settings};
 use zeitnot_engine::time::Limit;
-use zeitnot_engine::{note::Note, search::SearchInfo};
+use zeitnot_engine::{
+    note::Note,
+    search::{Outcome, SearchInfo},
+};
 
 /// Passes lines of text on from the search's own thread. Nobody may be listening.
 struct Reporter(Sender<String>);
@@ -30,10 +33,10 @@ impl Listener for Reporter {
         let _ = self.0.send(note.to_string());
     }
 
-    fn answer(&mut self, root: &History, answer: SearchAnswer) {
+    fn answer(&mut self, root: &History, outcome: Option<Outcome>) {
         let _ = self.0.send(
-            answer
-                .best
+            outcome
+                .and_then(|outcome| outcome.best)
                 .map_or("no move".into(), |mv| format!("best {}", root.format_move(mv))),
         );
     }

@@ -34,9 +34,9 @@ pub fn play(clock: Duration, inc: Duration) -> Result<[Duration; 2], Box<dyn Err
     for ply in 0..20 {
         engine.set_position(&position)?;
         let (clock, begun) = (&mut clocks[ply % 2], Instant::now());
-        let found = engine.search(Limit::clock(*clock, inc))?;
+        let (best, _) = engine.search(Limit::clock(*clock, inc))?;
         *clock = clock.saturating_sub(begun.elapsed()) + inc;
-        position += &format!(" {}", engine.position().format_move(found.best));
+        position += &format!(" {}", engine.position().format_move(best));
     }
     Ok(clocks)
 }

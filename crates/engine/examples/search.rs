@@ -12,13 +12,13 @@ pub fn search(position: &str, limits: Limit, print: &mut dyn FnMut(String)) -> R
     // Options have UCI's names. Managers are for games on a clock: `Limit::clock`.
     engine.set_option("TimeManager", "smooth(mle-pieces)")?;
     engine.set_position(position)?;
-    let found = engine.search(limits)?;
+    let (_, found) = engine.search(limits)?;
 
     found.notes.iter().for_each(|note| print(note.to_string()));
-    for (mv, visits) in found.visits() {
+    for (mv, visits) in found.figures.visits() {
         print(format!("{} {visits}", engine.position().format_move(mv)));
     }
-    for line in found.result.info.iter().flat_map(|info| &info.lines) {
+    for line in found.info.iter().flat_map(|info| &info.lines) {
         // A move without visits has none.
         let Some(value) = &line.value else { continue };
         // Win minus loss for the side to move, from -1 to 1.

@@ -9,9 +9,9 @@
 //! // The network that comes with it, unless the option WeightsFile names another.
 //! let mut engine = Engine::new(Settings::default())?;
 //! engine.set_position("startpos")?;
-//! let found = engine.search(Limit::nodes(100))?;
-//! println!("{}", engine.position().format_move(found.best));
-//! # assert_eq!(engine.position().format_move(found.best).len(), 4);
+//! let (best, _) = engine.search(Limit::nodes(100))?;
+//! println!("{}", engine.position().format_move(best));
+//! # assert_eq!(engine.position().format_move(best).len(), 4);
 //! # Ok(())
 //! # }
 //! ```

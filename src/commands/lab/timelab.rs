@@ -115,8 +115,8 @@ impl TimelabArgs {
             None => {
                 let mut engine = measure::engine(&self.network.0)?;
                 let limits = Limit::movetime(MEASURING_TIME);
-                let summary = engine.search(limits)?.result.summary;
-                Ok((summary.new_nodes as f64 / summary.time.as_secs_f64()).max(1.0))
+                let stats = engine.search(limits)?.1.figures.stats;
+                Ok((stats.new_nodes.as_f64() / stats.elapsed.as_secs()).max(1.0))
             }
         }
     }

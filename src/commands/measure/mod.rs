@@ -20,11 +20,11 @@ use crate::output::{Output, eprint_message, write_json};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chance::fnv1a;
 use zeitnot_engine::chess::{History, PositionLines, Variant};
-use zeitnot_engine::engine::{Engine, FinishedSearch, Settings};
+use zeitnot_engine::engine::{Engine, Settings};
 use zeitnot_engine::files::{self, Lines};
 use zeitnot_engine::foreign::in_our_words;
 use zeitnot_engine::network::BackendInfo;
-use zeitnot_engine::search::{CounterValues, SearchSummary};
+use zeitnot_engine::search::{CounterValues, Figures};
 use zeitnot_engine::serve::{Searcher, positions_at_once};
 use zeitnot_engine::system::cpu_time;
 use zeitnot_engine::time::{Bounds, Limit, Millis, Nodes};
@@ -193,9 +193,9 @@ fn ms(time: Duration) -> f64 {
 }
 
 impl SearchFigures {
-    fn add(&mut self, summary: &SearchSummary) {
-        self.nodes += summary.new_nodes;
-        self.time_ms += ms(summary.time);
+    fn add(&mut self, summary: &Figures) {
+        self.nodes += summary.stats.new_nodes.0;
+        self.time_ms += summary.stats.elapsed.0;
         self.evaluations += summary.counts.evaluations;
         self.cache_hits += summary.counts.cache_hits;
         self.terminals += summary.counts.terminals;
@@ -218,15 +218,14 @@ impl SearchFigures {
 
     /// What `threads` search threads waited for, `None` without a device.
     fn waits(&self, threads: usize) -> Option<String> {
-        let [time, waited_for_device, waited_for_tree] =
-            [self.time_ms, self.waited_for_device_ms, self.waited_for_tree_ms]
-                .map(|ms| Duration::from_secs_f64(ms / 1e3));
+        let [waited_for_device, waited_for_tree] =
+            [self.waited_for_device_ms, self.waited_for_tree_ms].map(|ms| Duration::from_secs_f64(ms / 1e3));
         let waits = CounterValues {
             waited_for_device,
             waited_for_tree,
             ..CounterValues::default()
         };
-        waits.waits(time, threads)
+        waits.waits(Millis(self.time_ms), threads)
     }
 }
 
@@ -295,16 +294,12 @@ struct MoveVisits {
     visits: u32,
 }
 
-pub(super) fn search(
-    engine: &mut Engine,
-    position: String,
-    limits: Limit,
-) -> Result<(PositionRow, SearchSummary)> {
+pub(super) fn search(engine: &mut Engine, position: String, limits: Limit) -> Result<(PositionRow, Figures)> {
     ensure!(!interruption()?.load(Ordering::Relaxed), "stopped by Ctrl-C");
     engine.new_game();
     engine.set_position(&position)?;
-    let FinishedSearch { best, result, .. } = engine.search(limits)?;
-    let summary = result.summary;
+    let (best, outcome) = engine.search(limits)?;
+    let summary = outcome.figures;
     let text = |mv| engine.position().format_move(mv);
     let visits = summary.visits().into_iter();
     let visits = visits

@@ -4,62 +4,51 @@ use super::quick_look::quick_look;
 use crate::chess::{History, Move};
 use crate::network::cache::EvalCache;
 use crate::note::Note;
-use crate::search::{SearchContext, SearchInfo, SearchResult};
+use crate::search::{Outcome, SearchContext, SearchInfo};
 use crate::time::Limit;
 
-#[derive(Debug)]
-pub(super) struct Answer {
-    /// `None` only without a legal move.
-    pub(super) best: Option<Move>,
-    pub(super) ponder: Option<Move>,
-    pub(super) told: Vec<Note>,
-    /// A report that the search itself has not made: of a guess, or with a guessed reply.
-    pub(super) last_info: Option<SearchInfo>,
-}
-
-impl Answer {
-    /// The answer to a search of `game` within `limits`. Where a reply is wanted, one is guessed even if
-    /// the search has looked at none.
-    pub(super) fn of(
-        result: &SearchResult,
-        (game, context): (&History, &SearchContext),
-        limits: Limit,
-        wants_reply: bool,
-    ) -> Answer {
-        let mut told = Vec::new();
-        told.extend(result.failure.clone().map(Note::Error));
-        if let Some(moves) = limits.bounds().mate
-            && !result.stats.has_mate_in(moves)
-        {
-            told.push(format!("no mate in {moves} has been found").into());
-        }
-        let has_choice = game.legal_moves().len() > 1;
-        let must_guess = result.best.is_none();
-        if must_guess && has_choice && !limits.is_ponder() {
-            told.push(
+/// Completes the outcome of a search of `game` within `limits` by a guess, if nothing was evaluated, and by
+/// what there is to tell. Where a reply is wanted, one is guessed even if the search has looked at none.
+/// Returns a report that the search itself has not made: of a guess, or with a guessed reply.
+pub(super) fn complete(
+    outcome: &mut Outcome,
+    game: &History,
+    context: &SearchContext,
+    limits: Limit,
+    wants_reply: bool,
+) -> Option<SearchInfo> {
+    let notes = &mut outcome.notes;
+    notes.extend(outcome.failure.clone().map(Note::Error));
+    if let Some(moves) = limits.bounds().mate
+        && !outcome.figures.stats.has_mate_in(moves)
+    {
+        notes.push(format!("no mate in {moves} has been found").into());
+    }
+    let has_choice = game.legal_moves().len() > 1;
+    let mut last_info = None;
+    if outcome.best.is_none() {
+        if has_choice && !limits.is_ponder() {
+            notes.push(
                 "no evaluation has come back in time: the move is taken from a quick look at mates and captures"
                     .into(),
             );
         }
-        let look = || quick_look(game, context.answer_moves(), &context.cache);
-        let guess = must_guess.then(look).flatten();
-        let best = result.best.or(guess.map(|guess| guess.mv));
-        let guessed_reply = best
-            .filter(|_| result.ponder.is_none() && (wants_reply || !has_choice))
-            .and_then(|best| reply_to(best, game, &context.cache));
-        let guessed_info = guess
+        let guess = quick_look(game, context.answer_moves(), &context.cache);
+        outcome.best = guess.map(|guess| guess.mv);
+        last_info = guess
             .filter(|_| !limits.is_ponder())
-            .map(|guess| guess.info(result.summary.time));
-        let mut last_info = guessed_info.or_else(|| result.info.clone().filter(|_| guessed_reply.is_some()));
-        let first_line = last_info.iter_mut().filter_map(|info| info.lines.first_mut());
-        first_line.for_each(|line| line.moves.extend(guessed_reply));
-        Answer {
-            best,
-            ponder: result.ponder.or(guessed_reply),
-            told,
-            last_info,
-        }
+            .map(|guess| guess.info(context.clock.elapsed()));
     }
+    if outcome.ponder.is_none() && (wants_reply || !has_choice) {
+        let reply = outcome.best.and_then(|best| reply_to(best, game, &context.cache));
+        if reply.is_some() {
+            outcome.ponder = reply;
+            last_info = last_info.or_else(|| outcome.info.clone());
+        }
+        let first_line = last_info.iter_mut().find_map(|info| info.lines.first_mut());
+        first_line.into_iter().for_each(|line| line.moves.extend(reply));
+    }
+    last_info
 }
 
 /// A reply to an unevaluated `best`, unless the game is over.

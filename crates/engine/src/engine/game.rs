@@ -542,7 +542,7 @@ mod tests {
             failures.push((
                 result.failure.is_some(),
                 in_flight > 0,
-                result.summary.nodes == result.summary.new_nodes,
+                result.figures.stats.nodes.0 == result.figures.stats.new_nodes.0,
             ));
         }
         assert_eq!(failures, [(true, true, true), (false, false, true)]);

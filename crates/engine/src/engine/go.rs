@@ -1,4 +1,4 @@
-//! A search from `go` ([`GoRequest`]) over its reports ([`Listener`]) to its answer ([`SearchAnswer`]).
+//! A search from `go` ([`GoRequest`]) over its reports ([`Listener`]) to its answer ([`Outcome`]).
 //! [`Play`] says who has the game meanwhile.
 
 use std::mem;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Sender, bounded, unbounded};
 
-use super::answer::Answer;
+use super::answer::complete;
 use super::game::OwnGame;
 use super::request::GoRequest;
 use super::settings::{InfoOptions, Settings};
@@ -20,9 +20,9 @@ use crate::network::Health;
 use crate::note::Note;
 use crate::search::tree::Reclaimer;
 use crate::search::{
-    EndReason, Life, News, Search, SearchInfo, SearchResult, SearchSummary, WorkerPoolError, conclude, run,
+    EndReason, Figures, Life, News, Outcome, Search, SearchInfo, WorkerPoolError, conclude, run,
 };
-use crate::time::{Chain, Limit, Millis, Nodes};
+use crate::time::{Chain, Limit, Millis, SearchStats};
 
 /// Who has the game.
 pub(super) enum Play {
@@ -47,18 +47,6 @@ struct Returned {
     unanswered: Option<(AskedSearch, Box<dyn Listener>)>,
 }
 
-/// The end of a search, as a listener hears it.
-#[derive(Clone, Debug, Default)]
-pub struct SearchAnswer {
-    /// `None` only without a legal move, or if there was no search. The `failure` of `result` says what was
-    /// wrong with one that has failed.
-    pub best: Option<Move>,
-    /// The reply that is expected.
-    pub ponder: Option<Move>,
-    /// The figures of the search, `None` if there was none.
-    pub result: Option<SearchResult>,
-}
-
 /// Receives a search's reports, on the search's own thread. `root` is the game up to the root.
 pub trait Listener: Send {
     /// A report of the running search, or its last one.
@@ -73,8 +61,8 @@ pub trait Listener: Send {
     fn time_report(&mut self, _text: &str) {}
     /// Nothing to search: mate or stalemate at the root.
     fn game_is_over(&mut self, _is_mate: bool) {}
-    /// Called exactly once, last.
-    fn answer(&mut self, root: &History, answer: SearchAnswer);
+    /// Called exactly once, last. `None` if there was no search.
+    fn answer(&mut self, root: &History, outcome: Option<Outcome>);
 }
 
 impl Engine {
@@ -228,7 +216,7 @@ impl Engine {
 
     fn send_pending_answer(&mut self) {
         if let Play::Over { listener, root, .. } = &mut self.play {
-            listener.answer(root, SearchAnswer::default());
+            listener.answer(root, None);
             self.take_back();
         }
     }
@@ -403,7 +391,7 @@ impl Task {
         };
         let watch = || run(&search, &mut inform);
         // A panic is our bug. The game goes on with what the search has found.
-        let result = catch_unwind(AssertUnwindSafe(watch)).unwrap_or_else(|_| {
+        let outcome = catch_unwind(AssertUnwindSafe(watch)).unwrap_or_else(|_| {
             search.state.life.fail("the search's controller panicked".into());
             conclude(&search, EndReason::Failure)
         });
@@ -414,8 +402,8 @@ impl Task {
                 unanswered: Some((self.asked, self.listener)),
             };
         }
-        let (end, stats) = (result.reason, result.stats.clone());
-        self.answer(result, told.as_ref());
+        let (end, stats) = (outcome.reason, outcome.figures.stats.clone());
+        self.answer(outcome, told.as_ref());
         self.own.finish_move(&search, end, &stats);
         Returned {
             own: Some(self.own),
@@ -436,7 +424,7 @@ impl Task {
     }
 
     /// Does not repeat a failure that has been `told`.
-    fn answer(&mut self, result: SearchResult, told: Option<&Note>) {
+    fn answer(&mut self, mut outcome: Outcome, told: Option<&Note>) {
         self.pass_on_notes();
         let Task {
             search,
@@ -446,71 +434,47 @@ impl Task {
         } = self;
         // The GUI may ponder, so a reply is expected even if the search has looked at none.
         let wants_reply = self.own.setup.settings.ponder;
-        let answer = Answer::of(
-            &result,
-            (game, &search.state.context),
+        let last_info = complete(
+            &mut outcome,
+            game,
+            &search.state.context,
             request.limits,
             wants_reply,
         );
-        let news = answer.told.into_iter().filter(|note| Some(note) != told);
-        news.for_each(|note| listener.note(note));
-        let SearchSummary {
-            time,
-            new_nodes,
+        for note in mem::take(&mut outcome.notes) {
+            if Some(&note) != told {
+                listener.note(note);
+            }
+        }
+        let Figures { stats, counts, .. } = &outcome.figures;
+        let SearchStats {
+            elapsed,
             nodes,
-            counts,
+            new_nodes,
             ..
-        } = &result.summary;
-        let reported = |chain: &mut Chain| {
-            Some((
-                chain.report()?,
-                chain.time_used((*time).into(), Nodes(*new_nodes)),
-            ))
-        };
+        } = *stats;
+        let reported = |chain: &mut Chain| Some((chain.report()?, chain.time_used(elapsed, new_nodes)));
         if let Some((report, Millis(used_ms))) = search.stop_controller.with_chain(reported) {
             listener.time_report(&format!(
                 "time {report} used_ms={used_ms:.1} new_nodes={new_nodes} nodes={nodes} end={}",
-                result.reason
+                outcome.reason
             ));
         }
-        if let Some(waits) = counts.waits(*time, self.threads) {
+        if let Some(waits) = counts.waits(elapsed, self.threads) {
             let mean_batch = counts.evaluations as f64 / counts.batches.max(1) as f64;
             listener.time_report(&format!("device: mean batch {mean_batch:.1}; {waits}"));
         }
-        answer.last_info.iter().for_each(|info| listener.info(game, info));
-        let answer = SearchAnswer {
-            best: answer.best,
-            ponder: answer.ponder,
-            result: Some(result),
-        };
-        listener.answer(game, answer);
-    }
-}
-
-/// What [`Engine::search`] has found.
-#[derive(Clone, Debug)]
-pub struct FinishedSearch {
-    /// The move to play.
-    pub best: Move,
-    /// All figures of the search.
-    pub result: SearchResult,
-    /// Messages for people, in the order in which they came.
-    pub notes: Vec<Note>,
-}
-
-impl FinishedSearch {
-    /// The visited moves with their visits, most visited first.
-    pub fn visits(&self) -> Vec<(Move, u32)> {
-        self.result.summary.visits()
+        last_info.iter().for_each(|info| listener.info(game, info));
+        listener.answer(game, Some(outcome));
     }
 }
 
 impl Engine {
-    /// Searches the current position within `limits`, and waits for the result.
+    /// Searches the current position within `limits`, and waits for the move to play and how it was found.
     ///
     /// Fails as [`Engine::go`] does, with [`EngineError::Endless`] if no limit ends the search, and with
     /// [`EngineError::NoResult`] if the search fails or there is no legal move.
-    pub fn search(&mut self, limits: Limit) -> Result<FinishedSearch, EngineError> {
+    pub fn search(&mut self, limits: Limit) -> Result<(Move, Outcome), EngineError> {
         if !limits.has_end() {
             return Err(EngineError::Endless);
         }
@@ -523,21 +487,26 @@ impl Engine {
             }),
         )?;
         self.wait();
-        let (answer, notes) = answers.try_recv().unwrap_or_default();
-        let SearchAnswer { best, result, .. } = answer;
-        let failure = result.as_ref().and_then(|result| result.failure.clone());
-        match (best, result) {
-            (Some(best), Some(result)) if failure.is_none() => Ok(FinishedSearch { best, result, notes }),
-            _ => Err(EngineError::NoResult {
-                position: self.position().current().to_fen(),
-                reason: failure.unwrap_or_else(|| Note::join(&notes)),
-            }),
-        }
+        let (outcome, notes) = answers.try_recv().unwrap_or_default();
+        let reason = match outcome {
+            Some(Outcome {
+                failure: Some(failure),
+                ..
+            }) => failure,
+            Some(outcome @ Outcome { best: Some(best), .. }) => {
+                return Ok((best, Outcome { notes, ..outcome }));
+            }
+            _ => Note::join(&notes),
+        };
+        Err(EngineError::NoResult {
+            position: self.position().current().to_fen(),
+            reason,
+        })
     }
 }
 
 struct AnswerCollector {
-    answers: Sender<(SearchAnswer, Vec<Note>)>,
+    answers: Sender<(Option<Outcome>, Vec<Note>)>,
     notes: Vec<Note>,
 }
 
@@ -548,8 +517,8 @@ impl Listener for AnswerCollector {
         self.notes.push(note);
     }
 
-    fn answer(&mut self, _: &History, answer: SearchAnswer) {
-        let _ = self.answers.send((answer, std::mem::take(&mut self.notes)));
+    fn answer(&mut self, _: &History, outcome: Option<Outcome>) {
+        let _ = self.answers.send((outcome, mem::take(&mut self.notes)));
     }
 }
 
@@ -562,7 +531,7 @@ mod tests {
     use super::*;
     use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator};
 
-    struct PanickingListener(Sender<SearchAnswer>);
+    struct PanickingListener(Sender<Option<Outcome>>);
 
     impl Listener for PanickingListener {
         fn info(&mut self, _: &History, _: &SearchInfo) {
@@ -571,7 +540,7 @@ mod tests {
 
         fn note(&mut self, _: Note) {}
 
-        fn answer(&mut self, _: &History, answer: SearchAnswer) {
+        fn answer(&mut self, _: &History, answer: Option<Outcome>) {
             self.0.send(answer).unwrap();
         }
     }
@@ -586,9 +555,9 @@ mod tests {
             engine
                 .go(GoRequest::new(limits), Box::new(PanickingListener(sender)))
                 .unwrap();
-            let answer = answers.recv_timeout(Duration::from_secs(60)).unwrap();
-            assert!(answer.best.is_some());
-            assert!(answer.result.unwrap().failure.unwrap().contains("panicked"));
+            let outcome = answers.recv_timeout(Duration::from_secs(60)).unwrap().unwrap();
+            assert!(outcome.best.is_some());
+            assert!(outcome.failure.unwrap().contains("panicked"));
             engine.wait();
         }
     }
@@ -635,9 +604,12 @@ mod tests {
             self.0.send(note.to_string()).unwrap();
         }
 
-        fn answer(&mut self, _: &History, answer: SearchAnswer) {
+        fn answer(&mut self, _: &History, answer: Option<Outcome>) {
             self.0
-                .send(format!("bestmove {}", answer.best.is_some()))
+                .send(format!(
+                    "bestmove {}",
+                    answer.is_some_and(|outcome| outcome.best.is_some())
+                ))
                 .unwrap();
         }
     }
@@ -709,9 +681,9 @@ mod tests {
     fn a_search_ends_with_a_result_or_the_reason_why_there_is_none() {
         let mut engine = random();
         let limits = Limit::nodes(10);
-        let found = engine.search(limits).unwrap();
-        assert_eq!(found.result.best, Some(found.best));
-        assert_eq!(found.result.summary.nodes, 10);
+        let (best, outcome) = engine.search(limits).unwrap();
+        assert_eq!(outcome.best, Some(best));
+        assert_eq!(outcome.figures.stats.nodes.0, 10);
         engine.set_position(MATED).unwrap();
         let error = engine.search(limits).unwrap_err().to_string();
         assert_eq!(

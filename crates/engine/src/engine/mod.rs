@@ -23,12 +23,12 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+pub use go::Listener;
 use go::Play;
-pub use go::{FinishedSearch, Listener, SearchAnswer};
 pub use memory::MemoryOptions;
 use network::LoadedNetwork;
 pub use network::{NetworkOptions, OpenedBackend, PositionEvaluation, load_network, open_backend};
-pub use player::{EnginePlayer, PlayerMove, SharedBatch};
+pub use player::{EnginePlayer, Played, SharedBatch};
 pub use request::GoRequest;
 pub use settings::{CLEAR_TREE, InfoOptions, ScoreType, Settings};
 use setup::OwnManager;

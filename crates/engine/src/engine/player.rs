@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::EngineError;
-use super::answer::Answer;
+use super::answer::complete;
 use super::game::OwnGame;
 use super::request::GoRequest;
 use super::settings::{InfoOptions, Settings};
@@ -19,8 +19,8 @@ use crate::network::EvalSlot;
 use crate::network::cache::EvalCache;
 use crate::note::Note;
 use crate::search::tree::Reclaimer;
-use crate::search::{NextStep, PACE_WAIT, SearchInfo, SearchResult, SteppedSearch, WorkerPool, watch};
-use crate::time::{Limit, Millis, MoveReport, Nodes};
+use crate::search::{NextStep, Outcome, PACE_WAIT, SearchInfo, SteppedSearch, WorkerPool, watch};
+use crate::time::{Limit, Millis, MoveReport};
 
 /// One side of a game, searched a step at a time by a thread of the caller.
 pub struct EnginePlayer {
@@ -32,17 +32,13 @@ pub struct EnginePlayer {
     ponder_time: Option<Millis>,
 }
 
-/// The move of a player, with the search that found it.
+/// The move of a player, and its time.
 #[derive(Clone, Debug)]
-pub struct PlayerMove {
-    /// `None` only without a legal move.
-    pub best: Option<Move>,
+pub struct Played {
+    /// The search that found it.
+    pub outcome: Outcome,
     /// Time taken off the clock, under `nodestime` converted from the new nodes.
     pub used: Millis,
-    /// The figures of the search.
-    pub result: SearchResult,
-    /// What the search had to tell.
-    pub notes: Vec<Note>,
     /// How the time was budgeted, `None` without a clock.
     pub report: Option<MoveReport>,
 }
@@ -184,15 +180,15 @@ impl EnginePlayer {
     }
 
     /// The time manager learns from the move. `None` before the first search.
-    pub fn end_move(&mut self) -> Option<PlayerMove> {
+    pub fn end_move(&mut self) -> Option<Played> {
         let stepped = self.stepped.as_ref()?;
         let search = stepped.search.clone();
-        let result = stepped.result();
+        let mut outcome = stepped.result();
         search.state.life.answer();
         let context = &search.state.context;
         let pieces = context.history.current().piece_count();
         let used = match self.setup().nodes_per_ms(pieces) {
-            Some(rate) => rate.time_of(Nodes(result.summary.new_nodes)),
+            Some(rate) => rate.time_of(outcome.figures.stats.new_nodes),
             None if context.clock.is_real() => context.clock.elapsed().into(),
             None => stepped
                 .over_at
@@ -200,15 +196,14 @@ impl EnginePlayer {
                 .into(),
         };
         let report = search.stop_controller.with_chain(|chain| chain.report());
-        self.own.finish_move(&search, result.reason, &result.stats);
-        let Answer { best, told, .. } = Answer::of(&result, (&context.history, context), self.limits, false);
-        self.expected = result.ponder;
-        self.notes.extend(told);
-        Some(PlayerMove {
-            best,
+        self.own
+            .finish_move(&search, outcome.reason, &outcome.figures.stats);
+        self.expected = outcome.ponder;
+        outcome.notes = self.take_notes();
+        complete(&mut outcome, &context.history, context, self.limits, false);
+        Some(Played {
+            outcome,
             used,
-            result,
-            notes: self.take_notes(),
             report,
         })
     }
@@ -284,11 +279,11 @@ mod tests {
     use crate::engine::MemoryOptions;
     use crate::options::{OptionGroup, OptionKind, OptionSpec};
     use crate::search::{ContemptOptions, EndReason, SearchParams};
-    use crate::time::{StopReason, StopperOptions};
+    use crate::time::{Nodes, StopReason, StopperOptions};
 
     /// Makes a search with these options, in steps or by a worker. Returns evaluations, visits of the root's
     /// moves, and the time.
-    fn search(options: &[(&str, &str)], nodes: u64, in_steps: bool) -> (u64, Vec<(Move, u32)>, Duration) {
+    fn search(options: &[(&str, &str)], nodes: u64, in_steps: bool) -> (u64, Vec<(Move, u32)>, Millis) {
         let mut settings = Settings::default();
         settings.network.backend = "random".into();
         // It also goes by the time that has passed.
@@ -312,8 +307,12 @@ mod tests {
             player.assign_to(&workers);
             assert!(player.wait_for_workers(&mut || true));
         }
-        let summary = player.end_move().unwrap().result.summary;
-        (summary.counts.evaluations, summary.visits_by_move, summary.time)
+        let summary = player.end_move().unwrap().outcome.figures;
+        (
+            summary.counts.evaluations,
+            summary.visits_by_move,
+            summary.stats.elapsed,
+        )
     }
 
     /// A non-default value for every option that changes a search of 800 nodes.
@@ -406,10 +405,7 @@ mod tests {
         assert_eq!(without_effect, ELSEWHERE);
         for in_steps in [true, false] {
             let (_, _, time) = search(&[PLAIN, ("NodesPerSecondLimit", "1000")], 200, in_steps);
-            assert!(
-                time >= Duration::from_millis(150),
-                "{time:?}, in steps: {in_steps}"
-            );
+            assert!(time >= Millis(150.0), "{time:?}, in steps: {in_steps}");
         }
     }
 
@@ -438,15 +434,15 @@ mod tests {
                     .unwrap();
             }
             let played = player.end_move().unwrap();
-            let summary = &played.result.summary;
+            let summary = &played.outcome.figures;
             assert_eq!(
-                played.result.reason,
+                played.outcome.reason,
                 EndReason::Rule(StopReason::Nodes),
                 "{summary:?}"
             );
-            assert_eq!(summary.nodes, NODES);
+            assert_eq!(summary.stats.nodes, Nodes(NODES));
             assert!(summary.tree_bytes < 7_500_000);
-            position.push(played.best.unwrap());
+            position.push(played.outcome.best.unwrap());
         }
     }
 }

@@ -21,8 +21,8 @@ mod sync;
 mod tests;
 pub(crate) mod tree;
 
-pub use drive::{NextStep, STACK_BYTES, SearchResult, WorkerPoolError};
-pub use report::{LineValue, MeanStats, MoveStats, NodeStats, PvLine, RootStats, SearchInfo, SearchSummary};
+pub use drive::{NextStep, Outcome, STACK_BYTES, WorkerPoolError};
+pub use report::{Figures, LineValue, MeanStats, MoveStats, NodeStats, PvLine, RootStats, SearchInfo};
 pub use state::{
     CollisionScaling, ContemptMode, ContemptOptions, CounterValues, EndReason, Exploration, FirstPlayUrgency,
     FpuStrategy, MoveStatsWhen, NoiseParams, Reporting, Rescale, RootFpuStrategy, SearchParams,

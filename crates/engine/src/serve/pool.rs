@@ -25,11 +25,11 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::chess::History;
-use crate::engine::{EngineError, EnginePlayer, GoRequest, Listener, SearchAnswer, Setup, SharedBatch};
+use crate::engine::{EngineError, EnginePlayer, GoRequest, Listener, Played, Setup, SharedBatch};
 use crate::network::cache::EvalCache;
 use crate::network::{Backend, BackendError, Evaluator};
 use crate::note::Note;
-use crate::search::{NextStep, STACK_BYTES, WorkerPool, WorkerPoolError};
+use crate::search::{NextStep, Outcome, STACK_BYTES, WorkerPool, WorkerPoolError};
 
 /// Gatherings of one search before its thread turns to the others.
 const ROUNDS: u32 = 256;
@@ -86,12 +86,12 @@ impl Order {
             .into_iter()
             .for_each(|note| self.listener.note(note));
         while !self.plies.is_empty() {
-            self.answer(SearchAnswer::default());
+            self.answer(None);
         }
     }
 
-    fn answer(&mut self, answer: SearchAnswer) {
-        self.listener.answer(&self.position(), answer);
+    fn answer(&mut self, outcome: Option<Outcome>) {
+        self.listener.answer(&self.position(), outcome);
         self.plies.pop_front();
     }
 }
@@ -599,27 +599,21 @@ impl SearchThread {
         state.status.searched += 1;
         state.status.nodes += played
             .as_ref()
-            .map_or(0, |played| played.result.summary.new_nodes);
+            .map_or(0, |played| played.outcome.figures.stats.new_nodes.0);
         drop(state);
         self.shared
             .backend
             .take_notes()
             .into_iter()
             .for_each(|note| order.listener.note(note));
-        let answer = played.map_or_else(SearchAnswer::default, |played| {
-            played
-                .notes
-                .into_iter()
-                .for_each(|note| order.listener.note(note));
-            let mut result = played.result;
-            result.info = player.report();
-            SearchAnswer {
-                best: played.best,
-                ponder: result.ponder,
-                result: Some(result),
+        let outcome = played.map(|Played { mut outcome, .. }| {
+            for note in outcome.notes.drain(..) {
+                order.listener.note(note);
             }
+            outcome.info = player.report();
+            outcome
         });
-        order.answer(answer);
+        order.answer(outcome);
         if !is_last {
             self.open.insert(place, search);
             self.begin(place);
@@ -702,8 +696,8 @@ mod tests {
     impl Listener for Told {
         fn info(&mut self, _: &History, _: &SearchInfo) {}
         fn note(&mut self, _: Note) {}
-        fn answer(&mut self, _: &History, answer: SearchAnswer) {
-            self.1.send((self.0, answer.result.is_some())).unwrap();
+        fn answer(&mut self, _: &History, outcome: Option<Outcome>) {
+            self.1.send((self.0, outcome.is_some())).unwrap();
         }
     }
 
@@ -716,11 +710,11 @@ mod tests {
             self.0.send(info.nodes as u32).unwrap();
         }
         fn note(&mut self, _: Note) {}
-        fn answer(&mut self, _: &History, answer: SearchAnswer) {
+        fn answer(&mut self, _: &History, outcome: Option<Outcome>) {
             self.1
                 .iter()
                 .for_each(|other| other.store(true, Ordering::Relaxed));
-            let nodes = answer.result.map_or(0, |result| result.summary.nodes);
+            let nodes = outcome.map_or(0, |outcome| outcome.figures.stats.nodes.0);
             self.0.send(nodes as u32).unwrap();
         }
     }

@@ -76,11 +76,7 @@ mod tests {
         assert_eq!(start(false, false, clock()), 100.0);
         assert_eq!(start(false, true, clock()), 130.0, "it waited for readyok");
         assert_eq!(start(true, false, clock()), 130.0);
-        assert_eq!(
-            start(false, false, Limit::Infinite),
-            130.0,
-            "no clock is running"
-        );
+        assert_eq!(start(false, false, Limit::Infinite), 130.0, "no clock is running");
     }
 
     /// A regression: the time a person took before `go` counted.

@@ -11,9 +11,9 @@ use crate::pgn::{RecordedControl, RecordedGame};
 use crate::replay::{ClockSource, EngineModel, ReplayMove, ReplayOptions, Speed, recorded_moves, replay};
 use crate::score::{MoveScore, winning_chances};
 use zeitnot_engine::chess::{History, Move, Terminal};
-use zeitnot_engine::engine::{EngineError, GoRequest, Listener, SearchAnswer};
+use zeitnot_engine::engine::{EngineError, GoRequest, Listener};
 use zeitnot_engine::note::Note;
-use zeitnot_engine::search::{MoveStats, PvLine, SearchInfo, SearchResult};
+use zeitnot_engine::search::{MoveStats, Outcome, PvLine, SearchInfo};
 use zeitnot_engine::serve::Searcher;
 use zeitnot_engine::time::{Limit, Plies, RootEvaluation, TimeControl, manager_from};
 
@@ -68,7 +68,7 @@ struct OpenGame {
 struct SearchedPosition {
     place: u64,
     root: History,
-    answer: SearchAnswer,
+    outcome: Option<Outcome>,
     notes: Vec<Note>,
     ends_part: bool,
 }
@@ -88,14 +88,14 @@ impl Listener for PartListener {
         self.notes.push(note);
     }
 
-    fn answer(&mut self, root: &History, answer: SearchAnswer) {
+    fn answer(&mut self, root: &History, outcome: Option<Outcome>) {
         self.left -= 1;
         let (place, notes, ends_part) = (self.place, std::mem::take(&mut self.notes), self.left == 0);
         // Where the run has ended nobody wants it.
         let _ = self.sender.send(SearchedPosition {
             place,
             root: root.clone(),
-            answer,
+            outcome,
             notes,
             ends_part,
         });
@@ -219,36 +219,33 @@ impl Analyst {
         let SearchedPosition {
             place,
             root,
-            answer,
+            outcome,
             notes,
             ends_part,
         } = searched;
-        let failure = answer.result.as_ref().and_then(|result| result.failure.clone());
         let refuse = |reason| {
             Err(EngineError::NoResult {
                 position: root.current().to_fen(),
                 reason,
             })
         };
-        let SearchAnswer {
-            best: Some(best),
-            result: Some(result),
-            ..
-        } = answer
-        else {
-            return refuse(failure.unwrap_or_else(|| Note::join(&notes)));
+        let Some(outcome) = outcome else {
+            return refuse(Note::join(&notes));
         };
-        if let Some(reason) = failure {
+        if let Some(reason) = outcome.failure {
             return refuse(reason);
         }
+        let Some(best) = outcome.best else {
+            return refuse(Note::join(&notes));
+        };
         self.notes.extend(notes);
-        let lines = lines(best, &result);
+        let lines = lines(best, outcome.info.as_ref());
         if lines.is_empty() {
             return refuse("no evaluation has come back in time".into());
         }
         let now = Instant::now();
         let effort = SearchEffort {
-            new_nodes: result.summary.new_nodes,
+            new_nodes: outcome.figures.stats.new_nodes.0,
             time_ms: (now - self.last).as_secs_f64() * 1e3,
         };
         self.last = now;
@@ -257,9 +254,9 @@ impl Analyst {
         if let Some(game) = self.open.iter_mut().find(|game| game.place == place) {
             game.positions[root.len() - 1] = Some(AnalysedPosition {
                 lines,
-                nodes: result.summary.nodes,
+                nodes: outcome.figures.stats.nodes.0,
                 effort,
-                tries: tries(&result),
+                tries: tries(outcome.info.as_ref()),
             });
             game.left -= 1;
         }
@@ -271,8 +268,8 @@ impl Analyst {
 const LEAST_SHARE: u32 = 10;
 const MOST_TRIES: usize = 10;
 
-fn tries(result: &SearchResult) -> Vec<(Move, u32, f64)> {
-    let stats = result.info.as_ref().and_then(|info| info.move_stats.as_ref());
+fn tries(info: Option<&SearchInfo>) -> Vec<(Move, u32, f64)> {
+    let stats = info.and_then(|info| info.move_stats.as_ref());
     let moves = stats.map_or(&[][..], |stats| &stats.moves);
     let all = moves.iter().map(|one| one.node.visits).sum::<u32>().max(1);
     let tries = moves.iter().rev().map(|MoveStats { mv, node, .. }| {
@@ -286,10 +283,9 @@ fn tries(result: &SearchResult) -> Vec<(Move, u32, f64)> {
 }
 
 /// The lines of a search, that of the move to play first.
-fn lines(best: Move, result: &SearchResult) -> Vec<AnalysedLine> {
-    let mut lines: Vec<_> = result
-        .info
-        .iter()
+fn lines(best: Move, info: Option<&SearchInfo>) -> Vec<AnalysedLine> {
+    let mut lines: Vec<_> = info
+        .into_iter()
         .flat_map(|info| &info.lines)
         .filter_map(line)
         .collect();

@@ -16,7 +16,7 @@ use crate::pgn::Ending;
 use crate::score::MoveScore;
 use zeitnot_engine::chance::GOLDEN;
 use zeitnot_engine::chess::{Color, History, Move, Terminal};
-use zeitnot_engine::engine::{EnginePlayer, PlayerMove};
+use zeitnot_engine::engine::{EnginePlayer, Played};
 use zeitnot_engine::files::hex;
 use zeitnot_engine::note::Note;
 use zeitnot_engine::options::{OptionChoice, option_group};
@@ -361,9 +361,12 @@ impl OngoingGame {
                 let rate = player.setup().nodes_per_ms(pieces);
                 let node_time = rate.map_or(Millis::ZERO, |rate| rate.time_of(Nodes(1)));
                 let mut played = player.end_move();
-                self.notes[mover.index()].extend(played.iter_mut().flat_map(|played| played.notes.drain(..)));
+                let notes = played
+                    .iter_mut()
+                    .flat_map(|played| played.outcome.notes.drain(..));
+                self.notes[mover.index()].extend(notes);
                 let used = played.as_ref().map_or(Millis::ZERO, |played| played.used);
-                let best = |played: &PlayerMove| played.best.filter(|best| legal.contains(best));
+                let best = |played: &Played| played.outcome.best.filter(|best| legal.contains(best));
                 let played = played.and_then(|played| Some((best(&played)?, row_of(&played))));
                 (
                     played.ok_or_else(|| MoveFault::Illegal("of its search".into())),
@@ -478,17 +481,18 @@ impl OngoingGame {
     }
 }
 
-fn row_of(played: &PlayerMove) -> MoveRow {
-    let line = played.result.info.as_ref().and_then(|info| info.lines.first());
+fn row_of(played: &Played) -> MoveRow {
+    let Played { outcome, report, .. } = played;
+    let line = outcome.info.as_ref().and_then(|info| info.lines.first());
     let value = line.and_then(|line| line.value.as_ref());
     MoveRow {
-        nodes: played.result.summary.nodes,
-        new_nodes: played.result.summary.new_nodes,
+        nodes: outcome.figures.stats.nodes.0,
+        new_nodes: outcome.figures.stats.new_nodes.0,
         centipawns: value.map(|value| MoveScore::of_value(value).centipawns()),
         moves_left_plies: value.and_then(|value| value.moves_left),
-        budget_ms: played.report.as_ref().map(|report| report.budget.0),
-        moves_left: played.report.as_ref().and_then(|report| report.moves_left),
-        end: played.result.reason.to_string(),
+        budget_ms: report.as_ref().map(|report| report.budget.0),
+        moves_left: report.as_ref().and_then(|report| report.moves_left),
+        end: outcome.reason.to_string(),
         ..MoveRow::default()
     }
 }

@@ -178,7 +178,10 @@ impl<'a> Measurer<'a> {
         while !is_stopped() && player.advance() != NextStep::Over {
             batch.evaluate(&mut [&mut player], |slots| evaluator.evaluate(slots))?;
         }
-        if let Some(root) = player.end_move().and_then(|found| found.result.summary.root) {
+        if let Some(root) = player
+            .end_move()
+            .and_then(|found| found.outcome.figures.stats.root)
+        {
             row.m_search_plies = root.m.map(|m| m.0 as f32);
             row.m_spread_plies = root.m_spread.map(|spread| spread.0 as f32);
         }

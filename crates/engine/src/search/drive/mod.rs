@@ -9,7 +9,7 @@ mod stop_controller;
 mod worker;
 
 pub use device::WorkerPoolError;
-pub use search::SearchResult;
+pub use search::Outcome;
 pub(crate) use search::{News, Search, conclude, run, watch};
 #[cfg(test)]
 pub(super) use stop_controller::StopController;

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use super::device::{DeviceLink, Evaluated};
 use super::stop_controller::StopController;
 use crate::chess::Move;
+use crate::note::Note;
 use crate::search::leaf::{Gatherer, backup};
-use crate::search::report::{RootSnapshot, SearchInfo, SearchSummary};
+use crate::search::report::{Figures, RootSnapshot, SearchInfo};
 use crate::search::state::{EndReason, MoveStatsWhen, SearchContext, SearchState};
 use crate::search::tree::Inside;
 use crate::time::{Chain, SearchStats, StopReason};
@@ -171,15 +172,24 @@ const ROOT_TICK: Duration = Duration::from_millis(1);
 /// Wait for a pruning, which gives up when it sees that the search is over.
 const PRUNING_PATIENCE: Duration = Duration::from_millis(10);
 
+/// What a search has come to.
 #[derive(Clone, Debug)]
-pub struct SearchResult {
+pub struct Outcome {
+    /// The move to play. Where nothing was evaluated the engine guesses one: `None` is left only without a
+    /// legal move.
     pub best: Option<Move>,
+    /// The reply that is expected.
     pub ponder: Option<Move>,
+    /// What ended the search.
     pub reason: EndReason,
+    /// What was wrong with a search that has failed.
     pub failure: Option<String>,
+    /// Messages for people, in their order, where no listener hears them.
+    pub notes: Vec<Note>,
+    /// The last report, `None` before the root is evaluated.
     pub info: Option<SearchInfo>,
-    pub summary: SearchSummary,
-    pub stats: SearchStats,
+    /// Its last figures.
+    pub figures: Figures,
 }
 
 pub(crate) enum News<'a> {
@@ -190,7 +200,7 @@ pub(crate) enum News<'a> {
     Tick,
 }
 
-pub(crate) fn run(search: &Search, observer: &mut dyn FnMut(News<'_>)) -> SearchResult {
+pub(crate) fn run(search: &Search, observer: &mut dyn FnMut(News<'_>)) -> Outcome {
     let context = &search.state.context;
     let mut reporter = InfoReporter { observer, last: None };
     let mut has_failed = false;
@@ -269,11 +279,11 @@ fn wait_for_root(search: &Search) {
     }
 }
 
-pub(crate) fn conclude(search: &Search, reason: EndReason) -> SearchResult {
+pub(crate) fn conclude(search: &Search, reason: EndReason) -> Outcome {
     result_of(search, &search.snapshot(), reason)
 }
 
-fn result_of(search: &Search, snapshot: &RootSnapshot<'_>, reason: EndReason) -> SearchResult {
+fn result_of(search: &Search, snapshot: &RootSnapshot<'_>, reason: EndReason) -> Outcome {
     let SearchState { context, life, .. } = &search.state;
     let inside = context.tree.enter_within(PRUNING_PATIENCE);
     let (info, line) = match &inside {
@@ -292,13 +302,13 @@ fn result_of(search: &Search, snapshot: &RootSnapshot<'_>, reason: EndReason) ->
             (None, best.into_iter().collect())
         }
     };
-    SearchResult {
+    Outcome {
         best: line.first().copied(),
         ponder: line.get(1).copied(),
         reason,
         failure: life.failure(),
-        summary: snapshot.summary(),
-        stats: snapshot.stats(),
+        figures: snapshot.figures(),
+        notes: Vec::new(),
         info,
     }
 }

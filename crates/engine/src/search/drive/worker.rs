@@ -11,7 +11,7 @@ use std::time::Duration;
 use crossbeam::channel::{Sender, unbounded};
 
 use super::device::{DeviceLink, WorkerPoolError};
-use super::search::{Search, SearchResult, conclude};
+use super::search::{Outcome, Search, conclude};
 use crate::network::{Backend, EvalSlot};
 use crate::search::leaf::{Gathered, Gatherer};
 use crate::search::report::SearchInfo;
@@ -290,7 +290,7 @@ impl SteppedSearch {
         })
     }
 
-    pub(crate) fn result(&self) -> SearchResult {
+    pub(crate) fn result(&self) -> Outcome {
         let stage = self.search.state.life.stage();
         conclude(
             &self.search,

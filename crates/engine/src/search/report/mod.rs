@@ -5,6 +5,6 @@ mod info;
 mod snapshot;
 
 pub use info::{LineValue, MeanStats, MoveStats, NodeStats, PvLine, RootStats, SearchInfo};
+pub use snapshot::Figures;
 pub(super) use snapshot::RootSnapshot;
-pub use snapshot::SearchSummary;
 pub(crate) use snapshot::root_evaluation;

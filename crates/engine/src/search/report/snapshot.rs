@@ -517,16 +517,14 @@ impl RootSnapshot<'_> {
                 .map(|proof| moves_to_mate(proof.plies)),
         }
     }
-    pub(crate) fn summary(&self) -> SearchSummary {
+
+    pub(crate) fn figures(&self) -> Figures {
         let SearchContext { clock, tree, .. } = &self.search.context;
-        SearchSummary {
-            nodes: self.nodes.into(),
-            new_nodes: self.new_nodes,
-            time: self.elapsed,
+        Figures {
+            stats: self.stats(),
             counts: self.counts,
             device_busy: clock.device_busy(),
             tree_bytes: tree.bytes(),
-            root: self.evaluation,
             visits_by_move: self
                 .children
                 .iter()
@@ -538,26 +536,20 @@ impl RootSnapshot<'_> {
 
 /// The figures of a search at its end.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct SearchSummary {
-    /// Visits of the root, those of earlier searches included.
-    pub nodes: u64,
-    /// Visits that this search made.
-    pub new_nodes: u64,
-    /// Time since `go`.
-    pub time: Duration,
+pub struct Figures {
+    /// Those that the rules of time see.
+    pub stats: SearchStats,
     /// What the search's threads counted.
     pub counts: CounterValues,
     /// How long the device computed. `None` in real time.
     pub device_busy: Option<Duration>,
     /// Memory of the tree.
     pub tree_bytes: u64,
-    /// The root's value for the side to move.
-    pub root: Option<RootEvaluation>,
     /// Visited root moves in the order of their policy.
     pub visits_by_move: Vec<(Move, u32)>,
 }
 
-impl SearchSummary {
+impl Figures {
     /// The visited moves with their visits, most visited first.
     pub fn visits(&self) -> Vec<(Move, u32)> {
         let mut visits: Vec<_> = self

@@ -33,6 +33,7 @@ use crate::network::cache::EvalCache;
 use crate::network::{BackendInfo, PositionEncoding};
 use crate::search::tree::{Node, NodeId, NodeState, Tree};
 use crate::tablebase::Tablebase;
+use crate::time::Millis;
 
 #[derive(Debug)]
 pub(crate) struct SearchState {
@@ -200,8 +201,8 @@ pub struct CounterValues {
 
 impl CounterValues {
     /// `None` without a device.
-    pub fn waits(&self, time: Duration, threads: usize) -> Option<String> {
-        let time = time.as_secs_f64() * threads as f64;
+    pub fn waits(&self, time: Millis, threads: usize) -> Option<String> {
+        let time = time.as_secs() * threads as f64;
         let share = |waited: Duration| 100.0 * waited.as_secs_f64() / time.max(1e-9);
         let (device, tree) = (share(self.waited_for_device), share(self.waited_for_tree));
         let host = (100.0 - device - tree).max(0.0);

@@ -26,8 +26,11 @@ fn a_search_of_chosen_moves_counts_their_visits_alone() {
     bench.search(900);
     let known = bench.visits_of("e2a6") + bench.visits_of("a2a3");
     let (search, result) = bench.search_moves(400, &["e2a6", "a2a3"]);
-    let summary = &result.summary;
-    assert_eq!((summary.nodes, summary.new_nodes), (400, 400 - u64::from(known)));
+    let summary = &result.figures;
+    assert_eq!(
+        (summary.stats.nodes.0, summary.stats.new_nodes.0),
+        (400, 400 - u64::from(known))
+    );
     assert_eq!(summary.visits_by_move.iter().map(|(_, n)| n).sum::<u32>(), 400);
     assert_eq!(bench.visits_of("e2a6") + bench.visits_of("a2a3"), 400);
     let children = search.context().tree.children(bench.root());
@@ -58,7 +61,7 @@ fn visits_of_a_choice_do_not_count_after_it() {
         after.truncate(before.len());
         assert_eq!((u64::from(bench.visits()), after), (earlier, before));
         let (_, result) = bench.search(1_200);
-        assert_eq!(result.summary.new_nodes, 1_200 - earlier);
+        assert_eq!(result.figures.stats.new_nodes.0, 1_200 - earlier);
         assert!(bench.visits_of("a2a3") < 400, "{:?}", bench.root_moves());
         bench.choose(&["a2a3"]);
         bench.choose(&["a2a3"]);

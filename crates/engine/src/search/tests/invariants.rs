@@ -297,7 +297,7 @@ fn visits_to_two_fold_draws_are_taken_back_once_the_root_has_moved_past() {
             let before = bench.visits();
             let (search, result) = bench.search(u64::from(before) + 20_000);
             let taken_back = search.state.counters.lock().reverted;
-            assert_eq!(result.summary.new_nodes, 20_000);
+            assert_eq!(result.figures.stats.new_nodes.0, 20_000);
             assert_eq!(search.context().visits() + taken_back, before + 20_000);
             bench.check(Kept::Whole);
             reverted += taken_back;

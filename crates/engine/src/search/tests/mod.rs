@@ -16,7 +16,7 @@ use crate::network::backends::{BackendConfig, create};
 use crate::network::cache::EvalCache;
 use crate::network::{Backend, BackendInfo, EvalSlot};
 use crate::time::{
-    Bounds, Chain, Limit, Millis, MoveFacts, Nodes, NodesTimeOptions, StopReason, StopperOptions,
+    Bounds, Chain, Limit, Millis, MoveFacts, Nodes, NodesTimeOptions, SearchStats, StopReason, StopperOptions,
 };
 use invariants::{Kept, check_own_visits, check_tree};
 
@@ -44,7 +44,7 @@ impl TestBench {
         }
     }
 
-    fn search(&self, nodes: u64) -> (Arc<Search>, SearchResult) {
+    fn search(&self, nodes: u64) -> (Arc<Search>, Outcome) {
         let search = self.start(Some(nodes));
         let result = run(&search, &mut |_| {});
         search.state.life.wait_for_workers(Duration::from_secs(60));
@@ -52,7 +52,7 @@ impl TestBench {
     }
 
     /// Of all moves if there are none.
-    fn search_moves(&mut self, nodes: u64, moves: &[&str]) -> (Arc<Search>, SearchResult) {
+    fn search_moves(&mut self, nodes: u64, moves: &[&str]) -> (Arc<Search>, Outcome) {
         self.choose(moves);
         self.search(nodes)
     }
@@ -169,8 +169,11 @@ fn visits_are_exact_on_any_number_of_threads() {
         for threads in [1, 2, 5] {
             let bench = TestBench::new(backend, threads, KIWIPETE);
             let (search, result) = bench.search(5_000);
-            assert_eq!(result.summary.nodes, 5_000, "{backend}, {threads} threads");
-            let counted = result.summary;
+            assert_eq!(
+                result.figures.stats.nodes.0, 5_000,
+                "{backend}, {threads} threads"
+            );
+            let counted = result.figures;
             assert_eq!(counted.counts.visits(), 5_000);
             bench.check(Kept::Whole);
             if backend == "random" {
@@ -217,14 +220,11 @@ fn the_move_to_play_is_the_first_of_the_last_line() {
             (result.best, result.ponder),
             (line.first().copied(), line.get(1).copied())
         );
-        let summary = result.summary;
-        assert_eq!((info.nodes, info.time), (summary.nodes, summary.time));
+        let summary = result.figures;
+        let SearchStats { elapsed, nodes, .. } = summary.stats;
+        assert_eq!((Nodes(info.nodes), info.time.into()), (nodes, elapsed));
         let found = |&(mv, visits): &(Move, u32)| (mv, u64::from(visits)) == (line[0], info.lines[0].nodes);
         assert!(summary.visits_by_move.iter().any(found) || info.lines[0].nodes == 0);
-        assert_eq!(
-            (result.stats.nodes, result.stats.root),
-            (Nodes(summary.nodes), summary.root)
-        );
         results += 1;
     }
     search.request_stop();
@@ -317,7 +317,7 @@ fn one_thread_with_a_device_is_deterministic_in_real_and_in_virtual_time() {
         TestBench::new(backend, 1, KIWIPETE)
             .search(3_000)
             .1
-            .summary
+            .figures
             .visits_by_move
     };
     let in_virtual_time = visits(VIRTUAL);
@@ -335,15 +335,15 @@ fn one_thread_with_a_device_is_deterministic_in_real_and_in_virtual_time() {
 #[test]
 fn a_device_is_busy_in_virtual_time_once_the_tree_is_large() {
     let bench = TestBench::new(VIRTUAL, 1, "startpos");
-    let SearchSummary {
-        time,
+    let Figures {
+        stats,
         counts,
         device_busy,
         ..
-    } = bench.search(60_000).1.summary;
+    } = bench.search(60_000).1.figures;
     assert!(
-        device_busy.is_some_and(|busy| busy > time.mul_f32(0.9)),
-        "{device_busy:?} of {time:?}"
+        device_busy.is_some_and(|busy| busy > stats.elapsed.to_duration().unwrap().mul_f32(0.9)),
+        "{device_busy:?} of {stats:?}"
     );
     assert!(
         counts.evaluations > 60 * counts.batches,
@@ -360,7 +360,7 @@ fn a_device_has_its_queues_full_and_the_next_batch_waiting() {
         KIWIPETE,
     );
     bench.params.minibatch_size = NonZero::new(64);
-    let counts = bench.search(20_000).1.summary.counts;
+    let counts = bench.search(20_000).1.figures.counts;
     assert!(counts.evaluations > 40 * counts.batches, "{counts:?}");
     assert!(
         counts.evaluations + counts.prefetched <= 64 * counts.batches,
@@ -372,7 +372,7 @@ fn a_device_has_its_queues_full_and_the_next_batch_waiting() {
 fn a_batch_of_one_never_collides() {
     let mut bench = TestBench::new("random", 1, "startpos");
     bench.params.minibatch_size = NonZero::new(1);
-    assert_eq!(bench.search(2_000).1.summary.counts.collisions, 0);
+    assert_eq!(bench.search(2_000).1.figures.counts.collisions, 0);
 }
 
 /// A regression: a win by an excluded move made the result of the others certain.
@@ -387,7 +387,7 @@ fn stoppers_hear_of_allowed_root_moves_only() {
         !stats.proven_win && !stats.root_is_certain,
         "the mate may not be played"
     );
-    let visits: Vec<_> = result.summary.visits_by_move.iter().map(|(_, n)| *n).collect();
+    let visits: Vec<_> = result.figures.visits_by_move.iter().map(|(_, n)| *n).collect();
     assert_eq!((visits.len(), &stats.race_visits), (2, &visits));
 }
 
@@ -412,7 +412,7 @@ fn the_subtree_is_kept_over_several_plies_and_the_rest_freed() {
         std::thread::sleep(Duration::from_millis(1));
     }
     let (_, result) = bench.search(u64::from(kept) + 500);
-    assert_eq!(result.summary.new_nodes, 500);
+    assert_eq!(result.figures.stats.new_nodes.0, 500);
     bench.check(Kept::Whole);
 }
 
@@ -443,14 +443,14 @@ fn a_game_that_goes_on_after_a_third_repetition_is_searched() {
     let bench = TestBench::new("random", 1, &format!("startpos moves {shuffle}"));
     assert_eq!(bench.tree.history.repetitions(), 2);
     let (_, result) = bench.search(300);
-    assert_eq!((result.summary.nodes, result.best.is_some()), (300, true));
+    assert_eq!((result.figures.stats.nodes.0, result.best.is_some()), (300, true));
 }
 
 #[test]
 fn the_fifty_move_rule_and_repetitions_are_draws_in_the_tree() {
     let bench = TestBench::new("random", 1, "fen 7k/8/8/8/8/8/P7/K7 w - - 99 80");
     let (search, result) = bench.search(500);
-    assert!(result.summary.counts.terminals > 0);
+    assert!(result.figures.counts.terminals > 0);
     for (_, child) in bench.tree.tree.children(bench.root()) {
         let is_quiet = !search
             .context()
@@ -485,14 +485,14 @@ fn two_fold_draws_are_searched_again_once_the_root_has_moved_past() {
     let mut bench = TestBench::new("random", 1, "fen 7k/8/8/8/8/8/P7/K7 w - - 0 1");
     let (_, result) = bench.search(20_000);
     assert!(
-        result.summary.counts.terminals > 0,
+        result.figures.counts.terminals > 0,
         "kings shuffle back and forth"
     );
     bench.check(Kept::Whole);
     bench.play(&result.info.unwrap().lines[0].moves[..2]);
     let kept = bench.visits();
     let (_, result) = bench.search(u64::from(kept) + 5_000);
-    assert_eq!(result.summary.new_nodes, 5_000);
+    assert_eq!(result.figures.stats.new_nodes.0, 5_000);
 }
 
 /// A regression: a stepwise search ended when a gathering found only draws by repetition to reopen.
@@ -514,7 +514,7 @@ fn draws_that_are_opened_again_do_not_end_a_stepwise_search() {
             stepped.finish_batch();
         }
         let result = stepped.result();
-        assert_eq!(result.summary.new_nodes, 3_000, "{}", result.reason);
+        assert_eq!(result.figures.stats.new_nodes.0, 3_000, "{}", result.reason);
         bench.play(&result.info.unwrap().lines[0].moves[..2]);
     }
 }
@@ -609,14 +609,14 @@ fn prefetched_positions_are_found_in_the_cache() {
     let mut bench = TestBench::new("random", 1, KIWIPETE);
     bench.params.minibatch_size = NonZero::new(4);
     let (_, plain) = bench.search(1_000);
-    assert_eq!(plain.summary.counts.prefetched, 0);
+    assert_eq!(plain.figures.counts.prefetched, 0);
     let mut bench = TestBench::new("random", 1, KIWIPETE);
     bench.params.minibatch_size = NonZero::new(4);
     bench.params.max_prefetch = NonZero::new(32);
     let (_, result) = bench.search(1_000);
-    let counts = result.summary.counts;
+    let counts = result.figures.counts;
     assert!(
-        counts.cache_hits > plain.summary.counts.cache_hits + 200,
+        counts.cache_hits > plain.figures.counts.cache_hits + 200,
         "{counts:?}"
     );
     assert!(counts.evaluations + counts.prefetched <= 32 * counts.batches);
@@ -633,7 +633,7 @@ fn positions_that_mate_by_checks_are_not_prefetched() {
         let mut bench = TestBench::new("random", 1, &position);
         bench.params.max_prefetch = NonZero::new(32);
         let (search, result) = bench.search(20);
-        assert!(result.summary.counts.prefetched > 0);
+        assert!(result.figures.counts.prefetched > 0);
         let mut history = search.context().history.clone();
         history.push(history.parse_move("g1h1").unwrap());
         let (key, moves) = (history.evaluation_key(), history.legal_moves().len());
@@ -680,7 +680,7 @@ fn a_search_that_can_make_no_more_visits_ends() {
     );
     let result = run(&search, &mut |_| {});
     assert_eq!(
-        (result.reason, result.summary.nodes),
+        (result.reason, result.figures.stats.nodes.0),
         (EndReason::Rule(StopReason::Nodes), 500)
     );
 }

@@ -50,14 +50,17 @@ fn the_root_is_decided_by_the_moves_that_may_be_searched() {
     };
     let search = bench.start_within(bounds.into(), 2_000);
     let result = run(&search, &mut |_| {});
-    assert!(!result.stats.root_is_certain);
+    assert!(!result.figures.stats.root_is_certain);
     assert!(
-        result.summary.nodes >= u64::from(before) + 50,
+        result.figures.stats.nodes.0 >= u64::from(before) + 50,
         "{:?}",
-        result.summary
+        result.figures
     );
     let root = search.context().tree.node(search.context().root);
-    assert_eq!((root.proof(), root.visits()), (None, result.summary.nodes as u32));
+    assert_eq!(
+        (root.proof(), root.visits()),
+        (None, result.figures.stats.nodes.0 as u32)
+    );
     assert!(
         root.wl().abs() < 1.0,
         "visits to other moves count for what they are worth"
@@ -82,7 +85,7 @@ fn a_proven_position_is_searched_like_any_other_once_the_game_is_there() {
     );
     bench.check(Kept::Whole);
     let (search, result) = bench.search(u64::from(kept) + 2_000);
-    assert_eq!(result.summary.new_nodes, 2_000);
+    assert_eq!(result.figures.stats.new_nodes.0, 2_000);
     bench.check(Kept::Whole);
     assert_eq!(
         search.snapshot().ranked_moves()[0]

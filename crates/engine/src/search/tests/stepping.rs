@@ -63,7 +63,10 @@ fn a_step_back_finds_the_tree_as_it_was_and_a_step_forward_what_was_searched_the
     // Searches above continue, and a game frees all behind it.
     bench.step_to(&start, Past::Keep);
     let (_, result) = bench.search(2_500);
-    assert_eq!((result.summary.nodes, result.summary.new_nodes), (2_500, 500));
+    assert_eq!(
+        (result.figures.stats.nodes.0, result.figures.stats.new_nodes.0),
+        (2_500, 500)
+    );
     let used = bench.tree.tree.bytes();
     bench.step_to(&line, Past::Release);
     assert!(bench.tree.tree.bytes() < used);
@@ -125,7 +128,7 @@ fn a_position_whose_tree_was_pruned_is_searched_from_nothing() {
     bench.play(&[mv, reply]);
     assert_eq!(bench.visits(), 0);
     let (_, result) = bench.search(1);
-    assert_eq!((result.best.is_some(), result.summary.nodes), (true, 1));
+    assert_eq!((result.best.is_some(), result.figures.stats.nodes.0), (true, 1));
 }
 
 /// A regression: a visit to a root without room for its policy was the only one, and `bestmove` waited a
@@ -146,7 +149,7 @@ fn a_root_without_room_for_its_policy_is_evaluated_again_once_there_is_some() {
     assert!(!search.context().has_evaluated_root());
     tree.set_limit(u64::MAX);
     let result = run(&search, &mut |_| {});
-    assert_eq!((result.best.is_some(), result.summary.nodes), (true, 1));
+    assert_eq!((result.best.is_some(), result.figures.stats.nodes.0), (true, 1));
 }
 
 /// A regression: a node without a move list counted as one whose moves are all proven.
