@@ -39,6 +39,29 @@ fn signals_end_the_engine_in_the_middle_of_a_search() {
     }
 }
 
+/// 64 threads are more than 64 MB have room for. Once one is left, their memory is the system's again.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[test]
+fn memory_of_threads_is_limited_and_comes_back() {
+    let mut engine = Engine::start(&["--weights=<built in>", "--backend=native"]);
+    let file = format!("/proc/{}/status", engine.process.id());
+    let mut resident = |ram_limit: &str, threads: &str| {
+        engine.set(&[("RamLimitMb", ram_limit), ("Threads", threads)]);
+        let told = engine.search(&["go nodes 4000"]);
+        let status = fs::read_to_string(&file).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap();
+        let kilobytes: usize = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+        let is_short = told.iter().any(|line| line.contains("no room for 64 threads"));
+        (kilobytes / 1000, is_short)
+    };
+    let megabytes = [("64", "1"), ("64", "64"), ("2000", "64"), ("2000", "1")]
+        .map(|(ram_limit, threads)| resident(ram_limit, threads));
+    let [(few, false), (limited, true), (_, false), (few_again, false)] = megabytes else {
+        panic!("{megabytes:?}")
+    };
+    assert!(limited < few + 64 && few_again < few + 40, "{megabytes:?}");
+}
+
 /// Returns whether this process ignores a signal: as a shell's background jobs do SIGINT, or what `nohup` starts SIGHUP.
 fn is_ignored(number: u32) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();

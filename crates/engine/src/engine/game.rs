@@ -1,13 +1,11 @@
 //! One game's tree, cache and timekeepers, and the tree's visits when pondering began.
 
-use std::num::NonZero;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam::utils::CachePadded;
 
 use super::EngineError;
-use super::memory::thread_bytes;
 use super::request::GoRequest;
 use super::settings::Settings;
 use super::setup::Setup;
@@ -143,15 +141,7 @@ impl OwnGame {
         let tree = self.choose_moves(&root_game, chosen)?;
         let (root, root_moves) = (tree.root, tree.chosen_moves().to_vec());
         let tree = tree.tree.clone();
-        let threads = settings
-            .network
-            .threads
-            .map_or(backend.preferred_threads, NonZero::get);
-        let batch = settings
-            .search
-            .minibatch_size
-            .map_or(backend.preferred_batch, NonZero::get);
-        tree.set_limit(settings.memory.tree_limit(threads, thread_bytes(batch, backend)));
+        tree.set_limit(settings.tree_limit(backend));
         let reused = Nodes::from(tree.node(root).visits());
         if limits.is_ponder()
             && self

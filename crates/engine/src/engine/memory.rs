@@ -4,6 +4,7 @@
 use std::num::NonZero;
 use std::sync::LazyLock;
 
+use super::Settings;
 use crate::network::BackendInfo;
 use crate::network::cache::EvalCache;
 use crate::options::option_group;
@@ -15,10 +16,10 @@ option_group! {
     pub struct MemoryOptions {
         /// Number of network evaluations that are cached for positions that occur again.
         nn_cache_size: usize = 2_000_000, in 0..=999_999_999, "NNCacheSize", "nncache";
-        /// Memory limit in MB for tree, cache and batches together, without the network, what each thread
-        /// evaluates it in, and the program. 0 uses four fifths of the memory of the machine or container,
-        /// and less than 20 counts as 20. At the limit the search continues and frees the positions with the
-        /// fewest visits.
+        /// Memory limit in MB for tree, cache and threads together, without the network and the program.
+        /// 0 uses four fifths of the memory of the machine or container, and less than 20 counts as 20. There
+        /// are no more threads than half of it has room for. At the limit the search continues and frees the
+        /// positions with the fewest visits.
         ram_limit_mb: Option<NonZero<usize>> = None, in 0..=100_000_000, "RamLimitMb", "ramlimit-mb";
     }
 }
@@ -31,7 +32,7 @@ const MOST_ANSWERS: usize = 64_000_000;
 /// A search's bytes beside tree, cache and batches: game, reports …
 const SEARCH_BYTES: u64 = 500_000;
 /// … and per thread the stack, lists of prunable nodes, and the allocator's reserve.
-const THREAD_BYTES: u64 = 1_000_000;
+const THREAD_BYTES: u64 = 500_000;
 
 /// A search without `RamLimitMb` may take this share. Network and program have the rest.
 const SYSTEM_SHARE: (u64, u64) = (4, 5);
@@ -75,22 +76,42 @@ impl MemoryOptions {
         })
     }
 
-    /// Bytes that the tree of a search may take, whose threads hold `thread_bytes` each.
-    pub(super) fn tree_limit(&self, threads: usize, thread_bytes: u64) -> u64 {
-        let cache = EvalCache::full_bytes(self.cache_capacity()) as u64;
-        let others = cache + threads as u64 * thread_bytes + SEARCH_BYTES;
+    /// Bytes for the tree of a search and its threads.
+    fn search_bytes(&self) -> u64 {
+        let others = EvalCache::full_bytes(self.cache_capacity()) as u64 + SEARCH_BYTES;
         self.limit_bytes()
             .map_or(u64::MAX, |bytes| (bytes as u64).saturating_sub(others))
     }
 }
 
-/// Bytes of a thread that gathers `batch` positions at once for this backend.
-pub(super) fn thread_bytes(batch: usize, backend: &BackendInfo) -> u64 {
-    // The device's batches, the next one, and the one being filled.
-    let batches = if backend.queues == 0 {
-        1
-    } else {
-        backend.queues + 2
-    };
-    THREAD_BYTES + batches as u64 * buffer_bytes(batch.min(backend.max_batch))
+impl Settings {
+    /// Search threads for this backend: as many as the options name, else `default`, but no more than half
+    /// of a search's memory has room for.
+    pub(crate) fn threads_for(&self, backend: &BackendInfo, default: usize) -> usize {
+        let wanted = self.network.threads.map_or(default, NonZero::get);
+        let fitting = self.memory.search_bytes() / 2 / self.thread_bytes(backend);
+        wanted.min(usize::try_from(fitting).unwrap_or(usize::MAX)).max(1)
+    }
+
+    /// Bytes that the tree of a search may take.
+    pub(super) fn tree_limit(&self, backend: &BackendInfo) -> u64 {
+        let threads = self.threads_for(backend, backend.preferred_threads) as u64;
+        self.memory
+            .search_bytes()
+            .saturating_sub(threads * self.thread_bytes(backend))
+    }
+
+    /// Bytes of a thread that gathers batches for this backend.
+    fn thread_bytes(&self, backend: &BackendInfo) -> u64 {
+        let chosen = self.search.minibatch_size.map(NonZero::get);
+        let batch = chosen.unwrap_or(backend.preferred_batch);
+        // The device's batches, the next one, and the one being filled.
+        let batches = if backend.queues == 0 {
+            1
+        } else {
+            backend.queues + 2
+        };
+        let batches = batches as u64 * buffer_bytes(batch.min(backend.max_batch));
+        THREAD_BYTES + backend.evaluator_bytes as u64 + batches
+    }
 }

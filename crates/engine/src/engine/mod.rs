@@ -104,7 +104,7 @@ impl Engine {
     pub fn with_backend(settings: Settings, backend: Arc<dyn Backend>) -> Result<Engine, EngineError> {
         let mut engine = Engine::new(settings)?;
         let opened = OpenedBackend::of(backend);
-        engine.network = Some(LoadedNetwork::of(&engine.settings.network, opened)?);
+        engine.network = Some(LoadedNetwork::of(&engine.settings, opened)?);
         Ok(engine)
     }
 
@@ -161,11 +161,11 @@ impl Engine {
             .network
             .as_ref()
             .filter(|network| !(wants_fresh && network.opened.is_outdated()));
-        if let Some(network) = old.filter(|network| network.options == *wanted) {
+        if let Some(network) = old.filter(|network| network.is_of(&self.settings)) {
             let Some(opened) = network.successor()? else {
                 return Ok(None);
             };
-            let replacement = LoadedNetwork::of(wanted, opened)?;
+            let replacement = LoadedNetwork::of(&self.settings, opened)?;
             self.finish();
             // The tree and its evaluations are kept: they are of the same network.
             let replaced = self.network.replace(replacement);
@@ -173,7 +173,7 @@ impl Engine {
             std::thread::spawn(|| drop(replaced));
             return Ok(self.in_force());
         }
-        let loaded = LoadedNetwork::load(wanted, old);
+        let loaded = LoadedNetwork::load(&self.settings, old);
         let network = loaded.inspect_err(|error| {
             let of_device = match error {
                 EngineError::Backend(error) | EngineError::Workers(WorkerPoolError::Backend(error)) => {
@@ -211,10 +211,11 @@ impl Engine {
     /// What evaluates and on how many threads, for people. `None` before anything is loaded.
     pub fn in_force(&self) -> Option<String> {
         let (backend, threads) = (self.backend()?, self.threads());
-        let asked = self.settings.network.threads.map_or(0, NonZero::get);
+        let wanted = self.settings.network.threads;
+        let asked = wanted.map_or(backend.preferred_threads, NonZero::get);
         let mut text = setup::describe(backend, threads);
         if threads < asked && !backend.has_virtual_time() {
-            text += &format!(". The system has no room for the {asked} threads that were asked for");
+            text += &format!(". There is no room for {asked} threads (RamLimitMb, or a limit of the system)");
         }
         Some(text)
     }

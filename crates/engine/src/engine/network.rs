@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 
-use super::{Engine, EngineError};
+use super::{Engine, EngineError, Settings};
 use crate::chess::{History, Move};
 use crate::files::path_of;
 use crate::network::backends::{BackendConfig, BackendName, Fallback};
@@ -237,20 +237,30 @@ fn open_without_wrong_parameters(options: &NetworkOptions) -> Result<OpenedBacke
 pub(super) struct LoadedNetwork {
     pub(super) options: NetworkOptions,
     pub(super) opened: OpenedBackend,
+    /// Workers that were wanted. The system may refuse some.
+    threads: usize,
     pub(super) workers: WorkerPool,
 }
 
 impl LoadedNetwork {
-    /// Of `options`. Where they name what `old` has, only the threads are new.
+    /// Of `settings`. Where they name what `old` has, only the threads are new.
     pub(super) fn load(
-        options: &NetworkOptions,
+        settings: &Settings,
         old: Option<&LoadedNetwork>,
     ) -> Result<LoadedNetwork, EngineError> {
+        let options = &settings.network_to_play();
         let opened = match old.filter(|old| old.options.has_backend_of(options)) {
             Some(old) => old.opened.clone(),
             None => open_without_wrong_parameters(options)?,
         };
-        LoadedNetwork::of(options, opened)
+        LoadedNetwork::of(settings, opened)
+    }
+
+    /// Whether `settings` name nothing else.
+    pub(super) fn is_of(&self, settings: &Settings) -> bool {
+        let backend = self.opened.backend.facts();
+        self.options == settings.network_to_play()
+            && self.threads == settings.threads_for(backend, backend.preferred_threads)
     }
 
     /// What is to evaluate in the place of a device that has failed or does not answer. Fails if there is
@@ -270,15 +280,14 @@ impl LoadedNetwork {
         }
     }
 
-    pub(super) fn of(options: &NetworkOptions, opened: OpenedBackend) -> Result<LoadedNetwork, EngineError> {
+    pub(super) fn of(settings: &Settings, opened: OpenedBackend) -> Result<LoadedNetwork, EngineError> {
         let backend = &*opened.backend;
-        let threads = options
-            .threads
-            .map_or(backend.facts().preferred_threads, NonZero::get);
+        let threads = settings.threads_for(backend.facts(), backend.facts().preferred_threads);
         let workers = WorkerPool::new(backend, threads)?;
         Ok(LoadedNetwork {
-            options: options.clone(),
+            options: settings.network_to_play(),
             opened,
+            threads,
             workers,
         })
     }

@@ -176,6 +176,8 @@ pub struct BackendInfo {
     /// Batches in flight while the search goes on, or 0 without an accelerator: then evaluation occupies the
     /// calling thread's core.
     pub queues: usize,
+    /// Bytes of an evaluator beside what all share, or 0 if it is not known.
+    pub evaluator_bytes: usize,
     /// The pace of a device in virtual time, whose evaluators answer at once. `None` in real time.
     pub(crate) virtual_pace: Option<DevicePace>,
 }
@@ -202,6 +204,7 @@ impl BackendInfo {
             padded_to: Vec::new(),
             preferred_threads: cores(),
             queues: 0,
+            evaluator_bytes: 0,
             virtual_pace: None,
         }
     }

@@ -1,6 +1,5 @@
 //! How a [`Searcher`] is opened and gets its orders.
 
-use std::num::NonZero;
 use std::sync::Arc;
 
 use super::pool::{Order, PoolSize, Searcher, Shared};
@@ -51,11 +50,8 @@ impl Searcher {
         let info = backend.facts();
         // While one thread waits for its batch, others fill the device's queues.
         let enough = info.preferred_threads.max(info.queues * THREADS_PER_QUEUE);
-        let threads = settings.network.threads.map_or(enough, NonZero::get);
-        let workers = settings
-            .network
-            .threads
-            .map_or(info.preferred_threads, NonZero::get);
+        let threads = settings.threads_for(info, enough);
+        let workers = settings.threads_for(info, info.preferred_threads);
         let searches = searches(info, threads).max(1);
         let size = PoolSize {
             threads: threads.min(searches),

@@ -1,6 +1,7 @@
 //! The machine and this process as the system describes them: processor, memory, CPU time, GPUs, and what its
 //! tools write.
 
+pub mod allocator;
 pub mod gpus;
 pub(crate) mod huge_pages;
 pub(crate) mod threads;

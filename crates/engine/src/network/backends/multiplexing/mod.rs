@@ -170,7 +170,6 @@ impl DevicePool {
             .max()
             .unwrap_or(1);
         Ok(BackendInfo {
-            name: MULTIPLEXING.into(),
             network: first.network.clone(),
             device: if infos().len() == 1 {
                 first.device.clone()
@@ -190,7 +189,6 @@ impl DevicePool {
             max_batch: infos().map(|info| info.max_batch).sum(),
             preferred_batch: infos().map(|info| info.preferred_batch).sum(),
             cheap_batch: infos().map(|info| info.cheap_batch).sum(),
-            padded_to: Vec::new(),
             preferred_threads: infos().map(|info| info.preferred_threads).sum(),
             // Each batch keeps all devices busy.
             queues: if infos().any(|info| info.queues > 0) {
@@ -202,6 +200,7 @@ impl DevicePool {
                 devices: infos().len() * pace.devices,
                 ..pace
             }),
+            ..BackendInfo::new(MULTIPLEXING, "")
         })
     }
 

@@ -37,23 +37,6 @@ pub(crate) struct FoldedScratch {
     pub(crate) pool: Buffer,
 }
 
-impl WinogradScratch {
-    pub(crate) fn new(positions: usize, channels: usize) -> WinogradScratch {
-        let rows = positions * TILES;
-        // What is never written takes no memory.
-        let tiles = TileScratch {
-            single: Buffer::zeros(POINTS * (rows * channels + SKEW)),
-            fixed: Buffer::zeros(POINTS * (rows * channels + SKEW)),
-            products: Buffer::zeros(POINTS * (rows * BLOCK + SKEW)),
-        };
-        WinogradScratch {
-            tiles,
-            update: Boards::zeros(positions, channels),
-            pool: Buffer::zeros(positions * channels),
-        }
-    }
-}
-
 impl FoldedScratch {
     pub(crate) fn new(positions: usize, channels: usize) -> FoldedScratch {
         // Borders and padding are 0 and never written.
@@ -96,6 +79,24 @@ enum Filters {
 }
 
 impl WinogradConvolutions {
+    pub(crate) fn scratch(&self, positions: usize) -> WinogradScratch {
+        let rows = positions * TILES;
+        let length = |width: usize| POINTS * (rows * width + SKEW);
+        let (single, fixed) = match self.weights {
+            Filters::Single(_) => (length(self.channels), 0),
+            Filters::Fixed { .. } => (0, length(self.channels)),
+        };
+        WinogradScratch {
+            tiles: TileScratch {
+                single: Buffer::in_small_pages(single),
+                fixed: Buffer::in_small_pages(fixed),
+                products: Buffer::in_small_pages(length(BLOCK)),
+            },
+            update: Boards::zeros(positions, self.channels),
+            pool: Buffer::zeros(positions * self.channels),
+        }
+    }
+
     /// They read boards after `activation`.
     pub(crate) fn new(
         arithmetic: Arithmetic,

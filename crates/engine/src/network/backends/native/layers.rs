@@ -3,6 +3,7 @@
 //! [`Linear`] is a dense layer in fp32. [`Layer`] is one in the backend's precision. It reads and writes
 //! [`Rows`]. A [`Branch`] is one whose results are added to rows and normalized with them.
 
+use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 
 use crate::network::layers::{self, Activation, Dense, LayerNorm};
@@ -37,9 +38,29 @@ pub(crate) struct Buffer<T = f32> {
     length: usize,
 }
 
+thread_local! {
+    /// The bytes of all buffers that this thread has made.
+    static MADE: Cell<usize> = const { Cell::new(0) };
+}
+
+/// The bytes of the buffers that `make` makes.
+pub(crate) fn buffer_bytes<T>(make: impl FnOnce() -> T) -> usize {
+    let before = MADE.get();
+    drop(make());
+    MADE.get() - before
+}
+
 impl<T: Clone + Default> Buffer<T> {
     pub(crate) fn zeros(length: usize) -> Buffer<T> {
-        let is_large = length * size_of::<T>() >= HUGE_PAGE / 4;
+        Buffer::aligned(length, length * size_of::<T>() >= HUGE_PAGE / 4)
+    }
+
+    /// In no huge page: each thread has such buffers, and writes to a part of them.
+    pub(crate) fn in_small_pages(length: usize) -> Buffer<T> {
+        Buffer::aligned(length, false)
+    }
+
+    fn aligned(length: usize, is_large: bool) -> Buffer<T> {
         let alignment = if is_large { HUGE_PAGE } else { LINE } / size_of::<T>();
         let whole = length.next_multiple_of(alignment);
         // Zeros come from the system as pages that take no memory before they are written.
@@ -50,6 +71,7 @@ impl<T: Clone + Default> Buffer<T> {
         if is_large {
             prefer_huge_pages(&memory[start..start + whole]);
         }
+        MADE.set(MADE.get() + whole * size_of::<T>());
         Buffer {
             memory,
             start,

@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use self::body::AttentionBody;
 use self::heads::{Features, Head, HeadScratch, Order, Policy, PolicyScratch};
-use self::layers::{Arithmetic, Precision, Rows, boards_to_rows};
+use self::layers::{Arithmetic, Precision, Rows, boards_to_rows, buffer_bytes};
 use self::tower::{Tower, TowerScratch};
 use crate::network::layers::{Network, PolicyHead};
 use crate::network::{self, Backend, BackendError, BackendInfo, EvalSlot, Evaluator, POLICY_SIZE, Value};
@@ -126,6 +126,7 @@ impl Native {
             has_moves_left: network.moves_left.is_some(),
             max_batch: MAX_BATCH,
             preferred_batch: model.preferred_batch(),
+            evaluator_bytes: buffer_bytes(|| model.scratch()),
             ..BackendInfo::new(NAME, "")
         };
         Native {

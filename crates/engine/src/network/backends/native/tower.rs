@@ -115,9 +115,9 @@ impl Tower {
         TowerScratch {
             boards: Boards::zeros(positions, channels),
             inner: Boards::zeros(positions, channels),
-            convolution: match self.convolutions {
-                Convolutions::Winograd(_) => {
-                    ConvolutionScratch::Winograd(WinogradScratch::new(positions, channels))
+            convolution: match &self.convolutions {
+                Convolutions::Winograd(convolutions) => {
+                    ConvolutionScratch::Winograd(convolutions.scratch(positions))
                 }
                 Convolutions::Folded(_) => {
                     ConvolutionScratch::Folded(FoldedScratch::new(positions, channels))

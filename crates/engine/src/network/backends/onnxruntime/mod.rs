@@ -80,7 +80,6 @@ impl OnnxRuntime {
         };
         let (on, precision) = describe(device, model.data_type);
         let mut info = BackendInfo {
-            name: NAME.into(),
             description: format!("{network} on ONNX Runtime {version}, {on}, {precision}"),
             network: network.into(),
             device: on,
@@ -92,11 +91,9 @@ impl OnnxRuntime {
             has_moves_left: model.names.moves_left.is_some(),
             max_batch: MAX_BATCH,
             preferred_batch: model.fixed_batch.unwrap_or(preferred_batch).min(MAX_BATCH),
-            cheap_batch: 0,
-            padded_to: Vec::new(),
             preferred_threads,
             queues: device.queues,
-            virtual_pace: None,
+            ..BackendInfo::new(NAME, "")
         };
         let tried = TRIED.map(|fen| {
             let history = History::from_fen(fen, Variant::Standard).unwrap_or_else(|_| History::start());
