@@ -537,7 +537,7 @@ fn unsafe_places(text: &str) -> BTreeSet<String> {
 fn all_unsafe_code_is_listed_with_its_tests() {
     let rows = unsafe_rows();
     let crates = repository().join("crates");
-    let sources: Vec<_> = ["engine/src", "kernels/src", "kernels/tests"]
+    let sources: Vec<_> = ["engine/src", "kernels/src", "kernels/tests", "../tests/uci"]
         .iter()
         .flat_map(|package| files(&crates.join(package)))
         .map(|path| {

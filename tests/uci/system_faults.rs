@@ -1,10 +1,12 @@
 //! Tests what the system may do to a session: signals, a clock of the day that jumps.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::common::engine::Engine;
+use crate::common::{program, run_with_input, stdout};
 
 /// The time within which a process must have ended that was told to; long enough for a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -60,6 +62,24 @@ fn memory_of_threads_is_limited_and_comes_back() {
         panic!("{megabytes:?}")
     };
     assert!(limited < few + 64 && few_again < few + 40, "{megabytes:?}");
+}
+
+/// What a thread takes beside its stack would end the process.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[test]
+fn a_limit_of_addresses_ends_no_search() {
+    for megabytes in [150, 200, 250] {
+        let limit = format!("ulimit -v {megabytes}000; exec \"$0\" \"$@\"");
+        let own = env!("CARGO_BIN_EXE_zeitnot");
+        let mut shell = program(
+            Path::new("sh"),
+            &["-c", &limit, own, "--backend=random", "--threads=4"],
+        );
+        let output = run_with_input(&mut shell, "go nodes 60000\n");
+        let best = stdout(&output).lines().last().unwrap_or_default();
+        let has_move = best.starts_with("bestmove ") && !best.contains("none");
+        assert!(output.status.success() && has_move, "{megabytes} MB: {output:?}");
+    }
 }
 
 /// Returns whether this process ignores a signal: as a shell's background jobs do SIGINT, or what `nohup` starts SIGHUP.

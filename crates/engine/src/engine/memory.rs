@@ -4,7 +4,6 @@
 use std::num::NonZero;
 use std::sync::LazyLock;
 
-use super::Settings;
 use crate::network::BackendInfo;
 use crate::network::cache::EvalCache;
 use crate::options::option_group;
@@ -77,41 +76,21 @@ impl MemoryOptions {
     }
 
     /// Bytes for the tree of a search and its threads.
-    fn search_bytes(&self) -> u64 {
+    pub(super) fn search_bytes(&self) -> u64 {
         let others = EvalCache::full_bytes(self.cache_capacity()) as u64 + SEARCH_BYTES;
         self.limit_bytes()
             .map_or(u64::MAX, |bytes| (bytes as u64).saturating_sub(others))
     }
 }
 
-impl Settings {
-    /// Search threads for this backend: as many as the options name, else `default`, but no more than half
-    /// of a search's memory has room for.
-    pub(crate) fn threads_for(&self, backend: &BackendInfo, default: usize) -> usize {
-        let wanted = self.network.threads.map_or(default, NonZero::get);
-        let fitting = self.memory.search_bytes() / 2 / self.thread_bytes(backend);
-        wanted.min(usize::try_from(fitting).unwrap_or(usize::MAX)).max(1)
-    }
-
-    /// Bytes that the tree of a search may take.
-    pub(super) fn tree_limit(&self, backend: &BackendInfo) -> u64 {
-        let threads = self.threads_for(backend, backend.preferred_threads) as u64;
-        self.memory
-            .search_bytes()
-            .saturating_sub(threads * self.thread_bytes(backend))
-    }
-
-    /// Bytes of a thread that gathers batches for this backend.
-    fn thread_bytes(&self, backend: &BackendInfo) -> u64 {
-        let chosen = self.search.minibatch_size.map(NonZero::get);
-        let batch = chosen.unwrap_or(backend.preferred_batch);
-        // The device's batches, the next one, and the one being filled.
-        let batches = if backend.queues == 0 {
-            1
-        } else {
-            backend.queues + 2
-        };
-        let batches = batches as u64 * buffer_bytes(batch.min(backend.max_batch));
-        THREAD_BYTES + backend.evaluator_bytes as u64 + batches
-    }
+/// Bytes of a thread that gathers `batch` positions at once for this backend.
+pub(super) fn thread_bytes(batch: usize, backend: &BackendInfo) -> u64 {
+    // The device's batches, the next one, and the one being filled.
+    let batches = if backend.queues == 0 {
+        1
+    } else {
+        backend.queues + 2
+    };
+    let batches = batches as u64 * buffer_bytes(batch.min(backend.max_batch));
+    THREAD_BYTES + backend.evaluator_bytes as u64 + batches
 }

@@ -104,7 +104,11 @@ impl Engine {
     pub fn with_backend(settings: Settings, backend: Arc<dyn Backend>) -> Result<Engine, EngineError> {
         let mut engine = Engine::new(settings)?;
         let opened = OpenedBackend::of(backend);
-        engine.network = Some(LoadedNetwork::of(&engine.settings, opened)?);
+        engine.network = Some(LoadedNetwork::of(
+            &engine.settings.network,
+            |info| engine.settings.threads(info),
+            opened,
+        )?);
         Ok(engine)
     }
 
@@ -156,16 +160,17 @@ impl Engine {
         {
             return Err(refusal.error());
         }
+        let threads = |backend: &BackendInfo| self.settings.threads(backend);
         let wants_fresh = mem::take(&mut self.wants_fresh_network);
         let old = self
             .network
             .as_ref()
             .filter(|network| !(wants_fresh && network.opened.is_outdated()));
-        if let Some(network) = old.filter(|network| network.is_of(&self.settings)) {
+        if let Some(network) = old.filter(|network| network.is_of(wanted, threads)) {
             let Some(opened) = network.successor()? else {
                 return Ok(None);
             };
-            let replacement = LoadedNetwork::of(&self.settings, opened)?;
+            let replacement = LoadedNetwork::of(wanted, threads, opened)?;
             self.finish();
             // The tree and its evaluations are kept: they are of the same network.
             let replaced = self.network.replace(replacement);
@@ -173,7 +178,7 @@ impl Engine {
             std::thread::spawn(|| drop(replaced));
             return Ok(self.in_force());
         }
-        let loaded = LoadedNetwork::load(&self.settings, old);
+        let loaded = LoadedNetwork::load(wanted, threads, old);
         let network = loaded.inspect_err(|error| {
             let of_device = match error {
                 EngineError::Backend(error) | EngineError::Workers(WorkerPoolError::Backend(error)) => {
@@ -321,10 +326,8 @@ impl Engine {
 
     /// Positions per batch, by option or the backend's choice, or 0 without a network.
     pub fn batch_size(&self) -> usize {
-        let chosen = self.settings.search.minibatch_size.map(NonZero::get);
-        chosen
-            .or_else(|| Some(self.backend()?.preferred_batch))
-            .unwrap_or(0)
+        self.backend()
+            .map_or(0, |backend| self.settings.batch_size(backend))
     }
 
     /// The time for which the backend has computed so far.

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 
-use super::{Engine, EngineError, Settings};
+use super::{Engine, EngineError};
 use crate::chess::{History, Move};
 use crate::files::path_of;
 use crate::network::backends::{BackendConfig, BackendName, Fallback};
@@ -17,7 +17,9 @@ use crate::network::discover::Discovered;
 use crate::network::failover::{Failover, Remedy};
 use crate::network::instrumented::{Instrumented, with_notes};
 use crate::network::weights::{HeadChoice, NetworkError, PolicyHeadName, ValueHeadName};
-use crate::network::{Backend, BackendError, BatchEvaluator, EvalSlot, Health, backends, discover};
+use crate::network::{
+    Backend, BackendError, BackendInfo, BatchEvaluator, EvalSlot, Health, backends, discover,
+};
 use crate::note::Note;
 use crate::options::option_group;
 use crate::search::WorkerPool;
@@ -243,24 +245,22 @@ pub(super) struct LoadedNetwork {
 }
 
 impl LoadedNetwork {
-    /// Of `settings`. Where they name what `old` has, only the threads are new.
+    /// Of `options`. Where they name what `old` has, only the threads are new.
     pub(super) fn load(
-        settings: &Settings,
+        options: &NetworkOptions,
+        threads: impl Fn(&BackendInfo) -> usize,
         old: Option<&LoadedNetwork>,
     ) -> Result<LoadedNetwork, EngineError> {
-        let options = &settings.network_to_play();
         let opened = match old.filter(|old| old.options.has_backend_of(options)) {
             Some(old) => old.opened.clone(),
             None => open_without_wrong_parameters(options)?,
         };
-        LoadedNetwork::of(settings, opened)
+        LoadedNetwork::of(options, threads, opened)
     }
 
-    /// Whether `settings` name nothing else.
-    pub(super) fn is_of(&self, settings: &Settings) -> bool {
-        let backend = self.opened.backend.facts();
-        self.options == settings.network_to_play()
-            && self.threads == settings.threads_for(backend, backend.preferred_threads)
+    /// Whether the same would be loaded.
+    pub(super) fn is_of(&self, options: &NetworkOptions, threads: impl Fn(&BackendInfo) -> usize) -> bool {
+        self.options == *options && self.threads == threads(self.opened.backend.facts())
     }
 
     /// What is to evaluate in the place of a device that has failed or does not answer. Fails if there is
@@ -280,12 +280,16 @@ impl LoadedNetwork {
         }
     }
 
-    pub(super) fn of(settings: &Settings, opened: OpenedBackend) -> Result<LoadedNetwork, EngineError> {
+    pub(super) fn of(
+        options: &NetworkOptions,
+        threads: impl Fn(&BackendInfo) -> usize,
+        opened: OpenedBackend,
+    ) -> Result<LoadedNetwork, EngineError> {
         let backend = &*opened.backend;
-        let threads = settings.threads_for(backend.facts(), backend.facts().preferred_threads);
+        let threads = threads(backend.facts());
         let workers = WorkerPool::new(backend, threads)?;
         Ok(LoadedNetwork {
-            options: settings.network_to_play(),
+            options: options.clone(),
             opened,
             threads,
             workers,

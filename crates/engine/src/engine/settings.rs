@@ -1,13 +1,14 @@
 //! All options together.
 
+use std::num::NonZero;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::memory::MemoryOptions;
+use super::memory::{MemoryOptions, thread_bytes};
 use super::network::NetworkOptions;
 use crate::chess::History;
 use crate::network::backends::BACKENDS;
-use crate::network::discover;
+use crate::network::{BackendInfo, discover};
 use crate::options::{
     IGNORED_OPTIONS, OTHER_NAMES, OptionError, OptionGroup, OptionKind, OptionSpec, OtherName, Visibility,
     nearest_name, option_choice, option_group, own_name, unquoted,
@@ -156,6 +157,32 @@ impl Settings {
             network.weights_file = discover::BUILT_IN_NAME.into();
         }
         network
+    }
+
+    /// Search threads for this backend: as many as the options name, else `default`, but no more than half
+    /// of a search's memory has room for.
+    pub(crate) fn threads_for(&self, backend: &BackendInfo, default: usize) -> usize {
+        let wanted = self.network.threads.map_or(default, NonZero::get);
+        let fitting = self.memory.search_bytes() / 2 / thread_bytes(self.batch_size(backend), backend);
+        wanted.min(usize::try_from(fitting).unwrap_or(usize::MAX)).max(1)
+    }
+
+    /// Those of a search under UCI.
+    pub(crate) fn threads(&self, backend: &BackendInfo) -> usize {
+        self.threads_for(backend, backend.preferred_threads)
+    }
+
+    /// Bytes that the tree of a search may take.
+    pub(super) fn tree_limit(&self, backend: &BackendInfo) -> u64 {
+        let threads = self.threads(backend) as u64;
+        self.memory
+            .search_bytes()
+            .saturating_sub(threads * thread_bytes(self.batch_size(backend), backend))
+    }
+
+    pub(super) fn batch_size(&self, backend: &BackendInfo) -> usize {
+        let chosen = self.search.minibatch_size;
+        chosen.map_or(backend.preferred_batch, NonZero::get)
     }
 
     /// Flags and values of all options.

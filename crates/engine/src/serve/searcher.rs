@@ -51,7 +51,7 @@ impl Searcher {
         // While one thread waits for its batch, others fill the device's queues.
         let enough = info.preferred_threads.max(info.queues * THREADS_PER_QUEUE);
         let threads = settings.threads_for(info, enough);
-        let workers = settings.threads_for(info, info.preferred_threads);
+        let workers = settings.threads(info);
         let searches = searches(info, threads).max(1);
         let size = PoolSize {
             threads: threads.min(searches),

@@ -92,10 +92,9 @@ pub(crate) fn memory_limit() -> Option<u64> {
 }
 
 /// Threads with such stacks that fit into the half of the address space that is left beside
-/// [`memory_limit`]: at least one. The allocator takes addresses for each, too.
+/// [`memory_limit`]: at least one.
 pub(crate) fn most_threads(stack: usize) -> usize {
-    const ARENA: u64 = 64 << 20;
-    let fitting = |left: u64| (left / 2 / (stack as u64 + ARENA)).max(1);
+    let fitting = |left: u64| (left / 2 / stack as u64).max(1);
     address_space_left().map_or(usize::MAX, |left| fitting(left) as usize)
 }
 

@@ -30,6 +30,9 @@ thread_local! {
     };
 }
 
+/// Bytes that the system must have left beside a new block.
+const RESERVE: usize = 16 << 20;
+
 /// This many consecutive slots belong to one region, the next ones to the next region, in turn.
 const STRIPE: u32 = 1 << 16;
 
@@ -153,14 +156,14 @@ impl<T: Slot> Slab<T> {
         self.blocks[block].get_or_init(|| take_block((FIRST as usize) << block))
     }
 
-    /// False if a new block begins at the slot, and the system has no memory for it. Taking it would end the
-    /// process.
+    /// False if a new block begins at the slot, and the system has no memory for it and for what else the
+    /// process needs. Taking it would end the process.
     fn has_memory_from(&self, index: u32) -> bool {
         let (block, place) = place(index);
         // Taken on trial and given back. No page of it becomes resident.
         place > 0
             || Vec::<T>::new()
-                .try_reserve_exact((FIRST as usize) << block)
+                .try_reserve_exact(((FIRST as usize) << block) + RESERVE / size_of::<T>())
                 .is_ok()
     }
 
