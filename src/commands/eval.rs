@@ -33,6 +33,8 @@ pub(crate) struct EvalArgs {
 
 #[derive(Serialize)]
 struct PositionReport {
+    /// Counted from 1, where the position stands in the source.
+    line: u64,
     position: String,
     #[serde(flatten)]
     evaluation: PositionEvaluation,
@@ -51,7 +53,7 @@ pub(super) fn run(args: &EvalArgs, output: &mut Output) -> Result<ExitStatus> {
     let (mut lines, mut told) = (Lines::new(BufReader::new(content)), Told::default());
     while let Some(line) = lines.next() {
         let (number, line) = line.map_err(|error| anyhow!("{source}: {error}"))?;
-        if let Err(error) = evaluation.queue(&line) {
+        if let Err(error) = evaluation.queue(number, &line) {
             told.tell_kind(
                 "line that cannot be read",
                 format_args!("{source}, line {number}: {error}"),
@@ -91,30 +93,35 @@ fn is_position(text: &str, rest: &[String]) -> bool {
 
 struct PositionEvaluator {
     lines: PositionLines,
-    /// Positions with their texts and legal moves.
-    batch: BatchEvaluator<(String, History, MoveList)>,
+    /// Positions with their lines, texts and legal moves.
+    batch: BatchEvaluator<(u64, String, History, MoveList)>,
     has_moves_left: bool,
     variant: Variant,
 }
 
 impl PositionEvaluator {
-    fn queue(&mut self, line: &str) -> Result<()> {
-        let Some(listed) = self.lines.read(line) else {
+    fn queue(&mut self, line: u64, content: &str) -> Result<()> {
+        let Some(listed) = self.lines.read(content) else {
             return Ok(());
         };
         let text = listed?.uci_position();
         let history = History::to_evaluate(&text, self.variant)?;
         let legal = history.legal_moves();
         self.batch
-            .push((text, history.clone(), legal.clone()), &history, &legal);
+            .push((line, text, history.clone(), legal.clone()), &history, &legal);
         Ok(())
     }
 
     fn finish(&mut self, output: &mut Output) -> Result<()> {
-        for ((position, history, legal), slot) in self.batch.evaluate()? {
+        for ((line, position, history, legal), slot) in self.batch.evaluate()? {
             let evaluation = PositionEvaluation::of(&history, &legal, slot, self.has_moves_left);
             let text = format!("{position}\n{evaluation}\n");
-            output.write(&PositionReport { position, evaluation }, &text)?;
+            let report = PositionReport {
+                line,
+                position,
+                evaluation,
+            };
+            output.write(&report, &text)?;
         }
         output.flush()
     }

@@ -531,6 +531,32 @@ class Streams(unittest.TestCase):
             answer = started.analyse({"fen": "startpos", "moves": Scalar(["e4", "e5"])}, nodes=Scalar(7))
             self.assertEqual((answer.ply, answer.visits), (2, 7))
 
+    def test_the_network_alone_evaluates_positions_in_order(self):
+        positions = ["startpos", {"moves": ["e2e4"]}, "8/8/8/8/8/k7/p7/K7 w - - 0 1", {"fen": "startpos", "moves": []}]
+        found = list(zeitnot.evaluate(positions, "--backend=random", program=PROGRAM))
+        self.assertEqual([one.position for one in found], positions)
+        self.assertEqual(found[0][1:5], found[3][1:5])
+        self.assertNotEqual(found[0].q, found[1].q)
+        self.assertEqual([len(one.policy) for one in found], [20, 20, 0, 20])
+        self.assertAlmostEqual(sum(found[0].policy.values()), 1, places=5)
+        logits = found[0].logits()
+        self.assertEqual((len(logits), sum(logit == logit for logit in logits)), (1858, 20))
+        endless = zeitnot.evaluate(itertools.repeat("startpos"), "--backend=random", program=PROGRAM)
+        self.assertEqual(len(list(itertools.islice(endless, 1000))), 1000)
+
+    def test_positions_that_cannot_be_evaluated_are_named(self):
+        evaluate = lambda positions, *flags: list(zeitnot.evaluate(positions, *flags, program=PROGRAM))
+        for positions in (["startpos", "8/8 w"], ["startpos", "8/8 w", "startpos"]):
+            with self.assertRaisesRegex(zeitnot.QueryError, "bad FEN|cannot be evaluated") as error:
+                evaluate(positions, "--backend=random")
+            self.assertEqual(error.exception.id, 2)
+        with self.assertRaisesRegex(TypeError, "not int"):
+            evaluate(["startpos", 5], "--backend=random")
+        with self.assertRaisesRegex(zeitnot.EngineError, "does not exist"):
+            evaluate(["startpos"], "--weights=nothing.pb.gz")
+        with self.assertRaisesRegex(zeitnot.EngineError, "cannot be started"):
+            list(zeitnot.evaluate(["startpos"], program="no-such-program"))
+
     def test_errors_are_raised_or_returned_and_nothing_else(self):
         with engine() as started:
             for word in ("ignore", "Raise", "", None):
