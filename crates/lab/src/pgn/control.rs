@@ -11,9 +11,10 @@ const TOLERANCE_MS: f64 = 1000.0;
 /// The first clock of a side may be above what the control allows by this, ms, and by a tenth: opponents give
 /// time on some servers.
 const GIVEN_MS: f64 = 15_000.0;
-/// The first clock that a comment's form gives is above the base time divided by this. Else its unit is
-/// another.
-const LEAST_PART: f64 = 20.0;
+/// The first clock that a comment's form gives is above this part of the base time. Else its unit is another.
+const LEAST_PART: f64 = 0.05;
+/// The first clock of an unhurried game is above this part of the base time.
+const USUAL_PART: f64 = 0.5;
 /// Where the sum of recorded times is more than so many times what a control allows, its unit is another.
 const OTHER_UNIT: f64 = 2.0;
 /// What people write for the signs between base time, increment and moves.
@@ -27,20 +28,7 @@ const SIGNS: [(&str, &str); 7] = [
     ("/", " / "),
 ];
 /// Words that say nothing but that what stands before them is an increment.
-const FILLERS: [&str; 12] = [
-    "per",
-    "move",
-    "moves",
-    "increment",
-    "increments",
-    "inc",
-    "each",
-    "from",
-    "bonus",
-    "added",
-    "game",
-    "a",
-];
+const FILLERS: &str = "per move moves increment increments inc each from bonus added game a";
 
 /// A time control of one or several periods, such as `40/7200:20/3600:900+30`.
 #[derive(Clone, Debug, PartialEq)]
@@ -99,26 +87,11 @@ impl RecordedControl {
         }
     }
 
-    /// Whether a clock may show this after the first `number` moves, which may have taken most of the time.
-    fn allows(&self, number: u32, clock_ms: f64) -> bool {
-        let number = if self.is_per_move() { 1 } else { number };
-        clock_ms <= 1.1 * self.most(number) + GIVEN_MS
-    }
-
-    /// The same of moves that have taken less than half of the time.
-    fn explains(&self, number: u32, clock_ms: f64) -> bool {
-        self.allows(number, clock_ms) && clock_ms >= self.first().time.0 / 2.0
-    }
-
-    /// Whether this may be a first clock at all.
-    fn begins_near(&self, number: u32, clock_ms: f64) -> bool {
-        self.allows(number, clock_ms) && LEAST_PART * clock_ms >= self.first().time.0
-    }
-
-    /// Whether the first `number` moves may have taken so long.
-    fn lasts(&self, number: u32, used_ms: f64) -> bool {
+    /// Whether a clock may show this after the first `number` moves, or these may have taken so long, and it
+    /// is at least this part of the base time.
+    fn allows(&self, number: u32, ms: f64, least_part: f64) -> bool {
         let most = self.most(number);
-        used_ms <= 1.1 * most + most.min(GIVEN_MS)
+        ms <= 1.1 * most + most.min(GIVEN_MS) && ms >= least_part * self.first().time.0
     }
 
     pub(crate) fn first(&self) -> TimeControl {
@@ -233,36 +206,35 @@ pub(super) fn settle_time(game: &mut RecordedGame, are_short: bool) {
             }
         }
     });
-    type Fits = fn(&RecordedControl, u32, f64) -> bool;
-    let agree = |controls: &[Option<RecordedControl>; 2], fits: Fits| {
+    // What is shown, times `unit`, as a part of the base time.
+    let agree = |controls: &[Option<RecordedControl>; 2], unit: f64, least_part: f64| {
         shown.iter().flatten().all(|&(color, number, ms)| {
             controls[color as usize]
                 .as_ref()
-                .is_none_or(|control| fits(control, number, ms))
+                .is_none_or(|control| control.allows(number, unit * ms, least_part))
         })
     };
-    let in_hours: Fits = |control, number, ms| control.explains(number, 60.0 * ms);
-    let nearly: Fits = |control, number, ms| control.lasts(number, ms / OTHER_UNIT);
     let is_by_shape = is_by_shape(&game.time_forms);
-    let (needs, allows, explains): (_, Fits, Fits) = match has_clocks {
-        true if is_by_shape => ("clocks", RecordedControl::begins_near, RecordedControl::explains),
-        true => ("clocks", RecordedControl::allows, RecordedControl::explains),
-        false => ("times", RecordedControl::lasts, RecordedControl::lasts),
+    let (needs, least_part, usual_part) = match has_clocks {
+        true if is_by_shape => ("clocks", LEAST_PART, USUAL_PART),
+        true => ("clocks", 0.0, USUAL_PART),
+        false => ("times", 0.0, 0.0),
     };
-    let is_in_minutes = agree(&minutes, explains) && (has_clocks || !agree(&written, nearly));
+    let is_in_minutes =
+        agree(&minutes, 1.0, usual_part) && (has_clocks || !agree(&written, 1.0 / OTHER_UNIT, 0.0));
     let name = tag(start.turn());
     let contradiction = format!("contradict its time control {name:?}");
     if has_clocks && !moves.iter().any(|played| played.clock_ms > Some(0.0)) {
         game.controls = written;
         unread(game, "show 0 at all moves");
-    } else if are_short && !agree(&written, RecordedControl::explains) && agree(&written, in_hours) {
+    } else if are_short && !agree(&written, 1.0, USUAL_PART) && agree(&written, 60.0, USUAL_PART) {
         moves
             .iter_mut()
             .filter_map(|played| played.clock_ms.as_mut())
             .for_each(|clock| *clock *= 60.0);
         notes.push("its clocks are read as hours and minutes, which its time control needs".into());
         game.controls = written;
-    } else if agree(&written, allows) {
+    } else if agree(&written, 1.0, least_part) {
         game.controls = written;
     } else if is_in_minutes && minutes.iter().any(Option::is_some) {
         notes.push(format!(
@@ -387,7 +359,8 @@ fn in_words(text: &str) -> Option<TimeControl> {
     let text = SIGNS
         .iter()
         .fold(lower, |text, (word, sign)| text.replace(word, sign));
-    let words: Vec<_> = words(&text).filter(|word| !FILLERS.contains(word)).collect();
+    let is_filler = |word: &str| FILLERS.split(' ').any(|filler| filler == word);
+    let words: Vec<_> = words(&text).filter(|word| !is_filler(word)).collect();
     let mut parts = words.split(|word| *word == "+");
     let (time, inc) = match (parts.next()?, parts.next(), parts.next()) {
         (time, Some(inc), None) => (time, Some(inc)),

@@ -400,7 +400,7 @@ impl Draft {
     /// Whether a word can only be a mark. The first one of a game is told.
     fn is_unknown_mark(&mut self, text: &str) -> bool {
         let is_sign = |c: char| !c.is_alphanumeric() && !"*{}[].…".contains(c);
-        let is_mark = text.chars().all(is_sign) && !is_null_move(text);
+        let is_mark = text.starts_with('$') || text.chars().all(is_sign) && !is_null_move(text);
         if is_mark && !self.game.notes.iter().any(|note| note.starts_with(UNKNOWN_MARK)) {
             self.game.notes.push(format!("{UNKNOWN_MARK} {}", quoted(text)));
         }
@@ -572,11 +572,13 @@ impl Draft {
     fn take_number(&mut self, number: u32) {
         self.number = Some(number);
         self.place = Place::Number;
-        let shift = i64::from(number) - i64::from(self.game.end.game_ply() / 2 + 1);
-        let most = *self.shift.get_or_insert(shift);
+        let number = i64::from(number);
+        let own = i64::from(self.game.end.game_ply() / 2 + 1);
+        self.shift.get_or_insert(number - own);
+        let due = self.due(&self.game.end);
         // A number that is the position's own is right, whatever those before it were.
-        if shift > most && shift != 0 && self.kings.is_none() {
-            let (ply, due) = (self.game.moves.len() + 1, i64::from(number) - shift + most);
+        if number > due && number != own && self.kings.is_none() {
+            let ply = self.game.moves.len() + 1;
             self.break_off(format!(
                 "ply {ply}: the number {number} stands where move {due} is due"
             ));

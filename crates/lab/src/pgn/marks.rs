@@ -40,11 +40,8 @@ pub(super) fn behind(word: &str) -> (&str, Vec<u8>) {
         let (before, number) = match core.strip_suffix(['$', '#']).filter(|_| !digits.is_empty()) {
             // Some escape the `$`, or write it twice. Behind a `#` stand the moves to the mate.
             Some(before) => {
-                let number = if core.ends_with('$') {
-                    digits.parse().unwrap_or_default()
-                } else {
-                    0
-                };
+                let number = if core.ends_with('$') { digits } else { "0" };
+                let Ok(number) = number.parse() else { break };
                 (before.trim_end_matches(['\\', '$']), number)
             }
             None => {

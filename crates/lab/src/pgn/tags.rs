@@ -18,23 +18,9 @@ const RESULT: &str = "Result";
 pub(crate) const ANNOTATOR: &str = "Annotator";
 pub(crate) const ANNOTATOR_BREAK: &str = "; ";
 /// Names of variants that other programs know. Theirs stay, others are written as the standard has it.
-const COMMON_NAMES: [[&str; 6]; 2] = [
-    [
-        "standard",
-        "chess",
-        "classical",
-        "normal",
-        "illegal",
-        "from position",
-    ],
-    [
-        "chess960",
-        "chess 960",
-        "fischerandom",
-        "fischerrandom",
-        "fischer random",
-        "wild/fr",
-    ],
+const COMMON_NAMES: [&str; 2] = [
+    "standard|chess|classical|normal|illegal|from position",
+    "chess960|chess 960|fischerandom|fischerrandom|fischer random|wild/fr",
 ];
 /// Results as people write them: White's points, Black's, and what the standard writes.
 const RESULTS: [(&str, &str, &str); 10] = [
@@ -154,7 +140,8 @@ impl Tags {
     /// Writes the name of the variant so that other programs know it.
     pub(super) fn settle_variant(&mut self, variant: Variant) {
         let name = self.get("Variant").unwrap_or_default().to_lowercase();
-        let is_common = COMMON_NAMES[variant as usize].contains(&&*name) || name.starts_with("wild");
+        let mut common = COMMON_NAMES[variant as usize].split('|');
+        let is_common = common.any(|common| common == name) || name.starts_with("wild");
         if !is_common && (variant == Variant::Chess960 || !name.is_empty()) {
             self.set("Variant", ["Standard", "Chess960"][variant as usize]);
         }
@@ -249,6 +236,10 @@ pub(super) struct Written<'t> {
 /// Where within a line a tag of the next game begins, as files have it that were cut off: it goes to the end
 /// of the line, and is one of a header.
 pub(super) fn cut_at(line: &str) -> Option<usize> {
+    // Lines of moves can be long, and each of their comments asks.
+    if !line.ends_with(']') {
+        return None;
+    }
     let is_whole = |at: usize| {
         let tag = read_closed(&line[at..]);
         tag.filter(|tag| KNOWN.split(' ').any(|name| name == tag.name) && at + tag.length == line.len())

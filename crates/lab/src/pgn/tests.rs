@@ -155,6 +155,10 @@ fn marks_that_are_not_known_are_told_once() {
     let game = games[0].as_ref().unwrap();
     assert_eq!(game.moves.len(), 5);
     assert_eq!(game.notes, ["a mark that is not known is passed over: \"⇄\""]);
+    let text = "1. e4 $14 $256 e5 $999 1-0\n";
+    let game = Games::new("text", text.as_bytes()).next().unwrap().unwrap();
+    assert_eq!((game.moves.len(), &*game.moves[0].marks), (2, &[14][..]));
+    assert_eq!(game.notes, ["a mark that is not known is passed over: \"$256\""]);
     assert!(games[1].as_ref().unwrap_err().to_string().contains("null move"));
     assert!(
         read("1. e4 <> 1-0\n")[0]

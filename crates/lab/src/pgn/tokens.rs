@@ -9,9 +9,7 @@ use zeitnot_engine::files::{Lines, decode, is_blank};
 /// The longest comment, and the longest line that is kept in one piece, bytes.
 const LONGEST: usize = 1 << 16;
 /// Brackets that belong to a move.
-const OF_MOVES: [&str; 10] = [
-    "(Q)", "(R)", "(B)", "(N)", "(q)", "(r)", "(b)", "(n)", "(ep)", "(e.p.)",
-];
+const OF_MOVES: &str = "(Q) (R) (B) (N) (q) (r) (b) (n) (ep) (e.p.)";
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Token<'t> {
@@ -233,7 +231,9 @@ fn whole_comment(text: &str) -> Token<'_> {
 fn word_length(line: &str) -> usize {
     let mut at = 0;
     while let Some(next) = line[at..].chars().next() {
-        let bracket = OF_MOVES.iter().find(|bracket| line[at..].starts_with(**bracket));
+        let bracket = OF_MOVES
+            .split(' ')
+            .find(|bracket| line[at..].starts_with(bracket));
         match bracket.filter(|_| at > 0) {
             Some(bracket) => at += bracket.len(),
             None if at > 0 && (is_blank(next) || "{}();*".contains(next)) => break,
