@@ -270,7 +270,7 @@ impl Fields {
             Variant::Standard
         };
         let mut game = match self.get("fen", "a string")? {
-            None => History::from_position(History::start().current().clone(), variant),
+            None | Some("startpos") => History::from_position(History::start().current().clone(), variant),
             Some(fen) => History::from_fen(fen, variant).or_else(|error| refuse("fen", error))?,
         };
         for (number, text) in (1..).zip(self.strings("moves")?) {
@@ -619,6 +619,7 @@ mod tests {
         assert_eq!(plies(""), [3]);
         assert_eq!(plies(r#","plies":"all""#), [0, 1, 2, 3]);
         assert_eq!(plies(r#","plies":[2,0,2]"#), [0, 2], "each once");
+        assert_eq!(query(r#"{"id":1,"fen":"startpos"}"#).game.len(), 1);
         // Moves at the root belong to the position that is searched.
         let query = query(r#"{"id":1,"moves":["e4","e5"],"plies":[1],"searchmoves":["c5","e7e5"]}"#);
         assert_eq!(query.request.root_moves.len(), 2);

@@ -224,6 +224,9 @@ fn operations_in(text: &str) -> Vec<Operation<'_>> {
     while !rest.is_empty() {
         let mut operands = rest;
         let code = take_word(&mut operands);
+        // Some write them in capitals.
+        let known = CODES.iter().find(|known| known.eq_ignore_ascii_case(code));
+        let code = known.copied().unwrap_or(code);
         let is_forgotten = |word: &&str| ["bm", "am"].contains(&code) && CODES.contains(word);
         let next = operands.split_whitespace().find(is_forgotten);
         let end = next.map_or(operands.len(), |next| {
@@ -333,6 +336,7 @@ mod tests {
             (" 12 bm b4f4", "12 1", &[("bm", "b4f4")]),
             (" 99 120; cdb eval", "99 120", &[("cdb", "eval")]),
             (" 99 120;bm b4f4;", "99 120", &[("bm", "b4f4")]),
+            (" BM b4f4; Id \"x\";", "0 1", &[("bm", "b4f4"), ("id", "\"x\"")]),
             (" -1 0.5", "-1 0.5", &[]),
             (
                 " hmvc 7; fmvn 20; bm b4f4;",

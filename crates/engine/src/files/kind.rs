@@ -112,13 +112,11 @@ const FOREIGN: [(usize, &[&[u8]], &str); 26] = [
     ),
 ];
 const ABK: &str = "an opening book of Arena (ABK) (let Arena export it as PGN)";
+const POLYGLOT: &str = "an opening book of Polyglot (write it as PGN or EPD with PolyGlot or python-chess)";
 const CTG: &str = "an opening book of ChessBase (CTG) (let ChessBase export its lines as PGN)";
 /// Binary files that have no signature, by the ends of their names.
 const ENDINGS: [(&str, &str); 5] = [
-    (
-        ".bin",
-        "an opening book of Polyglot (write it as PGN or EPD with PolyGlot or python-chess)",
-    ),
+    (".bin", POLYGLOT),
     (".abk", ABK),
     (".ctg", CTG),
     (
@@ -132,7 +130,7 @@ const ENDINGS: [(&str, &str); 5] = [
 ];
 type IsSuch = fn(&[u8]) -> bool;
 /// Files that are told by their structure.
-const TOLD: [(IsSuch, &str); 6] = [
+const TOLD: [(IsSuch, &str); 7] = [
     (
         is_web_page,
         "a web page (the download went wrong, fetch the file itself)",
@@ -145,6 +143,7 @@ const TOLD: [(IsSuch, &str); 6] = [
         is_wide,
         "text in UTF-16 without a byte order mark (save it as UTF-8)",
     ),
+    (is_polyglot, POLYGLOT),
     (
         is_core_ml,
         "a model of CoreML (take the model that it was made from, as ONNX)",
@@ -253,11 +252,21 @@ fn is_json(start: &[u8]) -> bool {
         .is_some_and(|behind| behind.trim_ascii_start().starts_with(b":"))
 }
 
-/// Plain letters of two bytes each, of which one is empty.
+/// Letters of two bytes each. Of the plain ones, which are many even where names are Cyrillic, the same byte
+/// is empty.
 fn is_wide(start: &[u8]) -> bool {
     let pairs = start.chunks_exact(2);
-    let is_empty = |zero: usize| pairs.clone().all(|pair| pair[zero] == 0 && pair[1 - zero] != 0);
-    pairs.len() >= 4 && (is_empty(0) || is_empty(1))
+    let [first, second] = [0, 1].map(|place| pairs.clone().filter(|pair| pair[place] == 0).count());
+    pairs.len() >= 4 && first.min(second) == 0 && 3 * first.max(second) >= pairs.len()
+}
+
+/// Entries in the order of their positions, of which there are several, each with a move.
+fn is_polyglot(start: &[u8]) -> bool {
+    let entries = start.chunks_exact(16);
+    let are_sorted = entries.clone().is_sorted_by_key(|entry| &entry[..8]);
+    let are_several = entries.clone().any(|entry| entry[..8] != start[..8]);
+    let has_move = |entry: &[u8]| entry[8] < 0x80 && entry[8..10] != [0, 0];
+    entries.len() >= 3 && are_sorted && are_several && is_binary(start) && entries.clone().all(has_move)
 }
 
 /// A version, and a description whose first field has fields, where ONNX has the name of a program.
@@ -342,6 +351,17 @@ mod tests {
                 "{start:?}"
             );
         }
+        let cyrillic: Vec<u8> = "[Event \"Первенство\"]\n[Site \"Москва\"]"
+            .encode_utf16()
+            .flat_map(u16::to_le_bytes)
+            .collect();
+        let told = FileKind::of(&cyrillic).unwrap().to_string();
+        assert!(told.starts_with("text in UTF-16 without"), "{told}");
+        let book: Vec<u8> = (1..9u8)
+            .flat_map(|at| [0, at, 0, 9, 9, 9, 9, at, 3, 28, 0, 60, 0, 0, 0, 0])
+            .collect();
+        let told = FileKind::of(&book).unwrap().to_string();
+        assert!(told.starts_with("an opening book of Polyglot"), "{told}");
         let mut random = fastrand::Rng::with_seed(5);
         for length in [200, 500] {
             let bytes: Vec<u8> = (0..length).map(|_| random.u8(1..)).collect();
