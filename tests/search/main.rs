@@ -5,5 +5,6 @@ mod choices;
 mod common;
 mod conformance;
 mod golden_trees;
+mod library;
 mod memory;
 mod options;

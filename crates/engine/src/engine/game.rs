@@ -104,6 +104,10 @@ impl OwnGame {
         game: &History,
         request: &GoRequest,
     ) -> Result<(Search, Vec<Note>), EngineError> {
+        let legal = game.legal_moves();
+        if let Some(illegal) = request.root_moves.iter().find(|mv| !legal.contains(mv)) {
+            return Err(EngineError::RootMove(*illegal, game.current().to_fen()));
+        }
         let (setup, limits) = (self.setup.clone(), request.limits);
         let backend = setup.backend().facts();
         let weakening = setup.settings.strength.weakening(game, limits);

@@ -34,7 +34,7 @@ pub use settings::{CLEAR_TREE, InfoOptions, ScoreType, Settings};
 use setup::OwnManager;
 pub use setup::Setup;
 
-use crate::chess::{History, PositionError, Variant};
+use crate::chess::{History, Move, PositionError, Variant};
 use crate::network::backends::BackendConfig;
 use crate::network::weights::NetworkError;
 use crate::network::{Backend, BackendError, BackendInfo, Health};
@@ -377,6 +377,9 @@ pub enum EngineError {
     Lost(String),
     #[error("nothing ends this search: name nodes, depth, a time or a clock")]
     Endless,
+    /// A move that is to be searched, and the position.
+    #[error("{0:?} is not legal in {1}, and cannot be searched there")]
+    RootMove(Move, String),
     #[error("no result for {position}: {reason}")]
     NoResult { position: String, reason: String },
     #[error("{0}. Send ucinewgame to free it")]

@@ -8,6 +8,12 @@ use super::encode::{HistoryFill, InputFormat, encode};
 use super::{Backend, BackendError, BackendInfo, Evaluator, InputPlanes, MAX_MOVES, Value, policy_map};
 use crate::chess::{History, Move};
 
+/// Probabilities and values may be outside their range, and sums of probabilities beside 1, by this: numbers
+/// of 16 bits round.
+pub(crate) const ROUNDING: f32 = 0.03;
+/// The longest game that the rules allow: fifty moves between any two captures or moves of pawns.
+const MOST_PLIES: f32 = 17_697.0;
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PositionEncoding {
     /// The network's, as in [`BackendInfo::input_format`](super::BackendInfo::input_format).
@@ -74,24 +80,38 @@ impl EvalSlot {
         self.logits.clone_from(&other.logits);
     }
 
-    /// Refuses NaN and infinities, which would poison every mean of a tree: a device that is damaged, too hot
-    /// or out of its precision's range gives them.
-    pub fn check_numbers(backend: &BackendInfo, batch: &[EvalSlot]) -> Result<(), BackendError> {
-        let is_sound = |slot: &EvalSlot| {
-            let Value { wl, d, m } = slot.evaluation;
-            [wl, d, m]
-                .iter()
-                .chain(&slot.logits)
-                .all(|output| output.is_finite())
-        };
-        if batch.iter().all(is_sound) {
-            return Ok(());
+    /// Refuses outputs that a search cannot use: NaN, infinities and values out of range, which would poison
+    /// every mean of a tree, and logits that are not one for each move.
+    ///
+    /// A device that is damaged, too hot or out of its precision's range gives them.
+    pub fn check_outputs(backend: &BackendInfo, batch: &[EvalSlot]) -> Result<(), BackendError> {
+        match batch.iter().find_map(EvalSlot::fault) {
+            None => Ok(()),
+            Some(reason) => Err(BackendError::Evaluation {
+                backend: backend.name.clone(),
+                reason,
+            }),
         }
-        let reason = "it returned NaN or infinity".into();
-        Err(BackendError::Evaluation {
-            backend: backend.name.clone(),
-            reason,
-        })
+    }
+
+    fn fault(&self) -> Option<String> {
+        let Value { wl, d, m } = self.evaluation;
+        let (logits, moves) = (self.logits.len(), self.moves.len());
+        let mut outputs = [wl, d, m].into_iter().chain(self.logits.iter().copied());
+        if !outputs.all(f32::is_finite) {
+            return Some("it returned NaN or infinity".into());
+        }
+        if wl.abs() > 1.0 + ROUNDING || !(-ROUNDING..=1.0 + ROUNDING).contains(&d) {
+            return Some(format!(
+                "it returned {wl} for win minus loss and {d} for a draw, which go from -1 and from 0 to 1"
+            ));
+        }
+        if !(0.0..=MOST_PLIES).contains(&m) {
+            return Some(format!(
+                "it returned {m} plies to the end of the game, and the rules allow 0 to {MOST_PLIES}"
+            ));
+        }
+        (logits != moves).then(|| format!("it returned {logits} logits for {moves} moves"))
     }
 
     /// Softmax at temperature 1, in the order of `moves`. The exponential comes from `libm`, so that it is

@@ -85,7 +85,7 @@ impl Evaluator for InstrumentedEvaluator {
         self.busy.begin(batch.len(), Instant::now());
         let _busy = BusyGuard(&self.busy, batch.len());
         self.evaluator.evaluate(batch)?;
-        EvalSlot::check_numbers(&self.info, batch)
+        EvalSlot::check_outputs(&self.info, batch)
     }
 }
 
@@ -267,9 +267,11 @@ mod tests {
         assert_eq!(cpu.silence(start + 9_000 * MS), None);
     }
 
-    /// Its last output is the number.
+    /// Spoils the last position of a batch.
+    type Spoil = fn(&mut EvalSlot);
+
     #[derive(Debug)]
-    struct Damaged(Arc<dyn Backend>, f32);
+    struct Damaged(Arc<dyn Backend>, Spoil);
 
     impl Backend for Damaged {
         fn facts(&self) -> &BackendInfo {
@@ -281,35 +283,46 @@ mod tests {
         }
     }
 
-    struct Output(f32);
+    struct Output(Spoil);
 
     impl Evaluator for Output {
         fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
-            let last = batch.len() - 1;
-            if self.0.is_nan() {
-                batch[last].evaluation.m = self.0;
-            } else {
-                batch[last].logits.push(self.0);
-            }
+            batch.iter_mut().for_each(|slot| slot.logits.push(1.0));
+            batch.iter_mut().next_back().map(self.0);
             Ok(())
         }
     }
 
-    /// A regression: NaN from a device went into the tree.
+    /// A regression: NaN from a device went into the tree, and a search waited for ever for a move without a
+    /// logit.
     #[test]
-    fn outputs_that_are_no_numbers_are_an_error() {
+    fn outputs_that_a_search_cannot_use_are_an_error() {
         let random = create(&BackendConfig::parse("random", "").unwrap(), None).unwrap();
-        let evaluate = |output| {
-            let instrumented = Instrumented::new(Arc::new(Damaged(random.clone(), output)), Vec::new());
-            instrumented
-                .evaluator()
-                .unwrap()
-                .evaluate(&mut vec![EvalSlot::default(); 3])
+        let evaluate = |spoil: Spoil| {
+            let instrumented = Instrumented::new(Arc::new(Damaged(random.clone(), spoil)), Vec::new());
+            let mut slot = EvalSlot::default();
+            slot.moves.push(0);
+            let mut evaluator = instrumented.evaluator().unwrap();
+            evaluator.evaluate(&mut vec![slot; 3])
         };
-        assert!(evaluate(1.0).is_ok());
-        for output in [f32::NAN, f32::INFINITY] {
-            let error = evaluate(output).unwrap_err().to_string();
-            assert_eq!(error, "random: evaluation failed: it returned NaN or infinity");
+        assert!(evaluate(|_| {}).is_ok());
+        let spoiled: [(Spoil, &str); 8] = [
+            (|slot| slot.evaluation.m = f32::NAN, "NaN or infinity"),
+            (|slot| slot.logits[0] = f32::INFINITY, "NaN or infinity"),
+            (|slot| slot.evaluation.wl = -5.0, "-5 for win minus loss"),
+            (
+                |slot| slot.evaluation.d = -0.5,
+                "0 for win minus loss and -0.5 for",
+            ),
+            (|slot| slot.evaluation.m = 15_535_833.0, "15535833 plies"),
+            (|slot| slot.evaluation.m = -1.0, "-1 plies"),
+            (|slot| slot.logits.clear(), "0 logits for 1 moves"),
+            (|slot| slot.logits.push(1.0), "2 logits for 1 moves"),
+        ];
+        for (spoil, expected) in spoiled {
+            let error = evaluate(spoil).unwrap_err().to_string();
+            let expected = format!("random: evaluation failed: it returned {expected}");
+            assert!(error.starts_with(&expected), "{error}");
         }
     }
 }

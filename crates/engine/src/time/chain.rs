@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::facts::MoveFacts;
+use super::facts::{MoveFacts, MoverClock};
 use super::nodestime::{NodesPerMilli, NodesTimeOptions};
 use super::report::MoveReport;
 use super::smart_pruning::SmartPruning;
@@ -138,6 +138,11 @@ fn rules(
         rules.push(Box::new(MoveTimeLimit::new(movetime, lag)));
     }
     rules.extend(managers);
+    // Whatever the manager says, or if it says nothing.
+    if let Some(MoverClock { time, .. }) = facts.limits.mover_clock() {
+        let all = (time - facts.overhead).max(time / 2.0);
+        rules.push(Box::new(MoveTimeLimit::new(all, None)));
+    }
     if let Some(depth) = bounds.depth {
         rules.push(Box::new(DepthLimit {
             depth,

@@ -239,7 +239,8 @@ impl Limit {
             depth,
             ..
         } = self.bounds();
-        time.or(movetime).is_some() || nodes.is_some() || depth.is_some()
+        let mut times = [time, movetime].into_iter().flatten();
+        times.any(|time| time.0.is_finite()) || nodes.is_some() || depth.is_some()
     }
 
     /// The clock to budget: `None` without one, and in infinite and ponder searches.

@@ -105,7 +105,7 @@ impl OnnxRuntime {
         let mut batch = sessions.tried.clone();
         let mut evaluator = sessions.evaluator()?;
         evaluator.evaluate(&mut batch)?;
-        EvalSlot::check_numbers(&info, &batch)?;
+        EvalSlot::check_outputs(&info, &batch)?;
         if device.provider.is_accelerator() {
             info.padded_to = sessions.sizes.padded_to();
         }

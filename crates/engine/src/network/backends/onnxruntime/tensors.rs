@@ -11,6 +11,7 @@ use thiserror::Error;
 
 use super::causes::is_out_of_memory;
 use super::{NAME, in_our_words};
+use crate::network::eval_slot::ROUNDING;
 use crate::network::onnx::{TensorNames, ValueOutput};
 use crate::network::{BackendError, EvalSlot, InputPlanes, PLANES, POLICY_SIZE, Value};
 
@@ -157,10 +158,6 @@ pub(super) fn read_batch(
     }
     Ok(())
 }
-
-/// Probabilities and values may be outside their range, and sums of probabilities beside 1, by this: numbers
-/// of 16 bits round.
-const ROUNDING: f32 = 0.03;
 
 /// Wl and d of win, draw and loss. What is no number is refused where that is checked of all backends.
 fn value_of(wdl: [f32; 3]) -> Result<(f32, f32), RunError> {
