@@ -44,6 +44,10 @@ pub(super) fn behind(word: &str) -> (&str, Vec<u8>) {
                 let Ok(number) = number.parse() else { break };
                 (before.trim_end_matches(['\\', '$']), number)
             }
+            // Ends no mark, but nearly every word.
+            None if rest.ends_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '.') => {
+                break;
+            }
             None => {
                 let plain = rest.replace(['−', '–'], "-");
                 let is_last = |mark: &str| {
