@@ -1,5 +1,5 @@
 //! A search from `go` ([`GoRequest`]) over its reports ([`Listener`]) to its answer ([`Outcome`]).
-//! [`Play`] says who has the game meanwhile.
+//! [`Play`] says what goes on meanwhile.
 
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,15 +24,16 @@ use crate::search::{
 };
 use crate::time::{Chain, Limit, Millis, SearchStats};
 
-/// Who has the game.
+/// What the engine does.
+#[derive(Default)]
 pub(super) enum Play {
-    /// The engine. `None` before its first search, or if a search has lost it.
-    Idle(Option<OwnGame>),
+    #[default]
+    Idle,
+    /// The search has the game.
     Searching(Running),
-    /// The engine, and `listener` hears only after `stop`, or after `ponderhit` if it ponders, that nothing
-    /// was searched at `root`.
+    /// Nothing, but `listener` hears only after `stop`, or after `ponderhit` if it ponders, that nothing was
+    /// searched at `root`.
     Over {
-        own: Option<OwnGame>,
         listener: Box<dyn Listener>,
         root: History,
         is_pondering: bool,
@@ -119,9 +120,7 @@ impl Engine {
                 Err(error)
             }
         };
-        let own = self.take_game();
         self.play = Play::Over {
-            own,
             listener,
             root: asked.game,
             is_pondering: asked.request.limits.is_ponder(),
@@ -160,17 +159,15 @@ impl Engine {
             info: asked.info.clone(),
             ..self.settings.clone()
         };
-        let (opened, tables) = (network.opened.clone(), self.tables.clone());
-        let own_manager = self.own_manager.clone();
         let setup = Arc::new(Setup {
             settings,
-            opened,
-            tables,
-            own_manager,
+            opened: network.opened.clone(),
+            tables: self.tables.clone(),
+            own_manager: self.own_manager.clone(),
             notes: Vec::new(),
         });
         let watcher = Watcher::start()?;
-        let mut own = match self.take_game() {
+        let mut own = match self.own.take() {
             Some(own) => own,
             None => OwnGame::new(setup.clone(), setup.new_cache(), Reclaimer::new())?,
         };
@@ -205,34 +202,22 @@ impl Engine {
         Ok(())
     }
 
-    /// The game of an engine that does not search.
-    pub(super) fn take_game(&mut self) -> Option<OwnGame> {
-        if let Play::Idle(own) = &mut self.play {
-            own.take()
-        } else {
-            None
-        }
-    }
-
     fn send_pending_answer(&mut self) {
         if let Play::Over { listener, root, .. } = &mut self.play {
             listener.answer(root, None);
-            self.take_back();
+            self.play = Play::Idle;
         }
     }
 
     /// Takes the game back from a search, which must be about to end. Who waits for an answer gets none.
     fn take_back(&mut self) -> Option<(AskedSearch, Box<dyn Listener>)> {
-        let returned = match mem::replace(&mut self.play, Play::Idle(None)) {
-            Play::Idle(own) | Play::Over { own, .. } => Returned {
-                own,
-                unanswered: None,
-            },
-            // If the thread lost the game, the next search begins with an empty tree.
-            Play::Searching(running) => running.thread.join().unwrap_or_default(),
+        let Play::Searching(running) = mem::take(&mut self.play) else {
+            return None;
         };
-        self.play = Play::Idle(returned.own);
-        returned.unanswered
+        // If the thread lost the game, the next search begins with an empty tree.
+        let Returned { own, unanswered } = running.thread.join().unwrap_or_default();
+        self.own = own;
+        unanswered
     }
 
     /// Its answer goes out at once.
@@ -269,7 +254,7 @@ impl Engine {
     /// True until the running search has answered.
     pub fn is_searching(&self) -> bool {
         match &self.play {
-            Play::Idle(_) => false,
+            Play::Idle => false,
             Play::Searching(running) => !running.life().stage().is_answered(),
             Play::Over { .. } => true,
         }
@@ -278,7 +263,7 @@ impl Engine {
     /// Whether only `stop` ends the running search.
     pub fn still_waits_for_stop(&self) -> bool {
         match &self.play {
-            Play::Idle(_) => false,
+            Play::Idle => false,
             Play::Searching(running) => running.life().still_waits_for_stop(),
             Play::Over { .. } => true,
         }

@@ -23,6 +23,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use game::OwnGame;
 pub use go::Listener;
 use go::Play;
 pub use memory::MemoryOptions;
@@ -76,6 +77,8 @@ pub struct Engine {
     wants_fresh_network: bool,
     tables: TablesInForce,
     play: Play,
+    /// `None` before the first search, while one has it, and after one has lost it.
+    own: Option<OwnGame>,
     wants_empty_tree: bool,
     own_manager: Option<OwnManager>,
 }
@@ -85,7 +88,8 @@ impl Engine {
     pub fn new(settings: Settings) -> Result<Engine, EngineError> {
         settings.check()?;
         Ok(Engine {
-            play: Play::Idle(None),
+            play: Play::Idle,
+            own: None,
             position: History::start(),
             position_refusal: None,
             network: None,
@@ -195,7 +199,7 @@ impl Engine {
         self.finish();
         self.network = Some(network);
         // Another network's evaluations are useless.
-        self.play = Play::Idle(None);
+        self.own = None;
         Ok(self.in_force())
     }
 
@@ -241,7 +245,7 @@ impl Engine {
     /// Keeps nothing from the last game, so that a game is the same in any process.
     pub fn new_game(&mut self) {
         self.drop_search();
-        self.play = Play::Idle(None);
+        self.own = None;
         self.position = History::start();
         self.position_refusal = None;
         self.wants_fresh_network = true;
@@ -261,8 +265,8 @@ impl Engine {
     /// Forgets all evaluations.
     pub fn clear_cache(&mut self) {
         self.finish();
-        if let Play::Idle(Some(game)) = &mut self.play {
-            game.clear_cache();
+        if let Some(own) = &mut self.own {
+            own.clear_cache();
         }
     }
 
