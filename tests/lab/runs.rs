@@ -242,15 +242,7 @@ fn a_game_that_was_played_before_proves_nothing() {
         (&report["games"], &report["different_games"]),
         (&Value::from(40), &Value::from(2))
     );
-    assert_eq!(
-        report["pairs"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|count| count.as_u64().unwrap())
-            .sum::<u64>(),
-        1
-    );
+    assert_eq!(report["pairs"], 1);
     assert_eq!(
         (&report["verdict"], &report["sprt"]["verdict"]),
         (&"undecided".into(), &"undecided".into())

@@ -30,7 +30,7 @@ const SILENCE_AFTER_ERROR: Duration = Duration::from_secs(8);
 const TALK: u32 = 30;
 /// The same before a start or a new game: whoever talks for longer never gets to its end.
 const TALK_BEFORE_GAME: u32 = 3;
-/// Most characters of an engine's name.
+/// Most bytes of an engine's name.
 const MOST_NAME: usize = 200;
 /// The time beyond its limit after which an engine without a move is ended.
 const MARGIN: Duration = Duration::from_secs(3);
@@ -387,12 +387,8 @@ impl ExternalEngine {
     pub fn new(command: ExternalCommand) -> Result<ExternalEngine, UciProcessError> {
         let (process, answer) = UciProcess::start(&command)?;
         let own_name = answer.iter().find_map(|line| line.strip_prefix("id name "));
-        let name: String = own_name
-            .unwrap_or(&command.program)
-            .chars()
-            .take(MOST_NAME)
-            .collect();
-        let name = one_line(&printable(&name));
+        let mut name = one_line(&printable(own_name.unwrap_or(&command.program)));
+        name.truncate(name.floor_char_boundary(MOST_NAME));
         Ok(ExternalEngine {
             name,
             answer,
@@ -736,12 +732,13 @@ mod tests {
     /// A regression: a name of 900 kB was written with each game.
     #[test]
     fn a_name_is_bounded() {
-        let script = "printf 'id name '; head -c 90000 /dev/zero | tr '\\0' x; echo; echo uciok; read quit";
+        let script = "printf 'id name a%090000d' 0 | sed 's/0/é/g'; echo; echo uciok; read quit";
         let command = ExternalCommand {
             arguments: vec!["-c".into(), script.into()],
             ..ExternalCommand::new("/bin/sh")
         };
-        assert_eq!(ExternalEngine::new(command).unwrap().name.len(), MOST_NAME);
+        // Each other letter takes two bytes.
+        assert_eq!(ExternalEngine::new(command).unwrap().name.len(), MOST_NAME - 1);
     }
 
     /// A regression: one byte that is not UTF-8 refused an engine.

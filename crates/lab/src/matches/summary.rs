@@ -225,8 +225,9 @@ impl Serialize for MatchSummary {
             "wins": self.tally.wins,
             "draws": self.tally.draws,
             "losses": self.tally.losses,
+            "pairs": self.tally.pair_count(),
             // By points: 0, ½, 1, 1½, 2.
-            "pairs": self.tally.pairs,
+            "pentanomial": self.tally.pairs,
             "unpaired_games": self.tally.unpaired(),
             "score": of_elo(|elo| elo.score),
             "elo": of_elo(|elo| elo.elo),
@@ -246,7 +247,7 @@ impl Serialize for MatchSummary {
             "pruned": self.pruning.map(|side| side.pruned()),
             "pruning_saved": self.pruning.map(|side| side.saved()),
             "nodes": self.speed.map(|(nodes, _)| nodes),
-            "seconds": self.speed.map(|(_, seconds)| seconds),
+            "time_ms": self.speed.map(|(_, seconds)| 1000.0 * seconds),
             "nps": self.speed.map(nps),
         })
         .serialize(serializer)

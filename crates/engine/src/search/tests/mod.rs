@@ -684,3 +684,21 @@ fn a_search_that_can_make_no_more_visits_ends() {
         (EndReason::Rule(StopReason::Nodes), 500)
     );
 }
+
+#[test]
+fn a_search_without_exploration_makes_its_visits() {
+    let mut bench = TestBench::new("random", 2, "startpos");
+    (bench.params.cpuct, bench.params.cpuct_factor) = (0.0, 0.0);
+    let stats = bench.search(2_000).0.stats();
+    assert_eq!(stats.nodes.0, 2_000);
+    bench.check(Kept::Whole);
+}
+
+/// A move leaves bare kings, and no other one is better.
+#[test]
+fn a_search_whose_moves_are_settled_makes_its_visits() {
+    let bench = TestBench::new("random", 2, "fen 8/8/8/8/8/5k2/7r/6K1 w - - 0 1");
+    let stats = bench.search(10_000).0.stats();
+    assert!(stats.root_is_certain, "{stats:?}");
+    assert_eq!(stats.nodes.0, 10_000);
+}
