@@ -33,9 +33,9 @@ pub(crate) struct EvalArgs {
 
 #[derive(Serialize)]
 struct PositionReport {
+    position: String,
     /// Counted from 1, where the position stands in the source.
     line: u64,
-    position: String,
     #[serde(flatten)]
     evaluation: PositionEvaluation,
 }
@@ -117,8 +117,8 @@ impl PositionEvaluator {
             let evaluation = PositionEvaluation::of(&history, &legal, slot, self.has_moves_left);
             let text = format!("{position}\n{evaluation}\n");
             let report = PositionReport {
-                line,
                 position,
+                line,
                 evaluation,
             };
             output.write(&report, &text)?;

@@ -66,9 +66,11 @@ impl Outage {
         }
     }
 
-    /// True if there was one.
-    fn end(&self) -> bool {
-        self.0.lock().take().is_some()
+    /// A batch that began then has succeeded. True if there was an outage, which a batch does not end that was
+    /// under way before.
+    fn end(&self, batch_began: Instant) -> bool {
+        let outage = &mut *self.0.lock();
+        outage.take_if(|(until, _)| batch_began >= *until).is_some()
     }
 }
 
@@ -207,11 +209,12 @@ impl DevicePool {
     /// Evaluates `batch` on `device`, which drops out with a note if it fails. True if it succeeded.
     fn evaluate(&self, device: &Device, evaluator: &mut dyn Evaluator, batch: &mut [EvalSlot]) -> bool {
         let info = device.facts();
+        let began = Instant::now();
         let mut chunks = batch.chunks_mut(info.max_batch);
         let result = chunks.try_for_each(|chunk| evaluator.evaluate_or_fail(&info.name, chunk));
         match &result {
             Err(failure) => self.drop_out(device, failure),
-            Ok(()) if device.outage.end() => {
+            Ok(()) if device.outage.end(began) => {
                 let note = format!("{MULTIPLEXING}: {} works again", device.label);
                 self.notes.lock().push(note.into());
             }

@@ -127,7 +127,8 @@ fn a_device_that_is_back_is_used_again() {
         !outage.is_over(after(2)) && outage.is_over(after(3)),
         "twice as long"
     );
-    assert!(outage.end() && !outage.end());
+    assert!(!outage.end(start), "that batch was under way before");
+    assert!(outage.end(after(3)) && !outage.end(after(3)));
     assert!(outage.is_over(start));
 }
 
