@@ -66,8 +66,8 @@ impl Outage {
         }
     }
 
-    /// A batch that began then has succeeded. True if there was an outage, which a batch does not end that was
-    /// under way before.
+    /// A batch that began then has succeeded. True if there was an outage, which a batch does not end that
+    /// was under way before.
     fn end(&self, batch_began: Instant) -> bool {
         let outage = &mut *self.0.lock();
         outage.take_if(|(until, _)| batch_began >= *until).is_some()
