@@ -4,6 +4,7 @@ import json
 import subprocess
 import threading
 from collections import deque
+from importlib import import_module
 from itertools import count
 from typing import IO, Any, Deque, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
@@ -32,10 +33,10 @@ class Evaluation(NamedTuple):
         for index, logit in self.scores:
             numbers[index] = logit
         try:
-            import numpy
+            numpy: Any = import_module("numpy")
         except ImportError:
             return numbers
-        return numpy.array(numbers, dtype=numpy.float32)
+        return numpy.array(numbers, dtype="float32")
 
 
 def _text(position: Position) -> str:
