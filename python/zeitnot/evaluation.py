@@ -10,7 +10,7 @@ from typing import IO, Any, Deque, Dict, Iterable, Iterator, List, NamedTuple, O
 
 from .client import EngineError, Position, QueryError, Text, Wdl, listed, program as installed, query_of
 
-# Numbers of a network's policy: docs/reference/files.md says which move has which.
+# Numbers of a network's policy, in Lc0's order of moves.
 POLICY_SIZE = 1858
 # Lines of messages that an error repeats.
 SHOWN = 20
@@ -49,7 +49,8 @@ def _text(position: Position) -> str:
 
 def evaluate(positions: Any, *flags: str, program: Text = None, folder: Text = None) -> Iterator[Evaluation]:
     """Yields the network's figures of each position, in order. Of any number only some are held at once. `flags` are those of
-    `zeitnot eval`, such as "--weights=network.pb.gz". A position that is refused raises a `QueryError` with its number."""
+    `zeitnot eval`, such as "--weights=network.pb.gz", and "--chess960" to have castling written as Chess960 does. A position
+    that is refused raises a `QueryError` with its number."""
     name = program or installed()
     pipe = subprocess.PIPE
     try:
