@@ -1,14 +1,13 @@
 //! The command line of Zeitnot: reads it and runs the command.
 
-use std::process::ExitCode;
-
 use zeitnot::cli::Invocation;
 
-fn main() -> ExitCode {
+fn main() {
     zeitnot::signals::set_up();
     zeitnot_engine::system::raise_file_limit();
     zeitnot_engine::system::allocator::set_up();
-    Invocation::of_process()
+    let code = Invocation::of_process()
         .unwrap_or_else(|refusal| refusal.exit())
-        .run()
+        .run();
+    zeitnot_engine::system::end(code)
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
 use serde::Serialize;
@@ -71,12 +70,6 @@ pub(crate) enum ExitStatus {
     BadInput = 2,
     /// The user has stopped it.
     Stopped = STOPPED,
-}
-
-impl From<ExitStatus> for ExitCode {
-    fn from(status: ExitStatus) -> ExitCode {
-        ExitCode::from(status as u8)
-    }
 }
 
 /// The exit code of what Ctrl-C ends, as shells have it.

@@ -17,9 +17,10 @@ from collections import deque
 from contextlib import suppress
 from functools import partial
 from html import escape
+from importlib import import_module
 from itertools import count, repeat
 from pathlib import Path
-from typing import Any, AsyncGenerator, AsyncIterator, Callable, Coroutine, Deque, Dict, Iterator, List, Literal, NamedTuple
+from typing import Any, AsyncGenerator, AsyncIterator, Callable, Coroutine, Deque, Dict, Generator, Iterator, List, Literal, NamedTuple
 from typing import Optional, Sequence, Set, Tuple, TYPE_CHECKING, TypedDict, TypeVar, Union, cast, overload
 
 if TYPE_CHECKING:
@@ -39,6 +40,9 @@ START = 1800.0
 MAX_LINE = 1 << 24
 # Characters of the program's messages that an error repeats.
 SHOWN = 2000
+# Moves that have an arrow on the board of an answer, and the width of that board.
+SHOWN_MOVES = 3
+BOARD_PIXELS = 320
 
 T = TypeVar("T")
 Line = Dict[str, Any]
@@ -126,9 +130,26 @@ class Answer(NamedTuple):
     tbhits: Optional[int]
     moves: Tuple[RootMove, ...]
     warnings: Tuple[str, ...]
+    # What was asked, as JSON.
+    query: str
+
+    def _repr_svg_(self) -> Optional[str]:
+        """The board with the three most visited moves, as notebooks show it where python-chess is installed."""
+        try:
+            chess: Any = import_module("chess.svg").chess
+        except ImportError:
+            return None
+        query = json.loads(self.query)
+        board = chess.Board(query.get("fen", chess.STARTING_FEN), chess960=query.get("chess960", False))
+        for move in query.get("moves", ())[: self.ply]:
+            is_uci = re.fullmatch("([a-h][1-8]){2}[nbrq]?", move)
+            board.push(board.parse_uci(move) if is_uci else board.parse_san(move))
+        shown = [board.parse_uci(move.move) for move in self.moves[:SHOWN_MOVES]]
+        lines = [(move.from_square, move.to_square) for move in shown]
+        return str(chess.svg.board(board, orientation=board.turn, arrows=lines, size=BOARD_PIXELS))
 
     def _repr_html_(self) -> str:
-        """A table of the moves, as notebooks show it."""
+        """The board and a table of the moves, as notebooks show it."""
         def row(cells: Sequence[Any], kind: str = "td") -> str:
             return "<tr>" + "".join(f"<{kind}>{escape(str(cell))}</{kind}>" for cell in cells) + "</tr>"
 
@@ -141,7 +162,7 @@ class Answer(NamedTuple):
         head = row(["move", "visits", "q", "win / draw / loss, %", "pawns", "line"], "th")
         moves = [row([move.move, *figures(move), " ".join(move.pv)]) for move in self.moves]
         told = f"ply {self.ply}, {self.turn} to move: {self.best or self.reason}"
-        return f"<table><caption>{escape(told)}</caption>{head}{''.join(moves)}</table>"
+        return f"{self._repr_svg_() or ''}<table><caption>{escape(told)}</caption>{head}{''.join(moves)}</table>"
 
 
 class EngineError(Exception):
@@ -226,10 +247,10 @@ def _fields(line: Line, names: Sequence[str]) -> Iterator[Any]:
     return (tuple(value) if isinstance(value, list) else value for value in map(line.get, names))
 
 
-def _answer_of(line: Line, id: Any) -> Answer:
+def _answer_of(line: Line, query: _Query) -> Answer:
     moves = tuple(RootMove._make(_fields(move, RootMove._fields)) for move in line.get("moves", ()))
     answer = Answer._make(_fields(line, Answer._fields))
-    return answer._replace(id=id, moves=moves, warnings=answer.warnings or ())
+    return answer._replace(id=query.id, moves=moves, warnings=answer.warnings or (), query="{" + query.text + "}")
 
 
 def _check_process(own: int) -> None:
@@ -358,10 +379,10 @@ class _Stream:
         elif error:
             self._give(query, QueryError(query.id, error, line.get("field"), ply), query.left if ply is None else 1)
         elif line["final"]:
-            self._give(query, _answer_of(line, query.id), 1)
+            self._give(query, _answer_of(line, query), 1)
         elif len(self._ready) < self._engine._in_flight:
             # Who reads slowly gets fewer reports.
-            self._ready.append(_answer_of(line, query.id))
+            self._ready.append(_answer_of(line, query))
         is_last = bool(full) or query.left == 0
         if is_last:
             self._open.discard(line["id"])
@@ -408,6 +429,25 @@ class _Stream:
         self._engine._ended.remove_done_callback(self._end)
 
 
+class Answers(Iterator[T]):
+    """Answers as they come. Their length is the number of positions, if the queries are not an iterator."""
+
+    def __init__(self, found: Generator[T, None, None], queries: Any, defaults: Line) -> None:
+        self._found, self._queries, self._defaults = found, queries, defaults
+
+    def __next__(self) -> T:
+        return next(self._found)
+
+    def __len__(self) -> int:
+        if not hasattr(self._queries, "__len__"):
+            raise TypeError("queries that come from an iterator have no number")
+        return sum(_Query(position, self._defaults, 0).left for position in listed(self._queries))
+
+    def close(self) -> None:
+        """Ends the searches under way."""
+        self._found.close()
+
+
 class AsyncEngine:
     """The program in the background, for asyncio. `flags` are those of `zeitnot serve`.
 
@@ -434,6 +474,10 @@ class AsyncEngine:
         self._waiting: Dict[int, Callable[[Line], Any]] = {}
         self._sent, self._said, self._is_closed = 0, "", False
         self._loop: Optional[asyncio.AbstractEventLoop] = None
+
+    def __repr__(self) -> str:
+        is_running = self._loop and not self._is_closed and not self._ended.done()
+        return f"<zeitnot.AsyncEngine, {'running' if is_running else 'closed'}>"
 
     async def __aenter__(self) -> "AsyncEngine":
         await self.start()
@@ -682,20 +726,22 @@ class Engine:
             raise
 
     @overload
-    def answers(self, queries: Any, *, in_order: bool = ..., errors: Literal["return"], **keys: "Unpack[Keys]") -> Iterator[Result]: ...
+    def answers(self, queries: Any, *, in_order: bool = ..., errors: Literal["return"], **keys: "Unpack[Keys]") -> "Answers[Result]": ...
     @overload
-    def answers(self, queries: Any, *, in_order: bool = ..., errors: Literal["raise"] = ..., **keys: "Unpack[Keys]") -> Iterator[Answer]: ...
-    def answers(self, queries: Any, *, in_order: bool = False, errors: str = "raise", **defaults: "Unpack[Keys]") -> Iterator[Any]:
+    def answers(self, queries: Any, *, in_order: bool = ..., errors: Literal["raise"] = ..., **keys: "Unpack[Keys]") -> "Answers[Answer]": ...
+    def answers(self, queries: Any, *, in_order: bool = False, errors: str = "raise", **defaults: "Unpack[Keys]") -> "Answers[Any]":
         """Yields the `Answer`s to `queries` as they come, or in the order of the queries and their positions.
 
         Queries are dictionaries, FENs, or boards and games of python-chess. There may be any number of them: an iterator is asked
         in a thread of its own as there is room, and may wait for answers. `defaults` are keys of every query, such as nodes=400.
+        Of queries in a list the answers have a length, so that tqdm shows how far they are.
         What is refused raises `QueryError`, or is yielded as one with errors="return". Whoever leaves the loop early ends the
         searches under way."""
         _check_errors(errors)
-        return self._answers(queries, in_order, errors, cast(Line, defaults))
+        line = cast(Line, defaults)
+        return Answers(self._answers(queries, in_order, errors, line), queries, line)
 
-    def _answers(self, queries: Any, in_order: bool, errors: str, defaults: Line) -> Iterator[Any]:
+    def _answers(self, queries: Any, in_order: bool, errors: str, defaults: Line) -> Generator[Any, None, None]:
         stream = self._wait(self._engine._open(queries, in_order, defaults))
         try:
             while batch := self._wait(stream.batch()):

@@ -5,7 +5,6 @@ mod lc0_flags;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{ArgAction, CommandFactory, Parser};
@@ -144,14 +143,14 @@ impl Invocation {
         })
     }
 
-    /// A failure is one message on stderr and exit code 2.
-    pub fn run(self) -> ExitCode {
+    /// The exit code. A failure is one message on stderr and code 2.
+    pub fn run(self) -> u8 {
         self.notes.iter().for_each(eprint_message);
         let mut output = Output::stdout();
         output.is_json = self.is_json;
         let status = self.command.run(|| with_all_in_help(Cli::command()), &mut output);
         let status = status.and_then(|status| output.finish().map(|()| status));
-        status.unwrap_or_else(|failure| tell_failure(&failure)).into()
+        status.unwrap_or_else(|failure| tell_failure(&failure)) as u8
     }
 }
 

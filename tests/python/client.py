@@ -513,9 +513,24 @@ class Streams(unittest.TestCase):
             answer = started.analyse("startpos", nodes=5)
             table = answer._repr_html_()
             self.assertTrue(all(f"<td>{move.move}</td>" in table for move in answer.moves), table)
+            if importlib.util.find_spec("chess"):
+                last = started.analyse_all({"moves": ["e4", "c7c5"], "plies": "all"}, nodes=9)[-1]
+                for place, count in (("#white-pawn", 8), ("#black-king", 1), ("<line", 3)):
+                    self.assertGreaterEqual(last._repr_html_().count(place), count, place)
+                self.assertNotEqual(last._repr_svg_(), answer._repr_svg_())
             mated = started.analyse({"moves": ["f3", "e5", "g4", "Qh4"]}, nodes=5)
             self.assertIn("checkmate", mated._repr_html_())
         self.assertEqual(repr(started), "<zeitnot.Engine, closed>")
+
+    def test_answers_of_a_list_have_a_length(self):
+        queries = ["startpos", {"moves": ["e4", "e5"], "plies": "all"}, {"moves": ["e5"]}]
+        with engine() as started:
+            found = started.answers(queries, errors="return", nodes=2)
+            self.assertEqual((len(found), len(list(found))), (5, 5))
+            for same in (started.answers("startpos", nodes=2), started.answers(queries[:1], nodes=2)):
+                self.assertEqual((len(same), len(list(same))), (1, 1))
+            with self.assertRaisesRegex(TypeError, "iterator"):
+                len(started.answers(iter(queries)))
 
     def test_numbers_and_arrays_of_numpy_are_keys(self):
         class Scalar:

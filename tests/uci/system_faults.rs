@@ -1,7 +1,7 @@
 //! Tests what the system may do to a session: signals, a clock of the day that jumps.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -92,6 +92,39 @@ fn is_ignored(number: u32) -> bool {
     })
 }
 
+/// A library crashes that takes itself down while a device's thread is within it.
+#[cfg(target_os = "linux")]
+#[test]
+#[ignore = "needs a C compiler, and a loader that preloads libraries"]
+fn nothing_is_taken_down_at_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("crashing.c");
+    fs::write(
+        &source,
+        "void abort(void); __attribute__((destructor)) static void end(void) { abort(); }",
+    )
+    .unwrap();
+    let library = compiled(&source, folder.path());
+    let mut command = crate::common::zeitnot(&["--backend=random", "--threads=1"]);
+    let output = run_with_input(command.env("LD_PRELOAD", library), "go nodes 10\nquit\n");
+    assert!(output.status.success(), "{output:?}");
+    assert!(stdout(&output).contains("\nbestmove "), "{output:?}");
+}
+
+/// The library that a C compiler makes of a file.
+#[cfg(target_os = "linux")]
+fn compiled(source: &Path, folder: &Path) -> PathBuf {
+    let library = folder.join("preloaded.so");
+    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+    let mut compile = Command::new(compiler);
+    compile
+        .args(["-shared", "-fPIC", "-O1", "-o"])
+        .arg(&library)
+        .arg(source);
+    assert!(compile.arg("-ldl").status().unwrap().success());
+    library
+}
+
 /// The system's clock is set, by hours and in both directions, whenever anybody reads it.
 #[cfg(target_os = "linux")]
 #[test]
@@ -100,14 +133,8 @@ fn time_management_does_not_notice_jumps_of_the_clock() {
     use crate::common::{package_file, zeitnot};
 
     let folder = tempfile::tempdir().unwrap();
-    let (library, log) = (folder.path().join("clock_jumps.so"), folder.path().join("log"));
-    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
-    let mut compile = Command::new(compiler);
-    compile
-        .args(["-shared", "-fPIC", "-O1", "-o"])
-        .arg(&library)
-        .arg(package_file("tests/uci/clock_jumps.c"));
-    assert!(compile.arg("-ldl").status().unwrap().success());
+    let log = folder.path().join("log");
+    let library = compiled(&package_file("tests/uci/clock_jumps.c"), folder.path());
     let mut command = zeitnot(&["--backend=random", "--threads=1"]);
     let mut engine = Engine::spawn(
         command
