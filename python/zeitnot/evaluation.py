@@ -18,7 +18,8 @@ SHOWN = 20
 
 class Evaluation(NamedTuple):
     """The network's figures of one position, for the side to move. `m` is in plies, None if the network does not tell.
-    `policy` has the probability of each legal move, `scores` its place among the 1858 and its logit."""
+    `policy` has the probability of each legal move, `scores` its place among the 1858 and its logit. `backend` names what
+    has computed, and in which precision."""
 
     position: Position
     q: float
@@ -26,6 +27,8 @@ class Evaluation(NamedTuple):
     m: Optional[float]
     policy: Dict[str, float]
     scores: Tuple[Tuple[int, float], ...]
+    backend: str
+    network_sha256: Optional[str]
 
     def logits(self) -> Any:
         """`[1858]`, an array where numpy is there, else a list: NaN where no legal move is."""
@@ -99,6 +102,8 @@ def evaluate(positions: Any, *flags: str, program: Text = None, folder: Text = N
                 found.get("m"),
                 {move["move"]: move["p"] for move in moves},
                 tuple((move["index"], move["logit"]) for move in moves),
+                found["backend"],
+                found["network_sha256"],
             )
         if failed:
             raise failed[0]

@@ -32,21 +32,26 @@ pub(crate) struct EvalArgs {
 }
 
 #[derive(Serialize)]
-struct PositionReport {
+struct PositionReport<'a> {
     position: String,
     /// Counted from 1, where the position stands in the source.
     line: u64,
     #[serde(flatten)]
     evaluation: PositionEvaluation,
+    backend: &'a str,
+    network_sha256: Option<&'a str>,
 }
 
 pub(super) fn run(args: &EvalArgs, output: &mut Output) -> Result<ExitStatus> {
     let (source, content) = open(&args.positions)?;
-    let (backend, settings) = (args.network.backend()?, &args.network.0);
+    let (opened, settings) = (args.network.open()?, &args.network.0);
+    let facts = opened.backend.facts();
     let mut evaluation = PositionEvaluator {
         lines: PositionLines::default(),
-        batch: BatchEvaluator::new(&*backend, settings.search.history_fill, MAX_BATCH)?,
-        has_moves_left: backend.facts().has_moves_left,
+        batch: BatchEvaluator::new(&*opened.backend, settings.search.history_fill, MAX_BATCH)?,
+        has_moves_left: facts.has_moves_left,
+        backend: facts.description_without_folder(),
+        network_sha256: opened.network_sha256,
         variant: variant(settings.chess960),
     };
     let mut status = ExitStatus::Success;
@@ -96,6 +101,8 @@ struct PositionEvaluator {
     /// Positions with their lines, texts and legal moves.
     batch: BatchEvaluator<(u64, String, History, MoveList)>,
     has_moves_left: bool,
+    backend: String,
+    network_sha256: Option<String>,
     variant: Variant,
 }
 
@@ -120,6 +127,8 @@ impl PositionEvaluator {
                 position,
                 line,
                 evaluation,
+                backend: &self.backend,
+                network_sha256: self.network_sha256.as_deref(),
             };
             output.write(&report, &text)?;
         }

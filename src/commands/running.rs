@@ -19,6 +19,7 @@ use zeitnot_engine::VERSION;
 use zeitnot_engine::engine::Settings;
 use zeitnot_engine::network::BackendInfo;
 use zeitnot_lab::report::Origin;
+use zeitnot_lab::run::PRECISION;
 
 const LINE_EVERY: Duration = Duration::from_secs(60);
 
@@ -143,8 +144,10 @@ pub(crate) fn engine_facts(
     settings: &Settings,
 ) -> Vec<(&'static str, String)> {
     let network = backend.map(|backend| ("network", backend.description.clone()));
+    let precision = backend.map(|backend| (PRECISION, backend.precision.clone()));
     let options = ("options", options_in_words(settings));
-    network.into_iter().chain([options]).collect()
+    let facts = network.into_iter().chain(precision).chain([options]);
+    facts.filter(|(_, fact)| !fact.is_empty()).collect()
 }
 
 pub(crate) fn options_in_words(settings: &Settings) -> String {

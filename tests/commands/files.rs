@@ -28,10 +28,13 @@ fn evaluated(file: &str) -> Vec<String> {
     let output = run(&["eval", file, "--backend=random", "--json"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let position = |line: &str| {
-        serde_json::from_str::<Value>(line).unwrap()["position"]
-            .as_str()
-            .unwrap()
-            .into()
+        let line: Value = serde_json::from_str(line).unwrap();
+        assert!(line["network_sha256"].is_null(), "{line}");
+        assert_eq!(
+            line["backend"],
+            "numbers from a hash of the position, seed 0, no network"
+        );
+        line["position"].as_str().unwrap().into()
     };
     stdout(&output).lines().map(position).collect()
 }

@@ -234,3 +234,37 @@ fn no_run_goes_on_with_another_network() {
     is_refused(&out, &with("--games=6"), &paths, "another run");
     is_refused(&left, &measure, &measured, "another run");
 }
+
+#[test]
+fn no_run_goes_on_in_another_precision() {
+    let folder = tempfile::tempdir().unwrap();
+    let weights = network("enc_linear16.pb.gz");
+    let games = folder.path().join("games.pgn");
+    fs::write(&games, GAME).unwrap();
+    let pgn = format!("--pgn={}", games.display());
+    for command in [
+        &["match", "--nodes=2", "--max-plies=8", "--games=2"][..],
+        &["movesleft", &pgn],
+        &["analyse", &games.display().to_string(), "--nodes=2"],
+    ] {
+        let out = folder.path().join(command[0]);
+        let exit_code = |precision: &str| {
+            let output = zeitnot(command)
+                .env("ZEITNOT_NATIVE_DEFAULTS", format!("precision={precision}"))
+                .arg("--backend=native")
+                .args([Path::new("--weights"), &weights, Path::new("--out"), &out])
+                .output()
+                .unwrap();
+            (output.status.code(), stderr(&output).to_owned())
+        };
+        for (precision, expected) in [("fp32", 0), ("int16", 2), ("fp32", 0)] {
+            let (code, said) = exit_code(precision);
+            let is_told = said.contains("computed in another precision");
+            assert_eq!(
+                (code, is_told),
+                (Some(expected), expected == 2),
+                "{precision}: {said}"
+            );
+        }
+    }
+}

@@ -553,6 +553,7 @@ class Streams(unittest.TestCase):
         self.assertEqual(found[0][1:5], found[3][1:5])
         self.assertNotEqual(found[0].q, found[1].q)
         self.assertEqual([len(one.policy) for one in found], [20, 20, 0, 20])
+        self.assertTrue(all("hash of the position" in one.backend and one.network_sha256 is None for one in found))
         self.assertAlmostEqual(sum(found[0].policy.values()), 1, places=5)
         logits = found[0].logits()
         self.assertEqual((len(logits), sum(logit == logit for logit in logits)), (1858, 20))

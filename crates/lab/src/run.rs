@@ -19,6 +19,9 @@ use crate::rows::{Export, RowError, make_folder, remove_left_over, replace, whol
 use zeitnot_engine::system::host_name;
 
 const FILE: &str = "run.json";
+/// The fact that names the precision of a network. Devices choose it unless the user does, so that it is no
+/// part of the identity that all machines of a run share.
+pub const PRECISION: &str = "precision";
 /// Locked as long as a process writes to the folder, whose number and machine are in it.
 const LOCK: &str = "run.lock";
 
@@ -163,13 +166,26 @@ impl Origin {
         open_regular(&path, File::options().read(true)).map_err(RowError::io(&path))?;
         let (path, what) = match Origin::of_folder(folder).filter(|origin| !origin.run.is_empty()) {
             None => (path, "no identity of a run that can be read, as it is damaged"),
-            Some(known) if known.run == self.run => return Ok(Some(known)),
-            Some(_) => (
+            Some(known) if known.run != self.run => (
                 folder.to_owned(),
                 "another run, of other games or with other options",
             ),
+            Some(known) if known.is_of_other_precision(self) => (
+                folder.to_owned(),
+                "a run whose networks were computed in another precision",
+            ),
+            known => return Ok(known),
         };
         Err(LabError::OtherRun { path, what })
+    }
+
+    /// Whether both tell their precisions, and these differ.
+    fn is_of_other_precision(&self, other: &Origin) -> bool {
+        let [own, others] = [self, other].map(|origin| {
+            let precisions = |(name, _): &&(String, String)| name.starts_with(PRECISION);
+            origin.facts.iter().filter(precisions).collect::<Vec<_>>()
+        });
+        !own.is_empty() && !others.is_empty() && own != others
     }
 
     /// Leaves of paths only what they end in, for reports that are passed on.

@@ -29,7 +29,7 @@ use zeitnot_lab::analysis::{
 };
 use zeitnot_lab::pgn::{RecordedControl, RecordedGame};
 use zeitnot_lab::rows::make_folder;
-use zeitnot_lab::run::{Journal, Run};
+use zeitnot_lab::run::{Journal, PRECISION, Run};
 use zeitnot_lab::runner::{self, Jobs};
 
 const DEFAULT_NODES: Nodes = Nodes(800);
@@ -116,8 +116,10 @@ pub(crate) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus>
     let mut games = ahead.into_iter().chain(games);
     let mut facts = vec![
         ("network", judge.description.clone()),
+        (PRECISION, judge.precision.clone()),
         ("options", options_in_words(&args.settings.0)),
     ];
+    facts.retain(|(_, fact)| !fact.is_empty());
     facts.extend(told.facts());
     let running = Running::begin(folder, id, &facts, &FILES, output)?;
     if let JudgedBy::Engine(engine) = &judge.by {
@@ -244,6 +246,8 @@ fn resume(
 
 struct Judge {
     description: String,
+    /// Of the network's figures. Empty for an external engine.
+    precision: String,
     network_sha256: Option<String>,
     /// Games or positions that are searched at once.
     concurrency: usize,
@@ -282,10 +286,12 @@ impl Judge {
             settings.info.verbose_move_stats = true;
             let searcher = measure::searcher(&settings, args.concurrency, limits)?;
             let clock = Limit::clock(Millis(60_000.0), Millis::ZERO);
+            let facts = searcher.setup.backend().facts().clone();
             return Ok(Judge {
                 foretold: searcher.setup.as_played(clock)?.0,
                 // Of the network's file the name alone, as pages and games are passed on.
-                description: searcher.setup.backend().facts().description_without_folder(),
+                description: facts.description_without_folder(),
+                precision: facts.precision.clone(),
                 network_sha256: searcher.setup.network_sha256().map(str::to_owned),
                 concurrency: searcher.size.searches,
                 by: JudgedBy::Network(Box::new(Mutex::new(Analyst::new(searcher, limits)))),
@@ -295,6 +301,7 @@ impl Judge {
         Ok(Judge {
             foretold: Vec::new(),
             description: engine.name().to_owned(),
+            precision: String::new(),
             network_sha256: None,
             concurrency: args
                 .concurrency

@@ -28,7 +28,7 @@ use zeitnot_lab::matches::{
     MatchSummary, PlannedGame, PlayedGame, Ranking, SideLimit, Sprt, Team, Tournament,
 };
 use zeitnot_lab::report::Origin;
-use zeitnot_lab::run::Journal;
+use zeitnot_lab::run::{Journal, PRECISION};
 use zeitnot_lab::{EngineLog, ExternalCommand, ExternalEngine, LabError};
 
 #[derive(Debug, Args)]
@@ -262,6 +262,10 @@ fn facts(args: &MatchArgs, config: &MatchConfig<'_>, players: &Players) -> Vec<(
         Team::Own(setup) => setup.backend().facts().description.clone(),
         Team::External(engine) => format!("{}, an external engine", engine.name),
     };
+    let precision = |team: &Team| match team {
+        Team::Own(setup) => setup.backend().facts().precision.clone(),
+        Team::External(_) => String::new(),
+    };
     let limit = |limit: SideLimit| match limit {
         SideLimit::Clock(_) => limit.to_string(),
         _ => format!("{limit} a move"),
@@ -292,6 +296,10 @@ fn facts(args: &MatchArgs, config: &MatchConfig<'_>, players: &Players) -> Vec<(
         "network",
         contenders().map(|it| network(&it.team)).collect(),
     ));
+    facts.extend(of_each(
+        PRECISION,
+        contenders().map(|it| precision(&it.team)).collect(),
+    ));
     facts.extend(of_each("limit", contenders().map(|it| limit(it)).collect()));
     facts.extend(
         args.game
@@ -300,6 +308,7 @@ fn facts(args: &MatchArgs, config: &MatchConfig<'_>, players: &Players) -> Vec<(
             .map(|(name, fact)| (name.to_owned(), fact)),
     );
     facts.push(("games at once".into(), config.concurrency.to_string()));
+    facts.retain(|(_, fact)| !fact.is_empty());
     facts
 }
 
