@@ -108,7 +108,7 @@ impl FakeGpu {
         let text = fs::read_to_string(self.log()).unwrap_or_default();
         let row = |line: &str| {
             let mut cells = line.splitn(3, ' ');
-            Some((cells.next()?.parse().ok()?, cells.nth(1)?.to_owned()))
+            Some((cells.next()?.parse().ok()?, cells.nth(1)?.trim_end().to_owned()))
         };
         text.lines()
             .filter_map(row)

@@ -3,7 +3,7 @@
    The real CUDA provider of ONNX Runtime makes sessions and runs whole batches on it. Memory of the device is memory of the host,
    copies are copies, kernels are not launched, and every call is counted by its name. So it shows graphs, launches, copies, plans,
    threads and crashes, and neither speed nor numbers: what comes back to the host is 1/3 in fp32, so that win, draw and loss are legal.
-   At the end of the process the counts are appended to the file that FAKE_CUDA_LOG names: number, bytes, name.
+   The counts are in the file that FAKE_CUDA_LOG names, up to date however the process ends: number, bytes, name.
 
    FAKE_CUDA_CAPABILITY is the compute capability times ten, 90 unless said otherwise, FAKE_CUDA_DEVICES the number of devices and
    FAKE_CUDA_MEMORY_MB the memory of all. FAKE_CUDA_PLAN_US and FAKE_CUDA_RUN_US are the microseconds that a plan of a convolution and
@@ -16,6 +16,7 @@
 
    Structures of NVIDIA are written by their offsets as of CUDA 13. `tests/gpu/main.rs` builds it. */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <time.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -50,21 +51,27 @@ static void wait_for(const char *variable) {
   if (us) usleep(us);
 }
 
+/* A line of fixed length, behind those of the processes before. */
+static void write_count(int i) {
+  static int file = -1;
+  static off_t start;
+  char line[sizeof counts->name + 44];
+  const char *path = getenv("FAKE_CUDA_LOG");
+  if (file < 0) {
+    file = path ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) : -1;
+    start = lseek(file, 0, SEEK_END);
+  }
+  int length = snprintf(line, sizeof line, "%020ld %020ld %-*s\n", counts[i].calls, counts[i].bytes, (int)sizeof counts->name, counts[i].name);
+  if (file >= 0 && pwrite(file, line, length, start + (off_t)i * length) != length) abort();
+}
+
 static void count(const char *name, long bytes) {
   int i = 0;
   pthread_mutex_lock(&lock);
   while (i < names && strcmp(counts[i].name, name)) i++;
   if (i == names && names < MOST_NAMES) snprintf(counts[names++].name, sizeof counts->name, "%s", name);
-  if (i < names) counts[i].calls++, counts[i].bytes += bytes;
+  if (i < names) counts[i].calls++, counts[i].bytes += bytes, write_count(i);
   pthread_mutex_unlock(&lock);
-}
-
-__attribute__((destructor)) static void write_counts(void) {
-  const char *path = getenv("FAKE_CUDA_LOG");
-  FILE *file = path ? fopen(path, "a") : NULL;
-  if (!file) return;
-  for (int i = 0; i < names; i++) fprintf(file, "%ld %ld %s\n", counts[i].calls, counts[i].bytes, counts[i].name);
-  fclose(file);
 }
 
 /* Faults. */
