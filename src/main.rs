@@ -1,5 +1,7 @@
 //! The command line of Zeitnot: reads it and runs the command.
 
+use std::io::{self, Write};
+
 use zeitnot::cli::Invocation;
 
 fn main() {
@@ -9,5 +11,9 @@ fn main() {
     let code = Invocation::of_process()
         .unwrap_or_else(|refusal| refusal.exit())
         .run();
-    zeitnot_engine::system::end(code)
+    // Whoever needs to know of a failure has been told.
+    let _ = io::stdout().flush();
+    // Exit handlers would tear a GPU's libraries down while threads use them: one that waits for a silent
+    // device, or gives a network back.
+    signal_hook::low_level::exit(code.into())
 }

@@ -2,14 +2,11 @@
 //! tools write.
 
 pub mod allocator;
-mod ending;
 pub mod gpus;
 pub(crate) mod huge_pages;
 pub(crate) mod threads;
 pub mod tool;
 pub mod vulkan;
-
-pub use ending::end;
 
 use std::fs;
 use std::path::{Path, PathBuf};
