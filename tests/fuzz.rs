@@ -85,4 +85,6 @@ macro_rules! targets {
     };
 }
 
-targets!(network, openings, parameters, pgn, position, record, rows, uci);
+targets!(
+    library, network, openings, parameters, pgn, position, record, rows, uci
+);

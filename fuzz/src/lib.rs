@@ -3,6 +3,7 @@
 //! libFuzzer calls them (`fuzz/bins`), and `tests/fuzz.rs` of the main crate with the committed corpus and simple mutations of it. Each
 //! returns whether the input was of use, so that a corpus which no longer is gets noticed.
 
+pub mod library;
 pub mod network;
 pub mod openings;
 pub mod parameters;
@@ -16,7 +17,8 @@ pub mod uci;
 pub type Target = (&'static str, fn(&[u8]) -> bool);
 
 /// All targets.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 9] = [
+    ("library", library::run),
     ("network", network::run),
     ("openings", openings::run),
     ("parameters", parameters::run),

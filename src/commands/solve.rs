@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::BufReader;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -389,8 +390,10 @@ struct Watcher {
 }
 
 impl Listener for Watcher {
-    fn info(&mut self, _: &History, info: &SearchInfo) {
-        let Some(line) = info.lines.first() else { return };
+    fn info(&mut self, _: &History, info: &SearchInfo) -> ControlFlow<()> {
+        let Some(line) = info.lines.first() else {
+            return ControlFlow::Continue(());
+        };
         if line
             .moves
             .first()
@@ -404,6 +407,7 @@ impl Listener for Watcher {
         } else {
             self.since = None;
         }
+        ControlFlow::Continue(())
     }
 
     fn note(&mut self, note: Note) {
@@ -412,7 +416,7 @@ impl Listener for Watcher {
 
     fn answer(&mut self, root: &History, outcome: Option<Outcome>) {
         if let Some(info) = outcome.as_ref().and_then(|outcome| outcome.info.as_ref()) {
-            self.info(root, info);
+            let _ = self.info(root, info);
         }
         // Nobody receives it if an earlier search has failed.
         let row = SolveRow::new(&self.problem, outcome, self.since);

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread;
@@ -488,13 +489,14 @@ impl Listener for Reply {
         self.queries.has_room()
     }
 
-    fn info(&mut self, root: &History, info: &SearchInfo) {
+    fn info(&mut self, root: &History, info: &SearchInfo) -> ControlFlow<()> {
         if self.queries.sender.len() < MAX_UNREAD_BEFORE_REPORT && self.has_room() {
             self.queries.send(&Answer {
                 is_final: false,
                 ..self.answer_of(root, Some(info))
             });
         }
+        ControlFlow::Continue(())
     }
 
     fn note(&mut self, note: Note) {

@@ -59,9 +59,12 @@ impl GoCommand {
             side.map(|side| (self.time[side].or(Some(self.inc[side])), self.inc[side]))
                 .unwrap_or_default()
         };
+        // Some GUIs send negative times.
+        let from_zero = |time: Millis| time.max(Millis::ZERO);
         let bounds = (!self.is_infinite).then_some(Bounds {
-            time,
-            inc,
+            time: time.map(from_zero),
+            inc: from_zero(inc),
+            movetime: self.bounds.movetime.map(from_zero),
             ..self.bounds
         });
         let pondered = Limit::Ponder(bounds);
@@ -143,7 +146,7 @@ struct NumberReader<'a, 'b> {
 }
 
 impl NumberReader<'_, '_> {
-    /// Some GUIs send fractions, and negative clocks.
+    /// Some GUIs send fractions.
     fn milliseconds(&mut self) -> Option<Millis> {
         self.read("a number of milliseconds", |text| {
             text.parse().ok().filter(|ms: &f64| ms.is_finite()).map(Millis)
@@ -294,7 +297,7 @@ mod tests {
             for (clock, time) in [
                 ("wtime 100", 100.0),
                 ("wtime 0 btime 100", 0.0),
-                ("wtime -5 btime -5", -5.0),
+                ("wtime -5 btime -5", 0.0),
             ] {
                 assert_eq!(
                     white_clock(&format!("go {limit} {clock}")),

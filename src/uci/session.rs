@@ -1,6 +1,7 @@
 //! The session's loop: reads commands and drives the engine.
 
 use std::io::{BufRead, Write};
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use crossbeam::channel::{RecvTimeoutError, TryRecvError};
@@ -281,14 +282,15 @@ impl Session {
         }
         self.prepare().into_iter().for_each(|note| self.output.note(note));
         match self.engine.evaluate() {
-            Ok(Some(evaluation)) => {
+            Ok(evaluation) => {
                 let text = evaluation.with_best_moves(BEST_MOVES).to_string();
                 self.output.line(format!(
                     "from the point of view of the side to move:\n{}",
                     text.trim_end()
                 ));
             }
-            Ok(None) => {}
+            // It has been told above that there is no network.
+            Err(_) if self.engine.backend().is_none() => {}
             Err(error) => self.output.error(&error),
         }
     }
@@ -410,7 +412,7 @@ struct UciListener {
 }
 
 impl Listener for UciListener {
-    fn info(&mut self, root: &History, info: &SearchInfo) {
+    fn info(&mut self, root: &History, info: &SearchInfo) -> ControlFlow<()> {
         self.output.lines(format::info(root, info, &self.options));
         let stats = format::stats(root, info);
         if self.options.verbose_move_stats {
@@ -418,6 +420,7 @@ impl Listener for UciListener {
         } else {
             stats.iter().for_each(|line| self.output.log(REMARK, line));
         }
+        ControlFlow::Continue(())
     }
 
     fn note(&mut self, note: Note) {

@@ -1,15 +1,23 @@
 //! Runs the examples of the library.
 
+#![allow(dead_code, reason = "each example has a `main`")]
+
 #[path = "../../crates/engine/examples/backend.rs"]
 mod backend;
+#[path = "../../crates/engine/examples/evaluate.rs"]
+mod evaluate;
 #[path = "../../crates/engine/examples/listener.rs"]
 mod listener;
 #[path = "../../crates/engine/examples/manager.rs"]
 mod manager;
+#[path = "../../crates/engine/examples/positions.rs"]
+mod positions;
 #[path = "../../crates/engine/examples/search.rs"]
 mod search;
 
 use std::time::Duration;
+
+use zeitnot_engine::chess::{History, Variant};
 
 use zeitnot_engine::engine::{Engine, EngineError, Settings};
 use zeitnot_engine::time::{Bounds, Limit};
@@ -17,17 +25,48 @@ use zeitnot_engine::time::{Bounds, Limit};
 /// White mates by Qxf7.
 const MATE_IN_ONE: &str = "startpos moves e2e4 e7e5 d1h5 b8c6 f1c4 g8f6";
 
+/// The mate ends it, for which nothing else does.
 #[test]
-fn a_listener_prints_its_search() {
+fn a_listener_prints_its_search_and_ends_it() {
     let mut lines = Vec::new();
-    listener::search(MATE_IN_ONE, 50, |line| lines.push(line)).unwrap();
+    listener::search(MATE_IN_ONE, Limit::Infinite, |line| lines.push(line)).unwrap();
+    let [.., report, best] = &lines[..] else {
+        panic!("{lines:#?}")
+    };
     assert!(
-        lines
-            .iter()
-            .any(|line| line.starts_with("#1 after ") && line.ends_with(": h5f7")),
+        report.starts_with("+1.000 after ") && report.ends_with(": h5f7"),
         "{lines:#?}"
     );
-    assert_eq!(lines.last().unwrap(), "best h5f7");
+    assert_eq!(best, "h5f7");
+}
+
+#[test]
+fn a_list_of_positions_is_evaluated() {
+    let fens = [
+        "3q2k1/8/8/8/8/8/8/3R2K1 w - - 0 1",
+        "7k/6Q1/5K2/8/8/8/8/8 b - - 0 1",
+        "3q2k1/8/8/8/8/8/8/3R2K1 b - - 0 1",
+    ];
+    let lines = evaluate::evaluate(&fens).unwrap();
+    let moves = ["d1d8", "none", "d8d1"];
+    for ((fen, mv), line) in fens.iter().zip(moves).zip(&lines) {
+        assert!(
+            line.starts_with(fen) && line.ends_with(&format!("move {mv}")),
+            "{lines:#?}"
+        );
+    }
+}
+
+#[test]
+fn a_hundred_positions_are_searched_at_once() {
+    let mut found = Vec::new();
+    positions::search(vec![History::start(); 100], 5, |line| found.push(line)).unwrap();
+    assert_eq!(found.len(), 100);
+    for line in found {
+        let (fen, best) = line.rsplit_once(": ").unwrap();
+        let game = History::from_fen(fen, Variant::Standard).unwrap();
+        game.parse_move(best).unwrap();
+    }
 }
 
 #[test]
@@ -50,7 +89,8 @@ fn visits_are_listed_in_order() {
 
 #[test]
 fn a_backend_of_ones_own_wins_a_queen() {
-    backend::main().unwrap();
+    let hanging_queen = "fen 3q2k1/8/8/8/8/8/8/3R2K1 w - - 0 1";
+    assert_eq!(backend::best_move(hanging_queen).unwrap(), "d1d8");
 }
 
 #[test]

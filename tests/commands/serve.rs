@@ -11,8 +11,7 @@ use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 use zeitnot_engine::chess::{History, Move, Variant};
 use zeitnot_engine::engine::{GoRequest, Listener, Settings};
-use zeitnot_engine::note::Note;
-use zeitnot_engine::search::{Outcome, SearchInfo};
+use zeitnot_engine::search::Outcome;
 use zeitnot_engine::time::Limit;
 
 use crate::common::engine::{Engine, last_info};
@@ -142,10 +141,6 @@ impl Query {
 struct Collector(Sender<Option<Outcome>>);
 
 impl Listener for Collector {
-    fn info(&mut self, _: &History, _: &SearchInfo) {}
-
-    fn note(&mut self, _: Note) {}
-
     fn answer(&mut self, _: &History, answer: Option<Outcome>) {
         self.0.send(answer).unwrap();
     }

@@ -1,14 +1,17 @@
 //! Tests the engine as a library: what no parser of commands keeps from it.
 
-use std::sync::mpsc;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::Duration;
 
 use shakmaty::Square;
 use zeitnot_engine::chess::{History, Move};
 use zeitnot_engine::engine::{Engine, EngineError, GoRequest, Listener, Settings};
-use zeitnot_engine::note::Note;
-use zeitnot_engine::search::{Outcome, SearchInfo};
+use zeitnot_engine::network::backends::{BackendConfig, create};
+use zeitnot_engine::search::{EndReason, Outcome, SearchInfo};
+use zeitnot_engine::serve::Searcher;
 use zeitnot_engine::time::{Hints, Limit, Millis, MoveFacts, SearchStats, StopReason, Stopper, TimeManager};
 
 fn engine() -> Engine {
@@ -63,20 +66,141 @@ fn the_clock_ends_a_search_whatever_a_manager_says() {
     }
 }
 
-/// A regression: it never ended.
+/// A regression: searches for an infinite time never ended, and those for a negative one had no nodes.
 #[test]
-fn a_search_for_an_infinite_time_is_refused() {
-    for time in [f64::INFINITY, f64::NAN] {
-        let refused = within_a_minute(move || engine().search(Limit::movetime(Millis(time))));
-        assert!(matches!(refused, Err(EngineError::Endless)), "{time}");
+fn a_time_that_is_none_is_refused() {
+    for time in [f64::INFINITY, f64::NAN, -5.0] {
+        let fixed = Limit::movetime(Millis(time));
+        let clock = Limit::clock(Millis(time), Millis(0.0));
+        let increment = Limit::clock(Millis(1000.0), Millis(time));
+        for limit in [fixed, clock, increment, Limit::Ponder(Some(fixed.bounds()))] {
+            let refused = within_a_minute(move || {
+                let mut engine = engine();
+                engine.go(GoRequest::new(limit), Box::new(Silent))
+            });
+            assert!(matches!(refused, Err(EngineError::Time { .. })), "{limit:?}");
+        }
+    }
+}
+
+/// A regression: the option reopened the backend that options name, and an own one was lost.
+#[test]
+fn an_own_backend_stays_until_an_option_names_another() {
+    let own = create(&BackendConfig::parse("trivial", "").unwrap(), None).unwrap();
+    let mut engine = Engine::with_backend(Settings::default(), own).unwrap();
+    for (name, value, evaluates) in [
+        ("UCI_LimitStrength", "true", "trivial"),
+        ("UCI_LimitStrength", "false", "trivial"),
+        ("PolicyHead", "optimistic", "trivial"),
+        ("Threads", "1", "trivial"),
+        ("Backend", "random", "random"),
+    ] {
+        engine.set_option(name, value).unwrap();
+        engine.search(Limit::nodes(2)).unwrap();
+        assert_eq!(engine.backend().unwrap().name, evaluates, "{name}={value}");
+    }
+}
+
+#[test]
+fn a_search_is_stopped_by_another_thread() {
+    for position in ["startpos", "fen 7k/6Q1/5K2/8/8/8/8/8 b - - 0 1"] {
+        let (answers, outcome) = within_a_minute(move || {
+            let mut engine = engine();
+            engine.set_position(position).unwrap();
+            let (sender, heard) = mpsc::channel();
+            let stopper = engine.stopper();
+            engine
+                .go(
+                    GoRequest::new(Limit::Infinite),
+                    Box::new(Reports(sender, ControlFlow::Continue(()))),
+                )
+                .unwrap();
+            let other = thread::spawn(move || stopper.stop());
+            other.join().unwrap();
+            engine.wait();
+            (heard.iter().count(), engine.is_searching())
+        });
+        assert_eq!((answers, outcome), (1, false), "{position}");
+    }
+}
+
+/// The stop comes while the search begins.
+#[test]
+fn a_search_that_is_waited_for_can_be_stopped() {
+    let found = within_a_minute(|| {
+        let mut engine = engine();
+        let stopper = engine.stopper();
+        engine.set_time_manager(move || {
+            stopper.stop();
+            Box::new(Budget(None))
+        });
+        engine.search(Limit::clock(Millis(1e9), Millis(0.0)))
+    });
+    assert_eq!(found.unwrap().1.reason, EndReason::Stopped);
+}
+
+#[test]
+fn a_listener_ends_its_search() {
+    let answers = within_a_minute(|| {
+        let mut engine = engine();
+        let (sender, heard) = mpsc::channel();
+        engine
+            .go(
+                GoRequest::new(Limit::Infinite),
+                Box::new(Reports(sender, ControlFlow::Break(()))),
+            )
+            .unwrap();
+        engine.wait();
+        heard.iter().count()
+    });
+    assert_eq!(answers, 1);
+}
+
+#[test]
+fn a_listener_ends_its_search_in_a_pool() {
+    let answers = within_a_minute(|| {
+        let searcher = Searcher::open(engine().settings().clone(), |_, _| 2).unwrap();
+        let (sender, heard) = mpsc::channel();
+        let game = Arc::new(History::start());
+        let request = GoRequest::new(Limit::Infinite);
+        let mut order = searcher.order(
+            game,
+            &[0],
+            request,
+            Box::new(Reports(sender, ControlFlow::Break(()))),
+        );
+        order.report_every = Some(Duration::ZERO);
+        searcher.submit(vec![order]);
+        heard.iter().count()
+    });
+    assert_eq!(answers, 1);
+}
+
+#[test]
+fn a_move_that_is_not_legal_is_not_played() {
+    let mut game = History::start();
+    game.try_push(Move::new(Square::E2, Square::E4, None)).unwrap();
+    for (from, to) in [(Square::E4, Square::E6), (Square::E2, Square::E3)] {
+        game.try_push(Move::new(from, to, None)).unwrap_err();
+        assert_eq!(game.len(), 2);
+    }
+}
+
+/// Passes answers on, and replies to reports.
+struct Reports(Sender<()>, ControlFlow<()>);
+
+impl Listener for Reports {
+    fn info(&mut self, _: &History, _: &SearchInfo) -> ControlFlow<()> {
+        self.1
+    }
+    fn answer(&mut self, _: &History, _: Option<Outcome>) {
+        self.0.send(()).unwrap();
     }
 }
 
 struct Silent;
 
 impl Listener for Silent {
-    fn info(&mut self, _: &History, _: &SearchInfo) {}
-    fn note(&mut self, _: Note) {}
     fn answer(&mut self, _: &History, _: Option<Outcome>) {}
 }
 
@@ -97,7 +221,7 @@ fn a_root_move_that_is_not_legal_is_refused() {
         panic!("{refused:?}")
     };
     assert!(
-        error.to_string().starts_with("e2e7 is not legal in rnbqkbnr/"),
+        error.to_string().contains("e2e7 is not legal in \"rnbqkbnr/"),
         "{error}"
     );
 }

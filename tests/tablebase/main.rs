@@ -11,7 +11,7 @@ use std::path::Path;
 use zeitnot_engine::chess::{Color, History, Position, Terminal, Variant};
 use zeitnot_engine::engine::{Engine, GoRequest, Listener, Settings};
 use zeitnot_engine::note::Note;
-use zeitnot_engine::search::{Outcome, SearchInfo};
+use zeitnot_engine::search::Outcome;
 use zeitnot_engine::tablebase::{ProbeResult, RootPace, RootTables, Tablebase};
 use zeitnot_engine::time::Limit;
 
@@ -250,8 +250,6 @@ fn with_tables_a_move_that_is_asked_for_takes_its_nodes() {
 struct AnswerSender(std::sync::mpsc::Sender<Option<Outcome>>);
 
 impl Listener for AnswerSender {
-    fn info(&mut self, _: &History, _: &SearchInfo) {}
-    fn note(&mut self, _: Note) {}
     fn answer(&mut self, _: &History, answer: Option<Outcome>) {
         self.0.send(answer).unwrap();
     }

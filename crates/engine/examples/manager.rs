@@ -2,7 +2,6 @@
 
 use std::error::Error;
 use std::time::{Duration, Instant};
-
 use zeitnot_engine::engine::{Engine, Settings};
 use zeitnot_engine::time::{BudgetLimit, Limit, MoveFacts, MoveReport, Stopper, TimeManager};
 
@@ -41,7 +40,6 @@ pub fn play(clock: Duration, inc: Duration) -> Result<[Duration; 2], Box<dyn Err
     Ok(clocks)
 }
 
-#[allow(dead_code, reason = "a test plays on a shorter clock")]
 fn main() -> Result<(), Box<dyn Error>> {
     play(Duration::from_secs(10), Duration::from_millis(100)).map(|left| println!("{left:?} left"))
 }

@@ -31,7 +31,6 @@ pub fn search(position: &str, limits: Limit, print: &mut dyn FnMut(String)) -> R
     Ok(())
 }
 
-#[allow(dead_code, reason = "a test calls the search itself")]
 fn main() -> Result<(), Box<dyn Error>> {
     let position = std::env::args()
         .nth(1)

@@ -27,8 +27,9 @@
 //! - [`chess::History`]: a game so far, its positions and moves, and their text.
 //! - [`serve::Searcher`]: many positions at once.
 //!
-//! The examples of the crate search a position (`search`), print what a search reports (`listener`), plug in
-//! an evaluator of one's own (`backend`), and a time manager of one's own (`manager`).
+//! The examples of the crate search a position (`search`), print what a search reports (`listener`), evaluate
+//! and search lists of positions (`evaluate`, `positions`), and plug in an evaluator (`backend`) and a time
+//! manager (`manager`) of one's own.
 //!
 //! # What it can do
 //!

@@ -92,7 +92,11 @@ impl History {
         self.entries.len()
     }
 
-    /// The position `index` plies after the first, below [`History::len`].
+    /// The position `index` plies after the first.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `index` is not below [`History::len`].
     pub fn position(&self, index: usize) -> &Position {
         &self.entries[index].position
     }
@@ -107,7 +111,7 @@ impl History {
         self.last().repetitions
     }
 
-    /// Earlier occurrences of the position at `index`, up to 2.
+    /// Earlier occurrences of the position at `index`, up to 2. Panics as [`History::position`] does.
     pub fn repetitions_at(&self, index: usize) -> u8 {
         self.entries[index].repetitions
     }
@@ -127,7 +131,18 @@ impl History {
         self.current().legal_moves()
     }
 
-    /// Plays a move, which must be legal.
+    /// Plays a move. Fails if it is not legal.
+    pub fn try_push(&mut self, m: Move) -> Result<(), MoveError> {
+        self.current().check_move(m)?;
+        self.push(m);
+        Ok(())
+    }
+
+    /// Plays a move, which must be legal. It is not checked: [`History::try_push`] does that.
+    ///
+    /// # Panics
+    ///
+    /// Panics if no piece stands where the move begins.
     pub fn push(&mut self, m: Move) {
         let position = self.current().play(m);
         let plies = self.plies_to_earlier(&position);
@@ -189,7 +204,11 @@ impl History {
         self.current().format_move(m, self.variant)
     }
 
-    /// The moves of `line`, which begins at the last position, in UCI's notation.
+    /// The moves of `line` in UCI's notation. They must be legal one after the other.
+    ///
+    /// # Panics
+    ///
+    /// Panics as [`History::push`] does.
     pub fn format_line(&self, line: &[Move]) -> Vec<String> {
         let mut game = self.clone();
         let format = |&mv: &Move| {

@@ -62,6 +62,19 @@ impl Position {
             })
     }
 
+    /// Fails if `m` is not legal.
+    pub(crate) fn check_move(&self, m: Move) -> Result<(), MoveError> {
+        if self.legal_moves().contains(&m) {
+            Ok(())
+        } else {
+            Err(MoveError::Misfit {
+                text: format!("{m:?}"),
+                reason: ILLEGAL,
+                fen: self.to_fen(),
+            })
+        }
+    }
+
     /// Reads a legal move in algebraic notation, short or long, or in UCI's. Ignores marks behind the move:
     /// `++`, `!?`, `±`, `$1`. Accepts figurines, castling with zeros, `b8Q` or `b8(Q)`, `e.p.`, and a capture
     /// without its `x`.

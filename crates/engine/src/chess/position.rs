@@ -185,7 +185,11 @@ impl Position {
             && self.board() == other.board()
     }
 
-    /// `m` must be one of [`Position::legal_moves`]. Panics if there is no piece to move.
+    /// The position after `m`, which must be one of [`Position::legal_moves`].
+    ///
+    /// # Panics
+    ///
+    /// Panics if no piece stands where the move begins.
     #[must_use]
     pub fn play(&self, m: Move) -> Position {
         let m = self.to_shakmaty(m).expect("a legal move starts on a piece");

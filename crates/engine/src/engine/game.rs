@@ -104,10 +104,14 @@ impl OwnGame {
         game: &History,
         request: &GoRequest,
     ) -> Result<(Search, Vec<Note>), EngineError> {
-        let legal = game.legal_moves();
-        if let Some(illegal) = request.root_moves.iter().find(|mv| !legal.contains(mv)) {
-            return Err(EngineError::RootMove(*illegal, game.current().to_fen()));
+        if let Some((name, Millis(ms))) = request.limits.unusable_time() {
+            return Err(EngineError::Time { name, ms });
         }
+        let position = game.current();
+        request
+            .root_moves
+            .iter()
+            .try_for_each(|mv| position.check_move(*mv))?;
         let (setup, limits) = (self.setup.clone(), request.limits);
         let backend = setup.backend().facts();
         let weakening = setup.settings.strength.weakening(game, limits);

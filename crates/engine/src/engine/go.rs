@@ -11,17 +11,17 @@ use crossbeam::channel::{Sender, bounded, unbounded};
 
 use super::answer::complete;
 use super::game::OwnGame;
+use super::listener::Listener;
 use super::request::GoRequest;
 use super::settings::{InfoOptions, Settings};
 use super::setup::Setup;
+use super::stop_handle::{Over, StopHandle};
 use super::{Engine, EngineError};
 use crate::chess::{History, Move};
 use crate::network::Health;
 use crate::note::Note;
 use crate::search::tree::Reclaimer;
-use crate::search::{
-    EndReason, Figures, Life, News, Outcome, Search, SearchInfo, WorkerPoolError, conclude, run,
-};
+use crate::search::{EndReason, Figures, Life, News, Outcome, Search, WorkerPoolError, conclude, run};
 use crate::time::{Chain, Limit, Millis, SearchStats};
 
 /// What the engine does.
@@ -31,13 +31,6 @@ pub(super) enum Play {
     Idle,
     /// The search has the game.
     Searching(Running),
-    /// Nothing, but `listener` hears only after `stop`, or after `ponderhit` if it ponders, that nothing was
-    /// searched at `root`.
-    Over {
-        listener: Box<dyn Listener>,
-        root: History,
-        is_pondering: bool,
-    },
 }
 
 /// What a search gives back.
@@ -46,24 +39,6 @@ struct Returned {
     own: Option<OwnGame>,
     /// Whom it leaves without an answer if it was handed over.
     unanswered: Option<(AskedSearch, Box<dyn Listener>)>,
-}
-
-/// Receives a search's reports, on the search's own thread. `root` is the game up to the root.
-pub trait Listener: Send {
-    /// A report of the running search, or its last one.
-    fn info(&mut self, root: &History, info: &SearchInfo);
-    /// A message for people.
-    fn note(&mut self, note: Note);
-    /// Whether it can take an answer. A pool begins no search for one that cannot.
-    fn has_room(&self) -> bool {
-        true
-    }
-    /// How the search's time was budgeted and used.
-    fn time_report(&mut self, _text: &str) {}
-    /// Nothing to search: mate or stalemate at the root.
-    fn game_is_over(&mut self, _is_mate: bool) {}
-    /// Called exactly once, last. `None` if there was no search.
-    fn answer(&mut self, root: &History, outcome: Option<Outcome>);
 }
 
 impl Engine {
@@ -92,6 +67,7 @@ impl Engine {
         asked: AskedSearch,
         mut listener: Box<dyn Listener>,
     ) -> Result<(), EngineError> {
+        self.stop_handle.prepare();
         let refusal = match self.prepare_search(&asked, &mut *listener) {
             Ok(Some((watcher, search, own))) => {
                 let (is_pondering, threads) = (asked.request.limits.is_ponder(), self.threads());
@@ -103,6 +79,7 @@ impl Engine {
                     listener,
                     threads,
                 }));
+                self.stop_handle.begin(&search);
                 self.play = Play::Searching(Running {
                     search,
                     thread: watcher.thread,
@@ -120,13 +97,13 @@ impl Engine {
                 Err(error)
             }
         };
-        self.play = Play::Over {
+        self.stop_handle.begin_without_search(Over {
             listener,
             root: asked.game,
             is_pondering: asked.request.limits.is_ponder(),
-        };
+        });
         if !asked.request.limits.waits_for_stop() {
-            self.send_pending_answer();
+            self.stop_handle.answer_without_search();
         }
         refusal
     }
@@ -202,13 +179,6 @@ impl Engine {
         Ok(())
     }
 
-    fn send_pending_answer(&mut self) {
-        if let Play::Over { listener, root, .. } = &mut self.play {
-            listener.answer(root, None);
-            self.play = Play::Idle;
-        }
-    }
-
     /// Takes the game back from a search, which must be about to end. Who waits for an answer gets none.
     fn take_back(&mut self) -> Option<(AskedSearch, Box<dyn Listener>)> {
         let Play::Searching(running) = mem::take(&mut self.play) else {
@@ -220,21 +190,23 @@ impl Engine {
         unanswered
     }
 
-    /// Its answer goes out at once.
+    /// Ends the running search, whose answer goes out at once.
     pub fn stop(&mut self) {
-        self.send_pending_answer();
-        if let Play::Searching(running) = &self.play {
-            running.search.request_stop();
-        }
+        self.stop_handle.stop_begun();
+    }
+
+    /// What stops the searches of this engine from other threads, as Ctrl-C and buttons do.
+    pub fn stopper(&self) -> StopHandle {
+        self.stop_handle.clone()
     }
 
     /// The opponent has played the pondered move: the search goes on with our clock from `received`, keeping
     /// the tree.
     pub fn ponder_hit(&mut self, received: Instant) -> Result<(), EngineError> {
+        if self.stop_handle.waits_without_search() == Some(true) {
+            self.stop_handle.answer_without_search();
+        }
         match &self.play {
-            Play::Over {
-                is_pondering: true, ..
-            } => self.send_pending_answer(),
             Play::Searching(running) if running.is_pondering && !running.life().was_told_to_stop() => {
                 // Another search continues it, which ends without an answer.
                 if running.life().failure().is_some() {
@@ -254,18 +226,16 @@ impl Engine {
     /// True until the running search has answered.
     pub fn is_searching(&self) -> bool {
         match &self.play {
-            Play::Idle => false,
+            Play::Idle => self.stop_handle.waits_without_search().is_some(),
             Play::Searching(running) => !running.life().stage().is_answered(),
-            Play::Over { .. } => true,
         }
     }
 
     /// Whether only `stop` ends the running search.
     pub fn still_waits_for_stop(&self) -> bool {
         match &self.play {
-            Play::Idle => false,
+            Play::Idle => self.stop_handle.waits_without_search().is_some(),
             Play::Searching(running) => running.life().still_waits_for_stop(),
-            Play::Over { .. } => true,
         }
     }
 
@@ -289,6 +259,7 @@ impl Engine {
             running.life().answer();
         }
         self.take_back();
+        self.stop_handle.clear();
     }
 }
 
@@ -359,14 +330,16 @@ impl Task {
         let mut inform = |news: News<'_>| {
             self.pass_on_notes();
             match news {
-                News::Info(info) => self.listener.info(&self.asked.game, info),
+                News::Info(info) if self.listener.info(&self.asked.game, info).is_break() => {
+                    search.request_stop();
+                }
                 News::Tick if self.waits_in_vain() => {
                     search
                         .state
                         .life
                         .fail("the search ends: the CPU will evaluate the next one".into());
                 }
-                News::Tick => {}
+                News::Info(_) | News::Tick => {}
                 News::Failure(failure) => {
                     let note = Note::Error(failure);
                     self.listener.note(note.clone());
@@ -449,7 +422,9 @@ impl Task {
             let mean_batch = counts.evaluations as f64 / counts.batches.max(1) as f64;
             listener.time_report(&format!("device: mean batch {mean_batch:.1}; {waits}"));
         }
-        last_info.iter().for_each(|info| listener.info(game, info));
+        if let Some(info) = &last_info {
+            let _ = listener.info(game, info);
+        }
         listener.answer(game, Some(outcome));
     }
 }
@@ -496,8 +471,6 @@ struct AnswerCollector {
 }
 
 impl Listener for AnswerCollector {
-    fn info(&mut self, _: &History, _: &SearchInfo) {}
-
     fn note(&mut self, note: Note) {
         self.notes.push(note);
     }
@@ -509,21 +482,21 @@ impl Listener for AnswerCollector {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::ControlFlow;
     use std::time::Duration;
 
     use crossbeam::channel::{Sender, unbounded};
 
     use super::*;
     use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator};
+    use crate::search::SearchInfo;
 
     struct PanickingListener(Sender<Option<Outcome>>);
 
     impl Listener for PanickingListener {
-        fn info(&mut self, _: &History, _: &SearchInfo) {
+        fn info(&mut self, _: &History, _: &SearchInfo) -> ControlFlow<()> {
             panic!("this is how the test wants it");
         }
-
-        fn note(&mut self, _: Note) {}
 
         fn answer(&mut self, _: &History, answer: Option<Outcome>) {
             self.0.send(answer).unwrap();
@@ -583,8 +556,6 @@ mod tests {
     struct Notes(Sender<String>);
 
     impl Listener for Notes {
-        fn info(&mut self, _: &History, _: &SearchInfo) {}
-
         fn note(&mut self, note: Note) {
             self.0.send(note.to_string()).unwrap();
         }

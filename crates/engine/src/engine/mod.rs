@@ -6,8 +6,11 @@
 #![warn(missing_docs)]
 
 mod answer;
+#[cfg(feature = "ndarray")]
+pub mod arrays;
 mod game;
 mod go;
+mod listener;
 mod memory;
 mod network;
 mod player;
@@ -15,6 +18,7 @@ mod quick_look;
 mod request;
 mod settings;
 mod setup;
+mod stop_handle;
 
 use std::mem;
 use std::num::NonZero;
@@ -24,18 +28,21 @@ use std::time::Duration;
 use thiserror::Error;
 
 use game::OwnGame;
-pub use go::Listener;
 use go::Play;
+pub use listener::Listener;
 pub use memory::MemoryOptions;
 use network::LoadedNetwork;
-pub use network::{NetworkOptions, OpenedBackend, PositionEvaluation, load_network, open_backend};
+pub use network::{
+    MovePolicy, NetworkOptions, OpenedBackend, PositionEvaluation, load_network, open_backend,
+};
 pub use player::{EnginePlayer, Played, SharedBatch};
 pub use request::GoRequest;
 pub use settings::{CLEAR_TREE, InfoOptions, ScoreType, Settings};
 use setup::OwnManager;
 pub use setup::Setup;
+pub use stop_handle::StopHandle;
 
-use crate::chess::{History, Move, PositionError, Variant};
+use crate::chess::{History, MoveError, PositionError, Variant};
 use crate::network::backends::BackendConfig;
 use crate::network::weights::NetworkError;
 use crate::network::{Backend, BackendError, BackendInfo, Health};
@@ -72,11 +79,14 @@ pub struct Engine {
     position: History,
     position_refusal: Option<String>,
     network: Option<LoadedNetwork>,
+    /// The host's own, until an option names another.
+    own_backend: Option<OpenedBackend>,
     network_refusal: Option<NetworkRefusal>,
     /// The network was named again, or a game is new: its file may be another one.
     wants_fresh_network: bool,
     tables: TablesInForce,
     play: Play,
+    stop_handle: StopHandle,
     /// `None` before the first search, while one has it, and after one has lost it.
     own: Option<OwnGame>,
     wants_empty_tree: bool,
@@ -89,10 +99,12 @@ impl Engine {
         settings.check()?;
         Ok(Engine {
             play: Play::Idle,
+            stop_handle: StopHandle::default(),
             own: None,
             position: History::start(),
             position_refusal: None,
             network: None,
+            own_backend: None,
             network_refusal: None,
             wants_fresh_network: false,
             tables: TablesInForce::default(),
@@ -111,8 +123,9 @@ impl Engine {
         engine.network = Some(LoadedNetwork::of(
             &engine.settings.network,
             |info| engine.settings.threads(info),
-            opened,
+            opened.clone(),
         )?);
+        engine.own_backend = Some(opened);
         Ok(engine)
     }
 
@@ -145,6 +158,9 @@ impl Engine {
         let mut settings = self.settings.clone();
         settings.set(name, value)?;
         settings.check()?;
+        if !settings.network.names_as(&self.settings.network) {
+            self.own_backend = None;
+        }
         self.settings = settings;
         self.wants_fresh_network |= Settings::spec(name).is_ok_and(|spec| spec.name == "WeightsFile");
         self.forget_refusals();
@@ -182,7 +198,10 @@ impl Engine {
             std::thread::spawn(|| drop(replaced));
             return Ok(self.in_force());
         }
-        let loaded = LoadedNetwork::load(wanted, threads, old);
+        let loaded = match &self.own_backend {
+            Some(own) => LoadedNetwork::of(wanted, threads, own.clone()),
+            None => LoadedNetwork::load(wanted, threads, old),
+        };
         let network = loaded.inspect_err(|error| {
             let of_device = match error {
                 EngineError::Backend(error) | EngineError::Workers(WorkerPoolError::Backend(error)) => {
@@ -381,9 +400,10 @@ pub enum EngineError {
     Lost(String),
     #[error("nothing ends this search: name nodes, depth, a time or a clock")]
     Endless,
-    /// A move that is to be searched, and the position.
-    #[error("{0:?} is not legal in {1}, and cannot be searched there")]
-    RootMove(Move, String),
+    #[error("{name} is {ms} ms: a search takes finite times from 0 up")]
+    Time { name: &'static str, ms: f64 },
+    #[error("it cannot be searched: {0}")]
+    RootMove(#[from] MoveError),
     #[error("no result for {position}: {reason}")]
     NoResult { position: String, reason: String },
     #[error("{0}. Send ucinewgame to free it")]

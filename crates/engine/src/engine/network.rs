@@ -85,6 +85,13 @@ impl NetworkOptions {
         Ok(is_allowed && config.needs_network())
     }
 
+    /// Whether both name the same backend and network.
+    pub(super) fn names_as(&self, other: &NetworkOptions) -> bool {
+        self.backend == other.backend
+            && self.backend_options == other.backend_options
+            && self.weights_file == other.weights_file
+    }
+
     pub(super) fn has_backend_of(&self, other: &NetworkOptions) -> bool {
         NetworkOptions {
             threads: other.threads,
@@ -297,23 +304,38 @@ impl LoadedNetwork {
     }
 }
 
-/// One position, from the point of view of the side to move.
+/// What the network says of one position, from the point of view of the side to move.
 #[derive(Clone, Debug, Serialize)]
 pub struct PositionEvaluation {
-    q: f32,
-    w: f32,
-    d: f32,
-    l: f32,
-    m: Option<f32>,
-    policy: Vec<MovePolicy>,
+    /// Win minus loss, `-1..=1`.
+    pub q: f32,
+    /// Probability of a win.
+    pub w: f32,
+    /// Probability of a draw, 0 if the network does not know draws.
+    pub d: f32,
+    /// Probability of a loss.
+    pub l: f32,
+    /// Plies to the end of the game, if the network estimates them.
+    pub m: Option<f32>,
+    /// All legal moves, the likeliest first.
+    pub policy: Vec<MovePolicy>,
 }
 
+/// What the network says of a move.
 #[derive(Clone, Debug, Serialize)]
-struct MovePolicy {
-    r#move: String,
-    index: u16,
-    logit: f32,
-    p: f32,
+pub struct MovePolicy {
+    /// The move itself.
+    #[serde(skip)]
+    pub mv: Move,
+    /// In UCI's notation.
+    #[serde(rename = "move")]
+    pub text: String,
+    /// Its place among the network's 1858 moves.
+    pub index: u16,
+    /// What the network gives, before softmax.
+    pub logit: f32,
+    /// Its probability. Those of all legal moves sum to 1.
+    pub p: f32,
 }
 
 impl PositionEvaluation {
@@ -325,7 +347,8 @@ impl PositionEvaluation {
             .zip(&slot.moves)
             .zip(slot.logits.iter().zip(slot.policy()))
             .map(|((&m, &index), (&logit, p))| MovePolicy {
-                r#move: game.format_move(m),
+                mv: m,
+                text: game.format_move(m),
                 index,
                 logit,
                 p,
@@ -367,7 +390,7 @@ impl fmt::Display for PositionEvaluation {
             writeln!(
                 f,
                 "  {:<6} {:>5} {:>9.4} {:>7.2} %",
-                m.r#move,
+                m.text,
                 m.index,
                 m.logit,
                 100.0 * m.p
@@ -378,17 +401,39 @@ impl fmt::Display for PositionEvaluation {
 }
 
 impl Engine {
-    /// `None` without a network.
-    pub fn evaluate(&self) -> Result<Option<PositionEvaluation>, EngineError> {
-        let game = self.accepted_position()?;
+    /// Evaluates the last positions of `games` in their order, by the network alone, in batches on this
+    /// thread. Loads the network first, as [`Engine::prepare`] does.
+    pub fn evaluate_all(&mut self, games: &[History]) -> Result<Vec<PositionEvaluation>, EngineError> {
+        let prepared = self.prepare();
+        // After an error an earlier network stays in use.
         let Some(network) = &self.network else {
-            return Ok(None);
+            return prepared.map(|_| Vec::new());
         };
-        let legal = game.legal_moves();
-        let mut batch = BatchEvaluator::new(&*network.opened.backend, self.settings.search.history_fill, 1)?;
-        batch.push((), game, &legal);
-        let has_moves_left = network.opened.backend.facts().has_moves_left;
-        let evaluated = batch.evaluate()?.next();
-        Ok(evaluated.map(|((), slot)| PositionEvaluation::of(game, &legal, slot, has_moves_left)))
+        let backend = &*network.opened.backend;
+        let has_moves_left = backend.facts().has_moves_left;
+        let fill = self.settings.search.history_fill;
+        let mut batch = BatchEvaluator::new(backend, fill, self.batch_size().min(games.len()))?;
+        let mut evaluations = Vec::with_capacity(games.len());
+        for part in games.chunks(batch.capacity()) {
+            for game in part {
+                let legal = game.legal_moves();
+                batch.push((game, legal.clone()), game, &legal);
+            }
+            let evaluated = batch.evaluate()?;
+            evaluations.extend(
+                evaluated
+                    .map(|((game, legal), slot)| PositionEvaluation::of(game, &legal, slot, has_moves_left)),
+            );
+        }
+        Ok(evaluations)
+    }
+
+    /// Evaluates the current position, as [`Engine::evaluate_all`] does.
+    pub fn evaluate(&mut self) -> Result<PositionEvaluation, EngineError> {
+        let game = self.accepted_position()?.clone();
+        let Some(evaluation) = self.evaluate_all(&[game])?.pop() else {
+            unreachable!("one for each game")
+        };
+        Ok(evaluation)
     }
 }

@@ -202,8 +202,14 @@ impl<Tag> BatchEvaluator<Tag> {
         self.tags.push(tag);
     }
 
+    /// Whether it has as many positions as it takes.
     pub fn is_full(&self) -> bool {
-        self.tags.len() == self.slots.len()
+        self.tags.len() == self.capacity()
+    }
+
+    /// Positions that it takes, at least 1.
+    pub fn capacity(&self) -> usize {
+        self.slots.len()
     }
 
     pub fn waiting(&self) -> &[Tag] {

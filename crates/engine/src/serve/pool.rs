@@ -677,13 +677,17 @@ impl OpenSearch {
 fn report_if_due(order: &mut Order, player: &EnginePlayer, reported: &mut Instant) {
     let is_due = order.report_every.is_some_and(|gap| reported.elapsed() >= gap);
     if is_due && let Some(info) = player.report() {
-        order.listener.info(&order.position(), &info);
+        if order.listener.info(&order.position(), &info).is_break() {
+            player.stop();
+        }
         *reported = Instant::now();
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::ops::ControlFlow;
+
     use crossbeam::channel::{Sender, unbounded};
 
     use super::*;
@@ -694,8 +698,6 @@ mod tests {
     struct Told(u32, Sender<(u32, bool)>);
 
     impl Listener for Told {
-        fn info(&mut self, _: &History, _: &SearchInfo) {}
-        fn note(&mut self, _: Note) {}
         fn answer(&mut self, _: &History, outcome: Option<Outcome>) {
             self.1.send((self.0, outcome.is_some())).unwrap();
         }
@@ -706,10 +708,10 @@ mod tests {
     struct Counted(Sender<u32>, Option<Arc<AtomicBool>>);
 
     impl Listener for Counted {
-        fn info(&mut self, _: &History, info: &SearchInfo) {
+        fn info(&mut self, _: &History, info: &SearchInfo) -> ControlFlow<()> {
             self.0.send(info.nodes as u32).unwrap();
+            ControlFlow::Continue(())
         }
-        fn note(&mut self, _: Note) {}
         fn answer(&mut self, _: &History, outcome: Option<Outcome>) {
             self.1
                 .iter()

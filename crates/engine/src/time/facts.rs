@@ -141,7 +141,7 @@ pub enum Limit {
 /// The bounds of one search, with the clock of the side to move.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Bounds {
-    /// `wtime` or `btime`. Some GUIs send negative times.
+    /// `wtime` or `btime`.
     pub time: Option<Millis>,
     /// `winc` or `binc`.
     pub inc: Millis,
@@ -239,16 +239,27 @@ impl Limit {
             depth,
             ..
         } = self.bounds();
-        let mut times = [time, movetime].into_iter().flatten();
-        times.any(|time| time.0.is_finite()) || nodes.is_some() || depth.is_some()
+        time.or(movetime).is_some() || nodes.is_some() || depth.is_some()
+    }
+
+    /// A time that is negative, infinite or no number, with UCI's name of it.
+    pub(crate) fn unusable_time(self) -> Option<(&'static str, Millis)> {
+        let bounds = self.after_ponder_hit().bounds();
+        let named = [
+            ("movetime", bounds.movetime),
+            ("the clock", bounds.time),
+            ("the increment", Some(bounds.inc)),
+        ];
+        let mut times = named.into_iter().filter_map(|(name, time)| Some((name, time?)));
+        times.find(|(_, time)| !time.0.is_finite() || time.0 < 0.0)
     }
 
     /// The clock to budget: `None` without one, and in infinite and ponder searches.
     pub fn mover_clock(self) -> Option<MoverClock> {
         let bounds = self.bounds();
         Some(MoverClock {
-            time: bounds.time?.max(Millis::ZERO),
-            inc: bounds.inc.max(Millis::ZERO),
+            time: bounds.time?,
+            inc: bounds.inc,
             movestogo: bounds.movestogo.filter(|&moves| moves > 0),
         })
     }
@@ -279,12 +290,6 @@ mod tests {
         assert_eq!(with(Some(0)), 30.0);
         assert_eq!(with(Some(7)), 7.0);
         assert_eq!(MoverClock::default().cap_moves_left(0.2), 1.0);
-    }
-
-    #[test]
-    fn negative_clocks_count_as_empty() {
-        let limits = Limit::clock(Millis(-5.0), Millis(-1.0));
-        assert_eq!(limits.mover_clock(), Some(MoverClock::default()));
     }
 
     #[test]

@@ -82,8 +82,6 @@ struct PartListener {
 }
 
 impl Listener for PartListener {
-    fn info(&mut self, _: &History, _: &SearchInfo) {}
-
     fn note(&mut self, note: Note) {
         self.notes.push(note);
     }
