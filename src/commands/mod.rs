@@ -11,6 +11,7 @@
 //! - `setup`
 //! - `backendbench`
 //! - `bench`
+//! - `board`
 //! - `convert`
 //! - `describenet`
 //! - `eval`
@@ -28,6 +29,7 @@ mod accuracy;
 mod backendbench;
 mod bench;
 pub(crate) mod benchmark;
+mod board;
 mod child_process;
 mod convert;
 mod describenet;
@@ -71,6 +73,9 @@ pub(crate) enum Command {
     /// Analyse many positions at once, asked and answered in JSON lines on stdin and stdout or on a port
     #[command(after_help = "Example: zeitnot serve --threads=2")]
     Serve(serve::ServeArgs),
+    /// Analyse in the browser: each position that one goes to is searched
+    #[command(after_help = "Example: zeitnot board game.pgn")]
+    Board(board::BoardArgs),
     /// Set a GPU up (--auto), fetch a stronger network (--network), or find or fetch ONNX Runtime
     #[command(after_help = "Example: zeitnot setup --auto")]
     Setup(setup::SetupArgs),
@@ -145,6 +150,7 @@ impl Command {
             Command::Accuracy(args) => accuracy::run(&args, output),
             Command::Solve(args) => solve::run(&args, output),
             Command::Serve(args) => serve::run(args),
+            Command::Board(args) => board::run(args, output),
             Command::Setup(args) => setup::run(&args, output),
             Command::Doctor(args) => doctor::run(&args, output),
             Command::Eval(args) => eval::run(&args, output),

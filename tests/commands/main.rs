@@ -2,6 +2,7 @@
 
 mod basics;
 mod benchmarks;
+mod board;
 #[path = "../common/mod.rs"]
 mod common;
 mod configuration;

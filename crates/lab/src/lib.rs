@@ -54,3 +54,4 @@ pub use error::{GameError, LabError, RowError, UciProcessError};
 pub use phase::Phase;
 pub use score::MoveScore;
 pub use uci_process::{EngineLog, ExternalCommand, ExternalEngine, ExternalGame, InfoLine, latest_lines};
+pub use viewer::live_page;

@@ -14,7 +14,7 @@ use crate::run::Origin;
 const STYLE: &str = include_str!("page.css");
 /// A page needs only what is in it, so that a browser may refuse to load anything else.
 const POLICY: &str =
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
+    "style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; default-src 'none'";
 /// A table with more columns becomes blocks on a phone.
 const MOST_COLUMNS: usize = 3;
 /// Names with more characters are long, and so many stay of them.
@@ -26,6 +26,8 @@ pub struct Page {
     title: String,
     body: String,
     in_figures: bool,
+    /// It asks the server that has sent it.
+    pub(crate) is_live: bool,
     /// Long names with what tables and plots show in their place.
     short_names: Vec<(String, String)>,
     /// Where a phone shows one table or plot at a time: the number of those that can be chosen among.
@@ -229,10 +231,11 @@ impl Page {
         let mut page = self.clone();
         page.close_figures();
         let (title, body) = (escape(&page.title), &page.body);
+        let connects = if page.is_live { "; connect-src 'self'" } else { "" };
         format!(
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n<title>{title}</title>\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}{connects}\">\n<title>{title}</title>\n\
              <style>{STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n{body}</main>\n</body>\n</html>\n"
         )
     }

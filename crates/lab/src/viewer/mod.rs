@@ -6,7 +6,7 @@
 
 use itertools::Itertools;
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::pgn::{RecordedGame, Tags, with_positions};
 use crate::report::Page;
@@ -116,6 +116,18 @@ impl Page {
              <script type=\"application/json\" id=\"games\">{json}</script>\n<script>\n{SCRIPT}</script>"
         ))
     }
+}
+
+/// A page of games whose server answers `search` as `zeitnot serve` does: what is shown is searched.
+pub fn live_page(games: &[RecordedGame]) -> Page {
+    let viewed = games.iter().map(|game| {
+        let positions = vec![ViewedPosition::default(); game.moves.len() + 1];
+        let plies = vec![ViewedMove::default(); game.moves.len()];
+        json!({ "game": ViewedGame::new(game, None, positions, plies), "pgn": "" })
+    });
+    let mut page = Page::new("Board");
+    page.is_live = true;
+    page.viewer(&json!({ "games": viewed.collect::<Vec<_>>(), "live": true }))
 }
 
 impl ViewedGame {

@@ -2,7 +2,7 @@
 // only ever set as text, never as markup.
 'use strict';
 (() => {
-  const { games, player: asked } = JSON.parse(document.getElementById('games').textContent);
+  const { games, player: asked, live } = JSON.parse(document.getElementById('games').textContent);
   const SVG = 'http://www.w3.org/2000/svg';
   // Each piece on a square of 100: its outline, and lines within it. Drawn for this page.
   const PIECES = {
@@ -227,6 +227,151 @@
   const list = make('section', { class: 'all-games' });
   const told = make('span', { class: 'told', role: 'status' });
 
+  // A live board: its server searches the position that is shown, and answers as `zeitnot serve` does.
+  const answers = new Map();
+  let asking = null;
+  const searched = make('div', { class: 'table searched', tabindex: '0', role: 'group', 'aria-label': 'moves that were searched' });
+  const effort = make('p', { class: 'told' });
+  const heard = make('p', { class: 'told', role: 'status' });
+  const limits = make('select', {}, ...[[100, '100'], [1000, '1,000'], [10000, '10,000'], [100000, '100,000'], [4e9, 'any number of']].map(([visits, name]) => make('option', { value: visits }, `${name} visits`)));
+  limits.value = '10000';
+  limits.addEventListener('change', () => ask());
+  const runs = make('input', { type: 'checkbox' });
+  runs.checked = true;
+  runs.addEventListener('change', () => ask());
+  const typed = make('input', { autocomplete: 'off', autocapitalize: 'off', spellcheck: 'false', size: '8' });
+  const entry = make('form', {}, make('label', {}, 'Move ', typed), ' ', make('button', {}, 'Play'));
+  entry.addEventListener('submit', (event) => {
+    event.preventDefault();
+    const move = typedMove(current(), typed.value);
+    heard.textContent = move ? '' : `${typed.value}: no legal move, or more than one. Type it as in Nf3 or g1f3.`;
+    if (!move) return typed.select();
+    typed.value = '';
+    return tryMove(move);
+  });
+  const search = make('section', { class: 'search' }, make('h2', {}, 'Search'),
+    make('p', { class: 'choice' }, make('label', {}, runs, ' search '), make('label', {}, limits, ' a position')), entry, heard, effort, searched);
+
+  // The squares of a move as the page has them, from UCI's.
+  function ownMove(at, move) {
+    const own = legalMove(at, move.slice(0, 2), move.slice(2, 4));
+    return own && own.slice(0, 4) + (move[4] || '');
+  }
+
+  // The legal move that a text means, in SAN or by its squares, or null.
+  function typedMove(at, text) {
+    const wanted = text.replace(/[+#!?\s]/g, '').replace(/0/g, 'O');
+    const squares = [...FILES].flatMap((file) => [1, 2, 3, 4, 5, 6, 7, 8].map((rank) => file + rank));
+    if (ownMove(at, wanted)) return ownMove(at, wanted);
+    const all = squares.flatMap((from) => squares.map((to) => legalMove(at, from, to)).filter(Boolean));
+    // Castling has two targets.
+    const moves = [...new Set(all.flatMap((move) => (move[4] ? [...'qrbn'].map((piece) => move.slice(0, 4) + piece) : [move])))];
+    const means = (move) => {
+      const [piece, from, to] = [at.pieces[move.slice(0, 2)].toUpperCase(), move.slice(0, 2), move.slice(2, 4)];
+      return sanOf(at, move) === wanted || (piece !== 'P' && !owns(at, to) && new RegExp(`^${piece}${from[0]}?${from[1]}?x?${to}$`).test(wanted));
+    };
+    const meant = moves.filter(means);
+    return meant.length === 1 ? meant[0] : null;
+  }
+
+  // What is asked of the position that is shown.
+  function query() {
+    const tried = aside ? aside.line.moves.slice(0, aside.made) : [];
+    const made = [...main.moves.slice(0, aside ? aside.at : ply), ...tried].map(([move]) => move);
+    return { id: 1, fen: game.fen, moves: made, chess960: true, nodes: Number(limits.value), report_every: 250 };
+  }
+
+  const keyOf = ({ fen, moves: made }) => `${fen} ${made.join(' ')}`;
+
+  // Has the position searched, unless it was, as far as is wanted.
+  async function ask() {
+    const body = query();
+    const wanted = runs.checked ? JSON.stringify(body) : '';
+    drawFound();
+    if (asking && asking.wanted === wanted) return;
+    if (asking) asking.abort.abort();
+    asking = null;
+    const known = answers.get(keyOf(body));
+    if (!wanted || (known && known.final && (known.visits >= body.nodes || !known.moves.length))) return;
+    const own = { wanted, abort: new AbortController() };
+    asking = own;
+    heard.textContent = '';
+    try {
+      const response = await fetch('search', { method: 'POST', body: `${wanted}\n`, signal: own.abort.signal });
+      if (!response.ok) throw new Error(await response.text());
+      const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+      let rest = '';
+      for (let part = await reader.read(); !part.done; part = await reader.read()) {
+        const whole = (rest + part.value).split('\n');
+        rest = whole.pop();
+        whole.filter(Boolean).map((line) => JSON.parse(line)).forEach((answer) => take(body, answer));
+      }
+    } catch (error) {
+      if (error.name !== 'AbortError') heard.textContent = `No answer (${error.message}). Does zeitnot board still run?`;
+    }
+    if (asking === own) asking = null;
+  }
+
+  function take(body, answer) {
+    if (answer.error) heard.textContent = answer.error;
+    if (answer.error || !answer.moves) return;
+    const known = answers.get(keyOf(body));
+    if (!known || answer.visits === undefined || answer.visits >= known.visits) answers.set(keyOf(body), answer);
+    const place = main.moves.every(([move], at) => at >= body.moves.length || move === body.moves[at]) && game.positions[body.moves.length];
+    if (answer.wdl && place) {
+      const wdl = main.positions[body.moves.length].turn === 'w' ? answer.wdl : [...answer.wdl].reverse();
+      Object.assign(place, { wdl: wdl.map((share) => 1000 * share), win: 100 * (wdl[0] + wdl[1] / 2), ml: answer.plies_left ?? undefined });
+      if (answer.final) drawGraphs();
+    }
+    if (keyOf(body) === keyOf(query())) drawFound();
+  }
+
+  // What was found of the position that is shown, as far as it was searched.
+  function drawFound() {
+    const [at, answer] = [current(), answers.get(keyOf(query()))];
+    const focused = searched.contains(document.activeElement) && document.activeElement.dataset.move;
+    searched.replaceChildren();
+    effort.textContent = '';
+    if (!answer) return;
+    if (!answer.moves.length) {
+      effort.textContent = answer.reason || '';
+      return;
+    }
+    const perSecond = answer.time_ms ? `, ${Math.round((1000 * answer.visits) / answer.time_ms)} a second` : '';
+    effort.textContent = `${answer.visits} visits${perSecond}, depth ${answer.depth}/${answer.seldepth}, ${seconds(answer.time_ms)}${answer.final ? '' : ' …'}`;
+    if (answer.wdl) drawBar((at.turn === 'w' ? answer.wdl : [...answer.wdl].reverse()).map((share) => 1000 * share));
+    const percent = (share) => (share === null || share === undefined ? '' : (100 * share).toFixed(1));
+    const heads = ['Move', 'Visits', '%', 'Policy, %', 'Chances, %', 'Draw, %', 'Moves left', 'Line'];
+    const all = answer.moves.reduce((sum, { visits }) => sum + visits, 0);
+    const rows = answer.moves.map((one) => {
+      const own = ownMove(at, one.move);
+      const play = button(sanOf(at, own), '', () => tryMove(own));
+      play.dataset.move = own;
+      const chances = one.wdl ? percent(one.wdl[0] + one.wdl[1] / 2) : '';
+      const score = one.mate ? `mate in ${one.mate}` : chances;
+      return [play, String(one.visits), all ? percent(one.visits / all) : '', percent(one.policy), score, one.wdl ? percent(one.wdl[1]) : '', one.plies_left === null ? '' : (one.plies_left / 2).toFixed(1), sanLine(at, one.pv)];
+    });
+    searched.append(...dataTable('moves that were searched', heads.map((name) => make('th', { scope: 'col' }, name)), heads, rows).childNodes);
+    const again = focused && searched.querySelector(`[data-move="${focused}"]`);
+    if (again) again.focus({ preventScroll: true });
+    board.querySelectorAll('.arrow, .arrow-head').forEach((one) => one.remove());
+    answer.moves.slice(0, 3).filter(({ visits }) => visits > 0).reverse().forEach((one, place, shown3) => arrow(ownMove(at, one.move), place === shown3.length - 1 ? 'best' : 'better'));
+  }
+
+  // A line of UCI's moves in SAN, with numbers.
+  function sanLine(start, pv) {
+    const words = [];
+    let at = start;
+    for (const move of pv.slice(0, 10)) {
+      const own = ownMove(at, move);
+      if (!own) break;
+      if (at.turn === 'w' || at === start) words.push(`${at.full}${at.turn === 'w' ? '.' : '…'}`);
+      words.push(sanOf(at, own));
+      at = after(at, own);
+    }
+    return words.join(' ').replace(/(\d[.…]) /g, '$1');
+  }
+
   const steps = make('div', { class: 'buttons' },
     button(icon('M5 4h3v16H5zM19 4v16L8 12z'), 'first position (Home)', () => go(0)),
     button(icon('M17 4v16L6 12z'), 'back (left arrow)', () => step(-1)),
@@ -239,10 +384,10 @@
   const lessons = make('div', { class: 'buttons' }, button('Learn from your mistakes', '', () => learn()));
   const copies = make('div', { class: 'buttons copies' },
     button('Copy FEN', '', () => copy(fenOf(current()), 'FEN')),
-    button('Copy PGN', '', () => copy(pgn, 'PGN')),
+    ...(live ? [] : [button('Copy PGN', '', () => copy(pgn, 'PGN')),
     button('Download PGN', '', download),
     button('Copy link', '', () => copy(location.href, 'Link')),
-    button('Save this game as a page', '', saveGame));
+    button('Save this game as a page', '', saveGame)]));
   const letters = make('input', { type: 'checkbox' });
   letters.checked = hasLetters;
   letters.addEventListener('change', () => { hasLetters = letters.checked; });
@@ -250,10 +395,10 @@
   const movesHeading = make('h2', {}, 'Moves');
   const gameHeading = make('h2', { tabindex: '-1' });
   viewer.append(gameHeading, facts, make('div', { class: 'game' },
-    make('div', { class: 'left' }, players[1], make('div', { class: 'board-row' }, make('div', { class: 'bar', 'aria-hidden': 'true' }, bar), board), players[0], steps, errors, lessons, said, lines,
+    make('div', { class: 'left' }, players[1], make('div', { class: 'board-row' }, make('div', { class: 'bar', 'aria-hidden': 'true' }, bar), board), players[0], steps, ...(live ? [] : [errors, lessons]), said, lines,
       make('p', { class: 'hint' }, 'Keys: ← → move, ', make('label', {}, letters, ' letters p n mistakes, f turns the board'), '. A move on the board is tried.')),
     make('div', { class: 'score' }, movesHeading, moves),
-    make('div', { class: 'right' }, figures, turnsHeading, turns, mainGraphs, copies, told)), time, moreGraphs);
+    make('div', { class: 'right' }, ...(live ? [search] : [figures, turnsHeading, turns]), mainGraphs, copies, told)), time, moreGraphs);
   if (games.length > 1) viewer.prepend(list);
 
   function current() {
@@ -387,6 +532,7 @@
   function verdictOn(move, san, text) {
     const looked = tries(aside ? aside.at : ply);
     const searched = (game.positions[aside ? aside.at : ply].lines || []).some(([, line]) => `${movesOfLine(line)} `.startsWith(`${movesOfLine(text)} `));
+    if (live) return '';
     if (aside) return searched ? `${san} is in the search’s line.` : `${san}: the search’s lines do not go there.`;
     const place = looked.findIndex(([one]) => one === move);
     const nth = ['first', 'second', 'third'][place] || `${place + 1}th`;
@@ -517,6 +663,16 @@
     });
   }
 
+  // White's win, draw and loss, permille, beside the board.
+  function drawBar(shares) {
+    bar.replaceChildren();
+    let top = 0;
+    (flipped ? [0, 1, 2] : [2, 1, 0]).forEach((of) => {
+      draw(bar, 'rect', { y: top, width: 10, height: shares[of], class: `area ${['white', 'draw', 'black'][of]}` });
+      top += shares[of];
+    });
+  }
+
   // Shows the state: board, players, what is said, lines, the move in the list and on the graphs.
   function show() {
     const at = current();
@@ -552,6 +708,7 @@
       if (played && played.mark) badge(at.played[1], played.mark, KINDS[played.mark]);
       else if (choice && choice === main.moves[ply - 1][0]) badge(at.played[1], '✓', 'good');
     }
+    if (live && aside) lines.append(lineButtons('Line', 'best', aside.at, ['', aside.text]));
     if (isAsked) lines.append(make('p', { class: 'told' }, 'The answer is hidden.'));
     if (!lesson) before.forEach((line, index) => lines.append(lineButtons(index ? '' : 'Better', 'better', ply - 1, line)));
     if (!isAsked) best.forEach((line, index) => lines.append(lineButtons(index ? '' : 'Now best', 'best', ply, line)));
@@ -560,13 +717,8 @@
       lines.append(make('div', { class: 'line looked' }, make('b', {}, 'Looked at'), ...looked.map(([move, share]) => button(`${sanOf(at, move)} ${kept(`${share.toFixed(0)} %`)}`, '', () => tryMove(move)))));
     }
     lessons.hidden = Boolean(lesson) || !(mistakesOf(0).length + mistakesOf(1).length);
-    const shares = here.wdl || (here.win === undefined ? [500, 0, 500] : [10 * here.win, 0, 1000 - 10 * here.win]);
-    bar.replaceChildren();
-    let top = 0;
-    (flipped ? [0, 1, 2] : [2, 1, 0]).forEach((of) => {
-      draw(bar, 'rect', { y: top, width: 10, height: shares[of], class: `area ${['white', 'draw', 'black'][of]}` });
-      top += shares[of];
-    });
+    drawBar(here.wdl || (here.win === undefined ? [500, 0, 500] : [10 * here.win, 0, 1000 - 10 * here.win]));
+    if (live) ask();
     const isInMoves = moves.contains(document.activeElement);
     moves.querySelectorAll('button').forEach((one, index) => {
       // The list is one stop of the Tab key.
@@ -829,6 +981,8 @@
         !remarks.length ? '' : make('div', {}, make('h3', {}, `${color ? 'Black' : 'White'}: ${game.players[color].name}`), make('ul', { class: 'remarks' }, ...remarks.map(remark)))))));
     }
     markOpen();
+    // Nothing to step through leaves its place to the search.
+    viewer.querySelector('.game').toggleAttribute('data-bare', Boolean(live) && !game.plies.length);
     errors.hidden = !game.plies.some((played) => played.mark);
     drawGraphs();
     go(at);
