@@ -170,6 +170,7 @@ mod tests {
     use super::*;
     use crate::serve::query::QueryError;
     use zeitnot_engine::chess::Variant;
+    use zeitnot_engine::search::{NodeStats, RootStats};
 
     #[test]
     fn probabilities_are_between_0_and_1_and_add_up() {
@@ -189,6 +190,63 @@ mod tests {
             mv
         });
         assert_eq!(root.unwrap().format_line(&line), ["e8g8", "e1c1", "f8e8"]);
+    }
+
+    /// Without a visit a proof alone says what a move is worth. Those without a line stand behind, likelier
+    /// ones first.
+    #[test]
+    fn proven_moves_have_a_value_and_others_come_by_their_prior() {
+        let root = History::start();
+        let move_of = |text: &str| root.current().read_move(text).unwrap();
+        let stats = |text: &str, policy: f32| {
+            let node = NodeStats {
+                visits: 0,
+                in_flight: 0,
+                policy,
+                mean: None,
+                q: 0.0,
+                v: None,
+                is_certain: false,
+            };
+            MoveStats {
+                mv: move_of(text),
+                policy_index: 0,
+                network_policy: policy,
+                node,
+                u: 0.0,
+                s: 0.0,
+            }
+        };
+        let moves = vec![stats("a2a3", 0.1), stats("d2d4", 0.6), stats("e2e4", 0.3)];
+        let line = PvLine {
+            moves: vec![move_of("e2e4")],
+            value: Some(LineValue {
+                mate: Some(3),
+                ..LineValue::default()
+            }),
+            ..PvLine::default()
+        };
+        let info = SearchInfo {
+            lines: vec![line],
+            move_stats: Some(RootStats {
+                root: moves[0].node,
+                moves,
+            }),
+            ..SearchInfo::default()
+        };
+        let all = serde_json::to_value(MoveFigures::all(&root, &info, 3)).unwrap();
+        let found: Vec<_> = all
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|of| (&of["move"], &of["mate"]))
+            .collect();
+        let expected = [
+            (json!("e2e4"), json!(3)),
+            (json!("d2d4"), json!(null)),
+            (json!("a2a3"), json!(null)),
+        ];
+        assert_eq!(found, expected.each_ref().map(|(text, mate)| (text, mate)));
     }
 
     #[test]

@@ -578,6 +578,32 @@ mod tests {
         }
     }
 
+    #[test]
+    fn clients_have_equal_parts_of_the_room() {
+        let server = server(10);
+        let (client, _answers) = server.connect();
+        let unread = 2 * server.room.bytes / 3;
+        client.queries.unread_bytes.store(unread, Ordering::Relaxed);
+        assert!(client.queries.has_room());
+        let _other = server.connect();
+        assert!(!client.queries.has_room());
+    }
+
+    #[test]
+    fn an_action_needs_no_id_and_null_is_none() {
+        for input in [
+            &b"{\"action\":\"status\"}"[..],
+            b"{\"id\":null,\"action\":\"status\"}",
+        ] {
+            let answers = answers_to(&server(1), input);
+            assert_eq!(
+                (answers.len(), &answers[0]["waiting"]),
+                (1, &0.into()),
+                "{answers:?}"
+            );
+        }
+    }
+
     /// A regression: the prior was called the policy, and moves without a visit had the value of the root.
     #[test]
     fn moves_have_policy_and_prior_and_without_a_visit_no_value() {

@@ -206,7 +206,9 @@ fn a_network_is_fetched_through_whatever_breaks_off_and_then_used() {
     let server = server();
     for way in ways {
         let player = Player::new(server, &ways);
-        let output = player.fetch(way);
+        // 0 forbids nothing.
+        let mut setup = player.setup(&["--network", way]);
+        let output = setup.env("ZEITNOT_OFFLINE", "0").output().unwrap();
         assert!(output.status.success(), "{way}: {}", stderr(&output));
         assert!(
             stdout(&output).contains("is here, and used from the next start on"),

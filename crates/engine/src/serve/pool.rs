@@ -833,6 +833,39 @@ mod tests {
     }
 
     #[test]
+    fn a_place_has_so_many_paused_searches_and_workers_only_a_lone_one() {
+        let (sender, _) = unbounded();
+        let searcher = pool(&[("Backend", "random"), ("Threads", "1")], 1);
+        let orders = Orders { searcher, sender };
+        let claim = Claim {
+            priority: 0,
+            owner: 1,
+            ends: false,
+        };
+        let takes = |paused: usize| {
+            let place = Place {
+                index: 0,
+                claim,
+                until: Instant::now(),
+                owners: vec![1],
+                paused: vec![claim; paused],
+            };
+            place.takes(&orders.order(0, 2, 0), 1)
+        };
+        assert_eq!([0, 1, 2, 3].map(takes), [true, true, false, false]);
+        let mut state = PoolState::default();
+        state.status.searching = 1;
+        let size = PoolSize {
+            threads: 2,
+            searches: 4,
+            workers: 2,
+        };
+        assert!(state.has_one_search(&size));
+        state.queue.len = 1;
+        assert!(!state.has_one_search(&size));
+    }
+
+    #[test]
     fn owners_take_turns_and_higher_priorities_come_first() {
         let (sender, receiver) = unbounded();
         let orders = Orders {
