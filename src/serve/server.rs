@@ -21,7 +21,7 @@ use super::answer::{ActionAnswer, Answer, Figures, MoveFigures, ServerStatus, Se
 use super::query::{Command, Defaults, Id, Query, QueryError};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::History;
-use zeitnot_engine::engine::{EngineError, Listener, Settings};
+use zeitnot_engine::engine::{EngineError, Listener, Settings, Setup};
 use zeitnot_engine::files::{LineError, Lines};
 use zeitnot_engine::network::BackendInfo;
 use zeitnot_engine::network::cache::EvalCache;
@@ -95,6 +95,10 @@ impl Server {
             next_number: AtomicU64::new(0),
             started: Instant::now(),
         })
+    }
+
+    pub(crate) fn setup(&self) -> &Arc<Setup> {
+        &self.searcher.setup
     }
 
     pub(crate) fn notes(&self) -> Vec<Note> {

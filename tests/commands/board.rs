@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::common::zeitnot;
 
@@ -65,7 +65,16 @@ impl Board {
     }
 
     fn search(&self, query: &str) -> Vec<Value> {
-        let text = self.answer(&self.head_of_search(), query);
+        self.lines(&self.head_of_search(), query)
+    }
+
+    fn play(&self, turn: &Value) -> Value {
+        let head = self.head_of_search().replace("search HTTP", "play HTTP");
+        self.lines(&head, &turn.to_string()).remove(0)
+    }
+
+    fn lines(&self, head: &str, body: &str) -> Vec<Value> {
+        let text = self.answer(head, body);
         let (head, lines) = text.split_once("\r\n\r\n").unwrap();
         assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
         lines
@@ -102,6 +111,39 @@ fn a_board_shows_games_and_searches_what_one_goes_to() {
     assert_eq!(last["moves"].as_array().unwrap().len(), 2, "{last}");
     let refused = board.search("{\"id\":1,\"moves\":[\"e2e5\"]}\n");
     assert_eq!(refused[0]["field"], "moves", "{refused:?}");
+}
+
+#[test]
+fn the_engine_plays_on_a_clock_and_says_how_it_used_it() {
+    let board = Board::start(&[]);
+    let start = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
+    let mut turn = json!({ "fen": start, "moves": ["e2e4"], "time_ms": 600, "inc_ms": 0 });
+    let first = board.play(&turn);
+    assert!(first["plan"]["budget_ms"].as_f64().unwrap() > 0.0, "{first}");
+    assert!(first["used_ms"].as_f64().unwrap() < 600.0, "{first}");
+    turn["moves"] = json!(["e2e4", first["move"], "a2a3"]);
+    let second = board.play(&turn);
+    assert!(
+        second["nodes"].as_u64() > Some(1) && second["move"] != first["move"],
+        "{second}"
+    );
+    for (key, value, reason) in [
+        ("time_ms", json!(-1), "a time is negative"),
+        ("inc_ms", json!(1e12), "too long"),
+        ("moves", json!(["e2e5"]), "e2e5"),
+        (
+            "moves",
+            json!(["f2f3", "e7e5", "g2g4", "d8h4"]),
+            "the game is over",
+        ),
+        ("fen", json!("nothing"), ""),
+        ("fen", json!(1), "invalid type"),
+    ] {
+        let mut wrong = turn.clone();
+        wrong[key] = value;
+        let answer = board.play(&wrong);
+        assert!(answer["error"].as_str().unwrap().contains(reason), "{answer}");
+    }
 }
 
 #[test]

@@ -252,6 +252,111 @@
   const search = make('section', { class: 'search' }, make('h2', {}, 'Search'),
     make('p', { class: 'choice' }, make('label', {}, runs, ' search '), make('label', {}, limits, ' a position')), entry, heard, effort, searched);
 
+  // A game against the engine from the position that is shown. Its moves are a line, its clocks run here. `rival` has the engine's side,
+  // both clocks in ms, the clock after each move, and what the engine told of its own moves.
+  let rival = null;
+  const choose = (...names) => make('select', {}, ...names.map((name) => make('option', {}, name)));
+  const [ownSide, control] = [choose('White', 'Black'), choose('1+0', '1+1', '3+2', '5+3', '10+5', '15+10', '30+20')];
+  control.value = '3+2';
+  const starts = button('Play the engine', '', startGame);
+  const resigns = button('Resign', '', () => rival && endGame(rival.side === 'w' ? '1-0' : '0-1', 'resignation'));
+  const stands = make('p', { class: 'told', role: 'status' });
+  const thoughts = make('div', { class: 'table searched', tabindex: '0', role: 'group', 'aria-label': 'the engine’s use of its clock' });
+  const play = make('section', { class: 'search' }, make('h2', {}, 'Play'), make('p', { class: 'choice' }, make('label', {}, 'Your side ', ownSide), make('label', {}, 'minutes+seconds a move ', control)),
+    make('div', { class: 'buttons' }, starts, resigns, button('Copy PGN', '', () => copy(pgnOfPlay(), 'PGN')), button('Download PGN', '', () => save('game.pgn', pgnOfPlay(), 'application/x-chess-pgn'))), stands, thoughts);
+  const REASONS = {
+    budget: 'its time for the move was up', 'target-nodes': 'it had the nodes that it wanted', settled: 'more time would change little', 'smart-pruning': 'no other move could overtake the best',
+    'only-move': 'there is one legal move', 'proven-win': 'the win is proven', 'others-lose': 'all other moves lose', 'proven-result': 'the result is proven', mate: 'a mate was found', deadline: 'its time for the move was up', 'kld-gain': 'the visits changed no more',
+  };
+  const isPlaying = () => rival && !rival.result;
+  const leftOf = (side) => rival.clocks[side] - (isPlaying() && current().turn === side ? performance.now() - rival.since : 0);
+
+  function startGame() {
+    const [minutes, bonus] = control.value.split('+').map(Number);
+    const clocks = { w: 60000 * minutes, b: 60000 * minutes };
+    rival = { side: ownSide.value === 'White' ? 'b' : 'w', clocks, inc: 1000 * bonus, control: `${60 * minutes}+${bonus}`, since: performance.now(), after: [], told: [], result: '', start: current(), made: query().moves.length };
+    [runs.checked, flipped] = [false, rival.side === 'w'];
+    stands.textContent = '';
+    thoughts.replaceChildren();
+    show();
+    if (current().turn === rival.side) reply();
+  }
+
+  function endGame(result, why) {
+    if (!isPlaying()) return;
+    rival.clocks[current().turn] = Math.max(0, leftOf(current().turn));
+    [rival.result, rival.why] = [result, why];
+    stands.textContent = `${result.replaceAll('1/2', '½')}, by ${why}.`;
+    runs.checked = true;
+    show();
+  }
+
+  // A move was made: the clock of its side stops, and the other's runs.
+  function moved() {
+    const [at, mover] = [current(), current().turn === 'w' ? 'b' : 'w'];
+    rival.clocks[mover] += rival.inc - (performance.now() - rival.since);
+    rival.since = performance.now();
+    rival.after.length = query().moves.length - rival.made - 1;
+    rival.after.push(rival.clocks[mover]);
+    const squares = Object.keys(at.pieces);
+    const all = [...FILES].flatMap((file) => [1, 2, 3, 4, 5, 6, 7, 8].map((rank) => file + rank));
+    const canMove = squares.some((from) => all.some((to) => legalMove(at, from, to)));
+    const isChecked = isAttacked(at.pieces, squares.find((square) => at.pieces[square] === (at.turn === 'w' ? 'K' : 'k')), mover === 'w');
+    const same = (one) => fenOf(one).split(' ').slice(0, 4).join(' ');
+    const before = [...main.positions.slice(0, aside ? aside.at : ply + 1), ...(aside ? aside.line.positions.slice(0, aside.made + 1) : [])];
+    if (!canMove) endGame(isChecked ? (mover === 'w' ? '1-0' : '0-1') : '1/2-1/2', isChecked ? 'checkmate' : 'stalemate');
+    else if (at.half >= 100) endGame('1/2-1/2', 'fifty moves');
+    else if (before.filter((one) => same(one) === same(at)).length >= 3) endGame('1/2-1/2', 'repetition');
+    else if (at.turn === rival.side) reply();
+    else show();
+  }
+
+  async function reply() {
+    const [own, from, { fen, moves: made }] = [rival, current(), query()];
+    try {
+      const response = await fetch('play', { method: 'POST', body: JSON.stringify({ fen, moves: made, time_ms: leftOf(rival.side), inc_ms: rival.inc }) });
+      const answer = await response.json();
+      if (own !== rival || !isPlaying()) return;
+      if (answer.error) throw new Error(answer.error);
+      if (aside) aside.made = aside.line.moves.length;
+      const move = ownMove(from, answer.move);
+      rival.told.push({ ...answer, name: `${from.full}${from.turn === 'w' ? '.' : '…'}${sanOf(from, move)}`, left: leftOf(rival.side) });
+      drawThoughts();
+      tryMove(move, true);
+    } catch (error) {
+      stands.textContent = `No move (${error.message}). Does zeitnot board still run?`;
+    }
+  }
+
+  function drawThoughts() {
+    const heads = ['Move', 'Clock', 'Plan', 'Used', 'Nodes', 'of them reused', 'Moves left', 'It stopped, as'];
+    const rows = rival.told.map(({ name, left, used_ms: used, nodes, reason, plan }) => [name, clock(left), plan ? seconds(plan.budget_ms) : '', seconds(used), String(nodes),
+      plan && plan.reused_nodes !== null ? plan.reused_nodes.toFixed(0) : '', plan && plan.moves_left !== null ? `${plan.moves_left.toFixed(0)}${plan.moves_left_source ? ` (${plan.moves_left_source})` : ''}` : '', REASONS[reason] || reason]);
+    thoughts.replaceChildren(...dataTable('the engine’s use of its clock', heads.map((name) => make('th', { scope: 'col' }, name)), heads, rows.reverse()).childNodes);
+  }
+
+  function pgnOfPlay() {
+    const stamp = (ms) => { const all = Math.max(0, ms / 1000); return `${Math.floor(all / 3600)}:${String(Math.floor(all / 60) % 60).padStart(2, '0')}:${(all % 60).toFixed(1).padStart(4, '0')}`; };
+    const tags = { White: rival && rival.side === 'w' ? 'Zeitnot' : 'You', Black: rival && rival.side === 'b' ? 'Zeitnot' : 'You', Result: (rival && rival.result) || '*', ...(rival ? { TimeControl: rival.control, ...(rival.why ? { Termination: rival.why } : {}) } : {}), SetUp: '1', FEN: game.fen };
+    const all = [...main.moves.slice(0, aside ? aside.at : ply), ...(aside ? aside.line.moves : [])];
+    const words = [];
+    let at = main.positions[0];
+    all.forEach(([move, san], index) => {
+      const left = rival && rival.after[index - rival.made];
+      words.push(`${at.turn === 'w' ? `${at.full}. ` : index === 0 || rival ? `${at.full}... ` : ''}${san}${left === undefined ? '' : ` { [%clk ${stamp(left)}] }`}`);
+      at = after(at, move);
+    });
+    return `${Object.entries(tags).map(([name, value]) => `[${name} "${value}"]\n`).join('')}\n${[...words, tags.Result].join(' ')}\n`;
+  }
+
+  if (live) {
+    setInterval(() => {
+      if (!isPlaying()) return;
+      drawPlayers();
+      if (leftOf(current().turn) <= 0 && (!aside || aside.made === aside.line.moves.length)) endGame(current().turn === 'w' ? '0-1' : '1-0', 'time forfeit');
+    }, 100);
+  }
+
   // The squares of a move as the page has them, from UCI's.
   function ownMove(at, move) {
     const own = legalMove(at, move.slice(0, 2), move.slice(2, 4));
@@ -398,7 +503,7 @@
     make('div', { class: 'left' }, players[1], make('div', { class: 'board-row' }, make('div', { class: 'bar', 'aria-hidden': 'true' }, bar), board), players[0], steps, ...(live ? [] : [errors, lessons]), said, lines,
       make('p', { class: 'hint' }, 'Keys: ← → move, ', make('label', {}, letters, ' letters p n mistakes, f turns the board'), '. A move on the board is tried.')),
     make('div', { class: 'score' }, movesHeading, moves),
-    make('div', { class: 'right' }, ...(live ? [search] : [figures, turnsHeading, turns]), mainGraphs, copies, told)), time, moreGraphs);
+    make('div', { class: 'right' }, ...(live ? [search, play] : [figures, turnsHeading, turns]), mainGraphs, copies, told)), time, moreGraphs);
   if (games.length > 1) viewer.prepend(list);
 
   function current() {
@@ -542,8 +647,9 @@
   }
 
   // Plays a move of one's own. That of the game leads on in the game, others to a line with what the search thought of them.
-  function tryMove(move) {
+  function tryMove(move, isReply) {
     chosen = null;
+    if (isPlaying() && !isReply && current().turn === rival.side) return;
     if (lesson && !aside) {
       judgeTry(move);
       return;
@@ -551,6 +657,7 @@
     const own = aside ? '' : (main.moves[ply] || [''])[0];
     if (own && own.slice(0, 4) === move.slice(0, 4)) {
       go(ply + 1);
+      if (isPlaying()) moved();
       return;
     }
     const san = sanOf(current(), move);
@@ -560,7 +667,8 @@
     // What is said belongs to the position that it is said of.
     const verdicts = { ...(aside ? aside.verdicts : {}), [line.moves.length]: verdictOn(move, san, text) };
     aside = { line, at: from, text, made: line.moves.length, verdicts };
-    show();
+    if (isPlaying()) moved();
+    else show();
   }
 
   // Learning from mistakes: at each `?` and `??` of one side a better move is asked for. A try is as good as what the search knows of
@@ -659,7 +767,8 @@
       row.replaceChildren(swatch(color ? 'black' : 'white'), make('b', {}, title + player.name), player.rating ? ` ${player.rating}` : '');
       const hasClock = game.plies.some((played) => played.clock !== undefined);
       const low = left !== null && left < game.low ? ' low' : '';
-      if (hasClock && left !== null) row.append(make('span', { class: `clock${low}`, 'aria-label': `clock of ${color ? 'Black' : 'White'}` }, clock(left)));
+      if (rival) row.replaceChildren(swatch(color ? 'black' : 'white'), make('b', {}, rival.side === 'wb'[color] ? 'Zeitnot' : 'You'), make('span', { class: 'clock' }, clock(leftOf('wb'[color]))));
+      else if (hasClock && left !== null) row.append(make('span', { class: `clock${low}`, 'aria-label': `clock of ${color ? 'Black' : 'White'}` }, clock(left)));
     });
   }
 
@@ -686,7 +795,7 @@
     const isAsked = lesson && lesson.isOpen && !aside;
     if (aside) {
       const verdict = (aside.verdicts || {})[aside.made];
-      said.append(make('p', { class: 'note' }, kept(verdict || 'A line, not the game.')), button('Back to the game', 'Esc', () => { aside = null; show(); }));
+      if (!rival) said.append(make('p', { class: 'note' }, kept(verdict || 'A line, not the game.')), button('Back to the game', 'Esc', () => { aside = null; show(); }));
     } else if (lesson) {
       drawLesson();
       if (!isAsked && best.length) arrow(best[0][1].slice(0, 4), 'best');

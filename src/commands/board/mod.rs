@@ -5,6 +5,8 @@
 //! search. Other web pages reach the port as well. They do not know the token in the address, and may not
 //! name its host.
 
+mod play;
+
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::Path;
@@ -15,7 +17,10 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use clap::Args;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
 
+use self::play::Opponent;
 use crate::commands::engine_args::EngineArgs;
 use crate::output::{ExitStatus, Output, eprint_message};
 use crate::serve::{Server, ServerLimits};
@@ -56,6 +61,8 @@ pub(crate) struct BoardArgs {
 
 struct Board {
     server: Arc<Server>,
+    /// Of the game that is played, or of none yet.
+    opponent: Mutex<Option<Opponent>>,
     page: String,
     /// Nobody knows it but who has been told the address.
     token: String,
@@ -79,6 +86,7 @@ pub(super) fn run(args: BoardArgs, output: &mut Output) -> Result<ExitStatus> {
     getrandom::fill(&mut token)?;
     let board = Arc::new(Board {
         server,
+        opponent: Mutex::default(),
         page,
         token: hex(&token),
         hosts: ["127.0.0.1", "localhost"].map(|name| format!("{name}:{port}")),
@@ -198,6 +206,14 @@ impl Board {
         }
     }
 
+    fn play(&self, turn: &str) -> Result<Value> {
+        let turn = serde_json::from_str(turn)?;
+        let mut opponent = self.opponent.lock();
+        let known = opponent.take();
+        let playing = known.map_or_else(|| Opponent::new(self.server.setup()), Ok)?;
+        opponent.insert(playing).play(&turn)
+    }
+
     fn answer(&self, stream: &TcpStream) -> io::Result<()> {
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
@@ -231,6 +247,12 @@ impl Board {
                 let (client, answers) = self.server.connect();
                 client.read(request.query.as_bytes())?;
                 answers.write(&mut &*stream)
+            }
+            Some((_, "play")) if request.is_post => {
+                let answer = self
+                    .play(&request.query)
+                    .unwrap_or_else(|error| json!({ "error": error.to_string() }));
+                respond(stream, "200 OK", "application/json", &answer.to_string())
             }
             _ => respond(
                 stream,
