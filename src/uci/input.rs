@@ -139,7 +139,11 @@ mod tests {
         let count = Arc::new(AtomicUsize::new(0));
         let input = BufReader::with_capacity(2, Endless(count.clone()));
         let mut input = Input::read(input, &UciOutput::new(std::io::sink(), ""));
-        assert!(input.next(WRITE_PATIENCE).is_ok());
+        let first = input.next(WRITE_PATIENCE).unwrap();
+        assert!(
+            first.at <= Instant::now(),
+            "a clock that it starts runs since it was read"
+        );
         // It would take microseconds to read more.
         let read = || count.load(Ordering::Relaxed);
         let began = Instant::now();

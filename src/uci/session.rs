@@ -620,7 +620,10 @@ mod tests {
     /// A regression: the network's value of two kings alone was shown for their draw.
     #[test]
     fn a_root_that_nobody_can_win_is_a_draw_from_its_first_visit() {
-        let text = said(false, "position fen 8/8/4k3/8/8/4K3/8/8 w - - 0 1\ngo depth 1");
+        // A second thread may have made a visit more.
+        let commands =
+            "setoption name Threads value 1\nposition fen 8/8/4k3/8/8/4K3/8/8 w - - 0 1\ngo depth 1";
+        let text = said(false, commands);
         assert!(text.contains(" nodes 1 score cp 0 "), "{text}");
     }
 

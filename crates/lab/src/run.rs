@@ -440,6 +440,26 @@ mod tests {
         NAMES.map(|name| std::fs::read(folder.join(name)).unwrap_or_default())
     }
 
+    #[test]
+    fn a_run_goes_on_in_its_precision_if_that_was_told() {
+        let of = |precision: &str| {
+            let facts = [(PRECISION.to_owned(), precision.to_owned())];
+            Origin {
+                run: "a".into(),
+                facts: facts.into_iter().filter(|_| !precision.is_empty()).collect(),
+                ..Origin::default()
+            }
+        };
+        let goes_on = |from: &str, to: &str| {
+            let folder = tempfile::tempdir().unwrap();
+            drop(Run::claim(folder.path(), of(from), &[]).unwrap());
+            Run::claim(folder.path(), of(to), &[]).is_ok()
+        };
+        assert!(goes_on("fp32", "fp32") && !goes_on("fp32", "int16"));
+        // Older releases did not tell it.
+        assert!(goes_on("", "fp32"));
+    }
+
     /// A regression: the same command wiped sixty games whose journal had been emptied.
     #[test]
     fn a_journal_that_has_lost_rows_costs_none_of_what_was_made_of_it() {

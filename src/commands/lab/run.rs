@@ -401,6 +401,20 @@ mod tests {
     }
 
     #[test]
+    fn a_run_is_the_same_wherever_its_tables_lie_and_however_fast_it_is() {
+        let id = |path: &str, threads: &str| {
+            let mut settings = Settings::default();
+            settings.set("SyzygyPath", path).unwrap();
+            settings.set("Threads", threads).unwrap();
+            let mut id = RunId::default();
+            id.add_settings(&settings, None);
+            id.finish()
+        };
+        assert_eq!(id("here", "1"), id("there", "2"));
+        assert_ne!(id("here", "1"), id("", "1"));
+    }
+
+    #[test]
     fn every_piece_is_in_one_shard() {
         for n in 1..5 {
             let shards: Vec<Shard> = (1..=n).map(|i| format!("{i}/{n}").parse().unwrap()).collect();
