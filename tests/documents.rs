@@ -246,7 +246,7 @@ const BOUNDS: [(&str, &str, &str, &str, u64, &str); 38] = [
     ("a network file", "{} times the file", "crates/engine/src/network/weights/container.rs", "MAX_RATIO", 1, "a_bomb_with_the_right_first_bytes_is_refused_within_its_bounds"),
     ("a network file", "{} layers and fields", "crates/engine/src/network/weights/container.rs", "MAX_STEPS", 1, "a_file_of_countless_empty_layers_is_refused_within_its_bounds"),
     ("parameters", "{} levels", "crates/engine/src/params.rs", "MAX_DEPTH", 1, "faults_name_place_and_remedy"),
-    ("endgame tables", "{} open files", "crates/engine/src/tablebase.rs", "MOST_OPEN", 1, "more_tables_are_read_than_may_be_open"),
+    ("endgame tables", "{} open files", "crates/engine/src/tablebase/syzygy.rs", "MOST_OPEN", 1, "more_tables_are_read_than_may_be_open"),
     ("downloads by curl", "{} s to connect", "src/setup/networks.rs", r#""--connect-timeout",\s+"(\d+)""#, 1, "a_download_that_fails_says_why"),
     ("downloads by curl", "{} bytes a second", "src/setup/networks.rs", r#""--speed-limit",\s+"(\d+)""#, 1, "what_curl_ends_with_says_whether_trying_again_helps"),
     ("downloads by curl", "{} attempts", "src/setup/networks.rs", "ATTEMPTS", 1, "a_network_is_fetched_through_whatever_breaks_off_and_then_used"),

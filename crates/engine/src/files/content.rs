@@ -5,19 +5,21 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
+use std::io::{self, Cursor, ErrorKind, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+#[cfg(feature = "archives")]
 use bzip2::read::MultiBzDecoder;
 use flate2::read::MultiGzDecoder;
-use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
-use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-use super::kind::{FileKind, TELLING};
+use super::kind::{Content, FileKind, TELLING, without_compression};
 use super::lines::decode;
-use super::zipped::{self, Content, without_compression};
+#[cfg(feature = "archives")]
+use super::zipped;
+#[cfg(feature = "archives")]
+use super::zstandard::Zstandard;
 
 /// Bytes of the longest signature of a compressed file.
 const SIGNATURE: usize = 6;
@@ -43,29 +45,26 @@ pub struct TextFile {
 /// # Errors
 /// Fails if the file cannot be read, or is something else than text. The error says what it is, and what to
 /// do.
+#[cfg_attr(not(feature = "archives"), expect(unused_variables, reason = "of archives"))]
 pub fn open_text(path: &Path, endings: &[&str]) -> io::Result<TextFile> {
     let (kind, content) = raw(path)?;
-    let (name, content, notes) = if kind == Some(FileKind::Zip) && path.is_file() {
-        let zipped::Member {
+    #[cfg(feature = "archives")]
+    if kind == Some(FileKind::Zip) && path.is_file() {
+        let member = zipped::open(path, endings)?;
+        let name = without_compression(&member.name);
+        let content = bounded(member.content, Arc::new(AtomicU64::new(member.compressed)));
+        return Ok(TextFile {
+            content: text_of(content, &name)?,
             name,
-            content,
-            compressed,
-            notes,
-        } = zipped::open(path, endings)?;
-        (
-            name,
-            bounded(content, Arc::new(AtomicU64::new(compressed))),
-            notes,
-        )
-    } else {
-        let name = path.file_name().filter(|name| *name != "-").unwrap_or_default();
-        (name.to_string_lossy().into_owned(), content, Vec::new())
-    };
-    let name = without_compression(&name);
+            notes: member.notes,
+        });
+    }
+    let name = path.file_name().filter(|name| *name != "-").unwrap_or_default();
+    let name = without_compression(&name.to_string_lossy());
     Ok(TextFile {
         content: text_of(content, &name)?,
         name,
-        notes,
+        notes: Vec::new(),
     })
 }
 
@@ -101,7 +100,9 @@ fn inflated(source: impl Read + Send + 'static) -> io::Result<Content> {
     };
     Ok(match kind {
         Some(FileKind::Gzip) => bounded(MultiGzDecoder::new(source), consumed),
+        #[cfg(feature = "archives")]
         Some(FileKind::Zstandard) => bounded(Zstandard::new(source), consumed),
+        #[cfg(feature = "archives")]
         Some(FileKind::Bzip2) => bounded(MultiBzDecoder::new(source), consumed),
         _ => Box::new(source),
     })
@@ -137,67 +138,6 @@ fn sniffed(mut source: impl Read + Send + 'static) -> io::Result<(Option<FileKin
         }
     }
     Ok((FileKind::of(&start), Box::new(Cursor::new(start).chain(source))))
-}
-
-/// Inflates Zstandard: all frames of a file, one behind the other, with their checksums.
-pub struct Zstandard<R> {
-    source: BufReader<R>,
-    frame: FrameDecoder,
-}
-
-impl<R: Read> Zstandard<R> {
-    pub fn new(source: R) -> Self {
-        Zstandard {
-            source: BufReader::new(source),
-            frame: FrameDecoder::new(),
-        }
-    }
-
-    /// Begins the next frame, behind those that hold no content. Returns whether there is one.
-    fn begin_frame(&mut self) -> io::Result<bool> {
-        while !self.source.fill_buf()?.is_empty() {
-            match self.frame.reset(&mut self.source) {
-                Ok(()) => return Ok(true),
-                Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
-                    length,
-                    ..
-                })) => {
-                    let mut skipped = self.source.by_ref().take(length.into());
-                    io::copy(&mut skipped, &mut io::sink())?;
-                }
-                Err(error) => return Err(io::Error::other(error)),
-            }
-        }
-        Ok(false)
-    }
-
-    fn check(&self) -> io::Result<()> {
-        match self.frame.get_checksum_from_data() {
-            Some(sum) if self.frame.get_calculated_checksum() != Some(sum) => Err(io::Error::new(
-                ErrorKind::InvalidData,
-                "the checksum of a Zstandard frame is wrong",
-            )),
-            _ => Ok(()),
-        }
-    }
-}
-
-impl<R: Read> Read for Zstandard<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while self.frame.can_collect() == 0 {
-            if !self.frame.is_finished() {
-                self.frame
-                    .decode_blocks(&mut self.source, BlockDecodingStrategy::UptoBlocks(1))
-                    .map_err(io::Error::other)?;
-                continue;
-            }
-            self.check()?;
-            if !self.begin_frame()? {
-                return Ok(0);
-            }
-        }
-        self.frame.read(buffer)
-    }
 }
 
 struct Counted {
@@ -280,7 +220,7 @@ impl Read for Utf16 {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "archives"))]
 mod tests {
     use std::io::Write;
 

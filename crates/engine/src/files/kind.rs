@@ -1,6 +1,7 @@
 //! What a file is, where it is not plain text, by its first bytes.
 
 use std::fmt;
+use std::io::Read;
 
 /// Bytes that tell every kind: a tar archive has its signature behind its first name.
 pub(crate) const TELLING: usize = 512;
@@ -177,6 +178,18 @@ const SIGNATURES: [(&[u8], FileKind); 7] = [
         },
     ),
 ];
+
+/// What is read of a file.
+pub(super) type Content = Box<dyn Read + Send>;
+
+/// The name without the ending of its compression, in small letters.
+pub(super) fn without_compression(name: &str) -> String {
+    let name = name.to_lowercase();
+    let inner = [".gz", ".zst", ".bz2"]
+        .iter()
+        .find_map(|ending| name.strip_suffix(ending));
+    inner.unwrap_or(&name).to_owned()
+}
 
 impl FileKind {
     pub(crate) const BINARY: FileKind = FileKind::Other("no text but binary data (name another file)");

@@ -9,11 +9,16 @@
 mod content;
 mod kind;
 mod lines;
+#[cfg(feature = "archives")]
 mod zipped;
+#[cfg(feature = "archives")]
+mod zstandard;
 
-pub use content::{Zstandard, open, open_text, read_text};
+pub use content::{open, open_text, read_text};
 pub(crate) use kind::{FileKind, TELLING};
 pub use lines::{LineError, Lines, decode, is_blank, path_of};
+#[cfg(feature = "archives")]
+pub use zstandard::Zstandard;
 
 /// Writes bytes, as those of a hash, in hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {

@@ -9,7 +9,7 @@ use flate2::Crc;
 use flate2::read::DeflateDecoder;
 use zip::{CompressionMethod, ZipArchive};
 
-pub(super) type Content = Box<dyn Read + Send>;
+use super::kind::{Content, without_compression};
 
 pub(super) struct Member {
     pub(super) name: String,
@@ -66,14 +66,6 @@ pub fn open(path: &Path, endings: &[&str]) -> io::Result<Member> {
         compressed,
         notes: note.into_iter().collect(),
     })
-}
-
-pub(super) fn without_compression(name: &str) -> String {
-    let name = name.to_lowercase();
-    let inner = [".gz", ".zst", ".bz2"]
-        .iter()
-        .find_map(|ending| name.strip_suffix(ending));
-    inner.unwrap_or(&name).to_owned()
 }
 
 fn is_hidden(name: &str) -> bool {
