@@ -58,9 +58,9 @@ fn largest_resident(engine: &mut Engine, nodes: u64) -> u64 {
 #[cfg(target_os = "linux")]
 fn searches_go_on_at_their_limit_within_three_percent() {
     for (megabytes, flags) in [
-        (50, ["--threads=1", "--minibatch-size=1"]),
-        (50, ["--threads=2", "--minibatch-size=256"]),
-        (80, ["--threads=2", "--minibatch-size=32"]),
+        (30, ["--threads=1", "--minibatch-size=1"]),
+        (30, ["--threads=2", "--minibatch-size=256"]),
+        (50, ["--threads=2", "--minibatch-size=32"]),
     ] {
         let (mut engine, before) = limited(megabytes, &[&["--backend=random"], flags.as_slice()].concat());
         let taken = (largest_resident(&mut engine, 11_000 * megabytes) - before) as f64;
