@@ -2,6 +2,7 @@
 //! programs write without commands. The unit of some is known when all comments of the game are.
 
 use super::RecordedMove;
+use itertools::Itertools;
 use zeitnot_engine::chess::Color;
 use zeitnot_engine::files::is_blank;
 
@@ -96,12 +97,10 @@ impl Commands {
 
     /// Takes a command such as `clk 0:01:00`. Returns false if it is for others.
     fn take(&mut self, command: &str, played: &mut RecordedMove) -> bool {
-        let name = command
-            .split(|c: char| c.is_ascii_whitespace())
-            .next()
-            .unwrap_or_default();
         // Lines may be broken anywhere, so white space says nothing.
-        let value: String = command[name.len()..].split_ascii_whitespace().collect();
+        let mut words = command.split_ascii_whitespace();
+        let name = words.next().unwrap_or_default();
+        let value: String = words.collect();
         if name == "eval" {
             let (value, depth) = value.split_once([',', '/']).unwrap_or((&value, ""));
             // Here `M5` counts moves, as `#5` does.
@@ -183,11 +182,9 @@ impl Commands {
 /// Returns text as it can be written within a comment or a variation, at any width of lines: white space is
 /// one blank, and braces are brackets.
 pub(super) fn one_line(text: &str) -> String {
-    let words: Vec<_> = text
-        .split(|c| is_blank(c) || c.is_control())
-        .filter(|word| !word.is_empty())
-        .collect();
-    words.join(" ").replace('{', "(").replace('}', ")")
+    let words = text.split(|c| is_blank(c) || c.is_control());
+    let text = words.filter(|word| !word.is_empty()).join(" ");
+    text.replace('{', "(").replace('}', ")")
 }
 
 /// A field of a form: its letter, what stands there, and that as a time, ms.
@@ -223,8 +220,7 @@ fn is_number(text: &str) -> bool {
 
 /// A number, perhaps with a decimal comma.
 fn number(text: &str) -> Option<f64> {
-    let plain = text.parse().ok();
-    plain.or_else(|| text.replace(',', ".").parse().ok())
+    text.replace(',', ".").parse().ok()
 }
 
 /// Programs write evaluations with a sign or with two decimals, and people write scores such as `2.5/4`.
@@ -260,13 +256,10 @@ fn mate(text: &str) -> Option<i32> {
         return None;
     }
     let number = text.replace(['#', 'M', 'm', '+', '-'], "");
-    let number = number.parse::<u32>().ok()?.min(1000) as i32;
-    let plies = if text.contains('#') {
-        2 * number - 1
-    } else {
-        number
-    };
-    let plies = plies.max(0);
+    let mut plies = number.parse::<u32>().ok()?.min(1000) as i32;
+    if text.contains('#') {
+        plies = (2 * plies - 1).max(0);
+    }
     Some(if text.contains('-') { -plies } else { plies })
 }
 

@@ -1,7 +1,7 @@
 //! The time control that a game was played at, as its tags and its clocks tell it together, and the time that
 //! its clocks say was used.
 
-use super::{RecordedGame, RecordedMove};
+use super::RecordedGame;
 use itertools::Itertools;
 use zeitnot_engine::chess::Color;
 use zeitnot_engine::time::{Millis, TimeControl};
@@ -46,14 +46,13 @@ impl RecordedControl {
     /// Reads the text of a tag `TimeControl`: as the standard has it, or in words such as `15 min. + 10 s.
     /// per move`.
     fn parse(text: &str) -> Option<RecordedControl> {
-        let minutes = text.contains('|').then(|| text.replacen('|', "+", 1));
         RecordedControl::of_numbers(text, 1.0)
-            .or_else(|| RecordedControl::of_numbers(&minutes?, 60.0))
             .or_else(|| {
-                Some(RecordedControl {
-                    periods: vec![in_words(text)?],
-                })
+                // As in `15|10`.
+                let (minutes, inc) = text.split_once('|')?;
+                RecordedControl::of_numbers(&format!("{minutes}+{inc}"), 60.0)
             })
+            .or_else(|| Some(in_words(text)?.into()))
     }
 
     /// Reads numbers as the standard has them. The unit of base times, in seconds, is 1 there.
@@ -67,24 +66,21 @@ impl RecordedControl {
         };
         let periods: Vec<_> = text.split(':').map(period).collect::<Option<_>>()?;
         let (_, others) = periods.split_last()?;
-        others
-            .iter()
-            .all(|period| period.moves.is_some())
-            .then_some(RecordedControl { periods })
+        let have_ends = others.iter().all(|period| period.moves.is_some());
+        have_ends.then_some(RecordedControl { periods })
     }
 
     /// The time that a side has for its first `number` moves together, ms.
     fn most(&self, number: u32) -> f64 {
         let base = self.first().time.0;
-        let given = |number| {
+        if self.is_per_move() {
+            return base * f64::from(number);
+        }
+        let given = (1..=number).map(|number| {
             let (rules, next) = self.at(number);
             rules.inc.0 + next.0
-        };
-        if self.is_per_move() {
-            base * f64::from(number)
-        } else {
-            base + (1..=number).map(given).sum::<f64>()
-        }
+        });
+        base + given.sum::<f64>()
     }
 
     /// Whether a clock may show this after the first `number` moves, or these may have taken so long, and it
@@ -110,21 +106,20 @@ impl RecordedControl {
     /// Returns the rules of move `number` of a side, from 1, and the time that comes with its end.
     fn at(&self, number: u32) -> (TimeControl, Millis) {
         let mut before = number - 1;
-        let (last, others) = self.periods.split_last().unwrap_or((&self.periods[0], &[]));
-        for (place, period) in others.iter().enumerate() {
+        let mut place = 0;
+        while let Some(next) = self.periods.get(place + 1) {
+            let period = self.periods[place];
             let moves = period.moves.unwrap_or(u32::MAX);
             if before < moves {
-                let next = if before + 1 == moves {
-                    self.periods[place + 1].time
-                } else {
-                    Millis::ZERO
-                };
-                return (*period, next);
+                let is_end = before + 1 == moves;
+                return (period, if is_end { next.time } else { Millis::ZERO });
             }
             before -= moves;
+            place += 1;
         }
+        let last = self.periods[place];
         let is_end = last.moves.is_some_and(|moves| before % moves == moves - 1);
-        (*last, if is_end { last.time } else { Millis::ZERO })
+        (last, if is_end { last.time } else { Millis::ZERO })
     }
 
     /// Returns the time that a side used for each of its moves, ms, by its clock `before` them and after
@@ -132,31 +127,36 @@ impl RecordedControl {
     fn used_ms(&self, number: u32, mut before: Option<f64>, clocks: &[Option<f64>]) -> Vec<Option<f64>> {
         // Some clocks show the time of the next period one move later.
         let mut late = 0.0;
-        let used = (number..)
-            .zip(clocks)
-            .enumerate()
-            .map(|(place, (number, &after))| {
-                let (rules, next) = self.at(number);
-                let before = std::mem::replace(&mut before, after);
-                let (before, after) = (before?, after?);
-                if self.is_per_move() {
-                    return within(rules.time.0 - after, rules.time.0);
-                }
-                let before = before + std::mem::take(&mut late);
-                let used = before + rules.inc.0 - after;
-                if next == Millis::ZERO {
-                    return within(used, before);
-                }
+        let used = (number..).zip(clocks).enumerate();
+        let used = used.map(|(place, (number, &after))| {
+            let (rules, next) = self.at(number);
+            let before = std::mem::replace(&mut before, after);
+            let (before, after) = (before?, after?);
+            if self.is_per_move() {
+                return within(rules.time.0 - after, rules.time.0);
+            }
+            let before = before + std::mem::take(&mut late);
+            let mut used = before + rules.inc.0 - after;
+            if next != Millis::ZERO {
                 let then = clocks.get(place + 1).copied().flatten();
-                let rises =
-                    then.is_some_and(|then| then > after + self.at(number + 1).0.inc.0 + TOLERANCE_MS);
+                let rises = then > Some(after + self.at(number + 1).0.inc.0 + TOLERANCE_MS);
                 if rises || after + TOLERANCE_MS < next.0 {
                     late = next.0;
-                    return within(used, before);
+                } else {
+                    used += next.0;
                 }
-                within(used + next.0, before)
-            });
+            }
+            within(used, before)
+        });
         used.collect()
+    }
+}
+
+impl From<TimeControl> for RecordedControl {
+    fn from(period: TimeControl) -> RecordedControl {
+        RecordedControl {
+            periods: vec![period],
+        }
     }
 }
 
@@ -180,10 +180,8 @@ pub(super) fn settle_time(game: &mut RecordedGame, are_short: bool) {
         ..
     } = game;
     let tag = |color: Color| {
-        let own = color.fold_wb("WhiteTimeControl", "BlackTimeControl");
-        tags.get(own)
-            .or_else(|| tags.get("TimeControl"))
-            .unwrap_or_default()
+        let own = tags.get(color.fold_wb("WhiteTimeControl", "BlackTimeControl"));
+        own.or(tags.get("TimeControl")).unwrap_or_default()
     };
     let read = |unit: fn(&str) -> Option<RecordedControl>| {
         [Color::Black, Color::White].map(|color| unit(tag(color)))
@@ -193,18 +191,13 @@ pub(super) fn settle_time(game: &mut RecordedGame, are_short: bool) {
     // Of each side its first clock, or without any clock all times, and after which move. Clocks tell more.
     let has_clocks = moves.iter().any(|played| played.clock_ms.is_some());
     let shown = [start.turn(), !start.turn()].map(|color| {
-        let mut own = moves
-            .iter()
-            .skip(usize::from(color != start.turn()))
-            .step_by(2)
-            .zip(1..);
-        match has_clocks {
-            true => own.find_map(|(played, number)| Some((color, number, played.clock_ms?))),
-            false => {
-                let sum = own.clone().filter_map(|(played, _)| played.used_ms).sum();
-                own.last().map(|(_, number)| (color, number, sum))
-            }
+        let first = usize::from(color != start.turn());
+        let mut own = moves.iter().skip(first).step_by(2).zip(1..);
+        if has_clocks {
+            return own.find_map(|(played, number)| Some((color, number, played.clock_ms?)));
         }
+        let sum = own.clone().filter_map(|(played, _)| played.used_ms).sum();
+        own.last().map(|(_, number)| (color, number, sum))
     });
     // What is shown, times `unit`, as a part of the base time.
     let agree = |controls: &[Option<RecordedControl>; 2], unit: f64, least_part: f64| {
@@ -215,10 +208,12 @@ pub(super) fn settle_time(game: &mut RecordedGame, are_short: bool) {
         })
     };
     let is_by_shape = is_by_shape(&game.time_forms);
-    let (needs, least_part, usual_part) = match has_clocks {
-        true if is_by_shape => ("clocks", LEAST_PART, USUAL_PART),
-        true => ("clocks", 0.0, USUAL_PART),
-        false => ("times", 0.0, 0.0),
+    let needs = if has_clocks { "clocks" } else { "times" };
+    let usual_part = if has_clocks { USUAL_PART } else { 0.0 };
+    let least_part = if has_clocks && is_by_shape {
+        LEAST_PART
+    } else {
+        0.0
     };
     let is_in_minutes =
         agree(&minutes, 1.0, usual_part) && (has_clocks || !agree(&written, 1.0 / OTHER_UNIT, 0.0));
@@ -228,10 +223,9 @@ pub(super) fn settle_time(game: &mut RecordedGame, are_short: bool) {
         game.controls = written;
         unread(game, "show 0 at all moves");
     } else if are_short && !agree(&written, 1.0, USUAL_PART) && agree(&written, 60.0, USUAL_PART) {
-        moves
-            .iter_mut()
-            .filter_map(|played| played.clock_ms.as_mut())
-            .for_each(|clock| *clock *= 60.0);
+        for played in moves {
+            played.clock_ms = played.clock_ms.map(|clock| 60.0 * clock);
+        }
         notes.push("its clocks are read as hours and minutes, which its time control needs".into());
         game.controls = written;
     } else if agree(&written, 1.0, least_part) {
@@ -255,7 +249,8 @@ pub(super) fn settle_time(game: &mut RecordedGame, are_short: bool) {
         };
         // Berserk: half of the time, and no increment.
         if has_clocks && is_of_lichess && 2.0 * first == period.time.0 {
-            (period.time, period.inc) = (Millis(first), Millis::ZERO);
+            period.time = Millis(first);
+            period.inc = Millis::ZERO;
         }
     }
     settle_used(game);
@@ -270,7 +265,8 @@ fn is_by_shape(forms: &[&str]) -> bool {
 /// Leaves out all clocks and times of the game, which do what `fault` says.
 fn unread(game: &mut RecordedGame, fault: &str) {
     for played in &mut game.moves {
-        (played.clock_ms, played.used_ms) = (None, None);
+        played.clock_ms = None;
+        played.used_ms = None;
     }
     let forms = game.time_forms.drain(..).join(" and ");
     game.notes.push(format!("{forms} {fault}, and are not read"));
@@ -279,9 +275,8 @@ fn unread(game: &mut RecordedGame, fault: &str) {
 /// The players of lichess have time for their first move that is not on their clock, and get no increment
 /// for it.
 fn is_of_lichess(game: &RecordedGame) -> bool {
-    game.tags
-        .get("Site")
-        .is_some_and(|site| site.contains("lichess.org"))
+    let site = game.tags.get("Site");
+    site.is_some_and(|site| site.contains("lichess.org"))
 }
 
 /// Leaves out recorded times that the clocks contradict.
@@ -313,7 +308,7 @@ fn by_clocks(game: &RecordedGame, told: Option<TimeControl>) -> Vec<Option<f64>>
     let mut used = vec![None; game.moves.len()];
     let turn = game.start.turn();
     for (first, color) in [turn, !turn].into_iter().enumerate() {
-        let told = told.map(|told| RecordedControl { periods: vec![told] });
+        let told = told.map(RecordedControl::from);
         let Some(control) = told.or_else(|| RecordedControl::of(game, color)) else {
             continue;
         };
@@ -322,11 +317,7 @@ fn by_clocks(game: &RecordedGame, told: Option<TimeControl>) -> Vec<Option<f64>>
             .map(|played| if played.is_book { None } else { played.clock_ms })
             .collect();
         let number = (game.start.game_ply() + first as u32) / 2 + 1;
-        let before = if is_of_lichess(game) {
-            None
-        } else {
-            Some(control.first().time.0)
-        };
+        let before = (!is_of_lichess(game)).then_some(control.first().time.0);
         let by_clock = control.used_ms(number, before, &clocks);
         for (used, by_clock) in used.iter_mut().skip(first).step_by(2).zip(by_clock) {
             *used = by_clock;
@@ -338,51 +329,49 @@ fn by_clocks(game: &RecordedGame, told: Option<TimeControl>) -> Vec<Option<f64>>
 /// Returns the time that was used for each move of a game, ms: as recorded, or by the clocks, where the
 /// control is known. What the user says, `told`, overrules the tags.
 pub(crate) fn used_ms(game: &RecordedGame, told: Option<TimeControl>) -> Vec<Option<f64>> {
-    let before = |ply: usize| game.moves[ply.checked_sub(2)?].clock_ms;
-    let recorded = |(ply, played): (usize, &RecordedMove)| {
-        played
-            .used_ms
-            .and_then(|used| before(ply).map_or(Some(used), |clock| within(used, clock)))
+    let recorded = |ply: usize| {
+        let used = game.moves[ply].used_ms?;
+        match ply.checked_sub(2).and_then(|before| game.moves[before].clock_ms) {
+            Some(clock) => within(used, clock),
+            None => Some(used),
+        }
     };
-    let recorded = game.moves.iter().enumerate().map(recorded);
-    recorded
-        .zip(by_clocks(game, told))
-        .map(|(used, by_clock)| used.or(by_clock))
+    let by_clocks = by_clocks(game, told).into_iter().enumerate();
+    by_clocks
+        .map(|(ply, by_clock)| recorded(ply).or(by_clock))
         .collect()
 }
 
 /// Reads `15 min. + 10 s. per move`, `1 h 30 min + 30 s`, `90' + 30''`, `90min/40m + 30s`: each number has
 /// its unit. Days are for each move.
 fn in_words(text: &str) -> Option<TimeControl> {
-    let lower = text.to_lowercase();
-    let lower = lower.strip_prefix("g/").unwrap_or(&lower).to_owned();
-    let text = SIGNS
-        .iter()
-        .fold(lower, |text, (word, sign)| text.replace(word, sign));
+    let mut text = text.to_lowercase();
+    if let Some(behind) = text.strip_prefix("g/") {
+        text = behind.to_owned();
+    }
+    for (word, sign) in SIGNS {
+        text = text.replace(word, sign);
+    }
     let is_filler = |word: &str| FILLERS.split(' ').any(|filler| filler == word);
     let words: Vec<_> = words(&text).filter(|word| !is_filler(word)).collect();
-    let mut parts = words.split(|word| *word == "+");
-    let (time, inc) = match (parts.next()?, parts.next(), parts.next()) {
-        (time, Some(inc), None) => (time, Some(inc)),
+    let parts: Vec<_> = words.split(|word| *word == "+").collect();
+    let (time, inc) = match parts[..] {
+        [time, inc] => (time, duration(inc)?),
         // Seconds behind minutes are an increment.
-        ([.., before, _, last], None, None)
-            if unit_seconds(before) > Some(1.0) && unit_seconds(last) == Some(1.0) =>
-        {
+        [[.., before, _, last]] if unit_seconds(before) > Some(1.0) && unit_seconds(last) == Some(1.0) => {
             let (time, inc) = words.split_at(words.len() - 2);
-            (time, Some(inc))
+            (time, duration(inc)?)
         }
-        (time, None, _) => (time, None),
+        [time] => (time, Millis::ZERO),
         _ => return None,
     };
     let mut parts = time.splitn(2, |word| *word == "/");
-    let (time, moves) = match (parts.next()?, parts.next()) {
-        (time, Some([number] | [number, "m" | "mv", ..])) => {
-            (time, Some(number.parse().ok().filter(|moves| *moves > 0)?))
-        }
-        (_, Some(_)) => return None,
-        (time, None) => (time, text.contains("day").then_some(1)),
+    let time = duration(parts.next()?)?;
+    let moves = match parts.next() {
+        Some([number] | [number, "m" | "mv", ..]) => Some(number.parse().ok().filter(|moves| *moves > 0)?),
+        Some(_) => return None,
+        None => text.contains("day").then_some(1),
     };
-    let (time, inc) = (duration(time)?, inc.map_or(Some(Millis::ZERO), duration)?);
     (time > Millis::ZERO).then_some(TimeControl { time, inc, moves })
 }
 
@@ -410,9 +399,12 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 /// The sum of numbers with their units, at least one.
 fn duration(words: &[&str]) -> Option<Millis> {
     let words: Vec<_> = words.iter().filter(|word| **word != "/").collect();
+    if words.is_empty() {
+        return None;
+    }
     let part = |pair: &[&&str]| Some(unit_seconds(pair.get(1)?)? * pair[0].parse::<f64>().ok()?);
     let seconds: Option<f64> = words.chunks(2).map(part).sum();
-    seconds.filter(|_| !words.is_empty()).map(Millis::from_secs)
+    seconds.map(Millis::from_secs)
 }
 
 #[cfg(test)]

@@ -146,9 +146,17 @@ impl Draft {
     /// Breaks off, and keeps nothing more: a game without end needs no memory.
     fn drop_all(&mut self, reason: String) {
         self.break_off(reason);
-        (self.game.moves, self.game.comments, self.game.tags) = (Vec::new(), Vec::new(), Tags::default());
-        (self.game.notes, self.header_before) = (Vec::new(), None);
-        self.variation = self.variation.take().map(|_| Variation::new(None));
+        self.game = RecordedGame {
+            number: self.game.number,
+            variant: self.game.variant,
+            start: self.game.start.clone(),
+            end: self.game.end.clone(),
+            ..RecordedGame::default()
+        };
+        self.header_before = None;
+        if self.variation.is_some() {
+            self.variation = Some(Variation::new(None));
+        }
         self.text = 0;
     }
 
@@ -162,13 +170,14 @@ impl Draft {
         }
         self.begin_movetext();
         self.settle_zeros();
-        let result = match self.place {
-            Place::Over(result) => Some(result),
-            _ => None,
-        };
         if let Some(fault) = self.fault {
             return Err(fault);
         }
+        let result = if let Place::Over(result) = self.place {
+            Some(result)
+        } else {
+            None
+        };
         let mut game = self.game;
         if let Some(kings) = self.kings {
             game.notes.push(format!(
@@ -186,24 +195,7 @@ impl Draft {
         // tag is to be trusted.
         game.has_result = game.tags.result().is_some() && (result.is_some() || !is_last);
         if game.tags.annotators().1 {
-            for RecordedMove {
-                comments,
-                variations,
-                marks,
-                ..
-            } in &mut game.moves
-            {
-                let own = comments
-                    .extract_if(.., |comment| comment.starts_with(OWN_FIGURES))
-                    .collect::<String>();
-                let theirs = own.split(' ').find_map(|word| word.strip_prefix(MARKS_OF_PEOPLE));
-                *marks = theirs
-                    .into_iter()
-                    .flat_map(|theirs| theirs.split(','))
-                    .flat_map(str::parse)
-                    .collect();
-                variations.retain(|variation| !variation.contains(OWN_FIGURES));
-            }
+            game.moves.iter_mut().for_each(forget_analysis);
         }
         Ok(game)
     }
@@ -222,25 +214,24 @@ impl Draft {
         self.forget_prose();
         let is_apart = std::mem::take(&mut self.is_behind_empty_line);
         // A tag that says the same once more begins no game.
-        if is_apart && known.is_some() && (tag.name == tags::FIRST || known != tag.value) {
+        let begins = tag.name == tags::FIRST;
+        if is_apart && known.is_some() && (begins || known != tag.value) {
             return Taken::Next;
         }
         // A variation or a comment in front of the tags was prose.
         self.variation = None;
-        if self.game.tags.first().is_none() {
+        let first = self.game.tags.first();
+        if first.is_none() {
             self.game.comments.clear();
-        } else if known.is_some() && (tag.name == tags::FIRST || self.game.tags.first() == Some(tag.name)) {
+        } else if known.is_some() && (begins || first == Some(tag.name)) {
             self.begin_header();
         }
         match &tag.value {
+            Some(value) if tag.is_closed => self.set_tag(tag.name, value),
             Some(value) => {
-                if !tag.is_closed {
-                    self.note(format!(
-                        "its tag {} has no end, and is read as {value:?}",
-                        tag.name
-                    ));
-                }
-                self.set_tag(tag.name, value);
+                let name = tag.name;
+                self.note(format!("its tag {name} has no end, and is read as {value:?}"));
+                self.set_tag(name, value);
             }
             None => self.note(format!("a tag that cannot be read is left out: {}", quoted(text))),
         }
@@ -290,7 +281,9 @@ impl Draft {
             return;
         }
         self.game.tags = before;
-        tags.iter().for_each(|(name, value)| self.set_tag(name, value));
+        for (name, value) in tags.iter() {
+            self.set_tag(name, value);
+        }
     }
 
     fn set_tag(&mut self, name: &str, value: &str) {
@@ -316,11 +309,10 @@ impl Draft {
     }
 
     fn end_variation(&mut self) {
-        let Some(variation) = self.variation.take() else {
+        let Some(variation) = self.variation.take().filter(|_| self.fault.is_none()) else {
             return;
         };
         match (variation.finish(), self.game.moves.last_mut()) {
-            _ if self.fault.is_some() => {}
             (Ok(text), Some(last)) if !text.is_empty() => last.variations.push(text),
             (Ok(_), _) => {}
             (Err(text), Some(last)) => last.comments.push(text),
@@ -333,10 +325,8 @@ impl Draft {
         if split_number(text).0.is_some() || result_of(text).is_some() {
             return Taken::Next;
         }
-        self.note(format!(
-            "what follows its result is passed over: {}",
-            quoted(text)
-        ));
+        let quoted = quoted(text);
+        self.note(format!("what follows its result is passed over: {quoted}"));
         Taken::Inside
     }
 
@@ -402,7 +392,7 @@ impl Draft {
         let is_sign = |c: char| !c.is_alphanumeric() && !"*{}[].…".contains(c);
         let is_mark = text.starts_with('$') || text.chars().all(is_sign) && !is_null_move(text);
         if is_mark && !self.game.notes.iter().any(|note| note.starts_with(UNKNOWN_MARK)) {
-            self.game.notes.push(format!("{UNKNOWN_MARK} {}", quoted(text)));
+            self.note(format!("{UNKNOWN_MARK} {}", quoted(text)));
         }
         is_mark
     }
@@ -410,23 +400,19 @@ impl Draft {
     /// Says whether a word begins another game, where no tag and no result stands between the two: without
     /// tags, the number 1 does, and behind an empty line numbers tell it.
     fn begins_another_game(&mut self, number: Option<MoveNumber>) -> bool {
-        let has_begun = self.place != Place::Tags && (!self.game.moves.is_empty() || self.fault.is_some());
-        let is_first = matches!(
-            number,
-            Some(MoveNumber {
-                value: 1,
-                is_blacks: false
-            })
-        );
-        let is_behind_first =
-            self.number == Some(0) || self.number == Some(1) && self.game.end.turn().is_black();
-        if is_first && self.game.tags.first().is_none() && has_begun && !is_behind_first {
-            return true;
-        }
-        if !self.is_behind_empty_line || !has_begun {
+        if self.place == Place::Tags || self.game.moves.is_empty() && self.fault.is_none() {
             return false;
         }
-        let is_whites = self.game.end.turn().is_white() || self.fault.is_some();
+        let is_white = self.game.end.turn().is_white();
+        let is_first = number.is_some_and(|number| number.value == 1 && !number.is_blacks);
+        let is_behind_first = self.number == Some(0) || self.number == Some(1) && !is_white;
+        if is_first && self.game.tags.first().is_none() && !is_behind_first {
+            return true;
+        }
+        if !self.is_behind_empty_line {
+            return false;
+        }
+        let is_whites = is_white || self.fault.is_some();
         match (number, self.number) {
             // `1...` goes on behind `1. e4`.
             (Some(MoveNumber { value: 1, is_blacks }), Some(1)) => is_whites || !is_blacks,
@@ -456,11 +442,12 @@ impl Draft {
                     self.note("its position is one of Chess960, whose rules count".into());
                 }
                 self.game.tags.settle_variant(variant);
-                (self.game.variant, self.game.end) = (variant, start.clone());
+                self.game.variant = variant;
                 // As all programs read it.
                 if self.game.tags.get("FEN").is_some() {
                     self.game.tags.set("FEN", start.to_fen());
                 }
+                self.game.end = start.clone();
                 self.game.start = start;
             }
             Err(problem) => self.break_off(problem),
@@ -474,26 +461,22 @@ impl Draft {
             return;
         };
         let is_legal = self.fault.is_none();
-        let is_result = match self.game.tags.get("Result").and_then(result_of) {
-            Some(NEITHER_SCORES) => !(is_legal && is_behind_number),
-            Some("*") | None => !(is_behind_number || is_legal && self.game.tags.first().is_none()),
-            Some(_) => !is_behind_number && !is_legal,
+        let is_castling = match self.game.tags.get("Result").and_then(result_of) {
+            Some(NEITHER_SCORES) => is_legal && is_behind_number,
+            Some("*") | None => is_behind_number || is_legal && self.game.tags.first().is_none(),
+            Some(_) => is_legal || is_behind_number,
         };
-        if !is_result {
+        if is_castling {
             return;
         }
         self.fault = None;
         self.place = Place::Over(NEITHER_SCORES);
-        if !is_legal {
-            return;
-        }
-        self.game.end = self.before.clone();
-        let Some(castling) = self.game.moves.pop() else {
-            return;
-        };
-        match self.game.moves.last_mut() {
-            Some(last) => last.comments.extend(castling.comments),
-            None => self.game.comments.extend(castling.comments),
+        if is_legal && let Some(castling) = self.game.moves.pop() {
+            self.game.end = self.before.clone();
+            match self.game.moves.last_mut() {
+                Some(last) => last.comments.extend(castling.comments),
+                None => self.game.comments.extend(castling.comments),
+            }
         }
     }
 
@@ -527,8 +510,10 @@ impl Draft {
             return self.take_numbered(number, rest);
         }
         // Of garbage the beginning is enough.
-        let error = position.read_move(&shown(text));
-        let error = error.map_or_else(|error| error.to_string(), |_| quoted(text));
+        let error = match position.read_move(&shown(text)) {
+            Ok(_) => quoted(text),
+            Err(error) => error.to_string(),
+        };
         let error = format!("ply {}: {error}", self.game.moves.len() + 1);
         match self.kings.take() {
             None if is_of_king => self.kings = Some(error),
@@ -562,8 +547,8 @@ impl Draft {
 
     fn is_due(&self, number: Option<MoveNumber>) -> bool {
         let end = &self.game.end;
-        number.is_some_and(|number| {
-            i64::from(number.value) == self.due(end) && number.is_blacks == end.turn().is_black()
+        number.is_some_and(|MoveNumber { value, is_blacks }| {
+            i64::from(value) == self.due(end) && is_blacks == end.turn().is_black()
         })
     }
 
@@ -586,25 +571,30 @@ impl Draft {
     }
 
     fn ends_en_passant(&self) -> bool {
-        self.game
-            .moves
-            .last()
-            .is_some_and(|last| self.before.is_en_passant(last.r#move))
+        let last = self.game.moves.last();
+        last.is_some_and(|last| self.before.is_en_passant(last.r#move))
     }
+}
+
+/// Leaves out what an earlier analysis of ours has added to a move.
+fn forget_analysis(played: &mut RecordedMove) {
+    let is_own = |comment: &mut String| comment.starts_with(OWN_FIGURES);
+    let own: String = played.comments.extract_if(.., is_own).collect();
+    let theirs = own.split(' ').find_map(|word| word.strip_prefix(MARKS_OF_PEOPLE));
+    played.marks = theirs
+        .unwrap_or_default()
+        .split(',')
+        .flat_map(str::parse)
+        .collect();
+    played
+        .variations
+        .retain(|variation| !variation.contains(OWN_FIGURES));
 }
 
 /// Returns the beginning of `text`, without control characters.
 fn shown(text: &str) -> String {
-    text.chars()
-        .take(LONGEST_QUOTE)
-        .map(|c| {
-            if c.is_control() {
-                char::REPLACEMENT_CHARACTER
-            } else {
-                c
-            }
-        })
-        .collect()
+    let beginning: String = text.chars().take(LONGEST_QUOTE).collect();
+    beginning.replace(char::is_control, "\u{fffd}")
 }
 
 fn quoted(text: &str) -> String {

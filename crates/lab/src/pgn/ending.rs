@@ -116,10 +116,8 @@ fn word_of_end(game: &RecordedGame) -> Option<Ending> {
     let comment = comments.last().map_or("", |comment| sentence_of_end(comment));
     let told = [tag("Termination"), tag("TerminationDetails"), comment].map(words);
     let says = |phrase: &str| told.iter().any(|text| text.contains(&format!(" {phrase}")));
-    WORDS
-        .iter()
-        .find(|(phrases, _)| phrases.split('|').any(says))
-        .map(|(_, ending)| *ending)
+    let ends = |(phrases, ending): &(&str, Ending)| phrases.split('|').any(says).then_some(*ending);
+    WORDS.iter().find_map(ends)
 }
 
 /// Most words of a sentence that programs write, such as `White ran out of time and Black has no material to
@@ -133,9 +131,9 @@ const SUBJECTS: &str = "white whites black blacks game draw drawn both neither f
 fn sentence_of_end(comment: &str) -> &str {
     let sentence = comment.rsplit(", ").next().unwrap_or_default();
     let words = words(sentence);
-    let first = words.split_whitespace().next().unwrap_or_default();
-    let is_short = words.split_whitespace().count() <= MOST_WORDS;
-    if is_short && SUBJECTS.split(' ').any(|subject| subject == first) {
+    let words: Vec<_> = words.split_whitespace().collect();
+    let begins_so = SUBJECTS.split(' ').any(|subject| words.first() == Some(&subject));
+    if begins_so && words.len() <= MOST_WORDS {
         sentence
     } else {
         ""
@@ -146,10 +144,8 @@ fn sentence_of_end(comment: &str) -> &str {
 fn words(text: &str) -> String {
     let text = text.replace(['\'', '’'], "").to_lowercase();
     let words = text.split(|c: char| !c.is_alphanumeric());
-    words
-        .filter(|word| !word.is_empty())
-        .map(|word| format!(" {word}"))
-        .collect()
+    let words = words.filter(|word| !word.is_empty());
+    words.map(|word| format!(" {word}")).collect()
 }
 
 /// Beginnings of words that tell an end which the moves do not show, as the PGN standard, lichess, chess.com,

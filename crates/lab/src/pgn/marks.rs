@@ -33,7 +33,8 @@ const MARKS: [(u8, &str); 27] = [
 
 /// Splits a word into what stands before its marks, and the numbers of these.
 pub(super) fn behind(word: &str) -> (&str, Vec<u8>) {
-    let (mut rest, mut numbers) = (word, Vec::new());
+    let mut rest = word;
+    let mut numbers = Vec::new();
     loop {
         let core = rest.trim_end_matches(|c: char| c.is_ascii_digit());
         let digits = &rest[core.len()..];
@@ -53,20 +54,16 @@ pub(super) fn behind(word: &str) -> (&str, Vec<u8>) {
                 let is_last = |mark: &str| {
                     plain.ends_with(mark) && (plain == mark || !mark.starts_with(char::is_alphabetic))
                 };
-                let marks = MARKS
-                    .iter()
-                    .flat_map(|(number, all)| all.split(' ').map(move |mark| (mark, number)));
-                // The longest one.
-                let mark = marks
-                    .filter(|(mark, _)| is_last(mark))
-                    .max_by_key(|(mark, _)| mark.chars().count());
-                let Some((mark, number)) = mark else { break };
-                let length = rest
-                    .char_indices()
-                    .rev()
-                    .nth(mark.chars().count() - 1)
-                    .map_or(0, |(at, _)| at);
-                (&rest[..length], *number)
+                let marks = MARKS.iter().flat_map(|(number, all)| {
+                    all.split(' ')
+                        .map(move |mark| (mark.chars().count(), mark, *number))
+                });
+                let longest = marks
+                    .filter(|(_, mark, _)| is_last(mark))
+                    .max_by_key(|mark| mark.0);
+                let Some((length, _, number)) = longest else { break };
+                let start = rest.char_indices().rev().nth(length - 1);
+                (&rest[..start.map_or(0, |(at, _)| at)], number)
             }
         };
         rest = before;

@@ -116,23 +116,20 @@ impl<'a> Games<'a> {
     pub fn open(path: &Path) -> Result<Games<'static>, GameError> {
         let name = path.display().to_string();
         // In an archive positions are opened, to say so, rather than a text that describes them.
-        match files::open_text(path, &[".pgn", ".epd", ".fen"]) {
+        let error = match files::open_text(path, &[".pgn", ".epd", ".fen"]) {
             Ok(file) if file.name.ends_with(".epd") || file.name.ends_with(".fen") => {
-                let text = format!(
-                    "{} holds positions, not games; `zeitnot solve` and `zeitnot eval` read it",
-                    file.name
-                );
-                Err(GameError::Read {
-                    name,
-                    error: io::Error::new(ErrorKind::InvalidInput, text),
-                })
+                let advice = "holds positions, not games; `zeitnot solve` and `zeitnot eval` read it";
+                io::Error::new(ErrorKind::InvalidInput, format!("{} {advice}", file.name))
             }
-            Ok(file) => Ok(Games {
-                notes: file.notes,
-                ..Games::new(name, file.content)
-            }),
-            Err(error) => Err(GameError::Read { name, error }),
-        }
+            Ok(file) => {
+                return Ok(Games {
+                    notes: file.notes,
+                    ..Games::new(name, file.content)
+                });
+            }
+            Err(error) => error,
+        };
+        Err(GameError::Read { name, error })
     }
 
     /// Reads the games of uncompressed text. `name` is for messages.
@@ -174,13 +171,11 @@ impl Iterator for Games<'_> {
         match self.tokens.error.take() {
             None if draft.is_empty() => None,
             None => Some(self.finish(draft)),
-            Some(error) => {
-                let within = format!("{}, within game {}", in_our_words(&error), self.number + 1);
-                let error = if draft.is_empty() {
-                    error
-                } else {
-                    io::Error::other(within)
-                };
+            Some(mut error) => {
+                if !draft.is_empty() {
+                    let words = in_our_words(&error);
+                    error = io::Error::other(format!("{words}, within game {}", self.number + 1));
+                }
                 Some(Err(GameError::Read {
                     name: self.name.clone(),
                     error,

@@ -78,17 +78,12 @@ impl Tags {
     /// Sets a tag. Of two with the same name the last counts. Returns whether it contradicts the first.
     pub(super) fn set(&mut self, name: &str, value: impl Into<String>) -> bool {
         let value = value.into();
-        match self
-            .pairs
-            .iter_mut()
-            .find(|(key, _)| key.eq_ignore_ascii_case(name))
-        {
-            Some((_, first)) => std::mem::replace(first, value) != *first,
-            None => {
-                self.pairs.push((name.into(), value));
-                false
-            }
+        let mut pairs = self.pairs.iter_mut();
+        if let Some((_, first)) = pairs.find(|(key, _)| key.eq_ignore_ascii_case(name)) {
+            return std::mem::replace(first, value) != *first;
         }
+        self.pairs.push((name.into(), value));
+        false
     }
 
     /// How many tags of the other header are in this one too.
@@ -149,78 +144,68 @@ impl Tags {
 
     pub(super) fn start(&self) -> Result<(Variant, Position), String> {
         let name = self.get("Variant").unwrap_or_default();
-        let variant = variant_of(name).ok_or_else(|| {
-            format!("its variant is \"{name}\", and only standard chess and Chess960 are read")
-        })?;
-        let start = match self.get("FEN") {
-            Some(fen) if !fen.trim().is_empty() => {
-                // Counters may be written as operations of EPD.
-                let listed = match ListedPosition::read(fen) {
-                    Some(Ok(listed)) if fen.contains(" hmvc ") => listed.fen,
-                    _ => None,
-                };
-                Position::from_fen(listed.as_deref().unwrap_or(fen)).map_err(|error| error.to_string())?
-            }
-            _ if self.get("SetUp") == Some("1") => {
-                return Err("it begins from a position, but has no tag FEN".into());
-            }
-            _ if variant == Variant::Chess960 => return Err("it is Chess960, but has no tag FEN".into()),
-            _ => Position::start(),
+        let Some(variant) = variant_of(name) else {
+            return Err(format!(
+                "its variant is \"{name}\", and only standard chess and Chess960 are read"
+            ));
         };
-        Ok((variant, start))
+        let fen = self.get("FEN").unwrap_or_default();
+        if !fen.trim().is_empty() {
+            // Counters may be written as operations of EPD.
+            let listed = match ListedPosition::read(fen) {
+                Some(Ok(listed)) if fen.contains(" hmvc ") => listed.fen,
+                _ => None,
+            };
+            let start = Position::from_fen(listed.as_deref().unwrap_or(fen));
+            return Ok((variant, start.map_err(|error| error.to_string())?));
+        }
+        if self.get("SetUp") == Some("1") {
+            return Err("it begins from a position, but has no tag FEN".into());
+        }
+        if variant == Variant::Chess960 {
+            return Err("it is Chess960, but has no tag FEN".into());
+        }
+        Ok((variant, Position::start()))
     }
 }
 
 /// `None` for other games than chess. FICS calls positions of standard chess wild, from 0 to 8.
 fn variant_of(name: &str) -> Option<Variant> {
-    let letters: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
-    let letters = letters.to_ascii_lowercase();
-    let is_wild = letters
-        .strip_prefix("wild")
-        .is_some_and(|rest| matches!(rest.as_bytes(), [b'0'..=b'8'] | b"8a"));
+    let mut letters = name.to_ascii_lowercase();
+    letters.retain(|c| c.is_ascii_alphanumeric());
+    let wild = letters.strip_prefix("wild").unwrap_or_default();
+    let is_wild = matches!(wild.as_bytes(), [b'0'..=b'8'] | b"8a");
     let is_in = |names: &str| names.split(' ').any(|name| name == letters);
-    match () {
-        () if letters.is_empty() || is_wild || is_in(STANDARD) => Some(Variant::Standard),
-        () if is_in(CHESS960) => Some(Variant::Chess960),
-        () => None,
+    if letters.is_empty() || is_wild || is_in(STANDARD) {
+        Some(Variant::Standard)
+    } else if is_in(CHESS960) {
+        Some(Variant::Chess960)
+    } else {
+        None
     }
 }
 
 /// The result that a text means, as the standard writes it.
 pub(super) fn result_of(text: &str) -> Option<&'static str> {
     let text = text.trim();
-    result_at(text)
-        .filter(|(_, length)| *length == text.len())
-        .map(|(result, _)| result)
+    let (result, length) = result_at(text)?;
+    (length == text.len()).then_some(result)
 }
 
 /// Reads the result that a text begins with, and returns its length too. Blanks may stand within it, and a
 /// tag or a bracket right behind it.
 pub(super) fn result_at(text: &str) -> Option<(&'static str, usize)> {
-    let is_over = |rest: &str| {
-        rest.chars()
-            .next()
-            .is_none_or(|c| is_blank(c) || "[({;".contains(c))
-    };
-    let of_both = RESULTS.iter().find_map(|(white, black, result)| {
-        let rest = text
-            .strip_prefix(white)?
-            .trim_start()
-            .strip_prefix(['-', '–', '—', '−', ':'])?;
-        Some((
-            *result,
-            rest.trim_start()
-                .strip_prefix(black)
-                .filter(|rest| is_over(rest))?,
-        ))
+    let both = RESULTS.iter().map(|(white, black, result)| {
+        let behind = text.strip_prefix(white)?.trim_start();
+        let behind = behind.strip_prefix(['-', '–', '—', '−', ':'])?;
+        Some((*result, behind.trim_start().strip_prefix(black)?))
     });
-    let alone = || {
-        let of_one = [("*", "*"), ("1/2", "1/2-1/2"), ("½", "1/2-1/2")].into_iter();
-        of_one
-            .filter_map(|(written, result)| Some((result, text.strip_prefix(written)?)))
-            .next()
-    };
-    let (result, rest) = of_both.or_else(alone).filter(|(_, rest)| is_over(rest))?;
+    let alone = [("*", "*"), ("1/2", "1/2-1/2"), ("½", "1/2-1/2")];
+    let alone = alone.map(|(written, result)| Some((result, text.strip_prefix(written)?)));
+    let is_end = |c: char| is_blank(c) || "[({;".contains(c);
+    let is_over = |rest: &str| rest.is_empty() || rest.starts_with(is_end);
+    let mut read = both.chain(alone).flatten();
+    let (result, rest) = read.find(|(_, rest)| is_over(rest))?;
     Some((result, text.len() - rest.len()))
 }
 
@@ -240,14 +225,13 @@ pub(super) fn cut_at(line: &str) -> Option<usize> {
     if !line.ends_with(']') {
         return None;
     }
-    let is_whole = |at: usize| {
-        let tag = read_closed(&line[at..]);
-        tag.filter(|tag| KNOWN.split(' ').any(|name| name == tag.name) && at + tag.length == line.len())
-            .map(|_| at)
+    let is_tag = |at: &usize| {
+        let text = &line[*at..];
+        text[1..].starts_with(char::is_alphabetic)
+            && read_closed(text)
+                .is_some_and(|tag| tag.length == text.len() && KNOWN.split(' ').any(|name| name == tag.name))
     };
-    line.match_indices('[')
-        .filter(|(at, _)| line[at + 1..].starts_with(char::is_alphabetic))
-        .find_map(|(at, _)| is_whole(at))
+    line.match_indices('[').map(|(at, _)| at).find(is_tag)
 }
 
 /// Reads what begins like a tag at the start of a line.
@@ -259,12 +243,14 @@ pub(super) fn read(line: &str) -> Written<'_> {
     }
     let (name, rest) = named(whole).unwrap_or_default();
     let inner = rest.strip_prefix(QUOTES);
-    // The value of a tag whose bracket alone is missing is whole.
-    let closed = inner.and_then(|inner| inner.strip_suffix(CLOSING_QUOTES));
-    let raw = || rest.trim_end_matches(']').trim_matches(QUOTES).trim().to_owned();
-    let value = closed
-        .map(unescaped)
-        .or_else(|| OF_START.contains(&name).then(raw));
+    let value = match inner.and_then(|inner| inner.strip_suffix(CLOSING_QUOTES)) {
+        // Its bracket alone is missing.
+        Some(value) => Some(unescaped(value)),
+        None if OF_START.contains(&name) => {
+            Some(rest.trim_end_matches(']').trim_matches(QUOTES).trim().to_owned())
+        }
+        None => None,
+    };
     Written {
         name,
         value,
@@ -317,10 +303,8 @@ fn unescaped(text: &str) -> String {
     let mut rest = text.chars().peekable();
     let mut value = String::new();
     while let Some(c) = rest.next() {
-        value.push(
-            rest.next_if(|next| c == '\\' && "\"\\".contains(*next))
-                .unwrap_or(c),
-        );
+        let escaped = rest.next_if(|next| c == '\\' && "\"\\".contains(*next));
+        value.push(escaped.unwrap_or(c));
     }
     value
 }

@@ -148,10 +148,10 @@ impl<'a> Tokens<'a> {
             }
             let is_behind_empty = self.line.is_empty();
             let has_another_line = self.next_line();
-            let tag =
-                Some(tags::read(&self.line)).filter(|tag| tag.is_closed && tag.length == self.line.len());
-            let is_next = |tag: tags::Written| is_behind_empty || tag.name == tags::FIRST;
-            if !has_another_line || self.may_be_tag && tag.is_some_and(is_next) {
+            let tag = tags::read(&self.line);
+            let is_tag = self.may_be_tag && tag.is_closed && tag.length == self.line.len();
+            let begins_game = is_tag && (is_behind_empty || tag.name == tags::FIRST);
+            if !has_another_line || begins_game {
                 return Token::Fault("a comment has no end");
             }
         }
@@ -161,15 +161,13 @@ impl<'a> Tokens<'a> {
     /// escaped, or the first closes another `{` of the comment, and the next one the comment.
     fn end_of_comment(&self, text: &str) -> Option<usize> {
         let mut ends = text.match_indices('}').map(|(at, _)| at);
-        let opened = |text: &str| self.comment.contains('{') || text.contains('{');
-        let is_escaped = |at: usize| {
-            text[..at].ends_with('\\') && (self.comment.contains("\\{") || text[..at].contains("\\{"))
-        };
-        let end = ends.by_ref().find(|&at| !is_escaped(at))?;
-        let next = ends
-            .next()
-            .filter(|&next| opened(&text[..end]) && !text[end..next].contains('{'));
-        Some(next.unwrap_or(end))
+        let has = |brace: &str, end: usize| self.comment.contains(brace) || text[..end].contains(brace);
+        let is_escaped = |end: usize| text[..end].ends_with('\\') && has("\\{", end);
+        let end = ends.by_ref().find(|&end| !is_escaped(end))?;
+        match ends.next() {
+            Some(next) if has("{", end) && !text[end..next].contains('{') => Some(next),
+            _ => Some(end),
+        }
     }
 
     /// Goes to the next token of the line, from `at` on.
@@ -188,24 +186,20 @@ impl<'a> Tokens<'a> {
         self.line.clear();
         self.at = 0;
         let mut bytes = std::mem::take(&mut self.behind_piece);
+        let mut read = None;
         // Nothing is read behind an error.
-        let read = if self.error.is_some() {
-            Ok(None)
-        } else {
-            self.lines.read(&mut bytes, LONGEST)
-        };
-        let read = read.unwrap_or_else(|error| {
-            self.error = Some(error);
-            None
-        });
+        if self.error.is_none() {
+            match self.lines.read(&mut bytes, LONGEST) {
+                Ok(is_whole) => read = is_whole,
+                Err(error) => self.error = Some(error),
+            }
+        }
         if read.is_none() && bytes.is_empty() {
             return false;
         }
         self.is_whole = read.unwrap_or(true);
-        if let Some(space) = bytes
-            .iter()
-            .rposition(|byte| *byte == b' ')
-            .filter(|_| !self.is_whole)
+        if !self.is_whole
+            && let Some(space) = bytes.iter().rposition(|byte| *byte == b' ')
         {
             self.behind_piece = bytes.split_off(space.max(1));
         }
@@ -220,25 +214,27 @@ fn whole_comment(text: &str) -> Token<'_> {
     let before = text.rsplit_once('{').map_or("", |(before, _)| before);
     let behind = text.split_once('}').map_or("", |(_, behind)| behind);
     let may_be_move = |c: char| c.is_ascii_digit() || "*O".contains(c);
-    match () {
-        () if text.len() > LONGEST => Token::Fault("a comment is longer than 65536 bytes"),
-        () if before.contains(may_be_move) || behind.contains(may_be_move) => Token::Brace(text),
-        () => Token::Comment(text),
+    if text.len() > LONGEST {
+        Token::Fault("a comment is longer than 65536 bytes")
+    } else if before.contains(may_be_move) || behind.contains(may_be_move) {
+        Token::Brace(text)
+    } else {
+        Token::Comment(text)
     }
 }
 
 /// Returns the length of the word at the start of a line.
 fn word_length(line: &str) -> usize {
-    let mut at = 0;
+    let mut chars = line.chars();
+    let mut at = chars.next().map_or(0, char::len_utf8);
     while let Some(next) = line[at..].chars().next() {
-        let bracket = OF_MOVES
-            .split(' ')
-            .find(|bracket| line[at..].starts_with(bracket));
-        match bracket.filter(|_| at > 0) {
-            Some(bracket) => at += bracket.len(),
-            None if at > 0 && (is_blank(next) || "{}();*".contains(next)) => break,
-            None if at > 0 && next == '[' && tags::cut_at(&line[at..]) == Some(0) => break,
-            None => at += next.len_utf8(),
+        let rest = &line[at..];
+        if let Some(bracket) = OF_MOVES.split(' ').find(|bracket| rest.starts_with(bracket)) {
+            at += bracket.len();
+        } else if is_blank(next) || "{}();*".contains(next) || next == '[' && tags::cut_at(rest) == Some(0) {
+            break;
+        } else {
+            at += next.len_utf8();
         }
     }
     at
@@ -257,15 +253,13 @@ pub(super) fn split_number(text: &str) -> (Option<MoveNumber>, &str) {
     let (number, behind) = text.split_at(digits);
     let rest = behind.trim_start_matches(['.', '…']);
     let is_castling = number == "0" && behind.starts_with(['-', '–']);
+    // 0000 is a null move.
+    let is_move = is_castling || text == "0000";
     match number.parse() {
-        // 0000 is a null move.
-        Ok(value) if !is_castling && text != "0000" => (
-            Some(MoveNumber {
-                value,
-                is_blacks: behind.len() - rest.len() > 1,
-            }),
-            rest,
-        ),
+        Ok(value) if !is_move => {
+            let is_blacks = behind.len() - rest.len() > 1;
+            (Some(MoveNumber { value, is_blacks }), rest)
+        }
         _ if digits == 0 => (None, rest),
         _ => (None, text),
     }

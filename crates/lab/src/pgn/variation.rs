@@ -3,6 +3,7 @@
 use super::tags::{NEITHER_SCORES, result_of};
 use super::tokens::split_number;
 use super::{marks, numbered};
+use itertools::Itertools;
 use zeitnot_engine::chess::{Position, is_en_passant_sign, is_null_move};
 
 /// Variations within each other that are played.
@@ -22,24 +23,27 @@ pub(super) struct Variation {
 impl Variation {
     /// A variation from the position `start`, or one that replaces no move.
     pub(super) fn new(start: Option<Position>) -> Variation {
-        let lines = start.into_iter().map(|start| (None, start)).collect();
         Variation {
             raw: String::new(),
             played: String::new(),
             depth: 1,
-            lines,
+            lines: start.into_iter().map(|start| (None, start)).collect(),
             is_apart: true,
         }
     }
 
     pub(super) fn open(&mut self) {
         self.depth += 1;
-        add(&mut self.raw, "(");
         match self.lines.last() {
             Some((Some(before), _)) if self.depth < DEEPEST => self.lines.push((None, before.clone())),
             _ => self.lines.clear(),
         }
-        add(&mut self.played, "(");
+        self.add_to_both("(");
+    }
+
+    fn add_to_both(&mut self, text: &str) {
+        add(&mut self.raw, text);
+        add(&mut self.played, text);
         self.is_apart = true;
     }
 
@@ -55,10 +59,7 @@ impl Variation {
     }
 
     pub(super) fn take_comment(&mut self, text: &str) {
-        let text = format!("{{{text}}}");
-        add(&mut self.raw, &text);
-        add(&mut self.played, &text);
-        self.is_apart = true;
+        self.add_to_both(&format!("{{{text}}}"));
     }
 
     pub(super) fn take_word(&mut self, word: &str) {
@@ -71,38 +72,32 @@ impl Variation {
             return;
         };
         if !rest.is_empty() && !is_en_passant_sign(rest) {
-            let is_null = is_null_move(rest);
             let next = match end.read_move(rest) {
                 Ok(played) => Some((numbered(end, played), end.play(played))),
-                Err(_) if is_null => {
+                Err(_) if is_null_move(rest) => {
                     passed(end).map(|next| (format!("{}. --", end.game_ply() / 2 + 1), next))
                 }
                 Err(_) => None,
             };
-            let Some((text, next)) = next else {
+            let Some((numbered, next)) = next else {
                 return self.lines.clear();
             };
-            let is_numbered = end.turn().is_white() || std::mem::take(&mut self.is_apart);
+            let mut text = &*numbered;
+            if end.turn().is_black() && !self.is_apart {
+                text = text.rsplit(' ').next().unwrap_or_default();
+            }
             self.is_apart = false;
-            add(
-                &mut self.played,
-                if is_numbered {
-                    &text
-                } else {
-                    text.rsplit(' ').next().unwrap_or_default()
-                },
-            );
+            add(&mut self.played, text);
             *before = Some(std::mem::replace(end, next));
         }
-        numbers
-            .iter()
-            .for_each(|number| add(&mut self.played, &format!("${number}")));
+        for number in numbers {
+            add(&mut self.played, &format!("${number}"));
+        }
     }
 
     /// Returns the variation, or if it cannot be played a comment with its text.
     pub(super) fn finish(self) -> Result<String, String> {
-        let is_played = !self.lines.is_empty() || self.raw.is_empty();
-        if is_played {
+        if !self.lines.is_empty() || self.raw.is_empty() {
             Ok(self.played)
         } else {
             Err(format!("({})", super::comments::one_line(&self.raw)))
@@ -120,8 +115,8 @@ fn add(text: &mut String, word: &str) {
 /// The position after a move that is none.
 fn passed(position: &Position) -> Option<Position> {
     let fen = position.to_fen();
-    let mut fields: Vec<_> = fen.split(' ').collect();
-    let number = (position.game_ply() / 2 + 1 + u32::from(position.turn().is_black())).to_string();
-    (fields[1], fields[3], fields[5]) = (if position.turn().is_white() { "b" } else { "w" }, "-", &number);
-    Position::from_fen(&fields.join(" ")).ok()
+    let (pieces, _, castling, _, quiet_plies, _) = fen.split(' ').collect_tuple()?;
+    let turn = (!position.turn()).char();
+    let number = position.game_ply().div_ceil(2) + 1;
+    Position::from_fen(&format!("{pieces} {turn} {castling} - {quiet_plies} {number}")).ok()
 }

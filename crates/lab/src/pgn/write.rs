@@ -17,12 +17,9 @@ pub(crate) fn written(
 
 /// A move in SAN with its number, which Black's needs behind a comment too.
 pub(crate) fn numbered(before: &Position, played: Move) -> String {
+    let number = before.game_ply() / 2 + 1;
     let dots = if before.turn().is_white() { "." } else { "..." };
-    format!(
-        "{}{dots} {}",
-        before.game_ply() / 2 + 1,
-        before.format_san(played)
-    )
+    format!("{number}{dots} {}", before.format_san(played))
 }
 
 /// The moves of a line, each behind the position before it.
@@ -48,14 +45,9 @@ pub(crate) fn commands(eval: Option<String>, clock_ms: Option<f64>, used_ms: Opt
 
 fn tag(name: &str, value: &str) -> String {
     // A line of its own would end the tag.
-    let value: String = value
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
-    format!(
-        "[{name} \"{}\"]\n",
-        value.replace('\\', "\\\\").replace('"', "\\\"")
-    )
+    let value = value.replace(char::is_control, " ");
+    let value = value.replace('\\', "\\\\").replace('"', "\\\"");
+    format!("[{name} \"{value}\"]\n")
 }
 
 fn hours(ms: f64) -> String {
@@ -73,10 +65,12 @@ fn hours(ms: f64) -> String {
 /// The text in lines, broken at spaces so that they stay within [`WIDTH`]. Commands such as `[%clk 0:01:00]`
 /// stay whole, as many programs read them on one line alone.
 fn wrapped(text: &str) -> String {
-    let (mut lines, mut column, mut rest) = (String::new(), 0, Some(text));
+    let mut lines = String::new();
+    let mut column = 0;
+    let mut rest = Some(text);
     while let Some(text) = rest {
-        let command = text.trim_start_matches('{');
-        let within = if command.starts_with("[%") {
+        let is_command = text.trim_start_matches('{').starts_with("[%");
+        let within = if is_command {
             text.find(']').unwrap_or_default()
         } else {
             0
@@ -85,7 +79,7 @@ fn wrapped(text: &str) -> String {
         let word = &text[..end.unwrap_or(text.len())];
         rest = end.map(|end| &text[end + 1..]);
         // At the start of a line these would begin a tag, or escape the line.
-        let may_begin_line = command.starts_with("[%") || !word.starts_with(['[', '%']);
+        let may_begin_line = is_command || !word.starts_with(['[', '%']);
         if column > 0 && column + 1 + word.len() > WIDTH && may_begin_line {
             lines.push('\n');
             column = 0;
