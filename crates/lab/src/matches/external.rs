@@ -54,17 +54,12 @@ impl ExternalPlayer {
         };
         let used = Millis(self.started.elapsed().as_secs_f64() * 1e3);
         let played = said.map_err(MoveFault::Gone).and_then(|lines| {
-            let best = lines
-                .last()
-                .and_then(|line| line.split_ascii_whitespace().nth(1))
-                .unwrap_or("nothing");
-            let legal = game
-                .parse_move(best)
-                .ok()
-                .filter(|best| game.legal_moves().contains(best));
-            legal
-                .map(|legal| (legal, row_of(&lines)))
-                .ok_or_else(|| MoveFault::Illegal(best.to_owned()))
+            let last = lines.last().map_or("", String::as_str);
+            let best = last.split_ascii_whitespace().nth(1).unwrap_or("nothing");
+            match game.parse_move(best) {
+                Ok(legal) if game.legal_moves().contains(&legal) => Ok((legal, row_of(&lines))),
+                _ => Err(MoveFault::Illegal(best.to_owned())),
+            }
         });
         (played, used)
     }
@@ -105,9 +100,9 @@ fn go(limits: &Bounds, opponent: &Bounds, is_white: bool) -> String {
     let own = clock(limits.time.unwrap_or_default(), limits.inc);
     let other = opponent.time.map_or(own, |time| clock(time, opponent.inc));
     let [(wtime, winc), (btime, binc)] = if is_white { [own, other] } else { [other, own] };
-    let moves = limits
-        .movestogo
-        .map(|moves| format!(" movestogo {moves}"))
-        .unwrap_or_default();
-    format!("go wtime {wtime} btime {btime} winc {winc} binc {binc}{moves}")
+    let mut go = format!("go wtime {wtime} btime {btime} winc {winc} binc {binc}");
+    if let Some(moves) = limits.movestogo {
+        go += &format!(" movestogo {moves}");
+    }
+    go
 }

@@ -93,12 +93,6 @@ pub struct MatchRules {
 const LAST_MOVES: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum GameOutcome {
-    Win(Color),
-    Draw,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Termination {
     Rules(Terminal),
     TimeForfeit,
@@ -125,7 +119,8 @@ impl Termination {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GameEnd {
-    pub(super) outcome: GameOutcome,
+    /// `None` in a drawn game.
+    pub(super) winner: Option<Color>,
     pub(super) termination: Termination,
 }
 
@@ -158,17 +153,19 @@ pub struct GameRecord {
 impl GameRecord {
     /// Returns the half points that A has: 0, 1 or 2.
     pub(crate) fn half_points_of_a(&self) -> u8 {
-        match self.end.outcome {
-            GameOutcome::Draw => 1,
-            GameOutcome::Win(color) if color.is_white() == (self.assignment.white == Side::A) => 2,
-            GameOutcome::Win(_) => 0,
+        match self.end.winner {
+            None => 1,
+            Some(color) if color.is_white() == (self.assignment.white == Side::A) => 2,
+            Some(_) => 0,
         }
     }
 
     /// A hash over all positions, which tells equal games.
     pub(crate) fn hash(&self) -> String {
         let mut hash = Sha256::new();
-        (0..self.history.len()).for_each(|index| hash.update(self.history.position(index).to_fen()));
+        for index in 0..self.history.len() {
+            hash.update(self.history.position(index).to_fen());
+        }
         hex(&hash.finalize()[..6])
     }
 
@@ -224,16 +221,13 @@ impl OngoingGame {
     ) -> Result<OngoingGame, LabError> {
         let sides = assignment.sides().map(Side::index);
         let seed = fastrand::Rng::with_seed(rules.seed ^ assignment.game.wrapping_mul(GOLDEN)).u64(..);
-        let player = |side: usize| -> Result<Player, LabError> {
-            Ok(match &contenders[side].team {
-                Team::Own(setup) => {
-                    let player = EnginePlayer::new(setup, seed.wrapping_add(side as u64))?;
-                    Player::Own(Box::new(player))
-                }
-                Team::External(engine) => {
-                    Player::External(Box::new(ExternalPlayer::new(engine.clone(), &opening)))
-                }
-            })
+        let player = |side: usize| match &contenders[side].team {
+            Team::Own(setup) => EnginePlayer::new(setup, seed.wrapping_add(side as u64))
+                .map(|player| Player::Own(player.into())),
+            Team::External(engine) => {
+                let player = ExternalPlayer::new(engine.clone(), &opening);
+                Ok(Player::External(player.into()))
+            }
         };
         let players = [player(sides[0])?, player(sides[1])?];
         Ok(OngoingGame {
@@ -331,12 +325,9 @@ impl OngoingGame {
 
     fn end_by_rules(&self) -> Option<GameEnd> {
         let terminal = self.history.terminal(&self.history.legal_moves())?;
-        let outcome = match terminal {
-            Terminal::Checkmate => GameOutcome::Win(!self.history.current().turn()),
-            _ => GameOutcome::Draw,
-        };
+        let mates = !self.history.current().turn();
         Some(GameEnd {
-            outcome,
+            winner: (terminal == Terminal::Checkmate).then_some(mates),
             termination: Termination::Rules(terminal),
         })
     }
@@ -344,57 +335,49 @@ impl OngoingGame {
     /// Makes the move of a search that is over, unless time or rules end the game first.
     fn make_move(&mut self, rules: &MatchRules) -> Result<Option<GameEnd>, LabError> {
         self.activity = Activity::Waiting;
-        let side = self.side_to_move();
-        let winner = !self.history.current().turn();
-        let lost = |termination| GameEnd {
-            outcome: GameOutcome::Win(winner),
-            termination,
+        let (side, mover) = (self.side_to_move(), self.mover());
+        let position = self.history.current();
+        let (winner, pieces, ply) = (!position.turn(), position.piece_count(), position.game_ply());
+        let lost = |termination| {
+            Ok(Some(GameEnd {
+                winner: Some(winner),
+                termination,
+            }))
         };
-        let mover = self.mover();
         let legal = self.history.legal_moves();
-        let (pieces, ply) = (
-            self.history.current().piece_count(),
-            self.history.current().game_ply(),
-        );
-        let (played, used, node_time) = match &mut self.players[side] {
+        let Contender { limit, margin, .. } = *self.contenders[mover.index()];
+        let mut node_time = Millis::ZERO;
+        let (played, used) = match &mut self.players[side] {
             Player::Own(player) => {
-                let rate = player.setup().nodes_per_ms(pieces);
-                let node_time = rate.map_or(Millis::ZERO, |rate| rate.time_of(Nodes(1)));
-                let mut played = player.end_move();
-                let notes = played
-                    .iter_mut()
-                    .flat_map(|played| played.outcome.notes.drain(..));
-                self.notes[mover.index()].extend(notes);
-                let used = played.as_ref().map_or(Millis::ZERO, |played| played.used);
-                let best = |played: &Played| played.outcome.best.filter(|best| legal.contains(best));
-                let played = played.and_then(|played| Some((best(&played)?, row_of(&played))));
-                (
-                    played.ok_or_else(|| MoveFault::Illegal("of its search".into())),
-                    used,
-                    node_time,
-                )
+                if let Some(rate) = player.setup().nodes_per_ms(pieces) {
+                    node_time = rate.time_of(Nodes(1));
+                }
+                let ended = player.end_move();
+                let used = ended.as_ref().map_or(Millis::ZERO, |ended| ended.used);
+                let played = ended.and_then(|mut ended| {
+                    self.notes[mover.index()].append(&mut ended.outcome.notes);
+                    let best = ended.outcome.best.filter(|best| legal.contains(best));
+                    Some((best?, row_of(&ended)))
+                });
+                let fault = || MoveFault::Illegal("of its search".into());
+                (played.ok_or_else(fault), used)
             }
-            Player::External(player) => {
-                let (played, used) = player.end_move(&self.history);
-                (played, used, Millis::ZERO)
-            }
+            Player::External(player) => player.end_move(&self.history),
         };
         let (mv, row) = match played {
             Ok(played) => played,
             Err(fault) => {
-                let is_late = self.is_late(side, used);
                 self.fault = Some(self.story(&fault));
-                return Ok(Some(lost(match fault {
-                    _ if is_late => Termination::TimeForfeit,
+                return lost(match fault {
+                    _ if self.is_late(side, used) => Termination::TimeForfeit,
                     MoveFault::Gone(_) => Termination::Disconnection,
                     MoveFault::Illegal(_) => Termination::IllegalMove,
-                })));
+                });
             }
         };
-        let player = mover.name().into();
         let clock = &mut self.clocks[side];
         let row = MoveRow {
-            player,
+            player: mover.name().into(),
             number: self.moves.len() as u32 / 2 + 1,
             ply,
             pieces: pieces as u32,
@@ -403,10 +386,9 @@ impl OngoingGame {
             used_ms: Some(used.0),
             ..row
         };
-        let Contender { limit, margin, .. } = &*self.contenders[mover.index()];
         let is_in_time = match (clock.as_mut(), limit) {
-            (Some(clock), _) => clock.press(used, node_time.max(*margin)),
-            (None, SideLimit::MoveTime(time)) => used <= *time + *margin,
+            (Some(clock), _) => clock.press(used, node_time.max(margin)),
+            (None, SideLimit::MoveTime(time)) => used <= time + margin,
             (None, _) => true,
         };
         let played = PlayedMove {
@@ -416,19 +398,13 @@ impl OngoingGame {
         };
         if !is_in_time {
             self.late = Some(played);
-            return Ok(Some(lost(Termination::TimeForfeit)));
+            return lost(Termination::TimeForfeit);
         }
         let score = played.row.centipawns;
         self.moves.push(played);
         self.history.push(mv);
-        if let Some(end) = self.end_by_rules() {
-            return Ok(Some(end));
-        }
-        let outcome = self.adjudicator.judge(&rules.adjudication, &self.history, score);
-        Ok(outcome.map(|outcome| GameEnd {
-            outcome,
-            termination: Termination::Adjudication,
-        }))
+        let by_rules = self.end_by_rules();
+        Ok(by_rules.or_else(|| self.adjudicator.judge(&rules.adjudication, &self.history, score)))
     }
 
     /// Whether the side has used more than it had, whatever it has answered since.
@@ -446,15 +422,14 @@ impl OngoingGame {
                 .position(start + index)
                 .format_move(played.mv, self.history.variant())
         });
-        let moves = moves.join(" ");
-        let moves = if moves.is_empty() {
-            moves
-        } else {
-            format!(", after {moves}")
-        };
-        let (round, fen) = (self.assignment.round(), self.history.current().to_fen());
+        let round = self.assignment.round();
         let name = &self.contenders[self.mover().index()].name;
-        format!("round {round}, {name}: {fault}. Position: {fen}{moves}")
+        let fen = self.history.current().to_fen();
+        let mut story = format!("round {round}, {name}: {fault}. Position: {fen}");
+        if !self.moves.is_empty() {
+            story = story + ", after " + &moves.join(" ");
+        }
+        story
     }
 
     pub(super) fn into_record(self, end: GameEnd) -> GameRecord {
@@ -535,66 +510,53 @@ pub struct Adjudication {
 #[derive(Clone, Debug, Default)]
 struct Adjudicator {
     quiet_plies: u32,
-    /// Plies in a row in which White, or Black, was said to be winning.
+    /// Plies in a row in which Black, or White, was said to be winning.
     winning_plies: [u32; 2],
     plies: u32,
 }
 
 impl Adjudicator {
     /// Takes in the move that led to the last position of `game`, with the mover's evaluation, and returns
-    /// the outcome, if there is one. An evaluation of `None` counts as no agreement.
-    fn judge(
-        &mut self,
-        rules: &Adjudication,
-        game: &History,
-        centipawns: Option<i32>,
-    ) -> Option<GameOutcome> {
-        let mover = !game.current().turn();
-        self.plies += 1;
-        self.quiet_plies = if is_quiet(rules, game, centipawns) {
-            self.quiet_plies + 1
-        } else {
-            0
+    /// the end, if it has come. An evaluation of `None` counts as no agreement.
+    fn judge(&mut self, rules: &Adjudication, game: &History, centipawns: Option<i32>) -> Option<GameEnd> {
+        let position = game.current();
+        let mover = !position.turn();
+        let end = |winner| {
+            Some(GameEnd {
+                winner,
+                termination: Termination::Adjudication,
+            })
         };
-        let white = centipawns.map_or(0, |score| if mover.is_white() { score } else { -score });
-        let mut winner = None;
+        self.plies += 1;
         if let Some(rule) = rules.win {
-            for (plies, (score, color)) in self
-                .winning_plies
-                .iter_mut()
-                .zip([(white, Color::White), (-white, Color::Black)])
-            {
+            for color in Color::ALL {
+                let score = centipawns.map_or(0, |score| if color == mover { score } else { -score });
+                let plies = &mut self.winning_plies[color as usize];
                 *plies = if score >= rule.centipawns { *plies + 1 } else { 0 };
-                winner = winner.or((*plies >= 2 * rule.moves).then_some(GameOutcome::Win(color)));
+                if *plies >= 2 * rule.moves {
+                    return end(Some(color));
+                }
             }
         }
-        let is_dead = rules.draw.is_some_and(|rule| self.quiet_plies >= 2 * rule.moves);
+        if let Some(rule) = rules.draw {
+            let is_quiet = position.rule50() > 0
+                && position.game_ply().saturating_sub(1) / 2 + 1 >= rule.move_number
+                && centipawns.is_some_and(|score| score.abs() <= rule.centipawns);
+            self.quiet_plies = if is_quiet { self.quiet_plies + 1 } else { 0 };
+            if self.quiet_plies >= 2 * rule.moves {
+                return end(None);
+            }
+        }
+        if let Some(result) = rules.tables.as_ref().and_then(|tables| tables.probe(position)) {
+            return end(match result {
+                ProbeResult::Win => Some(!mover),
+                ProbeResult::Draw => None,
+                ProbeResult::Loss => Some(mover),
+            });
+        }
         let is_too_long = rules.max_plies.is_some_and(|max| self.plies >= max);
-        let drawn = |is_drawn: bool| is_drawn.then_some(GameOutcome::Draw);
-        winner
-            .or(drawn(is_dead))
-            .or_else(|| by_tables(rules, game))
-            .or(drawn(is_too_long))
+        if is_too_long { end(None) } else { None }
     }
-}
-
-fn is_quiet(rules: &Adjudication, game: &History, centipawns: Option<i32>) -> bool {
-    let position = game.current();
-    let move_number = position.game_ply().saturating_sub(1) / 2 + 1;
-    rules.draw.is_some_and(|rule| {
-        position.rule50() > 0
-            && move_number >= rule.move_number
-            && centipawns.is_some_and(|score| score.abs() <= rule.centipawns)
-    })
-}
-
-fn by_tables(rules: &Adjudication, game: &History) -> Option<GameOutcome> {
-    let turn = game.current().turn();
-    Some(match rules.tables.as_ref()?.probe(game.current())? {
-        ProbeResult::Win => GameOutcome::Win(turn),
-        ProbeResult::Draw => GameOutcome::Draw,
-        ProbeResult::Loss => GameOutcome::Win(!turn),
-    })
 }
 
 #[cfg(test)]
@@ -602,9 +564,9 @@ mod tests {
     use super::*;
     use zeitnot_engine::chess::Variant;
 
-    /// Knights and rooks go out and home. `scores` are the movers' evaluations. Returns the outcome and its
-    /// ply.
-    fn judged(rules: &Adjudication, scores: &[Option<i32>]) -> Option<(usize, GameOutcome)> {
+    /// Knights and rooks go out and home. `scores` are the movers' evaluations. Returns the ply of the end
+    /// and the winner.
+    fn judged(rules: &Adjudication, scores: &[Option<i32>]) -> Option<(usize, Option<Color>)> {
         let mut game = History::from_uci_position("startpos", Variant::Standard).unwrap();
         let mut adjudicator = Adjudicator::default();
         let moves = ["g1f3", "g8f6", "f3g1", "f6g8"];
@@ -613,7 +575,7 @@ mod tests {
             game.push(mv);
             adjudicator
                 .judge(rules, &game, score)
-                .map(|outcome| (ply + 1, outcome))
+                .map(|end| (ply + 1, end.winner))
         })
     }
 
@@ -635,12 +597,12 @@ mod tests {
             ..Adjudication::default()
         };
         // Move 3 begins with ply 5. Four plies in a row are needed.
-        assert_eq!(judged(&rules, &[Some(-10); 20]), Some((8, GameOutcome::Draw)));
-        let mut scores = [Some(5); 20];
-        scores[6] = Some(11);
-        assert_eq!(judged(&rules, &scores), Some((11, GameOutcome::Draw)));
-        scores[6] = None;
-        assert_eq!(judged(&rules, &scores), Some((11, GameOutcome::Draw)));
+        assert_eq!(judged(&rules, &[Some(-10); 20]), Some((8, None)));
+        for disagreed in [Some(11), None] {
+            let mut scores = [Some(5); 20];
+            scores[6] = disagreed;
+            assert_eq!(judged(&rules, &scores), Some((11, None)));
+        }
     }
 
     #[test]
@@ -653,10 +615,7 @@ mod tests {
             ..Adjudication::default()
         };
         let black_wins = [Some(-600), Some(700), Some(-900), Some(600)];
-        assert_eq!(
-            judged(&rules, &black_wins),
-            Some((4, GameOutcome::Win(Color::Black)))
-        );
+        assert_eq!(judged(&rules, &black_wins), Some((4, Some(Color::Black))));
         assert_eq!(
             judged(&rules, &[Some(700); 20]),
             None,
@@ -670,6 +629,6 @@ mod tests {
             max_plies: Some(7),
             ..Adjudication::default()
         };
-        assert_eq!(judged(&rules, &[None; 20]), Some((7, GameOutcome::Draw)));
+        assert_eq!(judged(&rules, &[None; 20]), Some((7, None)));
     }
 }

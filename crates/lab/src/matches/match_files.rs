@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::Side;
-use super::game::{GameOutcome, GameRecord, PlayedMove, SideLimit, Termination};
+use super::game::{GameRecord, PlayedMove, SideLimit, Termination};
 use super::openings::GameAssignment;
 use crate::error::LabError;
 use crate::move_rows::MoveRow;
@@ -26,6 +26,10 @@ fn pgn(game: &GameRecord, date: &str) -> String {
         .sides()
         .map(|side| &*game.contenders[side.index()]);
     let [details, termination] = game.end.termination.words();
+    let result = game
+        .end
+        .winner
+        .map_or("1/2-1/2", |color| color.fold_wb("1-0", "0-1"));
     let mut tags = vec![
         ("Event", "zeitnot match".to_owned()),
         ("Site", "?".to_owned()),
@@ -33,7 +37,7 @@ fn pgn(game: &GameRecord, date: &str) -> String {
         ("Round", game.assignment.round()),
         ("White", white.name.clone()),
         ("Black", black.name.clone()),
-        ("Result", result(game.end.outcome).to_owned()),
+        ("Result", result.to_owned()),
     ];
     let first = game.history.position(0);
     if game.history.variant() == Variant::Chess960 {
@@ -54,15 +58,7 @@ fn pgn(game: &GameRecord, date: &str) -> String {
         ("TerminationDetails", details.to_owned()),
         ("Annotator", format!("Zeitnot {VERSION}")),
     ]);
-    written(tags, &movetext(game))
-}
-
-fn result(outcome: GameOutcome) -> &'static str {
-    match outcome {
-        GameOutcome::Win(Color::White) => "1-0",
-        GameOutcome::Win(Color::Black) => "0-1",
-        GameOutcome::Draw => "1/2-1/2",
-    }
+    written(tags, &(movetext(game) + result))
 }
 
 fn time_control(limit: SideLimit) -> String {
@@ -73,21 +69,22 @@ fn time_control(limit: SideLimit) -> String {
     }
 }
 
+/// The moves, each with a blank behind it.
 fn movetext(game: &GameRecord) -> String {
-    let (positions, first) = (|index| game.history.position(index), game.first_position());
-    let book = (0..first).filter_map(|index| {
-        let played = move_between(positions(index), positions(index + 1))?;
-        Some(format!("{} {{book}} ", numbered(positions(index), played)))
-    });
-    let own = game.moves.iter().enumerate().map(|(own, played)| {
-        let before = positions(first + own);
-        format!(
-            "{} {{{}}} ",
-            numbered(before, played.mv),
-            comment(played, before.turn())
-        )
-    });
-    book.chain(own).collect::<String>() + result(game.end.outcome)
+    let first = game.first_position();
+    let position = |index| game.history.position(index);
+    let mut text = String::new();
+    for index in 0..first {
+        if let Some(played) = move_between(position(index), position(index + 1)) {
+            text += &format!("{} {{book}} ", numbered(position(index), played));
+        }
+    }
+    for (own, played) in game.moves.iter().enumerate() {
+        let before = position(first + own);
+        let comment = comment(played, before.turn());
+        text += &format!("{} {{{comment}}} ", numbered(before, played.mv));
+    }
+    text
 }
 
 /// Commands that other programs read, then our figures as `key=value`.
@@ -198,7 +195,7 @@ impl MatchGameRow {
     }
 }
 
-pub(super) fn rows_of_moves(match_id: &str, game: &GameRecord) -> Vec<MoveRow> {
+fn rows_of_moves(match_id: &str, game: &GameRecord) -> Vec<MoveRow> {
     let is_played_out = matches!(game.end.termination, Termination::Rules(_));
     let row = |(index, played): (usize, &PlayedMove)| MoveRow {
         match_id: match_id.into(),
@@ -251,7 +248,6 @@ impl Entry for PlayedGame {
     }
 }
 
-/// The files that a match writes.
 pub const MATCH_FILES: [&str; 5] = [
     PlayedGame::JOURNAL,
     "games.csv",
@@ -273,10 +269,9 @@ pub fn open_games(
             .next()
             .is_some_and(|expected| expected.game != game.game.game)
         {
-            let what = "the games of another match or shard";
             return Err(LabError::OtherRun {
                 path: run.folder().into(),
-                what,
+                what: "the games of another match or shard",
             });
         }
         take(&game);

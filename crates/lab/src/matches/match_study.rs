@@ -75,19 +75,21 @@ impl MatchStudy {
         for game in MergedGames::<MoveRow>::open(&of_moves)? {
             let game = game?;
             let key = game[0].game();
-            let known = without_moves
-                .remove(&key)
-                .filter(|(moves, _)| *moves == game.len());
-            let Some((_, place)) = known else {
+            let Some((moves, place)) = without_moves.remove(&key) else {
                 return Err(lacking(key));
             };
+            if moves != game.len() {
+                return Err(lacking(key));
+            }
             for row in game {
                 studies[place].summary.add_move(&row);
                 studies[place].curves[Side::of(&row).index()].add(&row);
             }
         }
-        let lacks_moves = without_moves.into_iter().find(|(_, (moves, _))| *moves > 0);
-        lacks_moves.map_or(Ok(studies), |(key, _)| Err(lacking(key)))
+        match without_moves.into_iter().find(|(_, (moves, _))| *moves > 0) {
+            Some((key, _)) => Err(lacking(key)),
+            None => Ok(studies),
+        }
     }
 }
 
@@ -142,16 +144,12 @@ pub fn page(studies: &[MatchStudy]) -> Page {
             page = page.heading(&format!("{a} against {b}"));
         }
         let course = course(&study.games);
-        let line: Vec<_> = course.iter().map(|(games, elo)| (*games, elo.elo)).collect();
-        let band: Vec<_> = course
-            .iter()
-            .map(|(games, elo)| (*games, elo.low, elo.high))
-            .collect();
-        let course = Plot::new("Course of the match", "games", "Elo of A")
-            .band("", &band)
-            .line("", &line);
+        let band = course.iter().map(|(games, elo)| (*games, [elo.low, elo.high]));
+        let line = course.iter().map(|(games, elo)| (*games, elo.elo));
         page = page.plot(
-            &course,
+            &Plot::new("Course of the match", "games", "Elo of A")
+                .band("", band)
+                .line("", line),
             "Elo of A by the number of games, with its interval of 95 %.",
         );
         let [of_a, of_b] = &study.curves;

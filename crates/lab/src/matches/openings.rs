@@ -25,7 +25,7 @@ pub struct OpeningsError {
     problem: String,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Opening {
     fen: Option<String>,
     moves: Vec<Move>,
@@ -61,11 +61,12 @@ pub struct Openings {
 }
 
 impl Openings {
+    /// The start position alone.
     pub fn standard() -> Openings {
-        let list = vec![Opening {
-            fen: None,
-            moves: Vec::new(),
-        }];
+        Openings::of_standard_chess(vec![Opening::default()])
+    }
+
+    fn of_standard_chess(list: Vec<Opening>) -> Openings {
         Openings {
             list,
             variant: Variant::Standard,
@@ -80,12 +81,7 @@ impl Openings {
             // Invariant: a test reads them all.
             played(None, &moves).expect("the book that comes with the program")
         };
-        let list = BUILT_IN.lines().map(opening).collect();
-        Openings {
-            list,
-            variant: Variant::Standard,
-            notes: Vec::new(),
-        }
+        Openings::of_standard_chess(BUILT_IN.lines().map(opening).collect())
     }
 
     /// Reads PGN games (at most `max_plies` of each), or EPD or FEN lines, possibly compressed.
@@ -97,51 +93,50 @@ impl Openings {
         let file = files::open_text(path, &[".pgn", ".epd", ".fen"]);
         let file = file.map_err(|error| fault(format!(": {}", in_our_words(&error))))?;
         let mut content = BufReader::new(file.content);
-        let read = match is_pgn(&file.name, &mut content) {
-            true => read_pgn(content, max_plies.unwrap_or(usize::MAX)),
-            false => read_lines(content),
+        let read = if is_pgn(&file.name, &mut content) {
+            read_pgn(content, max_plies.unwrap_or(usize::MAX))
+        } else {
+            read_lines(content)
         };
-        let (mut list, mut over) = (Vec::new(), Vec::new());
+        let mut list = Vec::new();
+        let mut left_out = Vec::new();
         for (place, opening) in read.map_err(fault)? {
             match opening.map(|opening| (opening.end(), opening)) {
                 Ok((None, opening)) => list.push(opening),
                 Ok((Some(end), _)) => {
-                    over.push(format!("{place} is left out: the game is over by {}", end.name()))
+                    left_out.push(format!("{place} is left out: the game is over by {}", end.name()))
                 }
-                Err(reason) => over.push(format!("{place}: {reason}; it is left out")),
+                Err(reason) => left_out.push(format!("{place}: {reason}; it is left out")),
             }
         }
         if list.is_empty() {
-            let why = over.first().map_or(String::new(), |first| format!(" ({first})"));
+            let why = left_out
+                .first()
+                .map_or(String::new(), |first| format!(" ({first})"));
             let text = format!(": no openings in it; give EPD or FEN lines, or PGN games{why}");
             return Err(fault(text));
         }
-        let mut notes = file.notes;
-        notes.extend(
-            over.iter()
-                .take(MOST_NAMED)
-                .map(|text| format!("{}, {text}", path.display())),
-        );
-        if over.len() > MOST_NAMED {
-            notes.push(format!(
-                "{}: {} openings are left out in all",
-                path.display(),
-                over.len()
-            ));
-        }
-        let is_random = list.iter().any(Opening::is_of_chess960);
-        if is_random {
-            notes.push(format!(
-                "{}: positions of Chess960, whose rules count",
-                path.display()
-            ));
-        }
-        let variant = if is_random {
-            Variant::Chess960
-        } else {
-            Variant::Standard
+        let mut openings = Openings {
+            notes: file.notes,
+            ..Openings::of_standard_chess(list)
         };
-        Ok(Openings { list, variant, notes })
+        let path = path.display();
+        for text in left_out.iter().take(MOST_NAMED) {
+            openings.notes.push(format!("{path}, {text}"));
+        }
+        if left_out.len() > MOST_NAMED {
+            let all = left_out.len();
+            openings
+                .notes
+                .push(format!("{path}: {all} openings are left out in all"));
+        }
+        if openings.list.iter().any(Opening::is_of_chess960) {
+            openings.variant = Variant::Chess960;
+            openings
+                .notes
+                .push(format!("{path}: positions of Chess960, whose rules count"));
+        }
+        Ok(openings)
     }
 
     /// The seed alone decides the order.
@@ -173,11 +168,8 @@ impl Openings {
 
 fn is_pgn(name: &str, content: &mut impl BufRead) -> bool {
     let begins_with_tag = |start: &[u8]| {
-        start
-            .strip_prefix(b"\xef\xbb\xbf")
-            .unwrap_or(start)
-            .trim_ascii_start()
-            .starts_with(b"[")
+        let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
+        text.trim_ascii_start().starts_with(b"[")
     };
     name.ends_with(".pgn") || content.fill_buf().is_ok_and(begins_with_tag)
 }
@@ -187,7 +179,8 @@ type Places = Vec<(String, Result<Opening, String>)>;
 
 /// An error is the text of an [`OpeningsError`].
 fn read_lines(content: impl BufRead) -> Result<Places, String> {
-    let (mut list, mut reader) = (Vec::new(), PositionLines::default());
+    let mut list = Vec::new();
+    let mut reader = PositionLines::default();
     for line in Lines::new(content) {
         let (number, line) = line.map_err(|error| format!(": {error}"))?;
         let Some(listed) = reader.read(&line) else {
@@ -201,10 +194,10 @@ fn read_lines(content: impl BufRead) -> Result<Places, String> {
 }
 
 fn played(fen: Option<String>, texts: &[&str]) -> Result<Opening, String> {
-    let start = fen
-        .as_deref()
-        .map_or_else(|| Ok(Position::start()), Position::from_fen);
-    let mut position = start.map_err(|error| error.to_string())?;
+    let mut position = match &fen {
+        Some(fen) => Position::from_fen(fen).map_err(|error| error.to_string())?,
+        None => Position::start(),
+    };
     let mut moves = Vec::new();
     for text in texts {
         let played = position.read_move(text).map_err(|error| error.to_string())?;
@@ -215,37 +208,30 @@ fn played(fen: Option<String>, texts: &[&str]) -> Result<Opening, String> {
 }
 
 fn read_pgn(content: impl Read + Send, max_plies: usize) -> Result<Places, String> {
-    let opening = |game: Result<RecordedGame, GameError>| {
-        let game = match game {
-            Ok(game) => game,
+    let opening = |game: RecordedGame| {
+        let is_usual = game.start.is_standard_start() && game.start.game_ply() == 0;
+        if is_usual && game.moves.is_empty() {
+            return Err("it has neither moves nor a FEN".into());
+        }
+        let moves = game.moves.iter().take(max_plies);
+        Ok(Opening {
+            fen: (!is_usual).then(|| game.start.to_fen()),
+            moves: moves.map(|played| played.r#move).collect(),
+        })
+    };
+    let mut list = Vec::new();
+    for game in Games::new("", content) {
+        list.push(match game {
+            Ok(game) => (format!("game {}", game.number), opening(game)),
             Err(GameError::Broken {
                 number,
                 players,
                 reason,
-            }) => {
-                return Ok((format!("game {number}{players}"), Err(reason)));
-            }
+            }) => (format!("game {number}{players}"), Err(reason)),
             Err(GameError::Read { error, .. }) => return Err(format!(": {error}")),
-        };
-        let is_usual = game.start.is_standard_start() && game.start.game_ply() == 0;
-        if is_usual && game.moves.is_empty() {
-            return Ok((
-                format!("game {}", game.number),
-                Err("it has neither moves nor a FEN".into()),
-            ));
-        }
-        let opening = Opening {
-            fen: (!is_usual).then(|| game.start.to_fen()),
-            moves: game
-                .moves
-                .iter()
-                .take(max_plies)
-                .map(|played| played.r#move)
-                .collect(),
-        };
-        Ok((format!("game {}", game.number), Ok(opening)))
-    };
-    Games::new("", content).map(opening).collect()
+        });
+    }
+    Ok(list)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,6 +16,7 @@ use super::game::{GameRecord, MatchRules, OngoingGame, PlannedGame, Termination}
 use super::openings::Openings;
 use crate::error::LabError;
 use crate::runner::{self, Jobs};
+use zeitnot_engine::chance::GOLDEN;
 use zeitnot_engine::chess::Variant;
 use zeitnot_engine::engine::{EngineError, SharedBatch};
 use zeitnot_engine::network::{Backend, BackendError, EvalSlot, Evaluator, Value};
@@ -54,12 +55,10 @@ pub fn play(
         let has_failed = game.end.termination == Termination::Disconnection;
         failures += u64::from(has_failed);
         let next = finished(game)?;
-        let is_over = has_failed && failures > config.rules.recover;
-        if is_over {
-            Err(LabError::TooManyFailures(failures))
-        } else {
-            Ok(next)
+        if has_failed && failures > config.rules.recover {
+            return Err(LabError::TooManyFailures(failures));
         }
+        Ok(next)
     };
     runner::run(threads, stop, next, play, finished)
 }
@@ -92,14 +91,12 @@ impl GameBatch<'_> {
         while self.games.len() < self.size {
             let Some((place, game)) = jobs.take()? else { break };
             for contender in &game.contenders {
-                if let Team::Own(setup) = &contender.team
-                    && !self
-                        .networks
-                        .iter()
-                        .any(|known| Arc::ptr_eq(&known.backend, setup.backend()))
-                {
-                    self.networks
-                        .push(RememberingNetwork::new(setup.backend().clone())?);
+                if let Team::Own(setup) = &contender.team {
+                    let backend = setup.backend();
+                    let mut networks = self.networks.iter();
+                    if !networks.any(|known| Arc::ptr_eq(&known.backend, backend)) {
+                        self.networks.push(RememberingNetwork::new(backend.clone())?);
+                    }
                 }
             }
             let opening = self.config.openings.at(game.assignment.opening());
@@ -156,37 +153,33 @@ struct RememberingNetwork {
 
 impl RememberingNetwork {
     fn new(backend: Arc<dyn Backend>) -> Result<RememberingNetwork, BackendError> {
-        let (evaluator, max_batch) = (backend.evaluator()?, backend.facts().max_batch.max(1));
         Ok(RememberingNetwork {
+            evaluator: backend.evaluator()?,
+            max_batch: backend.facts().max_batch.max(1),
             backend,
-            evaluator,
-            max_batch,
             known: HashMap::default(),
         })
     }
 
     fn evaluate(&mut self, slots: &mut [EvalSlot]) -> Result<(), BackendError> {
-        let (mut misses, mut asked) = (Vec::new(), Vec::new());
+        let mut misses = Vec::new();
+        let mut asked = Vec::new();
         for (place, slot) in slots.iter_mut().enumerate() {
             let key = key_of(slot);
-            match self
-                .known
-                .get(&key)
-                .filter(|(_, logits)| logits.len() == slot.moves.len())
-            {
-                Some((evaluation, logits)) => {
+            match self.known.get(&key) {
+                Some((evaluation, logits)) if logits.len() == slot.moves.len() => {
                     slot.evaluation = *evaluation;
                     slot.logits = logits.iter().copied().collect();
                 }
-                None => {
+                _ => {
                     misses.push((place, key));
                     asked.push(std::mem::take(slot));
                 }
             }
         }
-        asked
-            .chunks_mut(self.max_batch)
-            .try_for_each(|batch| self.evaluator.evaluate(batch))?;
+        for batch in asked.chunks_mut(self.max_batch) {
+            self.evaluator.evaluate(batch)?;
+        }
         if self.known.len() >= CAPACITY {
             self.known.clear();
         }
@@ -202,20 +195,20 @@ impl RememberingNetwork {
 /// Hash of the input planes and the moves.
 fn key_of(slot: &EvalSlot) -> u64 {
     // Multiplication carries low bits up, the rotation brings them down again.
-    let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
-    let planes = slot.planes.masks.iter().zip(&slot.planes.values);
-    let hash = planes.fold(slot.moves.len() as u64, |hash, (&mask, &value)| {
+    let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(GOLDEN).rotate_left(29);
+    let mut hash = slot.moves.len() as u64;
+    for (&mask, &value) in slot.planes.masks.iter().zip(&slot.planes.values) {
         // Most planes are empty. Their values mean nothing.
-        if mask == 0 {
+        hash = if mask == 0 {
             mix(hash, 1)
         } else {
             mix(mix(hash, mask), value.to_bits().into())
-        }
-    });
-    let hash = slot
-        .moves
-        .iter()
-        .fold(mix(hash, slot.key), |hash, &index| mix(hash, index.into()));
+        };
+    }
+    hash = mix(hash, slot.key);
+    for &index in &slot.moves {
+        hash = mix(hash, index.into());
+    }
     mix(hash, hash >> 32)
 }
 

@@ -63,18 +63,21 @@ impl ResultTally {
     }
 }
 
+impl fmt::Display for ResultTally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "+{} ={} -{}", self.wins, self.draws, self.losses)
+    }
+}
+
+/// Mean and variance of a pair's score.
 fn moments(counts: [f64; 5]) -> (f64, f64) {
     let total: f64 = counts.iter().sum();
-    let mean_of = |value: &dyn Fn(f64) -> f64| {
-        counts
-            .iter()
-            .zip(PAIR_SCORES)
-            .map(|(count, score)| count * value(score))
-            .sum::<f64>()
-            / total
+    let mean_of = |values: [f64; 5]| {
+        let weighted = counts.iter().zip(values).map(|(count, value)| count * value);
+        weighted.sum::<f64>() / total
     };
-    let mean = mean_of(&|score| score);
-    (mean, mean_of(&|score| (score - mean).powi(2)))
+    let mean = mean_of(PAIR_SCORES);
+    (mean, mean_of(PAIR_SCORES.map(|score| (score - mean).powi(2))))
 }
 
 /// Two-sided normal quantile.
@@ -146,29 +149,31 @@ impl Elo {
     }
 
     pub(super) fn normalized(&self) -> String {
-        match self.nelo.is_finite() {
-            true => format!("{:+.1} ± {:.1}", self.nelo, self.nelo_error),
-            false => "–".into(),
+        if self.nelo.is_finite() {
+            format!("{:+.1} ± {:.1}", self.nelo, self.nelo_error)
+        } else {
+            "–".into()
         }
     }
 
     pub(crate) fn verdict(&self) -> Verdict {
-        match self {
-            Elo { low, .. } if *low > 0.0 => Verdict::Ahead,
-            Elo { high, .. } if *high < 0.0 => Verdict::Behind,
-            _ => Verdict::Undecided,
+        if self.low > 0.0 {
+            Verdict::Ahead
+        } else if self.high < 0.0 {
+            Verdict::Behind
+        } else {
+            Verdict::Undecided
         }
     }
 }
 
 /// The number of games with `unit` behind it, and how many differ.
 pub(crate) fn counted(games: u64, unit: &str, different: u64) -> String {
-    let of_them = if games == different {
-        String::new()
-    } else {
-        format!(", {different} different")
-    };
-    format!("{games}{unit}{of_them}")
+    let mut text = format!("{games}{unit}");
+    if games != different {
+        text += &format!(", {different} different");
+    }
+    text
 }
 
 fn signed(value: f64, digits: usize) -> String {
@@ -264,11 +269,7 @@ pub(super) enum SprtVerdict {
 
 impl fmt::Display for SprtVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            SprtVerdict::H0 => "H0",
-            SprtVerdict::H1 => "H1",
-            SprtVerdict::Undecided => "undecided",
-        })
+        self.serialize(f)
     }
 }
 
@@ -313,10 +314,11 @@ impl fmt::Display for SprtState {
 impl Sprt {
     pub fn parse(text: &str) -> Result<Sprt, String> {
         let read = Params::parse(text).and_then(|params| Sprt::default().read("sprt", &params, &[]));
-        match read.map_err(|error| error.to_string())? {
-            sprt if sprt.elo1 > sprt.elo0 => Ok(sprt),
-            _ => Err("elo1 must be larger than elo0, as in elo0=0,elo1=5".into()),
+        let sprt = read.map_err(|error| error.to_string())?;
+        if sprt.elo1 <= sprt.elo0 {
+            return Err("elo1 must be larger than elo0, as in elo0=0,elo1=5".into());
         }
+        Ok(sprt)
     }
 
     pub fn state(&self, tally: &ResultTally) -> SprtState {
@@ -328,7 +330,8 @@ impl Sprt {
             model,
         } = self;
         let llr = self.llr(tally);
-        let (lower, upper) = ((beta / (1.0 - alpha)).ln(), ((1.0 - beta) / alpha).ln());
+        let lower = (beta / (1.0 - alpha)).ln();
+        let upper = ((1.0 - beta) / alpha).ln();
         let verdict = if llr >= upper {
             SprtVerdict::H1
         } else if llr <= lower {
@@ -359,12 +362,9 @@ impl Sprt {
             // A pair's mean scatters √2 less than a game.
             EloModel::Normalized => fit_strength(&seen, std::f64::consts::SQRT_2 * elo / NELO_PER_SIGMA),
         };
-        let (fit0, fit1) = (fit(self.elo0), fit(self.elo1));
-        let ratios = seen
-            .iter()
-            .zip(fit0.iter().zip(&fit1))
-            .map(|(p, (p0, p1))| p * (p1 / p0).ln());
-        total * ratios.sum::<f64>()
+        let [fit0, fit1] = [self.elo0, self.elo1].map(fit);
+        let ratio = |i: usize| seen[i] * (fit1[i] / fit0[i]).ln();
+        total * (0..seen.len()).map(ratio).sum::<f64>()
     }
 }
 
@@ -425,9 +425,7 @@ fn bisected(mut low: f64, mut high: f64, is_below: impl Fn(f64) -> bool) -> f64 
 /// The likeliest distribution in which `condition` has mean 0: `pᵢ / (1 + θ cᵢ)`. `None` if it is not above 0
 /// for some results and below for others.
 fn tilt(seen: &[f64; 5], condition: &[f64; 5]) -> Option<[f64; 5]> {
-    let (min, max) = condition
-        .iter()
-        .fold((f64::MAX, f64::MIN), |(lo, hi), &c| (lo.min(c), hi.max(c)));
+    let (&min, &max) = condition.iter().minmax().into_option()?;
     if min >= 0.0 || max <= 0.0 {
         return None;
     }
@@ -474,27 +472,20 @@ pub(crate) fn ratings(players: usize, results: &[([usize; 2], &ResultTally)]) ->
     if played.is_empty() {
         return None;
     }
-    let of_matches = |value: &dyn Fn(&ResultTally) -> f64| {
-        played
-            .iter()
-            .map(|(_, tally)| value(tally))
-            .collect::<Array1<_>>()
+    let of_matches = |value: fn(&ResultTally) -> f64| -> Array1<f64> {
+        played.iter().map(|(_, tally)| value(tally)).collect()
     };
-    let drawn = of_matches(&|tally| match tally.pair_moments() {
+    let drawn = of_matches(|tally| match tally.pair_moments() {
         Some((0.0 | 1.0, _)) => DRAWN,
         _ => 0.0,
     });
-    let pairs = of_matches(&|tally| tally.pair_count() as f64) + &drawn;
-    let points = of_matches(&|tally| {
-        tally
-            .pairs
-            .iter()
-            .zip(PAIR_SCORES)
-            .map(|(n, s)| *n as f64 * s)
-            .sum()
+    let pairs = of_matches(|tally| tally.pair_count() as f64) + &drawn;
+    let points = of_matches(|tally| {
+        let points = tally.pairs.iter().zip(PAIR_SCORES);
+        points.map(|(&pairs, score)| pairs as f64 * score).sum()
     });
     let score = (points + 0.5 * drawn) / &pairs;
-    let variance = of_matches(&|tally| tally.expected_moments().1);
+    let variance = of_matches(|tally| tally.expected_moments().1);
     // A's strength less B's, of each match. Shape [matches, players].
     let differences = Array2::from_shape_fn((played.len(), players), |(number, player)| {
         let [a, b] = played[number].0.map(|side| f64::from(u8::from(side == player)));

@@ -78,15 +78,13 @@ impl MatchSummary {
             self.tally.add(row.pair, row.half_points.min(2) as u8);
         }
         *self.terminations.entry(row.termination.clone()).or_default() += 1;
-        let (time_losses, faults) = (row.time_losses(), row.faults());
-        for (side, (moves, nodes)) in [(row.a_moves, row.a_nodes), (row.b_moves, row.b_nodes)]
-            .into_iter()
-            .enumerate()
-        {
-            self.moves[side] += u64::from(moves);
-            self.nodes[side] += nodes;
-            self.time_losses[side] += u64::from(time_losses[side]);
-            self.faults[side] += u64::from(faults[side]);
+        let moves = [row.a_moves, row.b_moves].map(u64::from);
+        let nodes = [row.a_nodes, row.b_nodes];
+        for side in [0, 1] {
+            self.moves[side] += moves[side];
+            self.nodes[side] += nodes[side];
+            self.time_losses[side] += u64::from(row.time_losses()[side]);
+            self.faults[side] += u64::from(row.faults()[side]);
         }
     }
 
@@ -118,8 +116,8 @@ impl MatchSummary {
     /// `None` of an engine that does not tell nodes.
     fn nodes_per_move(&self) -> [Option<f64>; 2] {
         [0, 1].map(|side| {
-            let nodes = Some(self.nodes[side]).filter(|&nodes| nodes > 0);
-            nodes.map(|nodes| nodes as f64 / self.moves[side].max(1) as f64)
+            let nodes = self.nodes[side] as f64;
+            (nodes > 0.0).then(|| nodes / self.moves[side].max(1) as f64)
         })
     }
 
@@ -131,12 +129,10 @@ impl MatchSummary {
     }
 
     pub(super) fn key_figure(&self) -> (String, String) {
-        let (
-            [a, b],
-            ResultTally {
-                wins, draws, losses, ..
-            },
-        ) = (self.names(), &self.tally);
+        let [a, b] = self.names();
+        let ResultTally {
+            wins, draws, losses, ..
+        } = &self.tally;
         let of_games = format!(
             "{}: {wins} won, {draws} drawn, {losses} lost by {a}.",
             self.count(" games")
@@ -159,18 +155,16 @@ impl MatchSummary {
                 format!("{} {lead}. {of_games}", sprt.in_words(a, b)),
             );
         }
-        let (undecided, certainty) = match elo.verdict() {
-            Verdict::Undecided => (
-                ": undecided",
-                "With 0 in it, either may be the stronger one.".to_owned(),
-            ),
-            Verdict::Ahead | Verdict::Behind => ("", format!("{leader} is stronger.")),
+        let [mut figure, interval] =
+            [elo.lead(0) + " Elo", elo.interval()].map(|text| text.replace('-', "−"));
+        let certainty = if elo.verdict() == Verdict::Undecided {
+            figure += ": undecided";
+            "With 0 in it, either may be the stronger one.".to_owned()
+        } else {
+            format!("{leader} is stronger.")
         };
-        let [lead_of_a, interval] = [elo.lead(0), elo.interval()].map(|text| text.replace('-', "−"));
-        (
-            format!("{lead_of_a} Elo{undecided}"),
-            format!("{lead}. The interval of 95 % for {a} is {interval}. {certainty} {of_games}"),
-        )
+        let sentence = format!("{lead}. The interval of 95 % for {a} is {interval}. {certainty} {of_games}");
+        (figure, sentence)
     }
 
     fn count(&self, unit: &str) -> String {
@@ -179,12 +173,10 @@ impl MatchSummary {
 
     pub(super) fn sprt_in_words(&self) -> Option<String> {
         let sprt = self.sprt()?;
-        let (
-            [a, b],
-            SprtState {
-                elo0, elo1, model, ..
-            },
-        ) = (self.names(), &sprt);
+        let [a, b] = self.names();
+        let SprtState {
+            elo0, elo1, model, ..
+        } = &sprt;
         Some(format!(
             "The sequential test weighs H1, that {a} is {elo1} {model} Elo ahead of {b}, against H0, that it is {elo0}: {sprt}. \
              {} The test ends when the logarithm of the ratio (LLR) leaves its bounds.",
@@ -193,10 +185,7 @@ impl MatchSummary {
     }
 
     pub fn line(&self) -> String {
-        let ResultTally {
-            wins, draws, losses, ..
-        } = self.tally;
-        let mut line = format!("+{wins} ={draws} -{losses}");
+        let mut line = self.tally.to_string();
         if let Some(elo) = self.elo() {
             line += &format!("  Elo {} ({})", elo.lead(1), elo.interval());
         }
@@ -260,71 +249,50 @@ fn nps((nodes, seconds): (u64, f64)) -> u64 {
 
 impl fmt::Display for MatchSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ([a, b], elo, sprt) = (self.names(), self.elo(), self.sprt());
-        let ResultTally {
-            wins,
-            draws,
-            losses,
-            pairs,
-            ..
-        } = &self.tally;
+        let [a, b] = self.names();
+        let elo = self.elo();
+        let mut fact = |name: &str, value: String| writeln!(f, "{name:<17} {value}");
         let of_both = |[of_a, of_b]: [String; 2]| format!("{a} {of_a}, {b} {of_b}");
-        let ends = self
-            .terminations
-            .iter()
-            .map(|(word, n)| format!("{word} {n}"))
-            .join(", ");
-        let nodes = self.nodes_per_move();
-        let nodes = nodes.map(|nodes| nodes.map_or(NONE.into(), |nodes| format!("{nodes:.1}")));
+        fact("players", format!("{a} against {b}"))?;
+        fact("games", format!("{}: {a} {}", self.count(""), self.tally))?;
+        fact("pairs 0-½-1-1½-2", format!("{:?}", self.tally.pairs))?;
+        if let Some(elo) = &elo {
+            fact("score", format!("{:.2} %", 100.0 * elo.score))?;
+        }
         let whole = |elo: &Elo| {
             let verdict = elo.verdict().in_words(a, b);
             format!("{} (95 %: {}), {verdict}", elo.lead(1), elo.interval())
         };
-        let test = sprt.map(|SprtState { elo0, elo1, .. }| format!("SPRT [{elo0}, {elo1}]"));
-        let pruned = |(pruned, saved)| {
-            format!(
-                "{} % of the moves, {} % of the time saved",
-                percent(pruned),
-                percent(saved)
-            )
-        };
-        let facts = [
-            ("players", Some(format!("{a} against {b}"))),
-            (
-                "games",
-                Some(format!("{}: {a} +{wins} ={draws} -{losses}", self.count(""))),
-            ),
-            ("pairs 0-½-1-1½-2", Some(format!("{pairs:?}"))),
-            ("score", elo.map(|elo| format!("{:.2} %", 100.0 * elo.score))),
-            ("Elo", Some(self.elo_in_words(whole))),
-            ("normalized Elo", Some(self.elo_in_words(Elo::normalized))),
-            ("LOS", elo.map(|elo| format!("{:.2} %", 100.0 * elo.los))),
-            (
-                test.as_deref().unwrap_or_default(),
-                sprt.map(|sprt| format!("{sprt} ({} Elo)", sprt.model)),
-            ),
-            ("", sprt.map(|sprt| sprt.in_words(a, b))),
-            ("ends", Some(ends)),
-            (
-                "lost on time",
-                Some(of_both(self.time_losses.map(|games| games.to_string()))),
-            ),
-            (
-                "lost by a fault",
-                (self.faults != [0; 2]).then(|| of_both(self.faults.map(|n| n.to_string()))),
-            ),
-            ("nodes per move", Some(of_both(nodes))),
-            (
-                "smart pruning",
-                self.pruning()
-                    .map(|[of_a, of_b]| format!("{a} {}; {b} {}", pruned(of_a), pruned(of_b))),
-            ),
-        ];
-        let mut known = facts.into_iter().filter_map(|(name, value)| Some((name, value?)));
-        known.try_for_each(|(name, value)| writeln!(f, "{name:<17} {value}"))?;
-        self.speed.iter().try_for_each(|speed @ (nodes, seconds)| {
-            writeln!(f, "{nodes} nodes in {seconds:.1} s, {} nodes/s", nps(*speed))
-        })
+        fact("Elo", self.elo_in_words(whole))?;
+        fact("normalized Elo", self.elo_in_words(Elo::normalized))?;
+        if let Some(elo) = &elo {
+            fact("LOS", format!("{:.2} %", 100.0 * elo.los))?;
+        }
+        if let Some(sprt) = self.sprt() {
+            let name = format!("SPRT [{}, {}]", sprt.elo0, sprt.elo1);
+            fact(&name, format!("{sprt} ({} Elo)", sprt.model))?;
+            fact("", sprt.in_words(a, b))?;
+        }
+        let ends = self.terminations.iter();
+        fact("ends", ends.map(|(word, n)| format!("{word} {n}")).join(", "))?;
+        fact("lost on time", of_both(self.time_losses.map(|n| n.to_string())))?;
+        if self.faults != [0; 2] {
+            fact("lost by a fault", of_both(self.faults.map(|n| n.to_string())))?;
+        }
+        let nodes = self.nodes_per_move();
+        let nodes = nodes.map(|nodes| nodes.map_or(NONE.into(), |nodes| format!("{nodes:.1}")));
+        fact("nodes per move", of_both(nodes))?;
+        if let Some(sides) = self.pruning() {
+            let [of_a, of_b] = sides.map(|(pruned, saved)| {
+                let [pruned, saved] = [pruned, saved].map(percent);
+                format!("{pruned} % of the moves, {saved} % of the time saved")
+            });
+            fact("smart pruning", format!("{a} {of_a}; {b} {of_b}"))?;
+        }
+        if let Some(speed @ (nodes, seconds)) = self.speed {
+            writeln!(f, "{nodes} nodes in {seconds:.1} s, {} nodes/s", nps(speed))?;
+        }
+        Ok(())
     }
 }
 
@@ -388,11 +356,9 @@ pub fn pruning_table(matches: &[MatchSummary]) -> Option<Table> {
     })
 }
 
+/// The players, the strongest first.
 #[derive(Clone, Debug, Serialize)]
-#[serde(transparent)]
-pub struct Ranking {
-    players: Vec<RankedPlayer>,
-}
+pub struct Ranking(Vec<RankedPlayer>);
 
 #[derive(Clone, Debug, Serialize)]
 struct RankedPlayer {
@@ -413,26 +379,25 @@ impl Ranking {
             .iter()
             .map(|summary| (summary.names().map(place), &summary.tally));
         let ratings = ratings(names.len(), &results.collect::<Vec<_>>())?;
-        let players = names.into_iter().zip(ratings);
-        let players = players.map(|(name, rating)| RankedPlayer {
-            name: name.to_owned(),
-            rating,
-        });
-        let ranked = players.sorted_by(|a, b| b.rating.elo.total_cmp(&a.rating.elo));
-        Some(Ranking {
-            players: ranked.collect(),
-        })
+        let mut players: Vec<_> = names
+            .into_iter()
+            .zip(ratings)
+            .map(|(name, rating)| RankedPlayer {
+                name: name.to_owned(),
+                rating,
+            })
+            .collect();
+        players.sort_by(|a, b| b.rating.elo.total_cmp(&a.rating.elo));
+        Some(Ranking(players))
     }
 
     pub(super) fn best(&self) -> String {
-        self.players
-            .first()
-            .map_or(String::new(), |player| player.name.clone())
+        self.0[0].name.clone()
     }
 
     pub fn table(&self) -> Table {
         let caption = "All players; the mean of all is 0; half a drawn pair is added to a match that was won to nothing";
-        Table::of(caption, &self.players)
+        Table::of(caption, &self.0)
             .words("player", |player| &player.name)
             .numbers("Elo", |player| format!("{:+.1}", player.rating.elo))
             .numbers("± 95 %", |player| format!("{:.1}", player.rating.elo_error))
@@ -446,7 +411,7 @@ impl Ranking {
         let of_player = |RankedPlayer { name, rating }: &RankedPlayer| {
             format!("{name} {:+.1} ± {:.1}", rating.elo, rating.elo_error)
         };
-        format!("Elo {}", self.players.iter().map(of_player).join(", "))
+        format!("Elo {}", self.0.iter().map(of_player).join(", "))
     }
 }
 
