@@ -29,16 +29,11 @@ fn movetext(game: &AnalysedGame) -> String {
     let boards = game.boards();
     let mut text = in_braces(&game.recorded.comments);
     for (ply, played) in game.recorded.moves.iter().enumerate() {
-        let (before, judgement) = (&boards[ply], game.judgement(ply));
+        let before = &boards[ply];
         text += &numbered(before, played.r#move);
-        let marks = played.marks.iter().copied();
-        for mark in judgement
-            .mark
-            .map(Mark::nag)
-            .filter(|own| !played.marks.contains(own))
-            .into_iter()
-            .chain(marks)
-        {
+        let own = game.judgement(ply).mark.map(Mark::nag);
+        let own = own.filter(|own| !played.marks.contains(own));
+        for mark in own.iter().chain(&played.marks) {
             let _ = write!(text, " ${mark}");
         }
         let book = if played.is_book { "{book} " } else { "" };
@@ -68,17 +63,18 @@ fn in_braces(comments: &[String]) -> String {
 
 fn variation(start: &Position, line: &AnalysedLine) -> String {
     let moves = with_positions(start, line.moves.iter().copied().take(LONGEST)).enumerate();
-    // The first one and those of White have their numbers.
-    let moves = moves.map(|(ply, (before, mv))| match ply == 0 || before.turn().is_white() {
-        true => numbered(&before, mv),
-        false => before.format_san(mv),
+    let mut moves = moves.map(|(ply, (before, mv))| {
+        if ply == 0 {
+            let [win, draw, loss] = permille_of_white(line, start.turn());
+            let eval = line.score.of_white(start.turn());
+            let first = numbered(&before, mv);
+            format!("{first} {{[%eval {eval}] wdl={win}/{draw}/{loss}}}")
+        } else if before.turn().is_white() {
+            numbered(&before, mv)
+        } else {
+            before.format_san(mv)
+        }
     });
-    let mut moves: Vec<_> = moves.collect();
-    if let Some(first) = moves.first_mut() {
-        let [win, draw, loss] = permille_of_white(line, start.turn());
-        let eval = line.score.of_white(start.turn());
-        let _ = write!(first, " {{[%eval {eval}] wdl={win}/{draw}/{loss}}}");
-    }
     moves.join(" ")
 }
 

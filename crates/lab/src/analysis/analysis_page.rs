@@ -47,8 +47,9 @@ pub fn page(games: &[AnalysisRow], player: Option<&str>, judged: &str, manager: 
 pub fn table<'a>(games: impl IntoIterator<Item = &'a AnalysisSummary>) -> Table {
     // Number and result stand in the line of White.
     let sides = games.into_iter().flat_map(|game| {
+        let number = game.game.to_string();
         [
-            (&game.white, game.game.to_string(), &*game.result),
+            (&game.white, number, &*game.result),
             (&game.black, String::new(), ""),
         ]
     });

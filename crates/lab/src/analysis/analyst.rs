@@ -88,14 +88,13 @@ impl Listener for PartListener {
 
     fn answer(&mut self, root: &History, outcome: Option<Outcome>) {
         self.left -= 1;
-        let (place, notes, ends_part) = (self.place, std::mem::take(&mut self.notes), self.left == 0);
         // Where the run has ended nobody wants it.
         let _ = self.sender.send(SearchedPosition {
-            place,
+            place: self.place,
             root: root.clone(),
             outcome,
-            notes,
-            ends_part,
+            notes: std::mem::take(&mut self.notes),
+            ends_part: self.left == 0,
         });
     }
 }
@@ -149,24 +148,21 @@ impl Analyst {
             positions.push(over(&game));
         }
         let game = Arc::new(game);
-        let plies: Vec<_> = (0..positions.len())
-            .filter(|&ply| positions[ply].is_none())
-            .collect();
-        let parts = plies.chunks(plies.len().div_ceil(self.parts).max(1));
-        self.open_parts += parts.len();
-        let orders = parts.map(|part| {
-            let sender = self.sender.clone();
-            let listener = PartListener {
+        let plies = (0..positions.len()).filter(|&ply| positions[ply].is_none());
+        let plies: Vec<_> = plies.collect();
+        let mut orders = Vec::new();
+        for part in plies.chunks(plies.len().div_ceil(self.parts).max(1)) {
+            let listener = Box::new(PartListener {
                 place,
                 left: part.len(),
                 notes: Vec::new(),
-                sender,
-            };
+                sender: self.sender.clone(),
+            });
             let request = GoRequest::new(self.limits);
-            self.searcher
-                .order(game.clone(), part, request, Box::new(listener))
-        });
-        self.searcher.submit(orders.collect());
+            orders.push(self.searcher.order(game.clone(), part, request, listener));
+        }
+        self.open_parts += orders.len();
+        self.searcher.submit(orders);
         let left = plies.len();
         self.open.push(OpenGame {
             place,
@@ -195,66 +191,54 @@ impl Analyst {
             };
             self.take_in(searched)?;
         }
-        let whole: Vec<_> = self.open.extract_if(.., |game| game.left == 0).collect();
-        let analysed = whole.into_iter().map(
-            |OpenGame {
-                 place,
-                 recorded,
-                 positions,
-                 ..
-             }| {
-                let positions: Vec<_> = positions.into_iter().flatten().collect();
-                (
-                    place,
-                    AnalysedGame::new(recorded, positions, plan, self.effort.nps()),
-                )
-            },
-        );
+        let nps = self.effort.nps();
+        let whole = self.open.extract_if(.., |game| game.left == 0);
+        let analysed = whole.map(|game| {
+            let positions = game.positions.into_iter().flatten().collect();
+            let analysed = AnalysedGame::new(game.recorded, positions, plan, nps);
+            (game.place, analysed)
+        });
         Ok(Some(analysed.collect()))
     }
 
     fn take_in(&mut self, searched: SearchedPosition) -> Result<(), EngineError> {
-        let SearchedPosition {
-            place,
-            root,
-            outcome,
-            notes,
-            ends_part,
-        } = searched;
         let refuse = |reason| {
             Err(EngineError::NoResult {
-                position: root.current().to_fen(),
+                position: searched.root.current().to_fen(),
                 reason,
             })
         };
-        let Some(outcome) = outcome else {
-            return refuse(Note::join(&notes));
+        let Some(outcome) = searched.outcome else {
+            return refuse(Note::join(&searched.notes));
         };
         if let Some(reason) = outcome.failure {
             return refuse(reason);
         }
         let Some(best) = outcome.best else {
-            return refuse(Note::join(&notes));
+            return refuse(Note::join(&searched.notes));
         };
-        self.notes.extend(notes);
-        let lines = lines(best, outcome.info.as_ref());
+        self.notes.extend(searched.notes);
+        let info = outcome.info.as_ref();
+        let lines = lines(best, info);
         if lines.is_empty() {
             return refuse("no evaluation has come back in time".into());
         }
+        let stats = &outcome.figures.stats;
         let now = Instant::now();
         let effort = SearchEffort {
-            new_nodes: outcome.figures.stats.new_nodes.0,
+            new_nodes: stats.new_nodes.0,
             time_ms: (now - self.last).as_secs_f64() * 1e3,
         };
         self.last = now;
         self.add_effort(effort);
-        self.open_parts -= usize::from(ends_part);
-        if let Some(game) = self.open.iter_mut().find(|game| game.place == place) {
-            game.positions[root.len() - 1] = Some(AnalysedPosition {
+        self.open_parts -= usize::from(searched.ends_part);
+        let mut open = self.open.iter_mut();
+        if let Some(game) = open.find(|game| game.place == searched.place) {
+            game.positions[searched.root.len() - 1] = Some(AnalysedPosition {
                 lines,
-                nodes: outcome.figures.stats.nodes.0,
+                nodes: stats.nodes.0,
                 effort,
-                tries: tries(outcome.info.as_ref()),
+                tries: tries(info),
             });
             game.left -= 1;
         }
@@ -270,23 +254,18 @@ fn tries(info: Option<&SearchInfo>) -> Vec<(Move, u32, f64)> {
     let stats = info.and_then(|info| info.move_stats.as_ref());
     let moves = stats.map_or(&[][..], |stats| &stats.moves);
     let all = moves.iter().map(|one| one.node.visits).sum::<u32>().max(1);
-    let tries = moves.iter().rev().map(|MoveStats { mv, node, .. }| {
+    let tries = moves.iter().rev().filter_map(|MoveStats { mv, node, .. }| {
         let share = (1000 * u64::from(node.visits) / u64::from(all)) as u32;
-        (*mv, share, winning_chances(f64::midpoint(1.0, node.q.into())))
+        let chances = winning_chances(f64::midpoint(1.0, node.q.into()));
+        (share >= LEAST_SHARE).then_some((*mv, share, chances))
     });
-    tries
-        .filter(|&(_, share, _)| share >= LEAST_SHARE)
-        .take(MOST_TRIES)
-        .collect()
+    tries.take(MOST_TRIES).collect()
 }
 
 /// The lines of a search, that of the move to play first.
 fn lines(best: Move, info: Option<&SearchInfo>) -> Vec<AnalysedLine> {
-    let mut lines: Vec<_> = info
-        .into_iter()
-        .flat_map(|info| &info.lines)
-        .filter_map(line)
-        .collect();
+    let lines = info.map_or(&[][..], |info| &info.lines);
+    let mut lines: Vec<_> = lines.iter().filter_map(line).collect();
     // Temperature may have chosen another move than the most visited one.
     lines.sort_by_key(|line| line.moves.first() != Some(&best));
     lines
@@ -295,18 +274,17 @@ fn lines(best: Move, info: Option<&SearchInfo>) -> Vec<AnalysedLine> {
 /// `None` of a move without visits.
 fn line(line: &PvLine) -> Option<AnalysedLine> {
     let value = line.value.as_ref()?;
-    let (wl, score) = (value.wl.into(), MoveScore::of_value(value));
-    let win = match score {
-        MoveScore::Mate(_) => score.win_percent(),
-        MoveScore::Centipawns(_) => winning_chances((1.0 + wl) / 2.0),
-    };
-    let moves_left = value.moves_left.map(f64::from);
+    let wl = value.wl.into();
+    let score = MoveScore::of_value(value);
     Some(AnalysedLine {
         wl,
         d: value.d.into(),
-        win,
+        win: match score {
+            MoveScore::Mate(_) => score.win_percent(),
+            MoveScore::Centipawns(_) => winning_chances((1.0 + wl) / 2.0),
+        },
         score,
-        moves_left,
+        moves_left: value.moves_left.map(f64::from),
         moves: line.moves.clone(),
     })
 }
@@ -326,9 +304,7 @@ pub(super) fn game_over(terminal: Terminal) -> AnalysedPosition {
     };
     AnalysedPosition {
         lines: vec![line],
-        nodes: 0,
-        effort: SearchEffort::default(),
-        tries: Vec::new(),
+        ..AnalysedPosition::default()
     }
 }
 
@@ -356,32 +332,30 @@ impl SpendingPlan {
         let mut spent = vec![None; game.moves.len()];
         let turn = game.start.turn();
         for (side, color) in [turn, !turn].into_iter().enumerate() {
-            let recorded = RecordedControl::of(game, color).filter(|_| self.control.is_none());
-            // Nobody plans a move of days.
-            if recorded.as_ref().is_some_and(RecordedControl::is_per_move) {
-                continue;
-            }
-            let Some(control) = recorded.as_ref().map(RecordedControl::first).or(self.control) else {
+            let told = self.control.map(RecordedControl::from);
+            let Some(periods) = told.or_else(|| RecordedControl::of(game, color)) else {
                 continue;
             };
+            // Nobody plans a move of days.
+            if self.control.is_none() && periods.is_per_move() {
+                continue;
+            }
             let Ok(manager) = manager_from(&self.manager) else {
                 return spent;
             };
+            let control = periods.first();
             let moves = searched_moves(game, positions, side, control);
             let has_clocks = moves.iter().skip(1).any(|position| position.clock_ms.is_some());
-            let speed = Speed::constant(nps);
             let options = ReplayOptions {
                 control,
-                later: recorded
-                    .map(|control| control.later().to_vec())
-                    .unwrap_or_default(),
+                later: periods.later().to_vec(),
                 clock_source: if has_clocks {
                     ClockSource::Recorded
                 } else {
                     ClockSource::Running
                 },
                 model: EngineModel {
-                    speed,
+                    speed: Speed::constant(nps),
                     nps_scatter: 0.0,
                     batch: 8,
                     batch_latency_ms: 0.0,
@@ -410,15 +384,13 @@ fn searched_moves(
     let moves = recorded_moves(game, first, Some(control)).into_iter().zip(own);
     let moves = moves.map(|(recorded, found)| {
         let best = found.best();
-        let m = best.moves_left.map(Plies);
-        let root = Some(RootEvaluation {
-            wl: best.wl,
-            d: Some(best.d),
-            m,
-            m_spread: None,
-        });
         ReplayMove {
-            root,
+            root: Some(RootEvaluation {
+                wl: best.wl,
+                d: Some(best.d),
+                m: best.moves_left.map(Plies),
+                m_spread: None,
+            }),
             plies_to_mate: plies_to_mate(best.score),
             ..recorded
         }
@@ -467,8 +439,7 @@ mod tests {
             AnalysedPosition {
                 lines: vec![line],
                 nodes: 1,
-                effort: SearchEffort::default(),
-                tries: Vec::new(),
+                ..AnalysedPosition::default()
             }
         };
         let [open, mating] = [MoveScore::Centipawns(0), MoveScore::Mate(1)].map(|last| {

@@ -31,18 +31,16 @@ pub struct ExternalJudge {
 impl ExternalJudge {
     pub fn new(command: ExternalCommand, limits: Limit) -> Result<ExternalJudge, UciProcessError> {
         let bounds = limits.bounds();
-        let nodes = bounds
-            .nodes
-            .map(|nodes| format!(" nodes {}", nodes.0))
-            .unwrap_or_default();
-        let time = bounds
-            .movetime
-            .map(|time| format!(" movetime {}", time.0))
-            .unwrap_or_default();
-        let engine = Arc::new(ExternalEngine::new(command)?);
+        let mut go = "go".to_owned();
+        if let Some(nodes) = bounds.nodes {
+            go += &format!(" nodes {}", nodes.0);
+        }
+        if let Some(time) = bounds.movetime {
+            go += &format!(" movetime {}", time.0);
+        }
         Ok(ExternalJudge {
-            engine,
-            go: format!("go{nodes}{time}"),
+            engine: Arc::new(ExternalEngine::new(command)?),
+            go,
             movetime: bounds.movetime,
             effort: Mutex::default(),
         })
@@ -71,20 +69,14 @@ impl ExternalJudge {
         done: impl Fn(),
     ) -> Result<Option<AnalysedGame>, LabError> {
         let mut root = history_of(&recorded);
-        let shows_wdl = [("UCI_ShowWDL", "true")];
-        let options = if self.engine.declares("UCI_ShowWDL") {
-            &shows_wdl[..]
+        let options: &[_] = if self.engine.declares("UCI_ShowWDL") {
+            &[("UCI_ShowWDL", "true")]
         } else {
             &[]
         };
         let mut game = ExternalGame::new(self.engine.clone(), &root, options)?;
         let mut positions = Vec::new();
-        let moves = recorded
-            .moves
-            .iter()
-            .map(|played| Some(played.r#move))
-            .chain([None]);
-        for next in moves {
+        for ply in 0..=recorded.moves.len() {
             if is_stopped() {
                 return Ok(None);
             }
@@ -93,7 +85,9 @@ impl ExternalJudge {
                 None => self.search(&mut game, &root)?,
             });
             done();
-            next.into_iter().for_each(|played| root.push(played));
+            if let Some(played) = recorded.moves.get(ply) {
+                root.push(played.r#move);
+            }
         }
         Ok(Some(AnalysedGame::new(
             recorded,
@@ -113,10 +107,9 @@ impl ExternalJudge {
             .collect();
         let new_nodes = latest_nodes(&said);
         if lines.is_empty() {
-            let reason = format!("gave no score for {}", root.current().to_fen());
             return Err(UciProcessError {
                 name: self.engine.name.clone(),
-                reason,
+                reason: format!("gave no score for {}", root.current().to_fen()),
             });
         }
         let effort = SearchEffort {
@@ -128,7 +121,7 @@ impl ExternalJudge {
             lines,
             nodes: new_nodes,
             effort,
-            tries: Vec::new(),
+            ..AnalysedPosition::default()
         })
     }
 }

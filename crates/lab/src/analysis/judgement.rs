@@ -30,18 +30,13 @@ pub(super) fn game_accuracy(white_wins: &[f64], white_begins: bool, counts: &[bo
     };
     [true, false].map(|is_white| {
         let (mut sum, mut weights, mut inverse, mut count) = (0.0, 0.0, 0.0, 0.0);
-        for ply in (usize::from(is_white != white_begins)..moves)
-            .step_by(2)
-            .filter(|&ply| counts[ply])
-        {
-            let own = |ply: usize| {
-                if is_white {
-                    white_wins[ply]
-                } else {
-                    100.0 - white_wins[ply]
-                }
-            };
-            let accuracy = accuracy(own(ply), own(ply + 1));
+        for ply in (usize::from(is_white != white_begins)..moves).step_by(2) {
+            if !counts[ply] {
+                continue;
+            }
+            let white = [white_wins[ply], white_wins[ply + 1]];
+            let [before, after] = white.map(|white| if is_white { white } else { 100.0 - white });
+            let accuracy = accuracy(before, after);
             sum += weight(ply) * accuracy;
             weights += weight(ply);
             inverse += 1.0 / accuracy.max(1.0);
@@ -135,26 +130,28 @@ impl Judgement {
             return none;
         }
         let after_it = 100.0 - after.best().win;
+        let loss = chances - after_it;
         let own = match reply {
             MoveScore::Centipawns(score) => MoveScore::Centipawns(-score),
             MoveScore::Mate(0) => MoveScore::Mate(1),
             MoveScore::Mate(moves) => MoveScore::Mate(-moves),
         };
-        let by_mate = mate_story(best, own);
-        let visits = before
-            .nodes
-            .min(if after.nodes == 0 { u64::MAX } else { after.nodes });
+        let mate = mate_story(best, own);
         let mark = match (best, own) {
-            (MoveScore::Centipawns(_), MoveScore::Centipawns(_)) => Mark::of_loss(chances - after_it),
-            _ => by_mate.map(|story| mark_of_mate(story, chances, after_it)),
+            (MoveScore::Centipawns(_), MoveScore::Centipawns(_)) => Mark::of_loss(loss),
+            _ => mate.map(|story| mark_of_mate(story, chances, after_it)),
         };
+        let mut visits = before.nodes;
+        if after.nodes > 0 {
+            visits = visits.min(after.nodes);
+        }
         // Mates are proven.
-        let is_unclear = by_mate.is_none() && chances - after_it < least_certain_loss(visits);
+        let is_unclear = mate.is_none() && mark.is_some() && loss < least_certain_loss(visits);
         Judgement {
             after: after_it,
-            mark: mark.filter(|_| !is_unclear),
-            is_unclear: is_unclear && mark.is_some(),
-            mate: by_mate,
+            mark: if is_unclear { None } else { mark },
+            is_unclear,
+            mate,
             ..none
         }
     }
@@ -198,7 +195,7 @@ fn mark_of_mate(story: MateStory, before: f64, after: f64) -> Mark {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::{AnalysedLine, SearchEffort};
+    use crate::analysis::AnalysedLine;
     use zeitnot_engine::chess::Position;
 
     fn chances(centipawns: i32) -> f64 {
@@ -264,8 +261,7 @@ mod tests {
         AnalysedPosition {
             lines: vec![line],
             nodes,
-            effort: SearchEffort::default(),
-            tries: Vec::new(),
+            ..AnalysedPosition::default()
         }
     }
 

@@ -22,7 +22,6 @@ pub use journal::{AnalysisRow, FILES};
 
 use judgement::{Judgement, Mark, accuracy, game_accuracy, least_certain_loss};
 
-use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 
 use crate::pgn::{RecordedGame, used_ms, with_positions};
@@ -49,7 +48,7 @@ pub(crate) struct AnalysedLine {
     pub(crate) moves: Vec<Move>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct AnalysedPosition {
     /// The lines, the best first, at least one.
     pub(crate) lines: Vec<AnalysedLine>,
@@ -89,15 +88,12 @@ impl AnalysedGame {
         plan: &SpendingPlan,
         nps: f64,
     ) -> AnalysedGame {
-        let planned_ms = plan.spend(&recorded, &positions, nps);
-        let control = plan.control.or_else(|| control_of(&recorded));
-        let used_ms = used_ms(&recorded, plan.control);
         AnalysedGame {
+            control: plan.control.or_else(|| control_of(&recorded)),
+            used_ms: used_ms(&recorded, plan.control),
+            planned_ms: plan.spend(&recorded, &positions, nps),
             recorded,
             positions,
-            control,
-            used_ms,
-            planned_ms,
         }
     }
 
@@ -115,18 +111,14 @@ impl AnalysedGame {
     pub(crate) fn judgement(&self, ply: usize) -> Judgement {
         let [before, after] = [&self.positions[ply], &self.positions[ply + 1]];
         let played = &self.recorded.moves[ply];
-        let judged = Judgement::of(played.r#move, before, after);
+        let mut judged = Judgement::of(played.r#move, before, after);
         // What the book says is no player's choice.
         if played.is_book {
-            Judgement {
-                mark: None,
-                is_unclear: false,
-                mate: None,
-                ..judged
-            }
-        } else {
-            judged
+            judged.mark = None;
+            judged.is_unclear = false;
+            judged.mate = None;
         }
+        judged
     }
 
     /// lichess' accuracy of White and Black, percent, or `None` where there are no moves or too few visits to
@@ -136,32 +128,30 @@ impl AnalysedGame {
             return [None; 2];
         }
         let white_begins = self.recorded.start.turn().is_white();
-        let wins: Vec<_> = (0..self.positions.len())
-            .map(|index| self.white_wins(index))
-            .collect();
         let counts: Vec<_> = self.recorded.moves.iter().map(|played| !played.is_book).collect();
-        game_accuracy(&wins, white_begins, &counts)
+        game_accuracy(&self.white_wins(), white_begins, &counts)
     }
 
-    /// White's winning chances in a position, percent.
-    pub(crate) fn white_wins(&self, index: usize) -> f64 {
-        let chances = self.positions[index].best().win;
-        let is_white = self.recorded.start.turn().is_white() == index.is_multiple_of(2);
-        if is_white { chances } else { 100.0 - chances }
+    /// White's winning chances in each position, percent.
+    pub(crate) fn white_wins(&self) -> Vec<f64> {
+        let mut is_white = self.recorded.start.turn().is_white();
+        let mut wins = Vec::new();
+        for found in &self.positions {
+            let chances = found.best().win;
+            wins.push(if is_white { chances } else { 100.0 - chances });
+            is_white = !is_white;
+        }
+        wins
     }
 
     /// The loss of winning chances, percent, that the visits of a position can tell from none. That of the
     /// median position.
     pub(crate) fn least_certain_loss(&self) -> f64 {
-        let visits = self
-            .positions
-            .iter()
-            .map(|found| found.nodes)
-            .filter(|&nodes| nodes > 0);
-        let visits: Vec<_> = visits.sorted_unstable().collect();
-        visits
-            .get(visits.len() / 2)
-            .map_or(0.0, |&visits| least_certain_loss(visits))
+        let visits = self.positions.iter().map(|found| found.nodes);
+        let mut visits: Vec<_> = visits.filter(|&nodes| nodes > 0).collect();
+        visits.sort_unstable();
+        let median = visits.get(visits.len() / 2);
+        median.map_or(0.0, |&visits| least_certain_loss(visits))
     }
 }
 
@@ -262,24 +252,25 @@ impl AnalysisSummary {
 }
 
 fn side(game: &AnalysedGame, is_white: bool) -> SideSummary {
-    let (recorded, boards) = (&game.recorded, game.boards());
-    let first = usize::from(is_white != recorded.start.turn().is_white());
+    let recorded = &game.recorded;
+    let boards = game.boards();
     let base_ms = game.control.map(|control| control.time.0);
-    let (mut phases, mut all) = ([MoveSums::default(); 3], MoveSums::default());
-    for ply in (first..recorded.moves.len())
-        .step_by(2)
-        .filter(|&ply| !recorded.moves[ply].is_book)
-    {
+    let mut phases = [MoveSums::default(); 3];
+    let mut all = MoveSums::default();
+    for (ply, played) in recorded.moves.iter().enumerate() {
+        if played.is_book || boards[ply].turn().is_white() != is_white {
+            continue;
+        }
+        let clock = match ply.checked_sub(2) {
+            Some(last) => recorded.moves[last].clock_ms,
+            None => base_ms,
+        };
+        let is_low = clock.is_some() && clock < base_ms.map(low_clock);
         let phase = Phase::of(boards[ply].piece_count() as u32);
-        let clock = ply
-            .checked_sub(2)
-            .map_or(base_ms, |last| recorded.moves[last].clock_ms);
-        let is_low = base_ms
-            .zip(clock)
-            .is_some_and(|(base, clock)| clock < low_clock(base));
-        let (judged, used, planned) = (game.judgement(ply), game.used_ms[ply], game.planned_ms[ply]);
-        phases[phase as usize].add(judged, used, planned, is_low);
-        all.add(judged, used, planned, is_low);
+        let judged = game.judgement(ply);
+        for sums in [&mut phases[phase as usize], &mut all] {
+            sums.add(judged, game.used_ms[ply], game.planned_ms[ply], is_low);
+        }
     }
     let share = |sum: f64| sum / f64::from(all.moves.max(1));
     let [inaccuracies, mistakes, blunders] = all.marks;

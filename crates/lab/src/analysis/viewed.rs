@@ -2,7 +2,7 @@
 
 use super::analysed_pgn::permille_of_white;
 use super::judgement::MateStory;
-use super::{AnalysedGame, AnalysisSummary, SideSummary};
+use super::{AnalysedGame, AnalysedPosition, AnalysisSummary, SideSummary};
 use crate::score::MoveScore;
 use crate::viewer::{Remark, ViewedGame, ViewedMove, ViewedPosition, line_of, move_name};
 use itertools::Itertools;
@@ -17,13 +17,15 @@ const NOT_YET_WON: f64 = 55.0;
 
 pub(super) fn viewed_game(game: &AnalysedGame, summary: &AnalysisSummary) -> ViewedGame {
     let boards = game.boards();
-    let positions = (0..boards.len()).map(|index| viewed_position(game, &boards[index], index));
-    let plies = (0..game.recorded.moves.len())
-        .map(|ply| viewed_move(game, &boards[ply], ply))
-        .collect::<Vec<_>>();
-    let turns = turns(game, &plies);
+    let wins = game.white_wins();
+    let positions = game.positions.iter().zip(&boards).zip(&wins);
+    let positions = positions.map(|((found, board), win)| viewed_position(found, board, *win));
+    let plies = 0..game.recorded.moves.len();
+    let plies: Vec<_> = plies.map(|ply| viewed_move(game, &boards[ply], ply)).collect();
+    let turns = turns(game, &wins, &plies);
     let mut viewed = ViewedGame::new(&game.recorded, game.control, positions.collect(), plies);
-    (viewed.figures, viewed.turns) = (figures(summary), turns);
+    viewed.figures = figures(summary);
+    viewed.turns = turns;
     viewed
 }
 
@@ -51,10 +53,8 @@ fn figures(summary: &AnalysisSummary) -> Vec<[String; 3]> {
 /// positions.
 fn last_open(white_wins: &[f64], result: Option<i8>) -> Option<usize> {
     let winner = result.filter(|result| *result != 0)?;
-    let chances = |white: f64| if winner > 0 { white } else { 100.0 - white };
-    let open = white_wins
-        .iter()
-        .rposition(|&white| chances(white) < NOT_YET_WON)?;
+    let is_open = |white: &f64| if winner > 0 { *white } else { 100.0 - white } < NOT_YET_WON;
+    let open = white_wins.iter().rposition(is_open)?;
     (open + 1 < white_wins.len()).then_some(open)
 }
 
@@ -74,8 +74,9 @@ fn of_decision(name: &str, from: f64, to: f64) -> String {
     format!("After {name} {winner} was ahead to the end, first with winning chances of {chances:.0} %.")
 }
 
-/// The move that decided the game, and the worst ones in their order.
-fn turns(game: &AnalysedGame, plies: &[ViewedMove]) -> Vec<Remark> {
+/// The move that decided the game, and the worst ones in their order. `wins` are White's winning chances in
+/// each position.
+fn turns(game: &AnalysedGame, wins: &[f64], plies: &[ViewedMove]) -> Vec<Remark> {
     let judged = |ply: usize| game.judgement(ply);
     let marked = (0..plies.len()).filter(|&ply| judged(ply).mark.is_some());
     let by_loss = marked.sorted_by(|&a, &b| {
@@ -84,71 +85,68 @@ fn turns(game: &AnalysedGame, plies: &[ViewedMove]) -> Vec<Remark> {
     });
     let worst: Vec<_> = by_loss.take(MOST_TURNS).sorted().collect();
     if worst.is_empty() {
-        let unclear = (0..plies.len()).filter(|&ply| judged(ply).is_unclear).count();
-        let text = match unclear {
-            0 => "No move gave away 5 % or more.".to_owned(),
-            _ => format!(
+        let text = if (0..plies.len()).any(|ply| judged(ply).is_unclear) {
+            format!(
                 "Too few visits to judge: some moves seem to give away 5 % or more, but only a loss of {:.0} % would be certain.",
                 game.least_certain_loss()
-            ),
+            )
+        } else {
+            "No move gave away 5 % or more.".to_owned()
         };
         return vec![Remark {
             text,
             plies: Vec::new(),
         }];
     }
-    let wins: Vec<_> = (0..game.positions.len())
-        .map(|index| game.white_wins(index))
-        .collect();
-    let decisive = last_open(&wins, game.recorded.tags.result());
-    let decision = decisive.map(|ply| {
-        let before = &game.boards()[ply];
-        let name = move_name(before, game.recorded.moves[ply].r#move, &plies[ply].mark);
-        let why = plies[ply]
-            .note
-            .strip_prefix(&name)
-            .filter(|_| worst.contains(&ply));
-        let why = why.map(|why| format!(" It{why}")).unwrap_or_default();
-        let text = of_decision(&name, wins[ply], wins[ply + 1]) + &why;
-        Remark {
+    let mut remarks = Vec::new();
+    let mut remark = |ply: usize, text: String| {
+        remarks.push(Remark {
             text,
             plies: vec![ply + 1],
+        });
+    };
+    let decisive = last_open(wins, game.recorded.tags.result());
+    if let Some(ply) = decisive {
+        let ViewedMove { mark, note, .. } = &plies[ply];
+        let name = move_name(&game.boards()[ply], game.recorded.moves[ply].r#move, mark);
+        let mut text = of_decision(&name, wins[ply], wins[ply + 1]);
+        if worst.contains(&ply)
+            && let Some(why) = note.strip_prefix(&name)
+        {
+            text = text + " It" + why;
         }
-    });
-    let others = worst.iter().filter(|&&ply| Some(ply) != decisive);
-    let others = others.map(|&ply| Remark {
-        text: plies[ply].note.clone(),
-        plies: vec![ply + 1],
-    });
-    decision.into_iter().chain(others).collect()
+        remark(ply, text);
+    }
+    for ply in worst {
+        if Some(ply) != decisive {
+            remark(ply, plies[ply].note.clone());
+        }
+    }
+    remarks
 }
 
-fn viewed_position(game: &AnalysedGame, board: &Position, index: usize) -> ViewedPosition {
-    let (found, turn) = (&game.positions[index], board.turn());
+/// `win` are White's winning chances, percent.
+fn viewed_position(found: &AnalysedPosition, board: &Position, win: f64) -> ViewedPosition {
+    let turn = board.turn();
     let eval = |score| match score {
         MoveScore::Mate(0) => "mate".to_owned(),
         score => score.of_white(turn),
     };
     let best = found.best();
+    let tries = found.tries.iter();
+    let mut tries = tries.map(|(tried, permille, win)| format!("{tried:?} {permille} {win:.0}"));
     let lines = found.lines.iter().filter(|line| !line.moves.is_empty());
+    let lines = lines.map(|line| {
+        let moves = line.moves.iter().copied().take(LONGEST);
+        (eval(line.score), line_of(board, moves))
+    });
     ViewedPosition {
-        win: Some(game.white_wins(index)),
+        win: Some(win),
         wdl: Some(permille_of_white(best, turn)),
         eval: eval(best.score),
         ml: best.moves_left,
-        tries: found
-            .tries
-            .iter()
-            .map(|(tried, permille, win)| format!("{tried:?} {permille} {win:.0}"))
-            .join(" "),
-        lines: lines
-            .map(|line| {
-                (
-                    eval(line.score),
-                    line_of(board, line.moves.iter().copied().take(LONGEST)),
-                )
-            })
-            .collect(),
+        tries: tries.join(" "),
+        lines: lines.collect(),
     }
 }
 
