@@ -314,30 +314,25 @@ impl ThroughputReport {
     }
 
     fn page(&self) -> Page {
-        let points = |value: fn(&BatchSizeRow) -> f64| -> Vec<(f64, f64)> {
-            self.rows
-                .iter()
-                .map(|row| (row.batch as f64, value(row)))
-                .collect()
+        let points = |value: fn(&BatchSizeRow) -> f64| {
+            let rows = self.rows.iter();
+            rows.map(move |row| (row.batch as f64, value(row)))
         };
-        let band: Vec<_> = self
-            .rows
-            .iter()
-            .map(|row| (row.batch as f64, row.min_nps, row.max_nps))
-            .collect();
+        let rows = self.rows.iter();
+        let band = rows.map(|row| (row.batch as f64, [row.min_nps, row.max_nps]));
         let throughput = Plot::new(
             "Throughput by batch size",
             "batch size, positions",
             "evaluations per second",
         )
-        .band("median", &band)
-        .line("median", &points(|row| row.median_nps))
+        .band("median", band)
+        .line("median", points(|row| row.median_nps))
         .log_x()
         .y_from(0.0);
         let latency = Plot::new("Time of a batch", "batch size, positions", "time of a batch, ms")
-            .line("median", &points(|row| row.p50_ms))
-            .line("99 of 100 are faster", &points(|row| row.p99_ms))
-            .line("first batch", &points(|row| row.first_ms))
+            .line("median", points(|row| row.p50_ms))
+            .line("99 of 100 are faster", points(|row| row.p99_ms))
+            .line("first batch", points(|row| row.first_ms))
             .log_x()
             .log_y();
         let (figure, sentence) = self.key_figure();

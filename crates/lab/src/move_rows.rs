@@ -212,22 +212,30 @@ impl Curves {
     /// A mean by move number, as far as a tenth of the games goes on.
     fn line(&self, quantity: usize) -> Vec<(f64, f64)> {
         let enough = self.by_number.first().map_or(0, |first| first.moves / 10).max(1);
-        let kept = (self.by_number.iter().zip(1u32..)).take_while(|(of_number, _)| of_number.moves >= enough);
-        kept.filter_map(|(of_number, number)| Some((f64::from(number), of_number.means[quantity].value()?)))
-            .collect()
+        let mut points = Vec::new();
+        for (of_number, number) in self.by_number.iter().zip(1u32..) {
+            if of_number.moves < enough {
+                break;
+            }
+            if let Some(mean) = of_number.means[quantity].value() {
+                points.push((number.into(), mean));
+            }
+        }
+        points
     }
 
     pub(crate) fn show(mut page: Page, players: &[(&str, &Curves)]) -> Page {
         let has_clocks = players.iter().any(|(_, curves)| curves.has_clocks);
         for (quantity, curve) in CURVES.into_iter().enumerate() {
             if has_clocks || !curve.needs_clock {
-                let plot = Plot::new(curve.title, "move", curve.axis).y_from(0.0);
-                let lines = players.iter().map(|(name, curves)| (name, curves.line(quantity)));
-                let known = lines.filter(|(_, points)| !points.is_empty());
-                page = page.plot(
-                    &known.fold(plot, |plot, (name, points)| plot.line(name, &points)),
-                    "",
-                );
+                let mut plot = Plot::new(curve.title, "move", curve.axis).y_from(0.0);
+                for (name, curves) in players {
+                    let points = curves.line(quantity);
+                    if !points.is_empty() {
+                        plot = plot.line(name, points);
+                    }
+                }
+                page = page.plot(&plot, "");
             }
         }
         page

@@ -78,6 +78,11 @@ impl StudyReport {
         self.totals.played_out < FEWEST_PLAYED_OUT
     }
 
+    /// The figures over all games, if any was played out.
+    pub(super) fn overall(&self) -> Option<&GroupFigures> {
+        self.groups.iter().find(|group| group.group.dimension == ALL)
+    }
+
     pub(super) fn clock_figures(&self) -> Option<Vec<ClockFigures>> {
         let clocks = self.totals.clocks.iter().zip(&self.names);
         let figures: Option<Vec<_>> = clocks.map(|(clock, name)| clock.figures(name)).collect();
@@ -88,7 +93,8 @@ impl StudyReport {
 /// The findings of the rows in these files. The first estimator is the baseline.
 pub fn study(files: &[PathBuf], mut estimators: Vec<Estimator>) -> Result<StudyReport, LabError> {
     let unit = unit(files)?;
-    let (mut counts, mut is_searched) = (HalfCounts::new(unit), false);
+    let mut counts = HalfCounts::new(unit);
+    let mut is_searched = false;
     for game in MergedGames::open(files)? {
         let game = game?;
         if is_played_out(&game) {
@@ -122,7 +128,9 @@ fn unit(files: &[PathBuf]) -> Result<Unit, LabError> {
     let mut events = BTreeSet::new();
     for game in MergedGames::<PositionRow>::open(files)? {
         let game = game?;
-        events.extend(game.first().filter(|_| is_played_out(&game)).map(|row| row.event));
+        if is_played_out(&game) {
+            events.insert(game[0].event);
+        }
         if events.len() >= FEWEST_UNITS {
             return Ok(Unit::Event);
         }
@@ -144,17 +152,12 @@ impl GroupCells {
     fn add_game(&mut self, positions: &[Told<'_>], unit: u64, weights: &Array1<f64>) {
         self.positions += positions.len() as u64;
         self.units.insert(unit);
-        self.cells.resize_with(
-            positions.first().map_or(0, |told| told.1.len()),
-            GroupSums::default,
-        );
+        let (_, first) = positions[0];
+        self.cells.resize_with(first.len(), GroupSums::default);
         for (place, cell) in self.cells.iter_mut().enumerate() {
-            cell.add_game(
-                positions
-                    .iter()
-                    .filter_map(|(truth, told)| Some((told[place]?, *truth))),
-                weights,
-            );
+            let told = positions.iter();
+            let told = told.filter_map(|(truth, told)| Some((told[place]?, *truth)));
+            cell.add_game(told, weights);
         }
     }
 }
@@ -222,16 +225,15 @@ struct Accumulator {
 
 impl Accumulator {
     fn new(unit: Unit, estimators: Vec<Estimator>) -> Accumulator {
-        let (joints, clocks) = estimators.iter().map(|_| Default::default()).unzip();
         Accumulator {
-            unit,
-            estimators,
             groups: BTreeMap::new(),
             totals: Totals {
-                joints,
-                clocks,
+                joints: vec![Joint::default(); estimators.len()],
+                clocks: vec![ClockUse::default(); estimators.len()],
                 ..Totals::default()
             },
+            unit,
+            estimators,
             is_complete: true,
         }
     }
@@ -243,10 +245,8 @@ impl Accumulator {
         totals.positions += rows.len() as u64;
         totals.events.insert(first.event);
         let estimate = |row| {
-            self.estimators
-                .iter()
-                .map(|estimator| estimator.estimate(row))
-                .collect()
+            let estimators = self.estimators.iter();
+            estimators.map(|estimator| estimator.estimate(row)).collect()
         };
         let estimates: Vec<Vec<_>> = rows.iter().map(estimate).collect();
         if !is_played_out(rows) {
@@ -258,14 +258,13 @@ impl Accumulator {
         let mut game: BTreeMap<Group, Vec<Told<'_>>> = BTreeMap::new();
         for (row, estimates) in rows.iter().zip(&estimates) {
             for group in Group::of(row) {
-                game.entry(group)
-                    .or_default()
-                    .push((row.moves_left.into(), estimates));
+                let told = (row.moves_left.into(), &estimates[..]);
+                game.entry(group).or_default().push(told);
             }
             for (joint, estimate) in totals.joints.iter_mut().zip(estimates) {
-                estimate
-                    .iter()
-                    .for_each(|&estimate| joint.add(estimate, row.moves_left));
+                if let Some(estimate) = *estimate {
+                    joint.add(estimate, row.moves_left);
+                }
             }
             if let (Some(m), Some(spread)) = (row.m_search_plies, row.m_spread_plies) {
                 totals.spread.add(m.into(), spread.into(), row.plies_left.into());
@@ -274,10 +273,8 @@ impl Accumulator {
         let unit = self.unit.of(first);
         let weights = bootstrap_weights(unit);
         for (group, positions) in game {
-            self.groups
-                .entry(group)
-                .or_default()
-                .add_game(&positions, unit, &weights);
+            let cells = self.groups.entry(group).or_default();
+            cells.add_game(&positions, unit, &weights);
         }
         self.play_clocks(rows, &estimates);
     }
@@ -293,7 +290,9 @@ impl Accumulator {
             for side in [0, 1] {
                 let own = rows.iter().zip(estimates).filter(|(row, _)| row.ply % 2 == side);
                 let own: Option<Vec<f64>> = own.map(|(_, estimates)| estimates[place]).collect();
-                own.iter().for_each(|own| clock.play(own));
+                if let Some(own) = own {
+                    clock.play(&own);
+                }
             }
         }
     }
@@ -302,72 +301,60 @@ impl Accumulator {
         if !self.is_complete {
             self.totals.clocks.clear();
         }
-        let spearman: Vec<_> = self.totals.joints.iter().map(Joint::spearman).collect();
-        let differences = self.differences();
-        let groups = self.groups.into_iter().map(
-            |(
-                group,
-                GroupCells {
-                    positions,
-                    units,
-                    cells,
-                },
-            )| {
-                let is_all = group.dimension == ALL;
-                let figures = cells.iter().enumerate().map(|(place, cell)| {
-                    let spearman = spearman[place].filter(|_| is_all);
-                    let name = &self.estimators[place].name;
-                    let figures = || EstimatorFigures {
-                        spearman,
-                        ..cell.figures(name, &cells[0], units.len())
-                    };
-                    (!cell.is_empty()).then(figures)
-                });
-                GroupFigures {
-                    figures: figures.collect(),
-                    group,
-                    positions,
+        let names: Vec<_> = self.estimators.into_iter().map(|own| own.name).collect();
+        let mut differences = Vec::new();
+        let mut groups = Vec::new();
+        for (group, of_group) in self.groups {
+            let GroupCells {
+                positions,
+                units,
+                cells,
+            } = of_group;
+            let is_all = group.dimension == ALL;
+            if is_all {
+                differences = self::differences(&names, &cells, units.len());
+            }
+            let figures = cells.iter().enumerate().map(|(place, cell)| {
+                if cell.is_empty() {
+                    return None;
                 }
-            },
-        );
+                let mut figures = cell.figures(&names[place], &cells[0], units.len());
+                if is_all {
+                    figures.spearman = self.totals.joints[place].spearman();
+                }
+                Some(figures)
+            });
+            groups.push(GroupFigures {
+                figures: figures.collect(),
+                group,
+                positions,
+            });
+        }
         StudyReport {
             totals: self.totals,
             unit: self.unit,
             notes,
-            groups: groups.collect(),
+            groups,
             differences,
-            names: self
-                .estimators
-                .into_iter()
-                .map(|estimator| estimator.name)
-                .collect(),
+            names,
         }
     }
+}
 
-    fn differences(&self) -> Vec<PairDifference> {
-        let difference = |a: usize, b: usize| {
-            let (_, group) = self.groups.iter().find(|(group, _)| group.dimension == ALL)?;
-            let [a, b] = [&group.cells[a], &group.cells[b]];
-            (!a.is_empty() && !b.is_empty()).then(|| a.minus(b, group.units.len()))
-        };
-        let place = |name: &str| {
-            self.estimators
-                .iter()
-                .position(|estimator| estimator.name == name)
-        };
-        let foremost = place("mle-mlh").zip(place("mle-pieces"));
-        let pairs = (1..self.estimators.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
-        let others = pairs.filter(|&(a, b)| !foremost.is_some_and(|pair| pair == (a, b) || pair == (b, a)));
-        let pairs = foremost.into_iter().chain(others);
-        let pairs = pairs.filter_map(|(a, b)| {
-            Some(PairDifference {
-                name: self.estimators[a].name.clone(),
-                against: self.estimators[b].name.clone(),
-                errors: difference(a, b)?,
-            })
-        });
-        pairs.collect()
-    }
+/// `cells` are those of all games, of so many `units`.
+fn differences(names: &[String], cells: &[GroupSums], units: usize) -> Vec<PairDifference> {
+    let place = |name: &str| names.iter().position(|known| known == name);
+    let foremost = place("mle-mlh").zip(place("mle-pieces"));
+    let others = (1..names.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
+    let others = others.filter(|&(a, b)| foremost != Some((a, b)) && foremost != Some((b, a)));
+    let pairs = foremost.into_iter().chain(others);
+    let known = pairs.filter(|&(a, b)| !cells[a].is_empty() && !cells[b].is_empty());
+    let differences = known.map(|(a, b)| PairDifference {
+        name: names[a].clone(),
+        against: names[b].clone(),
+        errors: cells[a].minus(&cells[b], units),
+    });
+    differences.collect()
 }
 
 /// A way to group positions.
@@ -406,7 +393,7 @@ pub(super) const DIMENSIONS: [Dimension; 6] = [
     Dimension {
         key: "by_evaluation",
         title: "evaluation |Q|",
-        group: |row| Some(binned(row.q?.abs(), &EVALUATIONS)),
+        group: |row| Some(by_evaluation(row.q?)),
     },
     Dimension {
         key: "by_termination",
@@ -442,25 +429,21 @@ impl Group {
     }
 
     fn of(row: &PositionRow) -> impl Iterator<Item = Group> {
-        DIMENSIONS
-            .iter()
-            .enumerate()
-            .filter_map(|(dimension, Dimension { group, .. })| {
-                group(row).map(|(place, name)| Group {
-                    dimension,
-                    place,
-                    name,
-                })
+        DIMENSIONS.iter().enumerate().filter_map(|(dimension, of)| {
+            let (place, name) = (of.group)(row)?;
+            Some(Group {
+                dimension,
+                place,
+                name,
             })
+        })
     }
 }
 
-fn binned(value: f32, groups: &[(f32, &str)]) -> (u32, String) {
-    let place = groups
-        .iter()
-        .position(|(end, _)| value < *end)
-        .unwrap_or(groups.len() - 1);
-    (place as u32, groups[place].1.to_owned())
+fn by_evaluation(q: f32) -> (u32, String) {
+    let place = EVALUATIONS.iter().position(|(end, _)| q.abs() < *end);
+    let place = place.unwrap_or(EVALUATIONS.len() - 1);
+    (place as u32, EVALUATIONS[place].1.to_owned())
 }
 
 fn by_ply(ply: u32) -> (u32, String) {

@@ -45,16 +45,17 @@ impl Estimator {
             value: text.into(),
             expected: "a moves-left estimator such as mle-legacy(midpoint=51.5,steepness=7)".into(),
         })?;
-        let searched = rule.uses_head().then(|| Rule::Searched(rule.clone()));
-        let searched = searched.map(|rule| Estimator {
-            name: format!("{text} after search"),
-            rule,
-        });
-        let estimator = Estimator {
+        let mut estimators = vec![Estimator {
             name: text.to_owned(),
-            rule: Rule::Root(rule),
-        };
-        Ok([estimator].into_iter().chain(searched).collect())
+            rule: Rule::Root(rule.clone()),
+        }];
+        if rule.uses_head() {
+            estimators.push(Estimator {
+                name: format!("{text} after search"),
+                rule: Rule::Searched(rule),
+            });
+        }
+        Ok(estimators)
     }
 
     /// The best function of the ply, cross-fitted.
@@ -105,9 +106,8 @@ impl HalfCounts {
         let half = self.unit.half(first);
         self.games[half] += 1;
         for row in rows {
-            let counts = self.by_chunk[half]
-                .entry(row.ply.min(MOST_PLIES) / WIDTH)
-                .or_default();
+            let chunk = row.ply.min(MOST_PLIES) / WIDTH;
+            let counts = self.by_chunk[half].entry(chunk).or_default();
             *counts.entry(row.moves_left).or_default() += 1;
         }
     }
@@ -116,18 +116,16 @@ impl HalfCounts {
     pub(super) fn medians(&self) -> Result<PlyMedian, String> {
         let [first, second] = self.games;
         let [of_first, of_second] = &self.by_chunk;
-        let medians = medians(of_second).zip(medians(of_first));
-        let medians = medians.filter(|_| first.min(second) >= FEWEST_GAMES);
-        let (of_first, of_second) = medians.ok_or_else(|| {
-            format!(
+        match (medians(of_second), medians(of_first)) {
+            (Some(for_first), Some(for_second)) if first.min(second) >= FEWEST_GAMES => Ok(PlyMedian {
+                unit: self.unit,
+                medians: [for_first, for_second],
+            }),
+            _ => Err(format!(
                 "\"best by ply\" is left out: it needs {FEWEST_GAMES} games in each half of the {}, and there are {first} and {second}",
                 self.unit.plural()
-            )
-        })?;
-        Ok(PlyMedian {
-            unit: self.unit,
-            medians: [of_first, of_second],
-        })
+            )),
+        }
     }
 }
 
@@ -156,12 +154,8 @@ impl PlyMedian {
     fn moves_left(&self, row: &PositionRow) -> f64 {
         let medians = &self.medians[self.unit.half(row)];
         let chunk = (row.ply / WIDTH) as usize;
-        medians
-            .get(chunk)
-            .or(medians.last())
-            .copied()
-            .unwrap_or(1.0)
-            .max(1.0)
+        let median = medians.get(chunk).or(medians.last());
+        median.map_or(1.0, |median| median.max(1.0))
     }
 }
 

@@ -11,7 +11,7 @@ use zeitnot_engine::VERSION;
 use zeitnot_engine::chance::{fnv1a, mix};
 use zeitnot_engine::chess::{Color, History};
 use zeitnot_engine::engine::{EnginePlayer, Settings, Setup, SharedBatch};
-use zeitnot_engine::network::{Backend, BackendError, BatchEvaluator, Evaluator};
+use zeitnot_engine::network::{Backend, BatchEvaluator, Evaluator};
 use zeitnot_engine::options::OptionChoice;
 use zeitnot_engine::search::NextStep;
 use zeitnot_engine::time::Limit;
@@ -96,20 +96,18 @@ impl<'a> Measurer<'a> {
         settings: &Settings,
         nodes: Option<u64>,
     ) -> Result<Measurer<'a>, LabError> {
-        let searcher = nodes
-            .map(|nodes| Ok::<_, BackendError>((backend.evaluator()?, nodes)))
-            .transpose()?;
-        let batch = BatchEvaluator::new(
-            &**backend,
-            settings.search.history_fill,
-            backend.facts().preferred_batch,
-        )?;
-        let setup = Setup::with_backend(settings.clone().for_analysis(), backend.clone())?;
         Ok(Measurer {
             selection,
-            setup,
-            batch,
-            searcher,
+            searcher: match nodes {
+                Some(nodes) => Some((backend.evaluator()?, nodes)),
+                None => None,
+            },
+            batch: BatchEvaluator::new(
+                &**backend,
+                settings.search.history_fill,
+                backend.facts().preferred_batch,
+            )?,
+            setup: Setup::with_backend(settings.clone().for_analysis(), backend.clone())?,
         })
     }
 
@@ -173,15 +171,14 @@ impl<'a> Measurer<'a> {
         let Some((evaluator, nodes)) = &mut self.searcher else {
             return Ok(());
         };
-        let (mut player, mut batch) = (EnginePlayer::new(&self.setup, 0)?, SharedBatch::default());
+        let mut player = EnginePlayer::new(&self.setup, 0)?;
+        let mut batch = SharedBatch::default();
         player.begin_move(position, Limit::nodes(*nodes))?;
         while !is_stopped() && player.advance() != NextStep::Over {
             batch.evaluate(&mut [&mut player], |slots| evaluator.evaluate(slots))?;
         }
-        if let Some(root) = player
-            .end_move()
-            .and_then(|found| found.outcome.figures.stats.root)
-        {
+        let found = player.end_move();
+        if let Some(root) = found.and_then(|found| found.outcome.figures.stats.root) {
             row.m_search_plies = root.m.map(|m| m.0 as f32);
             row.m_spread_plies = root.m_spread.map(|spread| spread.0 as f32);
         }

@@ -138,10 +138,8 @@ impl Interval {
         let finite = values.into_iter().filter(|value| value.is_finite());
         let values: Vec<_> = finite.sorted_by(f64::total_cmp).collect();
         let at = |share: f64| {
-            values
-                .get((share * values.len() as f64) as usize)
-                .copied()
-                .unwrap_or(f64::NAN)
+            let value = values.get((share * values.len() as f64) as usize);
+            value.copied().unwrap_or(f64::NAN)
         };
         Interval {
             low: at(0.025),
@@ -158,7 +156,8 @@ pub(super) fn bootstrap_weights(unit: u64) -> Array1<f64> {
 
 /// Inverts the distribution function at `uniform`, for mean 1.
 fn poisson(uniform: f64) -> f64 {
-    let (mut k, mut probability) = (0.0, (-1.0f64).exp());
+    let mut k = 0.0;
+    let mut probability = (-1.0f64).exp();
     let mut sum = probability;
     while uniform > sum && k < 12.0 {
         k += 1.0;
@@ -178,11 +177,10 @@ pub(super) struct GroupSums {
 
 impl Default for GroupSums {
     fn default() -> Self {
-        let [counts, absolutes] = [Array1::zeros(REPLICATES), Array1::zeros(REPLICATES)];
         GroupSums {
             sums: Sums::default(),
-            counts,
-            absolutes,
+            counts: Array1::zeros(REPLICATES),
+            absolutes: Array1::zeros(REPLICATES),
         }
     }
 }
@@ -197,8 +195,10 @@ pub(super) struct Difference {
 impl GroupSums {
     /// Adds estimates and truths of a game.
     pub(super) fn add_game(&mut self, game: impl Iterator<Item = (f64, f64)>, weights: &Array1<f64>) {
-        let (count, absolute) = (self.sums.count, self.sums.absolute);
-        game.for_each(|(estimate, truth)| self.sums.add(estimate, truth));
+        let Sums { count, absolute, .. } = self.sums;
+        for (estimate, truth) in game {
+            self.sums.add(estimate, truth);
+        }
         self.counts.scaled_add(self.sums.count - count, weights);
         self.absolutes.scaled_add(self.sums.absolute - absolute, weights);
     }
@@ -212,10 +212,9 @@ impl GroupSums {
     }
 
     pub(super) fn minus(&self, other: &GroupSums, units: usize) -> Difference {
-        let ci = Interval::of(units, self.replicated_mae() - other.replicated_mae());
         Difference {
             difference: self.mae() - other.mae(),
-            ci,
+            ci: Interval::of(units, self.replicated_mae() - other.replicated_mae()),
         }
     }
 
@@ -262,10 +261,8 @@ pub(super) struct Joint {
 
 impl Joint {
     pub(super) fn add(&mut self, estimate: f64, truth: u32) {
-        *self
-            .counts
-            .entry(((estimate * STEPS).round() as u32, truth))
-            .or_default() += 1;
+        let step = (estimate * STEPS).round() as u32;
+        *self.counts.entry((step, truth)).or_default() += 1;
     }
 
     /// The truth's 10 %, 50 % and 90 % points by the estimate, all in full moves, where there are enough
@@ -273,28 +270,27 @@ impl Joint {
     pub(super) fn truths(&self) -> Vec<(f64, [f64; 3])> {
         let mut by_estimate: BTreeMap<u32, BTreeMap<u32, u64>> = BTreeMap::new();
         for (&(step, truth), &count) in &self.counts {
-            *by_estimate
-                .entry(step / STEPS as u32)
-                .or_default()
-                .entry(truth)
-                .or_default() += count;
+            let truths = by_estimate.entry(step / STEPS as u32).or_default();
+            *truths.entry(truth).or_default() += count;
         }
-        let points = |(moves, counts): (u32, BTreeMap<u32, u64>)| {
-            let at = |share| quantile(counts.iter().map(|(&truth, &count)| (truth, count)), share);
-            let is_known = counts.values().sum::<u64>() >= FEWEST_POSITIONS;
-            Some((f64::from(moves) + 0.5, [at(0.1)?, at(0.5)?, at(0.9)?])).filter(|_| is_known)
-        };
-        by_estimate.into_iter().filter_map(points).collect()
+        by_estimate.retain(|_, truths| truths.values().sum::<u64>() >= FEWEST_POSITIONS);
+        let points = by_estimate.into_iter().filter_map(|(moves, truths)| {
+            let at = |share| quantile(truths.iter().map(|(&truth, &count)| (truth, count)), share);
+            Some((f64::from(moves) + 0.5, [at(0.1)?, at(0.5)?, at(0.9)?]))
+        });
+        points.collect()
     }
 
     /// Spearman's rank correlation. Ties share their mean rank.
     pub(super) fn spearman(&self) -> Option<f64> {
-        let (mut by_estimate, mut by_truth) = (BTreeMap::new(), BTreeMap::new());
+        let mut by_estimate = BTreeMap::new();
+        let mut by_truth = BTreeMap::new();
         for (&(step, truth), &count) in &self.counts {
             *by_estimate.entry(step).or_insert(0u64) += count;
             *by_truth.entry(truth).or_insert(0u64) += count;
         }
-        let (estimate_ranks, truth_ranks) = (ranks(&by_estimate), ranks(&by_truth));
+        let estimate_ranks = ranks(&by_estimate);
+        let truth_ranks = ranks(&by_truth);
         let middle = by_truth.values().sum::<u64>() as f64 / 2.0;
         let (mut product, mut squares, mut truth_squares) = (0.0, 0.0, 0.0);
         for (&(step, truth), &count) in &self.counts {
@@ -374,6 +370,7 @@ impl ClockUse {
             return;
         }
         let moves = estimates.len();
+        let n = moves as f64;
         let mut clock = 1.0;
         let (mut sum, mut squares, mut largest) = (0.0, 0.0, 0.0f64);
         let mut next = 0;
@@ -384,11 +381,12 @@ impl ClockUse {
             }
             let used: f64 = clock / estimate.max(1.0);
             clock -= used;
-            (sum, squares, largest) = (sum + used, squares + used * used, largest.max(used));
-            self.starved += u64::from(used < STARVED / moves as f64);
+            sum += used;
+            squares += used * used;
+            largest = largest.max(used);
+            self.starved += u64::from(used < STARVED / n);
         }
         self.curve[POINTS] += clock;
-        let n = moves as f64;
         self.sides += 1;
         self.moves += moves as u64;
         self.unused += clock;
@@ -398,25 +396,22 @@ impl ClockUse {
     }
 
     pub(super) fn figures(&self, name: &str) -> Option<ClockFigures> {
-        let mean = |sum: f64| sum / self.sides as f64;
+        let sides = self.sides as f64;
         (self.sides > 0).then(|| ClockFigures {
             name: name.to_owned(),
             sides: self.sides,
-            unused: mean(self.unused),
+            unused: self.unused / sides,
             starved: self.starved as f64 / self.moves as f64,
-            variation: mean(self.variation),
-            largest: mean(self.largest),
+            variation: self.variation / sides,
+            largest: self.largest / sides,
         })
     }
 
-    /// `(share of the moves played, mean share of the clock left)`.
-    pub(super) fn curve(&self) -> Vec<(f64, f64)> {
+    /// The mean share of the clock left by the share of the moves played, percent.
+    pub(super) fn curve(&self) -> impl Iterator<Item = (f64, f64)> {
         let sides = self.sides.max(1) as f64;
-        self.curve
-            .iter()
-            .enumerate()
-            .map(|(k, sum)| (k as f64 / POINTS as f64, sum / sides))
-            .collect()
+        let points = self.curve.iter().enumerate();
+        points.map(move |(k, sum)| (100.0 * (k as f64 / POINTS as f64), 100.0 * (sum / sides)))
     }
 }
 
@@ -503,7 +498,7 @@ mod tests {
         );
         assert!((figures.largest - 1.0 / 40.0).abs() < 1e-12);
         for (played, left) in clock.curve() {
-            assert!((played + left - 1.0).abs() < 1e-9, "{played} {left}");
+            assert!((played + left - 100.0).abs() < 1e-7, "{played} {left}");
         }
     }
 

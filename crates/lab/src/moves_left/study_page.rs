@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::estimator_study::{
     ALL, BY_PLY, CutShort, DIMENSIONS, GroupFigures, PLIES, PairDifference, StudyReport, Totals,
 };
-use super::statistics::{Difference, EstimatorFigures, Interval};
+use super::statistics::{EstimatorFigures, Interval};
 use crate::report::{Origin, Page, Plot, Table};
 use crate::rows::{RowError, replace};
 
@@ -83,9 +83,9 @@ impl StudyReport {
 
     pub fn write_page(&self, origins: &[Origin], folder: &Path) -> Result<PathBuf, RowError> {
         let plots = plots(self);
-        for (name, plot, _) in plots.iter().filter(|(_, plot, _)| plot.has_data()) {
-            let path = folder.join(name).with_extension("svg");
-            replace(&path, plot.to_svg()).map_err(RowError::io(&path))?;
+        for shown in plots.iter().filter(|shown| shown.plot.has_data()) {
+            let path = folder.join(shown.file);
+            replace(&path, shown.plot.to_svg()).map_err(RowError::io(&path))?;
         }
         page(self, origins, &plots).write(folder)
     }
@@ -107,7 +107,7 @@ impl fmt::Display for StudyReport {
     }
 }
 
-fn page(report: &StudyReport, origins: &[Origin], plots: &[NamedPlot]) -> Page {
+fn page(report: &StudyReport, origins: &[Origin], plots: &[ShownPlot]) -> Page {
     let names: Vec<_> = report.names.iter().map(String::as_str).collect();
     let mut page = Page::new("Moves left: estimators against recorded games").shorten(&names);
     if let Some((figure, sentence)) = key_figure(report) {
@@ -120,55 +120,59 @@ fn page(report: &StudyReport, origins: &[Origin], plots: &[NamedPlot]) -> Page {
         report.unit.plural()
     ));
     page = report.notes.iter().fold(page, |page, note| page.paragraph(note));
-    for (place, (heading, tables)) in tables(report).iter().enumerate() {
-        if !tables.is_empty() {
-            page = page.part(heading, place == 0, |page| tables.iter().fold(page, Page::table));
-        }
-        if place == 0 {
-            page = page.part("Through the game", false, |page| {
-                plots
-                    .iter()
-                    .fold(page, |page, (_, plot, caption)| page.plot(plot, caption))
-            });
-        }
-    }
+    let [overall, others @ ..] = tables(report);
+    page = part(page, &overall, true).part("Through the game", false, |page| {
+        let plots = plots.iter();
+        plots.fold(page, |page, shown| page.plot(&shown.plot, shown.caption))
+    });
+    page = others.iter().fold(page, |page, tables| part(page, tables, false));
     page.names_in_full().origins(origins)
+}
+
+fn part(page: Page, (heading, tables): &Tables, is_open: bool) -> Page {
+    if tables.is_empty() {
+        return page;
+    }
+    page.part(heading, is_open, |page| tables.iter().fold(page, Page::table))
 }
 
 fn key_figure(report: &StudyReport) -> Option<(String, String)> {
     if report.proves_nothing() {
-        let (of_games, played_out) = (report.totals.games, report.totals.played_out);
-        return Some((
-            "Too few games".to_owned(),
-            format!("were played out: {played_out} of {of_games}. No estimator is the best by them."),
-        ));
+        let Totals {
+            games, played_out, ..
+        } = report.totals;
+        let sentence = format!("were played out: {played_out} of {games}. No estimator is the best by them.");
+        return Some(("Too few games".to_owned(), sentence));
     }
-    let all = report.groups.iter().find(|group| group.group.dimension == ALL)?;
-    let best = all
-        .figures
-        .iter()
-        .flatten()
-        .min_by(|a, b| a.mae.total_cmp(&b.mae))?;
-    let of_best = &best.name;
-    let is_open = |Interval { low, high }: Interval| !(low > 0.0 || high < 0.0);
-    let close = report.differences.iter().filter(|pair| is_open(pair.errors.ci));
-    let close = close.flat_map(|PairDifference { name, against, .. }| [(name, against), (against, name)]);
-    let close: Vec<_> = close
-        .filter(|(own, _)| *own == of_best)
-        .map(|(_, other)| other.as_str())
-        .collect();
-    let verdict = match (report.names.len(), &close[..]) {
-        (1, _) => String::new(),
-        (_, []) => " No other estimator is as near.".to_owned(),
-        (_, close) => format!(" Undecided against {}.", close.join(", ")),
+    let figures = report.overall()?.figures.iter().flatten();
+    let best = figures.min_by(|a, b| a.mae.total_cmp(&b.mae))?;
+    let mut close = Vec::new();
+    for PairDifference {
+        name,
+        against,
+        errors,
+    } in &report.differences
+    {
+        let is_decided = errors.ci.low > 0.0 || errors.ci.high < 0.0;
+        if !is_decided && *name == best.name {
+            close.push(against.as_str());
+        } else if !is_decided && *against == best.name {
+            close.push(name);
+        }
+    }
+    let verdict = if report.names.len() == 1 {
+        String::new()
+    } else if close.is_empty() {
+        " No other estimator is as near.".to_owned()
+    } else {
+        format!(" Undecided against {}.", close.join(", "))
     };
-    Some((
-        format!("{:.1} moves off", best.mae),
-        format!(
-            "is the mean error of {of_best} (95 %: {}), the smallest of these estimators.{verdict}",
-            interval(best.ci)
-        ),
-    ))
+    let sentence = format!(
+        "is the mean error of {} (95 %: {}), the smallest of these estimators.{verdict}",
+        best.name,
+        interval(best.ci)
+    );
+    Some((format!("{:.1} moves off", best.mae), sentence))
 }
 
 fn extent(report: &StudyReport) -> String {
@@ -179,7 +183,8 @@ fn extent(report: &StudyReport) -> String {
         played_out,
         ..
     } = &report.totals;
-    let (events, plural) = (events.len(), if events.len() == 1 { "" } else { "s" });
+    let events = events.len();
+    let plural = if events == 1 { "" } else { "s" };
     let were = if *played_out == 1 { "was" } else { "were" };
     let others = if played_out < games {
         " The others would have gone on, so that their length is a lower bound."
@@ -192,42 +197,38 @@ fn extent(report: &StudyReport) -> String {
     )
 }
 
-fn tables(report: &StudyReport) -> Vec<(&'static str, Vec<Table>)> {
-    if report.totals.played_out == 0 {
-        return [("Overall", Vec::from_iter(cut_short(report)))].into();
-    }
-    let overall = [errors(report)]
-        .into_iter()
-        .chain(differences(report))
-        .chain(cut_short(report));
-    vec![
-        ("Overall", overall.collect()),
-        (
-            "By group",
-            (BY_PLY..DIMENSIONS.len())
-                .map(|dimension| by_group(report, dimension))
-                .collect(),
-        ),
+/// The heading of a part, and its tables.
+type Tables = (&'static str, Vec<Table>);
+
+fn tables(report: &StudyReport) -> [Tables; 4] {
+    let overall = [errors(report), differences(report), cut_short(report)];
+    let dimensions = if report.totals.played_out > 0 {
+        BY_PLY..DIMENSIONS.len()
+    } else {
+        0..0
+    };
+    let by_group = dimensions.map(|dimension| by_group(report, dimension));
+    [
+        ("Overall", overall.into_iter().flatten().collect()),
+        ("By group", by_group.collect()),
         ("The clock", Vec::from_iter(clock(report))),
         ("The spread", Vec::from_iter(spread(report))),
     ]
 }
 
-fn errors(report: &StudyReport) -> Table {
-    let group = report.groups.iter().find(|group| group.group.dimension == ALL);
+fn errors(report: &StudyReport) -> Option<Table> {
+    let group = report.overall()?;
     let caption = format!(
         "Errors over {}, {} positions; bias = estimate − truth; intervals by {}; vs first = difference of MAE to the first estimator",
         DIMENSIONS[ALL].title,
-        group.map_or(0, |group| group.positions),
+        group.positions,
         report.unit.plural()
     );
-    let figures = group.iter().flat_map(|group| &group.figures);
-    let text = |(_, figures): &(&String, &Option<EstimatorFigures>),
-                text: fn(&EstimatorFigures) -> String| {
+    type Row<'a> = (&'a String, &'a Option<EstimatorFigures>);
+    let text = |(_, figures): &Row<'_>, text: fn(&EstimatorFigures) -> String| {
         figures.as_ref().map(text).unwrap_or_default()
     };
-    let is_first = |name: &String| *name == report.names[0];
-    Table::of(caption, report.names.iter().zip(figures))
+    let table = Table::of(caption, report.names.iter().zip(&group.figures))
         .words("estimator", |(name, _)| *name)
         .numbers("MAE", |(_, figures)| {
             figures
@@ -235,9 +236,12 @@ fn errors(report: &StudyReport) -> Table {
                 .map_or("no M".into(), |f| format!("{:.2}", f.mae))
         })
         .numbers("95 % of MAE", |row| text(row, |f| interval(f.ci)))
-        .numbers("vs first, 95 %", |row| match is_first(row.0) {
-            true => String::new(),
-            false => text(row, |f| interval(f.versus_first_ci)),
+        .numbers("vs first, 95 %", |row| {
+            if *row.0 == report.names[0] {
+                String::new()
+            } else {
+                text(row, |f| interval(f.versus_first_ci))
+            }
         })
         .numbers("RMSE", |row| text(row, |f| format!("{:.2}", f.rmse)))
         .numbers("bias", |row| text(row, |f| format!("{:+.2}", f.bias)))
@@ -247,8 +251,8 @@ fn errors(report: &StudyReport) -> Table {
             text(row, |f| {
                 f.spearman.map_or(String::new(), |rho| format!("{rho:.3}"))
             })
-        })
-        .table()
+        });
+    Some(table.table())
 }
 
 fn interval(interval: Interval) -> String {
@@ -261,7 +265,6 @@ fn interval(interval: Interval) -> String {
 }
 
 fn differences(report: &StudyReport) -> Option<Table> {
-    let value = |all: Difference| format!("{:+.2}", all.difference);
     let caption = format!(
         "Differences of MAE on the same positions; below 0 the first is better; intervals by {}",
         report.unit.plural()
@@ -269,7 +272,7 @@ fn differences(report: &StudyReport) -> Option<Table> {
     let table = Table::of(caption, &report.differences)
         .words("estimator", |pair| &pair.name)
         .words("against", |pair| &pair.against)
-        .numbers("difference", |pair| value(pair.errors))
+        .numbers("difference", |pair| format!("{:+.2}", pair.errors.difference))
         .numbers("95 %", |pair| interval(pair.errors.ci));
     (!report.differences.is_empty()).then(|| table.table())
 }
@@ -285,11 +288,8 @@ fn cut_short(report: &StudyReport) -> Option<Table> {
         .numbers("positions", |(_, cut_short)| cut_short.positions);
     let figures = |cut_short: &CutShort, place: usize| {
         let bound = cut_short.bounds.get(place)?;
-        Some(format!(
-            "{:.1} ({:.1})",
-            100.0 * bound.too_low()?,
-            bound.least_error()?
-        ))
+        let percent = 100.0 * bound.too_low()?;
+        Some(format!("{percent:.1} ({:.1})", bound.least_error()?))
     };
     let names = report.names.iter().enumerate();
     let table = names.fold(table, |table, (place, name)| {
@@ -301,23 +301,16 @@ fn cut_short(report: &StudyReport) -> Option<Table> {
 }
 
 fn by_group(report: &StudyReport, dimension: usize) -> Table {
-    let caption = format!(
-        "Mean absolute error in full moves, by {}",
-        DIMENSIONS[dimension].title
-    );
+    let title = DIMENSIONS[dimension].title;
+    let caption = format!("Mean absolute error in full moves, by {title}");
     let number = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.1}"));
     let left = |group: &GroupFigures| Some(group.figures.iter().flatten().next()?.mean_left);
     let error = |group: &GroupFigures, place: usize| Some(group.figures[place].as_ref()?.mae);
-    let table = Table::of(
-        caption,
-        report
-            .groups
-            .iter()
-            .filter(|group| group.group.dimension == dimension),
-    )
-    .words(DIMENSIONS[dimension].title, |group| &group.group.name)
-    .numbers("positions", |group| group.positions)
-    .numbers("moves left", |group| number(left(group)));
+    let groups = report.groups.iter();
+    let table = Table::of(caption, groups.filter(|group| group.group.dimension == dimension))
+        .words(title, |group| &group.group.name)
+        .numbers("positions", |group| group.positions)
+        .numbers("moves left", |group| number(left(group)));
     let names = report.names.iter().enumerate();
     names
         .fold(table, |table, (place, name)| {
@@ -344,87 +337,90 @@ fn spread(report: &StudyReport) -> Option<Table> {
         "Truth within the spread of M over the searched tree, {} positions (normal errors: 68 %, 95 %)",
         spread.positions
     );
-    let table = Table::of(
-        caption,
-        [
-            ("one spread", spread.within_one),
-            ("two spreads", spread.within_two),
-        ],
-    )
-    .words("spread of the tree", |(name, _)| *name)
-    .numbers("share", |(_, share)| format!("{:.1} %", 100.0 * share));
+    let shares = [
+        ("one spread", spread.within_one),
+        ("two spreads", spread.within_two),
+    ];
+    let table = Table::of(caption, shares)
+        .words("spread of the tree", |(name, _)| *name)
+        .numbers("share", |(_, share)| format!("{:.1} %", 100.0 * share));
     (spread.positions > 0).then(|| table.table())
 }
 
-/// A plot with its file name and caption.
-type NamedPlot = (&'static str, Plot, &'static str);
+struct ShownPlot {
+    file: &'static str,
+    caption: &'static str,
+    plot: Plot,
+}
 
-fn plots(report: &StudyReport) -> Vec<NamedPlot> {
+fn plots(report: &StudyReport) -> Vec<ShownPlot> {
     let error = by_ply("Error by ply", "mean absolute error, full moves");
     let bias = by_ply("Bias by ply", "estimate − truth, full moves");
     let mut plots = vec![
-        (
-            "difference-by-ply",
-            differences_by_ply(report),
-            "Mean absolute error minus that of the first estimator on the same positions, with its interval: below zero \
-             an estimator is better than the first.",
-        ),
-        (
-            "error-by-ply",
-            lines(error, report, |f| f.mae),
-            "Lower is better. No function of the ply alone can be below \"best by ply\" but by chance.",
-        ),
-        (
-            "bias-by-ply",
-            lines(bias, report, |f| f.bias),
-            "Above zero an estimator thinks that the game lasts longer than it does, and saves time; below zero it \
-             spends too much.",
-        ),
-        (
-            "estimates-by-ply",
-            estimates_by_ply(report),
-            "What the estimators say on average, and what was really left.",
-        ),
+        ShownPlot {
+            file: "difference-by-ply.svg",
+            caption: "Mean absolute error minus that of the first estimator on the same positions, with its interval: below zero \
+                      an estimator is better than the first.",
+            plot: differences_by_ply(report),
+        },
+        ShownPlot {
+            file: "error-by-ply.svg",
+            caption: "Lower is better. No function of the ply alone can be below \"best by ply\" but by chance.",
+            plot: lines(error, report, |f| f.mae),
+        },
+        ShownPlot {
+            file: "bias-by-ply.svg",
+            caption: "Above zero an estimator thinks that the game lasts longer than it does, and saves time; below zero it \
+                      spends too much.",
+            plot: lines(bias, report, |f| f.bias),
+        },
+        ShownPlot {
+            file: "estimates-by-ply.svg",
+            caption: "What the estimators say on average, and what was really left.",
+            plot: estimates_by_ply(report),
+        },
     ];
     let head = report.names.iter().position(|name| name == "mle-mlh");
-    let truths = head
-        .map(|place| report.totals.joints[place].truths())
-        .unwrap_or_default();
+    let truths = head.map_or(Vec::new(), |place| report.totals.joints[place].truths());
     if truths.len() > 1 {
-        plots.push((
-            "mlh-against-truth",
-            against_truth(&truths),
-            "The median of what was really left, and the middle 80 %, by the estimate; on the line it is right.",
-        ));
+        plots.push(ShownPlot {
+            file: "mlh-against-truth.svg",
+            caption: "The median of what was really left, and the middle 80 %, by the estimate; on the line it is right.",
+            plot: against_truth(&truths),
+        });
     }
     if !report.totals.clocks.is_empty() {
-        plots.push((
-            "clock",
-            clock_left(report),
-            "Each move gets clock ÷ estimate, without increment. The straight line to zero would be an even use of all \
-             the time.",
-        ));
+        plots.push(ShownPlot {
+            file: "clock.svg",
+            caption: "Each move gets clock ÷ estimate, without increment. The straight line to zero would be an even use of all \
+                      the time.",
+            plot: clock_left(report),
+        });
     }
     plots
 }
 
-/// `(ply, value)` of chunks with enough positions, without the open-ended last one.
+/// The middle ply of each chunk with enough positions, without the open-ended last one, and what `figure`
+/// says of its estimators.
 fn over_plies<T>(
     report: &StudyReport,
-    place: usize,
-    figure: impl Fn(&EstimatorFigures) -> T,
-) -> Vec<(f64, T)> {
-    let value = |group: &GroupFigures| {
-        let middle = f64::from(group.group.place + PLIES / 2);
-        Some((middle, figure(group.figures[place].as_ref()?)))
-    };
+    figure: impl Fn(&[Option<EstimatorFigures>]) -> Option<T>,
+) -> impl Iterator<Item = (f64, T)> {
     let least = (report.totals.positions as f64 * FEWEST) as u64;
-    let of_plies = |group: &&GroupFigures| group.group.dimension == BY_PLY && !group.group.is_open();
-    let groups = report.groups.iter().filter(of_plies);
-    groups
-        .filter(|group| group.positions >= least)
-        .filter_map(value)
-        .collect()
+    report.groups.iter().filter_map(move |of_plies| {
+        let GroupFigures {
+            group,
+            positions,
+            figures,
+        } = of_plies;
+        let is_shown = group.dimension == BY_PLY && !group.is_open() && *positions >= least;
+        let middle = f64::from(group.place + PLIES / 2);
+        if is_shown {
+            Some((middle, figure(figures)?))
+        } else {
+            None
+        }
+    })
 }
 
 fn by_ply(title: &str, y: &str) -> Plot {
@@ -434,68 +430,67 @@ fn by_ply(title: &str, y: &str) -> Plot {
 fn lines(plot: Plot, report: &StudyReport, figure: impl Fn(&EstimatorFigures) -> f64) -> Plot {
     let names = report.names.iter().enumerate();
     names.fold(plot, |plot, (place, name)| {
-        plot.line(name, &over_plies(report, place, &figure))
+        plot.line(name, over_plies(report, |all| all[place].as_ref().map(&figure)))
     })
 }
 
 fn differences_by_ply(report: &StudyReport) -> Plot {
-    let first = over_plies(report, 0, |f| f.mae);
     let mut plot = by_ply(
         "Difference to the first estimator by ply",
         "difference of errors, full moves",
     );
     for (place, name) in report.names.iter().enumerate() {
-        let values = over_plies(report, place, |f| (f.mae, f.versus_first_ci));
-        let band: Vec<_> = values.iter().map(|&(x, (_, ci))| (x, ci.low, ci.high)).collect();
-        let line: Vec<_> = values
-            .iter()
-            .filter_map(|&(x, (mae, _))| Some((x, mae - first.iter().find(|&&(at, _)| at == x)?.1)))
-            .collect();
-        plot = if place == 0 { plot } else { plot.band(name, &band) }.line(name, &line);
+        if place > 0 {
+            let interval = |all: &[Option<EstimatorFigures>]| {
+                let Interval { low, high } = all[place].as_ref()?.versus_first_ci;
+                Some([low, high])
+            };
+            plot = plot.band(name, over_plies(report, interval));
+        }
+        let difference =
+            |all: &[Option<EstimatorFigures>]| Some(all[place].as_ref()?.mae - all[0].as_ref()?.mae);
+        plot = plot.line(name, over_plies(report, difference));
     }
     plot
 }
 
 fn estimates_by_ply(report: &StudyReport) -> Plot {
     let plot = by_ply("Mean estimate by ply", "moves left, full moves").y_from(0.0);
-    let truth = over_plies(report, 0, |f| f.mean_left);
-    lines(plot, report, |f| f.mean_left + f.bias).line("really left", &truth)
+    let truth = over_plies(report, |all| Some(all[0].as_ref()?.mean_left));
+    lines(plot, report, |f| f.mean_left + f.bias).line("really left", truth)
 }
 
 fn against_truth(truths: &[(f64, [f64; 3])]) -> Plot {
-    let middle: Vec<_> = truths
-        .iter()
-        .map(|&(estimate, [_, median, _])| (estimate, median))
-        .collect();
-    let band: Vec<_> = truths
-        .iter()
-        .map(|&(estimate, [low, _, high])| (estimate, low, high))
-        .collect();
-    let right: Vec<_> = truths.iter().map(|&(estimate, _)| (estimate, estimate)).collect();
+    let truths = truths.iter().copied();
+    let middle = truths
+        .clone()
+        .map(|(estimate, [_, median, _])| (estimate, median));
+    let band = truths
+        .clone()
+        .map(|(estimate, [low, _, high])| (estimate, [low, high]));
     Plot::new(
         "mle-mlh against the truth",
         "estimate, full moves",
         "really left, full moves",
     )
-    .band("really left", &band)
-    .line("really left", &middle)
-    .line("estimate = truth", &right)
+    .band("really left", band)
+    .line("really left", middle)
+    .line(
+        "estimate = truth",
+        truths.map(|(estimate, _)| (estimate, estimate)),
+    )
     .y_from(0.0)
 }
 
 fn clock_left(report: &StudyReport) -> Plot {
-    let mut plot = Plot::new(
+    let plot = Plot::new(
         "Clock over the game",
         "moves played, % of the game's",
         "clock left, %",
     );
-    for (clock, name) in report.totals.clocks.iter().zip(&report.names) {
-        let percent: Vec<_> = clock
-            .curve()
-            .into_iter()
-            .map(|(x, y)| (100.0 * x, 100.0 * y))
-            .collect();
-        plot = plot.line(name, &percent);
-    }
-    plot.line("even use", &[(0.0, 100.0), (100.0, 0.0)]).y_from(0.0)
+    let clocks = report.totals.clocks.iter().zip(&report.names);
+    clocks
+        .fold(plot, |plot, (clock, name)| plot.line(name, clock.curve()))
+        .line("even use", [(0.0, 100.0), (100.0, 0.0)])
+        .y_from(0.0)
 }

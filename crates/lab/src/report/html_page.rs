@@ -255,8 +255,8 @@ mod tests {
     #[test]
     fn plots_without_data_are_left_out_and_rows_of_wide_tables_name_their_columns() {
         let empty = Plot::new("empty", "x", "y")
-            .line("a", &[])
-            .line("b", &[(1.0, f64::NAN)]);
+            .line("a", [])
+            .line("b", [(1.0, f64::NAN)]);
         let html = Page::new("T").plot(&empty, "").to_html();
         assert!(!html.contains("<svg"), "{html}");
         let table = |name: &'static str, first: usize| {
@@ -322,7 +322,7 @@ mod tests {
         let points = [(0.0, 0.0), (1.0, 1.0)];
         let plot = long
             .iter()
-            .fold(Plot::new("plot", "x", "y"), |plot, name| plot.line(name, &points));
+            .fold(Plot::new("plot", "x", "y"), |plot, name| plot.line(name, points));
         let table = Table::of("", long)
             .words("manager", |name| *name)
             .numbers("n", |_| 1)
@@ -358,7 +358,7 @@ mod tests {
 
     #[test]
     fn of_the_parts_of_a_page_one_is_open_and_a_command_is_told_once() {
-        let plot = |title: &str| Plot::new(title, "x", "y").line("a", &[(0.0, 0.0), (1.0, 1.0)]);
+        let plot = |title: &str| Plot::new(title, "x", "y").line("a", [(0.0, 0.0), (1.0, 1.0)]);
         let fill = |page: Page| page.plot(&plot("one"), "").plot(&plot("two"), "");
         let origin = |date: &str| Origin {
             command: "zeitnot x".into(),
@@ -404,7 +404,7 @@ mod tests {
             .words("name", |name| *name)
             .numbers("n", |_| 1)
             .table();
-        let plot = Plot::new("plot", "x", "y").line("a", &[(0.0, 0.0), (1.0, 1.0)]);
+        let plot = Plot::new("plot", "x", "y").line("a", [(0.0, 0.0), (1.0, 1.0)]);
         let folder = tempfile::tempdir().unwrap();
         let page = Page::new("T & t")
             .heading("h")

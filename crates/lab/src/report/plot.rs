@@ -56,16 +56,16 @@ impl Plot {
         }
     }
 
-    pub fn line(self, name: &str, points: &[(f64, f64)]) -> Plot {
-        self.layer(name, true, points.iter().map(|&(x, y)| [x, y, y]).collect())
+    /// Adds a line over points, each with x and y.
+    pub fn line(self, name: &str, points: impl IntoIterator<Item = (f64, f64)>) -> Plot {
+        let points = points.into_iter().map(|(x, y)| [x, y, y]);
+        self.layer(name, true, points.collect())
     }
 
-    pub fn band(self, name: &str, edges: &[(f64, f64, f64)]) -> Plot {
-        self.layer(
-            name,
-            false,
-            edges.iter().map(|&(x, low, high)| [x, low, high]).collect(),
-        )
+    /// Adds a band between two edges: each x with the low and the high y.
+    pub fn band(self, name: &str, edges: impl IntoIterator<Item = (f64, [f64; 2])>) -> Plot {
+        let edges = edges.into_iter().map(|(x, [low, high])| [x, low, high]);
+        self.layer(name, false, edges.collect())
     }
 
     fn layer(mut self, name: &str, is_line: bool, points: Vec<[f64; 3]>) -> Plot {
@@ -462,8 +462,8 @@ mod tests {
     fn every_kind_of_layer_gives_well_formed_svg() {
         let points: Vec<_> = (0..50).map(|i| (f64::from(i), f64::from(i * i) / 7.0)).collect();
         let plot = Plot::new("A < B & \"C\"", "x, plies", "y, full moves")
-            .line("line", &points)
-            .band("line", &[(0.0, 1.0, 2.0), (5.0, 3.0, 9.0)]);
+            .line("line", points)
+            .band("line", [(0.0, [1.0, 2.0]), (5.0, [3.0, 9.0])]);
         let svg = plot.to_svg();
         assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
         assert!(svg.contains("A &lt; B &amp; &quot;C&quot;"));
@@ -478,7 +478,7 @@ mod tests {
             vec![(1.0, 1.0)],
             vec![(f64::NAN, 1.0), (0.0, f64::INFINITY)],
         ] {
-            let plot = Plot::new("t", "x", "y").line("a", &points);
+            let plot = Plot::new("t", "x", "y").line("a", points);
             assert!(plot.clone().to_svg().contains("</svg>"));
             assert!(plot.log_x().log_y().to_svg().contains("</svg>"));
         }
@@ -487,7 +487,7 @@ mod tests {
     #[test]
     fn what_lies_outside_the_range_is_not_drawn_over_the_labels() {
         let svg = Plot::new("t", "x", "y")
-            .line("a", &[(0.0, -1e6), (1.0, 1.0)])
+            .line("a", [(0.0, -1e6), (1.0, 1.0)])
             .y_from(0.0)
             .to_svg();
         let coordinates = svg.split("points=\"").skip(1).flat_map(|rest| {
@@ -540,7 +540,7 @@ mod tests {
         let points = [(0.0, 0.0), (1.0, 1.0)];
         let plot = names
             .iter()
-            .fold(Plot::new("t", "x", "y"), |plot, name| plot.line(name, &points));
+            .fold(Plot::new("t", "x", "y"), |plot, name| plot.line(name, points));
         let svg = plot.to_svg();
         let lines = svg.lines().filter(|line| line.contains(" zd"));
         let classes: Vec<_> = lines.map(|line| line.split('"').nth(1).unwrap()).collect();
