@@ -22,20 +22,6 @@ use serde::de::DeserializeOwned;
 use tempfile::{NamedTempFile, TempPath};
 use zeitnot_engine::files;
 
-impl RowError {
-    fn csv<R: Row>(path: &Path) -> impl FnOnce(csv::Error) -> RowError {
-        move |error| RowError::of(path, format_args!("no rows of {}: {error}", R::KIND))
-    }
-
-    /// The file was written by something else, or by a version with other columns.
-    fn other_columns(path: &Path) -> RowError {
-        RowError::of(
-            path,
-            "has other columns than this version writes; begin anew in another --out",
-        )
-    }
-}
-
 /// A game of a run or of a match. Games are written in ascending order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GameKey {
@@ -74,19 +60,10 @@ pub trait Row: Default + Serialize + DeserializeOwned {
         String::new()
     }
 
-    fn columns() -> Vec<String> {
-        let text = csv_of(&[Self::default()], true);
-        text.lines()
-            .next()
-            .unwrap_or_default()
-            .split(',')
-            .map(str::to_owned)
-            .collect()
-    }
-
     /// The first line of a file of rows.
     fn header() -> String {
-        Self::columns().join(",") + "\n"
+        let text = csv_of(&[Self::default()], true);
+        text.split_inclusive('\n').take(1).collect()
     }
 }
 
@@ -95,9 +72,10 @@ pub(crate) fn csv_of<R: Row>(rows: &[R], has_header: bool) -> String {
     let mut csv = csv::WriterBuilder::new()
         .has_headers(has_header)
         .from_writer(Vec::new());
-    // Invariant: the fields fit CSV, and memory takes them.
-    rows.iter()
-        .for_each(|row| csv.serialize(row).expect("a row of a CSV file"));
+    for row in rows {
+        // Invariant: the fields fit CSV, and memory takes them.
+        csv.serialize(row).expect("a row of a CSV file");
+    }
     String::from_utf8_lossy(&csv.into_inner().expect("written to memory")).into_owned()
 }
 
@@ -116,47 +94,43 @@ fn csv_of_file(path: &Path) -> Result<csv::Reader<Box<dyn Read>>, RowError> {
     Ok(csv::ReaderBuilder::new().delimiter(delimiter).from_reader(text))
 }
 
-fn columns_of_file(path: &Path) -> Result<csv::StringRecord, RowError> {
-    csv_of_file(path)?
-        .headers()
-        .cloned()
-        .map_err(|error| RowError::io(path)(error.into()))
-}
-
 /// A field as we write it, where pandas or a spreadsheet wrote it: `True`, `3.0`, `0,5`.
 fn plain(field: &str) -> String {
-    let number = field.replacen(',', ".", 1);
-    match number.parse::<f64>() {
-        _ if ["true", "false"]
-            .iter()
-            .any(|word| field.eq_ignore_ascii_case(word)) =>
-        {
-            field.to_ascii_lowercase()
-        }
-        Ok(_) => number.strip_suffix(".0").map_or(number.clone(), str::to_owned),
-        Err(_) => field.to_owned(),
+    let lower = field.to_ascii_lowercase();
+    if lower == "true" || lower == "false" {
+        return lower;
     }
+    let number = field.replacen(',', ".", 1);
+    if number.parse::<f64>().is_err() {
+        return field.to_owned();
+    }
+    number.strip_suffix(".0").unwrap_or(&number).to_owned()
 }
 
 /// Rows of a kind have most of its columns, as versions differ in some.
 fn are_columns_of<R: Row>(found: &csv::StringRecord) -> bool {
-    let (found, columns): (Vec<&str>, _) = (found.iter().collect(), R::columns());
-    2 * columns
-        .iter()
-        .filter(|column| found.contains(&column.as_str()))
-        .count()
-        > columns.len()
+    let header = R::header();
+    let (known, unknown): (Vec<_>, Vec<_>) = header
+        .trim_end()
+        .split(',')
+        .partition(|column| found.iter().any(|found| found == *column));
+    known.len() > unknown.len()
 }
 
 pub fn has_rows_of<R: Row>(path: &Path) -> Result<bool, RowError> {
-    Ok(are_columns_of::<R>(&columns_of_file(path)?))
+    let mut csv = csv_of_file(path)?;
+    let found = csv.headers().map_err(|error| RowError::io(path)(error.into()))?;
+    Ok(are_columns_of::<R>(found))
 }
 
 pub(crate) fn files_of<R: Row>(paths: &[PathBuf]) -> Result<Vec<PathBuf>, RowError> {
-    let own = paths
-        .iter()
-        .map(|path| Ok(has_rows_of::<R>(path)?.then(|| path.clone())));
-    own.filter_map(Result::transpose).collect()
+    let mut own = Vec::new();
+    for path in paths {
+        if has_rows_of::<R>(path)? {
+            own.push(path.clone());
+        }
+    }
+    Ok(own)
 }
 
 pub fn make_folder(folder: &Path) -> Result<(), RowError> {
@@ -244,11 +218,8 @@ impl Export {
 
     /// Refuses to replace a file that has more lines: they are of rows that `journal` has lost.
     pub(crate) fn check_is_whole(&self, journal: &str) -> Result<(), RowError> {
-        let lines = |path: &Path| match path.is_file() {
-            true => whole_lines(path).map_err(RowError::io(path)),
-            false => Ok((0, 0)),
-        };
-        if lines(&self.path)? <= lines(&self.file.path)? {
+        let lines = |path: &Path| whole_lines(path).map_err(RowError::io(path));
+        if !self.path.is_file() || lines(&self.path)? <= lines(&self.file.path)? {
             return Ok(());
         }
         let remedy = "bring that back, or choose another --out. `report` reads the folder as it is";
@@ -285,7 +256,8 @@ impl<R: Row> RowWriter<R> {
     /// Rows that come into their place by [`RowWriter::publish`]. They replace the same kind of rows only.
     pub fn create(path: &Path) -> Result<RowWriter<R>, RowError> {
         if path.metadata().is_ok_and(|file| file.len() > 0) && !has_rows_of::<R>(path)? {
-            return Err(RowError::other_columns(path));
+            let text = "has other columns than this version writes; begin anew in another --out";
+            return Err(RowError::of(path, text));
         }
         let mut file = Export::create(path)?;
         file.add(R::header())?;
@@ -307,7 +279,8 @@ impl<R: Row> RowWriter<R> {
 
 /// Lines that end, and their bytes. No text of a row contains a newline.
 pub(crate) fn whole_lines(path: &Path) -> io::Result<(u64, u64)> {
-    let (mut reader, mut line) = (BufReader::new(File::open(path)?), Vec::new());
+    let mut reader = BufReader::new(File::open(path)?);
+    let mut line = Vec::new();
     let (mut lines, mut bytes) = (0, 0);
     while reader.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
         lines += 1;
@@ -351,7 +324,8 @@ impl<G: Row, M: Row> GameFiles<G, M> {
     /// Merges `files` of either kind into both files of `folder`, see [`write_merged`].
     pub fn write_merged(files: &[PathBuf], folder: &Path) -> Result<(), RowError> {
         make_folder(folder)?;
-        let (of_games, of_moves) = (files_of::<G>(files)?, files_of::<M>(files)?);
+        let of_games = files_of::<G>(files)?;
+        let of_moves = files_of::<M>(files)?;
         let [games, moves] = GameFiles::<G, M>::paths(folder);
         check_replacing::<M>(&moves, &of_moves)?;
         write_merged::<G>(&of_games, &games)?;
@@ -368,16 +342,12 @@ pub struct RowReader<R> {
 
 impl<R: Row> RowReader<R> {
     pub fn open(path: &Path) -> Result<RowReader<R>, RowError> {
-        Ok(RowReader::new(path, csv_of_file(path)?))
-    }
-
-    fn new(path: &Path, csv: csv::Reader<Box<dyn Read>>) -> RowReader<R> {
-        RowReader {
+        Ok(RowReader {
             path: path.to_owned(),
-            csv,
+            csv: csv_of_file(path)?,
             record: csv::StringRecord::new(),
             rows: PhantomData,
-        }
+        })
     }
 
     fn read(&mut self) -> Result<Option<R>, csv::Error> {
@@ -386,22 +356,22 @@ impl<R: Row> RowReader<R> {
         if !self.csv.read_record(&mut self.record)? {
             return Ok(None);
         }
-        self.record
-            .deserialize(Some(&headers))
-            .map(Some)
-            .or_else(|error| {
-                let plain: csv::StringRecord = self.record.iter().map(plain).collect();
-                plain.deserialize(Some(&headers)).map(Some).map_err(|_| error)
-            })
+        let row = self.record.deserialize(Some(&headers)).or_else(|error| {
+            let plain: csv::StringRecord = self.record.iter().map(plain).collect();
+            plain.deserialize(Some(&headers)).map_err(|_| error)
+        });
+        row.map(Some)
     }
 
     fn fault(&mut self, error: csv::Error) -> RowError {
         let headers = self.csv.headers().cloned().unwrap_or_default();
         let text = error.to_string();
-        let is_lacking = |column: &String| text.contains(&format!("missing field `{column}`"));
-        let lacking = R::columns().into_iter().find(is_lacking);
+        let lacking = text
+            .split('`')
+            .nth(1)
+            .filter(|_| text.contains("missing field `"));
         let Some(column) = lacking.filter(|_| are_columns_of::<R>(&headers)) else {
-            return RowError::csv::<R>(&self.path)(error);
+            return RowError::of(&self.path, format_args!("no rows of {}: {error}", R::KIND));
         };
         let version = headers.iter().position(|name| name == "version");
         let version = version
@@ -429,13 +399,11 @@ pub(crate) struct MergedGames<R: Row> {
 impl<R: Row> MergedGames<R> {
     /// Each file's games must be in ascending order, as all commands write them.
     pub(crate) fn open(paths: &[PathBuf]) -> Result<MergedGames<R>, RowError> {
-        let files = paths
-            .iter()
-            .map(|path| Ok((path.clone(), RowReader::open(path)?.peekable())));
-        Ok(MergedGames {
-            files: files.collect::<Result<_, RowError>>()?,
-            last: None,
-        })
+        let mut files = Vec::new();
+        for path in paths {
+            files.push((path.clone(), RowReader::open(path)?.peekable()));
+        }
+        Ok(MergedGames { files, last: None })
     }
 
     fn read(&mut self) -> Result<Option<Vec<R>>, RowError> {
@@ -455,23 +423,26 @@ impl<R: Row> MergedGames<R> {
             }
         }
         let Some(game) = first else { return Ok(None) };
-        let (mut rows, mut before) = (Vec::new(), None);
+        let mut rows: Vec<R> = Vec::new();
+        let mut before: Option<&Path> = None;
         for (path, file) in &mut self.files {
-            let begin = rows.len();
+            let mut own = Vec::new();
             while let Some(row) = file.next_if(|row| row.as_ref().is_ok_and(|row| row.game() == game)) {
-                rows.push(row?);
+                own.push(row?);
             }
-            if begin == rows.len() {
+            if own.is_empty() {
                 continue;
             }
-            if let Some(before) = before.replace(path.clone())
-                && !ways(&rows[..begin]).is_disjoint(&ways(&rows[begin..]))
+            if let Some(before) = before
+                && !ways(&rows).is_disjoint(&ways(&own))
             {
                 let remedy = "name each shard once, and make them with the same --shard i/n";
                 let files = format!("{} and {}", before.display(), path.display());
                 let text = format!("game {game} is in two of the files, {files}: {remedy}");
                 return Err(RowError(text));
             }
+            rows.append(&mut own);
+            before = Some(path);
         }
         self.last = Some(game);
         Ok(Some(rows))
@@ -500,10 +471,9 @@ fn check_replacing<R: Row>(path: &Path, files: &[PathBuf]) -> Result<(), RowErro
     for old in MergedGames::<R>::open(&[path.to_owned()])?.map_while(Result::ok) {
         let game = old[0].game();
         let is_before = |rows: &Vec<R>| rows[0].game() < game;
-        let new = merged
-            .find(|rows| !rows.as_ref().is_ok_and(is_before))
-            .transpose()?;
-        let new = new.filter(|rows| rows[0].game() == game).unwrap_or_default();
+        let new = merged.find(|rows| !rows.as_ref().is_ok_and(is_before));
+        let mut new = new.transpose()?.unwrap_or_default();
+        new.retain(|row| row.game() == game);
         if !ways(&old).is_subset(&ways(&new)) {
             let text = format_args!("has game {game} of another run; name another --out");
             return Err(RowError::of(path, text));
@@ -647,11 +617,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rows.csv");
         write(&path, &[]);
-        assert_eq!(
-            Sample::columns(),
-            ["game", "name", "used_ms", "m_plies", "won", "version"]
-        );
-        assert_eq!(columns_of_file(&path).unwrap(), Sample::columns());
+        assert_eq!(Sample::header(), "game,name,used_ms,m_plies,won,version\n");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), Sample::header());
         assert_eq!(read(&path), []);
     }
 

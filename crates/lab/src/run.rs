@@ -10,6 +10,7 @@ use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use itertools::Itertools;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -71,11 +72,11 @@ impl Run {
         match lock {
             Lock::Taken => return Err(in_use(folder).into()),
             Lock::Unknown => {}
-            // Nothing depends on the text.
-            Lock::Held => drop(
-                file.set_len(0)
-                    .and_then(|()| write!(file, "{} on {}", std::process::id(), host_name())),
-            ),
+            Lock::Held => {
+                // Nothing depends on the text.
+                let _ = file.set_len(0);
+                let _ = write!(file, "{} on {}", std::process::id(), host_name());
+            }
         }
         // Another process may have come first.
         let known = origin.check(folder, files)?;
@@ -86,10 +87,10 @@ impl Run {
             file,
             lock,
         };
-        match known {
-            Some(_) => Ok(run),
-            None => run.write().map(|()| run),
+        if known.is_none() {
+            run.write()?;
         }
+        Ok(run)
     }
 
     /// Whether another process would be kept out.
@@ -113,9 +114,8 @@ impl Run {
     fn write(&self) -> Result<(), LabError> {
         let path = self.folder.join(FILE);
         let text = serde_json::to_string_pretty(&self.origin).map_err(io::Error::from);
-        Ok(text
-            .and_then(|text| replace(&path, text + "\n"))
-            .map_err(RowError::io(&path))?)
+        let written = text.and_then(|text| replace(&path, text + "\n"));
+        Ok(written.map_err(RowError::io(&path))?)
     }
 }
 
@@ -133,11 +133,9 @@ fn written_in(folder: &Path, files: &[&str]) -> Option<PathBuf> {
 }
 
 fn in_use(folder: &Path) -> RowError {
-    let text = std::fs::read_to_string(folder.join(LOCK)).unwrap_or_default();
-    let who = if text.is_empty() {
-        "another process".to_owned()
-    } else {
-        format!("process {text}")
+    let who = match std::fs::read_to_string(folder.join(LOCK)) {
+        Ok(text) if !text.is_empty() => format!("process {text}"),
+        _ => "another process".to_owned(),
     };
     let text = format_args!("in use by {who}; wait for its end, or choose another --out");
     RowError::of(folder, text)
@@ -159,31 +157,39 @@ impl Origin {
     /// the run's own origin if it has begun there.
     pub fn check(&self, folder: &Path, files: &[&str]) -> Result<Option<Origin>, LabError> {
         let path = folder.join(FILE);
+        let refuse = |path: &Path, what| {
+            Err(LabError::OtherRun {
+                path: path.to_owned(),
+                what,
+            })
+        };
         if path.symlink_metadata().is_err() {
             let what = "a file that no run has written, as no run.json is beside it";
-            return written_in(folder, files).map_or(Ok(None), |path| Err(LabError::OtherRun { path, what }));
+            return match written_in(folder, files) {
+                Some(path) => refuse(&path, what),
+                None => Ok(None),
+            };
         }
         open_regular(&path, File::options().read(true)).map_err(RowError::io(&path))?;
-        let (path, what) = match Origin::of_folder(folder).filter(|origin| !origin.run.is_empty()) {
-            None => (path, "no identity of a run that can be read, as it is damaged"),
-            Some(known) if known.run != self.run => (
-                folder.to_owned(),
-                "another run, of other games or with other options",
-            ),
-            Some(known) if known.is_of_other_precision(self) => (
-                folder.to_owned(),
-                "a run whose networks were computed in another precision",
-            ),
-            known => return Ok(known),
-        };
-        Err(LabError::OtherRun { path, what })
+        match Origin::of_folder(folder) {
+            Some(known) if !known.run.is_empty() => {
+                if known.run != self.run {
+                    refuse(folder, "another run, of other games or with other options")
+                } else if known.is_of_other_precision(self) {
+                    refuse(folder, "a run whose networks were computed in another precision")
+                } else {
+                    Ok(Some(known))
+                }
+            }
+            _ => refuse(&path, "no identity of a run that can be read, as it is damaged"),
+        }
     }
 
     /// Whether both tell their precisions, and these differ.
     fn is_of_other_precision(&self, other: &Origin) -> bool {
         let [own, others] = [self, other].map(|origin| {
-            let precisions = |(name, _): &&(String, String)| name.starts_with(PRECISION);
-            origin.facts.iter().filter(precisions).collect::<Vec<_>>()
+            let facts = origin.facts.iter();
+            Vec::from_iter(facts.filter(|(name, _)| name.starts_with(PRECISION)))
         });
         !own.is_empty() && !others.is_empty() && own != others
     }
@@ -192,28 +198,22 @@ impl Origin {
     pub fn without_folders(self) -> Origin {
         let word = |word: &str| {
             let (flag, value) = word.split_at(word.find('=').map_or(0, |place| place + 1));
-            let end = value
-                .trim_end_matches(['/', '\\'])
-                .rsplit(['/', '\\'])
-                .next()
-                .unwrap_or_default();
-            format!("{flag}{end}")
+            let value = value.trim_end_matches(['/', '\\']);
+            let folder = value.rfind(['/', '\\']).map_or(0, |place| place + 1);
+            format!("{flag}{}", &value[folder..])
         };
-        let command = self.command.split(' ').map(word).collect::<Vec<_>>().join(" ");
+        let command = self.command.split(' ').map(word).join(" ");
         Origin { command, ..self }
     }
 
     pub(crate) fn rows(&self) -> impl Iterator<Item = (&str, &str)> {
         let own = [
-            ("machine", &self.machine),
-            ("version", &self.version),
-            ("date", &self.date),
+            ("machine", &*self.machine),
+            ("version", &*self.version),
+            ("date", &*self.date),
         ];
-        let facts = self.facts.iter().map(|(name, value)| (name.as_str(), value));
-        facts
-            .chain(own)
-            .map(|(name, value)| (name, value.as_str()))
-            .filter(|(_, value)| !value.is_empty())
+        let facts = self.facts.iter().map(|(name, value)| (&**name, &**value));
+        facts.chain(own).filter(|(_, value)| !value.is_empty())
     }
 }
 
@@ -267,7 +267,8 @@ impl<R: Entry> Journal<R> {
     /// Opens or makes a journal of the run. `take` gets the rows that are there, in order. Cuts off a
     /// half-written last line, and refuses any other damage by its line, and a journal that has lost rows.
     pub fn open(run: &Run, mut take: impl FnMut(R) -> Result<(), LabError>) -> Result<Journal<R>, LabError> {
-        let (path, id) = (run.folder.join(R::JOURNAL), run.origin.run.clone());
+        let path = run.folder.join(R::JOURNAL);
+        let id = run.origin.run.clone();
         let mut exports = Vec::new();
         for (name, start) in R::exports() {
             let mut export = Export::create(&run.folder.join(name))?;
@@ -307,10 +308,11 @@ impl<R: Entry> Journal<R> {
         let line = serde_json::to_string(&Line {
             run: self.run.clone(),
             row,
-        })
-        .map_err(io::Error::from);
-        let line = line.map(|line| format!("{SUM}{}\",{}\n", sum(&line), &line[1..]));
-        let written = line.and_then(|line| self.file.append(line.as_bytes()));
+        });
+        let written = line.map_err(io::Error::from).and_then(|line| {
+            let summed = format!("{SUM}{}\",{}\n", sum(&line), &line[1..]);
+            self.file.append(summed.as_bytes())
+        });
         written.map_err(RowError::ended(&self.path))?;
         for ((_, waiting), text) in self.exports.iter_mut().zip(row.texts()) {
             waiting.push_str(&text);
@@ -372,9 +374,9 @@ pub(crate) fn rows<R: DeserializeOwned>(
             return Err(fault("its checksum is another one".into()).into());
         }
         let line: Line<R> = serde_json::from_str(text).map_err(|error| fault(error.to_string()))?;
-        if run
-            .as_ref()
-            .is_some_and(|run| !line.run.is_empty() && line.run != *run)
+        if let Some(run) = &run
+            && !line.run.is_empty()
+            && line.run != *run
         {
             return Err(LabError::OtherRun {
                 path: path.clone(),

@@ -44,7 +44,8 @@ impl<J, R> Jobs<'_, J, R> {
         mut work: impl FnMut(Vec<J>) -> Result<Vec<R>, LabError>,
     ) -> Result<(), LabError> {
         loop {
-            let (mut places, mut jobs) = (Vec::new(), Vec::new());
+            let mut places = Vec::new();
+            let mut jobs = Vec::new();
             while jobs.len() < most
                 && let Some((place, job)) = self.take()?
             {
@@ -54,10 +55,9 @@ impl<J, R> Jobs<'_, J, R> {
             if jobs.is_empty() {
                 return Ok(());
             }
-            places
-                .into_iter()
-                .zip(work(jobs)?)
-                .for_each(|(place, result)| self.deliver(place, result));
+            for (place, result) in places.into_iter().zip(work(jobs)?) {
+                self.deliver(place, result);
+            }
         }
     }
 
@@ -110,19 +110,27 @@ pub fn run<J: Send, R: Send>(
                 }
             });
             // Without a further thread the others do its jobs. The first one is needed.
-            if let (Err(error), 0) = (spawned, index) {
+            if index == 0
+                && let Err(error) = spawned
+            {
                 return Err(LabError::Thread(error));
             }
         }
         drop(sender);
-        let (mut early, mut place, mut outcome) = (BTreeMap::new(), 0, Ok(()));
+        let mut early = BTreeMap::new();
+        let mut place = 0;
+        let mut outcome = Ok(());
         for result in results {
             match result {
-                Ok((place, result)) => drop(early.insert(place, result)),
+                Ok((place, result)) => {
+                    early.insert(place, result);
+                }
                 Err(_) if stop.load(Ordering::Relaxed) => {}
                 Err(error) => outcome = outcome.and(Err(error)),
             }
-            while let Some(result) = early.remove(&place).filter(|_| !ended.load(Ordering::Relaxed)) {
+            while !ended.load(Ordering::Relaxed)
+                && let Some(result) = early.remove(&place)
+            {
                 place += 1;
                 let received = receive(result);
                 let is_over = !matches!(received, Ok(ControlFlow::Continue(())));

@@ -12,6 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Receiver, RecvTimeoutError, SendTimeoutError, Sender, bounded};
+use itertools::Itertools;
 use parking_lot::Mutex;
 
 use crate::error::{RowError, UciProcessError};
@@ -36,8 +37,10 @@ const MOST_NAME: usize = 200;
 const MARGIN: Duration = Duration::from_secs(3);
 const FAREWELL: Duration = Duration::from_secs(2);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// Most lines of its last words, and most characters of each.
-const LAST_WORDS: (usize, usize) = (4, 300);
+/// Most lines of its last words.
+const LAST_WORDS: usize = 4;
+/// Most characters of each.
+const LONGEST_WORDS: usize = 300;
 /// Most bytes that are kept of what it says before an answer. The oldest lines go.
 const MOST_SAID: usize = 4 << 20;
 /// Most lines that wait to be read, on either side. Whoever writes waits with the next one.
@@ -77,11 +80,8 @@ impl LoggedProcess {
     /// Adds a line, `>` to the engine, `<` from it, or `!` from its stderr.
     fn tell(&self, way: &str, line: &str) {
         if let Some(EngineLog { file, opened }) = self.log.as_deref() {
-            let text = format!(
-                "{:.3} {} {way} {line}\n",
-                opened.elapsed().as_secs_f64(),
-                self.name
-            );
+            let seconds = opened.elapsed().as_secs_f64();
+            let text = format!("{seconds:.3} {} {way} {line}\n", self.name);
             // A full disk costs the log alone.
             let _ = file.lock().write_all(text.as_bytes());
         }
@@ -101,9 +101,8 @@ pub struct ExternalCommand {
 
 impl ExternalCommand {
     pub fn new(program: &str) -> ExternalCommand {
-        let program = program.to_owned();
         ExternalCommand {
-            program,
+            program: program.to_owned(),
             arguments: Vec::new(),
             options: Vec::new(),
             silence: SILENCE,
@@ -160,69 +159,69 @@ impl UciProcess {
         let (Some(mut input), Some(output), Some(errors)) = pipes else {
             return Err(fault("has no input or output".into()));
         };
-        let words = Arc::new(Mutex::new(VecDeque::new()));
-        let (heard, (sender, received)) = (words.clone(), bounded(MOST_WAITING));
-        let log = LoggedProcess {
-            log: command.log.clone(),
-            name: format!("{} [{}]", command.program, child.id()),
-        };
-        let (errors_log, output_log) = (log.clone(), log.clone());
         let (lines, to_write) = bounded::<String>(MOST_WAITING);
-        let hears = move || {
-            for (_, text) in Lines::new(BufReader::new(errors)).flatten() {
-                errors_log.tell("!", &text);
-                hear(&heard, &text);
-            }
-        };
-        let reads = move || {
-            let mut lines = Lines::new(BufReader::new(output)).map(|line| line.map(|(_, text)| text));
-            let _ = lines.try_for_each(|text| {
-                text.iter().for_each(|text| output_log.tell("<", text));
-                sender.send(text)
-            });
-        };
-        let writes = move || {
-            drop(
-                to_write
-                    .iter()
-                    .try_for_each(|line| input.write_all(line.as_bytes())),
-            )
-        };
-        let threads = [
-            Box::new(hears) as Box<dyn FnOnce() + Send>,
-            Box::new(reads),
-            Box::new(writes),
-        ];
-        let started = threads
-            .into_iter()
-            .try_for_each(|thread| thread::Builder::new().spawn(thread).map(drop));
+        let (sender, received) = bounded(MOST_WAITING);
         let mut process = UciProcess {
             name: command.program.clone(),
+            log: LoggedProcess {
+                log: command.log.clone(),
+                name: format!("{} [{}]", command.program, child.id()),
+            },
             child,
             input: Some(lines),
-            log,
             output: received,
-            words,
+            words: Arc::default(),
             patience: Patience {
                 whole: command.silence * TALK,
                 silence: command.silence,
             },
             stop: command.stop.clone(),
         };
+        let (log, words) = (process.log.clone(), process.words.clone());
+        let hears = move || {
+            for (_, text) in Lines::new(BufReader::new(errors)).flatten() {
+                log.tell("!", &text);
+                hear(&words, &text);
+            }
+        };
+        let log = process.log.clone();
+        let reads = move || {
+            for line in Lines::new(BufReader::new(output)) {
+                let text = line.map(|(_, text)| text);
+                if let Ok(text) = &text {
+                    log.tell("<", text);
+                }
+                if sender.send(text).is_err() {
+                    break;
+                }
+            }
+        };
+        let writes = move || {
+            for line in to_write {
+                if input.write_all(line.as_bytes()).is_err() {
+                    break;
+                }
+            }
+        };
         let patience = process.patience_before_game();
-        let started =
-            started.map_err(|error| process.fault(format!("cannot be read: {}", our_words(&error))));
-        let answer = started
+        let answer = spawn(hears)
+            .and_then(|()| spawn(reads))
+            .and_then(|()| spawn(writes))
+            .map_err(|error| process.fault(format!("cannot be read: {}", our_words(&error))))
             .and_then(|()| process.send("uci"))
             .and_then(|()| process.read_until("uciok", patience));
-        let answer = answer.inspect_err(|_| drop(process.child.kill()))?;
+        let answer = answer.inspect_err(|_| process.kill())?;
         for (name, value) in &command.options {
             if !declares(&answer, name) {
                 return Err(process.fault(format!("has no option {name:?}")));
             }
-            process.send(&format!("setoption name {name} value {value}"))?;
+            process.set_option(name, value)?;
         }
         Ok((process, answer))
+    }
+
+    fn set_option(&self, name: &str, value: &str) -> Result<(), UciProcessError> {
+        self.send(&format!("setoption name {name} value {value}"))
     }
 
     /// Sends a line. Where the engine has ended, the reading that follows says so: it knows what was wanted.
@@ -231,7 +230,8 @@ impl UciProcess {
             return Err(self.fault("was told to end".into()));
         };
         self.log.tell(">", line);
-        let (began, mut text) = (Instant::now(), format!("{line}\n"));
+        let began = Instant::now();
+        let mut text = format!("{line}\n");
         while let Err(SendTimeoutError::Timeout(left)) = input.send_timeout(text, LOOK_EVERY * 10) {
             if self.is_stopped() || began.elapsed() >= self.patience.silence {
                 return Err(self.fault("does not read its input".into()));
@@ -263,7 +263,9 @@ impl UciProcess {
     /// Reads the lines up to the one that begins with `word`, which is the last of those that are returned.
     fn read_until(&mut self, word: &str, patience: Patience) -> Result<Vec<String>, UciProcessError> {
         let began = Instant::now();
-        let (mut last, mut said, mut bytes) = (began, VecDeque::new(), 0);
+        let mut last = began;
+        let mut said = VecDeque::new();
+        let mut bytes = 0;
         loop {
             if self.is_stopped() {
                 return Err(self.fault("was not waited for, as the run is stopped".into()));
@@ -285,13 +287,13 @@ impl UciProcess {
                     return Err(self.fault(format!("ended{end} before it said {word}")));
                 }
                 Err(RecvTimeoutError::Timeout) => {
+                    let silent = last.elapsed();
                     let tells_error = |line: &String| line.to_lowercase().contains("error");
-                    let is_mute =
-                        last.elapsed() >= SILENCE_AFTER_ERROR && self.words.lock().iter().any(tells_error);
-                    if is_mute || last.elapsed() >= patience.silence {
-                        let waited = last.elapsed().as_secs_f64();
+                    let is_mute = silent >= SILENCE_AFTER_ERROR && self.words.lock().iter().any(tells_error);
+                    if is_mute || silent >= patience.silence {
                         return Err(self.fault(format!(
-                            "has not said {word} and is silent for {waited:.0} s (wait=SECONDS allows more)"
+                            "has not said {word} and is silent for {:.0} s (wait=SECONDS allows more)",
+                            silent.as_secs_f64()
                         )));
                     }
                     continue;
@@ -318,23 +320,27 @@ impl UciProcess {
 
     /// How the process has ended, as in " (exit code 3)". Empty where the system does not say.
     fn end(&mut self) -> String {
-        let Ok(status) = end_within(&mut self.child, FAREWELL) else {
-            return String::new();
-        };
-        status
-            .code()
-            .map_or_else(|| format!(" ({status})"), |code| format!(" (exit code {code})"))
+        match end_within(&mut self.child, FAREWELL) {
+            Ok(status) => match status.code() {
+                Some(code) => format!(" (exit code {code})"),
+                None => format!(" ({status})"),
+            },
+            Err(_) => String::new(),
+        }
     }
 
-    fn fault(&self, reason: String) -> UciProcessError {
+    fn kill(&mut self) {
+        // It may have ended before.
+        let _ = self.child.kill();
+    }
+
+    fn fault(&self, mut reason: String) -> UciProcessError {
         // What it wrote before it ended may still be on its way.
         thread::sleep(LOOK_EVERY * 5);
-        let words = self.words.lock().iter().cloned().collect::<Vec<_>>().join(" / ");
-        let reason = if words.is_empty() {
-            reason
-        } else {
-            format!("{reason}. Its last words: {words}")
-        };
+        let words = self.words.lock().iter().join(" / ");
+        if !words.is_empty() {
+            reason += &format!(". Its last words: {words}");
+        }
         UciProcessError {
             name: self.name.clone(),
             reason,
@@ -342,14 +348,19 @@ impl UciProcess {
     }
 }
 
+fn spawn(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    thread::Builder::new().spawn(work)?;
+    Ok(())
+}
+
 fn hear(words: &Mutex<VecDeque<String>>, line: &str) {
     let mut words = words.lock();
     let line = line.strip_prefix("info string ").unwrap_or(line).trim();
-    let line: String = line.chars().take(LAST_WORDS.1).collect();
+    let line: String = line.chars().take(LONGEST_WORDS).collect();
     if !line.is_empty() && words.back() != Some(&line) {
         words.push_back(line);
     }
-    if words.len() > LAST_WORDS.0 {
+    if words.len() > LAST_WORDS {
         words.pop_front();
     }
 }
@@ -366,10 +377,10 @@ fn why_not(program: &str, error: &io::Error) -> String {
 }
 
 fn declares(answer: &[String], name: &str) -> bool {
-    let own = answer
+    let mut own = answer
         .iter()
         .filter_map(|line| line.strip_prefix("option name ")?.split(" type ").next());
-    own.into_iter().any(|own| own.eq_ignore_ascii_case(name))
+    own.any(|own| own.eq_ignore_ascii_case(name))
 }
 
 /// An external engine with its processes that no game uses at the moment.
@@ -422,11 +433,15 @@ impl ExternalGame {
         options: &[(&str, &str)],
     ) -> Result<ExternalGame, UciProcessError> {
         let idle = engine.idle.lock().pop();
-        let mut process = idle.map_or_else(|| Ok(UciProcess::start(&engine.command)?.0), Ok)?;
-        let random = [("UCI_Chess960", "true")];
-        let random = random.iter().filter(|_| opening.variant() == Variant::Chess960);
-        for (name, value) in options.iter().chain(random) {
-            process.send(&format!("setoption name {name} value {value}"))?;
+        let mut process = match idle {
+            Some(process) => process,
+            None => UciProcess::start(&engine.command)?.0,
+        };
+        for (name, value) in options {
+            process.set_option(name, value)?;
+        }
+        if opening.variant() == Variant::Chess960 {
+            process.set_option("UCI_Chess960", "true")?;
         }
         process.new_game()?;
         let position = format!("position fen {} moves", opening.position(0).to_fen());
@@ -465,21 +480,18 @@ impl ExternalGame {
             }
         });
         let read = process.read_until("bestmove", patience);
-        if read.is_err()
-            && let Some(mut process) = self.process.take()
-        {
-            drop(process.child.kill());
+        if read.is_err() {
+            process.kill();
+            self.process = None;
         }
         read
     }
 
     fn process(&mut self) -> Result<&mut UciProcess, UciProcessError> {
-        let engine = &self.engine;
-        let gone = || UciProcessError {
-            name: engine.name.clone(),
+        self.process.as_mut().ok_or_else(|| UciProcessError {
+            name: self.engine.name.clone(),
             reason: "has failed before".into(),
-        };
-        self.process.as_mut().ok_or_else(gone)
+        })
     }
 }
 
@@ -501,16 +513,16 @@ pub(crate) fn move_between(before: &Position, after: &Position) -> Option<Move> 
 
 /// The last line of each rank that has a score, bounds left out, in the order of the ranks.
 pub fn latest_lines(said: &[String]) -> Vec<InfoLine<'_>> {
-    let infos = said.iter().filter_map(|line| InfoLine::parse(line));
-    let bounds = ["lowerbound", "upperbound"];
-    let scored =
-        infos.filter(|info| info.score().is_some() && !bounds.iter().any(|word| info.0.contains(word)));
-    let latest: BTreeMap<_, _> = scored.map(|info| (info.rank(), info)).collect();
-    latest
-        .into_iter()
-        .filter(|(rank, _)| *rank > 0)
-        .map(|(_, info)| info)
-        .collect()
+    let mut latest = BTreeMap::new();
+    for info in said.iter().filter_map(|line| InfoLine::parse(line)) {
+        let is_bound = ["lowerbound", "upperbound"]
+            .iter()
+            .any(|word| info.0.contains(word));
+        if info.score().is_some() && !is_bound && info.rank() > 0 {
+            latest.insert(info.rank(), info);
+        }
+    }
+    latest.into_values().collect()
 }
 
 /// The nodes that a search has taken so far, or 0 if the engine does not say.
@@ -559,11 +571,13 @@ impl<'a> InfoLine<'a> {
 impl Drop for UciProcess {
     fn drop(&mut self) {
         if self.is_stopped() {
-            drop(self.child.kill());
+            self.kill();
         }
         // Some engines heed the end of their input alone. One that does not read is ended below.
         self.log.tell(">", "quit");
-        let _ = self.input.take().map(|input| input.try_send("quit\n".into()));
+        if let Some(input) = self.input.take() {
+            let _ = input.try_send("quit\n".into());
+        }
         let _ = end_within(&mut self.child, FAREWELL);
     }
 }
