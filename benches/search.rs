@@ -187,8 +187,8 @@ struct MeasuredSearch {
 fn search(engine: &mut Engine, nodes: u64) -> MeasuredSearch {
     engine.set_position(POSITION).expect("the position is legal");
     let cpu = cpu_time();
-    let limits = Limit::nodes(nodes);
-    let (_, found) = engine.search(limits).expect("the position has moves");
+    let limit = Limit::nodes(nodes);
+    let (_, found) = engine.search(limit).expect("the position has moves");
     MeasuredSearch {
         summary: found.figures,
         cpu: cpu_time() - cpu,

@@ -27,9 +27,9 @@ fn plans(text: &str) -> bool {
         return false;
     };
     for time_ms in [0.0, 17.0, 3_000.0, 900_000.0] {
-        let limits = Limit::clock(Millis(time_ms), Millis(20.0));
+        let limit = Limit::clock(Millis(time_ms), Millis(20.0));
         let facts = MoveFacts {
-            limits,
+            limit,
             pieces: 20,
             legal_moves: 30,
             ..MoveFacts::default()

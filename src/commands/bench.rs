@@ -45,7 +45,7 @@ pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<ExitStatus> {
     let is_reproducible = REPRODUCIBLE.contains(&&*args.settings.0.network.backend);
     // Reproducible backends need no time limit.
     let movetime = (!is_reproducible).then_some(DEFAULT_MOVE_TIME);
-    let limits = args.limits.or(Limit::from(Bounds {
+    let limit = args.limits.or(Limit::from(Bounds {
         nodes: Some(DEFAULT_NODES),
         movetime,
         ..Bounds::default()
@@ -58,14 +58,14 @@ pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<ExitStatus> {
         engine.prepare()?;
     }
     measure::tell(&engine);
-    let speed = measure::search_all(&mut engine, positions, limits, &args.settings.0, output, || ())?;
+    let speed = measure::search_all(&mut engine, positions, limit, &args.settings.0, output, || ())?;
     drop(engine);
     if let Some(failure) = &speed.failure {
         bail!("{failure}");
     }
     let is_plain = args.limits.is_default() && args.positions.flags().is_empty();
     let has_signature =
-        REPRODUCIBLE.contains(&&*speed.backend) && speed.threads == 1 && limits.bounds().movetime.is_none();
+        REPRODUCIBLE.contains(&&*speed.backend) && speed.threads == 1 && limit.bounds().movetime.is_none();
     let report = BenchReport {
         bench: match is_plain {
             true => number(
@@ -128,18 +128,14 @@ fn number(settings: &Settings, positions: impl IntoIterator<Item = String>) -> R
     let mut engine = Engine::new(settings.for_analysis())?;
     engine.prepare()?;
     let nodes = Some(Nodes(NUMBER_NODES));
-    let limits = Limit::from(Bounds {
+    let limit = Limit::from(Bounds {
         depth: Some(NUMBER_DEPTH),
         nodes,
         ..Bounds::default()
     });
     let mut visits = 0;
     for position in positions {
-        visits += measure::search(&mut engine, position, limits)?
-            .1
-            .stats
-            .new_nodes
-            .0;
+        visits += measure::search(&mut engine, position, limit)?.1.stats.new_nodes.0;
     }
     Ok(Some(visits))
 }

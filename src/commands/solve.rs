@@ -277,8 +277,8 @@ struct SolveReport {
 
 pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus> {
     let (problems, bad_lines) = read(args)?;
-    let limits = args.limits.or(Limit::nodes(DEFAULT_NODES.0))?;
-    let searcher = measure::searcher(&args.settings.0, args.concurrency, limits)?;
+    let limit = args.limits.or(Limit::nodes(DEFAULT_NODES.0))?;
+    let searcher = measure::searcher(&args.settings.0, args.concurrency, limit)?;
     let facts = searcher.setup.backend().facts();
     output.tell_origins(vec![origin(&engine_facts(Some(facts), &args.settings.0))]);
     let backend = facts.description.clone();
@@ -292,7 +292,7 @@ pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus> {
             notes: Vec::new(),
             answers: sender.clone(),
         };
-        let request = GoRequest::new(limits);
+        let request = GoRequest::new(limit);
         let order = searcher.order(Arc::new(game), &[ply], request, Box::new(watcher));
         Order {
             report_every: Some(REPORT_EVERY),

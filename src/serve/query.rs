@@ -242,13 +242,13 @@ impl Fields {
         let setup = self.setup(defaults)?;
         let game = self.game(setup.settings().chess960)?;
         let plies = self.plies(&game)?;
-        let limits = self.limits(defaults)?;
+        let limit = self.limit(defaults)?;
         let report_every = self.number("report_every", LEAST_REPORT_MS..=MAX_MS)?;
         Ok(Command::Search(Box::new(Query {
             id,
             request: GoRequest {
                 root_moves: self.root_moves(&game, &plies)?,
-                ..GoRequest::new(limits)
+                ..GoRequest::new(limit)
             },
             plies,
             setup,
@@ -302,7 +302,7 @@ impl Fields {
         }
     }
 
-    fn limits(&self, defaults: &Defaults) -> Result<Limit, Refusal> {
+    fn limit(&self, defaults: &Defaults) -> Result<Limit, Refusal> {
         let mut bounds = Bounds {
             nodes: self.number("nodes", 1..=u64::from(u32::MAX))?.map(Nodes),
             movetime: self.number("movetime", 1..=MAX_MS)?.map(|ms| Millis(ms as f64)),
@@ -593,7 +593,7 @@ mod tests {
 
     #[test]
     fn any_limit_replaces_the_default() {
-        let nodes = |line: &str| query(line).request.limits.bounds().nodes;
+        let nodes = |line: &str| query(line).request.limit.bounds().nodes;
         assert_eq!(nodes(r#"{"id":1}"#), Some(Nodes(NODES)));
         assert_eq!(nodes(r#"{"id":1,"nodes":5,"movetime":10}"#), Some(Nodes(5)));
         for limit in [

@@ -360,7 +360,7 @@ impl Client {
         let open = Arc::new(OpenQuery {
             id,
             number: server.number(),
-            is_infinite: request.limits.is_infinite(),
+            is_infinite: request.limit.is_infinite(),
             stop: Arc::default(),
             left: AtomicUsize::new(plies.len()),
             _game: held,

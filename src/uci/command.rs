@@ -47,7 +47,7 @@ pub struct GoCommand {
 impl GoCommand {
     /// For the side to move. A missing clock is guessed only if nothing else ends the search: from the other
     /// side's, or from the increment. Otherwise GUIs send zeros for missing clocks.
-    pub(crate) fn limits_for(&self, turn: Color) -> Limit {
+    pub(crate) fn limit_for(&self, turn: Color) -> Limit {
         let mover = usize::from(turn == Color::Black);
         let (time, inc) = if self.has_end() {
             let is_clock = self.time.iter().flatten().any(|time| time.0 != 0.0);
@@ -107,8 +107,8 @@ impl GoCommand {
             }
         }
         // `ponder` is no limit.
-        let limits = go.limits_for(Color::White);
-        if !go.has_end() && !limits.after_ponder_hit().has_end() {
+        let limit = go.limit_for(Color::White);
+        if !go.has_end() && !limit.after_ponder_hit().has_end() {
             go.is_infinite = true;
         }
         go
@@ -248,18 +248,18 @@ mod tests {
     #[test]
     fn clocks_are_those_of_the_mover() {
         let go = go("go wtime 1000 btime 2000 winc 10 binc 20 movestogo 5");
-        let black = go.limits_for(Color::Black).bounds();
+        let black = go.limit_for(Color::Black).bounds();
         assert_eq!(
             (black.time, black.inc, black.movestogo),
             (Some(Millis(2000.0)), Millis(20.0), Some(5))
         );
-        assert_eq!(go.limits_for(Color::White).bounds().time, Some(Millis(1000.0)));
+        assert_eq!(go.limit_for(Color::White).bounds().time, Some(Millis(1000.0)));
     }
 
     fn white_clock(line: &str) -> (Option<f64>, f64, bool) {
-        let limits = go(line).limits_for(Color::White);
-        let Bounds { time, inc, .. } = limits.bounds();
-        (time.map(|time| time.0), inc.0, limits.is_infinite())
+        let limit = go(line).limit_for(Color::White);
+        let Bounds { time, inc, .. } = limit.bounds();
+        (time.map(|time| time.0), inc.0, limit.is_infinite())
     }
 
     #[test]
@@ -286,9 +286,9 @@ mod tests {
                 "wtime 0",
             ] {
                 let line = format!("go {limit} {clock}");
-                let limits = go(&line).limits_for(Color::White);
+                let limit = go(&line).limit_for(Color::White);
                 assert_eq!(
-                    (limits.bounds().time, limits.is_infinite()),
+                    (limit.bounds().time, limit.is_infinite()),
                     (None, false),
                     "{line}"
                 );

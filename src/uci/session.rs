@@ -366,10 +366,10 @@ impl Session {
     }
 
     /// The start of the time of a `go` that came `at` this time.
-    fn clock_started(&mut self, at: Instant, limits: Limit) -> Instant {
+    fn clock_started(&mut self, at: Instant, limit: Limit) -> Instant {
         let is_strict = self.engine.settings().time.strict_timing;
         let [came, now] = [at, Instant::now()].map(|time| self.since_start(time));
-        let start = self.move_start.go_read(GoTimes { came, now }, limits, is_strict);
+        let start = self.move_start.go_read(GoTimes { came, now }, limit, is_strict);
         self.began + start.to_duration().unwrap_or_default()
     }
 
@@ -377,13 +377,13 @@ impl Session {
         go.errors
             .iter()
             .for_each(|error| self.output.note(error.as_str()));
-        let limits = go.limits_for(self.engine.position().current().turn());
-        let received = self.clock_started(at, limits);
+        let limit = go.limit_for(self.engine.position().current().turn());
+        let received = self.clock_started(at, limit);
         let root_moves = self.root_moves(self.engine.position(), &go.search_moves);
         let request = GoRequest {
             root_moves,
             received,
-            ..GoRequest::new(limits)
+            ..GoRequest::new(limit)
         };
         let options = self.engine.settings().info.clone();
         let listener = UciListener {

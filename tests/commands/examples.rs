@@ -106,7 +106,7 @@ fn a_search_without_an_end_is_refused() {
     let mut settings = Settings::default();
     settings.set("Backend", "trivial").unwrap();
     let mut engine = Engine::new(settings).unwrap();
-    for limits in [
+    for limit in [
         Limit::default(),
         Limit::Infinite,
         Limit::from(Bounds {
@@ -114,7 +114,7 @@ fn a_search_without_an_end_is_refused() {
             ..Bounds::default()
         }),
     ] {
-        let error = engine.search(limits).unwrap_err();
+        let error = engine.search(limit).unwrap_err();
         assert!(matches!(error, EngineError::Endless), "{error}");
     }
     engine.search(Limit::nodes(10)).unwrap();

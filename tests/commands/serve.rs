@@ -126,11 +126,11 @@ impl Query {
         engine
             .set_position(&format!("fen {} moves {}", self.game.fen, moves.join(" ")))
             .unwrap();
-        let limits = Limit::nodes(self.nodes);
+        let limit = Limit::nodes(self.nodes);
         let (sender, answers) = channel();
         let request = GoRequest {
             root_moves: self.root_moves.clone(),
-            ..GoRequest::new(limits)
+            ..GoRequest::new(limit)
         };
         engine.go(request, Box::new(Collector(sender))).unwrap();
         engine.wait();

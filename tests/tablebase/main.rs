@@ -237,11 +237,11 @@ fn with_tables_a_move_that_is_asked_for_takes_its_nodes() {
         .set_position("fen 8/8/8/3k4/8/8/1R6/K7 w - - 0 100")
         .unwrap();
     let root_moves = vec![engine.position().parse_move("b2b5").unwrap()];
-    let limits = Limit::nodes(400);
+    let limit = Limit::nodes(400);
     let (sender, answers) = std::sync::mpsc::channel();
     let request = GoRequest {
         root_moves,
-        ..GoRequest::new(limits)
+        ..GoRequest::new(limit)
     };
     engine.go(request, Box::new(AnswerSender(sender))).unwrap();
     assert_eq!(answers.recv().unwrap().unwrap().figures.stats.nodes.0, 400);
@@ -297,8 +297,8 @@ impl Player {
         self.0
             .set_position(&format!("fen {fen} moves {}", moves.join(" ")))
             .unwrap();
-        let limits = Limit::nodes(nodes);
-        let (best, outcome) = self.0.search(limits).unwrap();
+        let limit = Limit::nodes(nodes);
+        let (best, outcome) = self.0.search(limit).unwrap();
         assert!(
             outcome.notes.iter().all(|note| matches!(note, Note::Info(_))),
             "{:?}",

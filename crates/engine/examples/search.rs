@@ -6,13 +6,13 @@ use zeitnot_engine::engine::{Engine, Settings};
 use zeitnot_engine::time::{Limit, Millis};
 
 /// Searches `position`, as after UCI's `position`, and hands lines of text to `print`.
-pub fn search(position: &str, limits: Limit, print: &mut dyn FnMut(String)) -> Result<(), Box<dyn Error>> {
+pub fn search(position: &str, limit: Limit, print: &mut dyn FnMut(String)) -> Result<(), Box<dyn Error>> {
     // Without `for_analysis` a search ends as soon as its move is clear.
     let mut engine = Engine::new(Settings::default().for_analysis())?;
     // Options have UCI's names. Managers are for games on a clock: `Limit::clock`.
     engine.set_option("TimeManager", "smooth(mle-pieces)")?;
     engine.set_position(position)?;
-    let (_, found) = engine.search(limits)?;
+    let (_, found) = engine.search(limit)?;
 
     found.notes.iter().for_each(|note| print(note.to_string()));
     for (mv, visits) in found.figures.visits() {

@@ -83,7 +83,7 @@ fn warn_if_busy() {
 
 /// Measures and reports. Negative if the run is slower than an earlier one.
 pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatus> {
-    let limits = args.limits.or(Limit::movetime(MOVE_TIME))?;
+    let limit = args.limits.or(Limit::movetime(MOVE_TIME))?;
     let positions = args.positions.or(BENCHMARK)?;
     if args.backends.are_given() {
         return backends::run(args, positions.len(), output);
@@ -116,7 +116,7 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
     let speed = search_all(
         &mut engine,
         positions.clone(),
-        limits,
+        limit,
         &args.settings.0,
         output,
         between,

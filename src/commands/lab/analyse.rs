@@ -97,10 +97,10 @@ pub(crate) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus>
     } else {
         DEFAULT_NODES
     };
-    let limits = args.limits.or(Limit::nodes(nodes.0))?;
-    let mut judge = Judge::open(args, limits)?;
-    let id = run_id(args, limits, &judge);
-    let mut judged = judged_by(&judge, limits);
+    let limit = args.limits.or(Limit::nodes(nodes.0))?;
+    let mut judge = Judge::open(args, limit)?;
+    let id = run_id(args, limit, &judge);
+    let mut judged = judged_by(&judge, limit);
     if args.out.is_none() {
         eprint_message(&judged);
     }
@@ -279,12 +279,12 @@ impl JudgedBy {
 }
 
 impl Judge {
-    fn open(args: &AnalyseArgs, limits: Limit) -> Result<Judge> {
+    fn open(args: &AnalyseArgs, limit: Limit) -> Result<Judge> {
         let Some(command) = &args.with else {
             // The page shows what the search looked at.
             let mut settings = args.settings.0.clone();
             settings.info.verbose_move_stats = true;
-            let searcher = measure::searcher(&settings, args.concurrency, limits)?;
+            let searcher = measure::searcher(&settings, args.concurrency, limit)?;
             let clock = Limit::clock(Millis(60_000.0), Millis::ZERO);
             let facts = searcher.setup.backend().facts().clone();
             return Ok(Judge {
@@ -294,10 +294,10 @@ impl Judge {
                 precision: facts.precision.clone(),
                 network_sha256: searcher.setup.network_sha256().map(str::to_owned),
                 concurrency: searcher.size.searches,
-                by: JudgedBy::Network(Box::new(Mutex::new(Analyst::new(searcher, limits)))),
+                by: JudgedBy::Network(Box::new(Mutex::new(Analyst::new(searcher, limit)))),
             });
         };
-        let engine = ExternalJudge::new(judge_command(command)?, limits)?;
+        let engine = ExternalJudge::new(judge_command(command)?, limit)?;
         Ok(Judge {
             foretold: Vec::new(),
             description: engine.name().to_owned(),
@@ -398,11 +398,11 @@ fn plan(args: &AnalyseArgs) -> SpendingPlan {
     }
 }
 
-fn run_id(args: &AnalyseArgs, limits: Limit, judge: &Judge) -> String {
+fn run_id(args: &AnalyseArgs, limit: Limit, judge: &Judge) -> String {
     let mut id = RunId::default();
     id.add_settings(&args.settings.0, judge.network_sha256.as_deref());
     id.add(format!(
-        "{limits:?} {:?} {:?} {:?}",
+        "{limit:?} {:?} {:?} {:?}",
         args.tc, args.max_games, args.with
     ));
     id.add_files(&args.pgn);
@@ -412,7 +412,7 @@ fn run_id(args: &AnalyseArgs, limits: Limit, judge: &Judge) -> String {
     id.finish()
 }
 
-fn judged_by(judge: &Judge, limits: Limit) -> String {
+fn judged_by(judge: &Judge, limit: Limit) -> String {
     let who = match judge.by {
         JudgedBy::Network(_) => format!("Zeitnot {VERSION} with {}", judge.description),
         JudgedBy::Engine(_) => judge.description.clone(),
@@ -422,5 +422,5 @@ fn judged_by(judge: &Judge, limits: Limit) -> String {
     } else {
         ""
     };
-    format!("Judged by {who}, {} a position.{more}", limit_text(limits))
+    format!("Judged by {who}, {} a position.{more}", limit_text(limit))
 }

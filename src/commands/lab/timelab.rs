@@ -114,8 +114,8 @@ impl TimelabArgs {
             None if !self.pgn.is_empty() => Ok(USUAL_NPS),
             None => {
                 let mut engine = measure::engine(&self.network.0)?;
-                let limits = Limit::movetime(MEASURING_TIME);
-                let stats = engine.search(limits)?.1.figures.stats;
+                let limit = Limit::movetime(MEASURING_TIME);
+                let stats = engine.search(limit)?.1.figures.stats;
                 Ok((stats.new_nodes.as_f64() / stats.elapsed.as_secs()).max(1.0))
             }
         }

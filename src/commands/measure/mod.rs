@@ -152,10 +152,10 @@ pub(super) fn tell(engine: &Engine) {
 }
 
 /// For many positions at once: `concurrency`, or as many as suit backend and limits.
-pub(super) fn searcher(settings: &Settings, concurrency: Option<u32>, limits: Limit) -> Result<Searcher> {
+pub(super) fn searcher(settings: &Settings, concurrency: Option<u32>, limit: Limit) -> Result<Searcher> {
     let searches = |backend: &BackendInfo, threads: usize| match concurrency {
         Some(concurrency) => concurrency as usize,
-        None => positions_at_once(limits, backend, threads),
+        None => positions_at_once(limit, backend, threads),
     };
     let searcher = Searcher::open(settings.clone(), searches)?;
     searcher.notes().iter().for_each(eprint_message);
@@ -294,11 +294,11 @@ struct MoveVisits {
     visits: u32,
 }
 
-pub(super) fn search(engine: &mut Engine, position: String, limits: Limit) -> Result<(PositionRow, Figures)> {
+pub(super) fn search(engine: &mut Engine, position: String, limit: Limit) -> Result<(PositionRow, Figures)> {
     ensure!(!interruption()?.load(Ordering::Relaxed), "stopped by Ctrl-C");
     engine.new_game();
     engine.set_position(&position)?;
-    let (best, outcome) = engine.search(limits)?;
+    let (best, outcome) = engine.search(limit)?;
     let summary = outcome.figures;
     let text = |mv| engine.position().format_move(mv);
     let visits = summary.visits().into_iter();
@@ -362,7 +362,7 @@ pub(super) struct SpeedReport {
 pub(super) fn search_all(
     engine: &mut Engine,
     positions: Vec<String>,
-    limits: Limit,
+    limit: Limit,
     settings: &Settings,
     output: &mut Output,
     mut between: impl FnMut(),
@@ -379,7 +379,7 @@ pub(super) fn search_all(
             break;
         }
         let before = (Instant::now(), cpu_time(), engine.busy_time());
-        let searched = search(engine, position, limits).and_then(|searched| {
+        let searched = search(engine, position, limit).and_then(|searched| {
             let is_another = engine
                 .backend_in_force()
                 .is_none_or(|info| info.description != backend.description);
@@ -433,7 +433,7 @@ pub(super) fn search_all(
         minibatch_size: engine.batch_size(),
         queues: backend.queues,
         info: backend,
-        limit: limit_text(limits),
+        limit: limit_text(limit),
         options: settings.changed().into_iter().map(option_text).collect(),
         figures,
         positions: rows,
@@ -451,8 +451,8 @@ fn option_text((flag, value): (&str, String)) -> String {
     format!("--{flag}={name}")
 }
 
-pub(super) fn limit_text(limits: Limit) -> String {
-    let bounds = limits.bounds();
+pub(super) fn limit_text(limit: Limit) -> String {
+    let bounds = limit.bounds();
     let nodes = bounds.nodes.map(|nodes| format!("{nodes} nodes"));
     let time = bounds.movetime.map(|ms| format!("{ms} ms"));
     nodes.into_iter().chain(time).collect::<Vec<_>>().join(" or ")

@@ -7,19 +7,19 @@ use crate::note::Note;
 use crate::search::{Outcome, SearchContext, SearchInfo};
 use crate::time::Limit;
 
-/// Completes the outcome of a search of `game` within `limits` by a guess, if nothing was evaluated, and by
+/// Completes the outcome of a search of `game` within `limit` by a guess, if nothing was evaluated, and by
 /// what there is to tell. Where a reply is wanted, one is guessed even if the search has looked at none.
 /// Returns a report that the search itself has not made: of a guess, or with a guessed reply.
 pub(super) fn complete(
     outcome: &mut Outcome,
     game: &History,
     context: &SearchContext,
-    limits: Limit,
+    limit: Limit,
     wants_reply: bool,
 ) -> Option<SearchInfo> {
     let notes = &mut outcome.notes;
     notes.extend(outcome.failure.clone().map(Note::Error));
-    if let Some(moves) = limits.bounds().mate
+    if let Some(moves) = limit.bounds().mate
         && !outcome.figures.stats.has_mate_in(moves)
     {
         notes.push(format!("no mate in {moves} has been found").into());
@@ -27,7 +27,7 @@ pub(super) fn complete(
     let has_choice = game.legal_moves().len() > 1;
     let mut last_info = None;
     if outcome.best.is_none() {
-        if has_choice && !limits.is_ponder() {
+        if has_choice && !limit.is_ponder() {
             notes.push(
                 "no evaluation has come back in time: the move is taken from a quick look at mates and captures"
                     .into(),
@@ -36,7 +36,7 @@ pub(super) fn complete(
         let guess = quick_look(game, context.answer_moves(), &context.cache);
         outcome.best = guess.map(|guess| guess.mv);
         last_info = guess
-            .filter(|_| !limits.is_ponder())
+            .filter(|_| !limit.is_ponder())
             .map(|guess| guess.info(context.clock.elapsed()));
     }
     if outcome.ponder.is_none() && (wants_reply || !has_choice) {

@@ -104,7 +104,7 @@ impl OwnGame {
         game: &History,
         request: &GoRequest,
     ) -> Result<(Search, Vec<Note>), EngineError> {
-        if let Some((name, Millis(ms))) = request.limits.unusable_time() {
+        if let Some((name, Millis(ms))) = request.limit.unusable_time() {
             return Err(EngineError::Time { name, ms });
         }
         let position = game.current();
@@ -112,9 +112,9 @@ impl OwnGame {
             .root_moves
             .iter()
             .try_for_each(|mv| position.check_move(*mv))?;
-        let (setup, limits) = (self.setup.clone(), request.limits);
+        let (setup, limit) = (self.setup.clone(), request.limit);
         let backend = setup.backend().facts();
-        let weakening = setup.settings.strength.weakening(game, limits);
+        let weakening = setup.settings.strength.weakening(game, limit);
         let settings = &setup.settings.for_search(weakening);
         self.draining.retain(|life| life.stage() != Stage::Drained);
         if weakening.is_some() {
@@ -123,8 +123,8 @@ impl OwnGame {
         }
         let rescale = settings
             .contempt
-            .rescale(game.current().turn(), limits.is_infinite())?;
-        let (root_game, expected_move) = if limits.is_ponder() {
+            .rescale(game.current().turn(), limit.is_infinite())?;
+        let (root_game, expected_move) = if limit.is_ponder() {
             before_last_move(game)
         } else {
             (game.clone(), None)
@@ -144,14 +144,14 @@ impl OwnGame {
         } else {
             &tables.root_moves[..]
         };
-        let past = past_to_keep(limits, &self.draining);
+        let past = past_to_keep(limit, &self.draining);
         self.set_position(&root_game, past, &settings.search, rescale);
         let tree = self.choose_moves(&root_game, chosen)?;
         let (root, root_moves) = (tree.root, tree.chosen_moves().to_vec());
         let tree = tree.tree.clone();
         tree.set_limit(settings.tree_limit(backend));
         let reused = Nodes::from(tree.node(root).visits());
-        if limits.is_ponder()
+        if limit.is_ponder()
             && self
                 .before_pondering
                 .as_ref()
@@ -160,16 +160,16 @@ impl OwnGame {
             self.before_pondering = self.tree.as_ref().map(BeforePondering::read);
         }
         self.side = usize::from(game.current().turn().is_black());
-        if limits.mover_clock().is_some() {
+        if limit.mover_clock().is_some() {
             self.renew_clocks_in_a_new_game(game)?;
         }
         let clock = SearchClock::start(request.received, backend.virtual_pace);
         let chain = self.make_chain(request, clock.elapsed(), tables.choices);
         let affordable = [chain.max_new_nodes(), weakening.map(|weakening| weakening.nodes)];
         let affordable = affordable.into_iter().flatten().min().unwrap_or(Nodes::MAX);
-        let visits = new_visits(limits, settings, reused, affordable);
+        let visits = new_visits(limit, settings, reused, affordable);
         let mut params = settings.search.clone();
-        if settings.stoppers.smart_pruning_factor > 0.0 && !limits.is_infinite() {
+        if settings.stoppers.smart_pruning_factor > 0.0 && !limit.is_infinite() {
             // Bounds showed no gain beside smart pruning, which already gives the last visits to moves that
             // can still overtake.
             params.lcb_factor = 0.0;
@@ -192,7 +192,7 @@ impl OwnGame {
         };
         let settings = &setup.settings;
         let lacks_side =
-            !settings.strength.analyse_mode && settings.contempt.lacks_side(limits.is_infinite())?;
+            !settings.strength.analyse_mode && settings.contempt.lacks_side(limit.is_infinite())?;
         let mut told = Vec::new();
         if lacks_side {
             told.push("contempt favours no side in infinite search. ContemptMode can choose one".into());
@@ -274,10 +274,10 @@ impl OwnGame {
         if let Some(choices) = choices {
             facts.legal_moves = choices as u32;
         }
-        if !request.limits.is_ponder() {
+        if !request.limit.is_ponder() {
             self.before_pondering = None;
         }
-        if request.limits.after_ponder_hit().bounds().time.is_none() {
+        if request.limit.after_ponder_hit().bounds().time.is_none() {
             self.sides.iter_mut().for_each(Timekeeper::clock_was_set);
         }
         let timekeeper = &mut self.sides[self.side];
@@ -288,7 +288,7 @@ impl OwnGame {
     fn facts(&self, request: &GoRequest) -> MoveFacts {
         let (settings, backend) = (&self.setup.settings, self.setup.backend().facts());
         let mut facts = MoveFacts {
-            limits: request.limits,
+            limit: request.limit,
             loading: request.loading,
             overhead: Millis(settings.time.move_overhead.as_millis() as f64),
             has_moves_left: backend.has_moves_left,
@@ -360,11 +360,11 @@ fn before_last_move(game: &History) -> (History, Option<Move>) {
 }
 
 /// Decides what of the tree to keep, after waiting, if necessary, for earlier searches' batches.
-fn past_to_keep(limits: Limit, draining: &[Draining]) -> Past {
+fn past_to_keep(limit: Limit, draining: &[Draining]) -> Past {
     // Only an analysis goes back, and there batches in flight do no harm.
-    let is_analysis = limits == Limit::Infinite;
+    let is_analysis = limit == Limit::Infinite;
     // Backups of an earlier search would add to the requested nodes. A clock does not wait for them.
-    let bounds = limits.bounds();
+    let bounds = limit.bounds();
     let is_counted = bounds.nodes.is_some() && bounds.time.or(bounds.movetime).is_none();
     let are_idle = (is_analysis || is_counted) && are_idle_soon(draining);
     if is_analysis && are_idle {
@@ -375,8 +375,8 @@ fn past_to_keep(limits: Limit, draining: &[Draining]) -> Past {
 }
 
 /// New visits for a root with `reused`, up to `affordable`.
-fn new_visits(limits: Limit, settings: &Settings, reused: Nodes, affordable: Nodes) -> u64 {
-    let asked = limits.bounds().nodes.map(|nodes| {
+fn new_visits(limit: Limit, settings: &Settings, reused: Nodes, affordable: Nodes) -> u64 {
+    let asked = limit.bounds().nodes.map(|nodes| {
         if settings.stoppers.nodes_as_playouts {
             nodes
         } else {
@@ -530,8 +530,8 @@ mod tests {
         let position = History::start();
         let mut failures = Vec::new();
         for _ in 0..2 {
-            let limits = Limit::nodes(500);
-            let request = GoRequest::new(limits);
+            let limit = Limit::nodes(500);
+            let request = GoRequest::new(limit);
             let search = Arc::new(game.begin(&position, &request).unwrap().0);
             workers.assign(&search);
             let result = run(&search, &mut |_| {});
@@ -659,9 +659,9 @@ mod tests {
 
     #[test]
     fn bounds_choose_the_move_only_without_smart_pruning() {
-        let lcb_factor = |options: &[(&str, &str)], limits: Limit| {
+        let lcb_factor = |options: &[(&str, &str)], limit: Limit| {
             let mut game = game_with(settings(options), create("random"));
-            let (search, _) = game.begin(&History::start(), &GoRequest::new(limits)).unwrap();
+            let (search, _) = game.begin(&History::start(), &GoRequest::new(limit)).unwrap();
             search.state.context.params.lcb_factor
         };
         assert_eq!(lcb_factor(&[], Limit::nodes(50)), 0.0);
@@ -683,8 +683,8 @@ mod tests {
         };
         let mut budget = None;
         for &(moves, time, end) in searches {
-            let limits = time.map_or(Limit::Infinite, |time| Limit::clock(Millis(time), Millis::ZERO));
-            let search = game.begin(&position(moves), &GoRequest::new(limits)).unwrap().0;
+            let limit = time.map_or(Limit::Infinite, |time| Limit::clock(Millis(time), Millis::ZERO));
+            let search = game.begin(&position(moves), &GoRequest::new(limit)).unwrap().0;
             budget = search.stop_controller.with_chain(|chain| chain.report());
             game.finish_move(&search, end, &stats);
         }

@@ -70,7 +70,7 @@ impl Engine {
         self.stop_handle.prepare();
         let refusal = match self.prepare_search(&asked, &mut *listener) {
             Ok(Some((watcher, search, own))) => {
-                let (is_pondering, threads) = (asked.request.limits.is_ponder(), self.threads());
+                let (is_pondering, threads) = (asked.request.limit.is_ponder(), self.threads());
                 // The thread lives until it has a task.
                 drop(watcher.tasks.send(Task {
                     search: search.clone(),
@@ -100,9 +100,9 @@ impl Engine {
         self.stop_handle.begin_without_search(Over {
             listener,
             root: asked.game,
-            is_pondering: asked.request.limits.is_ponder(),
+            is_pondering: asked.request.limit.is_ponder(),
         });
-        if !asked.request.limits.waits_for_stop() {
+        if !asked.request.limit.waits_for_stop() {
             self.stop_handle.answer_without_search();
         }
         refusal
@@ -277,7 +277,7 @@ impl AskedSearch {
     fn after_ponder_hit(self, received: Instant) -> AskedSearch {
         AskedSearch {
             request: GoRequest {
-                limits: self.request.limits.after_ponder_hit(),
+                limit: self.request.limit.after_ponder_hit(),
                 received,
                 ..self.request
             },
@@ -396,7 +396,7 @@ impl Task {
             &mut outcome,
             game,
             &search.state.context,
-            request.limits,
+            request.limit,
             wants_reply,
         );
         for note in mem::take(&mut outcome.notes) {
@@ -430,17 +430,17 @@ impl Task {
 }
 
 impl Engine {
-    /// Searches the current position within `limits`, and waits for the move to play and how it was found.
+    /// Searches the current position within `limit`, and waits for the move to play and how it was found.
     ///
     /// Fails as [`Engine::go`] does, with [`EngineError::Endless`] if no limit ends the search, and with
     /// [`EngineError::NoResult`] if the search fails or there is no legal move.
-    pub fn search(&mut self, limits: Limit) -> Result<(Move, Outcome), EngineError> {
-        if !limits.has_end() {
+    pub fn search(&mut self, limit: Limit) -> Result<(Move, Outcome), EngineError> {
+        if !limit.has_end() {
             return Err(EngineError::Endless);
         }
         let (sender, answers) = unbounded();
         self.go(
-            GoRequest::new(limits),
+            GoRequest::new(limit),
             Box::new(AnswerCollector {
                 answers: sender,
                 notes: Vec::new(),
@@ -509,9 +509,9 @@ mod tests {
         for _ in 0..2 {
             engine.set_position("startpos").unwrap();
             let (sender, answers) = unbounded();
-            let limits = Limit::Infinite;
+            let limit = Limit::Infinite;
             engine
-                .go(GoRequest::new(limits), Box::new(PanickingListener(sender)))
+                .go(GoRequest::new(limit), Box::new(PanickingListener(sender)))
                 .unwrap();
             let outcome = answers.recv_timeout(Duration::from_secs(60)).unwrap().unwrap();
             assert!(outcome.best.is_some());
@@ -603,10 +603,8 @@ mod tests {
             let mut engine = random();
             engine.set_position("startpos moves e2e4 e7e5").unwrap();
             let (sender, answers) = unbounded();
-            let limits = Limit::Ponder(Some(Limit::nodes(50).bounds()));
-            engine
-                .go(GoRequest::new(limits), Box::new(Notes(sender)))
-                .unwrap();
+            let limit = Limit::Ponder(Some(Limit::nodes(50).bounds()));
+            engine.go(GoRequest::new(limit), Box::new(Notes(sender))).unwrap();
             let _ = engine.set_position(next);
             engine.ponder_hit(Instant::now()).unwrap();
             engine.wait();
@@ -617,13 +615,11 @@ mod tests {
     /// A regression: `ponderhit` answered an infinite search of a finished game.
     #[test]
     fn a_ponder_hit_answers_only_who_ponders() {
-        for (limits, heard) in [(Limit::Infinite, 0), (Limit::Ponder(None), 1)] {
+        for (limit, heard) in [(Limit::Infinite, 0), (Limit::Ponder(None), 1)] {
             let mut engine = random();
             engine.set_position(MATED).unwrap();
             let (sender, answers) = unbounded();
-            engine
-                .go(GoRequest::new(limits), Box::new(Notes(sender)))
-                .unwrap();
+            engine.go(GoRequest::new(limit), Box::new(Notes(sender))).unwrap();
             let is_answer = |said: &String| said == "bestmove false";
             assert_eq!(answers.try_iter().filter(is_answer).count(), 0);
             engine.ponder_hit(Instant::now()).unwrap();
@@ -636,17 +632,17 @@ mod tests {
     #[test]
     fn a_search_ends_with_a_result_or_the_reason_why_there_is_none() {
         let mut engine = random();
-        let limits = Limit::nodes(10);
-        let (best, outcome) = engine.search(limits).unwrap();
+        let limit = Limit::nodes(10);
+        let (best, outcome) = engine.search(limit).unwrap();
         assert_eq!(outcome.best, Some(best));
         assert_eq!(outcome.figures.stats.nodes.0, 10);
         engine.set_position(MATED).unwrap();
-        let error = engine.search(limits).unwrap_err().to_string();
+        let error = engine.search(limit).unwrap_err().to_string();
         assert_eq!(
             error,
             "no result for 7k/5KQ1/8/8/8/8/8/8 b - - 0 1: there is no legal move in this position"
         );
         engine.set_position("fen nonsense").unwrap_err();
-        assert!(matches!(engine.search(limits), Err(EngineError::NoPosition(_))));
+        assert!(matches!(engine.search(limit), Err(EngineError::NoPosition(_))));
     }
 }

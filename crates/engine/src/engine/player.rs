@@ -26,7 +26,7 @@ use crate::time::{Limit, Millis, MoveReport};
 pub struct EnginePlayer {
     pub(super) own: OwnGame,
     stepped: Option<SteppedSearch>,
-    limits: Limit,
+    limit: Limit,
     notes: Vec<Note>,
     expected: Option<Move>,
     ponder_time: Option<Millis>,
@@ -59,7 +59,7 @@ impl EnginePlayer {
         Ok(EnginePlayer {
             own: OwnGame::new(setup, cache, Reclaimer::in_place())?,
             stepped: None,
-            limits: Limit::Infinite,
+            limit: Limit::Infinite,
             notes: Vec::new(),
             expected: None,
             ponder_time: None,
@@ -72,8 +72,8 @@ impl EnginePlayer {
     }
 
     /// Begins the search of the last position, which must have a legal move. Fails if the tree is full.
-    pub fn begin_move(&mut self, game: &History, limits: Limit) -> Result<(), EngineError> {
-        self.begin_search(game, GoRequest::new(limits))
+    pub fn begin_move(&mut self, game: &History, limit: Limit) -> Result<(), EngineError> {
+        self.begin_search(game, GoRequest::new(limit))
     }
 
     /// As `begin_move`, for a request with root moves.
@@ -84,11 +84,11 @@ impl EnginePlayer {
 
     /// If `Ponder` is on and a reply was expected, ponders for `time` ms, or the nodes that count for it, on
     /// the last position of `before`, in which the opponent is to move. The time manager does not see the
-    /// clock's `limits` yet. True if it ponders. Fails if the tree is full.
+    /// clock's `limit` yet. True if it ponders. Fails if the tree is full.
     pub fn begin_pondering(
         &mut self,
         before: &History,
-        limits: Limit,
+        limit: Limit,
         time: Millis,
     ) -> Result<bool, EngineError> {
         let expected = self.expected.filter(|reply| before.legal_moves().contains(reply));
@@ -100,14 +100,14 @@ impl EnginePlayer {
         game.push(reply);
         self.ponder_time = rate.is_none().then_some(time);
         let nodes = rate.map_or(u64::MAX, |rate| rate.nodes_in(time).0);
-        self.begin(&game, GoRequest::new(Limit::Ponder(Some(limits.bounds()))), nodes)?;
+        self.begin(&game, GoRequest::new(Limit::Ponder(Some(limit.bounds()))), nodes)?;
         Ok(true)
     }
 
     fn begin(&mut self, game: &History, request: GoRequest, nodes: u64) -> Result<(), EngineError> {
         let (mut search, told) = self.own.begin(game, &request)?;
         self.notes.extend(told);
-        self.limits = request.limits;
+        self.limit = request.limit;
         search.state.limit_visits(nodes);
         let search = Arc::new(search);
         match &mut self.stepped {
@@ -200,7 +200,7 @@ impl EnginePlayer {
             .finish_move(&search, outcome.reason, &outcome.figures.stats);
         self.expected = outcome.ponder;
         outcome.notes = self.take_notes();
-        complete(&mut outcome, &context.history, context, self.limits, false);
+        complete(&mut outcome, &context.history, context, self.limit, false);
         Some(Played {
             outcome,
             used,
@@ -254,16 +254,16 @@ fn swap_slots(searches: &mut [&mut SteppedSearch], slots: &mut [EvalSlot]) {
 }
 
 impl Setup {
-    /// What a player under this setup tells at its first move within `limits`, and settings that are equal
+    /// What a player under this setup tells at its first move within `limit`, and settings that are equal
     /// for setups that play alike, however their options are spelled.
-    pub fn as_played(&self, limits: Limit) -> Result<(Vec<Note>, Settings), EngineError> {
+    pub fn as_played(&self, limit: Limit) -> Result<(Vec<Note>, Settings), EngineError> {
         let mut player = EnginePlayer::new(self, 0)?;
-        player.begin_move(&History::start(), limits)?;
+        player.begin_move(&History::start(), limit)?;
         let mut settings = self.settings.clone();
         settings.network.weights_file = self.network_sha256().unwrap_or_default().into();
         settings.info = InfoOptions::default();
         // Without a clock no manager has a say.
-        settings.time.time_manager = match limits.mover_clock() {
+        settings.time.time_manager = match limit.mover_clock() {
             Some(_) => format!("{:?}", player.own.manager()),
             None => String::new(),
         };
@@ -292,8 +292,8 @@ mod tests {
             settings.set(name, value).unwrap();
         }
         let mut player = EnginePlayer::new(&Setup::new(settings).unwrap(), 0).unwrap();
-        let limits = Limit::nodes(nodes);
-        player.begin_move(&History::start(), limits).unwrap();
+        let limit = Limit::nodes(nodes);
+        player.begin_move(&History::start(), limit).unwrap();
         if in_steps {
             let mut evaluator = player.setup().backend().evaluator().unwrap();
             let mut batch = SharedBatch::default();
@@ -425,8 +425,8 @@ mod tests {
         let mut evaluator = player.setup().backend().evaluator().unwrap();
         let mut position = History::start();
         for _ in 0..2 {
-            let limits = Limit::nodes(NODES);
-            player.begin_move(&position, limits).unwrap();
+            let limit = Limit::nodes(NODES);
+            player.begin_move(&position, limit).unwrap();
             let mut batch = SharedBatch::default();
             while player.advance() == NextStep::Evaluate {
                 batch

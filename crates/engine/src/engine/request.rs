@@ -12,7 +12,7 @@ const LEAST_LOADING: Duration = Duration::from_millis(10);
 #[derive(Clone, Debug)]
 pub struct GoRequest {
     /// What ends the search.
-    pub limits: Limit,
+    pub limit: Limit,
     /// Empty means all.
     pub root_moves: Vec<Move>,
     /// The clock runs from then.
@@ -23,9 +23,9 @@ pub struct GoRequest {
 
 impl GoRequest {
     /// A search of all legal moves.
-    pub fn new(limits: Limit) -> GoRequest {
+    pub fn new(limit: Limit) -> GoRequest {
         GoRequest {
-            limits,
+            limit,
             root_moves: Vec::new(),
             received: Instant::now(),
             loading: Millis::ZERO,
@@ -35,17 +35,17 @@ impl GoRequest {
     /// The request to a search that could not begin before a network was loaded, which took this long. The
     /// clock has lost that time, and the move is planned anew with the rest.
     pub(super) fn after_loading(&self, took: Duration) -> GoRequest {
-        if took < LEAST_LOADING || self.limits.is_ponder() {
+        if took < LEAST_LOADING || self.limit.is_ponder() {
             return self.clone();
         }
         let loading = Millis::from(took);
-        let mut limits = self.limits;
-        if let Limit::Until(Bounds { time, movetime, .. }) = &mut limits {
+        let mut limit = self.limit;
+        if let Limit::Until(Bounds { time, movetime, .. }) = &mut limit {
             *time = time.map(|time| (time - loading).max(Millis::ZERO));
             *movetime = movetime.map(|time| (time - loading).max(time / 2.0));
         }
         GoRequest {
-            limits,
+            limit,
             received: Instant::now(),
             loading,
             ..self.clone()
@@ -60,9 +60,9 @@ mod tests {
     /// A regression: loading at the first `go` used up the budget, and the move came without a search.
     #[test]
     fn loading_is_taken_off_the_clock_and_the_search_is_planned_afterwards() {
-        let after = |limits: Limit, took_ms: u64| {
-            let request = GoRequest::new(limits).after_loading(Duration::from_millis(took_ms));
-            (request.limits.after_ponder_hit().bounds(), request.loading)
+        let after = |limit: Limit, took_ms: u64| {
+            let request = GoRequest::new(limit).after_loading(Duration::from_millis(took_ms));
+            (request.limit.after_ponder_hit().bounds(), request.loading)
         };
         let clock = |time| Limit::clock(Millis(time), Millis::ZERO);
         let ten_s = clock(10_000.0).bounds();

@@ -351,9 +351,9 @@ const LEVELS: [Level; 5] = [
 const SURE_ELO: u32 = 1800;
 
 impl StrengthOptions {
-    pub(super) fn weakening(&self, position: &History, limits: Limit) -> Option<Weakening> {
+    pub(super) fn weakening(&self, position: &History, limit: Limit) -> Option<Weakening> {
         let is_sure = || self.elo >= SURE_ELO && is_decided(position);
-        if !self.limit_strength || self.analyse_mode || limits.is_infinite() || is_sure() {
+        if !self.limit_strength || self.analyse_mode || limit.is_infinite() || is_sure() {
             return None;
         }
         let elo = f64::from(self.elo);

@@ -65,7 +65,7 @@ impl Order {
         Claim {
             priority: self.priority,
             owner: self.owner,
-            ends: !self.request.limits.is_infinite(),
+            ends: !self.request.limit.is_infinite(),
         }
     }
 
@@ -732,12 +732,12 @@ mod tests {
     fn counted(
         pool: &Searcher,
         owner: u64,
-        limits: Limit,
+        limit: Limit,
         other: Option<Arc<AtomicBool>>,
     ) -> (Order, crossbeam::channel::Receiver<u32>) {
         let (sender, receiver) = unbounded();
         let listener = Box::new(Counted(sender, other));
-        let order = pool.order(Arc::new(History::start()), &[0], GoRequest::new(limits), listener);
+        let order = pool.order(Arc::new(History::start()), &[0], GoRequest::new(limit), listener);
         let stop = Arc::default();
         (Order { owner, stop, ..order }, receiver)
     }

@@ -29,9 +29,9 @@ pub fn searches_at_once(backend: &BackendInfo, threads: usize) -> usize {
 
 /// Concurrent searches on `threads` threads if all positions are known: enough to fill a device's batches,
 /// and one per core. A time limit needs the machine for one search.
-pub fn positions_at_once(limits: Limit, backend: &BackendInfo, threads: usize) -> usize {
+pub fn positions_at_once(limit: Limit, backend: &BackendInfo, threads: usize) -> usize {
     match backend.queues {
-        _ if limits.bounds().movetime.is_some() => 1,
+        _ if limit.bounds().movetime.is_some() => 1,
         0 => threads,
         _ => searches_at_once(backend, threads),
     }

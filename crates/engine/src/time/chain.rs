@@ -46,7 +46,7 @@ pub struct Chain {
 impl Chain {
     /// The rules of one search: those of `options` and the manager's own.
     pub fn new(facts: &MoveFacts, options: &StopperOptions, managers: Option<Box<dyn Stopper>>) -> Chain {
-        let waits_for_stop = facts.limits.waits_for_stop();
+        let waits_for_stop = facts.limit.waits_for_stop();
         Chain {
             stoppers: if waits_for_stop {
                 Vec::new()
@@ -55,7 +55,7 @@ impl Chain {
             },
             waits_for_stop,
             node_rate: options.nodestime.rate(facts.pieces),
-            clock: facts.limits.mover_clock().map(|clock| clock.time),
+            clock: facts.limit.mover_clock().map(|clock| clock.time),
         }
     }
 
@@ -121,7 +121,7 @@ fn rules(
     options: &StopperOptions,
     managers: Option<Box<dyn Stopper>>,
 ) -> Vec<Box<dyn Stopper>> {
-    let bounds = facts.limits.bounds();
+    let bounds = facts.limit.bounds();
     let mut rules: Vec<Box<dyn Stopper>> = Vec::new();
     if let Some(limit) = bounds.nodes {
         rules.push(Box::new(NodeLimit {
@@ -139,7 +139,7 @@ fn rules(
     }
     rules.extend(managers);
     // Whatever the manager says, or if it says nothing.
-    if let Some(MoverClock { time, .. }) = facts.limits.mover_clock() {
+    if let Some(MoverClock { time, .. }) = facts.limit.mover_clock() {
         let all = (time - facts.overhead).max(time / 2.0);
         rules.push(Box::new(MoveTimeLimit::new(all, None)));
     }
@@ -180,10 +180,10 @@ mod tests {
     use super::*;
     use crate::time::facts::{Bounds, Limit};
 
-    fn chain(limits: Limit, options: &StopperOptions) -> Chain {
+    fn chain(limit: Limit, options: &StopperOptions) -> Chain {
         Chain::new(
             &MoveFacts {
-                limits,
+                limit,
                 legal_moves: 20,
                 ..MoveFacts::default()
             },
@@ -205,8 +205,8 @@ mod tests {
 
     #[test]
     fn smart_pruning_reads_the_hints_of_those_before_it() {
-        let limits = Limit::nodes(1_000);
-        let mut chain = chain(limits, &StopperOptions::default());
+        let limit = Limit::nodes(1_000);
+        let mut chain = chain(limit, &StopperOptions::default());
         let mut hints = Hints::default();
         assert_eq!(chain.should_stop(&stats(300.0, 800), &mut hints), None);
         // 200 nodes are left: 200/1.33 < 600 − 150.
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn open_ended_searches_do_not_end_by_themselves() {
-        for limits in [
+        for limit in [
             Limit::Infinite,
             Limit::Ponder(Some(Bounds {
                 movetime: Some(Millis(1.0)),
@@ -234,7 +234,7 @@ mod tests {
                 ..Bounds::default()
             })),
         ] {
-            let mut chain = chain(limits, &StopperOptions::default());
+            let mut chain = chain(limit, &StopperOptions::default());
             let won = SearchStats {
                 proven_win: true,
                 mate_in: Some(1),
@@ -250,9 +250,9 @@ mod tests {
     #[test]
     fn where_several_lines_are_shown_a_mate_ends_the_search_in_a_game_only() {
         let options = StopperOptions::default();
-        let stops = |limits: Limit, lines| {
+        let stops = |limit: Limit, lines| {
             let facts = MoveFacts {
-                limits,
+                limit,
                 legal_moves: 20,
                 lines,
                 ..MoveFacts::default()
@@ -281,11 +281,11 @@ mod tests {
 
     #[test]
     fn a_search_for_mate_is_not_pruned() {
-        let limits = Limit::from(Bounds {
+        let limit = Limit::from(Bounds {
             mate: Some(3),
             ..Bounds::default()
         });
-        let mut chain = chain(limits, &StopperOptions::default());
+        let mut chain = chain(limit, &StopperOptions::default());
         let found = |mate_in| SearchStats {
             proven_win: true,
             mate_in,
@@ -300,9 +300,9 @@ mod tests {
 
     #[test]
     fn the_nearest_deadline_counts() {
-        let limits = Limit::movetime(Millis(500.0));
+        let limit = Limit::movetime(Millis(500.0));
         assert_eq!(
-            chain(limits, &StopperOptions::default()).deadline(),
+            chain(limit, &StopperOptions::default()).deadline(),
             Some(Millis(490.0))
         );
         assert_eq!(
@@ -322,14 +322,14 @@ mod tests {
             smart_pruning_factor: 0.0,
             ..StopperOptions::default()
         };
-        let limits = Limit::movetime(Millis(100.0));
+        let limit = Limit::movetime(Millis(100.0));
         let clock = |time| Limit::clock(Millis(time), Millis::ZERO);
         let most_nodes = |time| chain(clock(time), &options).max_new_nodes();
         assert_eq!(
             (most_nodes(1.23), most_nodes(0.0)),
             (Some(Nodes(13)), Some(Nodes(1)))
         );
-        let mut chain = chain(limits, &options);
+        let mut chain = chain(limit, &options);
         assert_eq!(chain.max_new_nodes(), None);
         let mut hints = Hints::default();
         assert_eq!(

@@ -39,7 +39,7 @@ impl MostVisits {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MoveFacts {
     /// What ends the search.
-    pub limits: Limit,
+    pub limit: Limit,
     /// Kept back from every clock for lag and the GUI.
     pub overhead: Millis,
     /// Measured lag of one move. Zero under `nodestime`.
@@ -83,7 +83,7 @@ pub struct MoveFacts {
 impl MoveFacts {
     /// Not negative. `None` where no clock limits the search.
     pub(crate) fn clock_less_overhead(&self) -> Option<Millis> {
-        self.limits
+        self.limit
             .mover_clock()
             .map(|clock| (clock.time - self.overhead).max(Millis::ZERO))
     }
@@ -96,7 +96,7 @@ impl MoveFacts {
 
     /// Time for the next `moves` moves. The last increment comes too late.
     pub(crate) fn time_to_control(&self, moves: f64) -> Option<Millis> {
-        let clock = self.limits.mover_clock()?;
+        let clock = self.limit.mover_clock()?;
         Some((clock.time + clock.inc * (moves - 1.0) - self.overhead).max(Millis::ZERO))
     }
 
@@ -112,12 +112,12 @@ impl MoveFacts {
     }
 
     pub(crate) fn wants_best_move_only(&self) -> bool {
-        self.lines <= 1 || self.limits.mover_clock().is_some()
+        self.lines <= 1 || self.limit.mover_clock().is_some()
     }
 
     /// A value takes all its nodes or time, however clear the move is.
     pub(crate) fn wants_move_only(&self) -> bool {
-        !self.asks_for_value || self.limits.mover_clock().is_some()
+        !self.asks_for_value || self.limit.mover_clock().is_some()
     }
 
     /// True with more than one legal move.
@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn open_ended_searches_have_no_clock() {
-        let limits = Limit::Ponder(Some(Limit::clock(Millis(1000.0), Millis::ZERO).bounds()));
-        assert_eq!(limits.mover_clock(), None);
+        let limit = Limit::Ponder(Some(Limit::clock(Millis(1000.0), Millis::ZERO).bounds()));
+        assert_eq!(limit.mover_clock(), None);
     }
 }

@@ -48,7 +48,7 @@ impl GameClock {
     }
 
     /// The `go` of the next move.
-    pub fn limits(&self) -> Limit {
+    pub fn limit(&self) -> Limit {
         Limit::from(Bounds {
             time: Some(self.left),
             inc: self.control.inc,
@@ -165,7 +165,7 @@ mod tests {
         let mut clock = GameClock::new("2/10+1".parse().unwrap());
         assert!(clock.press(Millis(4_000.0), Millis(0.0)));
         assert_eq!(
-            (clock.left(), clock.limits().bounds().movestogo),
+            (clock.left(), clock.limit().bounds().movestogo),
             (Millis(7_000.0), Some(1))
         );
         assert!(

@@ -34,9 +34,9 @@ impl MoveStart {
     }
 
     /// A `position` counts for one `go` only, with a clock, unless timing `is_strict`.
-    pub fn go_read(&mut self, go: GoTimes, limits: Limit, is_strict: bool) -> Millis {
+    pub fn go_read(&mut self, go: GoTimes, limit: Limit, is_strict: bool) -> Millis {
         match self.position_read_at.take() {
-            Some(position) if limits.after_ponder_hit().bounds().time.is_some() && !is_strict => {
+            Some(position) if limit.after_ponder_hit().bounds().time.is_some() && !is_strict => {
                 go.came.max(position).min(go.now)
             }
             _ => go.now,
@@ -53,7 +53,7 @@ mod tests {
     }
 
     /// `position` read at 100, `go` came then and was taken up at 130.
-    fn start(is_strict: bool, waits_for_readyok: bool, limits: Limit) -> f64 {
+    fn start(is_strict: bool, waits_for_readyok: bool, limit: Limit) -> f64 {
         let mut start = MoveStart::default();
         start.position_read(Millis(100.0));
         if waits_for_readyok {
@@ -65,7 +65,7 @@ mod tests {
                     came: Millis(99.0),
                     now: Millis(130.0),
                 },
-                limits,
+                limit,
                 is_strict,
             )
             .0

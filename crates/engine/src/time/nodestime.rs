@@ -64,7 +64,7 @@ pub(crate) struct NodeClock {
 
 impl NodeClock {
     pub(crate) fn replace_clock(&mut self, facts: &MoveFacts) -> MoveFacts {
-        let Some(gui) = facts.limits.mover_clock() else {
+        let Some(gui) = facts.limit.mover_clock() else {
             return facts.clone();
         };
         if self.left.is_none() {
@@ -78,12 +78,12 @@ impl NodeClock {
         }
         self.movestogo = gui.movestogo;
         let left = *self.left.get_or_insert(gui.time);
-        let limits = Limit::from(Bounds {
+        let limit = Limit::from(Bounds {
             time: Some(left),
-            ..facts.limits.bounds()
+            ..facts.limit.bounds()
         });
         MoveFacts {
-            limits,
+            limit,
             elapsed: Millis::ZERO,
             ..facts.clone()
         }
@@ -108,14 +108,14 @@ mod tests {
     use crate::options::OptionGroup;
 
     fn facts(time: f64, movestogo: Option<u32>) -> MoveFacts {
-        let limits = Limit::from(Bounds {
+        let limit = Limit::from(Bounds {
             time: Some(Millis(time)),
             inc: Millis(100.0),
             movestogo,
             ..Bounds::default()
         });
         MoveFacts {
-            limits,
+            limit,
             ..MoveFacts::default()
         }
     }
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn the_gui_is_asked_once() {
         let mut clock = NodeClock::default();
-        let shown = |facts: MoveFacts| facts.limits.bounds().time;
+        let shown = |facts: MoveFacts| facts.limit.bounds().time;
         assert_eq!(
             shown(clock.replace_clock(&facts(10_000.0, None))),
             Some(Millis(10_000.0))
@@ -157,7 +157,7 @@ mod tests {
         clock.replace_clock(&facts(1.0, Some(1)));
         clock.press(Millis(4_000.0), Millis(0.0));
         let next = clock.replace_clock(&facts(1.0, Some(40)));
-        assert_eq!(next.limits.bounds().time, Some(Millis(12_000.0)));
+        assert_eq!(next.limit.bounds().time, Some(Millis(12_000.0)));
     }
 
     /// A regression: periods of one move got no time.
@@ -168,7 +168,7 @@ mod tests {
             let play = |&(gui, movestogo)| {
                 let shown = clock
                     .replace_clock(&facts(gui, movestogo))
-                    .limits
+                    .limit
                     .bounds()
                     .time
                     .unwrap();
@@ -197,7 +197,7 @@ mod tests {
     fn searches_without_a_clock_pass_through() {
         let mut clock = NodeClock::default();
         let infinite = MoveFacts {
-            limits: Limit::Infinite,
+            limit: Limit::Infinite,
             ..MoveFacts::default()
         };
         assert_eq!(clock.replace_clock(&infinite), infinite);

@@ -63,7 +63,7 @@ pub(crate) struct FirstEvaluationWait {
 
 impl FirstEvaluationWait {
     pub(crate) fn new(facts: &MoveFacts) -> Self {
-        let clock = facts.limits.mover_clock().unwrap_or_default();
+        let clock = facts.limit.mover_clock().unwrap_or_default();
         let least = LEAST_GRACE.min(clock.time / 2.0);
         let share = (clock.time - facts.reserve).max(Millis::ZERO) * GRACE_SHARE;
         // Loading was part of the move, for which half of the clock may go.
@@ -297,9 +297,9 @@ mod tests {
 
     #[test]
     fn waits_a_tenth_of_the_clock_for_the_first_evaluation() {
-        let limits = Limit::clock(Millis(120.0), Millis::ZERO);
+        let limit = Limit::clock(Millis(120.0), Millis::ZERO);
         let facts = MoveFacts {
-            limits,
+            limit,
             overhead: Millis(200.0),
             ..MoveFacts::default()
         };
@@ -322,9 +322,9 @@ mod tests {
     #[test]
     fn a_root_that_is_evaluated_already_is_not_waited_for() {
         let deadline = |budget: f64| {
-            let limits = Limit::clock(Millis(6_000.0), Millis::ZERO);
+            let limit = Limit::clock(Millis(6_000.0), Millis::ZERO);
             let facts = MoveFacts {
-                limits,
+                limit,
                 root: Some(RootEvaluation::default()),
                 ..MoveFacts::default()
             };
@@ -345,9 +345,9 @@ mod tests {
 
     #[test]
     fn a_slow_network_is_waited_for_where_the_clock_has_the_time() {
-        let limits = Limit::clock(Millis(10_000.0), Millis::ZERO);
+        let limit = Limit::clock(Millis(10_000.0), Millis::ZERO);
         let facts = MoveFacts {
-            limits,
+            limit,
             overhead: Millis(200.0),
             ..MoveFacts::default()
         };
@@ -370,9 +370,9 @@ mod tests {
     /// 10 s at `go`, of which loading took 3 s: half of them may go before the first evaluation.
     #[test]
     fn after_loading_half_of_the_clock_may_go_for_the_first_evaluation() {
-        let limits = Limit::clock(Millis(7_000.0), Millis::ZERO);
+        let limit = Limit::clock(Millis(7_000.0), Millis::ZERO);
         let facts = MoveFacts {
-            limits,
+            limit,
             loading: Millis(3_000.0),
             ..MoveFacts::default()
         };

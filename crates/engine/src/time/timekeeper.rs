@@ -65,10 +65,10 @@ impl Timekeeper {
 
     /// The stoppers for a search. Ponder searches are not planned and teach nothing.
     pub fn start_move(&mut self, facts: &MoveFacts) -> Chain {
-        if facts.limits.is_ponder() {
+        if facts.limit.is_ponder() {
             return Chain::new(facts, &self.options, None);
         }
-        let Bounds { time: clock, inc, .. } = facts.limits.bounds();
+        let Bounds { time: clock, inc, .. } = facts.limit.bounds();
         match clock {
             Some(clock) => self.lag.clock_read(clock),
             None => self.lag.clock_is_unwatched(),
@@ -144,7 +144,7 @@ impl Timekeeper {
     /// Time kept back for a game that lasts much longer than expected: each move loses some lag that no plan
     /// includes. None where the increment covers the lag, or beyond the moves to the time control.
     fn reserve(&mut self, facts: &MoveFacts) -> Millis {
-        let Some(clock) = facts.limits.mover_clock() else {
+        let Some(clock) = facts.limit.mover_clock() else {
             return Millis::ZERO;
         };
         let first_clock = *self.first_clock.get_or_insert(clock.time);
@@ -215,10 +215,10 @@ mod tests {
         let mut moves = Vec::new();
         for i in 0..30 {
             let time = if i == 0 { 30_000.0 } else { speed(i) * 1e5 };
-            let limits = Limit::clock(Millis(time), Millis(100.0));
+            let limit = Limit::clock(Millis(time), Millis(100.0));
             let (game_ply, pieces) = (GamePly(2 * i as u32), 17 - i as u32 / 2);
             let facts = MoveFacts {
-                limits,
+                limit,
                 overhead: Millis(50.0),
                 game_ply,
                 pieces,
@@ -254,14 +254,14 @@ mod tests {
     #[test]
     fn long_games_without_increment_keep_a_reserve() {
         let reserve = |time, inc, movestogo| {
-            let limits = Limit::from(Bounds {
+            let limit = Limit::from(Bounds {
                 time: Some(Millis(time)),
                 inc: Millis(inc),
                 movestogo,
                 ..Bounds::default()
             });
             let facts = MoveFacts {
-                limits,
+                limit,
                 overhead: Millis(50.0),
                 ..MoveFacts::default()
             };

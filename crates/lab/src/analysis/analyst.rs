@@ -43,7 +43,7 @@ const STOP_TICK: Duration = Duration::from_millis(20);
 /// divided into parts, of which that holds.
 pub struct Analyst {
     searcher: Searcher,
-    limits: Limit,
+    limit: Limit,
     parts: usize,
     open: Vec<OpenGame>,
     /// Parts of all games that are not finished.
@@ -100,11 +100,11 @@ impl Listener for PartListener {
 }
 
 impl Analyst {
-    pub fn new(searcher: Searcher, limits: Limit) -> Analyst {
+    pub fn new(searcher: Searcher, limit: Limit) -> Analyst {
         let (sender, searched) = unbounded();
         Analyst {
             searcher,
-            limits,
+            limit,
             parts: 1,
             open: Vec::new(),
             open_parts: 0,
@@ -158,7 +158,7 @@ impl Analyst {
                 notes: Vec::new(),
                 sender: self.sender.clone(),
             });
-            let request = GoRequest::new(self.limits);
+            let request = GoRequest::new(self.limit);
             orders.push(self.searcher.order(game.clone(), part, request, listener));
         }
         self.open_parts += orders.len();

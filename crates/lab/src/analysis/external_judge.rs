@@ -29,8 +29,8 @@ pub struct ExternalJudge {
 }
 
 impl ExternalJudge {
-    pub fn new(command: ExternalCommand, limits: Limit) -> Result<ExternalJudge, UciProcessError> {
-        let bounds = limits.bounds();
+    pub fn new(command: ExternalCommand, limit: Limit) -> Result<ExternalJudge, UciProcessError> {
+        let bounds = limit.bounds();
         let mut go = "go".to_owned();
         if let Some(nodes) = bounds.nodes {
             go += &format!(" nodes {}", nodes.0);

@@ -34,14 +34,14 @@ impl ExternalPlayer {
     }
 
     /// Begins the search of the last position of `game`. `opponent` has the other side's clock.
-    pub(super) fn begin_move(&mut self, game: &History, limits: Bounds, opponent: &Bounds) {
-        let go = go(&limits, opponent, game.current().turn().is_white());
+    pub(super) fn begin_move(&mut self, game: &History, bounds: Bounds, opponent: &Bounds) {
+        let go = go(&bounds, opponent, game.current().turn().is_white());
         if let Ok(own) = &mut self.game
             && let Err(fault) = own.begin(game, &go)
         {
             self.game = Err(fault);
         }
-        self.time = limits.time.or(limits.movetime);
+        self.time = bounds.time.or(bounds.movetime);
         self.started = Instant::now();
     }
 
@@ -85,23 +85,23 @@ fn row_of(said: &[String]) -> MoveRow {
     }
 }
 
-fn go(limits: &Bounds, opponent: &Bounds, is_white: bool) -> String {
-    if let Some(nodes) = limits.nodes {
+fn go(bounds: &Bounds, opponent: &Bounds, is_white: bool) -> String {
+    if let Some(nodes) = bounds.nodes {
         return format!("go nodes {}", nodes.0);
     }
-    if let Some(time) = limits.movetime {
+    if let Some(time) = bounds.movetime {
         return format!("go movetime {}", time.0.max(1.0).round());
     }
-    if let Some(plies) = limits.depth {
+    if let Some(plies) = bounds.depth {
         return format!("go depth {plies}");
     }
     // The time and the increment, ms.
     let clock = |time: Millis, inc: Millis| (time.0.max(1.0).round() as i64, inc.0.round() as i64);
-    let own = clock(limits.time.unwrap_or_default(), limits.inc);
+    let own = clock(bounds.time.unwrap_or_default(), bounds.inc);
     let other = opponent.time.map_or(own, |time| clock(time, opponent.inc));
     let [(wtime, winc), (btime, binc)] = if is_white { [own, other] } else { [other, own] };
     let mut go = format!("go wtime {wtime} btime {btime} winc {winc} binc {binc}");
-    if let Some(moves) = limits.movestogo {
+    if let Some(moves) = bounds.movestogo {
         go += &format!(" movestogo {moves}");
     }
     go

@@ -70,7 +70,7 @@ impl SideLimit {
     fn with(self, clock: &Option<GameClock>) -> Limit {
         match self {
             SideLimit::Nodes(nodes) => Limit::nodes(nodes),
-            SideLimit::Clock(_) => clock.as_ref().map(GameClock::limits).unwrap_or_default(),
+            SideLimit::Clock(_) => clock.as_ref().map(GameClock::limit).unwrap_or_default(),
             SideLimit::MoveTime(time) => Limit::movetime(time),
             SideLimit::Depth(plies) => Limit::from(Bounds {
                 depth: Some(plies),
@@ -276,7 +276,7 @@ impl OngoingGame {
 
     fn begin_move(&mut self) -> Result<(), LabError> {
         let side = self.side_to_move();
-        let [own, opponent] = [side, 1 - side].map(|side| self.limits(side));
+        let [own, opponent] = [side, 1 - side].map(|side| self.limit(side));
         match &mut self.players[side] {
             Player::Own(player) => player.begin_move(&self.history, own)?,
             Player::External(player) => player.begin_move(&self.history, own.bounds(), &opponent.bounds()),
@@ -287,15 +287,15 @@ impl OngoingGame {
     /// Lets the side to move ponder for the time that the last move has cost the opponent's clock. Returns
     /// whether it does.
     fn begin_pondering(&mut self) -> Result<bool, LabError> {
-        let limits = self.limits(self.side_to_move());
-        let (Some(_), Some(last)) = (limits.mover_clock(), self.moves.last()) else {
+        let limit = self.limit(self.side_to_move());
+        let (Some(_), Some(last)) = (limit.mover_clock(), self.moves.last()) else {
             return Ok(false);
         };
         let used = Millis(last.row.used_ms.unwrap_or_default());
         let mut before = self.history.clone();
         before.pop();
         match self.own_player() {
-            Some(player) => Ok(player.begin_pondering(&before, limits, used)?),
+            Some(player) => Ok(player.begin_pondering(&before, limit, used)?),
             None => Ok(false),
         }
     }
@@ -305,7 +305,7 @@ impl OngoingGame {
         usize::from(self.history.current().turn().is_black())
     }
 
-    fn limits(&self, side: usize) -> Limit {
+    fn limit(&self, side: usize) -> Limit {
         let contender = self.assignment.sides()[side].index();
         self.contenders[contender].limit.with(&self.clocks[side])
     }
@@ -409,7 +409,7 @@ impl OngoingGame {
 
     /// Whether the side has used more than it had, whatever it has answered since.
     fn is_late(&self, side: usize, used: Millis) -> bool {
-        let bounds = self.limits(side).bounds();
+        let bounds = self.limit(side).bounds();
         bounds.time.or(bounds.movetime).is_some_and(|time| used > time)
     }
 

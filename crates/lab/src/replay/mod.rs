@@ -129,7 +129,7 @@ fn facts(position: &ReplayMove, clock: &GameClock, kept: KeptNodes, options: &Re
     let reused_nodes = kept.searched + kept.pondered;
     let root = position.root.filter(|_| reused_nodes > 0);
     MoveFacts {
-        limits: clock.limits(),
+        limit: clock.limit(),
         overhead: Millis(options.overhead_ms),
         game_ply: GamePly(position.game_ply),
         pieces: position.pieces,
@@ -169,7 +169,7 @@ fn play_move(
         ply: facts.game_ply.0,
         pieces: facts.pieces,
         had_choice: facts.has_choice(),
-        clock_ms: facts.limits.bounds().time.map(|time| time.0),
+        clock_ms: facts.limit.bounds().time.map(|time| time.0),
         budget_ms: Some(report.budget.0),
         used_ms: Some(used_ms),
         nodes: search.stats().nodes.0,

@@ -251,9 +251,9 @@ fn the_best_move_changes_as_often_as_recorded() {
         let mut search = VirtualSearch::new(&model, &facts, &position, &mut random);
         let mut best = None;
         for number in 6..=14 {
-            let limits = Limit::nodes(1 << number);
+            let limit = Limit::nodes(1 << number);
             let facts = MoveFacts {
-                limits,
+                limit,
                 ..facts.clone()
             };
             search.run(&mut Chain::new(&facts, &stoppers, None));

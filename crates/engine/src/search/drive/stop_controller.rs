@@ -162,9 +162,9 @@ mod tests {
     #[test]
     fn batches_are_no_larger_than_this_search_can_finish_in_time() {
         let manager = manager_from("smooth(init-nps=1e6,init-nps-weight=1e6,nps-update-rate=1e6)").unwrap();
-        let limits = Limit::clock(Millis(51_500.0), Millis::ZERO);
+        let limit = Limit::clock(Millis(51_500.0), Millis::ZERO);
         let facts = MoveFacts {
-            limits,
+            limit,
             legal_moves: 20,
             ..MoveFacts::default()
         };
@@ -188,9 +188,9 @@ mod tests {
 
     #[test]
     fn a_search_ends_earlier_by_as_much_as_threads_wake_late() {
-        let limits = Limit::movetime(Millis(1_000.0));
+        let limit = Limit::movetime(Millis(1_000.0));
         let facts = MoveFacts {
-            limits,
+            limit,
             legal_moves: 20,
             ..MoveFacts::default()
         };
@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn a_search_that_waits_for_stop_goes_on_without_visits_left() {
         let facts = MoveFacts {
-            limits: Limit::Infinite,
+            limit: Limit::Infinite,
             ..MoveFacts::default()
         };
         let controller = StopController::new(Chain::new(&facts, &StopperOptions::default(), None), true);

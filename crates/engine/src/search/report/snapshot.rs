@@ -10,7 +10,9 @@ use crate::network::{BackendInfo, Value};
 use crate::search::leaf::select;
 use crate::search::state::{CounterValues, FoundMate, SearchContext, SearchState};
 use crate::search::tree::verdict::{MoveProof, Verdict};
-use crate::search::tree::{Bounds, Inside, Node, NodeId, NodeState, Proof, ProofOutcome, Tree, verdict};
+use crate::search::tree::{
+    Inside, Node, NodeId, NodeState, Proof, ProofOutcome, ProvenBounds, Tree, verdict,
+};
 use crate::time::{Nodes, Plies, RootEvaluation, SearchStats};
 
 #[derive(Clone, Debug)]
@@ -40,7 +42,7 @@ pub(crate) struct NodeReading {
     pub(crate) mean: Value,
     /// At the root it follows from the moves that may be searched.
     pub(crate) proof: Option<Proof>,
-    pub(crate) bounds: Bounds,
+    pub(crate) bounds: ProvenBounds,
     pub(crate) is_certain: bool,
 }
 
@@ -68,7 +70,7 @@ impl NodeReading {
             m: 0.0,
         },
         proof: None,
-        bounds: Bounds::OPEN,
+        bounds: ProvenBounds::OPEN,
         is_certain: false,
     };
 
@@ -126,7 +128,7 @@ impl RootMove {
     }
 
     fn prove(&mut self, proof: Proof) {
-        let (mean, bounds) = (proof.value(), Bounds::certain(proof.outcome));
+        let (mean, bounds) = (proof.value(), ProvenBounds::certain(proof.outcome));
         let visits = self.node.visits.max(1);
         self.node = NodeReading {
             visits,

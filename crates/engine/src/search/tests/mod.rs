@@ -65,19 +65,19 @@ impl TestBench {
 
     fn start(&self, nodes: Option<u64>) -> Arc<Search> {
         let visits = |n: u64| n.saturating_sub(self.visits().into());
-        let limits = nodes.map_or(Limit::Infinite, Limit::nodes);
-        self.start_within(limits, nodes.map_or(u64::MAX, visits))
+        let limit = nodes.map_or(Limit::Infinite, Limit::nodes);
+        self.start_within(limit, nodes.map_or(u64::MAX, visits))
     }
 
-    fn start_within(&self, limits: Limit, visits: u64) -> Arc<Search> {
-        let search = self.prepare(limits, visits);
+    fn start_within(&self, limit: Limit, visits: u64) -> Arc<Search> {
+        let search = self.prepare(limit, visits);
         self.pool.assign(&search);
         search
     }
 
-    fn prepare(&self, limits: Limit, visits: u64) -> Arc<Search> {
+    fn prepare(&self, limit: Limit, visits: u64) -> Arc<Search> {
         let facts = MoveFacts {
-            limits,
+            limit,
             legal_moves: 30,
             ..MoveFacts::default()
         };
@@ -503,8 +503,8 @@ fn draws_that_are_opened_again_do_not_end_a_stepwise_search() {
     bench.params.max_collision_visits = 1;
     let mut evaluator = bench.backend.evaluator().unwrap();
     for _ in 0..6 {
-        let limits = Limit::nodes(u64::MAX);
-        let search = bench.prepare(limits, 3_000);
+        let limit = Limit::nodes(u64::MAX);
+        let search = bench.prepare(limit, 3_000);
         let mut stepped = SteppedSearch::new(search.clone());
         while stepped.advance_within(u32::MAX) == Some(NextStep::Evaluate) {
             let mut slots: Vec<_> = (0..stepped.waiting()).map(|_| EvalSlot::default()).collect();
@@ -585,13 +585,13 @@ fn rules_without_a_clock_are_asked_by_workers_only() {
         ..StopperOptions::default()
     };
     let by_nodes = Some(EndReason::Rule(StopReason::Nodes));
-    for (limits, options, by_clock) in [
+    for (limit, options, by_clock) in [
         (with_clock, StopperOptions::default(), by_nodes),
         (without_clock, StopperOptions::default(), None),
         (with_clock, nodestime, None),
     ] {
         let facts = MoveFacts {
-            limits,
+            limit,
             legal_moves: 20,
             ..MoveFacts::default()
         };

@@ -3,7 +3,7 @@
 use super::{KIWIPETE, MATE_IN_ONE, TestBench, run};
 use crate::chess::Terminal;
 use crate::search::tests::invariants::Kept;
-use crate::search::tree::{Bounds, Node, Proof, ProofOutcome, verdict};
+use crate::search::tree::{Node, Proof, ProofOutcome, ProvenBounds, verdict};
 
 fn root_child<'a>(bench: &'a TestBench, mv: &str) -> &'a Node {
     let mv = bench.tree.history.parse_move(mv).unwrap();
@@ -164,7 +164,7 @@ fn a_draw_is_proven_where_no_move_can_win() {
     let bench = TestBench::new("random", 1, "fen 7k/7P/8/8/8/8/8/K7 b - - 98 80");
     let (search, _) = bench.search(200);
     bench.check(Kept::Whole);
-    let cannot_win = Bounds {
+    let cannot_win = ProvenBounds {
         worst: ProofOutcome::Loss,
         best: ProofOutcome::Draw,
     };

@@ -16,7 +16,7 @@ pub(crate) mod verdict;
 
 #[cfg(test)]
 pub(crate) use node::fixed;
-pub(crate) use node::{Bounds, MAX_VISITS, Node, NodeState, Proof, ProofOutcome, VisitSum};
+pub(crate) use node::{MAX_VISITS, Node, NodeState, Proof, ProofOutcome, ProvenBounds, VisitSum};
 pub(crate) use nodes::{NodeId, Tree, TreeFull, Unvisited};
 pub(crate) use prune::{Inside, Reclaimer};
 pub(crate) use root::{GameTree, Past, continues};

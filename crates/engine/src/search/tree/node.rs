@@ -33,21 +33,21 @@ impl ProofOutcome {
     }
 }
 
-/// Possible results for the side that moved into the node.
+/// The worst and the best result that is not disproved for the side that moved into the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Bounds {
+pub(crate) struct ProvenBounds {
     pub(crate) worst: ProofOutcome,
     pub(crate) best: ProofOutcome,
 }
 
-impl Bounds {
-    pub(crate) const OPEN: Bounds = Bounds {
+impl ProvenBounds {
+    pub(crate) const OPEN: ProvenBounds = ProvenBounds {
         worst: ProofOutcome::Loss,
         best: ProofOutcome::Win,
     };
 
-    pub(crate) fn certain(outcome: ProofOutcome) -> Bounds {
-        Bounds {
+    pub(crate) fn certain(outcome: ProofOutcome) -> ProvenBounds {
+        ProvenBounds {
             worst: outcome,
             best: outcome,
         }
@@ -636,17 +636,17 @@ impl Node {
     }
 
     /// What is known short of a proof.
-    pub(crate) fn bounds(&self) -> Bounds {
+    pub(crate) fn bounds(&self) -> ProvenBounds {
         let meta = self.meta.load(Ordering::Relaxed);
         let if_set = |bit, known, open| if meta & bit != 0 { known } else { open };
-        Bounds {
-            worst: if_set(meta::CANNOT_LOSE, ProofOutcome::Draw, Bounds::OPEN.worst),
-            best: if_set(meta::CANNOT_WIN, ProofOutcome::Draw, Bounds::OPEN.best),
+        ProvenBounds {
+            worst: if_set(meta::CANNOT_LOSE, ProofOutcome::Draw, ProvenBounds::OPEN.worst),
+            best: if_set(meta::CANNOT_WIN, ProofOutcome::Draw, ProvenBounds::OPEN.best),
         }
     }
 
     /// Results outside of `bounds` become impossible. True if any was still possible.
-    pub(crate) fn narrow(&self, bounds: Bounds) -> bool {
+    pub(crate) fn narrow(&self, bounds: ProvenBounds) -> bool {
         let cannot_lose = if bounds.worst > ProofOutcome::Loss {
             meta::CANNOT_LOSE
         } else {
@@ -952,15 +952,15 @@ mod tests {
     #[test]
     fn bounds_only_become_narrower() {
         let node = Node::default();
-        assert_eq!(node.bounds(), Bounds::OPEN);
-        let cannot_win = Bounds {
+        assert_eq!(node.bounds(), ProvenBounds::OPEN);
+        let cannot_win = ProvenBounds {
             best: ProofOutcome::Draw,
-            ..Bounds::OPEN
+            ..ProvenBounds::OPEN
         };
-        assert!(node.narrow(cannot_win) && !node.narrow(cannot_win) && !node.narrow(Bounds::OPEN));
+        assert!(node.narrow(cannot_win) && !node.narrow(cannot_win) && !node.narrow(ProvenBounds::OPEN));
         assert_eq!(node.bounds(), cannot_win);
-        assert!(node.narrow(Bounds::certain(ProofOutcome::Draw)));
-        assert_eq!(node.bounds(), Bounds::certain(ProofOutcome::Draw));
+        assert!(node.narrow(ProvenBounds::certain(ProofOutcome::Draw)));
+        assert_eq!(node.bounds(), ProvenBounds::certain(ProofOutcome::Draw));
     }
 
     proptest! {

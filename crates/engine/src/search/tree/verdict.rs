@@ -6,25 +6,25 @@
 
 use std::cmp::Ordering::Equal;
 
-use super::node::{Bounds, Node, NodeState, Proof, ProofOutcome};
+use super::node::{Node, NodeState, Proof, ProofOutcome, ProvenBounds};
 use super::nodes::{NodeId, Tree};
 
 /// What is proven of one move, for the side that makes it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MoveProof {
-    pub(crate) bounds: Bounds,
+    pub(crate) bounds: ProvenBounds,
     pub(crate) proof: Option<Proof>,
 }
 
 impl MoveProof {
     pub(crate) const OPEN: MoveProof = MoveProof {
-        bounds: Bounds::OPEN,
+        bounds: ProvenBounds::OPEN,
         proof: None,
     };
 
     pub(crate) fn of(node: &Node) -> MoveProof {
         let proof = node.proof();
-        let bounds = proof.map_or_else(|| node.bounds(), |proof| Bounds::certain(proof.outcome));
+        let bounds = proof.map_or_else(|| node.bounds(), |proof| ProvenBounds::certain(proof.outcome));
         MoveProof { bounds, proof }
     }
 }
@@ -32,7 +32,7 @@ impl MoveProof {
 /// What a position's moves prove, for the side that moved into it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Verdict {
-    Bounded(Bounds),
+    Bounded(ProvenBounds),
     Proven(Proof),
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn verdict(moves: impl Iterator<Item = MoveProof>) -> Verdict {
         }
     }
     if worst < best {
-        return Verdict::Bounded(Bounds {
+        return Verdict::Bounded(ProvenBounds {
             worst: best.flipped(),
             best: worst.flipped(),
         });
@@ -127,7 +127,7 @@ mod tests {
 
     fn certain(outcome: ProofOutcome, plies: f32, is_mate: bool) -> MoveProof {
         MoveProof {
-            bounds: Bounds::certain(outcome),
+            bounds: ProvenBounds::certain(outcome),
             proof: Some(Proof {
                 outcome,
                 plies,
@@ -138,7 +138,7 @@ mod tests {
 
     fn bounded(worst: ProofOutcome, best: ProofOutcome) -> MoveProof {
         MoveProof {
-            bounds: Bounds { worst, best },
+            bounds: ProvenBounds { worst, best },
             proof: None,
         }
     }
@@ -178,14 +178,14 @@ mod tests {
         assert_eq!(verdict_of(&moves), proven(Win, 9.0, false));
         assert_eq!(
             verdict_of(&[moves[0], MoveProof::OPEN]),
-            Verdict::Bounded(Bounds::OPEN)
+            Verdict::Bounded(ProvenBounds::OPEN)
         );
     }
 
     #[test]
     fn a_sure_draw_bounds_a_position_and_proves_it_where_no_move_can_win() {
         let draw = certain(Draw, 6.0, false);
-        let cannot_win = Verdict::Bounded(Bounds {
+        let cannot_win = Verdict::Bounded(ProvenBounds {
             worst: Loss,
             best: Draw,
         });
@@ -196,7 +196,7 @@ mod tests {
             proven(Draw, 7.0, false)
         );
         // Without a sure draw the side to move may still lose, but cannot win.
-        let cannot_lose = Verdict::Bounded(Bounds {
+        let cannot_lose = Verdict::Bounded(ProvenBounds {
             worst: Draw,
             best: Win,
         });

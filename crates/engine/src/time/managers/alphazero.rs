@@ -42,9 +42,9 @@ mod tests {
     #[test]
     fn twelve_percent_of_the_clock_less_the_overhead() {
         let budget = |time_ms: f64| {
-            let limits = Limit::clock(Millis(time_ms), Millis(500.0));
+            let limit = Limit::clock(Millis(time_ms), Millis(500.0));
             let facts = MoveFacts {
-                limits,
+                limit,
                 overhead: Millis(200.0),
                 ..MoveFacts::default()
             };

@@ -66,7 +66,7 @@ struct ArgoClock {
 
 impl ArgoClock {
     fn new(facts: &MoveFacts) -> Option<Self> {
-        let clock = facts.limits.mover_clock()?;
+        let clock = facts.limit.mover_clock()?;
         Some(ArgoClock {
             main_ms: facts.clock_less_overhead()?.0,
             available_ms: facts.available()?.0,
@@ -284,13 +284,13 @@ mod tests {
     #[test]
     fn forty_moves_at_most() {
         let moves = |movestogo| {
-            let limits = Limit::from(Bounds {
+            let limit = Limit::from(Bounds {
                 time: Some(Millis(1.0)),
                 movestogo,
                 ..Bounds::default()
             });
             ArgoClock::new(&MoveFacts {
-                limits,
+                limit,
                 ..MoveFacts::default()
             })
             .unwrap()

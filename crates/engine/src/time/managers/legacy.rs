@@ -87,7 +87,7 @@ impl Legacy {
 
 impl TimeManager for Legacy {
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
-        let (available, clock) = (facts.available()?, facts.limits.mover_clock()?);
+        let (available, clock) = (facts.available()?, facts.limit.mover_clock()?);
         let LegacyParams {
             midpoint_move: midpoint,
             steepness,
@@ -124,14 +124,14 @@ mod tests {
     use crate::time::facts::{Bounds, Limit};
 
     fn facts(time_ms: f64, inc_ms: f64, movestogo: Option<u32>) -> MoveFacts {
-        let limits = Limit::from(Bounds {
+        let limit = Limit::from(Bounds {
             time: Some(Millis(time_ms)),
             inc: Millis(inc_ms),
             movestogo,
             ..Bounds::default()
         });
         MoveFacts {
-            limits,
+            limit,
             overhead: Millis(200.0),
             ..MoveFacts::default()
         }

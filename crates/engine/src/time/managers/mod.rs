@@ -133,10 +133,10 @@ mod tests {
     }
 
     fn name_of(manager: &mut dyn TimeManager) -> &'static str {
-        let limits = Limit::clock(Millis(1e3), Millis::ZERO);
+        let limit = Limit::clock(Millis(1e3), Millis::ZERO);
         let stopper = manager
             .start_move(&MoveFacts {
-                limits,
+                limit,
                 ..MoveFacts::default()
             })
             .unwrap();
@@ -150,14 +150,14 @@ mod tests {
             reserve_ms in 0.0..1e4, movestogo in proptest::option::of(0u32..100), game_ply in 0u32..2000,
             first_move: bool, reused_nodes in 0u64..1_000_000,
         ) {
-            let limits = Limit::from(Bounds { time: Some(Millis(time_ms)), inc: Millis(inc_ms), movestogo, ..Bounds::default() });
+            let limit = Limit::from(Bounds { time: Some(Millis(time_ms)), inc: Millis(inc_ms), movestogo, ..Bounds::default() });
             let facts = MoveFacts {
-                limits, overhead: Millis(overhead_ms), reserve: Millis(reserve_ms), game_ply: GamePly(game_ply), first_move,
+                limit, overhead: Millis(overhead_ms), reserve: Millis(reserve_ms), game_ply: GamePly(game_ply), first_move,
                 reused_nodes: Nodes(reused_nodes),
                 pieces: 20, legal_moves: 30, ..MoveFacts::default()
             };
             let richer = MoveFacts {
-                limits: Limit::from(Bounds { time: Some(Millis(time_ms + more_ms)), ..limits.bounds() }), ..facts.clone()
+                limit: Limit::from(Bounds { time: Some(Millis(time_ms + more_ms)), ..limit.bounds() }), ..facts.clone()
             };
             for Registered { name, .. } in MANAGERS {
                 let less = budget(name, &facts);
@@ -173,7 +173,7 @@ mod tests {
     /// Worked by hand with 200 ms of overhead.
     #[test]
     fn huge_clocks_resumed_games_and_last_moves() {
-        let limits = |time_ms, inc_ms, movestogo| {
+        let limit = |time_ms, inc_ms, movestogo| {
             Limit::from(Bounds {
                 time: Some(Millis(time_ms)),
                 inc: Millis(inc_ms),
@@ -182,7 +182,7 @@ mod tests {
             })
         };
         let facts = |time_ms, inc_ms, movestogo, game_ply| MoveFacts {
-            limits: limits(time_ms, inc_ms, movestogo),
+            limit: limit(time_ms, inc_ms, movestogo),
             overhead: Millis(200.0),
             game_ply: GamePly(game_ply),
             first_move: game_ply > 0,
@@ -227,7 +227,7 @@ mod tests {
             assert!(
                 manager
                     .start_move(&MoveFacts {
-                        limits: Limit::Infinite,
+                        limit: Limit::Infinite,
                         ..MoveFacts::default()
                     })
                     .is_none()

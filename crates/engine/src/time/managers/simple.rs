@@ -54,7 +54,7 @@ impl Named for Simple {
 impl TimeManager for Simple {
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
         let clock_ms = facts.clock_less_overhead()?.0;
-        let clock = facts.limits.mover_clock()?;
+        let clock = facts.limit.mover_clock()?;
         let (time_ms, inc_ms) = (clock.time.0, clock.inc.0);
         let SimpleParams {
             base_pct,
@@ -91,9 +91,9 @@ mod tests {
     use crate::time::units::GamePly;
 
     fn facts(time_ms: f64, inc_ms: f64, game_ply: u32) -> MoveFacts {
-        let limits = Limit::clock(Millis(time_ms), Millis(inc_ms));
+        let limit = Limit::clock(Millis(time_ms), Millis(inc_ms));
         MoveFacts {
-            limits,
+            limit,
             overhead: Millis(200.0),
             game_ply: GamePly(game_ply),
             ..MoveFacts::default()

@@ -21,7 +21,7 @@ impl Named for Stockfish {
 
 impl TimeManager for Stockfish {
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
-        let (available_ms, clock) = (facts.available()?.0, facts.limits.mover_clock()?);
+        let (available_ms, clock) = (facts.available()?.0, facts.limit.mover_clock()?);
         let TimeLimits {
             optimum_ms,
             maximum_ms,
@@ -228,19 +228,19 @@ mod tests {
         game_ply: u32,
         ponder_enabled: bool,
     ) -> TimeLimits {
-        let limits = Limit::from(Bounds {
+        let limit = Limit::from(Bounds {
             time: Some(Millis(time_ms)),
             inc: Millis(inc_ms),
             movestogo,
             ..Bounds::default()
         });
         let facts = MoveFacts {
-            limits,
+            limit,
             game_ply: GamePly(game_ply),
             ponder_enabled,
             ..MoveFacts::default()
         };
-        Stockfish::default().time_limits(limits.mover_clock().unwrap(), &facts)
+        Stockfish::default().time_limits(limit.mover_clock().unwrap(), &facts)
     }
 
     fn time_limits(time_ms: f64, inc_ms: f64, movestogo: Option<u32>) -> TimeLimits {

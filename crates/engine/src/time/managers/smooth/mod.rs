@@ -204,7 +204,7 @@ impl Named for Smooth {
 
 impl TimeManager for Smooth {
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
-        let Some(clock) = facts.limits.mover_clock() else {
+        let Some(clock) = facts.limit.mover_clock() else {
             // The next move finds this search's nodes in its tree.
             self.previous = None;
             return None;

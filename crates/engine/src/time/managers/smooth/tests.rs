@@ -17,7 +17,7 @@ fn smooth(params: &str) -> Smooth {
 
 fn facts(time_ms: f64, inc_ms: f64) -> MoveFacts {
     MoveFacts {
-        limits: Limit::clock(Millis(time_ms), Millis(inc_ms)),
+        limit: Limit::clock(Millis(time_ms), Millis(inc_ms)),
         overhead: Millis(200.0),
         pieces: 32,
         legal_moves: 30,
@@ -120,9 +120,9 @@ fn nodes_left_from_pondering_shorten_no_later_move() {
 #[test]
 fn the_last_move_before_the_control_may_use_the_clock() {
     let mut last = facts(10_000.0, 0.0);
-    last.limits = Limit::from(Bounds {
+    last.limit = Limit::from(Bounds {
         movestogo: Some(1),
-        ..last.limits.bounds()
+        ..last.limit.bounds()
     });
     assert_eq!(report_of(&mut smooth(""), &last).budget.0, 9_800.0);
 }
@@ -200,12 +200,12 @@ fn a_move_gets_more_where_more_is_at_stake() {
         4_439.907_193
     ));
     // A control after 10 of 20 moves: 0.53/0.64 of the weight now. 59,800/(1 + 9·0.828125)
-    let limits = Limit::from(Bounds {
+    let limit = Limit::from(Bounds {
         movestogo: Some(10),
-        ..known.limits.bounds()
+        ..known.limit.bounds()
     });
     let control = MoveFacts {
-        limits,
+        limit,
         ..known.clone()
     };
     assert!(close(
@@ -576,7 +576,7 @@ fn reuse_is_learnt_from_the_move_played_whatever_was_pondered() {
         };
         if is_pondered {
             let mut pondering = facts(58_600.0, 600.0);
-            pondering.limits = Limit::Ponder(Some(pondering.limits.bounds()));
+            pondering.limit = Limit::Ponder(Some(pondering.limit.bounds()));
             let chain = keeper.start_move(&pondering);
             assert!(chain.waits_for_stop && chain.deadline().is_none() && chain.report().is_none());
             end(&mut keeper, &chain, 90_000);
@@ -595,7 +595,7 @@ fn a_search_without_a_clock_between_two_moves_teaches_nothing_about_reuse() {
     let report = report_of(&mut manager, &facts(60_000.0, 600.0));
     finish(&mut manager, report, 2_000.0, 10_000);
     let infinite = MoveFacts {
-        limits: Limit::Infinite,
+        limit: Limit::Infinite,
         ..facts(58_000.0, 600.0)
     };
     assert!(manager.start_move(&infinite).is_none());
