@@ -46,6 +46,8 @@ pub(super) struct OwnGame {
     before_pondering: Option<BeforePondering>,
     /// Up to the last search with a clock.
     last_clocked: Option<History>,
+    /// What there is to tell, until it is told.
+    pub(super) notes: Vec<Note>,
 }
 
 fn new_sides(setup: &Setup) -> Result<[Timekeeper; 2], EngineError> {
@@ -76,6 +78,7 @@ impl OwnGame {
             side: 0,
             before_pondering: None,
             last_clocked: None,
+            notes: Vec::new(),
         })
     }
 
@@ -98,12 +101,8 @@ impl OwnGame {
     }
 
     /// Prepares a search of the last position. Pondering searches the one before, so that every reply keeps
-    /// its subtree. Also returns what there is to tell.
-    pub(super) fn begin(
-        &mut self,
-        game: &History,
-        request: &GoRequest,
-    ) -> Result<(Search, Vec<Note>), EngineError> {
+    /// its subtree.
+    pub(super) fn begin(&mut self, game: &History, request: &GoRequest) -> Result<Search, EngineError> {
         if let Some((name, Millis(ms))) = request.limit.unusable_time() {
             return Err(EngineError::Time { name, ms });
         }
@@ -193,14 +192,15 @@ impl OwnGame {
         let settings = &setup.settings;
         let lacks_side =
             !settings.strength.analyse_mode && settings.contempt.lacks_side(limit.is_infinite())?;
-        let mut told = Vec::new();
         if lacks_side {
-            told.push("contempt favours no side in infinite search. ContemptMode can choose one".into());
+            let note = "contempt favours no side in infinite search. ContemptMode can choose one";
+            self.notes.push(note.into());
         }
-        told.extend(self.sides[self.side].manager.take_message().map(Note::from));
+        self.notes
+            .extend(self.sides[self.side].manager.take_message().map(Note::from));
         let search = Search::new(context, chain, visits);
         self.draining.push(search.state.life.clone());
-        Ok((search, told))
+        Ok(search)
     }
 
     pub(super) fn manager(&self) -> &dyn TimeManager {
@@ -532,7 +532,7 @@ mod tests {
         for _ in 0..2 {
             let limit = Limit::nodes(500);
             let request = GoRequest::new(limit);
-            let search = Arc::new(game.begin(&position, &request).unwrap().0);
+            let search = Arc::new(game.begin(&position, &request).unwrap());
             workers.assign(&search);
             let result = run(&search, &mut |_| {});
             search.state.life.wait_for_workers(Duration::from_secs(60));
@@ -563,7 +563,7 @@ mod tests {
             } else {
                 clock
             });
-            let search = game.begin(&position, &request).unwrap().0;
+            let search = game.begin(&position, &request).unwrap();
             let nodes = search.stop_controller.with_chain(|chain| chain.max_new_nodes());
             let stats = SearchStats {
                 new_nodes: Nodes(4_000),
@@ -639,13 +639,13 @@ mod tests {
             let workers = WorkerPool::new(&*backend, 1).unwrap();
             let mut game = game_with(Settings::default(), backend.clone());
             let request = GoRequest::new(Limit::nodes(50));
-            let search = Arc::new(game.begin(&History::start(), &request).unwrap().0);
+            let search = Arc::new(game.begin(&History::start(), &request).unwrap());
             workers.assign(&search);
             run(&search, &mut |_| {});
             search.state.life.wait_for_workers(Duration::from_secs(60));
             let setup = Setup::with_backend(settings(options), backend).unwrap();
             game.take_up(Arc::new(setup)).unwrap();
-            let search = game.begin(&History::start(), &request).unwrap().0;
+            let search = game.begin(&History::start(), &request).unwrap();
             search.state.context.root_node().visits()
         };
         assert_eq!(visits_found(&[]), 50);
@@ -661,7 +661,7 @@ mod tests {
     fn bounds_choose_the_move_only_without_smart_pruning() {
         let lcb_factor = |options: &[(&str, &str)], limit: Limit| {
             let mut game = game_with(settings(options), create("random"));
-            let (search, _) = game.begin(&History::start(), &GoRequest::new(limit)).unwrap();
+            let search = game.begin(&History::start(), &GoRequest::new(limit)).unwrap();
             search.state.context.params.lcb_factor
         };
         assert_eq!(lcb_factor(&[], Limit::nodes(50)), 0.0);
@@ -684,7 +684,7 @@ mod tests {
         let mut budget = None;
         for &(moves, time, end) in searches {
             let limit = time.map_or(Limit::Infinite, |time| Limit::clock(Millis(time), Millis::ZERO));
-            let search = game.begin(&position(moves), &GoRequest::new(limit)).unwrap().0;
+            let search = game.begin(&position(moves), &GoRequest::new(limit)).unwrap();
             budget = search.stop_controller.with_chain(|chain| chain.report());
             game.finish_move(&search, end, &stats);
         }

@@ -152,9 +152,8 @@ impl Engine {
         if mem::take(&mut self.wants_empty_tree) {
             own.release_tree();
         }
-        let (search, told) = own.begin(&asked.game, &request)?;
-        told.into_iter().for_each(|note| listener.note(note));
-        let search = Arc::new(search);
+        let search = Arc::new(own.begin(&asked.game, &request)?);
+        own.notes.drain(..).for_each(|note| listener.note(note));
         if let Some(network) = &self.network {
             network.workers.assign(&search);
         }

@@ -27,7 +27,6 @@ pub struct EnginePlayer {
     pub(super) own: OwnGame,
     stepped: Option<SteppedSearch>,
     limit: Limit,
-    notes: Vec<Note>,
     expected: Option<Move>,
     ponder_time: Option<Millis>,
 }
@@ -60,7 +59,6 @@ impl EnginePlayer {
             own: OwnGame::new(setup, cache, Reclaimer::in_place())?,
             stepped: None,
             limit: Limit::Infinite,
-            notes: Vec::new(),
             expected: None,
             ponder_time: None,
         })
@@ -105,8 +103,7 @@ impl EnginePlayer {
     }
 
     fn begin(&mut self, game: &History, request: GoRequest, nodes: u64) -> Result<(), EngineError> {
-        let (mut search, told) = self.own.begin(game, &request)?;
-        self.notes.extend(told);
+        let mut search = self.own.begin(game, &request)?;
         self.limit = request.limit;
         search.state.limit_visits(nodes);
         let search = Arc::new(search);
@@ -166,7 +163,7 @@ impl EnginePlayer {
     }
 
     pub(crate) fn take_notes(&mut self) -> Vec<Note> {
-        std::mem::take(&mut self.notes)
+        std::mem::take(&mut self.own.notes)
     }
 
     pub(crate) fn stop(&self) {
