@@ -177,7 +177,7 @@ fn fetch_network(args: &SetupArgs, name: Option<&str>, output: &mut Output) -> R
 /// How to fetch a network for this GPU, if the built-in one is in use.
 fn offer(settings: &Settings, gpu_mb: u64) -> Result<String> {
     let in_use = load_network(&settings.network)?.network.path;
-    if !discover::is_built_in(&in_use.display().to_string()) {
+    if !discover::is_built_in(&in_use) {
         return Ok(String::new());
     }
     let network = choose(None, gpu_mb)?;
@@ -395,7 +395,7 @@ impl Auto<'_> {
         let best = Combination::of(measured.best());
         if best.backend == native::NAME {
             let in_use = load_network(&self.network.0.network)?.network.path;
-            if discover::is_built_in(&in_use.display().to_string()) {
+            if discover::is_built_in(&in_use) {
                 let text = "the built-in network is made for CPUs. Nothing was written: fetch a larger one by \
                             `zeitnot setup --network`, then run this again";
                 return tell(output, "", text).map(|()| ExitStatus::Success);

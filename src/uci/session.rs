@@ -367,7 +367,7 @@ impl Session {
 
     /// The start of the time of a `go` that came `at` this time.
     fn clock_started(&mut self, at: Instant, limit: Limit) -> Instant {
-        let is_strict = self.engine.settings().time.strict_timing;
+        let is_strict = self.engine.settings().info.strict_timing;
         let [came, now] = [at, Instant::now()].map(|time| self.since_start(time));
         let start = self.move_start.go_read(GoTimes { came, now }, limit, is_strict);
         self.began + start.to_duration().unwrap_or_default()

@@ -111,9 +111,9 @@ fn short(name: &str) -> String {
 
 /// The name of the file without its ending.
 fn network(file: &str) -> String {
-    let name = without_folder(file).replace(BUILT_IN_MARK, "");
-    let endings = [".gz", ".pb", ".onnx"].into_iter();
-    let name = endings.fold(name.trim(), |name, ending| {
+    let file = without_folder(file);
+    let endings = [BUILT_IN_MARK, ".gz", ".pb", ".onnx"].into_iter();
+    let name = endings.fold(file.trim(), |name, ending| {
         name.strip_suffix(ending).unwrap_or(name)
     });
     if name.is_empty() {

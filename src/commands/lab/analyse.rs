@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
 use clap::Args;
@@ -20,6 +20,7 @@ use crate::commands::running::{Progress, options_in_words};
 use crate::output::{ExitStatus, Output, Told, eprint_message};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::Color;
+use zeitnot_engine::network::discover;
 use zeitnot_engine::note::Note;
 use zeitnot_engine::time::{Limit, Millis, Nodes, TimeControl};
 use zeitnot_lab::LabError;
@@ -246,6 +247,7 @@ fn resume(
 
 struct Judge {
     description: String,
+    has_built_in_network: bool,
     /// Of the network's figures. Empty for an external engine.
     precision: String,
     network_sha256: Option<String>,
@@ -291,6 +293,7 @@ impl Judge {
                 foretold: searcher.setup.as_played(clock)?.0,
                 // Of the network's file the name alone, as pages and games are passed on.
                 description: facts.description_without_folder(),
+                has_built_in_network: discover::is_built_in(Path::new(&facts.network)),
                 precision: facts.precision.clone(),
                 network_sha256: searcher.setup.network_sha256().map(str::to_owned),
                 concurrency: searcher.size.searches,
@@ -301,6 +304,7 @@ impl Judge {
         Ok(Judge {
             foretold: Vec::new(),
             description: engine.name().to_owned(),
+            has_built_in_network: false,
             precision: String::new(),
             network_sha256: None,
             concurrency: args
@@ -417,7 +421,7 @@ fn judged_by(judge: &Judge, limit: Limit) -> String {
         JudgedBy::Network(_) => format!("Zeitnot {VERSION} with {}", judge.description),
         JudgedBy::Engine(_) => judge.description.clone(),
     };
-    let more = if who.contains("(built in)") {
+    let more = if judge.has_built_in_network {
         " A larger network judges better: `zeitnot setup --network` fetches one."
     } else {
         ""

@@ -62,7 +62,7 @@ impl NetworkOptions {
 
     /// The file that is named, `None` if it is to be discovered or is built in.
     pub fn named_file(&self) -> Option<PathBuf> {
-        self.network_file().filter(|name| !discover::names_built_in(name))
+        self.network_file().filter(|name| !discover::is_built_in(name))
     }
 
     pub(crate) fn heads(&self) -> HeadChoice {

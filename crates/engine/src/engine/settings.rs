@@ -135,10 +135,9 @@ impl Settings {
     /// Whether the option concerns only the GUI's display and the timing of its messages, which games within
     /// one process lack.
     pub fn is_for_sessions_only(spec: &OptionSpec) -> bool {
-        spec.name == "StrictTiming"
-            || InfoOptions::declared()
-                .iter()
-                .any(|of_info| of_info.name == spec.name)
+        InfoOptions::declared()
+            .iter()
+            .any(|of_info| of_info.name == spec.name)
     }
 
     /// Named as for [`Settings::spec`]. The value may be quoted.
@@ -271,6 +270,8 @@ option_group! {
         show_eps: bool = false, "UCI_ShowEPS", "show-eps";
         /// Show the estimated number of moves left, if the network has a Moves Left Head.
         show_moves_left: bool = false, "UCI_ShowMovesLeft", "show-movesleft";
+        /// Always measure a move's time from `go`, never from the `position` command before it.
+        strict_timing: bool = false, "StrictTiming", "strict-timing", hidden;
     }
 }
 

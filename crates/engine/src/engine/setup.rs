@@ -1,6 +1,7 @@
 //! What games are played with. It does not change: other options make another one.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::EngineError;
@@ -151,8 +152,7 @@ impl Setup {
 
 pub(super) fn describe(backend: &BackendInfo, threads: usize) -> String {
     let word = if threads == 1 { "thread" } else { "threads" };
-    let is_small = discover::is_built_in(&backend.description);
-    let advice = if is_small {
+    let advice = if discover::is_built_in(Path::new(&backend.network)) {
         ". `zeitnot setup --network` fetches a stronger network"
     } else {
         ""

@@ -26,12 +26,8 @@ pub const BUILT_IN_MARK: &str = " (built in)";
 pub(crate) const BUILT_IN_NAME: &str = "<built in>";
 
 /// Whether a name is that of the network in the program, also as it is shown.
-pub(crate) fn names_built_in(name: &Path) -> bool {
+pub fn is_built_in(name: &Path) -> bool {
     name == Path::new(BUILT_IN_NAME) || name == Path::new(&format!("{}{BUILT_IN_MARK}", BUILT_IN.0))
-}
-
-pub fn is_built_in(description: &str) -> bool {
-    description.contains(BUILT_IN_MARK)
 }
 
 /// `passed_over` is empty if a network was named.
@@ -50,7 +46,7 @@ pub struct Discovered {
 /// Fails if the named or built-in network cannot be used.
 pub fn load(named: Option<&Path>, heads: HeadChoice) -> Result<Discovered, NetworkError> {
     match named {
-        Some(name) if names_built_in(name) => newest_or_built_in(&[], heads),
+        Some(name) if is_built_in(name) => newest_or_built_in(&[], heads),
         Some(path) => Ok(Discovered {
             network: NetworkFile::load(path, heads)?,
             passed_over: Vec::new(),

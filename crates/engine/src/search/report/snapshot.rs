@@ -368,22 +368,42 @@ fn root_proof(SearchState { context, root, .. }: &SearchState, children: &[RootM
     }
 }
 
-/// By what is proven, where a table's result counts half of a mate, the nearness of its end, visits,
-/// value and policy.
-pub(super) type MoveRank = [f64; 5];
+/// What is proven of a move, ascending.
+#[derive(PartialEq, PartialOrd)]
+enum Standing {
+    IsMated,
+    LosesByTable,
+    Open,
+    WinsByTable,
+    Mates,
+}
+
+/// Moves are ordered by the first field that differs.
+#[derive(PartialEq, PartialOrd)]
+pub(super) struct MoveRank {
+    standing: Standing,
+    /// Plies to a loss, less those to a win.
+    delay: f32,
+    visits: u32,
+    q: f32,
+    policy: f32,
+}
 
 pub(super) fn rank(node: &NodeReading, q: f32, policy: f32) -> MoveRank {
-    let by_proof = |Proof {
-                        outcome,
-                        plies,
-                        is_mate,
-                    }: Proof| match (outcome, if is_mate { 2.0 } else { 1.0 }) {
-        (ProofOutcome::Win, class) => [class, -f64::from(plies)],
-        (ProofOutcome::Loss, class) => [-class, plies.into()],
-        (ProofOutcome::Draw, _) => [0.0; 2],
+    let (standing, delay) = match node.proof {
+        Some(proof) if proof.outcome == ProofOutcome::Win && proof.is_mate => (Standing::Mates, -proof.plies),
+        Some(proof) if proof.outcome == ProofOutcome::Win => (Standing::WinsByTable, -proof.plies),
+        Some(proof) if proof.is_loss() && proof.is_mate => (Standing::IsMated, proof.plies),
+        Some(proof) if proof.is_loss() => (Standing::LosesByTable, proof.plies),
+        _ => (Standing::Open, 0.0),
     };
-    let [class, delay] = node.proof.map_or([0.0; 2], by_proof);
-    [class, delay, node.visits.into(), q.into(), policy.into()]
+    MoveRank {
+        standing,
+        delay,
+        visits: node.visits,
+        q,
+        policy,
+    }
 }
 
 pub(super) fn compare(a: &MoveRank, b: &MoveRank) -> Ordering {

@@ -105,8 +105,6 @@ option_group! {
     pub struct TimeOptions {
         /// Time manager and its parameters: name(parameter=value,…). `zeitnot options NAME` lists them.
         time_manager: String = DEFAULT_MANAGER.into(), "TimeManager", "time-manager", common;
-        /// Always measure a move's time from `go`, never from the `position` command before it.
-        strict_timing: bool = false, "StrictTiming", "strict-timing", hidden;
         /// Factor on the move times of the manager `legacy`. Any value except 1 selects that manager.
         slowmover: f64 = 1.0, in 0.0..=100.0, "Slowmover", "slowmover", hidden;
         /// Time reserved on every clock for lag and the GUI, in milliseconds.
