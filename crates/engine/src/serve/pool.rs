@@ -16,7 +16,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -250,7 +250,7 @@ impl Drop for Searcher {
     /// Ends all searches without a flag of their own, and waits for the threads: callers wait for answers
     /// before.
     fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
+        self.stop.store(true, Relaxed);
         self.remove_stopped();
         self.shared.state.lock().is_closed = true;
         self.shared.changed.notify_all();
@@ -310,7 +310,7 @@ impl Queue {
         let (mut kept, mut removed) = (Queue::default(), Vec::new());
         for line in std::mem::take(&mut self.levels).into_values().flatten() {
             for order in line.orders {
-                if order.stop.load(Ordering::Relaxed) {
+                if order.stop.load(Relaxed) {
                     removed.push(order)
                 } else {
                     kept.push(order)
@@ -492,7 +492,7 @@ impl SearchThread {
 
     fn begin(&mut self, place: usize) {
         let search = &mut self.open[place];
-        let is_stopped = search.order.stop.load(Ordering::Relaxed);
+        let is_stopped = search.order.stop.load(Relaxed);
         let begun = catch_unwind(AssertUnwindSafe(
             || if is_stopped { Ok(()) } else { search.begin() },
         ));
@@ -534,11 +534,11 @@ impl SearchThread {
         *waits = false;
         player.assign_to(workers);
         let is_over = player.wait_for_workers(&mut || {
-            if order.stop.load(Ordering::Relaxed) {
+            if order.stop.load(Relaxed) {
                 player.stop();
             }
             report_if_due(order, player, reported);
-            let is_stopped = stops.iter().any(|stop| stop.load(Ordering::Relaxed));
+            let is_stopped = stops.iter().any(|stop| stop.load(Relaxed));
             !is_stopped && !shared.state.lock().wants(&shared.size, &place)
         });
         self.give_back();
@@ -558,7 +558,7 @@ impl SearchThread {
     fn gather(&mut self) {
         let mut place = 0;
         while let Some(search) = self.open.get_mut(place) {
-            if search.order.stop.load(Ordering::Relaxed) {
+            if search.order.stop.load(Relaxed) {
                 search.player.stop();
             } else if search.is_paused {
                 place += 1;
@@ -713,9 +713,7 @@ mod tests {
             ControlFlow::Continue(())
         }
         fn answer(&mut self, _: &History, outcome: Option<Outcome>) {
-            self.1
-                .iter()
-                .for_each(|other| other.store(true, Ordering::Relaxed));
+            self.1.iter().for_each(|other| other.store(true, Relaxed));
             let nodes = outcome.map_or(0, |outcome| outcome.figures.stats.nodes.0);
             self.0.send(nodes as u32).unwrap();
         }
@@ -786,7 +784,7 @@ mod tests {
             pool.submit(vec![Order { priority, ..short }]);
             assert_eq!(answered.recv_timeout(Duration::from_secs(60)), Ok(10));
         }
-        stops.iter().for_each(|stop| stop.store(true, Ordering::Relaxed));
+        stops.iter().for_each(|stop| stop.store(true, Relaxed));
         pool.remove_stopped();
     }
 
@@ -808,7 +806,7 @@ mod tests {
                 assert!(answer.recv_timeout(Duration::from_secs(60)).is_ok());
             }
         }
-        stop.store(true, Ordering::Relaxed);
+        stop.store(true, Relaxed);
     }
 
     struct Orders {
@@ -904,7 +902,7 @@ mod tests {
         let mut queue = Queue::default();
         for number in 1..=6 {
             let order = orders.order(number, u64::from(number % 2), i32::from(number == 6));
-            order.stop.store(number % 3 == 0, Ordering::Relaxed);
+            order.stop.store(number % 3 == 0, Relaxed);
             queue.push(order);
         }
         assert_eq!(queue.remove_stopped().len(), 2);
@@ -945,7 +943,7 @@ mod tests {
         );
         pool.submit_within(several(9..10), 3).unwrap();
         assert_eq!(pool.status().waiting, 3);
-        stop.store(true, Ordering::Relaxed);
+        stop.store(true, Relaxed);
         let answered: Vec<_> = receiver.iter().take(4).collect();
         assert_eq!(answered, [(0, true), (1, true), (2, true), (9, true)]);
     }

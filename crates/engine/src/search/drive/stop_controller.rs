@@ -6,7 +6,7 @@
 //! On a busy machine a thread that sleeps to a deadline wakes late. Each tick measures by how much, and the
 //! search gets ready that much earlier.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -38,7 +38,7 @@ impl StopController {
         let (said, reason) = self.ask(stats, visits_left, hints);
         hints
             .decisive_lead
-            .store(said.decisive_lead().unwrap_or(u32::MAX), Ordering::Relaxed);
+            .store(said.decisive_lead().unwrap_or(u32::MAX), Relaxed);
         reason
     }
 
@@ -69,9 +69,7 @@ impl StopController {
             .reduce(f64::min)
             .map(Nps)
             .unwrap_or_default();
-        hints
-            .batch_cap
-            .store(said.batch_cap(u32::MAX, nps), Ordering::Relaxed);
+        hints.batch_cap.store(said.batch_cap(u32::MAX, nps), Relaxed);
         // A search that can make no more visits ends, whatever its rules still wait for.
         let is_out_of_visits = visits_left == 0 && !chain.waits_for_stop;
         let ready = self.ready_in(&chain);
@@ -140,15 +138,13 @@ struct WakeupLatency(AtomicU64);
 
 impl WakeupLatency {
     fn woke(&self, asked: Duration, took: Duration) {
-        let decayed = (self.0.load(Ordering::Relaxed) as f64 * DECAY) as u64;
-        self.0.store(
-            decayed.max(took.saturating_sub(asked).as_nanos() as u64),
-            Ordering::Relaxed,
-        );
+        let decayed = (self.0.load(Relaxed) as f64 * DECAY) as u64;
+        self.0
+            .store(decayed.max(took.saturating_sub(asked).as_nanos() as u64), Relaxed);
     }
 
     fn margin(&self, total: Duration) -> Duration {
-        let latency = Duration::from_nanos(self.0.load(Ordering::Relaxed));
+        let latency = Duration::from_nanos(self.0.load(Relaxed));
         latency.min(MAX_MARGIN).min(total / MARGIN_DIVISOR)
     }
 }
@@ -183,7 +179,7 @@ mod tests {
         assert_eq!(controller.check(&slow, 1_000_000, &hints), None);
         // 51.5 s for 51.5 moves, ·2/0.7: 2,357.1 ms are left, in which 100 nodes/s are 235.7 nodes. Half of
         // them are safe.
-        assert_eq!(hints.batch_cap.load(Ordering::Relaxed), 117);
+        assert_eq!(hints.batch_cap.load(Relaxed), 117);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::search::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use crate::search::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use crate::search::sync::{Condvar, Mutex, MutexGuard};
 use crate::time::StopReason;
 
@@ -145,31 +145,31 @@ impl Life {
     }
 
     pub(crate) fn dismiss(&self) {
-        self.dismissed.store(true, Ordering::Relaxed);
+        self.dismissed.store(true, Relaxed);
         self.change(|_| ());
     }
 
     #[inline]
     pub(crate) fn is_dismissed(&self) -> bool {
-        self.dismissed.load(Ordering::Relaxed)
+        self.dismissed.load(Relaxed)
     }
 
     #[inline]
     pub(crate) fn recalls(&self) -> u32 {
-        self.recalls.load(Ordering::Relaxed)
+        self.recalls.load(Relaxed)
     }
 
     /// Calls the workers back, those too who have not come yet, and waits until they have left. The search
     /// may go on with others.
     pub(crate) fn recall(&self) {
-        self.recalls.fetch_add(1, Ordering::Relaxed);
+        self.recalls.fetch_add(1, Relaxed);
         self.change(|_| ());
         self.wait_for_workers(Duration::MAX);
     }
 
     /// Claims the answer. False if it is out, or if nobody waits for it.
     pub(crate) fn answer(&self) -> bool {
-        self.dismissed.store(true, Ordering::Relaxed);
+        self.dismissed.store(true, Relaxed);
         self.change(|state| {
             let is_first = !state.stage.is_answered();
             if is_first {

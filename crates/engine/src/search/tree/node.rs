@@ -11,7 +11,10 @@
 use super::slab::{Slot, Zeroed};
 use crate::chess::Move;
 use crate::network::{Value, cache};
-use crate::search::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
+use crate::search::sync::atomic::{
+    AtomicI64, AtomicU32, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
 use crate::search::sync::wait_for_lock;
 
 /// A certain result for the side that moved into the node. Better ones are greater. The numbers stand in
@@ -203,16 +206,14 @@ struct Means(AtomicU64);
 impl Means {
     #[inline]
     fn get(&self) -> (f32, f32) {
-        let bits = self.0.load(Ordering::Relaxed);
+        let bits = self.0.load(Relaxed);
         (f32::from_bits((bits >> 32) as u32), f32::from_bits(bits as u32))
     }
 
     #[inline]
     fn set(&self, d: f32, m: f32) {
-        self.0.store(
-            u64::from(d.to_bits()) << 32 | u64::from(m.to_bits()),
-            Ordering::Relaxed,
-        );
+        self.0
+            .store(u64::from(d.to_bits()) << 32 | u64::from(m.to_bits()), Relaxed);
     }
 }
 
@@ -287,41 +288,41 @@ impl Slot for Node {
 impl Node {
     /// Makes a fresh node of a slot that may have been used. The caller publishes it.
     pub(super) fn reset(&self, edge: Edge) {
-        self.value_sum.store(0, Ordering::Relaxed);
+        self.value_sum.store(0, Relaxed);
         self.means.set(0.0, 0.0);
-        self.counts.store(0, Ordering::Relaxed);
-        self.policy.store(0, Ordering::Relaxed);
-        self.edge.store(edge.0, Ordering::Relaxed);
-        self.next.store(0, Ordering::Relaxed);
-        self.meta.store(meta::UNEXPANDED, Ordering::Relaxed);
+        self.counts.store(0, Relaxed);
+        self.policy.store(0, Relaxed);
+        self.edge.store(edge.0, Relaxed);
+        self.next.store(0, Relaxed);
+        self.meta.store(meta::UNEXPANDED, Relaxed);
     }
 
     #[inline]
     pub(crate) fn visits(&self) -> u32 {
-        (self.counts.load(Ordering::Relaxed) >> 32) as u32
+        (self.counts.load(Relaxed) >> 32) as u32
     }
 
     #[inline]
     pub(crate) fn in_flight(&self) -> u32 {
-        (self.counts.load(Ordering::Relaxed) & IN_FLIGHT) as u32
+        (self.counts.load(Relaxed) & IN_FLIGHT) as u32
     }
 
     #[inline]
     pub(crate) fn finished_and_started(&self) -> (u32, u32) {
-        let counts = self.counts.load(Ordering::Relaxed);
+        let counts = self.counts.load(Relaxed);
         let finished = (counts >> 32) as u32;
         (finished, finished + (counts & IN_FLIGHT) as u32)
     }
 
     #[inline]
     pub(crate) fn edge(&self) -> Edge {
-        Edge(self.edge.load(Ordering::Relaxed))
+        Edge(self.edge.load(Relaxed))
     }
 
     /// Acquire: a thread that sees `Expanded` sees the edges, and with `Terminal` or `TwoFoldDraw` the value.
     #[inline]
     pub(crate) fn state(&self) -> NodeState {
-        let meta = self.meta.load(Ordering::Acquire);
+        let meta = self.meta.load(Acquire);
         match (meta & meta::STATE, (meta >> meta::CYCLE_SHIFT) as u8) {
             (meta::UNEXPANDED, _) => NodeState::Unexpanded,
             (meta::CLAIMED, _) => NodeState::Claimed,
@@ -340,14 +341,13 @@ impl Node {
         // Visits are counted after the sum was raised, so the quotient may leave the range for a moment.
         match self.visits() {
             0 => 0.0,
-            n => ((self.value_sum.load(Ordering::Relaxed) as f64 / VALUE_SCALE) as f32 / n as f32)
-                .clamp(-1.0, 1.0),
+            n => ((self.value_sum.load(Relaxed) as f64 / VALUE_SCALE) as f32 / n as f32).clamp(-1.0, 1.0),
         }
     }
 
     #[cfg(test)]
     pub(crate) fn value_sum(&self) -> i64 {
-        self.value_sum.load(Ordering::Relaxed)
+        self.value_sum.load(Relaxed)
     }
 
     pub(crate) fn mean(&self) -> Value {
@@ -364,36 +364,36 @@ impl Node {
     /// Legal moves, or 0 before the node is expanded.
     #[inline]
     pub(crate) fn edge_count(&self) -> usize {
-        (self.meta.load(Ordering::Acquire) >> meta::EDGES_SHIFT & 0xff) as usize
+        (self.meta.load(Acquire) >> meta::EDGES_SHIFT & 0xff) as usize
     }
 
     /// Children that exist. Acquire: they are initialised.
     #[inline]
     pub(crate) fn child_count(&self) -> usize {
-        (self.meta.load(Ordering::Acquire) >> meta::CHILDREN_SHIFT & 0xff) as usize
+        (self.meta.load(Acquire) >> meta::CHILDREN_SHIFT & 0xff) as usize
     }
 
     #[inline]
     pub(crate) fn start_visits(&self, visits: u32) {
-        self.counts.fetch_add(visits.into(), Ordering::Relaxed);
+        self.counts.fetch_add(visits.into(), Relaxed);
     }
 
     #[inline]
     pub(crate) fn cancel_visits(&self, visits: u32) {
-        self.counts.fetch_sub(visits.into(), Ordering::Relaxed);
+        self.counts.fetch_sub(visits.into(), Relaxed);
     }
 
     /// Takes the lock of the sums and gives the finished visits. Acquire: sums and proof are seen as their
     /// last holder left them.
     #[inline]
     fn lock_sums(&self) -> u32 {
-        let mut counts = self.counts.load(Ordering::Relaxed);
+        let mut counts = self.counts.load(Relaxed);
         let mut tries = 0;
         loop {
             if counts & SUMS_LOCK != 0 {
                 wait_for_lock(tries);
                 tries += 1;
-                counts = self.counts.load(Ordering::Relaxed);
+                counts = self.counts.load(Relaxed);
                 continue;
             }
             // The number of visits comes from the load, so that what follows from it is computed while the
@@ -401,7 +401,7 @@ impl Node {
             let locked = counts | SUMS_LOCK;
             match self
                 .counts
-                .compare_exchange_weak(counts, locked, Ordering::Acquire, Ordering::Relaxed)
+                .compare_exchange_weak(counts, locked, Acquire, Relaxed)
             {
                 Ok(_) => return (counts >> 32) as u32,
                 Err(now) => counts = now,
@@ -410,23 +410,22 @@ impl Node {
     }
 
     fn unlock_sums(&self) {
-        self.counts.fetch_sub(SUMS_LOCK, Ordering::Release);
+        self.counts.fetch_sub(SUMS_LOCK, Release);
     }
 
     /// Puts `sum` in the place of the finished visits, after `change`.
     fn replace_visits(&self, sum: VisitSum, change: impl FnOnce()) {
         let before = self.lock_sums();
-        self.value_sum.store(sum.value_sum, Ordering::Relaxed);
+        self.value_sum.store(sum.value_sum, Relaxed);
         self.means.set(sum.d, sum.m);
         change();
         let more = (u64::from(sum.finished) << 32).wrapping_sub(u64::from(before) << 32);
-        self.counts
-            .fetch_add(more.wrapping_sub(SUMS_LOCK), Ordering::Release);
+        self.counts.fetch_add(more.wrapping_sub(SUMS_LOCK), Release);
     }
 
     /// The finished visits as they are.
     pub(super) fn visit_sum(&self) -> VisitSum {
-        let (value_sum, (d, m)) = (self.value_sum.load(Ordering::Relaxed), self.means.get());
+        let (value_sum, (d, m)) = (self.value_sum.load(Relaxed), self.means.get());
         VisitSum {
             finished: self.visits(),
             cancelled: 0,
@@ -439,10 +438,8 @@ impl Node {
     #[inline]
     fn add_value(&self, sum: i64) {
         // A proof's correction may overflow. The sum after it fits again.
-        self.value_sum.store(
-            self.value_sum.load(Ordering::Relaxed).wrapping_add(sum),
-            Ordering::Relaxed,
-        );
+        self.value_sum
+            .store(self.value_sum.load(Relaxed).wrapping_add(sum), Relaxed);
     }
 
     /// Ends visits under way with `sum`, or with the node's certain result, and gives the result used.
@@ -465,10 +462,8 @@ impl Node {
         self.add_value(sum.value_sum);
         // One more finished is one less under way. Release: as in `unlock_sums`.
         let ended = u64::from(sum.finished) + u64::from(sum.cancelled);
-        self.counts.fetch_add(
-            (u64::from(sum.finished) << 32) - ended - SUMS_LOCK,
-            Ordering::Release,
-        );
+        self.counts
+            .fetch_add((u64::from(sum.finished) << 32) - ended - SUMS_LOCK, Release);
         sum
     }
 
@@ -485,104 +480,95 @@ impl Node {
         let value = proof.map_or(value, Proof::value);
         self.add_value(-fixed(value.wl) * i64::from(visits));
         self.counts
-            .fetch_sub((u64::from(visits) << 32) + SUMS_LOCK, Ordering::Release);
+            .fetch_sub((u64::from(visits) << 32) + SUMS_LOCK, Release);
         value
     }
 
     pub(super) fn set_expanded(&self, start: u32, count: usize) {
-        self.policy.store(start, Ordering::Relaxed);
-        self.meta.store(
-            meta::EXPANDED | (count as u32) << meta::EDGES_SHIFT,
-            Ordering::Release,
-        );
+        self.policy.store(start, Relaxed);
+        self.meta
+            .store(meta::EXPANDED | (count as u32) << meta::EDGES_SHIFT, Release);
     }
 
     #[inline]
     pub(super) fn policy_start(&self) -> u32 {
-        self.policy.load(Ordering::Relaxed)
+        self.policy.load(Relaxed)
     }
 
     #[inline]
     pub(super) fn first_child(&self) -> u32 {
-        self.first_child.load(Ordering::Relaxed)
+        self.first_child.load(Relaxed)
     }
 
     pub(super) fn set_first_child(&self, child: u32) {
-        self.first_child.store(child, Ordering::Relaxed);
+        self.first_child.store(child, Relaxed);
     }
 
     #[inline]
     pub(super) fn best_unvisited(&self) -> u32 {
-        self.best_unvisited.load(Ordering::Relaxed)
+        self.best_unvisited.load(Relaxed)
     }
 
     /// The caller holds the claim or the lock for growth.
     pub(super) fn set_best_unvisited(&self, rank: u32) {
-        self.best_unvisited.store(rank, Ordering::Relaxed);
+        self.best_unvisited.store(rank, Relaxed);
     }
 
     /// Valid in the last node of a full run that is not the last one.
     #[inline]
     pub(super) fn next_run(&self) -> u32 {
-        self.next.load(Ordering::Relaxed)
+        self.next.load(Relaxed)
     }
 
     /// The first node of `run` is published after this.
     pub(super) fn set_next_run(&self, run: u32) {
-        self.next.store(run, Ordering::Relaxed);
+        self.next.store(run, Relaxed);
     }
 
     /// Takes the lock for appending a child, or gives false if another thread holds it.
     pub(super) fn lock_for_growth(&self) -> bool {
-        self.meta.fetch_or(meta::GROWING, Ordering::Acquire) & meta::GROWING == 0
+        self.meta.fetch_or(meta::GROWING, Acquire) & meta::GROWING == 0
     }
 
     pub(super) fn unlock_with_new_child(&self) {
         // Others may set bits of `meta` at the same time. Only this thread changes the count of children.
         self.meta
-            .fetch_add((1 << meta::CHILDREN_SHIFT) - meta::GROWING, Ordering::Release);
+            .fetch_add((1 << meta::CHILDREN_SHIFT) - meta::GROWING, Release);
     }
 
     pub(super) fn unlock(&self) {
-        self.meta.fetch_and(!meta::GROWING, Ordering::Release);
+        self.meta.fetch_and(!meta::GROWING, Release);
     }
 
     pub(crate) fn claim(&self) -> bool {
         self.meta
-            .compare_exchange(
-                meta::UNEXPANDED,
-                meta::CLAIMED,
-                Ordering::Acquire,
-                Ordering::Relaxed,
-            )
+            .compare_exchange(meta::UNEXPANDED, meta::CLAIMED, Acquire, Relaxed)
             .is_ok()
     }
 
     pub(crate) fn unclaim(&self) {
-        self.meta.store(meta::UNEXPANDED, Ordering::Release);
+        self.meta.store(meta::UNEXPANDED, Release);
     }
 
     /// The node becomes a leaf that keeps its visits. The caller has released what was below it and is alone
     /// in the tree.
     pub(super) fn collapse(&self) {
-        self.policy.store(0, Ordering::Relaxed);
-        self.meta.store(meta::UNEXPANDED, Ordering::Release);
+        self.policy.store(0, Relaxed);
+        self.meta.store(meta::UNEXPANDED, Release);
     }
 
     pub(crate) fn set_terminal(&self, proof: Proof) {
         let Value { d, m, .. } = proof.value();
         self.means.set(d, m);
         self.drop_policy_if_lost(proof);
-        self.meta
-            .store(meta::TERMINAL | proof_bits(proof), Ordering::Release);
+        self.meta.store(meta::TERMINAL | proof_bits(proof), Release);
     }
 
     /// A certainly lost move loses its policy: as a visited move it would lower its siblings' first-play
     /// urgency.
     fn drop_policy_if_lost(&self, proof: Proof) {
         if proof.is_loss() {
-            self.edge
-                .store(Edge::packed(self.edge().mv(), 0).0, Ordering::Relaxed);
+            self.edge.store(Edge::packed(self.edge().mv(), 0).0, Relaxed);
         }
     }
 
@@ -594,10 +580,8 @@ impl Node {
             ..Value::DRAW
         };
         self.means.set(value.d, value.m);
-        self.meta.store(
-            meta::TERMINAL | u32::from(cycle) << meta::CYCLE_SHIFT,
-            Ordering::Release,
-        );
+        self.meta
+            .store(meta::TERMINAL | u32::from(cycle) << meta::CYCLE_SHIFT, Release);
         value
     }
 
@@ -605,18 +589,18 @@ impl Node {
     /// thread.
     pub(super) fn reopen(&self) -> Option<u32> {
         let visits = self.lock_sums();
-        let now = self.meta.load(Ordering::Relaxed);
+        let now = self.meta.load(Relaxed);
         let is_done = now >> meta::CYCLE_SHIFT > 0
             && self
                 .meta
-                .compare_exchange(now, meta::UNEXPANDED, Ordering::Relaxed, Ordering::Relaxed)
+                .compare_exchange(now, meta::UNEXPANDED, Relaxed, Relaxed)
                 .is_ok();
         self.unlock_sums();
         is_done.then_some(visits)
     }
 
     pub(crate) fn proof(&self) -> Option<Proof> {
-        let meta = self.meta.load(Ordering::Acquire);
+        let meta = self.meta.load(Acquire);
         let outcome = match (meta & meta::PROOF) >> meta::PROOF_SHIFT {
             0 => return None,
             1 => ProofOutcome::Loss,
@@ -637,7 +621,7 @@ impl Node {
 
     /// What is known short of a proof.
     pub(crate) fn bounds(&self) -> ProvenBounds {
-        let meta = self.meta.load(Ordering::Relaxed);
+        let meta = self.meta.load(Relaxed);
         let if_set = |bit, known, open| if meta & bit != 0 { known } else { open };
         ProvenBounds {
             worst: if_set(meta::CANNOT_LOSE, ProofOutcome::Draw, ProvenBounds::OPEN.worst),
@@ -658,7 +642,7 @@ impl Node {
             0
         };
         let bits = cannot_lose | cannot_win;
-        self.meta.fetch_or(bits, Ordering::Relaxed) & bits != bits
+        self.meta.fetch_or(bits, Relaxed) & bits != bits
     }
 
     /// Revalues the visits so far. Gives the change for ancestors, `None` after another thread.
@@ -669,11 +653,11 @@ impl Node {
         let correction = is_open.then(|| {
             let (d, m) = self.means.get();
             let certain = fixed(value.wl) * i64::from(visits);
-            let old = self.value_sum.load(Ordering::Relaxed);
+            let old = self.value_sum.load(Relaxed);
             self.means.set(value.d, value.m);
-            self.value_sum.store(certain, Ordering::Relaxed);
+            self.value_sum.store(certain, Relaxed);
             self.drop_policy_if_lost(proof);
-            self.meta.fetch_or(proof_bits(proof), Ordering::Release);
+            self.meta.fetch_or(proof_bits(proof), Release);
             let n = visits as f32;
             Correction {
                 visits,
@@ -718,8 +702,7 @@ impl Node {
             (None, _) => return,
         };
         self.replace_visits(sum, || {
-            self.meta
-                .fetch_and(!(meta::PROOF | meta::MATE), Ordering::Release);
+            self.meta.fetch_and(!(meta::PROOF | meta::MATE), Release);
         });
     }
 
@@ -754,7 +737,7 @@ pub(super) struct SavedNode {
 
 impl Node {
     pub(super) fn save(&self) -> SavedNode {
-        let proof = self.meta.load(Ordering::Relaxed) & (meta::PROOF | meta::MATE);
+        let proof = self.meta.load(Relaxed) & (meta::PROOF | meta::MATE);
         SavedNode {
             visits: self.visit_sum(),
             proof,
@@ -763,7 +746,7 @@ impl Node {
 
     pub(super) fn restore(&self, before: SavedNode) {
         self.replace_visits(before.visits, || {
-            self.meta.fetch_or(before.proof, Ordering::Release);
+            self.meta.fetch_or(before.proof, Release);
         });
     }
 

@@ -28,7 +28,7 @@ use super::node::{Edge, Node};
 use super::slab::{self, Run, RunClasses, Slab, Slot};
 use crate::chess::Move;
 use crate::network::{Value, cache};
-use crate::search::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use crate::search::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use crate::search::sync::{Mutex, RwLock};
 
 /// Valid until the node's subtree is released.
@@ -123,7 +123,7 @@ impl Unvisited {
 fn best_rank(cells: &[AtomicU32], limit: u32) -> u32 {
     let mut best = 0;
     for (cell, place) in cells.iter().zip(0u8..) {
-        let pair = cell.load(Ordering::Relaxed);
+        let pair = cell.load(Relaxed);
         let ranks = [(pair as u16, 2 * place), ((pair >> 16) as u16, 2 * place + 1)]
             .map(|(policy, index)| Unvisited { index, policy }.rank());
         for rank in ranks {
@@ -166,35 +166,35 @@ impl Tree {
 
     pub(crate) fn set_limit(&self, bytes: u64) {
         self.limit
-            .store((bytes - bytes / PRUNING_PART).max(MIN_LIMIT), Ordering::Relaxed);
+            .store((bytes - bytes / PRUNING_PART).max(MIN_LIMIT), Relaxed);
     }
 
     pub(super) fn is_short_of_memory(&self) -> bool {
-        self.pruned.load(Ordering::Relaxed) || self.bytes() >= self.limit.load(Ordering::Relaxed) / 2
+        self.pruned.load(Relaxed) || self.bytes() >= self.limit.load(Relaxed) / 2
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.full.load(Ordering::Relaxed)
+        self.full.load(Relaxed)
     }
 
     pub(crate) fn mark_damaged(&self) {
-        self.damaged.store(true, Ordering::Relaxed);
+        self.damaged.store(true, Relaxed);
     }
 
     /// Claims and visits under way may stay for ever, which makes the tree useless.
     pub(crate) fn is_damaged(&self) -> bool {
-        self.damaged.load(Ordering::Relaxed)
+        self.damaged.load(Relaxed)
     }
 
     /// A tree at its limit takes free runs only.
     fn allocate<T: Slot>(&self, slab: &Slab<T>, len: u32) -> Result<u32, TreeFull> {
-        let fits = || self.reserved_bytes() + slab.growth_bytes() <= self.limit.load(Ordering::Relaxed);
+        let fits = || self.reserved_bytes() + slab.growth_bytes() <= self.limit.load(Relaxed);
         let grown = || if fits() { slab.grow(len) } else { None };
         slab.allocate(len)
             .or_else(grown)
             .or_else(|| slab.carve(len))
             .ok_or_else(|| {
-                self.full.store(true, Ordering::Relaxed);
+                self.full.store(true, Relaxed);
                 TreeFull
             })
     }
@@ -212,10 +212,7 @@ impl Tree {
         let cells = self.policies.run(start, len as usize);
         for (cell, pair) in cells.iter().zip(policy.chunks(2)) {
             let high = u32::from(pair.get(1).map_or(TAKEN, |&p| cache::compress(p)));
-            cell.store(
-                high << 16 | u32::from(cache::compress(pair[0])),
-                Ordering::Relaxed,
-            );
+            cell.store(high << 16 | u32::from(cache::compress(pair[0])), Relaxed);
         }
         let node = self.node(id);
         node.set_best_unvisited(best_rank(cells, NO_RANK));
@@ -234,7 +231,7 @@ impl Tree {
     pub(crate) fn unvisited(&self, node: &Node) -> impl Iterator<Item = Unvisited> {
         let cells = self.policy_cells(node);
         (0..node.edge_count()).filter_map(|index| {
-            let policy = (cells[index / 2].load(Ordering::Relaxed) >> (index % 2 * 16)) as u16;
+            let policy = (cells[index / 2].load(Relaxed) >> (index % 2 * 16)) as u16;
             (policy != TAKEN).then_some(Unvisited {
                 index: index as u8,
                 policy,
@@ -357,7 +354,7 @@ impl Tree {
         let cell = self
             .policies
             .slot(node.policy_start() + u32::from(unvisited.index / 2));
-        let is_taken = (cell.load(Ordering::Relaxed) >> shift) as u16 == TAKEN;
+        let is_taken = (cell.load(Relaxed) >> shift) as u16 == TAKEN;
         let place = if is_taken {
             Ok(None)
         } else {
@@ -368,7 +365,7 @@ impl Tree {
             return place;
         };
         self.node(child).reset(Edge::packed(mv, unvisited.policy));
-        cell.fetch_or(u32::from(TAKEN) << shift, Ordering::Relaxed);
+        cell.fetch_or(u32::from(TAKEN) << shift, Relaxed);
         node.set_best_unvisited(best_rank(self.policy_cells(node), NO_RANK));
         node.unlock_with_new_child();
         Ok(Some(child))
@@ -455,7 +452,7 @@ mod tests {
         }
 
         pub(crate) fn mark_full(&self) {
-            self.full.store(true, Ordering::Relaxed);
+            self.full.store(true, Relaxed);
         }
     }
 

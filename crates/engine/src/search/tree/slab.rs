@@ -12,7 +12,10 @@ use std::ops::Range;
 
 use crossbeam::utils::CachePadded;
 
-use crate::search::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::search::sync::atomic::{
+    AtomicU32, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
 use crate::search::sync::{BLOCKS, FIRST_BLOCK as FIRST, Mutex, OnceLock, REGIONS, zeroed_block};
 use crate::system::huge_pages::{HUGE_PAGE, prefer_huge_pages};
 
@@ -26,7 +29,7 @@ thread_local! {
     static SHARE: usize = {
         use std::sync::atomic::AtomicUsize;
         static THREADS: AtomicUsize = AtomicUsize::new(0);
-        THREADS.fetch_add(1, Ordering::Relaxed) % SHARES
+        THREADS.fetch_add(1, Relaxed) % SHARES
     };
 }
 
@@ -189,7 +192,7 @@ impl<T: Slot> Slab<T> {
     #[inline]
     pub(super) fn allocate(&self, len: u32) -> Option<u32> {
         if let Some(start) = self.pop((self.classes.within)(len)) {
-            self.idle.fetch_sub(len.into(), Ordering::Relaxed);
+            self.idle.fetch_sub(len.into(), Relaxed);
             return Some(start);
         }
         SHARE.with(|&share| cut(&self.chunks[share], len))
@@ -201,7 +204,7 @@ impl<T: Slot> Slab<T> {
         let chunk = SHARE.with(|&share| &self.chunks[share]);
         loop {
             let range = self.extend(len)?;
-            let leftover = chunk.swap(packed(range), Ordering::Relaxed);
+            let leftover = chunk.swap(packed(range), Relaxed);
             self.park(unpacked(leftover));
             if let Some(start) = cut(chunk, len) {
                 return Some(start);
@@ -216,7 +219,7 @@ impl<T: Slot> Slab<T> {
                 start: range.start,
                 len,
             });
-            self.idle.fetch_add(len.into(), Ordering::Relaxed);
+            self.idle.fetch_add(len.into(), Relaxed);
         }
     }
 
@@ -229,13 +232,13 @@ impl<T: Slot> Slab<T> {
     }
 
     pub(super) fn extent(&self) -> u64 {
-        self.next.load(Ordering::Relaxed).into()
+        self.next.load(Relaxed).into()
     }
 
     /// Nobody may use its index any more.
     pub(super) fn release(&self, run: Run) {
         // Counted first, so that nobody subtracts the run before it is counted.
-        self.idle.fetch_add(run.len.into(), Ordering::Relaxed);
+        self.idle.fetch_add(run.len.into(), Relaxed);
         self.push((self.classes.within)(run.len), run.start);
     }
 
@@ -246,35 +249,35 @@ impl<T: Slot> Slab<T> {
     fn push(&self, class: usize, start: u32) {
         let region = (start / STRIPE) as usize % REGIONS;
         let top = self.stack(region, class);
-        let mut old = top.load(Ordering::Relaxed);
+        let mut old = top.load(Relaxed);
         loop {
-            self.slot(start).link().store(old as u32, Ordering::Relaxed);
+            self.slot(start).link().store(old as u32, Relaxed);
             // Release: the link is visible to whoever pops the run.
-            match top.compare_exchange_weak(old, retagged(old, start), Ordering::Release, Ordering::Relaxed) {
+            match top.compare_exchange_weak(old, retagged(old, start), Release, Relaxed) {
                 Ok(_) => break,
                 Err(now) => old = now,
             }
         }
         // A bit that another thread clears at this moment stays cleared until the next push: the run is
         // joined all the same.
-        if self.filled[class].load(Ordering::Relaxed) >> region & 1 == 0 {
-            self.filled[class].fetch_or(1 << region, Ordering::Relaxed);
+        if self.filled[class].load(Relaxed) >> region & 1 == 0 {
+            self.filled[class].fetch_or(1 << region, Relaxed);
         }
     }
 
     pub(super) fn used(&self) -> u64 {
         let left = |chunk: &CachePadded<AtomicU64>| {
-            let free = unpacked(chunk.load(Ordering::Relaxed));
+            let free = unpacked(chunk.load(Relaxed));
             u64::from(free.end - free.start)
         };
-        let unused = self.idle.load(Ordering::Relaxed) + self.chunks.iter().map(left).sum::<u64>();
+        let unused = self.idle.load(Relaxed) + self.chunks.iter().map(left).sum::<u64>();
         (self.extent() - 1).saturating_sub(unused)
     }
 
     fn pop(&self, class: usize) -> Option<u32> {
         let filled = &self.filled[class];
         loop {
-            let regions = filled.load(Ordering::Relaxed);
+            let regions = filled.load(Relaxed);
             if regions == 0 {
                 return None;
             }
@@ -282,13 +285,13 @@ impl<T: Slot> Slab<T> {
             if let Some(start) = self.pop_from(region, class) {
                 return Some(start);
             }
-            filled.fetch_and(!(1 << region), Ordering::Relaxed);
+            filled.fetch_and(!(1 << region), Relaxed);
         }
     }
 
     fn pop_from(&self, region: usize, class: usize) -> Option<u32> {
         let top = self.stack(region, class);
-        let mut old = top.load(Ordering::Acquire);
+        let mut old = top.load(Acquire);
         loop {
             let start = old as u32;
             if start == 0 {
@@ -296,8 +299,8 @@ impl<T: Slot> Slab<T> {
             }
             // If another thread takes this run first, the link read here is garbage, but then the counter in
             // `top` has changed and the exchange fails.
-            let next = self.slot(start).link().load(Ordering::Relaxed);
-            match top.compare_exchange_weak(old, retagged(old, next), Ordering::Acquire, Ordering::Acquire) {
+            let next = self.slot(start).link().load(Relaxed);
+            match top.compare_exchange_weak(old, retagged(old, next), Acquire, Acquire) {
                 Ok(_) => return Some(start),
                 Err(now) => old = now,
             }
@@ -305,7 +308,7 @@ impl<T: Slot> Slab<T> {
     }
 
     fn extend(&self, len: u32) -> Option<Range<u32>> {
-        let mut next = self.next.load(Ordering::Relaxed);
+        let mut next = self.next.load(Relaxed);
         loop {
             let left = room(next);
             let start = if left >= len {
@@ -319,10 +322,7 @@ impl<T: Slot> Slab<T> {
             if !self.has_memory_from(start) {
                 return None;
             }
-            match self
-                .next
-                .compare_exchange_weak(next, end, Ordering::Relaxed, Ordering::Relaxed)
-            {
+            match self.next.compare_exchange_weak(next, end, Relaxed, Relaxed) {
                 Ok(_) => {
                     self.park(next..start);
                     return Some(start..end);
@@ -379,7 +379,7 @@ impl<T: Slot> Slab<T> {
 
     pub(super) fn carve(&self, len: u32) -> Option<u32> {
         let start = self.cut_run(len).or_else(|| self.cut_chunk(len))?;
-        self.idle.fetch_sub(len.into(), Ordering::Relaxed);
+        self.idle.fetch_sub(len.into(), Relaxed);
         Some(start)
     }
 
@@ -432,14 +432,14 @@ impl<T: Slot> Slab<T> {
 
 #[inline]
 fn cut(chunk: &AtomicU64, len: u32) -> Option<u32> {
-    let mut old = chunk.load(Ordering::Relaxed);
+    let mut old = chunk.load(Relaxed);
     loop {
         let Range { start, end } = unpacked(old);
         if end - start < len {
             return None;
         }
         let new = packed(start + len..end);
-        match chunk.compare_exchange_weak(old, new, Ordering::Relaxed, Ordering::Relaxed) {
+        match chunk.compare_exchange_weak(old, new, Relaxed, Relaxed) {
             Ok(_) => return Some(start),
             Err(now) => old = now,
         }
@@ -529,10 +529,10 @@ mod tests {
         // Reaches into the first block on large pages.
         let indices = (0..40 * FIRST).step_by(4001);
         for index in indices.clone() {
-            assert_eq!(slab.slot(index).swap(index + 1, Ordering::Relaxed), 0);
+            assert_eq!(slab.slot(index).swap(index + 1, Relaxed), 0);
         }
         for index in indices {
-            assert_eq!(slab.run(index, 1)[0].load(Ordering::Relaxed), index + 1);
+            assert_eq!(slab.run(index, 1)[0].load(Relaxed), index + 1);
         }
         assert_eq!(resident_bytes::<AtomicU32>(1), HUGE_PAGE as u64);
     }
@@ -661,12 +661,12 @@ mod tests {
                         let start = take(slab, 4).unwrap();
                         slab.run(start, 4)
                             .iter()
-                            .for_each(|slot| slot.store(thread, Ordering::Relaxed));
+                            .for_each(|slot| slot.store(thread, Relaxed));
                         held.push(start);
                         if round % 3 != 0 {
                             let start = held.swap_remove((round as usize * 7) % held.len());
                             for slot in slab.run(start, 4) {
-                                assert_eq!(slot.load(Ordering::Relaxed), thread, "a run has two owners");
+                                assert_eq!(slot.load(Relaxed), thread, "a run has two owners");
                             }
                             slab.release(Run { start, len: 4 });
                         }
