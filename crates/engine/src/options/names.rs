@@ -66,7 +66,7 @@ pub struct OtherName {
 }
 
 impl OtherName {
-    pub(crate) fn is_named(&self, name: &str) -> bool {
+    pub fn is_named(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name) || self.flag == name
     }
 }
@@ -102,7 +102,7 @@ pub fn both_names(name: &str) -> Option<[&'static str; 2]> {
 }
 
 /// The own name of the option that `name` means. `name` itself unless it is a second one.
-pub(crate) fn own_name(name: &str) -> &str {
+pub fn own_name(name: &str) -> &str {
     OTHER_NAMES
         .iter()
         .find(|other| other.is_named(name))

@@ -31,21 +31,21 @@ pub(super) const NETWORK_START: [u8; 5] = [0x0d, 0xc0, 0x01, 0x00, 0x00];
 const ONNX_START: u8 = 0x08;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FileKind {
+pub enum FileKind {
     Lc0,
     Onnx,
 }
 
-pub(crate) struct Content {
-    pub(crate) kind: FileKind,
-    pub(crate) chunks: Chunks,
+pub struct Content {
+    pub kind: FileKind,
+    pub chunks: Chunks,
     /// Of the file on disk, in hexadecimal.
-    pub(crate) sha256: String,
+    pub sha256: String,
     /// On disk, in bytes.
-    pub(crate) size: u64,
+    pub size: u64,
 }
 
-pub(crate) fn open(path: &Path) -> Checked<Content> {
+pub fn open(path: &Path) -> Checked<Content> {
     // Before opening it: nobody may ever write to a pipe.
     let metadata = path.metadata()?;
     if !metadata.is_file() {
@@ -62,7 +62,7 @@ pub(crate) fn open(path: &Path) -> Checked<Content> {
 }
 
 /// Whether the file begins as Lc0's format does, compressed or not.
-pub(crate) fn begins_as_network(path: &Path) -> bool {
+pub fn begins_as_network(path: &Path) -> bool {
     let mut start = [0; NETWORK_START.len()];
     let read = |start: &mut [u8]| -> io::Result<()> {
         let mut reader = BufReader::with_capacity(512, File::open(path)?);
@@ -75,7 +75,7 @@ pub(crate) fn begins_as_network(path: &Path) -> bool {
     read(&mut start).is_ok() && start == NETWORK_START
 }
 
-pub(crate) fn read(source: impl Read, size: u64) -> Checked<Content> {
+pub fn read(source: impl Read, size: u64) -> Checked<Content> {
     let mut reader = BufReader::with_capacity(
         CHUNK,
         Fingerprint {
@@ -213,7 +213,7 @@ static NOTHING: [u8; 256] = [0; 256];
 
 /// For the protobuf parser, whose reading frees them.
 #[derive(Debug, Default)]
-pub(crate) struct Chunks {
+pub struct Chunks {
     queue: VecDeque<Bytes>,
     remaining: usize,
     steps: usize,
@@ -225,7 +225,7 @@ impl Chunks {
         self.queue.push_back(chunk);
     }
 
-    pub(crate) fn decode<M: Message + Default>(mut self) -> Checked<M> {
+    pub fn decode<M: Message + Default>(mut self) -> Checked<M> {
         let message = M::decode(&mut self);
         if self.steps > MAX_STEPS {
             return Err(NetworkFault::protobuf("more fields than any network has"));

@@ -118,7 +118,7 @@ pub(super) fn layers_format(
 }
 
 /// By the number in Lc0's proto.
-pub(crate) fn input_format(number: Option<i32>) -> Checked<InputFormat> {
+pub fn input_format(number: Option<i32>) -> Checked<InputFormat> {
     let number = number.unwrap_or_default();
     InputFormat::try_from(number).map_err(|_| {
         let supported = "1, 2, 3, 4, 5, 132 and 133 (112 planes in Lc0's variants)";

@@ -85,10 +85,7 @@ impl NetworkFile {
     }
 }
 
-pub(crate) fn embedded(
-    model: message::OnnxModel,
-    declared: Option<message::NetworkFormat>,
-) -> Checked<OnnxModel> {
+pub fn embedded(model: message::OnnxModel, declared: Option<message::NetworkFormat>) -> Checked<OnnxModel> {
     let missing = |part| NetworkFault::missing(part, "ONNX networks need it");
     let bytes = model
         .model
@@ -116,12 +113,7 @@ pub(crate) fn embedded(
 /// Planes are taken to be Lc0's classical ones unless the user has `told` another format, or the model's
 /// metadata say it.
 /// An error lists the names that are there.
-pub(crate) fn bare(
-    path: &Path,
-    bytes: Bytes,
-    named: Option<TensorNames>,
-    told: Option<i32>,
-) -> Checked<OnnxModel> {
+pub fn bare(path: &Path, bytes: Bytes, named: Option<TensorNames>, told: Option<i32>) -> Checked<OnnxModel> {
     let model = parse(&bytes)?;
     let own = model
         .metadata

@@ -18,7 +18,7 @@ const MOST_COLLISIONS: u32 = 917;
 const LOSS_UNDER_WAY: f32 = 0.25;
 
 /// `queues` is 0 if an evaluation needs a core.
-pub(crate) fn leaves_that_may_begin(context: &SearchContext, under_way: u32, queues: usize) -> u32 {
+pub fn leaves_that_may_begin(context: &SearchContext, under_way: u32, queues: usize) -> u32 {
     let most = match queues {
         0 => context.visits() / VISITS_PER_LEAF,
         _ => leaves_on_device(context.visits(), context.batch_size()),

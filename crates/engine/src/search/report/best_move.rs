@@ -14,7 +14,7 @@ const MAX_PV: usize = 64;
 
 impl RootSnapshot<'_> {
     /// The move to play among `ranked` moves, best first.
-    pub(crate) fn choose<'a>(&self, ranked: &[&'a RootMove]) -> Option<&'a RootMove> {
+    pub fn choose<'a>(&self, ranked: &[&'a RootMove]) -> Option<&'a RootMove> {
         let SearchState {
             context: SearchContext { params, history, .. },
             root,

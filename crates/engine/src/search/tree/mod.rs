@@ -6,13 +6,13 @@
 //! only for moves, `network::cache` for the form of a policy.
 
 #[cfg(test)]
-pub(crate) mod models;
+pub mod models;
 mod node;
 mod nodes;
 mod prune;
 mod root;
 mod slab;
-pub(crate) mod verdict;
+pub mod verdict;
 
 #[cfg(test)]
 pub(crate) use node::fixed;

@@ -8,7 +8,7 @@ use crate::network::layers::{self, Activation, Dense, SQUARES};
 use zeitnot_kernels::{Attend, Kernels, Product, Softmax, TILE_ROWS, Tiles};
 
 /// Encoders one after the other.
-pub(crate) struct Encoders {
+pub struct Encoders {
     pub(super) list: Vec<Encoder>,
     /// Smolgen's last matrix.
     shared: Option<Layer>,
@@ -27,12 +27,12 @@ pub(super) struct Encoder {
     ffn: FeedForward,
 }
 
-pub(crate) struct FeedForward {
+pub struct FeedForward {
     hidden: Layer,
     output: Branch,
 }
 
-pub(crate) struct EncoderScratch {
+pub struct EncoderScratch {
     projected: Rows,
     attended: Rows,
     hidden: Rows,
@@ -57,11 +57,7 @@ pub(crate) struct EncoderScratch {
 const SKEW: usize = 32;
 
 impl Encoders {
-    pub(crate) fn new(
-        arithmetic: Arithmetic,
-        encoders: &[layers::Encoder],
-        shared: Option<&Dense>,
-    ) -> Encoders {
+    pub fn new(arithmetic: Arithmetic, encoders: &[layers::Encoder], shared: Option<&Dense>) -> Encoders {
         let layer = |dense| Layer::new(arithmetic, dense, Activation::None).with_gaps(SKEW);
         let list = encoders
             .iter()
@@ -74,7 +70,7 @@ impl Encoders {
     }
 
     /// Numbers of the widest row.
-    pub(crate) fn widest(&self) -> usize {
+    pub fn widest(&self) -> usize {
         self.largest(|encoder| encoder.project.outputs.max(encoder.ffn.hidden.outputs))
     }
 
@@ -83,7 +79,7 @@ impl Encoders {
     }
 
     /// For rows of `width` numbers, also for those of `ffn`.
-    pub(crate) fn scratch(
+    pub fn scratch(
         &self,
         arithmetic: Arithmetic,
         positions: usize,
@@ -129,7 +125,7 @@ impl Encoders {
     }
 
     /// Changes `rows` of positions. `next` reads them.
-    pub(crate) fn evaluate(
+    pub fn evaluate(
         &self,
         kernels: Kernels,
         positions: usize,
@@ -293,7 +289,7 @@ impl Encoder {
 }
 
 impl FeedForward {
-    pub(crate) fn new(arithmetic: Arithmetic, ffn: &layers::FeedForward) -> FeedForward {
+    pub fn new(arithmetic: Arithmetic, ffn: &layers::FeedForward) -> FeedForward {
         let output = Branch::new(arithmetic, &ffn.output.layer, &ffn.output);
         FeedForward {
             hidden: Layer::new(arithmetic, &ffn.hidden, ffn.activation),
@@ -302,7 +298,7 @@ impl FeedForward {
     }
 
     /// Adds its results to `x`, which `next` reads.
-    pub(crate) fn evaluate(
+    pub fn evaluate(
         &self,
         kernels: Kernels,
         rows: usize,

@@ -11,14 +11,14 @@ use zeitnot_kernels::{BOARD_SQUARES, BOARD_STRIDE, Dot, Kernels, board_offset};
 
 /// How a layer of a file reads the numbers of all squares.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Order {
+pub enum Order {
     /// `[channels][64]`
     ChannelMajor,
     /// `[64][channels]`
     SquareMajor,
 }
 
-pub(crate) enum Policy {
+pub enum Policy {
     /// `dense(act(squares(x)))`
     Classical(Classical),
     /// `conv2(act(conv1(x)))`
@@ -26,7 +26,7 @@ pub(crate) enum Policy {
     Attention(Box<AttentionHead>),
 }
 
-pub(crate) struct Classical {
+pub struct Classical {
     squares: Linear,
     /// `[1858][64][channels]`
     rows: Buffer,
@@ -34,7 +34,7 @@ pub(crate) struct Classical {
 }
 
 /// The first convolution is the tower's. The second is computed only at the origins of legal moves.
-pub(crate) struct ConvolutionPolicy {
+pub struct ConvolutionPolicy {
     channels: usize,
     /// `[73][3][3][channels]`
     filters: Buffer,
@@ -43,26 +43,21 @@ pub(crate) struct ConvolutionPolicy {
 
 /// A body's output for the heads.
 #[derive(Clone, Copy)]
-pub(crate) struct Features<'a> {
-    pub(crate) positions: usize,
+pub struct Features<'a> {
+    pub positions: usize,
     /// 64 rows per position.
-    pub(crate) rows: &'a Rows,
+    pub rows: &'a Rows,
     /// Outputs of a policy's first convolution, `[positions][10][10][channels]`, or empty.
-    pub(crate) boards: &'a [f32],
+    pub boards: &'a [f32],
 }
 
-pub(crate) struct PolicyScratch {
+pub struct PolicyScratch {
     squares: Buffer,
     attention: Option<AttentionScratch>,
 }
 
 impl Policy {
-    pub(crate) fn new(
-        arithmetic: Arithmetic,
-        head: &PolicyHead,
-        activation: Activation,
-        inputs: usize,
-    ) -> Policy {
+    pub fn new(arithmetic: Arithmetic, head: &PolicyHead, activation: Activation, inputs: usize) -> Policy {
         let kernels = arithmetic.kernels;
         match head {
             PolicyHead::Classical { squares, dense } => Policy::Classical(Classical::new(
@@ -74,14 +69,14 @@ impl Policy {
         }
     }
 
-    pub(crate) fn first_layer(&self) -> Option<&Layer> {
+    pub fn first_layer(&self) -> Option<&Layer> {
         match self {
             Policy::Attention(head) => Some(&head.embedding),
             _ => None,
         }
     }
 
-    pub(crate) fn scratch(&self, arithmetic: Arithmetic, positions: usize) -> PolicyScratch {
+    pub fn scratch(&self, arithmetic: Arithmetic, positions: usize) -> PolicyScratch {
         let (squares, attention) = match self {
             Policy::Classical(head) => (SQUARES * head.squares.outputs, None),
             Policy::Convolution(_) => (0, None),
@@ -94,7 +89,7 @@ impl Policy {
     }
 
     /// All policy indices of the slots must be below 1858.
-    pub(crate) fn evaluate(
+    pub fn evaluate(
         &self,
         kernels: Kernels,
         batch: &mut [EvalSlot],
@@ -199,7 +194,7 @@ impl ConvolutionPolicy {
     }
 }
 
-pub(crate) struct AttentionHead {
+pub struct AttentionHead {
     embedding: Layer,
     encoders: Encoders,
     query: Layer,
@@ -210,7 +205,7 @@ pub(crate) struct AttentionHead {
     scale: f32,
 }
 
-pub(crate) struct AttentionScratch {
+pub struct AttentionScratch {
     embedded: Rows,
     query: Rows,
     key: Rows,
@@ -218,7 +213,7 @@ pub(crate) struct AttentionScratch {
 }
 
 impl AttentionHead {
-    pub(crate) fn new(arithmetic: Arithmetic, head: &AttentionPolicy) -> AttentionHead {
+    pub fn new(arithmetic: Arithmetic, head: &AttentionPolicy) -> AttentionHead {
         let layer = |dense: &Dense| Layer::new(arithmetic, dense, Activation::None);
         let key = layer(&head.key);
         let width = head.key.outputs;
@@ -242,7 +237,7 @@ impl AttentionHead {
         }
     }
 
-    pub(crate) fn scratch(&self, arithmetic: Arithmetic, positions: usize) -> AttentionScratch {
+    pub fn scratch(&self, arithmetic: Arithmetic, positions: usize) -> AttentionScratch {
         let exact = |width: usize| Rows::exact(arithmetic, positions * SQUARES, width);
         let width = self.embedding.outputs;
         AttentionScratch {
@@ -253,7 +248,7 @@ impl AttentionHead {
         }
     }
 
-    pub(crate) fn evaluate(
+    pub fn evaluate(
         &self,
         kernels: Kernels,
         batch: &mut [EvalSlot],
@@ -325,13 +320,13 @@ impl AttentionHead {
 }
 
 /// `output(act(hidden(act(squares(x)))))`, in fp32: rounding matters most in the value.
-pub(crate) struct Head {
+pub struct Head {
     squares: Linear,
     hidden: Linear,
     output: Linear,
 }
 
-pub(crate) struct HeadScratch {
+pub struct HeadScratch {
     squares: Buffer,
     hidden: Buffer,
     output: Buffer,
@@ -339,7 +334,7 @@ pub(crate) struct HeadScratch {
 
 impl Head {
     /// `order` is that of the inputs of `hidden` in the file.
-    pub(crate) fn new(
+    pub fn new(
         kernels: Kernels,
         head: &ScalarHead,
         order: Order,
@@ -357,7 +352,7 @@ impl Head {
         }
     }
 
-    pub(crate) fn scratch(&self, positions: usize) -> HeadScratch {
+    pub fn scratch(&self, positions: usize) -> HeadScratch {
         HeadScratch {
             squares: Buffer::zeros(positions * self.hidden.inputs),
             hidden: Buffer::zeros(positions * self.hidden.outputs),
@@ -366,7 +361,7 @@ impl Head {
     }
 
     /// Yields each position's outputs, with padding behind them.
-    pub(crate) fn evaluate<'a>(
+    pub fn evaluate<'a>(
         &self,
         kernels: Kernels,
         Features { positions, rows, .. }: Features<'_>,

@@ -16,7 +16,7 @@ use zeitnot_kernels::{
 
 /// Each square of `boards`, `[positions][10][10][channels]`, becomes a row of `width`, of which it fills
 /// `channels`.
-pub(crate) fn boards_to_rows(boards: &[f32], channels: usize, rows: &mut [f32], width: usize) {
+pub fn boards_to_rows(boards: &[f32], channels: usize, rows: &mut [f32], width: usize) {
     let rows = rows.chunks_exact_mut(BLOCK_ROWS * width);
     for (board, rows) in boards.chunks_exact(BOARD_SQUARES * channels).zip(rows) {
         for (square, row) in rows.chunks_exact_mut(width).enumerate() {
@@ -32,7 +32,7 @@ const LINE: usize = 64;
 ///
 /// Made of a somewhat longer `Vec`, so that it needs no `unsafe`. Neither cloned nor resized: moving the
 /// buffer leaves the numbers where they are.
-pub(crate) struct Buffer<T = f32> {
+pub struct Buffer<T = f32> {
     memory: Vec<T>,
     start: usize,
     length: usize,
@@ -44,19 +44,19 @@ thread_local! {
 }
 
 /// The bytes of the buffers that `make` makes.
-pub(crate) fn buffer_bytes<T>(make: impl FnOnce() -> T) -> usize {
+pub fn buffer_bytes<T>(make: impl FnOnce() -> T) -> usize {
     let before = MADE.get();
     drop(make());
     MADE.get() - before
 }
 
 impl<T: Clone + Default> Buffer<T> {
-    pub(crate) fn zeros(length: usize) -> Buffer<T> {
+    pub fn zeros(length: usize) -> Buffer<T> {
         Buffer::aligned(length, length * size_of::<T>() >= HUGE_PAGE / 4)
     }
 
     /// In no huge page: each thread has such buffers, and writes to a part of them.
-    pub(crate) fn in_small_pages(length: usize) -> Buffer<T> {
+    pub fn in_small_pages(length: usize) -> Buffer<T> {
         Buffer::aligned(length, false)
     }
 
@@ -82,7 +82,7 @@ impl<T: Clone + Default> Buffer<T> {
 
 impl Buffer {
     /// `numbers`, and zeros behind them up to `length`.
-    pub(crate) fn padded(numbers: &[f32], length: usize) -> Buffer {
+    pub fn padded(numbers: &[f32], length: usize) -> Buffer {
         let mut buffer = Buffer::zeros(length);
         buffer[..numbers.len()].copy_from_slice(numbers);
         buffer
@@ -104,11 +104,11 @@ impl<T> DerefMut for Buffer<T> {
 }
 
 /// Rounds `channels` up to what the kernels take.
-pub(crate) fn padded(channels: usize) -> usize {
+pub fn padded(channels: usize) -> usize {
     channels.next_multiple_of(CHANNEL_STEP)
 }
 
-pub(crate) fn activate(kernels: Kernels, activation: Activation, values: &mut [f32]) {
+pub fn activate(kernels: Kernels, activation: Activation, values: &mut [f32]) {
     if activation != Activation::None {
         kernels.run(Apply {
             function: activation,
@@ -118,22 +118,22 @@ pub(crate) fn activate(kernels: Kernels, activation: Activation, values: &mut [f
 }
 
 /// Boards with the largest magnitude on each, which fixed point needs.
-pub(crate) struct Boards {
+pub struct Boards {
     /// `[positions][10][10][channels]`, with a border of zeros.
-    pub(crate) numbers: Buffer,
+    pub numbers: Buffer,
     /// `[positions]`
-    pub(crate) largest: Buffer,
+    pub largest: Buffer,
 }
 
 impl Boards {
-    pub(crate) fn zeros(positions: usize, channels: usize) -> Boards {
+    pub fn zeros(positions: usize, channels: usize) -> Boards {
         Boards {
             numbers: Buffer::zeros(positions * BOARD_SQUARES * channels),
             largest: Buffer::zeros(positions),
         }
     }
 
-    pub(crate) fn activate(
+    pub fn activate(
         &mut self,
         kernels: Kernels,
         function: Activation,
@@ -151,13 +151,7 @@ impl Boards {
     }
 }
 
-pub(crate) fn pack(
-    panel: usize,
-    inner: usize,
-    width: usize,
-    weight: impl Fn(usize, usize) -> f32,
-    to: &mut [f32],
-) {
+pub fn pack(panel: usize, inner: usize, width: usize, weight: impl Fn(usize, usize) -> f32, to: &mut [f32]) {
     let mut to = to.iter_mut();
     for first in (0..width).step_by(panel) {
         for row in 0..inner {
@@ -169,7 +163,7 @@ pub(crate) fn pack(
 }
 
 /// A weight of `dense`, or 0 in its padding.
-pub(crate) fn weight_of(dense: &Dense, input: usize, output: usize) -> f32 {
+pub fn weight_of(dense: &Dense, input: usize, output: usize) -> f32 {
     let is_padding = input >= dense.inputs || output >= dense.outputs;
     if is_padding {
         0.0
@@ -180,7 +174,7 @@ pub(crate) fn weight_of(dense: &Dense, input: usize, output: usize) -> f32 {
 
 /// The same layer with `inputs` inputs in another order: input `i` is `source(i)` of before, `None` for
 /// padding.
-pub(crate) fn reordered(dense: &Dense, inputs: usize, source: impl Fn(usize) -> Option<usize>) -> Dense {
+pub fn reordered(dense: &Dense, inputs: usize, source: impl Fn(usize) -> Option<usize>) -> Dense {
     let places: Vec<_> = (0..inputs).map(source).collect();
     let row = |row: &[f32]| {
         places
@@ -198,7 +192,7 @@ pub(crate) fn reordered(dense: &Dense, inputs: usize, source: impl Fn(usize) -> 
 }
 
 /// Pads each of the `groups` of a layer's outputs to `width`.
-pub(crate) fn side_by_side(layers: &[&Dense], groups: usize, width: usize) -> Dense {
+pub fn side_by_side(layers: &[&Dense], groups: usize, width: usize) -> Dense {
     let inputs = layers[0].inputs;
     let mut all = Dense {
         inputs,
@@ -224,9 +218,9 @@ pub(crate) fn side_by_side(layers: &[&Dense], groups: usize, width: usize) -> De
 }
 
 /// Inputs and outputs are padded, with weights and biases 0.
-pub(crate) struct Linear {
-    pub(crate) inputs: usize,
-    pub(crate) outputs: usize,
+pub struct Linear {
+    pub inputs: usize,
+    pub outputs: usize,
     activation: Activation,
     weights: Buffer,
     bias: Buffer,
@@ -234,7 +228,7 @@ pub(crate) struct Linear {
 
 impl Linear {
     /// `inputs` includes padding.
-    pub(crate) fn new(kernels: Kernels, dense: &Dense, inputs: usize, activation: Activation) -> Linear {
+    pub fn new(kernels: Kernels, dense: &Dense, inputs: usize, activation: Activation) -> Linear {
         let outputs = padded(dense.outputs);
         let mut weights = Buffer::zeros(inputs * outputs);
         let weight = |input: usize, output: usize| weight_of(dense, input, output);
@@ -248,7 +242,7 @@ impl Linear {
         }
     }
 
-    pub(crate) fn apply(&self, kernels: Kernels, rows: usize, input: &[f32], output: &mut [f32]) {
+    pub fn apply(&self, kernels: Kernels, rows: usize, input: &[f32], output: &mut [f32]) {
         kernels.run(Product {
             count: 1,
             rows,
@@ -268,7 +262,7 @@ impl Linear {
 
 /// How a tower's 3×3 convolutions and an attention body's dense layers are computed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Precision {
+pub enum Precision {
     Single,
     /// In 16-bit fixed point, with kernels for it.
     Fixed,
@@ -277,20 +271,20 @@ pub(crate) enum Precision {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Arithmetic {
-    pub(crate) kernels: Kernels,
-    pub(crate) precision: Precision,
+pub struct Arithmetic {
+    pub kernels: Kernels,
+    pub precision: Precision,
 }
 
 impl Arithmetic {
-    pub(crate) fn tiles(self) -> Option<Tiles> {
+    pub fn tiles(self) -> Option<Tiles> {
         match self.precision {
             Precision::Half(tiles) => Some(tiles),
             Precision::Single | Precision::Fixed => None,
         }
     }
 
-    pub(crate) fn padded(self, size: usize) -> usize {
+    pub fn padded(self, size: usize) -> usize {
         if self.tiles().is_some() {
             stride(size)
         } else {
@@ -299,7 +293,7 @@ impl Arithmetic {
     }
 
     /// The place of number `i` where a position's 64 rows of `channels` are read as one.
-    pub(crate) fn square_and_channel(self, i: usize, channels: usize) -> (usize, usize) {
+    pub fn square_and_channel(self, i: usize, channels: usize) -> (usize, usize) {
         match self.tiles() {
             None => (i / channels, i % channels),
             Some(_) => {
@@ -310,16 +304,16 @@ impl Arithmetic {
     }
 }
 
-pub(crate) fn stride(size: usize) -> usize {
+pub fn stride(size: usize) -> usize {
     size.next_multiple_of(TILE_DEPTH)
 }
 
 /// Rows that layers write and read.
-pub(crate) struct Rows {
+pub struct Rows {
     /// `[rows][width]`, empty where layers write bf16.
-    pub(crate) numbers: Buffer,
+    pub numbers: Buffer,
     /// Bits of bf16, empty where layers read something else.
-    pub(crate) half: Buffer<u16>,
+    pub half: Buffer<u16>,
     /// Integers in fixed point, likewise.
     fixed: Buffer<i16>,
     /// Of rows in fixed point.
@@ -328,7 +322,7 @@ pub(crate) struct Rows {
 
 impl Rows {
     /// Room for what a layer writes and the next one reads.
-    pub(crate) fn new(arithmetic: Arithmetic, rows: usize, width: usize) -> Rows {
+    pub fn new(arithmetic: Arithmetic, rows: usize, width: usize) -> Rows {
         let exact = Rows::exact(arithmetic, rows, width);
         if arithmetic.tiles().is_none() {
             exact
@@ -341,7 +335,7 @@ impl Rows {
     }
 
     /// Room for exact numbers, which [`Rows::round`] rounds where layers read bf16 or fixed point.
-    pub(crate) fn exact(arithmetic: Arithmetic, rows: usize, width: usize) -> Rows {
+    pub fn exact(arithmetic: Arithmetic, rows: usize, width: usize) -> Rows {
         let blocks = Layout::blocks(width).length(rows.next_multiple_of(TILE_ROWS), width);
         let (half, fixed) = match arithmetic.precision {
             Precision::Single => (0, 0),
@@ -357,7 +351,7 @@ impl Rows {
     }
 
     /// Rounds the numbers, unless the next layer reads them, or the last one wrote bf16.
-    pub(crate) fn round(&mut self, kernels: Kernels, rows: usize, width: usize) {
+    pub fn round(&mut self, kernels: Kernels, rows: usize, width: usize) {
         let (from, to) = self.parts(width);
         if let (Some(to), false) = (to, from.is_empty()) {
             kernels.run(Round {
@@ -381,9 +375,9 @@ impl Rows {
     }
 }
 
-pub(crate) struct Layer {
-    pub(crate) inputs: usize,
-    pub(crate) outputs: usize,
+pub struct Layer {
+    pub inputs: usize,
+    pub outputs: usize,
     packed: Packed,
 }
 
@@ -411,16 +405,16 @@ struct HalfLayer {
     to: Layout,
 }
 
-pub(crate) struct Pass<'a> {
-    pub(crate) rows: usize,
-    pub(crate) input: &'a Rows,
-    pub(crate) output: &'a mut Rows,
+pub struct Pass<'a> {
+    pub rows: usize,
+    pub input: &'a Rows,
+    pub output: &'a mut Rows,
     /// Its first weights are fetched meanwhile.
-    pub(crate) next: Option<&'a Layer>,
+    pub next: Option<&'a Layer>,
 }
 
 impl Layer {
-    pub(crate) fn new(arithmetic: Arithmetic, dense: &Dense, activation: Activation) -> Layer {
+    pub fn new(arithmetic: Arithmetic, dense: &Dense, activation: Activation) -> Layer {
         let [inputs, outputs] = [dense.inputs, dense.outputs].map(|size| arithmetic.padded(size));
         let bias = Buffer::padded(&dense.bias, outputs);
         let packed = match arithmetic.precision {
@@ -460,7 +454,7 @@ impl Layer {
     }
 
     /// It reads a position's 64 rows as one, see [`Arithmetic::square_and_channel`].
-    pub(crate) fn after_squares(mut self) -> Layer {
+    pub fn after_squares(mut self) -> Layer {
         if let Packed::Half(layer) = &mut self.packed {
             layer.from = Layout::rows(self.inputs);
         }
@@ -468,7 +462,7 @@ impl Layer {
     }
 
     /// It writes each row's numbers side by side, and `gap` numbers between two rows in bf16.
-    pub(crate) fn with_gaps(mut self, gap: usize) -> Layer {
+    pub fn with_gaps(mut self, gap: usize) -> Layer {
         if let Packed::Half(layer) = &mut self.packed {
             layer.to = Layout::rows(self.outputs + gap);
         }
@@ -476,7 +470,7 @@ impl Layer {
     }
 
     /// Its results among `rows` in bf16, if it writes that.
-    pub(crate) fn half_results<'a>(&self, rows: &'a Rows) -> Option<HalfRows<'a>> {
+    pub fn half_results<'a>(&self, rows: &'a Rows) -> Option<HalfRows<'a>> {
         match &self.packed {
             Packed::Half(layer) => Some(HalfRows {
                 numbers: &rows.half,
@@ -486,14 +480,14 @@ impl Layer {
         }
     }
 
-    pub(crate) fn half_weights(&self) -> &[u16] {
+    pub fn half_weights(&self) -> &[u16] {
         match &self.packed {
             Packed::Half(layer) => &layer.weights,
             Packed::Single(_) | Packed::Fixed(_) => &[],
         }
     }
 
-    pub(crate) fn apply(
+    pub fn apply(
         &self,
         kernels: Kernels,
         Pass {
@@ -577,15 +571,15 @@ impl Layer {
 const ROWS_AT_ONCE: usize = 2 * BLOCK_ROWS;
 
 /// `x = norm(x + factor * layer(input))`
-pub(crate) struct Branch {
-    pub(crate) layer: Layer,
+pub struct Branch {
+    pub layer: Layer,
     norm: Norm,
     factor: f32,
 }
 
 impl Branch {
     /// `layer` stands for that of `branch`.
-    pub(crate) fn new(arithmetic: Arithmetic, layer: &Dense, branch: &layers::Branch) -> Branch {
+    pub fn new(arithmetic: Arithmetic, layer: &Dense, branch: &layers::Branch) -> Branch {
         let layer = Layer::new(arithmetic, layer, Activation::None);
         Branch {
             layer,
@@ -595,7 +589,7 @@ impl Branch {
     }
 
     /// The output of `pass` is `x`. `scratch` has room for as many numbers.
-    pub(crate) fn add(&self, kernels: Kernels, pass: Pass<'_>, scratch: &mut [f32]) {
+    pub fn add(&self, kernels: Kernels, pass: Pass<'_>, scratch: &mut [f32]) {
         let Pass {
             rows,
             input,
@@ -630,15 +624,15 @@ impl Branch {
     }
 }
 
-pub(crate) struct Norm {
-    pub(crate) size: usize,
+pub struct Norm {
+    pub size: usize,
     gammas: Buffer,
     betas: Buffer,
     epsilon: f32,
 }
 
 impl Norm {
-    pub(crate) fn new(arithmetic: Arithmetic, norm: &LayerNorm) -> Norm {
+    pub fn new(arithmetic: Arithmetic, norm: &LayerNorm) -> Norm {
         let size = norm.gammas.len();
         let row = |numbers: &[f32]| Buffer::padded(numbers, arithmetic.padded(size));
         Norm {
@@ -650,7 +644,7 @@ impl Norm {
     }
 
     /// Computes `rows = norm(rows + factor * branch)`, or `norm(rows)` without a branch. Padding becomes 0.
-    pub(crate) fn apply(
+    pub fn apply(
         &self,
         kernels: Kernels,
         rows: &mut [f32],

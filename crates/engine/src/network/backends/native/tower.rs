@@ -15,9 +15,9 @@ use zeitnot_kernels::{
 };
 
 /// Residual blocks `act(x + se(conv2(act(conv1(x)))))` behind a first convolution.
-pub(crate) struct Tower {
+pub struct Tower {
     kernels: Kernels,
-    pub(crate) filters: usize,
+    pub filters: usize,
     first: FirstLayer,
     /// Two per block, then a policy's.
     convolutions: Convolutions,
@@ -43,11 +43,11 @@ pub(super) struct SqueezeExcite {
     excite: Linear,
 }
 
-pub(crate) struct TowerScratch {
+pub struct TowerScratch {
     /// The output.
     boards: Boards,
     /// Outputs of a block's first convolution in fp32, in the end those of the policy's.
-    pub(crate) inner: Boards,
+    pub inner: Boards,
     convolution: ConvolutionScratch,
     first: FirstScratch,
     gates: Gates,
@@ -67,7 +67,7 @@ struct Gates {
 
 impl Tower {
     /// `policy` is a convolution that reads the output.
-    pub(crate) fn new(
+    pub fn new(
         arithmetic: Arithmetic,
         tower: &layers::Tower,
         policy: Option<&layers::Convolution>,
@@ -99,11 +99,11 @@ impl Tower {
         }
     }
 
-    pub(crate) fn channels(&self) -> usize {
+    pub fn channels(&self) -> usize {
         self.first.channels
     }
 
-    pub(crate) fn scratch(&self, positions: usize) -> TowerScratch {
+    pub fn scratch(&self, positions: usize) -> TowerScratch {
         let channels = self.channels();
         let squeezed = self
             .units
@@ -135,7 +135,7 @@ impl Tower {
     }
 
     /// Returns the output, `[positions][10][10][channels]`.
-    pub(crate) fn evaluate<'a>(&self, batch: &[EvalSlot], scratch: &'a mut TowerScratch) -> &'a [f32] {
+    pub fn evaluate<'a>(&self, batch: &[EvalSlot], scratch: &'a mut TowerScratch) -> &'a [f32] {
         let (kernels, activation) = (self.kernels, self.activation);
         let (positions, channels, blocks) = (batch.len(), self.channels(), self.units.len());
         let TowerScratch {
@@ -494,7 +494,7 @@ fn add_squares(stamps: &mut Vec<Stamp>, mask: u64, entry: usize, factor: f32) {
 }
 
 /// The squares of a mask, a1 first.
-pub(crate) fn squares(mut mask: u64) -> impl Iterator<Item = usize> {
+pub fn squares(mut mask: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let square = mask.trailing_zeros() as usize;
         mask &= mask.wrapping_sub(1);
