@@ -1,21 +1,25 @@
 //! How messages of network files and ONNX models are declared.
 
-/// Declares messages: fields with type, prost's type and number, then in braces the layers by name and
-/// number.
+/// Declares messages: fields with type, prost's type and number, then in braces the parts that are messages
+/// themselves, by name, type and number. A part without a type is a layer.
 macro_rules! messages {
     ($($(#[$doc:meta])* $message:ident {
         $($(#[$note:meta])* $field:ident: $type:ty [$($kind:tt)*] = $number:tt,)*
-        $({ $($layer:ident = $layer_number:tt,)* })?
+        $({ $($(#[$of_part:meta])* $part:ident $(: $part_type:ident)? = $part_number:tt,)* })?
     })*) => {
         $(
             $(#[$doc])*
             #[derive(Clone, PartialEq, Message)]
-            pub(crate) struct $message {
-                $($(#[$note])* #[prost($($kind)*, tag = $number)] pub(crate) $field: $type,)*
-                $($(#[prost(message, optional, tag = $layer_number)] pub(crate) $layer: Option<Layer>,)*)?
+            pub struct $message {
+                $($(#[$note])* #[prost($($kind)*, tag = $number)] pub $field: $type,)*
+                $($($(#[$of_part])*
+                    #[prost(message, optional, tag = $part_number)]
+                    pub $part: Option<messages!(@type $($part_type)?)>,)*)?
             }
         )*
     };
+    (@type) => { Layer };
+    (@type $type:ident) => { $type };
 }
 
 pub(crate) use messages;

@@ -13,13 +13,15 @@ messages! {
     Net {
         // Field 1, the magic number, is checked when the file is opened.
         license: Option<String> [string, optional] = 2,
-        /// The oldest Lc0 that can read the file.
-        min_version: Option<EngineVersion> [message, optional] = 3,
-        format: Option<Format> [message, optional] = 4,
-        training_params: Option<TrainingParams> [message, optional] = 5,
-        /// The layers. Absent where `onnx_model` is set.
-        weights: Option<Weights> [message, optional] = 10,
-        onnx_model: Option<OnnxModel> [message, optional] = 11,
+        {
+            /// The oldest Lc0 that can read the file.
+            min_version: EngineVersion = 3,
+            format: Format = 4,
+            training_params: TrainingParams = 5,
+            /// The layers. Absent where `onnx_model` is set.
+            weights: Weights = 10,
+            onnx_model: OnnxModel = 11,
+        }
     }
 
     EngineVersion {
@@ -40,7 +42,9 @@ messages! {
     Format {
         /// 1 = LINEAR16. Older than the encodings of single layers, which win.
         weights_encoding: Option<i32> [int32, optional] = 1,
-        network_format: Option<NetworkFormat> [message, optional] = 2,
+        {
+            network_format: NetworkFormat = 2,
+        }
     }
 
     /// The format of the network. The numbers are listed in [`super::format`].
@@ -83,9 +87,11 @@ messages! {
     SeUnit { { w1 = 1, b1 = 2, w2 = 3, b2 = 4, } }
 
     Residual {
-        conv1: Option<ConvBlock> [message, optional] = 1,
-        conv2: Option<ConvBlock> [message, optional] = 2,
-        se: Option<SeUnit> [message, optional] = 3,
+        {
+            conv1: ConvBlock = 1,
+            conv2: ConvBlock = 2,
+            se: SeUnit = 3,
+        }
     }
 
     Smolgen {
@@ -97,8 +103,8 @@ messages! {
 
     /// Multi-head attention.
     Mha {
-        smolgen: Option<Smolgen> [message, optional] = 9,
         {
+            smolgen: Smolgen = 9,
             q_w = 1, q_b = 2, k_w = 3, k_b = 4, v_w = 5, v_b = 6, dense_w = 7, dense_b = 8, rpe_q = 10,
             rpe_k = 11, rpe_v = 12,
         }
@@ -108,59 +114,67 @@ messages! {
     Ffn { { dense1_w = 1, dense1_b = 2, dense2_w = 3, dense2_b = 4, } }
 
     EncoderLayer {
-        mha: Option<Mha> [message, optional] = 1,
-        ffn: Option<Ffn> [message, optional] = 4,
-        { ln1_gammas = 2, ln1_betas = 3, ln2_gammas = 5, ln2_betas = 6, }
+        {
+            mha: Mha = 1,
+            ffn: Ffn = 4,
+            ln1_gammas = 2, ln1_betas = 3, ln2_gammas = 5, ln2_betas = 6,
+        }
     }
 
     PolicyHead {
         pol_encoder: Vec<EncoderLayer> [message, repeated] = 8,
         pol_headcount: Option<u32> [uint32, optional] = 9,
-        policy1: Option<ConvBlock> [message, optional] = 10,
-        policy: Option<ConvBlock> [message, optional] = 11,
         {
+            policy1: ConvBlock = 10,
+            policy: ConvBlock = 11,
             ip_pol_w = 1, ip_pol_b = 2, ip2_pol_w = 3, ip2_pol_b = 4, ip3_pol_w = 5, ip3_pol_b = 6,
             ip4_pol_w = 7,
         }
     }
 
     ValueHead {
-        value: Option<ConvBlock> [message, optional] = 11,
-        { ip_val_w = 1, ip_val_b = 2, ip1_val_w = 3, ip1_val_b = 4, ip2_val_w = 5, ip2_val_b = 6, }
+        {
+            value: ConvBlock = 11,
+            ip_val_w = 1, ip_val_b = 2, ip1_val_w = 3, ip1_val_b = 4, ip2_val_w = 5, ip2_val_b = 6,
+        }
     }
 
     PolicyHeads {
-        /// Shared by the heads that have no `ip_pol_w` of their own.
-        ip_pol_w: Option<Layer> [message, optional] = 1,
-        ip_pol_b: Option<Layer> [message, optional] = 2,
-        vanilla: Option<PolicyHead> [message, optional] = 3,
-        optimistic_st: Option<PolicyHead> [message, optional] = 4,
-        soft: Option<PolicyHead> [message, optional] = 5,
-        opponent: Option<PolicyHead> [message, optional] = 6,
+        {
+            /// Shared by the heads that have no `ip_pol_w` of their own.
+            ip_pol_w = 1,
+            ip_pol_b = 2,
+            vanilla: PolicyHead = 3,
+            optimistic_st: PolicyHead = 4,
+            soft: PolicyHead = 5,
+            opponent: PolicyHead = 6,
+        }
     }
 
     ValueHeads {
-        winner: Option<ValueHead> [message, optional] = 1,
-        q: Option<ValueHead> [message, optional] = 2,
-        st: Option<ValueHead> [message, optional] = 3,
+        {
+            winner: ValueHead = 1,
+            q: ValueHead = 2,
+            st: ValueHead = 3,
+        }
     }
 
     /// All layers of a network. Names are Lc0's.
     Weights {
-        input: Option<ConvBlock> [message, optional] = 1,
         residual: Vec<Residual> [message, repeated] = 2,
-        policy: Option<ConvBlock> [message, optional] = 3,
-        value: Option<ConvBlock> [message, optional] = 6,
-        policy1: Option<ConvBlock> [message, optional] = 11,
-        moves_left: Option<ConvBlock> [message, optional] = 12,
         pol_encoder: Vec<EncoderLayer> [message, repeated] = 21,
         pol_headcount: Option<u32> [uint32, optional] = 24,
         encoder: Vec<EncoderLayer> [message, repeated] = 27,
         headcount: Option<u32> [uint32, optional] = 28,
-        ip_emb_ffn: Option<Ffn> [message, optional] = 41,
-        value_heads: Option<ValueHeads> [message, optional] = 44,
-        policy_heads: Option<PolicyHeads> [message, optional] = 45,
         {
+            input: ConvBlock = 1,
+            policy: ConvBlock = 3,
+            value: ConvBlock = 6,
+            policy1: ConvBlock = 11,
+            moves_left: ConvBlock = 12,
+            ip_emb_ffn: Ffn = 41,
+            value_heads: ValueHeads = 44,
+            policy_heads: PolicyHeads = 45,
             ip_pol_w = 4, ip_pol_b = 5, ip1_val_w = 7, ip1_val_b = 8, ip2_val_w = 9, ip2_val_b = 10,
             ip1_mov_w = 13, ip1_mov_b = 14, ip2_mov_w = 15, ip2_mov_b = 16, ip2_pol_w = 17, ip2_pol_b = 18,
             ip3_pol_w = 19, ip3_pol_b = 20, ip4_pol_w = 22, ip_emb_w = 25, ip_emb_b = 26, ip_val_w = 29,
