@@ -26,7 +26,7 @@ const ALWAYS_ALLOWED: u64 = 64 << 20;
 const MAX_RATIO: u64 = 8;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 /// Field 1 (fixed32) of [`super::message::Net`], the magic number 0x1c0.
-pub(super) const NETWORK_START: [u8; 5] = [0x0d, 0xc0, 0x01, 0x00, 0x00];
+pub const NETWORK_START: [u8; 5] = [0x0d, 0xc0, 0x01, 0x00, 0x00];
 /// Field 1 (varint) of an ONNX model: the IR version.
 const ONNX_START: u8 = 0x08;
 

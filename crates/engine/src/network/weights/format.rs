@@ -6,24 +6,24 @@ use crate::network::encode::InputFormat;
 use crate::network::layers::Activation;
 
 /// After the corrections for old files.
-pub(super) struct NetworkFormat {
-    pub(super) input: InputFormat,
+pub struct NetworkFormat {
+    pub input: InputFormat,
     /// A body of encoders, or a tower.
-    pub(super) has_encoders: bool,
-    pub(super) policy: PolicyKind,
+    pub has_encoders: bool,
+    pub policy: PolicyKind,
     /// 3 for win, draw and loss, or 1.
-    pub(super) value_outputs: usize,
-    pub(super) moves_left: bool,
+    pub value_outputs: usize,
+    pub moves_left: bool,
     /// Where no other is named.
-    pub(super) activation: Activation,
-    pub(super) smolgen_activation: Activation,
+    pub activation: Activation,
+    pub smolgen_activation: Activation,
     /// In feed-forward parts. `None` means that of the surrounding part.
-    pub(super) ffn_activation: Option<Activation>,
-    pub(super) embedding: EmbeddingKind,
+    pub ffn_activation: Option<Activation>,
+    pub embedding: EmbeddingKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PolicyKind {
+pub enum PolicyKind {
     Classical,
     /// Two convolutions, mapped to moves.
     Convolution,
@@ -32,7 +32,7 @@ pub(super) enum PolicyKind {
 
 /// What an attention body reads per square besides the planes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum EmbeddingKind {
+pub enum EmbeddingKind {
     /// Not named: only possible behind a tower.
     None,
     /// A constant table (Lc0's PE_MAP).
@@ -46,7 +46,7 @@ const CLASSICAL: i32 = 1;
 const SE: i32 = 2;
 const CLASSICAL_WITH_HEADFORMAT: i32 = 3;
 const SE_WITH_HEADFORMAT: i32 = 4;
-pub(super) const ONNX: i32 = 5;
+pub const ONNX: i32 = 5;
 const ATTENTION_BODY: i32 = 6;
 const ATTENTION_BODY_MULTIHEAD: i32 = 7;
 const ATTENTION_BODY_MULTIHEAD_LEGACY: i32 = 134;
@@ -56,10 +56,7 @@ const SWISH: i32 = 7;
 const TABLE: i32 = 1;
 const PIECES: i32 = 2;
 
-pub(super) fn layers_format(
-    declared: Option<message::NetworkFormat>,
-    weights: &Weights,
-) -> Checked<NetworkFormat> {
+pub fn layers_format(declared: Option<message::NetworkFormat>, weights: &Weights) -> Checked<NetworkFormat> {
     let fields = correct_old(declared, weights);
     let has_encoders = match fields.network.unwrap_or_default() {
         CLASSICAL_WITH_HEADFORMAT | SE_WITH_HEADFORMAT => false,

@@ -42,7 +42,7 @@ impl RootSnapshot<'_> {
     }
 
     /// The expected line that begins with `first`, up to a mate found at its leaf.
-    pub(super) fn principal_variation(&self, first: &RootMove, _inside: &Inside<'_>) -> Vec<Move> {
+    pub fn principal_variation(&self, first: &RootMove, _inside: &Inside<'_>) -> Vec<Move> {
         let SearchContext {
             tree,
             history,

@@ -219,23 +219,23 @@ impl Means {
 
 /// Bits of `Node::meta`: state, proof, the lock for appending a child, and counts.
 mod meta {
-    pub(super) const STATE: u32 = 0b11;
-    pub(super) const UNEXPANDED: u32 = 0;
-    pub(super) const CLAIMED: u32 = 1;
-    pub(super) const EXPANDED: u32 = 2;
-    pub(super) const TERMINAL: u32 = 3;
-    pub(super) const GROWING: u32 = 1 << 2;
-    pub(super) const PROOF_SHIFT: u32 = 3;
-    pub(super) const PROOF: u32 = 0b11 << PROOF_SHIFT;
+    pub const STATE: u32 = 0b11;
+    pub const UNEXPANDED: u32 = 0;
+    pub const CLAIMED: u32 = 1;
+    pub const EXPANDED: u32 = 2;
+    pub const TERMINAL: u32 = 3;
+    pub const GROWING: u32 = 1 << 2;
+    pub const PROOF_SHIFT: u32 = 3;
+    pub const PROOF: u32 = 0b11 << PROOF_SHIFT;
     /// The proven result is a mate, at most M plies away.
-    pub(super) const MATE: u32 = 1 << 5;
+    pub const MATE: u32 = 1 << 5;
     /// The side that moved into the node can no longer lose, or win. A proof implies both.
-    pub(super) const CANNOT_LOSE: u32 = 1 << 6;
-    pub(super) const CANNOT_WIN: u32 = 1 << 7;
-    pub(super) const EDGES_SHIFT: u32 = 8;
-    pub(super) const CHILDREN_SHIFT: u32 = 16;
+    pub const CANNOT_LOSE: u32 = 1 << 6;
+    pub const CANNOT_WIN: u32 = 1 << 7;
+    pub const EDGES_SHIFT: u32 = 8;
+    pub const CHILDREN_SHIFT: u32 = 16;
     /// Plies back to the position that a draw by repetition within the tree repeats, else 0.
-    pub(super) const CYCLE_SHIFT: u32 = 24;
+    pub const CYCLE_SHIFT: u32 = 24;
 }
 
 /// The bit of `Node::counts` by which one thread at a time changes the sums and the finished visits.
