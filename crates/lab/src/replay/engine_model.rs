@@ -86,8 +86,10 @@ impl EngineModel {
         random: &mut ReplayRandom,
     ) -> KeptNodes {
         let is_surprise = random.unit() < SURPRISE;
-        let share = REUSE + 0.15 * random.normal();
-        let share = if is_surprise { 0.03 } else { share }.clamp(0.0, 0.95);
+        let mut share = (REUSE + 0.15 * random.normal()).clamp(0.0, 0.95);
+        if is_surprise {
+            share = 0.03;
+        }
         let pondered = self.speed.nps(pieces) * opponent_ms / 1000.0;
         KeptNodes {
             searched: (nodes as f64 * share) as u64,
@@ -199,16 +201,13 @@ impl<'a> VirtualSearch<'a> {
 
     fn take_batches(&mut self, batches: u32, batch: u32, batch_ms: f64) {
         let stats = &mut self.stats;
-        let (ms, nodes) = (
-            f64::from(batches) * batch_ms,
-            u64::from(batches) * u64::from(batch),
-        );
-        stats.elapsed += Millis(ms);
-        stats.since_first_eval = Some(
-            stats
-                .since_first_eval
-                .map_or(Millis::ZERO, |since| since + Millis(ms)),
-        );
+        let time = Millis(f64::from(batches) * batch_ms);
+        let nodes = u64::from(batches) * u64::from(batch);
+        stats.elapsed += time;
+        stats.since_first_eval = match stats.since_first_eval {
+            Some(since) => Some(since + time),
+            None => Some(Millis::ZERO),
+        };
         stats.new_nodes += Nodes(nodes);
         stats.nodes += Nodes(nodes);
         stats.batches += u64::from(batches);
@@ -222,17 +221,16 @@ impl<'a> VirtualSearch<'a> {
             ..
         } = self.fluctuation.unwrap_or_default();
         stats.root = Some(drifted(self.root, drift));
-        if let Some(plies) = self
-            .plies_to_mate
-            .filter(|&plies| stats.nodes >= nodes_to_find_mate(plies))
+        if let Some(plies) = self.plies_to_mate
+            && stats.nodes >= nodes_to_find_mate(plies)
         {
             let moves = plies.div_ceil(2);
             stats.proven_win = plies % 2 == 1;
-            (stats.mate_in, stats.mated_in) = if stats.proven_win {
-                (Some(moves), None)
+            if stats.proven_win {
+                stats.mate_in = Some(moves);
             } else {
-                (None, Some(moves))
-            };
+                stats.mated_in = Some(moves);
+            }
         }
         stats.best_by_q = best_by_q.filter(|&index| index < stats.race_visits.len());
         let shift = if favourite == 0 {
@@ -242,10 +240,9 @@ impl<'a> VirtualSearch<'a> {
         };
         self.new_visits[favourite] += nodes as f64 * (self.best_share + shift);
         self.new_visits[1 - favourite] += nodes as f64 * (self.second_share - shift);
-        for (i, new) in self.new_visits.into_iter().enumerate() {
-            if let (Some(visits), Some(reused)) = (stats.race_visits.get_mut(i), self.reused_visits.get(i)) {
-                *visits = reused + new as u32;
-            }
+        let visits = stats.race_visits.iter_mut().zip(&self.reused_visits);
+        for ((visits, reused), new) in visits.zip(self.new_visits) {
+            *visits = reused + new as u32;
         }
     }
 }
@@ -310,11 +307,8 @@ impl Fluctuation {
         let Some(number) = nodes.checked_ilog2() else {
             return;
         };
-        let passed = self
-            .number
-            .replace(number)
-            .map_or(number..=number, |last| last + 1..=number);
-        for number in passed {
+        let first = self.number.replace(number).map_or(number, |last| last + 1);
+        for number in first..=number {
             self.begin_doubling(number, random);
         }
         let way = (nodes as f64).log2() - f64::from(number);

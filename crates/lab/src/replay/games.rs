@@ -28,25 +28,17 @@ impl GameToReplay {
         if !ending(&recorded).is_intended() {
             return None;
         }
-        let side = if number % 2 == 1 {
-            Color::White
-        } else {
-            Color::Black
+        let side = Color::from_white(number % 2 == 1);
+        let last_of_book = recorded.moves.iter().rposition(|played| played.is_book);
+        let mut first_ply = last_of_book.map_or(0, |ply| ply + 1);
+        let is_whites = recorded.start.turn().is_white() == first_ply.is_multiple_of(2);
+        if is_whites != side.is_white() {
+            first_ply += 1;
+        }
+        let control = match RecordedControl::of(&recorded, side) {
+            Some(control) if control.later().is_empty() && !control.is_per_move() => Some(control.first()),
+            _ => None,
         };
-        let after_book = recorded
-            .moves
-            .iter()
-            .rposition(|played| played.is_book)
-            .map_or(0, |ply| ply + 1);
-        let first_to_move = if after_book.is_multiple_of(2) {
-            recorded.start.turn()
-        } else {
-            !recorded.start.turn()
-        };
-        let first_ply = after_book + usize::from(first_to_move != side);
-        let control = RecordedControl::of(&recorded, side)
-            .filter(|control| control.later().is_empty() && !control.is_per_move())
-            .map(|control| control.first());
         let moves = recorded_moves(&recorded, first_ply, control);
         let is_long_enough = moves.len() >= min_moves.max(1);
         is_long_enough.then_some(GameToReplay {
@@ -61,8 +53,8 @@ impl GameToReplay {
 
     /// If it is one rule and every move has a clock.
     pub fn recorded_control(&self) -> Option<TimeControl> {
-        self.control
-            .filter(|_| self.moves.iter().all(|position| position.clock_ms.is_some()))
+        let have_clocks = self.moves.iter().all(|position| position.clock_ms.is_some());
+        if have_clocks { self.control } else { None }
     }
 }
 
@@ -89,34 +81,21 @@ pub(crate) fn recorded_moves(
     first_ply: usize,
     control: Option<TimeControl>,
 ) -> Vec<ReplayMove> {
-    let mut moves: Vec<ReplayMove> = Vec::new();
-    let played = recorded.moves.iter().map(|played| played.r#move);
-    for (ply, (position, _)) in with_positions(&recorded.start, played).enumerate() {
-        if ply >= first_ply && (ply - first_ply).is_multiple_of(2) {
-            // The clock after our last move. Before the first it is full.
-            let before = match ply.checked_sub(2) {
-                Some(last) if !moves.is_empty() => recorded.moves[last].clock_ms,
-                _ => control.map(|control| control.time.0),
-            };
-            moves.push(ReplayMove {
-                clock_ms: before,
-                ..ReplayMove::of(&position)
-            });
-        }
-    }
     let end = ending(recorded);
-    if end.is_played_out() {
-        let count = moves.len() as u32;
-        (0..count)
-            .zip(&mut moves)
-            .for_each(|(place, own)| own.moves_left = Some(count - place));
-    }
-    if end == Ending::Checkmate {
-        let left = |place: usize| (recorded.moves.len() - first_ply - 2 * place) as u32;
-        moves
-            .iter_mut()
-            .enumerate()
-            .for_each(|(place, m)| m.plies_to_mate = Some(left(place)));
+    // The clock after our last move. Before the first it is full.
+    let mut clock_ms = control.map(|control| control.time.0);
+    let mut moves = Vec::new();
+    let played = recorded.moves.iter().map(|played| played.r#move);
+    let own = with_positions(&recorded.start, played).enumerate();
+    for (ply, (position, _)) in own.skip(first_ply).step_by(2) {
+        let plies_left = (recorded.moves.len() - ply) as u32;
+        moves.push(ReplayMove {
+            clock_ms,
+            moves_left: end.is_played_out().then_some(plies_left.div_ceil(2)),
+            plies_to_mate: (end == Ending::Checkmate).then_some(plies_left),
+            ..ReplayMove::of(&position)
+        });
+        clock_ms = recorded.moves[ply].clock_ms;
     }
     moves
 }

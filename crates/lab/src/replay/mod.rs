@@ -91,9 +91,12 @@ pub(crate) fn replay(
         clock_source: options.clock_source,
         ..ReplayedGame::default()
     };
-    let (mut nodes_before, mut opponent_ms) = (0, 0.0);
+    let mut nodes_before = 0;
+    let mut opponent_ms = 0.0;
     for (i, position) in moves.iter().enumerate() {
-        if let (ClockSource::Recorded, Some(ms)) = (options.clock_source, position.clock_ms) {
+        if options.clock_source == ClockSource::Recorded
+            && let Some(ms) = position.clock_ms
+        {
             clock.set_left(Millis(ms));
             keeper.clock_was_set();
         }

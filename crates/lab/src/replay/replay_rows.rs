@@ -1,5 +1,6 @@
 //! Rows of replays: per game and per move.
 
+use itertools::Itertools;
 use ndarray::Array1;
 use serde::{Deserialize, Serialize};
 
@@ -66,13 +67,12 @@ impl ReplayGameRow {
         } else {
             game.given_ms - game.final_clock_ms.max(0.0)
         };
-        let least_ms = game
-            .moves
-            .iter()
-            .filter_map(|m| Some(m.clock_ms? - m.used_ms?))
-            .reduce(f64::min);
+        let left_ms = game.moves.iter().filter_map(|m| Some(m.clock_ms? - m.used_ms?));
+        let least_ms = left_ms.reduce(f64::min);
         let mut pruning = PruningCounts::default();
-        game.moves.iter().for_each(|m| pruning.add(m));
+        for played in &game.moves {
+            pruning.add(played);
+        }
         let [opening, middlegame, endgame] = Phase::ALL.map(|phase| moves_left_errors(game, phase));
         ReplayGameRow {
             moves: game.moves.len() as u32,
@@ -80,7 +80,7 @@ impl ReplayGameRow {
             given_ms: game.given_ms,
             final_clock_ms: game.final_clock_ms,
             time_used: lost_ms / game.given_ms.max(f64::MIN_POSITIVE),
-            min_clock_ms: least_ms.filter(|_| !is_recorded),
+            min_clock_ms: if is_recorded { None } else { least_ms },
             max_used_ms: game.moves.iter().filter_map(|m| m.used_ms).fold(0.0, f64::max),
             instamoves: game.moves.iter().filter(|m| is_instamove(m)).count() as u32,
             nodes_cv: nodes_cv(&game.moves),
@@ -108,32 +108,25 @@ impl ReplayGameRow {
 }
 
 fn nodes_cv(moves: &[MoveRow]) -> f64 {
-    let nodes: Array1<f64> = moves
-        .iter()
-        .filter(|m| m.had_choice)
-        .map(|m| m.nodes as f64)
-        .collect();
-    nodes
-        .mean()
-        .filter(|mean| *mean > 0.0)
-        .map_or(0.0, |mean| nodes.std(0.0) / mean)
+    let with_choice = moves.iter().filter(|m| m.had_choice);
+    let nodes: Array1<f64> = with_choice.map(|m| m.nodes as f64).collect();
+    match nodes.mean() {
+        Some(mean) if mean > 0.0 => nodes.std(0.0) / mean,
+        _ => 0.0,
+    }
 }
 
 fn moves_left_errors(game: &ReplayedGame, phase: Phase) -> (u32, f64) {
     let moves = game.moves.iter().filter(|m| Phase::of(m.pieces) == phase);
-    moves
-        .filter_map(MoveRow::error_moves)
-        .fold((0, 0.0), |(moves, sum), error| (moves + 1, sum + error))
+    let errors = moves.filter_map(MoveRow::error_moves);
+    errors.fold((0, 0.0), |(moves, sum), error| (moves + 1, sum + error))
 }
 
 /// Includes moves that smart pruning ends at once because of a low estimate.
 fn is_instamove(row: &MoveRow) -> bool {
     use StopReason::{OnlyMove, OthersLose, ProvenResult, ProvenWin};
     let limit_ms = row.clock_ms.map(|clock| INSTANT_SHARE * clock / EVEN_SHARE_MOVES);
-    let is_short = row
-        .used_ms
-        .zip(limit_ms)
-        .is_some_and(|(used, limit)| used < limit);
+    let is_short = row.used_ms.is_some() && row.used_ms < limit_ms;
     is_short && row.had_choice && !row.ended_by(&[OnlyMove, ProvenWin, OthersLose, ProvenResult])
 }
 
@@ -155,7 +148,6 @@ pub type ReplayRows = (ReplayGameRow, Vec<MoveRow>);
 
 #[derive(Clone, Debug)]
 pub struct Replayer<'a> {
-    /// The identity of the run.
     pub run: &'a str,
     /// As in the option `TimeManager`. Invalid ones are left out.
     pub managers: &'a [String],
@@ -167,17 +159,15 @@ pub struct Replayer<'a> {
 
 impl Replayer<'_> {
     pub fn replay(&self, game: &GameToReplay) -> Vec<ReplayRows> {
-        let recorded: Vec<TimeControl> = game.recorded_control().into_iter().collect();
+        let recorded = Vec::from_iter(game.recorded_control());
         let controls = if self.is_recorded() {
             &recorded
         } else {
             self.controls
         };
-        let pairs = controls
-            .iter()
-            .flat_map(|control| self.managers.iter().map(move |manager| (*control, manager)));
+        let pairs = controls.iter().cartesian_product(self.managers);
         pairs
-            .filter_map(|(control, manager)| self.replay_under(game, control, manager))
+            .filter_map(|(control, manager)| self.replay_under(game, *control, manager))
             .collect()
     }
 
@@ -205,18 +195,16 @@ impl Replayer<'_> {
             run: self.run.to_owned(),
             ..ReplayGameRow::new(&replayed)
         };
-        let is_kept = game.number <= self.kept_games;
-        let moves = replayed
-            .moves
-            .into_iter()
-            .filter(|_| is_kept)
-            .map(|played| MoveRow {
-                game: game.number,
-                player: manager.to_owned(),
-                control: control.clone(),
-                ..played
-            });
-        Some((row, moves.collect()))
+        let mut moves = replayed.moves;
+        if game.number > self.kept_games {
+            moves.clear();
+        }
+        for played in &mut moves {
+            played.game = game.number;
+            manager.clone_into(&mut played.player);
+            control.clone_into(&mut played.control);
+        }
+        Some((row, moves))
     }
 }
 

@@ -41,8 +41,9 @@ impl ReplaySummary {
         self.games += 1;
         self.losses += u64::from(game.lost);
         self.time_used.add(game.time_used, 1);
-        if let Some(ms) = game.min_clock_ms.filter(|_| game.moves > 0) {
-            self.min_clock_ms = Some(self.min_clock_ms.unwrap_or(f64::INFINITY).min(ms));
+        if game.moves > 0 {
+            let clocks = [self.min_clock_ms, game.min_clock_ms];
+            self.min_clock_ms = clocks.into_iter().flatten().reduce(f64::min);
         }
         self.max_used_ms = self.max_used_ms.max(game.max_used_ms);
         self.instamoves += u64::from(game.instamoves);
@@ -77,26 +78,30 @@ impl ReplayStudy {
     /// Two files with the same replay are an error.
     pub fn read(files: &[PathBuf]) -> Result<ReplayStudy, RowError> {
         let mut study = ReplayStudy::default();
-        for game in MergedGames::<ReplayGameRow>::open(&files_of::<ReplayGameRow>(files)?)? {
-            game?.iter().for_each(|row| study.add_game(row));
+        for games in MergedGames::open(&files_of::<ReplayGameRow>(files)?)? {
+            study.add_games(&games?);
         }
-        for game in MergedGames::<MoveRow>::open(&files_of::<MoveRow>(files)?)? {
-            game?.iter().for_each(|row| study.add_move(row));
+        for moves in MergedGames::open(&files_of::<MoveRow>(files)?)? {
+            study.add_moves(&moves?);
         }
         Ok(study)
     }
 
     pub fn add(&mut self, (game, moves): ReplayRows) {
-        self.add_game(&game);
-        moves.iter().for_each(|row| self.add_move(row));
+        self.add_games(&[game]);
+        self.add_moves(&moves);
     }
 
-    fn add_game(&mut self, row: &ReplayGameRow) {
-        self.figures(&row.manager, &row.control).summary.add(row);
+    fn add_games(&mut self, rows: &[ReplayGameRow]) {
+        for row in rows {
+            self.figures(&row.manager, &row.control).summary.add(row);
+        }
     }
 
-    fn add_move(&mut self, row: &MoveRow) {
-        self.figures(&row.player, &row.control).curves.add(row);
+    fn add_moves(&mut self, rows: &[MoveRow]) {
+        for row in rows {
+            self.figures(&row.player, &row.control).curves.add(row);
+        }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -104,33 +109,24 @@ impl ReplayStudy {
     }
 
     fn controls(&self) -> Vec<&str> {
-        self.managers
-            .iter()
-            .map(|figures| figures.control.as_str())
-            .unique()
-            .collect()
+        let controls = self.managers.iter().map(|figures| &*figures.control);
+        controls.unique().collect()
     }
 
     /// The managers, in the order in which they first came.
     fn names(&self) -> Vec<&str> {
-        self.managers
-            .iter()
-            .map(|figures| figures.manager.as_str())
-            .unique()
-            .collect()
+        let names = self.managers.iter().map(|figures| &*figures.manager);
+        names.unique().collect()
     }
 
     fn at<'a>(&'a self, control: &'a str) -> impl Iterator<Item = &'a ManagerFigures> {
-        self.managers
-            .iter()
-            .filter(move |figures| figures.control == control)
+        let managers = self.managers.iter();
+        managers.filter(move |figures| figures.control == control)
     }
 
     fn figures(&mut self, manager: &str, control: &str) -> &mut ManagerFigures {
-        let known = self
-            .managers
-            .iter()
-            .position(|figures| figures.manager == manager && figures.control == control);
+        let is_asked = |own: &ManagerFigures| own.manager == manager && own.control == control;
+        let known = self.managers.iter().position(is_asked);
         let place = known.unwrap_or_else(|| {
             self.managers.push(ManagerFigures {
                 manager: manager.to_owned(),
@@ -152,9 +148,10 @@ impl fmt::Display for ReplayStudy {
         if managers.len() > 1 {
             return writeln!(f, "{}", comparison(self, &managers));
         }
-        self.managers
-            .iter()
-            .try_for_each(|figures| writeln!(f, "{}", in_words(figures)))
+        for figures in &self.managers {
+            writeln!(f, "{}", in_words(figures))?;
+        }
+        Ok(())
     }
 }
 
@@ -165,20 +162,18 @@ fn comparison(study: &ReplayStudy, managers: &[&str]) -> Table {
         let Some(summary) = figures.map(|figures| &figures.summary) else {
             return "–".into();
         };
-        let lost = if summary.losses > 0 {
-            format!(" ({} lost)", summary.losses)
-        } else {
-            String::new()
-        };
-        format!("{:.3}{lost}", summary.nodes_cv.value().unwrap_or_default())
+        let mut cell = format!("{:.3}", summary.nodes_cv.value().unwrap_or_default());
+        if summary.losses > 0 {
+            cell += &format!(" ({} lost)", summary.losses);
+        }
+        cell
     };
-    let lost = if study.managers.iter().any(|figures| figures.summary.losses > 0) {
-        cost()
-    } else {
-        String::new()
-    };
-    let caption = "Variation of nodes by clock: less is steadier. Only a match tells which is stronger";
-    let table = Table::of(format!("{caption}{lost}"), managers).words("manager", |manager| **manager);
+    let mut caption =
+        "Variation of nodes by clock: less is steadier. Only a match tells which is stronger".to_owned();
+    if study.managers.iter().any(|figures| figures.summary.losses > 0) {
+        caption += &cost();
+    }
+    let table = Table::of(caption, managers).words("manager", |manager| **manager);
     let controls = study.controls().into_iter();
     controls
         .fold(table, |table, control| {
@@ -187,20 +182,20 @@ fn comparison(study: &ReplayStudy, managers: &[&str]) -> Table {
         .table()
 }
 
-/// The manager that loses fewest games on time, and among those varies least over all clocks.
+/// The manager that loses fewest games on time, and among those varies least over all clocks, with its
+/// losses.
 fn steadiest<'a>(study: &ReplayStudy, managers: &[&'a str]) -> Option<(&'a str, u64)> {
-    let figures = |manager: &str| {
-        let own = study.managers.iter().filter(|figures| figures.manager == manager);
-        own.fold((0, 0.0), |(losses, variation), ManagerFigures { summary, .. }| {
-            (
-                losses + summary.losses,
-                variation + summary.nodes_cv.value().unwrap_or_default(),
-            )
-        })
-    };
-    let ranked = managers.iter().map(|&manager| (figures(manager), manager));
-    let best = ranked.min_by(|(a, _), (b, _)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)))?;
-    Some((best.1, best.0.0))
+    let ranked = managers.iter().map(|&manager| {
+        let mut losses = 0;
+        let mut variation = 0.0;
+        for ManagerFigures { summary, .. } in study.managers.iter().filter(|own| own.manager == manager) {
+            losses += summary.losses;
+            variation += summary.nodes_cv.value().unwrap_or_default();
+        }
+        (losses, variation, manager)
+    });
+    let (losses, _, manager) = ranked.min_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)))?;
+    Some((manager, losses))
 }
 
 fn in_words(figures: &ManagerFigures) -> String {
@@ -217,17 +212,17 @@ fn in_words(figures: &ManagerFigures) -> String {
     };
     let used = 100.0 * summary.time_used.value().unwrap_or_default();
     let slowest = seconds(summary.max_used_ms);
-    let least = summary.min_clock_ms.map_or(String::new(), |ms| {
-        let at_least = seconds(ms.max(0.0));
-        format!(", and the clock never shows less than {at_least} s")
-    });
-    let lost = match summary.losses {
-        0 => String::new(),
-        losses => format!(". It loses {losses} of {} games on time{}", summary.games, cost()),
-    };
-    format!(
-        "At {control} {name} uses {used:.0} % of the clock. Its slowest move takes {slowest} s{least}{lost}."
-    )
+    let mut text =
+        format!("At {control} {name} uses {used:.0} % of the clock. Its slowest move takes {slowest} s");
+    if let Some(ms) = summary.min_clock_ms {
+        let least = seconds(ms.max(0.0));
+        text += &format!(", and the clock never shows less than {least} s");
+    }
+    if summary.losses > 0 {
+        let ReplaySummary { losses, games, .. } = summary;
+        text += &format!(". It loses {losses} of {games} games on time{}", cost());
+    }
+    text + "."
 }
 
 /// What stands beside games that are lost on time.
@@ -243,11 +238,8 @@ fn cost() -> String {
 
 fn seconds(ms: f64) -> String {
     let seconds = ms / 1000.0;
-    if seconds < 10.0 {
-        format!("{seconds:.1}")
-    } else {
-        format!("{seconds:.0}")
-    }
+    let digits = if seconds < 10.0 { 1 } else { 0 };
+    format!("{seconds:.digits$}")
 }
 
 fn table(study: &ReplayStudy, control: &str) -> Table {
@@ -255,11 +247,8 @@ fn table(study: &ReplayStudy, control: &str) -> Table {
         |value: Option<f64>, digits: usize| value.map_or("–".into(), |value| format!("{value:.digits$}"));
     let percent = |mean: ExactMean| number(mean.value().map(|share| 100.0 * share), 1);
     let error = |figures: &ManagerFigures, phase: usize| number(figures.summary.moves_left[phase].value(), 1);
-    let games = study
-        .at(control)
-        .map(|figures| figures.summary.games)
-        .max()
-        .unwrap_or(0);
+    let games = study.at(control).map(|figures| figures.summary.games);
+    let games = games.max().unwrap_or(0);
     let caption =
         format!("{control}, {games} games; moves-left errors are means of absolute distances in full moves");
     Table::of(caption, study.at(control))
@@ -291,21 +280,17 @@ pub fn page(study: &ReplayStudy) -> Page {
     let mut page = Page::new("Time managers over recorded games").shorten(&managers);
     if let ([_, _, ..], Some((best, losses))) = (&managers[..], steadiest(study, &managers)) {
         let cost = if losses > 0 { cost() } else { String::new() };
-        let lost = format!("It loses {losses} games on time{cost}.");
+        let count = managers.len();
         let text = format!(
-            "is the steadiest of {} managers over these clocks. {lost}",
-            managers.len()
+            "is the steadiest of {count} managers over these clocks. It loses {losses} games on time{cost}."
         );
         page = page.key_figure(best, &text).table(&comparison(study, &managers));
     } else if let Some(first) = study.managers.first() {
         let used = 100.0 * first.summary.time_used.value().unwrap_or_default();
         page = page.key_figure(&format!("{used:.0} % of the clock"), &in_words(first));
-        page = study
-            .managers
-            .iter()
-            .skip(1)
-            .map(in_words)
-            .fold(page, |page, told| page.paragraph(&told));
+        for other in &study.managers[1..] {
+            page = page.paragraph(&in_words(other));
+        }
     }
     page = page.paragraph(
         "Each manager made the moves of one side in every game, in virtual time. Variation of nodes is the standard deviation \
@@ -314,12 +299,8 @@ pub fn page(study: &ReplayStudy) -> Page {
     );
     for control in study.controls() {
         page = page.part(control, control == study.controls()[0], |page| {
-            let page = page.table(&table(study, control));
-            let curves: Vec<_> = study
-                .at(control)
-                .map(|figures| (figures.manager.as_str(), &figures.curves))
-                .collect();
-            Curves::show(page, &curves)
+            let curves = study.at(control).map(|own| (&*own.manager, &own.curves));
+            Curves::show(page.table(&table(study, control)), &Vec::from_iter(curves))
         });
     }
     page.names_in_full()
@@ -347,22 +328,19 @@ mod tests {
     }
 
     fn add(study: &mut ReplayStudy, game: u64, player: &str, replayed: ReplayedGame) {
-        let (manager, control) = (player.to_owned(), "60+0".to_owned());
-        study.add_game(&ReplayGameRow {
+        let row = ReplayGameRow {
             game,
-            manager,
-            control,
+            manager: player.to_owned(),
+            control: "60+0".to_owned(),
             ..ReplayGameRow::new(&replayed)
+        };
+        let moves = replayed.moves.into_iter().map(|played| MoveRow {
+            game,
+            player: player.to_owned(),
+            control: "60+0".to_owned(),
+            ..played
         });
-        for played in replayed.moves {
-            let (player, control) = (player.to_owned(), "60+0".to_owned());
-            study.add_move(&MoveRow {
-                game,
-                player,
-                control,
-                ..played
-            });
-        }
+        study.add((row, moves.collect()));
     }
 
     fn played(game: u64, i: u32) -> MoveRow {
