@@ -4,7 +4,7 @@
 //!
 //! A row type is declared once: `#[derive(Default, Serialize, Deserialize)] struct GameRow { … }` and `impl
 //! Row for GameRow`. A column that a later version adds gets `#[serde(default)]`, so that older rows can be
-//! read. [`RowWriter`] and [`GameFiles`] write CSV. Floats round-trip. [`MergedGames`] reads the rows of many
+//! read. [`GameFiles`] writes CSV. Floats round-trip. [`MergedGames`] reads the rows of many
 //! files game by game. [`replace`] is how any file comes into the place of an older one.
 
 use std::collections::HashSet;
@@ -245,36 +245,16 @@ impl Export {
     }
 }
 
-/// Rows with their header, which shows their kind even if none follows.
-#[derive(Debug)]
-pub struct RowWriter<R> {
-    file: Export,
-    rows: PhantomData<fn(R)>,
-}
-
-impl<R: Row> RowWriter<R> {
-    /// Rows that come into their place by [`RowWriter::publish`]. They replace the same kind of rows only.
-    pub fn create(path: &Path) -> Result<RowWriter<R>, RowError> {
-        if path.metadata().is_ok_and(|file| file.len() > 0) && !has_rows_of::<R>(path)? {
-            let text = "has other columns than this version writes; begin anew in another --out";
-            return Err(RowError::of(path, text));
-        }
-        let mut file = Export::create(path)?;
-        file.add(R::header())?;
-        Ok(RowWriter {
-            file,
-            rows: PhantomData,
-        })
+/// A file for rows, with their header, which shows their kind even if none follows. It replaces the same kind
+/// of rows only.
+pub(crate) fn create_rows<R: Row>(path: &Path) -> Result<Export, RowError> {
+    if path.metadata().is_ok_and(|file| file.len() > 0) && !has_rows_of::<R>(path)? {
+        let text = "has other columns than this version writes; begin anew in another --out";
+        return Err(RowError::of(path, text));
     }
-
-    /// Writes what is there: at first in the place of the older file, which stays until then.
-    pub fn publish(&mut self) -> Result<(), RowError> {
-        self.file.publish()
-    }
-
-    pub fn write(&mut self, rows: &[R]) -> Result<(), RowError> {
-        self.file.add(csv_of(rows, false))
-    }
+    let mut file = Export::create(path)?;
+    file.add(R::header())?;
+    Ok(file)
 }
 
 /// Lines that end, and their bytes. No text of a row contains a newline.
@@ -293,8 +273,9 @@ pub(crate) fn whole_lines(path: &Path) -> io::Result<(u64, u64)> {
 /// `games.csv` and `moves.csv` in one folder, open to be continued.
 #[derive(Debug)]
 pub struct GameFiles<G, M> {
-    games: RowWriter<G>,
-    moves: RowWriter<M>,
+    games: Export,
+    moves: Export,
+    rows: PhantomData<fn(G, M)>,
 }
 
 impl<G: Row, M: Row> GameFiles<G, M> {
@@ -302,8 +283,9 @@ impl<G: Row, M: Row> GameFiles<G, M> {
         make_folder(folder)?;
         let [games, moves] = GameFiles::<G, M>::paths(folder);
         Ok(GameFiles {
-            games: RowWriter::create(&games)?,
-            moves: RowWriter::create(&moves)?,
+            games: create_rows::<G>(&games)?,
+            moves: create_rows::<M>(&moves)?,
+            rows: PhantomData,
         })
     }
 
@@ -312,8 +294,8 @@ impl<G: Row, M: Row> GameFiles<G, M> {
     }
 
     pub fn add(&mut self, game: &G, moves: &[M]) -> Result<(), RowError> {
-        self.moves.write(moves)?;
-        self.games.write(std::slice::from_ref(game))
+        self.moves.add(csv_of(moves, false))?;
+        self.games.add(csv_of(std::slice::from_ref(game), false))
     }
 
     pub fn publish(&mut self) -> Result<(), RowError> {
@@ -366,11 +348,9 @@ impl<R: Row> RowReader<R> {
     fn fault(&mut self, error: csv::Error) -> RowError {
         let headers = self.csv.headers().cloned().unwrap_or_default();
         let text = error.to_string();
-        let lacking = text
-            .split('`')
-            .nth(1)
-            .filter(|_| text.contains("missing field `"));
-        let Some(column) = lacking.filter(|_| are_columns_of::<R>(&headers)) else {
+        let lacking = text.split("missing field `").nth(1);
+        let column = lacking.and_then(|name| name.split('`').next());
+        let Some(column) = column.filter(|_| are_columns_of::<R>(&headers)) else {
             return RowError::of(&self.path, format_args!("no rows of {}: {error}", R::KIND));
         };
         let version = headers.iter().position(|name| name == "version");
@@ -485,11 +465,11 @@ fn check_replacing<R: Row>(path: &Path, files: &[PathBuf]) -> Result<(), RowErro
 /// Merges all files. Existing rows are replaced if all their games are in the files.
 pub fn write_merged<R: Row>(files: &[PathBuf], path: &Path) -> Result<(), RowError> {
     check_replacing::<R>(path, files)?;
-    let mut writer = RowWriter::<R>::create(path)?;
-    for game in MergedGames::open(files)? {
-        writer.write(&game?)?;
+    let mut file = create_rows::<R>(path)?;
+    for game in MergedGames::<R>::open(files)? {
+        file.add(csv_of(&game?, false))?;
     }
-    writer.publish()
+    file.publish()
 }
 
 #[cfg(test)]
@@ -562,9 +542,9 @@ mod tests {
     }
 
     fn write(path: &Path, rows: &[Sample]) {
-        let mut writer = RowWriter::create(path).unwrap();
-        writer.write(rows).unwrap();
-        writer.publish().unwrap();
+        let mut file = create_rows::<Sample>(path).unwrap();
+        file.add(csv_of(rows, false)).unwrap();
+        file.publish().unwrap();
     }
 
     fn read(path: &Path) -> Vec<Sample> {
@@ -578,7 +558,7 @@ mod tests {
         let other = folder.path().join("other.csv");
         for text in ["a,b\n1,2\n", "a,b\n1,2\n3,4", "a,b\n", "a,b"] {
             std::fs::write(&other, text).unwrap();
-            let refused = RowWriter::<Sample>::create(&other).unwrap_err().to_string();
+            let refused = create_rows::<Sample>(&other).unwrap_err().to_string();
             assert!(
                 refused.contains("other.csv: has other columns"),
                 "{text:?}: {refused}"

@@ -484,36 +484,29 @@ fn by_pieces(pieces: u32) -> (u32, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::RowWriter;
+    use crate::rows::{create_rows, csv_of};
 
     /// 60 games, each its own event, with lengths around those of `mle-legacy`.
     fn study() -> StudyReport {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("rows.csv");
-        let mut writer = RowWriter::create(&path).unwrap();
         let legacy = Estimator::parse("mle-legacy").unwrap().remove(0);
-        for game in 1..=60u64 {
+        let row = |game: u64, ply: u32| {
             let scatter = (game * 37 % 60) as f64 - 29.5;
-            for ply in 0..40 {
-                let row = PositionRow {
-                    game,
-                    event: game,
-                    ply,
-                    pieces: 32,
-                    ending: "checkmate".into(),
-                    ..PositionRow::default()
-                };
-                let left = legacy.estimate(&row).unwrap() + scatter;
-                writer
-                    .write(&[PositionRow {
-                        moves_left: left.max(1.0) as u32,
-                        ..row
-                    }])
-                    .unwrap();
+            let row = PositionRow {
+                game,
+                event: game,
+                ply,
+                pieces: 32,
+                ending: "checkmate".into(),
+                ..PositionRow::default()
+            };
+            let left = legacy.estimate(&row).unwrap() + scatter;
+            PositionRow {
+                moves_left: left.max(1.0) as u32,
+                ..row
             }
-        }
-        writer.publish().unwrap();
-        super::study(&[path], vec![legacy]).unwrap()
+        };
+        let games = (1..=60).map(|game| (0..40).map(|ply| row(game, ply)).collect());
+        studied(&games.collect::<Vec<_>>())
     }
 
     #[test]
@@ -566,9 +559,9 @@ mod tests {
     fn studied(games: &[Vec<PositionRow>]) -> StudyReport {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rows.csv");
-        let mut writer = RowWriter::create(&path).unwrap();
-        games.iter().for_each(|game| writer.write(game).unwrap());
-        writer.publish().unwrap();
+        let mut file = create_rows::<PositionRow>(&path).unwrap();
+        file.add(csv_of(&games.concat(), false)).unwrap();
+        file.publish().unwrap();
         super::study(&[path], Estimator::parse("mle-legacy").unwrap()).unwrap()
     }
 

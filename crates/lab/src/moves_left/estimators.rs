@@ -132,8 +132,10 @@ impl HalfCounts {
 /// Thin chunks take the median before them. `None` if all are thin.
 fn medians(by_chunk: &ChunkCounts) -> Option<Vec<f64>> {
     let own = |counts: &BTreeMap<u32, u64>| {
-        let is_thin = counts.values().sum::<u64>() < FEWEST;
-        quantile(counts.iter().map(|(&moves, &count)| (moves, count)), 0.5).filter(|_| !is_thin)
+        if counts.values().sum::<u64>() < FEWEST {
+            return None;
+        }
+        quantile(counts.iter().map(|(&moves, &count)| (moves, count)), 0.5)
     };
     let mut last = by_chunk.values().find_map(own)?;
     let medians = (0..=*by_chunk.keys().last()?).map(|chunk| {

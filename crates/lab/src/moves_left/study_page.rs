@@ -59,9 +59,9 @@ impl StudyReport {
             "clock": self.clock_figures(),
             "cut_short": self.cut_short(),
         });
-        groups
-            .into_iter()
-            .for_each(|(key, groups)| document[key] = groups.into());
+        for (key, groups) in groups {
+            document[key] = groups.into();
+        }
         document
     }
 
@@ -98,12 +98,14 @@ impl fmt::Display for StudyReport {
             "{} All estimates and errors are in full moves of one side.",
             extent(self)
         )?;
-        self.notes.iter().try_for_each(|note| writeln!(f, "{note}"))?;
+        for note in &self.notes {
+            writeln!(f, "{note}")?;
+        }
         writeln!(f)?;
-        tables(self)
-            .iter()
-            .flat_map(|(_, tables)| tables)
-            .try_for_each(|table| writeln!(f, "{table}"))
+        for table in tables(self).iter().flat_map(|(_, tables)| tables) {
+            writeln!(f, "{table}")?;
+        }
+        Ok(())
     }
 }
 
