@@ -66,7 +66,6 @@ impl SideLimit {
         }
     }
 
-    /// What `go` tells the side with this clock.
     fn with(self, clock: &Option<GameClock>) -> Limit {
         match self {
             SideLimit::Nodes(nodes) => Limit::nodes(nodes),
@@ -100,7 +99,6 @@ pub(crate) enum Termination {
     IllegalMove,
     /// An external engine has ended, or does not answer.
     Disconnection,
-    /// By a rule of [`Adjudication`].
     Adjudication,
 }
 
@@ -314,7 +312,6 @@ impl OngoingGame {
         self.assignment.sides()[self.side_to_move()]
     }
 
-    /// The player to move, if it is one of this process.
     pub(super) fn own_player(&mut self) -> Option<&mut EnginePlayer> {
         let side = self.side_to_move();
         match &mut self.players[side] {
@@ -335,12 +332,13 @@ impl OngoingGame {
     /// Makes the move of a search that is over, unless time or rules end the game first.
     fn make_move(&mut self, rules: &MatchRules) -> Result<Option<GameEnd>, LabError> {
         self.activity = Activity::Waiting;
-        let (side, mover) = (self.side_to_move(), self.mover());
-        let position = self.history.current();
-        let (winner, pieces, ply) = (!position.turn(), position.piece_count(), position.game_ply());
+        let side = self.side_to_move();
+        let mover = self.mover();
+        let position = self.history.current().clone();
+        let pieces = position.piece_count();
         let lost = |termination| {
             Ok(Some(GameEnd {
-                winner: Some(winner),
+                winner: Some(!position.turn()),
                 termination,
             }))
         };
@@ -379,7 +377,7 @@ impl OngoingGame {
         let row = MoveRow {
             player: mover.name().into(),
             number: self.moves.len() as u32 / 2 + 1,
-            ply,
+            ply: position.game_ply(),
             pieces: pieces as u32,
             had_choice: legal.len() > 1,
             clock_ms: clock.map(|clock| clock.left().0),

@@ -19,7 +19,6 @@ use crate::uci_process::move_between;
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::{Color, Variant};
 
-/// `date` is that of the run, as in `2026-11-28`.
 fn pgn(game: &GameRecord, date: &str) -> String {
     let [white, black] = game
         .assignment
@@ -179,12 +178,10 @@ impl MatchGameRow {
         row
     }
 
-    /// Whether A, or B, has lost on time.
     pub(crate) fn time_losses(&self) -> [bool; 2] {
         self.losses_by(&[Termination::TimeForfeit])
     }
 
-    /// Whether A, or B, has lost by an illegal move or a crash.
     pub(super) fn faults(&self) -> [bool; 2] {
         self.losses_by(&[Termination::IllegalMove, Termination::Disconnection])
     }
@@ -279,7 +276,6 @@ pub fn open_games(
     })
 }
 
-/// The games of the match in `folder`, if its journal is there.
 pub(super) fn games_in(
     folder: &Path,
 ) -> Result<impl Iterator<Item = Result<PlayedGame, LabError>>, LabError> {

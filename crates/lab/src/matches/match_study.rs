@@ -112,22 +112,18 @@ pub fn page(studies: &[MatchStudy]) -> Page {
         summaries => format!("Matches: {}", summaries.len()),
     };
     let mut page = Page::new(title);
-    let (figure, sentence) = match (&summaries[..], &ranking) {
-        ([summary], _) => summary.key_figure(),
-        (_, Some(ranking)) => (ranking.best(), "has the most Elo of all players.".into()),
-        (summaries, None) => {
-            let decided = summaries.iter().filter(|summary| summary.is_decided()).count();
-            (
-                format!("{decided} of {} matches", summaries.len()),
-                "are decided: 0 Elo lies outside their intervals.".into(),
-            )
+    if let [summary] = &summaries[..] {
+        let (figure, sentence) = summary.key_figure();
+        page = page.key_figure(&figure, &sentence);
+        if let Some(sentence) = summary.sprt_in_words() {
+            page = page.paragraph(&sentence);
         }
-    };
-    page = page.key_figure(&figure, &sentence);
-    if let [summary] = &summaries[..]
-        && let Some(sentence) = summary.sprt_in_words()
-    {
-        page = page.paragraph(&sentence);
+    } else if let Some(ranking) = &ranking {
+        page = page.key_figure(&ranking.best(), "has the most Elo of all players.");
+    } else {
+        let decided = summaries.iter().filter(|summary| summary.is_decided()).count();
+        let figure = format!("{decided} of {} matches", summaries.len());
+        page = page.key_figure(&figure, "are decided: 0 Elo lies outside their intervals.");
     }
     let tables = ranking.iter().map(Ranking::table).chain([table(&summaries)]);
     page = tables
@@ -217,60 +213,58 @@ fn viewed_games(files: &[PathBuf]) -> Result<Vec<(ViewedGame, String)>, LabError
 }
 
 fn viewed_game(game: &RecordedGame, played: &PlayedGame) -> ViewedGame {
-    let (mut positions, mut plies) = (Vec::new(), Vec::new());
+    let mut positions = Vec::new();
+    let mut plies = Vec::new();
+    let mut falls = Vec::new();
     let first = game.moves.len() - played.moves.len().min(game.moves.len());
     let row = |ply: usize| played.moves.get(ply.checked_sub(first)?);
     let score = |ply: usize| Some(MoveScore::of_centipawns(row(ply)?.centipawns?));
     let chances = |ply: usize| Some(score(ply)?.win_percent());
-    let mut falls = Vec::new();
     let boards = with_positions(&game.start, game.moves.iter().map(|recorded| recorded.r#move));
     for (ply, ((board, mv), recorded)) in boards.zip(&game.moves).enumerate() {
-        let (mut position, mut played) = (ViewedPosition::default(), ViewedMove::default());
-        if let Some(row) = row(ply) {
-            let before = chances(ply);
-            let is_white = board.turn().is_white();
-            position.win = before.map(|chances| if is_white { chances } else { 100.0 - chances });
-            position.eval = score(ply)
-                .map(|score| score.of_white(board.turn()))
-                .unwrap_or_default();
-            position.ml = row.moves_left_plies.map(f64::from);
-            let name = move_name(&board, mv, "");
-            (played.clock, played.used, played.planned) = (recorded.clock_ms, row.used_ms, row.budget_ms);
-            played.note = format!(
+        let Some(row) = row(ply) else {
+            positions.push(ViewedPosition::default());
+            plies.push(ViewedMove::default());
+            continue;
+        };
+        let before = chances(ply);
+        let turn = board.turn();
+        let name = move_name(&board, mv, "");
+        positions.push(ViewedPosition {
+            win: before.map(|chances| if turn.is_white() { chances } else { 100.0 - chances }),
+            eval: score(ply).map_or(String::new(), |score| score.of_white(turn)),
+            ml: row.moves_left_plies.map(f64::from),
+            ..ViewedPosition::default()
+        });
+        plies.push(ViewedMove {
+            clock: recorded.clock_ms,
+            used: row.used_ms,
+            planned: row.budget_ms,
+            note: format!(
                 "{name}: {} nodes in the tree, {} of them new.",
                 row.nodes, row.new_nodes
+            ),
+            ..ViewedMove::default()
+        });
+        // What it thinks of the move is known at its next one.
+        if let Some(before) = before
+            && let Some(after) = chances(ply + 2)
+            && before - after >= FALL
+        {
+            let text = format!(
+                "{name}: its player saw winning chances of {before:.0} % before it, and of {after:.0} % a move later."
             );
-            // What it thinks of the move is known at its next one.
-            let after = chances(ply + 2);
-            if let Some((before, after)) = before.zip(after).filter(|(before, after)| before - after >= FALL)
-            {
-                let text = format!(
-                    "{name}: its player saw winning chances of {before:.0} % before it, and of {after:.0} % a move later."
-                );
-                falls.push((
-                    before - after,
-                    Remark {
-                        text,
-                        plies: vec![ply + 1],
-                    },
-                ));
-            }
+            let plies = vec![ply + 1];
+            falls.push((before - after, Remark { text, plies }));
         }
-        positions.push(position);
-        plies.push(played);
     }
     positions.push(ViewedPosition::default());
     let mut viewed = ViewedGame::new(game, control_of(game), positions, plies);
     viewed.by_players = true;
     viewed.figures = figures(played);
-    let deepest = falls
-        .into_iter()
-        .sorted_by(|(a, _), (b, _)| b.total_cmp(a))
-        .take(MOST_FALLS);
-    viewed.turns = deepest
-        .map(|(_, remark)| remark)
-        .sorted_by_key(|remark| remark.plies[0])
-        .collect();
+    falls.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    let deepest = falls.into_iter().take(MOST_FALLS).map(|(_, remark)| remark);
+    viewed.turns = deepest.sorted_by_key(|remark| remark.plies[0]).collect();
     viewed
 }
 
@@ -292,9 +286,7 @@ fn figures(played: &PlayedGame) -> Vec<[String; 3]> {
         row("New nodes a move", 0, |row| Some(row.new_nodes as f64)),
         row("Seconds a move", 2, |row| Some(row.used_ms? / 1000.0)),
         row("Planned", 2, |row| {
-            row.budget_ms
-                .filter(|_| row.used_ms.is_some())
-                .map(|ms| ms / 1000.0)
+            row.used_ms.and(row.budget_ms).map(|ms| ms / 1000.0)
         }),
     ]
     .into_iter()

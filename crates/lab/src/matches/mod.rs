@@ -45,7 +45,6 @@ pub enum Team {
     External(Arc<ExternalEngine>),
 }
 
-/// An engine that takes part.
 #[derive(Clone, Debug)]
 pub struct Contender {
     /// In rows and games.
@@ -56,7 +55,6 @@ pub struct Contender {
     pub margin: Millis,
 }
 
-/// Who plays whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Tournament {
     /// All engines play each other
@@ -75,7 +73,6 @@ impl Tournament {
     }
 }
 
-/// One of the two engines of a game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     /// The first engine, whose point of view results are from.

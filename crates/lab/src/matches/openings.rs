@@ -37,7 +37,9 @@ impl Opening {
             Some(fen) => History::from_fen(fen, variant)?,
             None => History::from_position(Position::start(), variant),
         };
-        self.moves.iter().for_each(|&mv| history.push(mv));
+        for &mv in &self.moves {
+            history.push(mv);
+        }
         Ok(history)
     }
 

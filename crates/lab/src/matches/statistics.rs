@@ -35,9 +35,10 @@ impl ResultTally {
             1 => self.draws += 1,
             _ => self.wins += 1,
         }
-        match self.open.remove(&pair) {
-            Some(first) => self.pairs[usize::from((first + half_points).min(4))] += 1,
-            None => drop(self.open.insert(pair, half_points)),
+        if let Some(first) = self.open.remove(&pair) {
+            self.pairs[usize::from((first + half_points).min(4))] += 1;
+        } else {
+            self.open.insert(pair, half_points);
         }
     }
 
@@ -518,14 +519,12 @@ pub(crate) fn ratings(players: usize, results: &[([usize; 2], &ResultTally)]) ->
     let rating = |player: usize| {
         let (mut pairs, mut points) = (0, 0.0);
         // As played, without the pair that the fit may add.
-        for (players, tally) in &played {
-            if let (Some(side), Some((score, _))) = (
-                players.iter().position(|&other| other == player),
-                tally.pair_moments(),
-            ) {
-                pairs += tally.pair_count();
-                points += tally.pair_count() as f64 * if side == 0 { score } else { 1.0 - score };
-            }
+        for ([a, b], tally) in &played {
+            let Some((score, _)) = tally.pair_moments().filter(|_| player == *a || player == *b) else {
+                continue;
+            };
+            pairs += tally.pair_count();
+            points += tally.pair_count() as f64 * if player == *a { score } else { 1.0 - score };
         }
         Rating {
             elo: (strength[player] - mean) / NATURAL_PER_ELO,

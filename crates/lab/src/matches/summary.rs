@@ -69,7 +69,9 @@ impl MatchSummary {
 
     pub fn add_game(&mut self, game: &PlayedGame) {
         self.add(&game.game);
-        game.moves.iter().for_each(|row| self.add_move(row));
+        for row in &game.moves {
+            self.add_move(row);
+        }
     }
 
     pub(super) fn add(&mut self, row: &MatchGameRow) {

@@ -44,28 +44,24 @@ impl Page {
 
     /// Adds what most readers have come for: a figure, and a sentence that says what it means.
     pub fn key_figure(self, figure: &str, sentence: &str) -> Page {
-        let (figure, sentence) = (escape(figure), escape(sentence));
         self.block(format_args!(
-            "<p class=\"key-figure\"><b>{figure}</b> {sentence}</p>"
+            "<p class=\"key-figure\"><b>{}</b> {}</p>",
+            escape(figure),
+            escape(sentence)
         ))
     }
 
     /// Lets tables and plots show long ones of these names short. [`names_in_full`](Page::names_in_full)
     /// tells which is which.
     pub(crate) fn shorten(mut self, names: &[&str]) -> Page {
-        let short = |name: &str| format!("{}…", name.chars().take(SHORT).collect::<String>());
         for &name in names.iter().filter(|name| name.chars().count() > LONG) {
-            let alike = self
-                .short_names
-                .iter()
-                .filter(|(other, _)| short(other) == short(name))
-                .count();
-            let number = if alike > 0 {
-                format!(" {}", alike + 1)
-            } else {
-                String::new()
-            };
-            self.short_names.push((name.to_owned(), short(name) + &number));
+            let mut short = name.chars().take(SHORT).collect::<String>() + "…";
+            let others = self.short_names.iter();
+            let alike = others.filter(|(_, other)| other.starts_with(&short)).count();
+            if alike > 0 {
+                short += &format!(" {}", alike + 1);
+            }
+            self.short_names.push((name.to_owned(), short));
         }
         self
     }
@@ -74,15 +70,11 @@ impl Page {
         if self.short_names.is_empty() {
             return self;
         }
-        let names = Table::of("Names in full", self.short_names.clone());
-        let names = names
+        let mut page = self;
+        let names = Table::of("Names in full", std::mem::take(&mut page.short_names))
             .words("short", |(_, short)| short.clone())
             .words("in full", |(name, _)| name.clone());
-        Page {
-            short_names: Vec::new(),
-            ..self
-        }
-        .table(&names.table())
+        page.table(&names.table())
     }
 
     fn shown(&self, name: &str) -> String {
@@ -92,15 +84,15 @@ impl Page {
 
     /// Adds a part that can be folded. Of all of them one is open at a time, the first one to begin with.
     pub(crate) fn part(self, heading: &str, is_open: bool, fill: impl FnOnce(Page) -> Page) -> Page {
-        let (open, heading) = (if is_open { " open" } else { "" }, escape(heading));
-        let page = self.block(format_args!(
+        let open = if is_open { " open" } else { "" };
+        let heading = escape(heading);
+        let mut page = self.block(format_args!(
             "<details class=\"part\" name=\"part\"{open}><summary><h2>{heading}</h2></summary>"
         ));
-        let page = fill(Page {
-            choice: Some(0),
-            ..page
-        });
-        Page { choice: None, ..page }.block(format_args!("</details>"))
+        page.choice = Some(0);
+        page = fill(page);
+        page.choice = None;
+        page.block(format_args!("</details>"))
     }
 
     /// On a phone one of the tables and plots of a part is open at a time.
@@ -124,10 +116,10 @@ impl Page {
     }
 
     pub fn origin(self, origin: &Origin) -> Page {
-        let facts = origin
-            .rows()
-            .map(|(name, value)| format!("<dt>{}</dt><dd>{}</dd>\n", escape(name), escape(value)));
-        let facts: String = facts.collect();
+        let mut facts = String::new();
+        for (name, value) in origin.rows() {
+            facts += &format!("<dt>{}</dt><dd>{}</dd>\n", escape(name), escape(value));
+        }
         let command = escape(&origin.command);
         self.block(format_args!(
             "<div class=\"origin\"><pre>{command}</pre>\n<dl>\n{facts}</dl></div>"
@@ -148,45 +140,38 @@ impl Page {
 
     pub fn table(self, table: &Table) -> Page {
         let class = |has_numbers: bool| if has_numbers { " class=\"n\"" } else { "" };
-        let blocks = if table.columns.len() > MOST_COLUMNS {
-            " blocks"
-        } else {
-            ""
-        };
-        let head = table.columns.iter();
-        let head =
-            head.map(|(name, numbers)| format!("<th{}>{}</th>", class(*numbers), escape(&self.shown(name))));
-        let cell = |(cell, (name, numbers)): (&String, &(String, bool))| {
-            let of_column = format!(" data-name=\"{}\"", escape(&self.shown(name)));
-            let of_column = if blocks.is_empty() { "" } else { &of_column };
-            format!(
-                "<td{}{of_column}>{}</td>",
-                class(*numbers),
-                escape(&self.shown(cell))
-            )
-        };
-        let row = |row: &Vec<String>| row.iter().zip(&table.columns).map(cell).collect::<String>();
-        let rows = table
-            .rows
-            .iter()
-            .map(|cells| format!("<tr>{}</tr>\n", row(cells)));
-        let caption = match &*table.caption {
-            "" => String::new(),
-            caption => format!("<p class=\"caption\">{}</p>\n", escape(caption)),
-        };
-        let html = format!(
-            "{caption}<div class=\"table{blocks}\" tabindex=\"0\"><table><thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody></table></div>",
-            head.collect::<String>(),
-            rows.collect::<String>()
-        );
+        let has_blocks = table.columns.len() > MOST_COLUMNS;
+        let blocks = if has_blocks { " blocks" } else { "" };
+        let mut html = String::new();
+        if !table.caption.is_empty() {
+            html += &format!("<p class=\"caption\">{}</p>\n", escape(&table.caption));
+        }
+        html += &format!("<div class=\"table{blocks}\" tabindex=\"0\"><table><thead><tr>");
+        for (name, has_numbers) in &table.columns {
+            let name = escape(&self.shown(name));
+            html += &format!("<th{}>{name}</th>", class(*has_numbers));
+        }
+        html += "</tr></thead>\n<tbody>\n";
+        for row in &table.rows {
+            html += "<tr>";
+            for (cell, (name, has_numbers)) in row.iter().zip(&table.columns) {
+                html += "<td";
+                html += class(*has_numbers);
+                if has_blocks {
+                    html += &format!(" data-name=\"{}\"", escape(&self.shown(name)));
+                }
+                html += &format!(">{}</td>", escape(&self.shown(cell)));
+            }
+            html += "</tr>\n";
+        }
+        html += "</tbody></table></div>";
         let mut page = self;
         page.close_figures();
-        let title = table
-            .caption
-            .split([';', ':'])
-            .next()
-            .filter(|title| !title.is_empty());
-        page.choosable(title.unwrap_or("Figures"), &html);
+        let title = match table.caption.split([';', ':']).next() {
+            None | Some("") => "Figures",
+            Some(title) => title,
+        };
+        page.choosable(title, &html);
         page
     }
 

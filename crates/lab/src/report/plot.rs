@@ -19,7 +19,7 @@ const MARGIN: f64 = 14.0;
 
 /// A plot over two number axes. Things of one name share one colour and one entry of the legend. Nameless
 /// ones have none.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Plot {
     pub(super) title: String,
     x: Axis,
@@ -41,22 +41,18 @@ struct Layer {
 impl Plot {
     /// Returns an empty plot. The axes' labels name quantity and unit.
     pub fn new(title: impl Into<String>, x: impl Into<String>, y: impl Into<String>) -> Plot {
+        let axis = |label| Axis {
+            label,
+            ..Axis::default()
+        };
         Plot {
             title: title.into(),
-            x: Axis {
-                label: x.into(),
-                ..Axis::default()
-            },
-            y: Axis {
-                label: y.into(),
-                ..Axis::default()
-            },
-            names: Vec::new(),
-            layers: Vec::new(),
+            x: axis(x.into()),
+            y: axis(y.into()),
+            ..Plot::default()
         }
     }
 
-    /// Adds a line over points, each with x and y.
     pub fn line(self, name: &str, points: impl IntoIterator<Item = (f64, f64)>) -> Plot {
         let points = points.into_iter().map(|(x, y)| [x, y, y]);
         self.layer(name, true, points.collect())
@@ -139,7 +135,9 @@ impl Plot {
         };
         svg.x_axis(&frame, &self.x);
         svg.y_axis(&frame, &self.y);
-        layers.iter().for_each(|layer| svg.layer(&frame, layer));
+        for layer in &layers {
+            svg.layer(&frame, layer);
+        }
         // Over the layers, so that they stand on a line.
         svg.polyline([(BESIDE, frame.bottom), (RIGHT, frame.bottom)], "zis", 1);
         svg.finish(&self.title)
@@ -171,7 +169,8 @@ impl Axis {
         let (low, high) = finite.minmax().into_option().unwrap_or((0.0, 1.0));
         let margin = 0.03 * (high - low);
         let asked = self.low.map(|end| self.position(end)).filter(|at| at.is_finite());
-        let (low, high) = (asked.unwrap_or(low - margin), high + margin);
+        let low = asked.unwrap_or(low - margin);
+        let high = high + margin;
         if high - low > 1e-9 * low.abs().max(high.abs()) {
             low..high
         } else {
@@ -180,16 +179,14 @@ impl Axis {
     }
 
     fn ticks(&self, range: &Range<f64>) -> Vec<f64> {
-        let step = (range.end - range.start) / TICKS;
+        let least = (range.end - range.start) / TICKS;
         let step = if self.is_log {
-            step.ceil().max(1.0)
+            least.ceil().max(1.0)
         } else {
-            nice_step(step)
+            nice_step(least)
         };
-        let (first, last) = (
-            (range.start / step).ceil() as i64,
-            (range.end / step).floor() as i64,
-        );
+        let first = (range.start / step).ceil() as i64;
+        let last = (range.end / step).floor() as i64;
         (first..=last).map(|tick| tick as f64 * step).collect()
     }
 
@@ -201,9 +198,8 @@ impl Axis {
 fn nice_step(step: f64) -> f64 {
     let power = 10f64.powf(step.log10().floor());
     let nice = [1.0, 2.0, 5.0, 10.0].map(|nice| nice * power);
-    nice.into_iter()
-        .find(|&nice| nice >= step * 0.999)
-        .unwrap_or(step)
+    let nice = nice.into_iter().find(|&nice| nice >= step * 0.999);
+    nice.unwrap_or(step)
 }
 
 fn number(value: f64) -> String {
@@ -271,12 +267,10 @@ impl Frame {
         self.bottom + (y - self.y.start) / (self.y.end - self.y.start) * (self.top - self.bottom)
     }
 
-    /// Returns where a point of the plot is in the picture, at the frame if it lies outside.
     fn within(&self, x: f64, y: f64) -> (f64, f64) {
-        (
-            self.x_at(x.max(self.x.start).min(self.x.end)),
-            self.y_at(y.max(self.y.start).min(self.y.end)),
-        )
+        let x = x.max(self.x.start).min(self.x.end);
+        let y = y.max(self.y.start).min(self.y.end);
+        (self.x_at(x), self.y_at(y))
     }
 }
 
@@ -300,26 +294,20 @@ impl Svg {
         svg.put(format_args!(
             "<text class=\"zif zt\" x=\"8\" y=\"22\">{title}</text>"
         ));
-        for LegendEntry {
-            place,
-            name,
-            left,
-            line,
-        } in entries
-        {
-            let middle = TITLE_LINE + LEGEND_LINE * (line + 0.5);
-            let end = left + SAMPLE;
-            svg.polyline([(left, middle), (end, middle)], &line_of_series(place), 3);
-            svg.text((end + 6.0, middle), "start", &printable(name));
+        for entry in entries {
+            let middle = TITLE_LINE + LEGEND_LINE * (entry.line + 0.5);
+            let end = entry.left + SAMPLE;
+            let sample = [(entry.left, middle), (end, middle)];
+            svg.polyline(sample, &line_of_series(entry.place), 3);
+            svg.text((end + 6.0, middle), "start", &printable(entry.name));
         }
         svg
     }
 
     /// Gives the picture its style sheet, a name for screen readers, and no size of its own.
     fn finish(self, title: &str) -> String {
-        let (mut light, mut dark) = (css("i", "#1f2328"), css("i", "#e6e6e6"));
-        light += &css("g", "#d9dce0");
-        dark += &css("g", "#3d434b");
+        let mut light = css("i", "#1f2328") + &css("g", "#d9dce0");
+        let mut dark = css("i", "#e6e6e6") + &css("g", "#3d434b");
         for (place, (on_light, on_dark)) in SERIES.iter().enumerate() {
             light += &css(&place.to_string(), on_light);
             dark += &css(&place.to_string(), on_dark);
@@ -378,38 +366,30 @@ impl Svg {
             self.text((BESIDE - 6.0, y), "end", &axis.format(tick));
         }
         self.polyline([(BESIDE, frame.top), (BESIDE, frame.bottom)], "zis", 1);
-        let (middle, label) = (0.5 * (frame.top + frame.bottom), escape(&axis.label));
+        let middle = 0.5 * (frame.top + frame.bottom);
+        let label = escape(&axis.label);
         self.put(format_args!(
             "<text class=\"zif\" transform=\"translate(18 {middle:.1}) rotate(-90)\" text-anchor=\"middle\">{label}</text>"
         ));
     }
 
-    fn layer(
-        &mut self,
-        frame: &Frame,
-        Layer {
-            place,
-            is_line,
-            points,
-        }: &Layer,
-    ) {
+    fn layer(&mut self, frame: &Frame, layer: &Layer) {
         let shown = |[x, low, high]: &[f64; 3]| {
             (frame.x.start..=frame.x.end).contains(x) && low.is_finite() && high.is_finite()
         };
         let low = |point: &[f64; 3]| frame.within(point[0], point[1]);
         let high = |point: &[f64; 3]| frame.within(point[0], point[2]);
-        if *is_line {
-            for piece in points
-                .split(|point| !shown(point))
-                .filter(|piece| !piece.is_empty())
-            {
-                self.polyline(piece.iter().map(low), &line_of_series(*place), 2);
+        if layer.is_line {
+            for piece in layer.points.split(|point| !shown(point)) {
+                if !piece.is_empty() {
+                    self.polyline(piece.iter().map(low), &line_of_series(layer.place), 2);
+                }
             }
             return;
         }
-        let edges: Vec<_> = points.iter().copied().filter(shown).collect();
+        let edges: Vec<_> = layer.points.iter().copied().filter(shown).collect();
         let outline = coordinates(edges.iter().map(low).chain(edges.iter().rev().map(high)));
-        let series = series(*place);
+        let series = series(layer.place);
         self.put(format_args!(
             "<polygon class=\"{series}f\" opacity=\"0.22\" points=\"{outline}\"/>"
         ));
@@ -417,10 +397,8 @@ impl Svg {
 }
 
 fn coordinates(points: impl IntoIterator<Item = (f64, f64)>) -> String {
-    points
-        .into_iter()
-        .map(|(x, y)| format!("{x:.1},{y:.1}"))
-        .join(" ")
+    let mut points = points.into_iter().map(|(x, y)| format!("{x:.1},{y:.1}"));
+    points.join(" ")
 }
 
 struct LegendEntry<'a> {
@@ -436,7 +414,8 @@ fn legend<'a>(names: &[&'a str]) -> Vec<LegendEntry<'a>> {
     for (place, &name) in names.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
         let width = SAMPLE + 24.0 + LETTER * name.chars().count() as f64;
         if left + width > WIDTH && left > 8.0 {
-            (left, line) = (8.0, line + 1.0);
+            left = 8.0;
+            line += 1.0;
         }
         entries.push(LegendEntry {
             place,

@@ -48,12 +48,9 @@ impl<T> TableOf<T> {
 
     fn column<W: ToString>(mut self, name: &str, has_numbers: bool, text: impl Fn(&T) -> W) -> TableOf<T> {
         self.table.columns.push((name.to_owned(), has_numbers));
-        let cells = self.rows.iter().map(|row| text(row).to_string());
-        self.table
-            .rows
-            .iter_mut()
-            .zip(cells)
-            .for_each(|(row, cell)| row.push(cell));
+        for (row, cells) in self.rows.iter().zip(&mut self.table.rows) {
+            cells.push(text(row).to_string());
+        }
         self
     }
 
@@ -87,13 +84,10 @@ pub fn write_fact_in(
     width: Option<usize>,
 ) -> fmt::Result {
     let room = width.map_or(usize::MAX, |width| width.saturating_sub(indent).max(LEAST_ROOM));
-    let mut name = Some(name);
+    let mut name = name;
     for line in wrapped(value, room) {
-        writeln!(
-            f,
-            "{}",
-            format!("{:<indent$}{line}", name.take().unwrap_or_default()).trim_end()
-        )?;
+        writeln!(f, "{}", format!("{name:<indent$}{line}").trim_end())?;
+        name = "";
     }
     Ok(())
 }
@@ -108,43 +102,35 @@ impl Table {
         let Some(mut room) = width.unwrap_or(usize::MAX).checked_sub(least) else {
             return self.write_blocks(f, width);
         };
-        let widths = self
-            .widths(longest_piece)
-            .zip(self.widths(length))
-            .map(|(least, whole)| {
-                let more = (whole - least).min(room);
-                room -= more;
-                least + more
-            });
+        let widths = self.widths(longest_piece).zip(self.widths(length));
+        let widths = widths.map(|(least, whole)| {
+            let more = (whole - least).min(room);
+            room -= more;
+            least + more
+        });
         let widths: Vec<usize> = widths.collect();
         let names: Vec<_> = self.columns.iter().map(|(name, _)| name.clone()).collect();
         self.write_row(f, &names, &widths)?;
         writeln!(f, "{}", "─".repeat(widths.iter().sum::<usize>() + gaps))?;
-        self.rows
-            .iter()
-            .try_for_each(|row| self.write_row(f, row, &widths))
+        for row in &self.rows {
+            self.write_row(f, row, &widths)?;
+        }
+        Ok(())
     }
 
     /// Of each column the largest of what `measure` says of its texts. Numbers are never broken.
     fn widths(&self, measure: fn(&str) -> usize) -> impl Iterator<Item = usize> {
-        self.columns
-            .iter()
-            .enumerate()
-            .map(move |(column, (name, has_numbers))| {
-                let of_cell = if *has_numbers { length } else { measure };
-                self.rows
-                    .iter()
-                    .map(|row| of_cell(&row[column]))
-                    .fold(measure(name), usize::max)
-            })
+        let columns = self.columns.iter().enumerate();
+        columns.map(move |(column, (name, has_numbers))| {
+            let of_cell = if *has_numbers { length } else { measure };
+            let cells = self.rows.iter().map(|row| of_cell(&row[column]));
+            cells.fold(measure(name), usize::max)
+        })
     }
 
     fn write_row(&self, f: &mut impl fmt::Write, cells: &[String], widths: &[usize]) -> fmt::Result {
-        let cells: Vec<_> = cells
-            .iter()
-            .zip(widths)
-            .map(|(cell, &width)| wrapped(cell, width))
-            .collect();
+        let cells = cells.iter().zip(widths);
+        let cells: Vec<_> = cells.map(|(cell, &width)| wrapped(cell, width)).collect();
         let height = cells.iter().map(Vec::len).max().unwrap_or(0);
         for index in 0..height {
             let cells = cells.iter().zip(widths).zip(&self.columns);
@@ -162,13 +148,8 @@ impl Table {
     }
 
     fn write_blocks(&self, f: &mut impl fmt::Write, width: Option<usize>) -> fmt::Result {
-        let indent = GAP
-            + self
-                .columns
-                .iter()
-                .map(|(name, _)| length(name))
-                .max()
-                .unwrap_or(0);
+        let names = self.columns.iter().map(|(name, _)| length(name));
+        let indent = GAP + names.max().unwrap_or(0);
         for row in &self.rows {
             writeln!(f)?;
             for ((name, _), cell) in self.columns.iter().zip(row) {
@@ -191,19 +172,17 @@ fn longest_piece(text: &str) -> usize {
 /// words that end in punctuation. Numbers are no words of several parts.
 fn pieces(text: &str) -> impl Iterator<Item = (bool, &str)> {
     text.split(' ').flat_map(|word| {
-        let neighbours = word
-            .char_indices()
-            .tuple_windows()
-            .filter(move |_| length(word) > LONG_WORD);
-        let breaks =
-            neighbours.filter(|((_, char), (_, next))| ",;(/=&".contains(*char) && !next.is_ascii_digit());
-        let places = [0]
-            .into_iter()
-            .chain(breaks.map(|(_, (place, _))| place))
-            .chain([word.len()]);
-        places
-            .tuple_windows()
-            .map(move |(begin, end)| (begin == 0, &word[begin..end]))
+        let mut places = vec![0];
+        if length(word) > LONG_WORD {
+            for ((_, char), (place, next)) in word.char_indices().tuple_windows() {
+                if ",;(/=&".contains(char) && !next.is_ascii_digit() {
+                    places.push(place);
+                }
+            }
+        }
+        places.push(word.len());
+        let pieces = places.into_iter().tuple_windows();
+        pieces.map(move |(begin, end)| (begin == 0, &word[begin..end]))
     })
 }
 

@@ -83,12 +83,8 @@ fn effects(plan: &TunePlan, rows: &[&PairRow], index: usize) -> Vec<Effect> {
     for row in rows {
         let is = |played: usize, value: usize| f64::from(u8::from(played == value + 1));
         let x = Array1::from_shape_fn(size, |value| is(row.a[index], value) - is(row.b[index], value));
-        let y = row
-            .half_points
-            .iter()
-            .map(|&points| f64::from(points) - 1.0)
-            .sum::<f64>()
-            / 4.0;
+        let [first, second] = row.half_points.map(f64::from);
+        let y = (first + second - 2.0) / 4.0;
         let outer = Array2::from_shape_fn((size, size), |(i, j)| x[i] * x[j]);
         variances.scaled_add(y * y, &outer);
         squares += &outer;
@@ -128,28 +124,23 @@ pub fn table(study: &TuneStudy) -> Table {
 /// The largest difference that is certain, if any is.
 fn key_figure(study: &TuneStudy) -> (String, String) {
     let games = study.games();
-    let clear = study
-        .effects
-        .iter()
-        .filter(|effect| effect.elo_error > 0.0 && effect.elo.abs() > effect.elo_error);
-    match clear.max_by(|a, b| a.elo.abs().total_cmp(&b.elo.abs())) {
-        Some(Effect {
-            name,
-            base,
-            value,
-            elo,
-            elo_error,
-        }) => (
-            format!("{elo:+.0} ± {elo_error:.0} Elo"),
-            format!(
-                "is what {name}={value} is worth against {base}, the largest difference that {games} show."
-            ),
-        ),
-        None => (
-            "undecided".into(),
-            format!("After {games} no value is certain to be better than the one that it is compared with."),
-        ),
-    }
+    let is_clear = |effect: &&Effect| effect.elo_error > 0.0 && effect.elo.abs() > effect.elo_error;
+    let clear = study.effects.iter().filter(is_clear);
+    let Some(largest) = clear.max_by(|a, b| a.elo.abs().total_cmp(&b.elo.abs())) else {
+        let sentence =
+            format!("After {games} no value is certain to be better than the one that it is compared with.");
+        return ("undecided".into(), sentence);
+    };
+    let Effect {
+        name,
+        base,
+        value,
+        elo,
+        elo_error,
+    } = largest;
+    let sentence =
+        format!("is what {name}={value} is worth against {base}, the largest difference that {games} show.");
+    (format!("{elo:+.0} ± {elo_error:.0} Elo"), sentence)
 }
 
 pub fn page(study: &TuneStudy, origin: &Origin) -> Page {

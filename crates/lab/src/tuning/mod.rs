@@ -42,16 +42,15 @@ impl TunePlan {
     /// The indices of the values that A and B have in a pair, from 0, an entry for each parameter.
     fn values_of(&self, pair: u64) -> [Vec<usize>; 2] {
         let mut rng = fastrand::Rng::with_seed(self.seed ^ (pair + 1).wrapping_mul(GOLDEN));
-        let drawn: Vec<_> = self
-            .parameters
-            .iter()
-            .map(|parameter| parameter.draw(&mut rng))
-            .collect();
-        [0, 1].map(|side| drawn.iter().map(|pair| pair[side]).collect())
+        let drawn = self.parameters.iter().map(|parameter| {
+            let [a, b] = parameter.draw(&mut rng);
+            (a, b)
+        });
+        let (a, b) = drawn.unzip();
+        [a, b]
     }
 }
 
-/// A finished pair, as it stands in the file of a run.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct PairRow {
     pair: u64,
@@ -71,22 +70,16 @@ pub struct PairRow {
 impl PairRow {
     fn new(plan: &TunePlan, pair: u64, games: [(u8, String); 2], nodes: u64) -> PairRow {
         let [a, b] = plan.values_of(pair);
-        let names = plan
-            .parameters
-            .iter()
-            .map(|parameter| parameter.name.clone())
-            .collect();
-        let [(first, first_hash), (second, second_hash)] = games;
-        let (half_points, moves_hashes) = ([first, second], [first_hash, second_hash]);
+        let names = plan.parameters.iter().map(|parameter| parameter.name.clone());
         PairRow {
             pair,
-            names,
+            names: names.collect(),
             a,
             b,
-            half_points,
+            half_points: games.each_ref().map(|(points, _)| *points),
             nodes,
             version: VERSION.into(),
-            moves_hashes,
+            moves_hashes: games.map(|(_, hash)| hash),
         }
     }
 }
@@ -146,7 +139,11 @@ pub fn play(
         }))
     };
     let mut games = 2 * done..2 * plan.pairs;
-    let (mut of_pair, mut pair, mut first, mut nodes, mut notes) = (None, done, None, 0, Vec::new());
+    let mut of_pair = None;
+    let mut pair = done;
+    let mut first = None;
+    let mut nodes = 0;
+    let mut notes = Vec::new();
     matches::play(
         config,
         stop,

@@ -83,16 +83,14 @@ impl Parameter {
             None => (Settings::spec(name.trim())?, None),
         };
         let (name, place) = match path {
-            Some(path) if option.name == BACKEND_OPTIONS => {
-                return Err(shared(&format!("{BACKEND_OPTIONS}.{path}")));
-            }
-            Some(path) if option.name == TIME_MANAGER => {
-                let name = format!("{TIME_MANAGER}.{path}");
-                (name.clone(), inside(path, &name, settings)?)
-            }
             Some(path) => {
-                let name = option.name;
-                return Err(refused(format!("{name}.{path}: {name} has no parameters")));
+                let name = format!("{}.{path}", option.name);
+                let place = match option.name {
+                    TIME_MANAGER => inside(path, &name, settings)?,
+                    BACKEND_OPTIONS => return Err(shared(&name)),
+                    other => return Err(refused(format!("{name}: {other} has no parameters"))),
+                };
+                (name, place)
             }
             None if option.name == TIME_MANAGER && values.iter().all(|text| text.starts_with('(')) => {
                 let manager = spelled_out(&settings.time.time_manager)?;
@@ -143,10 +141,8 @@ impl Parameter {
 /// Reads `(entries)`, a value of a set of entries inside the time manager.
 fn fragment(text: &str) -> Result<Params, ParamError> {
     let anonymous = Params::parse(text)?;
-    Ok(anonymous
-        .lists()
-        .next()
-        .map_or_else(Params::default, |(_, params)| params.clone()))
+    let list = anonymous.lists().next();
+    Ok(list.map_or_else(Params::default, |(_, params)| params.clone()))
 }
 
 fn shared(name: &str) -> ParameterError {
@@ -163,15 +159,13 @@ fn refused(text: impl Into<String>) -> ParameterError {
 fn inside(path: &str, name: &str, settings: &Settings) -> Result<Place, ParameterError> {
     let manager = spelled_out(&settings.time.time_manager)?;
     let list = manager.lists().next().map_or("", |(name, _)| name);
-    let path: Vec<_> = std::iter::once(list)
-        .chain(path.split('.'))
-        .map(str::to_owned)
-        .collect();
-    let steps: Vec<_> = path.iter().map(String::as_str).collect();
+    let mut steps = vec![list];
+    steps.extend(path.split('.'));
     if manager.with_value_at(&steps, "0").is_none() {
         let text = "names no such list; name it in the option TimeManager";
         return Err(refused(format!("{name}: {manager} {text}")));
     }
+    let path = steps.into_iter().map(str::to_owned).collect();
     Ok(Place::Inside { manager, path })
 }
 
