@@ -23,7 +23,6 @@ pub enum LabError {
     Games(#[from] GameError),
     #[error(transparent)]
     Rows(#[from] RowError),
-    /// More games than the rules of the match allow were lost by disconnection.
     #[error(
         "external engines have failed in {0} games, and the match ends (--recover N allows more); the games so far are kept with --out"
     )]
@@ -56,10 +55,8 @@ impl RowError {
     }
 }
 
-/// What is wrong with recorded games.
 #[derive(Debug, Error)]
 pub enum GameError {
-    /// This game is broken. Those after it can be read.
     #[error("game {number}{players} is skipped: {reason}")]
     Broken {
         number: u64,
@@ -71,7 +68,6 @@ pub enum GameError {
     Read { name: String, error: io::Error },
 }
 
-/// What an external engine did.
 #[derive(Clone, Debug, Error)]
 #[error("{name} {reason}")]
 pub struct UciProcessError {

@@ -185,7 +185,6 @@ impl Origin {
         }
     }
 
-    /// Whether both tell their precisions, and these differ.
     fn is_of_other_precision(&self, other: &Origin) -> bool {
         let [own, others] = [self, other].map(|origin| {
             let facts = origin.facts.iter();
@@ -232,7 +231,6 @@ const SUM_DIGITS: usize = 8;
 
 /// A row of a journal, and what it adds to the files that are made of the journal.
 pub trait Entry: Serialize + DeserializeOwned {
-    /// The name of the journal.
     const JOURNAL: &'static str;
 
     /// The names of the files that are made of it, and what each begins with.

@@ -14,7 +14,6 @@ const LARGEST: i32 = 15_000;
 /// The score that a search gave its move, from the mover's point of view.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MoveScore {
-    /// Centipawns.
     Centipawns(i32),
     /// Moves to a forced mate: positive if the mover gives it, negative if it gets it.
     Mate(i32),
@@ -29,7 +28,6 @@ impl MoveScore {
         )
     }
 
-    /// The score that another engine says.
     pub fn of_info(info: &InfoLine<'_>) -> Option<MoveScore> {
         match info.score()? {
             ("mate", moves) => Some(MoveScore::Mate(moves)),

@@ -31,7 +31,6 @@ const SILENCE_AFTER_ERROR: Duration = Duration::from_secs(8);
 const TALK: u32 = 30;
 /// The same before a start or a new game: whoever talks for longer never gets to its end.
 const TALK_BEFORE_GAME: u32 = 3;
-/// Most bytes of an engine's name.
 const MOST_NAME: usize = 200;
 /// The time beyond its limit after which an engine without a move is ended.
 const MARGIN: Duration = Duration::from_secs(3);
@@ -46,7 +45,6 @@ const MOST_SAID: usize = 4 << 20;
 /// Most lines that wait to be read, on either side. Whoever writes waits with the next one.
 const MOST_WAITING: usize = 16;
 
-/// A file that gets what engines are told and what they say.
 #[derive(Debug)]
 pub struct EngineLog {
     file: Mutex<File>,
@@ -241,7 +239,6 @@ impl UciProcess {
         Ok(())
     }
 
-    /// Whether the user has stopped the run.
     fn is_stopped(&self) -> bool {
         self.stop.get().is_some_and(|stop| stop.load(Ordering::Relaxed))
     }

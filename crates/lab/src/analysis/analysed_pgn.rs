@@ -80,11 +80,12 @@ fn variation(start: &Position, line: &AnalysedLine) -> String {
 
 /// The comment of a move: what the position after it is worth, and the times.
 fn comment(game: &AnalysedGame, ply: usize, after: &Position) -> String {
-    let (played, found) = (&game.recorded.moves[ply], &game.positions[ply + 1]);
+    let played = &game.recorded.moves[ply];
+    let found = &game.positions[ply + 1];
     let best = found.best();
     // No evaluation is written where the game is over by mate.
-    let eval = Some(best.score).filter(|score| *score != MoveScore::Mate(0));
-    let eval = eval.map(|score| score.of_white(after.turn()));
+    let has_eval = best.score != MoveScore::Mate(0);
+    let eval = has_eval.then(|| best.score.of_white(after.turn()));
     let mut text = commands(eval, played.clock_ms, game.used_ms[ply]);
     let [win, draw, loss] = permille_of_white(best, after.turn());
     let _ = write!(text, "wdl={win}/{draw}/{loss}");

@@ -35,7 +35,6 @@ impl SearchEffort {
     }
 }
 
-/// The time between two looks whether the run is stopped.
 const STOP_TICK: Duration = Duration::from_millis(20);
 
 /// Analyses many games at once. The positions of one are searched in their order, and each search goes on in
@@ -73,7 +72,6 @@ struct SearchedPosition {
     ends_part: bool,
 }
 
-/// Hears of the searches of a part.
 struct PartListener {
     place: u64,
     left: usize,

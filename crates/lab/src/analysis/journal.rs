@@ -32,7 +32,9 @@ impl AnalysisRow {
     pub fn new(game: &AnalysedGame, engine: &str) -> AnalysisRow {
         let summary = AnalysisSummary::of(game);
         let mut effort = SearchEffort::default();
-        game.positions.iter().for_each(|found| effort.add(found.effort));
+        for found in &game.positions {
+            effort.add(found.effort);
+        }
         AnalysisRow {
             game: fingerprint(&game.recorded),
             pgn: pgn(game, engine),

@@ -108,12 +108,10 @@ pub(crate) struct Judgement {
     /// True if the visits are too few to tell the loss from none. Then there is no mark.
     pub(crate) is_unclear: bool,
     pub(crate) mate: Option<MateStory>,
-    /// True if it is the move that the search would have played.
     pub(crate) is_best: bool,
 }
 
 impl Judgement {
-    /// Judges the move `played` by the positions before and after it.
     pub(super) fn of(played: Move, before: &AnalysedPosition, after: &AnalysedPosition) -> Judgement {
         let (best, reply) = (before.best().score, after.best().score);
         let chances = before.best().win;

@@ -284,8 +284,8 @@ fn side(game: &AnalysedGame, is_white: bool) -> SideSummary {
         mistakes,
         blunders,
         unclear: all.unclear,
-        used_ms: Some(all.used_ms).filter(|_| all.timed > 0),
-        planned_ms: Some(all.planned_ms).filter(|_| all.planned > 0),
+        used_ms: (all.timed > 0).then_some(all.used_ms),
+        planned_ms: (all.planned > 0).then_some(all.planned_ms),
         phases,
     }
 }

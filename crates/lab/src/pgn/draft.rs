@@ -309,7 +309,8 @@ impl Draft {
     }
 
     fn end_variation(&mut self) {
-        let Some(variation) = self.variation.take().filter(|_| self.fault.is_none()) else {
+        let variation = self.variation.take();
+        let Some(variation) = variation.filter(|_| self.fault.is_none()) else {
             return;
         };
         match (variation.finish(), self.game.moves.last_mut()) {

@@ -104,7 +104,9 @@ pub fn ending(game: &RecordedGame) -> Ending {
 
 fn rule_that_ended(game: &RecordedGame) -> Option<Terminal> {
     let mut history = History::from_position(game.start.clone(), game.variant);
-    game.moves.iter().for_each(|played| history.push(played.r#move));
+    for played in &game.moves {
+        history.push(played.r#move);
+    }
     history.terminal(&history.legal_moves())
 }
 

@@ -188,9 +188,9 @@ impl Iterator for Games<'_> {
 impl Games<'_> {
     fn finish(&mut self, draft: Draft) -> Result<RecordedGame, GameError> {
         self.number += 1;
-        let (number, players) = (self.number, draft.game.tags.players());
+        let players = draft.game.tags.players();
         draft.finish(self.ended).map_err(|reason| GameError::Broken {
-            number,
+            number: self.number,
             players,
             reason,
         })

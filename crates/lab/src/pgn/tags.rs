@@ -22,18 +22,12 @@ const COMMON_NAMES: [&str; 2] = [
     "standard|chess|classical|normal|illegal|from position",
     "chess960|chess 960|fischerandom|fischerrandom|fischer random|wild/fr",
 ];
-/// Results as people write them: White's points, Black's, and what the standard writes.
-const RESULTS: [(&str, &str, &str); 10] = [
-    ("1", "0", "1-0"),
-    ("0", "1", "0-1"),
-    ("1/2", "1/2", "1/2-1/2"),
-    ("½", "½", "1/2-1/2"),
-    ("0.5", "0.5", "1/2-1/2"),
-    ("0,5", "0,5", "1/2-1/2"),
-    ("1.0", "0.0", "1-0"),
-    ("0.0", "1.0", "0-1"),
-    ("0", "0", NEITHER_SCORES),
-    ("0.0", "0.0", NEITHER_SCORES),
+/// Results as the standard writes them, and the points of White and Black as people do.
+const RESULTS: [(&str, &str); 4] = [
+    ("1-0", "1 0|1.0 0.0"),
+    ("0-1", "0 1|0.0 1.0"),
+    (NEITHER_SCORES, "0 0|0.0 0.0"),
+    ("1/2-1/2", "1/2 1/2|½ ½|0.5 0.5|0,5 0,5"),
 ];
 /// Both have lost.
 pub(crate) const NEITHER_SCORES: &str = "0-0";
@@ -195,10 +189,14 @@ pub(super) fn result_of(text: &str) -> Option<&'static str> {
 /// Reads the result that a text begins with, and returns its length too. Blanks may stand within it, and a
 /// tag or a bracket right behind it.
 pub(super) fn result_at(text: &str) -> Option<(&'static str, usize)> {
-    let both = RESULTS.iter().map(|(white, black, result)| {
+    let forms = RESULTS
+        .iter()
+        .flat_map(|(result, forms)| forms.split('|').map(move |form| (*result, form)));
+    let both = forms.map(|(result, form)| {
+        let (white, black) = form.split_once(' ')?;
         let behind = text.strip_prefix(white)?.trim_start();
         let behind = behind.strip_prefix(['-', '–', '—', '−', ':'])?;
-        Some((*result, behind.trim_start().strip_prefix(black)?))
+        Some((result, behind.trim_start().strip_prefix(black)?))
     });
     let alone = [("*", "*"), ("1/2", "1/2-1/2"), ("½", "1/2-1/2")];
     let alone = alone.map(|(written, result)| Some((result, text.strip_prefix(written)?)));
