@@ -189,7 +189,7 @@ fn wrong_options_are_refused_with_what_is_valid() {
         error(&format!("kernel={other_cpu}")),
         format!("kernel={other_cpu}: expected one of auto, or what this CPU has: {valid}")
     );
-    let expected = "kernel=mmx: expected one of auto, portable, avx2, avx512, amx, neon";
+    let expected = "kernel=mmx: expected one of auto, portable, avx2, avx512, amx, avx512vnni, avxvnni, neon";
     assert_eq!(error("kernel=mmx"), expected);
     assert_eq!(
         error("threads=2"),

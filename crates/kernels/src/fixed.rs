@@ -264,8 +264,8 @@ impl Operation for FixedProduct<'_> {
         self.check();
         match kernels {
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: the value proves that the CPU has AVX2, and sizes are checked.
-            Kernels::Avx2(_) => unsafe { super::fixed_x86::multiply(self) },
+            // SAFETY: the value proves that the CPU has AVX2 and its multiplier, and sizes are checked.
+            Kernels::Avx2(avx2) => unsafe { super::fixed_x86::multiply(avx2.0, self) },
             _ => self.define(),
         }
     }

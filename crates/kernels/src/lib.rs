@@ -34,6 +34,8 @@ mod rows_units;
 #[cfg(target_arch = "x86_64")]
 mod rows_x86;
 
+#[cfg(target_arch = "x86_64")]
+use fixed_x86::Multiplier;
 #[cfg(target_arch = "aarch64")]
 use simd::Neon;
 #[cfg(target_arch = "x86_64")]
@@ -97,6 +99,10 @@ macro_rules! kernels {
             }
 
             pub fn name(self) -> &'static str {
+                #[cfg(target_arch = "x86_64")]
+                if let Kernels::Avx2(avx2) = self {
+                    return avx2.0.name();
+                }
                 match self {
                     $($(#[$cfg])? Kernels::$set(_) => $name,)*
                 }
@@ -147,9 +153,15 @@ impl Kernels {
 
     /// Those of this CPU for fixed point, fastest first. All compute the same bits.
     pub fn fixed() -> Vec<Kernels> {
-        Kernels::detect()
-            .filter(|kernels| kernels.lanes() == FIXED_LANES)
-            .collect()
+        let detected = Kernels::detect().filter(|kernels| kernels.lanes() == FIXED_LANES);
+        #[cfg(target_arch = "x86_64")]
+        let detected = detected.flat_map(|kernels| match kernels {
+            Kernels::Avx2(_) => Multiplier::available()
+                .map(|multiplier| Kernels::Avx2(Avx2(multiplier)))
+                .collect(),
+            other => vec![other],
+        });
+        detected.collect()
     }
 }
 

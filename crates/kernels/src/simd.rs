@@ -258,7 +258,7 @@ impl<const N: usize, const FUSED: bool> Simd for Plain<N, FUSED> {
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! instruction_set {
     (
-        $(#[$doc:meta])* $set:ident if $is_there:expr;
+        $(#[$doc:meta])* $set:ident($and:ty) if $is_there:expr;
         $vector:ty, $lanes:literal lanes, tiles of $rows:literal x $columns:literal;
         $splat:ident, $load:ident, $store:ident;
         $($operation:ident = $intrinsic:ident),*;
@@ -267,11 +267,11 @@ macro_rules! instruction_set {
     ) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug)]
-        pub struct $set(());
+        pub struct $set(pub(crate) $and);
 
         impl $set {
             pub fn detect() -> Option<$set> {
-                $is_there.then_some($set(()))
+                $is_there.then_some($set(Default::default()))
             }
         }
 
@@ -322,6 +322,7 @@ mod x86 {
     use std::arch::x86_64::*;
 
     use super::Simd;
+    use crate::fixed_x86::Multiplier;
 
     #[inline(always)]
     fn prefetch<const NEAR: bool>(from: *const f32) {
@@ -337,7 +338,7 @@ mod x86 {
 
     instruction_set! {
         /// AVX2 and FMA, which every CPU since 2013 has together: 16 registers.
-        Avx2 if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+        Avx2(Multiplier) if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
         __m256, 8 lanes, tiles of 6 x 2;
         _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps;
         add = _mm256_add_ps, sub = _mm256_sub_ps, mul = _mm256_mul_ps, div = _mm256_div_ps,
@@ -382,7 +383,7 @@ mod x86 {
 
     instruction_set! {
         /// AVX512F alone, in every CPU with AVX-512: 32 registers.
-        Avx512 if is_x86_feature_detected!("avx512f");
+        Avx512(()) if is_x86_feature_detected!("avx512f");
         __m512, 16 lanes, tiles of 6 x 4;
         _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps;
         add = _mm512_add_ps, sub = _mm512_sub_ps, mul = _mm512_mul_ps, div = _mm512_div_ps,
@@ -434,7 +435,7 @@ mod arm {
 
     instruction_set! {
         /// NEON, in practically every 64-bit ARM CPU: 32 registers.
-        Neon if std::arch::is_aarch64_feature_detected!("neon");
+        Neon(()) if std::arch::is_aarch64_feature_detected!("neon");
         float32x4_t, 4 lanes, tiles of 4 x 4;
         vdupq_n_f32, vld1q_f32, vst1q_f32;
         add = vaddq_f32, sub = vsubq_f32, mul = vmulq_f32, div = vdivq_f32, max = vmaxq_f32, min = vminq_f32;

@@ -509,7 +509,7 @@ proptest! {
 
     #[test]
     fn fixed_products_are_exact(
-        seed: u64, count in 1..3usize, rows in 0..20usize, in_blocks in 1..20usize, out_blocks in 1..5usize, scaled: bool,
+        seed: u64, count in 1..3usize, rows in 0..30usize, in_blocks in 1..20usize, out_blocks in 1..5usize, scaled: bool,
     ) {
         let (inner, width) = (in_blocks * CHANNEL_STEP, out_blocks * CHANNEL_STEP);
         let count = if scaled { 1 } else { count };
@@ -776,6 +776,7 @@ fn check_integers(
 #[test]
 fn sums_of_the_worst_weights_do_not_overflow() {
     const OUTPUTS: usize = CHANNEL_STEP;
+    const ROWS: usize = 16;
     for inputs in [16, 128, 256, 1024, 2048, 8192] {
         let weights = numbers(inputs as u64, inputs * OUTPUTS);
         // The first output has equal weights, the second one large weight.
@@ -814,21 +815,21 @@ fn sums_of_the_worst_weights_do_not_overflow() {
         let row = vec![-largest as i16; inputs];
         let negative: Vec<i16> = dense.iter().map(|weight| -weight.abs()).collect();
         for kernels in Kernels::fixed() {
-            let mut c = [0.0; OUTPUTS];
+            let mut c = [0.0; ROWS * OUTPUTS];
             let ones = [1.0; OUTPUTS];
             kernels.run(FixedProduct {
                 count: 1,
-                rows: 1,
+                rows: ROWS,
                 inner: inputs,
                 width: OUTPUTS,
                 a: &row,
-                a_row: inputs,
+                a_row: 0,
                 a_step: 0,
                 b: &negative,
                 b_step: 0,
                 c: FixedSums::Scaled {
                     to: &mut c,
-                    row_scales: &[1.0],
+                    row_scales: &[1.0; ROWS],
                     scales: &ones,
                     bias: &[0.0; OUTPUTS],
                 },

@@ -80,6 +80,10 @@ option_choice! {
         Avx512 = "avx512",
         /// AMX, for bf16.
         Amx = "amx",
+        /// AVX512-VNNI, for int16.
+        Avx512Vnni = "avx512vnni",
+        /// AVX-VNNI, for int16.
+        AvxVnni = "avxvnni",
         /// NEON, on ARM64.
         Neon = "neon",
     }
@@ -181,10 +185,11 @@ fn arithmetic(options: &Params, body: &network::layers::Body) -> Result<Arithmet
             "fp32 or auto, because bf16 needs a CPU with AMX or AVX512-BF16, and kernel=auto, amx or avx512";
         return fault("precision", precision.name(), expected.into());
     }
-    let is_fixed = match precision {
-        WantedPrecision::Int16 => true,
-        WantedPrecision::Auto => tiles.is_none() && kernel == WantedKernel::Auto && suits_fixed(body),
-        WantedPrecision::Fp32 | WantedPrecision::Bf16 => false,
+    let is_fixed = match (precision, kernel) {
+        (WantedPrecision::Int16, _)
+        | (WantedPrecision::Auto, WantedKernel::Avx512Vnni | WantedKernel::AvxVnni) => true,
+        (WantedPrecision::Auto, WantedKernel::Auto) => tiles.is_none() && suits_fixed(body),
+        _ => false,
     };
     let all = if is_fixed {
         Kernels::fixed()
