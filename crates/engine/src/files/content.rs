@@ -8,12 +8,13 @@ use std::fs::File;
 use std::io::{self, Cursor, ErrorKind, Read};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 #[cfg(feature = "archives")]
 use bzip2::read::MultiBzDecoder;
 use flate2::read::MultiGzDecoder;
 
+use super::Watched;
 use super::kind::{Content, FileKind, TELLING, without_compression};
 use super::lines::decode;
 #[cfg(feature = "archives")]
@@ -94,10 +95,12 @@ fn raw(path: &Path) -> io::Result<(Option<FileKind>, Content)> {
 fn inflated(source: impl Read + Send + 'static) -> io::Result<Content> {
     let (kind, source) = sniffed(source)?;
     let consumed = Arc::new(AtomicU64::new(0));
-    let source = Counted {
-        source,
-        consumed: consumed.clone(),
+    let counter = consumed.clone();
+    let see = move |read: &[u8]| {
+        counter.fetch_add(read.len() as u64, Relaxed);
+        Ok(())
     };
+    let source = Watched { source, see };
     Ok(match kind {
         Some(FileKind::Gzip) => bounded(MultiGzDecoder::new(source), consumed),
         #[cfg(feature = "archives")]
@@ -140,47 +143,20 @@ fn sniffed(mut source: impl Read + Send + 'static) -> io::Result<(Option<FileKin
     Ok((FileKind::of(&start), Box::new(Cursor::new(start).chain(source))))
 }
 
-struct Counted {
-    source: Content,
-    consumed: Arc<AtomicU64>,
-}
-
-impl Read for Counted {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.source.read(buffer)?;
-        self.consumed.fetch_add(read as u64, Ordering::Relaxed);
-        Ok(read)
-    }
-}
-
 /// Passes on what a decoder gives, as long as that is in proportion to what it has consumed.
-struct Bounded<R> {
-    source: R,
-    consumed: Arc<AtomicU64>,
-    given: u64,
-}
-
 fn bounded(source: impl Read + Send + 'static, consumed: Arc<AtomicU64>) -> Content {
-    Box::new(Bounded {
-        source,
-        consumed,
-        given: 0,
-    })
-}
-
-impl<R: Read> Read for Bounded<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.source.read(buffer)?;
-        self.given += read as u64;
-        let compressed = self.consumed.load(Ordering::Relaxed);
-        if self.given > ALWAYS_ALLOWED.max(compressed.saturating_mul(MAX_RATIO)) {
-            let given = self.given;
+    let mut given = 0;
+    let see = move |read: &[u8]| {
+        given += read.len() as u64;
+        let compressed = consumed.load(Relaxed);
+        if given > ALWAYS_ALLOWED.max(compressed.saturating_mul(MAX_RATIO)) {
             return Err(io::Error::other(format!(
                 "{compressed} compressed bytes inflate to more than {given}: no games compress like this"
             )));
         }
-        Ok(read)
-    }
+        Ok(())
+    };
+    Box::new(Watched { source, see })
 }
 
 /// Turns UTF-16 into UTF-8. What is no character becomes U+FFFD.

@@ -9,6 +9,7 @@ use flate2::Crc;
 use flate2::read::DeflateDecoder;
 use zip::{CompressionMethod, ZipArchive};
 
+use super::Watched;
 use super::kind::{Content, without_compression};
 
 pub struct Member {
@@ -92,14 +93,15 @@ fn content(mut archive: ZipArchive<File>, index: usize) -> io::Result<(Content, 
             )));
         }
     };
-    Ok((
-        Box::new(Checked {
-            source,
-            sum: Crc::new(),
-            expected,
-        }),
-        size,
-    ))
+    let mut sum = Crc::new();
+    let see = move |read: &[u8]| {
+        sum.update(read);
+        if read.is_empty() && sum.sum() != expected {
+            return Err(damaged("its checksum is another"));
+        }
+        Ok(())
+    };
+    Ok((Box::new(Watched { source, see }), size))
 }
 
 fn damaged(reason: impl Display) -> io::Error {
@@ -107,23 +109,6 @@ fn damaged(reason: impl Display) -> io::Error {
         ErrorKind::InvalidData,
         format!("the zip archive cannot be read: {reason} (unpack it with 7z x, and name what is in it)"),
     )
-}
-
-struct Checked<R> {
-    source: R,
-    sum: Crc,
-    expected: u32,
-}
-
-impl<R: Read> Read for Checked<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.source.read(buffer)?;
-        self.sum.update(&buffer[..read]);
-        if read == 0 && !buffer.is_empty() && self.sum.sum() != self.expected {
-            return Err(damaged("its checksum is another"));
-        }
-        Ok(read)
-    }
 }
 
 #[cfg(test)]

@@ -13,8 +13,8 @@ use flate2::bufread::GzDecoder;
 use prost::Message;
 use sha2::{Digest, Sha256};
 
-use super::{Checked, NetworkFault};
-use crate::files::{FileKind as OtherKind, TELLING, hex};
+use super::{Checked, NetworkFault, fault, foreign, protobuf};
+use crate::files::{FileKind as OtherKind, TELLING, Watched, hex};
 use crate::foreign::in_our_words;
 
 /// Bytes, below the size from which glibc maps memory page by page, so that freed chunks are reused.
@@ -76,13 +76,12 @@ pub fn begins_as_network(path: &Path) -> bool {
 }
 
 pub fn read(source: impl Read, size: u64) -> Checked<Content> {
-    let mut reader = BufReader::with_capacity(
-        CHUNK,
-        Fingerprint {
-            inner: source,
-            sha256: Sha256::new(),
-        },
-    );
+    let mut sha256 = Sha256::new();
+    let see = |read: &[u8]| {
+        sha256.update(read);
+        Ok(())
+    };
+    let mut reader = BufReader::with_capacity(CHUNK, Watched { source, see });
     let zipped = reader.fill_buf()?.starts_with(&GZIP_MAGIC);
     let mut collector = ChunkCollector {
         chunks: Chunks::default(),
@@ -101,9 +100,9 @@ pub fn read(source: impl Read, size: u64) -> Checked<Content> {
         collector.read_from(&mut reader)?;
     }
     let Some(kind) = collector.kind else {
-        return Err(NetworkFault::foreign("nothing, the file is empty"));
+        return Err(foreign("nothing, the file is empty"));
     };
-    let sha256 = hex(&reader.into_inner().sha256.finalize());
+    let sha256 = hex(&sha256.finalize());
     Ok(Content {
         kind,
         chunks: collector.chunks,
@@ -138,7 +137,7 @@ impl ChunkCollector {
                 let size = self.size;
                 let reason =
                     format!("{size} bytes inflate to more than {limit}: no network compresses like this");
-                return Err(NetworkFault::new("gzip", reason));
+                return Err(fault("gzip", reason));
             }
         }
     }
@@ -149,7 +148,7 @@ impl ChunkCollector {
             return error.into();
         }
         let read = format!("{} after {} bytes", in_our_words(&error), self.chunks.remaining);
-        NetworkFault::new(
+        fault(
             "gzip",
             format!("{read}, so the download may be incomplete or damaged"),
         )
@@ -187,20 +186,7 @@ fn recognise(start: &[u8]) -> Checked<FileKind> {
             }
         },
     };
-    Err(NetworkFault::foreign(&found))
-}
-
-struct Fingerprint<R> {
-    inner: R,
-    sha256: Sha256,
-}
-
-impl<R: Read> Read for Fingerprint<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.inner.read(buffer)?;
-        self.sha256.update(&buffer[..read]);
-        Ok(read)
-    }
+    Err(foreign(&found))
 }
 
 /// Steps of reading a network: fields cost two or more, each chunk of weights one.
@@ -228,7 +214,7 @@ impl Chunks {
     pub fn decode<M: Message + Default>(mut self) -> Checked<M> {
         let message = M::decode(&mut self);
         if self.steps > MAX_STEPS {
-            return Err(NetworkFault::protobuf("more fields than any network has"));
+            return Err(protobuf("more fields than any network has"));
         }
         Ok(message?)
     }

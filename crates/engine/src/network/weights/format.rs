@@ -1,7 +1,7 @@
 //! The checked format fields of a network file, with defaults for old files.
 
 use super::message::{self, Weights};
-use super::{Checked, NetworkFault};
+use super::{Checked, fault, unsupported};
 use crate::network::encode::InputFormat;
 use crate::network::layers::Activation;
 
@@ -63,12 +63,12 @@ pub fn layers_format(declared: Option<message::NetworkFormat>, weights: &Weights
         ATTENTION_BODY | ATTENTION_BODY_MULTIHEAD => true,
         ONNX => {
             let reason = "the format says ONNX, but the file holds layers";
-            return Err(NetworkFault::new("format.network", reason));
+            return Err(fault("format.network", reason));
         }
         found => {
             let supported = "1 classical, 2 SE, 3 and 4 the same with head formats, 5 ONNX, 6 attention body, \
                              7 and 134 attention body with several heads";
-            return Err(NetworkFault::unsupported("format.network", found, supported));
+            return Err(unsupported("format.network", found, supported));
         }
     };
     let policies = [
@@ -79,7 +79,7 @@ pub fn layers_format(declared: Option<message::NetworkFormat>, weights: &Weights
     let policy = kind_of("format.policy", fields.policy, &policies)?;
     if has_encoders && policy != PolicyKind::Attention {
         let found = format!("{policy:?} policy on an attention body");
-        return Err(NetworkFault::unsupported("format.policy", found, "3 attention"));
+        return Err(unsupported("format.policy", found, "3 attention"));
     }
     let defaults = [(0, Activation::Relu, "ReLU"), (1, Activation::Mish, "Mish")];
     let embeddings = [
@@ -119,7 +119,7 @@ pub fn input_format(number: Option<i32>) -> Checked<InputFormat> {
     let number = number.unwrap_or_default();
     InputFormat::try_from(number).map_err(|_| {
         let supported = "1, 2, 3, 4, 5, 132 and 133 (112 planes in Lc0's variants)";
-        NetworkFault::unsupported("format.input", number, supported)
+        unsupported("format.input", number, supported)
     })
 }
 
@@ -191,7 +191,7 @@ fn kind_of<T: Copy>(part: &str, number: Option<i32>, kinds: &[(i32, T, &str)]) -
         .iter()
         .find(|(known, ..)| *known == number)
         .map(|&(_, kind, _)| kind);
-    kind.ok_or_else(|| NetworkFault::unsupported(part, number, &names().join(", ")))
+    kind.ok_or_else(|| unsupported(part, number, &names().join(", ")))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Picks one of a file's policy heads and one of its value heads, and how a bare model takes positions.
 
 use super::message::{self, Weights};
-use super::{Checked, NetworkFault};
+use super::{Checked, fault};
 use crate::options::{OptionChoice, option_choice};
 
 option_choice! {
@@ -117,7 +117,7 @@ fn pick<N: OptionChoice, H, const COUNT: usize>(
                 .collect::<Vec<_>>()
                 .join(", ");
             let reason = format!("\"{}\" is not in this network. Present: {present}", wanted.name());
-            Err(NetworkFault::new(format!("{kind} head"), reason))
+            Err(fault(format!("{kind} head"), reason))
         }
     }
 }

@@ -110,7 +110,7 @@ fn checked(path: &Path, content: Content, choice: HeadChoice) -> Checked<Network
             )
         }
         FileKind::Lc0 if choice.input_format.is_some() => {
-            return Err(NetworkFault::new(
+            return Err(fault(
                 "InputFormat",
                 "this file tells its own, and takes no other",
             ));
@@ -138,16 +138,10 @@ fn checked(path: &Path, content: Content, choice: HeadChoice) -> Checked<Network
                     Model::Onnx(onnx_model::embedded(model, declared)?),
                 ),
                 (Some(_), Some(_)) => {
-                    return Err(NetworkFault::new(
-                        "weights",
-                        "the file has layers and an ONNX model as well",
-                    ));
+                    return Err(fault("weights", "the file has layers and an ONNX model as well"));
                 }
                 (None, None) => {
-                    return Err(NetworkFault::missing(
-                        "weights",
-                        "a network needs layers or an ONNX model",
-                    ));
+                    return Err(missing("weights", "a network needs layers or an ONNX model"));
                 }
             }
         }
@@ -174,7 +168,7 @@ fn check_version(net: &Net) -> Checked<()> {
         let (needed, (major, minor)) = (version_text(version), KNOWN_VERSION);
         let reason =
             format!("made for Lc0 {needed} or newer. This program reads formats up to Lc0 {major}.{minor}");
-        return Err(NetworkFault::new("min_version", reason));
+        return Err(fault("min_version", reason));
     }
     let encoding = net
         .format
@@ -184,11 +178,7 @@ fn check_version(net: &Net) -> Checked<()> {
     if net.weights.is_some() && encoding != LINEAR16 && release < FREE_ENCODING_SINCE {
         let found = format!("{encoding} in a file for Lc0 {}", version_text(version));
         let supported = "1 LINEAR16 (files for 0.33 and newer may leave it out)";
-        return Err(NetworkFault::unsupported(
-            "format.weights_encoding",
-            found,
-            supported,
-        ));
+        return Err(unsupported("format.weights_encoding", found, supported));
     }
     Ok(())
 }
@@ -246,38 +236,36 @@ pub struct NetworkFault {
 
 type Checked<T> = Result<T, NetworkFault>;
 
-impl NetworkFault {
-    fn new(part: impl Into<String>, reason: impl Into<String>) -> NetworkFault {
-        NetworkFault {
-            part: part.into(),
-            reason: reason.into(),
-        }
+fn fault(part: impl Into<String>, reason: impl Into<String>) -> NetworkFault {
+    NetworkFault {
+        part: part.into(),
+        reason: reason.into(),
     }
+}
 
-    fn missing(part: &str, reason: &str) -> NetworkFault {
-        NetworkFault::new(part, format!("missing, but {reason}"))
-    }
+fn missing(part: &str, reason: &str) -> NetworkFault {
+    fault(part, format!("missing, but {reason}"))
+}
 
-    fn unsupported(part: impl Into<String>, found: impl Display, supported: &str) -> NetworkFault {
-        NetworkFault::new(part, format!("{found} is not supported. Supported: {supported}"))
-    }
+fn unsupported(part: impl Into<String>, found: impl Display, supported: &str) -> NetworkFault {
+    fault(part, format!("{found} is not supported. Supported: {supported}"))
+}
 
-    fn foreign(found: &str) -> NetworkFault {
-        let expected = "An Lc0 network (.pb.gz, .pb) or an ONNX model is expected";
-        NetworkFault::new("content", format!("{found}. {expected}"))
-    }
+fn foreign(found: &str) -> NetworkFault {
+    let expected = "An Lc0 network (.pb.gz, .pb) or an ONNX model is expected";
+    fault("content", format!("{found}. {expected}"))
+}
 
-    fn protobuf(reason: &str) -> NetworkFault {
-        NetworkFault::new(
-            "protobuf",
-            format!("{reason}, so the file may be incomplete or damaged"),
-        )
-    }
+fn protobuf(reason: &str) -> NetworkFault {
+    fault(
+        "protobuf",
+        format!("{reason}, so the file may be incomplete or damaged"),
+    )
 }
 
 impl From<std::io::Error> for NetworkFault {
     fn from(error: std::io::Error) -> NetworkFault {
-        NetworkFault::new("cannot be read", in_our_words(&error))
+        fault("cannot be read", in_our_words(&error))
     }
 }
 
@@ -286,6 +274,6 @@ impl From<prost::DecodeError> for NetworkFault {
     fn from(error: prost::DecodeError) -> NetworkFault {
         let text = error.to_string();
         let reason = text.trim_start_matches("failed to decode Protobuf message: ");
-        NetworkFault::protobuf(&reason.replace("buffer underflow", "data end early"))
+        protobuf(&reason.replace("buffer underflow", "data end early"))
     }
 }

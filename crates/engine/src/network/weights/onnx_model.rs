@@ -7,7 +7,7 @@ use prost::Message;
 
 use super::container::{Chunks, NETWORK_START};
 use super::message::{self, EngineVersion, Format, Net};
-use super::{Checked, NetworkError, NetworkFault, NetworkFile, format};
+use super::{Checked, NetworkError, NetworkFile, fault, format, missing, unsupported};
 use crate::network::PLANES;
 use crate::network::encode::InputFormat;
 use crate::network::onnx::message as onnx;
@@ -86,20 +86,20 @@ impl NetworkFile {
 }
 
 pub fn embedded(model: message::OnnxModel, declared: Option<message::NetworkFormat>) -> Checked<OnnxModel> {
-    let missing = |part| NetworkFault::missing(part, "ONNX networks need it");
+    let lacks = |part| missing(part, "ONNX networks need it");
     let bytes = model
         .model
         .filter(|bytes| !bytes.is_empty())
-        .ok_or_else(|| missing("onnx_model.model"))?;
+        .ok_or_else(|| lacks("onnx_model.model"))?;
     let named = |name: Option<String>| name.filter(|name| !name.is_empty());
     let value = match (named(model.output_wdl), named(model.output_value)) {
         (Some(name), _) => ValueOutput::Wdl(name),
         (None, Some(name)) => ValueOutput::Scalar(name),
-        (None, None) => return Err(missing("onnx_model.output_wdl or output_value")),
+        (None, None) => return Err(lacks("onnx_model.output_wdl or output_value")),
     };
     let names = TensorNames {
-        input: named(model.input_planes).ok_or_else(|| missing("onnx_model.input_planes"))?,
-        policy: named(model.output_policy).ok_or_else(|| missing("onnx_model.output_policy"))?,
+        input: named(model.input_planes).ok_or_else(|| lacks("onnx_model.input_planes"))?,
+        policy: named(model.output_policy).ok_or_else(|| lacks("onnx_model.output_policy"))?,
         value,
         moves_left: named(model.output_mlh),
     };
@@ -148,10 +148,7 @@ fn parse(bytes: &Bytes) -> Checked<onnx::Model> {
     let model: onnx::Model = Chunks::from(bytes.clone()).decode()?;
     match &model.graph {
         Some(graph) if !graph.node.is_empty() => Ok(model),
-        _ => Err(NetworkFault::missing(
-            "ONNX graph",
-            "a model needs one with nodes",
-        )),
+        _ => Err(missing("ONNX graph", "a model needs one with nodes")),
     }
 }
 
@@ -173,7 +170,7 @@ fn checked(
     let is_there = |file: &str| folder.is_some_and(|folder| folder.join(file).is_file());
     if let Some(lost) = files.find(|file| !is_there(file)) {
         let reason = "the model keeps weights there, beside itself";
-        return Err(NetworkFault::missing(&format!("file {lost}"), reason));
+        return Err(missing(&format!("file {lost}"), reason));
     }
     let constants: Vec<_> = graph.initializer.iter().map(onnx::Tensor::name).collect();
     let inputs: Vec<_> = graph
@@ -186,7 +183,7 @@ fn checked(
     let number = tensor_type(input).elem_type.unwrap_or_default();
     let data_type = DataType::try_from(number).map_err(|_| {
         let part = format!("ONNX input \"{}\"", names.input);
-        NetworkFault::unsupported(part, element_type(number), "float32, float16, bfloat16")
+        unsupported(part, element_type(number), "float32, float16, bfloat16")
     })?;
     for (name, size) in names.outputs() {
         let output = require(&outputs, "output", name, &[size])?;
@@ -196,7 +193,7 @@ fn checked(
         if let Some(found) = found {
             let own = format!("{}, the type of the input", element_type(number));
             let part = format!("ONNX output \"{name}\"");
-            return Err(NetworkFault::unsupported(part, element_type(found), &own));
+            return Err(unsupported(part, element_type(found), &own));
         }
     }
     let batch = dimensions(input).first().copied().unwrap_or_default();
@@ -229,7 +226,7 @@ fn require<'a>(
              --onnx-input, --onnx-output-policy or --onnx-output-wdl",
             present.join(", ")
         );
-        return Err(NetworkFault::new(part, reason));
+        return Err(fault(part, reason));
     };
     let found = dimensions(tensor);
     let fits = |(&found, &wanted): (&i64, &usize)| found <= 0 || found == wanted as i64;
@@ -237,10 +234,7 @@ fn require<'a>(
         let size = |&size: &i64| if size > 0 { size.to_string() } else { "any".into() };
         let found = found.iter().map(size).collect::<Vec<_>>().join(", ");
         let reason = format!("its shape is [{found}], but [batch, {shape:?}] is expected");
-        return Err(NetworkFault::new(
-            part,
-            reason.replace(", [", ", ").replace("]]", "]"),
-        ));
+        return Err(fault(part, reason.replace(", [", ", ").replace("]]", "]")));
     }
     Ok(tensor)
 }

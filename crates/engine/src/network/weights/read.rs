@@ -7,7 +7,7 @@ use half::{bf16, f16};
 
 use super::format::{EmbeddingKind, NetworkFormat, PolicyKind};
 use super::message::{self, ConvBlock, EncoderLayer, Ffn, Layer, SeUnit, Weights};
-use super::{Checked, NetworkFault};
+use super::{Checked, NetworkFault, fault, missing, unsupported};
 use crate::network::layers::{
     Activation, AttentionBody, AttentionPolicy, Body, Branch, CONVOLUTION_POLICY_PLANES, Convolution, Dense,
     Embedding, Encoder, FeedForward, LayerNorm, Network, PIECE_PLANES, PieceEmbedding, PolicyHead,
@@ -97,11 +97,11 @@ fn numbers(layer: Option<Layer>, part: &str) -> Checked<Vec<f32>> {
     let encoding = encoding(&layer).ok_or_else(|| {
         let found = layer.encoding.unwrap_or_default();
         let supported = "1 LINEAR16, 2 FLOAT16, 3 BFLOAT16, 4 FLOAT32";
-        NetworkFault::unsupported(format!("{part} encoding"), found, supported)
+        unsupported(format!("{part} encoding"), found, supported)
     })?;
     let params = layer.params.unwrap_or_default();
     if params.is_empty() {
-        return Err(NetworkFault::missing(part, "the network's format needs it"));
+        return Err(missing(part, "the network's format needs it"));
     }
     let width = if encoding == FLOAT32 { 4 } else { 2 };
     if !params.len().is_multiple_of(width) {
@@ -109,7 +109,7 @@ fn numbers(layer: Option<Layer>, part: &str) -> Checked<Vec<f32>> {
             "{} bytes are no whole number of {width}-byte values",
             params.len()
         );
-        return Err(NetworkFault::new(part, reason));
+        return Err(fault(part, reason));
     }
     if encoding == FLOAT32 {
         let (bytes, _) = params.as_chunks::<4>();
@@ -139,7 +139,7 @@ fn require_finite(values: Vec<f32>, part: &str) -> Checked<Vec<f32>> {
         None => Ok(values),
         Some(index) => {
             let reason = format!("value {index} is {}, but weights must be finite", values[index]);
-            Err(NetworkFault::new(part, reason))
+            Err(fault(part, reason))
         }
     }
 }
@@ -154,7 +154,7 @@ fn sized(layer: Option<Layer>, part: &str, what: &str, len: usize, words: &str) 
 }
 
 fn wrong_size(part: &str, what: &str, expected: usize, shape: &str, found: usize) -> NetworkFault {
-    NetworkFault::new(
+    fault(
         part,
         format!("{expected} {what} expected for {shape}, found {found}"),
     )
@@ -224,15 +224,12 @@ fn convolved(
     outputs: Option<usize>,
     kernel: usize,
 ) -> Checked<(Vec<f32>, Vec<f32>)> {
-    let block = block.ok_or_else(|| NetworkFault::missing(part, "the network's format needs it"))?;
+    let block = block.ok_or_else(|| missing(part, "the network's format needs it"))?;
     let per_channel = [&block.biases, &block.bn_means, &block.bn_variances];
     let counted = per_channel.into_iter().map(count).find(|&n| n > 0);
     let Some(outputs) = outputs.or(counted) else {
         let part = format!("{part} biases");
-        return Err(NetworkFault::missing(
-            &part,
-            "a convolution needs biases or a batch norm",
-        ));
+        return Err(missing(&part, "a convolution needs biases or a batch norm"));
     };
     let words = format!("{inputs}→{outputs} {kernel}x{kernel}");
     let of_channels = |layer, what| sized(layer, part, what, outputs, &words);
@@ -260,7 +257,7 @@ fn convolved(
             let variance = variances[channel];
             if variance < 0.0 {
                 let reason = format!("batch norm variance {channel} is {variance}, below zero");
-                return Err(NetworkFault::new(part, reason));
+                return Err(fault(part, reason));
             }
             let scale = gammas[channel] * (1.0 / (variance + BATCH_NORM_EPSILON).sqrt());
             for weight in &mut weights[channel * fan_in..(channel + 1) * fan_in] {
@@ -281,7 +278,7 @@ fn tower(input: Option<ConvBlock>, residual: Vec<message::Residual>) -> Checked<
         .map(|(index, block)| residual_block(block, &format!("block {index}"), filters))
         .collect::<Result<Vec<_>, _>>()?;
     if blocks.is_empty() {
-        return Err(NetworkFault::missing(
+        return Err(missing(
             "residual blocks",
             "a tower needs at least one residual block",
         ));
@@ -377,10 +374,7 @@ fn scalar_head(layers: message::ValueHead, head: &str, outputs: usize, body: &Bo
 
 fn attention_body(weights: Weights, format: &NetworkFormat) -> Checked<AttentionBody> {
     if weights.encoder.is_empty() {
-        return Err(NetworkFault::missing(
-            "encoders",
-            "the format says attention body",
-        ));
+        return Err(missing("encoders", "the format says attention body"));
     }
     let width = count(&weights.ip_emb_b);
     let has_smolgen = is_present(&weights.smolgen_w);
@@ -415,7 +409,7 @@ fn attention_body(weights: Weights, format: &NetworkFormat) -> Checked<Attention
                         "{} outputs cannot be shared by {SQUARES} squares",
                         preprocess.outputs
                     );
-                    return Err(NetworkFault::new("piece embedding", reason));
+                    return Err(fault("piece embedding", reason));
                 }
                 let inputs = PLANES + preprocess.outputs / SQUARES;
                 let norm = (weights.ip_emb_ln_gammas, weights.ip_emb_ln_betas);
@@ -429,7 +423,7 @@ fn attention_body(weights: Weights, format: &NetworkFormat) -> Checked<Attention
             }
             EmbeddingKind::None => {
                 let reason = "an attention body without a tower needs 1 PE_MAP or 2 PE_DENSE";
-                return Err(NetworkFault::missing("format.input_embedding", reason));
+                return Err(missing("format.input_embedding", reason));
             }
         }
     };
@@ -521,10 +515,10 @@ fn encoder(layers: EncoderLayer, part: &str, shape: &EncoderShape) -> Checked<En
     let attention = format!("{part} attention");
     let mha = layers
         .mha
-        .ok_or_else(|| NetworkFault::missing(&attention, "encoders need it"))?;
+        .ok_or_else(|| missing(&attention, "encoders need it"))?;
     if mha.rpe_q.is_some() || mha.rpe_k.is_some() || mha.rpe_v.is_some() {
         let found = "relative position encoding (RPE)";
-        return Err(NetworkFault::unsupported(attention, found, "none and smolgen"));
+        return Err(unsupported(attention, found, "none and smolgen"));
     }
     let width = shape.width;
     let query_part = format!("{part} query");
@@ -533,7 +527,7 @@ fn encoder(layers: EncoderLayer, part: &str, shape: &EncoderShape) -> Checked<En
     let heads = shape.heads as usize;
     if heads == 0 || !model.is_multiple_of(heads) {
         let reason = format!("{heads} attention heads cannot share {model} channels");
-        return Err(NetworkFault::new(query_part, reason));
+        return Err(fault(query_part, reason));
     }
     let key = dense((mha.k_w, mha.k_b), &format!("{part} key"), width, Some(model))?;
     let value = dense((mha.v_w, mha.v_b), &format!("{part} value"), width, Some(model))?;
@@ -595,7 +589,7 @@ fn feed_forward((ffn, norm): (Option<Ffn>, Pair), part: &str, shape: &EncoderSha
 }
 
 fn smolgen(layers: message::Smolgen, part: &str, shape: &EncoderShape) -> Checked<Smolgen> {
-    let missing = || NetworkFault::missing("shared smolgen weights", "encoders have smolgen");
+    let missing = || missing("shared smolgen weights", "encoders have smolgen");
     let generated = shape.smolgen.ok_or_else(missing)?;
     let width = shape.width;
     let compress = without_bias(layers.compress, &format!("{part} compress"), width)?;
@@ -624,7 +618,7 @@ fn without_bias(layer: Option<Layer>, part: &str, inputs: usize) -> Checked<Dens
             "{} weights are no whole number of rows of {inputs}",
             weights.len()
         );
-        return Err(NetworkFault::new(part, reason));
+        return Err(fault(part, reason));
     }
     let outputs = weights.len() / inputs;
     Ok(Dense {
@@ -641,7 +635,7 @@ fn shared_smolgen(layer: Option<Layer>) -> Checked<Dense> {
     let weights = numbers(layer, part)?;
     if !weights.len().is_multiple_of(PAIRS) {
         let reason = format!("{} weights are no multiple of {PAIRS}", weights.len());
-        return Err(NetworkFault::new(part, reason));
+        return Err(fault(part, reason));
     }
     Ok(Dense {
         inputs: weights.len() / PAIRS,
