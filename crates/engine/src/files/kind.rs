@@ -23,93 +23,81 @@ pub enum FileKind {
     Other(&'static str),
 }
 
-/// Files that are not read: where their signatures stand, the signatures, what they are and what to do.
-const FOREIGN: [(usize, &[&[u8]], &str); 26] = [
-    (0, &[b"\xfd7zXZ\0"], "an xz file (unpack it with xz -d)"),
+/// Files that are not read: their signatures, what they are and what to do.
+const FOREIGN: [(&[u8], &str); 25] = [
+    (b"\xfd7zXZ\0", "an xz file (unpack it with xz -d)"),
+    (b"\x5d\0\0", "an lzma file (unpack it with xz -d --format=lzma)"),
+    (b"LZIP", "an lzip file (unpack it with lzip -d)"),
+    (b"\x04\x22\x4d\x18", "an lz4 file (unpack it with lz4 -d)"),
+    (b"\x1f\x9d", "a file of compress (.Z) (unpack it with gzip -d)"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive (unpack it with 7z x)"),
+    (b"Rar!\x1a\x07", "a rar archive (unpack it with unrar x)"),
     (
-        0,
-        &[b"\x5d\0\0"],
-        "an lzma file (unpack it with xz -d --format=lzma)",
-    ),
-    (0, &[b"LZIP"], "an lzip file (unpack it with lzip -d)"),
-    (0, &[b"\x04\x22\x4d\x18"], "an lz4 file (unpack it with lz4 -d)"),
-    (
-        0,
-        &[b"\x1f\x9d"],
-        "a file of compress (.Z) (unpack it with gzip -d)",
-    ),
-    (0, &[b"7z\xbc\xaf\x27\x1c"], "a 7z archive (unpack it with 7z x)"),
-    (0, &[b"Rar!\x1a\x07"], "a rar archive (unpack it with unrar x)"),
-    (257, &[b"ustar"], "a tar archive (unpack it with tar -xf)"),
-    (
-        0,
-        &[b"{\\rtf"],
+        b"{\\rtf",
         "a text of a word processor (RTF) (save it as plain text)",
     ),
     (
-        0,
-        &[b"\xd0\xcf\x11\xe0"],
+        b"\xd0\xcf\x11\xe0",
         "a document of Microsoft Office (save it as plain text or CSV)",
     ),
-    (0, &[b"%PDF-"], "a PDF (copy its text into a plain file)"),
+    (b"%PDF-", "a PDF (copy its text into a plain file)"),
+    (b"SQLite format 3", "an SQLite database (export its games as PGN)"),
+    (b"PAR1", "a Parquet file (save it as CSV)"),
     (
-        0,
-        &[b"SQLite format 3"],
-        "an SQLite database (export its games as PGN)",
-    ),
-    (0, &[b"PAR1"], "a Parquet file (save it as CSV)"),
-    (
-        0,
-        &[b"version https://git-lfs"],
+        b"version https://git-lfs",
         "a pointer of Git LFS, not the file (fetch that with git lfs pull)",
     ),
-    (0, &[b"\x03ABK"], ABK),
-    (0, &[b"\0\0\0\0\0\0\0\x03", b"\0\x20\x10\0"], CTG),
+    (b"\x03ABK", ABK),
+    (b"\0\0\0\0\0\0\0\x03", CTG),
+    (b"\0\x20\x10\0", CTG),
+    (b"Scid.s", "a database of Scid (let Scid export its games as PGN)"),
     (
-        0,
-        &[b"Scid.s"],
-        "a database of Scid (let Scid export its games as PGN)",
-    ),
-    (
-        0,
-        &[b"\x89HDF\r\n\x1a\n"],
+        b"\x89HDF\r\n\x1a\n",
         "HDF5, as Keras writes it (export the model as ONNX with tf2onnx)",
     ),
     (
-        0,
-        &[b"ptrt", b"ftrt"],
+        b"ptrt",
         "a plan of TensorRT, made for one GPU (take the ONNX model behind it)",
     ),
     (
+        b"ftrt",
+        "a plan of TensorRT, made for one GPU (take the ONNX model behind it)",
+    ),
+    (
+        b"GGUF",
+        "GGUF, weights of a language model (take a chess network, .pb.gz or .onnx)",
+    ),
+    (b"\x93NUMPY", "an array of NumPy (export the model as ONNX)"),
+    (
+        b"\x08\x01\x12",
+        "a SavedModel of TensorFlow (export it as ONNX with tf2onnx)",
+    ),
+    (
+        b"\x20\x2f\xf3\x7a",
+        "a network of Stockfish (NNUE) (take one of Lc0)",
+    ),
+    (
+        b"\x16\x2f\xf3\x7a",
+        "a network of Stockfish (NNUE) (take one of Lc0)",
+    ),
+];
+/// Likewise, with signatures that stand behind so many bytes.
+const FOREIGN_WITHIN: [(usize, &[u8], &str); 4] = [
+    (257, b"ustar", "a tar archive (unpack it with tar -xf)"),
+    (
         4,
-        &[b"TFL3"],
+        b"TFL3",
         "a model of TensorFlow Lite (export the model as ONNX with tf2onnx)",
     ),
     (
         4,
-        &[b"ORTM"],
+        b"ORTM",
         "ONNX Runtime's own format (take the ONNX model that it was made from)",
     ),
     (
-        0,
-        &[b"GGUF"],
-        "GGUF, weights of a language model (take a chess network, .pb.gz or .onnx)",
-    ),
-    (
         8,
-        &[b"{\""],
+        b"{\"",
         "safetensors, weights without a network (export the model as ONNX with torch.onnx)",
-    ),
-    (0, &[b"\x93NUMPY"], "an array of NumPy (export the model as ONNX)"),
-    (
-        0,
-        &[b"\x08\x01\x12"],
-        "a SavedModel of TensorFlow (export it as ONNX with tf2onnx)",
-    ),
-    (
-        0,
-        &[b"\x20\x2f\xf3\x7a", b"\x16\x2f\xf3\x7a"],
-        "a network of Stockfish (NNUE) (take one of Lc0)",
     ),
 ];
 const ABK: &str = "an opening book of Arena (ABK) (let Arena export it as PGN)";
@@ -207,19 +195,22 @@ impl FileKind {
             return Some(FileKind::Zstandard);
         }
         let is_binary = is_binary(start);
-        let is_foreign = |(at, signatures, _): &&(usize, &[&[u8]], _)| {
-            let start = start.get(*at..).unwrap_or_default();
-            // In text only letters at its beginning tell.
-            let can_tell = |signature: &[u8]| is_binary || *at == 0 && signature[0].is_ascii_graphic();
-            signatures
-                .iter()
-                .any(|signature| start.starts_with(signature) && can_tell(signature))
-        };
-        let told = TOLD
-            .iter()
-            .find(|(is_such, _)| is_such(start))
-            .map(|(_, text)| *text);
-        let text = told.or_else(|| FOREIGN.iter().find(is_foreign).map(|(.., text)| *text));
+        // In text only letters at its beginning tell.
+        let at_start = FOREIGN.iter().filter(|(signature, _)| {
+            start.starts_with(signature) && (is_binary || signature[0].is_ascii_graphic())
+        });
+        let within = FOREIGN_WITHIN.iter().filter(|(at, signature, _)| {
+            is_binary
+                && start
+                    .get(*at..)
+                    .is_some_and(|behind| behind.starts_with(signature))
+        });
+        let told = TOLD.iter().filter(|(is_such, _)| is_such(start));
+        let mut texts = told
+            .map(|(_, text)| text)
+            .chain(within.map(|(.., text)| text))
+            .chain(at_start.map(|(_, text)| text));
+        let text = texts.next().copied();
         text.map(FileKind::Other)
             .or(is_binary.then_some(FileKind::BINARY))
     }

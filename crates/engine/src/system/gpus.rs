@@ -15,7 +15,7 @@ use crate::options::option_choice;
 option_choice! {
     #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
-    pub enum Maker {
+    pub enum Maker = Other {
         Nvidia = "NVIDIA",
         Amd = "AMD",
         Intel = "Intel",
@@ -27,7 +27,7 @@ option_choice! {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gpu {
     pub maker: Maker,
@@ -256,14 +256,10 @@ fn linux_gpus(root: &Path) -> Vec<Gpu> {
             "msm" | "panfrost" | "panthor" | "v3d" => Maker::Other,
             _ => return None,
         };
-        let driver = Some(driver.to_owned());
         Some(Gpu {
             maker,
-            name: None,
-            driver,
-            version: None,
-            memory_mb: None,
-            capability: None,
+            driver: Some(driver.to_owned()),
+            ..Gpu::default()
         })
     };
     let on_bus = entries(&root.join("sys/bus/pci/devices"))
@@ -305,11 +301,10 @@ fn apple_gpus() -> Vec<Gpu> {
         maker: Maker::Apple,
         name: sysctl("machdep.cpu.brand_string"),
         driver: Some("Metal".into()),
-        version: None,
         memory_mb: sysctl("hw.memsize")
             .and_then(|text| text.parse::<u64>().ok())
             .map(|bytes| bytes >> 20),
-        capability: None,
+        ..Gpu::default()
     }]
 }
 
