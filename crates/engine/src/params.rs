@@ -13,14 +13,12 @@ use thiserror::Error;
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParamError {
-    /// The string does not follow the grammar.
     #[error("{reason} at character {position} of \"{text}\"")]
     Syntax {
         text: String,
         position: usize,
         reason: String,
     },
-    /// A key or name is unknown.
     #[error("unknown {kind} \"{name}\". Valid: {valid}")]
     Unknown {
         kind: String,
@@ -36,7 +34,6 @@ pub enum ParamError {
     },
 }
 
-/// One entry of a list.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ParamEntry {
     /// `key=value`

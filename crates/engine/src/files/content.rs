@@ -30,7 +30,6 @@ const ALWAYS_ALLOWED: u64 = 64 << 20;
 /// short games that are all alike to a fiftieth.
 const MAX_RATIO: u64 = 200;
 
-/// A file of text that is open.
 pub struct TextFile {
     /// Its name in small letters, without the ending of its compression. In an archive the name of the file
     /// there. Empty for stdin.

@@ -146,7 +146,6 @@ const TOLD: [(IsSuch, &str); 7] = [
         "training data of Lc0 (name a network, or games as PGN)",
     ),
 ];
-/// How files begin that are read.
 const SIGNATURES: [(&[u8], FileKind); 7] = [
     (b"\x1f\x8b", FileKind::Gzip),
     (b"\x28\xb5\x2f\xfd", FileKind::Zstandard),
@@ -167,7 +166,6 @@ const SIGNATURES: [(&[u8], FileKind); 7] = [
     ),
 ];
 
-/// What is read of a file.
 pub(super) type Content = Box<dyn Read + Send>;
 
 /// The name without the ending of its compression, in small letters.

@@ -45,7 +45,6 @@ option_group! {
     }
 }
 
-/// Lc0's options without effect here.
 pub static IGNORED_OPTIONS: LazyLock<Vec<OptionSpec>> = LazyLock::new(WithoutEffect::declared);
 
 /// Lc0's option without effect here that has this name, in any case, or this flag.
@@ -53,15 +52,11 @@ pub fn ignored_option(name: &str) -> Option<&'static OptionSpec> {
     IGNORED_OPTIONS.iter().find(|spec| spec.is_named(name))
 }
 
-/// An option's second name.
 #[derive(Debug, PartialEq)]
 pub struct OtherName {
-    /// The second name under UCI.
     pub name: &'static str,
-    /// The second flag.
     pub flag: &'static str,
     pub option: &'static str,
-    /// A sentence on what it is.
     pub help: &'static str,
 }
 

@@ -26,7 +26,6 @@ pub fn unquoted(value: &str) -> String {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OptionError {
-    /// No option has that name.
     #[error("unknown option \"{name}\"{hint}")]
     Unknown { name: String, hint: String },
     /// The value is not of the option's kind or outside its range.
@@ -38,7 +37,6 @@ pub enum OptionError {
     },
 }
 
-/// The kind of an option's value, with its range.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OptionKind {
     Switch,
@@ -94,9 +92,7 @@ pub struct OptionSpec {
     pub kind: OptionKind,
     /// As text, perhaps empty.
     pub default: String,
-    /// A sentence on what it does.
     pub help: &'static str,
-    /// Where it is shown.
     pub visibility: Visibility,
     /// The words of a choice, each with its meaning.
     pub meanings: Vec<(&'static str, &'static str)>,
@@ -359,7 +355,6 @@ pub trait OptionChoice: Copy + PartialEq + 'static {
         Self::CHOICES.iter().map(|(_, choice, _)| *choice)
     }
 
-    /// The variant's word.
     fn name(self) -> &'static str {
         Self::CHOICES
             .iter()

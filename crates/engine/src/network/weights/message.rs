@@ -9,7 +9,6 @@ use prost::Message;
 use crate::network::protobuf::messages;
 
 messages! {
-    /// A whole file.
     Net {
         // Field 1, the magic number, is checked when the file is opened.
         license: Option<String> [string, optional] = 2,

@@ -178,9 +178,7 @@ pub struct Outcome {
     /// The move to play. Where nothing was evaluated the engine guesses one: `None` is left only without a
     /// legal move.
     pub best: Option<Move>,
-    /// The reply that is expected.
     pub ponder: Option<Move>,
-    /// What ended the search.
     pub reason: EndReason,
     /// What was wrong with a search that has failed.
     pub failure: Option<String>,
@@ -188,7 +186,6 @@ pub struct Outcome {
     pub notes: Vec<Note>,
     /// The last report, `None` before the root is evaluated.
     pub info: Option<SearchInfo>,
-    /// Its last figures.
     pub figures: Figures,
 }
 

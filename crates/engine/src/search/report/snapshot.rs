@@ -565,7 +565,6 @@ pub struct Figures {
     pub counts: CounterValues,
     /// How long the device computed. `None` in real time.
     pub device_busy: Option<Duration>,
-    /// Memory of the tree.
     pub tree_bytes: u64,
     /// Visited root moves in the order of their policy.
     pub visits_by_move: Vec<(Move, u32)>,

@@ -141,7 +141,6 @@ impl Rescale {
 }
 
 option_choice! {
-    /// The side that contempt favours.
     pub enum ContemptMode {
         /// The engine's side, except in infinite search.
         Play = "play",

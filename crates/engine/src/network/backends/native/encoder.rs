@@ -7,7 +7,6 @@ use super::layers::{Arithmetic, Branch, Buffer, Layer, Norm, Pass, Rows, reorder
 use crate::network::layers::{self, Activation, Dense, SQUARES};
 use zeitnot_kernels::{Attend, Kernels, Product, Softmax, TILE_ROWS, Tiles};
 
-/// Encoders one after the other.
 pub struct Encoders {
     pub(super) list: Vec<Encoder>,
     /// Smolgen's last matrix.

@@ -308,7 +308,6 @@ pub fn stride(size: usize) -> usize {
     size.next_multiple_of(TILE_DEPTH)
 }
 
-/// Rows that layers write and read.
 pub struct Rows {
     /// `[rows][width]`, empty where layers write bf16.
     pub numbers: Buffer,

@@ -53,7 +53,6 @@ impl fmt::Debug for Native {
 }
 
 option_choice! {
-    /// The precision that a user asks for.
     pub enum WantedPrecision {
         /// bf16 where it is faster: with AMX, and for attention bodies also with AVX512-BF16 on CPUs where a
         /// short measurement says so.
@@ -90,7 +89,6 @@ option_choice! {
 }
 
 option_group! {
-    /// The parameters of `native`.
     pub struct NativeParams {
         /// Instruction set. A CPU has some of them.
         kernel: WantedKernel = WantedKernel::Auto, "kernel";

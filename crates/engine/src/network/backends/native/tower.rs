@@ -44,7 +44,6 @@ pub(super) struct SqueezeExcite {
 }
 
 pub struct TowerScratch {
-    /// The output.
     boards: Boards,
     /// Outputs of a block's first convolution in fp32, in the end those of the policy's.
     pub inner: Boards,

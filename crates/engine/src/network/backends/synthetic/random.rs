@@ -21,7 +21,6 @@ pub struct Random {
 }
 
 option_group! {
-    /// The parameters of `random`.
     #[derive(Copy)]
     pub(crate) struct RandomParams {
         /// Seed of the evaluations.

@@ -83,7 +83,6 @@ option_choice! {
 }
 
 option_choice! {
-    /// The batches that a simulated device likes.
     pub(crate) enum Batches {
         /// As many positions as it computes while a batch travels.
         Pace = "pace",
