@@ -10,13 +10,12 @@
 //! the CPU.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use super::aliases::{self, Resolved};
 use super::onnxruntime::{self, LibraryError, Provider, Runtime, finder};
-use super::{AUTO, BackendConfig, Fallback, native, native_backend, with_notes};
+use super::{AUTO, BackendConfig, Fallback, Made, native, native_backend, with_notes};
 use crate::network::weights::{Model, NetworkFile};
-use crate::network::{Backend, BackendError};
+use crate::network::BackendError;
 use crate::options::OptionChoice;
 use crate::params::Params;
 
@@ -72,7 +71,7 @@ fn choose(
 }
 
 /// `native` if it evaluates `network` and no provider is named, else ONNX Runtime.
-pub(super) fn make(network: NetworkFile, options: &Params) -> Result<Arc<dyn Backend>, BackendError> {
+pub(super) fn make(network: NetworkFile, options: &Params) -> Made {
     if !is_for_native(&network) || options.get("provider").is_some() {
         return onnxruntime::open(network, options);
     }

@@ -52,7 +52,9 @@ pub struct Registered {
     make: Make,
 }
 
-type Make = fn(&BackendConfig, Option<NetworkFile>) -> Result<Arc<dyn Backend>, BackendError>;
+/// A backend, or why there is none.
+pub(crate) type Made = Result<Arc<dyn Backend>, BackendError>;
+type Make = fn(&BackendConfig, Option<NetworkFile>) -> Made;
 
 /// In the order of the help texts.
 pub const BACKENDS: [Registered; 7] = [
@@ -123,10 +125,7 @@ fn needed(config: &BackendConfig, network: Option<NetworkFile>) -> Result<Networ
 ///
 /// An unavailable GPU or library is an error. With [`Fallback::Cpu`] the CPU evaluates instead, and the
 /// backend's first notes say so.
-pub fn create(
-    config: &BackendConfig,
-    network: Option<NetworkFile>,
-) -> Result<Arc<dyn Backend>, BackendError> {
+pub fn create(config: &BackendConfig, network: Option<NetworkFile>) -> Made {
     let config = &*auto_backend::resolve(config, network.as_ref())?;
     let mut notes = config.notes.clone();
     let spare = network.clone().filter(|_| config.wants_more_than_a_cpu());
@@ -146,22 +145,19 @@ pub fn create(
 }
 
 /// What evaluates `network` where a device has failed.
-pub(crate) fn create_on_cpu(network: NetworkFile) -> Result<Arc<dyn Backend>, BackendError> {
+pub(crate) fn create_on_cpu(network: NetworkFile) -> Made {
     let backend = auto_backend::make(network, &Params::default())?;
     Ok(Arc::new(Instrumented::new(backend, Vec::new())))
 }
 
-fn make(config: &BackendConfig, network: Option<NetworkFile>) -> Result<Arc<dyn Backend>, BackendError> {
+fn make(config: &BackendConfig, network: Option<NetworkFile>) -> Made {
     let backend = registered(&config.name).ok_or_else(|| config::unknown_name(&config.name))?;
     (backend.make)(config, network)
 }
 
 /// Joins all devices into one backend. With [`Fallback::Cpu`], devices that do not open are left out, and its
 /// first notes say why.
-fn several_devices(
-    config: &BackendConfig,
-    network: Option<NetworkFile>,
-) -> Result<Arc<dyn Backend>, BackendError> {
+fn several_devices(config: &BackendConfig, network: Option<NetworkFile>) -> Made {
     let mut devices = Vec::new();
     let mut left_out = Vec::new();
     let mut last_error = None;
@@ -199,7 +195,7 @@ fn several_devices(
     }
 }
 
-fn native_backend(network: &NetworkFile, options: &Params) -> Result<Arc<dyn Backend>, BackendError> {
+fn native_backend(network: &NetworkFile, options: &Params) -> Made {
     match &network.model {
         Model::Layers(layers) => Ok(Arc::new(Native::new(
             layers,

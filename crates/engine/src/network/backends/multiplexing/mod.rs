@@ -14,6 +14,7 @@ use crossbeam::channel::{Receiver, Sender, bounded, unbounded};
 use parking_lot::Mutex;
 
 use crate::foreign::in_our_words;
+use crate::network::backends::Made;
 use crate::network::timetable::piece_size;
 use crate::network::{Backend, BackendError, BackendInfo, DevicePace, EvalSlot, Evaluator};
 use crate::note::Note;
@@ -76,7 +77,7 @@ impl Outage {
 
 /// Joins at least one device, after `notes` such as on missing devices. Fails if the devices want different
 /// encodings, or one has no room for its evaluators.
-pub fn join(devices: Vec<Device>, notes: Vec<Note>) -> Result<Arc<dyn Backend>, BackendError> {
+pub fn join(devices: Vec<Device>, notes: Vec<Note>) -> Made {
     let pool = DevicePool::new(devices, notes);
     let info = pool.joint_info()?;
     let mut threads = EndingThreads::default();
