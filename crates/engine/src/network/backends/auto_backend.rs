@@ -14,8 +14,8 @@ use std::borrow::Cow;
 use super::aliases::{self, Resolved};
 use super::onnxruntime::{self, LibraryError, Provider, Runtime, finder};
 use super::{AUTO, BackendConfig, Fallback, Made, native, native_backend, with_notes};
-use crate::network::weights::{Model, NetworkFile};
 use crate::network::BackendError;
+use crate::network::weights::{Model, NetworkFile};
 use crate::options::OptionChoice;
 use crate::params::Params;
 
