@@ -128,6 +128,10 @@ class Answer(NamedTuple):
     seldepth: Optional[int]
     time_ms: Optional[float]
     tbhits: Optional[int]
+    nps: Optional[int]
+    eps: Optional[int]
+    batch: Optional[float]
+    cached: Optional[float]
     moves: Tuple[RootMove, ...]
     warnings: Tuple[str, ...]
     # What was asked, as JSON.

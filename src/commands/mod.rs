@@ -11,11 +11,11 @@
 //! - `setup`
 //! - `backendbench`
 //! - `bench`
-//! - `board`
 //! - `convert`
 //! - `describenet`
 //! - `eval`
 //! - `lab`
+//! - `board`
 //! - `reference`
 //! - `serve`
 //! - `solve`

@@ -29,7 +29,7 @@ pub(super) struct Answer<'a> {
 }
 
 #[derive(Serialize)]
-pub(super) struct Figures {
+pub(crate) struct Figures {
     visits: u64,
     /// The best move's, proofs counted, as under UCI.
     #[serde(flatten)]
@@ -38,6 +38,13 @@ pub(super) struct Figures {
     seldepth: u32,
     time_ms: f64,
     tbhits: u64,
+    /// Visits and evaluations a second.
+    nps: u64,
+    eps: u64,
+    /// Positions in a batch, as a mean.
+    batch: f64,
+    /// Share of the visits that needed no evaluation, as the cache had it.
+    cached: f64,
 }
 
 /// For the side to move. Null of a move without visits.
@@ -66,7 +73,7 @@ impl ValueFigures {
 }
 
 #[derive(Serialize)]
-pub(super) struct MoveFigures {
+pub(crate) struct MoveFigures {
     r#move: String,
     visits: u64,
     #[serde(flatten)]
@@ -79,7 +86,7 @@ pub(super) struct MoveFigures {
 }
 
 impl Figures {
-    pub(super) fn of(info: &SearchInfo) -> Figures {
+    pub(crate) fn of(info: &SearchInfo) -> Figures {
         let best = info.lines.first().and_then(|best| best.value.as_ref());
         Figures {
             visits: info.nodes,
@@ -87,14 +94,18 @@ impl Figures {
             depth: info.depth,
             seldepth: info.seldepth,
             time_ms: (info.time.as_secs_f64() * 1e6).round() / 1e3,
-            tbhits: info.tablebase_hits,
+            tbhits: info.counts.tablebase_hits,
+            nps: info.nps,
+            eps: info.eps,
+            batch: ratio(info.counts.evaluations, info.counts.batches),
+            cached: ratio(info.counts.cache_hits, info.counts.visits()),
         }
     }
 }
 
 impl MoveFigures {
     /// Of `most` moves, also of those that a proof has left without a line.
-    pub(super) fn all(root: &History, info: &SearchInfo, most: usize) -> Vec<MoveFigures> {
+    pub(crate) fn all(root: &History, info: &SearchInfo, most: usize) -> Vec<MoveFigures> {
         let all_stats = || info.move_stats.iter().flat_map(|stats| &stats.moves);
         let stats_of = |mv: Move| all_stats().find(|stats| stats.mv == mv);
         let has_line = |mv: Move| info.lines.iter().any(|line| line.moves.first() == Some(&mv));
@@ -129,6 +140,10 @@ impl MoveFigures {
             pv,
         }
     }
+}
+
+fn ratio(part: u64, whole: u64) -> f64 {
+    part as f64 / whole.max(1) as f64
 }
 
 fn wdl(wl: f32, d: f32) -> [f32; 3] {

@@ -37,10 +37,10 @@ fn info_line(
         nps,
         eps,
         hashfull,
-        tablebase_hits,
         ..
     } = info;
     let time = info.time.as_millis();
+    let tablebase_hits = info.counts.tablebase_hits;
     let nodes = if options.per_pv_counters {
         line.nodes
     } else {
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
     use zeitnot_engine::chess::Move;
     use zeitnot_engine::options::OptionChoice;
-    use zeitnot_engine::search::MeanStats;
+    use zeitnot_engine::search::{CounterValues, MeanStats};
 
     #[test]
     fn an_info_line() {
@@ -220,7 +220,10 @@ mod tests {
             nps: 81,
             eps: 63,
             hashfull: 2,
-            tablebase_hits: 5,
+            counts: CounterValues {
+                tablebase_hits: 5,
+                ..CounterValues::default()
+            },
             lines: vec![line("e2e4", Some(value)), line("d2d4", None)],
             move_stats: None,
         };

@@ -13,7 +13,9 @@ use super::input::{Input, Received};
 use super::output::UciOutput;
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::{File, History, Move, PerftReport, Rank, Square, Terminal};
-use zeitnot_engine::engine::{CLEAR_TREE, Engine, EngineError, GoRequest, InfoOptions, Listener, Settings};
+use zeitnot_engine::engine::{
+    CLEAR_TREE, Engine, EngineError, GoRequest, InfoOptions, Listener, Settings, TimeReport,
+};
 use zeitnot_engine::note::Note;
 use zeitnot_engine::options::{OptionError, Visibility, both_names, ignored_option};
 use zeitnot_engine::search::{Outcome, SearchInfo};
@@ -436,7 +438,13 @@ impl Listener for UciListener {
     }
 
     /// To the GUI with `VerboseTime`, to a log in any case.
-    fn time_report(&mut self, text: &str) {
+    fn time_report(&mut self, report: &TimeReport) {
+        if report.end.is_some() {
+            self.device_report(&format!("time {report}"));
+        }
+    }
+
+    fn device_report(&mut self, text: &str) {
         if self.options.verbose_time {
             self.output.note(text);
         } else {

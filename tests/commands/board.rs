@@ -2,12 +2,13 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
-use crate::common::zeitnot;
+use crate::common::{skipped, zeitnot};
 
 struct Board {
     process: Child,
@@ -18,8 +19,14 @@ struct Board {
 
 impl Board {
     fn start(arguments: &[&str]) -> Board {
-        let mut process = zeitnot(&["board", "--no-open", "--backend=random", "--threads=1"])
-            .args(arguments)
+        let mut command = zeitnot(&["board", "--port=0", "--backend=random"]);
+        command.args(arguments);
+        Board::of(&mut command)
+    }
+
+    fn of(command: &mut Command) -> Board {
+        let mut process = command
+            .args(["--no-open", "--threads=1"])
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -68,9 +75,15 @@ impl Board {
         self.lines(&self.head_of_search(), query)
     }
 
+    /// All that the engine tells of a turn, later lines over earlier ones.
     fn play(&self, turn: &Value) -> Value {
         let head = self.head_of_search().replace("search HTTP", "play HTTP");
-        self.lines(&head, &turn.to_string()).remove(0)
+        let mut told = json!({});
+        for line in self.lines(&head, &turn.to_string()) {
+            let news = line.as_object().unwrap().clone();
+            told.as_object_mut().unwrap().extend(news);
+        }
+        told
     }
 
     fn lines(&self, head: &str, body: &str) -> Vec<Value> {
@@ -120,6 +133,8 @@ fn the_engine_plays_on_a_clock_and_says_how_it_used_it() {
     let mut turn = json!({ "fen": start, "moves": ["e2e4"], "time_ms": 600, "inc_ms": 0 });
     let first = board.play(&turn);
     assert!(first["plan"]["budget_ms"].as_f64().unwrap() > 0.0, "{first}");
+    assert!(first["legacy"].as_f64().unwrap() > 30.0, "{first}");
+    assert!(first["reason"].is_string() && first["lead"].is_u64(), "{first}");
     assert!(first["used_ms"].as_f64().unwrap() < 600.0, "{first}");
     turn["moves"] = json!(["e2e4", first["move"], "a2a3"]);
     let second = board.play(&turn);
@@ -127,6 +142,8 @@ fn the_engine_plays_on_a_clock_and_says_how_it_used_it() {
         second["nodes"].as_u64() > Some(1) && second["move"] != first["move"],
         "{second}"
     );
+    turn["nodes"] = json!(1);
+    assert_eq!(board.play(&turn)["reason"], "nodes");
     for (key, value, reason) in [
         ("time_ms", json!(-1), "a time is negative"),
         ("inc_ms", json!(1e12), "too long"),
@@ -213,4 +230,223 @@ fn whoever_leaves_ends_the_search() {
         assert!(began.elapsed() < Duration::from_secs(60), "it goes on");
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// While it ponders the page hears of it, and with the expected move it goes on with its tree.
+#[test]
+fn the_engine_thinks_on_the_time_of_its_opponent() {
+    let board = Board::start(&[]);
+    let head = board.head_of_search().replace("search HTTP", "play HTTP");
+    let start = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
+    let mut turn = json!({ "fen": start, "moves": [], "time_ms": 2000, "inc_ms": 0, "ponder": true });
+    let mut answer = BufReader::new(board.send(&head, &turn.to_string()));
+    let mut next = || loop {
+        let mut line = String::new();
+        assert!(answer.read_line(&mut line).unwrap() > 0, "it ended");
+        if let Ok(line) = serde_json::from_str::<Value>(&line) {
+            break line;
+        }
+    };
+    let moved = std::iter::from_fn(|| Some(next())).find(|line| line["move"].is_string());
+    let moved = moved.unwrap();
+    // It tells of the position after the reply.
+    assert!(next()["found"]["visits"].is_u64());
+    turn["moves"] = json!([moved["move"], moved["reply"]]);
+    turn["ponder"] = json!(false);
+    let second = board.play(&turn);
+    assert!(second["plan"]["reused_nodes"].as_f64() > Some(0.0), "{second}");
+    let mut rest = String::new();
+    answer.read_to_string(&mut rest).unwrap();
+}
+
+#[test]
+fn a_game_is_analysed_and_its_page_shown() {
+    let board = Board::start(&[]);
+    let head = board.head_of_search().replace("search HTTP", "review HTTP");
+    let told = board.lines(&head, "[White \"Anna\"]\n\n1. e4 e5 2. Nf3 *\n");
+    assert_eq!(told[0], json!({ "done": 1, "of": 4 }));
+    let page = told.last().unwrap()["page"].as_str().unwrap();
+    let page = board.get(&format!("{}{page}", board.path));
+    assert!(page.contains("Anna") && page.contains("Judged by"), "{page}");
+    let refused = board.lines(&head, "[White \"Anna\"]\n\n1. e5 *\n");
+    assert!(refused[0]["error"].is_string(), "{refused:?}");
+}
+
+/// Chromium, spoken to over its standard streams. `None`, with a message, where it is not installed.
+struct Browser {
+    process: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    count: u64,
+    _profile: TempDir,
+}
+
+impl Browser {
+    fn start() -> Option<Browser> {
+        let names = ["chromium", "chromium-browser", "google-chrome"];
+        let is_here = |name: &&str| Command::new(name).arg("--version").output().is_ok();
+        let Some(name) = names.into_iter().find(is_here) else {
+            skipped("no Chromium is installed to open the board");
+            return None;
+        };
+        let profile = tempfile::tempdir().unwrap();
+        let mut process = Command::new("sh")
+            .args(["-c", "exec \"$0\" \"$@\" 3<&0 4>&1 >/dev/null 2>&1", name])
+            .args([
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--remote-debugging-pipe",
+            ])
+            .arg(format!("--user-data-dir={}", profile.path().display()))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        Some(Browser {
+            input: process.stdin.take().unwrap(),
+            output: BufReader::new(process.stdout.take().unwrap()),
+            process,
+            count: 0,
+            _profile: profile,
+        })
+    }
+
+    fn call(&mut self, tab: Option<&str>, method: &str, params: &Value) -> Value {
+        self.count += 1;
+        let mut order = json!({ "id": self.count, "method": method, "params": params });
+        if let Some(tab) = tab {
+            order["sessionId"] = tab.into();
+        }
+        write!(self.input, "{order}\0").unwrap();
+        loop {
+            let mut answer = Vec::new();
+            self.output.read_until(0, &mut answer).unwrap();
+            answer.pop();
+            let mut answer: Value = serde_json::from_slice(&answer).unwrap();
+            if answer["id"] == self.count {
+                assert!(answer["error"].is_null(), "{method}: {answer}");
+                return answer["result"].take();
+            }
+        }
+    }
+
+    fn open(&mut self, address: &str) -> String {
+        let made = self.call(None, "Target.createTarget", &json!({ "url": "about:blank" }));
+        let of = json!({ "targetId": made["targetId"], "flatten": true });
+        let tab = self.call(None, "Target.attachToTarget", &of);
+        let tab = tab["sessionId"].as_str().unwrap().to_owned();
+        self.call(Some(&tab), "Page.navigate", &json!({ "url": address }));
+        tab
+    }
+
+    /// The value of a script, which may wait.
+    fn run(&mut self, tab: &str, script: &str) -> Value {
+        let expression = format!("(async () => {{ {HELPERS}\n{script} }})()");
+        let order = json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
+        let mut answer = self.call(Some(tab), "Runtime.evaluate", &order);
+        assert!(answer["exceptionDetails"].is_null(), "{script}: {answer}");
+        answer["result"]["value"].take()
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+const HELPERS: &str = r"
+const until = async (test) => {
+  for (const end = Date.now() + 60000; Date.now() < end; await new Promise((go) => setTimeout(go, 50))) {
+    const value = test();
+    if (value) return value;
+  }
+  throw new Error(`in vain: ${test} ${document.body.innerText}`);
+};
+const named = (text) => [...document.querySelectorAll('button')].find((one) => one.textContent === text && !one.hidden);
+const text = () => document.body.innerText;
+const plies = () => document.querySelectorAll('.moves td button').length;
+const press = (square) => {
+  const { left, top, width } = document.querySelector('.board').getBoundingClientRect();
+  const at = { clientX: left + (width * ('abcdefgh'.indexOf(square[0]) + 0.5)) / 8, clientY: top + (width * (8.5 - square[1])) / 8 };
+  ['pointerdown', 'pointerup'].forEach((kind) => document.querySelector('.board').dispatchEvent(new PointerEvent(kind, { ...at, bubbles: true })));
+};
+await until(() => document.querySelector('.searched button'));
+";
+
+/// Ten moves: typed, by the squares of the board, and by the table.
+const GAME: &str = r#"
+const clock = document.querySelector('input[list]');
+clock.value = '3+0';
+document.querySelectorAll('.search select')[2].value = '100 nodes';
+const limit = document.querySelector('.search select');
+limit.value = 100;
+limit.dispatchEvent(new Event('change'));
+named('Play the engine').click();
+const runs = document.querySelector('.search input[type=checkbox]');
+runs.click();
+for (let own = 0; own < 10; own++) {
+  await until(() => plies() === 2 * own);
+  const first = await until(() => document.querySelector(`.searched [data-move]`));
+  const move = first.dataset.move;
+  if (own % 3 === 0) {
+    document.querySelector('.entry input').value = first.textContent;
+    document.querySelector('.entry').requestSubmit();
+  } else if (own % 3 === 1 && !/^O/.test(first.textContent) && !move[4]) {
+    press(move.slice(0, 2));
+    press(move.slice(2, 4));
+  } else first.click();
+}
+await until(() => plies() === 20);
+named('Take back').click();
+const taken = plies();
+named('Resign').click();
+const said = text();
+named('Review this game').click();
+const link = await until(() => [...document.querySelectorAll('a')].find((one) => one.textContent === 'Open the review'));
+const review = await (await fetch(link.href)).text();
+return { taken, resigned: /0-1, by resignation/.test(said), rows: document.querySelectorAll('[aria-label$="use of its clock"] tbody tr').length, review: review.includes('Judged by'), graphs: /by the legacy curve/.test(said) };
+"#;
+
+#[test]
+fn a_game_is_played_reviewed_and_goes_on_after_a_restart_in_a_browser() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let cache = tempfile::tempdir().unwrap();
+    let start = || {
+        let weights = concat!(env!("CARGO_MANIFEST_DIR"), "/models/tiny/zeitnot-tiny.pb.gz");
+        let mut command = zeitnot(&["board", "--weights", weights]);
+        Board::of(command.env("ZEITNOT_CACHE_DIR", cache.path()))
+    };
+    let board = start();
+    let address = format!("http://{}{}", board.host, board.path);
+    let tab = browser.open(&address);
+    for width in [390, 1400] {
+        let size = json!({ "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false });
+        browser.call(Some(&tab), "Emulation.setDeviceMetricsOverride", &size);
+        let wider = browser.run(&tab, "return document.documentElement.scrollWidth > innerWidth");
+        assert_eq!(wider, false, "at {width} px");
+    }
+    let played = browser.run(&tab, GAME);
+    let expected = json!({ "taken": 18, "resigned": true, "rows": 10, "review": true, "graphs": true });
+    assert_eq!(played, expected);
+    let second = browser.open(&address);
+    browser.run(
+        &second,
+        "await until(() => text().includes('open in another tab too'))",
+    );
+    let path = board.path.clone();
+    drop(board);
+    let ask = "const limit = document.querySelector('.search select'); limit.value = 1000; limit.dispatchEvent(new Event('change'));";
+    browser.run(
+        &tab,
+        &format!("{ask} await until(() => text().includes('still run?'))"),
+    );
+    let again = start();
+    assert_eq!(again.path, path, "the address is the same");
+    let goes_on = "await until(() => !text().includes('still run?') && document.querySelector('.searched [data-move]'))";
+    browser.run(&tab, goes_on);
 }

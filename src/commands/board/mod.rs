@@ -7,6 +7,7 @@
 
 mod play;
 
+use std::fs::{self, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::Path;
@@ -20,12 +21,15 @@ use clap::Args;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use self::play::Opponent;
+use self::play::{Opponent, Turn};
 use crate::commands::engine_args::EngineArgs;
+use crate::commands::lab::analyse::review;
 use crate::output::{ExitStatus, Output, eprint_message};
 use crate::serve::{Server, ServerLimits};
 use zeitnot_engine::chess::Position;
+use zeitnot_engine::engine::Settings;
 use zeitnot_engine::files::hex;
+use zeitnot_engine::network::folders;
 use zeitnot_lab::live_page;
 use zeitnot_lab::pgn::Games;
 
@@ -49,9 +53,10 @@ pub(crate) struct BoardArgs {
     /// A file of games in PGN, or a position as FEN [default: the start position]
     #[arg(value_name = "PGN|FEN", num_args = 0..)]
     shown: Vec<String>,
-    /// The port on this machine. 0 chooses one
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    port: u16,
+    /// The port on this machine. 0 chooses one for an address that nobody knows yet [default: the address of
+    /// the last time, if it is free]
+    #[arg(long, value_name = "N")]
+    port: Option<u16>,
     /// Open no browser
     #[arg(long)]
     no_open: bool,
@@ -61,9 +66,13 @@ pub(crate) struct BoardArgs {
 
 struct Board {
     server: Arc<Server>,
+    /// As on the command line.
+    settings: Settings,
     /// Of the game that is played, or of none yet.
     opponent: Mutex<Option<Opponent>>,
     page: String,
+    /// The page of the game that was analysed last.
+    review: Mutex<String>,
     /// Nobody knows it but who has been told the address.
     token: String,
     hosts: [String; 2],
@@ -72,23 +81,23 @@ struct Board {
 /// Runs until it is killed.
 pub(super) fn run(args: BoardArgs, output: &mut Output) -> Result<ExitStatus> {
     let page = page(&args.shown)?;
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, args.port))
-        .map_err(|error| anyhow!("--port {}: {error}", args.port))?;
+    let (listener, token) = listen(args.port)?;
     let port = listener.local_addr()?.port();
     let limits = ServerLimits {
         searches: Some(1),
         queue: MAX_CLIENTS,
         nodes: 1000,
     };
-    let server = Arc::new(Server::new(args.settings.0, limits)?);
+    let settings = args.settings.0;
+    let server = Arc::new(Server::new(settings.clone(), limits)?);
     server.notes().iter().for_each(eprint_message);
-    let mut token = [0; 16];
-    getrandom::fill(&mut token)?;
     let board = Arc::new(Board {
         server,
+        settings,
         opponent: Mutex::default(),
         page,
-        token: hex(&token),
+        review: Mutex::default(),
+        token,
         hosts: ["127.0.0.1", "localhost"].map(|name| format!("{name}:{port}")),
     });
     let address = format!("http://{}/{}/", board.hosts[0], board.token);
@@ -108,6 +117,47 @@ pub(super) fn run(args: BoardArgs, output: &mut Output) -> Result<ExitStatus> {
         let _ = builder.spawn(move || drop(board.answer(&stream)));
     }
     Ok(ExitStatus::Success)
+}
+
+/// A page that is still open finds its board again, where the port is free and the token can be kept.
+fn listen(asked: Option<u16>) -> Result<(TcpListener, String)> {
+    let mut token = [0; 16];
+    getrandom::fill(&mut token)?;
+    let token = hex(&token);
+    let bind = |port: u16| TcpListener::bind((Ipv4Addr::LOCALHOST, port));
+    let bind_named = |port: u16| bind(port).map_err(|error| anyhow!("--port {port}: {error}"));
+    let file = folders::cache().map(|folder| folder.join("board"));
+    let Some(file) = file.filter(|_| asked != Some(0)) else {
+        return Ok((bind_named(asked.unwrap_or(0))?, token));
+    };
+    let text = fs::read_to_string(&file).unwrap_or_default();
+    let known = text
+        .split_once(' ')
+        .and_then(|(port, token)| Some((port.parse().ok()?, token.to_owned())));
+    let (listener, token) = match (asked, known) {
+        (None, Some((port, known))) => match bind(port) {
+            Ok(listener) => return Ok((listener, known)),
+            // Another board is there, which keeps its address.
+            Err(_) => return Ok((bind(0)?, token)),
+        },
+        (asked, known) => (
+            bind_named(asked.unwrap_or(0))?,
+            known.map_or(token, |(_, known)| known),
+        ),
+    };
+    // Without a folder that can be written to, the next address is another one.
+    let _ = write_secret(&file, &format!("{} {token}", listener.local_addr()?.port()));
+    Ok((listener, token))
+}
+
+/// For its owner's eyes.
+fn write_secret(file: &Path, text: &str) -> io::Result<()> {
+    file.parent().map_or(Ok(()), fs::create_dir_all)?;
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(file)?.write_all(text.as_bytes())
 }
 
 fn page(words: &[String]) -> Result<String> {
@@ -206,12 +256,45 @@ impl Board {
         }
     }
 
-    fn play(&self, turn: &str) -> Result<Value> {
-        let turn = serde_json::from_str(turn)?;
-        let mut opponent = self.opponent.lock();
-        let known = opponent.take();
-        let playing = known.map_or_else(|| Opponent::new(self.server.setup()), Ok)?;
-        opponent.insert(playing).play(&turn)
+    /// Writes a line for each thing that the engine tells, until it has moved, and while it ponders.
+    fn play(&self, query: &str, mut stream: &TcpStream) -> Result<()> {
+        let turn: Turn = serde_json::from_str(query)?;
+        let backend = self.server.setup().backend();
+        let thoughts =
+            Opponent::of(&mut self.opponent.lock(), &turn, &self.settings, backend)?.begin(&turn)?;
+        let with =
+            |act: &dyn Fn(&mut Opponent) -> Result<()>| self.opponent.lock().as_mut().map_or(Ok(()), act);
+        let (mut used, mut has_moved) = (Value::Null, false);
+        while !has_moved || turn.ponder {
+            let Ok(mut line) = thoughts.lines.recv() else {
+                break;
+            };
+            if line.get("used_ms").is_some() {
+                used = line["used_ms"].clone();
+            }
+            if line.get("move").is_some() && !has_moved {
+                has_moved = true;
+                line["used_ms"] = used.clone();
+                with(&|opponent| opponent.ponder(&turn, &thoughts, &line))?;
+            }
+            if writeln!(stream, "{line}").is_err() {
+                break;
+            }
+        }
+        with(&|opponent| {
+            opponent.leave(&thoughts);
+            Ok(())
+        })
+    }
+
+    fn review(&self, pgn: String, mut stream: &TcpStream) -> Result<()> {
+        let mut games = Games::new("the game", io::Cursor::new(pgn));
+        let game = games.next().ok_or_else(|| anyhow!("there is no game"))??;
+        let page = review(&self.settings, game, |done, of| {
+            Ok(writeln!(stream, "{}", json!({ "done": done, "of": of }))?)
+        })?;
+        *self.review.lock() = page.to_html();
+        Ok(writeln!(stream, "{}", json!({ "page": "review" }))?)
     }
 
     fn answer(&self, stream: &TcpStream) -> io::Result<()> {
@@ -249,11 +332,16 @@ impl Board {
                 answers.write(&mut &*stream)
             }
             Some((_, "play")) if request.is_post => {
-                let answer = self
-                    .play(&request.query)
-                    .unwrap_or_else(|error| json!({ "error": error.to_string() }));
-                respond(stream, "200 OK", "application/json", &answer.to_string())
+                respond(stream, "200 OK", "application/jsonl", "")?;
+                self.play(&request.query, stream)
+                    .or_else(|error| writeln!(&*stream, "{}", json!({ "error": error.to_string() })))
             }
+            Some((_, "review")) if request.is_post => {
+                respond(stream, "200 OK", "application/jsonl", "")?;
+                self.review(request.query, stream)
+                    .or_else(|error| writeln!(&*stream, "{}", json!({ "error": error.to_string() })))
+            }
+            Some((_, "review")) => respond(stream, "200 OK", "text/html; charset=utf-8", &self.review.lock()),
             _ => respond(
                 stream,
                 "404 Not Found",

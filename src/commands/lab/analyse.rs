@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use clap::Args;
 use parking_lot::Mutex;
 use serde::Serialize;
@@ -20,6 +20,7 @@ use crate::commands::running::{Progress, options_in_words};
 use crate::output::{ExitStatus, Output, Told, eprint_message};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::Color;
+use zeitnot_engine::engine::Settings;
 use zeitnot_engine::network::discover;
 use zeitnot_engine::note::Note;
 use zeitnot_engine::time::{Limit, Millis, Nodes, TimeControl};
@@ -29,6 +30,7 @@ use zeitnot_lab::analysis::{
     SpendingPlan,
 };
 use zeitnot_lab::pgn::{RecordedControl, RecordedGame};
+use zeitnot_lab::report::Page;
 use zeitnot_lab::rows::make_folder;
 use zeitnot_lab::run::{Journal, PRECISION, Run};
 use zeitnot_lab::runner::{self, Jobs};
@@ -130,7 +132,7 @@ pub(crate) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus>
         Some(run) => resume(run, &mut games, &judge.by)?,
         None => (None, Vec::new(), 0),
     };
-    let plan = plan(args);
+    let plan = plan(&args.settings.0, args.tc);
     let progress = Mutex::new(progress(args, known));
     let work = |_, jobs: &Jobs<'_, RecordedGame, AnalysisRow>| {
         let deliver = |place, analysed: &AnalysedGame| {
@@ -245,6 +247,36 @@ fn resume(
     Ok((Some(journal), known, positions))
 }
 
+/// The page of a game, analysed with the defaults. `count` gets the positions that are done, and their
+/// number, and may end it.
+pub(crate) fn review(
+    settings: &Settings,
+    game: RecordedGame,
+    mut count: impl FnMut(usize, usize) -> Result<()>,
+) -> Result<Page> {
+    let limits = Limit::nodes(DEFAULT_NODES.0);
+    let judge = Judge::of_network(settings, None, limits)?;
+    let judged = judged_by(&judge, limits);
+    let plan = plan(settings, None);
+    let JudgedBy::Network(analyst) = judge.by else {
+        unreachable!("opened above")
+    };
+    let mut analyst = analyst.into_inner();
+    analyst.divide_games(1);
+    let positions = analyst.begin(0, game)?;
+    for done in 1.. {
+        let Some(games) = analyst.advance(&plan, || false)? else {
+            break;
+        };
+        if let Some((_, analysed)) = games.first() {
+            let row = AnalysisRow::new(analysed, &judge.description);
+            return Ok(analysis::page(&[row], None, &judged, &plan.manager));
+        }
+        count(done, positions)?;
+    }
+    bail!("the game has no position to analyse")
+}
+
 struct Judge {
     description: String,
     has_built_in_network: bool,
@@ -281,24 +313,28 @@ impl JudgedBy {
 }
 
 impl Judge {
+    fn of_network(settings: &Settings, concurrency: Option<u32>, limit: Limit) -> Result<Judge> {
+        // The page shows what the search looked at.
+        let mut settings = settings.clone();
+        settings.info.verbose_move_stats = true;
+        let searcher = measure::searcher(&settings, concurrency, limit)?;
+        let clock = Limit::clock(Millis(60_000.0), Millis::ZERO);
+        let facts = searcher.setup.backend().facts().clone();
+        Ok(Judge {
+            foretold: searcher.setup.as_played(clock)?.0,
+            // Of the network's file the name alone, as pages and games are passed on.
+            description: facts.description_without_folder(),
+            has_built_in_network: discover::is_built_in(Path::new(&facts.network)),
+            precision: facts.precision.clone(),
+            network_sha256: searcher.setup.network_sha256().map(str::to_owned),
+            concurrency: searcher.size.searches,
+            by: JudgedBy::Network(Box::new(Mutex::new(Analyst::new(searcher, limit)))),
+        })
+    }
+
     fn open(args: &AnalyseArgs, limit: Limit) -> Result<Judge> {
         let Some(command) = &args.with else {
-            // The page shows what the search looked at.
-            let mut settings = args.settings.0.clone();
-            settings.info.verbose_move_stats = true;
-            let searcher = measure::searcher(&settings, args.concurrency, limit)?;
-            let clock = Limit::clock(Millis(60_000.0), Millis::ZERO);
-            let facts = searcher.setup.backend().facts().clone();
-            return Ok(Judge {
-                foretold: searcher.setup.as_played(clock)?.0,
-                // Of the network's file the name alone, as pages and games are passed on.
-                description: facts.description_without_folder(),
-                has_built_in_network: discover::is_built_in(Path::new(&facts.network)),
-                precision: facts.precision.clone(),
-                network_sha256: searcher.setup.network_sha256().map(str::to_owned),
-                concurrency: searcher.size.searches,
-                by: JudgedBy::Network(Box::new(Mutex::new(Analyst::new(searcher, limit)))),
-            });
+            return Judge::of_network(&args.settings.0, args.concurrency, limit);
         };
         let engine = ExternalJudge::new(judge_command(command)?, limit)?;
         Ok(Judge {
@@ -393,11 +429,11 @@ fn unknown_times(game: &RecordedGame) -> Option<String> {
     ))
 }
 
-fn plan(args: &AnalyseArgs) -> SpendingPlan {
-    let time = &args.settings.0.time;
+fn plan(settings: &Settings, control: Option<TimeControl>) -> SpendingPlan {
+    let time = &settings.time;
     SpendingPlan {
         manager: time.time_manager.clone(),
-        control: args.tc,
+        control,
         overhead_ms: time.move_overhead.as_secs_f64() * 1e3,
     }
 }

@@ -11,7 +11,7 @@ use crossbeam::channel::{Sender, bounded, unbounded};
 
 use super::answer::complete;
 use super::game::OwnGame;
-use super::listener::Listener;
+use super::listener::{Listener, TimeReport};
 use super::request::GoRequest;
 use super::settings::{InfoOptions, Settings};
 use super::setup::Setup;
@@ -22,7 +22,7 @@ use crate::network::Health;
 use crate::note::Note;
 use crate::search::tree::Reclaimer;
 use crate::search::{EndReason, Figures, Life, News, Outcome, Search, WorkerPoolError, conclude, run};
-use crate::time::{Chain, Limit, Millis, SearchStats};
+use crate::time::{Chain, Limit, SearchStats};
 
 /// What the engine does.
 #[derive(Default)]
@@ -329,8 +329,11 @@ impl Task {
         let mut inform = |news: News<'_>| {
             self.pass_on_notes();
             match news {
-                News::Info(info) if self.listener.info(&self.asked.game, info).is_break() => {
-                    search.request_stop();
+                News::Info(info) => {
+                    if self.listener.info(&self.asked.game, info).is_break() {
+                        search.request_stop();
+                    }
+                    self.report_time(search.stats(), None);
                 }
                 News::Tick if self.waits_in_vain() => {
                     search
@@ -338,7 +341,7 @@ impl Task {
                         .life
                         .fail("the search ends: the CPU will evaluate the next one".into());
                 }
-                News::Info(_) | News::Tick => {}
+                News::Tick => {}
                 News::Failure(failure) => {
                     let note = Note::Error(failure);
                     self.listener.note(note.clone());
@@ -404,27 +407,35 @@ impl Task {
             }
         }
         let Figures { stats, counts, .. } = &outcome.figures;
-        let SearchStats {
-            elapsed,
-            nodes,
-            new_nodes,
+        self.report_time(stats.clone(), Some(outcome.reason));
+        let Task {
+            listener,
+            asked: AskedSearch { game, .. },
             ..
-        } = *stats;
-        let reported = |chain: &mut Chain| Some((chain.report()?, chain.time_used(elapsed, new_nodes)));
-        if let Some((report, Millis(used_ms))) = search.stop_controller.with_chain(reported) {
-            listener.time_report(&format!(
-                "time {report} used_ms={used_ms:.1} new_nodes={new_nodes} nodes={nodes} end={}",
-                outcome.reason
-            ));
-        }
-        if let Some(waits) = counts.waits(elapsed, self.threads) {
+        } = self;
+        if let Some(waits) = counts.waits(stats.elapsed, self.threads) {
             let mean_batch = counts.evaluations as f64 / counts.batches.max(1) as f64;
-            listener.time_report(&format!("device: mean batch {mean_batch:.1}; {waits}"));
+            listener.device_report(&format!("device: mean batch {mean_batch:.1}; {waits}"));
         }
         if let Some(info) = &last_info {
             let _ = listener.info(game, info);
         }
         listener.answer(game, Some(outcome));
+    }
+
+    /// Says nothing without a clock.
+    fn report_time(&mut self, stats: SearchStats, end: Option<EndReason>) {
+        let used = |chain: &Chain| chain.time_used(stats.elapsed, stats.new_nodes);
+        let planned = |chain: &mut Chain| Some((chain.report()?, used(chain)));
+        if let Some((plan, used)) = self.search.stop_controller.with_chain(planned) {
+            self.listener.time_report(&TimeReport {
+                plan,
+                used,
+                stats,
+                decisive_lead: self.search.state.decisive_lead(),
+                end,
+            });
+        }
     }
 }
 

@@ -1,10 +1,12 @@
 //! Who hears of a search.
 
+use std::fmt;
 use std::ops::ControlFlow;
 
 use crate::chess::History;
 use crate::note::Note;
-use crate::search::{Outcome, SearchInfo};
+use crate::search::{EndReason, Outcome, SearchInfo};
+use crate::time::{Millis, MoveReport, SearchStats};
 
 /// Receives a search's reports, on the search's own thread. `root` is the game up to the root.
 pub trait Listener: Send {
@@ -18,10 +20,38 @@ pub trait Listener: Send {
     fn has_room(&self) -> bool {
         true
     }
-    /// How the search's time was budgeted and used.
-    fn time_report(&mut self, _text: &str) {}
+    /// How a clock's time is planned, after each report, and how it was used, before the answer.
+    fn time_report(&mut self, _report: &TimeReport) {}
+    /// Whether the search waited for its device or for its tree, for people.
+    fn device_report(&mut self, _text: &str) {}
     /// Nothing to search: mate or stalemate at the root.
     fn game_is_over(&mut self, _is_mate: bool) {}
     /// Called exactly once, last. `None` if there was no search.
     fn answer(&mut self, root: &History, outcome: Option<Outcome>);
+}
+
+/// How the time of a move with a clock is planned and used.
+#[derive(Clone, Debug)]
+pub struct TimeReport {
+    /// The manager's plan, which may change while the search runs.
+    pub plan: MoveReport,
+    /// Of the clock, under `nodestime` by the new nodes.
+    pub used: Millis,
+    /// The search so far.
+    pub stats: SearchStats,
+    /// The most visited move's lead with which none can overtake it any more. `None` if nothing limits the
+    /// search yet.
+    pub decisive_lead: Option<u32>,
+    /// `None` while it runs.
+    pub end: Option<EndReason>,
+}
+
+/// In one line as `key=value …`.
+impl fmt::Display for TimeReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SearchStats { nodes, new_nodes, .. } = self.stats;
+        write!(f, "{} used_ms={:.1}", self.plan, self.used.0)?;
+        write!(f, " new_nodes={new_nodes} nodes={nodes}")?;
+        self.end.iter().try_for_each(|end| write!(f, " end={end}"))
+    }
 }

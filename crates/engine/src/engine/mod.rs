@@ -29,7 +29,7 @@ use thiserror::Error;
 
 use game::OwnGame;
 use go::Play;
-pub use listener::Listener;
+pub use listener::{Listener, TimeReport};
 pub use memory::MemoryOptions;
 use network::LoadedNetwork;
 pub use network::{

@@ -49,6 +49,12 @@ impl SearchStats {
         MostVisits::of(&self.race_visits)
     }
 
+    /// Visits by which the most visited root move leads the next one.
+    pub fn lead(&self) -> u32 {
+        let most = self.most_visits();
+        most.best - most.second
+    }
+
     pub(crate) fn is_exhausted(&self) -> bool {
         const LEAST_NODES: Nodes = Nodes(20_000);
         let not_terminal = self.new_nodes.saturating_sub(self.terminal_visits);

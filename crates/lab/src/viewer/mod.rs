@@ -30,6 +30,9 @@ pub(crate) struct ViewedGame {
     players: [ViewedPlayer; 2],
     result: String,
     date: Option<String>,
+    /// The address of the game on a chess server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    site: Option<String>,
     /// Event, date, time control, opening and end, where they are known.
     facts: Vec<String>,
     #[serde(default)]
@@ -149,6 +152,7 @@ impl ViewedGame {
             players: [player("White"), player("Black")],
             result: tag(&game.tags, "Result").unwrap_or("*").to_owned(),
             date: date(game),
+            site: site(&game.tags),
             facts: facts(game, control),
             end: end(game),
             fen: game.start.to_fen(),
@@ -230,6 +234,21 @@ fn date(game: &RecordedGame) -> Option<String> {
         .replace('.', "-");
     let known = date.split("-?").next().unwrap_or_default();
     Some(known.to_owned()).filter(|known| !known.is_empty() && !known.starts_with('?'))
+}
+
+/// Without what could do more than lead there.
+fn site(tags: &Tags) -> Option<String> {
+    let addresses = ["Link", "Site"].into_iter().filter_map(|name| tag(tags, name));
+    let is_safe = |address: &&str| {
+        address.starts_with("https://")
+            && address
+                .chars()
+                .all(|sign| sign.is_ascii_alphanumeric() || "-._~:/?#=&%+".contains(sign))
+    };
+    addresses
+        .filter(|address| is_safe(address))
+        .map(str::to_owned)
+        .next()
 }
 
 fn facts(game: &RecordedGame, control: Option<TimeControl>) -> Vec<String> {

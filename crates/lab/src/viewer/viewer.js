@@ -18,6 +18,7 @@
   // On graphs the marks differ by shape too: a dot, a triangle, a square.
   const SHAPES = { '?!': 'M-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0z', '?': 'M0-7L7 6H-7z', '??': 'M-5-5h10v10H-5z' };
   const FILES = 'abcdefgh';
+  const SQUARES = [...FILES].flatMap((file) => [1, 2, 3, 4, 5, 6, 7, 8].map((rank) => file + rank));
   const isWhite = (piece) => piece < 'a';
 
   function make(name, attributes, ...children) {
@@ -230,17 +231,19 @@
   // A live board: its server searches the position that is shown, and answers as `zeitnot serve` does.
   const answers = new Map();
   let asking = null;
+  // Chosen moves of a position, to be searched alone.
+  let only = { place: '', moves: [] };
   const searched = make('div', { class: 'table searched', tabindex: '0', role: 'group', 'aria-label': 'moves that were searched' });
   const effort = make('p', { class: 'told' });
   const heard = make('p', { class: 'told', role: 'status' });
-  const limits = make('select', {}, ...[[100, '100'], [1000, '1,000'], [10000, '10,000'], [100000, '100,000'], [4e9, 'any number of']].map(([visits, name]) => make('option', { value: visits }, `${name} visits`)));
+  const limits = make('select', {}, ...[[1, 'the network alone'], [100, '100 visits'], [1000, '1,000 visits'], [10000, '10,000 visits'], [100000, '100,000 visits'], [4e9, 'any number of visits']].map(([visits, name]) => make('option', { value: visits }, name)));
   limits.value = '10000';
   limits.addEventListener('change', () => ask());
   const runs = make('input', { type: 'checkbox' });
   runs.checked = true;
   runs.addEventListener('change', () => ask());
   const typed = make('input', { autocomplete: 'off', autocapitalize: 'off', spellcheck: 'false', size: '8' });
-  const entry = make('form', {}, make('label', {}, 'Move ', typed), ' ', make('button', {}, 'Play'));
+  const entry = make('form', { class: 'entry' }, make('label', {}, 'Move ', typed), ' ', make('button', {}, 'Play'));
   entry.addEventListener('submit', (event) => {
     event.preventDefault();
     const move = typedMove(current(), typed.value);
@@ -250,111 +253,242 @@
     return tryMove(move);
   });
   const search = make('section', { class: 'search' }, make('h2', {}, 'Search'),
-    make('p', { class: 'choice' }, make('label', {}, runs, ' search '), make('label', {}, limits, ' a position')), entry, heard, effort, searched);
+    make('p', { class: 'choice' }, make('label', {}, runs, ' search '), make('label', {}, limits, ' a position')), effort, searched);
 
-  // A game against the engine from the position that is shown. Its moves are a line, its clocks run here. `rival` has the engine's side,
-  // both clocks in ms, the clock after each move, and what the engine told of its own moves.
+  // A game against the engine from the position that is shown. `rival` has the engine's side, both clocks in ms as they were when the
+  // one that runs was started (`since`), what the engine tells while it thinks, and what it told of its moves.
   let rival = null;
   const choose = (...names) => make('select', {}, ...names.map((name) => make('option', {}, name)));
-  const [ownSide, control] = [choose('White', 'Black'), choose('1+0', '1+1', '3+2', '5+3', '10+5', '15+10', '30+20')];
-  control.value = '3+2';
-  const starts = button('Play the engine', '', startGame);
-  const resigns = button('Resign', '', () => rival && endGame(rival.side === 'w' ? '1-0' : '0-1', 'resignation'));
+  const [ownSide, level] = [choose('White', 'Black'), choose('full strength', ...[1000, 1200, 1400, 1600, 1800, 2000].map((elo) => `Elo ${elo}`), ...['1 node', '100 nodes', '1000 nodes', '10000 nodes'])];
+  const presets = make('datalist', { id: 'controls' }, ...['1+0', '1+1', '3+2', '5+3', '10+5', '15+10', '30+20'].map((value) => make('option', { value })));
+  const control = make('input', { list: 'controls', size: '6', value: '3+2' });
+  const ponders = make('input', { type: 'checkbox' });
   const stands = make('p', { class: 'told', role: 'status' });
+  const mind = make('div', { class: 'mind' });
   const thoughts = make('div', { class: 'table searched', tabindex: '0', role: 'group', 'aria-label': 'the engine’s use of its clock' });
-  const play = make('section', { class: 'search' }, make('h2', {}, 'Play'), make('p', { class: 'choice' }, make('label', {}, 'Your side ', ownSide), make('label', {}, 'minutes+seconds a move ', control)),
-    make('div', { class: 'buttons' }, starts, resigns, button('Copy PGN', '', () => copy(pgnOfPlay(), 'PGN')), button('Download PGN', '', () => save('game.pgn', pgnOfPlay(), 'application/x-chess-pgn'))), stands, thoughts);
+  const inGame = [button('Take back', '', takeBack), button('Offer a draw', '', offerDraw), button('Resign', '', () => endGame(rival.side === 'w' ? '1-0' : '0-1', 'resignation'))];
+  const play = make('section', { class: 'search' }, make('h2', {}, 'Play'), presets,
+    make('p', { class: 'choice' }, make('label', {}, 'Your side ', ownSide), make('label', {}, 'Minutes+seconds a move ', control), make('label', {}, 'Level ', level), make('label', {}, ponders, ' it thinks on your time')),
+    make('div', { class: 'buttons' }, button('Play the engine', '', startGame), ...inGame),
+    make('div', { class: 'buttons' }, button('Review this game', '', review), button('Copy PGN', '', () => copy(pgnOfPlay(), 'PGN')), button('Download PGN', '', () => save('game.pgn', pgnOfPlay(), 'application/x-chess-pgn'))), stands, mind, thoughts);
   const REASONS = {
-    budget: 'its time for the move was up', 'target-nodes': 'it had the nodes that it wanted', settled: 'more time would change little', 'smart-pruning': 'no other move could overtake the best',
+    budget: 'its time for the move was up', 'target-nodes': 'it had the nodes that it wanted', nodes: 'it had the nodes of its level', settled: 'more time would change little', 'smart-pruning': 'no other move could overtake the best',
     'only-move': 'there is one legal move', 'proven-win': 'the win is proven', 'others-lose': 'all other moves lose', 'proven-result': 'the result is proven', mate: 'a mate was found', deadline: 'its time for the move was up', 'kld-gain': 'the visits changed no more',
   };
-  const isPlaying = () => rival && !rival.result;
-  const leftOf = (side) => rival.clocks[side] - (isPlaying() && current().turn === side ? performance.now() - rival.since : 0);
+  const isPlaying = () => Boolean(rival && !rival.result && rival.game === game);
+  const last = () => main.positions[main.positions.length - 1];
+  const leftOf = (side) => rival.clocks[side] - (isPlaying() && rival.since && last().turn === side ? performance.now() - rival.since : 0);
 
   function startGame() {
-    const [minutes, bonus] = control.value.split('+').map(Number);
-    const clocks = { w: 60000 * minutes, b: 60000 * minutes };
-    rival = { side: ownSide.value === 'White' ? 'b' : 'w', clocks, inc: 1000 * bonus, control: `${60 * minutes}+${bonus}`, since: performance.now(), after: [], told: [], result: '', start: current(), made: query().moves.length };
-    [runs.checked, flipped] = [false, rival.side === 'w'];
-    stands.textContent = '';
-    thoughts.replaceChildren();
-    show();
-    if (current().turn === rival.side) reply();
+    const [, minutes, bonus] = control.value.match(/^(\d+(?:\.\d+)?)(?:\+(\d+(?:\.\d+)?))?$/) || [];
+    if (!(minutes > 0)) {
+      stands.textContent = `${control.value}: type minutes+seconds, as in 3+2.`;
+      return control.select();
+    }
+    if (rival) rival.abort.abort();
+    const [base, color, { fen }] = [60000 * minutes, ownSide.value === 'White' ? 0 : 1, game];
+    const made = madeMoves();
+    const names = [{ name: 'You' }, { name: level.selectedIndex ? `Zeitnot, ${level.value}` : 'Zeitnot' }];
+    // A board without a game gives its place to the game.
+    const place = made.length ? games.length : shown;
+    const own = { number: place + 1, players: color ? names.reverse() : names, result: '*', facts: [`${control.value} against the engine`], fen, moves: made.flat().join(' '), positions: [{}, ...made.map(() => ({}))], plies: made.map(() => ({})), base, low: base / 8, figures: [], turns: [] };
+    rival = { game: own, side: color ? 'w' : 'b', color: 1 - color, clocks: { w: base, b: base }, inc: 1000 * (bonus || 0), control: `${60 * minutes}+${bonus || 0}`, since: performance.now(), thought: {}, told: [], result: '', start: made.length, abort: new AbortController() };
+    games[place] = { game: own, pgn: '' };
+    [runs.checked, flipped, stands.textContent] = [false, color === 1, ''];
+    drawThoughts();
+    game = null;
+    showList();
+    open(place, made.length);
+    if (last().turn === rival.side) reply();
+    return undefined;
   }
 
   function endGame(result, why) {
     if (!isPlaying()) return;
-    rival.clocks[current().turn] = Math.max(0, leftOf(current().turn));
-    [rival.result, rival.why] = [result, why];
+    rival.clocks[last().turn] = Math.max(0, leftOf(last().turn));
+    [rival.result, game.result, game.end] = [result, result, why];
+    game.facts.push(why);
     stands.textContent = `${result.replaceAll('1/2', '½')}, by ${why}.`;
+    rival.abort.abort();
     runs.checked = true;
-    show();
+    drawThoughts();
+    showList();
+    open(shown, game.plies.length);
   }
 
-  // A move was made: the clock of its side stops, and the other's runs.
-  function moved() {
-    const [at, mover] = [current(), current().turn === 'w' ? 'b' : 'w'];
-    rival.clocks[mover] += rival.inc - (performance.now() - rival.since);
+  // Makes a move of the game: the clock of its side stops, and the other's runs.
+  function moved(move, said = {}) {
+    const [before, used] = [last(), performance.now() - rival.since];
+    rival.clocks[before.turn] += rival.inc - used;
     rival.since = performance.now();
-    rival.after.length = query().moves.length - rival.made - 1;
-    rival.after.push(rival.clocks[mover]);
+    game.moves = `${game.moves} ${move} ${sanOf(before, move)}`.trim();
+    game.positions.push({});
+    game.plies.push({ clock: rival.clocks[before.turn], used, ...said });
+    stands.textContent = '';
+    open(shown, game.plies.length);
+    const at = last();
     const squares = Object.keys(at.pieces);
-    const all = [...FILES].flatMap((file) => [1, 2, 3, 4, 5, 6, 7, 8].map((rank) => file + rank));
-    const canMove = squares.some((from) => all.some((to) => legalMove(at, from, to)));
-    const isChecked = isAttacked(at.pieces, squares.find((square) => at.pieces[square] === (at.turn === 'w' ? 'K' : 'k')), mover === 'w');
+    const canMove = squares.some((from) => SQUARES.some((to) => legalMove(at, from, to)));
+    const isChecked = isAttacked(at.pieces, squares.find((square) => at.pieces[square] === (at.turn === 'w' ? 'K' : 'k')), before.turn === 'w');
     const same = (one) => fenOf(one).split(' ').slice(0, 4).join(' ');
-    const before = [...main.positions.slice(0, aside ? aside.at : ply + 1), ...(aside ? aside.line.positions.slice(0, aside.made + 1) : [])];
-    if (!canMove) endGame(isChecked ? (mover === 'w' ? '1-0' : '0-1') : '1/2-1/2', isChecked ? 'checkmate' : 'stalemate');
+    if (!canMove) endGame(isChecked ? (before.turn === 'w' ? '1-0' : '0-1') : '1/2-1/2', isChecked ? 'checkmate' : 'stalemate');
     else if (at.half >= 100) endGame('1/2-1/2', 'fifty moves');
-    else if (before.filter((one) => same(one) === same(at)).length >= 3) endGame('1/2-1/2', 'repetition');
+    else if (main.positions.filter((one) => same(one) === same(at)).length >= 3) endGame('1/2-1/2', 'repetition');
     else if (at.turn === rival.side) reply();
-    else show();
   }
 
-  async function reply() {
-    const [own, from, { fen, moves: made }] = [rival, current(), query()];
-    try {
-      const response = await fetch('play', { method: 'POST', body: JSON.stringify({ fen, moves: made, time_ms: leftOf(rival.side), inc_ms: rival.inc }) });
-      const answer = await response.json();
-      if (own !== rival || !isPlaying()) return;
-      if (answer.error) throw new Error(answer.error);
-      if (aside) aside.made = aside.line.moves.length;
-      const move = ownMove(from, answer.move);
-      rival.told.push({ ...answer, name: `${from.full}${from.turn === 'w' ? '.' : '…'}${sanOf(from, move)}`, left: leftOf(rival.side) });
-      drawThoughts();
-      tryMove(move, true);
-    } catch (error) {
-      stands.textContent = `No move (${error.message}). Does zeitnot board still run?`;
+  // Reads a response line by line, as JSON.
+  async function listen(path, body, signal, act) {
+    const response = await fetch(path, { method: 'POST', body, signal });
+    if (!response.ok) throw new Error(await response.text());
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    let rest = '';
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+      const whole = (rest + part.value).split('\n');
+      rest = whole.pop();
+      whole.filter(Boolean).map((line) => JSON.parse(line)).forEach(act);
     }
   }
 
-  function drawThoughts() {
-    const heads = ['Move', 'Clock', 'Plan', 'Used', 'Nodes', 'of them reused', 'Moves left', 'It stopped, as'];
-    const rows = rival.told.map(({ name, left, used_ms: used, nodes, reason, plan }) => [name, clock(left), plan ? seconds(plan.budget_ms) : '', seconds(used), String(nodes),
-      plan && plan.reused_nodes !== null ? plan.reused_nodes.toFixed(0) : '', plan && plan.moves_left !== null ? `${plan.moves_left.toFixed(0)}${plan.moves_left_source ? ` (${plan.moves_left_source})` : ''}` : '', REASONS[reason] || reason]);
-    thoughts.replaceChildren(...dataTable('the engine’s use of its clock', heads.map((name) => make('th', { scope: 'col' }, name)), heads, rows.reverse()).childNodes);
+  // Asks for the engine's move. Its clock waits while the program does not answer.
+  async function reply() {
+    const [own, from] = [rival, last()];
+    const [kind, number] = [level.value.startsWith('Elo') ? 'elo' : 'nodes', Number((level.value.match(/\d+/) || [])[0])];
+    const turn = { fen: game.fen, moves: main.moves.map(([move]) => move), time_ms: leftOf(own.side), inc_ms: own.inc, ponder: ponders.checked, ...(number ? { [kind]: number } : {}) };
+    own.abort.abort();
+    const abort = new AbortController();
+    Object.assign(own, { abort, thought: { clock: turn.time_ms }, since: own.since || performance.now() });
+    let hasMoved = false;
+    try {
+      await listen('play', JSON.stringify(turn), abort.signal, (line) => {
+        if (line.error) throw new Error(line.error);
+        if (line.note) stands.textContent = line.note;
+        if (line.move && !hasMoved) {
+          hasMoved = true;
+          answered(own, from, line);
+        } else if (!hasMoved) {
+          Object.assign(own.thought, line);
+          drawThoughts();
+        }
+      });
+      if (!hasMoved) throw new Error('it ended');
+    } catch (error) {
+      if (abort.signal.aborted || hasMoved) return;
+      own.clocks[own.side] = leftOf(own.side);
+      own.since = 0;
+      stands.textContent = `No move (${error.message}). Does zeitnot board still run? The clock waits, and it is asked again.`;
+      setTimeout(() => { if (own === rival && isPlaying() && !abort.signal.aborted) reply(); }, 2000);
+    }
   }
 
+  // The engine's move, with what it thought of the position before it.
+  function answered(own, from, { move: text }) {
+    const { thought } = own;
+    const { found, plan } = thought;
+    const move = ownMove(from, text);
+    if (found && found.wdl) Object.assign(game.positions[game.plies.length], wdlOf(from, found.wdl), { ml: found.plies_left ?? undefined, legacy: 2 * thought.legacy });
+    own.told.push({ ...thought, name: `${from.full}${from.turn === 'w' ? '.' : '…'}${sanOf(from, move)}` });
+    const pawns = found && (from.turn === 'w' ? 1 : -1) * (found.mate || found.centipawns / 100);
+    moved(move, { ...(plan ? { planned: plan.budget_ms } : {}), ...(found ? { pawns: found.mate ? `#${pawns}` : pawns.toFixed(2) } : {}) });
+    drawThoughts();
+  }
+
+  function takeBack() {
+    if (!isPlaying()) return;
+    const count = game.plies.length - (last().turn === rival.side ? 1 : 2);
+    if (count < rival.start) return;
+    rival.abort.abort();
+    [game.positions.length, game.plies.length] = [count + 1, count];
+    game.moves = main.moves.slice(0, count).flat().join(' ');
+    main = lineFrom(position(game.fen), game.moves);
+    const before = (side) => game.plies.filter(({ clock: left }, at) => left !== undefined && main.positions[at].turn === side).pop();
+    ['w', 'b'].forEach((side) => { rival.clocks[side] = (before(side) || { clock: game.base }).clock; });
+    rival.since = performance.now();
+    open(shown, count);
+  }
+
+  // It agrees once the game has been played for a while, if it does not stand better.
+  function offerDraw() {
+    if (!isPlaying()) return;
+    const { found } = rival.told[rival.told.length - 1] || {};
+    if (found && found.wdl && last().full > 20 && found.wdl[0] + found.wdl[1] / 2 <= 0.5) endGame('1/2-1/2', 'agreement');
+    else stands.textContent = 'Zeitnot plays on.';
+  }
+
+  // The plan while it thinks, and what became of it, newest first.
+  function drawThoughts() {
+    const { thought, told: before } = rival;
+    const isThinking = isPlaying() && last().turn === rival.side && thought.found;
+    const { plan, found } = thought;
+    const gauge = (value, max) => make('progress', { value, max, 'aria-hidden': 'true' });
+    const line = (...parts) => make('p', {}, ...parts);
+    mind.replaceChildren(...(isThinking ? [
+      ...(plan ? [line(`Plan: ${seconds(plan.budget_ms)} of ${clock(thought.clock)} (${((100 * plan.budget_ms) / thought.clock).toFixed(1)} %)${plan.target_nodes === null ? '' : `, ${plan.target_nodes.toFixed(0)} new nodes`}${plan.reused_nodes ? `, ${plan.reused_nodes.toFixed(0)} are there already` : ''}`),
+        line(gauge(thought.used_ms, plan.budget_ms), ` used ${seconds(thought.used_ms)}, ${thought.nodes} nodes`)] : []),
+      ...(thought.decisive_lead > 0 ? [line(gauge(thought.lead, thought.decisive_lead), ` the best move leads by ${thought.lead} visits, with ${thought.decisive_lead} none can overtake it`)] : []),
+      line(`Moves left: ${found.plies_left === null ? 'unknown to the network' : `${(found.plies_left / 2).toFixed(0)} by the network`}, ${thought.legacy.toFixed(0)} by the legacy curve${plan && plan.moves_left !== null ? `, ${plan.moves_left.toFixed(0)} in the plan` : ''}`),
+    ] : []));
+    const heads = ['Move', 'Clock', 'Plan', 'Used', 'Nodes', 'of them reused', 'Lead', 'Moves left', 'Legacy', 'It stopped, as'];
+    const rows = before.map(({ name, clock: left, used_ms: used, nodes, lead, legacy, reason, plan: planned, found: last1 }) => [name, clock(left), planned ? seconds(planned.budget_ms) : '', used === undefined ? '' : seconds(used), nodes === undefined ? '' : String(nodes),
+      planned && planned.reused_nodes !== null ? planned.reused_nodes.toFixed(0) : '', lead === undefined ? '' : String(lead), last1 && last1.plies_left !== null ? (last1.plies_left / 2).toFixed(0) : '', legacy === undefined ? '' : legacy.toFixed(0), REASONS[reason] || reason || '']);
+    thoughts.replaceChildren(...(rows.length ? dataTable('the engine’s use of its clock', heads.map((name) => make('th', { scope: 'col' }, name)), heads, rows.reverse()).childNodes : []));
+  }
+
+  // White's win, draw and loss in permille, and its chances in percent, of those of the side to move.
+  function wdlOf(at, shares) {
+    const [w, d, l] = at.turn === 'w' ? shares : [...shares].reverse();
+    return { wdl: [w, d, l].map((share) => 1000 * share), win: 100 * (w + d / 2) };
+  }
+
+  // The moves to the position that is shown, as [squares, SAN].
+  const madeMoves = () => [...main.moves.slice(0, aside ? aside.at : ply), ...(aside ? aside.line.moves.slice(0, aside.made) : [])];
+
+  // The game that is shown, with the line that is shown, and with the clocks and evaluations of a game that was played here.
   function pgnOfPlay() {
     const stamp = (ms) => { const all = Math.max(0, ms / 1000); return `${Math.floor(all / 3600)}:${String(Math.floor(all / 60) % 60).padStart(2, '0')}:${(all % 60).toFixed(1).padStart(4, '0')}`; };
-    const tags = { White: rival && rival.side === 'w' ? 'Zeitnot' : 'You', Black: rival && rival.side === 'b' ? 'Zeitnot' : 'You', Result: (rival && rival.result) || '*', ...(rival ? { TimeControl: rival.control, ...(rival.why ? { Termination: rival.why } : {}) } : {}), SetUp: '1', FEN: game.fen };
-    const all = [...main.moves.slice(0, aside ? aside.at : ply), ...(aside ? aside.line.moves : [])];
+    const own = rival && rival.game === game ? rival : null;
+    const [white, black] = game.players.map(({ name }) => name.replaceAll('"', "'"));
+    const tags = { White: white, Black: black, Result: game.result, ...(own ? { TimeControl: own.control, ...(game.end ? { Termination: game.end } : {}) } : {}), SetUp: '1', FEN: game.fen };
     const words = [];
     let at = main.positions[0];
+    const all = aside ? [...main.moves.slice(0, aside.at), ...aside.line.moves] : main.moves;
     all.forEach(([move, san], index) => {
-      const left = rival && rival.after[index - rival.made];
-      words.push(`${at.turn === 'w' ? `${at.full}. ` : index === 0 || rival ? `${at.full}... ` : ''}${san}${left === undefined ? '' : ` { [%clk ${stamp(left)}] }`}`);
+      const { clock: left, pawns } = (!aside || index < aside.at ? game.plies[index] : {});
+      const said = [...(pawns === undefined ? [] : [`[%eval ${pawns}]`]), ...(left === undefined ? [] : [`[%clk ${stamp(left)}]`])];
+      words.push(`${at.turn === 'w' ? `${at.full}. ` : index === 0 || said.length ? `${at.full}... ` : ''}${san}${said.length ? ` { ${said.join(' ')} }` : ''}`);
       at = after(at, move);
     });
     return `${Object.entries(tags).map(([name, value]) => `[${name} "${value}"]\n`).join('')}\n${[...words, tags.Result].join(' ')}\n`;
+  }
+
+  // Has the game analysed as `zeitnot analyse` does. The page of it opens in another tab.
+  async function review() {
+    stands.textContent = 'The game is analysed …';
+    try {
+      await listen('review', pgnOfPlay(), undefined, ({ error, done, of, page }) => {
+        if (error) throw new Error(error);
+        if (page === undefined) stands.textContent = `The game is analysed: ${done} of ${of} positions.`;
+        else stands.replaceChildren(make('a', { href: page, target: '_blank' }, 'Open the review'));
+      });
+      const link = stands.querySelector('a');
+      if (link) link.click();
+    } catch (error) {
+      stands.textContent = `No review: ${error.message}.`;
+    }
   }
 
   if (live) {
     setInterval(() => {
       if (!isPlaying()) return;
       drawPlayers();
-      if (leftOf(current().turn) <= 0 && (!aside || aside.made === aside.line.moves.length)) endGame(current().turn === 'w' ? '0-1' : '1-0', 'time forfeit');
+      if (leftOf(last().turn) <= 0) endGame(last().turn === 'w' ? '0-1' : '1-0', 'time forfeit');
     }, 100);
+    const tabs = new BroadcastChannel(location.pathname);
+    tabs.onmessage = ({ data }) => {
+      if (data === 'opened') tabs.postMessage('known');
+      else heard.textContent = 'This board is open in another tab too. Both ask one engine, and each has its own game.';
+    };
+    tabs.postMessage('opened');
   }
 
   // The squares of a move as the page has them, from UCI's.
@@ -366,9 +500,8 @@
   // The legal move that a text means, in SAN or by its squares, or null.
   function typedMove(at, text) {
     const wanted = text.replace(/[+#!?\s]/g, '').replace(/0/g, 'O');
-    const squares = [...FILES].flatMap((file) => [1, 2, 3, 4, 5, 6, 7, 8].map((rank) => file + rank));
     if (ownMove(at, wanted)) return ownMove(at, wanted);
-    const all = squares.flatMap((from) => squares.map((to) => legalMove(at, from, to)).filter(Boolean));
+    const all = SQUARES.flatMap((from) => SQUARES.map((to) => legalMove(at, from, to)).filter(Boolean));
     // Castling has two targets.
     const moves = [...new Set(all.flatMap((move) => (move[4] ? [...'qrbn'].map((piece) => move.slice(0, 4) + piece) : [move])))];
     const means = (move) => {
@@ -381,12 +514,13 @@
 
   // What is asked of the position that is shown.
   function query() {
-    const tried = aside ? aside.line.moves.slice(0, aside.made) : [];
-    const made = [...main.moves.slice(0, aside ? aside.at : ply), ...tried].map(([move]) => move);
-    return { id: 1, fen: game.fen, moves: made, chess960: true, nodes: Number(limits.value), report_every: 250 };
+    const made = madeMoves().map(([move]) => move);
+    const place = `${game.fen} ${made.join(' ')}`;
+    if (only.place !== place) only = { place, moves: [] };
+    return { id: 1, fen: game.fen, moves: made, chess960: true, nodes: Number(limits.value), report_every: 250, ...(only.moves.length ? { searchmoves: only.moves } : {}) };
   }
 
-  const keyOf = ({ fen, moves: made }) => `${fen} ${made.join(' ')}`;
+  const keyOf = ({ fen, moves: made, searchmoves }) => `${fen} ${made.join(' ')} ${searchmoves || ''}`;
 
   // Has the position searched, unless it was, as far as is wanted.
   async function ask() {
@@ -402,17 +536,12 @@
     asking = own;
     heard.textContent = '';
     try {
-      const response = await fetch('search', { method: 'POST', body: `${wanted}\n`, signal: own.abort.signal });
-      if (!response.ok) throw new Error(await response.text());
-      const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-      let rest = '';
-      for (let part = await reader.read(); !part.done; part = await reader.read()) {
-        const whole = (rest + part.value).split('\n');
-        rest = whole.pop();
-        whole.filter(Boolean).map((line) => JSON.parse(line)).forEach((answer) => take(body, answer));
-      }
+      await listen('search', `${wanted}\n`, own.abort.signal, (answer) => take(body, answer));
     } catch (error) {
-      if (error.name !== 'AbortError') heard.textContent = `No answer (${error.message}). Does zeitnot board still run?`;
+      if (!own.abort.signal.aborted) {
+        heard.textContent = `No answer (${error.message}). Does zeitnot board still run? It is asked again.`;
+        setTimeout(ask, 2000);
+      }
     }
     if (asking === own) asking = null;
   }
@@ -423,9 +552,9 @@
     const known = answers.get(keyOf(body));
     if (!known || answer.visits === undefined || answer.visits >= known.visits) answers.set(keyOf(body), answer);
     const place = main.moves.every(([move], at) => at >= body.moves.length || move === body.moves[at]) && game.positions[body.moves.length];
-    if (answer.wdl && place) {
-      const wdl = main.positions[body.moves.length].turn === 'w' ? answer.wdl : [...answer.wdl].reverse();
-      Object.assign(place, { wdl: wdl.map((share) => 1000 * share), win: 100 * (wdl[0] + wdl[1] / 2), ml: answer.plies_left ?? undefined });
+    // Chosen moves say nothing of the position.
+    if (answer.wdl && place && !body.searchmoves) {
+      Object.assign(place, wdlOf(main.positions[body.moves.length], answer.wdl), { ml: answer.plies_left ?? undefined });
       if (answer.final) drawGraphs();
     }
     if (keyOf(body) === keyOf(query())) drawFound();
@@ -437,45 +566,80 @@
     const focused = searched.contains(document.activeElement) && document.activeElement.dataset.move;
     searched.replaceChildren();
     effort.textContent = '';
-    if (!answer) return;
+    if (!answer) return undefined;
     if (!answer.moves.length) {
       effort.textContent = answer.reason || '';
-      return;
+      return undefined;
     }
-    const perSecond = answer.time_ms ? `, ${Math.round((1000 * answer.visits) / answer.time_ms)} a second` : '';
-    effort.textContent = `${answer.visits} visits${perSecond}, depth ${answer.depth}/${answer.seldepth}, ${seconds(answer.time_ms)}${answer.final ? '' : ' …'}`;
-    if (answer.wdl) drawBar((at.turn === 'w' ? answer.wdl : [...answer.wdl].reverse()).map((share) => 1000 * share));
+    effort.textContent = `${answer.visits} visits, ${answer.nps} a second, ${answer.eps} evaluations a second in batches of ${answer.batch.toFixed(1)}, ${(100 * answer.cached).toFixed(0)} % from the cache, depth ${answer.depth}/${answer.seldepth}, ${seconds(answer.time_ms)}${answer.tbhits ? `, ${answer.tbhits} tablebase hits` : ''}${answer.final ? '' : ' …'}`;
+    if (only.moves.length) effort.append(' ', button('Search all moves', '', () => { only.moves = []; show(); }));
+    if (answer.wdl) drawBar(wdlOf(at, answer.wdl).wdl);
     const percent = (share) => (share === null || share === undefined ? '' : (100 * share).toFixed(1));
-    const heads = ['Move', 'Visits', '%', 'Policy, %', 'Chances, %', 'Draw, %', 'Moves left', 'Line'];
+    const heads = ['Move', 'Visits', '%', 'Policy, %', 'Chances, %', 'Draw, %', 'Moves left', 'Only', 'Line'];
     const all = answer.moves.reduce((sum, { visits }) => sum + visits, 0);
     const rows = answer.moves.map((one) => {
       const own = ownMove(at, one.move);
       const play = button(sanOf(at, own), '', () => tryMove(own));
       play.dataset.move = own;
+      const alone = make('input', { type: 'checkbox', 'aria-label': `search ${sanOf(at, own)} and others that are ticked, and nothing else`, 'data-move': `only ${own}` });
+      alone.checked = only.moves.includes(own);
+      alone.addEventListener('change', () => { only.moves = alone.checked ? [...only.moves, own] : only.moves.filter((other) => other !== own); show(); });
+      const line = button(sanLine(at, one.pv), '', () => follow(at, one.pv));
+      line.dataset.move = `line ${own}`;
       const chances = one.wdl ? percent(one.wdl[0] + one.wdl[1] / 2) : '';
       const score = one.mate ? `mate in ${one.mate}` : chances;
-      return [play, String(one.visits), all ? percent(one.visits / all) : '', percent(one.policy), score, one.wdl ? percent(one.wdl[1]) : '', one.plies_left === null ? '' : (one.plies_left / 2).toFixed(1), sanLine(at, one.pv)];
+      return [play, String(one.visits), all ? percent(one.visits / all) : '', percent(one.policy), score, one.wdl ? percent(one.wdl[1]) : '', one.plies_left === null ? '' : (one.plies_left / 2).toFixed(1), alone, line];
     });
     searched.append(...dataTable('moves that were searched', heads.map((name) => make('th', { scope: 'col' }, name)), heads, rows).childNodes);
     const again = focused && searched.querySelector(`[data-move="${focused}"]`);
     if (again) again.focus({ preventScroll: true });
+    if (hovered) return preview();
     board.querySelectorAll('.arrow, .arrow-head').forEach((one) => one.remove());
-    answer.moves.slice(0, 3).filter(({ visits }) => visits > 0).reverse().forEach((one, place, shown3) => arrow(ownMove(at, one.move), place === shown3.length - 1 ? 'best' : 'better'));
+    return answer.moves.slice(0, 3).filter(({ visits }) => visits > 0).reverse().forEach((one, place, shown3) => arrow(ownMove(at, one.move), place === shown3.length - 1 ? 'best' : 'better'));
   }
 
-  // A line of UCI's moves in SAN, with numbers.
-  function sanLine(start, pv) {
-    const words = [];
+  // A line of UCI's moves as pairs of squares and SAN, as `lineFrom` reads it.
+  function pairsOf(start, pv) {
+    const pairs = [];
     let at = start;
     for (const move of pv.slice(0, 10)) {
       const own = ownMove(at, move);
       if (!own) break;
-      if (at.turn === 'w' || at === start) words.push(`${at.full}${at.turn === 'w' ? '.' : '…'}`);
-      words.push(sanOf(at, own));
+      pairs.push(own, sanOf(at, own));
       at = after(at, own);
     }
-    return words.join(' ').replace(/(\d[.…]) /g, '$1');
+    return pairs.join(' ');
   }
+
+  function sanLine(start, pv) {
+    const { moves: made, numbers } = lineFrom(start, pairsOf(start, pv));
+    return made.map(([, san], index) => numbers[index] + san).join(' ');
+  }
+
+  // Makes the first move of a line, through which the keys lead on.
+  function follow(start, pv) {
+    const before = aside ? aside.line.moves.slice(0, aside.made).flat().join(' ') : '';
+    const [at, text] = [aside ? aside.at : ply, `${before} ${pairsOf(start, pv)}`.trim()];
+    aside = { at, text, line: lineFrom(main.positions[at], text), made: (aside ? aside.made : 0) + 1 };
+    show();
+  }
+
+  // The board at the end of the line that is pointed at.
+  let hovered = null;
+  function preview() {
+    const answer = answers.get(keyOf(query()));
+    const one = answer && answer.moves.find(({ move }) => ownMove(current(), move) === hovered);
+    if (one) drawBoard(lineFrom(current(), pairsOf(current(), one.pv)).positions.pop());
+  }
+  searched.addEventListener('pointerover', ({ target }) => {
+    const line = target.closest('[data-move^="line "]');
+    const now = line ? line.dataset.move.slice(5) : null;
+    if (now === hovered) return;
+    hovered = now;
+    if (hovered) preview();
+    else show();
+  });
+  searched.addEventListener('pointerleave', () => { if (hovered) { hovered = null; show(); } });
 
   const steps = make('div', { class: 'buttons' },
     button(icon('M5 4h3v16H5zM19 4v16L8 12z'), 'first position (Home)', () => go(0)),
@@ -500,11 +664,10 @@
   const movesHeading = make('h2', {}, 'Moves');
   const gameHeading = make('h2', { tabindex: '-1' });
   viewer.append(gameHeading, facts, make('div', { class: 'game' },
-    make('div', { class: 'left' }, players[1], make('div', { class: 'board-row' }, make('div', { class: 'bar', 'aria-hidden': 'true' }, bar), board), players[0], steps, ...(live ? [] : [errors, lessons]), said, lines,
+    make('div', { class: 'left' }, players[1], make('div', { class: 'board-row' }, make('div', { class: 'bar', 'aria-hidden': 'true' }, bar), board), players[0], steps, ...(live ? [] : [errors, lessons]), entry, heard, said, lines,
       make('p', { class: 'hint' }, 'Keys: ← → move, ', make('label', {}, letters, ' letters p n mistakes, f turns the board'), '. A move on the board is tried.')),
     make('div', { class: 'score' }, movesHeading, moves),
     make('div', { class: 'right' }, ...(live ? [search, play] : [figures, turnsHeading, turns]), mainGraphs, copies, told)), time, moreGraphs);
-  if (games.length > 1) viewer.prepend(list);
 
   function current() {
     return aside ? aside.line.positions[aside.made] : main.positions[ply];
@@ -647,17 +810,23 @@
   }
 
   // Plays a move of one's own. That of the game leads on in the game, others to a line with what the search thought of them.
-  function tryMove(move, isReply) {
+  function tryMove(move) {
     chosen = null;
-    if (isPlaying() && !isReply && current().turn === rival.side) return;
-    if (lesson && !aside) {
+    if (isPlaying()) {
+      if (!aside && ply === game.plies.length && current().turn !== rival.side) moved(move);
+      else {
+        stands.textContent = 'Your move is made in the last position (End), when it is your turn.';
+        show();
+      }
+      return;
+    }
+    if (inLesson() && !aside) {
       judgeTry(move);
       return;
     }
     const own = aside ? '' : (main.moves[ply] || [''])[0];
     if (own && own.slice(0, 4) === move.slice(0, 4)) {
       go(ply + 1);
-      if (isPlaying()) moved();
       return;
     }
     const san = sanOf(current(), move);
@@ -667,13 +836,20 @@
     // What is said belongs to the position that it is said of.
     const verdicts = { ...(aside ? aside.verdicts : {}), [line.moves.length]: verdictOn(move, san, text) };
     aside = { line, at: from, text, made: line.moves.length, verdicts };
-    if (isPlaying()) moved();
-    else show();
+    show();
+  }
+
+  // A pawn has reached the last rank by a move on the board.
+  function askPromotion(squares) {
+    const choices = [...'qrbn'].map((piece) => button(NAMES[piece], '', () => tryMove(squares + piece)));
+    said.replaceChildren(make('p', {}, 'The pawn becomes a'), make('div', { class: 'buttons' }, ...choices));
+    choices[0].focus();
   }
 
   // Learning from mistakes: at each `?` and `??` of one side a better move is asked for. A try is as good as what the search knows of
   // it says. `lesson` has the side, the plies of the mistakes, which one it is, and what became of it.
   let lesson = null;
+  const inLesson = () => Boolean(lesson) && ply === lesson.plies[lesson.index];
   // Winning chances, percent, that a move may give away and be good.
   const GOOD = 5;
 
@@ -767,8 +943,8 @@
       row.replaceChildren(swatch(color ? 'black' : 'white'), make('b', {}, title + player.name), player.rating ? ` ${player.rating}` : '');
       const hasClock = game.plies.some((played) => played.clock !== undefined);
       const low = left !== null && left < game.low ? ' low' : '';
-      if (rival) row.replaceChildren(swatch(color ? 'black' : 'white'), make('b', {}, rival.side === 'wb'[color] ? 'Zeitnot' : 'You'), make('span', { class: 'clock' }, clock(leftOf('wb'[color]))));
-      else if (hasClock && left !== null) row.append(make('span', { class: `clock${low}`, 'aria-label': `clock of ${color ? 'Black' : 'White'}` }, clock(left)));
+      if (rival && rival.game === game && ply === game.plies.length) row.append(make('span', { class: `clock${leftOf('wb'[color]) < game.low ? ' low' : ''}`, role: 'timer', 'aria-label': `clock of ${color ? 'Black' : 'White'}` }, clock(leftOf('wb'[color]))));
+      else if (hasClock && left !== null) row.append(make('span', { class: `clock${low}`, role: 'timer', 'aria-label': `clock of ${color ? 'Black' : 'White'}` }, clock(left)));
     });
   }
 
@@ -792,11 +968,12 @@
     const best = here.lines || [];
     lines.replaceChildren();
     said.replaceChildren();
-    const isAsked = lesson && lesson.isOpen && !aside;
+    const isAsked = inLesson() && lesson.isOpen && !aside;
+    viewer.toggleAttribute('data-asked', isAsked);
     if (aside) {
       const verdict = (aside.verdicts || {})[aside.made];
-      if (!rival) said.append(make('p', { class: 'note' }, kept(verdict || 'A line, not the game.')), button('Back to the game', 'Esc', () => { aside = null; show(); }));
-    } else if (lesson) {
+      said.append(make('p', { class: 'note' }, kept(verdict || 'A line, not the game.')), button('Back to the game', 'Esc', () => { aside = null; show(); }));
+    } else if (inLesson()) {
       drawLesson();
       if (!isAsked && best.length) arrow(best[0][1].slice(0, 4), 'best');
     } else {
@@ -819,15 +996,19 @@
     }
     if (live && aside) lines.append(lineButtons('Line', 'best', aside.at, ['', aside.text]));
     if (isAsked) lines.append(make('p', { class: 'told' }, 'The answer is hidden.'));
-    if (!lesson) before.forEach((line, index) => lines.append(lineButtons(index ? '' : 'Better', 'better', ply - 1, line)));
+    if (lesson && !inLesson()) said.append(button('Back to the lesson', '', () => go(lesson.plies[lesson.index])));
+    if (!inLesson()) before.forEach((line, index) => lines.append(lineButtons(index ? '' : 'Better', 'better', ply - 1, line)));
     if (!isAsked) best.forEach((line, index) => lines.append(lineButtons(index ? '' : 'Now best', 'best', ply, line)));
-    const looked = aside || lesson ? [] : tries(ply);
+    const looked = aside || inLesson() ? [] : tries(ply);
     if (looked.length) {
       lines.append(make('div', { class: 'line looked' }, make('b', {}, 'Looked at'), ...looked.map(([move, share]) => button(`${sanOf(at, move)} ${kept(`${share.toFixed(0)} %`)}`, '', () => tryMove(move)))));
     }
     lessons.hidden = Boolean(lesson) || !(mistakesOf(0).length + mistakesOf(1).length);
     drawBar(here.wdl || (here.win === undefined ? [500, 0, 500] : [10 * here.win, 0, 1000 - 10 * here.win]));
-    if (live) ask();
+    if (live) {
+      inGame.forEach((one) => { one.hidden = !isPlaying(); });
+      ask();
+    }
     const isInMoves = moves.contains(document.activeElement);
     moves.querySelectorAll('button').forEach((one, index) => {
       // The list is one stop of the Tab key.
@@ -846,7 +1027,7 @@
   }
 
   function go(goal) {
-    [aside, chosen, lesson] = [null, null, null];
+    [aside, chosen] = [null, null];
     ply = Math.min(Math.max(goal, 0), game.plies.length);
     show();
   }
@@ -879,7 +1060,7 @@
     if (event.key.length === 1 && !hasLetters) return;
     const inMoves = moves.contains(event.target) ? { ArrowUp: () => go(ply - 2), ArrowDown: () => go(ply + 2) } : {};
     const act = {
-      ArrowLeft: () => step(-1), ArrowRight: () => step(1), Home: () => go(0), End: () => go(game.plies.length), Escape: () => { if (aside && lesson) { aside = null; show(); } else go(ply); },
+      ArrowLeft: () => step(-1), ArrowRight: () => step(1), Home: () => go(0), End: () => go(game.plies.length), Escape: () => { if (!aside) lesson = null; go(ply); },
       n: () => seek(1), p: () => seek(-1), f: () => { flipped = !flipped; show(); }, ...inMoves,
     }[event.key];
     if (!act) return;
@@ -903,7 +1084,8 @@
     touched = null;
     const start = from !== to && owns(current(), from) ? from : chosen;
     const move = start && legalMove(current(), start, to);
-    if (move) tryMove(move);
+    if (move && move[4]) askPromotion(move.slice(0, 4));
+    else if (move) tryMove(move);
     else if (from === to) {
       chosen = owns(current(), to) && chosen !== to ? to : null;
       show();
@@ -954,6 +1136,14 @@
     if (path) draw(svg, 'path', { d: path, class: `curve ${kind}` });
   }
 
+  // What is between an edge, or a height that it is given, and the foot of a graph, as far as the edge is known.
+  function area(svg, edge, top, foot, kind) {
+    if (!edge.length) return;
+    const [from, to] = [edge[0][0], edge[edge.length - 1][0]];
+    const above = top === undefined ? edge : [[from, top], [to, top]];
+    draw(svg, 'polygon', { points: [[from, foot], ...above, [to, foot]].join(' '), class: `area ${kind}` });
+  }
+
   // Heights of the values `at` which there are values.
   const known = (values, x, y) => values.map((value, at) => [value, at]).filter(([value]) => value !== undefined && value !== null).map(([value, at]) => [x(at), y(value)]);
 
@@ -981,8 +1171,8 @@
     } else {
       graph(mainGraphs, 'White’s winning chances', [['?!', 'inaccuracy'], ['?', 'mistake'], ['??', 'blunder']], { ticks: percent, paint: (svg, x, y) => {
         const edge = known(positions.map((here) => here.win), x, (win) => y(win / 100));
-        draw(svg, 'rect', { x: x(0), y: y(1), width: x(plies.length) - x(0), height: y(0) - y(1), class: 'area black' });
-        draw(svg, 'polygon', { points: [[x(0), y(0)], ...edge, [x(plies.length), y(0)]].join(' '), class: 'area white' });
+        area(svg, edge, y(1), y(0), 'black');
+        area(svg, edge, undefined, y(0), 'white');
         plies.forEach((played, at) => {
           const size = x(1) - x(0) < 3 ? 0.6 : 1;
           if (isMarked(played)) draw(draw(svg, 'path', { d: SHAPES[played.mark], transform: `translate(${x(at + 1)} ${y(positions[at + 1].win / 100)}) scale(${size})`, class: `dot ${KINDS[played.mark]}` }), 'title', {}, played.note);
@@ -1027,18 +1217,20 @@
     }
     if (positions.some((here) => here.wdl)) {
       graph(moreGraphs, 'How the game may end', [['White wins', 'white'], ['draw', 'draw'], ['Black wins', 'black']], { ticks: percent, paint: (svg, x, y) => {
-        draw(svg, 'rect', { x: x(0), y: y(1), width: x(plies.length) - x(0), height: y(0) - y(1), class: 'area black' });
+        area(svg, known(positions.map((here) => here.wdl), x, () => 0), y(1), y(0), 'black');
         [['draw', (wdl) => wdl[0] + wdl[1]], ['white', (wdl) => wdl[0]]].forEach(([kind, sum]) => {
           const edge = known(positions.map((here) => here.wdl), x, (wdl) => y(sum(wdl) / 1000));
-          draw(svg, 'polygon', { points: [[x(0), y(0)], ...edge, [x(plies.length), y(0)]].join(' '), class: `area ${kind}` });
+          area(svg, edge, undefined, y(0), kind);
         });
       } });
     }
     if (positions.some((here, at) => here.ml !== undefined && at < plies.length)) {
-      const most = Math.max(plies.length / 2, ...positions.map((here) => (here.ml || 0) / 2), 1);
+      const most = Math.max(plies.length / 2, ...positions.map((here) => Math.max(here.ml || 0, here.legacy || 0) / 2), 1);
       const ticks = ticksOf([5, 10, 20, 50, 100, 200], most, String);
-      graph(moreGraphs, 'Moves left', [['as the search expects', 'one'], ['played', 'plan']], { ticks, paint: (svg, x, y) => {
+      const hasLegacy = positions.some((here) => here.legacy !== undefined);
+      graph(moreGraphs, 'Moves left', [['as the search expects', 'one'], ...(hasLegacy ? [['by the legacy curve', 'two']] : []), ['played', 'plan']], { ticks, paint: (svg, x, y) => {
         curve(svg, positions.map((_, at) => [x(at), y((plies.length - at) / 2 / most)]), 'truth');
+        curve(svg, known(positions.map((here) => here.legacy), x, (ml) => y(ml / 2 / most)), 'two');
         curve(svg, known(positions.map((here) => here.ml), x, (ml) => y(ml / 2 / most)), 'one');
       } });
     }
@@ -1062,6 +1254,7 @@
   }
 
   function open(index, at) {
+    if (game !== games[index].game) lesson = null;
     shown = index;
     ({ game, pgn } = games[index]);
     main = lineFrom(position(game.fen), game.moves);
@@ -1070,6 +1263,8 @@
     gameHeading.hidden = games.length === 1 && !game.by_players;
     gameHeading.textContent = `${game.number}. ${game.players[0].name} – ${game.players[1].name}  ${result}`;
     facts.replaceChildren(...game.facts.map((fact) => make('span', {}, fact)));
+    const [, host] = (game.site || '').match(/^https:\/\/([^/]+)/) || [];
+    if (host) facts.append(make('a', { href: game.site, rel: 'noreferrer' }, host));
     figures.replaceChildren(make('thead', {}, make('tr', {}, make('td', { class: 'source' }, game.by_players ? '' : 'lichess’ formulas'), make('th', { scope: 'col' }, 'White'), make('th', { scope: 'col' }, 'Black'))));
     figures.append(make('tbody', {}, ...game.figures.map(([what, white, black]) => make('tr', {}, make('th', { scope: 'row' }, what), make('td', {}, white), make('td', {}, black)))));
     turns.replaceChildren(...game.turns.map(remark));
@@ -1299,7 +1494,13 @@
     table.querySelectorAll('tbody tr').forEach((row) => row.toggleAttribute('data-open', Number(row.dataset.index) === shown));
   }
 
-  if (games.length > 1) {
+  // Several games have a list.
+  function showList() {
+    if (games.length < 2) return;
+    if (list.isConnected) {
+      drawList();
+      return;
+    }
     const [first, second] = commonest();
     const isOne = first && first[1] > 1 && !(second && second[1] === first[1]);
     player = commonest().some(([name]) => name === asked) ? asked : isOne ? first[0] : '';
@@ -1307,10 +1508,18 @@
     names.value = player;
     names.addEventListener('change', () => { [player, sorted, descends] = [names.value, 0, false]; drawList(); });
     filter.addEventListener('input', () => { words = filter.value.trim(); drawList(); });
-    table.addEventListener('click', ({ target }) => { if (target.closest('a')) setTimeout(() => { gameHeading.focus({ preventScroll: true }); gameHeading.scrollIntoView(); }, 0); });
-    list.append(make('h2', {}, 'Games'), make('p', { class: 'choice' }, make('label', {}, 'Player ', names), ' ', make('label', {}, 'Filter ', filter), ' ', found), table, common);
+    table.addEventListener('click', ({ target }) => {
+      const row = target.closest('tbody tr');
+      if (!row) return;
+      location.hash = `#${Number(row.dataset.index) + 1}/0`;
+      setTimeout(() => { gameHeading.focus({ preventScroll: true }); gameHeading.scrollIntoView(); }, 0);
+    });
+    list.append(make('h2', {}, 'Games'), make('p', { class: 'choice' }, make('label', {}, 'Player ', names), ' ', make('label', {}, 'Filter ', filter), ' ', found), table);
+    viewer.prepend(list);
+    viewer.append(common);
     drawList();
   }
+  showList();
   window.addEventListener('hashchange', openLinked);
   let width = window.innerWidth;
   window.addEventListener('resize', () => {

@@ -9,7 +9,7 @@ use crate::network::cache::EvalCache;
 use crate::network::encode::Transform;
 use crate::network::policy_map;
 use crate::search::leaf::select::{self, MovesLeftUtility};
-use crate::search::state::SearchContext;
+use crate::search::state::{CounterValues, SearchContext};
 use crate::search::tree::{Inside, Proof, Unvisited};
 
 /// A move of the root, and what is expected after it.
@@ -84,7 +84,7 @@ pub struct SearchInfo {
     pub eps: u64,
     /// Permille.
     pub hashfull: u32,
-    pub tablebase_hits: u64,
+    pub counts: CounterValues,
     pub lines: Vec<PvLine>,
     pub move_stats: Option<RootStats>,
 }
@@ -131,7 +131,7 @@ impl RootSnapshot<'_> {
             nps: self.per_second(self.new_nodes),
             eps: self.per_second(self.counts.evaluations),
             hashfull: cache.hashfull(),
-            tablebase_hits: self.counts.tablebase_hits,
+            counts: self.counts,
             lines: ranked
                 .iter()
                 .take(reporting.lines.max(1))

@@ -74,6 +74,11 @@ impl SearchState {
         *self.budget = VisitBudget::new(visits.min(self.budget.total));
     }
 
+    pub(crate) fn decisive_lead(&self) -> Option<u32> {
+        let lead = self.hints.decisive_lead.load(Ordering::Relaxed);
+        (lead < u32::MAX).then_some(lead)
+    }
+
     pub(super) fn visits_left(&self) -> u64 {
         self.budget.total.saturating_sub(self.counters.lock().visits())
     }
@@ -210,7 +215,8 @@ impl CounterValues {
             .then(|| format!("waited for: device {device:.1} %, tree {tree:.1} %, host {host:.1} %"))
     }
 
-    pub(crate) fn visits(&self) -> u64 {
+    /// Of this search.
+    pub fn visits(&self) -> u64 {
         self.evaluations + self.cache_hits + self.terminals
     }
 
