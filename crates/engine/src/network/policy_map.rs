@@ -12,7 +12,10 @@ use super::encode::Transform;
 use crate::chess::{Color, Move, Role, Square};
 
 const PLAIN_MOVES: u16 = 1792;
-const ATTENTION_PLAIN: u16 = 64 * 64;
+/// Pieces to which the attention policy promotes: queen, rook, bishop.
+pub(crate) const PROMOTIONS: usize = 3;
+/// Of the attention policy: one for each square, and those of promotions for each file.
+pub(crate) const QUERIES: usize = 64 + 8 * PROMOTIONS;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PolicyMove {
@@ -85,13 +88,13 @@ pub(crate) static CONVOLUTION_CELLS: LazyLock<Vec<u16>> = LazyLock::new(|| {
     MOVES.iter().map(cell).collect()
 });
 
-/// By policy index: the cell in the attention policy head's output, `from * 64 + to`, and for promotions
-/// `4096 + 24 * from file + 3 * to file +` 0 for queen, 1 for rook, 2 for bishop.
+/// By policy index: the cell in the attention policy head's output, `88 * query + to`. The query is the
+/// square from where, and for promotions `64 + 3 * from file +` 0 for queen, 1 for rook, 2 for bishop.
 pub(crate) static ATTENTION_CELLS: LazyLock<Vec<u16>> = LazyLock::new(|| {
     let cell = |m: &PolicyMove| {
         let (from, to) = (m.from as u16, m.to as u16);
-        let promotion = |piece| ATTENTION_PLAIN + 24 * (from % 8) + 3 * (to % 8) + piece;
-        piece(m.promotion).map_or(from * 64 + to, promotion)
+        let promotion = |piece| 64 + PROMOTIONS as u16 * (from % 8) + piece;
+        piece(m.promotion).map_or(from, promotion) * QUERIES as u16 + to
     };
     MOVES.iter().map(cell).collect()
 });

@@ -3,7 +3,7 @@
 //! Squares are rows: tensors are `[batch · 64, channels]`, so that every dense layer is one matrix product
 //! with its weights as they lie in the file.
 
-use super::graph::{Graph, Value};
+use super::graph::{Graph, Value, transposed};
 use super::model::{Form, OUTPUT_POLICY};
 use super::tower;
 use crate::network::PLANES;
@@ -11,7 +11,7 @@ use crate::network::layers::{
     Activation, AttentionBody, AttentionPolicy, Branch, Dense, Embedding, Encoder, FeedForward, PIECE_PLANES,
     PieceEmbedding, SQUARES, Smolgen,
 };
-use crate::network::policy_map::ATTENTION_CELLS;
+use crate::network::policy_map::{ATTENTION_CELLS, PROMOTIONS, QUERIES};
 
 const BOARD: i64 = SQUARES as i64;
 
@@ -80,10 +80,12 @@ pub(crate) fn squares(graph: &mut Graph, name: &str, board: &Value, channels: us
 fn table_embedding(graph: &mut Graph, planes: &Value, mut layer: Dense) -> Value {
     let width = layer.outputs;
     let constant = layer.split_off_table();
-    let x = squares(graph, "/body/planes", planes, PLANES);
-    let weights = graph.floats("/body/embedding/w", &[width, PLANES], layer.weights);
-    let x = graph.dense_without_bias("/body/embedding/planes", &x, &weights);
-    let x = graph.reshape("/body/embedding/boards", &x, &[-1, BOARD, width as i64]);
+    let x = graph.reshape("/body/planes/flat", planes, &[-1, PLANES as i64, BOARD]);
+    // Runtimes join this and the product, which no layer that flattens boards to rows allows.
+    let x = graph.transpose("/body/planes", &x, &[0, 2, 1]);
+    let weights = transposed(&layer.weights, width, PLANES);
+    let weights = graph.floats("/body/embedding/w", &[PLANES, width], weights);
+    let x = graph.op("MatMul", "/body/embedding/planes", &[&x, &weights]);
     let constant = graph.floats("/body/embedding/table", &[SQUARES, width], constant);
     let x = graph.op("Add", "/body/embedding", &[&x, &constant]);
     graph.reshape("/body/embedding/rows", &x, &[-1, width as i64])
@@ -111,12 +113,6 @@ fn by_square(graph: &mut Graph, name: &str, gate: Vec<f32>) -> Value {
     let width = gate.len() / SQUARES;
     let turned = transposed(&gate, width, SQUARES);
     graph.floats(name, &[SQUARES, width], turned)
-}
-
-fn transposed(matrix: &[f32], rows: usize, columns: usize) -> Vec<f32> {
-    (0..columns)
-        .flat_map(|column| (0..rows).map(move |row| matrix[row * columns + column]))
-        .collect()
 }
 
 /// `parts` are the names of the branch's layer, of its sum with the trunk, and of the norm.
@@ -148,33 +144,37 @@ fn scaled(mut layer: Dense, factor: f32) -> Dense {
     layer
 }
 
+/// One layer with the outputs of several that have the same inputs.
+pub(super) fn stacked(mut first: Dense, others: impl IntoIterator<Item = Dense>) -> Dense {
+    for layer in others {
+        first.outputs += layer.outputs;
+        first.weights.extend(layer.weights);
+        first.bias.extend(layer.bias);
+    }
+    first
+}
+
 fn encoder(graph: &mut Graph, name: &str, x: &Value, layers: Encoder, shared: Option<&Value>) -> Value {
     let model = layers.query.outputs;
     let (heads, depth) = (layers.heads as i64, (model / layers.heads) as i64);
     let scale = 1.0 / (depth as f32).sqrt();
-    let is_fused = graph.form == Form::Fused;
-    let mut split = |part: &str, layer: Dense, order: &[i64]| {
-        let y = graph.dense(&format!("{name}/{part}"), x, layer);
-        if is_fused {
-            return graph.reshape(&format!("{name}/{part}/boards"), &y, &[-1, BOARD, model as i64]);
-        }
-        let y = graph.reshape(&format!("{name}/{part}/heads"), &y, &[-1, BOARD, heads, depth]);
-        graph.transpose(&format!("{name}/{part}/by_head"), &y, order)
-    };
-    let query = split("query", scaled(layers.query, scale), &[0, 2, 1, 3]);
-    let key = split("key", layers.key, &[0, 2, 3, 1]);
-    let value = split("value", layers.value, &[0, 2, 1, 3]);
     let extra = layers.smolgen.zip(shared).map(|(smolgen, shared)| {
         smolgen_logits(graph, &format!("{name}/smolgen"), x, smolgen, heads, shared)
     });
-    let y = if is_fused {
-        graph.attention(
-            &format!("{name}/mixed"),
-            [&query, &key, &value],
-            extra.as_ref(),
-            heads,
-        )
+    let query = scaled(layers.query, scale);
+    let y = if graph.form == Form::Fused {
+        let boards = graph.reshape(&format!("{name}/boards"), x, &[-1, BOARD, query.inputs as i64]);
+        let layer = stacked(query, [layers.key, layers.value]);
+        graph.attention(&format!("{name}/mixed"), (&boards, layer), extra.as_ref(), heads)
     } else {
+        let mut split = |part: &str, layer: Dense, order: &[i64]| {
+            let y = graph.dense(&format!("{name}/{part}"), x, layer);
+            let y = graph.reshape(&format!("{name}/{part}/heads"), &y, &[-1, BOARD, heads, depth]);
+            graph.transpose(&format!("{name}/{part}/by_head"), &y, order)
+        };
+        let query = split("query", query, &[0, 2, 1, 3]);
+        let key = split("key", layers.key, &[0, 2, 3, 1]);
+        let value = split("value", layers.value, &[0, 2, 1, 3]);
         let mut logits = graph.op("MatMul", &format!("{name}/logits"), &[&query, &key]);
         if let Some(extra) = extra {
             logits = graph.op("Add", &format!("{name}/logits/smolgen"), &[&logits, &extra]);
@@ -216,41 +216,49 @@ fn smolgen_logits(
     graph.reshape(name, &y, &[-1, heads, BOARD, BOARD])
 }
 
-/// `[batch · 64, channels]` → 1858 logits, the model's output.
-pub(crate) fn policy(graph: &mut Graph, squares: &Value, head: AttentionPolicy) -> Value {
+/// `[batch · 64, embedding]`, behind the head's own embedding → 1858 logits, the model's output.
+pub(crate) fn policy(graph: &mut Graph, embedded: Value, head: AttentionPolicy) -> Value {
     let width = head.query.outputs;
-    let mut x = graph.dense("/policy/embedding", squares, head.embedding);
-    x = graph.activation("/policy/embedding", &x, head.activation);
+    let mut x = embedded;
     for (index, layers) in head.encoders.into_iter().enumerate() {
         x = encoder(graph, &format!("/policy/encoder{index}"), &x, layers, None);
     }
-    let scale = 1.0 / (width as f32).sqrt();
-    let query = graph.dense("/policy/query", &x, scaled(head.query, scale));
-    let query = graph.reshape("/policy/query/boards", &query, &[-1, BOARD, width as i64]);
-    let key = graph.dense("/policy/key", &x, head.key);
-    let key = graph.reshape("/policy/key/boards", &key, &[-1, BOARD, width as i64]);
+    let query = scaled(head.query, 1.0 / (width as f32).sqrt());
+    let [query, key] = queries_and_keys(graph, &x, [query, head.key], &head.promotion);
     let turned = graph.transpose("/policy/key/turned", &key, &[0, 2, 1]);
     let logits = graph.op("MatMul", "/policy/logits", &[&query, &turned]);
-
-    let promotions = promotions(graph, &logits, &key, &head.promotion);
-    let plain = graph.reshape("/policy/logits/flat", &logits, &[-1, BOARD * BOARD]);
-    let all = graph.concat("/policy/all", &[&plain, &promotions], 1);
-    graph.gather(OUTPUT_POLICY, &all, &ATTENTION_CELLS)
+    let logits = graph.reshape("/policy/logits/flat", &logits, &[-1, (QUERIES * QUERIES) as i64]);
+    graph.gather(OUTPUT_POLICY, &logits, &ATTENTION_CELLS)
 }
 
-/// Promotions to queen, rook and bishop: `[batch, 8 · 8 · 3]` by from-file, to-file, piece.
-fn promotions(graph: &mut Graph, logits: &Value, key: &Value, layer: &[f32]) -> Value {
-    let last_rank = graph.slice("/policy/promotion/keys", key, &[(1, 56..64)]);
-    let width = layer.len() / 4;
-    // Adds the part that is common to all pieces to each piece's.
-    let weight =
-        |channel| (0..3).map(move |piece| layer[piece * width + channel] + layer[3 * width + channel]);
-    let weights = (0..width).flat_map(weight).collect();
-    let weights = graph.floats("/policy/promotion/w", &[width, 3], weights);
-    let offsets = graph.op("MatMul", "/policy/promotion/offsets", &[&last_rank, &weights]);
-    let offsets = graph.reshape("/policy/promotion/offsets/files", &offsets, &[-1, 1, 8, 3]);
-    let moves = graph.slice("/policy/promotion/moves", logits, &[(1, 48..56), (2, 56..64)]);
-    let moves = graph.reshape("/policy/promotion/moves/files", &moves, &[-1, 8, 8, 1]);
-    let sum = graph.op("Add", "/policy/promotion/sum", &[&moves, &offsets]);
-    graph.reshape("/policy/promotion", &sum, &[-1, 192])
+/// A query for each square, then three for each file of the seventh rank, for promotions to queen, rook and
+/// bishop, and a key for each square: `[batch · 64, inputs]` → twice `[batch, 88, width]`. The last keys are
+/// not used: CUDA wants no table of places from the host where both parts have one size.
+fn queries_and_keys(graph: &mut Graph, x: &Value, layers: [Dense; 2], promotion: &[f32]) -> [Value; 2] {
+    let [query, key] = layers;
+    let (width, inputs) = (query.outputs, query.inputs);
+    let biases = [query.bias.clone(), key.bias.clone()];
+    let weights = stacked(query, [key]).weights;
+    let weights = graph.floats("/policy/pairs/w", &[2 * width, inputs], weights);
+    let rows = graph.dense_without_bias("/policy/pairs", x, &weights);
+    // Each square has the row of its query, then that of its key.
+    let rows = graph.reshape("/policy/pairs/rows", &rows, &[-1, 2 * BOARD, width as i64]);
+    let promoting = (48..56).flat_map(|square| [square; PROMOTIONS]);
+    let squares: Vec<u16> = (0..64).chain(promoting).collect();
+    let of = |part: u16| squares.iter().map(move |square| 2 * square + part);
+    let taken: Vec<u16> = of(0).chain(of(1)).collect();
+    let rows = graph.gather("/policy/rows", &rows, &taken);
+    // What a promotion adds to its logit is a product with the key too.
+    let added = |row: usize, channel: usize| {
+        let of = |part: usize| promotion[part * width + channel];
+        match row {
+            0..SQUARES => biases[0][channel],
+            SQUARES..QUERIES => biases[0][channel] + of((row - SQUARES) % PROMOTIONS) + of(PROMOTIONS),
+            _ => biases[1][channel],
+        }
+    };
+    let added = (0..taken.len() * width).map(|place| added(place / width, place % width));
+    let added = graph.floats("/policy/rows/b", &[taken.len(), width], added.collect());
+    let rows = graph.op("Add", "/policy/rows/sum", &[&rows, &added]);
+    graph.split(["/policy/queries", "/policy/keys"], &rows, (1, [QUERIES; 2]))
 }

@@ -1,4 +1,4 @@
-//! A small language for ONNX graphs, opset 17 or 23: each method adds an operation and gives its result.
+//! A small language for ONNX graphs, opset 17: each method adds an operation and gives its result.
 //!
 //! Constants stay `f32` until [`Graph::serialize`] writes them once, in the graph's precision, straight into
 //! the model's bytes, and frees them on the way: no second copy ever exists.
@@ -16,16 +16,14 @@ use super::message::{
 use super::model::{DataType, Form};
 use crate::network::layers::{Activation, Convolution, Dense, LayerNorm};
 
-/// As Lc0's own converter writes …
+/// As Lc0's own converter writes.
 const IR_VERSION: i64 = 8;
-/// … and that of the first opset with `Attention`.
-const FUSED_IR_VERSION: i64 = 10;
-/// The first version with `LayerNormalization` …
+/// The first version with `LayerNormalization`.
 const OPSET: i64 = 17;
-/// … and the first with `Attention`.
-const FUSED_OPSET: i64 = 23;
-/// Operations of ONNX Runtime's own.
+/// The domain of ONNX Runtime's own operations …
 const CONTRIB: &str = "com.microsoft";
+/// … of which these are used.
+const ATTENTION: &str = "Attention";
 // Values of `Attribute::kind`.
 const KIND_FLOAT: i32 = 1;
 const KIND_INT: i32 = 2;
@@ -117,7 +115,7 @@ impl Graph {
             output: vec![name.into()],
             name: Some(name.into()),
             op_type: Some(op.into()),
-            domain: (op == SKIP_NORM).then(|| CONTRIB.into()),
+            domain: [ATTENTION, SKIP_NORM].contains(&op).then(|| CONTRIB.into()),
             attribute,
         });
         Value(name.into())
@@ -244,22 +242,25 @@ impl Graph {
         )
     }
 
-    /// Attention of `[batch, 64, heads · depth]`, with scaled queries. `extra` `[batch, heads, 64, 64]` is
-    /// added to the logits.
+    /// Attention of `x` `[batch, 64, in]`. `layer` makes scaled queries, keys and values, one behind the
+    /// other. `extra` `[batch, heads, 64, 64]` is added to the logits.
     pub(crate) fn attention(
         &mut self,
         name: &str,
-        query_key_value: [&Value; 3],
+        (x, layer): (&Value, Dense),
         extra: Option<&Value>,
         heads: i64,
     ) -> Value {
-        let inputs: Vec<_> = query_key_value.into_iter().chain(extra).collect();
-        let attributes = vec![
-            int("q_num_heads", heads),
-            int("kv_num_heads", heads),
-            float("scale", 1.0),
-        ];
-        self.node("Attention", name, &inputs, attributes)
+        let weights = transposed(&layer.weights, layer.outputs, layer.inputs);
+        let [weights, bias] = self.layer(name, &[layer.inputs, layer.outputs], weights, layer.bias);
+        // A mask and keys of the past.
+        let none = Value(String::new());
+        let mut inputs = vec![x, &weights, &bias];
+        if let Some(extra) = extra {
+            inputs.extend([&none, &none, extra]);
+        }
+        let attributes = vec![int("num_heads", heads), float("scale", 1.0)];
+        self.node(ATTENTION, name, &inputs, attributes)
     }
 
     /// One size may be -1.
@@ -285,6 +286,23 @@ impl Graph {
         let ends = self.integers(&format!("{name}/ends"), ranges.iter().map(|(_, range)| range.end));
         let axes = self.integers(&format!("{name}/axes"), ranges.iter().map(|&(axis, _)| axis));
         self.op("Slice", name, &[x, &starts, &ends, &axes])
+    }
+
+    /// The parts of `x` along an axis that have these sizes.
+    pub(crate) fn split<const N: usize>(
+        &mut self,
+        names: [&str; N],
+        x: &Value,
+        (axis, sizes): (i64, [usize; N]),
+    ) -> [Value; N] {
+        let sizes = sizes.map(|size| size as i64);
+        let sizes = self.integers(&format!("{}/sizes", names[0]), sizes);
+        self.node("Split", names[0], &[x, &sizes], vec![int("axis", axis)]);
+        let names = names.map(str::to_owned);
+        if let Some(node) = self.message.node.last_mut() {
+            node.output = names.to_vec();
+        }
+        names.map(Value)
     }
 
     /// `x[:, indices]` for `x` `[batch, n]`.
@@ -317,15 +335,12 @@ impl Graph {
             domain: domain.map(Into::into),
             version: Some(version),
         };
-        let (ir_version, sets) = match form {
-            Form::Plain => (IR_VERSION, vec![set(None, OPSET)]),
-            Form::Fused => (
-                FUSED_IR_VERSION,
-                vec![set(None, FUSED_OPSET), set(Some(CONTRIB), 1)],
-            ),
-        };
+        let mut sets = vec![set(None, OPSET)];
+        if form == Form::Fused {
+            sets.push(set(Some(CONTRIB), 1));
+        }
         let model = Model {
-            ir_version: Some(ir_version),
+            ir_version: Some(IR_VERSION),
             producer_name: Some("zeitnot".into()),
             producer_version: Some(env!("CARGO_PKG_VERSION").into()),
             graph: None,
@@ -352,6 +367,13 @@ impl Graph {
         }
         out.freeze()
     }
+}
+
+/// `[rows][columns]` → `[columns][rows]`
+pub(super) fn transposed(matrix: &[f32], rows: usize, columns: usize) -> Vec<f32> {
+    (0..columns)
+        .flat_map(|column| (0..rows).map(move |row| matrix[row * columns + column]))
+        .collect()
 }
 
 fn int(name: &str, value: i64) -> Attribute {

@@ -8,10 +8,11 @@
 use std::sync::Arc;
 
 use super::encode::InputFormat;
-use super::layers::{Activation, Body, Dense, Network, PolicyHead, SQUARES, ScalarHead};
+use super::layers::{Activation, AttentionPolicy, Body, Dense, Network, PolicyHead, SQUARES, ScalarHead};
 use super::packed_planes::{PLANE_BYTES, first_rows, table};
 use super::policy_map::CONVOLUTION_CELLS;
 use super::{PLANES, POLICY_SIZE};
+use attention::stacked;
 use graph::{Graph, TYPE_INT32, TYPE_UINT8, Value};
 
 mod attention;
@@ -39,12 +40,7 @@ pub struct BuildOptions {
 /// Takes the network apart if nobody else has it, so that memory holds it once.
 pub fn build(network: Arc<Network>, options: &BuildOptions) -> OnnxModel {
     let network = Arc::unwrap_or_clone(network);
-    let form = match network.body {
-        // Nothing of it is fused, and ONNX Runtime has no kernel for `Elu` as of the later version.
-        Body::Tower(_) => Form::Plain,
-        Body::Attention(_) => options.form,
-    };
-    let mut graph = Graph::new("network", options.data_type, form);
+    let mut graph = Graph::new("network", options.data_type, options.form);
     let batch = options.fixed_batch;
     let (input, planes) = match options.input {
         InputForm::Planes => {
@@ -66,10 +62,24 @@ pub fn build(network: Arc<Network>, options: &BuildOptions) -> OnnxModel {
         Body::Tower(residual) => Trunk::Board(tower::tower(&mut graph, &planes, residual, activation)),
         Body::Attention(body) => Trunk::Squares(attention::body(&mut graph, &planes, body, activation)),
     };
-    let policy = policy(&mut graph, &trunk, network.policy, activation);
+    let heads = (network.policy, network.value, network.moves_left);
+    let (policy, mut value, plies) = match (&trunk, heads) {
+        (Trunk::Squares(squares), (PolicyHead::Attention(policy), value, Some(moves_left)))
+            if options.form == Form::Fused && policy.activation == activation =>
+        {
+            joined_heads(&mut graph, squares, *policy, [value, moves_left])
+        }
+        (trunk, (head, value, moves_left)) => (
+            policy(&mut graph, trunk, head, activation),
+            scalars(&mut graph, trunk, "/value", value, activation),
+            moves_left.map(|head| {
+                let plies = scalars(&mut graph, trunk, "/mlh", head, activation);
+                graph.op("Relu", OUTPUT_MOVES_LEFT, &[&plies])
+            }),
+        ),
+    };
     graph.output(&policy, &[batch, Some(POLICY_SIZE)], options.data_type);
 
-    let mut value = hidden(&mut graph, &trunk, "/value", network.value, activation);
     if options.value_type != options.data_type {
         value = graph.cast("/value/cast", &value, options.value_type as i32);
     }
@@ -90,9 +100,7 @@ pub fn build(network: Arc<Network>, options: &BuildOptions) -> OnnxModel {
         options.value_type,
     );
 
-    let moves_left = network.moves_left.map(|head| {
-        let plies = hidden(&mut graph, &trunk, "/mlh", head, activation);
-        let plies = graph.op("Relu", OUTPUT_MOVES_LEFT, &[&plies]);
+    let moves_left = plies.map(|plies| {
         graph.output(&plies, &[batch, Some(1)], options.data_type);
         OUTPUT_MOVES_LEFT.to_owned()
     });
@@ -179,18 +187,70 @@ fn policy(graph: &mut Graph, trunk: &Trunk, head: PolicyHead, activation: Activa
         }
         PolicyHead::Attention(head) => {
             let squares = trunk.squares(graph, head.embedding.inputs);
-            attention::policy(graph, &squares, *head)
+            let x = graph.dense("/policy/embedding", &squares, head.embedding.clone());
+            let x = graph.activation("/policy/embedding", &x, head.activation);
+            attention::policy(graph, x, *head)
         }
     }
 }
 
 /// A value or moves left head up to its last dense layer: `[batch, outputs]`.
-fn hidden(graph: &mut Graph, trunk: &Trunk, name: &str, head: ScalarHead, activation: Activation) -> Value {
-    let flat = (head.squares.outputs * SQUARES) as i64;
+fn scalars(graph: &mut Graph, trunk: &Trunk, name: &str, head: ScalarHead, activation: Activation) -> Value {
     let x = trunk.dense(graph, name, head.squares);
     let x = graph.activation(&format!("{name}/input"), &x, activation);
-    let x = graph.reshape(&format!("{name}/flat"), &x, &[-1, flat]);
-    let x = graph.dense(&format!("{name}/dense1"), &x, head.hidden);
+    hidden(graph, &x, name, [head.hidden, head.output], activation)
+}
+
+/// What is left of such a head behind its layer per square.
+fn hidden(graph: &mut Graph, x: &Value, name: &str, layers: [Dense; 2], activation: Activation) -> Value {
+    let [hidden, output] = layers;
+    let x = graph.reshape(&format!("{name}/flat"), x, &[-1, hidden.inputs as i64]);
+    let x = graph.dense(&format!("{name}/dense1"), &x, hidden);
     let x = graph.activation(&format!("{name}/dense1"), &x, activation);
-    graph.dense(&format!("{name}/dense2"), &x, head.output)
+    graph.dense(&format!("{name}/dense2"), &x, output)
+}
+
+/// The three heads behind an attention body: policy, value and moves left. Their layers per square are one,
+/// and value and moves left are one head, so that a GPU is called less often.
+fn joined_heads(
+    graph: &mut Graph,
+    squares: &Value,
+    policy: AttentionPolicy,
+    scalars: [ScalarHead; 2],
+) -> (Value, Value, Option<Value>) {
+    let activation = policy.activation;
+    let [value, moves_left] = scalars;
+    let hidden_layer = beside(value.hidden, moves_left.hidden, SQUARES);
+    let columns = [value.output.outputs, moves_left.output.outputs];
+    let output = beside(value.output, moves_left.output, 1);
+    let first = [policy.embedding.outputs, hidden_layer.inputs / SQUARES];
+    let layer = stacked(policy.embedding.clone(), [value.squares, moves_left.squares]);
+    let x = graph.dense("/heads", squares, layer);
+    let x = graph.activation("/heads", &x, activation);
+    let [embedded, x] = graph.split(["/policy/embedding", "/value/embed"], &x, (1, first));
+    let policy = attention::policy(graph, embedded, policy);
+    let x = hidden(graph, &x, "/scalars", [hidden_layer, output], activation);
+    // Whoever reads plies takes negative ones for 0.
+    let [value, plies] = graph.split(["/value", OUTPUT_MOVES_LEFT], &x, (1, columns));
+    (policy, value, Some(plies))
+}
+
+/// The outputs of two layers as one. The inputs are groups, each with its part for either.
+fn beside(first: Dense, second: Dense, groups: usize) -> Dense {
+    let [ours, theirs] = [&first, &second].map(|layer| layer.inputs / groups);
+    let mut weights = Vec::new();
+    for part in first.weights.chunks_exact(ours) {
+        weights.extend_from_slice(part);
+        weights.resize(weights.len() + theirs, 0.0);
+    }
+    for part in second.weights.chunks_exact(theirs) {
+        weights.resize(weights.len() + ours, 0.0);
+        weights.extend_from_slice(part);
+    }
+    Dense {
+        inputs: first.inputs + second.inputs,
+        outputs: first.outputs + second.outputs,
+        weights,
+        bias: [first.bias, second.bias].concat(),
+    }
 }

@@ -80,7 +80,7 @@ pub struct TensorNames {
     /// `[batch, 1858]`, raw logits in Lc0's order
     pub policy: String,
     pub value: ValueOutput,
-    /// `[batch, 1]`, plies, not below 0
+    /// `[batch, 1]`, plies. Below 0 means 0
     pub moves_left: Option<String>,
 }
 
@@ -145,7 +145,8 @@ pub enum Form {
     /// Operations that any provider has.
     #[default]
     Plain,
-    /// `Attention` of opset 23, and ONNX Runtime's `SkipLayerNormalization` with the bias of the layer before
-    /// it: a fifth fewer calls of a GPU for each batch.
+    /// ONNX Runtime's `Attention`, which makes queries, keys and values itself, and its
+    /// `SkipLayerNormalization` with the bias of the layer before it: a third fewer calls of a GPU for each
+    /// batch.
     Fused,
 }

@@ -2,6 +2,7 @@
 //! convolutions, so that a runtime can keep one blocked memory layout throughout.
 
 use super::graph::{Graph, Value};
+use super::model::Form;
 use crate::network::layers::{Activation, Dense, ResidualBlock, SqueezeExcite, Tower};
 
 /// `[batch, 112, 8, 8]` → `[batch, filters, 8, 8]`.
@@ -40,10 +41,20 @@ fn squeeze_excite(
     let pooled = graph.op("GlobalAveragePool", &format!("{name}/pool"), &[x]);
     let hidden = graph.pointwise(&format!("{name}/squeeze"), &pooled, se.squeeze);
     let hidden = graph.activation(&format!("{name}/squeeze"), &hidden, activation);
-    let (scale, shift) = halves(se.excite);
-    let scale = graph.pointwise(&format!("{name}/scale"), &hidden, scale);
+    let names = ["scale", "shift"].map(|half| format!("{name}/{half}"));
+    let [scale, shift] = names.each_ref().map(String::as_str);
+    let [scale, shift] = if graph.form == Form::Fused {
+        let sizes = [se.excite.outputs / 2; 2];
+        let both = graph.pointwise(&format!("{name}/excite"), &hidden, se.excite);
+        graph.split([scale, shift], &both, (1, sizes))
+    } else {
+        let (first, second) = halves(se.excite);
+        [
+            graph.pointwise(scale, &hidden, first),
+            graph.pointwise(shift, &hidden, second),
+        ]
+    };
     let scale = graph.op("Sigmoid", &format!("{name}/sigmoid"), &[&scale]);
-    let shift = graph.pointwise(&format!("{name}/shift"), &hidden, shift);
     let scaled = graph.op("Mul", &format!("{name}/scaled"), &[x, &scale]);
     graph.op("Add", name, &[&scaled, &shift])
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use ort::ep::cuda::AttentionBackend;
 use ort::ep::{self, ArbitrarilyConfigurableExecutionProvider as _, ExecutionProviderDispatch};
 use sha2::{Digest, Sha256};
 
@@ -261,6 +262,12 @@ impl DeviceOptions {
                 let ours = ep::CUDA::default()
                     .with_device_id(self.gpu as i32)
                     .with_tf32(self.may_use_tf32())
+                    // cuDNN's would plan each size of batch anew, in the middle of a move.
+                    .with_attention_backend(
+                        AttentionBackend::FLASH_ATTENTION
+                            | AttentionBackend::EFFICIENT_ATTENTION
+                            | AttentionBackend::MATH,
+                    )
                     // The exhaustive search takes seconds for each size of batch.
                     .with_conv_algorithm_search(ep::cuda::ConvAlgorithmSearch::Heuristic);
                 let options = self.provider_options.iter();
