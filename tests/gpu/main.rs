@@ -124,12 +124,12 @@ fn number_of(calls: &Calls, names: &[&str]) -> i64 {
 const COMPUTATIONS: [&str; 4] = ["kernels", "products", "convolutions", "operations of cuDNN"];
 
 /// What one more batch of 64 positions is made of.
-fn calls_of_a_batch(gpu: &FakeGpu, network: &str) -> Calls {
+fn calls_of_a_batch(gpu: &FakeGpu, network: &str, options: &[&str]) -> Calls {
     let after = |batches: &str| {
         let size = ["--start-batch-size=64", "--max-batch-size=64", "--rounds=1"];
         gpu.run(
             network,
-            &[&["backendbench", "--batches", batches][..], &size].concat(),
+            &[&["backendbench", "--batches", batches][..], &size, options].concat(),
         );
         gpu.calls()
     };
@@ -147,7 +147,7 @@ fn calls_of_a_batch(gpu: &FakeGpu, network: &str) -> Calls {
 fn batches_travel_by_themselves_and_take_few_calls() {
     let Some(gpu) = FakeGpu::get() else { return };
     for (network, most, outputs) in [(TOWER, 65, 3), (TRANSFORMER, 84, 3)] {
-        let calls = calls_of_a_batch(&gpu, network);
+        let calls = calls_of_a_batch(&gpu, network, &[]);
         let of_copies = |name: &str| calls.get(name).copied().unwrap_or(0);
         assert_eq!(of_copies("copy async H2D pinned"), 1, "{network}: {calls:#?}");
         assert_eq!(
@@ -173,6 +173,40 @@ fn batches_travel_by_themselves_and_take_few_calls() {
             (1..=most).contains(&computations),
             "{network}: {computations} calls: {calls:#?}"
         );
+    }
+}
+
+/// What ONNX Runtime does with graphs asked for: the first batch of a size is captured, and others are one launch.
+const GRAPHS: &str = "--backend-opts=ep=enable_cuda_graph=1";
+
+#[test]
+#[ignore = "needs ONNX Runtime's GPU package"]
+fn a_batch_is_one_launch_of_a_graph_that_was_captured_before_the_first_move() {
+    let Some(gpu) = FakeGpu::get() else { return };
+    let is_illegal = |calls: &Calls| calls.keys().any(|name| name.starts_with("ILLEGAL"));
+    for network in [TOWER, TRANSFORMER] {
+        let calls = calls_of_a_batch(&gpu, network, &[GRAPHS]);
+        let launches: Vec<_> = calls.iter().filter(|(_, calls)| **calls > 0).collect();
+        assert_eq!(calls.get("cudaGraphLaunch"), Some(&1), "{network}: {launches:#?}");
+        assert_eq!(number_of(&calls, &COMPUTATIONS), 0, "{network}: {launches:#?}");
+        assert!(
+            !launches.iter().any(|(name, _)| name.starts_with("copy")),
+            "{network}: {launches:#?}"
+        );
+        let captured = |moves: usize| {
+            let mut engine = gpu.engine_with(network, &[GRAPHS], &[]);
+            for _ in 0..moves {
+                let lines = engine.search(&["position startpos", "go movetime 100"]);
+                assert!(!has(&lines, "ERROR"), "{lines:#?}");
+            }
+            engine.send("quit");
+            assert_eq!(engine.end().0, Some(0));
+            assert!(!is_illegal(&gpu.calls()), "{:#?}", gpu.calls());
+            number_of(&gpu.calls(), &["cudaStreamEndCapture"])
+        };
+        let idle = captured(0);
+        assert!(idle > 0);
+        assert_eq!(captured(5), idle);
     }
 }
 

@@ -31,6 +31,7 @@
 
 typedef struct { unsigned x, y, z; } Size;
 enum Place { UNKNOWN, PINNED, DEVICE };
+enum { THIRD = 0x3eaaaaab }; /* 1/3 in fp32 */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct { char name[160]; long calls, bytes; } counts[MOST_NAMES];
@@ -189,13 +190,16 @@ static int copy(const char *how, void *to, const void *from, size_t size, int ki
   count(name, size);
   if (kind == 2) batch_of_thread = size / 3716 > batch_of_thread ? size / 3716 : batch_of_thread;
   if (kind == 2)
-    for (size_t i = 0; i < size / 4; i++) ((uint32_t *)to)[i] = 0x3eaaaaab;
+    for (size_t i = 0; i < size / 4; i++) ((uint32_t *)to)[i] = THIRD;
   else
     memcpy(to, from, size);
   return 0;
 }
 
+static int is_capturing(void *stream);
 int cudaMemcpyAsync(void *to, const void *from, size_t size, int kind, void *stream) {
+  /* It would be read again at each launch, when something else is there. */
+  if (kind == 1 && is_capturing(stream)) count("ILLEGAL copy from the host in a graph", size);
   return copy(stream > (void *)2 ? "async" : "async-default", to, from, size, kind);
 }
 int cudaMemcpy(void *to, const void *from, size_t size, int kind) { return copy("sync", to, from, size, kind); }
@@ -285,7 +289,21 @@ int cudaStreamBeginCapture(void *stream, int mode) {
   if (captures < 64) capturing[captures++].stream = stream;
   return 0;
 }
-int cudaGraphLaunch(void *graph, void *stream) { count("cudaGraphLaunch", 0); if (is_capturing(stream)) count("ILLEGAL cudaGraphLaunch in capture", 0); return fault(); }
+/* What a graph computes may lie in pinned memory, from which nothing is copied. */
+static void fill_pinned(void) {
+  pthread_mutex_lock(&lock);
+  for (int i = 0; i < allocated; i++)
+    if (blocks[i].place == PINNED)
+      for (size_t j = 0; j < blocks[i].size / 4; j++) ((uint32_t *)blocks[i].start)[j] = THIRD;
+  pthread_mutex_unlock(&lock);
+}
+int cudaGraphLaunch(void *graph, void *stream) {
+  count("cudaGraphLaunch", 0);
+  if (is_capturing(stream)) count("ILLEGAL cudaGraphLaunch in capture", 0);
+  launched_one();
+  fill_pinned();
+  return fault();
+}
 int cudaStreamSynchronize(void *stream) {
   count(stream ? "cudaStreamSynchronize" : "cudaStreamSynchronize default", 0);
   not_in_capture("cudaStreamSynchronize");

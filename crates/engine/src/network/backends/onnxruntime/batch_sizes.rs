@@ -52,6 +52,18 @@ impl BatchSizes {
         }
     }
 
+    /// These, or a few where any size is run: a graph has one.
+    pub(super) fn for_graphs(self) -> BatchSizes {
+        if self.are_all {
+            return self;
+        }
+        BatchSizes {
+            known: COMPILED.into(),
+            are_all: true,
+            ..self
+        }
+    }
+
     /// Sessions of one evaluator.
     pub(super) fn sessions(&self) -> usize {
         if self.has_session_each {
@@ -136,6 +148,9 @@ mod tests {
         let transformer = sizes(Provider::Cuda, TRANSFORMER, None);
         assert_eq!((transformer.sessions(), transformer.largest()), (1, MAX_BATCH));
         assert_eq!(transformer.place(129), (0, 129));
+        assert_eq!(tower.clone().for_graphs(), tower);
+        let captured = transformer.for_graphs();
+        assert_eq!((captured.place(129), captured.largest()), ((0, 192), 256));
     }
 
     #[test]

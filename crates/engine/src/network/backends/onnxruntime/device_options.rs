@@ -139,14 +139,6 @@ impl DeviceOptions {
             .into_iter()
             .map(|(key, value)| (key.into(), value.into()))
             .collect();
-        let captures = |(key, _): &(String, String)| key == "enable_cuda_graph";
-        if provider == Provider::Cuda && provider_options.iter().any(captures) {
-            return refused(
-                "ep",
-                &ep,
-                "no enable_cuda_graph: outputs are not where a graph writes them".into(),
-            );
-        }
         if provider == Provider::WebGpu && gpu > 0 {
             let remedy =
                 "0: WebGPU chooses the GPU itself, `ep=powerPreference=low-power` the other one of two";
@@ -199,6 +191,12 @@ impl DeviceOptions {
             Provider::TensorRtRtx => true,
             _ => false,
         }
+    }
+
+    /// Whether each batch is launched as a graph.
+    pub(super) fn captures(&self) -> bool {
+        let is_asked = |(key, value): &(String, String)| key == "enable_cuda_graph" && value == "1";
+        self.provider == Provider::Cuda && self.provider_options.iter().any(is_asked)
     }
 
     /// Whether it is an error that the device cannot compute all of a model. Otherwise the CPU
@@ -410,17 +408,21 @@ mod tests {
         assert!(!may_use_tf32("provider=webgpu,precision=fp32"));
     }
 
-    /// Regressions: the process panicked, and two devices of WebGPU were one GPU twice.
+    /// A regression: two devices of WebGPU were one GPU twice.
     #[test]
-    fn what_a_provider_would_ignore_or_not_survive_is_refused() {
-        for (options, remedy) in [
-            ("provider=cuda,ep=enable_cuda_graph=1", "no enable_cuda_graph"),
-            ("provider=webgpu,gpu=1", "powerPreference"),
-        ] {
-            let error = parse(options).unwrap_err().to_string();
-            assert!(error.contains(remedy), "{error}");
-        }
+    fn what_a_provider_would_ignore_is_refused() {
+        let error = parse("provider=webgpu,gpu=1").unwrap_err().to_string();
+        assert!(error.contains("powerPreference"), "{error}");
         assert!(parse("provider=cuda,gpu=1").is_ok() && parse("provider=webgpu,gpu=0").is_ok());
+    }
+
+    #[test]
+    fn only_cuda_captures_graphs_and_only_if_asked() {
+        let captures = |options: &str| parse(options).unwrap().captures();
+        assert!(captures("provider=cuda,ep=use_tf32=0;enable_cuda_graph=1"));
+        assert!(!captures("provider=cuda"));
+        assert!(!captures("provider=cuda,ep=enable_cuda_graph=0"));
+        assert!(!captures("provider=webgpu,ep=enable_cuda_graph=1"));
     }
 
     /// A regression: networks of one shape shared what CoreML had compiled, so that the second one played as

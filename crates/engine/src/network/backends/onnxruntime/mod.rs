@@ -2,10 +2,10 @@
 //! drives.
 //!
 //! [`OnnxRuntime`] is the backend: a model, its facts, and the `SessionPool` that evaluates with it through
-//! `runners` and `tensors`. The library is loaded at run time, when the first backend is made: [`Runtime`] is
-//! the one that serves the whole process and takes plugins in, [`finder`] finds it, `nvidia` loads what a GPU
-//! needs beside it. [`provider`] knows the kinds of devices, [`DeviceOptions`] what users choose of them.
-//! Nothing is fetched here: that is the business of `setup`.
+//! `runners`, `graphs` and `tensors`. The library is loaded at run time, when the first backend is made:
+//! [`Runtime`] is the one that serves the whole process and takes plugins in, [`finder`] finds it, `nvidia`
+//! loads what a GPU needs beside it. [`provider`] knows the kinds of devices, [`DeviceOptions`] what users
+//! choose of them. Nothing is fetched here: that is the business of `setup`.
 
 pub mod finder;
 pub mod provider;
@@ -14,6 +14,7 @@ mod batch_sizes;
 pub mod causes;
 mod device_options;
 mod fallback;
+mod graphs;
 mod host_memory;
 pub mod nvidia;
 mod process_environment;

@@ -2,10 +2,10 @@
 
 use half::{bf16, f16};
 use ort::memory::Allocator;
-use ort::session::{IoBinding, Session};
+use ort::session::{RunOptions, Session};
 use ort::value::{DynValue, DynValueRefMut, TensorElementType};
 
-use super::host_memory::HostMemory;
+use super::host_memory::{Described, HostMemory};
 use super::tensors::{Numbers, RunError, read_batch, write_batch, write_half};
 use crate::network::onnx::{DataType, InputForm, OnnxModel};
 use crate::network::{EvalSlot, InputPlanes};
@@ -14,23 +14,55 @@ use crate::network::{EvalSlot, InputPlanes};
 /// session that fills or reads.
 pub(super) struct Runner {
     allocator: Allocator,
-    /// A GPU of NVIDIA's copies outputs to memory of the allocator itself.
-    binds: bool,
+    travel: Travel,
     input: HostMemory,
-    /// In the order of the model's outputs.
+    /// In the order of the model's outputs …
     outputs: [HostMemory; 3],
+    /// … of which these are the forms, where outputs are bound to that memory.
+    bound: Vec<Form>,
+}
+
+/// How numbers come to the device and back.
+enum Travel {
+    /// As ONNX Runtime does it.
+    Usual,
+    /// A GPU of NVIDIA's copies them, from and to memory that it reaches itself.
+    Copied,
+    /// It computes with them where they lie, in a graph of this name.
+    Captured(RunOptions),
+}
+
+/// The outputs of a batch, in the order of the model's.
+pub(super) enum Outputs<'a> {
+    Made(Vec<DynValue>),
+    Bound(Vec<DynValueRefMut<'a>>),
 }
 
 impl Runner {
     /// With an allocator of memory that the GPU reaches itself, all tensors lie there.
     pub(super) fn new(pinned: Option<Allocator>) -> Runner {
-        let (binds, allocator) = (pinned.is_some(), pinned.unwrap_or_default());
+        let travel = if pinned.is_some() {
+            Travel::Copied
+        } else {
+            Travel::Usual
+        };
         Runner {
-            allocator,
-            binds,
+            allocator: pinned.unwrap_or_default(),
+            travel,
             input: HostMemory::default(),
             outputs: Default::default(),
+            bound: Vec::new(),
         }
+    }
+
+    /// For batches of one size, which become a graph with this number.
+    pub(super) fn of_graph(pinned: Allocator, number: usize) -> ort::Result<Runner> {
+        let mut options = RunOptions::new()?;
+        options.set("gpu_graph_id", number.to_string())?;
+        Ok(Runner {
+            travel: Travel::Captured(options),
+            ..Runner::new(Some(pinned))
+        })
     }
 
     /// The input of `positions`, of which those of `batch` are written.
@@ -42,9 +74,15 @@ impl Runner {
     ) -> ort::Result<DynValueRefMut<'_>> {
         let sizes = model.input_form.sizes();
         let (shape, size) = ([&[positions], sizes].concat(), sizes.iter().product());
+        let described = match self.travel {
+            Travel::Captured(_) => Described::Itself,
+            _ => Described::Host,
+        };
         macro_rules! filled {
             ($element:ty, $write:expr) => {{
-                let mut tensor = self.input.tensor::<$element>(&self.allocator, &shape)?;
+                let mut tensor = self
+                    .input
+                    .tensor::<$element>(&self.allocator, &shape, described)?;
                 write_batch(batch, size, tensor.extract_tensor_mut().1, $write);
                 Ok(tensor.into_dyn())
             }};
@@ -57,69 +95,104 @@ impl Runner {
         }
     }
 
-    /// Runs what was filled in, and gives the outputs in the order of the model's.
+    /// Runs what was filled in.
     pub(super) fn run(
         &mut self,
         session: &mut Session,
         model: &OnnxModel,
         positions: usize,
-    ) -> Result<Vec<DynValue>, RunError> {
-        let binding;
-        let mut outputs = if self.binds {
-            binding = self.binding(session, model, positions)?;
-            session.run_binding(&binding)?
-        } else {
+    ) -> Result<Outputs<'_>, RunError> {
+        if matches!(self.travel, Travel::Usual) {
             let input = self.input(model, &[], positions)?;
-            session.run(ort::inputs![model.names.input.as_str() => input])?
-        };
-        let taken = model.names.outputs().map(|(name, _)| {
-            outputs
-                .remove(name)
-                .ok_or_else(|| RunError::Output(name.into(), "is missing".into()))
-        });
-        taken.collect()
-    }
-
-    fn binding(&mut self, session: &Session, model: &OnnxModel, positions: usize) -> ort::Result<IoBinding> {
+            let mut outputs = session.run(ort::inputs![model.names.input.as_str() => input])?;
+            let taken = model.names.outputs().map(|(name, _)| {
+                outputs
+                    .remove(name)
+                    .ok_or_else(|| RunError::Output(name.into(), "is missing".into()))
+            });
+            return Ok(Outputs::Made(taken.collect::<Result<_, _>>()?));
+        }
         let mut binding = session.create_binding()?;
         // Sends the positions to the device. A session whose input is the host's, where the CPU helps, must
         // not come here: `ort` would copy the tensor by a session of its own, and wait for itself.
         binding.bind_input(model.names.input.as_str(), &*self.input(model, &[], positions)?)?;
-        let allocator = &self.allocator;
-        for ((name, width), memory) in model.names.outputs().zip(&mut self.outputs) {
-            let output = session.outputs().iter().find(|output| output.name() == name);
-            let dtype = output.map(|output| output.dtype());
-            // As the model declares it: a column may be [batch], [batch, 1] or [batch, 1, 1].
-            let sizes = dtype
-                .and_then(|dtype| dtype.tensor_shape())
-                .and_then(|shape| shape.get(1..));
-            let sizes = sizes.filter(|sizes| sizes.iter().product::<i64>() == width as i64);
-            let sizes = sizes.map_or(vec![width], |sizes| {
-                sizes.iter().map(|&size| size as usize).collect()
-            });
-            let shape = [vec![positions], sizes].concat();
-            match dtype.and_then(|dtype| dtype.tensor_type()) {
-                Some(TensorElementType::Float16) => {
-                    binding.bind_output(name, memory.tensor::<f16>(allocator, &shape)?)?;
-                }
-                Some(TensorElementType::Bfloat16) => {
-                    binding.bind_output(name, memory.tensor::<bf16>(allocator, &shape)?)?;
-                }
-                _ => binding.bind_output(name, memory.tensor::<f32>(allocator, &shape)?)?,
-            }
+        let described = match self.travel {
+            Travel::Captured(_) => Described::Device,
+            _ => Described::Host,
+        };
+        self.bound = model
+            .names
+            .outputs()
+            .map(|output| form_of(session, output, positions))
+            .collect();
+        for ((name, _), tensor) in model.names.outputs().zip(self.bound(described)?) {
+            binding.bind_output(name, tensor)?;
         }
-        Ok(binding)
+        match &self.travel {
+            Travel::Captured(options) => session.run_binding_with_options(&binding, options)?,
+            _ => session.run_binding(&binding)?,
+        };
+        Ok(self.outputs()?)
     }
+
+    /// What was computed into bound memory.
+    pub(super) fn outputs(&mut self) -> ort::Result<Outputs<'_>> {
+        Ok(Outputs::Bound(self.bound(Described::Host)?))
+    }
+
+    fn bound(&mut self, described: Described) -> ort::Result<Vec<DynValueRefMut<'_>>> {
+        let tensors = self.outputs.iter_mut().zip(&self.bound);
+        let tensors = tensors.map(|(memory, form)| tensor(memory, &self.allocator, form, described));
+        tensors.collect()
+    }
+}
+
+/// The type and the shape of a tensor.
+type Form = (TensorElementType, Vec<usize>);
+
+fn tensor<'a>(
+    memory: &'a mut HostMemory,
+    allocator: &Allocator,
+    (element, shape): &Form,
+    described: Described,
+) -> ort::Result<DynValueRefMut<'a>> {
+    Ok(match element {
+        TensorElementType::Float16 => memory.tensor::<f16>(allocator, shape, described)?.into_dyn(),
+        TensorElementType::Bfloat16 => memory.tensor::<bf16>(allocator, shape, described)?.into_dyn(),
+        _ => memory.tensor::<f32>(allocator, shape, described)?.into_dyn(),
+    })
+}
+
+/// As the model declares an output: a column may be [batch], [batch, 1] or [batch, 1, 1].
+fn form_of(session: &Session, (name, width): (&str, usize), positions: usize) -> Form {
+    let output = session.outputs().iter().find(|output| output.name() == name);
+    let dtype = output.map(|output| output.dtype());
+    let sizes = dtype
+        .and_then(|dtype| dtype.tensor_shape())
+        .and_then(|shape| shape.get(1..));
+    let sizes = sizes.filter(|sizes| sizes.iter().product::<i64>() == width as i64);
+    let sizes = sizes.map_or(vec![width], |sizes| {
+        sizes.iter().map(|&size| size as usize).collect()
+    });
+    let element = dtype.and_then(|dtype| dtype.tensor_type());
+    (
+        element.unwrap_or(TensorElementType::Float32),
+        [vec![positions], sizes].concat(),
+    )
 }
 
 /// Fills the slots of `batch` with the outputs of a run with `positions`.
 pub(super) fn read(
     model: &OnnxModel,
-    outputs: &[DynValue],
+    outputs: &Outputs<'_>,
     batch: &mut [EvalSlot],
     positions: usize,
 ) -> Result<(), RunError> {
-    let numbers = outputs.iter().zip(model.names.outputs());
+    let values: Vec<&DynValue> = match outputs {
+        Outputs::Made(values) => values.iter().collect(),
+        Outputs::Bound(values) => values.iter().map(|value| &**value).collect(),
+    };
+    let numbers = values.into_iter().zip(model.names.outputs());
     let numbers = numbers.map(|(value, output)| Numbers::of(value, output, positions));
     read_batch(&model.names, &numbers.collect::<Result<Vec<_>, _>>()?, batch)
 }

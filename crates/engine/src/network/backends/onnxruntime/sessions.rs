@@ -16,10 +16,11 @@ use ort::device::Device;
 use ort::memory::{AllocationDevice, Allocator, AllocatorType, MemoryInfo, MemoryType};
 use ort::session::Session;
 use ort::session::builder::{GraphOptimizationLevel, PrepackedWeights};
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex, MutexGuard, RwLockReadGuard};
 
 use super::batch_sizes::BatchSizes;
 use super::device_options::DeviceOptions;
+use super::graphs::{CAPTURING, Graphs};
 use super::provider::Provider;
 use super::runners::{Runner, read};
 use super::runtime::Runtime;
@@ -37,7 +38,7 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 /// The model and the sessions that all evaluators share. Only `state` changes, under its lock.
 pub(super) struct SessionPool {
     runtime: &'static Runtime,
-    model: OnnxModel,
+    model: Arc<OnnxModel>,
     device: DeviceOptions,
     pub(super) sizes: BatchSizes,
     /// The largest batch that is run as one. Relaxed: who reads it late only fails once more.
@@ -60,6 +61,8 @@ struct State {
     made: usize,
     /// Of one batch each, in the order of the sizes.
     idle: Vec<Vec<Session>>,
+    /// Of evaluators that are gone.
+    graphs: Vec<Graphs>,
 }
 
 impl fmt::Debug for SessionPool {
@@ -78,7 +81,10 @@ impl SessionPool {
         device: DeviceOptions,
         tried: [EvalSlot; TRIED.len()],
     ) -> SessionPool {
-        let sizes = BatchSizes::of(device.provider, &model);
+        let mut sizes = BatchSizes::of(device.provider, &model);
+        if device.captures() {
+            sizes = sizes.for_graphs();
+        }
         let (largest, notes) = (sizes.largest().into(), Mutex::default());
         let most = match (device.provider.spec().runs_one_at_a_time, device.queues) {
             (true, _) => 1,
@@ -89,7 +95,7 @@ impl SessionPool {
         let is_back = Condvar::new();
         SessionPool {
             runtime,
-            model,
+            model: Arc::new(model),
             device,
             sizes,
             largest,
@@ -105,20 +111,28 @@ impl SessionPool {
 
     pub(super) fn evaluator(self: &Arc<SessionPool>) -> Result<SessionEvaluator, BackendError> {
         let _making = self.making.lock();
+        let captures = self.device.captures();
+        let _capturing = captures.then(|| CAPTURING.write());
+        let _running = if captures { None } else { self.running() };
         let mut is_new = {
             let mut state = self.state.lock();
             state.evaluators += 1;
-            state.made < state.evaluators.min(self.most)
+            captures || state.made < state.evaluators.min(self.most)
         };
         let mut evaluator = SessionEvaluator {
             run: Runner::new(None),
+            graphs: None,
             pool: Arc::clone(self),
         };
-        if is_new {
+        if captures {
+            evaluator.graphs = self.state.lock().graphs.pop();
+            is_new = evaluator.graphs.is_none();
+            if is_new {
+                evaluator.graphs = Some(self.new_graphs()?);
+            }
+        } else if is_new {
             let _alone = self.alone();
-            let sessions = (0..self.sizes.sessions())
-                .map(|_| self.open())
-                .collect::<Result<_, _>>();
+            let sessions = self.open_all();
             let mut state = self.state.lock();
             match sessions {
                 Ok(sessions) => {
@@ -136,7 +150,7 @@ impl SessionPool {
             }
         }
         // Where the CPU helps, inputs may be its own.
-        if self.device.provider == Provider::Cuda && !self.device.needs_cpu {
+        if self.device.provider == Provider::Cuda && !self.device.needs_cpu && !captures {
             let pinned = self.pinned(&self.lend().sessions[0]);
             evaluator.run = Runner::new(Some(pinned.map_err(|error| self.refusal(&error))?));
         }
@@ -152,6 +166,26 @@ impl SessionPool {
             }
         }
         Ok(evaluator)
+    }
+
+    fn open_all(&self) -> Result<Vec<Session>, BackendError> {
+        (0..self.sizes.sessions()).map(|_| self.open()).collect()
+    }
+
+    fn new_graphs(&self) -> Result<Graphs, BackendError> {
+        let sessions = self.open_all()?;
+        let sizes = self.sizes.known.iter().map(|&size| {
+            let (session, _) = self.sizes.place(size);
+            Ok((size, self.pinned(&sessions[session])?))
+        });
+        let sizes = sizes.collect::<ort::Result<_>>();
+        let graphs = sizes.and_then(|sizes| Graphs::new(&self.model, sessions, sizes));
+        graphs.map_err(|error| self.refusal(&error))
+    }
+
+    /// Waits until no graph is being captured.
+    fn running(&self) -> Option<RwLockReadGuard<'static, ()>> {
+        (self.device.provider == Provider::Cuda).then(|| CAPTURING.read())
     }
 
     pub(super) fn largest(&self) -> usize {
@@ -299,6 +333,8 @@ impl Drop for Lent<'_> {
 
 pub(super) struct SessionEvaluator {
     run: Runner,
+    /// In the place of the pool's sessions.
+    graphs: Option<Graphs>,
     pool: Arc<SessionPool>,
 }
 
@@ -306,7 +342,10 @@ impl SessionEvaluator {
     /// Runs a batch in one session, filled up, as the pool's sizes place it.
     fn run_part(&mut self, batch: &mut [EvalSlot], place: (usize, usize)) -> Result<(), RunError> {
         let (session, positions) = place;
-        let SessionEvaluator { run, pool } = self;
+        let SessionEvaluator { run, graphs, pool } = self;
+        if let Some(graphs) = graphs {
+            return graphs.run(batch, place);
+        }
         let model = &pool.model;
         run.input(model, batch, positions)?;
         let outputs = run.run(&mut pool.lend().sessions[session], model, positions)?;
@@ -322,6 +361,7 @@ impl SessionEvaluator {
     /// processor, and where batches have one size.
     pub(super) fn positions_per_latency(&mut self) -> Result<Option<f64>, BackendError> {
         let pool = Arc::clone(&self.pool);
+        let _running = pool.running();
         let (smallest, largest) = (pool.sizes.known[0], pool.largest().min(PREFERRED_GPU_BATCH));
         if !pool.device.provider.is_accelerator() || smallest >= largest {
             return Ok(None);
@@ -346,6 +386,7 @@ impl SessionEvaluator {
 impl Evaluator for SessionEvaluator {
     fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
         let pool = Arc::clone(&self.pool);
+        let _running = pool.running();
         let mut done = 0;
         while done < batch.len() {
             let positions = pool.largest().min(batch.len() - done);
@@ -362,13 +403,18 @@ impl Evaluator for SessionEvaluator {
 
 impl Drop for SessionEvaluator {
     fn drop(&mut self) {
-        self.pool.state.lock().evaluators -= 1;
+        let mut state = self.pool.state.lock();
+        state.evaluators -= 1;
+        state.graphs.extend(self.graphs.take());
     }
 }
 
 impl Drop for SessionPool {
     fn drop(&mut self) {
         let _alone = self.alone();
-        self.state.get_mut().idle.clear();
+        let _running = self.running();
+        let state = self.state.get_mut();
+        state.idle.clear();
+        state.graphs.clear();
     }
 }
