@@ -12,7 +12,10 @@ use thiserror::Error;
 use super::{Move, Position, Variant};
 
 /// Marks behind a move or alone.
-const MARKS: &str = "+/- -/+ +/= =/+ =/∞ +-- --+ +- -+ + # ! ? ‼ ⁇ ⁈ ⁉ = ± ∓ ⩲ ⩱ ⟳ → ↑ ⇆ ∞ □ ○ ⊙ ⊕ ⌓ ≅ † ‡ ≠";
+const MARKS: [&str; 36] = [
+    "+/-", "-/+", "+/=", "=/+", "=/∞", "+--", "--+", "+-", "-+", "+", "#", "!", "?", "‼", "⁇", "⁈", "⁉", "=",
+    "±", "∓", "⩲", "⩱", "⟳", "→", "↑", "⇆", "∞", "□", "○", "⊙", "⊕", "⌓", "≅", "†", "‡", "≠",
+];
 /// Behind a capture en passant, attached or alone.
 const EN_PASSANT: [&str; 5] = ["e.p.", "e.p", "ep", "(ep)", "(e.p.)"];
 const ILLEGAL: &str = "is not legal";
@@ -318,7 +321,7 @@ fn without_marks(mut text: &str) -> &str {
             .trim_end_matches(|c: char| c.is_ascii_digit())
             .strip_suffix(['$', '#']);
         let numbered = numbered.filter(|rest| rest.len() + 1 < text.len());
-        match numbered.or_else(|| MARKS.split(' ').find_map(|mark| text.strip_suffix(mark))) {
+        match numbered.or_else(|| MARKS.iter().find_map(|mark| text.strip_suffix(mark))) {
             Some(rest) => text = rest,
             None => return text,
         }

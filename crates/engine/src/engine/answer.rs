@@ -10,7 +10,7 @@ use crate::time::Limit;
 /// Completes the outcome of a search of `game` within `limit` by a guess, if nothing was evaluated, and by
 /// what there is to tell. Where a reply is wanted, one is guessed even if the search has looked at none.
 /// Returns a report that the search itself has not made: of a guess, or with a guessed reply.
-pub fn complete(
+pub(super) fn complete(
     outcome: &mut Outcome,
     game: &History,
     context: &SearchContext,

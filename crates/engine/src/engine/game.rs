@@ -29,8 +29,8 @@ const DRAINING_PATIENCE: Duration = Duration::from_secs(1);
 type Draining = Arc<CachePadded<Life>>;
 
 #[derive(Debug)]
-pub struct OwnGame {
-    pub setup: Arc<Setup>,
+pub(super) struct OwnGame {
+    pub(super) setup: Arc<Setup>,
     cache: Arc<EvalCache>,
     tree: Option<GameTree>,
     /// Earlier searches whose workers may still touch the tree.
@@ -47,7 +47,7 @@ pub struct OwnGame {
     /// Up to the last search with a clock.
     last_clocked: Option<History>,
     /// What there is to tell, until it is told.
-    pub notes: Vec<Note>,
+    pub(super) notes: Vec<Note>,
 }
 
 fn new_sides(setup: &Setup) -> Result<[Timekeeper; 2], EngineError> {
@@ -61,7 +61,7 @@ fn new_sides(setup: &Setup) -> Result<[Timekeeper; 2], EngineError> {
 }
 
 impl OwnGame {
-    pub fn new(
+    pub(super) fn new(
         setup: Arc<Setup>,
         cache: Arc<EvalCache>,
         reclaimer: Reclaimer,
@@ -83,7 +83,7 @@ impl OwnGame {
     }
 
     /// Goes on under other options with the same backend. Another manager begins a game.
-    pub fn take_up(&mut self, setup: Arc<Setup>) -> Result<(), EngineError> {
+    pub(super) fn take_up(&mut self, setup: Arc<Setup>) -> Result<(), EngineError> {
         let before = std::mem::replace(&mut self.setup, setup);
         if !self.setup.shares_evaluations(&before) {
             self.clear_cache();
@@ -96,13 +96,13 @@ impl OwnGame {
         Ok(())
     }
 
-    pub fn clear_cache(&mut self) {
+    pub(super) fn clear_cache(&mut self) {
         self.cache = self.setup.new_cache();
     }
 
     /// Prepares a search of the last position. Pondering searches the one before, so that every reply keeps
     /// its subtree.
-    pub fn begin(&mut self, game: &History, request: &GoRequest) -> Result<Search, EngineError> {
+    pub(super) fn begin(&mut self, game: &History, request: &GoRequest) -> Result<Search, EngineError> {
         if let Some((name, Millis(ms))) = request.limit.unusable_time() {
             return Err(EngineError::Time { name, ms });
         }
@@ -203,7 +203,7 @@ impl OwnGame {
         Ok(search)
     }
 
-    pub fn manager(&self) -> &dyn TimeManager {
+    pub(super) fn manager(&self) -> &dyn TimeManager {
         &*self.sides[self.side].manager
     }
 
@@ -246,7 +246,7 @@ impl OwnGame {
     }
 
     /// Drops the tree. Nobody waits until its memory is free.
-    pub fn release_tree(&mut self) {
+    pub(super) fn release_tree(&mut self) {
         if let Some(tree) = self.tree.take() {
             self.reclaimer.add(|| drop(tree));
         }
@@ -322,7 +322,7 @@ impl OwnGame {
     }
 
     /// Lets the timekeeper learn from the move. `stats` are its search's last figures.
-    pub fn finish_move(&mut self, search: &Search, end: EndReason, stats: &SearchStats) {
+    pub(super) fn finish_move(&mut self, search: &Search, end: EndReason, stats: &SearchStats) {
         let reason = match end {
             EndReason::Rule(rule) => Some(rule),
             EndReason::Deadline => Some(StopReason::Budget),
@@ -411,7 +411,7 @@ struct BeforePondering {
 }
 
 impl BeforePondering {
-    pub fn read(game: &GameTree) -> BeforePondering {
+    pub(super) fn read(game: &GameTree) -> BeforePondering {
         let (tree, position) = (&game.tree, game.history.current());
         let root = tree.node(game.root);
         let replies = tree.children(root).map(|(_, child)| {

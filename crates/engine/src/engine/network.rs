@@ -243,17 +243,17 @@ fn open_without_wrong_parameters(options: &NetworkOptions) -> Result<OpenedBacke
 }
 
 #[derive(Debug)]
-pub struct LoadedNetwork {
-    pub options: NetworkOptions,
-    pub opened: OpenedBackend,
+pub(super) struct LoadedNetwork {
+    pub(super) options: NetworkOptions,
+    pub(super) opened: OpenedBackend,
     /// Workers that were wanted. The system may refuse some.
     threads: usize,
-    pub workers: WorkerPool,
+    pub(super) workers: WorkerPool,
 }
 
 impl LoadedNetwork {
     /// Of `options`. Where they name what `old` has, only the threads are new.
-    pub fn load(
+    pub(super) fn load(
         options: &NetworkOptions,
         threads: impl Fn(&BackendInfo) -> usize,
         old: Option<&LoadedNetwork>,
@@ -266,13 +266,13 @@ impl LoadedNetwork {
     }
 
     /// Whether the same would be loaded.
-    pub fn is_of(&self, options: &NetworkOptions, threads: impl Fn(&BackendInfo) -> usize) -> bool {
+    pub(super) fn is_of(&self, options: &NetworkOptions, threads: impl Fn(&BackendInfo) -> usize) -> bool {
         self.options == *options && self.threads == threads(self.opened.backend.facts())
     }
 
     /// What is to evaluate in the place of a device that has failed or does not answer. Fails if there is
     /// nothing.
-    pub fn successor(&self) -> Result<Option<OpenedBackend>, EngineError> {
+    pub(super) fn successor(&self) -> Result<Option<OpenedBackend>, EngineError> {
         match self.opened.backend.health() {
             Health::Replaced(backend) => Ok(Some(OpenedBackend {
                 backend,

@@ -14,8 +14,8 @@ use crate::time::expected_result;
 /// In moves.
 const MATE_MOVES: u32 = 2;
 #[derive(Clone, Copy, Debug)]
-pub struct QuickLook {
-    pub mv: Move,
+pub(super) struct QuickLook {
+    pub(super) mv: Move,
     /// For the side to move: from the cache, or from the material after the move.
     value: Value,
     mate: Option<u32>,
@@ -23,7 +23,7 @@ pub struct QuickLook {
 
 impl QuickLook {
     /// Reports the move `time` after `go`, because GUIs and match runners expect a score before each move.
-    pub fn info(&self, time: Duration) -> SearchInfo {
+    pub(super) fn info(&self, time: Duration) -> SearchInfo {
         let value = LineValue {
             q: self.value.wl,
             wl: self.value.wl,
@@ -46,7 +46,7 @@ impl QuickLook {
     }
 }
 
-pub fn quick_look(game: &History, allowed: &[Move], cache: &EvalCache) -> Option<QuickLook> {
+pub(super) fn quick_look(game: &History, allowed: &[Move], cache: &EvalCache) -> Option<QuickLook> {
     let legal = game.legal_moves();
     let candidates = || {
         legal

@@ -4,13 +4,13 @@ use std::fmt;
 use std::io::Read;
 
 /// Bytes that tell every kind: a tar archive has its signature behind its first name.
-pub const TELLING: usize = 512;
+pub(crate) const TELLING: usize = 512;
 /// One control character in so many makes a file binary.
 const MOST_CONTROLS: usize = 16;
 
 /// A kind of file that is not plain text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileKind {
+pub(crate) enum FileKind {
     Gzip,
     Zstandard,
     Bzip2,
@@ -178,10 +178,10 @@ pub(super) fn without_compression(name: &str) -> String {
 }
 
 impl FileKind {
-    pub const BINARY: FileKind = FileKind::Other("no text but binary data (name another file)");
+    pub(crate) const BINARY: FileKind = FileKind::Other("no text but binary data (name another file)");
 
     /// The kind of a file that begins with `start`, or `None` for text, and for nothing.
-    pub fn of(start: &[u8]) -> Option<FileKind> {
+    pub(crate) fn of(start: &[u8]) -> Option<FileKind> {
         if let Some((_, kind)) = SIGNATURES
             .iter()
             .find(|(signature, _)| start.starts_with(signature))
@@ -213,7 +213,7 @@ impl FileKind {
             .or(is_binary.then_some(FileKind::BINARY))
     }
 
-    pub fn of_ending(name: &str) -> FileKind {
+    pub(crate) fn of_ending(name: &str) -> FileKind {
         let known = ENDINGS.iter().find(|(ending, _)| name.ends_with(ending));
         known.map_or(FileKind::BINARY, |(_, text)| FileKind::Other(text))
     }

@@ -12,11 +12,11 @@ use zip::{CompressionMethod, ZipArchive};
 use super::Watched;
 use super::kind::{Content, without_compression};
 
-pub struct Member {
-    pub name: String,
-    pub content: Content,
-    pub compressed: u64,
-    pub notes: Vec<String>,
+pub(super) struct Member {
+    pub(super) name: String,
+    pub(super) content: Content,
+    pub(super) compressed: u64,
+    pub(super) notes: Vec<String>,
 }
 
 /// Opens the first file of the archive `path` whose name has the first of the `endings` that any has, else

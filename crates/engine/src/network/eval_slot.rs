@@ -10,7 +10,7 @@ use crate::chess::{History, Move};
 
 /// Probabilities and values may be outside their range, and sums of probabilities beside 1, by this: numbers
 /// of 16 bits round.
-pub const ROUNDING: f32 = 0.03;
+pub(crate) const ROUNDING: f32 = 0.03;
 /// The longest game that the rules allow: fifty moves between any two captures or moves of pawns.
 const MOST_PLIES: f32 = 17_697.0;
 

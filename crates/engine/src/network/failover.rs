@@ -15,17 +15,17 @@ const LEAST_LIFE: Duration = Duration::from_secs(60);
 
 /// What takes the place of a backend that has failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Remedy {
+pub(crate) enum Remedy {
     /// The same backend, opened anew.
     Reopened,
     Cpu,
 }
 
 /// Opens it, or says why not.
-pub type Opener = Box<dyn Fn() -> Result<Arc<dyn Backend>, String> + Send + Sync>;
+pub(crate) type Opener = Box<dyn Fn() -> Result<Arc<dyn Backend>, String> + Send + Sync>;
 
 #[derive(Debug)]
-pub struct Failover {
+pub(crate) struct Failover {
     /// Of the first backend.
     info: BackendInfo,
     shared: Arc<Shared>,
@@ -60,7 +60,7 @@ impl fmt::Debug for Shared {
 }
 
 impl Failover {
-    pub fn new(backend: Arc<dyn Backend>, remedy: Remedy, open: Opener) -> Failover {
+    pub(crate) fn new(backend: Arc<dyn Backend>, remedy: Remedy, open: Opener) -> Failover {
         let info = backend.facts().clone();
         let state = State {
             backend,

@@ -10,7 +10,7 @@ use super::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Health};
 use crate::note::Note;
 
 #[derive(Debug)]
-pub struct Instrumented {
+pub(crate) struct Instrumented {
     backend: Arc<dyn Backend>,
     busy: Arc<BusyMeter>,
     /// Taken once, before the backend's.
@@ -66,7 +66,7 @@ impl Backend for Instrumented {
     }
 }
 
-pub fn with_notes(backend: Arc<dyn Backend>, notes: Vec<Note>) -> Arc<dyn Backend> {
+pub(crate) fn with_notes(backend: Arc<dyn Backend>, notes: Vec<Note>) -> Arc<dyn Backend> {
     if notes.is_empty() {
         backend
     } else {

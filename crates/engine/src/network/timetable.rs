@@ -6,10 +6,10 @@ use std::time::Duration;
 
 /// Of a simulated device, and in virtual time of its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DevicePace {
+pub(crate) struct DevicePace {
     /// A batch's way to the device and back.
     pub latency: Duration,
-    pub per_position: Duration,
+    pub(crate) per_position: Duration,
     /// Bus time per position. Meanwhile the device computes other batches.
     pub copy: Duration,
     /// Batches are padded to a multiple, at least 1, …
@@ -17,11 +17,11 @@ pub struct DevicePace {
     /// … or to the next of these sizes.
     pub padded_to: &'static [usize],
     /// Batches in flight. Further ones wait until one is back.
-    pub queues: usize,
+    pub(crate) queues: usize,
     /// Equal devices, each with such queues, among which batches are divided.
-    pub devices: usize,
+    pub(crate) devices: usize,
     /// The host's descent to a leaf and its backup.
-    pub host_per_visit: Duration,
+    pub(crate) host_per_visit: Duration,
 }
 
 /// Such batches gave the best moves of simulated devices in the first half second, as multiples of the
@@ -32,7 +32,7 @@ const CHEAP_SHARE: f64 = 0.25;
 
 /// The preferred and the cheap batch of a device, if a batch takes `latency` and each position as long as
 /// `per_latency` times less. Throughput hardly grows beyond batches of `most`.
-pub fn batches_of_device(per_latency: f64, most: usize) -> (usize, usize) {
+pub(crate) fn batches_of_device(per_latency: f64, most: usize) -> (usize, usize) {
     // Measured paces differ a little from start to start.
     let preferred = ((BATCH_PER_LATENCY * per_latency).min(most as f64) as usize).next_power_of_two();
     let cheap = (CHEAP_SHARE * per_latency) as usize;
@@ -46,7 +46,7 @@ impl DevicePace {
     }
 
     /// Positions computed while a batch travels: enough to keep the device busy with two batches.
-    pub fn positions_per_latency(&self) -> u128 {
+    pub(crate) fn positions_per_latency(&self) -> u128 {
         let positions = self.latency.as_nanos() / (self.per_position + self.copy).as_nanos().max(1);
         positions.next_multiple_of(self.step.into())
     }
@@ -54,7 +54,7 @@ impl DevicePace {
 
 /// The most positions in a piece of a batch that is divided evenly among `devices`. A piece is no larger than
 /// a batch that is `preferred`, unless there is one device.
-pub fn piece_size(positions: usize, devices: usize, preferred: usize) -> usize {
+pub(crate) fn piece_size(positions: usize, devices: usize, preferred: usize) -> usize {
     let even = positions.div_ceil(devices.max(1)).max(1);
     if devices > 1 {
         even.min(preferred.max(1))
@@ -64,11 +64,11 @@ pub fn piece_size(positions: usize, devices: usize, preferred: usize) -> usize {
 }
 
 #[derive(Debug)]
-pub struct Timetable {
+pub(crate) struct Timetable {
     pace: DevicePace,
     devices: Vec<DeviceLoad>,
     submitted: Duration,
-    pub positions: u64,
+    pub(crate) positions: u64,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -93,7 +93,7 @@ impl Timetable {
     }
 
     /// Sends a batch of `positions` and returns when its answers are back.
-    pub fn submit(&mut self, now: Duration, positions: u32) -> Duration {
+    pub(crate) fn submit(&mut self, now: Duration, positions: u32) -> Duration {
         let preferred = self.pace.positions_per_latency() as usize;
         let size = piece_size(positions as usize, self.devices.len(), preferred) as u32;
         let mut left = positions;
@@ -138,7 +138,7 @@ impl Timetable {
 
     /// Computing time until `now`, the mean over devices. The work ahead is subtracted as if it had no gaps,
     /// which is exact up to half a latency.
-    pub fn busy_until(&self, now: Duration) -> Duration {
+    pub(crate) fn busy_until(&self, now: Duration) -> Duration {
         let ahead: Duration = self
             .devices
             .iter()

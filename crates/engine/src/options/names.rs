@@ -61,7 +61,7 @@ pub struct OtherName {
 }
 
 impl OtherName {
-    pub fn is_named(&self, name: &str) -> bool {
+    pub(crate) fn is_named(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name) || self.flag == name
     }
 }
@@ -97,7 +97,7 @@ pub fn both_names(name: &str) -> Option<[&'static str; 2]> {
 }
 
 /// The own name of the option that `name` means. `name` itself unless it is a second one.
-pub fn own_name(name: &str) -> &str {
+pub(crate) fn own_name(name: &str) -> &str {
     OTHER_NAMES
         .iter()
         .find(|other| other.is_named(name))

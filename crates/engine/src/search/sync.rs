@@ -4,27 +4,27 @@
 //! `tests/models` compiles these files with another module of this name, which takes atomics and locks from
 //! loom and makes the blocks small. So the models run the engine's own code.
 
-pub use parking_lot::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard};
-pub use std::sync::{OnceLock, atomic};
-pub use std::thread;
+pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard};
+pub(crate) use std::sync::{OnceLock, atomic};
+pub(crate) use std::thread;
 
 use std::mem::MaybeUninit;
 
 /// Slots of a slab's first block, a power of two.
-pub const FIRST_BLOCK: u32 = 1 << 16;
+pub(crate) const FIRST_BLOCK: u32 = 1 << 16;
 /// Regions of a slab, at most 64: free runs of one region are joined at once.
-pub const REGIONS: usize = 64;
+pub(crate) const REGIONS: usize = 64;
 /// Blocks that a 32-bit index can address, together 2³² − 2¹⁶ slots.
-pub const BLOCKS: usize = 16;
+pub(crate) const BLOCKS: usize = 16;
 
 /// Zeroed memory from the system, not yet touched.
-pub fn zeroed_block<T: Default>(len: usize) -> Box<[MaybeUninit<T>]> {
+pub(crate) fn zeroed_block<T: Default>(len: usize) -> Box<[MaybeUninit<T>]> {
     Box::new_zeroed_slice(len)
 }
 
 /// Spins at first, then yields: the holder of the lock may have been descheduled.
 #[cold]
-pub fn wait_for_lock(tries: u32) {
+pub(crate) fn wait_for_lock(tries: u32) {
     if tries < 64 {
         std::hint::spin_loop()
     } else {

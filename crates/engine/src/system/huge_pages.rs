@@ -5,13 +5,13 @@
 //! bf16 22 %) and for the search tree.
 
 /// The size of a huge page, bytes.
-pub const HUGE_PAGE: usize = 2 << 20;
+pub(crate) const HUGE_PAGE: usize = 2 << 20;
 
 /// Asks the system to back `memory` by huge pages, as far as it holds whole ones. It works best before the
 /// memory is first written. The contents stay. Where the system has no such pages, or refuses, nothing but
 /// speed is lost.
 #[cfg(target_os = "linux")]
-pub fn prefer_huge_pages<T>(memory: &[T]) {
+pub(crate) fn prefer_huge_pages<T>(memory: &[T]) {
     use rustix::mm::{Advice, madvise};
     let page = rustix::param::page_size();
     let begin = memory.as_ptr().addr().next_multiple_of(page);
@@ -29,7 +29,7 @@ pub fn prefer_huge_pages<T>(memory: &[T]) {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub fn prefer_huge_pages<T>(_: &[T]) {}
+pub(crate) fn prefer_huge_pages<T>(_: &[T]) {}
 
 #[cfg(test)]
 mod tests {

@@ -10,7 +10,7 @@ const TICK: Duration = Duration::from_millis(1);
 /// Threads that have been told to end when this is dropped, which waits for them for up to two seconds: one
 /// that still gives up a library's sessions while the process ends would crash it.
 #[derive(Debug, Default)]
-pub struct EndingThreads(pub Vec<JoinHandle<()>>);
+pub(crate) struct EndingThreads(pub(crate) Vec<JoinHandle<()>>);
 
 impl Drop for EndingThreads {
     fn drop(&mut self) {

@@ -17,7 +17,7 @@ pub struct RootEvaluation {
 
 /// Visits of the two most visited root moves, or 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MostVisits {
+pub(crate) struct MostVisits {
     pub best: u32,
     pub second: u32,
 }
@@ -266,7 +266,7 @@ impl Limit {
 }
 
 impl MoverClock {
-    pub fn cap_moves_left(&self, moves: f64) -> f64 {
+    pub(crate) fn cap_moves_left(&self, moves: f64) -> f64 {
         let cap = self.movestogo.map_or(f64::INFINITY, f64::from);
         moves.min(cap).max(1.0)
     }

@@ -56,14 +56,14 @@ impl NodesPerMilli {
 
 /// In milliseconds: nodes divided by the rate of the move that used them.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct NodeClock {
+pub(crate) struct NodeClock {
     left: Option<Millis>,
     period: Millis,
     movestogo: Option<u32>,
 }
 
 impl NodeClock {
-    pub fn replace_clock(&mut self, facts: &MoveFacts) -> MoveFacts {
+    pub(crate) fn replace_clock(&mut self, facts: &MoveFacts) -> MoveFacts {
         let Some(gui) = facts.limit.mover_clock() else {
             return facts.clone();
         };
@@ -89,7 +89,7 @@ impl NodeClock {
         }
     }
 
-    pub fn press(&mut self, used: Millis, inc: Millis) {
+    pub(crate) fn press(&mut self, used: Millis, inc: Millis) {
         self.add(inc - used);
     }
 

@@ -160,7 +160,7 @@ const DECAY: f64 = 0.9;
 const MAX_SINGLE_LAG: Millis = Millis(500.0);
 
 #[derive(Clone, Copy, Debug, Default)]
-pub struct LagMeter {
+pub(crate) struct LagMeter {
     expected: Option<Millis>,
     /// What the clock had lost at the last `go`.
     last_missing: Millis,
@@ -168,7 +168,7 @@ pub struct LagMeter {
 }
 
 impl LagMeter {
-    pub fn clock_read(&mut self, time: Millis) {
+    pub(crate) fn clock_read(&mut self, time: Millis) {
         // Passing a time control adds time and hides the lag.
         if let Some(expected) = self.expected.take() {
             let missing = expected - time;
@@ -183,11 +183,11 @@ impl LagMeter {
     }
 
     /// A search without a clock begins: what the clock loses meanwhile is not lag.
-    pub fn clock_is_unwatched(&mut self) {
+    pub(crate) fn clock_is_unwatched(&mut self) {
         self.expected = None;
     }
 
-    pub fn move_made(&mut self, time: Millis, used: Millis, inc: Millis) {
+    pub(crate) fn move_made(&mut self, time: Millis, used: Millis, inc: Millis) {
         self.expected = Some(time - used + inc);
     }
 }

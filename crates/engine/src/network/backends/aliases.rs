@@ -73,13 +73,16 @@ pub(super) fn all_names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Of Lc0's backends. Those that ours lacks are ignored.
-const LC0_PARAMETERS: &str = "\
-    alt_layernorm alt_mish atol batch batch_size blas_cores cache_opt custom_winograd datatype delay \
-    device dump-graphdef dump-graphdef-txt enable-conv-metacommand enable-gemm-metacommand force_tune \
-    fp16 freq fused_mha gpu graph_capture init input_mode io_datatype ir jit_cache max_batch min_batch \
-    mlh mode multi_stream nhwc no_shape optimize opset plugin_path policy_head record_file replay_file \
-    res_block_fusing rtol steps threads tune_batch_size tune_exhaustive tune_only tuner_file uniform \
-    value_head winograd";
+#[rustfmt::skip]
+const LC0_PARAMETERS: [&str; 50] = [
+    "alt_layernorm", "alt_mish", "atol", "batch", "batch_size", "blas_cores", "cache_opt", "custom_winograd",
+    "datatype", "delay", "device", "dump-graphdef", "dump-graphdef-txt", "enable-conv-metacommand",
+    "enable-gemm-metacommand", "force_tune", "fp16", "freq", "fused_mha", "gpu", "graph_capture", "init",
+    "input_mode", "io_datatype", "ir", "jit_cache", "max_batch", "min_batch", "mlh", "mode", "multi_stream",
+    "nhwc", "no_shape", "optimize", "opset", "plugin_path", "policy_head", "record_file", "replay_file",
+    "res_block_fusing", "rtol", "steps", "threads", "tune_batch_size", "tune_exhaustive", "tune_only",
+    "tuner_file", "uniform", "value_head", "winograd",
+];
 
 /// A name that is no alias stands for itself.
 pub(super) fn resolve(name: &str, options: Params) -> Resolved<'_> {
@@ -136,7 +139,7 @@ fn without_lc0s(backend: &str, options: Params, is_name_of_lc0: bool) -> (Params
     let is_open = is_name_of_lc0 || backend == AUTO;
     let stays = |entry: &ParamEntry| match entry {
         ParamEntry::Value { key, .. } if own.iter().any(|spec| spec.name == key) => true,
-        ParamEntry::Value { key, .. } => !is_open && !LC0_PARAMETERS.split(' ').any(|known| known == key),
+        ParamEntry::Value { key, .. } => !is_open && !LC0_PARAMETERS.contains(&key.as_str()),
         ParamEntry::List { .. } => !is_open,
     };
     let (mut known, mut dropped) = (Params::default(), Params::default());

@@ -26,26 +26,26 @@ const ALWAYS_ALLOWED: u64 = 64 << 20;
 const MAX_RATIO: u64 = 8;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 /// Field 1 (fixed32) of [`super::message::Net`], the magic number 0x1c0.
-pub const NETWORK_START: [u8; 5] = [0x0d, 0xc0, 0x01, 0x00, 0x00];
+pub(super) const NETWORK_START: [u8; 5] = [0x0d, 0xc0, 0x01, 0x00, 0x00];
 /// Field 1 (varint) of an ONNX model: the IR version.
 const ONNX_START: u8 = 0x08;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileKind {
+pub(crate) enum FileKind {
     Lc0,
     Onnx,
 }
 
-pub struct Content {
-    pub kind: FileKind,
-    pub chunks: Chunks,
+pub(crate) struct Content {
+    pub(crate) kind: FileKind,
+    pub(crate) chunks: Chunks,
     /// Of the file on disk, in hexadecimal.
-    pub sha256: String,
+    pub(crate) sha256: String,
     /// On disk, in bytes.
-    pub size: u64,
+    pub(crate) size: u64,
 }
 
-pub fn open(path: &Path) -> Checked<Content> {
+pub(crate) fn open(path: &Path) -> Checked<Content> {
     // Before opening it: nobody may ever write to a pipe.
     let metadata = path.metadata()?;
     if !metadata.is_file() {
@@ -62,7 +62,7 @@ pub fn open(path: &Path) -> Checked<Content> {
 }
 
 /// Whether the file begins as Lc0's format does, compressed or not.
-pub fn begins_as_network(path: &Path) -> bool {
+pub(crate) fn begins_as_network(path: &Path) -> bool {
     let mut start = [0; NETWORK_START.len()];
     let read = |start: &mut [u8]| -> io::Result<()> {
         let mut reader = BufReader::with_capacity(512, File::open(path)?);
@@ -75,7 +75,7 @@ pub fn begins_as_network(path: &Path) -> bool {
     read(&mut start).is_ok() && start == NETWORK_START
 }
 
-pub fn read(source: impl Read, size: u64) -> Checked<Content> {
+pub(crate) fn read(source: impl Read, size: u64) -> Checked<Content> {
     let mut sha256 = Sha256::new();
     let see = |read: &[u8]| {
         sha256.update(read);
@@ -199,7 +199,7 @@ static NOTHING: [u8; 256] = [0; 256];
 
 /// For the protobuf parser, whose reading frees them.
 #[derive(Debug, Default)]
-pub struct Chunks {
+pub(crate) struct Chunks {
     queue: VecDeque<Bytes>,
     remaining: usize,
     steps: usize,
@@ -211,7 +211,7 @@ impl Chunks {
         self.queue.push_back(chunk);
     }
 
-    pub fn decode<M: Message + Default>(mut self) -> Checked<M> {
+    pub(crate) fn decode<M: Message + Default>(mut self) -> Checked<M> {
         let message = M::decode(&mut self);
         if self.steps > MAX_STEPS {
             return Err(protobuf("more fields than any network has"));

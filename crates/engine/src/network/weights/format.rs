@@ -6,24 +6,24 @@ use crate::network::encode::InputFormat;
 use crate::network::layers::Activation;
 
 /// After the corrections for old files.
-pub struct NetworkFormat {
-    pub input: InputFormat,
+pub(super) struct NetworkFormat {
+    pub(super) input: InputFormat,
     /// A body of encoders, or a tower.
-    pub has_encoders: bool,
-    pub policy: PolicyKind,
+    pub(super) has_encoders: bool,
+    pub(super) policy: PolicyKind,
     /// 3 for win, draw and loss, or 1.
-    pub value_outputs: usize,
-    pub moves_left: bool,
+    pub(super) value_outputs: usize,
+    pub(super) moves_left: bool,
     /// Where no other is named.
-    pub activation: Activation,
-    pub smolgen_activation: Activation,
+    pub(super) activation: Activation,
+    pub(super) smolgen_activation: Activation,
     /// In feed-forward parts. `None` means that of the surrounding part.
-    pub ffn_activation: Option<Activation>,
-    pub embedding: EmbeddingKind,
+    pub(super) ffn_activation: Option<Activation>,
+    pub(super) embedding: EmbeddingKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PolicyKind {
+pub(super) enum PolicyKind {
     Classical,
     /// Two convolutions, mapped to moves.
     Convolution,
@@ -32,7 +32,7 @@ pub enum PolicyKind {
 
 /// What an attention body reads per square besides the planes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EmbeddingKind {
+pub(super) enum EmbeddingKind {
     /// Not named: only possible behind a tower.
     None,
     /// A constant table (Lc0's PE_MAP).
@@ -46,7 +46,7 @@ const CLASSICAL: i32 = 1;
 const SE: i32 = 2;
 const CLASSICAL_WITH_HEADFORMAT: i32 = 3;
 const SE_WITH_HEADFORMAT: i32 = 4;
-pub const ONNX: i32 = 5;
+pub(super) const ONNX: i32 = 5;
 const ATTENTION_BODY: i32 = 6;
 const ATTENTION_BODY_MULTIHEAD: i32 = 7;
 const ATTENTION_BODY_MULTIHEAD_LEGACY: i32 = 134;
@@ -56,7 +56,10 @@ const SWISH: i32 = 7;
 const TABLE: i32 = 1;
 const PIECES: i32 = 2;
 
-pub fn layers_format(declared: Option<message::NetworkFormat>, weights: &Weights) -> Checked<NetworkFormat> {
+pub(super) fn layers_format(
+    declared: Option<message::NetworkFormat>,
+    weights: &Weights,
+) -> Checked<NetworkFormat> {
     let fields = correct_old(declared, weights);
     let has_encoders = match fields.network.unwrap_or_default() {
         CLASSICAL_WITH_HEADFORMAT | SE_WITH_HEADFORMAT => false,
@@ -115,7 +118,7 @@ pub fn layers_format(declared: Option<message::NetworkFormat>, weights: &Weights
 }
 
 /// By the number in Lc0's proto.
-pub fn input_format(number: Option<i32>) -> Checked<InputFormat> {
+pub(crate) fn input_format(number: Option<i32>) -> Checked<InputFormat> {
     let number = number.unwrap_or_default();
     InputFormat::try_from(number).map_err(|_| {
         let supported = "1, 2, 3, 4, 5, 132 and 133 (112 planes in Lc0's variants)";

@@ -39,7 +39,7 @@ pub struct HeadChoice {
 }
 
 /// Takes one policy head's layers from the file, wherever they are, and all names, and drops the others.
-pub fn take_policy(
+pub(crate) fn take_policy(
     weights: &mut Weights,
     name: PolicyHeadName,
 ) -> Checked<(message::PolicyHead, Vec<PolicyHeadName>)> {
@@ -73,7 +73,7 @@ pub fn take_policy(
 }
 
 /// Likewise for the value head.
-pub fn take_value(
+pub(crate) fn take_value(
     weights: &mut Weights,
     name: ValueHeadName,
 ) -> Checked<(message::ValueHead, Vec<ValueHeadName>)> {

@@ -85,7 +85,10 @@ impl NetworkFile {
     }
 }
 
-pub fn embedded(model: message::OnnxModel, declared: Option<message::NetworkFormat>) -> Checked<OnnxModel> {
+pub(crate) fn embedded(
+    model: message::OnnxModel,
+    declared: Option<message::NetworkFormat>,
+) -> Checked<OnnxModel> {
     let lacks = |part| missing(part, "ONNX networks need it");
     let bytes = model
         .model
@@ -113,7 +116,12 @@ pub fn embedded(model: message::OnnxModel, declared: Option<message::NetworkForm
 /// Planes are taken to be Lc0's classical ones unless the user has `told` another format, or the model's
 /// metadata say it.
 /// An error lists the names that are there.
-pub fn bare(path: &Path, bytes: Bytes, named: Option<TensorNames>, told: Option<i32>) -> Checked<OnnxModel> {
+pub(crate) fn bare(
+    path: &Path,
+    bytes: Bytes,
+    named: Option<TensorNames>,
+    told: Option<i32>,
+) -> Checked<OnnxModel> {
     let model = parse(&bytes)?;
     let own = model
         .metadata

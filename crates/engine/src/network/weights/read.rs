@@ -29,7 +29,7 @@ type Pair = (Option<Layer>, Option<Layer>);
 
 /// Reads the network with the layers of these heads. The error names the first part that is missing, of the
 /// wrong size, or not finite.
-pub fn network(
+pub(super) fn network(
     mut weights: Weights,
     format: NetworkFormat,
     policy: message::PolicyHead,

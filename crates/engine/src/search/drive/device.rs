@@ -36,9 +36,9 @@ impl WorkerPoolError {
 }
 
 #[derive(Debug)]
-pub struct Evaluated {
-    pub batch: Batch,
-    pub outcome: Result<(), BackendError>,
+pub(super) struct Evaluated {
+    pub(super) batch: Batch,
+    pub(super) outcome: Result<(), BackendError>,
 }
 
 struct Request {
@@ -65,11 +65,11 @@ enum UnderWay {
 }
 
 /// A thread's way to its device, which evaluates in the order of sending.
-pub struct DeviceLink {
+pub(super) struct DeviceLink {
     delivery: Delivery,
     under_way: VecDeque<UnderWay>,
     /// Batches that the device computes at once, or 0 if evaluations need the worker's core.
-    pub queues: usize,
+    pub(super) queues: usize,
 }
 
 impl DeviceLink {
@@ -83,7 +83,10 @@ impl DeviceLink {
         }
     }
 
-    pub fn of_workers(backend: &dyn Backend, workers: usize) -> Result<Vec<DeviceLink>, WorkerPoolError> {
+    pub(super) fn of_workers(
+        backend: &dyn Backend,
+        workers: usize,
+    ) -> Result<Vec<DeviceLink>, WorkerPoolError> {
         let info = backend.facts();
         if info.queues == 0 || info.has_virtual_time() {
             let own = |_| Ok(DeviceLink::new(info, Delivery::Own(backend.evaluator()?)));
@@ -108,26 +111,26 @@ impl DeviceLink {
             .collect())
     }
 
-    pub fn of_owner(info: &BackendInfo) -> DeviceLink {
+    pub(super) fn of_owner(info: &BackendInfo) -> DeviceLink {
         DeviceLink::new(info, Delivery::Owner)
     }
 
-    pub fn is_idle(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         self.under_way.is_empty()
     }
 
     /// A batch is sent if it is full, if the device is idle, or if half a batch would keep a queue busy.
-    pub fn wants(&self, leaves: u32, size: u32) -> bool {
+    pub(super) fn wants(&self, leaves: u32, size: u32) -> bool {
         let has_free_queue = self.under_way.len() < self.queues;
         leaves > 0 && (leaves >= size || self.is_idle() || has_free_queue && leaves * 2 >= size)
     }
 
-    pub fn is_full(&self) -> bool {
+    pub(super) fn is_full(&self) -> bool {
         self.under_way.len() > self.queues
     }
 
     /// Sends a batch. If the owner of the search evaluates it, that must have been done before.
-    pub fn send(&mut self, mut batch: Batch, clock: &SearchClock) {
+    pub(super) fn send(&mut self, mut batch: Batch, clock: &SearchClock) {
         let positions = batch.slots().len() as u32;
         let outcome = match &mut self.delivery {
             Delivery::Own(evaluator) => evaluator.evaluate(batch.slots_mut()),
@@ -144,7 +147,7 @@ impl DeviceLink {
     }
 
     /// The oldest batch under way. `None` if there is none, or if its thread died with it.
-    pub fn receive(&mut self, clock: &SearchClock) -> Option<Evaluated> {
+    pub(super) fn receive(&mut self, clock: &SearchClock) -> Option<Evaluated> {
         match self.under_way.pop_front()? {
             UnderWay::Due(evaluated, due) => {
                 clock.waited_until(due);
@@ -154,7 +157,7 @@ impl DeviceLink {
         }
     }
 
-    pub fn begin(&mut self) {
+    pub(super) fn begin(&mut self) {
         self.under_way.clear();
     }
 }

@@ -15,13 +15,13 @@ use crate::search::tree::Inside;
 use crate::time::{Chain, SearchStats, StopReason};
 
 #[derive(Debug)]
-pub struct Search {
-    pub state: SearchState,
-    pub stop_controller: StopController,
+pub(crate) struct Search {
+    pub(crate) state: SearchState,
+    pub(crate) stop_controller: StopController,
 }
 
 impl Search {
-    pub fn new(context: SearchContext, chain: Chain, visits: u64) -> Search {
+    pub(crate) fn new(context: SearchContext, chain: Chain, visits: u64) -> Search {
         let waits_for_stop = chain.waits_for_stop;
         let stop_controller = StopController::new(chain, context.clock.is_real());
         Search {
@@ -30,11 +30,11 @@ impl Search {
         }
     }
 
-    pub fn snapshot(&self) -> RootSnapshot<'_> {
+    pub(crate) fn snapshot(&self) -> RootSnapshot<'_> {
         RootSnapshot::read(&self.state)
     }
 
-    pub fn stats(&self) -> SearchStats {
+    pub(crate) fn stats(&self) -> SearchStats {
         RootSnapshot::read_children(&self.state).stats()
     }
 
@@ -150,7 +150,7 @@ impl Search {
     }
 
     /// Ends the search as `stop` does, even after `infinite` and `ponder`.
-    pub fn request_stop(&self) {
+    pub(crate) fn request_stop(&self) {
         self.state.life.request_stop();
         self.dismiss_with_root();
     }
@@ -189,7 +189,7 @@ pub struct Outcome {
     pub figures: Figures,
 }
 
-pub enum News<'a> {
+pub(crate) enum News<'a> {
     Info(&'a SearchInfo),
     /// It has failed, and waits for `stop`.
     Failure(String),
@@ -197,7 +197,7 @@ pub enum News<'a> {
     Tick,
 }
 
-pub fn run(search: &Search, observer: &mut dyn FnMut(News<'_>)) -> Outcome {
+pub(crate) fn run(search: &Search, observer: &mut dyn FnMut(News<'_>)) -> Outcome {
     let context = &search.state.context;
     let mut reporter = InfoReporter { observer, last: None };
     let mut has_failed = false;
@@ -224,7 +224,10 @@ pub fn run(search: &Search, observer: &mut dyn FnMut(News<'_>)) -> Outcome {
 
 /// Blocks until the search is over, dismisses its workers and waits for the root. `goes_on` is asked every
 /// few milliseconds. `None` if it ended the watch: the workers then search on.
-pub fn watch(search: &Search, goes_on: &mut dyn FnMut(&RootSnapshot<'_>) -> bool) -> Option<EndReason> {
+pub(crate) fn watch(
+    search: &Search,
+    goes_on: &mut dyn FnMut(&RootSnapshot<'_>) -> bool,
+) -> Option<EndReason> {
     let SearchState { context, life, .. } = &search.state;
     let reason = loop {
         if let Some(reason) = search.stop_controller.wait(life, &context.clock, TICK) {
@@ -273,7 +276,7 @@ fn wait_for_root(search: &Search) {
     }
 }
 
-pub fn conclude(search: &Search, reason: EndReason) -> Outcome {
+pub(crate) fn conclude(search: &Search, reason: EndReason) -> Outcome {
     result_of(search, &search.snapshot(), reason)
 }
 

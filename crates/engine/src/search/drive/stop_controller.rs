@@ -15,21 +15,26 @@ use crate::search::state::{EndReason, Life, SearchClock, SearchHints};
 use crate::time::{Chain, Hints, Millis, Nps, SearchStats, StopReason};
 
 #[derive(Debug)]
-pub struct StopController {
+pub(crate) struct StopController {
     chain: Mutex<Chain>,
     /// False in virtual time, which only workers advance.
     is_real_time: bool,
 }
 
 impl StopController {
-    pub fn new(chain: Chain, is_real_time: bool) -> StopController {
+    pub(crate) fn new(chain: Chain, is_real_time: bool) -> StopController {
         StopController {
             chain: Mutex::new(chain),
             is_real_time,
         }
     }
 
-    pub fn check(&self, stats: &SearchStats, visits_left: u64, hints: &SearchHints) -> Option<EndReason> {
+    pub(crate) fn check(
+        &self,
+        stats: &SearchStats,
+        visits_left: u64,
+        hints: &SearchHints,
+    ) -> Option<EndReason> {
         let (said, reason) = self.ask(stats, visits_left, hints);
         hints
             .decisive_lead
@@ -40,7 +45,7 @@ impl StopController {
     /// Asks the chain because time has passed. Only workers leave root moves out of the race. Without a clock
     /// (`go depth`, or nodes as the clock) only they ask at all: in the middle of a batch the figures depend
     /// on chance.
-    pub fn check_by_clock(
+    pub(crate) fn check_by_clock(
         &self,
         stats: &SearchStats,
         visits_left: u64,
@@ -80,7 +85,7 @@ impl StopController {
         (said, reason)
     }
 
-    pub fn ready_at(&self) -> Option<Duration> {
+    pub(crate) fn ready_at(&self) -> Option<Duration> {
         self.ready_in(&self.chain.lock())
     }
 
@@ -93,13 +98,13 @@ impl StopController {
         })
     }
 
-    pub fn with_chain<R>(&self, work: impl FnOnce(&mut Chain) -> R) -> R {
+    pub(crate) fn with_chain<R>(&self, work: impl FnOnce(&mut Chain) -> R) -> R {
         work(&mut self.chain.lock())
     }
 
     /// Waits for the end of `life`, at most until the deadline or for `tick`. Workers alone watch a deadline
     /// in virtual time.
-    pub fn wait(&self, life: &Life, clock: &SearchClock, tick: Duration) -> Option<EndReason> {
+    pub(crate) fn wait(&self, life: &Life, clock: &SearchClock, tick: Duration) -> Option<EndReason> {
         let ready_at = self.ready_at().filter(|_| self.is_real_time);
         let until_deadline = ready_at.map(|ready_at| ready_at.saturating_sub(clock.elapsed()));
         let timeout = until_deadline.map_or(tick, |left| left.min(tick));

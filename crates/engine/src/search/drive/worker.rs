@@ -24,10 +24,10 @@ use crate::system::threads::EndingThreads;
 pub const STACK_BYTES: usize = 32 << 20;
 const IDLE_WAIT: Duration = Duration::from_millis(20);
 /// Wait of a search ahead of its limit of nodes per second.
-pub const PACE_WAIT: Duration = Duration::from_millis(1);
+pub(crate) const PACE_WAIT: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]
-pub struct WorkerPool {
+pub(crate) struct WorkerPool {
     /// One for each worker, which leaves once it is closed. What lies in them keeps no large tree alive. With
     /// each search how often workers had been called back from it.
     mailboxes: Vec<Sender<(Weak<Search>, u32)>>,
@@ -37,7 +37,7 @@ pub struct WorkerPool {
 
 impl WorkerPool {
     /// Starts `threads` workers, fewer where no more fit, and one in virtual time.
-    pub fn new(backend: &dyn Backend, threads: usize) -> Result<WorkerPool, WorkerPoolError> {
+    pub(crate) fn new(backend: &dyn Backend, threads: usize) -> Result<WorkerPool, WorkerPoolError> {
         let threads = if backend.facts().has_virtual_time() {
             1
         } else {
@@ -69,11 +69,11 @@ impl WorkerPool {
         Ok(pool)
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.threads.0.len()
     }
 
-    pub fn assign(&self, search: &Arc<Search>) {
+    pub(crate) fn assign(&self, search: &Arc<Search>) {
         let recalls = search.state.life.recalls();
         self.mailboxes
             .iter()
@@ -182,17 +182,17 @@ pub enum NextStep {
     Over,
 }
 
-pub struct SteppedSearch {
-    pub search: Arc<Search>,
+pub(crate) struct SteppedSearch {
+    pub(crate) search: Arc<Search>,
     gatherer: Gatherer,
     device: DeviceLink,
     found: Gathered,
     /// The search's time at its end, before the batches under way came back.
-    pub over_at: Duration,
+    pub(crate) over_at: Duration,
 }
 
 impl SteppedSearch {
-    pub fn new(search: Arc<Search>) -> SteppedSearch {
+    pub(crate) fn new(search: Arc<Search>) -> SteppedSearch {
         let device = DeviceLink::of_owner(&search.state.context.backend_info);
         let gatherer = Gatherer::new(search.state.context.history.clone(), device.queues);
         SteppedSearch {
@@ -204,7 +204,7 @@ impl SteppedSearch {
         }
     }
 
-    pub fn take_up(&mut self, search: Arc<Search>) {
+    pub(crate) fn take_up(&mut self, search: Arc<Search>) {
         // Nobody asks for the last one's answer any more.
         self.search.state.life.answer();
         self.gatherer.history = search.state.context.history.clone();
@@ -214,7 +214,7 @@ impl SteppedSearch {
 
     /// Advances by at most `rounds` gatherings, more than [`MAX_FRUITLESS`]. `None` if there is more to
     /// gather: a search whose leaves are all known would otherwise block the thread.
-    pub fn advance_within(&mut self, mut rounds: u32) -> Option<NextStep> {
+    pub(crate) fn advance_within(&mut self, mut rounds: u32) -> Option<NextStep> {
         let SteppedSearch {
             search,
             gatherer,
@@ -253,23 +253,23 @@ impl SteppedSearch {
     }
 
     /// Gives up the batch that is being gathered, and backs up those that are under way.
-    pub fn settle_all(&mut self) {
+    pub(crate) fn settle_all(&mut self) {
         let SearchState { context, budget, .. } = &self.search.state;
         self.gatherer.abandon_batch(&context.tree, budget);
         while self.search.take_in_oldest(&mut self.device, &mut self.gatherer) {}
     }
 
-    pub fn waiting(&self) -> usize {
+    pub(crate) fn waiting(&self) -> usize {
         self.gatherer.batch.slots().len()
     }
 
     /// Exchanges the slots of the waiting batch, first to lend them and later to take them back.
-    pub fn swap_slots(&mut self, slots: &mut [EvalSlot]) {
+    pub(crate) fn swap_slots(&mut self, slots: &mut [EvalSlot]) {
         self.gatherer.batch.slots_mut().swap_with_slice(slots);
     }
 
     /// The slots of the waiting batch have been evaluated. In real time it is backed up at once.
-    pub fn finish_batch(&mut self) {
+    pub(crate) fn finish_batch(&mut self) {
         let SteppedSearch {
             search,
             gatherer,
@@ -281,7 +281,7 @@ impl SteppedSearch {
         settle(search, gatherer, device, *found);
     }
 
-    pub fn report(&self) -> Option<SearchInfo> {
+    pub(crate) fn report(&self) -> Option<SearchInfo> {
         let snapshot = self.search.snapshot();
         let info = snapshot.info(&snapshot.ranked_moves(), &self.search.state.context.tree.enter())?;
         Some(SearchInfo {
@@ -290,7 +290,7 @@ impl SteppedSearch {
         })
     }
 
-    pub fn result(&self) -> Outcome {
+    pub(crate) fn result(&self) -> Outcome {
         let stage = self.search.state.life.stage();
         conclude(
             &self.search,

@@ -11,7 +11,7 @@ use crate::search::tree::{NodeId, Tree, VisitSum};
 
 /// Converts an evaluation for the side to move into the node's point of view. `depth` counts the positions
 /// from the root on. A root that nobody can win is drawn, as it would be below another one.
-pub fn leaf_value(context: &SearchContext, depth: usize, evaluation: Value) -> Value {
+pub(crate) fn leaf_value(context: &SearchContext, depth: usize, evaluation: Value) -> Value {
     let root = context.history.current();
     if depth == 1 && root.has_insufficient_material() {
         return Value::DRAW;
@@ -108,7 +108,7 @@ pub(super) fn expand(tree: &Tree, path: &[NodeId], policy: &[f32]) -> bool {
     is_expanded || path.len() > 1
 }
 
-pub fn finish_batch(
+pub(crate) fn finish_batch(
     SearchState {
         context,
         budget,
@@ -157,7 +157,7 @@ pub fn finish_batch(
     counters.count_depths(depth_sum, max_depth);
 }
 
-pub fn abandon_batch(tree: &Tree, batch: &Batch) {
+pub(crate) fn abandon_batch(tree: &Tree, batch: &Batch) {
     let _inside = tree.enter();
     end_visits(tree, batch, |path, _| {
         tree.node(path[path.len() - 1]).unclaim();
@@ -189,10 +189,10 @@ struct Ending {
 }
 
 #[derive(Debug, Default)]
-pub struct Batch {
+pub(crate) struct Batch {
     /// One slot per leaf, and spare ones of larger batches before.
     slots: Vec<EvalSlot>,
-    pub leaves: usize,
+    pub(crate) leaves: usize,
     /// Slots of prefetched positions, behind those of the leaves.
     extra: usize,
     /// In the order of gathering.
@@ -200,13 +200,13 @@ pub struct Batch {
     nodes: Vec<NodeId>,
 }
 
-pub fn buffer_bytes(positions: usize) -> u64 {
+pub(crate) fn buffer_bytes(positions: usize) -> u64 {
     const LINE: usize = 32;
     (positions * (size_of::<EvalSlot>() + LINE * size_of::<NodeId>())) as u64
 }
 
 impl Batch {
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.endings.is_empty()
     }
 
@@ -214,7 +214,7 @@ impl Batch {
         !self.slots.is_empty()
     }
 
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         (self.leaves, self.extra) = (0, 0);
         self.endings.clear();
         self.nodes.clear();
@@ -249,11 +249,11 @@ impl Batch {
         });
     }
 
-    pub fn slots(&self) -> &[EvalSlot] {
+    pub(crate) fn slots(&self) -> &[EvalSlot] {
         &self.slots[..self.leaves + self.extra]
     }
 
-    pub fn slots_mut(&mut self) -> &mut [EvalSlot] {
+    pub(crate) fn slots_mut(&mut self) -> &mut [EvalSlot] {
         let len = self.leaves + self.extra;
         &mut self.slots[..len]
     }

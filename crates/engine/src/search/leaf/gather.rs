@@ -23,7 +23,7 @@ use crate::tablebase;
 const MAX_VISITS_PER_LEAF: u32 = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gathered {
+pub(crate) enum Gathered {
     /// Another gathering will find more.
     More,
     /// No more until an evaluation comes back.
@@ -33,14 +33,14 @@ pub enum Gathered {
 }
 
 #[derive(Debug)]
-pub struct Gatherer {
-    pub history: History,
-    pub path: Vec<NodeId>,
+pub(crate) struct Gatherer {
+    pub(crate) history: History,
+    pub(crate) path: Vec<NodeId>,
     /// A stack, of which each level of the descent has a part.
-    pub candidates: Vec<Candidate>,
-    pub policy: Vec<f32>,
+    pub(crate) candidates: Vec<Candidate>,
+    pub(crate) policy: Vec<f32>,
     siblings: Vec<Sibling>,
-    pub batch: Batch,
+    pub(crate) batch: Batch,
     spare: Vec<Batch>,
     /// Batches that the device computes at once, or 0 if it needs this thread's core.
     queues: usize,
@@ -60,7 +60,7 @@ struct Sibling {
 }
 
 impl Gatherer {
-    pub fn new(history: History, queues: usize) -> Gatherer {
+    pub(crate) fn new(history: History, queues: usize) -> Gatherer {
         Gatherer {
             history,
             path: Vec::new(),
@@ -76,7 +76,7 @@ impl Gatherer {
         }
     }
 
-    pub fn gather(&mut self, search: &SearchState) -> Gathered {
+    pub(crate) fn gather(&mut self, search: &SearchState) -> Gathered {
         let _inside = search.context.tree.enter();
         self.counts = GatherCounts::default();
         let before = self.waiting_leaves();
@@ -127,15 +127,15 @@ impl Gatherer {
         }
     }
 
-    pub fn waiting_leaves(&self) -> u32 {
+    pub(crate) fn waiting_leaves(&self) -> u32 {
         self.batch.leaves as u32
     }
 
-    pub fn take_batch(&mut self) -> Batch {
+    pub(crate) fn take_batch(&mut self) -> Batch {
         std::mem::replace(&mut self.batch, self.spare.pop().unwrap_or_default())
     }
 
-    pub fn recycle(&mut self, mut batch: Batch) {
+    pub(crate) fn recycle(&mut self, mut batch: Batch) {
         batch.clear();
         if self.batch.is_empty() {
             std::mem::swap(&mut self.batch, &mut batch);
@@ -145,11 +145,11 @@ impl Gatherer {
         }
     }
 
-    pub fn release_collisions(&mut self, tree: &Tree) {
+    pub(crate) fn release_collisions(&mut self, tree: &Tree) {
         backup::release_collisions(tree, &mut self.batch);
     }
 
-    pub fn abandon_batch(&mut self, tree: &Tree, budget: &VisitBudget) {
+    pub(crate) fn abandon_batch(&mut self, tree: &Tree, budget: &VisitBudget) {
         budget.end_leaves(self.waiting_leaves());
         backup::abandon_batch(tree, &self.batch);
         self.batch.clear();
@@ -370,7 +370,7 @@ impl Gatherer {
         }
     }
 
-    pub fn push_candidates(&mut self, search: &SearchState, node: &Node, fresh: u32) {
+    pub(crate) fn push_candidates(&mut self, search: &SearchState, node: &Node, fresh: u32) {
         let first = self.candidates.len();
         let terms = self.push_children(search, node);
         let mut last = None;
@@ -564,7 +564,7 @@ fn best_unvisited_root_move(search: &SearchState, node: &Node, last: Option<Unvi
 impl Gatherer {
     /// Fills the batch up to `MaxPrefetch` positions. By default a device gets what takes it hardly longer.
     /// Nothing waits for a batch without leaves.
-    pub fn prefetch(&mut self, search: &SearchState) {
+    pub(crate) fn prefetch(&mut self, search: &SearchState) {
         let leaves = self.batch.leaves;
         let backend = &search.context.backend_info;
         let asked = search.context.params.max_prefetch.map(|size| size.get() as usize);

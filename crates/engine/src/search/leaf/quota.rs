@@ -18,7 +18,7 @@ const MOST_COLLISIONS: u32 = 917;
 const LOSS_UNDER_WAY: f32 = 0.25;
 
 /// `queues` is 0 if an evaluation needs a core.
-pub fn leaves_that_may_begin(context: &SearchContext, under_way: u32, queues: usize) -> u32 {
+pub(crate) fn leaves_that_may_begin(context: &SearchContext, under_way: u32, queues: usize) -> u32 {
     let most = match queues {
         0 => context.visits() / VISITS_PER_LEAF,
         _ => leaves_on_device(context.visits(), context.batch_size()),
@@ -55,22 +55,22 @@ impl CollisionScaling {
 }
 
 #[derive(Debug, Default)]
-pub struct GatherCounts {
-    pub known: u32,
-    pub collided: u32,
-    pub collisions: u32,
+pub(super) struct GatherCounts {
+    pub(super) known: u32,
+    pub(super) collided: u32,
+    pub(super) collisions: u32,
     /// Visits cancelled because their leaf took only one.
-    pub spare: u32,
+    pub(super) spare: u32,
     /// Draws by repetition that became leaves again.
-    pub reopened: u32,
-    pub cache_hits: u32,
-    pub depth_sum: usize,
-    pub max_depth: usize,
+    pub(super) reopened: u32,
+    pub(super) cache_hits: u32,
+    pub(super) depth_sum: usize,
+    pub(super) max_depth: usize,
 }
 
 impl GatherCounts {
     /// All at once: the counters are shared by all threads.
-    pub fn add_to(&self, counters: &SearchCounters) {
+    pub(super) fn add_to(&self, counters: &SearchCounters) {
         let mut counters = counters.lock();
         counters.collisions += u64::from(self.collisions);
         counters.cache_hits += u64::from(self.cache_hits);
@@ -80,7 +80,7 @@ impl GatherCounts {
 }
 
 #[derive(Debug)]
-pub struct Quota {
+pub(super) struct Quota {
     leaves: u32,
     known: u32,
     known_take_places: bool,
@@ -89,7 +89,7 @@ pub struct Quota {
 }
 
 impl Quota {
-    pub fn new(params: &SearchParams, leaves: u32, nodes: u32, queues: usize) -> Quota {
+    pub(super) fn new(params: &SearchParams, leaves: u32, nodes: u32, queues: usize) -> Quota {
         let per_leaves = if queues == 0 {
             leaves.div_ceil(LEAVES_PER_COLLISION)
         } else {
@@ -107,17 +107,17 @@ impl Quota {
         }
     }
 
-    pub fn places(&self, found: u32, counts: &GatherCounts) -> u32 {
+    pub(super) fn places(&self, found: u32, counts: &GatherCounts) -> u32 {
         let known = if self.known_take_places { counts.known } else { 0 };
         self.leaves.saturating_sub(found + known)
     }
 
-    pub fn has_enough_known(&self, counts: &GatherCounts) -> bool {
+    pub(super) fn has_enough_known(&self, counts: &GatherCounts) -> bool {
         counts.known >= self.known
     }
 
     /// The gathering ends then, even if the batch is not full.
-    pub fn is_spent(&self, counts: &GatherCounts) -> bool {
+    pub(super) fn is_spent(&self, counts: &GatherCounts) -> bool {
         self.has_enough_known(counts)
             || counts.collisions >= self.collisions
             || counts.collided >= self.collided

@@ -18,7 +18,7 @@ const LOSS_OF_GAIN_PER_DOUBLING: f32 = 0.05;
 const LOSS_OF_GAIN_ON_DEVICE: f32 = 0.1;
 
 /// `visits` are the node's finished visits, including its own.
-pub fn cpuct(&Exploration { init, base, factor }: &Exploration, visits: u32) -> f32 {
+pub(crate) fn cpuct(&Exploration { init, base, factor }: &Exploration, visits: u32) -> f32 {
     init + factor * approximate_ln((visits as f32 + base) / base)
 }
 
@@ -33,12 +33,12 @@ fn approximate_ln(x: f32) -> f32 {
     std::f32::consts::LN_2 * (f * (LINEAR - SQUARE * f) + n as f32)
 }
 
-pub fn exploration(params: &Exploration, children_visits: u32) -> f32 {
+pub(crate) fn exploration(params: &Exploration, children_visits: u32) -> f32 {
     cpuct(params, children_visits + 1) * (children_visits.max(1) as f32).sqrt()
 }
 
 /// `visited_policy` is the policy of all visited siblings.
-pub fn fpu(urgency: FirstPlayUrgency, parent_q: f32, visited_policy: f32) -> f32 {
+pub(crate) fn fpu(urgency: FirstPlayUrgency, parent_q: f32, visited_policy: f32) -> f32 {
     let FirstPlayUrgency { strategy, value } = urgency;
     match strategy {
         FpuStrategy::Reduction => parent_q - value * visited_policy.sqrt(),
@@ -62,18 +62,18 @@ pub(super) fn pending_gain(gain: f32, leaves: u32, has_device: bool) -> f32 {
 
 /// A child's value for the side that chooses, which gets `draw_score` for a draw.
 #[inline]
-pub fn child_q(mean: Value, draw_score: f32) -> f32 {
+pub(crate) fn child_q(mean: Value, draw_score: f32) -> f32 {
     mean.wl + draw_score * mean.d
 }
 
 /// A node's value for its side to move, which gets `draw_score` for a draw.
-pub fn parent_q(mean: Value, draw_score: f32) -> f32 {
+pub(crate) fn parent_q(mean: Value, draw_score: f32) -> f32 {
     draw_score * mean.d - mean.wl
 }
 
 /// Lc0's change of values by the Moves Left Head: shorter wins and longer losses are better.
 #[derive(Clone, Copy, Debug)]
-pub struct MovesLeftUtility<'a> {
+pub(crate) struct MovesLeftUtility<'a> {
     params: &'a SearchParams,
     parent_m: f32,
 }
@@ -81,7 +81,7 @@ pub struct MovesLeftUtility<'a> {
 impl<'a> MovesLeftUtility<'a> {
     /// `None` if the game is not decided enough.
     #[inline]
-    pub fn new(
+    pub(crate) fn new(
         params: &'a SearchParams,
         has_moves_left: bool,
         parent: Value,
@@ -93,7 +93,7 @@ impl<'a> MovesLeftUtility<'a> {
         })
     }
 
-    pub fn of(&self, q: f32, m: f32) -> f32 {
+    pub(crate) fn of(&self, q: f32, m: f32) -> f32 {
         let params = self.params;
         let max = params.moves_left_max_effect;
         let length = (params.moves_left_slope * (m - self.parent_m)).clamp(-max, max);
@@ -117,7 +117,7 @@ pub(super) struct UnvisitedTerms {
     pub(super) pending_q: f32,
     pub(super) visited_policy: f32,
     pub(super) fpu: f32,
-    pub exploration: f32,
+    pub(crate) exploration: f32,
 }
 
 impl UnvisitedTerms {
@@ -130,29 +130,35 @@ impl UnvisitedTerms {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Candidate {
+pub(crate) struct Candidate {
     /// Mean value or first-play urgency, for the side that chooses.
-    pub q: f32,
+    pub(crate) q: f32,
     policy: f32,
     /// Policy times [`exploration`].
-    pub pu: f32,
+    pub(crate) pu: f32,
     /// `q + u` after `started` visits.
-    pub score: f32,
+    pub(crate) score: f32,
     /// Visits finished and under way, including `taken`.
-    pub started: u32,
-    pub taken: u32,
-    pub target: CandidateMove,
+    pub(crate) started: u32,
+    pub(crate) taken: u32,
+    pub(crate) target: CandidateMove,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum CandidateMove {
+pub(crate) enum CandidateMove {
     Child(NodeId),
     Unvisited(Unvisited),
 }
 
 impl Candidate {
     #[inline]
-    pub fn new(q: f32, policy: f32, exploration: f32, started: u32, target: CandidateMove) -> Candidate {
+    pub(crate) fn new(
+        q: f32,
+        policy: f32,
+        exploration: f32,
+        started: u32,
+        target: CandidateMove,
+    ) -> Candidate {
         let pu = policy * exploration;
         Candidate {
             q,
@@ -166,7 +172,7 @@ impl Candidate {
     }
 
     #[inline]
-    pub fn take(&mut self, visits: u32) -> u32 {
+    pub(crate) fn take(&mut self, visits: u32) -> u32 {
         self.started += visits;
         self.taken += visits;
         self.score = score(self.q, self.pu, self.started);

@@ -14,7 +14,7 @@ const MAX_PV: usize = 64;
 
 impl RootSnapshot<'_> {
     /// The move to play among `ranked` moves, best first.
-    pub fn choose<'a>(&self, ranked: &[&'a RootMove]) -> Option<&'a RootMove> {
+    pub(crate) fn choose<'a>(&self, ranked: &[&'a RootMove]) -> Option<&'a RootMove> {
         let SearchState {
             context: SearchContext { params, history, .. },
             root,
@@ -42,7 +42,7 @@ impl RootSnapshot<'_> {
     }
 
     /// The expected line that begins with `first`, up to a mate found at its leaf.
-    pub fn principal_variation(&self, first: &RootMove, _inside: &Inside<'_>) -> Vec<Move> {
+    pub(super) fn principal_variation(&self, first: &RootMove, _inside: &Inside<'_>) -> Vec<Move> {
         let SearchContext {
             tree,
             history,

@@ -16,48 +16,48 @@ use crate::search::tree::{
 use crate::time::{Nodes, Plies, RootEvaluation, SearchStats};
 
 #[derive(Clone, Debug)]
-pub struct RootSnapshot<'a> {
-    pub search: &'a SearchState,
-    pub elapsed: Duration,
-    pub nodes: u32,
-    pub new_nodes: u64,
-    pub counts: CounterValues,
-    pub root: NodeReading,
+pub(crate) struct RootSnapshot<'a> {
+    pub(crate) search: &'a SearchState,
+    pub(crate) elapsed: Duration,
+    pub(crate) nodes: u32,
+    pub(crate) new_nodes: u64,
+    pub(crate) counts: CounterValues,
+    pub(crate) root: NodeReading,
     /// For the side to move, `None` without visits.
-    pub evaluation: Option<RootEvaluation>,
+    pub(crate) evaluation: Option<RootEvaluation>,
     /// Like all that is read here, of moves that may be played.
-    pub children: Vec<RootMove>,
+    pub(crate) children: Vec<RootMove>,
     /// In the order of the move list. Empty after [`RootSnapshot::read_children`].
-    pub unvisited: Vec<RootMove>,
+    pub(crate) unvisited: Vec<RootMove>,
     /// Plies below the search's root: 0, or 1 after the move that is pondered on.
-    pub plies: usize,
+    pub(crate) plies: usize,
 }
 
 /// A node at one moment. Values are for the side that moved into it.
 #[derive(Clone, Copy, Debug)]
-pub struct NodeReading {
-    pub visits: u32,
-    pub in_flight: u32,
+pub(crate) struct NodeReading {
+    pub(crate) visits: u32,
+    pub(crate) in_flight: u32,
     /// Meaningless without finished visits.
-    pub mean: Value,
+    pub(crate) mean: Value,
     /// At the root it follows from the moves that may be searched.
-    pub proof: Option<Proof>,
-    pub bounds: ProvenBounds,
-    pub is_certain: bool,
+    pub(crate) proof: Option<Proof>,
+    pub(crate) bounds: ProvenBounds,
+    pub(crate) is_certain: bool,
 }
 
 #[derive(Clone, Debug)]
-pub struct RootMove {
-    pub mv: Move,
-    pub child: Option<NodeId>,
+pub(crate) struct RootMove {
+    pub(crate) mv: Move,
+    pub(crate) child: Option<NodeId>,
     /// Without visits or proofs if there is no child.
-    pub node: NodeReading,
+    pub(crate) node: NodeReading,
     /// Value for the side to move at the root, including the draw score. Meaningless without visits.
-    pub q: f32,
+    pub(crate) q: f32,
     /// Without noise.
     pub(super) network_policy: f32,
     /// With the search's noise.
-    pub policy: f32,
+    pub(crate) policy: f32,
 }
 
 impl NodeReading {
@@ -74,7 +74,7 @@ impl NodeReading {
         is_certain: false,
     };
 
-    pub fn of(node: &Node) -> NodeReading {
+    pub(crate) fn of(node: &Node) -> NodeReading {
         let (visits, started) = node.finished_and_started();
         let MoveProof { bounds, proof } = MoveProof::of(node);
         NodeReading {
@@ -87,7 +87,7 @@ impl NodeReading {
         }
     }
 
-    pub fn is_lost(&self) -> bool {
+    pub(crate) fn is_lost(&self) -> bool {
         self.proof.is_some_and(Proof::is_loss)
     }
 }
@@ -152,7 +152,7 @@ impl RootMove {
 
 impl<'a> RootSnapshot<'a> {
     /// A move that becomes a child at this moment is left out.
-    pub fn read(search: &'a SearchState) -> RootSnapshot<'a> {
+    pub(crate) fn read(search: &'a SearchState) -> RootSnapshot<'a> {
         // Before the children, so that a move that becomes one meanwhile is recognised.
         let unvisited = unvisited_moves(search);
         let mut snapshot = RootSnapshot::read_children(search);
@@ -169,7 +169,7 @@ impl<'a> RootSnapshot<'a> {
     }
 
     /// Reads without the moves that have no child, for the stoppers after every batch.
-    pub fn read_children(search: &'a SearchState) -> RootSnapshot<'a> {
+    pub(crate) fn read_children(search: &'a SearchState) -> RootSnapshot<'a> {
         let SearchState {
             context,
             root,
@@ -209,7 +209,7 @@ impl<'a> RootSnapshot<'a> {
         }
     }
 
-    pub fn reported(&self, inside: &Inside<'_>) -> Option<Cow<'_, RootSnapshot<'a>>> {
+    pub(crate) fn reported(&self, inside: &Inside<'_>) -> Option<Cow<'_, RootSnapshot<'a>>> {
         match self.search.context.expected_move {
             None => Some(Cow::Borrowed(self)),
             Some(mv) => self.after(mv, inside).map(Cow::Owned),
@@ -265,11 +265,11 @@ impl<'a> RootSnapshot<'a> {
         self.search.root.draw_score(self.plies)
     }
 
-    pub fn moves(&self) -> impl Iterator<Item = &RootMove> {
+    pub(crate) fn moves(&self) -> impl Iterator<Item = &RootMove> {
         self.children.iter().chain(&self.unvisited)
     }
 
-    pub fn visited_policy(&self) -> f32 {
+    pub(crate) fn visited_policy(&self) -> f32 {
         self.children
             .iter()
             .filter(|child| child.is_visited())
@@ -279,7 +279,7 @@ impl<'a> RootSnapshot<'a> {
 
     /// The moves, best first: wins, then by visits, Q and policy, then unvisited, then
     /// certain losses. The open move with the best lower bound goes before open moves with more visits.
-    pub fn ranked_moves(&self) -> Vec<&RootMove> {
+    pub(crate) fn ranked_moves(&self) -> Vec<&RootMove> {
         let (mut visited, mut others): (Vec<_>, Vec<_>) =
             self.moves().partition(|root_move| root_move.is_visited());
         visited.sort_by(|a, b| compare(&b.rank(), &a.rank()));
@@ -414,7 +414,7 @@ pub(super) fn moves_to_mate(plies: f32) -> u32 {
     (plies as u32).div_ceil(2)
 }
 
-pub fn root_evaluation(tree: &Tree, root: NodeId, backend: &BackendInfo) -> Option<RootEvaluation> {
+pub(crate) fn root_evaluation(tree: &Tree, root: NodeId, backend: &BackendInfo) -> Option<RootEvaluation> {
     let node = tree.node(root);
     if node.visits() == 0 {
         return None;
@@ -476,7 +476,7 @@ impl MovesLeftSums<'_> {
 const RESIGNABLE_Q: f32 = -0.98;
 
 impl RootSnapshot<'_> {
-    pub fn stats(&self) -> SearchStats {
+    pub(crate) fn stats(&self) -> SearchStats {
         let RootSnapshot {
             elapsed,
             counts,
@@ -540,7 +540,7 @@ impl RootSnapshot<'_> {
         }
     }
 
-    pub fn figures(&self) -> Figures {
+    pub(crate) fn figures(&self) -> Figures {
         let SearchContext { clock, tree, .. } = &self.search.context;
         Figures {
             stats: self.stats(),

@@ -10,7 +10,7 @@ use crate::network::DevicePace;
 use crate::network::timetable::Timetable;
 
 #[derive(Debug)]
-pub struct SearchClock {
+pub(crate) struct SearchClock {
     started: Instant,
     /// `None` in real time.
     counted: Option<VirtualTime>,
@@ -26,7 +26,7 @@ struct VirtualTime {
 }
 
 impl SearchClock {
-    pub fn start(received: Instant, pace: Option<DevicePace>) -> SearchClock {
+    pub(crate) fn start(received: Instant, pace: Option<DevicePace>) -> SearchClock {
         let counted = |pace: DevicePace| VirtualTime {
             now_ns: AtomicU64::new(0),
             host_per_visit: pace.host_per_visit,
@@ -38,37 +38,37 @@ impl SearchClock {
         }
     }
 
-    pub fn elapsed(&self) -> Duration {
+    pub(crate) fn elapsed(&self) -> Duration {
         self.counted
             .as_ref()
             .map_or_else(|| self.started.elapsed(), VirtualTime::now)
     }
 
-    pub fn is_real(&self) -> bool {
+    pub(crate) fn is_real(&self) -> bool {
         self.counted.is_none()
     }
 
-    pub fn visited(&self, visits: u32) {
+    pub(crate) fn visited(&self, visits: u32) {
         if let Some(time) = &self.counted {
             time.pass_until(time.now() + time.host_per_visit * visits);
         }
     }
 
     /// The time from which the answers to a batch of `positions` count.
-    pub fn sent(&self, positions: u32) -> Duration {
+    pub(crate) fn sent(&self, positions: u32) -> Duration {
         let answered = |time: &VirtualTime| time.timetable.lock().submit(time.now(), positions);
         self.counted
             .as_ref()
             .map_or_else(|| self.started.elapsed(), answered)
     }
 
-    pub fn waited_until(&self, time: Duration) {
+    pub(crate) fn waited_until(&self, time: Duration) {
         if let Some(virtual_time) = &self.counted {
             virtual_time.pass_until(time);
         }
     }
 
-    pub fn device_busy(&self) -> Option<Duration> {
+    pub(crate) fn device_busy(&self) -> Option<Duration> {
         self.counted
             .as_ref()
             .map(|time| time.timetable.lock().busy_until(time.now()))

@@ -36,7 +36,7 @@ impl fmt::Display for EndReason {
 
 /// Each stage follows the one above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub(crate) enum Stage {
     Running,
     /// The first reason is kept. Workers may still search until the root is evaluated, and an open-ended
     /// search waits for `stop`.
@@ -48,13 +48,13 @@ pub enum Stage {
 }
 
 impl Stage {
-    pub fn is_answered(self) -> bool {
+    pub(crate) fn is_answered(self) -> bool {
         matches!(self, Stage::Answered | Stage::Drained)
     }
 }
 
 #[derive(Debug)]
-pub struct Life {
+pub(crate) struct Life {
     /// Workers leave. Relaxed: it publishes nothing, and being seen a little later does no harm.
     dismissed: AtomicBool,
     /// How often workers were called back, who then come no more. Relaxed, as `dismissed`.
@@ -91,7 +91,7 @@ impl LifeState {
 
 impl Life {
     /// Only `stop` ends an open-ended search.
-    pub fn new(waits_for_stop: bool) -> Life {
+    pub(crate) fn new(waits_for_stop: bool) -> Life {
         Life {
             dismissed: AtomicBool::new(false),
             recalls: AtomicU32::new(0),
@@ -122,21 +122,21 @@ impl Life {
     }
 
     /// Ends the search if there is a `reason`. True if it is over, now or before.
-    pub fn end_if(&self, reason: Option<EndReason>) -> bool {
+    pub(crate) fn end_if(&self, reason: Option<EndReason>) -> bool {
         if let Some(reason) = reason {
             self.change(|state| state.end(reason));
         }
         self.stage() != Stage::Running
     }
 
-    pub fn request_stop(&self) {
+    pub(crate) fn request_stop(&self) {
         self.change(|state| {
             state.stop_requested = true;
             state.end(EndReason::Stopped);
         });
     }
 
-    pub fn fail(&self, failure: String) {
+    pub(crate) fn fail(&self, failure: String) {
         self.change(|state| {
             state.failure.get_or_insert(failure);
             state.end(EndReason::Failure);
@@ -144,31 +144,31 @@ impl Life {
         self.dismiss();
     }
 
-    pub fn dismiss(&self) {
+    pub(crate) fn dismiss(&self) {
         self.dismissed.store(true, Relaxed);
         self.change(|_| ());
     }
 
     #[inline]
-    pub fn is_dismissed(&self) -> bool {
+    pub(crate) fn is_dismissed(&self) -> bool {
         self.dismissed.load(Relaxed)
     }
 
     #[inline]
-    pub fn recalls(&self) -> u32 {
+    pub(crate) fn recalls(&self) -> u32 {
         self.recalls.load(Relaxed)
     }
 
     /// Calls the workers back, those too who have not come yet, and waits until they have left. The search
     /// may go on with others.
-    pub fn recall(&self) {
+    pub(crate) fn recall(&self) {
         self.recalls.fetch_add(1, Relaxed);
         self.change(|_| ());
         self.wait_for_workers(Duration::MAX);
     }
 
     /// Claims the answer. False if it is out, or if nobody waits for it.
-    pub fn answer(&self) -> bool {
+    pub(crate) fn answer(&self) -> bool {
         self.dismissed.store(true, Relaxed);
         self.change(|state| {
             let is_first = !state.stage.is_answered();
@@ -179,7 +179,7 @@ impl Life {
         })
     }
 
-    pub fn wait_for_end(&self, timeout: Duration) -> Option<EndReason> {
+    pub(crate) fn wait_for_end(&self, timeout: Duration) -> Option<EndReason> {
         let due = |state: &LifeState| match state.stage {
             Stage::Running => None,
             Stage::Ending(reason) => (state.stop_requested || !self.waits_for_stop).then_some(reason),
@@ -191,26 +191,26 @@ impl Life {
         due(&state)
     }
 
-    pub fn stage(&self) -> Stage {
+    pub(crate) fn stage(&self) -> Stage {
         self.state.lock().stage
     }
 
     /// Told to stop, or answered.
-    pub fn was_told_to_stop(&self) -> bool {
+    pub(crate) fn was_told_to_stop(&self) -> bool {
         self.state.lock().was_told_to_stop()
     }
 
-    pub fn still_waits_for_stop(&self) -> bool {
+    pub(crate) fn still_waits_for_stop(&self) -> bool {
         self.waits_for_stop && !self.was_told_to_stop()
     }
 
-    pub fn failure(&self) -> Option<String> {
+    pub(crate) fn failure(&self) -> Option<String> {
         self.state.lock().failure.clone()
     }
 
     /// Lets a worker in who was sent for after so many `recalls`, unless workers were dismissed. It must then
     /// call [`Life::leave`].
-    pub fn try_enter(&self, recalls: u32) -> bool {
+    pub(crate) fn try_enter(&self, recalls: u32) -> bool {
         let mut state = self.state.lock();
         // Both are set before the lock is taken: whoever is let in here is counted before that.
         let may_enter = !self.is_dismissed() && self.recalls() == recalls;
@@ -219,12 +219,12 @@ impl Life {
     }
 
     /// Counts a worker out, which must have ended all its visits.
-    pub fn leave(&self) {
+    pub(crate) fn leave(&self) {
         self.change(|state| state.workers -= 1);
     }
 
     /// Counts a batch as the next epoch, and wakes those who wait for one.
-    pub fn count_batch(&self) {
+    pub(crate) fn count_batch(&self) {
         let mut state = self.state.lock();
         state.epoch += 1;
         let is_awaited = state.waiting > 0;
@@ -234,20 +234,20 @@ impl Life {
         }
     }
 
-    pub fn epoch(&self) -> u64 {
+    pub(crate) fn epoch(&self) -> u64 {
         self.state.lock().epoch
     }
 
-    pub fn wait_for_change(&self, seen: u64, timeout: Duration) {
+    pub(crate) fn wait_for_change(&self, seen: u64, timeout: Duration) {
         drop(self.wait_while(timeout, |state| state.epoch == seen));
     }
 
-    pub fn wait_for_workers_unless_stopped(&self, timeout: Duration) {
+    pub(crate) fn wait_for_workers_unless_stopped(&self, timeout: Duration) {
         drop(self.wait_while(timeout, |state| state.workers > 0 && !state.was_told_to_stop()));
     }
 
     /// Waits until no worker is left, which must have been dismissed or called back. True if there is none.
-    pub fn wait_for_workers(&self, timeout: Duration) -> bool {
+    pub(crate) fn wait_for_workers(&self, timeout: Duration) -> bool {
         self.wait_while(timeout, |state| state.workers > 0).workers == 0
     }
 

@@ -13,20 +13,20 @@ use crate::search::tree::{Node, Proof, ProofOutcome, Unvisited};
 
 /// What is fixed at the root for one search: moves, noise, draw score.
 #[derive(Debug)]
-pub struct SearchRoot {
-    pub moves: MoveList,
+pub(crate) struct SearchRoot {
+    pub(crate) moves: MoveList,
     allowed: Vec<bool>,
     all_allowed: bool,
     noise: Option<RootNoise>,
     /// After the noise was drawn. A clone draws the move, the same each time.
-    pub rng: fastrand::Rng,
-    pub mate: Option<FoundMate>,
-    pub reused_visits: u32,
+    pub(crate) rng: fastrand::Rng,
+    pub(crate) mate: Option<FoundMate>,
+    pub(crate) reused_visits: u32,
     draw_score: f32,
 }
 
 impl SearchRoot {
-    pub fn new(context: &SearchContext) -> SearchRoot {
+    pub(crate) fn new(context: &SearchContext) -> SearchRoot {
         let SearchContext {
             params,
             history,
@@ -59,7 +59,7 @@ impl SearchRoot {
 
     /// The worth of a draw to the side that moves `plies` below the root.
     #[inline]
-    pub fn draw_score(&self, plies: usize) -> f32 {
+    pub(crate) fn draw_score(&self, plies: usize) -> f32 {
         if plies.is_multiple_of(2) {
             self.draw_score
         } else {
@@ -68,16 +68,16 @@ impl SearchRoot {
     }
 
     #[inline]
-    pub fn allows(&self, mv: Move) -> bool {
+    pub(crate) fn allows(&self, mv: Move) -> bool {
         self.all_allowed || self.index_of(mv).is_some_and(|index| self.allowed[index])
     }
 
     /// The number of moves that may be searched.
-    pub fn choices(&self) -> usize {
+    pub(crate) fn choices(&self) -> usize {
         self.allowed.iter().filter(|&&allowed| allowed).count()
     }
 
-    pub fn allows_index(&self, index: u8) -> bool {
+    pub(crate) fn allows_index(&self, index: u8) -> bool {
         self.allowed
             .get(usize::from(index))
             .is_some_and(|&allowed| allowed)
@@ -85,7 +85,7 @@ impl SearchRoot {
 
     /// Policy of the root move to `child`, with noise unless the move certainly loses.
     #[inline]
-    pub fn policy_of_child(&self, child: &Node) -> f32 {
+    pub(crate) fn policy_of_child(&self, child: &Node) -> f32 {
         let (mv, policy) = (child.edge().mv(), child.edge().policy());
         match &self.noise {
             Some(noise) if !child.is_lost() => {
@@ -95,7 +95,7 @@ impl SearchRoot {
         }
     }
 
-    pub fn policy_of_unvisited(&self, edge: Unvisited) -> f32 {
+    pub(crate) fn policy_of_unvisited(&self, edge: Unvisited) -> f32 {
         let policy = edge.policy();
         self.noise
             .as_ref()
@@ -108,13 +108,13 @@ impl SearchRoot {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct FoundMate {
-    pub mv: Move,
-    pub proof: Proof,
+pub(crate) struct FoundMate {
+    pub(crate) mv: Move,
+    pub(crate) proof: Proof,
 }
 
 impl FoundMate {
-    pub fn by_checks(history: &History, moves: u32) -> Option<FoundMate> {
+    pub(crate) fn by_checks(history: &History, moves: u32) -> Option<FoundMate> {
         let line = history.mate_by_checks(moves);
         let plies = line.len() as f32 - 1.0;
         let proof = Proof {

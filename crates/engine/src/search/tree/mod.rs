@@ -6,13 +6,13 @@
 //! only for moves, `network::cache` for the form of a policy.
 
 #[cfg(test)]
-pub mod models;
+pub(crate) mod models;
 mod node;
 mod nodes;
 mod prune;
 mod root;
 mod slab;
-pub mod verdict;
+pub(crate) mod verdict;
 
 #[cfg(test)]
 pub(crate) use node::fixed;

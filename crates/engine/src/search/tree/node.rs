@@ -20,14 +20,14 @@ use crate::search::sync::wait_for_lock;
 /// A certain result for the side that moved into the node. Better ones are greater. The numbers stand in
 /// [`meta`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ProofOutcome {
+pub(crate) enum ProofOutcome {
     Loss = 1,
     Draw,
     Win,
 }
 
 impl ProofOutcome {
-    pub fn flipped(self) -> ProofOutcome {
+    pub(crate) fn flipped(self) -> ProofOutcome {
         match self {
             ProofOutcome::Loss => ProofOutcome::Win,
             ProofOutcome::Draw => ProofOutcome::Draw,
@@ -38,18 +38,18 @@ impl ProofOutcome {
 
 /// The worst and the best result that is not disproved for the side that moved into the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ProvenBounds {
-    pub worst: ProofOutcome,
-    pub best: ProofOutcome,
+pub(crate) struct ProvenBounds {
+    pub(crate) worst: ProofOutcome,
+    pub(crate) best: ProofOutcome,
 }
 
 impl ProvenBounds {
-    pub const OPEN: ProvenBounds = ProvenBounds {
+    pub(crate) const OPEN: ProvenBounds = ProvenBounds {
         worst: ProofOutcome::Loss,
         best: ProofOutcome::Win,
     };
 
-    pub fn certain(outcome: ProofOutcome) -> ProvenBounds {
+    pub(crate) fn certain(outcome: ProofOutcome) -> ProvenBounds {
         ProvenBounds {
             worst: outcome,
             best: outcome,
@@ -58,20 +58,20 @@ impl ProvenBounds {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Proof {
-    pub outcome: ProofOutcome,
+pub(crate) struct Proof {
+    pub(crate) outcome: ProofOutcome,
     /// Plies to the end of the game with best play, as far as known.
-    pub plies: f32,
+    pub(crate) plies: f32,
     /// True if the game ends by mate, after at most `plies`.
-    pub is_mate: bool,
+    pub(crate) is_mate: bool,
 }
 
 impl Proof {
-    pub fn is_loss(self) -> bool {
+    pub(crate) fn is_loss(self) -> bool {
         self.outcome == ProofOutcome::Loss
     }
 
-    pub fn value(self) -> Value {
+    pub(crate) fn value(self) -> Value {
         let (wl, d) = match self.outcome {
             ProofOutcome::Loss => (-1.0, 0.0),
             ProofOutcome::Draw => (0.0, 1.0),
@@ -83,7 +83,7 @@ impl Proof {
 
 /// The change in the worth of a node's visits by its proof.
 #[derive(Clone, Copy, Debug)]
-pub struct Correction {
+pub(crate) struct Correction {
     visits: u32,
     value_sum: i64,
     d_sum: f32,
@@ -91,7 +91,7 @@ pub struct Correction {
 }
 
 impl Correction {
-    pub fn at_parent(self) -> Correction {
+    pub(crate) fn at_parent(self) -> Correction {
         Correction {
             value_sum: self.value_sum.wrapping_neg(),
             ..self
@@ -112,18 +112,18 @@ impl Correction {
 }
 
 /// The most visits of a node: a sum of values overflows at 2³¹ wins or losses.
-pub const MAX_VISITS: u32 = i32::MAX as u32 - (1 << 24);
+pub(crate) const MAX_VISITS: u32 = i32::MAX as u32 - (1 << 24);
 
 /// Steps of a node's fixed-point value sum per unit. Integer sums don't depend on the order of visits.
 const VALUE_SCALE: f64 = (1u64 << 32) as f64;
 
-pub fn fixed(wl: f32) -> i64 {
+pub(crate) fn fixed(wl: f32) -> i64 {
     (f64::from(wl) * VALUE_SCALE) as i64
 }
 
 /// Visits that end at a node, with a result or cancelled.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct VisitSum {
+pub(crate) struct VisitSum {
     finished: u32,
     cancelled: u32,
     value_sum: i64,
@@ -132,7 +132,7 @@ pub struct VisitSum {
 }
 
 impl VisitSum {
-    pub fn finished(visits: u32, value: Value) -> VisitSum {
+    pub(crate) fn finished(visits: u32, value: Value) -> VisitSum {
         VisitSum {
             finished: visits,
             ..VisitSum::default()
@@ -140,7 +140,7 @@ impl VisitSum {
         .with(value)
     }
 
-    pub fn cancelled(visits: u32) -> VisitSum {
+    pub(crate) fn cancelled(visits: u32) -> VisitSum {
         VisitSum {
             cancelled: visits,
             ..VisitSum::default()
@@ -156,7 +156,7 @@ impl VisitSum {
         }
     }
 
-    pub fn at_parent(self) -> VisitSum {
+    pub(crate) fn at_parent(self) -> VisitSum {
         VisitSum {
             value_sum: -self.value_sum,
             m: self.m + 1.0,
@@ -164,7 +164,7 @@ impl VisitSum {
         }
     }
 
-    pub fn and(self, other: VisitSum) -> VisitSum {
+    pub(crate) fn and(self, other: VisitSum) -> VisitSum {
         let finished = self.finished + other.finished;
         let share = if other.finished == 0 {
             0.0
@@ -182,19 +182,19 @@ impl VisitSum {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Edge(pub(super) u32);
+pub(crate) struct Edge(pub(super) u32);
 
 impl Edge {
     pub(super) fn packed(mv: Move, policy: u16) -> Edge {
         Edge(u32::from(policy) << 16 | u32::from(mv.to_bits()))
     }
 
-    pub fn mv(self) -> Move {
+    pub(crate) fn mv(self) -> Move {
         Move::from_bits(self.0 as u16)
     }
 
     #[inline]
-    pub fn policy(self) -> f32 {
+    pub(crate) fn policy(self) -> f32 {
         cache::expand((self.0 >> 16) as u16)
     }
 }
@@ -219,23 +219,23 @@ impl Means {
 
 /// Bits of `Node::meta`: state, proof, the lock for appending a child, and counts.
 mod meta {
-    pub const STATE: u32 = 0b11;
-    pub const UNEXPANDED: u32 = 0;
-    pub const CLAIMED: u32 = 1;
-    pub const EXPANDED: u32 = 2;
-    pub const TERMINAL: u32 = 3;
-    pub const GROWING: u32 = 1 << 2;
-    pub const PROOF_SHIFT: u32 = 3;
-    pub const PROOF: u32 = 0b11 << PROOF_SHIFT;
+    pub(super) const STATE: u32 = 0b11;
+    pub(super) const UNEXPANDED: u32 = 0;
+    pub(super) const CLAIMED: u32 = 1;
+    pub(super) const EXPANDED: u32 = 2;
+    pub(super) const TERMINAL: u32 = 3;
+    pub(super) const GROWING: u32 = 1 << 2;
+    pub(super) const PROOF_SHIFT: u32 = 3;
+    pub(super) const PROOF: u32 = 0b11 << PROOF_SHIFT;
     /// The proven result is a mate, at most M plies away.
-    pub const MATE: u32 = 1 << 5;
+    pub(super) const MATE: u32 = 1 << 5;
     /// The side that moved into the node can no longer lose, or win. A proof implies both.
-    pub const CANNOT_LOSE: u32 = 1 << 6;
-    pub const CANNOT_WIN: u32 = 1 << 7;
-    pub const EDGES_SHIFT: u32 = 8;
-    pub const CHILDREN_SHIFT: u32 = 16;
+    pub(super) const CANNOT_LOSE: u32 = 1 << 6;
+    pub(super) const CANNOT_WIN: u32 = 1 << 7;
+    pub(super) const EDGES_SHIFT: u32 = 8;
+    pub(super) const CHILDREN_SHIFT: u32 = 16;
     /// Plies back to the position that a draw by repetition within the tree repeats, else 0.
-    pub const CYCLE_SHIFT: u32 = 24;
+    pub(super) const CYCLE_SHIFT: u32 = 24;
 }
 
 /// The bit of `Node::counts` by which one thread at a time changes the sums and the finished visits.
@@ -243,7 +243,7 @@ const SUMS_LOCK: u64 = 1 << 31;
 const IN_FLIGHT: u64 = SUMS_LOCK - 1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NodeState {
+pub(crate) enum NodeState {
     Unexpanded,
     Claimed,
     Expanded,
@@ -256,7 +256,7 @@ pub enum NodeState {
 
 /// 48 bytes.
 #[derive(Debug, Default)]
-pub struct Node {
+pub(crate) struct Node {
     /// In units of 2⁻³².
     value_sum: AtomicI64,
     means: Means,
@@ -298,30 +298,30 @@ impl Node {
     }
 
     #[inline]
-    pub fn visits(&self) -> u32 {
+    pub(crate) fn visits(&self) -> u32 {
         (self.counts.load(Relaxed) >> 32) as u32
     }
 
     #[inline]
-    pub fn in_flight(&self) -> u32 {
+    pub(crate) fn in_flight(&self) -> u32 {
         (self.counts.load(Relaxed) & IN_FLIGHT) as u32
     }
 
     #[inline]
-    pub fn finished_and_started(&self) -> (u32, u32) {
+    pub(crate) fn finished_and_started(&self) -> (u32, u32) {
         let counts = self.counts.load(Relaxed);
         let finished = (counts >> 32) as u32;
         (finished, finished + (counts & IN_FLIGHT) as u32)
     }
 
     #[inline]
-    pub fn edge(&self) -> Edge {
+    pub(crate) fn edge(&self) -> Edge {
         Edge(self.edge.load(Relaxed))
     }
 
     /// Acquire: a thread that sees `Expanded` sees the edges, and with `Terminal` or `TwoFoldDraw` the value.
     #[inline]
-    pub fn state(&self) -> NodeState {
+    pub(crate) fn state(&self) -> NodeState {
         let meta = self.meta.load(Acquire);
         match (meta & meta::STATE, (meta >> meta::CYCLE_SHIFT) as u8) {
             (meta::UNEXPANDED, _) => NodeState::Unexpanded,
@@ -332,12 +332,12 @@ impl Node {
         }
     }
 
-    pub fn is_terminal(&self) -> bool {
+    pub(crate) fn is_terminal(&self) -> bool {
         matches!(self.state(), NodeState::Terminal | NodeState::TwoFoldDraw(_))
     }
 
     #[inline]
-    pub fn wl(&self) -> f32 {
+    pub(crate) fn wl(&self) -> f32 {
         // Visits are counted after the sum was raised, so the quotient may leave the range for a moment.
         match self.visits() {
             0 => 0.0,
@@ -346,11 +346,11 @@ impl Node {
     }
 
     #[cfg(test)]
-    pub fn value_sum(&self) -> i64 {
+    pub(crate) fn value_sum(&self) -> i64 {
         self.value_sum.load(Relaxed)
     }
 
-    pub fn mean(&self) -> Value {
+    pub(crate) fn mean(&self) -> Value {
         // A correction from below may arrive before the visits that it revalues, and take the means out of
         // their range.
         let (d, m) = self.means.get();
@@ -363,23 +363,23 @@ impl Node {
 
     /// Legal moves, or 0 before the node is expanded.
     #[inline]
-    pub fn edge_count(&self) -> usize {
+    pub(crate) fn edge_count(&self) -> usize {
         (self.meta.load(Acquire) >> meta::EDGES_SHIFT & 0xff) as usize
     }
 
     /// Children that exist. Acquire: they are initialised.
     #[inline]
-    pub fn child_count(&self) -> usize {
+    pub(crate) fn child_count(&self) -> usize {
         (self.meta.load(Acquire) >> meta::CHILDREN_SHIFT & 0xff) as usize
     }
 
     #[inline]
-    pub fn start_visits(&self, visits: u32) {
+    pub(crate) fn start_visits(&self, visits: u32) {
         self.counts.fetch_add(visits.into(), Relaxed);
     }
 
     #[inline]
-    pub fn cancel_visits(&self, visits: u32) {
+    pub(crate) fn cancel_visits(&self, visits: u32) {
         self.counts.fetch_sub(visits.into(), Relaxed);
     }
 
@@ -444,7 +444,7 @@ impl Node {
 
     /// Ends visits under way with `sum`, or with the node's certain result, and gives the result used.
     #[inline]
-    pub fn end_visits(&self, sum: VisitSum) -> VisitSum {
+    pub(crate) fn end_visits(&self, sum: VisitSum) -> VisitSum {
         if sum.finished == 0 {
             self.cancel_visits(sum.cancelled);
             return sum;
@@ -540,13 +540,13 @@ impl Node {
         self.meta.fetch_and(!meta::GROWING, Release);
     }
 
-    pub fn claim(&self) -> bool {
+    pub(crate) fn claim(&self) -> bool {
         self.meta
             .compare_exchange(meta::UNEXPANDED, meta::CLAIMED, Acquire, Relaxed)
             .is_ok()
     }
 
-    pub fn unclaim(&self) {
+    pub(crate) fn unclaim(&self) {
         self.meta.store(meta::UNEXPANDED, Release);
     }
 
@@ -557,7 +557,7 @@ impl Node {
         self.meta.store(meta::UNEXPANDED, Release);
     }
 
-    pub fn set_terminal(&self, proof: Proof) {
+    pub(crate) fn set_terminal(&self, proof: Proof) {
         let Value { d, m, .. } = proof.value();
         self.means.set(d, m);
         self.drop_policy_if_lost(proof);
@@ -574,7 +574,7 @@ impl Node {
 
     /// A draw by repetition: the position occurred `cycle` plies ago, after the root. The way back counts as
     /// plies to the end, as in Lc0.
-    pub fn set_two_fold_draw(&self, cycle: u8) -> Value {
+    pub(crate) fn set_two_fold_draw(&self, cycle: u8) -> Value {
         let value = Value {
             m: cycle.into(),
             ..Value::DRAW
@@ -599,7 +599,7 @@ impl Node {
         is_done.then_some(visits)
     }
 
-    pub fn proof(&self) -> Option<Proof> {
+    pub(crate) fn proof(&self) -> Option<Proof> {
         let meta = self.meta.load(Acquire);
         let outcome = match (meta & meta::PROOF) >> meta::PROOF_SHIFT {
             0 => return None,
@@ -615,12 +615,12 @@ impl Node {
         })
     }
 
-    pub fn is_lost(&self) -> bool {
+    pub(crate) fn is_lost(&self) -> bool {
         self.proof().is_some_and(Proof::is_loss)
     }
 
     /// What is known short of a proof.
-    pub fn bounds(&self) -> ProvenBounds {
+    pub(crate) fn bounds(&self) -> ProvenBounds {
         let meta = self.meta.load(Relaxed);
         let if_set = |bit, known, open| if meta & bit != 0 { known } else { open };
         ProvenBounds {
@@ -630,7 +630,7 @@ impl Node {
     }
 
     /// Results outside of `bounds` become impossible. True if any was still possible.
-    pub fn narrow(&self, bounds: ProvenBounds) -> bool {
+    pub(crate) fn narrow(&self, bounds: ProvenBounds) -> bool {
         let cannot_lose = if bounds.worst > ProofOutcome::Loss {
             meta::CANNOT_LOSE
         } else {
@@ -646,7 +646,7 @@ impl Node {
     }
 
     /// Revalues the visits so far. Gives the change for ancestors, `None` after another thread.
-    pub fn prove(&self, proof: Proof) -> Option<Correction> {
+    pub(crate) fn prove(&self, proof: Proof) -> Option<Correction> {
         let value = proof.value();
         let visits = self.lock_sums();
         let is_open = self.proof().is_none();
@@ -670,7 +670,7 @@ impl Node {
         correction
     }
 
-    pub fn shorten(&self, proof: Proof) -> Option<Correction> {
+    pub(crate) fn shorten(&self, proof: Proof) -> Option<Correction> {
         let visits = self.lock_sums();
         let is_nearer = self.proof().is_some_and(|old| {
             old.outcome == proof.outcome && old.is_mate == proof.is_mate && proof.plies < old.plies
@@ -708,7 +708,7 @@ impl Node {
 
     /// Revalues the visits of a descendant, and gives the change for ancestors. `None` if this node's result
     /// is certain, so that ancestors don't change.
-    pub fn correct(&self, by: Correction) -> Option<Correction> {
+    pub(crate) fn correct(&self, by: Correction) -> Option<Correction> {
         let visits = self.lock_sums();
         // Visits that have ended below may still be under way here.
         let is_part = by.visits > visits + self.in_flight();

@@ -33,7 +33,7 @@ use crate::search::sync::{Mutex, RwLock};
 
 /// Valid until the node's subtree is released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct NodeId(pub(super) u32);
+pub(crate) struct NodeId(pub(super) u32);
 
 /// The tree has grown to its limit, or all 2³² indices are in use.
 #[derive(Clone, Copy, Debug, Error)]
@@ -41,7 +41,7 @@ pub struct NodeId(pub(super) u32);
 pub struct TreeFull;
 
 #[derive(Debug)]
-pub struct Tree {
+pub(crate) struct Tree {
     pub(super) nodes: Slab<Node>,
     /// Of expanded nodes, two moves to a cell.
     policies: Slab<AtomicU32>,
@@ -93,14 +93,14 @@ const NO_RANK: u32 = (TAKEN as u32) << 8;
 
 /// A move without a child: its index among the legal moves, and its policy.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Unvisited {
-    pub index: u8,
+pub(crate) struct Unvisited {
+    pub(crate) index: u8,
     policy: u16,
 }
 
 impl Unvisited {
     #[inline]
-    pub fn policy(self) -> f32 {
+    pub(crate) fn policy(self) -> f32 {
         cache::expand(self.policy)
     }
 
@@ -134,7 +134,7 @@ fn best_rank(cells: &[AtomicU32], limit: u32) -> u32 {
 }
 
 impl Tree {
-    pub fn new() -> Tree {
+    pub(crate) fn new() -> Tree {
         Tree::with_policies(Slab::new(POLICY_RUNS))
     }
 
@@ -152,19 +152,19 @@ impl Tree {
     }
 
     #[inline]
-    pub fn node(&self, id: NodeId) -> &Node {
+    pub(crate) fn node(&self, id: NodeId) -> &Node {
         self.nodes.slot(id.0)
     }
 
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.nodes.used() * size_of::<Node>() as u64 + self.policies.used() * size_of::<AtomicU32>() as u64
     }
 
-    pub fn reserved_bytes(&self) -> u64 {
+    pub(crate) fn reserved_bytes(&self) -> u64 {
         self.nodes.reserved_bytes() + self.policies.reserved_bytes()
     }
 
-    pub fn set_limit(&self, bytes: u64) {
+    pub(crate) fn set_limit(&self, bytes: u64) {
         self.limit
             .store((bytes - bytes / PRUNING_PART).max(MIN_LIMIT), Relaxed);
     }
@@ -173,16 +173,16 @@ impl Tree {
         self.pruned.load(Relaxed) || self.bytes() >= self.limit.load(Relaxed) / 2
     }
 
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.full.load(Relaxed)
     }
 
-    pub fn mark_damaged(&self) {
+    pub(crate) fn mark_damaged(&self) {
         self.damaged.store(true, Relaxed);
     }
 
     /// Claims and visits under way may stay for ever, which makes the tree useless.
-    pub fn is_damaged(&self) -> bool {
+    pub(crate) fn is_damaged(&self) -> bool {
         self.damaged.load(Relaxed)
     }
 
@@ -206,7 +206,7 @@ impl Tree {
     }
 
     /// Ends the claim. `policy` is in the order of the move list.
-    pub fn expand(&self, id: NodeId, policy: &[f32]) -> Result<(), TreeFull> {
+    pub(crate) fn expand(&self, id: NodeId, policy: &[f32]) -> Result<(), TreeFull> {
         let len = policy_cells(policy.len());
         let start = self.allocate(&self.policies, len)?;
         let cells = self.policies.run(start, len as usize);
@@ -228,7 +228,7 @@ impl Tree {
         }
     }
 
-    pub fn unvisited(&self, node: &Node) -> impl Iterator<Item = Unvisited> {
+    pub(crate) fn unvisited(&self, node: &Node) -> impl Iterator<Item = Unvisited> {
         let cells = self.policy_cells(node);
         (0..node.edge_count()).filter_map(|index| {
             let policy = (cells[index / 2].load(Relaxed) >> (index % 2 * 16)) as u16;
@@ -240,7 +240,7 @@ impl Tree {
     }
 
     #[inline]
-    pub fn best_unvisited(&self, node: &Node, last: Option<Unvisited>) -> Option<Unvisited> {
+    pub(crate) fn best_unvisited(&self, node: &Node, last: Option<Unvisited>) -> Option<Unvisited> {
         Unvisited::ranked(match last {
             None => node.best_unvisited(),
             Some(last) => best_rank(self.policy_cells(node), last.rank()),
@@ -249,7 +249,7 @@ impl Tree {
 
     /// Makes the last node of `path`, a draw by repetition that the root has moved past, a leaf again. Its
     /// visits are taken back from the whole path.
-    pub fn revert_two_fold_draw(&self, path: &[NodeId]) -> u32 {
+    pub(crate) fn revert_two_fold_draw(&self, path: &[NodeId]) -> u32 {
         let draw = path.last().map_or(Value::DRAW, |&leaf| self.node(leaf).mean());
         let visits = path
             .last()
@@ -294,7 +294,7 @@ pub(super) struct ChildRun {
 }
 
 #[derive(Debug)]
-pub struct Children<'a> {
+pub(crate) struct Children<'a> {
     tree: &'a Tree,
     id: u32,
     index: usize,
@@ -341,7 +341,12 @@ fn starts_run(index: usize) -> bool {
 
 impl Tree {
     /// `None` if another worker is appending here, or has made this child.
-    pub fn new_child(&self, node: &Node, unvisited: Unvisited, mv: Move) -> Result<Option<NodeId>, TreeFull> {
+    pub(crate) fn new_child(
+        &self,
+        node: &Node,
+        unvisited: Unvisited,
+        mv: Move,
+    ) -> Result<Option<NodeId>, TreeFull> {
         if !node.lock_for_growth() {
             return Ok(None);
         }
@@ -382,19 +387,19 @@ impl Tree {
     }
 
     #[inline]
-    pub fn fetch_first_child(&self, node: &Node) {
+    pub(crate) fn fetch_first_child(&self, node: &Node) {
         if node.child_count() > 0 {
             self.nodes.fetch(node.first_child());
         }
     }
 
     #[inline]
-    pub fn fetch_policy(&self, node: &Node) {
+    pub(crate) fn fetch_policy(&self, node: &Node) {
         self.policies.fetch(node.policy_start());
     }
 
     #[inline]
-    pub fn children(&self, node: &Node) -> Children<'_> {
+    pub(crate) fn children(&self, node: &Node) -> Children<'_> {
         let count = node.child_count();
         Children {
             tree: self,
@@ -446,7 +451,7 @@ mod tests {
             bytes
         }
 
-        pub fn mark_full(&self) {
+        pub(crate) fn mark_full(&self) {
             self.full.store(true, Relaxed);
         }
     }

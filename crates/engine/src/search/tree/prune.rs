@@ -30,7 +30,7 @@ const BOUNDS: PruningBounds = PruningBounds {
 const SAMPLES: u64 = 1 << 14;
 
 /// Nothing is pruned while this guard lives.
-pub type Inside<'a> = RwLockReadGuard<'a, ()>;
+pub(crate) type Inside<'a> = RwLockReadGuard<'a, ()>;
 
 #[derive(Clone, Copy, Debug)]
 struct PruningBounds {
@@ -41,22 +41,22 @@ struct PruningBounds {
 
 impl Tree {
     /// The guard to hold while nodes below the root's children are used.
-    pub fn enter(&self) -> Inside<'_> {
+    pub(crate) fn enter(&self) -> Inside<'_> {
         self.traffic.read()
     }
 
-    pub fn try_enter(&self) -> Option<Inside<'_>> {
+    pub(crate) fn try_enter(&self) -> Option<Inside<'_>> {
         self.traffic.try_read()
     }
 
-    pub fn enter_within(&self, patience: Duration) -> Option<Inside<'_>> {
+    pub(crate) fn enter_within(&self, patience: Duration) -> Option<Inside<'_>> {
         self.traffic.try_read_for(patience)
     }
 
     /// Frees nodes below `root` whose parents have the fewest visits: about a quarter of a small tree, a part
     /// of that in a large one, nothing if another thread has just pruned. The caller must not hold
     /// [`Tree::enter`]. Nodes with visits under way stay.
-    pub fn prune(&self, root: NodeId, is_over: impl Fn() -> bool) {
+    pub(crate) fn prune(&self, root: NodeId, is_over: impl Fn() -> bool) {
         self.prune_within(BOUNDS, root, is_over);
     }
 
@@ -149,7 +149,7 @@ fn has_children(node: &Node) -> bool {
 type ReclaimTask = Box<dyn FnOnce() + Send>;
 
 #[derive(Debug)]
-pub struct Reclaimer {
+pub(crate) struct Reclaimer {
     /// `None` frees at once, on the thread that discards.
     queue: Option<Sender<ReclaimTask>>,
 }
@@ -157,7 +157,7 @@ pub struct Reclaimer {
 impl Reclaimer {
     /// The thread ends when the reclaimer is dropped and its tasks are done. If the system has none to spare,
     /// the tasks are done in place.
-    pub fn new() -> Reclaimer {
+    pub(crate) fn new() -> Reclaimer {
         let (queue, tasks) = unbounded::<ReclaimTask>();
         let thread = std::thread::Builder::new().name("reclaim".into());
         let spawned = thread.spawn(move || tasks.into_iter().for_each(|task| task()));
@@ -166,11 +166,11 @@ impl Reclaimer {
         }
     }
 
-    pub fn in_place() -> Reclaimer {
+    pub(crate) fn in_place() -> Reclaimer {
         Reclaimer { queue: None }
     }
 
-    pub fn add(&self, task: impl FnOnce() + Send + 'static) {
+    pub(crate) fn add(&self, task: impl FnOnce() + Send + 'static) {
         match &self.queue {
             Some(queue) => drop(queue.send(Box::new(task))),
             None => task(),

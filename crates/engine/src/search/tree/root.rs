@@ -21,7 +21,7 @@ use crate::search::sync::atomic::Ordering;
 const MAX_KEPT: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Past {
+pub(crate) enum Past {
     /// They stay while there is memory, as the game may come back. No worker of an earlier search may still
     /// take part.
     Keep,
@@ -29,12 +29,12 @@ pub enum Past {
 }
 
 #[derive(Debug)]
-pub struct GameTree {
-    pub tree: Arc<Tree>,
-    pub root: NodeId,
+pub(crate) struct GameTree {
+    pub(crate) tree: Arc<Tree>,
+    pub(crate) root: NodeId,
     /// `None` where all legal moves of the root may be played.
     choice: Option<Choice>,
-    pub history: History,
+    pub(crate) history: History,
     /// The root lies in the last one.
     kept: Vec<KeptTree>,
     way: Vec<NodeId>,
@@ -71,7 +71,7 @@ impl Way {
 }
 
 impl GameTree {
-    pub fn new(history: History) -> Result<GameTree, TreeFull> {
+    pub(crate) fn new(history: History) -> Result<GameTree, TreeFull> {
         let tree = Arc::new(Tree::new());
         let root = tree.new_root()?;
         let top = KeptTree {
@@ -93,7 +93,7 @@ impl GameTree {
     /// Keeps the visits of the last position of `history` if the game came there through a kept tree. The
     /// rest goes to `reclaimer`, which frees it after `quiescence` has returned: when no worker of an earlier
     /// search can touch it.
-    pub fn advance(
+    pub(crate) fn advance(
         &mut self,
         history: History,
         past: Past,
@@ -166,12 +166,12 @@ impl GameTree {
     }
 
     /// The moves that may be played at the root, or empty for all.
-    pub fn chosen_moves(&self) -> &[Move] {
+    pub(crate) fn chosen_moves(&self) -> &[Move] {
         self.choice.as_ref().map_or(&[], |choice| &choice.moves)
     }
 
     /// Whether a choice of moves ends where `wanted` ones are chosen.
-    pub fn leaves_choice(&self, wanted: &[Move]) -> bool {
+    pub(crate) fn leaves_choice(&self, wanted: &[Move]) -> bool {
         self.choice.is_some() && self.chosen_moves() != self.choice_of(wanted)
     }
 
@@ -188,7 +188,7 @@ impl GameTree {
 
     /// Lets only `wanted` moves be played at the root, or all legal ones if there are none. No worker may
     /// still take part in a search of the choice that this ends.
-    pub fn choose_moves(&mut self, wanted: &[Move]) {
+    pub(crate) fn choose_moves(&mut self, wanted: &[Move]) {
         let moves = self.choice_of(wanted);
         if moves == self.chosen_moves() {
             return;
@@ -284,7 +284,7 @@ impl GameTree {
     }
 }
 
-pub fn continues(history: &History, earlier: &History) -> bool {
+pub(crate) fn continues(history: &History, earlier: &History) -> bool {
     history.len() >= earlier.len()
         && (0..earlier.len()).all(|index| {
             let (a, b) = (history.position(index), earlier.position(index));
@@ -297,7 +297,7 @@ mod tests {
     use super::*;
 
     impl GameTree {
-        pub fn reachable_bytes(&self) -> u64 {
+        pub(crate) fn reachable_bytes(&self) -> u64 {
             let tops =
                 self.kept.iter().map(|kept| u64::from(kept.run.len)).sum::<u64>() * size_of::<Node>() as u64;
             tops + self

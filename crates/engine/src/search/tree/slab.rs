@@ -39,17 +39,17 @@ const RESERVE: usize = 16 << 20;
 /// This many consecutive slots belong to one region, the next ones to the next region, in turn.
 const STRIPE: u32 = 1 << 16;
 
-pub const CLASSES: usize = 128;
+pub(super) const CLASSES: usize = 128;
 
 #[derive(Clone, Copy)]
-pub struct RunClasses {
-    pub len: fn(usize) -> u32,
+pub(super) struct RunClasses {
+    pub(super) len: fn(usize) -> u32,
     /// The highest class of runs no longer than this, which is not 0.
-    pub within: fn(u32) -> usize,
+    pub(super) within: fn(u32) -> usize,
 }
 
 /// A slot that can hold the index of the next free run while its own run is free.
-pub trait Slot: Zeroed {
+pub(super) trait Slot: Zeroed {
     /// The cell for that index, meaningless while the run is in use.
     fn link(&self) -> &AtomicU32;
 }
@@ -64,17 +64,17 @@ impl Slot for AtomicU32 {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Run {
-    pub start: u32,
-    pub len: u32,
+pub(super) struct Run {
+    pub(super) start: u32,
+    pub(super) len: u32,
 }
 
 impl Run {
-    pub fn single(index: u32) -> Run {
+    pub(super) fn single(index: u32) -> Run {
         Run { start: index, len: 1 }
     }
 
-    pub fn contains(self, index: u32) -> bool {
+    pub(super) fn contains(self, index: u32) -> bool {
         index
             .checked_sub(self.start)
             .is_some_and(|place| place < self.len)
@@ -94,7 +94,7 @@ struct Joined {
 }
 
 /// Slots that are handed out and taken back in runs. Index 0 means "none".
-pub struct Slab<T> {
+pub(super) struct Slab<T> {
     blocks: [OnceLock<Box<[T]>>; BLOCKS],
     /// No index from here on is handed out.
     end: u32,
@@ -124,11 +124,11 @@ impl<T> fmt::Debug for Slab<T> {
 }
 
 impl<T: Slot> Slab<T> {
-    pub fn new(classes: RunClasses) -> Slab<T> {
+    pub(super) fn new(classes: RunClasses) -> Slab<T> {
         Slab::ending_at(END, classes)
     }
 
-    pub fn ending_at(end: u32, classes: RunClasses) -> Slab<T> {
+    pub(super) fn ending_at(end: u32, classes: RunClasses) -> Slab<T> {
         Slab {
             blocks: std::array::from_fn(|_| OnceLock::new()),
             end,
@@ -143,13 +143,13 @@ impl<T: Slot> Slab<T> {
     }
 
     #[inline]
-    pub fn slot(&self, index: u32) -> &T {
+    pub(super) fn slot(&self, index: u32) -> &T {
         let (block, place) = place(index);
         &self.block(block)[place]
     }
 
     #[inline]
-    pub fn run(&self, start: u32, len: usize) -> &[T] {
+    pub(super) fn run(&self, start: u32, len: usize) -> &[T] {
         let (block, place) = place(start);
         &self.block(block)[place..place + len]
     }
@@ -172,7 +172,7 @@ impl<T: Slot> Slab<T> {
 
     /// The block of the slot exists.
     #[inline]
-    pub fn fetch(&self, index: u32) {
+    pub(super) fn fetch(&self, index: u32) {
         #[cfg(target_arch = "x86_64")]
         {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -190,7 +190,7 @@ impl<T: Slot> Slab<T> {
     /// Takes a run of `len` slots, fewer than [`CHUNK`], with whatever content was there before. `None` if
     /// neither a free run nor the thread's chunk has room. Then [`Slab::grow`] and [`Slab::carve`] may help.
     #[inline]
-    pub fn allocate(&self, len: u32) -> Option<u32> {
+    pub(super) fn allocate(&self, len: u32) -> Option<u32> {
         if let Some(start) = self.pop((self.classes.within)(len)) {
             self.idle.fetch_sub(len.into(), Relaxed);
             return Some(start);
@@ -200,7 +200,7 @@ impl<T: Slot> Slab<T> {
 
     /// The run comes from a new chunk for this thread. `None` when all indices are in use.
     #[cold]
-    pub fn grow(&self, len: u32) -> Option<u32> {
+    pub(super) fn grow(&self, len: u32) -> Option<u32> {
         let chunk = SHARE.with(|&share| &self.chunks[share]);
         loop {
             let range = self.extend(len)?;
@@ -223,20 +223,20 @@ impl<T: Slot> Slab<T> {
         }
     }
 
-    pub fn reserved_bytes(&self) -> u64 {
+    pub(super) fn reserved_bytes(&self) -> u64 {
         resident_bytes::<T>(self.extent())
     }
 
-    pub fn growth_bytes(&self) -> u64 {
+    pub(super) fn growth_bytes(&self) -> u64 {
         resident_bytes::<T>(self.extent() + u64::from(CHUNK)) - self.reserved_bytes()
     }
 
-    pub fn extent(&self) -> u64 {
+    pub(super) fn extent(&self) -> u64 {
         self.next.load(Relaxed).into()
     }
 
     /// Nobody may use its index any more.
-    pub fn release(&self, run: Run) {
+    pub(super) fn release(&self, run: Run) {
         // Counted first, so that nobody subtracts the run before it is counted.
         self.idle.fetch_add(run.len.into(), Relaxed);
         self.push((self.classes.within)(run.len), run.start);
@@ -265,7 +265,7 @@ impl<T: Slot> Slab<T> {
         }
     }
 
-    pub fn used(&self) -> u64 {
+    pub(super) fn used(&self) -> u64 {
         let left = |chunk: &CachePadded<AtomicU64>| {
             let free = unpacked(chunk.load(Relaxed));
             u64::from(free.end - free.start)
@@ -337,7 +337,7 @@ impl<T: Slot> Slab<T> {
 impl<T: Slot> Slab<T> {
     /// Joins the free runs of as many regions as are worth the work, and of the next ones next time. The
     /// result counts the slots in chunks that any run fits into.
-    pub fn join_free_runs(&self) -> u64 {
+    pub(super) fn join_free_runs(&self) -> u64 {
         let mut joined = self.joined.lock();
         let Joined {
             chunks,
@@ -377,7 +377,7 @@ impl<T: Slot> Slab<T> {
         chunks.iter().map(|chunk| u64::from(chunk.len)).sum()
     }
 
-    pub fn carve(&self, len: u32) -> Option<u32> {
+    pub(super) fn carve(&self, len: u32) -> Option<u32> {
         let start = self.cut_run(len).or_else(|| self.cut_chunk(len))?;
         self.idle.fetch_sub(len.into(), Relaxed);
         Some(start)
@@ -466,7 +466,7 @@ const LARGE: usize = 4 << 20;
 ///
 /// # Safety
 /// A value whose bytes are all zero must be valid and the same as the default.
-pub unsafe trait Zeroed: Default {}
+pub(super) unsafe trait Zeroed: Default {}
 
 #[inline]
 fn place(index: u32) -> (usize, usize) {
@@ -475,7 +475,7 @@ fn place(index: u32) -> (usize, usize) {
     ((power - FIRST.ilog2()) as usize, (shifted ^ 1 << power) as usize)
 }
 
-pub fn room(index: u32) -> u32 {
+pub(super) fn room(index: u32) -> u32 {
     let (block, place) = place(index);
     ((u64::from(FIRST) << block) - place as u64) as u32
 }
@@ -484,7 +484,7 @@ fn share_block(a: u32, b: u32) -> bool {
     place(a).0 == place(b).0
 }
 
-pub const END: u32 = (((1u64 << BLOCKS) - 1) * FIRST as u64 - 1) as u32;
+pub(super) const END: u32 = (((1u64 << BLOCKS) - 1) * FIRST as u64 - 1) as u32;
 
 fn resident_bytes<T>(slots: u64) -> u64 {
     (slots * size_of::<T>() as u64).next_multiple_of(HUGE_PAGE as u64)

@@ -11,18 +11,18 @@ use super::nodes::{NodeId, Tree};
 
 /// What is proven of one move, for the side that makes it.
 #[derive(Clone, Copy, Debug)]
-pub struct MoveProof {
-    pub bounds: ProvenBounds,
-    pub proof: Option<Proof>,
+pub(crate) struct MoveProof {
+    pub(crate) bounds: ProvenBounds,
+    pub(crate) proof: Option<Proof>,
 }
 
 impl MoveProof {
-    pub const OPEN: MoveProof = MoveProof {
+    pub(crate) const OPEN: MoveProof = MoveProof {
         bounds: ProvenBounds::OPEN,
         proof: None,
     };
 
-    pub fn of(node: &Node) -> MoveProof {
+    pub(crate) fn of(node: &Node) -> MoveProof {
         let proof = node.proof();
         let bounds = proof.map_or_else(|| node.bounds(), |proof| ProvenBounds::certain(proof.outcome));
         MoveProof { bounds, proof }
@@ -31,12 +31,12 @@ impl MoveProof {
 
 /// What a position's moves prove, for the side that moved into it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     Bounded(ProvenBounds),
     Proven(Proof),
 }
 
-pub fn of_moves(tree: &Tree, node: &Node) -> Verdict {
+pub(crate) fn of_moves(tree: &Tree, node: &Node) -> Verdict {
     let unvisited = (node.child_count() < node.edge_count()).then_some(MoveProof::OPEN);
     let children = tree.children(node).map(|(_, child)| MoveProof::of(child));
     verdict(unvisited.into_iter().chain(children))
@@ -71,7 +71,7 @@ pub(super) fn judge(tree: &Tree, path: &[NodeId]) -> bool {
 /// Proves or bounds the ancestors of the last node of `path`, which has just been proven. Proven ones can
 /// still get a nearer mate: visits that were gathered together go on below a node that one of them has
 /// proven. The root stays open, since the search decides which of its moves count.
-pub fn propagate(tree: &Tree, path: &[NodeId]) {
+pub(crate) fn propagate(tree: &Tree, path: &[NodeId]) {
     for depth in (1..path.len() - 1).rev() {
         if !judge(tree, &path[..=depth]) {
             return;
@@ -79,7 +79,7 @@ pub fn propagate(tree: &Tree, path: &[NodeId]) {
     }
 }
 
-pub fn verdict(moves: impl Iterator<Item = MoveProof>) -> Verdict {
+pub(crate) fn verdict(moves: impl Iterator<Item = MoveProof>) -> Verdict {
     let (mut worst, mut best) = (ProofOutcome::Loss, ProofOutcome::Loss);
     let mut nearest_win: Option<Proof> = None;
     let (mut longest_loss, mut longest_draw) = (0f32, 0f32);

@@ -3,7 +3,7 @@
 use crate::time::stats::SearchStats;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum NpsRule {
+pub(crate) enum NpsRule {
     /// The mean of this game's measurements, with the first guess as `guess_s` seconds of them. Beyond that,
     /// exponential decay: halfway to the measured rate in `step_s` seconds of search (PR 1195 starts with the
     /// decay: `guess_s` ≥ `step_s`/ln 2).
@@ -25,10 +25,10 @@ pub enum NpsRule {
 /// Measures between returned evaluations, without the first batch's wait and nodes. (Lc0 counts that batch's
 /// nodes but starts the clock after it, and sees a multiple of the true rate for seconds.)
 #[derive(Clone, Debug)]
-pub struct NpsEstimator {
+pub(crate) struct NpsEstimator {
     rule: NpsRule,
-    pub value: f64,
-    pub measured_s: f64,
+    pub(crate) value: f64,
+    pub(crate) measured_s: f64,
     /// No earlier move has measured anything.
     is_guess: bool,
     first: Option<NpsSample>,
@@ -46,7 +46,7 @@ struct NpsSample {
 
 impl NpsEstimator {
     /// `value` is the earlier moves' estimate over `measured_s` seconds (0 for a guess).
-    pub fn new(rule: NpsRule, value: f64, measured_s: f64) -> Self {
+    pub(crate) fn new(rule: NpsRule, value: f64, measured_s: f64) -> Self {
         let is_guess = measured_s <= 0.0;
         NpsEstimator {
             rule,
@@ -64,7 +64,7 @@ impl NpsEstimator {
     ///
     /// With a single batch, its nodes over the time since the search began give the rate: loading a network
     /// is not the device's time.
-    pub fn after_the_move(&self) -> NpsEstimator {
+    pub(crate) fn after_the_move(&self) -> NpsEstimator {
         let mut estimator = self.clone();
         if let (Some(first), None, 1) = (self.first, self.measured(), self.batches) {
             let began = NpsSample {
@@ -82,13 +82,13 @@ impl NpsEstimator {
         estimator
     }
 
-    pub fn measured(&self) -> Option<f64> {
+    pub(crate) fn measured(&self) -> Option<f64> {
         rate(self.first?, self.last?)
     }
 
     /// For uses where too low a value would stop the search too early: the higher of the estimate and this
     /// move's rate until the game has measured one step, then the estimate.
-    pub fn optimistic(&self) -> f64 {
+    pub(crate) fn optimistic(&self) -> f64 {
         let settled = match self.rule {
             NpsRule::Decay { step_s, .. } => self.measured_s >= step_s,
             NpsRule::Window { .. } => true,
@@ -101,7 +101,7 @@ impl NpsEstimator {
     }
 
     /// The search began `began_s` seconds after the move's clock.
-    pub fn observe(&mut self, stats: &SearchStats, began_s: f64) {
+    pub(crate) fn observe(&mut self, stats: &SearchStats, began_s: f64) {
         // Cache hits do not measure the device.
         let Some(since) = stats.since_first_eval.filter(|_| stats.batches > 0) else {
             return;

@@ -9,7 +9,7 @@ use crate::time::stoppers::{BudgetLimit, Stopper};
 
 option_group! {
     #[derive(Copy)]
-    pub struct Alphazero {
+    pub(crate) struct Alphazero {
         /// Percentage of the clock that each move receives.
         time_pct: f64 = 12.0, in 0.0..=100.0, "alphazero-time-pct";
     }

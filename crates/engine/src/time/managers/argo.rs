@@ -49,7 +49,7 @@ const EMERGENCY_SHARE: f64 = 0.2;
 option_group! {
     /// The manager, which is its parameter: it remembers nothing from move to move.
     #[derive(Copy)]
-    pub struct Argo {
+    pub(crate) struct Argo {
         /// Maximum difficulty of a move. An ordinary move has a difficulty of 1.
         max_difficulty: f64 = 2.0, in 1.0..=100.0, "max-difficulty";
     }

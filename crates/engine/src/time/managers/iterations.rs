@@ -12,7 +12,7 @@ use crate::time::stoppers::{FirstEvaluationWait, StopReason, Stopper};
 use crate::time::units::Millis;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Iteration {
+pub(crate) struct Iteration {
     /// log2 of the nodes.
     pub number: u32,
     pub best_move: usize,
@@ -40,7 +40,7 @@ fn iteration_after(last: Option<Iteration>, stats: &SearchStats) -> Option<Itera
 }
 
 /// What such a manager makes of a move.
-pub trait IterationRule: Debug + Send {
+pub(crate) trait IterationRule: Debug + Send {
     const MANAGER: &'static str;
 
     /// Called whenever the search asks, before an iteration may end.
@@ -54,14 +54,14 @@ pub trait IterationRule: Debug + Send {
 }
 
 #[derive(Clone, Debug)]
-pub struct IterationStopper<Rule> {
+pub(crate) struct IterationStopper<Rule> {
     pub(super) rule: Rule,
     wait: FirstEvaluationWait,
     last: Option<Iteration>,
 }
 
 impl<Rule: IterationRule> IterationStopper<Rule> {
-    pub fn new(facts: &MoveFacts, rule: Rule) -> Self {
+    pub(crate) fn new(facts: &MoveFacts, rule: Rule) -> Self {
         IterationStopper {
             rule,
             wait: FirstEvaluationWait::new(facts),

@@ -25,7 +25,7 @@ const SLOWMOVER_FROM_MS: f64 = 200.0;
 option_group! {
     /// Parameters of `legacy`.
     #[derive(Copy)]
-    pub struct LegacyParams {
+    pub(crate) struct LegacyParams {
         /// Factor on every budget. Values above 1 have no effect on moves that stay shorter than 200 ms.
         slowmover: f64 = 1.0, in 0.0..=100.0, "slowmover";
         /// Median length of games in the estimate of moves left, in full moves.
@@ -43,7 +43,7 @@ option_group! {
 }
 
 #[derive(Clone, Debug)]
-pub struct Legacy {
+pub(crate) struct Legacy {
     params: LegacyParams,
     /// Budgeted minus used over the game, negative after overdrafts.
     spared_ms: f64,

@@ -18,7 +18,7 @@ use crate::time::units::Millis;
 option_group! {
     /// Parameters of `simple`.
     #[derive(Copy)]
-    pub struct SimpleParams {
+    pub(crate) struct SimpleParams {
         /// Percentage of the clock that a move receives at ply 0.
         base_pct: f64 = 1.4, in 0.01..=100.0, "base-pct";
         /// Percentage of the clock that is added for each ply played.
@@ -31,7 +31,7 @@ option_group! {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Simple {
+pub(crate) struct Simple {
     params: SimpleParams,
     saved_ms: f64,
 }

@@ -51,7 +51,7 @@ const STEAL_RATIO: f64 = 0.33;
 option_group! {
     /// The manager, which is its parameters: it remembers nothing from move to move.
     #[derive(Copy)]
-    pub struct Stockfish {
+    pub(crate) struct Stockfish {
         /// Number of moves for which time is reserved on the clock.
         emergency_move_horizon: u32 = 40, in 0..=50, "emergency-move-horizon";
         /// Time that is always reserved on the clock, in milliseconds.

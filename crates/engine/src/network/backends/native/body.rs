@@ -13,9 +13,9 @@ use zeitnot_kernels::{AddScaled, Kernels};
 /// Rows evaluated together: more would leave the cache, fewer would read the weights more often.
 const GROUP_BYTES: usize = 2 << 20;
 
-pub struct AttentionBody {
+pub(crate) struct AttentionBody {
     width: usize,
-    pub stride: usize,
+    pub(crate) stride: usize,
     number_size: usize,
     source: Source,
     /// In fp32: it reads exact numbers, and is small.
@@ -46,10 +46,10 @@ struct PieceLayer {
     bias: Buffer,
 }
 
-pub struct BodyScratch {
+pub(crate) struct BodyScratch {
     inputs: Buffer,
     /// `[positions][64][channels]`, in the end the body's output.
-    pub stream: Rows,
+    pub(crate) stream: Rows,
     /// `[64 · channels]` of a [`PieceLayer`].
     pieces: Buffer,
     tower: Option<TowerScratch>,
@@ -57,7 +57,7 @@ pub struct BodyScratch {
 }
 
 impl AttentionBody {
-    pub fn new(
+    pub(crate) fn new(
         arithmetic: Arithmetic,
         body: &layers::AttentionBody,
         activation: Activation,
@@ -120,15 +120,15 @@ impl AttentionBody {
         }
     }
 
-    pub fn description(&self) -> String {
+    pub(crate) fn description(&self) -> String {
         format!("{}x{} encoders", self.width, self.encoders.list.len())
     }
 
-    pub fn group(&self) -> usize {
+    pub(crate) fn group(&self) -> usize {
         (GROUP_BYTES / (SQUARES * self.encoders.widest() * self.number_size).max(1)).clamp(2, 16)
     }
 
-    pub fn scratch(&self, arithmetic: Arithmetic, positions: usize) -> BodyScratch {
+    pub(crate) fn scratch(&self, arithmetic: Arithmetic, positions: usize) -> BodyScratch {
         let (tower, pieces) = match &self.source {
             Source::Planes => (None, 0),
             Source::Pieces(layer) => (None, layer.bias.len()),
@@ -145,7 +145,7 @@ impl AttentionBody {
     }
 
     /// `batch` is no larger than the scratch. `next` reads the stream.
-    pub fn evaluate(
+    pub(crate) fn evaluate(
         &self,
         kernels: Kernels,
         batch: &[EvalSlot],

@@ -15,30 +15,30 @@ const BLOCK: usize = 64;
 /// a few lines of the L1 cache.
 const SKEW: usize = 16;
 
-pub struct WinogradScratch {
-    pub tiles: TileScratch,
+pub(crate) struct WinogradScratch {
+    pub(crate) tiles: TileScratch,
     /// Outputs of a block's second convolution.
-    pub update: Boards,
-    pub pool: Buffer,
+    pub(crate) update: Boards,
+    pub(crate) pool: Buffer,
 }
 
-pub struct TileScratch {
+pub(crate) struct TileScratch {
     /// For one of the two kinds of weights.
     single: Buffer,
     fixed: Buffer<i16>,
     products: Buffer,
 }
 
-pub struct FoldedScratch {
-    pub boards: Buffer<u16>,
-    pub inner: Buffer<u16>,
-    pub stream: Buffer,
-    pub update: Buffer,
-    pub pool: Buffer,
+pub(crate) struct FoldedScratch {
+    pub(crate) boards: Buffer<u16>,
+    pub(crate) inner: Buffer<u16>,
+    pub(crate) stream: Buffer,
+    pub(crate) update: Buffer,
+    pub(crate) pool: Buffer,
 }
 
 impl FoldedScratch {
-    pub fn new(positions: usize, channels: usize) -> FoldedScratch {
+    pub(crate) fn new(positions: usize, channels: usize) -> FoldedScratch {
         // Borders and padding are 0 and never written.
         let folded = || Buffer::zeros(positions * folded_length(channels));
         let stream = || Buffer::zeros(positions * stream_length(channels));
@@ -52,16 +52,16 @@ impl FoldedScratch {
     }
 }
 
-pub struct Target<'a> {
-    pub boards: &'a mut Boards,
-    pub epilogue: Epilogue,
+pub(crate) struct Target<'a> {
+    pub(crate) boards: &'a mut Boards,
+    pub(crate) epilogue: Epilogue,
     /// Sums for [`Epilogue::Pool`], `[positions][outputs]`, else empty.
-    pub pool: &'a mut [f32],
+    pub(crate) pool: &'a mut [f32],
 }
 
 /// Convolutions with as many inputs as outputs. The weights lie one after the other, so that they share huge
 /// pages and the next ones can be fetched.
-pub struct WinogradConvolutions {
+pub(crate) struct WinogradConvolutions {
     channels: usize,
     weights: Filters,
     biases: Vec<Buffer>,
@@ -79,7 +79,7 @@ enum Filters {
 }
 
 impl WinogradConvolutions {
-    pub fn scratch(&self, positions: usize) -> WinogradScratch {
+    pub(crate) fn scratch(&self, positions: usize) -> WinogradScratch {
         let rows = positions * TILES;
         let length = |width: usize| POINTS * (rows * width + SKEW);
         let (single, fixed) = match self.weights {
@@ -98,7 +98,7 @@ impl WinogradConvolutions {
     }
 
     /// They read boards after `activation`.
-    pub fn new(
+    pub(crate) fn new(
         arithmetic: Arithmetic,
         convolutions: &[&layers::Convolution],
         activation: Activation,
@@ -117,7 +117,7 @@ impl WinogradConvolutions {
         }
     }
 
-    pub fn activate(
+    pub(crate) fn activate(
         &self,
         index: usize,
         (kernels, activation): (Kernels, Activation),
@@ -138,7 +138,7 @@ impl WinogradConvolutions {
         }
     }
 
-    pub fn apply(
+    pub(crate) fn apply(
         &self,
         index: usize,
         kernels: Kernels,
@@ -294,7 +294,7 @@ fn pack_filters(kernels: Kernels, convolution: &layers::Convolution, channels: u
 }
 
 /// Likewise of folded boards.
-pub struct FoldedConvolutions {
+pub(crate) struct FoldedConvolutions {
     tiles: Tiles,
     outputs: usize,
     offsets: Vec<u32>,
@@ -303,7 +303,7 @@ pub struct FoldedConvolutions {
 }
 
 impl FoldedConvolutions {
-    pub fn new(tiles: Tiles, convolutions: &[&layers::Convolution]) -> FoldedConvolutions {
+    pub(crate) fn new(tiles: Tiles, convolutions: &[&layers::Convolution]) -> FoldedConvolutions {
         let channels = convolutions.first().map_or(0, |first| first.outputs);
         let (offsets, outputs) = (folded_offsets(channels), stride(channels));
         let length = 9 * outputs * outputs;
@@ -330,7 +330,7 @@ impl FoldedConvolutions {
         }
     }
 
-    pub fn apply(
+    pub(crate) fn apply(
         &self,
         index: usize,
         kernels: Kernels,

@@ -7,7 +7,7 @@ use super::layers::{Arithmetic, Branch, Buffer, Layer, Norm, Pass, Rows, reorder
 use crate::network::layers::{self, Activation, Dense, SQUARES};
 use zeitnot_kernels::{Attend, Kernels, Product, Softmax, TILE_ROWS, Tiles};
 
-pub struct Encoders {
+pub(crate) struct Encoders {
     pub(super) list: Vec<Encoder>,
     /// Smolgen's last matrix.
     shared: Option<Layer>,
@@ -26,12 +26,12 @@ pub(super) struct Encoder {
     ffn: FeedForward,
 }
 
-pub struct FeedForward {
+pub(crate) struct FeedForward {
     hidden: Layer,
     output: Branch,
 }
 
-pub struct EncoderScratch {
+pub(crate) struct EncoderScratch {
     projected: Rows,
     attended: Rows,
     hidden: Rows,
@@ -56,7 +56,11 @@ pub struct EncoderScratch {
 const SKEW: usize = 32;
 
 impl Encoders {
-    pub fn new(arithmetic: Arithmetic, encoders: &[layers::Encoder], shared: Option<&Dense>) -> Encoders {
+    pub(crate) fn new(
+        arithmetic: Arithmetic,
+        encoders: &[layers::Encoder],
+        shared: Option<&Dense>,
+    ) -> Encoders {
         let layer = |dense| Layer::new(arithmetic, dense, Activation::None).with_gaps(SKEW);
         let list = encoders
             .iter()
@@ -69,7 +73,7 @@ impl Encoders {
     }
 
     /// Numbers of the widest row.
-    pub fn widest(&self) -> usize {
+    pub(crate) fn widest(&self) -> usize {
         self.largest(|encoder| encoder.project.outputs.max(encoder.ffn.hidden.outputs))
     }
 
@@ -78,7 +82,7 @@ impl Encoders {
     }
 
     /// For rows of `width` numbers, also for those of `ffn`.
-    pub fn scratch(
+    pub(crate) fn scratch(
         &self,
         arithmetic: Arithmetic,
         positions: usize,
@@ -124,7 +128,7 @@ impl Encoders {
     }
 
     /// Changes `rows` of positions. `next` reads them.
-    pub fn evaluate(
+    pub(crate) fn evaluate(
         &self,
         kernels: Kernels,
         positions: usize,
@@ -288,7 +292,7 @@ impl Encoder {
 }
 
 impl FeedForward {
-    pub fn new(arithmetic: Arithmetic, ffn: &layers::FeedForward) -> FeedForward {
+    pub(crate) fn new(arithmetic: Arithmetic, ffn: &layers::FeedForward) -> FeedForward {
         let output = Branch::new(arithmetic, &ffn.output.layer, &ffn.output);
         FeedForward {
             hidden: Layer::new(arithmetic, &ffn.hidden, ffn.activation),
@@ -297,7 +301,7 @@ impl FeedForward {
     }
 
     /// Adds its results to `x`, which `next` reads.
-    pub fn evaluate(
+    pub(crate) fn evaluate(
         &self,
         kernels: Kernels,
         rows: usize,

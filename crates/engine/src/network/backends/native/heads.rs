@@ -11,14 +11,14 @@ use zeitnot_kernels::{BOARD_SQUARES, BOARD_STRIDE, Dot, Kernels, board_offset};
 
 /// How a layer of a file reads the numbers of all squares.
 #[derive(Clone, Copy, Debug)]
-pub enum Order {
+pub(crate) enum Order {
     /// `[channels][64]`
     ChannelMajor,
     /// `[64][channels]`
     SquareMajor,
 }
 
-pub enum Policy {
+pub(crate) enum Policy {
     /// `dense(act(squares(x)))`
     Classical(Classical),
     /// `conv2(act(conv1(x)))`
@@ -26,7 +26,7 @@ pub enum Policy {
     Attention(Box<AttentionHead>),
 }
 
-pub struct Classical {
+pub(crate) struct Classical {
     squares: Linear,
     /// `[1858][64][channels]`
     rows: Buffer,
@@ -34,7 +34,7 @@ pub struct Classical {
 }
 
 /// The first convolution is the tower's. The second is computed only at the origins of legal moves.
-pub struct ConvolutionPolicy {
+pub(crate) struct ConvolutionPolicy {
     channels: usize,
     /// `[73][3][3][channels]`
     filters: Buffer,
@@ -43,21 +43,26 @@ pub struct ConvolutionPolicy {
 
 /// A body's output for the heads.
 #[derive(Clone, Copy)]
-pub struct Features<'a> {
-    pub positions: usize,
+pub(crate) struct Features<'a> {
+    pub(crate) positions: usize,
     /// 64 rows per position.
-    pub rows: &'a Rows,
+    pub(crate) rows: &'a Rows,
     /// Outputs of a policy's first convolution, `[positions][10][10][channels]`, or empty.
-    pub boards: &'a [f32],
+    pub(crate) boards: &'a [f32],
 }
 
-pub struct PolicyScratch {
+pub(crate) struct PolicyScratch {
     squares: Buffer,
     attention: Option<AttentionScratch>,
 }
 
 impl Policy {
-    pub fn new(arithmetic: Arithmetic, head: &PolicyHead, activation: Activation, inputs: usize) -> Policy {
+    pub(crate) fn new(
+        arithmetic: Arithmetic,
+        head: &PolicyHead,
+        activation: Activation,
+        inputs: usize,
+    ) -> Policy {
         let kernels = arithmetic.kernels;
         match head {
             PolicyHead::Classical { squares, dense } => Policy::Classical(Classical::new(
@@ -69,14 +74,14 @@ impl Policy {
         }
     }
 
-    pub fn first_layer(&self) -> Option<&Layer> {
+    pub(crate) fn first_layer(&self) -> Option<&Layer> {
         match self {
             Policy::Attention(head) => Some(&head.embedding),
             _ => None,
         }
     }
 
-    pub fn scratch(&self, arithmetic: Arithmetic, positions: usize) -> PolicyScratch {
+    pub(crate) fn scratch(&self, arithmetic: Arithmetic, positions: usize) -> PolicyScratch {
         let (squares, attention) = match self {
             Policy::Classical(head) => (SQUARES * head.squares.outputs, None),
             Policy::Convolution(_) => (0, None),
@@ -89,7 +94,7 @@ impl Policy {
     }
 
     /// All policy indices of the slots must be below 1858.
-    pub fn evaluate(
+    pub(crate) fn evaluate(
         &self,
         kernels: Kernels,
         batch: &mut [EvalSlot],
@@ -194,7 +199,7 @@ impl ConvolutionPolicy {
     }
 }
 
-pub struct AttentionHead {
+pub(crate) struct AttentionHead {
     embedding: Layer,
     encoders: Encoders,
     query: Layer,
@@ -205,7 +210,7 @@ pub struct AttentionHead {
     scale: f32,
 }
 
-pub struct AttentionScratch {
+pub(crate) struct AttentionScratch {
     embedded: Rows,
     query: Rows,
     key: Rows,
@@ -213,7 +218,7 @@ pub struct AttentionScratch {
 }
 
 impl AttentionHead {
-    pub fn new(arithmetic: Arithmetic, head: &AttentionPolicy) -> AttentionHead {
+    pub(crate) fn new(arithmetic: Arithmetic, head: &AttentionPolicy) -> AttentionHead {
         let layer = |dense: &Dense| Layer::new(arithmetic, dense, Activation::None);
         let key = layer(&head.key);
         let width = head.key.outputs;
@@ -237,7 +242,7 @@ impl AttentionHead {
         }
     }
 
-    pub fn scratch(&self, arithmetic: Arithmetic, positions: usize) -> AttentionScratch {
+    pub(crate) fn scratch(&self, arithmetic: Arithmetic, positions: usize) -> AttentionScratch {
         let exact = |width: usize| Rows::exact(arithmetic, positions * SQUARES, width);
         let width = self.embedding.outputs;
         AttentionScratch {
@@ -248,7 +253,7 @@ impl AttentionHead {
         }
     }
 
-    pub fn evaluate(
+    pub(crate) fn evaluate(
         &self,
         kernels: Kernels,
         batch: &mut [EvalSlot],
@@ -320,13 +325,13 @@ impl AttentionHead {
 }
 
 /// `output(act(hidden(act(squares(x)))))`, in fp32: rounding matters most in the value.
-pub struct Head {
+pub(crate) struct Head {
     squares: Linear,
     hidden: Linear,
     output: Linear,
 }
 
-pub struct HeadScratch {
+pub(crate) struct HeadScratch {
     squares: Buffer,
     hidden: Buffer,
     output: Buffer,
@@ -334,7 +339,7 @@ pub struct HeadScratch {
 
 impl Head {
     /// `order` is that of the inputs of `hidden` in the file.
-    pub fn new(
+    pub(crate) fn new(
         kernels: Kernels,
         head: &ScalarHead,
         order: Order,
@@ -352,7 +357,7 @@ impl Head {
         }
     }
 
-    pub fn scratch(&self, positions: usize) -> HeadScratch {
+    pub(crate) fn scratch(&self, positions: usize) -> HeadScratch {
         HeadScratch {
             squares: Buffer::zeros(positions * self.hidden.inputs),
             hidden: Buffer::zeros(positions * self.hidden.outputs),
@@ -361,7 +366,7 @@ impl Head {
     }
 
     /// Yields each position's outputs, with padding behind them.
-    pub fn evaluate<'a>(
+    pub(crate) fn evaluate<'a>(
         &self,
         kernels: Kernels,
         Features { positions, rows, .. }: Features<'_>,

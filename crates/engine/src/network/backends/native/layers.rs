@@ -16,7 +16,7 @@ use zeitnot_kernels::{
 
 /// Each square of `boards`, `[positions][10][10][channels]`, becomes a row of `width`, of which it fills
 /// `channels`.
-pub fn boards_to_rows(boards: &[f32], channels: usize, rows: &mut [f32], width: usize) {
+pub(crate) fn boards_to_rows(boards: &[f32], channels: usize, rows: &mut [f32], width: usize) {
     let rows = rows.chunks_exact_mut(BLOCK_ROWS * width);
     for (board, rows) in boards.chunks_exact(BOARD_SQUARES * channels).zip(rows) {
         for (square, row) in rows.chunks_exact_mut(width).enumerate() {
@@ -32,7 +32,7 @@ const LINE: usize = 64;
 ///
 /// Made of a somewhat longer `Vec`, so that it needs no `unsafe`. Neither cloned nor resized: moving the
 /// buffer leaves the numbers where they are.
-pub struct Buffer<T = f32> {
+pub(crate) struct Buffer<T = f32> {
     memory: Vec<T>,
     start: usize,
     length: usize,
@@ -44,19 +44,19 @@ thread_local! {
 }
 
 /// The bytes of the buffers that `make` makes.
-pub fn buffer_bytes<T>(make: impl FnOnce() -> T) -> usize {
+pub(crate) fn buffer_bytes<T>(make: impl FnOnce() -> T) -> usize {
     let before = MADE.get();
     drop(make());
     MADE.get() - before
 }
 
 impl<T: Clone + Default> Buffer<T> {
-    pub fn zeros(length: usize) -> Buffer<T> {
+    pub(crate) fn zeros(length: usize) -> Buffer<T> {
         Buffer::aligned(length, length * size_of::<T>() >= HUGE_PAGE / 4)
     }
 
     /// In no huge page: each thread has such buffers, and writes to a part of them.
-    pub fn in_small_pages(length: usize) -> Buffer<T> {
+    pub(crate) fn in_small_pages(length: usize) -> Buffer<T> {
         Buffer::aligned(length, false)
     }
 
@@ -82,7 +82,7 @@ impl<T: Clone + Default> Buffer<T> {
 
 impl Buffer {
     /// `numbers`, and zeros behind them up to `length`.
-    pub fn padded(numbers: &[f32], length: usize) -> Buffer {
+    pub(crate) fn padded(numbers: &[f32], length: usize) -> Buffer {
         let mut buffer = Buffer::zeros(length);
         buffer[..numbers.len()].copy_from_slice(numbers);
         buffer
@@ -104,11 +104,11 @@ impl<T> DerefMut for Buffer<T> {
 }
 
 /// Rounds `channels` up to what the kernels take.
-pub fn padded(channels: usize) -> usize {
+pub(crate) fn padded(channels: usize) -> usize {
     channels.next_multiple_of(CHANNEL_STEP)
 }
 
-pub fn activate(kernels: Kernels, activation: Activation, values: &mut [f32]) {
+pub(crate) fn activate(kernels: Kernels, activation: Activation, values: &mut [f32]) {
     if activation != Activation::None {
         kernels.run(Apply {
             function: activation,
@@ -118,22 +118,22 @@ pub fn activate(kernels: Kernels, activation: Activation, values: &mut [f32]) {
 }
 
 /// Boards with the largest magnitude on each, which fixed point needs.
-pub struct Boards {
+pub(crate) struct Boards {
     /// `[positions][10][10][channels]`, with a border of zeros.
-    pub numbers: Buffer,
+    pub(crate) numbers: Buffer,
     /// `[positions]`
-    pub largest: Buffer,
+    pub(crate) largest: Buffer,
 }
 
 impl Boards {
-    pub fn zeros(positions: usize, channels: usize) -> Boards {
+    pub(crate) fn zeros(positions: usize, channels: usize) -> Boards {
         Boards {
             numbers: Buffer::zeros(positions * BOARD_SQUARES * channels),
             largest: Buffer::zeros(positions),
         }
     }
 
-    pub fn activate(
+    pub(crate) fn activate(
         &mut self,
         kernels: Kernels,
         function: Activation,
@@ -151,7 +151,13 @@ impl Boards {
     }
 }
 
-pub fn pack(panel: usize, inner: usize, width: usize, weight: impl Fn(usize, usize) -> f32, to: &mut [f32]) {
+pub(crate) fn pack(
+    panel: usize,
+    inner: usize,
+    width: usize,
+    weight: impl Fn(usize, usize) -> f32,
+    to: &mut [f32],
+) {
     let mut to = to.iter_mut();
     for first in (0..width).step_by(panel) {
         for row in 0..inner {
@@ -163,7 +169,7 @@ pub fn pack(panel: usize, inner: usize, width: usize, weight: impl Fn(usize, usi
 }
 
 /// A weight of `dense`, or 0 in its padding.
-pub fn weight_of(dense: &Dense, input: usize, output: usize) -> f32 {
+pub(crate) fn weight_of(dense: &Dense, input: usize, output: usize) -> f32 {
     let is_padding = input >= dense.inputs || output >= dense.outputs;
     if is_padding {
         0.0
@@ -174,7 +180,7 @@ pub fn weight_of(dense: &Dense, input: usize, output: usize) -> f32 {
 
 /// The same layer with `inputs` inputs in another order: input `i` is `source(i)` of before, `None` for
 /// padding.
-pub fn reordered(dense: &Dense, inputs: usize, source: impl Fn(usize) -> Option<usize>) -> Dense {
+pub(crate) fn reordered(dense: &Dense, inputs: usize, source: impl Fn(usize) -> Option<usize>) -> Dense {
     let places: Vec<_> = (0..inputs).map(source).collect();
     let row = |row: &[f32]| {
         places
@@ -192,7 +198,7 @@ pub fn reordered(dense: &Dense, inputs: usize, source: impl Fn(usize) -> Option<
 }
 
 /// Pads each of the `groups` of a layer's outputs to `width`.
-pub fn side_by_side(layers: &[&Dense], groups: usize, width: usize) -> Dense {
+pub(crate) fn side_by_side(layers: &[&Dense], groups: usize, width: usize) -> Dense {
     let inputs = layers[0].inputs;
     let mut all = Dense {
         inputs,
@@ -218,9 +224,9 @@ pub fn side_by_side(layers: &[&Dense], groups: usize, width: usize) -> Dense {
 }
 
 /// Inputs and outputs are padded, with weights and biases 0.
-pub struct Linear {
-    pub inputs: usize,
-    pub outputs: usize,
+pub(crate) struct Linear {
+    pub(crate) inputs: usize,
+    pub(crate) outputs: usize,
     activation: Activation,
     weights: Buffer,
     bias: Buffer,
@@ -228,7 +234,7 @@ pub struct Linear {
 
 impl Linear {
     /// `inputs` includes padding.
-    pub fn new(kernels: Kernels, dense: &Dense, inputs: usize, activation: Activation) -> Linear {
+    pub(crate) fn new(kernels: Kernels, dense: &Dense, inputs: usize, activation: Activation) -> Linear {
         let outputs = padded(dense.outputs);
         let mut weights = Buffer::zeros(inputs * outputs);
         let weight = |input: usize, output: usize| weight_of(dense, input, output);
@@ -242,7 +248,7 @@ impl Linear {
         }
     }
 
-    pub fn apply(&self, kernels: Kernels, rows: usize, input: &[f32], output: &mut [f32]) {
+    pub(crate) fn apply(&self, kernels: Kernels, rows: usize, input: &[f32], output: &mut [f32]) {
         kernels.run(Product {
             count: 1,
             rows,
@@ -262,7 +268,7 @@ impl Linear {
 
 /// How a tower's 3×3 convolutions and an attention body's dense layers are computed.
 #[derive(Clone, Copy, Debug)]
-pub enum Precision {
+pub(crate) enum Precision {
     Single,
     /// In 16-bit fixed point, with kernels for it.
     Fixed,
@@ -271,20 +277,20 @@ pub enum Precision {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Arithmetic {
-    pub kernels: Kernels,
-    pub precision: Precision,
+pub(crate) struct Arithmetic {
+    pub(crate) kernels: Kernels,
+    pub(crate) precision: Precision,
 }
 
 impl Arithmetic {
-    pub fn tiles(self) -> Option<Tiles> {
+    pub(crate) fn tiles(self) -> Option<Tiles> {
         match self.precision {
             Precision::Half(tiles) => Some(tiles),
             Precision::Single | Precision::Fixed => None,
         }
     }
 
-    pub fn padded(self, size: usize) -> usize {
+    pub(crate) fn padded(self, size: usize) -> usize {
         if self.tiles().is_some() {
             stride(size)
         } else {
@@ -293,7 +299,7 @@ impl Arithmetic {
     }
 
     /// The place of number `i` where a position's 64 rows of `channels` are read as one.
-    pub fn square_and_channel(self, i: usize, channels: usize) -> (usize, usize) {
+    pub(crate) fn square_and_channel(self, i: usize, channels: usize) -> (usize, usize) {
         match self.tiles() {
             None => (i / channels, i % channels),
             Some(_) => {
@@ -304,15 +310,15 @@ impl Arithmetic {
     }
 }
 
-pub fn stride(size: usize) -> usize {
+pub(crate) fn stride(size: usize) -> usize {
     size.next_multiple_of(TILE_DEPTH)
 }
 
-pub struct Rows {
+pub(crate) struct Rows {
     /// `[rows][width]`, empty where layers write bf16.
-    pub numbers: Buffer,
+    pub(crate) numbers: Buffer,
     /// Bits of bf16, empty where layers read something else.
-    pub half: Buffer<u16>,
+    pub(crate) half: Buffer<u16>,
     /// Integers in fixed point, likewise.
     fixed: Buffer<i16>,
     /// Of rows in fixed point.
@@ -321,7 +327,7 @@ pub struct Rows {
 
 impl Rows {
     /// Room for what a layer writes and the next one reads.
-    pub fn new(arithmetic: Arithmetic, rows: usize, width: usize) -> Rows {
+    pub(crate) fn new(arithmetic: Arithmetic, rows: usize, width: usize) -> Rows {
         let exact = Rows::exact(arithmetic, rows, width);
         if arithmetic.tiles().is_none() {
             exact
@@ -334,7 +340,7 @@ impl Rows {
     }
 
     /// Room for exact numbers, which [`Rows::round`] rounds where layers read bf16 or fixed point.
-    pub fn exact(arithmetic: Arithmetic, rows: usize, width: usize) -> Rows {
+    pub(crate) fn exact(arithmetic: Arithmetic, rows: usize, width: usize) -> Rows {
         let blocks = Layout::blocks(width).length(rows.next_multiple_of(TILE_ROWS), width);
         let (half, fixed) = match arithmetic.precision {
             Precision::Single => (0, 0),
@@ -350,7 +356,7 @@ impl Rows {
     }
 
     /// Rounds the numbers, unless the next layer reads them, or the last one wrote bf16.
-    pub fn round(&mut self, kernels: Kernels, rows: usize, width: usize) {
+    pub(crate) fn round(&mut self, kernels: Kernels, rows: usize, width: usize) {
         let (from, to) = self.parts(width);
         if let (Some(to), false) = (to, from.is_empty()) {
             kernels.run(Round {
@@ -374,9 +380,9 @@ impl Rows {
     }
 }
 
-pub struct Layer {
-    pub inputs: usize,
-    pub outputs: usize,
+pub(crate) struct Layer {
+    pub(crate) inputs: usize,
+    pub(crate) outputs: usize,
     packed: Packed,
 }
 
@@ -404,16 +410,16 @@ struct HalfLayer {
     to: Layout,
 }
 
-pub struct Pass<'a> {
-    pub rows: usize,
-    pub input: &'a Rows,
-    pub output: &'a mut Rows,
+pub(crate) struct Pass<'a> {
+    pub(crate) rows: usize,
+    pub(crate) input: &'a Rows,
+    pub(crate) output: &'a mut Rows,
     /// Its first weights are fetched meanwhile.
-    pub next: Option<&'a Layer>,
+    pub(crate) next: Option<&'a Layer>,
 }
 
 impl Layer {
-    pub fn new(arithmetic: Arithmetic, dense: &Dense, activation: Activation) -> Layer {
+    pub(crate) fn new(arithmetic: Arithmetic, dense: &Dense, activation: Activation) -> Layer {
         let [inputs, outputs] = [dense.inputs, dense.outputs].map(|size| arithmetic.padded(size));
         let bias = Buffer::padded(&dense.bias, outputs);
         let packed = match arithmetic.precision {
@@ -453,7 +459,7 @@ impl Layer {
     }
 
     /// It reads a position's 64 rows as one, see [`Arithmetic::square_and_channel`].
-    pub fn after_squares(mut self) -> Layer {
+    pub(crate) fn after_squares(mut self) -> Layer {
         if let Packed::Half(layer) = &mut self.packed {
             layer.from = Layout::rows(self.inputs);
         }
@@ -461,7 +467,7 @@ impl Layer {
     }
 
     /// It writes each row's numbers side by side, and `gap` numbers between two rows in bf16.
-    pub fn with_gaps(mut self, gap: usize) -> Layer {
+    pub(crate) fn with_gaps(mut self, gap: usize) -> Layer {
         if let Packed::Half(layer) = &mut self.packed {
             layer.to = Layout::rows(self.outputs + gap);
         }
@@ -469,7 +475,7 @@ impl Layer {
     }
 
     /// Its results among `rows` in bf16, if it writes that.
-    pub fn half_results<'a>(&self, rows: &'a Rows) -> Option<HalfRows<'a>> {
+    pub(crate) fn half_results<'a>(&self, rows: &'a Rows) -> Option<HalfRows<'a>> {
         match &self.packed {
             Packed::Half(layer) => Some(HalfRows {
                 numbers: &rows.half,
@@ -479,14 +485,14 @@ impl Layer {
         }
     }
 
-    pub fn half_weights(&self) -> &[u16] {
+    pub(crate) fn half_weights(&self) -> &[u16] {
         match &self.packed {
             Packed::Half(layer) => &layer.weights,
             Packed::Single(_) | Packed::Fixed(_) => &[],
         }
     }
 
-    pub fn apply(
+    pub(crate) fn apply(
         &self,
         kernels: Kernels,
         Pass {
@@ -570,15 +576,15 @@ impl Layer {
 const ROWS_AT_ONCE: usize = 2 * BLOCK_ROWS;
 
 /// `x = norm(x + factor * layer(input))`
-pub struct Branch {
-    pub layer: Layer,
+pub(crate) struct Branch {
+    pub(crate) layer: Layer,
     norm: Norm,
     factor: f32,
 }
 
 impl Branch {
     /// `layer` stands for that of `branch`.
-    pub fn new(arithmetic: Arithmetic, layer: &Dense, branch: &layers::Branch) -> Branch {
+    pub(crate) fn new(arithmetic: Arithmetic, layer: &Dense, branch: &layers::Branch) -> Branch {
         let layer = Layer::new(arithmetic, layer, Activation::None);
         Branch {
             layer,
@@ -588,7 +594,7 @@ impl Branch {
     }
 
     /// The output of `pass` is `x`. `scratch` has room for as many numbers.
-    pub fn add(&self, kernels: Kernels, pass: Pass<'_>, scratch: &mut [f32]) {
+    pub(crate) fn add(&self, kernels: Kernels, pass: Pass<'_>, scratch: &mut [f32]) {
         let Pass {
             rows,
             input,
@@ -623,15 +629,15 @@ impl Branch {
     }
 }
 
-pub struct Norm {
-    pub size: usize,
+pub(crate) struct Norm {
+    pub(crate) size: usize,
     gammas: Buffer,
     betas: Buffer,
     epsilon: f32,
 }
 
 impl Norm {
-    pub fn new(arithmetic: Arithmetic, norm: &LayerNorm) -> Norm {
+    pub(crate) fn new(arithmetic: Arithmetic, norm: &LayerNorm) -> Norm {
         let size = norm.gammas.len();
         let row = |numbers: &[f32]| Buffer::padded(numbers, arithmetic.padded(size));
         Norm {
@@ -643,7 +649,7 @@ impl Norm {
     }
 
     /// Computes `rows = norm(rows + factor * branch)`, or `norm(rows)` without a branch. Padding becomes 0.
-    pub fn apply(
+    pub(crate) fn apply(
         &self,
         kernels: Kernels,
         rows: &mut [f32],

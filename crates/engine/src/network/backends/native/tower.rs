@@ -15,9 +15,9 @@ use zeitnot_kernels::{
 };
 
 /// Residual blocks `act(x + se(conv2(act(conv1(x)))))` behind a first convolution.
-pub struct Tower {
+pub(crate) struct Tower {
     kernels: Kernels,
-    pub filters: usize,
+    pub(crate) filters: usize,
     first: FirstLayer,
     /// Two per block, then a policy's.
     convolutions: Convolutions,
@@ -43,10 +43,10 @@ pub(super) struct SqueezeExcite {
     excite: Linear,
 }
 
-pub struct TowerScratch {
+pub(crate) struct TowerScratch {
     boards: Boards,
     /// Outputs of a block's first convolution in fp32, in the end those of the policy's.
-    pub inner: Boards,
+    pub(crate) inner: Boards,
     convolution: ConvolutionScratch,
     first: FirstScratch,
     gates: Gates,
@@ -66,7 +66,7 @@ struct Gates {
 
 impl Tower {
     /// `policy` is a convolution that reads the output.
-    pub fn new(
+    pub(crate) fn new(
         arithmetic: Arithmetic,
         tower: &layers::Tower,
         policy: Option<&layers::Convolution>,
@@ -98,11 +98,11 @@ impl Tower {
         }
     }
 
-    pub fn channels(&self) -> usize {
+    pub(crate) fn channels(&self) -> usize {
         self.first.channels
     }
 
-    pub fn scratch(&self, positions: usize) -> TowerScratch {
+    pub(crate) fn scratch(&self, positions: usize) -> TowerScratch {
         let channels = self.channels();
         let squeezed = self
             .units
@@ -134,7 +134,7 @@ impl Tower {
     }
 
     /// Returns the output, `[positions][10][10][channels]`.
-    pub fn evaluate<'a>(&self, batch: &[EvalSlot], scratch: &'a mut TowerScratch) -> &'a [f32] {
+    pub(crate) fn evaluate<'a>(&self, batch: &[EvalSlot], scratch: &'a mut TowerScratch) -> &'a [f32] {
         let (kernels, activation) = (self.kernels, self.activation);
         let (positions, channels, blocks) = (batch.len(), self.channels(), self.units.len());
         let TowerScratch {
@@ -493,7 +493,7 @@ fn add_squares(stamps: &mut Vec<Stamp>, mask: u64, entry: usize, factor: f32) {
 }
 
 /// The squares of a mask, a1 first.
-pub fn squares(mut mask: u64) -> impl Iterator<Item = usize> {
+pub(crate) fn squares(mut mask: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let square = mask.trailing_zeros() as usize;
         mask &= mask.wrapping_sub(1);

@@ -186,7 +186,7 @@ option_group! {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct SmoothConfig {
+pub(crate) struct SmoothConfig {
     pub values: SmoothValues,
     pub moves_left: MovesLeftEstimator,
 }
@@ -201,7 +201,7 @@ impl From<SmoothValues> for SmoothConfig {
 }
 
 /// Fills what `smooth(…)` does not name from its preset.
-pub fn with_preset(list: &Params) -> Result<Params, ParamError> {
+pub(crate) fn with_preset(list: &Params) -> Result<Params, ParamError> {
     let mut named = SmoothValues::default();
     named.take(list)?;
     let preset = named.preset.params()?;
@@ -227,7 +227,7 @@ pub fn with_preset(list: &Params) -> Result<Params, ParamError> {
 }
 
 impl SmoothConfig {
-    pub fn from_params(list: &Params) -> Result<Self, ParamError> {
+    pub(crate) fn from_params(list: &Params) -> Result<Self, ParamError> {
         let list = with_preset(list)?;
         let values = SmoothValues::default().read(Smooth::NAME, &list, &estimator_names())?;
         let config = SmoothConfig::from(values);
@@ -251,7 +251,7 @@ impl SmoothConfig {
 }
 
 impl SmoothParams {
-    pub fn nps_rule(&self, average_ms: f64) -> NpsRule {
+    pub(crate) fn nps_rule(&self, average_ms: f64) -> NpsRule {
         if self.nps_update_period > 0.0 {
             return NpsRule::Window {
                 window_s: self.nps_update_period,

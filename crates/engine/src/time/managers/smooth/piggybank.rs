@@ -6,21 +6,21 @@ use super::params::PiggybankParams;
 use crate::time::stats::SearchStats;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Piggybank {
+pub(crate) struct Piggybank {
     balance_ms: Option<f64>,
 }
 
 impl Piggybank {
-    pub fn prepare(&mut self, params: &PiggybankParams, time_ms: f64, cap_ms: f64) {
+    pub(crate) fn prepare(&mut self, params: &PiggybankParams, time_ms: f64, cap_ms: f64) {
         let balance = self.balance_ms.unwrap_or(params.initial_share * time_ms);
         self.balance_ms = Some(balance.min(cap_ms).max(0.0));
     }
 
-    pub fn balance_ms(&self) -> f64 {
+    pub(crate) fn balance_ms(&self) -> f64 {
         self.balance_ms.unwrap_or(0.0)
     }
 
-    pub fn book(&mut self, saved_ms: f64, drawn_ms: f64) {
+    pub(crate) fn book(&mut self, saved_ms: f64, drawn_ms: f64) {
         self.balance_ms = self
             .balance_ms
             .map(|balance| (balance + saved_ms - drawn_ms).max(0.0));
@@ -31,7 +31,7 @@ impl Piggybank {
 const SAMPLES: f64 = 16.0;
 
 #[derive(Clone, Debug)]
-pub struct VisitRates {
+pub(crate) struct VisitRates {
     params: PiggybankParams,
     /// Oldest first. All but the first lie within the window.
     samples: VecDeque<(f64, Vec<u32>)>,
@@ -39,7 +39,7 @@ pub struct VisitRates {
 }
 
 impl VisitRates {
-    pub fn new(params: PiggybankParams) -> Self {
+    pub(crate) fn new(params: PiggybankParams) -> Self {
         VisitRates {
             params,
             samples: VecDeque::new(),
@@ -48,7 +48,7 @@ impl VisitRates {
     }
 
     /// The window keeps its length however often this is called. (Lc0's shrinks to one tick.)
-    pub fn observe(&mut self, stats: &SearchStats) {
+    pub(crate) fn observe(&mut self, stats: &SearchStats) {
         if stats.race_visits.is_empty() {
             return;
         }
@@ -70,7 +70,7 @@ impl VisitRates {
 
     /// Some move i would overtake the best one, with optimism for the rivals: N_i + 4·rate_i·Δ > N_best +
     /// 0.2·rate_best·Δ (Lc0's figures).
-    pub fn is_best_overtaken(&self, by_ms: f64) -> bool {
+    pub(crate) fn is_best_overtaken(&self, by_ms: f64) -> bool {
         let (Some((then, before)), Some((now, visits))) = (self.samples.front(), &self.latest) else {
             return false;
         };

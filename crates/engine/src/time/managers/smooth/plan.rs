@@ -8,7 +8,7 @@ use super::params::{MoveWeight, SmoothParams};
 use crate::time::facts::RootEvaluation;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PlanInput {
+pub(crate) struct PlanInput {
     pub time_ms: f64,
     pub inc_ms: f64,
     pub overhead_ms: f64,
@@ -40,7 +40,7 @@ pub struct PlanInput {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// For moves that weigh as much as this one.
     pub average_ms: f64,
     pub target_new_nodes: f64,
@@ -49,7 +49,7 @@ pub struct Plan {
 }
 
 impl PlanInput {
-    pub fn plan(&self) -> Plan {
+    pub(crate) fn plan(&self) -> Plan {
         let clock_ms = self.time_ms + self.inc_ms * (self.moves_left - 1.0) - self.overhead_ms;
         let game_ms = (clock_ms - self.piggybank_ms).max(0.0);
         let average_ms = game_ms / (1.0 + (self.moves_left - 1.0) * self.future_weight);
@@ -82,12 +82,12 @@ impl PlanInput {
         }
     }
 
-    pub fn available_ms(&self) -> f64 {
+    pub(crate) fn available_ms(&self) -> f64 {
         (self.time_ms - self.overhead_ms - self.reserve_ms).max(0.0)
     }
 
     /// Before a time control an even share is allowed: with one move to go, keeping time back gains nothing.
-    pub fn max_move_ms(&self) -> f64 {
+    pub(crate) fn max_move_ms(&self) -> f64 {
         let even_share = self.movestogo.map_or(0.0, |n| 1.0 / f64::from(n));
         (self.time_ms * self.max_move_budget.max(even_share)).min(self.available_ms())
     }

@@ -19,7 +19,7 @@ use super::plan::{Plan, PlanInput};
 const REVISION_GROWTH: f64 = 1.1;
 
 #[derive(Clone, Debug)]
-pub struct MoveContext {
+pub(crate) struct MoveContext {
     pub config: SmoothConfig,
     pub clock: MoverClock,
     pub position: MovesLeftInput,
@@ -33,7 +33,7 @@ pub struct MoveContext {
 }
 
 #[derive(Clone, Debug)]
-pub struct SmoothStopper {
+pub(crate) struct SmoothStopper {
     context: MoveContext,
     moves_left: MovesLeftEstimate,
     plan: Plan,
@@ -46,7 +46,7 @@ pub struct SmoothStopper {
 }
 
 impl SmoothStopper {
-    pub fn new(context: MoveContext) -> Self {
+    pub(crate) fn new(context: MoveContext) -> Self {
         let plan = context.input.plan();
         SmoothStopper {
             moves_left: context.config.planned_moves(&context.clock, &context.position).0,
