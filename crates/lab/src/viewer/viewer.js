@@ -587,7 +587,8 @@
       const line = button(sanLine(at, one.pv), '', () => follow(at, one.pv));
       line.dataset.move = `line ${own}`;
       const chances = one.wdl ? percent(one.wdl[0] + one.wdl[1] / 2) : '';
-      const score = one.mate ? `mate in ${one.mate}` : chances;
+      const verdict = answer.tbhits && one.wdl && ['win', 'draw', 'loss'][one.wdl.indexOf(1)];
+      const score = one.mate ? `mate in ${one.mate}` : verdict || chances;
       return [play, String(one.visits), all ? percent(one.visits / all) : '', percent(one.policy), score, one.wdl ? percent(one.wdl[1]) : '', one.plies_left === null ? '' : (one.plies_left / 2).toFixed(1), alone, line];
     });
     searched.append(...dataTable('moves that were searched', heads.map((name) => make('th', { scope: 'col' }, name)), heads, rows).childNodes);
