@@ -31,7 +31,7 @@ impl MoveChoice {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TeacherMove {
-    pub r#move: Move,
+    pub mv: Move,
     /// From the side to move. A mate in n plies is 32000 − n, being mated n − 32000.
     pub centipawns: i16,
 }

@@ -257,10 +257,9 @@ fn import(args: &ImportArgs) -> Result<DatagenSummary, Box<dyn Error>> {
     let mut records = MAGIC.to_vec();
     for path in &args.pgn {
         let games = Games::open(path)?;
-        games
-            .notes
-            .iter()
-            .for_each(|note| eprintln!("{}", printable(note)));
+        for note in &games.notes {
+            eprintln!("{}", printable(note));
+        }
         let tell = |text: &str| eprintln!("{}", printable(&format!("{}: {text}", path.display())));
         let mut told = 0..MOST_NOTES;
         for game in games {

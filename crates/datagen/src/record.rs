@@ -150,15 +150,13 @@ pub(super) fn bits<const N: usize>(set: [bool; N]) -> u8 {
 
 fn encode_ply(ply: &LabelledPly, cursor: &Cursor, bytes: &mut Vec<u8>) -> Result<(), TrainingDataError> {
     let candidates = &ply.candidates[..ply.candidates.len().min(MAX_CANDIDATES)];
-    let played = candidates
-        .iter()
-        .position(|candidate| candidate.r#move == ply.played);
+    let played = candidates.iter().position(|candidate| candidate.mv == ply.played);
     let played_code = played.map_or(NOT_A_CANDIDATE, |place| place as u8);
     bytes.push(candidates.len() as u8 | (ply.choice as u8) << 3 | played_code << 5);
     let best = candidates.first().map(|best| best.centipawns).or(ply.centipawns);
     bytes.extend(best.unwrap_or(NO_EVALUATION).to_le_bytes());
     for candidate in candidates {
-        bytes.push(cursor.place_of(candidate.r#move)?);
+        bytes.push(cursor.place_of(candidate.mv)?);
     }
     let worse = |candidate: &TeacherMove| i32::from(best.unwrap_or(0)) - i32::from(candidate.centipawns);
     bytes.extend(
@@ -187,18 +185,18 @@ pub struct Records<'a> {
 
 impl<'a> Records<'a> {
     pub fn new(bytes: &'a [u8]) -> Result<Self, TrainingDataError> {
-        let (is_old, whole_bytes) = (bytes.starts_with(OLD_MAGIC), MAGIC.len());
+        let is_old = bytes.starts_with(OLD_MAGIC);
         let records = Records {
             bytes,
-            offset: whole_bytes,
-            whole_bytes,
+            offset: MAGIC.len(),
+            whole_bytes: MAGIC.len(),
             is_old,
             is_torn: false,
         };
-        match is_old || bytes.starts_with(MAGIC) {
-            true => Ok(records),
-            false => Err(records.fault("no file of training records, or of a newer version")),
+        if !is_old && !bytes.starts_with(MAGIC) {
+            return Err(records.fault("no file of training records, or of a newer version"));
         }
+        Ok(records)
     }
 
     fn fault(&self, reason: &str) -> TrainingDataError {
@@ -288,15 +286,13 @@ impl<'a> Records<'a> {
             let candidate = move_at(*place).ok_or_else(|| self.fault("a move that is not legal"))?;
             let centipawns = (i32::from(evaluation) - gap_of(*gap)).max(-32000) as i16;
             candidates.push(TeacherMove {
-                r#move: candidate,
+                mv: candidate,
                 centipawns,
             });
         }
         let played = match head >> 5 {
             NOT_A_CANDIDATE => move_at(self.byte()?),
-            place => candidates
-                .get(usize::from(place))
-                .map(|candidate| candidate.r#move),
+            place => candidates.get(usize::from(place)).map(|candidate| candidate.mv),
         };
         let played = played.ok_or_else(|| self.fault("a move that is not legal"))?;
         let centipawns = Some(evaluation).filter(|&evaluation| evaluation != NO_EVALUATION);

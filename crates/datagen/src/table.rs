@@ -146,7 +146,7 @@ fn write_policy(row: &mut [u8; ROW], cursor: &Cursor, ply: &LabelledPly) -> Resu
     row[121] = candidates.len() as u8;
     for (i, candidate) in candidates.iter().enumerate() {
         row[106 + 2 * i..108 + 2 * i].copy_from_slice(&candidate.centipawns.to_le_bytes());
-        row[116 + i] = cursor.place_of(candidate.r#move)?;
+        row[116 + i] = cursor.place_of(candidate.mv)?;
     }
     Ok(())
 }

@@ -43,6 +43,8 @@ const LONGEST: usize = 440;
 
 #[derive(Clone, Copy, Debug)]
 struct Style {
+    /// Of the games.
+    share: f64,
     /// Of the first moves, compressed centipawns.
     opening_temperature: f64,
     /// Share of the later moves drawn from the candidates, and their temperature.
@@ -51,35 +53,29 @@ struct Style {
     blunders: f64,
 }
 
-/// With their shares of the games: steady, lively, and with blunders.
-const STYLES: [(f64, Style); 3] = [
-    (
-        0.55,
-        Style {
-            opening_temperature: 15.0,
-            deviations: 0.05,
-            deviation_temperature: 10.0,
-            blunders: 0.0,
-        },
-    ),
-    (
-        0.30,
-        Style {
-            opening_temperature: 20.0,
-            deviations: 0.06,
-            deviation_temperature: 50.0,
-            blunders: 0.0,
-        },
-    ),
-    (
-        0.15,
-        Style {
-            opening_temperature: 25.0,
-            deviations: 0.10,
-            deviation_temperature: 80.0,
-            blunders: 0.012,
-        },
-    ),
+/// Steady, lively, and with blunders.
+const STYLES: [Style; 3] = [
+    Style {
+        share: 0.55,
+        opening_temperature: 15.0,
+        deviations: 0.05,
+        deviation_temperature: 10.0,
+        blunders: 0.0,
+    },
+    Style {
+        share: 0.30,
+        opening_temperature: 20.0,
+        deviations: 0.06,
+        deviation_temperature: 50.0,
+        blunders: 0.0,
+    },
+    Style {
+        share: 0.15,
+        opening_temperature: 25.0,
+        deviations: 0.10,
+        deviation_temperature: 80.0,
+        blunders: 0.012,
+    },
 ];
 
 /// Of a line after its first move.
@@ -133,9 +129,9 @@ impl UciTeacher {
                 .parse_move(first)
                 .map_err(|error| self.fault(error.to_string()))?;
             // An unfinished last iteration can name a move twice.
-            if candidates.iter().all(|known| known.r#move != candidate) {
+            if candidates.iter().all(|known| known.mv != candidate) {
                 candidates.push(TeacherMove {
-                    r#move: candidate,
+                    mv: candidate,
                     centipawns: score.centipawns() as i16,
                 });
             }
@@ -217,7 +213,7 @@ fn try_game(
     nodes: u64,
     rng: &mut fastrand::Rng,
 ) -> Result<Option<(GameInPlay, Ending)>, TrainingDataError> {
-    let style = STYLES[chance::draw(&STYLES.map(|(share, _)| share), rng.f64()).unwrap_or(0)].1;
+    let style = STYLES[chance::draw(&STYLES.map(|style| style.share), rng.f64()).unwrap_or(0)];
     let mut game = GameInPlay::new(None)?;
     for _ in 0..rng.usize(2..9) {
         let legal = game.history.legal_moves();
@@ -288,27 +284,27 @@ fn choose_move(
     let best = candidates[0];
     let dice = rng.f64();
     if !varied && dice < style.blunders {
-        let played = rng.choice(legal).copied().unwrap_or(best.r#move);
+        let played = rng.choice(legal).copied().unwrap_or(best.mv);
         return (played, best_or_blunder(played, best));
     }
-    let chosen = match () {
-        () if varied => draw(candidates, style.opening_temperature, rng),
-        () if dice < style.blunders + style.deviations => draw(candidates, style.deviation_temperature, rng),
-        () => best,
+    let chosen = if varied {
+        draw(candidates, style.opening_temperature, rng)
+    } else if dice < style.blunders + style.deviations {
+        draw(candidates, style.deviation_temperature, rng)
+    } else {
+        best
     };
     let worse = i32::from(best.centipawns) - i32::from(chosen.centipawns);
-    (
-        chosen.r#move,
-        if worse > DEVIATION {
-            MoveChoice::Deviation
-        } else {
-            MoveChoice::Best
-        },
-    )
+    let choice = if worse > DEVIATION {
+        MoveChoice::Deviation
+    } else {
+        MoveChoice::Best
+    };
+    (chosen.mv, choice)
 }
 
 fn best_or_blunder(played: Move, best: TeacherMove) -> MoveChoice {
-    if played == best.r#move {
+    if played == best.mv {
         MoveChoice::Best
     } else {
         MoveChoice::Blunder
@@ -380,14 +376,16 @@ impl Lines {
                 break;
             }
             let is_first = line.plies.len() == seen;
-            let candidates = match is_first {
-                true => first_candidates.clone(),
-                false => teacher.candidates(&mut asked, &line.history, nodes)?,
+            let candidates = if is_first {
+                first_candidates.clone()
+            } else {
+                teacher.candidates(&mut asked, &line.history, nodes)?
             };
             let best = candidates[0];
-            let played = match is_first || rng.f64() < DRAWN_SHARE {
-                true => self.draw_move(&line.history, &legal, &candidates, is_first, &mut rng)?,
-                false => best.r#move,
+            let played = if is_first || rng.f64() < DRAWN_SHARE {
+                self.draw_move(&line.history, &legal, &candidates, is_first, &mut rng)?
+            } else {
+                best.mv
             };
             let choice = best_or_blunder(played, best);
             line.play(LabelledPly {
@@ -446,7 +444,7 @@ fn line_start(game: &LabelledGame, ply: usize) -> Result<GameInPlay, PositionErr
 fn is_mistake(played: Move, candidates: &[TeacherMove]) -> bool {
     let is_good = |candidate: &TeacherMove| {
         let lost = compress(candidates[0].centipawns) - compress(candidate.centipawns);
-        candidate.r#move == played && lost < MISTAKE
+        candidate.mv == played && lost < MISTAKE
     };
     !candidates.iter().any(is_good)
 }
@@ -459,10 +457,7 @@ mod tests {
 
     fn game(book: usize, labelled: usize) -> LabelledGame {
         let mv = Move::from_bits(0);
-        let candidates = vec![TeacherMove {
-            r#move: mv,
-            centipawns: 0,
-        }];
+        let candidates = vec![TeacherMove { mv, centipawns: 0 }];
         let labelled = (0..labelled).map(|_| LabelledPly {
             candidates: candidates.clone(),
             ..LabelledPly::new(mv, MoveChoice::Best)
@@ -499,8 +494,8 @@ mod tests {
     fn mistakes_are_moves_that_lose_much_or_that_the_teacher_does_not_name() {
         let [best, near, far, unnamed] = [0, 1, 2, 3].map(Move::from_bits);
         let candidates = |best_centipawns: i16| {
-            [(best, 0), (near, 60), (far, 120)].map(|(r#move, lost)| TeacherMove {
-                r#move,
+            [(best, 0), (near, 60), (far, 120)].map(|(mv, lost)| TeacherMove {
+                mv,
                 centipawns: best_centipawns - lost,
             })
         };
@@ -535,7 +530,7 @@ mod tests {
         let policy = f64::from(slot.logits[likeliest]);
 
         let candidates = [TeacherMove {
-            r#move: legal[likeliest],
+            mv: legal[likeliest],
             centipawns: 0,
         }];
         let mut rng = fastrand::Rng::with_seed(1);

@@ -108,7 +108,7 @@ fn teachers_game() -> LabelledGame {
     let e4 = history.parse_move("e2e4").unwrap();
     history.push(e4);
     let [e5, c5] = ["e7e5", "c7c5"].map(|uci| history.parse_move(uci).unwrap());
-    let candidates = [(e5, -30), (c5, -95)].map(|(r#move, centipawns)| TeacherMove { r#move, centipawns });
+    let candidates = [(e5, -30), (c5, -95)].map(|(mv, centipawns)| TeacherMove { mv, centipawns });
     let deviation = LabelledPly {
         centipawns: Some(-30),
         candidates: candidates.into(),
@@ -183,7 +183,7 @@ fn random_game(choices: &[(u16, u8, i16)]) -> LabelledGame {
         }
         let candidates: Vec<TeacherMove> = (0..legal.len().min(MAX_CANDIDATES))
             .map(|i| TeacherMove {
-                r#move: legal[(usize::from(which) + i) % legal.len()],
+                mv: legal[(usize::from(which) + i) % legal.len()],
                 centipawns: centipawns - i as i16 * 25,
             })
             .collect();
