@@ -28,8 +28,9 @@ pub fn lock(file: &File) -> Lock {
 /// Opens a file of ours. In a folder that others can write to, a link, pipe or folder may lie in its place.
 pub fn open_regular(path: &Path, options: &OpenOptions) -> io::Result<File> {
     if path.symlink_metadata().is_ok_and(|known| !known.is_file()) {
-        let text = "it is a link, a pipe or a folder in the place of a file; remove it";
-        return Err(io::Error::other(text));
+        return Err(io::Error::other(
+            "it is a link, a pipe or a folder in the place of a file; remove it",
+        ));
     }
     options.open(path)
 }

@@ -13,7 +13,7 @@ const MOST_MOVES: usize = 10_000;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MoveRow {
     /// Empty in replays.
-    pub(crate) match_id: String,
+    pub match_id: String,
     /// In the whole run, whatever the shard.
     pub(crate) game: u64,
     /// `A` or `B` in a match, the time manager in a replay.
@@ -64,10 +64,6 @@ impl Row for MoveRow {
 }
 
 impl MoveRow {
-    pub fn is_of_match(&self) -> bool {
-        !self.match_id.is_empty()
-    }
-
     pub(crate) fn ended_by(&self, reasons: &[StopReason]) -> bool {
         reasons.iter().any(|reason| self.end == reason.to_string())
     }

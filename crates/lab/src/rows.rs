@@ -370,7 +370,7 @@ impl<R: Row> Iterator for RowReader<R> {
     }
 }
 
-/// Rows of several files in the order of the games, in bounded memory.
+/// Rows of several files in the order of the games, at least one of each, in bounded memory.
 pub(crate) struct MergedGames<R: Row> {
     files: Vec<(PathBuf, Peekable<RowReader<R>>)>,
     last: Option<GameKey>,

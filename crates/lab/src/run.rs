@@ -126,12 +126,6 @@ impl Drop for Run {
     }
 }
 
-/// The first of these files that holds anything.
-fn written_in(folder: &Path, files: &[&str]) -> Option<PathBuf> {
-    let mut paths = files.iter().map(|name| folder.join(name));
-    paths.find(|path| path.metadata().is_ok_and(|file| file.len() > 0))
-}
-
 fn in_use(folder: &Path) -> RowError {
     let who = match std::fs::read_to_string(folder.join(LOCK)) {
         Ok(text) if !text.is_empty() => format!("process {text}"),
@@ -164,9 +158,13 @@ impl Origin {
             })
         };
         if path.symlink_metadata().is_err() {
-            let what = "a file that no run has written, as no run.json is beside it";
-            return match written_in(folder, files) {
-                Some(path) => refuse(&path, what),
+            let holds_anything = |path: &PathBuf| path.metadata().is_ok_and(|file| file.len() > 0);
+            let mut paths = files.iter().map(|name| folder.join(name));
+            return match paths.find(holds_anything) {
+                Some(path) => refuse(
+                    &path,
+                    "a file that no run has written, as no run.json is beside it",
+                ),
                 None => Ok(None),
             };
         }

@@ -67,7 +67,7 @@ impl MoveScore {
                 100.0 / (1.0 + (-STEEPNESS * f64::from(score).clamp(-CEILING, CEILING)).exp())
             }
             // In 0 moves: it is mated.
-            MoveScore::Mate(moves) => 100.0 * f64::from(u8::from(moves > 0)),
+            MoveScore::Mate(moves) => 100.0 * f64::from(moves > 0),
         }
     }
 

@@ -524,10 +524,8 @@ pub fn latest_lines(said: &[String]) -> Vec<InfoLine<'_>> {
 
 /// The nodes that a search has taken so far, or 0 if the engine does not say.
 pub(crate) fn latest_nodes(said: &[String]) -> u64 {
-    let mut latest = said.iter().rev().filter_map(|line| InfoLine::parse(line));
-    latest
-        .find_map(|info| info.after("nodes")?.parse().ok())
-        .unwrap_or(0)
+    let nodes = |line: &String| InfoLine::parse(line)?.after("nodes")?.parse().ok();
+    said.iter().rev().find_map(nodes).unwrap_or(0)
 }
 
 /// The words of a line `info …` that is not `info string …`.
@@ -549,14 +547,12 @@ impl<'a> InfoLine<'a> {
     }
 
     pub fn after(&self, word: &str) -> Option<&'a str> {
-        self.0.get(self.0.iter().position(|it| *it == word)? + 1).copied()
+        self.all_after(word).first().copied()
     }
 
     pub(crate) fn all_after(&self, word: &str) -> &[&'a str] {
-        self.0
-            .iter()
-            .position(|it| *it == word)
-            .map_or(&[], |place| &self.0[place + 1..])
+        let place = self.0.iter().position(|it| *it == word);
+        place.map_or(&[], |place| &self.0[place + 1..])
     }
 
     pub(crate) fn score(&self) -> Option<(&'a str, i32)> {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crossbeam::channel::{Receiver, Sender, unbounded};
 use serde::{Deserialize, Serialize};
 
-use super::{AnalysedGame, AnalysedLine, AnalysedPosition, history_of};
+use super::{AnalysedGame, AnalysedLine, AnalysedPosition};
 use crate::pgn::{RecordedControl, RecordedGame};
 use crate::replay::{ClockSource, EngineModel, ReplayMove, ReplayOptions, Speed, recorded_moves, replay};
 use crate::score::{MoveScore, winning_chances};
@@ -138,7 +138,7 @@ impl Analyst {
         if self.open.is_empty() {
             self.last = Instant::now();
         }
-        let mut game = history_of(&recorded);
+        let mut game = recorded.history();
         let over = |game: &History| game.terminal(&game.legal_moves()).map(game_over);
         let mut positions = vec![over(&game)];
         for played in &recorded.moves {

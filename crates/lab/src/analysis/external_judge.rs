@@ -6,7 +6,7 @@ use std::time::Instant;
 use parking_lot::Mutex;
 
 use super::analyst::{SearchEffort, game_over};
-use super::{AnalysedGame, AnalysedLine, AnalysedPosition, SpendingPlan, history_of};
+use super::{AnalysedGame, AnalysedLine, AnalysedPosition, SpendingPlan};
 use crate::error::{LabError, UciProcessError};
 use crate::pgn::RecordedGame;
 use crate::score::MoveScore;
@@ -68,7 +68,7 @@ impl ExternalJudge {
         is_stopped: impl Fn() -> bool,
         done: impl Fn(),
     ) -> Result<Option<AnalysedGame>, LabError> {
-        let mut root = history_of(&recorded);
+        let mut root = recorded.history();
         let options: &[_] = if self.engine.declares("UCI_ShowWDL") {
             &[("UCI_ShowWDL", "true")]
         } else {

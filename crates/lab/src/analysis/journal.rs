@@ -49,10 +49,9 @@ impl AnalysisRow {
         if game.is_some_and(|game| fingerprint(game) == self.game) {
             return Ok(());
         }
-        let what = "an analysis of other games or with other options";
         Err(LabError::OtherRun {
             path: folder.join(AnalysisRow::JOURNAL),
-            what,
+            what: "an analysis of other games or with other options",
         })
     }
 }

@@ -29,7 +29,7 @@ use crate::phase::Phase;
 use crate::replay::control_of;
 use crate::score::MoveScore;
 use crate::viewer::{control_in_words, low_clock};
-use zeitnot_engine::chess::{History, Move, Position};
+use zeitnot_engine::chess::{Move, Position};
 use zeitnot_engine::time::TimeControl;
 
 /// A line that a search found, from the point of view of the side that moves first in it.
@@ -153,10 +153,6 @@ impl AnalysedGame {
         let median = visits.get(visits.len() / 2);
         median.map_or(0.0, |&visits| least_certain_loss(visits))
     }
-}
-
-fn history_of(game: &RecordedGame) -> History {
-    History::from_position(game.start.clone(), game.variant)
 }
 
 /// Sums over the moves of a side in a phase of a game, which the page adds up over games.

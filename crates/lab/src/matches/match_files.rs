@@ -155,7 +155,7 @@ impl MatchGameRow {
         let mut row = MatchGameRow {
             match_id: match_id.into(),
             game: game.assignment.game,
-            pair: game.assignment.pair(),
+            pair: game.assignment.pair,
             a,
             b,
             a_is_white: game.assignment.white == Side::A,

@@ -49,11 +49,10 @@ impl MatchStudy {
     pub fn read(files: &[PathBuf], sprt: Option<Sprt>) -> Result<Vec<MatchStudy>, RowError> {
         let mut studies = Vec::<MatchStudy>::new();
         let mut without_moves = BTreeMap::new();
-        for game in MergedGames::<MatchGameRow>::open(&files_of::<MatchGameRow>(files)?)? {
+        for game in MergedGames::open(&files_of::<MatchGameRow>(files)?)? {
             for row in game? {
-                let known = studies
-                    .iter()
-                    .position(|study| players(&study.games[0]) == players(&row));
+                let is_known = |study: &MatchStudy| players(&study.games[0]) == players(&row);
+                let known = studies.iter().position(is_known);
                 let place = known.unwrap_or_else(|| {
                     let summary = MatchSummary::new([&row.a, &row.b], sprt);
                     studies.push(MatchStudy {

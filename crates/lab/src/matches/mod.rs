@@ -23,7 +23,7 @@ mod summary;
 pub use game::{Adjudication, DrawRule, GameRecord, MatchRules, PlannedGame, SideLimit, WinRule};
 pub use match_files::{MATCH_FILES, MatchGameRow, MatchRowFiles, PlayedGame, open_games};
 pub use match_study::{MatchStudy, add_games, page};
-pub use openings::{GameAssignment, Opening, Openings, OpeningsError};
+pub use openings::{GameAssignment, Opening, Openings};
 pub use play::{MatchConfig, play};
 pub use statistics::Sprt;
 pub use summary::{MatchSummary, Ranking, pruning_table, table};

@@ -1,29 +1,20 @@
 //! The games to play: openings from EPD, FEN or PGN, and the colours of pairs.
 
 use std::io::{BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
-
-use thiserror::Error;
+use std::path::Path;
 
 use super::Side;
+use crate::error::RowError;
 use crate::pgn::{Ending, GameError, Games, RecordedGame};
 use zeitnot_engine::chance::fnv1a;
 use zeitnot_engine::chess::{History, Move, Position, PositionError, PositionLines, Variant};
 use zeitnot_engine::files::{self, Lines};
-use zeitnot_engine::foreign::in_our_words;
 use zeitnot_engine::options::OptionChoice;
 
 /// Balanced lines that are far apart, as `scripts/opening_book.py` makes them: one on each line, in SAN.
 const BUILT_IN: &str = include_str!("openings.txt");
 /// Openings that are named where they are left out.
 const MOST_NAMED: usize = 10;
-
-#[derive(Debug, Error)]
-#[error("{}{problem}", path.display())]
-pub struct OpeningsError {
-    path: PathBuf,
-    problem: String,
-}
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Opening {
@@ -87,13 +78,8 @@ impl Openings {
     }
 
     /// Reads PGN games (at most `max_plies` of each), or EPD or FEN lines, possibly compressed.
-    pub fn read(path: &Path, max_plies: Option<usize>) -> Result<Openings, OpeningsError> {
-        let fault = |problem| OpeningsError {
-            path: path.into(),
-            problem,
-        };
-        let file = files::open_text(path, &[".pgn", ".epd", ".fen"]);
-        let file = file.map_err(|error| fault(format!(": {}", in_our_words(&error))))?;
+    pub fn read(path: &Path, max_plies: Option<usize>) -> Result<Openings, RowError> {
+        let file = files::open_text(path, &[".pgn", ".epd", ".fen"]).map_err(RowError::io(path))?;
         let mut content = BufReader::new(file.content);
         let read = if is_pgn(&file.name, &mut content) {
             read_pgn(content, max_plies.unwrap_or(usize::MAX))
@@ -102,7 +88,7 @@ impl Openings {
         };
         let mut list = Vec::new();
         let mut left_out = Vec::new();
-        for (place, opening) in read.map_err(fault)? {
+        for (place, opening) in read.map_err(|error| RowError::of(path, error))? {
             match opening.map(|opening| (opening.end(), opening)) {
                 Ok((None, opening)) => list.push(opening),
                 Ok((Some(end), _)) => {
@@ -115,8 +101,8 @@ impl Openings {
             let why = left_out
                 .first()
                 .map_or(String::new(), |first| format!(" ({first})"));
-            let text = format!(": no openings in it; give EPD or FEN lines, or PGN games{why}");
-            return Err(fault(text));
+            let text = format_args!("no openings in it; give EPD or FEN lines, or PGN games{why}");
+            return Err(RowError::of(path, text));
         }
         let mut openings = Openings {
             notes: file.notes,
@@ -127,10 +113,9 @@ impl Openings {
             openings.notes.push(format!("{path}, {text}"));
         }
         if left_out.len() > MOST_NAMED {
-            let all = left_out.len();
             openings
                 .notes
-                .push(format!("{path}: {all} openings are left out in all"));
+                .push(format!("{path}: {} openings are left out in all", left_out.len()));
         }
         if openings.list.iter().any(Opening::is_of_chess960) {
             openings.variant = Variant::Chess960;
@@ -179,12 +164,12 @@ fn is_pgn(name: &str, content: &mut impl BufRead) -> bool {
 /// Openings with their places, or why one is left out.
 type Places = Vec<(String, Result<Opening, String>)>;
 
-/// An error is the text of an [`OpeningsError`].
+/// An error says what is wrong with the whole file.
 fn read_lines(content: impl BufRead) -> Result<Places, String> {
     let mut list = Vec::new();
     let mut reader = PositionLines::default();
     for line in Lines::new(content) {
-        let (number, line) = line.map_err(|error| format!(": {error}"))?;
+        let (number, line) = line.map_err(|error| error.to_string())?;
         let Some(listed) = reader.read(&line) else {
             continue;
         };
@@ -230,7 +215,7 @@ fn read_pgn(content: impl Read + Send, max_plies: usize) -> Result<Places, Strin
                 players,
                 reason,
             }) => (format!("game {number}{players}"), Err(reason)),
-            Err(GameError::Read { error, .. }) => return Err(format!(": {error}")),
+            Err(GameError::Read { error, .. }) => return Err(error.to_string()),
         });
     }
     Ok(list)
@@ -241,7 +226,7 @@ pub struct GameAssignment {
     /// In the whole tournament, from 0.
     pub(crate) game: u64,
     /// Two games of one opening with colours swapped, from 0.
-    pair: u64,
+    pub pair: u64,
     /// The matches of the tournament take turns, each opening goes through all of them.
     pairings: u64,
     pub(crate) white: Side,
@@ -257,10 +242,6 @@ impl GameAssignment {
             pairings,
             white,
         }
-    }
-
-    pub fn pair(&self) -> u64 {
-        self.pair
     }
 
     /// Returns the place of its match in the tournament.

@@ -489,7 +489,7 @@ pub(crate) fn ratings(players: usize, results: &[([usize; 2], &ResultTally)]) ->
     let variance = of_matches(|tally| tally.expected_moments().1);
     // A's strength less B's, of each match. Shape [matches, players].
     let differences = Array2::from_shape_fn((played.len(), players), |(number, player)| {
-        let [a, b] = played[number].0.map(|side| f64::from(u8::from(side == player)));
+        let [a, b] = played[number].0.map(|side| f64::from(side == player));
         a - b
     });
     let weighted = |weights: Array1<f64>| {
@@ -507,7 +507,7 @@ pub(crate) fn ratings(players: usize, results: &[([usize; 2], &ResultTally)]) ->
     for _ in 0..NEWTON_ROUNDS {
         let expected = expected_at(&strength);
         let step = inverse_at(&expected)?.dot(&differences.t().dot(&(&pairs * (&score - &expected))));
-        let longest = step.iter().fold(0.0f64, |longest, x| longest.max(x.abs()));
+        let longest = step.iter().fold(0.0, |longest: f64, x| longest.max(x.abs()));
         strength.scaled_add((LONGEST_STEP / longest).min(1.0), &step);
         if longest < PRECISION {
             break;
@@ -520,11 +520,13 @@ pub(crate) fn ratings(players: usize, results: &[([usize; 2], &ResultTally)]) ->
         let (mut pairs, mut points) = (0, 0.0);
         // As played, without the pair that the fit may add.
         for ([a, b], tally) in &played {
-            let Some((score, _)) = tally.pair_moments().filter(|_| player == *a || player == *b) else {
-                continue;
-            };
-            pairs += tally.pair_count();
-            points += tally.pair_count() as f64 * if player == *a { score } else { 1.0 - score };
+            if let Some((score, _)) = tally.pair_moments()
+                && (player == *a || player == *b)
+            {
+                let own = if player == *a { score } else { 1.0 - score };
+                pairs += tally.pair_count();
+                points += tally.pair_count() as f64 * own;
+            }
         }
         Rating {
             elo: (strength[player] - mean) / NATURAL_PER_ELO,

@@ -239,13 +239,13 @@ impl Serialize for MatchSummary {
             "pruning_saved": self.pruning.map(|side| side.saved()),
             "nodes": self.speed.map(|(nodes, _)| nodes),
             "time_ms": self.speed.map(|(_, seconds)| 1000.0 * seconds),
-            "nps": self.speed.map(nps),
+            "nps": self.speed.map(|(nodes, seconds)| nps(nodes, seconds)),
         })
         .serialize(serializer)
     }
 }
 
-fn nps((nodes, seconds): (u64, f64)) -> u64 {
+fn nps(nodes: u64, seconds: f64) -> u64 {
     (nodes as f64 / seconds.max(1e-9)) as u64
 }
 
@@ -291,8 +291,9 @@ impl fmt::Display for MatchSummary {
             });
             fact("smart pruning", format!("{a} {of_a}; {b} {of_b}"))?;
         }
-        if let Some(speed @ (nodes, seconds)) = self.speed {
-            writeln!(f, "{nodes} nodes in {seconds:.1} s, {} nodes/s", nps(speed))?;
+        if let Some((nodes, seconds)) = self.speed {
+            let nps = nps(nodes, seconds);
+            writeln!(f, "{nodes} nodes in {seconds:.1} s, {nps} nodes/s")?;
         }
         Ok(())
     }

@@ -239,7 +239,7 @@ impl Accumulator {
     }
 
     fn add_game(&mut self, rows: &[PositionRow]) {
-        let Some(first) = rows.first() else { return };
+        let first = &rows[0];
         let totals = &mut self.totals;
         totals.games += 1;
         totals.positions += rows.len() as u64;
@@ -448,17 +448,14 @@ fn by_evaluation(q: f32) -> (u32, String) {
 
 fn by_ply(ply: u32) -> (u32, String) {
     let first = (ply / PLIES * PLIES).min(LAST_PLY);
-    let name = if first == LAST_PLY {
-        format!("{first}+")
-    } else {
-        format!("{first}–{}", first + PLIES - 1)
-    };
-    (first, name)
+    if first == LAST_PLY {
+        return (first, format!("{first}+"));
+    }
+    (first, format!("{first}–{}", first + PLIES - 1))
 }
 
 fn is_played_out(game: &[PositionRow]) -> bool {
-    let ending = game.first().and_then(|row| Ending::from_name(&row.ending));
-    ending.is_some_and(Ending::is_played_out)
+    Ending::from_name(&game[0].ending).is_some_and(Ending::is_played_out)
 }
 
 fn by_phase(pieces: u32) -> (u32, String) {

@@ -102,8 +102,7 @@ impl HalfCounts {
     }
 
     pub(super) fn add_game(&mut self, rows: &[PositionRow]) {
-        let Some(first) = rows.first() else { return };
-        let half = self.unit.half(first);
+        let half = self.unit.half(&rows[0]);
         self.games[half] += 1;
         for row in rows {
             let chunk = row.ply.min(MOST_PLIES) / WIDTH;

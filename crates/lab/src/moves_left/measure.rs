@@ -132,7 +132,7 @@ impl<'a> Measurer<'a> {
         rows: &mut [Vec<PositionRow>],
         is_stopped: &impl Fn() -> bool,
     ) -> Result<(), LabError> {
-        let mut history = History::from_position(game.start.clone(), game.variant);
+        let mut history = game.history();
         let ending = ending(game);
         let place = rows.len() - 1;
         for (i, played) in game.moves.iter().enumerate() {

@@ -129,14 +129,9 @@ impl Interval {
 
     /// From the 2.5 % to the 97.5 % point, shape `[REPLICATES]`.
     fn of(units: usize, values: Array1<f64>) -> Interval {
-        if units < FEWEST_UNITS {
-            return Interval {
-                low: f64::NAN,
-                high: f64::NAN,
-            };
-        }
-        let finite = values.into_iter().filter(|value| value.is_finite());
-        let values: Vec<_> = finite.sorted_by(f64::total_cmp).collect();
+        let is_known = |value: &f64| units >= FEWEST_UNITS && value.is_finite();
+        let known = values.into_iter().filter(is_known);
+        let values: Vec<_> = known.sorted_by(f64::total_cmp).collect();
         let at = |share: f64| {
             let value = values.get((share * values.len() as f64) as usize);
             value.copied().unwrap_or(f64::NAN)

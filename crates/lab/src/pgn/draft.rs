@@ -272,7 +272,8 @@ impl Draft {
             return;
         };
         let tags = std::mem::take(&mut self.game.tags);
-        if tags.shared_with(&before) > 1 {
+        let shared = tags.iter().filter(|(name, _)| before.get(name).is_some());
+        if shared.count() > 1 {
             self.note(format!(
                 "the header of another game{} stands before its own, and is left out",
                 before.players()
@@ -326,8 +327,10 @@ impl Draft {
         if split_number(text).0.is_some() || result_of(text).is_some() {
             return Taken::Next;
         }
-        let quoted = quoted(text);
-        self.note(format!("what follows its result is passed over: {quoted}"));
+        self.note(format!(
+            "what follows its result is passed over: {}",
+            quoted(text)
+        ));
         Taken::Inside
     }
 

@@ -2,7 +2,7 @@
 //! out from training.
 
 use super::{RecordedControl, RecordedGame};
-use zeitnot_engine::chess::{Color, History, Terminal};
+use zeitnot_engine::chess::{Color, Terminal};
 use zeitnot_engine::options::{OptionChoice, option_choice};
 
 const HELD_OUT_ONE_IN: u32 = 20;
@@ -103,7 +103,7 @@ pub fn ending(game: &RecordedGame) -> Ending {
 }
 
 fn rule_that_ended(game: &RecordedGame) -> Option<Terminal> {
-    let mut history = History::from_position(game.start.clone(), game.variant);
+    let mut history = game.history();
     for played in &game.moves {
         history.push(played.r#move);
     }

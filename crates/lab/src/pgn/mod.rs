@@ -28,7 +28,7 @@ pub use tags::Tags;
 pub(crate) use tags::{ANNOTATOR, ANNOTATOR_BREAK, NEITHER_SCORES};
 use tokens::Tokens;
 pub(crate) use write::{commands, numbered, with_positions, written};
-use zeitnot_engine::chess::{Move, Position, Variant};
+use zeitnot_engine::chess::{History, Move, Position, Variant};
 use zeitnot_engine::files;
 use zeitnot_engine::foreign::in_our_words;
 
@@ -86,6 +86,13 @@ impl RecordedMove {
             marks: Vec::new(),
             variations: Vec::new(),
         }
+    }
+}
+
+impl RecordedGame {
+    /// The start, to which the moves can be added.
+    pub(crate) fn history(&self) -> History {
+        History::from_position(self.start.clone(), self.variant)
     }
 }
 

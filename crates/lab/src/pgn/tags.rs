@@ -80,11 +80,6 @@ impl Tags {
         false
     }
 
-    /// How many tags of the other header are in this one too.
-    pub(super) fn shared_with(&self, other: &Tags) -> usize {
-        self.iter().filter(|(name, _)| other.get(name).is_some()).count()
-    }
-
     pub(super) fn first(&self) -> Option<&str> {
         self.pairs.first().map(|(name, _)| name.as_str())
     }

@@ -2,7 +2,7 @@
 
 use super::ReplayMove;
 use crate::pgn::{Ending, RecordedControl, RecordedGame, ending, with_positions};
-use zeitnot_engine::chess::{Color, History, Position};
+use zeitnot_engine::chess::{Color, Position};
 use zeitnot_engine::engine::Settings;
 use zeitnot_engine::network::{Backend, BackendError, BatchEvaluator};
 use zeitnot_engine::time::{Plies, RootEvaluation, TimeControl};
@@ -118,8 +118,7 @@ impl NetworkHeads {
 
     pub fn fill_in(&mut self, games: &mut [GameToReplay]) -> Result<(), BackendError> {
         for place in 0..games.len() {
-            let recorded = &games[place].recorded;
-            let mut history = History::from_position(recorded.start.clone(), recorded.variant);
+            let mut history = games[place].recorded.history();
             for ply in 0..games[place].recorded.moves.len() {
                 let after_book = ply.checked_sub(games[place].first_ply);
                 if let Some(past) = after_book.filter(|past| past.is_multiple_of(2)) {

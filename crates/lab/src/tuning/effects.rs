@@ -81,7 +81,7 @@ fn effects(plan: &TunePlan, rows: &[&PairRow], index: usize) -> Vec<Effect> {
     let mut variances = squares.clone();
     let mut products = Array1::<f64>::zeros(size);
     for row in rows {
-        let is = |played: usize, value: usize| f64::from(u8::from(played == value + 1));
+        let is = |played: usize, value: usize| f64::from(played == value + 1);
         let x = Array1::from_shape_fn(size, |value| is(row.a[index], value) - is(row.b[index], value));
         let [first, second] = row.half_points.map(f64::from);
         let y = (first + second - 2.0) / 4.0;
@@ -127,9 +127,10 @@ fn key_figure(study: &TuneStudy) -> (String, String) {
     let is_clear = |effect: &&Effect| effect.elo_error > 0.0 && effect.elo.abs() > effect.elo_error;
     let clear = study.effects.iter().filter(is_clear);
     let Some(largest) = clear.max_by(|a, b| a.elo.abs().total_cmp(&b.elo.abs())) else {
-        let sentence =
-            format!("After {games} no value is certain to be better than the one that it is compared with.");
-        return ("undecided".into(), sentence);
+        return (
+            "undecided".into(),
+            format!("After {games} no value is certain to be better than the one that it is compared with."),
+        );
     };
     let Effect {
         name,
