@@ -27,7 +27,7 @@ use zeitnot_engine::chess::{History, ListedPosition, Move, Operation, PositionLi
 use zeitnot_engine::engine::{GoRequest, Listener};
 use zeitnot_engine::files::{LineError, Lines};
 use zeitnot_engine::note::Note;
-use zeitnot_engine::search::{Outcome, PvLine, SearchInfo};
+use zeitnot_engine::search::{Outcome, SearchInfo};
 use zeitnot_engine::serve::Order;
 use zeitnot_engine::time::{Limit, Millis, Nodes, SearchStats};
 
@@ -96,10 +96,8 @@ impl Goal {
 
 fn mate_in(word: &str, is_bare: bool) -> Option<i32> {
     let number = word.strip_prefix('#').or(is_bare.then_some(word))?;
-    number
-        .parse()
-        .ok()
-        .filter(|&moves: &i32| moves != 0 && moves != i32::MIN)
+    let moves: i32 = number.parse().ok()?;
+    (moves != 0 && moves != i32::MIN).then_some(moves)
 }
 
 #[derive(Clone, Debug)]
@@ -135,16 +133,12 @@ impl Problem {
         };
         if let Some((name, solution)) = listed.puzzle {
             problem.goal.best = moves(&game, solution)?;
-            let best: String = problem
-                .goal
-                .best
-                .iter()
-                .map(|&mv| game.current().format_san(mv))
-                .collect();
+            let best = problem.goal.best.iter();
+            let best: String = best.map(|&mv| game.current().format_san(mv)).collect();
             problem.asked = format!("bm {best}");
-            problem.id = Some(name)
-                .filter(|name| !name.is_empty())
-                .map_or(problem.id, str::to_owned);
+            if !name.is_empty() {
+                problem.id = name.to_owned();
+            }
         }
         let mut empty = None;
         for operation in &listed.operations()? {
@@ -184,18 +178,13 @@ impl Problem {
 fn points(game: &History, comment: &str) -> (Vec<(Move, u32)>, Option<String>) {
     let pair = |pair: &str| {
         let (word, points) = pair.rsplit_once('=')?;
-        Some((
-            moves(game, word),
-            points.trim().parse::<i32>().ok()?.max(0).unsigned_abs(),
-        ))
+        let points: i32 = points.trim().parse().ok()?;
+        Some((moves(game, word), points.max(0).unsigned_abs()))
     };
-    let pairs: Vec<_> = comment
-        .split(',')
-        .map(pair)
-        .collect::<Option<_>>()
-        .unwrap_or_default();
-    let (mut list, mut note) = (Vec::new(), None);
-    for (moves, points) in pairs {
+    let pairs: Option<Vec<_>> = comment.split(',').map(pair).collect();
+    let mut list = Vec::new();
+    let mut note = None;
+    for (moves, points) in pairs.unwrap_or_default() {
         match moves {
             Ok(moves) => list.extend(moves.first().map(|&mv| (mv, points))),
             Err(error) => note = Some(format!("c0: {error}, and gives no points")),
@@ -284,16 +273,16 @@ pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus> {
     let backend = facts.description.clone();
     let (sender, answers) = unbounded();
     let orders = problems.into_iter().enumerate().map(|(place, problem)| {
-        let (game, ply) = (problem.game.clone(), problem.game.len() - 1);
-        let watcher = Watcher {
+        let game = Arc::new(problem.game.clone());
+        let last = [game.len() - 1];
+        let watcher = Box::new(Watcher {
             place,
             problem,
             since: None,
             notes: Vec::new(),
             answers: sender.clone(),
-        };
-        let request = GoRequest::new(limit);
-        let order = searcher.order(Arc::new(game), &[ply], request, Box::new(watcher));
+        });
+        let order = searcher.order(game, &last, GoRequest::new(limit), watcher);
         Order {
             report_every: Some(REPORT_EVERY),
             ..order
@@ -302,10 +291,13 @@ pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus> {
     searcher.submit(orders.collect());
     // The last watcher closes the channel.
     drop(sender);
-    let (mut rows, mut early) = (Vec::new(), BTreeMap::new());
+    let mut rows = Vec::new();
+    let mut early = BTreeMap::new();
     let mut told = Told::default();
     for (place, row, notes) in answers {
-        notes.iter().for_each(|note| told.tell(note));
+        for note in notes {
+            told.tell(note);
+        }
         early.insert(place, row);
         while let Some(row) = early.remove(&rows.len()) {
             let row: SolveRow = row?;
@@ -324,7 +316,9 @@ pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus> {
 
 fn read(args: &SolveArgs) -> Result<(Vec<Problem>, usize)> {
     let name = args.file.display();
-    let (mut problems, mut bad_lines, mut told) = (Vec::new(), 0, Told::default());
+    let mut problems = Vec::new();
+    let mut bad_lines = 0;
+    let mut told = Told::default();
     let mut positions = PositionLines::default();
     for line in Lines::new(BufReader::new(open_positions(&args.file)?)) {
         let (number, problem) = match line {
@@ -333,17 +327,16 @@ fn read(args: &SolveArgs) -> Result<(Vec<Problem>, usize)> {
             Err(LineError::Read(error)) => bail!("{name}: {error}"),
         };
         match problem {
-            Ok(problem) => {
-                if let Some(note) = problem.as_ref().and_then(|problem| problem.note.as_ref()) {
+            Ok(None) => {}
+            Ok(Some(problem)) => {
+                if let Some(note) = &problem.note {
                     told.tell_kind("note", format_args!("{name}, line {number}: {note}"));
                 }
-                problems.extend(problem);
+                problems.push(problem);
             }
             Err(error) => {
-                told.tell_kind(
-                    "line that cannot be read",
-                    format_args!("{name}, line {number}: {error}"),
-                );
+                let text = format_args!("{name}, line {number}: {error}");
+                told.tell_kind("line that cannot be read", text);
                 bad_lines += 1;
             }
         }
@@ -360,11 +353,13 @@ impl SolveRow {
             bail!("{failed}: {reason}");
         }
         let best = outcome.best.context(failed)?;
-        let SearchStats { nodes, elapsed, .. } = outcome.figures.stats;
-        let (Nodes(nodes), Millis(time_ms)) = (nodes, elapsed);
-        let seen = outcome
-            .info
-            .and_then(|info| info.lines.first().and_then(PvLine::mate));
+        let SearchStats {
+            nodes: Nodes(nodes),
+            elapsed: Millis(time_ms),
+            ..
+        } = outcome.figures.stats;
+        let info = outcome.info;
+        let seen = info.and_then(|info| info.lines.first()?.mate());
         let solved = problem.goal.is_met_by(best, seen);
         let since = solved.then(|| since.unwrap_or(Since { nodes, ms: time_ms }));
         Ok(SolveRow {
@@ -391,21 +386,17 @@ struct Watcher {
 
 impl Listener for Watcher {
     fn info(&mut self, _: &History, info: &SearchInfo) -> ControlFlow<()> {
-        let Some(line) = info.lines.first() else {
-            return ControlFlow::Continue(());
-        };
-        if line
-            .moves
-            .first()
-            .is_some_and(|&mv| self.problem.goal.is_met_by(mv, line.mate()))
-        {
-            let now = Since {
-                nodes: info.nodes,
-                ms: info.time.as_secs_f64() * 1e3,
-            };
-            self.since.get_or_insert(now);
-        } else {
-            self.since = None;
+        if let Some(line) = info.lines.first() {
+            let goal = &self.problem.goal;
+            let best = line.moves.first();
+            if best.is_some_and(|&mv| goal.is_met_by(mv, line.mate())) {
+                self.since.get_or_insert(Since {
+                    nodes: info.nodes,
+                    ms: info.time.as_secs_f64() * 1e3,
+                });
+            } else {
+                self.since = None;
+            }
         }
         ControlFlow::Continue(())
     }
@@ -420,9 +411,8 @@ impl Listener for Watcher {
         }
         // Nobody receives it if an earlier search has failed.
         let row = SolveRow::new(&self.problem, outcome, self.since);
-        let _ = self
-            .answers
-            .send((self.place, row, std::mem::take(&mut self.notes)));
+        let notes = std::mem::take(&mut self.notes);
+        let _ = self.answers.send((self.place, row, notes));
     }
 }
 
@@ -432,18 +422,14 @@ impl SolveReport {
         let within = |figure: fn(Since) -> f64, largest: f64| -> Vec<Within> {
             let limits = (0..).map(|power| 10u64.pow(power / 3) * [1, 2, 5][power as usize % 3]);
             let limits = limits.skip(6).take_while(|&limit| (limit as f64) < largest * 2.5);
-            let count = |limit: u64| {
-                rows.iter()
-                    .filter_map(|row| row.since)
-                    .filter(|&s| figure(s) <= limit as f64)
-                    .count()
-            };
-            limits
-                .map(|limit| Within {
+            let within = limits.map(|limit| {
+                let figures = rows.iter().filter_map(|row| row.since).map(figure);
+                Within {
                     limit,
-                    solved: count(limit),
-                })
-                .collect()
+                    solved: figures.filter(|&figure| figure <= limit as f64).count(),
+                }
+            });
+            within.collect()
         };
         let mean = |figure: fn(Since) -> f64| {
             let figures = rows.iter().filter_map(|row| row.since).map(figure);
@@ -451,6 +437,11 @@ impl SolveReport {
         };
         let most_nodes = rows.iter().map(|row| row.nodes).max().unwrap_or(0) as f64;
         let longest = rows.iter().map(|row| row.time_ms).fold(0.0, f64::max);
+        let points = rows.iter().filter_map(|row| row.points);
+        let points = points.reduce(|sum, points| Points {
+            reached: sum.reached + points.reached,
+            most: sum.most + points.most,
+        });
         SolveReport {
             version: VERSION,
             backend,
@@ -461,13 +452,7 @@ impl SolveReport {
             by_ms: within(|since| since.ms, longest),
             mean_nodes: mean(|since| since.nodes as f64),
             mean_ms: mean(|since| since.ms),
-            points: rows
-                .iter()
-                .filter_map(|row| row.points)
-                .reduce(|sum, points| Points {
-                    reached: sum.reached + points.reached,
-                    most: sum.most + points.most,
-                }),
+            points,
             bad_lines,
             notes: told.texts.clone(),
             rows,
@@ -478,10 +463,6 @@ impl SolveReport {
 impl fmt::Display for SolveRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mark = if self.solved { "yes" } else { "no" };
-        let since = self
-            .since
-            .map(|since| format!("since {} nodes, {:.0} ms", since.nodes, since.ms));
-        let since = since.unwrap_or_default();
         write!(
             f,
             "{mark:<4} {:<24} {:<8} {:<28} ",
@@ -490,7 +471,10 @@ impl fmt::Display for SolveRow {
         if let Some(Points { reached, most }) = self.points {
             write!(f, "{reached:>3} of {most} points  ")?;
         }
-        writeln!(f, "{since}")
+        if let Some(Since { nodes, ms }) = self.since {
+            write!(f, "since {nodes} nodes, {ms:.0} ms")?;
+        }
+        writeln!(f)
     }
 }
 

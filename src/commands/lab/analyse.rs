@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail, ensure};
 use clap::Args;
+use itertools::Itertools;
 use parking_lot::Mutex;
 use serde::Serialize;
 
@@ -151,7 +152,9 @@ pub(crate) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus>
     };
     let next_game = || Ok(games.next());
     runner::run(threads, running.stop, next_game, work, |row| {
-        journal.iter_mut().try_for_each(|journal| journal.add(&row))?;
+        if let Some(journal) = &mut journal {
+            journal.add(&row)?;
+        }
         if args.out.is_none() {
             written = output.write_ahead(&row.pgn);
         }
@@ -162,7 +165,9 @@ pub(crate) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus>
             ControlFlow::Break(())
         })
     })?;
-    journal.as_mut().map_or(Ok(()), Journal::sync)?;
+    if let Some(journal) = &mut journal {
+        journal.sync()?;
+    }
     written?;
     progress.lock().finish();
     judged += &clocks_in_words(&all_games, args.out.is_none());
@@ -212,16 +217,12 @@ fn tell_unknown_player(player: Option<&str>, rows: &[AnalysisRow]) {
     let Some(player) = player.filter(|player| !names.contains(player)) else {
         return;
     };
-    let more = names.len().saturating_sub(MOST_NAMES);
-    let more = if more == 0 {
-        String::new()
-    } else {
-        format!(" and {more} more")
-    };
-    let names: Vec<_> = names.into_iter().take(MOST_NAMES).collect();
-    let names = names.join(", ");
+    let mut told = names.iter().take(MOST_NAMES).join(", ");
+    if names.len() > MOST_NAMES {
+        told += &format!(" and {} more", names.len() - MOST_NAMES);
+    }
     eprint_message(format_args!(
-        "--player {player}: no game has such a player. There are: {names}{more}"
+        "--player {player}: no game has such a player. There are: {told}"
     ));
 }
 
@@ -362,7 +363,7 @@ fn search_games(
     loop {
         while !is_at_end && analyst.has_room() {
             match jobs.take()? {
-                Some((place, game)) => drop(analyst.begin(place, game)?),
+                Some((place, game)) => _ = analyst.begin(place, game)?,
                 None => is_at_end = true,
             }
         }
@@ -370,9 +371,9 @@ fn search_games(
             return Ok(());
         };
         progress.lock().count_one();
-        games
-            .iter()
-            .for_each(|(place, analysed)| deliver(*place, analysed));
+        for (place, analysed) in &games {
+            deliver(*place, analysed);
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
+use itertools::Itertools;
 use serde::Serialize;
 
 use super::game_args::{self, GameArgs, argument_error, threads};
@@ -96,11 +97,10 @@ impl Players {
 
 /// What messages call an engine.
 fn letter(place: usize) -> String {
-    let letter = u8::try_from(place).ok().filter(|place| *place < 26);
-    letter.map_or_else(
-        || format!("engine {}", place + 1),
-        |place| char::from(b'A' + place).into(),
-    )
+    match u8::try_from(place) {
+        Ok(place @ 0..26) => char::from(b'A' + place).into(),
+        _ => format!("engine {}", place + 1),
+    }
 }
 
 pub(crate) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus> {
@@ -134,13 +134,13 @@ pub(crate) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus> {
     let shard = args.shard.unwrap_or(Shard::WHOLE);
     let planned = || {
         let games = (0..wanted * players.pairings.len() as u64).map(|game| players.assignment(game));
-        games.filter(|game| shard.takes(game.pair()))
+        games.filter(|game| shard.takes(game.pair))
     };
     let schedule: Vec<_> = planned().filter(|game| game.number() < games).collect();
     let match_id = match_id(args, &config, &players);
     let told = foretold(&players)?;
-    let notes = told.facts().map(|(name, note)| (name.to_owned(), note));
-    let facts: Vec<_> = facts(args, &config, &players).into_iter().chain(notes).collect();
+    let mut facts = facts(args, &config, &players);
+    facts.extend(told.facts().map(|(name, note)| (name.to_owned(), note)));
     let running = Running::begin(
         args.out.as_deref(),
         match_id.clone(),
@@ -159,9 +159,10 @@ pub(crate) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus> {
     };
     let mut summaries: Vec<_> = players.pairings.iter().map(summary).collect();
     let add = |game: &PlayedGame| summaries[players.assignment(game.number()).pairing()].add_game(game);
-    let journal = run
-        .map(|run| matches::open_games(run, &schedule, add))
-        .transpose()?;
+    let journal = match run {
+        Some(run) => Some(matches::open_games(run, &schedule, add)?),
+        None => None,
+    };
     let played_before = summaries.iter().map(|summary| summary.games).sum();
     let mut recorder = MatchRecorder {
         match_id: &match_id,
@@ -175,15 +176,13 @@ pub(crate) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus> {
         told,
     };
     if !recorder.is_decided() {
-        let mut games = schedule
-            .iter()
-            .skip(played_before as usize)
-            .map(|&assignment| PlannedGame {
-                assignment,
-                contenders: players
-                    .of(assignment)
-                    .map(|place| players.contenders[place].clone()),
-            });
+        let left = schedule.iter().skip(played_before as usize);
+        let mut games = left.map(|&assignment| PlannedGame {
+            assignment,
+            contenders: players
+                .of(assignment)
+                .map(|place| players.contenders[place].clone()),
+        });
         matches::play(
             &config,
             running.stop,
@@ -192,7 +191,9 @@ pub(crate) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus> {
         )?;
     }
     recorder.progress.finish();
-    recorder.journal.as_mut().map_or(Ok(()), Journal::sync)?;
+    if let Some(journal) = &mut recorder.journal {
+        journal.sync()?;
+    }
     let tables = config.rules.adjudication.tables.as_ref();
     if let Some(fault) = tables.and_then(|tables| tables.read_error()) {
         let text = format!("--adjudicate-syzygy: {fault}. Games that needed it were played on");
@@ -204,44 +205,38 @@ pub(crate) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus> {
     if let Some(run) = run {
         let files = MatchRowFiles::paths(run.folder());
         let studies = MatchStudy::read(&files, sprt)?;
-        output.tell_page(write_page(
-            &studies,
-            &files,
-            &[run.origin().clone()],
-            run.folder(),
-        )?);
+        let origins = [run.origin().clone()];
+        output.tell_page(write_page(&studies, &files, &origins, run.folder())?);
     }
-    let (is_decided, games) = (recorder.is_decided(), recorder.games());
-    let report = MatchesReport {
+    let is_over = recorder.games() >= schedule.len() as u64 || recorder.is_decided();
+    output.report(&MatchesReport {
         ranking: Ranking::of(&recorder.summaries),
         matches: recorder.summaries,
         notes: recorder.told.texts.clone(),
-    };
-    output.report(&report)?;
-    Ok(running.end(games >= schedule.len() as u64 || is_decided, 0))
+    })?;
+    Ok(running.end(is_over, 0))
 }
 
 /// Tells what our engines have to tell at their first move, and which of them play alike.
 fn foretold(players: &Players) -> Result<Told> {
-    let (mut told, mut played) = (Told::default(), Vec::new());
+    let mut told = Told::default();
+    let mut played = Vec::new();
     for contender in &players.contenders {
         let Contender {
             name, team, limit, ..
         } = &**contender;
         let Team::Own(setup) = team else { continue };
         let (notes, settings) = setup.as_played(limit.first())?;
-        notes
-            .iter()
-            .for_each(|note| told.tell(format_args!("{name}: {note}")));
-        let same = played
-            .iter()
-            .find(|(_, known, of)| *known == settings && of == limit);
-        if let Some((other, ..)) = same {
+        for note in notes {
+            told.tell(format_args!("{name}: {note}"));
+        }
+        let own = (settings, *limit);
+        if let Some((other, _)) = played.iter().find(|(_, known)| *known == own) {
             told.tell(format_args!(
                 "{other} and {name} play alike: their options come to the same"
             ));
         }
-        played.push((name, settings, *limit));
+        played.push((name, own));
     }
     Ok(told)
 }
@@ -278,44 +273,37 @@ fn facts(args: &MatchArgs, config: &MatchConfig<'_>, players: &Players) -> Vec<(
         "" => "the common options".into(),
         text => text.to_owned(),
     };
-    // Once, if all have the same.
-    let of_each = |name: &str, values: Vec<String>| match values.iter().all(|value| *value == values[0]) {
-        true => vec![(name.to_owned(), values[0].clone())],
-        false => (players.contenders.iter().zip(values))
-            .map(|(contender, value)| (format!("{name} of {}", contender.name), value))
-            .collect(),
-    };
-    let common = options_in_words(&args.settings.0);
     let lists = args.lists().into_iter().zip(&players.contenders);
-    let mut facts: Vec<_> = lists
-        .map(|(text, contender)| (format!("options of {}", contender.name), options(text)))
-        .collect();
-    facts.push(("common options".into(), common));
-    let contenders = || players.contenders.iter();
-    facts.extend(of_each(
-        "network",
-        contenders().map(|it| network(&it.team)).collect(),
-    ));
-    facts.extend(of_each(
-        PRECISION,
-        contenders().map(|it| precision(&it.team)).collect(),
-    ));
-    facts.extend(of_each("limit", contenders().map(|it| limit(it)).collect()));
-    facts.extend(
-        args.game
-            .facts()
-            .into_iter()
-            .map(|(name, fact)| (name.to_owned(), fact)),
-    );
+    let lists = lists.map(|(text, contender)| (format!("options of {}", contender.name), options(text)));
+    let mut facts: Vec<_> = lists.collect();
+    facts.push(("common options".into(), options_in_words(&args.settings.0)));
+    // Once, if all have the same.
+    let mut of_each = |name: &str, value: &dyn Fn(&Contender) -> String| {
+        let values = players.contenders.iter().map(|own| (&own.name, value(own)));
+        let values: Vec<_> = values.collect();
+        if values.iter().map(|(_, value)| value).all_equal() {
+            facts.push((name.to_owned(), values[0].1.clone()));
+        } else {
+            facts.extend(
+                values
+                    .into_iter()
+                    .map(|(own, value)| (format!("{name} of {own}"), value)),
+            );
+        }
+    };
+    of_each("network", &|own| network(&own.team));
+    of_each(PRECISION, &|own| precision(&own.team));
+    of_each("limit", &limit);
+    let of_games = args.game.facts().into_iter();
+    facts.extend(of_games.map(|(name, fact)| (name.to_owned(), fact)));
     facts.push(("games at once".into(), config.concurrency.to_string()));
     facts.retain(|(_, fact)| !fact.is_empty());
     facts
 }
 
 fn parse_sprt(text: Option<&str>) -> Result<Option<Sprt>> {
-    text.map(Sprt::parse)
-        .transpose()
-        .map_err(|error| argument_error("sprt", error))
+    let sprt = text.map(Sprt::parse).transpose();
+    sprt.map_err(|error| argument_error("sprt", error))
 }
 
 struct MatchRecorder<'a> {
@@ -334,12 +322,14 @@ struct MatchRecorder<'a> {
 impl MatchRecorder<'_> {
     /// Adds a game. The answer is a break if no more are needed.
     fn add(&mut self, game: &GameRecord) -> Result<ControlFlow<()>, LabError> {
-        game.fault.iter().for_each(eprint_message);
+        if let Some(fault) = &game.fault {
+            eprint_message(fault);
+        }
         for (place, notes) in self.players.of(game.assignment).into_iter().zip(&game.notes) {
             let name = &self.players.contenders[place].name;
-            notes
-                .iter()
-                .for_each(|note| self.told.tell(format_args!("{name}: {note}")));
+            for note in notes {
+                self.told.tell(format_args!("{name}: {note}"));
+            }
         }
         let pairing = game.assignment.pairing();
         let game = PlayedGame::new(self.match_id, self.date, game);
@@ -390,11 +380,8 @@ fn match_id(args: &MatchArgs, config: &MatchConfig<'_>, players: &Players) -> St
     if players.contenders.len() > 2 {
         id.add(format!("{:?}", players.pairings));
     }
-    let contenders = players
-        .contenders
-        .iter()
-        .map(|contender| (contender.name.as_str(), contender.limit));
-    let (names, limits): (Vec<_>, Vec<_>) = contenders.unzip();
+    let contenders = players.contenders.iter();
+    let (names, limits): (Vec<_>, Vec<_>) = contenders.map(|own| (&*own.name, own.limit)).unzip();
     id.add_games(&names, &limits, &config.rules, config.openings, &args.game);
     id.finish()
 }
@@ -416,12 +403,9 @@ fn contenders(sides: &[(SideArgs, SideLimit)]) -> Result<Vec<Arc<Contender>>> {
             margin: side.margin,
         });
     }
-    let names: Vec<_> = contenders
-        .iter()
-        .map(|contender| contender.name.clone())
-        .collect();
+    let counts = contenders.iter().counts_by(|contender| contender.name.clone());
     for (place, contender) in contenders.iter_mut().enumerate() {
-        if names.iter().filter(|name| **name == contender.name).count() > 1 {
+        if counts[&contender.name] > 1 {
             contender.name = format!("{} ({})", contender.name, letter(place));
         }
     }
@@ -435,13 +419,10 @@ fn contenders(sides: &[(SideArgs, SideLimit)]) -> Result<Vec<Arc<Contender>>> {
 fn tell_engine(Contender { name, team, .. }: &Contender, side: &SideArgs, limit: SideLimit) {
     match team {
         Team::Own(setup) => {
-            let idle = game_args::idle_options(limit, &side.settings);
-            for line in setup
-                .told(threads(setup.settings()))
-                .into_iter()
-                .chain(idle.map(Note::from))
-            {
-                eprint_message(format_args!("{name}: {line}"));
+            let mut notes = setup.told(threads(setup.settings()));
+            notes.extend(game_args::idle_options(limit, &side.settings).map(Note::from));
+            for note in notes {
+                eprint_message(format_args!("{name}: {note}"));
             }
         }
         Team::External(engine) => eprint_message(format_args!("{name}: {}", engine.name)),
@@ -489,41 +470,32 @@ fn sides(args: &MatchArgs) -> Result<Vec<(SideArgs, SideLimit)>> {
     ensure!(lists.len() > 1, "--engine: name two engines or more");
     let log = args.engine_log.as_deref().map(EngineLog::open).transpose();
     let log = log.map_err(|error| argument_error("engine-log", error))?;
-    let flags = if args.engines.is_empty() {
-        ["a", "b"].iter()
-    } else {
-        ["engine"].iter()
+    let mut sides = Vec::new();
+    for (place, text) in lists.into_iter().enumerate() {
+        let flag = if args.engines.is_empty() {
+            ["a", "b"][place]
+        } else {
+            "engine"
+        };
+        let mut side = SideArgs::parse(text, &args.settings.0, flag, &letter(place))?;
+        if let Some(external) = &mut side.external {
+            external.log.clone_from(&log);
+        }
+        let limit = args.game.limit(side.limit)?;
+        sides.push((side, limit));
     }
-    .cycle();
-    let sides = lists
-        .into_iter()
-        .zip(flags)
-        .enumerate()
-        .map(|(place, (text, flag))| {
-            let mut side = SideArgs::parse(text, &args.settings.0, flag, &letter(place))?;
-            side.external
-                .iter_mut()
-                .for_each(|external| external.log.clone_from(&log));
-            let limit = args.game.limit(side.limit)?;
-            Ok((side, limit))
-        });
-    sides.collect()
+    Ok(sides)
 }
 
 impl SideArgs {
     /// Parses `text` of `--flag`, which changes some of the `common` options. `letter` names the engine if
     /// nothing else does.
     fn parse(text: &str, common: &Settings, flag: &str, letter: &str) -> Result<SideArgs> {
-        let program = entries(text)
-            .into_iter()
-            .filter_map(split_entry)
-            .find(|(key, _)| *key == "cmd");
+        let mut split = entries(text).into_iter().filter_map(split_entry);
+        let program = split.find(|(key, _)| *key == "cmd");
+        let text = text.trim();
         let mut side = SideArgs {
-            name: if text.trim().is_empty() {
-                letter.to_owned()
-            } else {
-                text.trim().to_owned()
-            },
+            name: if text.is_empty() { letter } else { text }.to_owned(),
             is_named: false,
             limit: None,
             margin: Millis::ZERO,
@@ -540,7 +512,10 @@ impl SideArgs {
     fn take(&mut self, entry: &str) -> Result<()> {
         let (key, value) = split_entry(entry).context("write Name=Value")?;
         match (key, &mut self.external) {
-            ("name", _) => (self.name, self.is_named) = (value, true),
+            ("name", _) => {
+                self.name = value;
+                self.is_named = true;
+            }
             ("nodes", _) => self.limit = Some(SideLimit::Nodes(positive(&value)?)),
             ("tc", _) => self.limit = Some(SideLimit::Clock(value.parse()?)),
             ("movetime", _) => {
@@ -591,34 +566,31 @@ fn positive<T: FromStr + Default + PartialOrd>(text: &str) -> Result<T> {
 /// The engine of `--with`, which has no limit of its own.
 pub(super) fn judge_command(text: &str) -> Result<ExternalCommand> {
     let side = SideArgs::parse(text, &Settings::default(), "with", "")?;
-    let command = side
-        .external
-        .filter(|_| side.limit.is_none() && side.margin == Millis::ZERO);
+    let plays = side.limit.is_some() || side.margin > Millis::ZERO;
+    let command = if plays { None } else { side.external };
     command.context("--with: write cmd=PROGRAM, and with it args=, wait= and option.NAME= at most")
 }
 
 /// Splits arguments at spaces outside quotes, as a shell does. A backslash is a character like any other.
 fn words(text: &str) -> Vec<String> {
-    let (mut words, mut is_open, mut quote) = (Vec::<String>::new(), false, None);
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
     for c in text.chars() {
-        let is_quote = if quote.is_none() {
-            c == '"' || c == '\''
-        } else {
-            quote == Some(c)
-        };
         if quote.is_none() && c.is_whitespace() {
-            is_open = false;
+            words.extend(word.take());
             continue;
         }
-        if !std::mem::replace(&mut is_open, true) {
-            words.push(String::new());
-        }
-        if is_quote {
-            quote = if quote.is_none() { Some(c) } else { None };
-        } else if let Some(word) = words.last_mut() {
+        let word = word.get_or_insert_default();
+        if quote == Some(c) {
+            quote = None;
+        } else if quote.is_none() && (c == '"' || c == '\'') {
+            quote = Some(c);
+        } else {
             word.push(c);
         }
     }
+    words.extend(word);
     words
 }
 
@@ -644,8 +616,10 @@ impl fmt::Display for MatchesReport {
         }
         matches::table(&self.matches).fmt(f)?;
         let pruning = matches::pruning_table(&self.matches);
-        let tables = self.ranking.iter().map(Ranking::table).chain(pruning);
-        tables.into_iter().try_for_each(|table| write!(f, "\n{table}"))
+        for table in self.ranking.iter().map(Ranking::table).chain(pruning) {
+            write!(f, "\n{table}")?;
+        }
+        Ok(())
     }
 }
 

@@ -52,7 +52,7 @@ impl Writer {
         if has_rows_of::<MoveRow>(path)? {
             let first = RowReader::<MoveRow>::open(path)?.next().transpose()?;
             return Ok(first.map(|row| {
-                if row.is_of_match() {
+                if !row.match_id.is_empty() {
                     Writer::Match
                 } else {
                     Writer::Timelab

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::Args;
+use itertools::Itertools;
 use serde::Serialize;
 
 use super::running::{self, interruption};
@@ -63,15 +64,15 @@ impl PositionArgs {
     }
 
     pub(super) fn flags(&self) -> Vec<(&'static str, String)> {
-        let count = self
-            .num_positions
-            .map(|count| ("num-positions", count.to_string()));
-        let fen = self.fen.clone().map(|fen| ("fen", fen));
-        let file = self
-            .positions
-            .as_ref()
-            .map(|file| ("positions", file.display().to_string()));
-        [count, fen, file].into_iter().flatten().collect()
+        let count = self.num_positions.map(|count| count.to_string());
+        let file = self.positions.as_ref().map(|file| file.display().to_string());
+        let flags = [
+            ("num-positions", count),
+            ("fen", self.fen.clone()),
+            ("positions", file),
+        ];
+        let given = flags.into_iter().filter_map(|(flag, value)| Some((flag, value?)));
+        given.collect()
     }
 }
 
@@ -84,7 +85,8 @@ pub(super) fn open_positions(file: &Path) -> Result<Box<dyn Read + Send>> {
 }
 
 fn read(name: &str, content: impl Read) -> Result<Vec<String>> {
-    let (mut positions, mut reader) = (Vec::new(), PositionLines::default());
+    let mut positions = Vec::new();
+    let mut reader = PositionLines::default();
     for line in Lines::new(BufReader::new(content)) {
         let (number, line) = line.map_err(|error| anyhow!("{name}: {error}"))?;
         let Some(listed) = reader.read(&line) else {
@@ -144,10 +146,9 @@ pub(super) fn engine(settings: &Settings) -> Result<Engine> {
 }
 
 pub(super) fn tell(engine: &Engine) {
-    engine
-        .in_force()
-        .iter()
-        .for_each(|in_force| eprint_message(format_args!("using {in_force}")));
+    if let Some(in_force) = engine.in_force() {
+        eprint_message(format_args!("using {in_force}"));
+    }
     engine.take_notes().iter().for_each(eprint_message);
 }
 
@@ -257,7 +258,8 @@ fn line_of(cell: impl Fn(&Column) -> String, position: &str, width: Option<usize
     };
     let mut line = String::new();
     for column in &COLUMNS[..count] {
-        let (cell, width) = (cell(column), column.1);
+        let width = column.1;
+        let cell = cell(column);
         line += &if line.is_empty() {
             format!("{cell:<width$}")
         } else {
@@ -301,26 +303,20 @@ pub(super) fn search(engine: &mut Engine, position: String, limit: Limit) -> Res
     let (best, outcome) = engine.search(limit)?;
     let summary = outcome.figures;
     let text = |mv| engine.position().format_move(mv);
-    let visits = summary.visits().into_iter();
-    let visits = visits
-        .map(|(mv, visits)| MoveVisits {
-            r#move: text(mv),
-            visits,
-        })
-        .collect();
+    let visits = summary.visits().into_iter().map(|(mv, visits)| MoveVisits {
+        r#move: text(mv),
+        visits,
+    });
     let mut figures = SearchFigures::default();
     figures.add(&summary);
-    let first_evaluation_ms = summary.counts.first_evaluation.map(ms);
-    Ok((
-        PositionRow {
-            position,
-            best_move: text(best),
-            figures,
-            first_evaluation_ms,
-            visits,
-        },
-        summary,
-    ))
+    let row = PositionRow {
+        position,
+        best_move: text(best),
+        figures,
+        first_evaluation_ms: summary.counts.first_evaluation.map(ms),
+        visits: visits.collect(),
+    };
+    Ok((row, summary))
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -370,23 +366,27 @@ pub(super) fn search_all(
     let width = terminal_width();
     output.write_ahead(&head(width))?;
     let backend = engine.backend().cloned().context("no backend")?;
-    let (mut figures, mut rows, mut hashed) = (SearchFigures::default(), Vec::new(), Vec::new());
-    let (mut wall, mut cpu, mut busy) = (Duration::ZERO, Some(Duration::ZERO), Some(Duration::ZERO));
-    let (stop, mut failure) = (interruption()?, None);
+    let mut figures = SearchFigures::default();
+    let mut rows = Vec::new();
+    let mut hashed = Vec::new();
+    let mut wall = Duration::ZERO;
+    let [mut cpu, mut busy] = [Some(Duration::ZERO); 2];
+    let mut failure = None;
+    let stop = interruption()?;
     for position in positions {
         between();
         if stop.load(Ordering::Relaxed) && !rows.is_empty() {
             break;
         }
-        let before = (Instant::now(), cpu_time(), engine.busy_time());
+        let began = Instant::now();
+        let cpu_before = cpu_time();
+        let busy_before = engine.busy_time();
         let searched = search(engine, position, limit).and_then(|searched| {
-            let is_another = engine
-                .backend_in_force()
-                .is_none_or(|info| info.description != backend.description);
+            let description = &backend.description;
+            let in_force = engine.backend_in_force();
             ensure!(
-                !is_another,
-                "another backend has taken the place of {}",
-                backend.description
+                in_force.is_some_and(|info| info.description == *description),
+                "another backend has taken the place of {description}"
             );
             Ok(searched)
         });
@@ -398,15 +398,12 @@ pub(super) fn search_all(
                 break;
             }
         };
-        wall += before.0.elapsed();
-        let add = |sum: &mut Option<Duration>, before: Option<Duration>, after: Option<Duration>| {
-            *sum = sum
-                .zip(before)
-                .zip(after)
-                .map(|((sum, before), after)| sum + after.saturating_sub(before));
+        wall += began.elapsed();
+        let more = |sum: Option<Duration>, before: Option<Duration>, after: Option<Duration>| {
+            Some(sum? + after?.saturating_sub(before?))
         };
-        add(&mut cpu, before.1, cpu_time());
-        add(&mut busy, before.2, engine.busy_time());
+        cpu = more(cpu, cpu_before, cpu_time());
+        busy = more(busy, busy_before, engine.busy_time());
         figures.add(&summary);
         for (mv, visits) in &summary.visits_by_move {
             hashed.extend(mv.to_bits().to_le_bytes().into_iter().chain(visits.to_le_bytes()));
@@ -416,6 +413,8 @@ pub(super) fn search_all(
     }
     let first: Vec<f64> = rows.iter().filter_map(|row| row.first_evaluation_ms).collect();
     let share = |busy: Duration| busy.as_secs_f64() / wall.as_secs_f64().max(1e-9);
+    let options = settings.changed().into_iter();
+    let options = options.map(|(flag, value)| option_text(flag, &value));
     Ok(SpeedReport {
         version: VERSION,
         evaluations_per_s: figures.per_second(figures.evaluations),
@@ -434,7 +433,7 @@ pub(super) fn search_all(
         queues: backend.queues,
         info: backend,
         limit: limit_text(limit),
-        options: settings.changed().into_iter().map(option_text).collect(),
+        options: options.collect(),
         figures,
         positions: rows,
         failure,
@@ -443,11 +442,9 @@ pub(super) fn search_all(
 }
 
 /// Paths are reduced to their last part.
-fn option_text((flag, value): (&str, String)) -> String {
-    let name = value
-        .rsplit(['/', '\\'])
-        .find(|part| !part.is_empty())
-        .unwrap_or_default();
+fn option_text(flag: &str, value: &str) -> String {
+    let mut parts = value.rsplit(['/', '\\']);
+    let name = parts.find(|part| !part.is_empty()).unwrap_or_default();
     format!("--{flag}={name}")
 }
 
@@ -455,7 +452,7 @@ pub(super) fn limit_text(limit: Limit) -> String {
     let bounds = limit.bounds();
     let nodes = bounds.nodes.map(|nodes| format!("{nodes} nodes"));
     let time = bounds.movetime.map(|ms| format!("{ms} ms"));
-    nodes.into_iter().chain(time).collect::<Vec<_>>().join(" or ")
+    nodes.into_iter().chain(time).join(" or ")
 }
 
 pub(super) type Facts = Vec<(&'static str, String)>;
@@ -525,17 +522,16 @@ impl SpeedReport {
     }
 
     pub(super) fn lines(&self) -> String {
-        [head(None)]
-            .into_iter()
-            .chain(self.positions.iter().map(|row| row.line(None)))
-            .collect()
+        let rows = self.positions.iter().map(|row| row.line(None));
+        [head(None)].into_iter().chain(rows).collect()
     }
 }
 
 pub(super) fn write_facts(f: &mut fmt::Formatter<'_>, facts: Facts) -> fmt::Result {
-    facts
-        .into_iter()
-        .try_for_each(|(name, value)| write_fact(f, name, FACT_INDENT, &value))
+    for (name, value) in facts {
+        write_fact(f, name, FACT_INDENT, &value)?;
+    }
+    Ok(())
 }
 
 impl PositionRow {
