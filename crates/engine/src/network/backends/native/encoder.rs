@@ -339,9 +339,9 @@ fn pack_transposed(panel: usize, (rows, stride): (&[f32], usize), depth: usize, 
         .chunks_exact_mut(panel * depth)
         .zip(rows.chunks(panel * stride))
     {
-        for (column, row) in rows.chunks(stride).enumerate().take(panel) {
-            for (to, &number) in to[column..].iter_mut().step_by(panel).zip(&row[..depth]) {
-                *to = number;
+        for (i, to) in to.chunks_exact_mut(panel).enumerate() {
+            for (to, row) in to.iter_mut().zip(rows.chunks(stride)) {
+                *to = row[i];
             }
         }
     }
