@@ -236,19 +236,11 @@ fn date(game: &RecordedGame) -> Option<String> {
     Some(known.to_owned()).filter(|known| !known.is_empty() && !known.starts_with('?'))
 }
 
-/// Without what could do more than lead there.
 fn site(tags: &Tags) -> Option<String> {
-    let addresses = ["Link", "Site"].into_iter().filter_map(|name| tag(tags, name));
-    let is_safe = |address: &&str| {
-        address.starts_with("https://")
-            && address
-                .chars()
-                .all(|sign| sign.is_ascii_alphanumeric() || "-._~:/?#=&%+".contains(sign))
-    };
+    let mut addresses = ["Link", "Site"].into_iter().filter_map(|name| tag(tags, name));
     addresses
-        .filter(|address| is_safe(address))
+        .find(|address| address.starts_with("https://"))
         .map(str::to_owned)
-        .next()
 }
 
 fn facts(game: &RecordedGame, control: Option<TimeControl>) -> Vec<String> {
