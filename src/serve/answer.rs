@@ -73,7 +73,7 @@ impl ValueFigures {
 }
 
 #[derive(Serialize)]
-pub(crate) struct MoveFigures {
+pub(super) struct MoveFigures {
     r#move: String,
     visits: u64,
     #[serde(flatten)]
@@ -105,7 +105,7 @@ impl Figures {
 
 impl MoveFigures {
     /// Of `most` moves, also of those that a proof has left without a line.
-    pub(crate) fn all(root: &History, info: &SearchInfo, most: usize) -> Vec<MoveFigures> {
+    pub(super) fn all(root: &History, info: &SearchInfo, most: usize) -> Vec<MoveFigures> {
         let all_stats = || info.move_stats.iter().flat_map(|stats| &stats.moves);
         let stats_of = |mv: Move| all_stats().find(|stats| stats.mv == mv);
         let has_line = |mv: Move| info.lines.iter().any(|line| line.moves.first() == Some(&mv));

@@ -11,5 +11,5 @@ mod answer;
 mod query;
 mod server;
 
-pub(crate) use answer::{Figures, MoveFigures};
+pub(crate) use answer::Figures;
 pub(crate) use server::{Server, ServerLimits};

@@ -175,6 +175,16 @@ fn a_position_may_be_given_and_mistakes_are_named() {
     );
 }
 
+/// A file that was cut off must not open the board to everybody.
+#[test]
+fn a_known_address_has_a_whole_token() {
+    let cache = tempfile::tempdir().unwrap();
+    std::fs::write(cache.path().join("board"), "8080 ").unwrap();
+    let mut command = zeitnot(&["board", "--backend=random"]);
+    let board = Board::of(command.env("ZEITNOT_CACHE_DIR", cache.path()));
+    assert_eq!(board.path.len(), "/".len() + 32 + "/".len(), "{}", board.path);
+}
+
 /// Other web pages reach the port: under a name of theirs, or with requests of theirs.
 #[test]
 fn nobody_else_gets_in() {
@@ -431,7 +441,7 @@ fn a_game_is_played_reviewed_and_goes_on_after_a_restart_in_a_browser() {
         assert_eq!(wider, false, "at {width} px");
     }
     let played = browser.run(&tab, GAME);
-    let expected = json!({ "taken": 18, "resigned": true, "rows": 10, "review": true, "graphs": true });
+    let expected = json!({ "taken": 18, "resigned": true, "rows": 9, "review": true, "graphs": true });
     assert_eq!(played, expected);
     let second = browser.open(&address);
     browser.run(

@@ -133,6 +133,7 @@ fn listen(asked: Option<u16>) -> Result<(TcpListener, String)> {
     let text = fs::read_to_string(&file).unwrap_or_default();
     let known = text
         .split_once(' ')
+        .filter(|(_, known)| known.len() == token.len() && known.bytes().all(|byte| byte.is_ascii_hexdigit()))
         .and_then(|(port, token)| Some((port.parse().ok()?, token.to_owned())));
     let (listener, token) = match (asked, known) {
         (None, Some((port, known))) => match bind(port) {
@@ -262,8 +263,6 @@ impl Board {
         let backend = self.server.setup().backend();
         let thoughts =
             Opponent::of(&mut self.opponent.lock(), &turn, &self.settings, backend)?.begin(&turn)?;
-        let with =
-            |act: &dyn Fn(&mut Opponent) -> Result<()>| self.opponent.lock().as_mut().map_or(Ok(()), act);
         let (mut used, mut has_moved) = (Value::Null, false);
         while !has_moved || turn.ponder {
             let Ok(mut line) = thoughts.lines.recv() else {
@@ -275,16 +274,18 @@ impl Board {
             if line.get("move").is_some() && !has_moved {
                 has_moved = true;
                 line["used_ms"] = used.clone();
-                with(&|opponent| opponent.ponder(&turn, &thoughts, &line))?;
+                if let Some(opponent) = &mut *self.opponent.lock() {
+                    opponent.ponder(&turn, &thoughts, &line)?;
+                }
             }
             if writeln!(stream, "{line}").is_err() {
                 break;
             }
         }
-        with(&|opponent| {
+        if let Some(opponent) = &mut *self.opponent.lock() {
             opponent.leave(&thoughts);
-            Ok(())
-        })
+        }
+        Ok(())
     }
 
     fn review(&self, pgn: String, mut stream: &TcpStream) -> Result<()> {

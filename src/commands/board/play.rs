@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::serve::{Figures, MoveFigures};
+use crate::serve::Figures;
 use zeitnot_engine::chess::History;
 use zeitnot_engine::engine::{Engine, GoRequest, Listener, Settings, TimeReport};
 use zeitnot_engine::network::Backend;
@@ -55,7 +55,7 @@ pub(super) struct Opponent {
     elo: Option<u32>,
     /// Its end with the page that asked last.
     page: Arc<Mutex<Sender<Value>>>,
-    /// Of the turns so far.
+    /// Of the turns so far, of opponents of other strengths too.
     count: u64,
     /// The moves to the position that it ponders on, and where they begin.
     pondered: Option<(String, Vec<String>)>,
@@ -70,7 +70,12 @@ pub(super) struct Thoughts {
 
 impl Opponent {
     /// Of a strength. `None` is that of `settings`.
-    fn new(mut settings: Settings, backend: &Arc<dyn Backend>, elo: Option<u32>) -> Result<Opponent> {
+    fn new(
+        mut settings: Settings,
+        backend: &Arc<dyn Backend>,
+        elo: Option<u32>,
+        count: u64,
+    ) -> Result<Opponent> {
         settings.chess960 = true;
         if let Some(elo) = elo {
             settings.set("UCI_LimitStrength", "true")?;
@@ -86,7 +91,7 @@ impl Opponent {
             engine,
             elo,
             page: Arc::new(Mutex::new(unbounded().0)),
-            count: 0,
+            count,
             pondered: None,
         })
     }
@@ -98,9 +103,10 @@ impl Opponent {
         settings: &Settings,
         backend: &Arc<dyn Backend>,
     ) -> Result<&'a mut Opponent> {
+        let count = known.as_ref().map_or(0, |known| known.count);
         let opponent = match known.take().filter(|known| known.elo == turn.elo) {
             Some(known) => known,
-            None => Opponent::new(settings.clone(), backend, turn.elo)?,
+            None => Opponent::new(settings.clone(), backend, turn.elo, count)?,
         };
         Ok(known.insert(opponent))
     }
@@ -184,7 +190,6 @@ impl Listener for ToPage {
     fn info(&mut self, root: &History, info: &SearchInfo) -> ControlFlow<()> {
         self.send(json!({
             "found": Figures::of(info),
-            "moves": MoveFigures::all(root, info, 1),
             "legacy": LogLogistic::default().moves_left(GamePly(root.current().game_ply())),
         }));
         ControlFlow::Continue(())
@@ -204,13 +209,11 @@ impl Listener for ToPage {
         } = report;
         self.send(json!({
             "plan": {
-                "manager": plan.manager,
                 "budget_ms": plan.budget.0,
                 "target_nodes": plan.target_nodes.map(|nodes| nodes.0),
                 "reused_nodes": plan.reused_nodes.map(|nodes| nodes.0),
                 "moves_left": plan.moves_left,
                 "moves_left_source": plan.moves_left_source,
-                "plies_left": plan.m.map(|plies| plies.0),
             },
             "used_ms": used.0,
             "nodes": stats.nodes.0,

@@ -55,14 +55,8 @@ const FOREIGN: [(&[u8], &str); 25] = [
         b"\x89HDF\r\n\x1a\n",
         "HDF5, as Keras writes it (export the model as ONNX with tf2onnx)",
     ),
-    (
-        b"ptrt",
-        "a plan of TensorRT, made for one GPU (take the ONNX model behind it)",
-    ),
-    (
-        b"ftrt",
-        "a plan of TensorRT, made for one GPU (take the ONNX model behind it)",
-    ),
+    (b"ptrt", PLAN),
+    (b"ftrt", PLAN),
     (
         b"GGUF",
         "GGUF, weights of a language model (take a chess network, .pb.gz or .onnx)",
@@ -72,14 +66,8 @@ const FOREIGN: [(&[u8], &str); 25] = [
         b"\x08\x01\x12",
         "a SavedModel of TensorFlow (export it as ONNX with tf2onnx)",
     ),
-    (
-        b"\x20\x2f\xf3\x7a",
-        "a network of Stockfish (NNUE) (take one of Lc0)",
-    ),
-    (
-        b"\x16\x2f\xf3\x7a",
-        "a network of Stockfish (NNUE) (take one of Lc0)",
-    ),
+    (b"\x20\x2f\xf3\x7a", NNUE),
+    (b"\x16\x2f\xf3\x7a", NNUE),
 ];
 /// Likewise, with signatures that stand behind so many bytes.
 const FOREIGN_WITHIN: [(usize, &[u8], &str); 4] = [
@@ -100,6 +88,8 @@ const FOREIGN_WITHIN: [(usize, &[u8], &str); 4] = [
         "safetensors, weights without a network (export the model as ONNX with torch.onnx)",
     ),
 ];
+const PLAN: &str = "a plan of TensorRT, made for one GPU (take the ONNX model behind it)";
+const NNUE: &str = "a network of Stockfish (NNUE) (take one of Lc0)";
 const ABK: &str = "an opening book of Arena (ABK) (let Arena export it as PGN)";
 const POLYGLOT: &str = "an opening book of Polyglot (write it as PGN or EPD with PolyGlot or python-chess)";
 const CTG: &str = "an opening book of ChessBase (CTG) (let ChessBase export its lines as PGN)";

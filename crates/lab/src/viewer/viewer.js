@@ -275,6 +275,7 @@
     budget: 'its time for the move was up', 'target-nodes': 'it had the nodes that it wanted', nodes: 'it had the nodes of its level', settled: 'more time would change little', 'smart-pruning': 'no other move could overtake the best',
     'only-move': 'there is one legal move', 'proven-win': 'the win is proven', 'others-lose': 'all other moves lose', 'proven-result': 'the result is proven', mate: 'a mate was found', deadline: 'its time for the move was up', 'kld-gain': 'the visits changed no more',
   };
+  const TAKEN_BACK = 'moves were taken back';
   const isPlaying = () => Boolean(rival && !rival.result && rival.game === game);
   const last = () => main.positions[main.positions.length - 1];
   const leftOf = (side) => rival.clocks[side] - (isPlaying() && rival.since && last().turn === side ? performance.now() - rival.since : 0);
@@ -387,7 +388,7 @@
     const { found, plan } = thought;
     const move = ownMove(from, text);
     if (found && found.wdl) Object.assign(game.positions[game.plies.length], wdlOf(from, found.wdl), { ml: found.plies_left ?? undefined, legacy: 2 * thought.legacy });
-    own.told.push({ ...thought, name: `${from.full}${from.turn === 'w' ? '.' : '…'}${sanOf(from, move)}` });
+    own.told.push({ ...thought, ply: game.plies.length, name: `${from.full}${from.turn === 'w' ? '.' : '…'}${sanOf(from, move)}` });
     const pawns = found && (from.turn === 'w' ? 1 : -1) * (found.mate || found.centipawns / 100);
     moved(move, { ...(plan ? { planned: plan.budget_ms } : {}), ...(found ? { pawns: found.mate ? `#${pawns}` : pawns.toFixed(2) } : {}) });
     drawThoughts();
@@ -404,6 +405,10 @@
     const before = (side) => game.plies.filter(({ clock: left }, at) => left !== undefined && main.positions[at].turn === side).pop();
     ['w', 'b'].forEach((side) => { rival.clocks[side] = (before(side) || { clock: game.base }).clock; });
     rival.since = performance.now();
+    rival.told = rival.told.filter(({ ply: at }) => at < count);
+    // Whoever reads the game later knows.
+    if (!game.facts.includes(TAKEN_BACK)) game.facts.push(TAKEN_BACK);
+    drawThoughts();
     open(shown, count);
   }
 
@@ -426,7 +431,7 @@
       ...(plan ? [line(`Plan: ${seconds(plan.budget_ms)} of ${clock(thought.clock)} (${((100 * plan.budget_ms) / thought.clock).toFixed(1)} %)${plan.target_nodes === null ? '' : `, ${plan.target_nodes.toFixed(0)} new nodes`}${plan.reused_nodes ? `, ${plan.reused_nodes.toFixed(0)} are there already` : ''}`),
         line(gauge(thought.used_ms, plan.budget_ms), ` used ${seconds(thought.used_ms)}, ${thought.nodes} nodes`)] : []),
       ...(thought.decisive_lead > 0 ? [line(gauge(thought.lead, thought.decisive_lead), ` the best move leads by ${thought.lead} visits, with ${thought.decisive_lead} none can overtake it`)] : []),
-      line(`Moves left: ${found.plies_left === null ? 'unknown to the network' : `${(found.plies_left / 2).toFixed(0)} by the network`}, ${thought.legacy.toFixed(0)} by the legacy curve${plan && plan.moves_left !== null ? `, ${plan.moves_left.toFixed(0)} in the plan` : ''}`),
+      line(`Moves left: ${found.plies_left === null ? 'unknown to the network' : `${(found.plies_left / 2).toFixed(0)} by the network`}, ${thought.legacy.toFixed(0)} by the legacy curve${plan && plan.moves_left !== null ? `, ${plan.moves_left.toFixed(0)} in the plan${plan.moves_left_source ? ` (${plan.moves_left_source})` : ''}` : ''}`),
     ] : []));
     const heads = ['Move', 'Clock', 'Plan', 'Used', 'Nodes', 'of them reused', 'Lead', 'Moves left', 'Legacy', 'It stopped, as'];
     const rows = before.map(({ name, clock: left, used_ms: used, nodes, lead, legacy, reason, plan: planned, found: last1 }) => [name, clock(left), planned ? seconds(planned.budget_ms) : '', used === undefined ? '' : seconds(used), nodes === undefined ? '' : String(nodes),
@@ -448,7 +453,7 @@
     const stamp = (ms) => { const all = Math.max(0, ms / 1000); return `${Math.floor(all / 3600)}:${String(Math.floor(all / 60) % 60).padStart(2, '0')}:${(all % 60).toFixed(1).padStart(4, '0')}`; };
     const own = rival && rival.game === game ? rival : null;
     const [white, black] = game.players.map(({ name }) => name.replaceAll('"', "'"));
-    const tags = { White: white, Black: black, Result: game.result, ...(own ? { TimeControl: own.control, ...(game.end ? { Termination: game.end } : {}) } : {}), SetUp: '1', FEN: game.fen };
+    const tags = { ...(own ? { Event: game.facts.join(', ') } : {}), White: white, Black: black, Result: game.result, ...(own ? { TimeControl: own.control, ...(game.end ? { Termination: game.end } : {}) } : {}), SetUp: '1', FEN: game.fen };
     const words = [];
     let at = main.positions[0];
     const all = aside ? [...main.moves.slice(0, aside.at), ...aside.line.moves] : main.moves;
