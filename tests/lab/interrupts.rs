@@ -83,8 +83,9 @@ fn a_movesleft_that_ctrl_c_ended_goes_on_where_it_was() {
 fn a_match_that_the_user_stops_tells_its_standings_and_the_command_that_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = a_match(folder.path());
+    // With random moves, so that it goes on when all openings have been played.
     command
-        .args(["--games=20000", "--b=name=it's B"])
+        .args(["--temperature=1", "--games=20000", "--b=name=it's B"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let process = command.spawn().unwrap();

@@ -151,7 +151,12 @@ fn a_page_of_somebody_else_stays() {
 fn a_folder_that_vanishes_ends_the_run() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
-    let process = started(a_match(&out).arg("--games=20000"), &out.join("games.jsonl"));
+    // With random moves, so that it goes on when all openings have been played.
+    let mut command = a_match(&out);
+    let process = started(
+        command.args(["--temperature=1", "--games=20000"]),
+        &out.join("games.jsonl"),
+    );
     fs::remove_dir_all(&out).unwrap();
     let output = process.wait_with_output().unwrap();
     assert_refused(&output, "the same command goes on from there");
