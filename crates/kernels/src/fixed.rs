@@ -3,14 +3,14 @@
 //! Activations and weights are 16-bit integers, and their sums **cannot overflow** 32 bits: the scale of a
 //! row or board bounds its activations, and the weights of an output are scaled so that the sum of their
 //! magnitudes, times that bound, stays below 2^31. So sums are exact, whatever the order of additions. With
-//! the other operations in vectors of eight lanes ([`Kernels::fixed`]), results are the same bits in every
-//! batch and on every machine.
+//! the other operations in vectors of eight lanes ([`fixed`](super::Kernels::fixed)), results are the same
+//! bits in every batch and on every machine.
 //!
 //! `vpmaddwd` multiplies 16 pairs and adds neighbours, twice the multiplications of an fp32 instruction. On
 //! Zen 3 the additions take slots of the multipliers, and 1.6 times are left.
 
 use super::simd::Simd;
-use super::{Kernels, Operation, POINTS, extent};
+use super::{POINTS, extent};
 
 /// Columns of a panel of weights.
 pub(crate) const PANEL: usize = 16;
@@ -202,7 +202,7 @@ pub struct FixedProduct<'a> {
 }
 
 impl FixedProduct<'_> {
-    fn check(&self) {
+    pub(crate) fn check(&self) {
         assert!(self.inner > 0 && self.inner.is_multiple_of(PANEL) && self.width.is_multiple_of(PANEL));
         let right = self.inner.checked_mul(self.width).expect("fits");
         assert!(self.a.len() >= extent(self.count, self.a_step, extent(self.rows, self.a_row, self.inner)));
@@ -223,7 +223,7 @@ impl FixedProduct<'_> {
     }
 
     /// By loops on any CPU.
-    fn define(mut self) {
+    pub(crate) fn define(mut self) {
         let rows = (0..self.count).flat_map(|i| (0..self.rows).map(move |row| (i, row)));
         for (i, row) in rows {
             let a = &self.a[i * self.a_step + row * self.a_row..][..self.inner];
@@ -253,20 +253,6 @@ impl FixedProduct<'_> {
                     }
                 }
             }
-        }
-    }
-}
-
-impl Operation for FixedProduct<'_> {
-    type Output = ();
-
-    fn run_on(self, kernels: Kernels) {
-        self.check();
-        match kernels {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: the value proves that the CPU has AVX2 and its multiplier, and sizes are checked.
-            Kernels::Avx2(avx2) => unsafe { super::fixed_x86::multiply(avx2.0, self) },
-            _ => self.define(),
         }
     }
 }

@@ -34,12 +34,10 @@ mod rows_units;
 #[cfg(target_arch = "x86_64")]
 mod rows_x86;
 
-#[cfg(target_arch = "x86_64")]
-use fixed_x86::Multiplier;
 #[cfg(target_arch = "aarch64")]
 use simd::Neon;
 #[cfg(target_arch = "x86_64")]
-use simd::{Avx2, Avx512};
+use simd::{Avx2, Avx512, Multiplier};
 use simd::{Fused, Portable, Simd};
 
 pub use activation::Activation;
@@ -190,6 +188,20 @@ operations! {
     (): AddScaled, ConvolveFolded, FinishStream, Fold, InputTransform, Normalize, OutputTransform,
         Product, Residual, Round, Softmax, Stamps, Unfold;
     f32: Apply, Dot;
+}
+
+impl Operation for FixedProduct<'_> {
+    type Output = ();
+
+    fn run_on(self, kernels: Kernels) {
+        self.check();
+        match kernels {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the value proves that the CPU has AVX2 and its multiplier, and sizes are checked.
+            Kernels::Avx2(avx2) => unsafe { fixed_x86::multiply(avx2.0, self) },
+            _ => self.define(),
+        }
+    }
 }
 
 kernels! {

@@ -322,7 +322,39 @@ mod x86 {
     use std::arch::x86_64::*;
 
     use super::Simd;
-    use crate::fixed_x86::Multiplier;
+
+    /// The instructions that multiply pairs of integers and add them up, fastest first.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub enum Multiplier {
+        /// `vpdpwssd` of 16 sums.
+        Avx512Vnni,
+        /// `vpdpwssd` of 8 sums.
+        AvxVnni,
+        /// `vpmaddwd` and `vpaddd`.
+        #[default]
+        Avx2,
+    }
+
+    impl Multiplier {
+        /// Those of this CPU, which has AVX2.
+        pub(crate) fn available() -> impl Iterator<Item = Multiplier> {
+            [
+                is_x86_feature_detected!("avx512vnni").then_some(Multiplier::Avx512Vnni),
+                is_x86_feature_detected!("avxvnni").then_some(Multiplier::AvxVnni),
+                Some(Multiplier::Avx2),
+            ]
+            .into_iter()
+            .flatten()
+        }
+
+        pub(crate) fn name(self) -> &'static str {
+            match self {
+                Multiplier::Avx512Vnni => "avx512vnni",
+                Multiplier::AvxVnni => "avxvnni",
+                Multiplier::Avx2 => "avx2",
+            }
+        }
+    }
 
     #[inline(always)]
     fn prefetch<const NEAR: bool>(from: *const f32) {
@@ -425,7 +457,7 @@ mod x86 {
     }
 }
 #[cfg(target_arch = "x86_64")]
-pub use x86::{Avx2, Avx512};
+pub use x86::{Avx2, Avx512, Multiplier};
 
 #[cfg(target_arch = "aarch64")]
 mod arm {
