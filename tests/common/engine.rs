@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 /// The time to wait for a line: long enough for a loaded machine; a test waits this long only when it fails.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The engine's process; killed when dropped.
 pub struct Engine {
@@ -47,13 +47,14 @@ impl Engine {
         Engine::start(&["--backend=random", "--threads=2"])
     }
 
-    /// Starts an engine that makes the same search each time.
+    /// Starts an engine that makes the same search each time. Smart pruning would end one that takes long.
     pub fn repeatable() -> Engine {
         Engine::start(&[
             "--backend=random",
             "--threads=1",
             "--minibatch-size=1",
             "--nncache=0",
+            "--smart-pruning-factor=0",
         ])
     }
 

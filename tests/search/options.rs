@@ -42,7 +42,7 @@ fn every_option_changes_the_search_and_can_be_taken_back() {
             ("StickyEndgames", "false", "true", MATE_IN_TWO),
             ("LeafMateSearch", "0", "2", MATE_IN_TWO),
             ("TwoFoldDraws", "false", "true", ENDGAME),
-            ("SmartPruningFactor", "0", "1.33", MIDDLEGAME),
+            ("SmartPruningFactor", "1.33", "0", MIDDLEGAME),
         ],
     );
 }
@@ -346,7 +346,6 @@ fn nodes_per_second_can_be_limited() {
             .unwrap()
     };
     engine.set(&[("MoveOverheadMs", "0")]);
-    engine.set(&[("SmartPruningFactor", "0")]);
     engine.set(&[("NodesPerSecondLimit", "300")]);
     let limited = nodes(&mut engine);
     assert!((50..=230).contains(&limited), "{limited}");

@@ -226,10 +226,10 @@ fn an_evaluation_out_of_the_cache_is_the_first_one_too() {
     assert!(number::<f64>(&report, "new_nodes") < 700.0, "{report}");
 }
 
-/// A clock of one second, and batches that take half of it.
+/// A clock of one second, and batches that take far longer.
 #[test]
 fn a_device_too_slow_for_the_clock_is_not_waited_for() {
-    let mut engine = Engine::start(&["--threads=1", "--backend=simulated(latency-us=500000)"]);
+    let mut engine = Engine::start(&["--threads=1", "--backend=simulated(latency-us=10000000)"]);
     engine.ask(&["isready"], "readyok");
     for moves in ["e2e4 e7e5", "e2e4 e7e5 g1f3", "e2e4 e7e5 g1f3 b8c6"] {
         let began = Instant::now();
@@ -238,7 +238,7 @@ fn a_device_too_slow_for_the_clock_is_not_waited_for() {
             "go wtime 1000 btime 1000",
         ]);
         assert!(
-            began.elapsed() < Duration::from_millis(450),
+            began.elapsed() < Duration::from_secs(5),
             "{moves}: {:?}",
             began.elapsed()
         );

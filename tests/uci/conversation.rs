@@ -390,7 +390,7 @@ fn the_move_to_ponder_on_is_in_the_last_line() {
 #[test]
 fn an_analysis_of_a_clear_move_takes_its_nodes() {
     let mut engine = Engine::repeatable();
-    engine.send("setoption name UCI_AnalyseMode value true");
+    engine.set(&[("SmartPruningFactor", "1.33"), ("UCI_AnalyseMode", "true")]);
     for fen in [
         "r3kb2/2R5/3P1p2/1B1K2p1/P7/4PP1N/8/q7 b - - 4 33",
         "1rR1k1n1/3pppb1/pp6/6p1/4P3/1P1P4/3N2B1/3K4 b - - 0 20",

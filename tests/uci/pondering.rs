@@ -22,7 +22,7 @@ fn a_miss_finds_what_was_searched_below_the_reply_that_was_played() {
     engine.ask(&["isready"], "readyok");
     engine.send("position startpos moves e2e4 e7e5");
     engine.send("go ponder wtime 60000 btime 60000");
-    std::thread::sleep(WHILE);
+    ponder_up_to(&engine, 2_000);
     let lines = engine.search(&["stop"]);
     // The move is one for the position that was sent.
     let best = lines[lines.len() - 1].split(' ').nth(1).unwrap();
@@ -78,7 +78,11 @@ fn pondering_keeps_to_the_moves_of_searchmoves() {
         ] {
             engine.send(&format!("position {position}"));
             engine.send(&format!("go ponder nodes 2000 searchmoves {}", moves.join(" ")));
-            std::thread::sleep(WHILE);
+            if position.starts_with("startpos") {
+                engine.read_until("info depth");
+            } else {
+                std::thread::sleep(WHILE);
+            }
             let lines = engine.search(&[command]);
             let best = lines[lines.len() - 1].split(' ').nth(1).unwrap();
             assert!(moves.contains(&best), "{lines:#?}");
@@ -151,8 +155,7 @@ fn playouts_count_from_the_hit() {
     engine.ask(&["isready"], "readyok");
     engine.send("position startpos moves e2e4 e7e5");
     engine.send("go ponder nodes 2000 wtime 6000000 btime 6000000");
-    engine.read_until("info depth");
-    std::thread::sleep(WHILE);
+    ponder_up_to(&engine, 1_000);
     let lines = engine.search(&["ponderhit"]);
     let report = time_report(&lines);
     // With a clock the search does not wait for what the one before still backs up: a batch may come on top.
@@ -166,14 +169,34 @@ fn playouts_count_from_the_hit() {
     );
 }
 
+/// Starts an engine whose clock counts nodes: a slow machine makes no smaller tree.
+fn by_nodes(flags: &[&str]) -> Engine {
+    let mut engine = Engine::start(
+        &[
+            &[
+                "--backend=random",
+                "--threads=1",
+                "--nodestime=20",
+                "--verbose-time",
+            ],
+            flags,
+        ]
+        .concat(),
+    );
+    engine.ask(&["isready"], "readyok");
+    engine
+}
+
+/// Waits until the tree has so many nodes.
+fn ponder_up_to(engine: &Engine, nodes: u64) {
+    while number::<u64>(engine.read_until("info depth").last().unwrap(), "nodes") < nodes {}
+}
+
 /// A regression: no test read these figures of a real engine, and only hits taught how much of a tree survives.
 #[test]
 fn nodes_made_while_pondering_are_told_from_those_kept() {
     for hit in [true, false] {
-        let mut engine = Engine::random();
-        engine.send("setoption name VerboseTime value true");
-        engine.send("setoption name Ponder value true");
-        engine.ask(&["isready"], "readyok");
+        let mut engine = by_nodes(&["--ponder"]);
         let lines = engine.search(&["position startpos", "go wtime 8000 btime 8000"]);
         let nodes_before = number::<f64>(last_info(&lines), "nodes");
         let answer: Vec<_> = lines[lines.len() - 1].split(' ').map(String::from).collect();
@@ -188,7 +211,7 @@ fn nodes_made_while_pondering_are_told_from_those_kept() {
         };
         engine.send(&format!("position startpos moves {best} {expected}"));
         engine.send("go ponder wtime 7000 btime 7000");
-        std::thread::sleep(3 * WHILE);
+        ponder_up_to(&engine, 4 * nodes_before as u64);
         if hit {
             engine.send("ponderhit");
         } else {
@@ -221,7 +244,7 @@ fn nodes_made_while_pondering_are_told_from_those_kept() {
 #[test]
 fn without_pondering_all_nodes_that_were_kept_count_as_reused() {
     let manager = "--time-manager=smooth(init-tree-reuse=0.9,max-tree-reuse=0.9)";
-    let mut engine = Engine::start(&["--backend=random", "--threads=1", "--verbose-time", manager]);
+    let mut engine = by_nodes(&[manager]);
     let lines = engine.search(&["position startpos", "go wtime 4000 btime 4000"]);
     let nodes_before = number::<f64>(last_info(&lines), "nodes");
     let answer: Vec<_> = lines[lines.len() - 1].split(' ').collect();
