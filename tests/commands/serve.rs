@@ -604,9 +604,9 @@ fn evaluations_are_kept_until_the_cache_is_cleared() {
     };
     let first = busy_after("version");
     assert!(first >= 20);
-    // What was under way at the end of the first search came too late for it.
+    // What was under way at the end of the first search came too late for it. A busy machine wakes a device late.
     let again = busy_after("version");
-    assert!(again < first + 20);
+    assert!(again < first + first / 2);
     assert!(busy_after("clear_cache") >= again + 20);
 }
 
@@ -725,7 +725,7 @@ fn clients_take_turns_and_do_not_see_each_other() {
         .cycle()
         .take(19)
         .collect();
-    many.send(&json!({"id": "many", "moves": moves, "plies": "all", "movetime": 200}).to_string());
+    many.send(&json!({"id": "many", "moves": moves, "plies": "all", "movetime": 500}).to_string());
     many.send(r#"{"id":"asked","action":"status"}"#);
     assert_eq!(many.read_until("asked")["waiting"], 20);
     few.send(r#"{"id":"few","nodes":5}"#);
@@ -740,6 +740,7 @@ fn clients_take_turns_and_do_not_see_each_other() {
     few.send(r#"{"id":"asked","action":"status"}"#);
     let status = few.read_until("asked");
     assert!(status["waiting"].as_u64().unwrap() >= 10, "{status}");
+    many.send(r#"{"id":"many","action":"cancel"}"#);
     // Who ends its input still gets its answers, and then the end.
     few.send(r#"{"id":"last","nodes":5}"#);
     few.stream.shutdown(Shutdown::Write).unwrap();

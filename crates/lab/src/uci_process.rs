@@ -661,14 +661,14 @@ mod tests {
             "exec cat /dev/zero",
             "cat /dev/zero >&2",
         ] {
-            let fault = try_to_start(talk, Duration::from_millis(200))
+            let fault = try_to_start(talk, Duration::from_millis(40))
                 .unwrap_err()
                 .to_string();
             assert!(fault.contains("has not said uciok"), "{talk}: {fault}");
             let (mut engine, _) = start(&format!("echo uciok; read uci; read go; {talk}"));
             engine.send("go").unwrap();
             let fault = engine
-                .read_until("bestmove", patience(0.5))
+                .read_until("bestmove", patience(0.2))
                 .unwrap_err()
                 .to_string();
             assert!(fault.contains("has not said bestmove"), "{talk}: {fault}");
@@ -700,7 +700,8 @@ mod tests {
     #[test]
     fn an_engine_that_never_reads_is_given_up() {
         let answers = "while :; do echo uciok; echo readyok; echo bestmove e2e4; done";
-        let (engine, _) = try_to_start(answers, Duration::from_millis(300)).unwrap();
+        let (mut engine, _) = start(answers);
+        engine.patience.silence = Duration::from_millis(300);
         let line = "x".repeat(9000);
         let fault = (0..100)
             .find_map(|_| engine.send(&line).err())
@@ -730,7 +731,8 @@ mod tests {
     #[test]
     fn an_engine_that_talks_while_it_loads_has_no_time_without_end() {
         let script = "echo uciok; while read word; do [ $word = isready ] && while :; do echo info string loading; sleep 0.01; done; done";
-        let (mut engine, _) = try_to_start(script, Duration::from_millis(100)).unwrap();
+        let (mut engine, _) = start(script);
+        engine.patience.silence = Duration::from_millis(100);
         let fault = engine.new_game().unwrap_err().to_string();
         assert!(fault.contains("has not said readyok within 0 s"), "{fault}");
         drop(engine.child.kill());
@@ -757,12 +759,9 @@ mod tests {
 
     #[test]
     fn a_program_that_is_no_engine_is_given_up_with_its_last_words() {
-        let fault = |script| {
-            try_to_start(script, Duration::from_millis(300))
-                .unwrap_err()
-                .to_string()
-        };
-        let mute = fault("exec sleep 1000");
+        let fault = |script| try_to_start(script, SILENCE).unwrap_err().to_string();
+        let mute = try_to_start("exec sleep 1000", Duration::from_millis(300));
+        let mute = mute.unwrap_err().to_string();
         assert!(
             mute.starts_with("/bin/sh has not said uciok and is silent for "),
             "{mute}"

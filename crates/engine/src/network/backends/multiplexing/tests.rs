@@ -166,7 +166,7 @@ fn batches_of_several_threads_use_all_devices() {
         }
     });
     assert!(
-        start.elapsed() < Duration::from_millis(1500),
+        start.elapsed() < Duration::from_secs(2),
         "{:?} in the place of 500 ms",
         start.elapsed()
     );
@@ -187,11 +187,7 @@ fn multiplexing_joins_waiting_batches() {
             scope.spawn(move || evaluator.evaluate(&mut slots(4)).unwrap());
         }
     });
-    assert!(
-        start.elapsed() < Duration::from_millis(3500),
-        "{:?}",
-        start.elapsed()
-    );
+    assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
 }
 
 #[test]
