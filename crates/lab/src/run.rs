@@ -523,6 +523,37 @@ mod tests {
         assert_eq!(opened(&run).unwrap().1, 1);
     }
 
+    #[test]
+    fn rows_of_another_run_are_refused_and_those_that_name_none_are_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = claimed(folder.path());
+        let (mut journal, _) = opened(&run).unwrap();
+        add(&mut journal, 0..2);
+        drop(journal);
+        let path = folder.path().join(Sample::JOURNAL);
+        let read = |run: Option<&str>| -> Result<Vec<u64>, LabError> {
+            let rows = rows::<Sample>(&path, run.map(str::to_owned))?;
+            rows.map(|row| Ok(row?.number)).collect()
+        };
+        assert_eq!(read(Some("a")).unwrap(), [0, 1]);
+        assert_eq!(read(None).unwrap(), [0, 1]);
+        assert!(matches!(read(Some("b")), Err(LabError::OtherRun { .. })));
+        std::fs::write(&path, "{\"number\":7}\n").unwrap();
+        assert_eq!(read(Some("b")).unwrap(), [7]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_journal_that_was_removed_is_written_no_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = claimed(folder.path());
+        let (mut journal, _) = opened(&run).unwrap();
+        add(&mut journal, 0..1);
+        std::fs::remove_file(folder.path().join(Sample::JOURNAL)).unwrap();
+        let refused = journal.add(&Sample { number: 1 }).unwrap_err().to_string();
+        assert!(refused.contains("samples.jsonl"), "{refused}");
+    }
+
     /// A regression: such a run played on for nobody.
     #[cfg(unix)]
     #[test]
