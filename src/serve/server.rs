@@ -102,7 +102,7 @@ impl Server {
     }
 
     pub(crate) fn notes(&self) -> Vec<Note> {
-        self.searcher.notes()
+        self.searcher.setup.told(self.searcher.size.threads)
     }
 
     /// One end reads a client's lines, the other writes its answers.

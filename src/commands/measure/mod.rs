@@ -159,7 +159,8 @@ pub(super) fn searcher(settings: &Settings, concurrency: Option<u32>, limit: Lim
         None => positions_at_once(limit, backend, threads),
     };
     let searcher = Searcher::open(settings.clone(), searches)?;
-    searcher.notes().iter().for_each(eprint_message);
+    let told = searcher.setup.told(searcher.size.threads);
+    told.iter().for_each(eprint_message);
     Ok(searcher)
 }
 

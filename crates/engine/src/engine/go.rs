@@ -1,5 +1,4 @@
 //! A search from `go` ([`GoRequest`]) over its reports ([`Listener`]) to its answer ([`Outcome`]).
-//! [`Play`] says what goes on meanwhile.
 
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,15 +23,6 @@ use crate::search::tree::Reclaimer;
 use crate::search::{EndReason, Figures, Life, News, Outcome, Search, WorkerPoolError, conclude, run};
 use crate::time::{Chain, Limit, SearchStats};
 
-/// What the engine does.
-#[derive(Default)]
-pub(super) enum Play {
-    #[default]
-    Idle,
-    /// The search has the game.
-    Searching(Running),
-}
-
 /// What a search gives back.
 #[derive(Default)]
 struct Returned {
@@ -46,8 +36,8 @@ impl Engine {
     /// told to stop.
     ///
     /// Fails if there is no network or the last position was refused. The listener has heard so, and gets an
-    /// answer without a move: no move is made up, and nobody waits for one. Fails without an answer if the
-    /// device is lost, as [`Engine::check_device`] says.
+    /// answer without a move. Fails without an answer if the device is lost, as [`Engine::check_device`]
+    /// says.
     pub fn go(&mut self, request: GoRequest, listener: Box<dyn Listener>) -> Result<(), EngineError> {
         self.check_device()?;
         self.drop_search();
@@ -80,7 +70,7 @@ impl Engine {
                     threads,
                 }));
                 self.stop_handle.begin(&search);
-                self.play = Play::Searching(Running {
+                self.running = Some(Running {
                     search,
                     thread: watcher.thread,
                     is_pondering,
@@ -153,7 +143,7 @@ impl Engine {
             own.release_tree();
         }
         let search = Arc::new(own.begin(&asked.game, &request)?);
-        own.notes.drain(..).for_each(|note| listener.note(note));
+        listener.hear(own.notes.drain(..));
         if let Some(network) = &self.network {
             network.workers.assign(&search);
         }
@@ -164,7 +154,7 @@ impl Engine {
         match self.prepare() {
             Ok(Some(in_force)) => {
                 listener.note(in_force.into());
-                self.take_notes().into_iter().for_each(|note| listener.note(note));
+                listener.hear(self.take_notes());
             }
             Ok(None) => {}
             Err(error) if self.network.is_some() => {
@@ -172,19 +162,15 @@ impl Engine {
             }
             Err(error) => return Err(error),
         }
-        if let Some(note) = self.open_tablebase() {
-            listener.note(note);
-        }
+        listener.hear(self.open_tablebase());
         Ok(())
     }
 
     /// Takes the game back from a search, which must be about to end. Who waits for an answer gets none.
     fn take_back(&mut self) -> Option<(AskedSearch, Box<dyn Listener>)> {
-        let Play::Searching(running) = mem::take(&mut self.play) else {
-            return None;
-        };
+        let thread = self.running.take()?.thread;
         // If the thread lost the game, the next search begins with an empty tree.
-        let Returned { own, unanswered } = running.thread.join().unwrap_or_default();
+        let Returned { own, unanswered } = thread.join().unwrap_or_default();
         self.own = own;
         unanswered
     }
@@ -205,17 +191,16 @@ impl Engine {
         if self.stop_handle.waits_without_search() == Some(true) {
             self.stop_handle.answer_without_search();
         }
-        match &self.play {
-            Play::Searching(running) if running.is_pondering && !running.life().was_told_to_stop() => {
-                // Another search continues it, which ends without an answer.
-                if running.life().failure().is_some() {
-                    running.search.request_stop();
-                    return Ok(());
-                }
-                running.life().answer();
-            }
-            _ => return Ok(()),
+        let is_hit = |running: &&Running| running.is_pondering && !running.life().was_told_to_stop();
+        let Some(pondering) = self.running.as_ref().filter(is_hit) else {
+            return Ok(());
+        };
+        if pondering.life().failure().is_some() {
+            pondering.search.request_stop();
+            return Ok(());
         }
+        // Another search continues it, which ends without an answer.
+        pondering.life().answer();
         match self.take_back() {
             Some((asked, listener)) => self.start_search(asked.after_ponder_hit(received), listener),
             None => Ok(()),
@@ -224,25 +209,23 @@ impl Engine {
 
     /// True until the running search has answered.
     pub fn is_searching(&self) -> bool {
-        match &self.play {
-            Play::Idle => self.stop_handle.waits_without_search().is_some(),
-            Play::Searching(running) => !running.life().stage().is_answered(),
+        match &self.running {
+            None => self.stop_handle.waits_without_search().is_some(),
+            Some(running) => !running.life().stage().is_answered(),
         }
     }
 
     /// Whether only `stop` ends the running search.
     pub fn still_waits_for_stop(&self) -> bool {
-        match &self.play {
-            Play::Idle => self.stop_handle.waits_without_search().is_some(),
-            Play::Searching(running) => running.life().still_waits_for_stop(),
+        match &self.running {
+            None => self.stop_handle.waits_without_search().is_some(),
+            Some(running) => running.life().still_waits_for_stop(),
         }
     }
 
     /// Blocks until the running search has answered.
     pub fn wait(&mut self) {
-        if let Play::Searching(_) = &self.play {
-            self.take_back();
-        }
+        self.take_back();
     }
 
     pub(super) fn finish(&mut self) {
@@ -252,7 +235,7 @@ impl Engine {
 
     /// Another position takes the search's place. One that was told to stop still answers.
     pub(super) fn drop_search(&mut self) {
-        if let Play::Searching(running) = &self.play
+        if let Some(running) = &self.running
             && !running.life().was_told_to_stop()
         {
             running.life().answer();
@@ -285,6 +268,7 @@ impl AskedSearch {
     }
 }
 
+/// A search, which has the game.
 pub(super) struct Running {
     search: Arc<Search>,
     thread: JoinHandle<Returned>,
@@ -297,8 +281,7 @@ impl Running {
     }
 }
 
-/// A thread that waits for the search to watch. It is there before the search, which cannot fail to begin
-/// after that.
+/// A thread that will watch the search. It is there first, so that nothing fails once the search has begun.
 struct Watcher {
     tasks: Sender<Task>,
     thread: JoinHandle<Returned>,
@@ -379,48 +362,35 @@ impl Task {
     }
 
     fn pass_on_notes(&mut self) {
-        let notes = self.own.setup.backend().take_notes();
-        notes.into_iter().for_each(|note| self.listener.note(note));
+        self.listener.hear(self.own.setup.backend().take_notes());
     }
 
     /// Does not repeat a failure that has been `told`.
     fn answer(&mut self, mut outcome: Outcome, told: Option<&Note>) {
         self.pass_on_notes();
-        let Task {
-            search,
-            asked: AskedSearch { game, request, .. },
-            listener,
-            ..
-        } = self;
+        let AskedSearch { game, request, .. } = &self.asked;
         // The GUI may ponder, so a reply is expected even if the search has looked at none.
         let wants_reply = self.own.setup.settings.ponder;
         let last_info = complete(
             &mut outcome,
             game,
-            &search.state.context,
+            &self.search.state.context,
             request.limit,
             wants_reply,
         );
-        for note in mem::take(&mut outcome.notes) {
-            if Some(&note) != told {
-                listener.note(note);
-            }
-        }
+        let notes = outcome.notes.drain(..);
+        self.listener.hear(notes.filter(|note| Some(note) != told));
         let Figures { stats, counts, .. } = &outcome.figures;
         self.report_time(stats.clone(), Some(outcome.reason));
-        let Task {
-            listener,
-            asked: AskedSearch { game, .. },
-            ..
-        } = self;
         if let Some(waits) = counts.waits(stats.elapsed, self.threads) {
             let mean_batch = counts.evaluations as f64 / counts.batches.max(1) as f64;
-            listener.device_report(&format!("device: mean batch {mean_batch:.1}; {waits}"));
+            let text = format!("device: mean batch {mean_batch:.1}; {waits}");
+            self.listener.device_report(&text);
         }
         if let Some(info) = &last_info {
-            let _ = listener.info(game, info);
+            let _ = self.listener.info(&self.asked.game, info);
         }
-        listener.answer(game, Some(outcome));
+        self.listener.answer(&self.asked.game, Some(outcome));
     }
 
     /// Says nothing without a clock.

@@ -30,6 +30,13 @@ pub trait Listener: Send {
     fn answer(&mut self, root: &History, outcome: Option<Outcome>);
 }
 
+impl dyn Listener + '_ {
+    /// Passes on notes in their order.
+    pub(crate) fn hear(&mut self, notes: impl IntoIterator<Item = Note>) {
+        notes.into_iter().for_each(|note| self.note(note));
+    }
+}
+
 /// How the time of a move with a clock is planned and used.
 #[derive(Clone, Debug)]
 pub struct TimeReport {

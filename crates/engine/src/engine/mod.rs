@@ -28,7 +28,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use game::OwnGame;
-use go::Play;
+use go::Running;
 pub use listener::{Listener, TimeReport};
 pub use memory::MemoryOptions;
 use network::LoadedNetwork;
@@ -72,8 +72,8 @@ impl NetworkRefusal {
     }
 }
 
-/// A player: one game, its network, its time managers, and at most one search at a time. Searches of many
-/// positions at once are the job of [`crate::serve`].
+/// One game, its network, its time managers, and at most one search at a time. [`crate::serve`] searches many
+/// positions at once.
 pub struct Engine {
     settings: Settings,
     position: History,
@@ -85,7 +85,7 @@ pub struct Engine {
     /// The network was named again, or a game is new: its file may be another one.
     wants_fresh_network: bool,
     tables: TablesInForce,
-    play: Play,
+    running: Option<Running>,
     stop_handle: StopHandle,
     /// `None` before the first search, while one has it, and after one has lost it.
     own: Option<OwnGame>,
@@ -98,7 +98,7 @@ impl Engine {
     pub fn new(settings: Settings) -> Result<Engine, EngineError> {
         settings.check()?;
         Ok(Engine {
-            play: Play::Idle,
+            running: None,
             stop_handle: StopHandle::default(),
             own: None,
             position: History::start(),
@@ -129,8 +129,7 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Has `make` make the time manager of each side in each game from now on, in the place of the one that
-    /// the option TimeManager names.
+    /// Lets `make` make the time managers of all games from now on, whatever the option TimeManager names.
     pub fn set_time_manager(&mut self, make: impl Fn() -> Box<dyn TimeManager> + Send + Sync + 'static) {
         self.own_manager = Some(OwnManager(Arc::new(make)));
     }
@@ -170,9 +169,8 @@ impl Engine {
     /// Opens network and threads as needed, and describes them if they have changed. A file that changed
     /// under its name is read anew after [`Engine::new_game`], or if the option named it again.
     ///
-    /// After an error an earlier network stays in use, and the refused one is retried only after
-    /// [`Engine::set_option`] or [`Engine::new_game`]: a file that takes seconds to be refused must not do so
-    /// at each move.
+    /// After an error an earlier network stays in use. The refused one is retried only after
+    /// [`Engine::set_option`] or [`Engine::new_game`], since a refusal may take seconds.
     pub fn prepare(&mut self) -> Result<Option<String>, EngineError> {
         let wanted = &self.settings.network_to_play();
         if let Some(refusal) = &self.network_refusal
@@ -261,7 +259,7 @@ impl Engine {
         self.tables.open_if_changed(&self.settings.tablebase)
     }
 
-    /// Keeps nothing from the last game, so that a game is the same in any process.
+    /// Keeps nothing from the last game.
     pub fn new_game(&mut self) {
         self.drop_search();
         self.own = None;
@@ -289,8 +287,8 @@ impl Engine {
         }
     }
 
-    /// Sets the position to search next: `startpos [moves …]` or `fen FEN [moves …]`. The result names what
-    /// was left out of the FEN.
+    /// Sets the position to search next: `startpos [moves …]` or `fen FEN [moves …]`. Gives what was left out
+    /// of the FEN.
     ///
     /// After an error the old position stays, but is not searched, because the host means another one.
     pub fn set_position(&mut self, text: &str) -> Result<&[&'static str], EngineError> {

@@ -1,16 +1,14 @@
 //! The search threads and their queue.
 //!
 //! A thread lets its open searches gather leaves, evaluates all leaves together, and takes further searches
-//! between rounds. So batches are large, though each search finds what it would find alone, except for shared
-//! cache entries.
+//! between rounds. Each search finds what it would find alone, except for shared cache entries.
 //!
 //! If more searches are wanted than may be open, a search gives its place after its turn to one of another
-//! owner or of a higher priority, and at once, if it has no end, to one that ends. A priority that is lower
-//! waits.
+//! owner or of a higher priority. One without an end gives it at once to one that ends. Lower priorities
+//! wait.
 //!
 //! A lone search cannot fill a device this way. The pool then lends its workers, who search it as under UCI,
-//! with several batches in flight. They are back before anybody else gets them. On a CPU only a pool for one
-//! search at a time does so.
+//! with several batches in flight. On a CPU only a pool for one search at a time does so.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -55,8 +53,7 @@ pub struct Order {
     pub owner: u64,
     /// Ends the search. Relaxed suffices, because every round reads it.
     pub stop: Arc<AtomicBool>,
-    /// Gets an answer per search, without a result if it did not begin or the backend failed, and then a note
-    /// says why.
+    /// Gets an answer per search, or a note why there is no result.
     pub listener: Box<dyn Listener>,
 }
 
@@ -71,20 +68,13 @@ impl Order {
 
     pub(super) fn position(&self) -> History {
         let mut position = (*self.game).clone();
-        position.truncate(
-            position
-                .len()
-                .min(self.plies.front().copied().unwrap_or_default() + 1),
-        );
+        position.truncate(self.plies.front().copied().unwrap_or_default() + 1);
         position
     }
 
     /// Answers every position of the order without searching it, `reason` as a note.
     fn give_up(mut self, reason: Option<String>) {
-        reason
-            .map(Note::Error)
-            .into_iter()
-            .for_each(|note| self.listener.note(note));
+        self.listener.hear(reason.map(Note::Error));
         while !self.plies.is_empty() {
             self.answer(None);
         }
@@ -510,8 +500,8 @@ impl SearchThread {
         order.give_up(reason);
     }
 
-    /// Lends the workers to the thread's only search, if no other thread has one or the workers, until it is
-    /// over or others are wanted.
+    /// Lends the workers to the thread's only search, if no other thread has one, until it is over or others
+    /// are wanted.
     fn search_lone_one(&mut self) {
         let shared = self.shared.clone();
         let Some(place) = self.place().filter(|place| place.owners.len() == 1) else {
@@ -593,23 +583,16 @@ impl SearchThread {
         let is_last = order.plies.len() == 1;
         let played = player.end_move();
         let mut state = self.shared.state.lock();
-        // Update the status before answering: a client may query again at once, and must then count as the
-        // only search.
+        // Before the answer: a client may query again at once, and must then count as the only search.
         state.status.searching -= usize::from(is_last);
         state.status.searched += 1;
         state.status.nodes += played
             .as_ref()
             .map_or(0, |played| played.outcome.figures.stats.new_nodes.0);
         drop(state);
-        self.shared
-            .backend
-            .take_notes()
-            .into_iter()
-            .for_each(|note| order.listener.note(note));
+        order.listener.hear(self.shared.backend.take_notes());
         let outcome = played.map(|Played { mut outcome, .. }| {
-            for note in outcome.notes.drain(..) {
-                order.listener.note(note);
-            }
+            order.listener.hear(outcome.notes.drain(..));
             outcome.info = player.report();
             outcome
         });
@@ -651,7 +634,7 @@ impl OpenSearch {
     }
 
     /// Whether the order comes before this paused search: one of a higher priority, one that ends where this
-    /// one does not, and those of others as long as it is their turn.
+    /// one does not, or one of others in their turn.
     fn lets_in(&self, order: &Order) -> bool {
         let (own, other) = (self.order.claim(), order.claim());
         let is_turn_of_others = other.owner != own.owner && self.since.elapsed() < TURN;
@@ -666,10 +649,7 @@ impl OpenSearch {
         };
         (self.reported, self.waits) = (request.received, false);
         self.player.begin_search(&self.order.position(), request)?;
-        self.player
-            .take_notes()
-            .into_iter()
-            .for_each(|note| self.order.listener.note(note));
+        self.order.listener.hear(self.player.take_notes());
         Ok(())
     }
 }

@@ -7,7 +7,6 @@ use crate::chess::History;
 use crate::engine::{EngineError, GoRequest, Listener, Settings, Setup, open_backend};
 use crate::network::BackendInfo;
 use crate::network::cache::EvalCache;
-use crate::note::Note;
 use crate::time::Limit;
 
 /// Per batch in flight on a device: one waits, the other gathers.
@@ -18,7 +17,6 @@ const SEARCHES_PER_THREAD: usize = 32;
 const SEARCHES_PER_CORE: usize = 2;
 
 /// Concurrent searches on `threads` threads if more come later: enough to fill each thread's preferred batch.
-/// A device has two threads, and so two batches.
 pub fn searches_at_once(backend: &BackendInfo, threads: usize) -> usize {
     let per_thread = match backend.queues {
         0 => SEARCHES_PER_CORE,
@@ -38,8 +36,8 @@ pub fn positions_at_once(limit: Limit, backend: &BackendInfo, threads: usize) ->
 }
 
 impl Searcher {
-    /// Loads the network and starts the search threads. Only limits end a search, unless the options say so.
-    /// `searches` chooses the concurrent searches for a number of threads.
+    /// Loads the network and starts the search threads. `searches` chooses the concurrent searches for a
+    /// number of threads.
     pub fn open(
         settings: Settings,
         searches: impl FnOnce(&BackendInfo, usize) -> usize,
@@ -76,10 +74,6 @@ impl Searcher {
         };
         searcher.start_threads()?;
         Ok(searcher)
-    }
-
-    pub fn notes(&self) -> Vec<Note> {
-        self.setup.told(self.size.threads)
     }
 
     /// An order for the positions of `game` after the given numbers of moves. Without a flag of its own it
