@@ -16,7 +16,7 @@ use crate::network::backends::{BackendConfig, BackendName, Fallback};
 use crate::network::discover::Discovered;
 use crate::network::failover::{Failover, Remedy};
 use crate::network::instrumented::{Instrumented, with_notes};
-use crate::network::weights::{HeadChoice, NetworkError, PolicyHeadName, ValueHeadName};
+use crate::network::weights::{HeadChoice, NetworkError, NetworkFile, PolicyHeadName, ValueHeadName};
 use crate::network::{
     Backend, BackendError, BackendInfo, BatchEvaluator, EvalSlot, Health, backends, discover,
 };
@@ -144,6 +144,17 @@ impl OpenedBackend {
         FileStamp::of(&read.path).is_some_and(|now| now != *read)
     }
 
+    fn with_network(
+        network: NetworkFile,
+        create: impl FnOnce(NetworkFile) -> Result<Arc<dyn Backend>, BackendError>,
+    ) -> Result<OpenedBackend, EngineError> {
+        Ok(OpenedBackend {
+            network_sha256: Some(network.sha256.clone()),
+            file: FileStamp::of(&network.path),
+            backend: create(network)?,
+        })
+    }
+
     pub(super) fn of(backend: Arc<dyn Backend>) -> OpenedBackend {
         OpenedBackend {
             backend: Arc::new(Instrumented::new(backend, Vec::new())),
@@ -191,24 +202,11 @@ fn open_first(options: &NetworkOptions, known: Option<&str>) -> Result<OpenedBac
     }
     let Discovered { network, passed_over } = load_known(options, known)?;
     config.notes.splice(0..0, passed_over);
-    let network_sha256 = Some(network.sha256.clone());
-    let file = FileStamp::of(&network.path);
-    Ok(OpenedBackend {
-        backend: backends::create(&config, Some(network))?,
-        network_sha256,
-        file,
-    })
+    OpenedBackend::with_network(network, |network| backends::create(&config, Some(network)))
 }
 
 fn open_on_cpu(options: &NetworkOptions, known: Option<&str>) -> Result<OpenedBackend, EngineError> {
-    let network = load_known(options, known)?.network;
-    let network_sha256 = Some(network.sha256.clone());
-    let file = FileStamp::of(&network.path);
-    Ok(OpenedBackend {
-        backend: backends::create_on_cpu(network)?,
-        network_sha256,
-        file,
-    })
+    OpenedBackend::with_network(load_known(options, known)?.network, backends::create_on_cpu)
 }
 
 /// The network that the options name, which must have the hash that is `known`.
