@@ -9,7 +9,7 @@ use std::time::Instant;
 use serde::Serialize;
 use shakmaty::zobrist::{Zobrist64, ZobristValue};
 use shakmaty::{
-    Bitboard, Board, CastlingSide, Chess, Color, EnPassantMode, File, Position as _, Role, Square,
+    Bitboard, Board, CastlingMode, CastlingSide, Chess, Color, EnPassantMode, Position as _, Role, Square,
 };
 
 use super::moves::{Move, MoveList, Variant};
@@ -130,19 +130,8 @@ impl Position {
 
     /// Whether only Chess960 has its castling rights.
     pub fn is_of_chess960(&self) -> bool {
-        let castles = |color: Color, side: CastlingSide| {
-            let rook = self.castling_rook(color, side)?;
-            let corner = if side == CastlingSide::KingSide {
-                File::H
-            } else {
-                File::A
-            };
-            Some(self.board().king_of(color)?.file() == File::E && rook.file() == corner)
-        };
-        let all = Color::ALL
-            .into_iter()
-            .flat_map(|color| CastlingSide::ALL.map(|side| castles(color, side)));
-        all.flatten().any(|is_usual| !is_usual)
+        let setup = self.chess.to_setup(EnPassantMode::Always);
+        CastlingMode::detect(&setup).is_chess960()
     }
 
     /// True if the side to move is in check.
@@ -165,7 +154,7 @@ impl Position {
         moves
     }
 
-    /// True if the move captures or promotes.
+    /// True if the move captures, promotes or gives check.
     pub fn is_tactical(&self, m: Move) -> bool {
         let is_capture = self.to_shakmaty(m).is_some_and(|m| m.is_capture());
         is_capture || m.promotion().is_some() || self.play(m).is_check()
@@ -346,8 +335,8 @@ struct MovePaths {
 }
 
 impl PerftReport {
-    /// Paths of at most [`MAX_PERFT_DEPTH`] plies, or `None` as soon as `goes_on` says no. It is asked every
-    /// few milliseconds, with the paths so far. Writes castling as in `variant`.
+    /// Paths of at most [`MAX_PERFT_DEPTH`] plies. `None` as soon as `goes_on`, which gets the paths so far,
+    /// says no. Writes castling as in `variant`.
     pub fn count_while(
         position: &Position,
         depth: u32,

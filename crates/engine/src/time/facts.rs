@@ -56,7 +56,7 @@ pub struct MoveFacts {
     pub pieces: u32,
     /// At the root, even under `searchmoves`. With endgame tables, those that keep the result.
     pub legal_moves: u32,
-    /// Of the legal moves, captures and promotions.
+    /// Of the legal moves, captures, promotions and checks.
     pub tactical_moves: u32,
     /// True for the side's first move of this game here.
     pub first_move: bool,
@@ -104,8 +104,7 @@ impl MoveFacts {
         self.reused_nodes.saturating_sub(self.pondered_nodes)
     }
 
-    /// New nodes that the most visited move's lead saves: smart pruning stops when the remaining nodes,
-    /// divided by its factor, are fewer.
+    /// New nodes that the most visited move's lead saves by smart pruning.
     pub(crate) fn pruning_lead(&self) -> f64 {
         let most = MostVisits::of(&self.reused_visits);
         self.smart_pruning_factor * f64::from(most.best - most.second)
