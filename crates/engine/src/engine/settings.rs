@@ -200,8 +200,8 @@ impl Settings {
             .collect()
     }
 
-    /// The same options for the analysis of positions: limits alone end a search, which uses them in full. No
-    /// search is pruned because its move is clear, and no time is kept back for a GUI.
+    /// The same options for the analysis of positions: a search uses its limits in full, however clear its
+    /// move is, and no time is kept back for a GUI.
     pub fn for_analysis(mut self) -> Settings {
         self.stoppers.smart_pruning_factor = 0.0;
         self.time.move_overhead = Duration::ZERO;
@@ -352,8 +352,8 @@ const LEVELS: [Level; 5] = [
 const SURE_ELO: u32 = 1800;
 
 impl StrengthOptions {
-    pub(super) fn weakening(&self, position: &History, limit: Limit) -> Option<Weakening> {
-        let is_sure = || self.elo >= SURE_ELO && is_decided(position);
+    pub(super) fn weakening(&self, game: &History, limit: Limit) -> Option<Weakening> {
+        let is_sure = || self.elo >= SURE_ELO && is_decided(game);
         if !self.limit_strength || self.analyse_mode || limit.is_infinite() || is_sure() {
             return None;
         }
@@ -373,10 +373,10 @@ impl StrengthOptions {
     }
 }
 
-fn is_decided(position: &History) -> bool {
-    let current = position.current();
+fn is_decided(game: &History) -> bool {
+    let current = game.current();
     let is_bare = current.board().by_color(!current.turn()).count() == 1;
-    is_bare || !position.mate_by_checks(1).is_empty()
+    is_bare || !game.mate_by_checks(1).is_empty()
 }
 
 impl Settings {

@@ -165,8 +165,8 @@ const GAP_PER_LINE_WITH_STATS: Duration = Duration::from_millis(4);
 const MAX_INFO_GAP: Duration = Duration::from_secs(4);
 /// Wait for batches in flight at the end of a search without a clock.
 const LAST_BATCH_WAIT: Duration = Duration::from_secs(60);
-/// Wait for the root's evaluation after `stop`. A slow network may need it, but a device that hangs must not
-/// block the GUI.
+/// Wait for the root's evaluation after `stop`: slow networks need it, but a device that hangs must not block
+/// the GUI.
 const STOP_PATIENCE: Duration = Duration::from_secs(2);
 const ROOT_TICK: Duration = Duration::from_millis(1);
 /// Wait for a pruning, which gives up when it sees that the search is over.
@@ -333,7 +333,7 @@ struct InfoReporter<'a> {
 
 impl InfoReporter<'_> {
     fn report_if_news(&mut self, snapshot: &RootSnapshot<'_>) {
-        let context = &snapshot.search.context;
+        let context = &snapshot.state.context;
         if self
             .last
             .as_ref()

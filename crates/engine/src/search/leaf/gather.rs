@@ -1,11 +1,11 @@
 //! Gathering: descents from the root that collect leaves for one batch.
 //!
-//! One descent carries many visits. Each node splits them among its children as single visits would have
+//! One descent carries many visits, which each node splits among its children as single visits would have
 //! gone. Visits under way count in the formula, so that descents find different leaves. Leaves with a known
-//! value (terminals, cache hits) are backed up at once. A [`Quota`] bounds a gathering.
+//! value are backed up at once. A [`Quota`] bounds a gathering.
 //!
-//! Prefetching fills a short batch for a device: a descent that does not change the tree goes where the next
-//! visits would go if all values stayed. The evaluations go into the cache.
+//! Prefetching fills a short batch for a device: it goes where the next visits would go if all values stayed,
+//! and changes no tree. The evaluations go into the cache.
 
 use std::sync::atomic::Ordering;
 
@@ -76,45 +76,38 @@ impl Gatherer {
         }
     }
 
-    pub(crate) fn gather(&mut self, search: &SearchState) -> Gathered {
-        let _inside = search.context.tree.enter();
+    pub(crate) fn gather(&mut self, state: &SearchState) -> Gathered {
+        let _inside = state.context.tree.enter();
         self.counts = GatherCounts::default();
         let before = self.waiting_leaves();
-        let target = (before + self.leaves_to_begin(search)).min(search.context.batch_size());
+        let target = (before + self.leaves_to_begin(state)).min(state.context.batch_size());
         self.target = target as usize;
-        let gain = search.context.params.pending_visit_gain;
+        let gain = state.context.params.pending_visit_gain;
         self.pending_gain = select::pending_gain(gain, target, self.queues > 0);
-        let quota = Quota::new(
-            &search.context.params,
-            target,
-            search.context.visits(),
-            self.queues,
-        );
+        let quota = Quota::new(&state.context.params, target, state.context.visits(), self.queues);
         let mut per_leaf = 1;
-        while !search.life.is_dismissed() && !search.context.tree.is_full() {
+        while !state.life.is_dismissed() && !state.context.tree.is_full() {
             let found = self.waiting_leaves();
             // Where most visits collide, more are sent at once, so that one collision takes them together.
-            let visits = search
-                .budget
-                .reserve(quota.places(found, &self.counts) * per_leaf);
+            let visits = state.budget.reserve(quota.places(found, &self.counts) * per_leaf);
             if visits == 0 {
                 break;
             }
             let spare = self.counts.spare;
             let collided = self.counts.collided;
-            self.descend(search, search.context.root, visits);
+            self.descend(state, state.context.root, visits);
             let unused = self.counts.spare - spare;
-            search.budget.give_back(self.counts.collided - collided + unused);
+            state.budget.give_back(self.counts.collided - collided + unused);
             let new = self.waiting_leaves() - found;
             per_leaf = (visits / new.max(1)).clamp(1, MAX_VISITS_PER_LEAF);
             if unused == visits || quota.is_spent(&self.counts) {
                 break;
             }
         }
-        self.counts.add_to(&search.counters);
+        self.counts.add_to(&state.counters);
         let new = self.waiting_leaves() - before;
-        search.budget.begin_leaves(new);
-        search
+        state.budget.begin_leaves(new);
+        state
             .context
             .clock
             .visited(new + self.counts.known + self.counts.collisions);
@@ -156,35 +149,35 @@ impl Gatherer {
     }
 
     /// Leaves to begin in a tree of this size: fewer near a limit, one if nothing else is under way.
-    fn leaves_to_begin(&self, search: &SearchState) -> u32 {
-        let under_way = search.budget.leaves_under_way();
+    fn leaves_to_begin(&self, state: &SearchState) -> u32 {
+        let under_way = state.budget.leaves_under_way();
         let would_idle = self.queues == 0 || under_way == 0;
-        let allowed = leaves_that_may_begin(&search.context, under_way, self.queues);
+        let allowed = leaves_that_may_begin(&state.context, under_way, self.queues);
         allowed
-            .min(search.hints.batch_cap.load(Ordering::Relaxed))
+            .min(state.hints.batch_cap.load(Ordering::Relaxed))
             .max(would_idle.into())
     }
 
-    fn descend(&mut self, search: &SearchState, id: NodeId, visits: u32) {
+    fn descend(&mut self, state: &SearchState, id: NodeId, visits: u32) {
         self.path.push(id);
-        let node = search.context.tree.node(id);
+        let node = state.context.tree.node(id);
         node.start_visits(visits);
         if self.path.len() > 1
             && let Some(proof) = node.proof()
         {
-            self.end_in_known(search, visits, proof.value());
+            self.end_in_known(state, visits, proof.value());
         } else {
             match node.state() {
-                NodeState::Expanded => self.split(search, node, visits),
+                NodeState::Expanded => self.split(state, node, visits),
                 NodeState::TwoFoldDraw(cycle) if usize::from(cycle) >= self.path.len() => {
-                    self.revert_two_fold_draw(search);
+                    self.revert_two_fold_draw(state);
                     self.collide(visits);
                 }
                 NodeState::Terminal | NodeState::TwoFoldDraw(_) => {
-                    self.end_in_known(search, visits, node.mean());
+                    self.end_in_known(state, visits, node.mean());
                 }
-                NodeState::Unexpanded if self.is_full() => self.cancel(&search.context.tree, visits),
-                NodeState::Unexpanded if node.claim() => self.open_leaf(search, node, visits),
+                NodeState::Unexpanded if self.is_full() => self.cancel(&state.context.tree, visits),
+                NodeState::Unexpanded if node.claim() => self.open_leaf(state, node, visits),
                 NodeState::Unexpanded | NodeState::Claimed => self.collide(visits),
             }
         }
@@ -195,17 +188,17 @@ impl Gatherer {
         self.batch.leaves >= self.target
     }
 
-    fn revert_two_fold_draw(&mut self, search: &SearchState) {
-        let reverted = search.context.tree.revert_two_fold_draw(&self.path);
-        search.counters.lock().reverted += reverted;
+    fn revert_two_fold_draw(&mut self, state: &SearchState) {
+        let reverted = state.context.tree.revert_two_fold_draw(&self.path);
+        state.counters.lock().reverted += reverted;
         self.counts.reopened += 1;
     }
 
-    fn split(&mut self, search: &SearchState, node: &Node, visits: u32) {
+    fn split(&mut self, state: &SearchState, node: &Node, visits: u32) {
         let first = self.candidates.len();
-        let unplaced = self.choose(search, node, visits);
+        let unplaced = self.choose(state, node, visits);
         if unplaced > 0 {
-            self.cancel(&search.context.tree, unplaced);
+            self.cancel(&state.context.tree, unplaced);
         }
         // Prefetches memory that these descents need next.
         for candidate in self.candidates[first..]
@@ -214,12 +207,12 @@ impl Gatherer {
         {
             match candidate.target {
                 CandidateMove::Child(child) => {
-                    search
+                    state
                         .context
                         .tree
-                        .fetch_first_child(search.context.tree.node(child));
+                        .fetch_first_child(state.context.tree.node(child));
                 }
-                CandidateMove::Unvisited(_) => search.context.tree.fetch_policy(node),
+                CandidateMove::Unvisited(_) => state.context.tree.fetch_policy(node),
             }
         }
         let mut moves = None;
@@ -232,7 +225,7 @@ impl Gatherer {
                 CandidateMove::Child(child) => Ok(Some(child)),
                 CandidateMove::Unvisited(edge) => {
                     let moves = moves.get_or_insert_with(|| self.history.legal_moves());
-                    search
+                    state
                         .context
                         .tree
                         .new_child(node, edge, moves[edge.index as usize])
@@ -240,23 +233,23 @@ impl Gatherer {
             };
             match child {
                 Ok(Some(child)) => {
-                    self.history.push(search.context.tree.node(child).edge().mv());
-                    self.descend(search, child, taken);
+                    self.history.push(state.context.tree.node(child).edge().mv());
+                    self.descend(state, child, taken);
                     self.history.pop();
                 }
                 // Another worker is appending a child to this node.
                 Ok(None) => self.collide(taken),
-                Err(TreeFull) => self.cancel(&search.context.tree, taken),
+                Err(TreeFull) => self.cancel(&state.context.tree, taken),
             }
         }
         self.candidates.truncate(first);
     }
 
-    fn choose(&mut self, search: &SearchState, node: &Node, visits: u32) -> u32 {
+    fn choose(&mut self, state: &SearchState, node: &Node, visits: u32) -> u32 {
         let first = self.candidates.len();
-        let mut terms = self.push_children(search, node);
+        let mut terms = self.push_children(state, node);
         let mut last = None;
-        let mut fresh = self.push_unvisited(search, node, &mut last, &terms);
+        let mut fresh = self.push_unvisited(state, node, &mut last, &terms);
         let mut left = visits;
         while left > 0 {
             let Some((best, rival)) = select::best_two(&self.candidates[first..]) else {
@@ -275,32 +268,32 @@ impl Gatherer {
             terms.begin_first_visit(candidate);
             left -= 1;
             if is_fresh && left > 0 {
-                fresh = self.push_unvisited(search, node, &mut last, &terms);
+                fresh = self.push_unvisited(state, node, &mut last, &terms);
             }
         }
         left
     }
 
-    fn push_children(&mut self, search: &SearchState, node: &Node) -> UnvisitedTerms {
+    fn push_children(&mut self, state: &SearchState, node: &Node) -> UnvisitedTerms {
         let plies = self.path.len() - 1;
-        let params = &search.context.params;
+        let params = &state.context.params;
         let (exploration, urgency) = (params.exploration_at(plies), params.fpu_at(plies));
-        let draw_score = search.root.draw_score(plies);
+        let draw_score = state.root.draw_score(plies);
         let mean = node.mean();
-        let has_moves_left = search.context.backend_info.has_moves_left;
+        let has_moves_left = state.context.backend_info.has_moves_left;
         let utility = MovesLeftUtility::new(params, has_moves_left, mean);
         let parent_q = select::parent_q(mean, draw_score);
         let pending_q = select::pending_q(parent_q, self.pending_gain);
         let (mut children_visits, mut visited_policy) = (0, 0.0);
-        for (id, child) in search.context.tree.children(node) {
+        for (id, child) in state.context.tree.children(node) {
             let edge = child.edge();
             let mut policy = edge.policy();
             let (finished, started) = child.finished_and_started();
             if plies == 0 {
-                if !search.root.allows(edge.mv()) {
+                if !state.root.allows(edge.mv()) {
                     continue;
                 }
-                policy = search.root.policy_of_child(child);
+                policy = state.root.policy_of_child(child);
             }
             children_visits += finished;
             let mut q = None;
@@ -334,7 +327,7 @@ impl Gatherer {
             exploration,
         };
         if plies == 0 {
-            self.drop_decided_root_moves(search);
+            self.drop_decided_root_moves(state);
         }
         for Sibling {
             id,
@@ -353,9 +346,9 @@ impl Gatherer {
 
     /// Leaves out root moves that can no longer become the most visited, and with several lines those that
     /// certainly win while others are left: their lines have been searched enough.
-    fn drop_decided_root_moves(&mut self, search: &SearchState) {
-        let SearchContext { tree, reporting, .. } = &search.context;
-        let least = visits_to_stay_in_the_race(search);
+    fn drop_decided_root_moves(&mut self, state: &SearchState) {
+        let SearchContext { tree, reporting, .. } = &state.context;
+        let least = visits_to_stay_in_the_race(state);
         self.siblings.retain(|child| child.started >= least);
         if reporting.lines == 1 {
             return;
@@ -364,18 +357,18 @@ impl Gatherer {
             let proof = tree.node(child.id).proof();
             proof.is_none_or(|proof| proof.outcome != ProofOutcome::Win)
         };
-        let has_unvisited = best_unvisited_root_move(search, search.context.root_node(), None).is_some();
+        let has_unvisited = best_unvisited_root_move(state, state.context.root_node(), None).is_some();
         if has_unvisited || self.siblings.iter().any(is_open) {
             self.siblings.retain(is_open);
         }
     }
 
-    pub(crate) fn push_candidates(&mut self, search: &SearchState, node: &Node, fresh: u32) {
+    pub(crate) fn push_candidates(&mut self, state: &SearchState, node: &Node, fresh: u32) {
         let first = self.candidates.len();
-        let terms = self.push_children(search, node);
+        let terms = self.push_children(state, node);
         let mut last = None;
         for _ in 0..fresh {
-            if self.push_unvisited(search, node, &mut last, &terms).is_none() {
+            if self.push_unvisited(state, node, &mut last, &terms).is_none() {
                 break;
             }
         }
@@ -384,20 +377,20 @@ impl Gatherer {
 
     fn push_unvisited(
         &mut self,
-        search: &SearchState,
+        state: &SearchState,
         node: &Node,
         last: &mut Option<Unvisited>,
         terms: &UnvisitedTerms,
     ) -> Option<usize> {
         let is_root = self.path.len() == 1;
         let edge = if is_root {
-            best_unvisited_root_move(search, node, *last)?
+            best_unvisited_root_move(state, node, *last)?
         } else {
-            search.context.tree.best_unvisited(node, *last)?
+            state.context.tree.best_unvisited(node, *last)?
         };
         *last = Some(edge);
         let policy = if is_root {
-            search.root.policy_of_unvisited(edge)
+            state.root.policy_of_unvisited(edge)
         } else {
             edge.policy()
         };
@@ -407,7 +400,7 @@ impl Gatherer {
         Some(self.candidates.len() - 1)
     }
 
-    fn open_leaf(&mut self, search: &SearchState, node: &Node, visits: u32) {
+    fn open_leaf(&mut self, state: &SearchState, node: &Node, visits: u32) {
         let moves = self.history.legal_moves();
         let is_root = self.path.len() == 1;
         if !is_root {
@@ -419,7 +412,7 @@ impl Gatherer {
                     ProofOutcome::Draw
                 };
                 return self.end_in_proof(
-                    search,
+                    state,
                     node,
                     Proof {
                         outcome,
@@ -431,28 +424,28 @@ impl Gatherer {
             }
             let mate = self
                 .history
-                .plies_to_mate_by_checks(&moves, search.context.params.leaf_mate_search);
+                .plies_to_mate_by_checks(&moves, state.context.params.leaf_mate_search);
             if let Some(plies) = mate {
                 let proof = Proof {
                     outcome: ProofOutcome::Loss,
                     plies: plies as f32,
                     is_mate: true,
                 };
-                return self.end_in_proof(search, node, proof, visits);
+                return self.end_in_proof(state, node, proof, visits);
             }
-            if let Some(cycle) = self.two_fold_cycle(&search.context.params, self.path.len() - 1) {
+            if let Some(cycle) = self.two_fold_cycle(&state.context.params, self.path.len() - 1) {
                 let value = node.set_two_fold_draw(cycle);
-                return self.end_in_known(search, visits, value);
+                return self.end_in_known(state, visits, value);
             }
-            if let Some(proof) = self.probe(&search.context) {
-                search.counters.lock().tablebase_hits += 1;
-                return self.end_in_proof(search, node, proof, visits);
+            if let Some(proof) = self.probe(&state.context) {
+                state.counters.lock().tablebase_hits += 1;
+                return self.end_in_proof(state, node, proof, visits);
             }
         }
         let key = self.history.evaluation_key();
-        match search.context.cache.get(key, moves.len(), &mut self.policy) {
-            Some(evaluation) => self.open_cached(search, evaluation, visits),
-            None => self.queue_leaf(&search.context, &moves, visits),
+        match state.context.cache.get(key, moves.len(), &mut self.policy) {
+            Some(evaluation) => self.open_cached(state, evaluation, visits),
+            None => self.queue_leaf(&state.context, &moves, visits),
         }
     }
 
@@ -478,17 +471,17 @@ impl Gatherer {
         })
     }
 
-    fn open_cached(&mut self, search: &SearchState, evaluation: Value, visits: u32) {
-        if !backup::expand(&search.context.tree, &self.path, &self.policy) {
-            return self.cancel(&search.context.tree, visits);
+    fn open_cached(&mut self, state: &SearchState, evaluation: Value, visits: u32) {
+        if !backup::expand(&state.context.tree, &self.path, &self.policy) {
+            return self.cancel(&state.context.tree, visits);
         }
         self.end_in_known(
-            search,
+            state,
             1,
-            backup::leaf_value(&search.context, self.path.len(), evaluation),
+            backup::leaf_value(&state.context, self.path.len(), evaluation),
         );
         self.counts.cache_hits += 1;
-        self.cancel(&search.context.tree, visits - 1);
+        self.cancel(&state.context.tree, visits - 1);
     }
 
     /// Queues a leaf for the network. One of the `visits` waits there, the others count as collisions.
@@ -501,16 +494,16 @@ impl Gatherer {
         }
     }
 
-    fn end_in_proof(&mut self, search: &SearchState, leaf: &Node, proof: Proof, visits: u32) {
+    fn end_in_proof(&mut self, state: &SearchState, leaf: &Node, proof: Proof, visits: u32) {
         leaf.set_terminal(proof);
-        self.end_in_known(search, visits, proof.value());
-        if search.context.params.sticky_endgames {
-            verdict::propagate(&search.context.tree, &self.path);
+        self.end_in_known(state, visits, proof.value());
+        if state.context.params.sticky_endgames {
+            verdict::propagate(&state.context.tree, &self.path);
         }
     }
 
-    fn end_in_known(&mut self, search: &SearchState, visits: u32, value: Value) {
-        backup::finish(&search.context.tree, &self.path, visits, value);
+    fn end_in_known(&mut self, state: &SearchState, visits: u32, value: Value) {
+        backup::finish(&state.context.tree, &self.path, visits, value);
         let depth = self.path.len();
         self.counts.depth_sum += depth * visits as usize;
         self.counts.max_depth = self.counts.max_depth.max(depth);
@@ -530,28 +523,25 @@ impl Gatherer {
 }
 
 /// A root move with fewer visits can no longer become the most visited. 0 while all can.
-fn visits_to_stay_in_the_race(search: &SearchState) -> u32 {
-    let SearchState {
-        context, root, hints, ..
-    } = search;
-    let lead = hints.decisive_lead.load(Ordering::Relaxed);
-    if lead == u32::MAX {
+fn visits_to_stay_in_the_race(state: &SearchState) -> u32 {
+    let SearchState { context, root, .. } = state;
+    let Some(lead) = state.decisive_lead() else {
         return 0;
-    }
+    };
     let children = context.tree.children(context.root_node()).map(|(_, child)| child);
     let rivals = children.filter(|child| root.allows(child.edge().mv()) && !child.is_lost());
     rivals.map(Node::visits).max().unwrap_or(0).saturating_sub(lead)
 }
 
-fn best_unvisited_root_move(search: &SearchState, node: &Node, last: Option<Unvisited>) -> Option<Unvisited> {
-    if visits_to_stay_in_the_race(search) > 0 {
+fn best_unvisited_root_move(state: &SearchState, node: &Node, last: Option<Unvisited>) -> Option<Unvisited> {
+    if visits_to_stay_in_the_race(state) > 0 {
         return None;
     }
-    let root = &search.root;
+    let root = &state.root;
     // Policies are not negative, so their bits have the same order.
     let rank = |&edge: &Unvisited| (root.policy_of_unvisited(edge).to_bits(), u8::MAX - edge.index);
     let below = last.as_ref().map(rank);
-    let allowed = search
+    let allowed = state
         .context
         .tree
         .unvisited(node)
@@ -564,34 +554,31 @@ fn best_unvisited_root_move(search: &SearchState, node: &Node, last: Option<Unvi
 impl Gatherer {
     /// Fills the batch up to `MaxPrefetch` positions. By default a device gets what takes it hardly longer.
     /// Nothing waits for a batch without leaves.
-    pub(crate) fn prefetch(&mut self, search: &SearchState) {
+    pub(crate) fn prefetch(&mut self, state: &SearchState) {
         let leaves = self.batch.leaves;
-        let backend = &search.context.backend_info;
-        let asked = search.context.params.max_prefetch.map(|size| size.get() as usize);
-        let most = backend
-            .filled_up(leaves)
-            .min(search.context.batch_size() as usize);
+        let backend = &state.context.backend_info;
+        let asked = state.context.params.max_prefetch.map(|size| size.get() as usize);
+        let most = backend.filled_up(leaves).min(state.context.batch_size() as usize);
         let size = asked.unwrap_or(most).min(backend.max_batch);
-        if leaves == 0 || leaves >= size || search.context.cache.capacity() == 0 || search.life.is_dismissed()
-        {
+        if leaves == 0 || leaves >= size || state.context.cache.capacity() == 0 || state.life.is_dismissed() {
             return;
         }
-        let _inside = search.context.tree.enter();
-        self.prefetch_below(search, search.context.root, (size - leaves) as u32);
+        let _inside = state.context.tree.enter();
+        self.prefetch_below(state, state.context.root, (size - leaves) as u32);
     }
 
     /// Finds up to `budget` positions, including those in the cache.
-    fn prefetch_below(&mut self, search: &SearchState, id: NodeId, budget: u32) -> u32 {
-        let node = search.context.tree.node(id);
+    fn prefetch_below(&mut self, state: &SearchState, id: NodeId, budget: u32) -> u32 {
+        let node = state.context.tree.node(id);
         if node.visits() == 0 || node.state() != NodeState::Expanded || node.proof().is_some() {
             return 0;
         }
         self.path.push(id);
         let first = self.candidates.len();
-        self.push_candidates(search, node, budget);
+        self.push_candidates(state, node, budget);
         let mut left = budget;
         for index in first..self.candidates.len() {
-            if left == 0 || search.life.is_dismissed() {
+            if left == 0 || state.life.is_dismissed() {
                 break;
             }
             let candidate = self.candidates[index];
@@ -600,23 +587,23 @@ impl Gatherer {
                 .get(index + 1)
                 .map_or(f32::NEG_INFINITY, |next| next.score);
             let share = candidate.visits_until_below(rival, left);
-            left -= self.prefetch_candidate(search, candidate, share).min(left);
+            left -= self.prefetch_candidate(state, candidate, share).min(left);
         }
         self.candidates.truncate(first);
         self.path.pop();
         budget - left
     }
 
-    fn prefetch_candidate(&mut self, search: &SearchState, candidate: Candidate, budget: u32) -> u32 {
+    fn prefetch_candidate(&mut self, state: &SearchState, candidate: Candidate, budget: u32) -> u32 {
         let mv = match candidate.target {
-            CandidateMove::Child(child) => search.context.tree.node(child).edge().mv(),
+            CandidateMove::Child(child) => state.context.tree.node(child).edge().mv(),
             CandidateMove::Unvisited(edge) => self.history.legal_moves()[usize::from(edge.index)],
         };
         self.history.push(mv);
         let found = match candidate.target {
-            CandidateMove::Child(child) => self.prefetch_below(search, child, budget),
+            CandidateMove::Child(child) => self.prefetch_below(state, child, budget),
             CandidateMove::Unvisited(_) => {
-                self.prefetch_leaf(&search.context);
+                self.prefetch_leaf(&state.context);
                 1
             }
         };

@@ -19,7 +19,7 @@ impl RootSnapshot<'_> {
             context: SearchContext { params, history, .. },
             root,
             ..
-        } = self.search;
+        } = self.state;
         let temperature = params.temperature.at(history.game_ply());
         let best = ranked.first().copied();
         if temperature <= 0.0 {
@@ -48,7 +48,7 @@ impl RootSnapshot<'_> {
             history,
             expected_move,
             ..
-        } = &self.search.context;
+        } = &self.state.context;
         let mut line = vec![first.mv];
         let before = expected_move.filter(|_| self.plies > 0);
         let mate_after = |line: &[Move], plies_left: f32| {
@@ -59,7 +59,7 @@ impl RootSnapshot<'_> {
         let is_at_root =
             |mate: FoundMate| self.plies == 0 && mate.mv == first.mv && first.node.proof == Some(mate.proof);
         if let Some(mate) = first.node.proof
-            && (first.child.is_none() || self.search.root.mate.is_some_and(is_at_root))
+            && (first.child.is_none() || self.state.root.mate.is_some_and(is_at_root))
         {
             return mate_after(&[], mate.plies + 1.0);
         }
@@ -67,7 +67,7 @@ impl RootSnapshot<'_> {
             return line;
         };
         while line.len() < MAX_PV {
-            let draw_score = self.search.root.draw_score(self.plies + line.len());
+            let draw_score = self.state.root.draw_score(self.plies + line.len());
             let Some((next, child)) = best_child(tree, tree.node(id), draw_score) else {
                 break;
             };

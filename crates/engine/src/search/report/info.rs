@@ -118,9 +118,9 @@ impl SearchInfo {
 }
 
 impl RootSnapshot<'_> {
-    /// The information without move figures, `None` before the root is evaluated. `ranked` is best first.
+    /// Without move figures. `None` before the root is evaluated. `ranked` is best first.
     pub(crate) fn info(&self, ranked: &[&RootMove], inside: &Inside<'_>) -> Option<SearchInfo> {
-        let SearchContext { cache, reporting, .. } = &self.search.context;
+        let SearchContext { cache, reporting, .. } = &self.state.context;
         let best = ranked.first()?;
         let depth = |depth: u32| depth.saturating_sub(self.plies as u32).max(1);
         Some(SearchInfo {
@@ -149,7 +149,7 @@ impl RootSnapshot<'_> {
 
     /// The mean of a visited move. The `best` one of all legal moves stands for the position.
     fn mean_after(&self, root_move: &RootMove, best: &RootMove) -> Option<Value> {
-        let stands_for_all = root_move.mv == best.mv && self.search.context.answer_moves().is_empty();
+        let stands_for_all = root_move.mv == best.mv && self.state.context.answer_moves().is_empty();
         if root_move.is_visited() {
             Some(root_move.node.mean)
         } else if stands_for_all && self.root.visits > 0 {
@@ -165,7 +165,7 @@ impl RootSnapshot<'_> {
             history,
             backend_info,
             ..
-        } = &self.search.context;
+        } = &self.state.context;
         let turn = history.current().turn();
         let mover = if self.plies.is_multiple_of(2) { turn } else { !turn };
         let (shown, mu) = rescale.shown(mean, mover);
@@ -235,7 +235,7 @@ impl RootSnapshot<'_> {
             history,
             backend_info,
             ..
-        } = &self.search.context;
+        } = &self.state.context;
         let children_visits = self.children.iter().map(|child| child.node.visits).sum();
         let mean = self.root.mean;
         let parent_q = select::parent_q(mean, self.draw_score());
@@ -246,7 +246,7 @@ impl RootSnapshot<'_> {
             exploration: select::exploration(&params.exploration_at(0), children_visits),
             moves_left: MovesLeftUtility::new(params, backend_info.has_moves_left, mean),
         };
-        let inside = self.search.context.tree.enter();
+        let inside = self.state.context.tree.enter();
         let total: f32 = self
             .all_policies(&inside)
             .map(|policy| terms.weight(policy))
@@ -273,7 +273,7 @@ impl RootSnapshot<'_> {
     }
 
     fn move_stats(&self, root_move: &RootMove, terms: &ScoreTerms<'_>) -> MoveStats {
-        let SearchContext { cache, history, .. } = &self.search.context;
+        let SearchContext { cache, history, .. } = &self.state.context;
         let RootMove { mv, policy, node, .. } = *root_move;
         let policy_index = policy_map::index(mv, history.current().turn(), Transform::NONE);
         let is_visited = root_move.is_visited();
@@ -309,8 +309,8 @@ impl RootSnapshot<'_> {
     /// Without noise, of all legal moves, whether they may be searched or not. After the move that is
     /// pondered on, of those that may.
     fn all_policies<'a>(&'a self, _inside: &'a Inside<'_>) -> impl Iterator<Item = f32> + 'a {
-        let SearchContext { tree, .. } = &self.search.context;
-        let root = Some(self.search.context.root_node()).filter(|_| self.plies == 0);
+        let SearchContext { tree, .. } = &self.state.context;
+        let root = Some(self.state.context.root_node()).filter(|_| self.plies == 0);
         let policies = root.into_iter().flat_map(|root| {
             let unvisited = tree.unvisited(root).map(Unvisited::policy);
             unvisited.chain(tree.children(root).map(|(_, child)| child.edge().policy()))
@@ -327,7 +327,7 @@ impl RootSnapshot<'_> {
             is_certain,
             ..
         } = self.root;
-        let SearchContext { cache, history, .. } = &self.search.context;
+        let SearchContext { cache, history, .. } = &self.state.context;
         NodeStats {
             visits,
             in_flight,
@@ -340,7 +340,7 @@ impl RootSnapshot<'_> {
     }
 
     fn mean_stats(&self, mean: Value) -> MeanStats {
-        let SearchContext { rescale, history, .. } = &self.search.context;
+        let SearchContext { rescale, history, .. } = &self.state.context;
         let (value, _) = rescale.shown(mean, history.current().turn());
         MeanStats {
             value,

@@ -17,7 +17,7 @@ use crate::time::{Nodes, Plies, RootEvaluation, SearchStats};
 
 #[derive(Clone, Debug)]
 pub(crate) struct RootSnapshot<'a> {
-    pub(crate) search: &'a SearchState,
+    pub(crate) state: &'a SearchState,
     pub(crate) elapsed: Duration,
     pub(crate) nodes: u32,
     pub(crate) new_nodes: u64,
@@ -152,30 +152,30 @@ impl RootMove {
 
 impl<'a> RootSnapshot<'a> {
     /// A move that becomes a child at this moment is left out.
-    pub(crate) fn read(search: &'a SearchState) -> RootSnapshot<'a> {
+    pub(crate) fn read(state: &'a SearchState) -> RootSnapshot<'a> {
         // Before the children, so that a move that becomes one meanwhile is recognised.
-        let unvisited = unvisited_moves(search);
-        let mut snapshot = RootSnapshot::read_children(search);
+        let unvisited = unvisited_moves(state);
+        let mut snapshot = RootSnapshot::read_children(state);
         let RootSnapshot {
             children,
             unvisited: rest,
             ..
         } = &mut snapshot;
         *rest = unvisited;
-        if rest.len() + children.len() > search.root.choices() {
+        if rest.len() + children.len() > state.root.choices() {
             rest.retain(|edge| children.iter().all(|child| child.mv != edge.mv));
         }
         snapshot
     }
 
     /// Reads without the moves that have no child, for the stoppers after every batch.
-    pub(crate) fn read_children(search: &'a SearchState) -> RootSnapshot<'a> {
+    pub(crate) fn read_children(state: &'a SearchState) -> RootSnapshot<'a> {
         let SearchState {
             context,
             root,
             counters,
             ..
-        } = search;
+        } = state;
         let (tree, node) = (&context.tree, context.root_node());
         let draw_score = root.draw_score(0);
         let mut children: Vec<RootMove> = tree
@@ -186,9 +186,9 @@ impl<'a> RootSnapshot<'a> {
                 ..RootMove::of_child(id, child, draw_score)
             })
             .collect();
-        tell_mate(search, &mut children);
+        tell_mate(state, &mut children);
         let counts = *counters.lock();
-        let proof = root_proof(search, &children);
+        let proof = root_proof(state, &children);
         let reading = NodeReading {
             proof,
             is_certain: proof.is_some(),
@@ -196,7 +196,7 @@ impl<'a> RootSnapshot<'a> {
         };
         let nodes = reading.visits + counts.reverted;
         RootSnapshot {
-            search,
+            state,
             elapsed: context.clock.elapsed(),
             nodes,
             new_nodes: nodes.saturating_sub(root.reused_visits).into(),
@@ -210,7 +210,7 @@ impl<'a> RootSnapshot<'a> {
     }
 
     pub(crate) fn reported(&self, inside: &Inside<'_>) -> Option<Cow<'_, RootSnapshot<'a>>> {
-        match self.search.context.expected_move {
+        match self.state.context.expected_move {
             None => Some(Cow::Borrowed(self)),
             Some(mv) => self.after(mv, inside).map(Cow::Owned),
         }
@@ -224,7 +224,7 @@ impl<'a> RootSnapshot<'a> {
             reply_moves,
             backend_info,
             ..
-        } = &self.search.context;
+        } = &self.state.context;
         let id = self.children.iter().find(|root_move| root_move.mv == mv)?.child?;
         let (node, draw_score) = (tree.node(id), -self.draw_score());
         let mut after = history.clone();
@@ -260,9 +260,10 @@ impl<'a> RootSnapshot<'a> {
             ..*self
         })
     }
+
     /// The worth of a draw to the side to move.
     pub(super) fn draw_score(&self) -> f32 {
-        self.search.root.draw_score(self.plies)
+        self.state.root.draw_score(self.plies)
     }
 
     pub(crate) fn moves(&self) -> impl Iterator<Item = &RootMove> {
@@ -277,14 +278,14 @@ impl<'a> RootSnapshot<'a> {
             .sum()
     }
 
-    /// The moves, best first: wins, then by visits, Q and policy, then unvisited, then
-    /// certain losses. The open move with the best lower bound goes before open moves with more visits.
+    /// Best first: wins, visited moves by visits, Q and policy, unvisited moves, certain losses. The open
+    /// move with the best lower bound goes before open ones with more visits.
     pub(crate) fn ranked_moves(&self) -> Vec<&RootMove> {
         let (mut visited, mut others): (Vec<_>, Vec<_>) =
             self.moves().partition(|root_move| root_move.is_visited());
         visited.sort_by(|a, b| compare(&b.rank(), &a.rank()));
         let losses = visited.split_off(visited.partition_point(|root_move| !root_move.node.is_lost()));
-        if let Some(best) = best_by_bound(&visited, self.search.context.params.lcb_factor) {
+        if let Some(best) = best_by_bound(&visited, self.state.context.params.lcb_factor) {
             visited[..=best].rotate_right(1);
         }
         others.sort_by(|a, b| b.policy.total_cmp(&a.policy));
@@ -318,18 +319,18 @@ fn best_by_bound(ranked: &[&RootMove], factor: f32) -> Option<usize> {
     best.map(|(place, _)| place)
 }
 
-fn tell_mate(search: &SearchState, children: &mut Vec<RootMove>) {
-    let is_evaluated = search.context.has_evaluated_root();
-    let Some(mate) = search
+fn tell_mate(state: &SearchState, children: &mut Vec<RootMove>) {
+    let is_evaluated = state.context.has_evaluated_root();
+    let Some(mate) = state
         .root
         .mate
-        .filter(|mate| is_evaluated && search.root.allows(mate.mv))
+        .filter(|mate| is_evaluated && state.root.allows(mate.mv))
     else {
         return;
     };
     let is_first_move = |root_move: &RootMove| root_move.mv == mate.mv;
     if !children.iter().any(is_first_move) {
-        children.extend(unvisited_moves(search).into_iter().find(is_first_move));
+        children.extend(unvisited_moves(state).into_iter().find(is_first_move));
     }
     let is_as_near = |known: Proof| known.is_mate && known.plies <= mate.proof.plies;
     if let Some(root_move) = children.iter_mut().find(|root_move| root_move.mv == mate.mv)
@@ -433,8 +434,7 @@ pub(crate) fn root_evaluation(tree: &Tree, root: NodeId, backend: &BackendInfo) 
 const LINE_SHARE: f64 = 1.0 / 16.0;
 const LINE_PLIES: u32 = 6;
 
-/// The standard deviation of the plies left over the tree's lines. While the tree is pruned only root moves
-/// count.
+/// Over the tree's lines. While the tree is pruned only root moves count.
 fn moves_left_spread(tree: &Tree, root: &Node, mean: Plies) -> Option<Plies> {
     let inside = tree.try_enter();
     let mut lines = MovesLeftSums {
@@ -541,7 +541,7 @@ impl RootSnapshot<'_> {
     }
 
     pub(crate) fn figures(&self) -> Figures {
-        let SearchContext { clock, tree, .. } = &self.search.context;
+        let SearchContext { clock, tree, .. } = &self.state.context;
         Figures {
             stats: self.stats(),
             counts: self.counts,
