@@ -13,6 +13,7 @@ use crate::time::expected_result;
 
 /// In moves.
 const MATE_MOVES: u32 = 2;
+
 #[derive(Clone, Copy, Debug)]
 pub(super) struct QuickLook {
     pub(super) mv: Move,
@@ -48,20 +49,15 @@ impl QuickLook {
 
 pub(super) fn quick_look(game: &History, allowed: &[Move], cache: &EvalCache) -> Option<QuickLook> {
     let legal = game.legal_moves();
-    let candidates = || {
-        legal
-            .iter()
-            .copied()
-            .filter(|mv| allowed.is_empty() || allowed.contains(mv))
-    };
+    let is_allowed = |mv: &Move| allowed.is_empty() || allowed.contains(mv);
+    let candidates = || legal.iter().copied().filter(is_allowed);
     let is_mate = |mv: &Move| game.current().play(*mv).chess().is_checkmate();
     let in_one = candidates().find(is_mate).map(|mv| (mv, 1));
     let in_more = || {
         let line = game.mate_by_checks(MATE_MOVES);
         line.first().map(|&mv| (mv, line.len().div_ceil(2) as u32))
     };
-    let is_candidate = |&(mv, _): &(Move, u32)| candidates().any(|candidate| candidate == mv);
-    if let Some((mv, moves)) = in_one.or_else(in_more).filter(is_candidate) {
+    if let Some((mv, moves)) = in_one.or_else(in_more).filter(|(mv, _)| is_allowed(mv)) {
         let value = Value {
             wl: 1.0,
             ..Value::default()
@@ -74,10 +70,7 @@ pub(super) fn quick_look(game: &History, allowed: &[Move], cache: &EvalCache) ->
     }
     let mut policy = Vec::new();
     if let Some(value) = cache.get(game.evaluation_key(), legal.len(), &mut policy) {
-        let rated = legal
-            .iter()
-            .zip(policy)
-            .filter(|(mv, _)| allowed.is_empty() || allowed.contains(mv));
+        let rated = legal.iter().zip(policy).filter(|(mv, _)| is_allowed(mv));
         let best = rated.max_by(|(_, a), (_, b)| a.total_cmp(b));
         return best.map(|(&mv, _)| QuickLook {
             mv,

@@ -1,5 +1,4 @@
-//! The machine and this process as the system describes them: processor, memory, CPU time, GPUs, and what its
-//! tools write.
+//! The machine and this process as the system describes them.
 
 pub mod allocator;
 pub mod gpus;
@@ -20,8 +19,7 @@ use sysinfo::{
     get_current_pid,
 };
 
-/// The CPU time of all threads of this process so far, so that other work on the machine does not count, or
-/// `None` where the system does not tell it.
+/// Of all threads of this process so far, so that other work on the machine does not count.
 pub fn cpu_time() -> Option<Duration> {
     #[cfg(unix)]
     {
@@ -43,14 +41,13 @@ fn of_this_process<T>(read: impl Fn(&Process) -> T) -> Option<T> {
 }
 
 pub fn cpu_name() -> String {
-    let system = System::new().map(|mut system| {
+    let brand = || {
+        let mut system = System::new().ok()?;
         system.refresh_cpu_list(CpuRefreshKind::nothing());
-        system
-    });
-    let name = system
-        .ok()
-        .and_then(|system| Some(system.cpus().first()?.brand().trim().to_owned()));
-    name.filter(|name| !name.is_empty())
+        Some(system.cpus().first()?.brand().trim().to_owned())
+    };
+    brand()
+        .filter(|name| !name.is_empty())
         .unwrap_or_else(|| std::env::consts::ARCH.into())
 }
 

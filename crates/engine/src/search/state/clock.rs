@@ -56,10 +56,10 @@ impl SearchClock {
 
     /// The time from which the answers to a batch of `positions` count.
     pub(crate) fn sent(&self, positions: u32) -> Duration {
-        let answered = |time: &VirtualTime| time.timetable.lock().submit(time.now(), positions);
-        self.counted
-            .as_ref()
-            .map_or_else(|| self.started.elapsed(), answered)
+        match &self.counted {
+            Some(time) => time.timetable.lock().submit(time.now(), positions),
+            None => self.elapsed(),
+        }
     }
 
     pub(crate) fn waited_until(&self, time: Duration) {

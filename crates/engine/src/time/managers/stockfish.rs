@@ -1,8 +1,7 @@
 //! `stockfish`: Stockfish's time manager of 2013, for a search by visits.
 //!
-//! The importance of this move against that of the moves to come shares out the clock. The search may stop at
-//! the end of each iteration. An unstable best move gets extra time, and a large change of the score allows
-//! the maximum.
+//! The importance of this move against that of the moves to come shares out the clock. The search may stop
+//! after each iteration. An unstable best move gets extra time, a large change of the score the maximum.
 
 use crate::options::option_group;
 use crate::time::facts::{MoveFacts, MoverClock};
@@ -22,15 +21,9 @@ impl Named for Stockfish {
 impl TimeManager for Stockfish {
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
         let (available_ms, clock) = (facts.available()?.0, facts.limit.mover_clock()?);
-        let TimeLimits {
-            optimum_ms,
-            maximum_ms,
-        } = self.time_limits(clock, facts);
-        let [optimum_ms, maximum_ms] = [optimum_ms, maximum_ms].map(|ms| ms.min(available_ms));
-        let limits = TimeLimits {
-            optimum_ms,
-            maximum_ms,
-        };
+        let mut limits = self.time_limits(clock, facts);
+        limits.optimum_ms = limits.optimum_ms.min(available_ms);
+        limits.maximum_ms = limits.maximum_ms.min(available_ms);
         let rule = StockfishRule {
             params: *self,
             limits,
