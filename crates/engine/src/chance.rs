@@ -1,11 +1,9 @@
-//! Chance that is the same on every machine: numbers that are mixed, and drawing one of several things by
-//! weights.
+//! Chance that is the same on every machine.
 
-/// 2⁶⁴ divided by the golden ratio, the increment of SplitMix64. A product with it spreads numbers over all
-/// bits.
+/// 2⁶⁴ divided by the golden ratio, the increment of SplitMix64.
 pub const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// One step of SplitMix64: the same well-mixed number from a seed, a game or an event.
+/// One step of SplitMix64.
 pub fn mix(seed: u64) -> u64 {
     spread(seed.wrapping_add(GOLDEN))
 }
@@ -24,9 +22,8 @@ pub(crate) fn spread(number: u64) -> u64 {
     number ^ number >> 31
 }
 
-/// The number of the thing that `toss`, a random number from 0 to below 1, hits on a line on which
-/// each has a stretch as long as its weight, or `None` if no weight is above 0. Things without a positive
-/// weight are never drawn.
+/// The index that `toss`, a random number from 0 to below 1, hits on a line of stretches as long as the
+/// weights. `None` if no weight is above 0. Others are never drawn.
 pub fn draw(weights: &[f64], toss: f64) -> Option<usize> {
     let positive = || {
         weights

@@ -1,15 +1,15 @@
 //! What the operating system and libraries say of a failure, and our words for it.
 //!
 //! Messages are in our words and in one line. GUIs take the system's for a start that has failed (xboard: "No
-//! such file", "Permission denied"), and libraries write whole paragraphs. The foreign text is for whoever
-//! looks for a cause: it goes to the log of a UCI session, and to stderr where `RUST_LOG` is set.
+//! such file"), and libraries write whole paragraphs. The foreign text goes to the log of a UCI session, and
+//! to stderr where `RUST_LOG` is set.
 
 use std::fmt::Display;
 use std::io::{self, Write};
 
 use parking_lot::Mutex;
 
-/// The environment variable that lets foreign texts appear on stderr, unless it is empty or `off`.
+/// Shows foreign texts on stderr, unless it is empty or `off`.
 pub const VERBOSE_VARIABLE: &str = "RUST_LOG";
 
 /// What to set for that, in messages.
@@ -22,11 +22,10 @@ pub const SYSTEM: &str = "the operating system";
 /// Where the texts go beside stderr.
 type Sink = Box<dyn Fn(&str) + Send>;
 
-/// The log of the session that began last. The lock is held while a text is written, never longer.
+/// The log of the session that began last.
 static LOG: Mutex<Option<Sink>> = Mutex::new(None);
 
-/// Lets all texts to come go to `log`. It must call nothing here but [`our_words`], and nobody who holds a
-/// lock of its may call the rest.
+/// Sends all texts to come to `log`, which may call nothing here but [`our_words`].
 pub fn log_to(log: impl Fn(&str) + Send + 'static) {
     *LOG.lock() = Some(Box::new(log));
 }

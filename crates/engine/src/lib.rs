@@ -27,9 +27,8 @@
 //! - [`chess::History`]: a game so far, its positions and moves, and their text.
 //! - [`serve::Searcher`]: many positions at once.
 //!
-//! The examples of the crate search a position (`search`), print what a search reports (`listener`), evaluate
-//! and search lists of positions (`evaluate`, `positions`), and plug in an evaluator (`backend`) and a time
-//! manager (`manager`) of one's own.
+//! The examples `search`, `listener`, `evaluate`, `positions`, `backend` and `manager` show each of these,
+//! the last two with an evaluator and a time manager of one's own.
 //!
 //! # What it can do
 //!

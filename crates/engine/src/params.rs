@@ -1,15 +1,15 @@
 //! Nested parameter lists, the grammar of `TimeManager` and `BackendOptions`.
 //!
 //! `smooth(init-nps=20000,mle-legacy(midpoint=51.5))` is a list of one entry named `smooth`, whose own list
-//! holds a value and another entry. It is Lc0's grammar for such strings: entries are separated by commas, an
-//! entry is `key=value`, `name(entries)` or a bare `name`, and a list may be anonymous: `(gpu=0),(gpu=1)`.
-//! Used by `time` and `network::backends`. Knows nothing of either.
+//! holds a value and another entry. It is Lc0's grammar for such strings: an entry is `key=value`,
+//! `name(entries)` or a bare `name`, and a list may be anonymous: `(gpu=0),(gpu=1)`. Used by `time` and
+//! `network::backends`.
 
 use std::fmt;
 
 use thiserror::Error;
 
-/// The reason why a parameter string was refused. The text names the error and what would be right.
+/// Why a parameter string was refused, and what would be right.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParamError {
@@ -110,8 +110,8 @@ impl Params {
         self
     }
 
-    /// The list with `value` where `path` leads to: the names of nested lists, and a key in the last of them.
-    /// `None` if there is no such list.
+    /// The list with `value` where `path` leads: through nested lists to a key. `None` if there is no such
+    /// list.
     pub fn with_value_at(&self, path: &[&str], value: &str) -> Option<Params> {
         let (&name, rest) = path.split_first()?;
         if rest.is_empty() {
@@ -220,8 +220,7 @@ impl fmt::Display for Params {
     }
 }
 
-/// The deepest nesting that is read. It is deeper than any list that is of use, and keeps hostile text from
-/// exhausting the stack.
+/// Deeper than any list of use. It keeps hostile text from exhausting the stack.
 const MAX_DEPTH: usize = 16;
 
 struct Parser<'a> {

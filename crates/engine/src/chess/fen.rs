@@ -1,9 +1,8 @@
 //! Positions from FEN and UCI text, and back to FEN.
 //!
-//! Reads what Lc0 reads: missing fields at the end take their defaults, castling rights are KQkq (the
-//! outermost rook, X-FEN) or the rooks' files (Shredder-FEN), unusual but playable material is allowed, and
-//! so are negative or fractional counters. A castling right without its rook, or an impossible en-passant
-//! square, is dropped and reported.
+//! Reads what Lc0 reads: missing fields at the end take their defaults, castling rights are KQkq (X-FEN) or
+//! the rooks' files (Shredder-FEN), and unusual but playable material and odd counters are allowed. A
+//! castling right without its rook, or an impossible en-passant square, is dropped and reported.
 
 use std::num::NonZeroU32;
 
@@ -147,8 +146,8 @@ fn chess_of(setup: Setup) -> Result<Chess, PositionErrorKinds> {
         .map_err(|error| error.kinds())
 }
 
-/// Builds a position in which the side not to move is in check. shakmaty rejects it as a setup, but accepts
-/// it after a null move of the other side. The move number may be one too high.
+/// A position in which the side not to move is in check. shakmaty accepts it only after a null move of the
+/// other side. The move number may be one too high.
 fn chess_after_pass(mut setup: Setup) -> Result<Chess, PositionErrorKinds> {
     let passing = !setup.turn;
     let halfmoves = setup.halfmoves;

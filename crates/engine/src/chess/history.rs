@@ -106,7 +106,7 @@ impl History {
         &self.last().position
     }
 
-    /// How often the last position was there before, at most 2.
+    /// Earlier occurrences of the last position, up to 2.
     pub fn repetitions(&self) -> u8 {
         self.last().repetitions
     }
@@ -185,9 +185,9 @@ impl History {
         }
     }
 
-    /// Key for cached evaluations: [`Position::key`], whether the position occurred before, and high
-    /// fifty-move counters. As in Lc0's cache, earlier positions and low counters are left out: they hardly
-    /// change a network's output, and transpositions could not share it.
+    /// Key for cached evaluations: [`Position::key`], repetitions, and high fifty-move counters. As in Lc0,
+    /// earlier positions and low counters are left out, so that transpositions share an output that they
+    /// hardly change.
     pub fn evaluation_key(&self) -> u64 {
         let rule50 = self.current().rule50().saturating_sub(SHARED_RULE50);
         let counters = u64::from(rule50) << 2 | u64::from(self.repetitions());

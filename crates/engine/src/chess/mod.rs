@@ -2,8 +2,7 @@
 //!
 //! A [`History`] holds the positions of the known game up to now. The search pushes and pops [`Move`]s on its
 //! own copy. Moves and rules come from the crate `shakmaty`. This module adds what Lc0's networks need:
-//! repetitions, the fifty-move counter, Lc0's reading of en passant, a key per position, and Chess960 in both
-//! notations. It is the lowest layer of the crate and uses no other module.
+//! repetitions, Lc0's reading of en passant, a key per position, and Chess960 in both notations.
 //!
 //! ```
 //! use zeitnot_engine::chess::{History, Terminal, Variant};

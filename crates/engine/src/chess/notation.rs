@@ -1,4 +1,4 @@
-//! Reads and writes moves: UCI's notation, standard algebraic notation, and its variations.
+//! Reads and writes moves.
 //!
 //! [`Position::parse_move`] reads only UCI's notation, [`Position::read_move`] all that files hold (PGN,
 //! suites, the analysis server). Both return legal moves only. What fits no legal move, or several, is
@@ -169,7 +169,7 @@ impl Position {
     }
 
     /// Writes the legal move `m` in UCI notation. In [`Variant::Standard`] castling is the king's two steps,
-    /// except from other squares than in standard chess, where only the king taking its rook is unambiguous.
+    /// except from squares of Chess960, where only the king taking its rook is unambiguous.
     pub fn format_move(&self, m: Move, variant: Variant) -> String {
         let (from, to) = (m.from_square(), m.to_square());
         let own = self.board().by_color(self.turn());

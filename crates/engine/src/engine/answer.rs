@@ -7,9 +7,9 @@ use crate::note::Note;
 use crate::search::{Outcome, SearchContext, SearchInfo};
 use crate::time::Limit;
 
-/// Completes the outcome of a search of `game` within `limit` by a guess, if nothing was evaluated, and by
-/// what there is to tell. Where a reply is wanted, one is guessed even if the search has looked at none.
-/// Returns a report that the search itself has not made: of a guess, or with a guessed reply.
+/// Completes the outcome of a search of `game` within `limit` by notes, and by a guess if nothing was
+/// evaluated. A reply that is wanted is guessed if the search has looked at none. Gives the report of what
+/// was guessed, which the search has not made.
 pub(super) fn complete(
     outcome: &mut Outcome,
     game: &History,

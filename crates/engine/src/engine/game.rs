@@ -22,10 +22,10 @@ use crate::time::{
     Timekeeper,
 };
 
-/// How long an analysis waits for the last search's batches in flight.
+/// The longest wait of an analysis for the last search's batches.
 const DRAINING_PATIENCE: Duration = Duration::from_secs(1);
 
-/// A search whose workers may still touch the tree. It keeps nothing else of it alive.
+/// Keeps nothing else of the search alive.
 type Draining = Arc<CachePadded<Life>>;
 
 #[derive(Debug)]
@@ -321,7 +321,7 @@ impl OwnGame {
         facts
     }
 
-    /// Lets the timekeeper learn from the move. `stats` are its search's last figures.
+    /// `stats` are the last figures of the move's search.
     pub(super) fn finish_move(&mut self, search: &Search, end: EndReason, stats: &SearchStats) {
         let reason = match end {
             EndReason::Rule(rule) => Some(rule),
@@ -359,7 +359,7 @@ fn before_last_move(game: &History) -> (History, Option<Move>) {
     }
 }
 
-/// Decides what of the tree to keep, after waiting, if necessary, for earlier searches' batches.
+/// May wait for earlier searches' batches.
 fn past_to_keep(limit: Limit, draining: &[Draining]) -> Past {
     // Only an analysis goes back, and there batches in flight do no harm.
     let is_analysis = limit == Limit::Infinite;

@@ -40,8 +40,8 @@ const SYSTEM_SHARE: (u64, u64) = (4, 5);
 const LEAST_MB: usize = 20;
 
 impl MemoryOptions {
-    /// Bytes that a search may take, or `None` without a known limit. The system's memory is the default
-    /// limit: forgetting rarely visited positions beats being killed in the middle of a game.
+    /// Bytes that a search may take, `None` without a known limit. The system's memory is the default limit:
+    /// forgetting positions beats being killed in the middle of a game.
     fn limit_bytes(&self) -> Option<usize> {
         static SYSTEM: LazyLock<Option<u64>> = LazyLock::new(system::memory_limit);
         let set = self.ram_limit_mb.map(|mb| mb.get().max(LEAST_MB) * 1_000_000);
@@ -54,8 +54,8 @@ impl MemoryOptions {
             .map_or(MOST_ANSWERS, |bytes| (bytes / ANSWERS_DIVISOR).min(MOST_ANSWERS))
     }
 
-    /// Options for one of `searches` beside unread answers, waiting games and one cache of this size: an
-    /// equal part of the remaining memory, and no cache of its own.
+    /// For one of `searches` that share one cache of this size: an equal part of the memory that answers and
+    /// waiting games leave.
     pub(crate) fn share_of(&self, searches: usize) -> MemoryOptions {
         let others = EvalCache::full_bytes(self.cache_capacity()) + 2 * self.answer_bytes();
         let share = |bytes: usize| bytes.saturating_sub(others) / searches.max(1) / 1_000_000;

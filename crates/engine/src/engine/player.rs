@@ -1,5 +1,4 @@
-//! One side of a game, searched step by step on the caller's thread beside many others, for matches and for
-//! positions without a game.
+//! One side of a game, searched step by step on the caller's thread beside many others.
 //!
 //! A [`Setup`] serves any number of games. An [`EnginePlayer`] plays one side of one:
 //! [`EnginePlayer::begin_move`] or [`EnginePlayer::begin_pondering`], [`EnginePlayer::advance`] and
@@ -22,7 +21,7 @@ use crate::search::tree::Reclaimer;
 use crate::search::{NextStep, Outcome, PACE_WAIT, SearchInfo, SteppedSearch, WorkerPool, watch};
 use crate::time::{Limit, Millis, MoveReport};
 
-/// One side of a game, searched a step at a time by a thread of the caller.
+/// One side of a game, or a single search.
 pub struct EnginePlayer {
     pub(super) own: OwnGame,
     stepped: Option<SteppedSearch>,
@@ -43,8 +42,8 @@ pub struct Played {
 }
 
 impl EnginePlayer {
-    /// Before its first move, with a cache of its own, so that the game does not depend on others' searches.
-    /// `seed` seeds its random draws. Fails if the options name no time manager.
+    /// A player with a cache of its own, so that the game does not depend on others. `seed` seeds its random
+    /// draws. Fails if the options name no time manager.
     pub fn new(setup: &Setup, seed: u64) -> Result<EnginePlayer, EngineError> {
         let mut setup = setup.clone();
         // Seed 0 would draw anew each time.
@@ -64,7 +63,7 @@ impl EnginePlayer {
         })
     }
 
-    /// What the player was made with, and its own seed.
+    /// What it was made with, and its own seed.
     pub fn setup(&self) -> &Setup {
         &self.own.setup
     }
@@ -81,8 +80,8 @@ impl EnginePlayer {
     }
 
     /// If `Ponder` is on and a reply was expected, ponders for `time` ms, or the nodes that count for it, on
-    /// the last position of `before`, in which the opponent is to move. The time manager does not see the
-    /// clock's `limit` yet. True if it ponders. Fails if the tree is full.
+    /// the last position of `before`, in which the opponent is to move. True if it ponders. Fails if the tree
+    /// is full.
     pub fn begin_pondering(
         &mut self,
         before: &History,
@@ -213,9 +212,8 @@ pub struct SharedBatch {
 }
 
 impl SharedBatch {
-    /// Lets `evaluate` fill the positions for which `players` wait after [`NextStep::Evaluate`], and hands
-    /// the results back. If all players are in [`NextStep::Wait`], it sleeps. After an error of `evaluate`
-    /// the searches cannot go on.
+    /// Lets `evaluate` fill the positions for which `players` wait after [`NextStep::Evaluate`]. If all are
+    /// in [`NextStep::Wait`], it sleeps. After an error of `evaluate` the searches cannot go on.
     pub fn evaluate<E>(
         &mut self,
         players: &mut [&mut EnginePlayer],
@@ -251,8 +249,8 @@ fn swap_slots(searches: &mut [&mut SteppedSearch], slots: &mut [EvalSlot]) {
 }
 
 impl Setup {
-    /// What a player under this setup tells at its first move within `limit`, and settings that are equal
-    /// for setups that play alike, however their options are spelled.
+    /// What a player tells at its first move within `limit`, and settings that are equal for setups that play
+    /// alike.
     pub fn as_played(&self, limit: Limit) -> Result<(Vec<Note>, Settings), EngineError> {
         let mut player = EnginePlayer::new(self, 0)?;
         player.begin_move(&History::start(), limit)?;

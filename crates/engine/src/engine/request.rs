@@ -32,8 +32,8 @@ impl GoRequest {
         }
     }
 
-    /// The request to a search that could not begin before a network was loaded, which took this long. The
-    /// clock has lost that time, and the move is planned anew with the rest.
+    /// The request after a network was loaded, which took so long. The clock has lost that time, and the move
+    /// is planned with the rest.
     pub(super) fn after_loading(&self, took: Duration) -> GoRequest {
         if took < LEAST_LOADING || self.limit.is_ponder() {
             return self.clone();

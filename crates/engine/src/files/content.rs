@@ -31,8 +31,8 @@ const ALWAYS_ALLOWED: u64 = 64 << 20;
 const MAX_RATIO: u64 = 200;
 
 pub struct TextFile {
-    /// Its name in small letters, without the ending of its compression. In an archive the name of the file
-    /// there. Empty for stdin.
+    /// In small letters, without the ending of its compression. Of an archive, the name of the file within.
+    /// Empty for stdin.
     pub name: String,
     /// The text without compression, as people encode it.
     pub content: Content,
@@ -78,7 +78,7 @@ pub fn read_text(path: &Path) -> io::Result<String> {
     Ok(decode(&bytes).trim_start_matches('\u{feff}').to_owned())
 }
 
-/// Opens a file and returns its uncompressed content, which may be anything. `-` is stdin.
+/// The uncompressed content of a file, which may be anything. `-` is stdin.
 pub fn open(path: &Path) -> io::Result<Content> {
     inflated(raw(path)?.1)
 }
@@ -127,8 +127,7 @@ fn text_of(source: impl Read + Send + 'static, name: &str) -> io::Result<Content
     Err(io::Error::new(ErrorKind::InvalidInput, format!("it is {other}")))
 }
 
-/// Looks at what comes first. Of a source that gives a few bytes at a time, as a person who types, one line
-/// is enough.
+/// Looks at what comes first. Of a person who types, one line is enough.
 fn sniffed(mut source: impl Read + Send + 'static) -> io::Result<(Option<FileKind>, Content)> {
     let (mut start, mut buffer) = (Vec::new(), [0; TELLING]);
     while start.len() < SIGNATURE && !start.contains(&b'\n') {

@@ -32,8 +32,8 @@ const CODE_PAGES: [&str; 2] = [
      \u{fffd}ΣΤΥΦΧΨΩΪΫάέήίΰαβγδεζηθικλμνξοπρςστυφχψωϊϋόύώ\u{fffd}",
 ];
 
-/// The text of `bytes`: UTF-8, and what is none in the encoding of one byte a letter that makes words of
-/// it, in doubt in Latin-1, which the standard of PGN prescribes.
+/// The text of `bytes`: UTF-8, or the encoding of one byte a letter that makes words of them, in doubt
+/// Latin-1, which the standard of PGN prescribes.
 pub fn decode(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(bytes) {
         return Cow::Borrowed(text);
@@ -93,8 +93,8 @@ fn oddities(text: &str) -> usize {
     letters.windows(2).filter(odd).count() + undefined.count()
 }
 
-/// The path that `text` names. Text that names nothing is tried as the bytes of which [`decode`] has made
-/// it, on Unix as they are and elsewhere in each code page. Of a file that is to be made the folder counts.
+/// The path that `text` names. Text that names nothing is tried as the bytes before [`decode`], on Unix as
+/// they are and elsewhere in each code page. Of a file to be made the folder counts.
 pub fn path_of(text: &str) -> PathBuf {
     let byte = |letter: char, letters: &str| match u8::try_from(letter) {
         Ok(byte) if byte.is_ascii() => Some(byte),
@@ -143,9 +143,9 @@ pub enum LineError {
     Read(#[from] io::Error),
 }
 
-/// The lines of a text with their numbers, from 1. They end with LF, CRLF or CR, and come without their end
-/// and without blanks around them. No more is read than the line needs, so that whoever asks may wait for the
-/// answer before sending the next.
+/// The lines of a text with their numbers, from 1. They end with LF, CRLF or CR, and come without blanks
+/// around them. No more is read than the line needs, so that whoever asks may wait for the answer before
+/// sending the next.
 #[derive(Debug)]
 pub struct Lines<R> {
     input: R,
@@ -170,8 +170,8 @@ impl<R: BufRead> Lines<R> {
         &self.input
     }
 
-    /// Adds the bytes up to the next end of line to `line`, or to `most` bytes. Returns whether the line ends
-    /// there, or `None` at the end of the input.
+    /// Adds the bytes up to the end of the line to `line`, to at most `most` bytes. Gives whether the line
+    /// ends there, `None` at the end of the input.
     pub fn read(&mut self, line: &mut Vec<u8>, most: usize) -> io::Result<Option<bool>> {
         let mut is_begun = false;
         loop {

@@ -1,10 +1,8 @@
-//! Files as people have them: what a file is by its first bytes, its content without compression, its lines,
-//! and how a hash is written.
+//! Files as people have them: what they are, their content without compression, their lines.
 //!
-//! Whatever reads games, positions, suites or configuration opens its file here, so that all of them know the
-//! same compressions and encodings, and call a file that is something else by its name. Networks are read by
-//! [`network`](crate::network), which asks [`FileKind`] for the names of other files. This module uses
-//! nothing else of the crate.
+//! Whatever reads games, positions, suites or configuration opens its file here, so that all know the same
+//! compressions and encodings, and call another file by its name. [`network`](crate::network) reads networks,
+//! and asks [`FileKind`] for the names of other files. This module uses nothing else of the crate.
 
 use std::io::{self, Read};
 
@@ -38,7 +36,7 @@ impl<R: Read, F: FnMut(&[u8]) -> io::Result<()>> Read for Watched<R, F> {
     }
 }
 
-/// Writes bytes, as those of a hash, in hexadecimal.
+/// Bytes in hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

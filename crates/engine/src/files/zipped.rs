@@ -19,8 +19,7 @@ pub(super) struct Member {
     pub(super) notes: Vec<String>,
 }
 
-/// Opens the first file of the archive `path` whose name has the first of the `endings` that any has, else
-/// the first `.txt`.
+/// Opens the first file with the first of the `endings` that any has, else the first `.txt`.
 ///
 /// # Errors
 /// Fails if there is none, or the archive cannot be read.
@@ -74,8 +73,7 @@ fn is_hidden(name: &str) -> bool {
         .any(|part| part.starts_with('.') || part == "__macosx")
 }
 
-/// The content of a file, and the bytes that it takes. The archive lends it to nobody, so that it is
-/// read here in a stream.
+/// The content of a file, and the bytes that it takes. The archive would only lend it.
 fn content(mut archive: ZipArchive<File>, index: usize) -> io::Result<(Content, u64)> {
     let member = archive.by_index(index).map_err(damaged)?;
     let (method, expected, size) = (member.compression(), member.crc32(), member.compressed_size());

@@ -1,11 +1,11 @@
-//! Inflates files of Zstandard.
+//! Inflates Zstandard.
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-/// Inflates Zstandard: all frames of a file, one behind the other, with their checksums.
+/// All frames of a file, one behind the other, with their checksums.
 pub struct Zstandard<R> {
     source: BufReader<R>,
     frame: FrameDecoder,

@@ -1,5 +1,5 @@
-//! Groups of options: structs whose fields are options or other groups. The engine's options are one, and so
-//! are the parameters of a time manager, an estimator or a backend, which stand in a parameter list.
+//! Groups of options, such as the engine's options, or the parameters of a time manager, an estimator or a
+//! backend.
 
 use super::{OptionError, OptionSpec};
 use crate::params::{ParamEntry, ParamError, Params};
@@ -9,8 +9,7 @@ pub trait OptionGroup: Default {
     /// All options of the group in the order of their declaration.
     fn declared() -> Vec<OptionSpec>;
 
-    /// Sets the option that `name` means. False if the group has no such option. After an error nothing has
-    /// changed.
+    /// False if the group has no such option. After an error nothing has changed.
     fn set_if_known(&mut self, name: &str, value: &str) -> Result<bool, OptionError>;
 
     /// The value of the option with the flag `flag` as text.
@@ -31,8 +30,8 @@ pub trait OptionGroup: Default {
         Ok(rest)
     }
 
-    /// Reads the group from `list`, the parameters of `owner`, which may have nested lists with the names
-    /// `lists` too, and nothing else.
+    /// Reads the group from `list`, the parameters of `owner`, which may hold nested `lists` too, and nothing
+    /// else.
     fn read(mut self, owner: &str, list: &Params, lists: &[&str]) -> Result<Self, ParamError> {
         let rest = self.take(list)?;
         let names: Vec<_> = Self::declared().iter().map(|spec| spec.name).collect();
@@ -69,10 +68,8 @@ pub fn nearest_name<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Opt
 
 /// Declares a group of options.
 ///
-/// An option's line has the help, the field with its type and default, the range where the type has one, the
-/// UCI name and the flag. `common` or `hidden` at the end is its
-/// [`Visibility`](crate::options::Visibility). An option of a parameter list has one name only. A field
-/// without a default is another group.
+/// `common` or `hidden` at the end of an option's line is its [`Visibility`](crate::options::Visibility). An
+/// option of a parameter list has one name only. A field without a default is another group.
 ///
 /// ```text
 /// option_group! {

@@ -1,9 +1,8 @@
 //! Names that are not those of an option of ours, and are taken all the same.
 //!
-//! Some are second names of our options: those which UCI and other engines have made common, and flags that
-//! Lc0 spells otherwise. Others are options of Lc0 that this engine has no use for: they are accepted, so
-//! that saved settings carry over, and the user is told what is done instead. `uci` lists them, as some GUIs
-//! send only what an engine lists.
+//! Some are second names of our options, which UCI and other engines have made common. Others are options of
+//! Lc0 that have no use here: they are accepted, so that saved settings carry over, and the user is told what
+//! is done instead. `uci` lists them, as some GUIs send only what an engine lists.
 
 use std::sync::LazyLock;
 

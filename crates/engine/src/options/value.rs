@@ -1,5 +1,4 @@
-//! The types that an option's value can have, how their text is read, and their descriptions for people and
-//! GUIs.
+//! The types of options: how their text is read, and how people and GUIs see them.
 
 use std::num::NonZero;
 use std::ops::RangeInclusive;
@@ -7,8 +6,8 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-/// A value as a shell would hand it over: without the quotation marks that Windows and people put
-/// around a path, and with the user's folder for `~` and `$HOME` at its start.
+/// A value as a shell would hand it over: without quotation marks around it, and with the user's folder for
+/// `~` and `$HOME` at its start.
 pub fn unquoted(value: &str) -> String {
     let within = |mark: char| value.trim().strip_prefix(mark)?.strip_suffix(mark);
     let plain = ['"', '\''].into_iter().find_map(within).unwrap_or(value);
@@ -22,7 +21,7 @@ pub fn unquoted(value: &str) -> String {
     }
 }
 
-/// The reasons why an option was not set. The text says what would have been right.
+/// Why an option was not set, and what would have been right.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OptionError {
@@ -146,13 +145,12 @@ impl OptionSpec {
 
 /// A type that an option's value can have.
 pub trait OptionValue: Sized {
-    /// The part that is declared beside the default: the smallest and largest value, or `()` where there are
-    /// none.
+    /// Declared beside the default: the smallest and largest value, or `()`.
     type Range;
 
     fn kind(range: &Self::Range) -> OptionKind;
 
-    /// Reads a value. Returns `None` if `text` is not of the type or outside the range.
+    /// `None` if `text` is not of the type or outside the range.
     fn parse(text: &str, range: &Self::Range) -> Option<Self>;
 
     fn text(&self) -> String;
@@ -163,8 +161,7 @@ pub trait OptionValue: Sized {
     }
 }
 
-/// Sets `place` to what `value` says, if `asked` is one of the option's `names`. True if it is. After an
-/// error nothing has changed.
+/// Sets `place` to `value` if `asked` is one of the option's `names`. True if it is.
 pub fn set_if_named<T: OptionValue>(
     place: &mut T,
     names: [&'static str; 2],
@@ -326,7 +323,7 @@ macro_rules! decimal_value {
 decimal_value!(f32);
 decimal_value!(f64);
 
-/// An enum with a word for each variant, as those that an option may be. `option_choice!` declares one.
+/// An enum with a word for each variant, which `option_choice!` declares.
 pub trait OptionChoice: Copy + PartialEq + 'static {
     /// All variants with their words and what these mean, in the order in which they are listed.
     const CHOICES: &'static [(&'static str, Self, &'static str)];
@@ -386,8 +383,7 @@ impl<T: OptionChoice> OptionValue for T {
     }
 }
 
-/// Declares an enum with a word for each variant, as those that an option may be. `enum NodeTarget = Tree`
-/// gives it a default.
+/// Declares an [`OptionChoice`]. `enum NodeTarget = Tree` gives it a default.
 ///
 /// ```text
 /// option_choice! {

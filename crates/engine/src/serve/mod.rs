@@ -1,6 +1,6 @@
 //! Many positions searched at once, which share the batches of one device. `pool` has the search threads and
 //! the queue of [`Order`]s, each with a [`Listener`](crate::engine::Listener). `searcher` adds backend,
-//! options and cache. The analysis server, `analyse` and `solve` use it.
+//! options and cache.
 
 mod pool;
 mod searcher;

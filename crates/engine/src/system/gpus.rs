@@ -1,5 +1,4 @@
-//! The GPUs of this machine, as the system tells of them: Linux's files, NVIDIA's and the system's own tools
-//! elsewhere.
+//! The GPUs of this machine, by Linux's files, NVIDIA's tool, and the system's own elsewhere.
 
 use std::env;
 use std::fmt;
@@ -113,8 +112,7 @@ impl fmt::Display for Gpu {
 }
 
 impl Maker {
-    /// The maker with this number among PCI's vendors, or `None` for what only shows a picture, as
-    /// those of virtual machines do.
+    /// By the number of PCI's vendors. `None` for what only shows a picture, as in virtual machines.
     fn of_vendor(vendor: u32) -> Option<Maker> {
         match vendor {
             0x10de => Some(Maker::Nvidia),

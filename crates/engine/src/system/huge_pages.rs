@@ -1,15 +1,13 @@
 //! Huge pages of memory: with small ones, a CPU that walks through much memory often waits for addresses to
 //! be translated.
 //!
-//! They serve for the weights of networks (one position at a time 128×10 ran 16 % faster, 64×6 6 %, 32×4 in
-//! bf16 22 %) and for the search tree.
+//! They serve for the weights of networks (6 to 22 % faster, one position at a time) and for the search tree.
 
 /// The size of a huge page, bytes.
 pub(crate) const HUGE_PAGE: usize = 2 << 20;
 
 /// Asks the system to back `memory` by huge pages, as far as it holds whole ones. It works best before the
-/// memory is first written. The contents stay. Where the system has no such pages, or refuses, nothing but
-/// speed is lost.
+/// memory is first written. If the system refuses, only speed is lost.
 #[cfg(target_os = "linux")]
 pub(crate) fn prefer_huge_pages<T>(memory: &[T]) {
     use rustix::mm::{Advice, madvise};

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(2);
 const TICK: Duration = Duration::from_millis(1);
 
-/// Threads that have been told to end when this is dropped, which waits for them for up to two seconds: one
-/// that still gives up a library's sessions while the process ends would crash it.
+/// Threads that have been told to end. The drop waits for them up to two seconds: one that still gives up a
+/// library's sessions while the process ends would crash it.
 #[derive(Debug, Default)]
 pub(crate) struct EndingThreads(pub(crate) Vec<JoinHandle<()>>);
 

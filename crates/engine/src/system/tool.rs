@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Receiver, bounded};
 
-/// The time of a tool that answers at once where all is well. A GPU's driver may take seconds to wake.
+/// A GPU's driver may take seconds to wake.
 pub const TOOL_PATIENCE: Duration = Duration::from_secs(30);
 /// Most bytes of each output. Whoever writes more finds its pipe closed.
 pub const MOST_WRITTEN: u64 = 16 << 20;

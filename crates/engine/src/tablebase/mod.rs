@@ -1,12 +1,10 @@
 //! Syzygy endgame tables: exact results of positions with few pieces, and the root moves that keep them.
 //!
-//! The search probes leaves ([`Tablebase::probe`]), the engine asks for the root moves worth searching
-//! ([`Tablebase::root_moves`]): those that keep the best result, by distances to the next capture or pawn
-//! move (DTZ) exactly under the fifty-move rule, or else by results alone. Moves are ranked as in Lc0's and
-//! Stockfish's root probes.
+//! The search probes leaves ([`Tablebase::probe`]), the engine asks for the root moves that keep the best
+//! result ([`Tablebase::root_moves`]): by distances to the next capture or pawn move (DTZ) exactly under the
+//! fifty-move rule, or else by results alone.
 //!
-//! The crate `shakmaty-syzygy` reads the files. A [`Tablebase`] is opened once and shared. Every method may
-//! be called from any thread.
+//! The crate `shakmaty-syzygy` reads the files.
 
 #[cfg(not(feature = "tablebases"))]
 mod absent;

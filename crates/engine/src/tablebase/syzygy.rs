@@ -31,8 +31,8 @@ pub struct Tablebase {
 }
 
 impl Tablebase {
-    /// Opens all tables of `folders`, separated as the platform separates paths (`:`, on Windows `;`). Fails
-    /// if no folder holds a table. Other unreadable folders are named in [`Tablebase::description`].
+    /// Opens all tables of `folders`, separated by `:`, on Windows by `;`. Fails if none holds a table.
+    /// [`Tablebase::description`] names unreadable ones.
     pub fn open(folders: &str) -> Result<Tablebase, TablebaseError> {
         let mut tablebase = Tablebase {
             tables: shakmaty_syzygy::Tablebase::with_filesystem(Arc::new(TableFiles::default())),
@@ -387,9 +387,8 @@ impl Tablebase {
     /// Those of `candidates`, legal moves of the last position of `game`, that keep the best reachable
     /// result. `None` unless the tables know all of them.
     ///
-    /// A move that ends the game ranks by that end. After a repetition since the last capture or pawn move
-    /// the pace is [`RootPace::Fastest`], since aimless moves would draw, and a win that the opponent can
-    /// answer with a third occurrence is a draw.
+    /// After a repetition since the last capture or pawn move the pace is [`RootPace::Fastest`], since
+    /// aimless moves would draw.
     pub fn root_moves(&self, game: &History, candidates: &[Move], pace: RootPace) -> Option<RootMoves> {
         let root = game.current();
         if candidates.is_empty() || !self.covers(root) {
@@ -419,7 +418,7 @@ impl Tablebase {
     }
 
     /// Plies to the next capture, pawn move or mate after `mv`, that move included: positive for a win,
-    /// negative for a loss, beyond 100 if the fifty-move rule comes first, 0 for a draw.
+    /// negative for a loss, 0 for a draw.
     fn dtz_of_move(&self, root: &Position, mv: Move) -> Option<MaybeRounded<Dtz>> {
         let after = root.play(mv);
         if after.rule50() == 0 {

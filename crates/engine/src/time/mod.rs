@@ -5,8 +5,8 @@
 //! reads the [`Hints`]. After the move, the manager learns from the [`MoveOutcome`].
 //!
 //! Nothing here reads the machine's clock: times and statistics come in as numbers, so that every rule can be
-//! tested and replayed. The module knows nothing of tree, network or chess, and uses [`crate::params`] and
-//! [`crate::options`] only. Quantities cross its border in the types of [`units`].
+//! tested and replayed. The module uses [`crate::params`] and [`crate::options`] only. Quantities cross its
+//! border in the types of [`units`].
 //!
 //! Each file uses those above it only (`tests/architecture.rs`):
 //!

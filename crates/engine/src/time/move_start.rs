@@ -5,9 +5,8 @@ use super::units::Millis;
 
 /// Follows the GUI's commands to find the start of a move's time.
 ///
-/// That is when `go` came. If it came together with `position`, parsing a long `position` counts as part of
-/// the move. Work before `position`, such as loading a network, does not count, nor does work before an
-/// awaited `readyok`. The caller chooses the origin of all times.
+/// That is when `go` came, or with a clock the `position` before it, whose parsing counts. Work before
+/// `position` or before an awaited `readyok` does not. The caller chooses the origin of all times.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MoveStart {
     position_read_at: Option<Millis>,

@@ -1,9 +1,8 @@
 //! `nodestime`: node counts instead of wall-clock time. The engine plays the same game under any load, with
 //! one thread of the CPU and fp32.
 //!
-//! The first `go` of a game converts the clock to nodes: npmsec × time. Later clocks of the GUI are ignored.
-//! Each move subtracts its nodes and adds the increment. Managers and stoppers see milliseconds (nodes ÷
-//! npmsec).
+//! The first `go` of a game sets a clock of nodes (npmsec × time), and later clocks of the GUI are ignored.
+//! Managers and stoppers see milliseconds (nodes ÷ npmsec).
 
 use super::facts::{Bounds, Limit, MoveFacts};
 use super::units::{Millis, Nodes};

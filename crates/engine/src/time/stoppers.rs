@@ -52,9 +52,8 @@ const GRACE_SHARE: f64 = 0.1;
 /// On a nearly empty clock, within half of it: a tenth would be over before any thread starts.
 const LEAST_GRACE: Millis = Millis(5.0);
 
-/// Lets a search exceed its budget until its first evaluation is back: a move chosen without any evaluation
-/// loses games, a tenth of the clock does not. If an earlier search evaluated the root, only a budget near
-/// zero is exceeded.
+/// Lets a search exceed its budget until its first evaluation is back: a move without any loses games, a
+/// tenth of the clock does not. Where the root is known, only a budget near zero is exceeded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FirstEvaluationWait {
     grace: Millis,

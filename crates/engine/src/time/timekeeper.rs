@@ -141,8 +141,8 @@ impl Timekeeper {
         }
     }
 
-    /// Time kept back for a game that lasts much longer than expected: each move loses some lag that no plan
-    /// includes. None where the increment covers the lag, or beyond the moves to the time control.
+    /// Kept back for a game that lasts much longer than expected, since each move loses some lag that no plan
+    /// includes. None where the increment covers the lag, or beyond the time control.
     fn reserve(&mut self, facts: &MoveFacts) -> Millis {
         let Some(clock) = facts.limit.mover_clock() else {
             return Millis::ZERO;

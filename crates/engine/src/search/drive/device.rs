@@ -1,9 +1,9 @@
-//! Evaluates a worker's batches, which come back in the order in which they were sent: a search on one thread
-//! does the same whatever the device's speed.
+//! Evaluates a worker's batches. They come back in the order of sending, so that a search on one thread does
+//! not depend on the device's speed.
 //!
 //! A backend that needs the worker's core evaluates a batch as it is sent. A device of its own has threads
-//! that take batches out of one queue, while workers fill the next batch. In virtual time answers are there
-//! at once, and a timetable says when they count.
+//! that take batches out of one queue, while workers fill the next batch. In virtual time a timetable says
+//! when answers count.
 
 use std::collections::VecDeque;
 use std::io;

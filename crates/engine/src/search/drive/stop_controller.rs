@@ -43,8 +43,7 @@ impl StopController {
     }
 
     /// Asks the chain because time has passed. Only workers leave root moves out of the race. Without a clock
-    /// (`go depth`, or nodes as the clock) only they ask at all: in the middle of a batch the figures depend
-    /// on chance.
+    /// only they ask at all: in the middle of a batch the figures depend on chance.
     pub(crate) fn check_by_clock(
         &self,
         stats: &SearchStats,

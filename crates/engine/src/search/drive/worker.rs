@@ -29,7 +29,7 @@ pub(crate) const PACE_WAIT: Duration = Duration::from_millis(1);
 #[derive(Debug)]
 pub(crate) struct WorkerPool {
     /// One for each worker, which leaves once it is closed. What lies in them keeps no large tree alive. With
-    /// each search how often workers had been called back from it.
+    /// each search goes the number of its recalls.
     mailboxes: Vec<Sender<(Weak<Search>, u32)>>,
     /// Dropped after the mailboxes.
     threads: EndingThreads,
@@ -147,8 +147,8 @@ fn gather(search: &Search, gatherer: &mut Gatherer, device: &DeviceLink) -> Gath
     }
 }
 
-/// Backs up the oldest batch unless more can be gathered meanwhile, and asks the stoppers. False if nothing
-/// can be done until something changes.
+/// Backs up the oldest batch unless more can be gathered meanwhile, and asks the stoppers. False if only
+/// waiting helps.
 fn settle(search: &Search, gatherer: &mut Gatherer, device: &mut DeviceLink, found: Gathered) -> bool {
     if found == Gathered::More && !device.is_full() && !device.is_idle() {
         search.check_stoppers();
@@ -212,8 +212,8 @@ impl SteppedSearch {
         self.search = search;
     }
 
-    /// Advances by at most `rounds` gatherings, more than [`MAX_FRUITLESS`]. `None` if there is more to
-    /// gather: a search whose leaves are all known would otherwise block the thread.
+    /// At most `rounds` gatherings, more than [`MAX_FRUITLESS`]. `None` if there is more to gather: a search
+    /// whose leaves are all known would block the thread.
     pub(crate) fn advance_within(&mut self, mut rounds: u32) -> Option<NextStep> {
         let SteppedSearch {
             search,

@@ -1,5 +1,4 @@
-//! A batch and its backup: evaluations become policies and values, and every node on a leaf's path gets its
-//! share.
+//! A batch and its backup: evaluations become policies, and values of every node on a leaf's path.
 //!
 //! A backup follows the path of the descent, since nodes don't know their parents.
 
@@ -177,9 +176,8 @@ pub(super) fn release_collisions(tree: &Tree, batch: &mut Batch) {
     batch.endings.retain(|ending| ending.collided == 0);
 }
 
-/// Where a descent has ended: at a leaf of the batch, or at one that was already under evaluation. Visits
-/// that collided there stay under way until the batch is backed up, so that other descents avoid the
-/// leaf.
+/// Where a descent has ended: at a leaf of the batch, or at one under evaluation. Visits that collided there
+/// stay under way until the batch is backed up, so that others avoid the leaf.
 #[derive(Debug)]
 struct Ending {
     /// Of `nodes`.

@@ -7,8 +7,8 @@ use crate::search::state::{CollisionScaling, SearchContext, SearchCounters, Sear
 
 /// Visits of the root per leaf under way: visits without each other's results are poorly placed.
 const VISITS_PER_LEAF: u32 = 8;
-/// Wanted leaves per collision after which a gathering ends by default, where evaluations need a core: after
-/// collisions descents find worse leaves …
+/// Leaves per collision at which a gathering ends by default, where evaluations need a core: later descents
+/// find worse leaves …
 const LEAVES_PER_COLLISION: u32 = 4;
 /// … and after at most this many, as in Lc0.
 const MOST_COLLISIONS: u32 = 917;

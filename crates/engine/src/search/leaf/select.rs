@@ -2,9 +2,9 @@
 //! preferred.
 //!
 //! A child's score is `q + u`: its mean value or first-play urgency, plus `cpuct · policy · √N / (1 + n)`.
-//! `N` counts the finished visits of the node's children, which pruning may have reduced. `n` counts the
-//! child's visits, including those under way (AlphaZero, Silver et al. 2018, with Lc0's growth of `cpuct` and
-//! reduction). The system's mathematics library is not used, so that a search is the same on every machine.
+//! `N` counts the finished visits of the node's children, `n` the child's visits, including those under way
+//! (AlphaZero, Silver et al. 2018, with Lc0's growth of `cpuct` and reduction). The system's mathematics
+//! library is not used, so that a search is the same on every machine.
 
 use crate::network::Value;
 use crate::search::state::{Exploration, FirstPlayUrgency, FpuStrategy, SearchParams};
@@ -46,8 +46,8 @@ pub(crate) fn fpu(urgency: FirstPlayUrgency, parent_q: f32, visited_policy: f32)
     }
 }
 
-/// The value of a move whose first visit is under way, `gain` above the parent's. Promising moves go first,
-/// so first visits return more than the first-play urgency.
+/// The value of a move whose first visit is under way. First visits return more than the first-play urgency,
+/// since promising moves go first.
 pub(super) fn pending_q(parent_q: f32, gain: f32) -> f32 {
     (parent_q + gain).min(1.0)
 }

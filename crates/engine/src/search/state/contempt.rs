@@ -6,8 +6,8 @@
 //! accurate play widens the scale, a weaker opponent moves the mean. Both apply where an evaluation enters
 //! the tree, and the move of the mean is taken back where values are shown (Lc0's "WDL rescale").
 //!
-//! The options name the strength of both players in Elo. Lc0's two models turn that into the two numbers of
-//! [`Rescale`]. The constants of the second one come from a fit to Stockfish's levels of play.
+//! Lc0's two models turn the Elo of both players into the two numbers of [`Rescale`]. The constants of the
+//! second come from a fit to Stockfish's levels of play.
 
 use std::f64::consts::LN_10;
 
@@ -188,9 +188,9 @@ option_group! {
     }
 }
 
-/// The advantage in Elo over `opponent` by the option `Contempt`: `list` has entries `value` or `name=value`,
-/// separated by commas. The first entry whose name is part of the opponent's, in any case, decides, else the
-/// last one without a name, else `rating_advantage`.
+/// The advantage in Elo by the option `Contempt`, whose entries are `value` or `name=value`. The first whose
+/// name is part of the opponent's, in any case, decides, else the last one without a name, else
+/// `rating_advantage`.
 fn advantage_over(opponent: &str, list: &str, rating_advantage: f64) -> Result<f64, OptionError> {
     let opponent = opponent.to_lowercase();
     let (mut unnamed, mut named) = (rating_advantage, None);

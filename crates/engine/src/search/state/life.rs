@@ -159,8 +159,8 @@ impl Life {
         self.recalls.load(Relaxed)
     }
 
-    /// Calls the workers back, those too who have not come yet, and waits until they have left. The search
-    /// may go on with others.
+    /// Calls the workers back, even those who have not come yet, and waits until they have left. Others may
+    /// go on.
     pub(crate) fn recall(&self) {
         self.recalls.fetch_add(1, Relaxed);
         self.change(|_| ());
@@ -208,8 +208,8 @@ impl Life {
         self.state.lock().failure.clone()
     }
 
-    /// Lets a worker in who was sent for after so many `recalls`, unless workers were dismissed. It must then
-    /// call [`Life::leave`].
+    /// Lets a worker in who was sent for after so many `recalls`, unless workers were dismissed. True asks
+    /// for [`Life::leave`].
     pub(crate) fn try_enter(&self, recalls: u32) -> bool {
         let mut state = self.state.lock();
         // Both are set before the lock is taken: whoever is let in here is counted before that.

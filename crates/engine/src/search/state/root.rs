@@ -1,8 +1,7 @@
-//! The root of a search: which of its moves may be searched, their policy with noise, and a mate found before
-//! the first visit.
+//! The root of a search: its moves, their policy with noise, and a mate found before the first visit.
 //!
-//! The noise makes games differ and tries moves that the policy would leave out. It has a symmetric Dirichlet
-//! distribution as in AlphaZero (Silver et al. 2018), drawn once per search.
+//! The noise has a symmetric Dirichlet distribution as in AlphaZero (Silver et al. 2018), drawn once per
+//! search.
 
 use std::f64::consts::TAU;
 

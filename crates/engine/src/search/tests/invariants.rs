@@ -1,6 +1,6 @@
 //! What must hold in a tree whenever no search is running: after searches on several threads, stopped at any
-//! moment, after the game has moved on, and after pruning. Sums of values are integers and exact on any
-//! number of threads. Draw probabilities and plies left are means that are rounded with each visit.
+//! moment, after the game has moved on, and after pruning. Sums of values are exact, means are rounded with
+//! each visit.
 
 use std::num::NonZero;
 use std::sync::Arc;

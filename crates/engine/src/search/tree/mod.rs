@@ -2,8 +2,7 @@
 //!
 //! Nodes (`node`) lie in a tree (`nodes`), whose memory comes from a `slab`. Proofs go up (`verdict`), a full
 //! tree is pruned and what the game leaves is freed (`prune`), and the tree moves on with its game (`root`).
-//! Nodes don't know their parents, and nothing that depends on the path is stored in them. `chess` is used
-//! only for moves, `network::cache` for the form of a policy.
+//! Nodes don't know their parents, and nothing that depends on the path is stored in them.
 
 #[cfg(test)]
 pub(crate) mod models;

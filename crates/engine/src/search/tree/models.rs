@@ -1,7 +1,7 @@
 //! Models of several threads at work in the tree.
 //!
-//! `tests/models` runs them under loom, which tries all orders of steps and all values that a load may
-//! return. A unit test runs them on real threads. So they are small: two or three threads, a few steps each.
+//! `tests/models` runs them under loom, which tries all orders of steps, so they are small. A unit test runs
+//! them on real threads.
 
 use std::sync::Arc;
 

@@ -3,10 +3,10 @@
 //! Values are from the point of view of the side that moved into the node (the side to move at its parent),
 //! so that a parent prefers the child with the largest value.
 //!
-//! A node is made of atomics, which any worker may write at any time. See each method for the ordering.
-//! Values, means and finished visits change together, under a lock of one bit that is held for a few
-//! instructions, so that no visit is lost or counted at the wrong worth when a node is proven. Descents don't
-//! take it: they begin and cancel visits and read, and may miss a part of a visit that ends at that moment.
+//! A node is made of atomics, which any worker may write at any time. Values, means and finished visits
+//! change together under a lock of one bit, so that no visit is lost or counted at the wrong worth when a
+//! node is proven. Descents don't take it: they begin and cancel visits and read, and may miss a part of a
+//! visit that ends at that moment.
 
 use super::slab::{Slot, Zeroed};
 use crate::chess::Move;
@@ -238,7 +238,7 @@ mod meta {
     pub(super) const CYCLE_SHIFT: u32 = 24;
 }
 
-/// The bit of `Node::counts` by which one thread at a time changes the sums and the finished visits.
+/// The bit of `Node::counts` whose holder alone changes sums and finished visits.
 const SUMS_LOCK: u64 = 1 << 31;
 const IN_FLIGHT: u64 = SUMS_LOCK - 1;
 
@@ -260,8 +260,7 @@ pub(crate) struct Node {
     /// In units of 2⁻³².
     value_sum: AtomicI64,
     means: Means,
-    /// Finished visits in the upper half, below them the lock of the sums and the visits under way (virtual
-    /// loss).
+    /// Finished visits in the upper half, below them [`SUMS_LOCK`] and the visits under way (virtual loss).
     counts: AtomicU64,
     /// Index of the run with its policy, see [`super::Tree`].
     policy: AtomicU32,
@@ -396,8 +395,7 @@ impl Node {
                 counts = self.counts.load(Relaxed);
                 continue;
             }
-            // The number of visits comes from the load, so that what follows from it is computed while the
-            // lock is taken.
+            // The number of visits comes from the load: the CPU need not wait for the lock to use it.
             let locked = counts | SUMS_LOCK;
             match self
                 .counts
@@ -467,7 +465,8 @@ impl Node {
         sum
     }
 
-    /// Takes back finished visits, all with the result `value` or this node's certain one, which is returned.
+    /// Takes back finished visits with the result `value`, or this node's certain one, and gives the result
+    /// used.
     pub(super) fn take_back_visits(&self, visits: u32, value: Value) -> Value {
         let all = self.lock_sums();
         let proof = self.proof();
@@ -525,7 +524,7 @@ impl Node {
         self.next.store(run, Relaxed);
     }
 
-    /// Takes the lock for appending a child, or gives false if another thread holds it.
+    /// The lock for appending a child. False if another thread holds it.
     pub(super) fn lock_for_growth(&self) -> bool {
         self.meta.fetch_or(meta::GROWING, Acquire) & meta::GROWING == 0
     }
@@ -550,8 +549,8 @@ impl Node {
         self.meta.store(meta::UNEXPANDED, Release);
     }
 
-    /// The node becomes a leaf that keeps its visits. The caller has released what was below it and is alone
-    /// in the tree.
+    /// Makes it a leaf that keeps its visits. The caller is alone in the tree, and has released what was
+    /// below.
     pub(super) fn collapse(&self) {
         self.policy.store(0, Relaxed);
         self.meta.store(meta::UNEXPANDED, Release);

@@ -13,14 +13,12 @@
 //!                                run of 1   run of 1   run of 1   run of 1   run of 2, then 2, 4, 4, …
 //! ```
 //!
-//! An expanded node has a run of 32-bit cells with the policy of its legal moves, two to a cell, in the order
-//! of the move list. The moves themselves are listed again when a child is made. A child keeps its move and
-//! policy in itself, and its place in the policy is marked as taken. The node knows its first child and its
-//! best unvisited move, so that a descent seldom looks at the policy. Most nodes are visited once: they cost
-//! a node and two bytes per legal move.
+//! The moves are listed again when a child is made, which keeps its move and policy in itself. The node knows
+//! its best unvisited move, so that a descent seldom looks at the policy. Most nodes are visited once: they
+//! cost a node and two bytes per legal move.
 //!
-//! Children lie in the order in which they were made, in runs of 1, 1, 1, 1, 2, 2, 4, 4, 8, 8, … nodes. The
-//! last node of a run leads to the next run. An eighth of all nodes is room for more children.
+//! Children lie in the order in which they were made. The last node of a run leads to the next run. An eighth
+//! of all nodes is room for more children.
 
 use thiserror::Error;
 

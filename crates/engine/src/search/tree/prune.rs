@@ -1,9 +1,9 @@
 //! Frees memory: in a tree that has grown to its limit, and where the game has left a part of its tree.
 //!
-//! In a full tree the least visited positions become leaves again. A pruned node keeps its visits and their
-//! mean. What lay below it is freed, and found again by later visits. So a search goes on at its limit, with
-//! its best lines untouched. All threads wait meanwhile, so each pruning covers a part of a large tree, and
-//! the next one continues there. The [`Reclaimer`] frees what the game has left in the background.
+//! In a full tree the least visited positions become leaves again, which keep their visits and mean. So a
+//! search goes on at its limit, with its best lines untouched. All threads wait meanwhile, so each pruning
+//! covers a part of a large tree, and the next one continues there. The [`Reclaimer`] frees what the game has
+//! left.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ const MAX_PRUNED_VISITS: usize = 4096;
 const FREED_SHARE: f64 = 0.25;
 /// Nodes between two checks whether the search is over.
 const NODES_PER_LOOK: u64 = 4096;
-/// Bounds of one pruning, for which all threads wait: some hundredths of a second.
+/// All threads wait for one pruning: some hundredths of a second.
 const BOUNDS: PruningBounds = PruningBounds {
     freed: 1 << 17,
     seen: 1 << 18,
@@ -53,9 +53,9 @@ impl Tree {
         self.traffic.try_read_for(patience)
     }
 
-    /// Frees nodes below `root` whose parents have the fewest visits: about a quarter of a small tree, a part
-    /// of that in a large one, nothing if another thread has just pruned. The caller must not hold
-    /// [`Tree::enter`]. Nodes with visits under way stay.
+    /// Frees nodes below `root` whose parents have the fewest visits and none under way: about a quarter of a
+    /// small tree, less of a large one, nothing if another thread has just pruned. The caller must not hold
+    /// [`Tree::enter`].
     pub(crate) fn prune(&self, root: NodeId, is_over: impl Fn() -> bool) {
         self.prune_within(BOUNDS, root, is_over);
     }
@@ -155,8 +155,8 @@ pub(crate) struct Reclaimer {
 }
 
 impl Reclaimer {
-    /// The thread ends when the reclaimer is dropped and its tasks are done. If the system has none to spare,
-    /// the tasks are done in place.
+    /// On a thread that ends with the last task after the drop, or in place if the system has no thread to
+    /// spare.
     pub(crate) fn new() -> Reclaimer {
         let (queue, tasks) = unbounded::<ReclaimTask>();
         let thread = std::thread::Builder::new().name("reclaim".into());

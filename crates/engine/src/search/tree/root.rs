@@ -90,9 +90,8 @@ impl GameTree {
         })
     }
 
-    /// Keeps the visits of the last position of `history` if the game came there through a kept tree. The
-    /// rest goes to `reclaimer`, which frees it after `quiescence` has returned: when no worker of an earlier
-    /// search can touch it.
+    /// Keeps the visits of the last position of `history` if the game came there through a kept tree.
+    /// `reclaimer` frees the rest once `quiescence` has returned, when no earlier worker can touch it.
     pub(crate) fn advance(
         &mut self,
         history: History,

@@ -1,11 +1,11 @@
 //! Memory of the tree: runs of slots addressed by 32-bit index, in blocks that never move.
 //!
-//! [`super::Tree`] keeps nodes and cells of policies in slabs, and decides when a run may be handed back.
-//! Slots consist of atomics, so that every thread may hold `&T` while others write.
+//! [`super::Tree`] decides when a run may be handed back. Slots consist of atomics, so that every thread may
+//! hold `&T` while others write.
 //!
-//! Each block is twice as long as the one before. It comes zeroed and untouched from the system: a page
-//! becomes resident when a slot in it is first written. Large pages, where the system has them, keep most of
-//! a large tree's descents within the TLB. All `unsafe` code of the search is here.
+//! Each block is twice as long as the one before. It comes zeroed from the system: a page becomes resident
+//! when it is first written. Large pages keep most of a large tree's descents within the TLB. All `unsafe`
+//! code of the search is here.
 
 use std::fmt;
 use std::ops::Range;
@@ -19,7 +19,7 @@ use crate::search::sync::atomic::{
 use crate::search::sync::{BLOCKS, FIRST_BLOCK as FIRST, Mutex, OnceLock, REGIONS, zeroed_block};
 use crate::system::huge_pages::{HUGE_PAGE, prefer_huge_pages};
 
-/// Slots that a thread takes at once, so that threads seldom write to the same cache line.
+/// Slots that a thread takes at once. So threads seldom write to the same cache line.
 const CHUNK: u32 = 4096;
 /// Chunks that threads take slots from at the same time. More threads share them.
 const SHARES: usize = 16;
@@ -159,8 +159,8 @@ impl<T: Slot> Slab<T> {
         self.blocks[block].get_or_init(|| take_block((FIRST as usize) << block))
     }
 
-    /// False if a new block begins at the slot, and the system has no memory for it and for what else the
-    /// process needs. Taking it would end the process.
+    /// False if a new block begins at the slot, and the system has too little memory for it. Taking it would
+    /// end the process.
     fn has_memory_from(&self, index: u32) -> bool {
         let (block, place) = place(index);
         // Taken on trial and given back. No page of it becomes resident.
@@ -187,8 +187,8 @@ impl<T: Slot> Slab<T> {
         let _ = index;
     }
 
-    /// Takes a run of `len` slots, fewer than [`CHUNK`], with whatever content was there before. `None` if
-    /// neither a free run nor the thread's chunk has room. Then [`Slab::grow`] and [`Slab::carve`] may help.
+    /// A run of `len` slots, fewer than [`CHUNK`], with whatever content was there before. `None` if
+    /// [`Slab::grow`] or [`Slab::carve`] must help.
     #[inline]
     pub(super) fn allocate(&self, len: u32) -> Option<u32> {
         if let Some(start) = self.pop((self.classes.within)(len)) {
@@ -258,8 +258,8 @@ impl<T: Slot> Slab<T> {
                 Err(now) => old = now,
             }
         }
-        // A bit that another thread clears at this moment stays cleared until the next push: the run is
-        // joined all the same.
+        // If another thread clears the bit now, it stays cleared until the next push. The run is joined all
+        // the same.
         if self.filled[class].load(Relaxed) >> region & 1 == 0 {
             self.filled[class].fetch_or(1 << region, Relaxed);
         }

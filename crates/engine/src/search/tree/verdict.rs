@@ -1,8 +1,8 @@
 //! Proves or bounds a position by what is known of its moves.
 //!
 //! One winning move decides the position before it, and so do proofs of all moves. Short of that, a sure draw
-//! means that the side to move can no longer lose, and if no move can win, that it can no longer win. Such
-//! bounds let a draw be proven although some moves are open (Lc0's "sticky endgames").
+//! means that the side to move can no longer lose. So a draw can be proven although some moves are open
+//! (Lc0's "sticky endgames").
 
 use std::cmp::Ordering::Equal;
 
@@ -69,8 +69,7 @@ pub(super) fn judge(tree: &Tree, path: &[NodeId]) -> bool {
 }
 
 /// Proves or bounds the ancestors of the last node of `path`, which has just been proven. Proven ones can
-/// still get a nearer mate: visits that were gathered together go on below a node that one of them has
-/// proven. The root stays open, since the search decides which of its moves count.
+/// still get a nearer mate. The root stays open, since the search decides which of its moves count.
 pub(crate) fn propagate(tree: &Tree, path: &[NodeId]) {
     for depth in (1..path.len() - 1).rev() {
         if !judge(tree, &path[..=depth]) {

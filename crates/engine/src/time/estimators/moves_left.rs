@@ -1,8 +1,7 @@
 //! Moves left: how many full moves our side still has to make in this game.
 //!
-//! Estimators read the move number (`mle-legacy`), the pieces on the board (`mle-pieces`), the network's
-//! Moves Left Head (`mle-mlh`), or a mix (`blend`). The head's output M is in plies, all results are full
-//! moves of our side.
+//! Estimators read the move number, the pieces on the board, the network's Moves Left Head, or a mix. The
+//! head's output M is in plies, all results are full moves of our side.
 
 use crate::options::{OptionGroup, option_group};
 use crate::params::{ParamError, Params};

@@ -4,9 +4,9 @@ use crate::time::stats::SearchStats;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum NpsRule {
-    /// The mean of this game's measurements, with the first guess as `guess_s` seconds of them. Beyond that,
-    /// exponential decay: halfway to the measured rate in `step_s` seconds of search (PR 1195 starts with the
-    /// decay: `guess_s` ≥ `step_s`/ln 2).
+    /// The mean of this game's measurements, with the first guess as `guess_s` seconds of them, then
+    /// exponential decay: halfway to the measured rate in `step_s` seconds (PR 1195 decays from the start:
+    /// `guess_s` ≥ `step_s`/ln 2).
     Decay {
         step_s: f64,
         /// With 0 the first measurement replaces the guess.
@@ -23,7 +23,7 @@ pub(crate) enum NpsRule {
 /// The estimate during one move.
 ///
 /// Measures between returned evaluations, without the first batch's wait and nodes. (Lc0 counts that batch's
-/// nodes but starts the clock after it, and sees a multiple of the true rate for seconds.)
+/// nodes but not its time.)
 #[derive(Clone, Debug)]
 pub(crate) struct NpsEstimator {
     rule: NpsRule,
@@ -62,8 +62,8 @@ impl NpsEstimator {
 
     /// The estimator after the move.
     ///
-    /// With a single batch, its nodes over the time since the search began give the rate: loading a network
-    /// is not the device's time.
+    /// A single batch gives the rate by the time since the search began: loading a network is not the
+    /// device's time.
     pub(crate) fn after_the_move(&self) -> NpsEstimator {
         let mut estimator = self.clone();
         if let (Some(first), None, 1) = (self.first, self.measured(), self.batches) {
@@ -86,8 +86,8 @@ impl NpsEstimator {
         rate(self.first?, self.last?)
     }
 
-    /// For uses where too low a value would stop the search too early: the higher of the estimate and this
-    /// move's rate until the game has measured one step, then the estimate.
+    /// Where too low a value would stop the search too early: the higher of the estimate and this move's rate
+    /// until the game has measured one step.
     pub(crate) fn optimistic(&self) -> f64 {
         let settled = match self.rule {
             NpsRule::Decay { step_s, .. } => self.measured_s >= step_s,

@@ -8,8 +8,7 @@
 //!
 //! n are the moves to go, at most 40. f is 0.75 for the optimum, and 1.5 with `max-difficulty` for the
 //! maximum. The scale shrinks on short clocks and with many moves to go. The search ends with the first
-//! iteration past the optimum, at the maximum, or at a mate that is short or well within the iteration's
-//! depth.
+//! iteration past the optimum, at the maximum, or at a near mate.
 
 use crate::options::option_group;
 use crate::time::facts::MoveFacts;

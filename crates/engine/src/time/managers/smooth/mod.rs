@@ -2,8 +2,7 @@
 //! game.
 //!
 //! Each game teaches it the search's speed, the share of the tree that survives a move, and the share of a
-//! budget that smart pruning leaves unused. `plan` has the arithmetic, `stopper` holds a search to it,
-//! `params` the parameters and presets. `piggybank` belongs to `preset=lc0`.
+//! budget that smart pruning leaves unused. `piggybank` belongs to `preset=lc0`.
 
 mod params;
 mod piggybank;

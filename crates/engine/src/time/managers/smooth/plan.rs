@@ -1,8 +1,7 @@
 //! The formulas of `smooth`: a budget from the clock, in the steps of PR 1195.
 //!
 //! Differences: the increment counts ML − 1 times, because the last one comes too late. Overhead, `movestogo`
-//! and `min-move-share` enter the plan, which is revised during the search. Pondered nodes do not count as
-//! reused, and stopped moves teach no timeuse.
+//! and `min-move-share` enter the plan, which is revised during the search.
 
 use super::params::{MoveWeight, SmoothParams};
 use crate::time::facts::RootEvaluation;
@@ -86,7 +85,7 @@ impl PlanInput {
         (self.time_ms - self.overhead_ms - self.reserve_ms).max(0.0)
     }
 
-    /// Before a time control an even share is allowed: with one move to go, keeping time back gains nothing.
+    /// Before a time control an even share is allowed: time kept back at the last move gains nothing.
     pub(crate) fn max_move_ms(&self) -> f64 {
         let even_share = self.movestogo.map_or(0.0, |n| 1.0 / f64::from(n));
         (self.time_ms * self.max_move_budget.max(even_share)).min(self.available_ms())
