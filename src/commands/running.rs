@@ -60,15 +60,16 @@ impl Progress {
 
     /// Shows that `done` are done, and on a line when the rest will be.
     pub(crate) fn count(&mut self, done: u64) {
-        let (began, before) = self.began;
-        let rest = self.bar.length().map(|all| all.saturating_sub(done));
-        let left = rest
-            .filter(|_| done > before && self.bar.is_hidden())
-            .map(|rest| {
-                let seconds = began.elapsed().as_secs_f64() * rest as f64 / (done - before) as f64;
+        let new = done.saturating_sub(self.before);
+        let left = match self.bar.length() {
+            Some(all) if new > 0 && self.bar.is_hidden() => {
+                let rest = all.saturating_sub(done);
+                let seconds = self.began.elapsed().as_secs_f64() * rest as f64 / new as f64;
                 format!("about {} left", HumanDuration(Duration::from_secs_f64(seconds)))
-            });
-        self.show(done, left.unwrap_or_default());
+            }
+            _ => String::new(),
+        };
+        self.show(done, left);
     }
 
     pub(crate) fn count_one(&mut self) {
