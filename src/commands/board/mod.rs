@@ -135,17 +135,15 @@ fn listen(asked: Option<u16>) -> Result<(TcpListener, String)> {
         .split_once(' ')
         .filter(|(_, known)| known.len() == token.len() && known.bytes().all(|byte| byte.is_ascii_hexdigit()))
         .and_then(|(port, token)| Some((port.parse().ok()?, token.to_owned())));
-    let (listener, token) = match (asked, known) {
-        (None, Some((port, known))) => match bind(port) {
-            Ok(listener) => return Ok((listener, known)),
+    if let (None, Some((port, known))) = (asked, &known) {
+        return match bind(*port) {
+            Ok(listener) => Ok((listener, known.clone())),
             // Another board is there, which keeps its address.
-            Err(_) => return Ok((bind(0)?, token)),
-        },
-        (asked, known) => (
-            bind_named(asked.unwrap_or(0))?,
-            known.map_or(token, |(_, known)| known),
-        ),
-    };
+            Err(_) => Ok((bind(0)?, token)),
+        };
+    }
+    let listener = bind_named(asked.unwrap_or(0))?;
+    let token = known.map_or(token, |(_, known)| known);
     // Without a folder that can be written to, the next address is another one.
     let _ = write_secret(&file, &format!("{} {token}", listener.local_addr()?.port()));
     Ok((listener, token))
@@ -257,13 +255,20 @@ impl Board {
         }
     }
 
+    fn search(&self, query: &str, mut stream: &TcpStream) -> Result<()> {
+        let (client, answers) = self.server.connect();
+        client.read(query.as_bytes())?;
+        Ok(answers.write(&mut stream)?)
+    }
+
     /// Writes a line for each thing that the engine tells, until it has moved, and while it ponders.
     fn play(&self, query: &str, mut stream: &TcpStream) -> Result<()> {
         let turn: Turn = serde_json::from_str(query)?;
         let backend = self.server.setup().backend();
         let thoughts =
             Opponent::of(&mut self.opponent.lock(), &turn, &self.settings, backend)?.begin(&turn)?;
-        let (mut used, mut has_moved) = (Value::Null, false);
+        let mut used = Value::Null;
+        let mut has_moved = false;
         while !has_moved || turn.ponder {
             let Ok(mut line) = thoughts.lines.recv() else {
                 break;
@@ -291,7 +296,7 @@ impl Board {
     fn review(&self, pgn: String, mut stream: &TcpStream) -> Result<()> {
         let mut games = Games::new("the game", io::Cursor::new(pgn));
         let game = games.next().ok_or_else(|| anyhow!("there is no game"))??;
-        let page = review(&self.settings, game, |done, of| {
+        let page = review(self.server.setup(), &self.settings, game, |done, of| {
             Ok(writeln!(stream, "{}", json!({ "done": done, "of": of }))?)
         })?;
         *self.review.lock() = page.to_html();
@@ -326,23 +331,18 @@ impl Board {
             Some((_, "")) if !request.is_post => {
                 respond(stream, "200 OK", "text/html; charset=utf-8", &self.page)
             }
-            Some((_, "search")) if request.is_post => {
-                respond(stream, "200 OK", "application/jsonl", "")?;
-                let (client, answers) = self.server.connect();
-                client.read(request.query.as_bytes())?;
-                answers.write(&mut &*stream)
+            Some((_, "review")) if !request.is_post => {
+                respond(stream, "200 OK", "text/html; charset=utf-8", &self.review.lock())
             }
-            Some((_, "play")) if request.is_post => {
+            Some((_, name @ ("search" | "play" | "review"))) if request.is_post => {
                 respond(stream, "200 OK", "application/jsonl", "")?;
-                self.play(&request.query, stream)
-                    .or_else(|error| writeln!(&*stream, "{}", json!({ "error": error.to_string() })))
+                let done = match name {
+                    "search" => self.search(&request.query, stream),
+                    "play" => self.play(&request.query, stream),
+                    _ => self.review(request.query, stream),
+                };
+                done.or_else(|error| writeln!(&*stream, "{}", json!({ "error": error.to_string() })))
             }
-            Some((_, "review")) if request.is_post => {
-                respond(stream, "200 OK", "application/jsonl", "")?;
-                self.review(request.query, stream)
-                    .or_else(|error| writeln!(&*stream, "{}", json!({ "error": error.to_string() })))
-            }
-            Some((_, "review")) => respond(stream, "200 OK", "text/html; charset=utf-8", &self.review.lock()),
             _ => respond(
                 stream,
                 "404 Not Found",

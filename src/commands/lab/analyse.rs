@@ -21,9 +21,10 @@ use crate::commands::running::{Progress, options_in_words};
 use crate::output::{ExitStatus, Output, Told, eprint_message};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::Color;
-use zeitnot_engine::engine::Settings;
-use zeitnot_engine::network::discover;
+use zeitnot_engine::engine::{Settings, Setup};
+use zeitnot_engine::network::{BackendInfo, discover};
 use zeitnot_engine::note::Note;
+use zeitnot_engine::serve::{Searcher, positions_at_once};
 use zeitnot_engine::time::{Limit, Millis, Nodes, TimeControl};
 use zeitnot_lab::LabError;
 use zeitnot_lab::analysis::{
@@ -92,9 +93,13 @@ pub(crate) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus>
     }
     let mut all_games = RecordedGames::new(&args.pgn)?;
     let mut is_told = args.tc.is_some();
-    let tell = |game: &RecordedGame| match unknown_times(game) {
-        Some(text) if !std::mem::replace(&mut is_told, true) => eprint_message(text),
-        _ => {}
+    let tell = |game: &RecordedGame| {
+        if let Some(text) = unknown_times(game)
+            && !is_told
+        {
+            eprint_message(text);
+            is_told = true;
+        }
     };
     let nodes = if args.with.is_some() {
         DEFAULT_NODES_OF_ANOTHER
@@ -145,10 +150,9 @@ pub(crate) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus>
         }
     };
     let mut written = Ok(());
-    let threads = if matches!(judge.by, JudgedBy::Network(_)) {
-        1
-    } else {
-        judge.concurrency
+    let threads = match judge.by {
+        JudgedBy::Network(_) => 1,
+        JudgedBy::Engine(_) => judge.concurrency,
     };
     let next_game = || Ok(games.next());
     runner::run(threads, running.stop, next_game, work, |row| {
@@ -180,7 +184,9 @@ pub(crate) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus>
         let page = analysis::page(&rows, args.player.as_deref(), &judged, &plan.manager);
         output.tell_page(page.write(run.folder())?);
     }
-    judge.by.take_notes().iter().for_each(|note| told.tell(note));
+    for note in judge.by.take_notes() {
+        told.tell(note);
+    }
     let report = AnalysisReport {
         version: VERSION,
         backend: &judge.description,
@@ -188,9 +194,13 @@ pub(crate) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus>
         games: rows.iter().map(|row| &row.summary).collect(),
         pgn: rows.iter().map(|row| row.pgn.as_str()).collect(),
     };
-    // Without a folder, the games have gone out one by one.
-    let table = || format!("{judged}\n\n{}", analysis::table(report.games.iter().copied()));
-    output.write(&report, &args.out.as_ref().map(|_| table()).unwrap_or_default())?;
+    let text = if args.out.is_some() {
+        format!("{judged}\n\n{}", analysis::table(report.games.iter().copied()))
+    } else {
+        // The games have gone out one by one.
+        String::new()
+    };
+    output.write(&report, &text)?;
     Ok(running.end(false, all_games.broken + all_games.damaged))
 }
 
@@ -248,16 +258,19 @@ fn resume(
     Ok((Some(journal), known, positions))
 }
 
-/// The page of a game, analysed with the defaults. `count` gets the positions that are done, and their
-/// number, and may end it.
+/// The page of a game, analysed with the defaults and the network of `setup`. `count` gets the positions that
+/// are done, and their number, and may end it.
 pub(crate) fn review(
+    setup: &Setup,
     settings: &Settings,
     game: RecordedGame,
     mut count: impl FnMut(usize, usize) -> Result<()>,
 ) -> Result<Page> {
-    let limits = Limit::nodes(DEFAULT_NODES.0);
-    let judge = Judge::of_network(settings, None, limits)?;
-    let judged = judged_by(&judge, limits);
+    let limit = Limit::nodes(DEFAULT_NODES.0);
+    let searches = |backend: &BackendInfo, threads| positions_at_once(limit, backend, threads);
+    let searcher = Searcher::with_network_of(setup, with_move_stats(settings), searches)?;
+    let judge = Judge::of_network(searcher, limit)?;
+    let judged = judged_by(&judge, limit);
     let plan = plan(settings, None);
     let JudgedBy::Network(analyst) = judge.by else {
         unreachable!("opened above")
@@ -276,6 +289,13 @@ pub(crate) fn review(
         count(done, positions)?;
     }
     bail!("the game has no position to analyse")
+}
+
+/// The page shows what the search looked at.
+fn with_move_stats(settings: &Settings) -> Settings {
+    let mut settings = settings.clone();
+    settings.info.verbose_move_stats = true;
+    settings
 }
 
 struct Judge {
@@ -314,11 +334,7 @@ impl JudgedBy {
 }
 
 impl Judge {
-    fn of_network(settings: &Settings, concurrency: Option<u32>, limit: Limit) -> Result<Judge> {
-        // The page shows what the search looked at.
-        let mut settings = settings.clone();
-        settings.info.verbose_move_stats = true;
-        let searcher = measure::searcher(&settings, concurrency, limit)?;
+    fn of_network(searcher: Searcher, limit: Limit) -> Result<Judge> {
         let clock = Limit::clock(Millis(60_000.0), Millis::ZERO);
         let facts = searcher.setup.backend().facts().clone();
         Ok(Judge {
@@ -335,7 +351,8 @@ impl Judge {
 
     fn open(args: &AnalyseArgs, limit: Limit) -> Result<Judge> {
         let Some(command) = &args.with else {
-            return Judge::of_network(&args.settings.0, args.concurrency, limit);
+            let settings = with_move_stats(&args.settings.0);
+            return Judge::of_network(measure::searcher(&settings, args.concurrency, limit)?, limit);
         };
         let engine = ExternalJudge::new(judge_command(command)?, limit)?;
         Ok(Judge {
@@ -397,7 +414,9 @@ fn ask_engine(
 fn foretold(args: &AnalyseArgs, judge: &Judge, ahead: &[RecordedGame]) -> Told {
     let mut told = Told::default();
     if args.tc.is_some() || ahead.iter().any(has_clock) {
-        judge.foretold.iter().for_each(|note| told.tell(note));
+        for note in &judge.foretold {
+            told.tell(note);
+        }
     }
     told
 }
@@ -413,14 +432,9 @@ fn unknown_times(game: &RecordedGame) -> Option<String> {
     if !has_clock(game) || is_known || !game.notes.is_empty() {
         return None;
     }
-    let why = match game
-        .tags
-        .get("TimeControl")
-        .map(str::trim)
-        .filter(|tag| !tag.is_empty())
-    {
-        Some(tag) => format!("the time control {tag:?} is not known"),
-        None => "no time control is named".to_owned(),
+    let why = match game.tags.get("TimeControl").unwrap_or_default().trim() {
+        "" => "no time control is named".to_owned(),
+        tag => format!("the time control {tag:?} is not known"),
     };
     Some(format!(
         "game {}{}: {why}, so that clocks do not tell the time that moves took; give --tc. \

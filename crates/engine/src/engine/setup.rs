@@ -128,6 +128,10 @@ impl Setup {
         &self.opened.backend
     }
 
+    pub(crate) fn opened(&self) -> &OpenedBackend {
+        &self.opened
+    }
+
     /// In hexadecimal, `None` without a network.
     pub fn network_sha256(&self) -> Option<&str> {
         self.opened.network_sha256.as_deref()

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::pool::{Order, PoolSize, Searcher, Shared};
 use crate::chess::History;
-use crate::engine::{EngineError, GoRequest, Listener, Settings, Setup, open_backend};
+use crate::engine::{EngineError, GoRequest, Listener, OpenedBackend, Settings, Setup, open_backend};
 use crate::network::BackendInfo;
 use crate::network::cache::EvalCache;
 use crate::time::Limit;
@@ -42,8 +42,25 @@ impl Searcher {
         settings: Settings,
         searches: impl FnOnce(&BackendInfo, usize) -> usize,
     ) -> Result<Searcher, EngineError> {
-        let mut settings = settings.for_analysis();
         let opened = open_backend(&settings.network_to_play())?;
+        Searcher::with_opened(settings, opened, searches)
+    }
+
+    /// As [`Searcher::open`], with the network that `setup` has opened.
+    pub fn with_network_of(
+        setup: &Setup,
+        settings: Settings,
+        searches: impl FnOnce(&BackendInfo, usize) -> usize,
+    ) -> Result<Searcher, EngineError> {
+        Searcher::with_opened(settings, setup.opened().clone(), searches)
+    }
+
+    fn with_opened(
+        settings: Settings,
+        opened: OpenedBackend,
+        searches: impl FnOnce(&BackendInfo, usize) -> usize,
+    ) -> Result<Searcher, EngineError> {
+        let mut settings = settings.for_analysis();
         let backend = opened.backend.clone();
         let info = backend.facts();
         // While one thread waits for its batch, others fill the device's queues.
