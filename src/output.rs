@@ -72,6 +72,16 @@ pub(crate) enum ExitStatus {
     Stopped = STOPPED,
 }
 
+impl ExitStatus {
+    pub(crate) fn of(is_positive: bool) -> ExitStatus {
+        if is_positive {
+            ExitStatus::Success
+        } else {
+            ExitStatus::Negative
+        }
+    }
+}
+
 /// The exit code of what Ctrl-C ends, as shells have it.
 pub(crate) const STOPPED: u8 = 130;
 

@@ -41,9 +41,9 @@ pub(super) fn run(args: &AccuracyArgs, output: &mut Output) -> Result<ExitStatus
     settings.network.backend = args.reference.as_str().into();
     settings.network.backend_options.clear();
     let reference = NetworkArgs::backend(&OptionArgs(settings))?;
-    let (format, other) = (reference.facts().input_format, tested.facts().input_format);
+    let format = reference.facts().input_format;
     ensure!(
-        format == other,
+        format == tested.facts().input_format,
         "the two backends want positions encoded differently"
     );
     let evaluators = |backend: &dyn Backend| -> Result<Vec<_>, BackendError> {
@@ -53,7 +53,10 @@ pub(super) fn run(args: &AccuracyArgs, output: &mut Output) -> Result<ExitStatus
     let mut found = expected.clone();
     let batch = GAMES.min(tested.facts().max_batch);
     evaluate_all(&mut evaluators(&*tested)?, &mut found, batch)?;
-    let report = AccuracyReport::new((&*tested, &found), (&*reference, &expected));
+    let report = AccuracyReport::new(
+        &Evaluated::by(&*tested, &found),
+        &Evaluated::by(&*reference, &expected),
+    );
     let facts = engine_facts(Some(tested.facts()), &args.network.0);
     output.tell_origins(vec![origin(&facts)]);
     output.report(&report)
@@ -88,7 +91,8 @@ pub(super) fn self_play(
             game.push(legal[chance::draw(&policy, random.f32().into()).unwrap_or(0)]);
             *plies += 1;
             if *plies >= GAME_PLIES || game.legal_moves().is_empty() {
-                (*game, *plies) = (History::start(), 0);
+                *game = History::start();
+                *plies = 0;
             }
         }
         positions.append(&mut batch);
@@ -154,27 +158,35 @@ pub(super) struct AccuracyReport {
     pub(super) top1_agreement: f64,
 }
 
-type EvaluatedBy<'a> = (&'a dyn Backend, &'a [EvalSlot]);
+/// Positions as a backend has evaluated them.
+pub(super) struct Evaluated<'a> {
+    backend: &'a str,
+    slots: &'a [EvalSlot],
+}
+
+impl Evaluated<'_> {
+    pub(super) fn by<'a>(backend: &'a dyn Backend, slots: &'a [EvalSlot]) -> Evaluated<'a> {
+        let backend = &backend.facts().description;
+        Evaluated { backend, slots }
+    }
+}
 
 impl AccuracyReport {
-    pub(super) fn new(
-        (tested, found): EvaluatedBy<'_>,
-        (reference, expected): EvaluatedBy<'_>,
-    ) -> AccuracyReport {
-        let pairs = || found.iter().zip(expected);
+    pub(super) fn new(tested: &Evaluated<'_>, reference: &Evaluated<'_>) -> AccuracyReport {
+        let pairs = || tested.slots.iter().zip(reference.slots);
         let spread = |difference: fn(&EvalSlot, &EvalSlot) -> f64| {
             ErrorSpread::of(pairs().map(|(a, b)| difference(a, b)))
         };
         let same = pairs().filter(|(a, b)| likeliest(a) == likeliest(b)).count();
         AccuracyReport {
-            backend: tested.facts().description.clone(),
-            reference: reference.facts().description.clone(),
-            positions: expected.len(),
+            backend: tested.backend.into(),
+            reference: reference.backend.into(),
+            positions: reference.slots.len(),
             policy_kl: spread(|a, b| divergence(&b.policy(), &a.policy())),
             q_error: spread(|a, b| f64::from((a.evaluation.wl - b.evaluation.wl).abs())),
             d_error: spread(|a, b| f64::from((a.evaluation.d - b.evaluation.d).abs())),
             m_error: spread(|a, b| f64::from((a.evaluation.m - b.evaluation.m).abs())),
-            top1_agreement: same as f64 / expected.len().max(1) as f64,
+            top1_agreement: same as f64 / reference.slots.len().max(1) as f64,
         }
     }
 }

@@ -21,7 +21,7 @@ pub(super) struct ChildError {
 
 pub(super) fn json<'a, T: DeserializeOwned>(
     words: &[&str],
-    flags: impl Iterator<Item = (&'a str, String)>,
+    flags: impl IntoIterator<Item = (&'a str, String)>,
     patience: Duration,
 ) -> Result<T, ChildError> {
     let silent = |error: anyhow::Error| ChildError {
@@ -30,7 +30,7 @@ pub(super) fn json<'a, T: DeserializeOwned>(
     };
     let program = std::env::current_exe().map_err(|error| silent(error.into()))?;
     let mut command = Command::new(program);
-    let flags = flags.map(|(name, value)| format!("--{name}={value}"));
+    let flags = flags.into_iter().map(|(name, value)| format!("--{name}={value}"));
     let command = command
         .args(words)
         .args(flags)

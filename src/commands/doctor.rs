@@ -11,10 +11,11 @@ use std::{fmt, slice};
 
 use anyhow::Result;
 use clap::Args;
+use itertools::Itertools;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
-use super::accuracy::{AccuracyReport, evaluate_all};
+use super::accuracy::{AccuracyReport, Evaluated, evaluate_all};
 use super::child_process::{self, ChildError};
 use crate::commands::engine_args::NetworkArgs;
 use crate::config_file::OF_A_BACKEND;
@@ -64,8 +65,8 @@ pub(super) fn run(args: &DoctorArgs, output: &mut Output) -> Result<ExitStatus> 
     let machine = Machine::this();
     let candidates = if is_asked_for {
         vec![Candidate {
-            backend: options.backend.to_string(),
             options: options.backend_options.clone(),
+            ..Candidate::of(&options.backend)
         }]
     } else {
         all_candidates(&machine)
@@ -73,73 +74,61 @@ pub(super) fn run(args: &DoctorArgs, output: &mut Output) -> Result<ExitStatus> 
     let mut backends = Vec::new();
     for candidate in &candidates {
         eprint_message(format_args!("trying {}", candidate.backend));
-        let reports = candidate.examine(&args.network).into_iter();
-        backends.extend(reports.map(|report| candidate.judge_fault(report, &machine)));
+        for report in candidate.examine(&args.network) {
+            backends.push(candidate.judge_fault(report, &machine));
+        }
     }
-    let works = backends.iter().all(|backend| backend.works);
-    let chosen = machine
-        .choose()
-        .chosen
-        .filter(|(gpu, provider)| machine.out_of_reach(gpu, *provider).is_none());
-    let recommended = chosen.map(|(_, provider)| provider.name());
-    let parts = parts(&machine);
+    let work = backends.iter().all(|backend| backend.works);
+    let recommended = match machine.choose().chosen {
+        Some((gpu, provider)) if machine.out_of_reach(gpu, provider).is_none() => Some(provider.name()),
+        _ => None,
+    };
     let report = DoctorReport {
         version: VERSION,
+        parts: parts(&machine),
         machine,
-        parts,
         backends,
         recommended,
     };
-    output.write(&report, &report)?;
+    output.report(&report)?;
     if let Some(file) = &args.report {
         write_json(file, &without_paths(&report)?)?;
-        let file = file.display();
         eprint_message(format_args!(
-            "wrote {file}, which has no paths and no names: please send it in"
+            "wrote {}, which has no paths and no names: please send it in",
+            file.display()
         ));
     }
-    Ok(if is_asked_for && !works {
-        ExitStatus::Negative
-    } else {
-        ExitStatus::Success
-    })
+    Ok(ExitStatus::of(work || !is_asked_for))
 }
 
 /// Those for NVIDIA's GPUs only where there is one.
 fn all_candidates(machine: &Machine) -> Vec<Candidate> {
-    let has_nvidia = machine.has_nvidia();
-    let is_of_system = |provider: &Provider| {
+    let mut all = [AUTO, native::NAME, ONNX_RUNTIME].map(Candidate::of).to_vec();
+    for provider in Provider::all() {
         let is_nvidia = provider.needed_part(&machine.os) == Some(SystemPart::NvidiaDriver);
-        *provider != Provider::Cpu
-            && provider.only_on(std::env::consts::OS, &machine.arch).is_none()
-            && (!is_nvidia || has_nvidia)
-    };
-    let name = |provider: Provider| match aliases::short_names().find(|&name| name == provider.name()) {
-        Some(name) => name.to_owned(),
-        None => format!("{ONNX_RUNTIME}(provider={provider})"),
-    };
-    let own = [AUTO, native::NAME, ONNX_RUNTIME].map(str::to_owned);
-    let all = own
-        .into_iter()
-        .chain(Provider::all().filter(is_of_system).map(name));
-    all.map(|backend| Candidate {
-        backend,
-        options: String::new(),
-    })
-    .collect()
+        if provider == Provider::Cpu
+            || provider.only_on(std::env::consts::OS, &machine.arch).is_some()
+            || is_nvidia && !machine.has_nvidia()
+        {
+            continue;
+        }
+        all.push(
+            match aliases::short_names().find(|&name| name == provider.name()) {
+                Some(name) => Candidate::of(name),
+                None => Candidate::of(&format!("{ONNX_RUNTIME}(provider={provider})")),
+            },
+        );
+    }
+    all
 }
 
 /// JSON in which each path is reduced to its file name.
 fn without_paths(report: &DoctorReport) -> Result<Value> {
     let mut value = serde_json::to_value(report)?;
-    let homes = ["HOME", "USERPROFILE"]
-        .into_iter()
-        .filter_map(std::env::var_os)
-        .map(PathBuf::from);
-    let own: Vec<_> = homes
-        .chain(folders::cache())
-        .chain(folders::executable())
-        .collect();
+    let homes = ["HOME", "USERPROFILE"].into_iter().filter_map(std::env::var_os);
+    let mut own: Vec<_> = homes.map(PathBuf::from).collect();
+    own.extend(folders::cache());
+    own.extend(folders::executable());
     shorten_paths(&mut value, &own);
     Ok(value)
 }
@@ -155,28 +144,32 @@ fn shorten_paths(value: &mut Value, own: &[PathBuf]) {
 
 /// Only the folders `own` may contain blanks.
 fn with_short_paths(text: &str, own: &[PathBuf]) -> String {
-    let known = |text: String, folder: &PathBuf| match folder.to_str() {
-        Some(folder) if folder.len() > 1 => text.replace(folder, "/…"),
-        _ => text,
-    };
-    let text = own.iter().fold(text.to_owned(), known);
-    let last_part = |word: &str| {
+    let mut text = text.to_owned();
+    for folder in own.iter().filter_map(|folder| folder.to_str()) {
+        if folder.len() > 1 {
+            text = text.replace(folder, "/…");
+        }
+    }
+    let mut short = String::new();
+    for word in text.split_inclusive(|c: char| c.is_whitespace() || "\"'`,;()".contains(c)) {
         let is_path =
             word.starts_with(['/', '~', '\\']) || word.get(1..).is_some_and(|rest| rest.starts_with(":\\"));
-        let last = word.rsplit(['/', '\\']).next().filter(|_| is_path);
-        last.map_or_else(|| word.to_owned(), |last| format!("…/{last}"))
-    };
-    let is_between = |c: char| c.is_whitespace() || "\"'`,;()".contains(c);
-    let words = text.split_inclusive(is_between);
-    words
-        .map(|word| match word.strip_suffix(is_between) {
-            Some(path) => format!("{}{}", last_part(path), &word[path.len()..]),
-            None => last_part(word),
-        })
-        .collect()
+        match word.rsplit_once(['/', '\\']) {
+            Some((_, last)) if is_path => short += &format!("…/{last}"),
+            _ => short += word,
+        }
+    }
+    short
 }
 
 impl Candidate {
+    pub(super) fn of(backend: &str) -> Candidate {
+        Candidate {
+            backend: backend.into(),
+            options: String::new(),
+        }
+    }
+
     /// None if the texts cannot be read, which the trial will report.
     fn providers(&self) -> Vec<Provider> {
         BackendConfig::parse(&self.backend, &self.options).map_or(Vec::new(), |config| config.providers())
@@ -206,26 +199,21 @@ impl Candidate {
             return vec![self.without_figures(Verdict::NotInstalled, reason)];
         }
         let default = self.try_in_child(network);
-        let is_single = default.trial.precision == SINGLE;
         let names_precision = self.options.contains("precision") || self.backend == AUTO;
+        let tries_single = default.works && default.trial.precision != SINGLE && !names_precision;
         let mut reports = vec![default];
-        if reports[0].works && !is_single && !names_precision {
+        if tries_single {
             reports.push(self.in_single_precision().try_in_child(network));
         }
         reports
     }
 
     fn try_in_child(&self, network: &NetworkArgs) -> BackendReport {
-        let own = [
-            ("backend", self.backend.clone()),
-            ("backend-opts", self.options.clone()),
-        ];
-        let others = network
-            .0
-            .changed()
-            .into_iter()
-            .filter(|(flag, _)| !OF_A_BACKEND.contains(flag));
-        match child_process::json(&["doctor", "--trial"], own.into_iter().chain(others), PATIENCE) {
+        let mut flags = network.0.changed();
+        flags.retain(|(flag, _)| !OF_A_BACKEND.contains(flag));
+        flags.push(("backend", self.backend.clone()));
+        flags.push(("backend-opts", self.options.clone()));
+        match child_process::json(&["doctor", "--trial"], flags, PATIENCE) {
             Ok(trial) => BackendReport::judged(self.backend.clone(), trial),
             Err(ChildError { message, foreign }) => BackendReport {
                 foreign,
@@ -245,16 +233,13 @@ impl Candidate {
 
     /// Distinguishes a failing backend from one without hardware on this machine.
     fn judge_fault(&self, report: BackendReport, machine: &Machine) -> BackendReport {
-        if ![Verdict::Fails, Verdict::NotInstalled].contains(&report.verdict) {
-            return report;
-        }
-        match self
-            .providers()
-            .into_iter()
-            .find_map(|provider| machine.unsuited(provider))
-        {
-            Some(reason) => self.without_figures(Verdict::NotForThisMachine, reason),
-            None => report,
+        let mut providers = self.providers().into_iter();
+        let unsuited = providers.find_map(|provider| machine.unsuited(provider));
+        match (report.verdict, unsuited) {
+            (Verdict::Fails | Verdict::NotInstalled, Some(reason)) => {
+                self.without_figures(Verdict::NotForThisMachine, reason)
+            }
+            _ => report,
         }
     }
 }
@@ -313,7 +298,10 @@ impl Trial {
             &mut expected,
             reference.facts().max_batch,
         )?;
-        let accuracy = AccuracyReport::new((&*tested, &found), (&*reference, &expected));
+        let accuracy = AccuracyReport::new(
+            &Evaluated::by(&*tested, &found),
+            &Evaluated::by(&*reference, &expected),
+        );
         let (throughput, change_ms) = speeds(&*tested)?;
         Ok(Trial {
             description: info.description.clone(),
@@ -447,20 +435,19 @@ pub(super) struct BackendReport {
 impl BackendReport {
     fn judged(backend: String, trial: Trial) -> BackendReport {
         let works = trial.is_right();
-        let (verdict, remedy) = if works {
-            (Verdict::Works, trial.notes.join("\n"))
-        } else {
-            let remedy = "don't play with it; update the driver, and report this output";
-            (Verdict::WrongNumbers, remedy.into())
-        };
-        BackendReport {
+        let mut report = BackendReport {
             backend,
             works,
-            verdict,
-            remedy,
+            verdict: Verdict::Works,
+            remedy: trial.notes.join("\n"),
             trial,
             ..BackendReport::default()
+        };
+        if !works {
+            report.verdict = Verdict::WrongNumbers;
+            report.remedy = "don't play with it; update the driver, and report this output".into();
         }
+        report
     }
 }
 
@@ -472,22 +459,42 @@ impl fmt::Display for DoctorReport {
 
 impl DoctorReport {
     fn write(&self, f: &mut impl fmt::Write, width: Option<usize>) -> fmt::Result {
-        let mut facts = self.machine.facts().into_iter();
-        facts.try_for_each(|(name, value)| write_fact_in(f, name, 11, &value, width))?;
-        for Part {
-            name,
-            is_here,
-            detail,
-        } in &self.parts
-        {
-            let mark = if *is_here { "✓" } else { "–" };
-            write_fact_in(f, &format!("{mark} {name:<24} "), 27, detail, width)?;
+        for (name, value) in self.machine.facts() {
+            write_fact_in(f, name, 11, &value, width)?;
         }
+        for part in &self.parts {
+            let mark = if part.is_here { "✓" } else { "–" };
+            write_fact_in(f, &format!("{mark} {:<24} ", part.name), 27, &part.detail, width)?;
+        }
+        writeln!(f)?;
+        self.table().write(f, width)?;
+        writeln!(f)?;
+        let works = |name: &str| {
+            let mut backends = self.backends.iter();
+            backends.any(|backend| backend.works && backend.backend == name)
+        };
+        if let Some(provider) = self.recommended.filter(|name| !works(name)) {
+            let text = format!("{provider} suits this machine's GPU: `zeitnot setup --auto` sets it up");
+            write_fact_in(f, "", 0, &text, width)?;
+        }
+        for BackendReport { backend, remedy, .. } in &self.backends {
+            for (number, line) in remedy.lines().enumerate() {
+                let name = if number == 0 {
+                    format!("{backend}: ")
+                } else {
+                    String::new()
+                };
+                write_fact_in(f, "", 0, &(name + line), width)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn table(&self) -> Table {
         let caption = "Backends: seconds to the first evaluation, evaluations per second by batch size, cost of another size, largest error of q, same best move";
         let speed = |speed: &BatchSpeed| format!("{}: {:.0}", speed.batch, speed.nps);
-        let speeds = |trial: &Trial| trial.throughput.iter().map(speed).collect::<Vec<_>>().join(", ");
         let figure = |value: Option<f64>, text: fn(f64) -> String| value.map_or(String::new(), text);
-        let table = Table::of(caption, &self.backends)
+        Table::of(caption, &self.backends)
             .words("backend", |BackendReport { backend, trial, .. }| {
                 format!("{backend} {}", trial.precision)
             })
@@ -495,7 +502,9 @@ impl DoctorReport {
             .numbers("first s", |backend| {
                 figure(backend.trial.first_ms, |ms| format!("{:.1}", ms / 1e3))
             })
-            .words("batch: per second", |backend| speeds(&backend.trial))
+            .words("batch: per second", |backend| {
+                backend.trial.throughput.iter().map(speed).join(", ")
+            })
             .numbers("change ms", |backend| {
                 figure(backend.trial.change_ms, |ms| format!("{:.2}", ms.max(0.0)))
             })
@@ -507,26 +516,7 @@ impl DoctorReport {
                     format!("{:.1}", 100.0 * share)
                 })
             })
-            .table();
-        writeln!(f)?;
-        table.write(f, width)?;
-        writeln!(f)?;
-        let works = |name: &str| {
-            self.backends
-                .iter()
-                .any(|backend| backend.works && backend.backend == name)
-        };
-        if let Some(provider) = self.recommended.filter(|name| !works(name)) {
-            let text = format!("{provider} suits this machine's GPU: `zeitnot setup --auto` sets it up");
-            write_fact_in(f, "", 0, &text, width)?;
-        }
-        let mut remedies = self.backends.iter().filter(|backend| !backend.remedy.is_empty());
-        remedies.try_for_each(|backend| {
-            let mut lines = backend.remedy.lines();
-            let first = lines.next().unwrap_or_default();
-            write_fact_in(f, "", 0, &format!("{}: {first}", backend.backend), width)?;
-            lines.try_for_each(|line| write_fact_in(f, "", 0, line, width))
-        })
+            .table()
     }
 }
 
@@ -546,86 +536,90 @@ impl Part {
             detail: found.unwrap_or_else(|reason| reason),
         }
     }
+
+    fn listed(name: &str, found: Vec<String>, otherwise: &str) -> Part {
+        if found.is_empty() {
+            Part::new(name, Err(otherwise.into()))
+        } else {
+            Part::new(name, Ok(found.join(", ")))
+        }
+    }
+
+    fn onnx_runtime() -> Part {
+        let (plain, refused) = finder::look_for(Provider::Cpu);
+        let (with_cuda, _) = finder::look_for(Provider::Cuda);
+        let mut found = Vec::new();
+        for Library {
+            path,
+            version,
+            source,
+        } in plain.into_iter().chain(with_cuda)
+        {
+            found.push(format!("{version} {} ({source})", path.display()));
+        }
+        found.dedup();
+        let mut part = Part::listed(
+            "ONNX Runtime",
+            found,
+            "none is installed; `zeitnot setup` fetches it",
+        );
+        for reason in refused {
+            part.detail += &format!("; refused: {reason}");
+        }
+        part
+    }
+
+    fn plugin(provider: Provider) -> Part {
+        let (library, _) = finder::look_for(provider);
+        let beside = library.as_ref().and_then(|library| library.path.parent());
+        let plugin = provider.plugin();
+        let file = plugin.and_then(|plugin| finder::plugin_file(plugin, beside));
+        let found = match file {
+            Some(file) => Ok(file.display().to_string()),
+            None => Err(format!(
+                "not installed; `zeitnot setup --provider {provider}` fetches it"
+            )),
+        };
+        Part::new(format!("plugin {provider}"), found)
+    }
+
+    fn of_system(name: &str, provider: Provider) -> Part {
+        match obstacle(provider) {
+            None => Part::new(name, Ok("loads".into())),
+            Some(error) => Part::new(name, Err(error.to_string())),
+        }
+    }
+
+    fn vulkan_drivers() -> Part {
+        let drivers = vulkan::drivers().iter().map(ToString::to_string).collect();
+        let mut part = Part::listed("Vulkan drivers", drivers, "none is registered");
+        if let Some(old) = vulkan::outdated() {
+            part.is_here = false;
+            part.detail += &format!("; {old}");
+        }
+        part
+    }
 }
 
 fn parts(machine: &Machine) -> Vec<Part> {
-    let (plain, refused) = finder::look_for(Provider::Cpu);
-    let with_cuda = finder::look_for(Provider::Cuda).0;
-    let listed = |name: &str, found: Vec<String>, otherwise: &str| {
-        Part::new(
-            name,
-            if found.is_empty() {
-                Err(otherwise.into())
-            } else {
-                Ok(found.join(", "))
-            },
-        )
-    };
-    let text = |library: Library| {
-        format!(
-            "{} {} ({})",
-            library.version,
-            library.path.display(),
-            library.source
-        )
-    };
-    let mut libraries: Vec<_> = [plain, with_cuda].into_iter().flatten().map(text).collect();
-    libraries.dedup();
-    let mut onnx_runtime = listed(
-        "ONNX Runtime",
-        libraries,
-        "none is installed; `zeitnot setup` fetches it",
-    );
-    refused
-        .iter()
-        .for_each(|reason| onnx_runtime.detail += &format!("; refused: {reason}"));
-    let plugin = |provider: Provider| {
-        let fetch = || format!("not installed; `zeitnot setup --provider {provider}` fetches it");
-        let (library, _) = finder::look_for(provider);
-        let beside = library.as_ref().and_then(|library| library.path.parent());
-        let file = provider
-            .plugin()
-            .and_then(|plugin| finder::plugin_file(plugin, beside));
-        let file = file.map(|file| file.display().to_string());
-        Part::new(format!("plugin {provider}"), file.ok_or_else(fetch))
-    };
-    let system_part = |name: &str, provider| {
-        let obstacle = obstacle(provider);
-        Part::new(
-            name,
-            obstacle.map_or(Ok("loads".into()), |error| Err(error.to_string())),
-        )
-    };
-    let candidates: Vec<_> = all_candidates(machine)
-        .iter()
-        .flat_map(Candidate::providers)
-        .collect();
-    let mut parts = vec![onnx_runtime];
-    let plugins = candidates.iter().copied().filter(|provider| provider.is_plugin());
-    parts.extend(plugins.map(plugin));
-    if candidates.contains(&Provider::Cuda) {
-        parts.push(system_part("NVIDIA driver", Provider::Cuda));
+    let mut parts = vec![Part::onnx_runtime()];
+    let candidates = all_candidates(machine);
+    let providers: Vec<_> = candidates.iter().flat_map(Candidate::providers).collect();
+    for provider in providers.iter().filter(|provider| provider.is_plugin()) {
+        parts.push(Part::plugin(*provider));
+    }
+    if providers.contains(&Provider::Cuda) {
+        parts.push(Part::of_system("NVIDIA driver", Provider::Cuda));
     }
     if cfg!(target_os = "linux") {
-        parts.push(system_part("Vulkan loader", Provider::WebGpu));
-        let drivers = vulkan::drivers()
-            .into_iter()
-            .map(|driver| driver.to_string())
-            .collect();
-        let mut drivers = listed("Vulkan drivers", drivers, "none is registered");
-        if let Some(old) = vulkan::outdated() {
-            drivers.is_here = false;
-            drivers.detail += &format!("; {old}");
-        }
-        parts.push(drivers);
-        let otherwise = "there is none in /dev; in a container start that with access to the GPU";
-        let files = machine
-            .devices
-            .iter()
-            .flatten()
-            .map(|path| path.display().to_string())
-            .collect();
-        parts.push(listed("GPU devices", files, otherwise));
+        parts.push(Part::of_system("Vulkan loader", Provider::WebGpu));
+        parts.push(Part::vulkan_drivers());
+        let devices = machine.devices.iter().flatten();
+        parts.push(Part::listed(
+            "GPU devices",
+            devices.map(|path| path.display().to_string()).collect(),
+            "there is none in /dev; in a container start that with access to the GPU",
+        ));
     }
     parts
 }
@@ -728,10 +722,7 @@ mod tests {
 
     #[test]
     fn single_precision_is_added_to_the_options() {
-        let plain = Candidate {
-            backend: "webgpu".into(),
-            options: String::new(),
-        };
+        let plain = Candidate::of("webgpu");
         assert_eq!(plain.in_single_precision().options, "precision=fp32");
         let second = Candidate {
             options: "gpu=1".into(),
