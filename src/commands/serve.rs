@@ -47,23 +47,16 @@ pub(crate) struct ServeArgs {
 
 /// Runs until the input ends, or with --listen until it is killed.
 pub(super) fn run(args: ServeArgs) -> Result<ExitStatus> {
-    let ServeArgs {
-        listen,
-        listen_anywhere,
-        concurrency,
-        queue,
-        nodes,
-        settings,
-    } = args;
-    let listener = listen
-        .map(|address| bind(&address, listen_anywhere))
-        .transpose()?;
-    let limits = ServerLimits {
-        searches: concurrency.map(|n| n as usize),
-        queue,
-        nodes,
+    let listener = match &args.listen {
+        Some(address) => Some(bind(address, args.listen_anywhere)?),
+        None => None,
     };
-    let server = Arc::new(Server::new(settings.0, limits)?);
+    let limits = ServerLimits {
+        searches: args.concurrency.map(|n| n as usize),
+        queue: args.queue,
+        nodes: args.nodes,
+    };
+    let server = Arc::new(Server::new(args.settings.0, limits)?);
     server.notes().iter().for_each(eprint_message);
     match listener {
         Some(listener) => serve_port(&server, &listener)?,
@@ -135,11 +128,14 @@ fn watch(stream: &TcpStream) -> io::Result<()> {
 fn serve_stream(server: &Arc<Server>, stream: &TcpStream) {
     let (client, answers) = server.connect();
     thread::scope(|scope| {
-        let reads = move || drop(client.read(BufReader::new(stream)));
-        let _ = (thread::Builder::new().spawn_scoped(scope, reads))
-            .and_then(|_| stream.set_nodelay(true))
-            .and_then(|()| watch(stream))
-            .and_then(|()| answers.write(&mut &*stream));
+        let serve = || -> io::Result<()> {
+            let reads = move || drop(client.read(BufReader::new(stream)));
+            thread::Builder::new().spawn_scoped(scope, reads)?;
+            stream.set_nodelay(true)?;
+            watch(stream)?;
+            answers.write(&mut &*stream)
+        };
+        let _ = serve();
         let _ = stream.shutdown(Shutdown::Both);
     });
 }

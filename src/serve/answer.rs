@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::query::Id;
-use zeitnot_engine::chess::{History, Move};
+use zeitnot_engine::chess::History;
 use zeitnot_engine::search::{LineValue, MoveStats, PvLine, SearchInfo};
 use zeitnot_engine::serve::PoolStatus;
 
@@ -106,31 +106,35 @@ impl Figures {
 impl MoveFigures {
     /// Of `most` moves, also of those that a proof has left without a line.
     pub(super) fn all(root: &History, info: &SearchInfo, most: usize) -> Vec<MoveFigures> {
-        let all_stats = || info.move_stats.iter().flat_map(|stats| &stats.moves);
-        let stats_of = |mv: Move| all_stats().find(|stats| stats.mv == mv);
-        let has_line = |mv: Move| info.lines.iter().any(|line| line.moves.first() == Some(&mv));
-        let mut others: Vec<_> = all_stats().filter(|stats| !has_line(stats.mv)).collect();
+        let mut others: Vec<_> = info.move_stats.iter().flat_map(|stats| &stats.moves).collect();
+        let mut all = Vec::new();
+        for line in &info.lines {
+            let place = others
+                .iter()
+                .position(|stats| line.moves.first() == Some(&stats.mv));
+            all.push(MoveFigures::of(
+                root,
+                line,
+                place.map(|place| others.remove(place)),
+            ));
+        }
         others.sort_by(|a, b| b.node.policy.total_cmp(&a.node.policy));
-        let other_lines = others.into_iter().map(|stats| PvLine {
-            moves: vec![stats.mv],
-            ..PvLine::default()
-        });
-        let lines = info.lines.iter().cloned().chain(other_lines).take(most);
-        lines
-            .map(|line| {
-                let stats = line.moves.first().and_then(|&mv| stats_of(mv));
-                MoveFigures::of(root, &line, stats)
-            })
-            .collect()
+        for stats in others {
+            let line = PvLine {
+                moves: vec![stats.mv],
+                ..PvLine::default()
+            };
+            all.push(MoveFigures::of(root, &line, Some(stats)));
+        }
+        all.truncate(most);
+        all
     }
 
     fn of(root: &History, line: &PvLine, stats: Option<&MoveStats>) -> MoveFigures {
         let pv = root.format_line(&line.moves);
         // The position's value is not the move's.
-        let own = line
-            .value
-            .as_ref()
-            .filter(|value| line.nodes > 0 || value.mate.is_some());
+        let value = line.value.as_ref();
+        let own = value.filter(|value| line.nodes > 0 || value.mate.is_some());
         MoveFigures {
             r#move: pv.first().cloned().unwrap_or_default(),
             visits: line.nodes,

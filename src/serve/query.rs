@@ -91,17 +91,15 @@ pub(super) struct Id(pub(super) Box<RawValue>);
 
 impl Id {
     fn read(text: &RawValue) -> Result<Id, Refusal> {
-        let (raw, bytes) = match text.get().as_bytes() {
-            [b'"', ..] => {
-                let text: String = serde_json::from_str(text.get()).or_else(|error| refuse("id", error))?;
-                (
-                    to_raw_value(&text).or_else(|error| refuse("id", error))?,
-                    text.len(),
-                )
-            }
-            [b'-' | b'0'..=b'9', ..] => (text.to_owned(), text.get().len()),
+        let raw = match text.get().as_bytes() {
+            // One text, however it is escaped.
+            [b'"', ..] => serde_json::from_str::<String>(text.get())
+                .and_then(|text| to_raw_value(&text))
+                .or_else(|error| refuse("id", error))?,
+            [b'-' | b'0'..=b'9', ..] => text.to_owned(),
             _ => return refuse("id", NO_ID),
         };
+        let bytes = raw.get().len();
         if bytes > MAX_ID {
             return refuse("id", format!("expected at most {MAX_ID} bytes, found {bytes}"));
         }
@@ -141,6 +139,11 @@ impl<'de> Deserialize<'de> for Entries {
 }
 
 impl Entries {
+    fn get(&self, key: &str) -> Option<&RawValue> {
+        let (_, value) = self.0.iter().find(|(known, _)| known == key)?;
+        Some(value)
+    }
+
     /// The values behind their keys. `name` names a key in a refusal.
     fn into_map(self, name: impl Fn(&str) -> String) -> Result<Map<String, Value>, Refusal> {
         let mut map = Map::new();
@@ -158,12 +161,11 @@ impl Entries {
 impl Command {
     /// Fails if the line is no JSON object, or a field is wrong.
     pub(super) fn parse(line: &str, defaults: &Defaults) -> Result<Command, QueryError> {
-        let Entries(entries) = serde_json::from_str(line)
+        let entries: Entries = serde_json::from_str(line)
             .map_err(|error| QueryError::new(None, format!("expected a JSON object on one line: {error}")))?;
-        let id = entries.iter().find(|(key, _)| key == "id");
-        let id = id.map_or_else(|| refuse("id", NO_ID), |(_, text)| Id::read(text));
+        let id = entries.get("id").map_or_else(|| refuse("id", NO_ID), Id::read);
         let known = id.clone().ok();
-        let fields = Fields::read(Entries(entries), id);
+        let fields = Fields::read(entries, id);
         let command = fields.and_then(|fields| fields.command(defaults));
         command.map_err(|(field, reason)| QueryError {
             field: Some(field),
@@ -180,49 +182,41 @@ struct Fields {
 
 impl Fields {
     fn read(entries: Entries, id: Result<Id, Refusal>) -> Result<Fields, Refusal> {
-        let (mut options, others) = (Map::new(), entries);
-        if let Some((_, text)) = others.0.iter().find(|(key, _)| key == "options") {
-            let entries: Entries = serde_json::from_str(text.get())
+        let mut options = Map::new();
+        if let Some(text) = entries.get("options") {
+            let named: Entries = serde_json::from_str(text.get())
                 .or_else(|_| refuse("options", "expected an object of names and values"))?;
-            options = entries.into_map(|name| format!("options.{name}"))?;
+            options = named.into_map(|name| format!("options.{name}"))?;
         }
         Ok(Fields {
             id,
             options,
-            others: others.into_map(str::to_owned)?,
+            others: entries.into_map(str::to_owned)?,
         })
     }
 
     fn command(&self, defaults: &Defaults) -> Result<Command, Refusal> {
-        let fields = || FIELDS.split(", ");
-        if let Some(unknown) = self
-            .others
-            .keys()
-            .find(|name| !fields().any(|field| field == *name))
-        {
-            let near = nearest_name(unknown, fields());
-            let hint = near
-                .map(|near| format!("; did you mean {near}?"))
-                .unwrap_or_default();
-            return refuse(unknown, format!("unknown field{hint} (fields: {FIELDS})"));
+        for name in self.others.keys() {
+            if !FIELDS.split(", ").any(|field| field == name) {
+                let hint = match nearest_name(name, FIELDS.split(", ")) {
+                    Some(near) => format!("; did you mean {near}?"),
+                    None => String::new(),
+                };
+                return refuse(name, format!("unknown field{hint} (fields: {FIELDS})"));
+            }
         }
         let Some(action) = self.others.get("action") else {
             return self.query(defaults);
         };
-        let allowed = ["id", "action"];
-        if let Some(other) = self
-            .others
-            .keys()
-            .find(|field| !allowed.contains(&field.as_str()))
-        {
-            return refuse(other, "an action has no such field");
+        for name in self.others.keys() {
+            if !["id", "action"].contains(&name.as_str()) {
+                return refuse(name, "an action has no such field");
+            }
         }
         // Most actions need no id, and any null is none.
-        let has_none = self.others.get("id").is_none_or(Value::is_null);
-        let id = if has_none {
-            Ok(None)
-        } else {
-            self.id.clone().map(Some)
+        let id = match self.others.get("id") {
+            None | Some(Value::Null) => Ok(None),
+            Some(_) => self.id.clone().map(Some),
         };
         match action.as_str() {
             Some("cancel") => Ok(Command::Cancel(self.id.clone()?)),
@@ -286,18 +280,10 @@ impl Fields {
         match self.others.get("plies") {
             None => Ok(BTreeSet::from([last])),
             Some(Value::String(all)) if all == "all" => Ok((0..=last).collect()),
-            Some(Value::Array(plies)) if !plies.is_empty() => {
-                let ply = |ply: &Value| {
-                    ply.as_u64()
-                        .filter(|&ply| ply <= last as u64)
-                        .map(|ply| ply as usize)
-                };
-                let plies: Option<_> = plies.iter().map(ply).collect();
-                plies.map_or_else(
-                    || refuse("plies", format!("expected whole numbers from 0 to {last}")),
-                    Ok,
-                )
-            }
+            Some(list @ Value::Array(plies)) if !plies.is_empty() => match BTreeSet::deserialize(list) {
+                Ok(plies) if plies.iter().all(|&ply| ply <= last) => Ok(plies),
+                _ => refuse("plies", format!("expected whole numbers from 0 to {last}")),
+            },
             Some(_) => refuse("plies", "expected \"all\", or a list of numbers of moves played"),
         }
     }
@@ -339,9 +325,9 @@ impl Fields {
 
     fn setup(&self, defaults: &Defaults) -> Result<Arc<Setup>, Refusal> {
         let mut settings = defaults.setup.settings().clone();
-        self.options
-            .iter()
-            .try_for_each(|(name, value)| set_option(&mut settings, name, value))?;
+        for (name, value) in &self.options {
+            set_option(&mut settings, name, value)?;
+        }
         settings.chess960 = self.get("chess960", FLAG)?.unwrap_or(settings.chess960);
         if let Some(lines) = self.number("multipv", 1..=500)? {
             settings.info.multi_pv = lines as usize;
@@ -357,8 +343,7 @@ impl Fields {
     }
 
     fn number(&self, field: &str, range: std::ops::RangeInclusive<u64>) -> Result<Option<u64>, Refusal> {
-        let (least, most) = (range.start(), range.end());
-        let expected = format!("a whole number from {least} to {most}");
+        let expected = format!("a whole number from {} to {}", range.start(), range.end());
         match self.get(field, &expected)? {
             Some(number) if !range.contains(&number) => {
                 refuse(field, format!("expected {expected}, found {number}"))
@@ -399,15 +384,16 @@ fn set_option(settings: &mut Settings, name: &str, value: &Value) -> Result<(), 
     }
     let before = settings.clone();
     settings.set(name, &text).or_else(|error| refuse(&field, error))?;
-    let of_server = |s: &Settings| (s.network.clone(), s.tablebase.clone(), s.memory.clone());
-    if of_server(settings) == of_server(&before) {
-        Ok(())
-    } else {
-        refuse(
+    if settings.network != before.network
+        || settings.tablebase != before.tablebase
+        || settings.memory != before.memory
+    {
+        return refuse(
             &field,
             "the server has one for all queries; give it on its command line",
-        )
+        );
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -560,7 +546,7 @@ mod tests {
         }
         assert_eq!(id("\"\\u0041\""), "\"A\"", "one text, however it is escaped");
         assert_eq!(id(&"7".repeat(200)).len(), 200);
-        for long in ["7".repeat(201), format!("\"{}\"", "é".repeat(101))] {
+        for long in ["7".repeat(201), format!("\"{}\"", "é".repeat(100))] {
             let Err(error) = parse(&[&format!(r#"{{"id":{long}}}"#)]).remove(0) else {
                 panic!("{long}")
             };

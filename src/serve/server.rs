@@ -241,11 +241,12 @@ impl Queries {
 
     /// Stops the searches of the open queries that `is_meant` chooses, and counts them.
     fn stop(&self, is_meant: impl Fn(&OpenQuery) -> bool) -> usize {
-        let open = self.open.lock();
-        let meant = open.values().filter(|query| is_meant(query));
-        meant
-            .map(|query| query.stop.store(true, Ordering::Relaxed))
-            .count()
+        let mut stopped = 0;
+        for query in self.open.lock().values().filter(|query| is_meant(query)) {
+            query.stop.store(true, Ordering::Relaxed);
+            stopped += 1;
+        }
+        stopped
     }
 
     fn answered(&self, query: &OpenQuery) {
@@ -307,37 +308,21 @@ impl Client {
             Ok(Command::CancelAll(id)) => self.cancel(id.as_ref(), "cancel_all", |_| true),
             Ok(Command::ClearCache(id)) => {
                 server.searcher.cache.clear();
-                queries.send(&ActionAnswer {
-                    id: id.as_ref(),
-                    action: "clear_cache",
-                    result: (),
-                });
+                self.tell_done(id.as_ref(), "clear_cache", ());
             }
-            Ok(Command::Version(id)) => {
-                queries.send(&ActionAnswer {
-                    id: id.as_ref(),
-                    action: "version",
-                    result: &server.version,
-                });
-            }
-            Ok(Command::Status(id)) => {
-                queries.send(&ActionAnswer {
-                    id: id.as_ref(),
-                    action: "status",
-                    result: server.status(),
-                });
-            }
+            Ok(Command::Version(id)) => self.tell_done(id.as_ref(), "version", &server.version),
+            Ok(Command::Status(id)) => self.tell_done(id.as_ref(), "status", server.status()),
         }
+    }
+
+    fn tell_done(&self, id: Option<&Id>, action: &str, result: impl Serialize) {
+        self.queries.send(&ActionAnswer { id, action, result });
     }
 
     fn cancel(&self, id: Option<&Id>, action: &str, is_meant: impl Fn(&OpenQuery) -> bool) {
         let cancelled = self.queries.stop(is_meant);
         self.server.searcher.remove_stopped();
-        self.queries.send(&ActionAnswer {
-            id,
-            action,
-            result: json!({ "cancelled": cancelled }),
-        });
+        self.tell_done(id, action, json!({ "cancelled": cancelled }));
     }
 
     /// Queues the positions of `query`. Those without a legal move are answered at once.
@@ -371,7 +356,8 @@ impl Client {
         } else {
             &server.no_cache
         };
-        let (mut orders, mut over) = (Vec::new(), Vec::new());
+        let mut orders = Vec::new();
+        let mut over = Vec::new();
         for ply in plies {
             let reply = Reply {
                 queries: queries.clone(),
@@ -397,7 +383,11 @@ impl Client {
             });
         }
         match server.searcher.submit_within(orders, server.limits.queue) {
-            Ok(()) => over.iter().for_each(|reply| reply.game_over(&game)),
+            Ok(()) => {
+                for reply in over {
+                    reply.game_over(&game);
+                }
+            }
             Err(error) => {
                 queries.open.lock().remove(&open.number);
                 queries.send(&QueryError::new(Some(open.id.clone()), error));
@@ -416,23 +406,28 @@ pub(crate) struct Answers {
 impl Answers {
     /// Until all is answered and reading has ended. If writing fails, the client's searches end.
     pub(crate) fn write(&self, output: &mut impl Write) -> io::Result<()> {
-        let written = self.receiver.iter().try_for_each(|answer| {
-            output.write_all(&answer)?;
-            self.queries.upgrade().iter().for_each(|queries| {
-                queries.unread_bytes.fetch_sub(answer.len(), Ordering::Relaxed);
-            });
-            if self.receiver.is_empty() {
-                output.flush()
-            } else {
-                Ok(())
-            }
-        });
-        if let (Err(_), Some(queries)) = (&written, self.queries.upgrade()) {
+        let written = self.write_lines(output);
+        if written.is_err()
+            && let Some(queries) = self.queries.upgrade()
+        {
             queries.is_gone.store(true, Ordering::Relaxed);
             queries.stop(|_| true);
             self.server.searcher.remove_stopped();
         }
         written
+    }
+
+    fn write_lines(&self, output: &mut impl Write) -> io::Result<()> {
+        for line in &self.receiver {
+            output.write_all(&line)?;
+            if let Some(queries) = self.queries.upgrade() {
+                queries.unread_bytes.fetch_sub(line.len(), Ordering::Relaxed);
+            }
+            if self.receiver.is_empty() {
+                output.flush()?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -520,14 +515,14 @@ impl Listener for Reply {
                 ..error
             });
         }
-        let outcome = outcome.as_ref();
-        let reason = outcome
-            .filter(|_| !is_cancelled)
-            .map(|outcome| outcome.reason.to_string());
-        let best = outcome.and_then(|outcome| outcome.best);
-        let info = outcome.and_then(|outcome| outcome.info.as_ref());
+        let reason = match &outcome {
+            Some(outcome) if !is_cancelled => outcome.reason.to_string(),
+            _ => "cancelled".into(),
+        };
+        let best = outcome.as_ref().and_then(|outcome| outcome.best);
+        let info = outcome.as_ref().and_then(|outcome| outcome.info.as_ref());
         self.finish(&Answer {
-            reason: Some(reason.unwrap_or_else(|| "cancelled".into())),
+            reason: Some(reason),
             best: best.map(|mv| root.format_move(mv)),
             ..self.answer_of(root, info)
         });
