@@ -12,10 +12,10 @@
 //! | `commands` | a file for each command, in an order of their own |
 //! | `config_file` | `zeitnot.config`: reads and writes it |
 //! | [`signals`] | what signals do to the process |
-//! | `output` | results on stdout, messages on stderr, exit codes |
 //! | [`uci`] | the protocol: reads a GUI's commands, writes the engine's answers |
 //! | `serve` | the analysis server: its clients and their JSON |
 //! | `setup` | what a machine needs for its GPU: finds out, chooses, fetches |
+//! | `output` | results on stdout, messages on stderr, exit codes |
 
 // Tests may unwrap. Everything else says what went wrong.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]

@@ -12,6 +12,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use itertools::Itertools;
 use serde::Serialize;
 
 use super::benchmark::advice::write_setting;
@@ -65,16 +66,14 @@ pub(crate) struct SetupArgs {
 }
 
 impl SetupArgs {
-    fn fetcher(&self) -> Fetcher<'_> {
-        Fetcher::new(&|text| eprint_message(text), self.is_offline)
+    fn fetcher(&self) -> Fetcher {
+        Fetcher::new(self.is_offline)
     }
 
     /// Another machine than this one.
     fn described(&self) -> Result<Option<Machine>> {
-        self.machine
-            .as_deref()
-            .map(|file| read_json(file, "no description of a machine"))
-            .transpose()
+        let read = |file: &PathBuf| read_json(file, "no description of a machine");
+        self.machine.as_ref().map(read).transpose()
     }
 }
 
@@ -84,10 +83,8 @@ pub(super) fn run(args: &SetupArgs, output: &mut Output) -> Result<ExitStatus> {
     }
     if args.networks {
         let networks = published()?;
-        return output.write(
-            &networks,
-            &networks.iter().map(PublishedNetwork::line).collect::<String>(),
-        );
+        let lines: String = networks.iter().map(PublishedNetwork::line).collect();
+        return output.write(&networks, &lines);
     }
     if let Some(name) = &args.network {
         return fetch_network(args, name.as_deref(), output);
@@ -122,41 +119,33 @@ pub(super) fn run(args: &SetupArgs, output: &mut Output) -> Result<ExitStatus> {
     let runtime = Runtime::get(provider).map_err(with_remedy)?;
     // Only plugins find devices before a session is made.
     let is_looked_for = provider.is_plugin() && provider.is_accelerator();
-    let no_device = is_looked_for
-        .then(|| Runtime::check_device(provider).err())
-        .flatten();
+    let device = if is_looked_for {
+        let missing = Runtime::check_device(provider).err();
+        missing.map(|reason| format!("no GPU was found: {reason}"))
+    } else {
+        None
+    };
     let Library {
         path,
         version,
         source,
     } = runtime.library.clone();
-    let library = path.display().to_string();
-    let device = no_device
-        .as_ref()
-        .map(|reason| format!("no GPU was found: {reason}"));
     let report = RuntimeReport {
-        library,
+        library: path.display().to_string(),
         version,
         source,
         providers: runtime.providers(),
         device,
     };
-    output.write(&report, &report)?;
-    Ok(if no_device.is_some() {
-        ExitStatus::Negative
-    } else {
-        ExitStatus::Success
-    })
+    output.report(&report)?;
+    Ok(ExitStatus::of(report.device.is_none()))
 }
 
 /// Fetches the network of this name, or the one that suits the machine.
 fn fetch_network(args: &SetupArgs, name: Option<&str>, output: &mut Output) -> Result<ExitStatus> {
-    let is_cpu = args
-        .backend
-        .as_ref()
-        .is_some_and(|name| name.starts_with(native::NAME));
+    let backend = args.backend.as_deref().unwrap_or_default();
     let gpu_mb = match args.described()? {
-        _ if is_cpu || name.is_some() => 0,
+        _ if backend.starts_with(native::NAME) || name.is_some() => 0,
         Some(machine) => machine.evaluating_gpu_mb(true),
         None => Machine::this().evaluating_gpu_mb(false),
     };
@@ -181,9 +170,10 @@ fn offer(settings: &Settings, gpu_mb: u64) -> Result<String> {
         return Ok(String::new());
     }
     let network = choose(None, gpu_mb)?;
-    let (name, size) = (&network.name, network.megabytes());
     Ok(format!(
-        "stronger   `zeitnot setup --network` fetches the network {name} ({size} MB)\n"
+        "stronger   `zeitnot setup --network` fetches the network {} ({} MB)\n",
+        network.name,
+        network.megabytes()
     ))
 }
 
@@ -202,9 +192,10 @@ impl fmt::Display for RuntimeReport {
         writeln!(f, "library    {} ({})", self.library, self.source)?;
         writeln!(f, "version    {}", self.version)?;
         writeln!(f, "providers  {}", self.providers.join(", "))?;
-        self.device
-            .iter()
-            .try_for_each(|device| writeln!(f, "device     {device}"))
+        if let Some(device) = &self.device {
+            writeln!(f, "device     {device}")?;
+        }
+        Ok(())
     }
 }
 
@@ -275,10 +266,9 @@ impl Auto<'_> {
     /// Takes the steps, prints each and notes it in the report.
     fn go(&mut self, output: &mut Output) -> Result<ExitStatus> {
         let machine = self.report.machine.clone();
-        machine
-            .facts()
-            .into_iter()
-            .try_for_each(|(name, value)| tell(output, name, value))?;
+        for (name, value) in machine.facts() {
+            tell(output, name, value)?;
+        }
         let Choice { chosen, next, hint } = machine.choose();
         self.report.hint.clone_from(&hint);
         let Some((gpu, provider)) = chosen else {
@@ -294,44 +284,44 @@ impl Auto<'_> {
                 ),
             };
             tell(output, label, why)?;
-            let is_lacking = hint.is_some() && !self.args.dry_run;
-            return Ok(if is_lacking {
-                ExitStatus::Negative
-            } else {
-                ExitStatus::Success
-            });
+            return Ok(ExitStatus::of(hint.is_none() || self.args.dry_run));
         };
         self.report.provider = Some(provider.name());
         tell(output, "chosen", format_args!("{provider}, for {gpu}"))?;
-        hint.iter().try_for_each(|hint| tell(output, "note", hint))?;
-
-        let plan = match self.args.machine.is_some() && self.args.dry_run {
-            true => Plan::elsewhere(provider, &machine.os, &machine.arch),
-            false => Plan::here(provider)?,
+        if let Some(hint) = hint {
+            tell(output, "note", hint)?;
+        }
+        let plan = if self.args.machine.is_some() && self.args.dry_run {
+            Plan::elsewhere(provider, &machine.os, &machine.arch)
+        } else {
+            Plan::here(provider)?
         };
         output.write_ahead(&format_args!("needed:\n{plan}"))?;
         let unsuited = machine.out_of_reach(gpu, provider);
-        unsuited.iter().try_for_each(|why| tell(output, "missing", why))?;
+        if let Some(why) = &unsuited {
+            tell(output, "missing", why)?;
+        }
         let mut lacking = Vec::from_iter(provider.needed_part(&machine.os).map(Part::System));
         lacking.extend(plan.missing().next().map(|_| Part::Pip));
         lacking.retain(|part| !machine.parts.contains(part));
         let remedy = (!lacking.is_empty()).then(|| machine.remedy(&lacking));
         if let Some(remedy) = &remedy {
-            let names: Vec<_> = lacking.iter().map(Part::to_string).collect();
-            tell(output, "missing", names.join(", "))?;
+            tell(output, "missing", lacking.iter().join(", "))?;
             tell(output, "", remedy)?;
         }
         self.report.lacking = lacking;
         self.report.remedy = remedy.or(unsuited);
         let plan = self.report.files.insert(plan);
         if self.args.dry_run {
-            let (native, config) = (native::NAME, self.config.path.display());
             output.write_ahead(&format_args!(
-                "would check {provider} against {native}, search {POSITIONS} positions with both, and write the better \
-                 one to {config}\n"
+                "would check {provider} against {}, search {POSITIONS} positions with both, and write the better one to \
+                 {}\n",
+                native::NAME,
+                self.config.path.display()
             ))?;
-            let lines = self.config.taken_lines(&OF_A_BACKEND);
-            lines.iter().try_for_each(|line| tell(output, "note", line))?;
+            for line in self.config.taken_lines(&OF_A_BACKEND) {
+                tell(output, "note", line)?;
+            }
             return Ok(ExitStatus::Success);
         }
         if self.report.remedy.is_some() {
@@ -339,15 +329,15 @@ impl Auto<'_> {
             return Ok(ExitStatus::Negative);
         }
         plan.fetch(&self.args.fetcher())?;
-        self.check_and_measure((provider, next), output)
+        self.check_and_measure(provider, next.filter(|next| *next != provider), output)
     }
 
     fn check_and_measure(
         &mut self,
-        (provider, next): (Provider, Option<Provider>),
+        provider: Provider,
+        next: Option<Provider>,
         output: &mut Output,
     ) -> Result<ExitStatus> {
-        let next = next.filter(|next| *next != provider);
         // What suits the GPU too and is here, as CoreML beside WebGPU, is measured with it.
         let is_here = |provider: &Provider| {
             Plan::here(*provider).is_ok_and(|plan| !plan.is_empty() && plan.missing().next().is_none())
@@ -355,26 +345,22 @@ impl Auto<'_> {
         let mut backends = vec![native::NAME];
         for provider in [provider].into_iter().chain(next.filter(is_here)) {
             eprint_message(format_args!("checking {provider}"));
-            let candidate = Candidate {
-                backend: provider.name().into(),
-                options: String::new(),
-            };
-            let checks = candidate.examine(&self.network);
-            checks
-                .iter()
-                .try_for_each(|check| tell(output, "checked", checked(check)))?;
+            let checks = Candidate::of(provider.name()).examine(&self.network);
+            for check in &checks {
+                tell(output, "checked", checked(check))?;
+            }
             // The first check is of the precision that would be used.
-            let works = checks.first().is_some_and(|check| check.works);
-            backends.extend(works.then(|| provider.name()));
+            if checks.first().is_some_and(|check| check.works) {
+                backends.push(provider.name());
+            }
             self.report.check.extend(checks);
         }
         if backends.len() == 1 {
-            let next = next.map_or(String::new(), |next| {
-                format!(" {next} suits this GPU too: `zeitnot setup --provider {next}` fetches it.")
-            });
-            output.write_ahead(&format_args!(
-                "Nothing was written. `zeitnot doctor` tells more.{next}\n"
-            ))?;
+            let mut text = "Nothing was written. `zeitnot doctor` tells more.".to_owned();
+            if let Some(next) = next {
+                text += &format!(" {next} suits this GPU too: `zeitnot setup --provider {next}` fetches it.");
+            }
+            output.write_ahead(&(text + "\n"))?;
             return Ok(ExitStatus::Negative);
         }
         let flags = [
@@ -383,10 +369,8 @@ impl Auto<'_> {
             ("weights", self.network.0.network.weights_file.clone()),
         ];
         let combinations = backends.iter().copied().map(Combination::of).collect();
-        let measured = self
-            .report
-            .benchmark
-            .insert(BackendsReport::measure(combinations, &flags, PATIENCE)?);
+        let measured = BackendsReport::measure(combinations, &flags, PATIENCE)?;
+        let measured = self.report.benchmark.insert(measured);
         if backends[1..].iter().all(|name| measured.nps(name).is_none()) {
             output.write_ahead(&"The GPU could not be measured. Nothing was written.\n")?;
             return Ok(ExitStatus::Negative);
@@ -414,17 +398,15 @@ impl Auto<'_> {
     }
 }
 
-fn checked(
-    BackendReport {
+fn checked(check: &BackendReport) -> String {
+    let BackendReport {
         backend,
         verdict,
-        remedy,
         trial,
         ..
-    }: &BackendReport,
-) -> String {
-    if !remedy.is_empty() {
-        let remedy = remedy.split_whitespace().collect::<Vec<_>>().join(" ");
+    } = check;
+    if !check.remedy.is_empty() {
+        let remedy = check.remedy.split_whitespace().join(" ");
         return format!("{backend}: {verdict}, {remedy}");
     }
     let same = trial.top1_agreement.unwrap_or_default() * 100.0;

@@ -5,7 +5,6 @@
 //! own folder, renamed when complete. The next fetch removes the folder of an interrupted one.
 
 use std::env;
-use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{self, Path, PathBuf};
@@ -18,6 +17,7 @@ use zip::ZipArchive;
 
 use super::machine::{pip, pip_remedy, pythons_with_pip};
 use super::packages::{Package, Wheel, own_os};
+use crate::output::eprint_message;
 use zeitnot_engine::files::hex;
 use zeitnot_engine::foreign::{VERBOSE_SETTING, in_our_words, record};
 use zeitnot_engine::network::folders;
@@ -108,24 +108,18 @@ pub(super) fn is_forbidden(kind: io::ErrorKind) -> bool {
     )
 }
 
-pub(crate) struct Fetcher<'a> {
-    tell: &'a dyn Fn(&dyn Display),
+pub(crate) struct Fetcher {
     is_offline: bool,
 }
 
-impl Fetcher<'_> {
+impl Fetcher {
     /// Fetches nothing if it `is_offline` or the environment forbids it.
-    pub(crate) fn new(tell: &dyn Fn(&dyn Display), is_offline: bool) -> Fetcher<'_> {
+    pub(crate) fn new(is_offline: bool) -> Fetcher {
         let by_variable =
             env::var_os(OFFLINE_VARIABLE).is_some_and(|value| !value.is_empty() && value != "0");
         Fetcher {
-            tell,
             is_offline: is_offline || by_variable,
         }
-    }
-
-    pub(super) fn tell(&self, text: &dyn Display) {
-        (self.tell)(text);
     }
 
     /// Excludes other processes while the returned file is open.
@@ -140,22 +134,8 @@ impl Fetcher<'_> {
         fs::create_dir_all(&cache).map_err(at_cache)?;
         let options = File::options().write(true).create(true).truncate(false).clone();
         let lock = open_regular(&cache.join("onnxruntime.lock"), &options).map_err(at_cache)?;
-        self.lock_file(&lock).map_err(at_cache)?;
+        lock_file(&lock).map_err(at_cache)?;
         Ok((cache, lock))
-    }
-
-    pub(super) fn lock_file(&self, file: &File) -> io::Result<()> {
-        match lock(file) {
-            Lock::Held => Ok(()),
-            Lock::Taken => {
-                self.tell(&"Another process is fetching. Waiting for it.");
-                file.lock()
-            }
-            Lock::Unknown => {
-                self.tell(&WITHOUT_LOCKS);
-                Ok(())
-            }
-        }
     }
 
     /// Fetches libraries and licences into [`destination`](Package::destination), unless another process did.
@@ -165,7 +145,9 @@ impl Fetcher<'_> {
         package: &'static Package,
         usable: impl Fn(&Path) -> bool,
     ) -> Result<(), FetchError> {
-        let (name, version, os, arch) = (package.name, package.version, own_os(), env::consts::ARCH);
+        let Package { name, version, .. } = package;
+        let os = own_os();
+        let arch = env::consts::ARCH;
         let wheel = package.wheel(os, arch).ok_or_else(|| {
             let reason = format!("PyPI has no {name} {version} for {os} on {arch}");
             FetchError::new(reason + ". Build it, and put its library beside the program", "")
@@ -180,9 +162,10 @@ impl Fetcher<'_> {
         if destination.exists() {
             fs::remove_dir_all(&destination).map_err(at_cache)?;
         }
-        let (size, place) = (wheel.size_mb, cache.display());
-        self.tell(&format_args!(
-            "{name} is not installed. Fetching {version} once (about {size} MB) into {place}"
+        eprint_message(format_args!(
+            "{name} is not installed. Fetching {version} once (about {} MB) into {}",
+            wheel.size_mb,
+            cache.display()
         ));
         let folder = tempfile::Builder::new()
             .prefix(UNFINISHED)
@@ -198,18 +181,30 @@ impl Fetcher<'_> {
                 AGAIN,
             )
         };
-        let (found, expected) = (sha256(&file).map_err(unpacked)?, wheel.sha256);
-        if found != expected {
-            let reason = "the file that pip downloaded is not the one expected";
-            return Err(FetchError::new(
-                format!("{reason} (SHA-256 {found}, expected {expected})"),
-                "Run",
-            ));
+        let found = sha256(&file).map_err(unpacked)?;
+        if found != wheel.sha256 {
+            let reason = format!(
+                "the file that pip downloaded is not the one expected (SHA-256 {found}, expected {})",
+                wheel.sha256
+            );
+            return Err(FetchError::new(reason, "Run"));
         }
         let package_folder = folder.path().join("package");
         unpack(package, &file, &package_folder).map_err(unpacked)?;
         fs::rename(package_folder, destination).map_err(at_cache)
     }
+}
+
+pub(super) fn lock_file(file: &File) -> io::Result<()> {
+    match lock(file) {
+        Lock::Held => {}
+        Lock::Taken => {
+            eprint_message("Another process is fetching. Waiting for it.");
+            file.lock()?;
+        }
+        Lock::Unknown => eprint_message(WITHOUT_LOCKS),
+    }
+    Ok(())
 }
 
 /// The caller must hold the lock: all remains are stale then.

@@ -155,9 +155,10 @@ impl Machine {
     /// A container sees its host's GPUs on the bus even if it may not use them. GPUs that nvidia-smi lists
     /// are reachable.
     pub(crate) fn out_of_reach(&self, gpu: &Gpu, provider: Provider) -> Option<String> {
-        (gpu.maker != Maker::Nvidia)
-            .then(|| self.unsuited(provider))
-            .flatten()
+        if gpu.maker == Maker::Nvidia {
+            return None;
+        }
+        self.unsuited(provider)
     }
 
     /// Why this machine has no hardware for `provider`, if known.
@@ -192,13 +193,12 @@ impl Machine {
 impl fmt::Display for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = self.processors.usable;
-        write!(
-            f,
-            "{}, {count} {}",
-            self.cpu,
-            if count == 1 { "core" } else { "cores" }
-        )?;
-        self.gpus.iter().try_for_each(|gpu| write!(f, ", {gpu}"))
+        let cores = if count == 1 { "core" } else { "cores" };
+        write!(f, "{}, {count} {cores}", self.cpu)?;
+        for gpu in &self.gpus {
+            write!(f, ", {gpu}")?;
+        }
+        Ok(())
     }
 }
 
@@ -240,16 +240,18 @@ pub(crate) fn with_remedy(error: LibraryError) -> LibraryError {
     let LibraryError::PartsMissing { provider, parts, .. } = error else {
         return error;
     };
-    let (mut of_system, mut libraries) = (Vec::new(), Vec::new());
+    let mut of_system = Vec::new();
+    let mut libraries = Vec::new();
     for part in &parts {
         match part {
             MissingPart::System(part) => of_system.push(Part::System(*part)),
             MissingPart::Library { name, .. } => libraries.push(name.as_str()),
         }
     }
-    let remedy = match libraries.is_empty() {
-        true => remedy(own_os(), &system::distributions(), &of_system),
-        false => remedy_for_libraries(provider, &libraries),
+    let remedy = if libraries.is_empty() {
+        remedy(own_os(), &system::distributions(), &of_system)
+    } else {
+        remedy_for_libraries(provider, &libraries)
     };
     LibraryError::PartsMissing {
         provider,

@@ -2,8 +2,7 @@
 //! for its GPU, names what is missing and how to install it, and fetches what can be fetched.
 //!
 //! `setup`, `doctor` and speed measurements call it. It calls [`zeitnot_engine::network`], which finds and
-//! loads libraries, and [`zeitnot_engine::system`]. Messages go to the caller, output of pip and the system
-//! to the log.
+//! loads libraries, and [`zeitnot_engine::system`]. Output of pip and the system goes to the log.
 //!
 //! - `packages`: what is fetched, a pinned version and hash of each package
 //! - `fetch`: fetches and unpacks one package

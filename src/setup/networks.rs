@@ -5,16 +5,17 @@
 //! right, in the folder where the engine looks.
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, IsTerminal, Read, Seek, Write};
+use std::io::{self, ErrorKind, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::SystemTime;
 use std::{env, fmt};
 
 use anyhow::{Context, Result, anyhow};
+use indicatif::ProgressBar;
 use serde::{Deserialize, Serialize};
 
-use super::fetch::{FetchError, Fetcher, is_forbidden, sha256, sha256_of};
+use super::fetch::{FetchError, Fetcher, is_forbidden, lock_file, sha256, sha256_of};
 use super::machine::Machine;
 use zeitnot_engine::foreign::{in_our_words, record};
 use zeitnot_engine::network::backends::onnxruntime::finder;
@@ -116,22 +117,28 @@ impl PublishedNetwork {
     }
 
     pub(crate) fn line(&self) -> String {
-        let (size, here) = (self.megabytes(), if self.is_here { ", is here" } else { "" });
         format!(
-            "{:<11} {size:>4} MB  {:<28} licence: {}{here}\n",
-            self.name, self.is, self.licence
+            "{:<11} {:>4} MB  {:<28} licence: {}{}\n",
+            self.name,
+            self.megabytes(),
+            self.is,
+            self.licence,
+            self.here()
         )
     }
 
+    fn here(&self) -> &'static str {
+        if self.is_here { ", is here" } else { "" }
+    }
+
     /// Fetches a missing file, and makes it the newest, which the engine takes.
-    pub(crate) fn fetch(&self, fetcher: &Fetcher<'_>) -> Result<()> {
+    pub(crate) fn fetch(&self, fetcher: &Fetcher) -> Result<()> {
         let path = &self.path;
         let folder = path.parent().unwrap_or(Path::new("."));
         let failed = |Broken { reason, helps }| {
-            let get = if helps == Helps::AnotherWay {
-                "Get"
-            } else {
-                "Start again, or get"
+            let get = match helps {
+                Helps::AnotherWay => "Get",
+                _ => "Start again, or get",
             };
             let address = &self.address;
             anyhow!("{reason}. {get} {address} in another way and give the engine the file with --weights")
@@ -149,7 +156,7 @@ impl PublishedNetwork {
             let _lock = fetcher.lock()?;
             fs::create_dir_all(folder).map_err(refused)?;
             let part = path.with_added_extension("part");
-            let mut file = open_alone(&part, fetcher).map_err(refused)?;
+            let mut file = open_alone(&part).map_err(refused)?;
             // Another process may have fetched it meanwhile.
             let done = if is_right() {
                 Ok(())
@@ -186,11 +193,8 @@ impl PublishedNetwork {
                 return Err(broken);
             }
         }
-        let read = part
-            .rewind()
-            .and_then(|()| sha256_of(part))
-            .map_err(|error| in_our_words(&error));
-        let found = read.map_err(|reason| Broken::new(Helps::StartingAgain, reason))?;
+        let read = part.rewind().and_then(|()| sha256_of(part));
+        let found = read.map_err(|error| Broken::new(Helps::StartingAgain, in_our_words(&error)))?;
         if found == self.sha256 {
             return Ok(());
         }
@@ -277,46 +281,28 @@ impl PublishedNetwork {
     }
 
     /// Appends to `part` up to the network's size. More than that is another file.
-    fn write(&self, part: &mut File, mut from: impl Read) -> Result<(), Broken> {
-        let is_watched = io::stderr().is_terminal();
+    fn write(&self, part: &mut File, from: impl Read) -> Result<(), Broken> {
         let before = length(part);
-        let mut buffer = vec![0; 1 << 16];
-        let mut told = 0;
-        let mut arrived = before;
-        loop {
-            let count = match from.read(&mut buffer) {
-                Ok(0) => break,
-                Ok(count) => count,
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                // curl says why.
-                Err(_) => break,
+        let bar = ProgressBar::new(self.size).with_position(before);
+        let mut from = bar.wrap_read(from).take(self.size - before + 1);
+        let written = io::copy(&mut from, part).map_err(|error| {
+            let reason = match error.kind() {
+                ErrorKind::StorageFull | ErrorKind::FileTooLarge | ErrorKind::QuotaExceeded => {
+                    "what came cannot be written. Is the disk full? What is there is kept".into()
+                }
+                _ => format!("what came cannot be written ({})", in_our_words(&error)),
             };
-            if arrived + count as u64 > self.size {
-                let _ = part.set_len(0);
-                let helps = if before > 0 {
-                    Helps::Attempt
-                } else {
-                    Helps::AnotherWay
-                };
-                return Err(Broken::new(helps, OTHER_FILE));
-            }
-            part.write_all(&buffer[..count]).map_err(|error| {
-                let reason = match error.kind() {
-                    ErrorKind::StorageFull | ErrorKind::FileTooLarge | ErrorKind::QuotaExceeded => {
-                        "what came cannot be written. Is the disk full? What is there is kept".into()
-                    }
-                    _ => format!("what came cannot be written ({})", in_our_words(&error)),
-                };
-                Broken::new(Helps::StartingAgain, reason)
-            })?;
-            arrived += count as u64;
-            if is_watched && arrived / 1_000_000 > told {
-                told = arrived / 1_000_000;
-                eprint!("\r{told} of {} MB ", self.megabytes());
-            }
-        }
-        if is_watched {
-            eprintln!();
+            Broken::new(Helps::StartingAgain, reason)
+        });
+        bar.finish_and_clear();
+        if before + written? > self.size {
+            let _ = part.set_len(0);
+            let helps = if before > 0 {
+                Helps::Attempt
+            } else {
+                Helps::AnotherWay
+            };
+            return Err(Broken::new(helps, OTHER_FILE));
         }
         Ok(())
     }
@@ -377,10 +363,10 @@ fn length(file: &File) -> u64 {
 }
 
 /// Opens the file at `path` for its only writer, which waits for another.
-fn open_alone(path: &Path, fetcher: &Fetcher<'_>) -> io::Result<File> {
+fn open_alone(path: &Path) -> io::Result<File> {
     loop {
         let file = File::options().read(true).append(true).create(true).open(path)?;
-        fetcher.lock_file(&file)?;
+        lock_file(&file)?;
         // Whoever held it may have given it its name, or removed it.
         if path.exists() {
             return Ok(file);
@@ -405,12 +391,7 @@ impl fmt::Display for PublishedNetwork {
             "size       {} MB, SHA-256 {sha256}\nlicence    {licence}",
             self.megabytes()
         )?;
-        writeln!(
-            f,
-            "file       {}{}",
-            path.display(),
-            if self.is_here { ", is here" } else { "" }
-        )
+        writeln!(f, "file       {}{}", path.display(), self.here())
     }
 }
 

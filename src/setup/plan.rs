@@ -1,14 +1,16 @@
 //! All files of a provider: what is here, and what to fetch.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::Path;
 
 use anyhow::{Result, bail};
+use itertools::Itertools;
 use serde::Serialize;
 
 use super::fetch::Fetcher;
 use super::machine::obstacle;
 use super::packages::{Package, own_os};
+use crate::output::eprint_message;
 use zeitnot_engine::network::backends::onnxruntime::finder::{self, PATH_VARIABLE, Unusable};
 use zeitnot_engine::network::backends::onnxruntime::{LibraryError, Provider, nvidia};
 use zeitnot_engine::network::folders;
@@ -18,9 +20,12 @@ pub(crate) fn missing(provider: Provider) -> Option<String> {
     if let Some(obstacle) = obstacle(provider) {
         return Some(obstacle.to_string());
     }
-    let remedy = Plan::here(provider).map_or_else(|error| Some(error.to_string()), |plan| plan.remedy());
-    let without_builds = || "not installed, and nothing is published for this system".to_owned();
-    remedy.or_else(|| (!finder::is_installed(provider)).then(without_builds))
+    match Plan::here(provider) {
+        Err(error) => Some(error.to_string()),
+        Ok(plan) if plan.items.iter().any(|item| !item.is_usable) => Some(plan.remedy()),
+        Ok(_) if finder::is_installed(provider) => None,
+        Ok(_) => Some("nothing is published for this system".into()),
+    }
 }
 
 /// In the order of fetching.
@@ -59,6 +64,12 @@ enum Kind {
     Part,
 }
 
+/// Ours only in today's version.
+fn is_current(file: &Path, package: &Package) -> bool {
+    let own = folders::cache().filter(|cache| file.starts_with(cache));
+    own.is_none_or(|cache| file.starts_with(package.destination(&cache)))
+}
+
 impl Plan {
     /// Our cache counts only in today's version. Fails if the library that the user names cannot be used.
     pub(crate) fn here(provider: Provider) -> Result<Plan, LibraryError> {
@@ -73,58 +84,45 @@ impl Plan {
         } else {
             Vec::new()
         };
-        let found = |kind, package: &Package| match kind {
-            Kind::Runtime => library.as_ref().map(|library| library.path.clone()),
-            Kind::Plugin => plugin.clone(),
-            Kind::Part => package.is_here(&folders).then(PathBuf::new),
-        };
-        let plan = Plan::of(provider, own_os(), std::env::consts::ARCH, found);
-        Ok(Plan { refused, ..plan })
+        let library = library.as_ref().map(|library| &*library.path);
+        let mut plan = Plan::elsewhere(provider, own_os(), std::env::consts::ARCH);
+        plan.refused = refused;
+        for item in &mut plan.items {
+            let file = match item.kind {
+                Kind::Runtime => library,
+                Kind::Plugin => plugin.as_deref(),
+                Kind::Part => {
+                    item.is_usable = item.package.is_here(&folders);
+                    item.is_here = item.is_usable;
+                    continue;
+                }
+            };
+            item.is_usable = file.is_some();
+            item.is_here = file.is_some_and(|file| is_current(file, item.package));
+        }
+        Ok(plan)
     }
 
     /// For another machine without anything installed.
     pub(crate) fn elsewhere(provider: Provider, os: &str, arch: &str) -> Plan {
-        Plan::of(provider, os, arch, |_, _| None)
-    }
-
-    fn of(
-        provider: Provider,
-        os: &str,
-        arch: &str,
-        found: impl Fn(Kind, &Package) -> Option<PathBuf>,
-    ) -> Plan {
         let runtime = Package::runtime(provider).map(|package| (Kind::Runtime, package));
         let plugin = Package::plugin(provider).map(|package| (Kind::Plugin, package));
         let parts = Package::parts(provider).map(|package| (Kind::Part, package));
-        let cache = folders::cache();
-        let is_current = |file: &PathBuf, package: &Package| {
-            let own = cache.as_ref().filter(|cache| file.starts_with(cache));
-            own.is_none_or(|cache| file.starts_with(package.destination(cache)))
-        };
-        let item = |(kind, package): (Kind, &'static Package)| {
-            let size_mb = package.wheel(os, arch)?.size_mb;
-            let Package { name, version, .. } = *package;
-            let found = found(kind, package);
-            let (is_usable, is_here) = (
-                found.is_some(),
-                found.is_some_and(|file| is_current(&file, package)),
-            );
-            Some(Item {
-                name,
-                version,
-                size_mb,
-                is_here,
-                is_usable,
+        let mut items = Vec::new();
+        for (kind, package) in runtime.into_iter().chain(plugin).chain(parts) {
+            let Some(wheel) = package.wheel(os, arch) else {
+                continue;
+            };
+            items.push(Item {
+                name: package.name,
+                version: package.version,
+                size_mb: wheel.size_mb,
+                is_here: false,
+                is_usable: false,
                 package,
                 kind,
-            })
-        };
-        let items = runtime
-            .into_iter()
-            .chain(plugin)
-            .chain(parts)
-            .filter_map(item)
-            .collect();
+            });
+        }
         Plan {
             provider,
             items,
@@ -132,13 +130,14 @@ impl Plan {
         }
     }
 
-    /// What is missing and how to get it. `None` where nothing fetchable is missing.
-    pub(crate) fn remedy(&self) -> Option<String> {
-        let missing = self.items.iter().filter(|item| !item.is_usable);
-        let names: Vec<_> = missing.map(Item::to_string).collect();
-        let provider = self.provider;
-        let remedy = format!("`zeitnot setup --provider {provider}` fetches what is missing");
-        (!names.is_empty()).then(|| format!("not installed: {}; {remedy}", names.join(", ")))
+    /// What cannot be used, and how to get it.
+    fn remedy(&self) -> String {
+        let mut missing = self.items.iter().filter(|item| !item.is_usable);
+        format!(
+            "lacks {}; `zeitnot setup --provider {}` fetches what is missing",
+            missing.join(", "),
+            self.provider
+        )
     }
 
     /// Nothing is published for `provider`.
@@ -151,40 +150,35 @@ impl Plan {
     }
 
     /// Up to the first failure. Fetched files are kept.
-    pub(crate) fn fetch(&self, fetcher: &Fetcher<'_>) -> Result<()> {
+    pub(crate) fn fetch(&self, fetcher: &Fetcher) -> Result<()> {
         let count = self.missing().count();
         for (number, item) in (1..).zip(self.missing()) {
-            fetcher.tell(&format_args!("{number} of {count}: {item}"));
+            eprint_message(format_args!("{number} of {count}: {item}"));
             self.fetch_item(item, fetcher)?;
         }
         Ok(())
     }
 
-    fn fetch_item(&self, item: &Item, fetcher: &Fetcher<'_>) -> Result<()> {
-        let Item {
-            package, name, kind, ..
-        } = *item;
-        let plugin = self
-            .provider
-            .plugin()
-            .map(|plugin| plugin.file_name())
-            .unwrap_or_default();
-        let fetched = fetcher.fetch(package, |folder| match kind {
+    fn fetch_item(&self, item: &Item, fetcher: &Fetcher) -> Result<()> {
+        let plugin = self.provider.plugin();
+        let plugin = plugin.map(|plugin| plugin.file_name()).unwrap_or_default();
+        let fetched = fetcher.fetch(item.package, |folder| match item.kind {
             Kind::Runtime => finder::has_library(folder),
             Kind::Plugin => folder.join(&plugin).is_file(),
             Kind::Part => folder.is_dir(),
         });
         let Err(error) = fetched else { return Ok(()) };
-        let reason = error.with_remedy(package);
-        let found = finder::refused_suffix(&self.refused);
-        let file = match kind {
+        let reason = error.with_remedy(item.package);
+        let file = match item.kind {
             Kind::Runtime => bail!(
-                "found no ONNX Runtime{found}, and fetched none: {reason}. Or put ONNX Runtime 1.24 or newer beside \
-                 the program, or its path into {PATH_VARIABLE}"
+                "found no ONNX Runtime{}, and fetched none: {reason}. Or put ONNX Runtime 1.24 or newer beside the \
+                 program, or its path into {PATH_VARIABLE}",
+                finder::refused_suffix(&self.refused)
             ),
             Kind::Plugin => &*plugin,
             Kind::Part => "its libraries",
         };
+        let name = item.name;
         bail!("{name} is not installed and was not fetched: {reason}. Or put {file} beside the program")
     }
 }
@@ -197,25 +191,22 @@ impl fmt::Display for Item {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Item {
-            name,
-            version,
-            size_mb,
-            is_here,
-            ..
-        } in &self.items
-        {
-            let note = if *is_here { "  is here" } else { "" };
+        for item in &self.items {
+            let Item {
+                name,
+                version,
+                size_mb,
+                ..
+            } = item;
+            let note = if item.is_here { "  is here" } else { "" };
             writeln!(f, "  {name:<36} {version:<12} {size_mb:>5} MB{note}")?;
         }
-        let (count, megabytes): (usize, u32) = self
-            .missing()
-            .fold((0, 0), |(count, sum), item| (count + 1, sum + item.size_mb));
+        let count = self.missing().count();
+        let megabytes: u32 = self.missing().map(|item| item.size_mb).sum();
         let files = if count == 1 { "file" } else { "files" };
         if count > 0 {
-            writeln!(f, "  {count} {files}, {megabytes} MB to fetch")
-        } else {
-            Ok(())
+            writeln!(f, "  {count} {files}, {megabytes} MB to fetch")?;
         }
+        Ok(())
     }
 }

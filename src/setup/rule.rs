@@ -72,23 +72,20 @@ pub(crate) struct Choice<'a> {
 
 impl Machine {
     pub(crate) fn choose(&self) -> Choice<'_> {
-        let mut fitting = self.fitting();
-        let (chosen, next) = (fitting.next(), fitting.next().map(|(_, provider)| provider));
-        let is_better = chosen.is_none_or(|(_, provider)| provider == Provider::WebGpu);
-        let nvidias = self
-            .gpus
-            .iter()
-            .filter(|gpu| gpu.maker == Maker::Nvidia && is_better);
-        let has_builds = has_builds(Provider::Cuda, &self.os, &self.arch);
-        let hint = nvidias.filter(|_| has_builds).find_map(|gpu| self.hint(gpu));
+        let mut fitting = RULES.iter().filter_map(|rule| {
+            let gpu = self.gpus.iter().find(|gpu| rule.fits(gpu))?;
+            has_builds(rule.provider, &self.os, &self.arch).then_some((gpu, rule.provider))
+        });
+        let chosen = fitting.next();
+        let next = fitting.next().map(|(_, provider)| provider);
+        let has_best = chosen.is_some_and(|(_, provider)| provider != Provider::WebGpu);
+        let hint = if has_best || !has_builds(Provider::Cuda, &self.os, &self.arch) {
+            None
+        } else {
+            let mut nvidias = self.gpus.iter().filter(|gpu| gpu.maker == Maker::Nvidia);
+            nvidias.find_map(|gpu| self.hint(gpu))
+        };
         Choice { chosen, next, hint }
-    }
-
-    fn fitting(&self) -> impl Iterator<Item = (&Gpu, Provider)> {
-        let rules = RULES
-            .iter()
-            .filter(|rule| has_builds(rule.provider, &self.os, &self.arch));
-        rules.filter_map(|rule| Some((self.gpus.iter().find(|gpu| rule.fits(gpu))?, rule.provider)))
     }
 
     /// The driver that would let a GPU of NVIDIA do more.
