@@ -90,36 +90,29 @@ impl BackendbenchArgs {
         let size = *sizes
             .last()
             .context("--start-batch-size lies above --max-batch-size")?;
-        let (name, most) = (&info.name, info.max_batch);
+        let most = info.max_batch;
         ensure!(
             size <= most,
-            "a batch of {size} is too large: {name} takes up to {most}"
+            "a batch of {size} is too large: {} takes up to {most}",
+            info.name
         );
-        match &self.batches[..] {
+        let mut plan = MeasurementPlan {
+            sizes,
+            rounds: self.rounds,
+            round_length: RoundLength::Time(Duration::from_millis(self.round_ms)),
+        };
+        match self.batches[..] {
             [count] if has_range => {
-                let rounds = self.rounds.min(u32::try_from(*count).unwrap_or(u32::MAX));
-                let round_length = RoundLength::Batches(count.div_ceil(rounds as usize));
-                Ok(MeasurementPlan {
-                    sizes,
-                    rounds,
-                    round_length,
-                })
+                plan.rounds = self.rounds.min(u32::try_from(count).unwrap_or(u32::MAX));
+                plan.round_length = RoundLength::Batches(count.div_ceil(plan.rounds as usize));
             }
-            [_, _, ..] if has_range => {
-                bail!(
-                    "--batches with several sizes leaves no room for --start-batch-size, --max-batch-size or \
-                     --batch-step: give one or the other"
-                );
-            }
-            _ => {
-                let round_length = RoundLength::Time(Duration::from_millis(self.round_ms));
-                Ok(MeasurementPlan {
-                    sizes,
-                    rounds: self.rounds,
-                    round_length,
-                })
-            }
+            [_, _, ..] if has_range => bail!(
+                "--batches with several sizes leaves no room for --start-batch-size, --max-batch-size or --batch-step: \
+                 give one or the other"
+            ),
+            _ => {}
         }
+        Ok(plan)
     }
 }
 
@@ -141,23 +134,20 @@ pub(super) fn run(args: &BackendbenchArgs, output: &mut Output) -> Result<ExitSt
         series.push(meter.begin(size, plan.round_length)?);
     }
     meter.measure(&mut series, plan.rounds, plan.round_length)?;
-    let BackendInfo {
-        name, description, ..
-    } = backend.facts().clone();
-    let rows = series.iter().map(summarize).collect();
     let mut report = ThroughputReport {
         version: VERSION,
-        backend: name,
-        description,
+        backend: backend.facts().name.clone(),
+        description: backend.facts().description.clone(),
         threads: args.threads,
-        rows,
+        rows: series.iter().map(summarize).collect(),
     };
     if let [.., smaller, larger] = &mut report.rows[..] {
-        let change_ms = Some(meter.change_ms([smaller.batch, larger.batch])?);
-        (smaller.change_ms, larger.change_ms) = (change_ms, change_ms);
+        smaller.change_ms = Some(meter.change_ms([smaller.batch, larger.batch])?);
+        larger.change_ms = smaller.change_ms;
     }
-    run.iter()
-        .try_for_each(|run| write_report(run, report.page(), &report, output))?;
+    if let Some(run) = &run {
+        write_report(run, report.page(), &report, output)?;
+    }
     let rows = report.rows.iter().map(|row| RowWithOrigin {
         row,
         version: report.version,
@@ -257,12 +247,13 @@ impl ThroughputReport {
     fn warning(&self) -> Option<String> {
         let deviations: Vec<_> = self.rows.iter().map(BatchSizeRow::deviation).collect();
         let usual = SortedSamples::of(&deviations).percentile(50.0);
-        let noise = format!(
-            "The machine was noisy: rates of one size differ by {:.0} % from round to round. Smaller differences between \
-             sizes mean nothing.",
-            100.0 * usual
-        );
-        (usual > NOISY).then_some(noise)
+        (usual > NOISY).then(|| {
+            format!(
+                "The machine was noisy: rates of one size differ by {:.0} % from round to round. Smaller differences \
+                 between sizes mean nothing.",
+                100.0 * usual
+            )
+        })
     }
 
     fn title(&self) -> String {
@@ -336,19 +327,21 @@ impl ThroughputReport {
             .log_x()
             .log_y();
         let (figure, sentence) = self.key_figure();
-        let page = Page::new("Backend speed by batch size").key_figure(&figure, &sentence);
-        let page = self
-            .warning()
-            .iter()
-            .fold(page, |page, warning| page.paragraph(warning));
-        let page = page.plot(
-            &throughput,
-            "The band reaches from the slowest round to the fastest.",
-        );
-        let page = page.plot(&latency, "As one thread sees it.").table(&self.table());
-        self.change()
-            .iter()
-            .fold(page, |page, change| page.paragraph(change))
+        let mut page = Page::new("Backend speed by batch size").key_figure(&figure, &sentence);
+        if let Some(warning) = self.warning() {
+            page = page.paragraph(&warning);
+        }
+        page = page
+            .plot(
+                &throughput,
+                "The band reaches from the slowest round to the fastest.",
+            )
+            .plot(&latency, "As one thread sees it.")
+            .table(&self.table());
+        if let Some(change) = self.change() {
+            page = page.paragraph(&change);
+        }
+        page
     }
 }
 
@@ -356,12 +349,10 @@ impl fmt::Display for ThroughputReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.title())?;
         write!(f, "{}", self.table())?;
-        self.change()
-            .iter()
-            .try_for_each(|change| writeln!(f, "{change}"))?;
-        self.warning()
-            .iter()
-            .try_for_each(|warning| writeln!(f, "{warning}"))
+        for remark in self.change().into_iter().chain(self.warning()) {
+            writeln!(f, "{remark}")?;
+        }
+        Ok(())
     }
 }
 

@@ -1,9 +1,8 @@
 //! What a command that takes long needs: progress, Ctrl-C, and how its result came about.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
@@ -28,8 +27,9 @@ const LINE_EVERY: Duration = Duration::from_secs(60);
 pub(crate) struct Progress {
     bar: ProgressBar,
     what: &'static str,
-    /// When it began, and with how many.
-    began: (Instant, u64),
+    began: Instant,
+    /// Those that were done when it began.
+    before: u64,
     told: Option<Instant>,
 }
 
@@ -47,7 +47,8 @@ impl Progress {
         Progress {
             bar,
             what,
-            began: (Instant::now(), done),
+            began: Instant::now(),
+            before: done,
             told: None,
         }
     }
@@ -119,15 +120,8 @@ pub(crate) fn interruption() -> Result<&'static AtomicBool> {
 
 /// Ends the program when the user presses Ctrl-C, whatever it is doing.
 pub(crate) fn end_on_interruption() -> Result<()> {
-    let stop = interruption()?;
-    thread::Builder::new().spawn(move || {
-        while !stop.load(Ordering::Relaxed) {
-            thread::sleep(Duration::from_millis(20));
-        }
-        eprint_message("stopped");
-        // Exit handlers would tear a GPU's libraries down while threads use them.
-        signal_hook::low_level::exit(STOPPED.into());
-    })?;
+    let always = Arc::new(AtomicBool::new(true));
+    flag::register_conditional_shutdown(SIGINT, STOPPED.into(), always)?;
     Ok(())
 }
 

@@ -41,15 +41,15 @@ impl Sample {
     /// The backend holds `queues` batches, or evaluates on the cores (0).
     pub(super) fn new(nps: f64, mean_batch: f64, threads: usize, queues: usize) -> Sample {
         let visits = (nps * SECONDS_A_MOVE).max(1.0);
-        let elo = ELO_OF_DOUBLING * visits.log2();
-        let elo = if queues > 0 {
+        let mut elo = ELO_OF_DOUBLING * visits.log2();
+        if queues > 0 {
             let worth = worth_under_way((mean_batch * queues as f64) as u32, visits as u32);
-            elo + ELO_OF_DOUBLING * f64::from(worth).log2()
+            elo += ELO_OF_DOUBLING * f64::from(worth).log2();
         } else {
             let leaves = mean_batch * threads as f64;
             let size = ((leaves - SMALL_BATCH) / (LARGE_BATCH - SMALL_BATCH)).clamp(0.0, 1.0);
-            elo - ELO_OF_LARGE_BATCHES * size * (VISITS_OF_LARGE_BATCHES / visits).min(1.0)
-        };
+            elo -= ELO_OF_LARGE_BATCHES * size * (VISITS_OF_LARGE_BATCHES / visits).min(1.0);
+        }
         Sample { nps, elo }
     }
 }
@@ -113,13 +113,14 @@ impl Recommendation {
     }
 
     fn in_words(&self, in_force: &Combination) -> String {
-        let name = |flag| Settings::spec(flag).map_or(flag, |spec| spec.name);
-        let changes = changes(&self.setting, in_force)
-            .into_iter()
-            .filter(|(flag, _)| *flag != "fallback");
-        let options: Vec<_> = changes
-            .filter_map(|(flag, value)| Some(format!("{}={}", name(flag), value?)))
-            .collect();
+        let mut options = Vec::new();
+        for (flag, value) in changes(&self.setting, in_force) {
+            if let (Some(value), Ok(spec)) = (value, Settings::spec(flag))
+                && flag != "fallback"
+            {
+                options.push(format!("{}={value}", spec.name));
+            }
+        }
         format!(
             "set {}: about +{:.0} ± {:.0} Elo",
             options.join(", "),
@@ -132,27 +133,20 @@ impl Recommendation {
 /// Numbers chosen for another backend are dropped.
 fn changes(new: &Combination, old: &Combination) -> Vec<Change<'static>> {
     let is_other = new.backend != old.backend;
-    // A GPU may become unavailable.
-    let fallback = (new.backend != native::NAME).then(|| "cpu".to_owned());
-    let number = |number: Option<usize>| number.map(|number| number.to_string());
-    let all = [
-        ("backend", Some(new.backend.clone()), is_other),
-        ("fallback", fallback, is_other),
-        (
-            "threads",
-            number(new.threads),
-            is_other || new.threads != old.threads,
-        ),
-        (
-            "minibatch-size",
-            number(new.batch),
-            is_other || new.batch != old.batch,
-        ),
-    ];
-    all.into_iter()
-        .filter(|(.., differs)| *differs)
-        .map(|(flag, value, _)| (flag, value))
-        .collect()
+    let mut changes = Vec::new();
+    if is_other {
+        // A GPU may become unavailable.
+        let fallback = (new.backend != native::NAME).then(|| "cpu".to_owned());
+        changes.push(("backend", Some(new.backend.clone())));
+        changes.push(("fallback", fallback));
+    }
+    if is_other || new.threads != old.threads {
+        changes.push(("threads", new.threads.map(|threads| threads.to_string())));
+    }
+    if is_other || new.batch != old.batch {
+        changes.push(("minibatch-size", new.batch.map(|batch| batch.to_string())));
+    }
+    changes
 }
 
 /// Returns what was written or why nothing was, and false if lines of the user prevent it.
@@ -162,21 +156,23 @@ pub(crate) fn write_setting(
     old: &Combination,
 ) -> Result<(String, bool)> {
     let changes = changes(new, old);
-    let set = || {
-        changes
-            .iter()
-            .filter_map(|(flag, value)| Some((*flag, value.as_ref()?)))
-    };
-    let of_backend = OF_A_BACKEND.into_iter().filter(|_| new.backend != old.backend);
-    let taken = config.taken_lines(&set().map(|(flag, _)| flag).chain(of_backend).collect::<Vec<_>>());
+    let mut flags = Vec::new();
+    let mut wanted = Vec::new();
+    for (flag, value) in &changes {
+        if let Some(value) = value {
+            flags.push(*flag);
+            wanted.push(format!("{flag}={value}"));
+        }
+    }
+    if new.backend != old.backend {
+        flags.extend(OF_A_BACKEND);
+    }
+    let taken = config.taken_lines(&flags);
     if taken.is_empty() {
         return Ok((config.write(&changes)?, true));
     }
-    let wanted: Vec<_> = set().map(|(flag, value)| format!("{flag}={value}")).collect();
-    Ok((
-        format!("{}. Write {} there", taken.join(", "), wanted.join(", ")),
-        false,
-    ))
+    let text = format!("{}. Write {} there", taken.join(", "), wanted.join(", "));
+    Ok((text, false))
 }
 
 pub(super) struct Measured<'a> {

@@ -96,21 +96,17 @@ pub(super) fn run(args: &BenchmarkArgs, positions: usize, output: &mut Output) -
         None => TIME_BY_NODES,
     };
     // Before anything is measured.
-    let config = args
-        .backends
-        .write
-        .then(|| WritableConfig::open(args.config.as_deref()))
-        .transpose()?;
+    let config = if args.backends.write {
+        Some(WritableConfig::open(args.config.as_deref())?)
+    } else {
+        None
+    };
     let run = claim(args.out.as_deref(), "benchmark.json")?;
     super::warn_if_busy();
-    let limits = [("nodes", args.limits.nodes), ("movetime", movetime)];
-    let limits = limits
-        .into_iter()
-        .filter_map(|(flag, limit)| Some((flag, limit?.to_string())));
-    let flags: Vec<_> = limits
-        .chain(args.positions.flags())
-        .chain(args.settings.0.changed())
-        .collect();
+    let mut flags = args.settings.0.changed();
+    flags.extend(args.positions.flags());
+    flags.extend(args.limits.nodes.map(|nodes| ("nodes", nodes.to_string())));
+    flags.extend(movetime.map(|ms| ("movetime", ms.to_string())));
     let combinations = args.backends.combinations(&args.settings.0.network.backend)?;
     let mut report = BackendsReport::measure(combinations, &flags, patience)?;
     let is_stopped = interruption()?.load(Ordering::Relaxed);
@@ -119,19 +115,16 @@ pub(super) fn run(args: &BenchmarkArgs, positions: usize, output: &mut Output) -
         (Some(advice), Some(config)) => advice.write(config),
         _ => Ok(true),
     };
-    output.write(&report, &report)?;
-    run.iter()
-        .try_for_each(|run| write_report(run, report.page(), &report, output))?;
+    output.report(&report)?;
+    if let Some(run) = &run {
+        write_report(run, report.page(), &report, output)?;
+    }
     if is_stopped {
         eprint_message("stopped; these are the backends until then");
         return Ok(ExitStatus::Stopped);
     }
     let is_complete = report.runs.iter().all(|run| run.error.is_none());
-    Ok(if written? && is_complete {
-        ExitStatus::Success
-    } else {
-        ExitStatus::Negative
-    })
+    Ok(ExitStatus::of(written? && is_complete))
 }
 
 impl BackendsArgs {
@@ -142,33 +135,23 @@ impl BackendsArgs {
     fn combinations(&self, in_force: &str) -> Result<Vec<Combination>> {
         let text = self.backends.as_deref().unwrap_or(in_force);
         let listed = Params::parse(text)?;
-        let backend = |(name, options): (&str, &Params)| {
-            if options.is_empty() {
-                name.to_owned()
-            } else {
-                format!("{name}({options})")
-            }
-        };
-        let backends: Vec<_> = listed.lists().map(backend).collect();
-        let are_names = !backends.is_empty() && backends.len() == listed.entries().len();
+        let backends: Vec<_> = listed.lists().collect();
         ensure!(
-            are_names,
+            !backends.is_empty() && backends.len() == listed.entries().len(),
             "--backends {text}: expected names, as in native,webgpu(precision=fp32)"
         );
-        let or_choice = |numbers: &[usize]| -> Vec<Option<usize>> {
-            if numbers.is_empty() {
-                vec![None]
-            } else {
-                numbers.iter().copied().map(Some).collect()
-            }
-        };
         let mut combinations = Vec::new();
         if self.backends.is_none() {
             combinations.push(Combination::of(in_force));
         }
-        for backend in backends {
-            for &threads in &or_choice(&self.thread_counts) {
-                for &batch in &or_choice(&self.batches) {
+        for (name, options) in backends {
+            let backend = if options.is_empty() {
+                name.to_owned()
+            } else {
+                format!("{name}({options})")
+            };
+            for threads in or_choice(&self.thread_counts) {
+                for batch in or_choice(&self.batches) {
                     combinations.push(Combination {
                         backend: backend.clone(),
                         threads,
@@ -178,6 +161,15 @@ impl BackendsArgs {
             }
         }
         Ok(combinations)
+    }
+}
+
+/// The numbers named, or else the engine's choice.
+fn or_choice(numbers: &[usize]) -> Vec<Option<usize>> {
+    if numbers.is_empty() {
+        vec![None]
+    } else {
+        numbers.iter().copied().map(Some).collect()
     }
 }
 
@@ -191,59 +183,42 @@ impl Combination {
 
     fn run(self, flags: &[(&str, String)], patience: Duration) -> Run {
         eprint_message(format_args!("measuring {self}"));
-        let own = [("threads", self.threads), ("minibatch-size", self.batch)];
-        let own = own
-            .into_iter()
-            .filter_map(|(name, number)| Some((name, number?.to_string())));
-        let own: Vec<_> = [("backend", self.backend.clone())]
-            .into_iter()
-            .chain(own)
-            .collect();
-        let others = flags
-            .iter()
-            .filter(|(flag, _)| own.iter().all(|(name, _)| name != flag))
-            .cloned();
-        match child_process::json(&["benchmark"], others.chain(own.iter().cloned()), patience) {
-            Ok(report) => Run {
-                combination: self,
-                error: None,
-                report: Some(report),
-            },
+        let mut all = flags.to_vec();
+        // Of flags of one name the last counts.
+        all.push(("backend", self.backend.clone()));
+        all.extend(self.threads.map(|threads| ("threads", threads.to_string())));
+        all.extend(self.batch.map(|batch| ("minibatch-size", batch.to_string())));
+        let mut run = Run {
+            combination: self,
+            error: None,
+            report: None,
+        };
+        match child_process::json(&["benchmark"], all, patience) {
+            Ok(report) => run.report = Some(report),
             Err(failure) => {
-                eprint_message(format_args!("{self}: {}", failure.message));
+                let backend = &run.combination.backend;
+                eprint_message(format_args!("{}: {}", run.combination, failure.message));
                 // A library's message may name a folder of the user.
-                let candidate = Candidate {
-                    backend: self.backend.clone(),
-                    options: String::new(),
-                };
-                let not_installed = Verdict::NotInstalled.to_string();
-                let remedy = match candidate.missing() {
-                    Some(missing) if missing.starts_with(&not_installed) => missing,
-                    Some(missing) => format!("{not_installed}: {missing}"),
-                    None => format!(
-                        "failed: `zeitnot doctor --backend {}` tells why",
-                        quoted(&self.backend)
-                    ),
-                };
-                Run {
-                    combination: self,
-                    error: Some(remedy),
-                    report: None,
-                }
+                run.error = Some(match Candidate::of(backend).missing() {
+                    Some(missing) => format!("{}: {missing}", Verdict::NotInstalled),
+                    None => format!("failed: `zeitnot doctor --backend {}` tells why", quoted(backend)),
+                });
             }
         }
+        run
     }
 }
 
 impl fmt::Display for Combination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.backend)?;
-        self.threads
-            .iter()
-            .try_for_each(|threads| write!(f, ", threads {threads}"))?;
-        self.batch
-            .iter()
-            .try_for_each(|batch| write!(f, ", batch {batch}"))
+        if let Some(threads) = self.threads {
+            write!(f, ", threads {threads}")?;
+        }
+        if let Some(batch) = self.batch {
+            write!(f, ", batch {batch}")?;
+        }
+        Ok(())
     }
 }
 
@@ -281,7 +256,8 @@ impl BackendsReport {
         flags: &[(&str, String)],
         patience: Duration,
     ) -> Result<BackendsReport> {
-        let (stop, mut runs) = (interruption()?, Vec::new());
+        let stop = interruption()?;
+        let mut runs = Vec::new();
         for combination in combinations {
             runs.push(combination.run(flags, patience));
             if stop.load(Ordering::Relaxed) {
@@ -327,11 +303,15 @@ impl BackendsReport {
             .iter()
             .filter_map(|run| Some((run, run.figure("/nps")?)));
         match measured.max_by(|a, b| a.1.total_cmp(&b.1)) {
-            Some((run, nps)) => {
-                let (machine, fastest, with) = (&self.machine, &run.combination, run.description());
-                let sentence = format!("on {machine}: {fastest} is the fastest, with {with}.");
-                (format!("{nps} nodes per second"), sentence)
-            }
+            Some((run, nps)) => (
+                format!("{nps} nodes per second"),
+                format!(
+                    "on {}: {} is the fastest, with {}.",
+                    self.machine,
+                    run.combination,
+                    run.description()
+                ),
+            ),
             None => (
                 "Nothing".into(),
                 format!("could be measured on {}.", self.machine),
@@ -341,15 +321,13 @@ impl BackendsReport {
 
     /// For each run its card, or why it has none.
     fn lines(&self) -> String {
-        let card = |run: &Run| {
-            run.report
-                .as_ref()?
-                .get("card")?
-                .as_str()
-                .map(|card| format!("{card}\n"))
+        let line = |run: &Run| {
+            let card = run.report.as_ref().and_then(|report| report["card"].as_str());
+            match card {
+                Some(card) => format!("{card}\n"),
+                None => format!("{}: {}\n", run.combination, run.description()),
+            }
         };
-        let line =
-            |run: &Run| card(run).unwrap_or_else(|| format!("{}: {}\n", run.combination, run.description()));
         self.runs.iter().map(line).collect()
     }
 

@@ -17,21 +17,21 @@ pub(super) fn of(speed: &SpeedReport, machine: &Machine, noise: &MachineNoise) -
         Some(gpus) => gpus,
         None => format!("{} x{}", short(&machine.cpu), machine.processors.usable),
     };
-    let (version, nps, noise) = (
+    let begin = format!(
+        "Zeitnot {}: {} nps ±{:.1} %, ",
         speed.version,
         speed.figures.nps,
-        100.0 * noise.expected_difference,
+        100.0 * noise.expected_difference
     );
-    let begin = format!("Zeitnot {version}: {nps} nps ±{noise:.1} %, ");
-    let hash = speed
-        .network
-        .iter()
-        .flat_map(|hash| [" ", hash.get(..HASH).unwrap_or(hash)]);
-    let backend = cut(&backend(&speed.info), BACKEND);
-    let (threads, batch) = (threads_text(speed.threads), speed.minibatch_size);
+    let hash = match &speed.network {
+        Some(hash) => format!(" {hash:.HASH$}"),
+        None => String::new(),
+    };
     let end = format!(
-        "{}, {backend}, {threads}, batch {batch}",
-        hash.collect::<String>()
+        "{hash}, {}, {}, batch {}",
+        cut(&backend(&speed.info), BACKEND),
+        threads_text(speed.threads),
+        speed.minibatch_size
     );
     line(&begin, &machine, &network(&speed.info.network), &end)
 }

@@ -92,11 +92,10 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
         !args.backends.write,
         "--write: name what is compared, by --backends, --thread-counts or --batches"
     );
-    let earlier = args
-        .compare
-        .as_deref()
-        .map(|file| EarlierRun::read(file, &positions))
-        .transpose()?;
+    let earlier = match &args.compare {
+        Some(file) => Some(EarlierRun::read(file, &positions)?),
+        None => None,
+    };
     let run = claim(args.out.as_deref(), "benchmark.json")?;
     warn_if_busy();
     let start = Instant::now();
@@ -104,10 +103,8 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
     let ready_s = start.elapsed().as_secs_f64();
     tell(&engine);
     let mut monitor = MachineMonitor::start(engine.threads(), positions.len());
-    let (mut progress, mut done) = (
-        Progress::new("positions", Some(positions.len() as u64), 0).in_lines(),
-        0,
-    );
+    let mut progress = Progress::new("positions", Some(positions.len() as u64), 0).in_lines();
+    let mut done = 0;
     let between = || {
         monitor.between_searches();
         progress.count(done);
@@ -121,8 +118,8 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
         output,
         between,
     )?;
-    let (figures, gpus) = (&speed.figures, &speed.info.nvidia_gpus);
-    let (noise, sensors) = monitor.finish(figures.nodes, figures.time_ms / 1e3, gpus);
+    let seconds = speed.figures.time_ms / 1e3;
+    let (noise, sensors) = monitor.finish(speed.figures.nodes, seconds, &speed.info.nvidia_gpus);
     let machine = Machine::this();
     let card = card::of(&speed, &machine, &noise);
     let is_stopped = speed.positions.len() < positions.len();
@@ -136,9 +133,10 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
         card,
     };
     report.comparison = earlier.map(|earlier| Comparison::new(&report, &earlier, args.tolerance / 100.0));
-    output.write(&report, &report)?;
-    run.iter()
-        .try_for_each(|run| write_report(run, report.page(), &report, output))?;
+    output.report(&report)?;
+    if let Some(run) = &run {
+        write_report(run, report.page(), &report, output)?;
+    }
     if let Some(failure) = &report.speed.failure {
         bail!("{failure}. These are the positions until then");
     }
@@ -146,15 +144,10 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
         eprint_message("stopped; these are the positions until then");
         return Ok(ExitStatus::Stopped);
     }
-    let is_slower = report
-        .comparison
-        .as_ref()
-        .is_some_and(|comparison| comparison.is_slower);
-    Ok(if is_slower {
-        ExitStatus::Negative
-    } else {
-        ExitStatus::Success
-    })
+    let comparison = report.comparison.as_ref();
+    Ok(ExitStatus::of(
+        comparison.is_none_or(|comparison| !comparison.is_slower),
+    ))
 }
 
 impl BenchmarkReport {
@@ -167,27 +160,29 @@ impl BenchmarkReport {
     }
 
     fn remarks(&self) -> Vec<String> {
-        let comparison = self
-            .comparison
-            .as_ref()
-            .map(|comparison| comparison.to_string().trim().to_owned());
-        self.noise.verdict().into_iter().chain(comparison).collect()
+        let mut remarks = self.noise.verdict();
+        if let Some(comparison) = &self.comparison {
+            remarks.push(comparison.to_string().trim().into());
+        }
+        remarks
     }
 
     fn page(&self) -> Page {
-        let (machine, threads) = (&self.machine, threads_text(self.speed.threads));
-        let sentence = format!("on {machine}, by {threads}, with {}.", self.speed.description);
-        let facts = Table::of("The run", self.facts());
-        let facts = facts
+        let sentence = format!(
+            "on {}, by {}, with {}.",
+            self.machine,
+            threads_text(self.speed.threads),
+            self.speed.description
+        );
+        let nps = format!("{} nodes per second", self.speed.figures.nps);
+        let mut page = Page::new("Zeitnot benchmark").key_figure(&nps, &sentence);
+        for remark in self.remarks() {
+            page = page.paragraph(&remark);
+        }
+        let facts = Table::of("The run", self.facts())
             .words("what", |(name, _)| *name)
             .words("value", |(_, value)| value.clone())
             .table();
-        let nps = format!("{} nodes per second", self.speed.figures.nps);
-        let page = Page::new("Zeitnot benchmark").key_figure(&nps, &sentence);
-        let page = self
-            .remarks()
-            .iter()
-            .fold(page, |page, remark| page.paragraph(remark));
         let lines = format!("{}\n\n{}", self.card, self.speed.lines());
         page.table(&facts).code(&lines)
     }
@@ -206,14 +201,11 @@ impl fmt::Display for BenchmarkReport {
         writeln!(f)?;
         write_facts(f, self.facts())?;
         writeln!(f)?;
-        writeln!(
-            f,
-            "{} nodes {} nps",
-            self.speed.figures.nodes, self.speed.figures.nps
-        )?;
-        self.remarks()
-            .iter()
-            .try_for_each(|remark| writeln!(f, "{remark}"))?;
+        let figures = &self.speed.figures;
+        writeln!(f, "{} nodes {} nps", figures.nodes, figures.nps)?;
+        for remark in self.remarks() {
+            writeln!(f, "{remark}")?;
+        }
         writeln!(f, "{}", self.card)
     }
 }
@@ -275,11 +267,12 @@ struct Comparison {
 impl Comparison {
     /// The runs have positions in common.
     fn new(new: &BenchmarkReport, old: &EarlierRun, tolerance: f64) -> Comparison {
-        let (mut nps, mut evaluations) = (Vec::new(), Vec::new());
+        let mut nps = Vec::new();
+        let mut evaluations = Vec::new();
+        let rate = |count: u64, ms: f64| (count as f64 / ms.max(1e-9)).max(1e-12);
         for row in &new.speed.positions {
             let same = old.positions.iter().find(|old| old.position == row.position);
             let Some(same) = same else { continue };
-            let rate = |count: u64, ms: f64| (count as f64 / ms.max(1e-9)).max(1e-12);
             let ratio = |new: u64, old: u64| (rate(new, row.figures.time_ms) / rate(old, same.time_ms)).ln();
             nps.push(ratio(row.figures.nodes, same.nodes));
             if row.figures.evaluations > 0 && same.evaluations > 0 {
@@ -287,26 +280,20 @@ impl Comparison {
             }
         }
         let ratios = SortedSamples::of(&nps);
-        let (mean, error) = (
-            ratios.mean(),
-            ratios.deviation() / (nps.len().max(1) as f64).sqrt(),
-        );
+        let mean = ratios.mean();
+        let error = ratios.deviation() / (nps.len().max(1) as f64).sqrt();
         let high = (mean + 1.96 * error).exp();
-        let machine_ratio = old.noise.as_ref().filter(|noise| noise.control_rate > 0.0);
+        let file = old.file.file_name().unwrap_or_default();
+        let machine = old.noise.as_ref().filter(|noise| noise.control_rate > 0.0);
+        let has_evaluations = !evaluations.is_empty();
         Comparison {
-            old: old
-                .file
-                .file_name()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned(),
+            old: file.to_string_lossy().into_owned(),
             positions: nps.len(),
             nps_ratio: mean.exp(),
             low: (mean - 1.96 * error).exp(),
             high,
-            evaluations_ratio: (!evaluations.is_empty())
-                .then(|| SortedSamples::of(&evaluations).mean().exp()),
-            machine_ratio: machine_ratio.map(|noise| new.noise.control_rate / noise.control_rate),
+            evaluations_ratio: has_evaluations.then(|| SortedSamples::of(&evaluations).mean().exp()),
+            machine_ratio: machine.map(|noise| new.noise.control_rate / noise.control_rate),
             differences: differences(&new.speed, old),
             is_slower: mean.exp() < 1.0 - tolerance && high < 1.0,
         }
@@ -314,20 +301,31 @@ impl Comparison {
 }
 
 fn differences(new: &SpeedReport, old: &EarlierRun) -> Vec<String> {
-    let pair = |name: &str, new: &dyn fmt::Display, old: &dyn fmt::Display| {
-        let (new, old) = (new.to_string(), old.to_string());
-        (new != old).then(|| format!("{name}: {new} (old: {old})"))
-    };
-    let has_other_network = old.network.is_some() && new.network != old.network;
-    let differences = [
+    let limit = old.limit.as_ref().unwrap_or(&new.limit);
+    let mut differences = Vec::new();
+    for (name, new, old) in [
         // Earlier versions wrote the folder too.
-        pair("backend", &new.description, &without_folder(&old.description)),
-        pair("threads", &new.threads, &old.threads),
-        old.limit.as_ref().and_then(|old| pair("limit", &new.limit, old)),
-        pair("positions", &new.positions.len(), &old.positions.len()),
-        has_other_network.then(|| "the network is another one".into()),
-    ];
-    differences.into_iter().flatten().collect()
+        (
+            "backend",
+            new.description.clone(),
+            without_folder(&old.description),
+        ),
+        ("threads", new.threads.to_string(), old.threads.to_string()),
+        ("limit", new.limit.clone(), limit.clone()),
+        (
+            "positions",
+            new.positions.len().to_string(),
+            old.positions.len().to_string(),
+        ),
+    ] {
+        if new != old {
+            differences.push(format!("{name}: {new} (old: {old})"));
+        }
+    }
+    if old.network.is_some() && new.network != old.network {
+        differences.push("the network is another one".into());
+    }
+    differences
 }
 
 impl fmt::Display for Comparison {
@@ -347,16 +345,16 @@ impl fmt::Display for Comparison {
             change(*nps_ratio)
         )?;
         write!(f, "(95 %: {} to {})", change(*low), change(*high))?;
-        self.evaluations_ratio
-            .iter()
-            .try_for_each(|ratio| write!(f, ", {} evaluations/s", change(*ratio)))?;
+        if let Some(ratio) = self.evaluations_ratio {
+            write!(f, ", {} evaluations/s", change(ratio))?;
+        }
         writeln!(f, ".")?;
         if let Some(ratio) = self.machine_ratio {
             writeln!(f, "The machine itself, by the control: {}.", change(ratio))?;
         }
-        self.differences
-            .iter()
-            .try_for_each(|difference| writeln!(f, "Not the same: {difference}."))?;
+        for difference in &self.differences {
+            writeln!(f, "Not the same: {difference}.")?;
+        }
         f.write_str(if self.is_slower { "Slower.\n" } else { "" })
     }
 }

@@ -64,15 +64,15 @@ impl PositionArgs {
     }
 
     pub(super) fn flags(&self) -> Vec<(&'static str, String)> {
-        let count = self.num_positions.map(|count| count.to_string());
-        let file = self.positions.as_ref().map(|file| file.display().to_string());
-        let flags = [
-            ("num-positions", count),
-            ("fen", self.fen.clone()),
-            ("positions", file),
-        ];
-        let given = flags.into_iter().filter_map(|(flag, value)| Some((flag, value?)));
-        given.collect()
+        let mut flags = Vec::new();
+        flags.extend(
+            self.num_positions
+                .map(|count| ("num-positions", count.to_string())),
+        );
+        flags.extend(self.fen.clone().map(|fen| ("fen", fen)));
+        let file = self.positions.as_ref();
+        flags.extend(file.map(|file| ("positions", file.display().to_string())));
+        flags
     }
 }
 
@@ -220,11 +220,9 @@ impl SearchFigures {
 
     /// What `threads` search threads waited for, `None` without a device.
     fn waits(&self, threads: usize) -> Option<String> {
-        let [waited_for_device, waited_for_tree] =
-            [self.waited_for_device_ms, self.waited_for_tree_ms].map(|ms| Duration::from_secs_f64(ms / 1e3));
         let waits = CounterValues {
-            waited_for_device,
-            waited_for_tree,
+            waited_for_device: Millis(self.waited_for_device_ms).to_duration()?,
+            waited_for_tree: Millis(self.waited_for_tree_ms).to_duration()?,
             ..CounterValues::default()
         };
         waits.waits(Millis(self.time_ms), threads)
@@ -371,7 +369,8 @@ pub(super) fn search_all(
     let mut rows = Vec::new();
     let mut hashed = Vec::new();
     let mut wall = Duration::ZERO;
-    let [mut cpu, mut busy] = [Some(Duration::ZERO); 2];
+    let mut cpu = Some(Duration::ZERO);
+    let mut busy = Some(Duration::ZERO);
     let mut failure = None;
     let stop = interruption()?;
     for position in positions {
@@ -490,12 +489,7 @@ impl SpeedReport {
                 "device busy",
                 self.device_busy.map(|busy| format!("{:.1} %", busy * 100.0)),
             ),
-            (
-                "waited for",
-                figures
-                    .waits(self.threads)
-                    .map(|waits| waits.replace("waited for: ", "")),
-            ),
+            ("waited for", figures.waits(self.threads)),
             ("first evaluation", self.first_evaluation_ms.map(after)),
             ("first batch", self.first_batch_ms.map(after)),
             ("CPU time", self.cpu_s.map(cpu_time)),
@@ -547,17 +541,14 @@ pub(super) fn claim(folder: Option<&Path>, json: &str) -> Result<Option<Run>> {
         run: json.into(),
         ..running::origin::<&str>(&[]).without_folders()
     };
-    Ok(folder
-        .map(|folder| Run::claim(folder, origin, &[json, "index.html"]))
-        .transpose()?)
+    let claim = |folder| Run::claim(folder, origin, &[json, "index.html"]);
+    Ok(folder.map(claim).transpose()?)
 }
 
 /// The page names no folder, because it may be passed on.
 pub(super) fn write_report(run: &Run, page: Page, data: &impl Serialize, output: &mut Output) -> Result<()> {
-    let origin = running::origin::<&str>(&[]).without_folders();
-    let page = page.origins([&origin]);
     write_json(&run.folder().join(&run.origin().run), data)?;
-    output.tell_page(page.write(run.folder())?);
+    output.tell_page(page.origins([run.origin()]).write(run.folder())?);
     Ok(())
 }
 

@@ -175,13 +175,9 @@ impl OthersMeter {
 
 impl fmt::Display for Others {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let processors = if self.of == 1 { "processor" } else { "processors" };
-        write!(
-            f,
-            "{:.1} of {} {processors}",
-            self.busy.min(self.of as f64),
-            self.of
-        )
+        let Others { busy, of } = *self;
+        let processors = if of == 1 { "processor" } else { "processors" };
+        write!(f, "{:.1} of {of} {processors}", busy.min(of as f64))
     }
 }
 
@@ -206,17 +202,19 @@ impl MachineNoise {
     }
 
     pub(crate) fn verdict(&self) -> Vec<String> {
-        let (deviation, difference) = (100.0 * self.control_deviation, 100.0 * self.expected_difference);
-        let noise = if self.is_noisy {
+        let difference = 100.0 * self.expected_difference;
+        let mut verdict = vec![if self.is_noisy {
             format!(
-                "The machine was noisy ({deviation:.1} %): two such runs may differ by {difference:.1} %."
+                "The machine was noisy ({:.1} %): two such runs may differ by {difference:.1} %.",
+                100.0 * self.control_deviation
             )
         } else {
             format!("The machine was quiet: two such runs should differ by less than {difference:.1} %.")
-        };
-        let others = self.others.filter(Others::are_busy);
-        let others = others.map(|others| format!("Other programs used {others} meanwhile."));
-        [noise].into_iter().chain(others).collect()
+        }];
+        if let Some(others) = self.others.filter(Others::are_busy) {
+            verdict.push(format!("Other programs used {others} meanwhile."));
+        }
+        verdict
     }
 }
 

@@ -22,29 +22,26 @@ pub(crate) struct PowerReport {
 impl PowerReport {
     /// Each search ended with one of the driver's `answers`, and these `gpus` computed.
     pub(super) fn of(answers: &[String], gpus: &[usize], nodes: u64, seconds: f64) -> PowerReport {
-        let count = answers
-            .iter()
-            .map(|answer| answer.lines().count())
-            .max()
-            .unwrap_or(0);
-        let lines = |gpu| answers.iter().filter_map(move |answer| answer.lines().nth(gpu));
+        let last = answers.last().map_or("", String::as_str);
+        let devices: Vec<_> = last.lines().map(str::to_owned).collect();
+        let computed = if gpus.is_empty() && devices.len() == 1 {
+            &[0]
+        } else {
+            gpus
+        };
         let watts = |line: &str| line.split(", ").nth(1)?.split(' ').next()?.parse::<f64>().ok();
-        let computed = if gpus.is_empty() && count == 1 { &[0] } else { gpus };
-        let means = (0..count).filter(|gpu| computed.contains(gpu)).filter_map(|gpu| {
-            let told: Vec<f64> = lines(gpu).filter_map(watts).collect();
-            (!told.is_empty()).then(|| told.iter().sum::<f64>() / told.len() as f64)
-        });
-        let watts = means.reduce(|a, b| a + b).filter(|&watts| watts > 0.0);
+        let mut sum = 0.0;
+        for gpu in computed {
+            let lines = answers.iter().filter_map(|answer| answer.lines().nth(*gpu));
+            let told: Vec<_> = lines.filter_map(watts).collect();
+            sum += told.iter().sum::<f64>() / told.len().max(1) as f64;
+        }
+        let watts = (sum > 0.0).then_some(sum);
         PowerReport {
             joules: watts.map(|watts| watts * seconds),
             watts,
             nodes_per_joule: watts.map(|watts| nodes as f64 / (watts * seconds)),
-            devices: answers
-                .last()
-                .iter()
-                .flat_map(|last| last.lines())
-                .map(str::to_owned)
-                .collect(),
+            devices,
         }
     }
 
@@ -55,11 +52,13 @@ impl PowerReport {
             }
             _ => "no GPU that computed tells it".into(),
         };
-        let devices = self
-            .devices
-            .iter()
-            .map(|device| ("GPU at the end", device.clone()));
-        [("energy", energy)].into_iter().chain(devices).collect()
+        let mut facts = vec![("energy", energy)];
+        facts.extend(
+            self.devices
+                .iter()
+                .map(|device| ("GPU at the end", device.clone())),
+        );
+        facts
     }
 }
 

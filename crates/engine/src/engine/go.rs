@@ -384,7 +384,7 @@ impl Task {
         self.report_time(stats.clone(), Some(outcome.reason));
         if let Some(waits) = counts.waits(stats.elapsed, self.threads) {
             let mean_batch = counts.evaluations as f64 / counts.batches.max(1) as f64;
-            let text = format!("device: mean batch {mean_batch:.1}; {waits}");
+            let text = format!("device: mean batch {mean_batch:.1}; waited for: {waits}");
             self.listener.device_report(&text);
         }
         if let Some(info) = &last_info {

@@ -211,8 +211,7 @@ impl CounterValues {
         let share = |waited: Duration| 100.0 * waited.as_secs_f64() / time.max(1e-9);
         let (device, tree) = (share(self.waited_for_device), share(self.waited_for_tree));
         let host = (100.0 - device - tree).max(0.0);
-        (device + tree > 0.0)
-            .then(|| format!("waited for: device {device:.1} %, tree {tree:.1} %, host {host:.1} %"))
+        (device + tree > 0.0).then(|| format!("device {device:.1} %, tree {tree:.1} %, host {host:.1} %"))
     }
 
     /// Of this search.
