@@ -60,11 +60,9 @@ impl ConfigFile {
         let content = match files::open_text(&file.path, &[".config"]) {
             Ok(text) => text.content,
             Err(error) => {
-                let (path, reason) = (file.path.display(), in_our_words(&error));
-                return ConfigFile {
-                    mistakes: vec![format!("configuration file {path}: {reason}")],
-                    ..file
-                };
+                let reason = in_our_words(&error);
+                file.mistakes = vec![format!("configuration file {}: {reason}", file.path.display())];
+                return file;
             }
         };
         let folder = std::path::absolute(&file.path).unwrap_or_default();
@@ -191,9 +189,9 @@ impl WritableConfig {
         let own = changed_lines(old, changes);
         let path = self.path.display();
         replace(&self.path, with_own_lines(old, &own)).map_err(|error| {
-            let flags: Vec<_> = own.iter().map(|line| format!("--{line}")).collect();
-            let (reason, flags) = (in_our_words(&error), flags.join(" "));
-            anyhow!("cannot write to {path} ({reason}). Start the engine with {flags}")
+            let reason = in_our_words(&error);
+            let flags = own.join(" --");
+            anyhow!("cannot write to {path} ({reason}). Start the engine with --{flags}")
         })?;
         let what = if self.text.is_some() {
             "its own lines in"
@@ -211,14 +209,17 @@ fn own_block(text: &str) -> Option<(usize, usize)> {
 
 fn changed_lines(text: &str, changes: &[Change]) -> Vec<String> {
     let block = own_block(text).map_or("", |(begin, end)| &text[begin..end]);
-    let is_kept = |line: &&str| {
-        !line.is_empty() && !line.starts_with('#') && changes.iter().all(|(flag, _)| *flag != flag_of(line))
-    };
-    let kept = block.lines().map(str::trim).filter(is_kept).map(str::to_owned);
-    let new = changes
-        .iter()
-        .filter_map(|(flag, value)| Some(format!("{flag}={}", value.as_ref()?)));
-    kept.chain(new).collect()
+    let is_changed = |line: &str| changes.iter().any(|(flag, _)| *flag == flag_of(line));
+    let mut lines = Vec::new();
+    for line in block.lines().map(str::trim) {
+        if !line.is_empty() && !line.starts_with('#') && !is_changed(line) {
+            lines.push(line.to_owned());
+        }
+    }
+    for (flag, value) in changes {
+        lines.extend(value.as_ref().map(|value| format!("{flag}={value}")));
+    }
+    lines
 }
 
 fn with_own_lines(text: &str, own: &[String]) -> String {

@@ -120,16 +120,21 @@ pub(super) struct Flag {
 impl Flag {
     /// Without dashes and value.
     pub(super) fn name(&self) -> &str {
-        let first = self
-            .words
-            .first()
-            .and_then(|word| word.to_str()?.strip_prefix("--"));
-        first.and_then(|flag| flag.split('=').next()).unwrap_or_default()
+        let flag = self.first().strip_prefix("--").unwrap_or_default();
+        flag.split_once('=').map_or(flag, |(name, _)| name)
     }
 
     fn value(&self) -> OsString {
-        let joined = || Some(self.words.first()?.to_str()?.split_once('=')?.1.into());
-        self.words.get(1).cloned().or_else(joined).unwrap_or_default()
+        match (self.words.get(1), self.first().split_once('=')) {
+            (Some(word), _) => word.clone(),
+            (None, Some((_, value))) => value.into(),
+            (None, None) => OsString::new(),
+        }
+    }
+
+    fn first(&self) -> &str {
+        let first = self.words.first().and_then(|word| word.to_str());
+        first.unwrap_or_default()
     }
 }
 
@@ -149,24 +154,23 @@ pub(super) fn translated(
     while let Some(flag) = arguments.next_if(|first| EVERYWHERE.iter().any(|flag| first == flag)) {
         words.push(flag);
     }
-    let mode = arguments.next_if(|first| first.to_str().is_some_and(|first| !first.starts_with('-')));
-    let mode = mode
-        .map(|mode| line.command_of(&mode.to_string_lossy()))
-        .transpose()?;
-    let command = mode.as_deref().unwrap_or(UCI);
-    line.head.extend(mode.as_deref().map(OsString::from));
+    let mut command = UCI.to_owned();
+    if let Some(mode) = arguments.next_if(|word| word.to_str().is_some_and(|word| !word.starts_with('-'))) {
+        command = line.command_of(&mode.to_string_lossy())?;
+        line.head.push(OsString::from(&command));
+    }
     line.plays = command == UCI;
     words.extend(arguments);
     let has = |word: &str| words.iter().any(|known| known == word);
     line.shows_all = has("--help-all") || has("--show-hidden") && (has("--help") || has("-h"));
     let (config, flags): (Vec<_>, Vec<_>) = line
-        .flags_of(words, command)
+        .flags_of(words, &command)
         .into_iter()
         .partition(|flag| [CONFIG, WITHOUT].contains(&flag.name()));
     // Without a value, as that of `--no-config` is, there is none.
     let named = config.last().map(Flag::value);
     if let Some(config) = ConfigFile::find(named.as_deref(), folder) {
-        line.take_config(config, command, cli, &flags)?;
+        line.take_config(config, &command, cli, &flags)?;
     }
     line.flags.extend(flags);
     Ok(line)
@@ -210,11 +214,11 @@ impl Translation {
         cli: &clap::Command,
         given: &[Flag],
     ) -> Result<()> {
-        let of_command = cli
+        let arguments = cli
             .find_subcommand(command)
             .into_iter()
             .flat_map(clap::Command::get_arguments);
-        let of_command: Vec<_> = of_command.filter_map(clap::Arg::get_long).collect();
+        let of_command: Vec<_> = arguments.filter_map(clap::Arg::get_long).collect();
         let is_given = |name: &str| given.iter().any(|flag| flag.name() == name);
         // Commands that evaluate nothing ignore the file.
         let evaluates = match command {
@@ -267,9 +271,10 @@ impl Translation {
                 });
                 continue;
             };
-            let (flag, value) = text
-                .split_once('=')
-                .map_or((&*text, None), |(flag, value)| (flag, Some(value)));
+            let (flag, has_value) = match text.split_once('=') {
+                Some((flag, _)) => (flag, true),
+                None => (&*text, false),
+            };
             let name = flag.strip_prefix("--").unwrap_or_default();
             let no_effect = without_effect(name, command);
             let takes_value = match no_effect {
@@ -281,18 +286,18 @@ impl Translation {
                 word.strip_prefix('-').is_none_or(starts_number)
                     || name == "weights" && ends_as_network(&word)
             };
-            let next = words.next_if(|next| takes_value && value.is_none() && is_value(next));
+            let next = words.next_if(|next| takes_value && !has_value && is_value(next));
             if let Some((reason, _)) = no_effect {
-                self.notes
-                    .extend((!reason.is_empty()).then(|| format!("{flag}: {reason}")));
+                if !reason.is_empty() {
+                    self.notes.push(format!("{flag}: {reason}"));
+                }
                 continue;
             }
-            let negated = name
-                .strip_prefix("no-")
-                .filter(|name| value.is_none() && is_switch(name));
-            let word = match negated {
-                Some(switch) => format!("--{}=false", own_spelling(switch)),
-                None => text.replacen(name, own_spelling(name), 1),
+            let word = match name.strip_prefix("no-") {
+                Some(switch) if !has_value && is_switch(switch) => {
+                    format!("--{}=false", own_spelling(switch))
+                }
+                _ => text.replacen(name, own_spelling(name), 1),
             };
             let mut of_flag = vec![OsString::from(word)];
             match next {
@@ -358,12 +363,11 @@ fn positive(name: &str) -> &str {
 fn long(text: &str, command: &str) -> String {
     let mut letters = text.chars();
     let is_plain = PLAIN_COMMANDS.contains(&command);
-    let known = match (letters.next(), letters.next()) {
-        (Some('-'), Some(letter)) if is_plain || LETTERS_EVERYWHERE.contains(&letter) => {
-            LETTERS.iter().find(|(known, _)| *known == letter)
-        }
-        _ => None,
+    let (Some('-'), Some(letter)) = (letters.next(), letters.next()) else {
+        return text.into();
     };
+    let is_known = is_plain || LETTERS_EVERYWHERE.contains(&letter);
+    let known = LETTERS.iter().find(|(known, _)| *known == letter && is_known);
     match (known, letters.as_str()) {
         (None, _) => text.into(),
         (Some((_, flag)), "") => format!("--{flag}"),

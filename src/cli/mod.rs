@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{ArgAction, CommandFactory, Parser};
+use itertools::Itertools;
 
 use zeitnot_engine::VERSION;
 use zeitnot_engine::engine::Settings;
@@ -90,7 +91,7 @@ impl Invocation {
     /// except by the engine itself, which tells the GUI what it left out.
     pub fn of_process() -> Result<Invocation, Refusal> {
         let arguments = std::env::args_os();
-        let arguments: Vec<_> = if cfg!(windows) {
+        let arguments = if cfg!(windows) {
             arguments.flat_map(expanded).collect()
         } else {
             arguments.collect()
@@ -157,7 +158,8 @@ impl Invocation {
 /// Takes the flags out that are wrong alone or with those before them, since a GUI that gets no answer
 /// reports a crash. Returns the mistakes. Fails for help and version.
 fn drop_mistakes(line: &mut Translation) -> Result<Vec<String>, clap::Error> {
-    let (mut mistakes, mut settings) = (Vec::new(), Settings::default());
+    let mut mistakes = Vec::new();
+    let mut settings = Settings::default();
     for flag in std::mem::take(&mut line.flags) {
         let wrong = match Cli::try_parse_from(line.with([&flag])) {
             Ok(cli) => cli
@@ -192,18 +194,17 @@ fn refusal(line: &Translation, error: clap::Error) -> Refusal {
             error: None,
         };
     }
-    let of_config = line.flags.iter().filter_map(|flag| {
+    for flag in &line.flags {
+        let Some(place) = &flag.place else { continue };
         let parsed = Cli::try_parse_from([&["zeitnot".into()], &flag.words[..]].concat());
-        Some((
-            flag.place.as_ref()?,
-            parsed.err().filter(clap::Error::use_stderr)?,
-        ))
-    });
-    let (place, error) = of_config
-        .map(|(place, error)| (Some(place), error))
-        .next()
-        .unwrap_or((None, error));
-    messages.extend(place.map(|place| format!("{place}:")));
+        if let Some(error) = parsed.err().filter(clap::Error::use_stderr) {
+            messages.push(format!("{place}:"));
+            return Refusal {
+                messages,
+                error: Some(error),
+            };
+        }
+    }
     Refusal {
         messages,
         error: Some(error),
@@ -212,18 +213,18 @@ fn refusal(line: &Translation, error: clap::Error) -> Refusal {
 
 /// What was read otherwise than it was written, and the options that the configuration file sets.
 fn notes(line: &Translation) -> Vec<String> {
-    let names: Vec<_> = line
-        .flags
-        .iter()
-        .filter(|flag| flag.place.is_some())
-        .map(Flag::name)
-        .collect();
-    let path = line.config.as_ref().filter(|_| !names.is_empty());
-    let config = path.map(|path| {
-        let (path, names) = (path.display(), names.join(", "));
-        format!("options from the configuration file {path}: {names} ({NO_CONFIG} leaves it out)")
-    });
-    line.notes.iter().cloned().chain(config).collect()
+    let mut notes = line.notes.clone();
+    let of_config = line.flags.iter().filter(|flag| flag.place.is_some());
+    let names = of_config.map(Flag::name).join(", ");
+    if let Some(path) = &line.config
+        && !names.is_empty()
+    {
+        let path = path.display();
+        notes.push(format!(
+            "options from the configuration file {path}: {names} ({NO_CONFIG} leaves it out)"
+        ));
+    }
+    notes
 }
 
 fn reason_of(error: &clap::Error) -> String {
@@ -232,20 +233,13 @@ fn reason_of(error: &clap::Error) -> String {
     }
     let text = error.to_string();
     let mut lines = text.lines();
-    let what = lines
-        .next()
-        .unwrap_or_default()
-        .trim_start_matches("error: ")
-        .to_owned();
-    let new = lc0_flags::replacement(&what).map(|new| format!("{new} has replaced it"));
-    let tip = || {
-        lines
-            .find_map(|line| line.trim().strip_prefix("tip: "))
-            .map(str::to_owned)
-    };
-    match new.or_else(tip) {
-        Some(more) => format!("{what} ({more})"),
-        None => what,
+    let what = lines.next().unwrap_or_default().trim_start_matches("error: ");
+    if let Some(new) = lc0_flags::replacement(what) {
+        return format!("{what} ({new} has replaced it)");
+    }
+    match lines.find_map(|line| line.trim().strip_prefix("tip: ")) {
+        Some(tip) => format!("{what} ({tip})"),
+        None => what.into(),
     }
 }
 

@@ -138,53 +138,45 @@ fn of_onnx(model: &OnnxModel, rest: Description) -> Description {
 
 impl fmt::Display for Description {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (cost, metadata) = (self.cost.as_ref(), &self.metadata);
-        let figure = |number: Option<f32>| number.map(|number| number.to_string());
-        let millions = |number: u64| number as f64 / 1e6;
-        let work = |cost: &CostReport| {
-            format!(
-                "{:.1} M multiplications a position",
-                millions(cost.macs_per_position)
-            )
+        let mut fact = |name: &str, value: Option<String>| match value {
+            Some(value) => writeln!(f, "{name:<16} {value}"),
+            None => Ok(()),
         };
-        let facts = [
-            ("file", Some(format!("{} ({} bytes)", self.file, self.size))),
-            ("sha256", Some(self.sha256.clone())),
-            (
-                "input",
-                Some(format!("{} (format {})", self.input, self.input_format)),
-            ),
-            ("body", Some(self.body.clone())),
-            ("policy", Some(self.policy.clone())),
-            ("value", Some(self.value.clone())),
-            (
-                "moves left",
-                Some(self.moves_left.clone().unwrap_or("none".into())),
-            ),
-            ("activation", self.activation.clone()),
-            ("policy heads", Some(self.policy_heads.join(", "))),
-            ("value heads", Some(self.value_heads.join(", "))),
-            (
-                "parameters",
-                cost.map(|cost| format!("{:.3} M", millions(cost.parameters))),
-            ),
-            ("work", cost.map(work)),
-            ("min. Lc0", metadata.min_version.clone()),
-            (
-                "training steps",
-                metadata.training_steps.map(|steps| steps.to_string()),
-            ),
-            ("learning rate", figure(metadata.learning_rate)),
-            ("value loss", figure(metadata.value_loss)),
-            ("policy loss", figure(metadata.policy_loss)),
-            (
-                "accuracy",
-                figure(metadata.accuracy).map(|percent| format!("{percent} %")),
-            ),
-            ("trained with", metadata.training_params.clone()),
-            ("licence", metadata.license.clone()),
-        ];
-        let mut told = facts.into_iter().filter_map(|(key, value)| Some((key, value?)));
-        told.try_for_each(|(key, value)| writeln!(f, "{key:<16} {value}"))
+        let millions = |number: u64| number as f64 / 1e6;
+        fact("file", Some(format!("{} ({} bytes)", self.file, self.size)))?;
+        fact("sha256", Some(self.sha256.clone()))?;
+        fact(
+            "input",
+            Some(format!("{} (format {})", self.input, self.input_format)),
+        )?;
+        fact("body", Some(self.body.clone()))?;
+        fact("policy", Some(self.policy.clone()))?;
+        fact("value", Some(self.value.clone()))?;
+        let moves_left = self.moves_left.as_deref().unwrap_or("none");
+        fact("moves left", Some(moves_left.into()))?;
+        fact("activation", self.activation.clone())?;
+        fact("policy heads", Some(self.policy_heads.join(", ")))?;
+        fact("value heads", Some(self.value_heads.join(", ")))?;
+        if let Some(cost) = &self.cost {
+            fact("parameters", Some(format!("{:.3} M", millions(cost.parameters))))?;
+            let macs = millions(cost.macs_per_position);
+            fact("work", Some(format!("{macs:.1} M multiplications a position")))?;
+        }
+        let metadata = &self.metadata;
+        let figure = |number: Option<f32>| number.map(|number| number.to_string());
+        fact("min. Lc0", metadata.min_version.clone())?;
+        fact(
+            "training steps",
+            metadata.training_steps.map(|steps| steps.to_string()),
+        )?;
+        fact("learning rate", figure(metadata.learning_rate))?;
+        fact("value loss", figure(metadata.value_loss))?;
+        fact("policy loss", figure(metadata.policy_loss))?;
+        fact(
+            "accuracy",
+            metadata.accuracy.map(|percent| format!("{percent} %")),
+        )?;
+        fact("trained with", metadata.training_params.clone())?;
+        fact("licence", metadata.license.clone())
     }
 }

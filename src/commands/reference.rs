@@ -1,6 +1,6 @@
 //! Reference material from declarations: `zeitnot options`, `zeitnot completions` for shells, `zeitnot man`.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::output::{ExitStatus, Output};
 use zeitnot_engine::engine::Settings;
 use zeitnot_engine::options::{OptionKind, OptionSpec};
-use zeitnot_lab::report::{terminal_width, write_fact_in};
+use zeitnot_lab::report::{Table, terminal_width, write_fact_in};
 
 /// The section of a manual page that is replaced.
 const SYNOPSIS: &str = ".SH SYNOPSIS\n";
@@ -74,67 +74,63 @@ fn document(spec: &OptionSpec) -> Value {
 
 /// In columns, or on a terminal in two lines for each option.
 fn table(options: &[OptionSpec], width: Option<usize>) -> Result<String, fmt::Error> {
-    let (mut text, rows) = (String::new(), options.iter().map(row));
-    if width.is_some() {
-        for [name, flag, default, range, help] in rows {
-            let flag = if flag.is_empty() {
-                flag
-            } else {
-                format!(", {flag}")
-            };
-            let default = if default.is_empty() {
-                default
-            } else {
-                format!(" = {default}")
-            };
-            write_fact_in(
-                &mut text,
-                "",
-                0,
-                &format!("{name}{default} ({range}){flag}"),
-                width,
-            )?;
-            write_fact_in(&mut text, "", 4, &help, width)?;
-        }
+    let mut text = String::new();
+    if width.is_none() {
+        let table = Table::of("Options", options)
+            .words("name", |spec| spec.name)
+            .words("flag", |spec| flag(spec))
+            .words("default", |spec| &spec.default)
+            .words("range", |spec| range(spec))
+            .words("help", |spec| help(spec));
+        table.table().write(&mut text, None)?;
         return Ok(text);
     }
-    let head = ["name", "flag", "default", "range", "help"].map(String::from);
-    let rows: Vec<_> = [head].into_iter().chain(rows).collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
-    let [a, b, c, d] = [0, 1, 2, 3].map(width);
-    for [name, flag, default, range, help] in &rows {
-        writeln!(text, "{name:<a$}  {flag:<b$}  {default:<c$}  {range:<d$}  {help}")?;
+    for spec in options {
+        let mut line = spec.name.to_owned();
+        if !spec.default.is_empty() {
+            line += &format!(" = {}", spec.default);
+        }
+        line += &format!(" ({})", range(spec));
+        if !spec.flag.is_empty() {
+            line += &format!(", {}", flag(spec));
+        }
+        write_fact_in(&mut text, "", 0, &line, width)?;
+        write_fact_in(&mut text, "", 4, &help(spec), width)?;
     }
     Ok(text)
 }
 
-fn row(spec: &OptionSpec) -> [String; 5] {
-    let mut help = spec.help.to_owned();
-    let range = match &spec.kind {
-        OptionKind::Integer { min, max } => format!("{min} to {max}"),
-        OptionKind::Decimal { min, max } => format!("{min} to {max}"),
-        OptionKind::Choice(choices) => {
-            // They would make their own column too wide.
-            help += &if spec.meanings.is_empty() {
-                format!(" One of {}.", choices.join(", "))
-            } else {
-                spec.meanings
-                    .iter()
-                    .map(|(word, meaning)| format!(" {word}: {meaning}"))
-                    .collect()
-            };
-            format!("{} words", choices.len())
-        }
-        OptionKind::Switch => "true | false".into(),
-        OptionKind::Text => "text".into(),
-        OptionKind::Button => "button".into(),
-    };
-    let flag = if spec.flag.is_empty() {
+fn flag(spec: &OptionSpec) -> String {
+    if spec.flag.is_empty() {
         String::new()
     } else {
         format!("--{}", spec.flag)
-    };
-    [spec.name.into(), flag, spec.default.clone(), range, help]
+    }
+}
+
+fn range(spec: &OptionSpec) -> String {
+    match &spec.kind {
+        OptionKind::Integer { min, max } => format!("{min} to {max}"),
+        OptionKind::Decimal { min, max } => format!("{min} to {max}"),
+        OptionKind::Choice(choices) => format!("{} words", choices.len()),
+        OptionKind::Switch => "true | false".into(),
+        OptionKind::Text => "text".into(),
+        OptionKind::Button => "button".into(),
+    }
+}
+
+/// With the words of a choice, which would make their own column too wide.
+fn help(spec: &OptionSpec) -> String {
+    let mut help = spec.help.to_owned();
+    if let OptionKind::Choice(choices) = &spec.kind
+        && spec.meanings.is_empty()
+    {
+        help += &format!(" One of {}.", choices.join(", "));
+    }
+    for (word, meaning) in &spec.meanings {
+        help += &format!(" {word}: {meaning}");
+    }
+    help
 }
 
 #[derive(Debug, Args)]
@@ -223,7 +219,8 @@ mod tests {
     fn every_option_is_a_line_under_the_head() {
         let text = table(&Settings::listed(), None).unwrap();
         let lines: Vec<_> = text.lines().collect();
-        assert_eq!(lines.len(), Settings::listed().len() + 1);
+        // Below caption, head and line.
+        assert_eq!(lines.len(), Settings::listed().len() + 3);
         let threads = lines.iter().find(|line| line.starts_with("Threads ")).unwrap();
         let columns: Vec<_> = threads
             .split("  ")
@@ -233,7 +230,7 @@ mod tests {
         assert_eq!(columns[..4], ["Threads", "--threads", "0", "0 to 256"]);
         let column = |line: &str, word: &str| line.find(word);
         assert_eq!(
-            column(lines[0], "help"),
+            column(lines[1], "help"),
             column(threads, "Number of search threads"),
             "columns are aligned"
         );

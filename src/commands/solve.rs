@@ -133,9 +133,10 @@ impl Problem {
         };
         if let Some((name, solution)) = listed.puzzle {
             problem.goal.best = moves(&game, solution)?;
-            let best = problem.goal.best.iter();
-            let best: String = best.map(|&mv| game.current().format_san(mv)).collect();
-            problem.asked = format!("bm {best}");
+            problem.asked = "bm ".into();
+            for &best in &problem.goal.best {
+                problem.asked += &game.current().format_san(best);
+            }
             if !name.is_empty() {
                 problem.id = name.to_owned();
             }
@@ -306,7 +307,7 @@ pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus> {
         }
     }
     let report = SolveReport::new(backend, rows, bad_lines, &told);
-    output.write(&report, &report)?;
+    output.report(&report)?;
     Ok(if bad_lines == 0 {
         ExitStatus::Success
     } else {
@@ -416,25 +417,25 @@ impl Listener for Watcher {
     }
 }
 
+/// How many of `figures` are within 100, 200, 500 and so on, up to beyond the `largest`.
+fn within(figures: &[f64], largest: f64) -> Vec<Within> {
+    let limits = (2..).flat_map(|power| [1, 2, 5].map(|digit| digit * 10u64.pow(power)));
+    let limits = limits.take_while(|&limit| (limit as f64) < largest * 2.5);
+    let count = |limit| figures.iter().filter(|&&figure| figure <= limit as f64).count();
+    let within = limits.map(|limit| Within {
+        limit,
+        solved: count(limit),
+    });
+    within.collect()
+}
+
 impl SolveReport {
     fn new(backend: String, rows: Vec<SolveRow>, bad_lines: usize, told: &Told) -> SolveReport {
-        let solved = rows.iter().filter(|row| row.solved).count();
-        let within = |figure: fn(Since) -> f64, largest: f64| -> Vec<Within> {
-            let limits = (0..).map(|power| 10u64.pow(power / 3) * [1, 2, 5][power as usize % 3]);
-            let limits = limits.skip(6).take_while(|&limit| (limit as f64) < largest * 2.5);
-            let within = limits.map(|limit| {
-                let figures = rows.iter().filter_map(|row| row.since).map(figure);
-                Within {
-                    limit,
-                    solved: figures.filter(|&figure| figure <= limit as f64).count(),
-                }
-            });
-            within.collect()
-        };
-        let mean = |figure: fn(Since) -> f64| {
-            let figures = rows.iter().filter_map(|row| row.since).map(figure);
-            (solved > 0).then(|| figures.sum::<f64>() / solved as f64)
-        };
+        let since = || rows.iter().filter_map(|row| row.since);
+        let nodes: Vec<_> = since().map(|since| since.nodes as f64).collect();
+        let ms: Vec<_> = since().map(|since| since.ms).collect();
+        let solved = nodes.len();
+        let mean = |figures: &[f64]| (solved > 0).then(|| figures.iter().sum::<f64>() / solved as f64);
         let most_nodes = rows.iter().map(|row| row.nodes).max().unwrap_or(0) as f64;
         let longest = rows.iter().map(|row| row.time_ms).fold(0.0, f64::max);
         let points = rows.iter().filter_map(|row| row.points);
@@ -448,10 +449,10 @@ impl SolveReport {
             positions: rows.len(),
             solved,
             rate: solved as f64 / rows.len().max(1) as f64,
-            by_nodes: within(|since| since.nodes as f64, most_nodes),
-            by_ms: within(|since| since.ms, longest),
-            mean_nodes: mean(|since| since.nodes as f64),
-            mean_ms: mean(|since| since.ms),
+            by_nodes: within(&nodes, most_nodes),
+            by_ms: within(&ms, longest),
+            mean_nodes: mean(&nodes),
+            mean_ms: mean(&ms),
             points,
             bad_lines,
             notes: told.texts.clone(),

@@ -3,19 +3,49 @@
 use zeitnot_engine::chess::{History, Move, Variant};
 use zeitnot_engine::engine::{InfoOptions, ScoreType};
 use zeitnot_engine::network::Value;
-use zeitnot_engine::search::{LineValue, MoveStats, NodeStats, PvLine, RootStats, SearchInfo};
+use zeitnot_engine::search::{LineValue, MeanStats, MoveStats, NodeStats, RootStats, SearchInfo};
 use zeitnot_engine::time::centipawns;
 
 /// Of lines with a value: a score has to be said of each.
 pub(super) fn info(root: &History, info: &SearchInfo, options: &InfoOptions) -> Vec<String> {
-    let lines = info
-        .lines
-        .iter()
-        .filter_map(|line| Some((line, line.value.as_ref()?)));
-    lines
-        .zip(1..)
-        .map(|((line, value), multipv)| info_line(root, info, (line, value, multipv), options))
-        .collect()
+    let SearchInfo {
+        depth,
+        seldepth,
+        nps,
+        hashfull,
+        ..
+    } = info;
+    let time = info.time.as_millis();
+    let mut texts = Vec::new();
+    for line in &info.lines {
+        let Some(value) = &line.value else { continue };
+        let nodes = if options.per_pv_counters {
+            line.nodes
+        } else {
+            info.nodes
+        };
+        let score = score(value, options.score_type);
+        let mut text =
+            format!("info depth {depth} seldepth {seldepth} time {time} nodes {nodes} score {score}");
+        if options.show_wdl {
+            let [w, d, l] = wdl(value.wl, value.d);
+            text += &format!(" wdl {w} {d} {l}");
+        }
+        if options.show_moves_left
+            && let Some(plies) = value.moves_left
+        {
+            text += &format!(" movesleft {}", moves_left(plies));
+        }
+        text += &format!(" nps {nps}");
+        if options.show_eps {
+            text += &format!(" eps {}", info.eps);
+        }
+        text += &format!(" hashfull {hashfull} tbhits {}", info.counts.tablebase_hits);
+        let multipv = texts.len() + 1;
+        let pv = root.format_line(&line.moves).join(" ");
+        texts.push(format!("{text} multipv {multipv} pv {pv}"));
+    }
+    texts
 }
 
 pub(super) fn stats(root: &History, info: &SearchInfo) -> Vec<String> {
@@ -23,53 +53,6 @@ pub(super) fn stats(root: &History, info: &SearchInfo) -> Vec<String> {
         .iter()
         .flat_map(|stats| move_stats_lines(root, stats))
         .collect()
-}
-
-fn info_line(
-    root: &History,
-    info: &SearchInfo,
-    (line, value, multipv): (&PvLine, &LineValue, usize),
-    options: &InfoOptions,
-) -> String {
-    let SearchInfo {
-        depth,
-        seldepth,
-        nps,
-        eps,
-        hashfull,
-        ..
-    } = info;
-    let time = info.time.as_millis();
-    let tablebase_hits = info.counts.tablebase_hits;
-    let nodes = if options.per_pv_counters {
-        line.nodes
-    } else {
-        info.nodes
-    };
-    let score = score(value, options.score_type);
-    let [w, d, l] = wdl(value.wl, value.d);
-    let wdl = if options.show_wdl {
-        format!(" wdl {w} {d} {l}")
-    } else {
-        String::new()
-    };
-    let moves_left = value
-        .moves_left
-        .filter(|_| options.show_moves_left)
-        .map(moves_left);
-    let moves_left = moves_left
-        .map(|moves| format!(" movesleft {moves}"))
-        .unwrap_or_default();
-    let eps = if options.show_eps {
-        format!(" eps {eps}")
-    } else {
-        String::new()
-    };
-    let pv = root.format_line(&line.moves).join(" ");
-    format!(
-        "info depth {depth} seldepth {seldepth} time {time} nodes {nodes} score {score}{wdl}{moves_left} \
-         nps {nps}{eps} hashfull {hashfull} tbhits {tablebase_hits} multipv {multipv} pv {pv}"
-    )
 }
 
 /// The first of the `plies` is the side to move's own.
@@ -107,7 +90,8 @@ pub(super) fn best_move(root: &History, best: Option<Move>, ponder: Option<Move>
 
 /// Cut towards zero, as in Lc0.
 fn score_in(form: ScoreType, value: &LineValue) -> i32 {
-    let (wl, q) = (f64::from(value.wl), f64::from(value.q));
+    let wl = f64::from(value.wl);
+    let q = f64::from(value.q);
     let score = match form {
         ScoreType::Centipawn => centipawns(wl),
         ScoreType::CentipawnWithDrawScore => centipawns(q),
@@ -131,20 +115,21 @@ fn move_stats_lines(root: &History, stats: &RootStats) -> Vec<String> {
     moves.chain([root_line(stats)]).collect()
 }
 
-fn move_line(
-    root: &History,
-    MoveStats {
-        mv,
+fn move_line(root: &History, stats: &MoveStats) -> String {
+    let MoveStats {
         policy_index,
         node,
         u,
         s,
         ..
-    }: &MoveStats,
-) -> String {
-    let mv = root.current().format_move(*mv, Variant::Chess960);
-    let (counts, mean, value) = (counts(node), mean(node), network_value(node));
-    format!("{mv:<5} ({policy_index:<4}) {counts}{mean}(U: {u:>6.5}) (S: {s:>8.5}) {value}")
+    } = stats;
+    let mv = root.current().format_move(stats.mv, Variant::Chess960);
+    format!(
+        "{mv:<5} ({policy_index:<4}) {}{}(U: {u:>6.5}) (S: {s:>8.5}) {}",
+        counts(node),
+        mean(node),
+        network_value(node)
+    )
 }
 
 fn root_line(RootStats { moves, root }: &RootStats) -> String {
@@ -172,12 +157,12 @@ fn counts(node: &NodeStats) -> String {
 }
 
 fn mean(node: &NodeStats) -> String {
-    let q = node.mean.map_or(node.q, |mean| mean.q);
-    match node.mean.map(|mean| mean.value) {
-        Some(Value { wl, d, m }) => {
-            format!("(WL: {wl:>8.5}) (D: {d:>5.3}) (M: {m:>4.1}) (Q: {q:>8.5}) ")
-        }
-        None => format!("(WL:  -.-----) (D: -.---) (M:  -.-) (Q: {q:>8.5}) "),
+    match node.mean {
+        Some(MeanStats {
+            value: Value { wl, d, m },
+            q,
+        }) => format!("(WL: {wl:>8.5}) (D: {d:>5.3}) (M: {m:>4.1}) (Q: {q:>8.5}) "),
+        None => format!("(WL:  -.-----) (D: -.---) (M:  -.-) (Q: {:>8.5}) ", node.q),
     }
 }
 
@@ -198,7 +183,7 @@ mod tests {
     use super::*;
     use zeitnot_engine::chess::Move;
     use zeitnot_engine::options::OptionChoice;
-    use zeitnot_engine::search::{CounterValues, MeanStats};
+    use zeitnot_engine::search::{CounterValues, PvLine};
 
     #[test]
     fn an_info_line() {

@@ -89,14 +89,8 @@ fn read(input: impl BufRead, lines: &Sender<Received>) {
             Err(LineError::Read(_)) => return,
         };
         let is_last = line.as_ref().is_ok_and(|text| text.trim_ascii() == "quit");
-        if lines
-            .send(Received {
-                line,
-                at: Instant::now(),
-            })
-            .is_err()
-            || is_last
-        {
+        let at = Instant::now();
+        if lines.send(Received { line, at }).is_err() || is_last {
             return;
         }
     }

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use crossbeam::channel::{RecvTimeoutError, TryRecvError};
+use itertools::Itertools;
 
 use super::aside::{RECEIVED, REMARK};
 use super::command::{GoCommand, UciCommand};
@@ -66,16 +67,12 @@ fn speak(
         session.output.line(format!(
             "{name}, a UCI chess engine. Enter help for a list of commands"
         ));
-        session
-            .prepare()
-            .into_iter()
-            .for_each(|note| session.output.note(note));
+        let notes = session.prepare();
+        session.tell(notes);
     }
-    session
-        .audience
-        .mistakes
-        .iter()
-        .for_each(|mistake| session.output.error(mistake));
+    for mistake in &session.audience.mistakes {
+        session.output.error(mistake);
+    }
     session.tell_of_slowmover();
     loop {
         let Received { line, at } = match session.input.next(READER_TICK) {
@@ -143,6 +140,12 @@ impl Session {
         })
     }
 
+    fn tell(&self, notes: impl IntoIterator<Item = Note>) {
+        for note in notes {
+            self.output.note(note);
+        }
+    }
+
     /// Waits for the search's end, unless the reader of the output has gone.
     fn finish(&mut self) {
         while self.engine.is_searching() && !self.output.is_broken() {
@@ -172,9 +175,9 @@ impl Session {
                 self.move_start.position_read(self.since_start(Instant::now()));
                 match self.engine.set_position(&text) {
                     Ok(left_out) => {
-                        left_out
-                            .iter()
-                            .for_each(|what| self.output.note(format!("position: {what}. It is ignored")));
+                        for what in left_out {
+                            self.output.note(format!("position: {what}. It is ignored"));
+                        }
                     }
                     Err(error) => self.output.error(&error),
                 }
@@ -282,7 +285,8 @@ impl Session {
         if !self.is_idle_for("eval") {
             return;
         }
-        self.prepare().into_iter().for_each(|note| self.output.note(note));
+        let notes = self.prepare();
+        self.tell(notes);
         match self.engine.evaluate() {
             Ok(evaluation) => {
                 let text = evaluation.with_best_moves(BEST_MOVES).to_string();
@@ -342,7 +346,7 @@ impl Session {
             if !one_line.is_empty() {
                 self.output.note(Note::join(&one_line));
             }
-            others.into_iter().for_each(|note| self.output.note(note));
+            self.tell(others);
         }
         self.output.line("readyok");
         self.move_start.readyok_sent();
@@ -351,10 +355,11 @@ impl Session {
     /// Returns what is in force if it has just changed, or reports why there is none.
     fn prepare(&mut self) -> Vec<Note> {
         match self.engine.prepare() {
-            Ok(Some(in_force)) => [in_force.into()]
-                .into_iter()
-                .chain(self.engine.take_notes())
-                .collect(),
+            Ok(Some(in_force)) => {
+                let mut notes = vec![in_force.into()];
+                notes.extend(self.engine.take_notes());
+                notes
+            }
             Ok(None) => Vec::new(),
             Err(error) => {
                 self.output.error(self.engine.describe_load_error(&error));
@@ -376,9 +381,9 @@ impl Session {
     }
 
     fn go(&mut self, go: &GoCommand, at: Instant) -> Result<(), EngineError> {
-        go.errors
-            .iter()
-            .for_each(|error| self.output.note(error.as_str()));
+        for error in &go.errors {
+            self.output.note(error.as_str());
+        }
         let limit = go.limit_for(self.engine.position().current().turn());
         let received = self.clock_started(at, limit);
         let root_moves = self.root_moves(self.engine.position(), &go.search_moves);
@@ -387,10 +392,9 @@ impl Session {
             received,
             ..GoRequest::new(limit)
         };
-        let options = self.engine.settings().info.clone();
         let listener = UciListener {
             output: self.output.clone(),
-            options,
+            options: self.engine.settings().info.clone(),
         };
         match self.engine.go(request, Box::new(listener)) {
             Err(lost @ EngineError::Lost(_)) => Err(lost),
@@ -420,7 +424,9 @@ impl Listener for UciListener {
         if self.options.verbose_move_stats {
             self.output.note(stats.join("\n"));
         } else {
-            stats.iter().for_each(|line| self.output.log(REMARK, line));
+            for line in stats {
+                self.output.log(REMARK, &line);
+            }
         }
         ControlFlow::Continue(())
     }
@@ -484,14 +490,14 @@ pub(super) fn board(game: &History) -> String {
         }
         text += &format!(" | {rank}\n{BETWEEN_RANKS}");
     }
-    let checkers: Vec<_> = position
-        .checkers()
-        .into_iter()
-        .map(|square| square.to_string())
-        .collect();
-    let (fen, checkers, legal) = (position.to_fen(), checkers.join(" "), game.legal_moves());
+    let legal = game.legal_moves();
     text += "   a   b   c   d   e   f   g   h\n\n";
-    text += &format!("Fen: {fen}\nCheckers: {checkers}\nLegal moves: {}", legal.len());
+    text += &format!(
+        "Fen: {}\nCheckers: {}\nLegal moves: {}",
+        position.to_fen(),
+        position.checkers().into_iter().join(" "),
+        legal.len()
+    );
     if let Some(end) = game.terminal(&legal) {
         let end = match end {
             Terminal::Checkmate => "checkmate",

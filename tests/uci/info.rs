@@ -519,7 +519,7 @@ fn the_reference_lists_the_options_that_uci_lists() {
         .map(|option| option["name"].as_str().unwrap())
         .collect();
     assert_eq!(told.collect::<Vec<_>>(), listed);
-    assert_eq!(stdout(&run(&["options"])).lines().count(), listed.len() + 1);
+    assert_eq!(stdout(&run(&["options"])).lines().count(), listed.len() + 3);
     let some = run_json(&["options", "cpuct-base", "--json"]);
     let some: Vec<_> = some
         .as_array()
