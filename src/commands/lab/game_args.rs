@@ -83,32 +83,28 @@ impl GameArgs {
     }
 
     pub(super) fn facts(&self) -> Vec<(&'static str, String)> {
-        let plies = self
-            .opening_plies
-            .map(|plies| format!(", the first {plies} plies"))
-            .unwrap_or_default();
+        let plies = match self.opening_plies {
+            Some(plies) => format!(", the first {plies} plies"),
+            None => String::new(),
+        };
         let openings = match &self.openings {
             Some(path) if path.as_os_str() == NO_OPENINGS => "the start position".into(),
             Some(path) => format!("{}{plies}", path.display()),
             None => format!("the built-in book{plies}"),
         };
-        let rules = [
-            self.adjudicate_draw.as_ref().map(|rule| format!("draw {rule}")),
-            self.adjudicate_win.as_ref().map(|rule| format!("win {rule}")),
-            self.adjudicate_syzygy
-                .as_ref()
-                .map(|_| "Syzygy tables".to_owned()),
-            self.max_plies.map(|plies| format!("draw at {plies} plies")),
-        ];
-        let rules: Vec<_> = rules.into_iter().flatten().collect();
-        let rules = if rules.is_empty() {
-            "none".into()
-        } else {
-            rules.join("; ")
-        };
+        let mut rules = Vec::new();
+        rules.extend(self.adjudicate_draw.as_ref().map(|rule| format!("draw {rule}")));
+        rules.extend(self.adjudicate_win.as_ref().map(|rule| format!("win {rule}")));
+        if self.adjudicate_syzygy.is_some() {
+            rules.push("Syzygy tables".into());
+        }
+        rules.extend(self.max_plies.map(|plies| format!("draw at {plies} plies")));
+        if rules.is_empty() {
+            rules.push("none".into());
+        }
         vec![
             ("openings", openings),
-            ("adjudication", rules),
+            ("adjudication", rules.join("; ")),
             ("seed", self.seed.to_string()),
         ]
     }
@@ -127,7 +123,8 @@ impl GameArgs {
         if !self.sequential {
             openings.shuffle(self.seed);
         }
-        let (pairs, count) = (games.div_ceil(2), openings.len() as u64);
+        let pairs = games.div_ceil(2);
+        let count = openings.len() as u64;
         if pairs > count && are_alike {
             let different = 2 * count;
             eprint_message(format_args!(
@@ -196,8 +193,11 @@ pub(super) fn threads(settings: &Settings) -> usize {
 }
 
 pub(super) fn runs_in_real_time(limit: SideLimit, settings: &Settings) -> bool {
-    let is_time = matches!(limit, SideLimit::Clock(_) | SideLimit::MoveTime(_));
-    is_time && settings.stoppers.nodestime.nodes_per_ms == 0
+    is_time(limit) && settings.stoppers.nodestime.nodes_per_ms == 0
+}
+
+fn is_time(limit: SideLimit) -> bool {
+    matches!(limit, SideLimit::Clock(_) | SideLimit::MoveTime(_))
 }
 
 pub(super) fn are_alike(limit: SideLimit, settings: &Settings) -> bool {
@@ -209,8 +209,7 @@ pub(super) fn are_alike(limit: SideLimit, settings: &Settings) -> bool {
 /// Says whether smart pruning may end moves under `limit`. At fixed nodes it is off: the rule looks at real
 /// time, and games would not be the same again.
 pub(super) fn prunes_smartly(limit: SideLimit, settings: &Settings) -> bool {
-    let is_time = matches!(limit, SideLimit::Clock(_) | SideLimit::MoveTime(_));
-    is_time || settings.stoppers.nodestime.nodes_per_ms != 0
+    is_time(limit) || settings.stoppers.nodestime.nodes_per_ms != 0
 }
 
 /// Returns what to say of options that are set and have no effect in games under `limit`, or `None` if there
@@ -220,12 +219,8 @@ pub(super) fn idle_options(limit: SideLimit, settings: &Settings) -> Option<Stri
         Settings::spec(flag).is_ok_and(Settings::is_for_sessions_only)
             || flag == "smart-pruning-factor" && !prunes_smartly(limit, settings)
     };
-    let idle: Vec<_> = settings
-        .changed()
-        .into_iter()
-        .map(|(flag, _)| flag)
-        .filter(|flag| is_idle(flag))
-        .collect();
+    let changed = settings.changed().into_iter().map(|(flag, _)| flag);
+    let idle: Vec<_> = changed.filter(|flag| is_idle(flag)).collect();
     (!idle.is_empty()).then(|| format!("without effect in these games: --{}", idle.join(", --")))
 }
 

@@ -25,8 +25,8 @@ use zeitnot_engine::options::unquoted;
 use zeitnot_engine::params::entries;
 use zeitnot_engine::time::Millis;
 use zeitnot_lab::matches::{
-    self, Contender, GameAssignment, GameRecord, MATCH_FILES, MatchConfig, MatchRowFiles, MatchStudy,
-    MatchSummary, PlannedGame, PlayedGame, Ranking, SideLimit, Sprt, Team, Tournament,
+    self, Contender, GameAssignment, GameRecord, MATCH_FILES, MatchConfig, MatchRowFiles, MatchSpeed,
+    MatchStudy, MatchSummary, PlannedGame, PlayedGame, Ranking, SideLimit, Sprt, Team, Tournament,
 };
 use zeitnot_lab::report::Origin;
 use zeitnot_lab::run::{Journal, PRECISION};
@@ -154,10 +154,11 @@ pub(crate) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus> {
         }
     }
     let run = running.run.as_ref();
-    let summary = |[a, b]: &[usize; 2]| {
-        MatchSummary::new([a, b].map(|place| players.contenders[*place].name.as_str()), sprt)
-    };
-    let mut summaries: Vec<_> = players.pairings.iter().map(summary).collect();
+    let mut summaries = Vec::new();
+    for pairing in &players.pairings {
+        let names = pairing.map(|place| players.contenders[place].name.as_str());
+        summaries.push(MatchSummary::new(names, sprt));
+    }
     let add = |game: &PlayedGame| summaries[players.assignment(game.number()).pairing()].add_game(game);
     let journal = match run {
         Some(run) => Some(matches::open_games(run, &schedule, add)?),
@@ -200,7 +201,10 @@ pub(crate) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus> {
         eprint_message(Note::Error(text));
     }
     if let [summary] = &mut recorder.summaries[..] {
-        summary.speed = Some((recorder.nodes, recorder.started.elapsed().as_secs_f64()));
+        summary.speed = Some(MatchSpeed {
+            nodes: recorder.nodes,
+            seconds: recorder.started.elapsed().as_secs_f64(),
+        });
     }
     if let Some(run) = run {
         let files = MatchRowFiles::paths(run.folder());
@@ -253,52 +257,59 @@ fn write_page(
 
 /// What a report names of the engines, what limits them, and the games.
 fn facts(args: &MatchArgs, config: &MatchConfig<'_>, players: &Players) -> Vec<(String, String)> {
-    let network = |team: &Team| match team {
+    let network = |own: &Contender| match &own.team {
         Team::Own(setup) => setup.backend().facts().description.clone(),
         Team::External(engine) => format!("{}, an external engine", engine.name),
     };
-    let precision = |team: &Team| match team {
+    let precision = |own: &Contender| match &own.team {
         Team::Own(setup) => setup.backend().facts().precision.clone(),
         Team::External(_) => String::new(),
     };
-    let limit = |limit: SideLimit| match limit {
-        SideLimit::Clock(_) => limit.to_string(),
-        _ => format!("{limit} a move"),
-    };
-    let limit = |contender: &Contender| match contender.margin {
-        Millis::ZERO => limit(contender.limit),
-        margin => format!("{}, {} ms more without loss", limit(contender.limit), margin.0),
-    };
-    let options = |text: &str| match text.trim() {
-        "" => "the common options".into(),
-        text => text.to_owned(),
-    };
-    let lists = args.lists().into_iter().zip(&players.contenders);
-    let lists = lists.map(|(text, contender)| (format!("options of {}", contender.name), options(text)));
-    let mut facts: Vec<_> = lists.collect();
-    facts.push(("common options".into(), options_in_words(&args.settings.0)));
-    // Once, if all have the same.
-    let mut of_each = |name: &str, value: &dyn Fn(&Contender) -> String| {
-        let values = players.contenders.iter().map(|own| (&own.name, value(own)));
-        let values: Vec<_> = values.collect();
-        if values.iter().map(|(_, value)| value).all_equal() {
-            facts.push((name.to_owned(), values[0].1.clone()));
-        } else {
-            facts.extend(
-                values
-                    .into_iter()
-                    .map(|(own, value)| (format!("{name} of {own}"), value)),
-            );
+    let limit = |own: &Contender| {
+        let mut text = own.limit.to_string();
+        if !matches!(own.limit, SideLimit::Clock(_)) {
+            text += " a move";
         }
+        if own.margin > Millis::ZERO {
+            text += &format!(", {} ms more without loss", own.margin.0);
+        }
+        text
     };
-    of_each("network", &|own| network(&own.team));
-    of_each(PRECISION, &|own| precision(&own.team));
-    of_each("limit", &limit);
-    let of_games = args.game.facts().into_iter();
-    facts.extend(of_games.map(|(name, fact)| (name.to_owned(), fact)));
+    let mut facts = Vec::new();
+    for (text, contender) in args.lists().into_iter().zip(&players.contenders) {
+        let options = match text.trim() {
+            "" => "the common options",
+            text => text,
+        };
+        facts.push((format!("options of {}", contender.name), options.to_owned()));
+    }
+    facts.push(("common options".into(), options_in_words(&args.settings.0)));
+    add_of_each(&mut facts, players, "network", network);
+    add_of_each(&mut facts, players, PRECISION, precision);
+    add_of_each(&mut facts, players, "limit", limit);
+    for (name, fact) in args.game.facts() {
+        facts.push((name.to_owned(), fact));
+    }
     facts.push(("games at once".into(), config.concurrency.to_string()));
     facts.retain(|(_, fact)| !fact.is_empty());
     facts
+}
+
+/// Once, if all have the same.
+fn add_of_each(
+    facts: &mut Vec<(String, String)>,
+    players: &Players,
+    name: &str,
+    value: impl Fn(&Contender) -> String,
+) {
+    let values: Vec<_> = players.contenders.iter().map(|own| value(own)).collect();
+    if values.iter().all_equal() {
+        facts.push((name.to_owned(), values[0].clone()));
+        return;
+    }
+    for (own, value) in players.contenders.iter().zip(values) {
+        facts.push((format!("{name} of {}", own.name), value));
+    }
 }
 
 fn parse_sprt(text: Option<&str>) -> Result<Option<Sprt>> {
@@ -338,10 +349,9 @@ impl MatchRecorder<'_> {
         if let Some(journal) = &mut self.journal {
             journal.add(&game)?;
         }
-        let line = if let [summary] = &self.summaries[..] {
-            summary.line()
-        } else {
-            Ranking::of(&self.summaries).map_or(String::new(), |ranking| ranking.line())
+        let line = match &self.summaries[..] {
+            [summary] => summary.line(),
+            all => Ranking::of(all).map_or(String::new(), |ranking| ranking.line()),
         };
         self.progress.show(self.games(), line);
         Ok(if self.is_decided() {
@@ -373,15 +383,16 @@ fn match_id(args: &MatchArgs, config: &MatchConfig<'_>, players: &Players) -> St
             }
         }
     }
-    let margins = players.contenders.iter().map(|contender| contender.margin);
-    if margins.clone().any(|margin| margin > Millis::ZERO) {
-        id.add(format!("{:?}", margins.collect::<Vec<_>>()));
+    let contenders = &players.contenders;
+    let margins: Vec<_> = contenders.iter().map(|own| own.margin).collect();
+    if margins.iter().any(|margin| *margin > Millis::ZERO) {
+        id.add(format!("{margins:?}"));
     }
-    if players.contenders.len() > 2 {
+    if contenders.len() > 2 {
         id.add(format!("{:?}", players.pairings));
     }
-    let contenders = players.contenders.iter();
-    let (names, limits): (Vec<_>, Vec<_>) = contenders.map(|own| (&*own.name, own.limit)).unzip();
+    let names: Vec<_> = contenders.iter().map(|own| &*own.name).collect();
+    let limits: Vec<_> = contenders.iter().map(|own| own.limit).collect();
     id.add_games(&names, &limits, &config.rules, config.openings, &args.game);
     id.finish()
 }
@@ -491,11 +502,14 @@ impl SideArgs {
     /// Parses `text` of `--flag`, which changes some of the `common` options. `letter` names the engine if
     /// nothing else does.
     fn parse(text: &str, common: &Settings, flag: &str, letter: &str) -> Result<SideArgs> {
+        let name = match text.trim() {
+            "" => letter,
+            text => text,
+        };
         let mut split = entries(text).into_iter().filter_map(split_entry);
         let program = split.find(|(key, _)| *key == "cmd");
-        let text = text.trim();
         let mut side = SideArgs {
-            name: if text.is_empty() { letter } else { text }.to_owned(),
+            name: name.to_owned(),
             is_named: false,
             limit: None,
             margin: Millis::ZERO,

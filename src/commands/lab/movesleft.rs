@@ -87,10 +87,11 @@ impl EstimatorArgs {
         } else {
             &self.estimator
         };
-        let estimators: Result<Vec<_>, _> = texts.iter().map(|text| Estimator::parse(text)).collect();
-        Ok(estimators
-            .map_err(|error| argument_error("estimator", error))?
-            .concat())
+        let mut estimators = Vec::new();
+        for text in texts {
+            estimators.extend(Estimator::parse(text).map_err(|error| argument_error("estimator", error))?);
+        }
+        Ok(estimators)
     }
 }
 
@@ -112,16 +113,18 @@ pub(crate) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<ExitStatu
         &[MeasuredGame::JOURNAL, ROWS, "index.html"],
         output,
     )?;
-    let temporary = args.out.is_none().then(tempfile::tempdir).transpose()?;
-    let of_no_one = temporary
-        .as_ref()
-        .map(|folder| Run::claim(folder.path(), Origin::default(), &[]))
-        .transpose()?;
-    let Some(run) = running.run.as_ref().or(of_no_one.as_ref()) else {
-        unreachable!("it has a folder")
+    let temporary;
+    let of_no_one;
+    let run = match &running.run {
+        Some(run) => run,
+        None => {
+            temporary = tempfile::tempdir()?;
+            of_no_one = Run::claim(temporary.path(), Origin::default(), &[])?;
+            &of_no_one
+        }
     };
     let rows = run.folder().join(ROWS);
-    measure(args, &opened.backend, &mut games, (run, &of_rows), running.stop)?;
+    measure(args, &opened.backend, &mut games, run, &of_rows, running.stop)?;
     if running.is_stopped() {
         return Ok(running.end(false, games.damaged));
     }
@@ -177,7 +180,8 @@ fn measure(
     args: &MovesLeftArgs,
     backend: &Arc<dyn Backend>,
     games: &mut RecordedGames<'_>,
-    (run, id): (&Run, &str),
+    run: &Run,
+    id: &str,
     stop: &AtomicBool,
 ) -> Result<()> {
     let mut last = 0;
@@ -203,7 +207,9 @@ fn measure(
         jobs.do_in_chunks(chunk, |games| measurer.measure(&games, || jobs.are_stopped()))
     };
     let mut progress = Progress::new("games", args.selection.max_games, 0);
-    let (begun, mut measured, mut positions) = (Instant::now(), 0, 0);
+    let begun = Instant::now();
+    let mut measured = 0;
+    let mut positions = 0;
     let rates = |games: u64, positions: usize| {
         let rate = |count: f64| count / begun.elapsed().as_secs_f64().max(1e-3);
         format!(
@@ -225,30 +231,33 @@ fn measure(
     })?;
     progress.finish();
     journal.sync()?;
-    let clocks = games
-        .clocks()
-        .map_or(String::new(), |(_, text)| format!("; clocks are {text}"));
-    let (rates, read, broken) = (rates(measured, positions), games.read, games.broken);
+    let clocks = match games.clocks() {
+        Some((_, text)) => format!("; clocks are {text}"),
+        None => String::new(),
+    };
     eprint_message(format_args!(
-        "{measured} games, {rates} ({read} games read, {broken} broken, {broken_off} unfinished or broken off{clocks})"
+        "{measured} games, {} ({} games read, {} broken, {broken_off} unfinished or broken off{clocks})",
+        rates(measured, positions),
+        games.read,
+        games.broken
     ));
     Ok(())
 }
 
 fn tell_size(args: &MovesLeftArgs) -> Result<()> {
-    let text = |path: &PathBuf| {
+    let mut text = 0.0;
+    for path in &args.pgn {
+        let name = path.to_string_lossy();
         let is_packed = [".gz", ".zst", ".bz2", ".zip"]
             .iter()
-            .any(|end| path.to_string_lossy().ends_with(end));
-        path.metadata().map_or(0.0, |file| {
-            file.len() as f64 * if is_packed { INFLATION } else { 1.0 }
-        })
+            .any(|end| name.ends_with(end));
+        let bytes = path.metadata().map_or(0, |file| file.len()) as f64;
+        text += if is_packed { INFLATION * bytes } else { bytes };
+    }
+    let all = match args.selection.max_games {
+        Some(most) => (most as f64 * ROWS_OF_A_GAME).min(ROWS_OF_TEXT * text),
+        None => ROWS_OF_TEXT * text,
     };
-    let of_games = args
-        .selection
-        .max_games
-        .map_or(f64::INFINITY, |most| most as f64 * ROWS_OF_A_GAME);
-    let all = of_games.min(ROWS_OF_TEXT * args.pgn.iter().map(text).sum::<f64>());
     let shards = args.shard.unwrap_or(Shard::WHOLE).count;
     let size = all / (args.selection.sample.unwrap_or(1) * shards) as f64;
     ensure!(

@@ -51,29 +51,23 @@ impl Writer {
     fn of(path: &Path) -> Result<Option<Writer>> {
         if has_rows_of::<MoveRow>(path)? {
             let first = RowReader::<MoveRow>::open(path)?.next().transpose()?;
-            return Ok(first.map(|row| {
-                if !row.match_id.is_empty() {
-                    Writer::Match
-                } else {
-                    Writer::Timelab
-                }
+            return Ok(first.map(|row| match &*row.match_id {
+                "" => Writer::Timelab,
+                _ => Writer::Match,
             }));
         }
-        let kinds = [
-            has_rows_of::<PositionRow>,
-            has_rows_of::<ReplayGameRow>,
-            has_rows_of::<MatchGameRow>,
-        ];
-        for (has_rows, writer) in kinds
-            .into_iter()
-            .zip([Writer::Movesleft, Writer::Timelab, Writer::Match])
-        {
-            if has_rows(path)? {
-                return Ok(Some(writer));
-            }
+        if has_rows_of::<PositionRow>(path)? {
+            Ok(Some(Writer::Movesleft))
+        } else if has_rows_of::<ReplayGameRow>(path)? {
+            Ok(Some(Writer::Timelab))
+        } else if has_rows_of::<MatchGameRow>(path)? {
+            Ok(Some(Writer::Match))
+        } else {
+            let path = path.display();
+            bail!(
+                "{path}: these are no rows of a command that can be reported on (movesleft, timelab, match)"
+            )
         }
-        let path = path.display();
-        bail!("{path}: these are no rows of a command that can be reported on (movesleft, timelab, match)")
     }
 }
 

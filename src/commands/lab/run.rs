@@ -1,12 +1,13 @@
 //! What the commands of the laboratory have in common: shards, recorded games, and the identity of a run.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::env;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::{env, iter};
 
 use anyhow::Result;
+use itertools::Itertools;
 use sha2::{Digest, Sha256};
 
 use super::game_args::GameArgs;
@@ -24,6 +25,9 @@ use zeitnot_lab::run::Run;
 
 /// The number of positions of the first `most` games. `None` if a file can be read only once.
 pub(super) fn positions_of(files: &[PathBuf], most: usize) -> Option<u64> {
+    if !files.iter().all(|file| file.is_file()) {
+        return None;
+    }
     let games = files
         .iter()
         .filter_map(|file| Games::open(file).ok())
@@ -31,20 +35,12 @@ pub(super) fn positions_of(files: &[PathBuf], most: usize) -> Option<u64> {
         .flatten();
     let lengths = games
         .map(|game| game.moves.len() as u64)
-        .filter(|&moves| moves > 0)
-        .take(most);
-    files
-        .iter()
-        .all(|file| file.is_file())
-        .then(|| lengths.map(|moves| moves + 1).sum())
+        .filter(|&moves| moves > 0);
+    Some(lengths.take(most).map(|moves| moves + 1).sum())
 }
 
 pub(super) fn listed(files: &[PathBuf]) -> String {
-    files
-        .iter()
-        .map(|file| file.display().to_string())
-        .collect::<Vec<_>>()
-        .join(", ")
+    files.iter().map(|file| file.display()).join(", ")
 }
 
 /// A run of a command: its folder, if it keeps anything, and whether the user has stopped it.
@@ -85,17 +81,10 @@ impl Running {
     /// so many `faults` of its input. Says how to go on with a run that the user has stopped.
     pub(super) fn end(&self, is_whole: bool, faults: u64) -> ExitStatus {
         if self.is_stopped() && !is_whole {
-            match self.run {
-                Some(_) => {
-                    eprint_message(format_args!(
-                        "stopped; the same command goes on:\n{}",
-                        command_line()
-                    ));
-                }
-                None => {
-                    eprint_message("stopped; nothing is kept to go on with: give --out FOLDER the next time");
-                }
-            }
+            eprint_message(match self.run {
+                Some(_) => format!("stopped; the same command goes on:\n{}", command_line()),
+                None => "stopped; nothing is kept to go on with: give --out FOLDER the next time".into(),
+            });
             ExitStatus::Stopped
         } else if faults > 0 {
             ExitStatus::BadInput
@@ -186,16 +175,14 @@ impl RunId {
         openings: &Openings,
         args: &GameArgs,
     ) {
-        let MatchRules {
-            adjudication, seed, ..
-        } = rules;
         let Adjudication {
             draw,
             win,
             tables,
             max_plies,
-        } = adjudication;
-        let other = (names, limits, draw, win, max_plies, tables.is_some(), seed);
+        } = &rules.adjudication;
+        let has_tables = tables.is_some();
+        let other = (names, limits, draw, win, max_plies, has_tables, rules.seed);
         self.add(format!("{other:?} {}", args.sequential));
         self.add(openings.fingerprint().to_le_bytes());
     }
@@ -210,15 +197,13 @@ impl RunId {
             ..
         } = command;
         self.add(format!("{arguments:?} {options:?}"));
+        let mut files = vec![program_file(program)];
         let words = arguments
             .iter()
             .map(|word| word.rsplit('=').next().unwrap_or(word));
         let values = options.iter().map(|(_, value)| value.as_str());
-        let named = words
-            .chain(values)
-            .map(PathBuf::from)
-            .filter(|path| path.is_file());
-        let files: Vec<_> = iter::once(program_file(program)).chain(named).collect();
+        let named = words.chain(values).map(PathBuf::from);
+        files.extend(named.filter(|path| path.is_file()));
         self.add_files(&files);
     }
 
@@ -283,10 +268,9 @@ impl<'a> RecordedGames<'a> {
     pub(super) fn clocks(&self) -> Option<(String, String)> {
         let plural = |games: u64| if games == 1 { "" } else { "s" };
         let forms = self.time_forms.iter();
-        let forms: Vec<_> = forms
-            .map(|(form, games)| format!("{form} in {games} game{}", plural(*games)))
-            .collect();
-        (!forms.is_empty()).then(|| ("clocks".to_owned(), format!("from {}", forms.join(", "))))
+        let mut forms = forms.map(|(form, games)| format!("{form} in {games} game{}", plural(*games)));
+        let text = format!("from {}", forms.join(", "));
+        (!self.time_forms.is_empty()).then(|| ("clocks".to_owned(), text))
     }
 
     fn tell_damage(&mut self, error: &GameError) {

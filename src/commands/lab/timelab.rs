@@ -100,12 +100,11 @@ impl TimelabArgs {
         if !self.managers.is_empty() {
             return self.managers.clone();
         }
-        let others: &[&str] = if self.pgn.is_empty() { &[] } else { &OTHER_MANAGERS };
-        [&[DEFAULT_MANAGER], others]
-            .concat()
-            .into_iter()
-            .map(str::to_owned)
-            .collect()
+        let mut managers = vec![DEFAULT_MANAGER.to_owned()];
+        if !self.pgn.is_empty() {
+            managers.extend(OTHER_MANAGERS.map(str::to_owned));
+        }
+        managers
     }
 
     fn nps(&self) -> Result<f64> {
@@ -170,7 +169,8 @@ pub(crate) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus>
         [] => (RecordedGames::sample(), "the built-in sample".into()),
         files => (RecordedGames::new(files)?, listed(files)),
     };
-    let (mut accepted, mut left_out) = (0, 0);
+    let mut accepted = 0;
+    let mut left_out = 0;
     let accept = |game| {
         let game = GameToReplay::new(accepted + 1, game, args.min_moves)
             .filter(|game| !args.recorded_clocks || game.recorded_control().is_some());
@@ -191,19 +191,19 @@ pub(crate) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus>
     facts.extend([("games", names), ("speed", format!("{nps:.0} nodes per second"))]);
     let written = ["games.csv", "moves.csv", "index.html"];
     let mut running = Running::begin(args.out.as_deref(), id, &facts, &written, output)?;
-    let mut files = running
-        .run
-        .as_ref()
-        .map(|run| ReplayFiles::create(run.folder()))
-        .transpose()?;
+    let mut files = match &running.run {
+        Some(run) => Some(ReplayFiles::create(run.folder())?),
+        None => None,
+    };
     let mut study = ReplayStudy::default();
-    let (mut progress, mut done) = (Progress::new("games", args.max_games, 0), 0);
+    let mut progress = Progress::new("games", args.max_games, 0);
+    let mut done = 0;
     let replay = |_, jobs: &Jobs<'_, GameToReplay, Vec<ReplayRows>>| {
         let settings = &args.network.0;
-        let heads = backend
-            .as_ref()
-            .map(|backend| NetworkHeads::new(&**backend, settings));
-        let mut heads = heads.transpose()?;
+        let mut heads = match &backend {
+            Some(backend) => Some(NetworkHeads::new(&**backend, settings)?),
+            None => None,
+        };
         jobs.do_in_chunks(CHUNK, |mut games| {
             if let Some(heads) = &mut heads {
                 heads.fill_in(&mut games)?;

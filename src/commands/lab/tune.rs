@@ -58,14 +58,14 @@ pub(crate) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus> {
     let in_real_time = game_args::runs_in_real_time(limit, &args.settings.0);
     let config = args.game.config(&args.settings.0, &openings, in_real_time, 0)?;
     setup.told(config.threads).iter().for_each(eprint_message);
-    game_args::idle_options(limit, &args.settings.0)
-        .iter()
-        .for_each(eprint_message);
+    if let Some(text) = game_args::idle_options(limit, &args.settings.0) {
+        eprint_message(text);
+    }
     let mut told = Told::default();
     note_idle_options(&plan, &args.settings.0, &mut told);
-    tuning::foretold(&plan, &setup)?
-        .iter()
-        .for_each(|note| told.tell(note));
+    for note in tuning::foretold(&plan, &setup)? {
+        told.tell(note);
+    }
     let mut id = RunId::default();
     id.add_engine(&setup);
     id.add(format!("{plan:?}"));

@@ -26,7 +26,7 @@ pub use match_study::{MatchStudy, add_games, page};
 pub use openings::{GameAssignment, Opening, Openings};
 pub use play::{MatchConfig, play};
 pub use statistics::Sprt;
-pub use summary::{MatchSummary, Ranking, pruning_table, table};
+pub use summary::{MatchSpeed, MatchSummary, Ranking, pruning_table, table};
 
 use std::sync::Arc;
 

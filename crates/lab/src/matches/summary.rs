@@ -37,8 +37,8 @@ pub(super) fn different(games: &[MatchGameRow]) -> impl Iterator<Item = &MatchGa
 pub struct MatchSummary {
     names: [String; 2],
     sprt: Option<Sprt>,
-    /// New nodes and seconds of this run. `None` in reports on rows.
-    pub speed: Option<(u64, f64)>,
+    /// Of this run. `None` in reports on rows.
+    pub speed: Option<MatchSpeed>,
     /// All of them.
     pub games: u64,
     /// Of the games that differ.
@@ -52,6 +52,19 @@ pub struct MatchSummary {
     moves: [u64; 2],
     nodes: [u64; 2],
     pruning: [PruningCounts; 2],
+}
+
+/// New nodes of both engines, in all games together.
+#[derive(Clone, Copy, Debug)]
+pub struct MatchSpeed {
+    pub nodes: u64,
+    pub seconds: f64,
+}
+
+impl MatchSpeed {
+    fn nps(self) -> u64 {
+        (self.nodes as f64 / self.seconds.max(1e-9)) as u64
+    }
 }
 
 impl MatchSummary {
@@ -237,16 +250,12 @@ impl Serialize for MatchSummary {
             "nodes_per_move": self.nodes_per_move(),
             "pruned": self.pruning.map(|side| side.pruned()),
             "pruning_saved": self.pruning.map(|side| side.saved()),
-            "nodes": self.speed.map(|(nodes, _)| nodes),
-            "time_ms": self.speed.map(|(_, seconds)| 1000.0 * seconds),
-            "nps": self.speed.map(|(nodes, seconds)| nps(nodes, seconds)),
+            "nodes": self.speed.map(|speed| speed.nodes),
+            "time_ms": self.speed.map(|speed| 1000.0 * speed.seconds),
+            "nps": self.speed.map(MatchSpeed::nps),
         })
         .serialize(serializer)
     }
-}
-
-fn nps(nodes: u64, seconds: f64) -> u64 {
-    (nodes as f64 / seconds.max(1e-9)) as u64
 }
 
 impl fmt::Display for MatchSummary {
@@ -291,9 +300,9 @@ impl fmt::Display for MatchSummary {
             });
             fact("smart pruning", format!("{a} {of_a}; {b} {of_b}"))?;
         }
-        if let Some((nodes, seconds)) = self.speed {
-            let nps = nps(nodes, seconds);
-            writeln!(f, "{nodes} nodes in {seconds:.1} s, {nps} nodes/s")?;
+        if let Some(speed) = self.speed {
+            let MatchSpeed { nodes, seconds } = speed;
+            writeln!(f, "{nodes} nodes in {seconds:.1} s, {} nodes/s", speed.nps())?;
         }
         Ok(())
     }
