@@ -354,7 +354,9 @@ impl Draft {
         } else if result.is_none() && self.begins_another_game(number) {
             return Taken::Next;
         }
-        self.begins_with_number |= self.place == Place::Tags && number.is_some();
+        if self.place == Place::Tags {
+            self.begins_with_number = number.is_some();
+        }
         self.begin_movetext();
         self.is_behind_empty_line = false;
         if std::mem::take(&mut self.has_brace) && !self.is_due(number) {

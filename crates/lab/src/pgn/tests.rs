@@ -718,6 +718,11 @@ fn what_is_sound_of_a_game_is_read() {
         ),
         ("1. e4 e5 1/2-1/2 f4\n", 2),
         ("1. e4 d62. d4 Nf63.Nc3 g64. Bc4 Bg75. Nf3 O-O 0-1\n", 10),
+        // Prose among the tags that begins with a number, and prose behind them that does not.
+        (
+            "[Event \"e\"]\n1 prize for all\n[White \"w\"]\n\nSome words\n\n1. e4 e5 *\n",
+            2,
+        ),
         // A board's kings, behind a move of White.
         ("1. e4 e5 2. Nf3 Kd5 3. Ke4 1-0\n", 3),
     ] {
