@@ -232,6 +232,7 @@ fn benchmark_compares_backends_and_one_that_fails_takes_no_other_along() {
         page.contains("is the fastest, with") && !page.contains(&out),
         "{page}"
     );
+    assert!(page.contains("<polygon") && page.contains(">1: "), "{page}");
     assert_refused(
         &run(&["benchmark", "--backends=random", "--backend=random"]),
         "cannot be used with",

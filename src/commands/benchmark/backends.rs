@@ -24,7 +24,7 @@ use crate::output::{ExitStatus, Output, eprint_message};
 use crate::setup::Machine;
 use zeitnot_engine::VERSION;
 use zeitnot_engine::params::Params;
-use zeitnot_lab::report::{Page, Table};
+use zeitnot_lab::report::{Page, Plot, Table};
 
 const MOVE_TIME_MS: i64 = 1000;
 /// For builds before a run, beside three times its searches.
@@ -335,7 +335,18 @@ impl BackendsReport {
         let (figure, sentence) = self.headline();
         let page = Page::new("Backends compared").key_figure(&figure, &sentence);
         let lines = format!("{}{}\n", self.lines(), self.advice_lines());
-        page.table(&self.table()).code(&lines)
+        page.plot(&self.bars(), "").table(&self.table()).code(&lines)
+    }
+
+    fn bars(&self) -> Plot {
+        let mut plot = Plot::new("Speed", "run", "nodes per second").y_from(0.0);
+        for (number, run) in (1u32..).zip(&self.runs) {
+            if let Some(nps) = run.figure("/nps") {
+                let sides = [-0.4, 0.4].map(|side| (f64::from(number) + side, [0.0, nps]));
+                plot = plot.band(&format!("{number}: {}", run.combination), sides);
+            }
+        }
+        plot
     }
 
     fn table(&self) -> Table {
