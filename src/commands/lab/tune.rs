@@ -93,7 +93,7 @@ pub(crate) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus> {
     let done = rows.len() as u64;
     let mut progress = Progress::new("games", Some(2 * plan.pairs), 2 * done);
     let mut shown = Instant::now();
-    tuning::play(&config, (&plan, done), &setup, running.stop, |row, notes| {
+    tuning::play(&config, &plan, done, &setup, running.stop, |row, notes| {
         notes.iter().for_each(|note| told.tell(note));
         journal.add(&row)?;
         rows.push(row);

@@ -20,7 +20,7 @@ const NONE: &str = "–";
 /// The games of a match so far, by their moves and colours.
 type KnownGames = HashSet<(String, bool)>;
 
-/// Says whether a game differs from those before: one that was played before proves nothing more.
+/// Whether a game differs from those before: one that was played before proves nothing more.
 fn is_new(row: &MatchGameRow, known: &mut KnownGames) -> bool {
     // Older rows do not say.
     row.moves_hash.is_empty() || known.insert((row.moves_hash.clone(), row.a_is_white))
@@ -136,10 +136,11 @@ impl MatchSummary {
         })
     }
 
-    /// Shares of the moves that smart pruning ended, and of the time that this saved, of A and B. `None`
-    /// without clocks, and in reports on rows of games alone.
-    fn pruning(&self) -> Option<[(f64, f64); 2]> {
-        let [a, b] = self.pruning.map(|side| side.pruned().zip(side.saved()));
+    /// Of A and B the moves that smart pruning ended, and the time that this saved, in percent. `None` without
+    /// clocks, and in reports on rows of games alone.
+    fn pruning(&self) -> Option<[[String; 2]; 2]> {
+        let in_percent = |side: PruningCounts| Some([percent(side.pruned()?), percent(side.saved()?)]);
+        let [a, b] = self.pruning.map(in_percent);
         Some([a?, b?])
     }
 
@@ -294,10 +295,8 @@ impl fmt::Display for MatchSummary {
         let nodes = nodes.map(|nodes| nodes.map_or(NONE.into(), |nodes| format!("{nodes:.1}")));
         fact("nodes per move", of_both(nodes))?;
         if let Some(sides) = self.pruning() {
-            let [of_a, of_b] = sides.map(|(pruned, saved)| {
-                let [pruned, saved] = [pruned, saved].map(percent);
-                format!("{pruned} % of the moves, {saved} % of the time saved")
-            });
+            let [of_a, of_b] =
+                sides.map(|[pruned, saved]| format!("{pruned} % of the moves, {saved} % of the time saved"));
             fact("smart pruning", format!("{a} {of_a}; {b} {of_b}"))?;
         }
         if let Some(speed) = self.speed {
@@ -348,24 +347,23 @@ fn percent(share: f64) -> String {
 
 /// Smart pruning by player, `None` without clocks.
 pub fn pruning_table(matches: &[MatchSummary]) -> Option<Table> {
-    let sides = matches
-        .iter()
-        .filter_map(|summary| Some((summary.names(), summary.pruning()?)));
-    let players: Vec<_> = sides
-        .flat_map(|([a, b], [of_a, of_b])| [(a, b, of_a), (b, a, of_b)])
-        .collect();
-    (!players.is_empty()).then(|| {
-        Table::of("Smart pruning", players)
-            .words("player", |(player, ..)| *player)
-            .words("against", |(_, against, _)| *against)
-            .numbers("ended by smart pruning, % of the moves", |(.., (pruned, _))| {
-                percent(*pruned)
-            })
-            .numbers("time saved, % of the time used", |(.., (_, saved))| {
-                percent(*saved)
-            })
-            .table()
-    })
+    let mut players = Vec::new();
+    for summary in matches {
+        let [a, b] = summary.names();
+        if let Some([of_a, of_b]) = summary.pruning() {
+            players.push((a, b, of_a));
+            players.push((b, a, of_b));
+        }
+    }
+    let has_any = !players.is_empty();
+    let table = Table::of("Smart pruning", players)
+        .words("player", |(player, ..)| *player)
+        .words("against", |(_, against, _)| *against)
+        .numbers("ended by smart pruning, % of the moves", |(.., [pruned, _])| {
+            pruned.clone()
+        })
+        .numbers("time saved, % of the time used", |(.., [_, saved])| saved.clone());
+    has_any.then(|| table.table())
 }
 
 /// The players, the strongest first.

@@ -409,19 +409,13 @@ fn over_plies<T>(
     figure: impl Fn(&[Option<EstimatorFigures>]) -> Option<T>,
 ) -> impl Iterator<Item = (f64, T)> {
     let least = (report.totals.positions as f64 * FEWEST) as u64;
-    report.groups.iter().filter_map(move |of_plies| {
-        let GroupFigures {
-            group,
-            positions,
-            figures,
-        } = of_plies;
-        let is_shown = group.dimension == BY_PLY && !group.is_open() && *positions >= least;
-        let middle = f64::from(group.place + PLIES / 2);
-        if is_shown {
-            Some((middle, figure(figures)?))
-        } else {
-            None
-        }
+    let shown = report.groups.iter().filter(move |of_plies| {
+        let group = &of_plies.group;
+        group.dimension == BY_PLY && !group.is_open() && of_plies.positions >= least
+    });
+    shown.filter_map(move |of_plies| {
+        let middle = f64::from(of_plies.group.place + PLIES / 2);
+        Some((middle, figure(&of_plies.figures)?))
     })
 }
 
@@ -463,13 +457,14 @@ fn estimates_by_ply(report: &StudyReport) -> Plot {
 }
 
 fn against_truth(truths: &[(f64, [f64; 3])]) -> Plot {
-    let truths = truths.iter().copied();
-    let middle = truths
-        .clone()
-        .map(|(estimate, [_, median, _])| (estimate, median));
+    let truths = truths.iter();
     let band = truths
         .clone()
-        .map(|(estimate, [low, _, high])| (estimate, [low, high]));
+        .map(|&(estimate, [low, _, high])| (estimate, [low, high]));
+    let middle = truths
+        .clone()
+        .map(|&(estimate, [_, median, _])| (estimate, median));
+    let even = truths.map(|&(estimate, _)| (estimate, estimate));
     Plot::new(
         "mle-mlh against the truth",
         "estimate, full moves",
@@ -477,10 +472,7 @@ fn against_truth(truths: &[(f64, [f64; 3])]) -> Plot {
     )
     .band("really left", band)
     .line("really left", middle)
-    .line(
-        "estimate = truth",
-        truths.map(|(estimate, _)| (estimate, estimate)),
-    )
+    .line("estimate = truth", even)
     .y_from(0.0)
 }
 

@@ -39,7 +39,7 @@ struct Layer {
 }
 
 impl Plot {
-    /// Returns an empty plot. The axes' labels name quantity and unit.
+    /// The axes' labels name quantity and unit.
     pub fn new(title: impl Into<String>, x: impl Into<String>, y: impl Into<String>) -> Plot {
         let axis = |label| Axis {
             label,
@@ -117,8 +117,7 @@ impl Plot {
     }
 
     pub fn to_svg(&self) -> String {
-        let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
-        let mut svg = Svg::new(&self.title, &names);
+        let mut svg = Svg::new(&self.title, &self.names);
         let on_axes = |layer: &Layer| {
             let points = layer.points.iter().map(|point| self.on_axes(*point)).collect();
             Layer { points, ..*layer }
@@ -162,7 +161,7 @@ impl Axis {
         if self.is_log { value.log2() } else { value }
     }
 
-    /// Returns the positions to show: what was asked for, else all of `positions` and a little more. Never
+    /// The positions to show: what was asked for, else all of `positions` and a little more. Never
     /// empty, always finite.
     fn range(&self, positions: impl Iterator<Item = f64>) -> Range<f64> {
         let finite = positions.filter(|at| at.is_finite());
@@ -241,7 +240,7 @@ const SERIES: [(&str, &str); 9] = [
 /// Patterns of lines, as lengths of dashes and gaps, so that no two of many look alike without colours.
 const DASHES: [&str; 5] = ["", "9 5", "3 4", "14 4 3 4", "9 3 3 3 3 3"];
 
-/// Returns the class of the series at this place. Colours repeat when they are used up.
+/// The class of the series at this place. Colours repeat when they are used up.
 fn series(place: usize) -> String {
     format!("z{}", place % SERIES.len())
 }
@@ -283,7 +282,7 @@ struct Svg {
 
 impl Svg {
     /// Begins a picture with an entry of the legend for each of `names` that is not empty.
-    fn new(title: &str, names: &[&str]) -> Svg {
+    fn new(title: &str, names: &[String]) -> Svg {
         let entries = legend(names);
         let top = TITLE_LINE + LEGEND_LINE * entries.last().map_or(0.0, |last| last.line + 1.0);
         let mut svg = Svg {
@@ -408,10 +407,10 @@ struct LegendEntry<'a> {
     line: f64,
 }
 
-fn legend<'a>(names: &[&'a str]) -> Vec<LegendEntry<'a>> {
+fn legend(names: &[String]) -> Vec<LegendEntry<'_>> {
     let (mut left, mut line) = (8.0, 0.0);
     let mut entries = Vec::new();
-    for (place, &name) in names.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
+    for (place, name) in names.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
         let width = SAMPLE + 24.0 + LETTER * name.chars().count() as f64;
         if left + width > WIDTH && left > 8.0 {
             left = 8.0;
@@ -536,7 +535,8 @@ mod tests {
     fn long_legends_get_more_lines() {
         let names = ["mle-legacy(midpoint=45.2,steepness=5.93)"; 3];
         let lines = |names: &[&str]| {
-            legend(names)
+            let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
+            legend(&names)
                 .iter()
                 .map(|entry| (entry.place, entry.line))
                 .collect::<Vec<_>>()

@@ -39,13 +39,10 @@ pub struct TunePlan {
 }
 
 impl TunePlan {
-    /// The indices of the values that A and B have in a pair, from 0, an entry for each parameter.
+    /// The values that A and B have in a pair, by index, an entry for each parameter.
     fn values_of(&self, pair: u64) -> [Vec<usize>; 2] {
         let mut rng = fastrand::Rng::with_seed(self.seed ^ (pair + 1).wrapping_mul(GOLDEN));
-        let drawn = self.parameters.iter().map(|parameter| {
-            let [a, b] = parameter.draw(&mut rng);
-            (a, b)
-        });
+        let drawn = self.parameters.iter().map(|parameter| parameter.draw(&mut rng));
         let (a, b) = drawn.unzip();
         [a, b]
     }
@@ -124,7 +121,8 @@ pub fn foretold(plan: &TunePlan, base: &Setup) -> Result<Vec<Note>, EngineError>
 /// compared. `finished` gets the row of each pair, in order, and what its games had to tell, and may fail.
 pub fn play(
     config: &MatchConfig<'_>,
-    (plan, done): (&TunePlan, u64),
+    plan: &TunePlan,
+    done: u64,
     base: &Setup,
     stop: &AtomicBool,
     mut finished: impl FnMut(PairRow, Vec<Note>) -> Result<(), LabError>,

@@ -132,9 +132,10 @@ impl Parameter {
         Ok(())
     }
 
-    pub(crate) fn draw(&self, rng: &mut fastrand::Rng) -> [usize; 2] {
+    /// The values of A and B, which differ.
+    pub(crate) fn draw(&self, rng: &mut fastrand::Rng) -> (usize, usize) {
         let a = rng.usize(..self.values.len());
-        [a, (a + rng.usize(1..self.values.len())) % self.values.len()]
+        (a, (a + rng.usize(1..self.values.len())) % self.values.len())
     }
 }
 
@@ -171,7 +172,7 @@ fn inside(path: &str, name: &str, settings: &Settings) -> Result<Place, Paramete
 
 type Assignment = (&'static OptionSpec, String);
 
-/// Returns what sets parameters to these values: an option each, but only one for all that is inside the time
+/// What sets parameters to these values: an option each, but only one for all that is inside the time
 /// manager. Sets of entries come first, because they may change what lists there are.
 pub(crate) fn assignments<'a>(values: impl IntoIterator<Item = (&'a Parameter, String)>) -> Vec<Assignment> {
     let mut values: Vec<_> = values.into_iter().collect();
@@ -225,7 +226,7 @@ mod tests {
         );
     }
 
-    /// Returns the options that are set by the values with these indices, with `manager` as time manager.
+    /// The options that are set by the values with these indices, with `manager` as time manager.
     fn options_set(manager: &str, text: &str, indices: &[usize]) -> Vec<(&'static str, String)> {
         let mut settings = Settings::default();
         settings.set(TIME_MANAGER, manager).unwrap();
@@ -293,7 +294,7 @@ mod tests {
         let mut rng = fastrand::Rng::with_seed(1);
         let mut seen = [[0; 3]; 3];
         for _ in 0..600 {
-            let [a, b] = three.draw(&mut rng);
+            let (a, b) = three.draw(&mut rng);
             seen[a][b] += 1;
         }
         for (a, row) in seen.iter().enumerate() {
