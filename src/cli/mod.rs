@@ -259,7 +259,7 @@ const FILES: [(&[&str], &str); 3] = [
     ),
 ];
 
-/// Says what to type for a file that was given in the place of a command.
+/// What to type for a file that was given in the place of a command.
 fn hint_for_file(error: &clap::Error) -> Option<String> {
     let Some(ContextValue::String(file)) = error.get(ContextKind::InvalidSubcommand) else {
         return None;

@@ -104,7 +104,7 @@ impl Progress {
     }
 }
 
-/// Returns a flag that becomes true when the user presses Ctrl-C. The second time the program ends at once.
+/// A flag that becomes true when the user presses Ctrl-C. The second time the program ends at once.
 pub(crate) fn interruption() -> Result<&'static AtomicBool> {
     // Registered twice, the first time would count as the second.
     static STOP: LazyLock<io::Result<Arc<AtomicBool>>> = LazyLock::new(|| {
@@ -125,7 +125,7 @@ pub(crate) fn end_on_interruption() -> Result<()> {
     Ok(())
 }
 
-/// Returns the command line of this process, as a user can paste it into a shell.
+/// The command line of this process, as a user can paste it into a shell.
 pub(crate) fn command_line() -> String {
     let given = std::env::args_os().skip(1);
     let words = given.map(|word| format!(" {}", quoted(&word.to_string_lossy())));
@@ -172,7 +172,7 @@ pub(crate) fn origin<N: ToString>(facts: &[(N, String)]) -> Origin {
     }
 }
 
-/// Returns `text` as the system's shell reads it as one word.
+/// `text` as the system's shell reads it as one word.
 pub(crate) fn quoted(text: &str) -> String {
     let is_plain =
         |c: char| c.is_ascii_alphanumeric() || "/._-+,=:".contains(c) || cfg!(windows) && c == '\\';

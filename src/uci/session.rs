@@ -352,7 +352,7 @@ impl Session {
         self.move_start.readyok_sent();
     }
 
-    /// Returns what is in force if it has just changed, or reports why there is none.
+    /// What is in force if it has just changed. Tells why there is none.
     fn prepare(&mut self) -> Vec<Note> {
         match self.engine.prepare() {
             Ok(Some(in_force)) => {

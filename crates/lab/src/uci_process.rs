@@ -362,7 +362,7 @@ fn hear(words: &Mutex<VecDeque<String>>, line: &str) {
     }
 }
 
-/// Says why a program cannot be started. A name without a folder is looked for on the path.
+/// Why a program cannot be started. A name without a folder is looked for on the path.
 fn why_not(program: &str, error: &io::Error) -> String {
     let is_name = Path::new(program)
         .parent()

@@ -149,7 +149,7 @@ fn changes(new: &Combination, old: &Combination) -> Vec<Change<'static>> {
     changes
 }
 
-/// Returns what was written or why nothing was, and false if lines of the user prevent it.
+/// What was written or why nothing was, and false if lines of the user prevent it.
 pub(crate) fn write_setting(
     config: &WritableConfig,
     new: &Combination,

@@ -206,13 +206,13 @@ pub(super) fn are_alike(limit: SideLimit, settings: &Settings) -> bool {
     !runs_in_real_time(limit, settings) && !settings.changed().iter().any(|(flag, _)| is_random(flag))
 }
 
-/// Says whether smart pruning may end moves under `limit`. At fixed nodes it is off: the rule looks at real
+/// Whether smart pruning may end moves under `limit`. At fixed nodes it is off: the rule looks at real
 /// time, and games would not be the same again.
 pub(super) fn prunes_smartly(limit: SideLimit, settings: &Settings) -> bool {
     is_time(limit) || settings.stoppers.nodestime.nodes_per_ms != 0
 }
 
-/// Returns what to say of options that are set and have no effect in games under `limit`, or `None` if there
+/// What to say of options that are set and have no effect in games under `limit`, or `None` if there
 /// are none.
 pub(super) fn idle_options(limit: SideLimit, settings: &Settings) -> Option<String> {
     let is_idle = |flag: &str| {

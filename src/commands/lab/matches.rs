@@ -370,7 +370,7 @@ impl MatchRecorder<'_> {
     }
 }
 
-/// Returns a hash over all that the games depend on, except where files lie and how many games there are: it
+/// A hash over all that the games depend on, except where files lie and how many games there are: it
 /// is equal for all shards, and for a match that is to be made longer.
 fn match_id(args: &MatchArgs, config: &MatchConfig<'_>, players: &Players) -> String {
     let mut id = RunId::default();

@@ -151,9 +151,7 @@ fn run_ids(args: &MovesLeftArgs, opened: &OpenedBackend) -> [String; 2] {
     id.add_settings(&args.network.0, opened.network_sha256.as_deref());
     id.add(format!("{:?} {:?}", args.nodes, args.selection));
     id.add_files(&args.pgn);
-    let of_rows = id.clone().finish();
-    id.add(format!("{:?}", args.shard));
-    [id.finish(), of_rows]
+    id.finish_of(args.shard)
 }
 
 fn facts(args: &MovesLeftArgs, opened: &OpenedBackend) -> Vec<(&'static str, String)> {

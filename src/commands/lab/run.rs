@@ -77,8 +77,8 @@ impl Running {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// The exit code of a command that has done all that it could, which may be the whole run, and has named
-    /// so many `faults` of its input. Says how to go on with a run that the user has stopped.
+    /// The exit code of a command that has done all that it could, and has named so many `faults` of its
+    /// input. Says how to go on with a run that the user has stopped.
     pub(super) fn end(&self, is_whole: bool, faults: u64) -> ExitStatus {
         if self.is_stopped() && !is_whole {
             eprint_message(match self.run {
@@ -118,7 +118,7 @@ pub(super) struct Shard {
 impl Shard {
     pub(super) const WHOLE: Shard = Shard { index: 0, count: 1 };
 
-    /// Says whether this piece of work, counted from 0, is in the shard. Each piece is in one of the n
+    /// Whether this piece of work, counted from 0, is in the shard. Each piece is in one of the n
     /// shards.
     pub(super) fn takes(self, piece: u64) -> bool {
         piece % self.count == self.index
@@ -218,6 +218,13 @@ impl RunId {
     pub(super) fn finish(self) -> String {
         hex(&self.0.finalize()[..6])
     }
+
+    /// Of the shard, and what it has in common with all others.
+    pub(super) fn finish_of(mut self, shard: Option<Shard>) -> [String; 2] {
+        let of_all = self.clone().finish();
+        self.add(format!("{shard:?}"));
+        [self.finish(), of_all]
+    }
 }
 
 /// The file of a program, which may be named as on a command line.
@@ -278,7 +285,7 @@ impl<'a> RecordedGames<'a> {
         eprint_message(error);
     }
 
-    /// Returns the games that come with the program: some that it played against itself, to their ends.
+    /// The games that come with the program: some that it played against itself, to their ends.
     pub(super) fn sample() -> RecordedGames<'a> {
         /// 64 games of `zeitnot-tiny` at 50 nodes a move.
         const SAMPLE: &[u8] = include_bytes!("sample.pgn.gz");

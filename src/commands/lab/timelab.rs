@@ -278,9 +278,7 @@ fn run_ids(args: &TimelabArgs, managers: &[String]) -> [String; 2] {
     ));
     id.add(format!("{:?} {:?}", args.min_moves, args.max_games));
     id.add_files(&args.pgn);
-    let of_rows = id.clone().finish();
-    id.add(format!("{:?}", args.shard));
-    [id.finish(), of_rows]
+    id.finish_of(args.shard)
 }
 
 fn check_repetitions(args: &TimelabArgs, managers: &[String]) -> Result<()> {

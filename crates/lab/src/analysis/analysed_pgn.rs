@@ -102,7 +102,7 @@ fn comment(game: &AnalysedGame, ply: usize, after: &Position) -> String {
     text
 }
 
-/// Returns White's win, draw and loss, permille. Their sum is 1,000.
+/// White's win, draw and loss, permille. Their sum is 1,000.
 pub(super) fn permille_of_white(line: &AnalysedLine, turn: Color) -> [u32; 3] {
     let wl = if turn.is_white() { line.wl } else { -line.wl };
     let share = |value: f64| (1000.0 * value.clamp(0.0, 1.0)).round() as u32;

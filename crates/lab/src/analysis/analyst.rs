@@ -371,7 +371,7 @@ impl SpendingPlan {
     }
 }
 
-/// Returns every second move from `first` on, with the clock before it and what the search found.
+/// Every second move from `first` on, with the clock before it and what the search found.
 fn searched_moves(
     game: &RecordedGame,
     positions: &[AnalysedPosition],

@@ -15,7 +15,7 @@ pub(super) fn accuracy(before: f64, after: f64) -> f64 {
         .clamp(0.0, 100.0)
 }
 
-/// Returns the accuracy of each side over a game: the mean of a mean with more weight where the game swung,
+/// The accuracy of each side over a game: the mean of a mean with more weight where the game swung,
 /// and of the harmonic mean. `white_wins` has White's winning chances in each position. `counts` says which
 /// moves are the players' own.
 pub(super) fn game_accuracy(white_wins: &[f64], white_begins: bool, counts: &[bool]) -> [Option<f64>; 2] {
@@ -82,7 +82,7 @@ pub(super) fn least_certain_loss(visits: u64) -> f64 {
     ERROR_OF_ONE_VISIT / (visits.max(1) as f64).cbrt()
 }
 
-/// Returns the visits that can tell the least loss of a mark from none.
+/// The visits that can tell the least loss of a mark from none.
 pub(super) fn visits_for(mark: Mark) -> u64 {
     (ERROR_OF_ONE_VISIT / mark.least_loss()).powi(3).ceil() as u64
 }

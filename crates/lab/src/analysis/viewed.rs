@@ -49,7 +49,7 @@ fn figures(summary: &AnalysisSummary) -> Vec<[String; 3]> {
     rows
 }
 
-/// Returns the last position in which the winner had not yet won, by White's winning chances in all
+/// The last position in which the winner had not yet won, by White's winning chances in all
 /// positions.
 fn last_open(white_wins: &[f64], result: Option<i8>) -> Option<usize> {
     let winner = result.filter(|result| *result != 0)?;

@@ -22,7 +22,7 @@ pub(super) struct ExternalPlayer {
 }
 
 impl ExternalPlayer {
-    /// Returns a player before its first move of a game that goes on from `opening`. An engine that cannot
+    /// A player before its first move of a game that goes on from `opening`. An engine that cannot
     /// begin has lost when its turn comes.
     pub(super) fn new(engine: Arc<ExternalEngine>, opening: &History) -> ExternalPlayer {
         let game = ExternalGame::new(engine, opening, &[]);

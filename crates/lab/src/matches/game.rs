@@ -149,7 +149,7 @@ pub struct GameRecord {
 }
 
 impl GameRecord {
-    /// Returns the half points that A has: 0, 1 or 2.
+    /// The half points that A has: 0, 1 or 2.
     pub(crate) fn half_points_of_a(&self) -> u8 {
         match self.end.winner {
             None => 1,
@@ -167,14 +167,14 @@ impl GameRecord {
         hex(&hash.finalize()[..6])
     }
 
-    /// Returns who made move `index` of [`GameRecord::moves`], or the late one behind them.
+    /// Who made move `index` of [`GameRecord::moves`], or the late one behind them.
     pub(crate) fn mover(&self, index: usize) -> Side {
         let first = self.history.position(self.first_position()).turn();
         let is_black = first.is_black() == index.is_multiple_of(2);
         self.assignment.sides()[usize::from(is_black)]
     }
 
-    /// Returns the index in `history` of the position in which the engines began.
+    /// The index in `history` of the position in which the engines began.
     pub(crate) fn first_position(&self) -> usize {
         self.history.len() - 1 - self.moves.len()
     }
@@ -298,7 +298,7 @@ impl OngoingGame {
         }
     }
 
-    /// Returns 0 if White is to move, 1 for Black.
+    /// 0 if White is to move, 1 for Black.
     fn side_to_move(&self) -> usize {
         usize::from(self.history.current().turn().is_black())
     }

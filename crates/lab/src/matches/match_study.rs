@@ -101,7 +101,7 @@ fn lacking(game: GameKey) -> RowError {
     RowError(format!("game {game}: {text}"))
 }
 
-/// Returns the page: results and ranking, then for each match its course and the curves of its
+/// The page: results and ranking, then for each match its course and the curves of its
 /// clocks.
 pub fn page(studies: &[MatchStudy]) -> Page {
     let summaries: Vec<_> = studies.iter().map(|study| study.summary.clone()).collect();
@@ -175,7 +175,7 @@ pub fn add_games(page: Page, studies: &[MatchStudy], files: &[PathBuf]) -> Resul
     Ok(page.viewer(&json!({ "games": games })))
 }
 
-/// Returns the Elo of A by the number of games.
+/// The Elo of A by the number of games.
 fn course(games: &[MatchGameRow]) -> Vec<(f64, Elo)> {
     let games: Vec<_> = different(games).collect();
     let mut tally = ResultTally::default();
@@ -190,7 +190,7 @@ fn course(games: &[MatchGameRow]) -> Vec<(f64, Elo)> {
     points.collect()
 }
 
-/// Returns the first games that lie beside `files` of rows, with their PGN.
+/// The first games that lie beside `files` of rows, with their PGN.
 fn viewed_games(files: &[PathBuf]) -> Result<Vec<(ViewedGame, String)>, LabError> {
     let mut folders: Vec<_> = files.iter().filter_map(|file| file.parent()).collect();
     folders.dedup();

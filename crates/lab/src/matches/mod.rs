@@ -64,7 +64,7 @@ pub enum Tournament {
 }
 
 impl Tournament {
-    /// Returns the places of A and B among so many engines, of each match.
+    /// The places of A and B among so many engines, of each match.
     pub fn pairings(self, engines: usize) -> Vec<[usize; 2]> {
         let first = if self == Tournament::Gauntlet { 1 } else { engines };
         (0..first)
@@ -85,7 +85,7 @@ impl Side {
         if self == Side::A { Side::B } else { Side::A }
     }
 
-    /// Returns 0 for A and 1 for B, for arrays of two.
+    /// 0 for A and 1 for B, for arrays of two.
     fn index(self) -> usize {
         self as usize
     }

@@ -244,12 +244,12 @@ impl GameAssignment {
         }
     }
 
-    /// Returns the place of its match in the tournament.
+    /// The place of its match in the tournament.
     pub fn pairing(&self) -> usize {
         (self.pair % self.pairings) as usize
     }
 
-    /// Returns its number in its match, from 0.
+    /// Its number in its match, from 0.
     pub fn number(&self) -> u64 {
         2 * self.opening() + self.game % 2
     }
@@ -258,12 +258,12 @@ impl GameAssignment {
         self.pair / self.pairings
     }
 
-    /// Returns the engines with White and with Black.
+    /// The engines with White and with Black.
     pub(super) fn sides(&self) -> [Side; 2] {
         [self.white, self.white.other()]
     }
 
-    /// Returns the pair and the game of it, from 1, as PGN's tag `Round` has them.
+    /// The pair and the game of it, from 1, as PGN's tag `Round` has them.
     pub(crate) fn round(&self) -> String {
         format!("{}.{}", self.pair + 1, 1 + self.game % 2)
     }

@@ -179,7 +179,7 @@ impl Commands {
     }
 }
 
-/// Returns text as it can be written within a comment or a variation, at any width of lines: white space is
+/// Text as it can be written within a comment or a variation, at any width of lines: white space is
 /// one blank, and braces are brackets.
 pub(super) fn one_line(text: &str) -> String {
     let words = text.split(|c| is_blank(c) || c.is_control());

@@ -98,12 +98,12 @@ impl RecordedControl {
         &self.periods[1..]
     }
 
-    /// Says whether each move has a time of its own, as in `1/86400`, a day for each.
+    /// Whether each move has a time of its own, as in `1/86400`, a day for each.
     pub(crate) fn is_per_move(&self) -> bool {
         self.first().moves == Some(1)
     }
 
-    /// Returns the rules of move `number` of a side, from 1, and the time that comes with its end.
+    /// The rules of move `number` of a side, from 1, and the time that comes with its end.
     fn at(&self, number: u32) -> (TimeControl, Millis) {
         let mut before = number - 1;
         let mut place = 0;
@@ -122,7 +122,7 @@ impl RecordedControl {
         (last, if is_end { last.time } else { Millis::ZERO })
     }
 
-    /// Returns the time that a side used for each of its moves, ms, by its clock `before` them and after
+    /// The time that a side used for each of its moves, ms, by its clock `before` them and after
     /// each. Its first move has the number `number`.
     fn used_ms(&self, number: u32, mut before: Option<f64>, clocks: &[Option<f64>]) -> Vec<Option<f64>> {
         // Some clocks show the time of the next period one move later.
@@ -302,7 +302,7 @@ fn settle_used(game: &mut RecordedGame) {
     }
 }
 
-/// Returns the time that was used for each move by the clocks, where the control is known. Moves of a book
+/// The time that was used for each move by the clocks, where the control is known. Moves of a book
 /// take none, and what their clocks show is not known.
 fn by_clocks(game: &RecordedGame, told: Option<TimeControl>) -> Vec<Option<f64>> {
     let mut used = vec![None; game.moves.len()];
@@ -326,7 +326,7 @@ fn by_clocks(game: &RecordedGame, told: Option<TimeControl>) -> Vec<Option<f64>>
     used
 }
 
-/// Returns the time that was used for each move of a game, ms: as recorded, or by the clocks, where the
+/// The time that was used for each move of a game, ms: as recorded, or by the clocks, where the
 /// control is known. What the user says, `told`, overrules the tags.
 pub(crate) fn used_ms(game: &RecordedGame, told: Option<TimeControl>) -> Vec<Option<f64>> {
     let recorded = |ply: usize| {

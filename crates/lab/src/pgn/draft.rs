@@ -160,7 +160,7 @@ impl Draft {
         self.text = 0;
     }
 
-    /// Returns the game, or the problem with it. `is_last` says that the text ends here.
+    /// The game, or the problem with it. `is_last` says that the text ends here.
     pub(super) fn finish(mut self, is_last: bool) -> Result<RecordedGame, String> {
         if self.variation.is_some() {
             self.break_off("a variation has no end".into());
@@ -403,7 +403,7 @@ impl Draft {
         is_mark
     }
 
-    /// Says whether a word begins another game, where no tag and no result stands between the two: without
+    /// Whether a word begins another game, where no tag and no result stands between the two: without
     /// tags, the number 1 does, and behind an empty line numbers tell it.
     fn begins_another_game(&mut self, number: Option<MoveNumber>) -> bool {
         if self.place == Place::Tags || self.game.moves.is_empty() && self.fault.is_none() {
@@ -597,7 +597,7 @@ fn forget_analysis(played: &mut RecordedMove) {
         .retain(|variation| !variation.contains(OWN_FIGURES));
 }
 
-/// Returns the beginning of `text`, without control characters.
+/// The beginning of `text`, without control characters.
 fn shown(text: &str) -> String {
     let beginning: String = text.chars().take(LONGEST_QUOTE).collect();
     beginning.replace(char::is_control, "\u{fffd}")

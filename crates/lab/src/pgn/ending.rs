@@ -49,7 +49,7 @@ impl Ending {
         Ending::all().nth(code.into())
     }
 
-    /// Says whether the rules of chess ended the game, as its moves show. Only such a game tells how long it
+    /// Whether the rules of chess ended the game, as its moves show. Only such a game tells how long it
     /// lasts. Any other would have gone on: its plies are a lower bound.
     pub fn is_played_out(self) -> bool {
         use Ending::*;
@@ -59,24 +59,24 @@ impl Ending {
         )
     }
 
-    /// Says whether the players or a tournament's rule ended the game, and no accident did.
+    /// Whether the players or a tournament's rule ended the game, and no accident did.
     pub fn is_intended(self) -> bool {
         !matches!(self, Ending::DeadDraw | Ending::Length | Ending::Broken)
     }
 
-    /// Says whether the result tells how good the positions were.
+    /// Whether the result tells how good the positions were.
     pub fn result_counts(self) -> bool {
         !matches!(self, Ending::Length | Ending::Broken)
     }
 
-    /// Says whether training takes the plies to the end for the length of such a game. Adjudicated games
+    /// Whether training takes the plies to the end for the length of such a game. Adjudicated games
     /// count: they end where the rule ended them.
     pub fn length_counts(self) -> bool {
         self.is_played_out() || self == Ending::Adjudication
     }
 }
 
-/// Says whether the event with this name is held out, by its FNV-1a hash, so that the split never changes.
+/// Whether the event with this name is held out, by its FNV-1a hash, so that the split never changes.
 pub fn is_held_out(event: &[u8]) -> bool {
     let hash = event.iter().fold(0x811c_9dc5u32, |h, &b| {
         (h ^ u32::from(b)).wrapping_mul(0x0100_0193)
@@ -85,7 +85,7 @@ pub fn is_held_out(event: &[u8]) -> bool {
     (hash ^ hash >> 16) % HELD_OUT_ONE_IN == 0
 }
 
-/// Returns how the game ended: by the rules of chess if its moves show that, else as a word of it says.
+/// How the game ended: by the rules of chess if its moves show that, else as a word of it says.
 /// Without such a word, a decided game was given up and a drawn one agreed.
 pub fn ending(game: &RecordedGame) -> Ending {
     let is_drawn = game.tags.result() == Some(0);
@@ -164,7 +164,7 @@ const WORDS: [(&str, Ending); 4] = [
     ("agree|mutual", Ending::Agreement),
 ];
 
-/// Returns the base time of White, seconds, or 0 if it is not known.
+/// The base time of White, seconds, or 0 if it is not known.
 pub fn base_seconds(game: &RecordedGame) -> f64 {
     RecordedControl::of(game, Color::White).map_or(0.0, |control| control.first().time.as_secs())
 }

@@ -69,7 +69,7 @@ impl<'a> Tokens<'a> {
         self.may_be_tag = true;
     }
 
-    /// Returns the next token, or `None` at the end of the text.
+    /// The next token, or `None` at the end of the text.
     pub(super) fn next(&mut self) -> Option<Token<'_>> {
         while self.at == self.line.len() {
             if !self.next_line() {
@@ -223,7 +223,7 @@ fn whole_comment(text: &str) -> Token<'_> {
     }
 }
 
-/// Returns the length of the word at the start of a line.
+/// The length of the word at the start of a line.
 fn word_length(line: &str) -> usize {
     let mut chars = line.chars();
     let mut at = chars.next().map_or(0, char::len_utf8);

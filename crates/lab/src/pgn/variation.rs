@@ -95,7 +95,7 @@ impl Variation {
         }
     }
 
-    /// Returns the variation, or if it cannot be played a comment with its text.
+    /// The variation, or if it cannot be played a comment with its text.
     pub(super) fn finish(self) -> Result<String, String> {
         if !self.lines.is_empty() || self.raw.is_empty() {
             Ok(self.played)

@@ -148,7 +148,7 @@ fn facts(position: &ReplayMove, clock: &GameClock, kept: KeptNodes, options: &Re
     }
 }
 
-/// Returns the time used, ms, with lag, and what is known of the move.
+/// The time used, ms, with lag, and what is known of the move.
 fn play_move(
     keeper: &mut Timekeeper,
     facts: &MoveFacts,

@@ -134,7 +134,7 @@ pub fn live_page(games: &[RecordedGame]) -> Page {
 }
 
 impl ViewedGame {
-    /// Returns a game with what is known of its positions and moves. `control` is its time control.
+    /// A game with what is known of its positions and moves. `control` is its time control.
     pub(crate) fn new(
         game: &RecordedGame,
         control: Option<TimeControl>,
@@ -202,7 +202,7 @@ pub(crate) fn move_name(before: &Position, played: Move, mark: &str) -> String {
     )
 }
 
-/// Returns the clock, ms, below which lichess warns a player: an eighth of the time that all begin with, of
+/// The clock, ms, below which lichess warns a player: an eighth of the time that all begin with, of
 /// 10 to 60 seconds. With less than 80 seconds to begin with, an eighth all the same.
 pub(crate) fn low_clock(base_ms: f64) -> f64 {
     let eighth = base_ms / 8.0;
