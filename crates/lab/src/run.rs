@@ -542,6 +542,29 @@ mod tests {
         assert_eq!(read(Some("b")).unwrap(), [7]);
     }
 
+    #[test]
+    fn a_half_written_line_is_cut_off_and_a_changed_one_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = claimed(folder.path());
+        let (mut journal, _) = opened(&run).unwrap();
+        add(&mut journal, 0..2);
+        drop(journal);
+        let path = folder.path().join(Sample::JOURNAL);
+        let whole = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, format!("{whole}{{\"sum\":\"0")).unwrap();
+        let (mut journal, known) = opened(&run).unwrap();
+        assert_eq!(known, 2);
+        add(&mut journal, 2..3);
+        drop(journal);
+        assert_eq!(opened(&run).unwrap().1, 3);
+        std::fs::write(&path, whole.replacen("\"number\":1", "\"number\":5", 1)).unwrap();
+        let refused = opened(&run).unwrap_err().to_string();
+        assert!(
+            refused.contains("line 2: its checksum is another one"),
+            "{refused}"
+        );
+    }
+
     #[cfg(unix)]
     #[test]
     fn a_journal_that_was_removed_is_written_no_more() {

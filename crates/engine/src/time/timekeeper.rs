@@ -326,6 +326,22 @@ mod tests {
         assert!((meter.lag.0 - 9.72).abs() < 1e-9);
     }
 
+    #[test]
+    fn twice_the_lag_is_kept_from_the_clock_unless_the_overhead_is_more() {
+        let mut keeper = Timekeeper::new(manager_from("simple").unwrap(), StopperOptions::default());
+        keeper.lag.lag = Millis(40.0);
+        let mut prepared = |overhead| {
+            let facts = MoveFacts {
+                overhead: Millis(overhead),
+                ..MoveFacts::default()
+            };
+            let facts = keeper.prepare(&facts);
+            (facts.overhead.0, facts.lag.0)
+        };
+        assert_eq!(prepared(50.0), (80.0, 40.0));
+        assert_eq!(prepared(100.0), (100.0, 40.0));
+    }
+
     /// A regression: a lag of 501 ms on each move was ignored.
     #[test]
     fn a_large_lag_counts_when_it_comes_again() {

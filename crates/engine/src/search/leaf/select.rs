@@ -304,6 +304,9 @@ mod tests {
         };
         assert_eq!(exploration(&params, 0), 1.745);
         assert_eq!(exploration(&params, 100), 17.45);
+        // The parent's own visit counts in the growth alone.
+        let growing = SearchParams::default().exploration_at(1);
+        assert_eq!(exploration(&growing, 100), 10.0 * cpuct(&growing, 101));
     }
 
     #[test]
