@@ -2,7 +2,7 @@
 
 use ndarray::{Array2, Array4};
 
-use super::PositionEvaluation;
+use super::network::PositionEvaluation;
 use crate::chess::History;
 use crate::network::{EvalSlot, PLANES, POLICY_SIZE, PositionEncoding};
 

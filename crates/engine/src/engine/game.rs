@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam::utils::CachePadded;
 
-use super::EngineError;
+use super::error::EngineError;
 use super::request::GoRequest;
 use super::settings::Settings;
 use super::setup::Setup;

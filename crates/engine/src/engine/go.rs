@@ -8,14 +8,15 @@ use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Sender, bounded, unbounded};
 
+use super::Engine;
 use super::answer::complete;
+use super::error::EngineError;
 use super::game::OwnGame;
 use super::listener::{Listener, TimeReport};
 use super::request::GoRequest;
 use super::settings::{InfoOptions, Settings};
 use super::setup::Setup;
 use super::stop_handle::{Over, StopHandle};
-use super::{Engine, EngineError};
 use crate::chess::{History, Move};
 use crate::network::Health;
 use crate::note::Note;

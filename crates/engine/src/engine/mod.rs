@@ -8,6 +8,7 @@
 mod answer;
 #[cfg(feature = "ndarray")]
 pub mod arrays;
+mod error;
 mod game;
 mod go;
 mod listener;
@@ -25,8 +26,7 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
 
-use thiserror::Error;
-
+pub use error::EngineError;
 use game::OwnGame;
 use go::Running;
 pub use listener::{Listener, TimeReport};
@@ -42,15 +42,11 @@ use setup::OwnManager;
 pub use setup::Setup;
 pub use stop_handle::StopHandle;
 
-use crate::chess::{History, MoveError, PositionError, Variant};
+use crate::chess::{History, Variant};
 use crate::network::backends::BackendConfig;
-use crate::network::weights::NetworkError;
-use crate::network::{Backend, BackendError, BackendInfo, Health};
+use crate::network::{Backend, BackendError, BackendInfo, BatchEvaluator, Health};
 use crate::note::Note;
-use crate::options::OptionError;
-use crate::params::ParamError;
 use crate::search::WorkerPoolError;
-use crate::search::tree::TreeFull;
 use crate::tablebase::TablesInForce;
 use crate::time::TimeManager;
 
@@ -355,6 +351,42 @@ impl Engine {
     pub fn busy_time(&self) -> Option<Duration> {
         self.network.as_ref()?.opened.backend.busy_time()
     }
+
+    /// Evaluates the last positions of `games` in their order, by the network alone, in batches on this
+    /// thread. Loads the network first, as [`Engine::prepare`] does.
+    pub fn evaluate_all(&mut self, games: &[History]) -> Result<Vec<PositionEvaluation>, EngineError> {
+        let prepared = self.prepare();
+        // After an error an earlier network stays in use.
+        let Some(network) = &self.network else {
+            return prepared.map(|_| Vec::new());
+        };
+        let backend = &*network.opened.backend;
+        let has_moves_left = backend.facts().has_moves_left;
+        let fill = self.settings.search.history_fill;
+        let mut batch = BatchEvaluator::new(backend, fill, self.batch_size().min(games.len()))?;
+        let mut evaluations = Vec::with_capacity(games.len());
+        for part in games.chunks(batch.capacity()) {
+            for game in part {
+                let legal = game.legal_moves();
+                batch.push((game, legal.clone()), game, &legal);
+            }
+            let evaluated = batch.evaluate()?;
+            evaluations.extend(
+                evaluated
+                    .map(|((game, legal), slot)| PositionEvaluation::of(game, &legal, slot, has_moves_left)),
+            );
+        }
+        Ok(evaluations)
+    }
+
+    /// Evaluates the current position, as [`Engine::evaluate_all`] does.
+    pub fn evaluate(&mut self) -> Result<PositionEvaluation, EngineError> {
+        let game = self.accepted_position()?.clone();
+        let Some(evaluation) = self.evaluate_all(&[game])?.pop() else {
+            unreachable!("one for each game")
+        };
+        Ok(evaluation)
+    }
 }
 
 impl Drop for Engine {
@@ -371,41 +403,4 @@ impl Settings {
         self.contempt.advantage()?;
         Ok(())
     }
-}
-
-/// Why the engine refuses something. Its old state stays.
-#[derive(Debug, Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-#[non_exhaustive]
-pub enum EngineError {
-    #[error(transparent)]
-    Option(#[from] OptionError),
-    #[error(transparent)]
-    Params(#[from] ParamError),
-    #[error(transparent)]
-    Backend(#[from] BackendError),
-    #[error(transparent)]
-    Network(#[from] NetworkError),
-    #[error("{0}. Nothing is searched until a position is accepted")]
-    Position(#[from] PositionError),
-    #[error("the last position was rejected: {0}")]
-    NoPosition(String),
-    #[error("{0}")]
-    NetworkRefused(String),
-    #[error(
-        "{0}. The device is lost, and the engine with it (--fallback=cpu, option Fallback, lets the CPU evaluate then)"
-    )]
-    Lost(String),
-    #[error("nothing ends this search: name nodes, depth, a time or a clock")]
-    Endless,
-    #[error("{name} is {ms} ms: a search takes finite times from 0 up")]
-    Time { name: &'static str, ms: f64 },
-    #[error("it cannot be searched: {0}")]
-    RootMove(#[from] MoveError),
-    #[error("no result for {position}: {reason}")]
-    NoResult { position: String, reason: String },
-    #[error("{0}. Send ucinewgame to free it")]
-    Tree(#[from] TreeFull),
-    #[error(transparent)]
-    Workers(#[from] WorkerPoolError),
 }

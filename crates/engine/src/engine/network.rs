@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 
-use super::{Engine, EngineError};
+use super::error::EngineError;
 use crate::chess::{History, Move};
 use crate::files::path_of;
 use crate::network::backends::{BackendConfig, BackendName, Fallback};
@@ -17,9 +17,7 @@ use crate::network::discover::Discovered;
 use crate::network::failover::{Failover, Remedy};
 use crate::network::instrumented::{Instrumented, with_notes};
 use crate::network::weights::{HeadChoice, NetworkError, NetworkFile, PolicyHeadName, ValueHeadName};
-use crate::network::{
-    Backend, BackendError, BackendInfo, BatchEvaluator, EvalSlot, Health, backends, discover,
-};
+use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Health, backends, discover};
 use crate::note::Note;
 use crate::options::option_group;
 use crate::search::WorkerPool;
@@ -395,43 +393,5 @@ impl fmt::Display for PositionEvaluation {
             )?;
         }
         Ok(())
-    }
-}
-
-impl Engine {
-    /// Evaluates the last positions of `games` in their order, by the network alone, in batches on this
-    /// thread. Loads the network first, as [`Engine::prepare`] does.
-    pub fn evaluate_all(&mut self, games: &[History]) -> Result<Vec<PositionEvaluation>, EngineError> {
-        let prepared = self.prepare();
-        // After an error an earlier network stays in use.
-        let Some(network) = &self.network else {
-            return prepared.map(|_| Vec::new());
-        };
-        let backend = &*network.opened.backend;
-        let has_moves_left = backend.facts().has_moves_left;
-        let fill = self.settings.search.history_fill;
-        let mut batch = BatchEvaluator::new(backend, fill, self.batch_size().min(games.len()))?;
-        let mut evaluations = Vec::with_capacity(games.len());
-        for part in games.chunks(batch.capacity()) {
-            for game in part {
-                let legal = game.legal_moves();
-                batch.push((game, legal.clone()), game, &legal);
-            }
-            let evaluated = batch.evaluate()?;
-            evaluations.extend(
-                evaluated
-                    .map(|((game, legal), slot)| PositionEvaluation::of(game, &legal, slot, has_moves_left)),
-            );
-        }
-        Ok(evaluations)
-    }
-
-    /// Evaluates the current position, as [`Engine::evaluate_all`] does.
-    pub fn evaluate(&mut self) -> Result<PositionEvaluation, EngineError> {
-        let game = self.accepted_position()?.clone();
-        let Some(evaluation) = self.evaluate_all(&[game])?.pop() else {
-            unreachable!("one for each game")
-        };
-        Ok(evaluation)
     }
 }

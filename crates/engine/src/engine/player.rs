@@ -7,8 +7,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::EngineError;
 use super::answer::complete;
+use super::error::EngineError;
 use super::game::OwnGame;
 use super::request::GoRequest;
 use super::settings::{InfoOptions, Settings};

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::EngineError;
+use super::error::EngineError;
 use super::network::{OpenedBackend, open_backend};
 use super::settings::Settings;
 use crate::network::cache::EvalCache;
