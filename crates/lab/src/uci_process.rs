@@ -364,9 +364,7 @@ fn hear(words: &Mutex<VecDeque<String>>, line: &str) {
 
 /// Why a program cannot be started. A name without a folder is looked for on the path.
 fn why_not(program: &str, error: &io::Error) -> String {
-    let is_name = Path::new(program)
-        .parent()
-        .is_some_and(|folder| folder.as_os_str().is_empty());
+    let is_name = Path::new(program).parent() == Some(Path::new(""));
     if is_name && error.kind() == io::ErrorKind::NotFound {
         return "no folder of PATH has a program of this name. Give the whole path, as in cmd=/usr/games/stockfish".into();
     }
@@ -512,9 +510,7 @@ pub(crate) fn move_between(before: &Position, after: &Position) -> Option<Move> 
 pub fn latest_lines(said: &[String]) -> Vec<InfoLine<'_>> {
     let mut latest = BTreeMap::new();
     for info in said.iter().filter_map(|line| InfoLine::parse(line)) {
-        let is_bound = ["lowerbound", "upperbound"]
-            .iter()
-            .any(|word| info.0.contains(word));
+        let is_bound = info.0.contains(&"lowerbound") || info.0.contains(&"upperbound");
         if info.score().is_some() && !is_bound && info.rank() > 0 {
             latest.insert(info.rank(), info);
         }

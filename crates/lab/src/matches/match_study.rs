@@ -181,13 +181,20 @@ fn course(games: &[MatchGameRow]) -> Vec<(f64, Elo)> {
     let mut tally = ResultTally::default();
     let step = games.len().div_ceil(POINTS).max(1);
     let first = FIRST_GAMES.min(games.len() as u64 / 2);
-    let points = games.iter().enumerate().filter_map(|(index, row)| {
+    let mut points = Vec::new();
+    for (index, row) in games.iter().enumerate() {
         tally.add(row.pair, row.half_points.min(2) as u8);
         let is_shown = index % step == step - 1 || index + 1 == games.len();
-        let elo = Elo::of(&tally).filter(|elo| elo.low.is_finite() && elo.high.is_finite())?;
-        (is_shown && tally.games() >= first).then_some((tally.games() as f64, elo))
-    });
-    points.collect()
+        if is_shown
+            && tally.games() >= first
+            && let Some(elo) = Elo::of(&tally)
+            && elo.low.is_finite()
+            && elo.high.is_finite()
+        {
+            points.push((tally.games() as f64, elo));
+        }
+    }
+    points
 }
 
 /// The first games that lie beside `files` of rows, with their PGN.

@@ -136,7 +136,7 @@ impl MatchSummary {
         })
     }
 
-    /// Of A and B the moves that smart pruning ended, and the time that this saved, in percent. `None` without
+    /// Of A and B the moves that smart pruning ended, and the time that this saved, percent. `None` without
     /// clocks, and in reports on rows of games alone.
     fn pruning(&self) -> Option<[[String; 2]; 2]> {
         let in_percent = |side: PruningCounts| Some([percent(side.pruned()?), percent(side.saved()?)]);
@@ -389,16 +389,12 @@ impl Ranking {
             .iter()
             .map(|summary| (summary.names().map(place), &summary.tally));
         let ratings = ratings(names.len(), &results.collect::<Vec<_>>())?;
-        let mut players: Vec<_> = names
-            .into_iter()
-            .zip(ratings)
-            .map(|(name, rating)| RankedPlayer {
-                name: name.to_owned(),
-                rating,
-            })
-            .collect();
-        players.sort_by(|a, b| b.rating.elo.total_cmp(&a.rating.elo));
-        Some(Ranking(players))
+        let players = names.into_iter().zip(ratings).map(|(name, rating)| RankedPlayer {
+            name: name.to_owned(),
+            rating,
+        });
+        let ranked = players.sorted_by(|a, b| b.rating.elo.total_cmp(&a.rating.elo));
+        Some(Ranking(ranked.collect()))
     }
 
     pub(super) fn best(&self) -> String {

@@ -324,13 +324,15 @@ fn by_group(report: &StudyReport, dimension: usize) -> Table {
 fn clock(report: &StudyReport) -> Option<Table> {
     let caption = "The clock, if each move got clock ÷ estimate and there were no increment: unused at the game's end; starved = less than a third of an \
          even share; longest move in % of the clock; variation of a game's move times (0 = all equal)";
-    let table = Table::of(caption, report.clock_figures()?)
-        .words("estimator", |clock| clock.name.clone())
-        .numbers("unused", |clock| format!("{:.1} %", 100.0 * clock.unused))
-        .numbers("starved moves", |clock| format!("{:.1} %", 100.0 * clock.starved))
-        .numbers("longest move", |clock| format!("{:.2} %", 100.0 * clock.largest))
-        .numbers("variation", |clock| format!("{:.3}", clock.variation));
-    Some(table.table())
+    Some(
+        Table::of(caption, report.clock_figures()?)
+            .words("estimator", |clock| clock.name.clone())
+            .numbers("unused", |clock| format!("{:.1} %", 100.0 * clock.unused))
+            .numbers("starved moves", |clock| format!("{:.1} %", 100.0 * clock.starved))
+            .numbers("longest move", |clock| format!("{:.2} %", 100.0 * clock.largest))
+            .numbers("variation", |clock| format!("{:.3}", clock.variation))
+            .table(),
+    )
 }
 
 fn spread(report: &StudyReport) -> Option<Table> {

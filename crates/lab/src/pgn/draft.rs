@@ -173,10 +173,9 @@ impl Draft {
         if let Some(fault) = self.fault {
             return Err(fault);
         }
-        let result = if let Place::Over(result) = self.place {
-            Some(result)
-        } else {
-            None
+        let result = match self.place {
+            Place::Over(result) => Some(result),
+            _ => None,
         };
         let mut game = self.game;
         if let Some(kings) = self.kings {

@@ -109,15 +109,14 @@ pub fn table(study: &TuneStudy) -> Table {
         study.games(),
         100.0 * study.draws
     );
-    let elo = |Effect { elo, elo_error, .. }: &Effect| match elo_error {
-        0.0 => "–".into(),
-        _ => format!("{elo:+.1} ± {elo_error:.1}"),
-    };
     Table::of(caption, &study.effects)
         .words("option", |effect| &effect.name)
         .words("value", |effect| &effect.value)
         .words("against", |effect| &effect.base)
-        .numbers("Elo, 95 %", |effect| elo(effect))
+        .numbers("Elo, 95 %", |effect| match effect.elo_error {
+            0.0 => "–".into(),
+            error => format!("{:+.1} ± {error:.1}", effect.elo),
+        })
         .table()
 }
 

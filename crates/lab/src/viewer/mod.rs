@@ -254,9 +254,8 @@ fn facts(game: &RecordedGame, control: Option<TimeControl>) -> Vec<String> {
         (Some(name), None) => Some(name.to_owned()),
         (None, eco) => address.or(eco.map(|eco| format!("opening {eco}"))),
     };
-    let event = tag("Event").map(str::to_owned);
     [
-        event,
+        tag("Event").map(str::to_owned),
         date(game),
         control.map(control_in_words),
         opening,
