@@ -332,13 +332,15 @@ pub struct Softmax<'a> {
     pub added: Option<&'a [f32]>,
 }
 
+/// `x = function(x)`, and the result rounded.
 #[derive(Debug)]
 pub struct Round<'a> {
     pub rows: usize,
     /// A multiple of a vector, of 32 for bf16.
     pub width: usize,
+    pub function: Activation,
     /// `[rows][width]`
-    pub from: &'a [f32],
+    pub x: &'a mut [f32],
     pub to: Rounded<'a>,
 }
 
@@ -383,17 +385,20 @@ impl Job for Normalize<'_> {
                     .sum::<f32>();
                 let variance = (sum + rest) / size;
                 let scale = simd.splat(1.0 / (variance + self.epsilon).sqrt());
+                let mut reached = simd.zero();
                 for i in (0..self.stride).step_by(S::LANES) {
                     let normal = simd.mul(simd.sub(simd.load(x.add(i)), means), scale);
                     let (gammas, betas) = (self.gammas.as_ptr().add(i), self.betas.as_ptr().add(i));
                     let result = simd.mul_add(normal, simd.load(gammas), simd.load(betas));
                     simd.store(x.add(i), result);
+                    reached = simd.max(reached, simd.magnitude(result));
                     if let Some(Rounded::Half(to, layout)) = &mut rounded {
                         simd.store_bf16(to.as_mut_ptr().add(layout.place(row, i)), result);
                     }
                 }
                 if let Some(Rounded::Fixed(to, scales)) = &mut rounded {
-                    scales[row] = round_row(simd, x, self.stride, to.as_mut_ptr().add(row * self.stride));
+                    let row_size = (self.stride, simd.largest(reached));
+                    scales[row] = round_row(simd, x, row_size, to.as_mut_ptr().add(row * self.stride));
                 }
             }
         }
@@ -474,28 +479,37 @@ impl Job for Softmax<'_> {
 impl Job for Round<'_> {
     fn check(&self, lanes: usize) {
         assert!(self.width.is_multiple_of(lanes));
-        assert!(self.from.len() >= extent(self.rows, self.width, self.width));
+        assert!(self.x.len() >= extent(self.rows, self.width, self.width));
         self.to.check(self.rows, self.width);
     }
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self, simd: S) {
-        let mut to = self.to;
-        for row in 0..self.rows {
-            // SAFETY: the check covers all rows.
-            unsafe {
-                let from = self.from.as_ptr().add(row * self.width);
-                match &mut to {
-                    Rounded::Half(to, layout) => {
-                        for column in (0..self.width).step_by(S::LANES) {
-                            let to = to.as_mut_ptr().add(layout.place(row, column));
-                            simd.store_bf16(to, simd.load(from.add(column)));
-                        }
+        // SAFETY: the caller's.
+        unsafe { with_function!(self.function, round_with::<S>(simd, self)) }
+    }
+}
+
+/// # Safety
+/// `job` must have passed its check.
+#[inline(always)]
+unsafe fn round_with<S: Simd, const F: u8>(simd: S, mut job: Round<'_>) {
+    for row in 0..job.rows {
+        let x = &mut job.x[row * job.width..][..job.width];
+        let largest = apply_with::<S, F>(simd, x);
+        let x = x.as_ptr();
+        // SAFETY: the check covers all rows.
+        unsafe {
+            match &mut job.to {
+                Rounded::Half(to, layout) => {
+                    for column in (0..job.width).step_by(S::LANES) {
+                        let to = to.as_mut_ptr().add(layout.place(row, column));
+                        simd.store_bf16(to, simd.load(x.add(column)));
                     }
-                    Rounded::Fixed(to, scales) => {
-                        let to = to.as_mut_ptr().add(row * self.width);
-                        scales[row] = round_row(simd, from, self.width, to);
-                    }
+                }
+                Rounded::Fixed(to, scales) => {
+                    let to = to.as_mut_ptr().add(row * job.width);
+                    scales[row] = round_row(simd, x, (job.width, largest), to);
                 }
             }
         }

@@ -35,19 +35,21 @@ pub(crate) fn inverse(largest: f32) -> f32 {
     if largest > SMALLEST { 1.0 / largest } else { 0.0 }
 }
 
-/// Rounds a row to integers, and returns its scale: number = integer * scale.
+/// Rounds a row to integers, and returns its scale: number = integer * scale. Its `largest` magnitude is
+/// known.
 ///
 /// # Safety
 /// `from` and `to` must be valid for `width` numbers, a multiple of [`Simd::LANES`].
 #[inline(always)]
-pub(crate) unsafe fn round_row<S: Simd>(simd: S, from: *const f32, width: usize, to: *mut i16) -> f32 {
+pub(crate) unsafe fn round_row<S: Simd>(
+    simd: S,
+    from: *const f32,
+    (width, largest): (usize, f32),
+    to: *mut i16,
+) -> f32 {
     // SAFETY: the caller's.
     unsafe {
-        let mut reached = simd.zero();
-        for i in (0..width).step_by(S::LANES) {
-            reached = simd.max(reached, simd.magnitude(simd.load(from.add(i))));
-        }
-        let (largest, bound) = (simd.largest(reached), largest_in_row(width));
+        let bound = largest_in_row(width);
         let factor = simd.splat(bound * inverse(largest));
         for i in (0..width).step_by(S::LANES) {
             simd.store_i16(to.add(i), simd.mul(factor, simd.load(from.add(i))));

@@ -497,7 +497,7 @@ proptest! {
         let results = all.map(|kernels| {
             let (mut integers, mut scales) = (vec![7; rows * width], vec![7.0; rows]);
             let to = Rounded::Fixed(&mut integers, &mut scales);
-            kernels.run(Round { rows, width, from: &from, to });
+            kernels.run(Round { rows, width, function: Activation::None, x: &mut from.clone(), to });
             (integers, scales)
         });
         let results: Vec<_> = results.collect();
@@ -505,6 +505,24 @@ proptest! {
             check_integers(&from, width, (&results[0].0, &results[0].1))?;
         }
         prop_assert!(results.iter().all(|result| *result == results[0]));
+    }
+
+    #[test]
+    fn rounding_after_a_function_is_both_in_turn(seed: u64, rows in 1..9usize, blocks in 1..9usize, function in 0..4usize) {
+        let function = [Activation::Relu, Activation::Mish, Activation::Selu, Activation::Relu2][function];
+        let width = blocks * CHANNEL_STEP;
+        let x = numbers(seed, rows * width);
+        for kernels in Kernels::fixed() {
+            let round = |function: Activation, mut x: Vec<f32>| {
+                let (mut integers, mut scales) = (vec![7; rows * width], vec![7.0; rows]);
+                let to = Rounded::Fixed(&mut integers, &mut scales);
+                kernels.run(Round { rows, width, function, x: &mut x, to });
+                (x, integers, scales)
+            };
+            let mut applied = x.clone();
+            kernels.run(Apply { function, values: &mut applied });
+            prop_assert_eq!(round(function, x.clone()), round(Activation::None, applied), "{}", kernels.name());
+        }
     }
 
     #[test]
@@ -581,7 +599,8 @@ proptest! {
         }
         for kernels in Kernels::available() {
             let mut to = vec![7; expected.len()];
-            kernels.run(Round { rows, width, from: &from, to: Rounded::Half(&mut to, Layout::blocks(width)) });
+            let rounded = Rounded::Half(&mut to, Layout::blocks(width));
+            kernels.run(Round { rows, width, function: Activation::None, x: &mut from.clone(), to: rounded });
             prop_assert_eq!(&to, &expected, "{}", kernels.name());
         }
     }

@@ -3,7 +3,9 @@
 //!
 //! Each square is a row of numbers, and rows of several positions follow one another.
 
-use super::layers::{Arithmetic, Branch, Buffer, Layer, Norm, Pass, Rows, reordered, side_by_side};
+use super::layers::{
+    Arithmetic, Branch, Buffer, Layer, Norm, Pass, ROWS_AT_ONCE, Rows, in_parts, reordered, side_by_side,
+};
 use crate::network::layers::{self, Activation, Dense, SQUARES};
 use zeitnot_kernels::{Attend, Kernels, Product, Softmax, TILE_ROWS, Tiles};
 
@@ -27,6 +29,8 @@ pub(super) struct Encoder {
 }
 
 pub(crate) struct FeedForward {
+    /// Rows that go through both layers while they are in the cache.
+    at_once: usize,
     hidden: Layer,
     output: Branch,
 }
@@ -98,6 +102,11 @@ impl Encoders {
             |size: fn(&Smolgen) -> usize| self.largest(|encoder| encoder.smolgen.as_ref().map_or(0, size));
         let tiled_rows = positions.next_multiple_of(TILE_ROWS) * SQUARES;
         let exact = |rows: usize, width: usize| Rows::exact(arithmetic, rows, width);
+        // Attention reads what layers write.
+        let unread = |rows: usize, width: usize| match arithmetic.tiles() {
+            Some(_) => Rows::new(arithmetic, rows, width),
+            None => Rows::plain(rows, width),
+        };
         let (single, half) = if arithmetic.tiles().is_none() {
             (1, 0)
         } else {
@@ -105,10 +114,10 @@ impl Encoders {
         };
         let additions = self.shared.as_ref().map_or(0, |shared| shared.outputs + SKEW);
         EncoderScratch {
-            projected: rows_of(self.largest(|encoder| encoder.project.outputs)),
+            projected: unread(rows, self.largest(|encoder| encoder.project.outputs)),
             attended: rows_of(self.largest(|encoder| encoder.output.layer.inputs)),
             hidden: rows_of(hidden),
-            branch: Buffer::zeros(single * rows * width),
+            branch: Buffer::zeros(single * ROWS_AT_ONCE * width),
             compressed: Rows::new(
                 arithmetic,
                 tiled_rows,
@@ -120,7 +129,7 @@ impl Encoders {
                 positions * heads,
                 self.shared.as_ref().map_or(0, |shared| shared.inputs),
             ),
-            additions: Rows::new(arithmetic, positions * heads, additions),
+            additions: unread(positions * heads, additions),
             scores: Buffer::zeros(single * SQUARES * SQUARES),
             packed: Buffer::zeros(single * head),
             packed_half: Buffer::zeros(half * 2 * head),
@@ -180,13 +189,13 @@ impl Encoder {
         smolgen: Option<(&Smolgen, &Layer)>,
         scratch: &mut EncoderScratch,
     ) {
-        let rows = positions * SQUARES;
+        let rows = 0..positions * SQUARES;
         let after_project = smolgen.map_or(&self.output.layer, |(smolgen, _)| &smolgen.compress);
         let projected = &mut scratch.projected;
         self.project.apply(
             kernels,
             Pass {
-                rows,
+                rows: rows.clone(),
                 input: x,
                 output: projected,
                 next: Some(after_project),
@@ -294,7 +303,13 @@ impl Encoder {
 impl FeedForward {
     pub(crate) fn new(arithmetic: Arithmetic, ffn: &layers::FeedForward) -> FeedForward {
         let output = Branch::new(arithmetic, &ffn.output.layer, &ffn.output);
+        let at_once = if arithmetic.tiles().is_some() {
+            usize::MAX
+        } else {
+            ROWS_AT_ONCE
+        };
         FeedForward {
+            at_once,
             hidden: Layer::new(arithmetic, &ffn.hidden, ffn.activation),
             output,
         }
@@ -309,26 +324,27 @@ impl FeedForward {
         scratch: &mut EncoderScratch,
     ) {
         let EncoderScratch { hidden, branch, .. } = scratch;
-        self.hidden.apply(
-            kernels,
-            Pass {
-                rows,
-                input: x,
-                output: hidden,
-                next: Some(&self.output.layer),
-            },
-        );
-        hidden.round(kernels, rows, self.hidden.outputs);
-        self.output.add(
-            kernels,
-            Pass {
-                rows,
-                input: hidden,
-                output: x,
-                next,
-            },
-            branch,
-        );
+        for rows in in_parts(0..rows, self.at_once) {
+            self.hidden.apply(
+                kernels,
+                Pass {
+                    rows: rows.clone(),
+                    input: x,
+                    output: hidden,
+                    next: Some(&self.output.layer),
+                },
+            );
+            self.output.add(
+                kernels,
+                Pass {
+                    rows,
+                    input: hidden,
+                    output: x,
+                    next,
+                },
+                branch,
+            );
+        }
     }
 }
 
@@ -405,7 +421,7 @@ impl Smolgen {
         self.compress.apply(
             kernels,
             Pass {
-                rows: positions * SQUARES,
+                rows: 0..positions * SQUARES,
                 input,
                 output: compressed,
                 next,
@@ -413,7 +429,7 @@ impl Smolgen {
         );
         compressed.round(kernels, positions, self.hidden.inputs);
         let pass = Pass {
-            rows: positions,
+            rows: 0..positions,
             input: compressed,
             output: squeezed,
             next: Some(&self.output),
@@ -424,7 +440,7 @@ impl Smolgen {
             .apply(kernels, &mut squeezed.numbers[..positions * width], None, None);
         squeezed.round(kernels, positions, width);
         let pass = Pass {
-            rows: positions,
+            rows: 0..positions,
             input: squeezed,
             output: generated,
             next: Some(shared),
@@ -444,7 +460,7 @@ impl Smolgen {
         shared.apply(
             kernels,
             Pass {
-                rows,
+                rows: 0..rows,
                 input: by_head,
                 output: additions,
                 next: None,

@@ -243,12 +243,11 @@ impl AttentionHead {
     }
 
     pub(crate) fn scratch(&self, arithmetic: Arithmetic, positions: usize) -> AttentionScratch {
-        let exact = |width: usize| Rows::exact(arithmetic, positions * SQUARES, width);
-        let width = self.embedding.outputs;
+        let (rows, width) = (positions * SQUARES, self.embedding.outputs);
         AttentionScratch {
-            embedded: exact(width),
-            query: exact(self.query.outputs),
-            key: exact(self.key.outputs),
+            embedded: Rows::exact(arithmetic, rows, width),
+            query: Rows::plain(rows, self.query.outputs),
+            key: Rows::plain(rows, self.key.outputs),
             encoders: self.encoders.scratch(arithmetic, positions, width, None),
         }
     }
@@ -266,24 +265,23 @@ impl AttentionHead {
             key,
             encoders,
         } = scratch;
-        let (rows, next) = (batch.len() * SQUARES, Some(&self.query));
+        let (rows, next) = (0..batch.len() * SQUARES, Some(&self.query));
         self.embedding.apply(
             kernels,
             Pass {
-                rows,
+                rows: rows.clone(),
                 input: features.rows,
                 output: embedded,
                 next,
             },
         );
-        embedded.round(kernels, rows, self.embedding.outputs);
         self.encoders
             .evaluate(kernels, batch.len(), (embedded, next), encoders);
         let input = &*embedded;
         self.query.apply(
             kernels,
             Pass {
-                rows,
+                rows: rows.clone(),
                 input,
                 output: query,
                 next: Some(&self.key),

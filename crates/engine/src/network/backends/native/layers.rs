@@ -4,7 +4,7 @@
 //! [`Rows`]. A [`Branch`] is one whose results are added to rows and normalized with them.
 
 use std::cell::Cell;
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 
 use crate::network::layers::{self, Activation, Dense, LayerNorm};
 use crate::system::huge_pages::{HUGE_PAGE, prefer_huge_pages};
@@ -339,6 +339,16 @@ impl Rows {
         }
     }
 
+    /// Room for numbers that no layer reads.
+    pub(crate) fn plain(rows: usize, width: usize) -> Rows {
+        Rows {
+            numbers: Buffer::zeros(rows * width),
+            half: Buffer::zeros(0),
+            fixed: Buffer::zeros(0),
+            scales: Buffer::zeros(0),
+        }
+    }
+
     /// Room for exact numbers, which [`Rows::round`] rounds where layers read bf16 or fixed point.
     pub(crate) fn exact(arithmetic: Arithmetic, rows: usize, width: usize) -> Rows {
         let blocks = Layout::blocks(width).length(rows.next_multiple_of(TILE_ROWS), width);
@@ -357,43 +367,58 @@ impl Rows {
 
     /// Rounds the numbers, unless the next layer reads them, or the last one wrote bf16.
     pub(crate) fn round(&mut self, kernels: Kernels, rows: usize, width: usize) {
-        let (from, to) = self.parts(width);
-        if let (Some(to), false) = (to, from.is_empty()) {
-            kernels.run(Round {
-                rows,
+        self.finish(kernels, Activation::None, 0..rows, width);
+    }
+
+    /// Likewise what `function` makes of them.
+    fn finish(&mut self, kernels: Kernels, function: Activation, rows: Range<usize>, width: usize) {
+        let count = rows.len();
+        match self.parts(rows, width) {
+            (x, Some(to)) if !x.is_empty() => kernels.run(Round {
+                rows: count,
                 width,
-                from,
+                function,
+                x,
                 to,
-            });
+            }),
+            (x, _) => activate(kernels, function, x),
         }
     }
 
-    fn parts(&mut self, width: usize) -> (&mut [f32], Option<Rounded<'_>>) {
+    /// Some rows, and where they are rounded. In bf16 the first is a block's.
+    fn parts(&mut self, rows: Range<usize>, width: usize) -> (&mut [f32], Option<Rounded<'_>>) {
+        let first = rows.start;
         let rounded = if !self.half.is_empty() {
-            Some(Rounded::Half(&mut self.half, Layout::blocks(width)))
+            let layout = Layout::blocks(width);
+            Some(Rounded::Half(&mut self.half[layout.at(first)..], layout))
         } else if !self.fixed.is_empty() {
-            Some(Rounded::Fixed(&mut self.fixed, &mut self.scales))
+            Some(Rounded::Fixed(
+                &mut self.fixed[first * width..],
+                &mut self.scales[first..],
+            ))
         } else {
             None
         };
-        (&mut self.numbers, rounded)
+        let numbers = self.numbers.get_mut(first * width..rows.end * width);
+        (numbers.unwrap_or_default(), rounded)
     }
 }
 
 pub(crate) struct Layer {
     pub(crate) inputs: usize,
     pub(crate) outputs: usize,
+    activation: Activation,
     packed: Packed,
 }
 
 enum Packed {
+    /// Without the activation.
     Single(Linear),
     Fixed(FixedLayer),
     Half(HalfLayer),
 }
 
 struct FixedLayer {
-    activation: Activation,
     /// See [`FixedProduct`].
     weights: Buffer<i16>,
     scales: Vec<f32>,
@@ -402,7 +427,6 @@ struct FixedLayer {
 
 struct HalfLayer {
     tiles: Tiles,
-    activation: Activation,
     /// See [`zeitnot_kernels::Dense`].
     weights: Buffer<u16>,
     bias: Buffer,
@@ -411,7 +435,7 @@ struct HalfLayer {
 }
 
 pub(crate) struct Pass<'a> {
-    pub(crate) rows: usize,
+    pub(crate) rows: Range<usize>,
     pub(crate) input: &'a Rows,
     pub(crate) output: &'a mut Rows,
     /// Its first weights are fetched meanwhile.
@@ -423,13 +447,14 @@ impl Layer {
         let [inputs, outputs] = [dense.inputs, dense.outputs].map(|size| arithmetic.padded(size));
         let bias = Buffer::padded(&dense.bias, outputs);
         let packed = match arithmetic.precision {
-            Precision::Single => Packed::Single(Linear::new(arithmetic.kernels, dense, inputs, activation)),
+            Precision::Single => {
+                Packed::Single(Linear::new(arithmetic.kernels, dense, inputs, Activation::None))
+            }
             Precision::Fixed => {
                 let mut weights: Buffer<i16> = Buffer::zeros(outputs * inputs);
                 let weight = |input: usize, output: usize| weight_of(dense, input, output);
                 let scales = pack_fixed_dense((inputs, outputs), weight, &mut weights);
                 Packed::Fixed(FixedLayer {
-                    activation,
                     weights,
                     scales,
                     bias,
@@ -443,7 +468,6 @@ impl Layer {
                 let (from, to) = (Layout::blocks(inputs), Layout::blocks(outputs));
                 Packed::Half(HalfLayer {
                     tiles,
-                    activation,
                     weights,
                     bias,
                     from,
@@ -454,6 +478,7 @@ impl Layer {
         Layer {
             inputs,
             outputs,
+            activation,
             packed,
         }
     }
@@ -492,57 +517,56 @@ impl Layer {
         }
     }
 
-    pub(crate) fn apply(
-        &self,
-        kernels: Kernels,
-        Pass {
+    /// The results are also rounded, where the output has room for that.
+    pub(crate) fn apply(&self, kernels: Kernels, pass: Pass<'_>) {
+        let Pass {
             rows,
             input,
             output,
             next,
-        }: Pass<'_>,
-    ) {
-        match &self.packed {
-            Packed::Half(layer) => {
-                let output = if output.numbers.is_empty() {
-                    DenseOutput::Half(&mut output.half, layer.to)
-                } else {
-                    DenseOutput::Single(&mut output.numbers)
-                };
-                self.run_half(layer, rows, &input.half, output, next);
-            }
-            Packed::Single(_) | Packed::Fixed(_) => {
-                self.run_to_single(kernels, rows, input, &mut output.numbers);
-            }
-        }
+        } = pass;
+        let first = rows.start * self.outputs;
+        let function = if let Packed::Half(layer) = &self.packed {
+            let to = if output.numbers.is_empty() {
+                DenseOutput::Half(&mut output.half[layer.to.at(rows.start)..], layer.to)
+            } else {
+                DenseOutput::Single(&mut output.numbers[first..])
+            };
+            self.run_half(layer, rows.clone(), input, to, next);
+            Activation::None
+        } else {
+            self.multiply(kernels, rows.clone(), input, &mut output.numbers[first..]);
+            self.activation
+        };
+        output.finish(kernels, function, rows, self.outputs);
     }
 
-    /// Not for bf16.
-    fn run_to_single(&self, kernels: Kernels, rows: usize, input: &Rows, output: &mut [f32]) {
+    /// Without the activation, not for bf16.
+    fn multiply(&self, kernels: Kernels, rows: Range<usize>, input: &Rows, output: &mut [f32]) {
+        let (count, first) = (rows.len(), rows.start);
         match &self.packed {
-            Packed::Single(layer) => layer.apply(kernels, rows, &input.numbers, output),
-            Packed::Fixed(layer) => {
-                kernels.run(FixedProduct {
-                    count: 1,
-                    rows,
-                    inner: self.inputs,
-                    width: self.outputs,
-                    a: &input.fixed,
-                    a_row: self.inputs,
-                    a_step: 0,
-                    b: &layer.weights,
-                    b_step: 0,
-                    c: FixedSums::Scaled {
-                        to: &mut *output,
-                        row_scales: &input.scales,
-                        scales: &layer.scales,
-                        bias: &layer.bias,
-                    },
-                    c_row: self.outputs,
-                    c_step: 0,
-                });
-                activate(kernels, layer.activation, &mut output[..rows * self.outputs]);
+            Packed::Single(layer) => {
+                layer.apply(kernels, count, &input.numbers[first * self.inputs..], output);
             }
+            Packed::Fixed(layer) => kernels.run(FixedProduct {
+                count: 1,
+                rows: count,
+                inner: self.inputs,
+                width: self.outputs,
+                a: &input.fixed[first * self.inputs..],
+                a_row: self.inputs,
+                a_step: 0,
+                b: &layer.weights,
+                b_step: 0,
+                c: FixedSums::Scaled {
+                    to: output,
+                    row_scales: &input.scales[first..],
+                    scales: &layer.scales,
+                    bias: &layer.bias,
+                },
+                c_row: self.outputs,
+                c_step: 0,
+            }),
             Packed::Half(_) => unreachable!("tiles write bf16"),
         }
     }
@@ -550,22 +574,22 @@ impl Layer {
     fn run_half(
         &self,
         layer: &HalfLayer,
-        rows: usize,
-        numbers: &[u16],
+        rows: Range<usize>,
+        input: &Rows,
         output: DenseOutput<'_>,
         next: Option<&Layer>,
     ) {
         layer.tiles.dense(zeitnot_kernels::Dense {
-            rows,
+            rows: rows.len(),
             inputs: self.inputs,
             outputs: self.outputs,
             a: HalfRows {
-                numbers,
+                numbers: &input.half[layer.from.at(rows.start)..],
                 layout: layer.from,
             },
             weights: &layer.weights,
             bias: &layer.bias,
-            function: layer.activation,
+            function: self.activation,
             output,
             next: next.map_or(&[], Layer::half_weights),
         });
@@ -573,7 +597,13 @@ impl Layer {
 }
 
 /// A multiple of a block: the rows stay in the cache until they are normalized.
-const ROWS_AT_ONCE: usize = 2 * BLOCK_ROWS;
+pub(crate) const ROWS_AT_ONCE: usize = 2 * BLOCK_ROWS;
+
+pub(crate) fn in_parts(rows: Range<usize>, size: usize) -> impl Iterator<Item = Range<usize>> {
+    let end = rows.end;
+    rows.step_by(size)
+        .map(move |first| first..end.min(first.saturating_add(size)))
+}
 
 /// `x = norm(x + factor * layer(input))`
 pub(crate) struct Branch {
@@ -593,37 +623,28 @@ impl Branch {
         }
     }
 
-    /// The output of `pass` is `x`. `scratch` has room for as many numbers.
+    /// The output of `pass` is `x`. `scratch` has room for [`ROWS_AT_ONCE`], but for bf16.
     pub(crate) fn add(&self, kernels: Kernels, pass: Pass<'_>, scratch: &mut [f32]) {
+        let Branch { layer, norm, factor } = self;
         let Pass {
-            rows,
+            rows: all,
             input,
             output: x,
             next,
         } = pass;
-        let Branch { layer, norm, factor } = self;
-        let width = layer.outputs;
-        match &layer.packed {
-            Packed::Half(half) => {
-                let parts = x.numbers[..rows * width].chunks_mut(ROWS_AT_ONCE * width);
-                let places = x.half.chunks_mut(ROWS_AT_ONCE * width);
-                for (i, (numbers, rounded)) in parts.zip(places).enumerate() {
-                    let (first, count) = (i * ROWS_AT_ONCE, numbers.len() / width);
-                    let next = next.filter(|_| first + count == rows);
-                    let output = DenseOutput::Added {
-                        to: &mut *numbers,
-                        factor: *factor,
-                    };
-                    layer.run_half(half, count, &input.half[half.from.at(first)..], output, next);
-                    let rounded = Rounded::Half(rounded, Layout::blocks(width));
-                    norm.apply(kernels, numbers, None, Some(rounded));
-                }
-            }
-            Packed::Single(_) | Packed::Fixed(_) => {
-                layer.run_to_single(kernels, rows, input, scratch);
-                let (numbers, rounded) = x.parts(width);
-                let numbers = &mut numbers[..rows * width];
-                norm.apply(kernels, numbers, Some((scratch, *factor)), rounded);
+        for rows in in_parts(all.clone(), ROWS_AT_ONCE) {
+            let (to, rounded) = x.parts(rows.clone(), layer.outputs);
+            if let Packed::Half(half) = &layer.packed {
+                let next = next.filter(|_| rows.end == all.end);
+                let output = DenseOutput::Added {
+                    to: &mut *to,
+                    factor: *factor,
+                };
+                layer.run_half(half, rows, input, output, next);
+                norm.apply(kernels, to, None, rounded);
+            } else {
+                layer.multiply(kernels, rows, input, scratch);
+                norm.apply(kernels, to, Some((scratch, *factor)), rounded);
             }
         }
     }
