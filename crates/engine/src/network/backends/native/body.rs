@@ -145,14 +145,8 @@ impl AttentionBody {
     }
 
     /// `batch` is no larger than the scratch. `next` reads the stream.
-    pub(crate) fn evaluate(
-        &self,
-        kernels: Kernels,
-        batch: &[EvalSlot],
-        scratch: &mut BodyScratch,
-        next: Option<&Layer>,
-    ) {
-        self.read(kernels, batch, scratch);
+    pub(crate) fn evaluate(&self, batch: &[EvalSlot], scratch: &mut BodyScratch, next: Option<&Layer>) {
+        self.read(batch, scratch);
         let BodyScratch {
             inputs,
             stream,
@@ -161,23 +155,22 @@ impl AttentionBody {
         } = scratch;
         let rows = batch.len() * SQUARES;
         let x = &mut stream.numbers[..rows * self.stride];
-        self.embedding.apply(kernels, rows, inputs, x);
+        self.embedding.apply(rows, inputs, x);
         for_each_board(x, &self.constants, |x, constant| *x += constant);
-        activate(kernels, self.activation, x);
+        activate(self.embedding.kernels, self.activation, x);
         if let Some((norm, _)) = &self.rest {
-            norm.apply(kernels, x, None, None);
+            norm.apply(x, None, None);
         }
         for_each_board(x, &self.multiply_gate, |x, gate| *x *= gate);
         for_each_board(x, &self.add_gate, |x, gate| *x += gate);
-        stream.round(kernels, rows, self.stride);
+        stream.round(rows, self.stride);
         if let Some((_, ffn)) = &self.rest {
-            ffn.evaluate(kernels, rows, (stream, None), encoders);
+            ffn.evaluate(rows, (stream, None), encoders);
         }
-        self.encoders
-            .evaluate(kernels, batch.len(), (stream, next), encoders);
+        self.encoders.evaluate(batch.len(), (stream, next), encoders);
     }
 
-    fn read(&self, kernels: Kernels, batch: &[EvalSlot], scratch: &mut BodyScratch) {
+    fn read(&self, batch: &[EvalSlot], scratch: &mut BodyScratch) {
         let stride = self.embedding.inputs;
         if let (Source::Tower(tower), Some(of_tower)) = (&self.source, &mut scratch.tower) {
             let boards = tower.evaluate(batch, of_tower);
@@ -194,7 +187,7 @@ impl AttentionBody {
                 }
             }
             if let Source::Pieces(layer) = &self.source {
-                layer.evaluate(kernels, slot, &mut scratch.pieces);
+                layer.evaluate(self.embedding.kernels, slot, &mut scratch.pieces);
                 let pieces = scratch.pieces.chunks_exact(layer.channels);
                 for (row, pieces) in rows.chunks_exact_mut(stride).zip(pieces) {
                     row[PLANES..][..layer.channels].copy_from_slice(pieces);

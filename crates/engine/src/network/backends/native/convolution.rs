@@ -62,6 +62,9 @@ pub(crate) struct Target<'a> {
 /// Convolutions with as many inputs as outputs. The weights lie one after the other, so that they share huge
 /// pages and the next ones can be fetched.
 pub(crate) struct WinogradConvolutions {
+    kernels: Kernels,
+    /// Before and after each of them.
+    activation: Activation,
     channels: usize,
     weights: Filters,
     biases: Vec<Buffer>,
@@ -97,7 +100,6 @@ impl WinogradConvolutions {
         }
     }
 
-    /// They read boards after `activation`.
     pub(crate) fn new(
         arithmetic: Arithmetic,
         convolutions: &[&layers::Convolution],
@@ -106,6 +108,8 @@ impl WinogradConvolutions {
         let channels = convolutions.first().map_or(0, |first| padded(first.outputs));
         let bias = |convolution: &&layers::Convolution| Buffer::padded(&convolution.bias, channels);
         WinogradConvolutions {
+            kernels: arithmetic.kernels,
+            activation,
             channels,
             weights: match arithmetic.precision {
                 Precision::Fixed => Filters::fixed(convolutions, channels, activation),
@@ -120,33 +124,31 @@ impl WinogradConvolutions {
     pub(crate) fn activate(
         &self,
         index: usize,
-        (kernels, activation): (Kernels, Activation),
         (positions, input): (usize, &Boards),
         output: &mut Boards,
         scratch: &mut TileScratch,
     ) {
-        let relu = activation == Activation::Relu;
+        let relu = self.activation == Activation::Relu;
         let epilogue = if relu { Epilogue::Relu } else { Epilogue::Store };
         let target = Target {
             boards: &mut *output,
             epilogue,
             pool: &mut [],
         };
-        self.apply(index, kernels, (positions, input), target, scratch);
+        self.apply(index, (positions, input), target, scratch);
         if !relu {
-            output.activate(kernels, activation, (positions, self.channels));
+            output.activate(self.kernels, self.activation, (positions, self.channels));
         }
     }
 
     pub(crate) fn apply(
         &self,
         index: usize,
-        kernels: Kernels,
         (positions, input): (usize, &Boards),
         target: Target<'_>,
         scratch: &mut TileScratch,
     ) {
-        let channels = self.channels;
+        let (kernels, channels) = (self.kernels, self.channels);
         let rows = positions * TILES;
         let tiles_step = rows * channels + SKEW;
         let tiles = match &self.weights {
@@ -232,7 +234,25 @@ impl Filters {
         let length = POINTS * channels * channels;
         let mut weights = Buffer::zeros(convolutions.len() * length);
         for (convolution, to) in convolutions.iter().zip(weights.chunks_exact_mut(length.max(1))) {
-            pack_filters(kernels, convolution, channels, to);
+            let filters: Vec<_> = convolution
+                .weights
+                .as_chunks()
+                .0
+                .iter()
+                .map(transform_filter)
+                .collect();
+            let weight = |point: usize, input: usize, output: usize| {
+                let place = place_of(convolution, input, output);
+                place.map_or(0.0, |place| filters[place][point])
+            };
+            for first in (0..channels).step_by(BLOCK) {
+                let width = BLOCK.min(channels - first);
+                let block = &mut to[POINTS * channels * first..][..POINTS * channels * width];
+                for (point, to) in block.chunks_exact_mut(channels * width).enumerate() {
+                    let weight = |input, output| weight(point, input, first + output);
+                    pack(kernels.panel(), channels, width, weight, to);
+                }
+            }
         }
         Filters::Single(weights)
     }
@@ -245,7 +265,11 @@ impl Filters {
         for (convolution, to) in convolutions.iter().zip(weights.chunks_exact_mut(length.max(1))) {
             for first in (0..channels).step_by(BLOCK) {
                 let size = (channels, BLOCK.min(channels - first));
-                let filter = |input: usize, output: usize| filter_of(convolution, input, first + output);
+                let filter = |input: usize, output: usize| {
+                    place_of(convolution, input, first + output).map_or([0.0; POINTS], |place| {
+                        transform_filter(&convolution.weights.as_chunks().0[place])
+                    })
+                };
                 let to = &mut to[POINTS * channels * first..];
                 scales.extend(pack_fixed_filters(size, signed, filter, to));
             }
@@ -258,43 +282,15 @@ impl Filters {
     }
 }
 
-/// A transformed filter, 0 in the padding.
-fn filter_of(convolution: &layers::Convolution, input: usize, output: usize) -> [f32; POINTS] {
-    let is_padding = input >= convolution.inputs || output >= convolution.outputs;
-    if is_padding {
-        return [0.0; POINTS];
-    }
-    transform_filter(&convolution.weights.as_chunks::<9>().0[output * convolution.inputs + input])
+/// The number of a filter, `None` in the padding.
+fn place_of(convolution: &layers::Convolution, input: usize, output: usize) -> Option<usize> {
+    let inside = input < convolution.inputs && output < convolution.outputs;
+    inside.then(|| output * convolution.inputs + input)
 }
 
-fn pack_filters(kernels: Kernels, convolution: &layers::Convolution, channels: usize, to: &mut [f32]) {
-    let filters: Vec<[f32; POINTS]> = convolution
-        .weights
-        .as_chunks::<9>()
-        .0
-        .iter()
-        .map(transform_filter)
-        .collect();
-    for first in (0..channels).step_by(BLOCK) {
-        let width = BLOCK.min(channels - first);
-        let block = &mut to[POINTS * channels * first..][..POINTS * channels * width];
-        for (point, to) in block.chunks_exact_mut(channels * width).enumerate() {
-            let weight = |input: usize, output: usize| {
-                let output = first + output;
-                let inside = input < convolution.inputs && output < convolution.outputs;
-                if inside {
-                    filters[output * convolution.inputs + input][point]
-                } else {
-                    0.0
-                }
-            };
-            pack(kernels.panel(), channels, width, weight, to);
-        }
-    }
-}
-
-/// Likewise of folded boards.
+/// Convolutions of folded boards, in bf16.
 pub(crate) struct FoldedConvolutions {
+    kernels: Kernels,
     tiles: Tiles,
     outputs: usize,
     offsets: Vec<u32>,
@@ -303,25 +299,24 @@ pub(crate) struct FoldedConvolutions {
 }
 
 impl FoldedConvolutions {
-    pub(crate) fn new(tiles: Tiles, convolutions: &[&layers::Convolution]) -> FoldedConvolutions {
+    pub(crate) fn new(
+        (kernels, tiles): (Kernels, Tiles),
+        convolutions: &[&layers::Convolution],
+    ) -> FoldedConvolutions {
         let channels = convolutions.first().map_or(0, |first| first.outputs);
         let (offsets, outputs) = (folded_offsets(channels), stride(channels));
         let length = 9 * outputs * outputs;
         let mut weights = Buffer::zeros(convolutions.len() * length);
         for (convolution, to) in convolutions.iter().zip(weights.chunks_exact_mut(length.max(1))) {
             pack_right(to, offsets.len(), |step, k, output| {
-                let (input, tap) = (step / 9 * TILE_DEPTH + k, step % 9);
-                let inside = input < channels && output < channels;
-                if inside {
-                    convolution.weights[(output * channels + input) * 9 + tap]
-                } else {
-                    0.0
-                }
+                let place = place_of(convolution, step / 9 * TILE_DEPTH + k, output);
+                place.map_or(0.0, |place| convolution.weights[place * 9 + step % 9])
             });
         }
         let bias = |convolution: &&layers::Convolution| Buffer::padded(&convolution.bias, outputs);
         let biases = convolutions.iter().map(bias).collect();
         FoldedConvolutions {
+            kernels,
             tiles,
             outputs,
             offsets,
@@ -330,15 +325,8 @@ impl FoldedConvolutions {
         }
     }
 
-    pub(crate) fn apply(
-        &self,
-        index: usize,
-        kernels: Kernels,
-        positions: usize,
-        input: &[u16],
-        output: FoldedOutput<'_>,
-    ) {
-        kernels.run(ConvolveFolded {
+    pub(crate) fn apply(&self, index: usize, positions: usize, input: &[u16], output: FoldedOutput<'_>) {
+        self.kernels.run(ConvolveFolded {
             tiles: self.tiles,
             positions,
             outputs: self.outputs,

@@ -7,7 +7,7 @@ use super::layers::{
     Arithmetic, Branch, Buffer, Layer, Norm, Pass, ROWS_AT_ONCE, Rows, in_parts, reordered, side_by_side,
 };
 use crate::network::layers::{self, Activation, Dense, SQUARES};
-use zeitnot_kernels::{Attend, Kernels, Product, Softmax, TILE_ROWS, Tiles};
+use zeitnot_kernels::{Attend, Product, Softmax, TILE_ROWS, Tiles};
 
 pub(crate) struct Encoders {
     pub(super) list: Vec<Encoder>,
@@ -105,7 +105,7 @@ impl Encoders {
         // Attention reads what layers write.
         let unread = |rows: usize, width: usize| match arithmetic.tiles() {
             Some(_) => Rows::new(arithmetic, rows, width),
-            None => Rows::plain(rows, width),
+            None => Rows::plain(arithmetic.kernels, rows, width),
         };
         let (single, half) = if arithmetic.tiles().is_none() {
             (1, 0)
@@ -139,18 +139,15 @@ impl Encoders {
     /// Changes `rows` of positions. `next` reads them.
     pub(crate) fn evaluate(
         &self,
-        kernels: Kernels,
         positions: usize,
         (rows, next): (&mut Rows, Option<&Layer>),
         scratch: &mut EncoderScratch,
     ) {
         for (i, encoder) in self.list.iter().enumerate() {
             let smolgen = encoder.smolgen.as_ref().zip(self.shared.as_ref());
-            encoder.attend(kernels, positions, rows, smolgen, scratch);
+            encoder.attend(positions, rows, smolgen, scratch);
             let next = self.list.get(i + 1).map(|next| &next.project).or(next);
-            encoder
-                .ffn
-                .evaluate(kernels, positions * SQUARES, (rows, next), scratch);
+            encoder.ffn.evaluate(positions * SQUARES, (rows, next), scratch);
         }
     }
 }
@@ -183,7 +180,6 @@ impl Encoder {
     /// Adds to `x` what attention finds.
     fn attend(
         &self,
-        kernels: Kernels,
         positions: usize,
         x: &mut Rows,
         smolgen: Option<(&Smolgen, &Layer)>,
@@ -192,19 +188,16 @@ impl Encoder {
         let rows = 0..positions * SQUARES;
         let after_project = smolgen.map_or(&self.output.layer, |(smolgen, _)| &smolgen.compress);
         let projected = &mut scratch.projected;
-        self.project.apply(
-            kernels,
-            Pass {
-                rows: rows.clone(),
-                input: x,
-                output: projected,
-                next: Some(after_project),
-            },
-        );
+        self.project.apply(Pass {
+            rows: rows.clone(),
+            input: x,
+            output: projected,
+            next: Some(after_project),
+        });
         if let Some((smolgen, shared)) = smolgen {
-            smolgen.evaluate(kernels, x, positions, (shared, self.heads), scratch);
+            smolgen.evaluate(x, positions, (shared, self.heads), scratch);
         }
-        self.mix(kernels, positions, smolgen.map(|(_, shared)| shared), scratch);
+        self.mix(positions, smolgen.map(|(_, shared)| shared), scratch);
         let EncoderScratch { attended, branch, .. } = scratch;
         let pass = Pass {
             rows,
@@ -212,17 +205,17 @@ impl Encoder {
             output: x,
             next: Some(&self.ffn.hidden),
         };
-        self.output.add(kernels, pass, branch);
+        self.output.add(pass, branch);
     }
 
     /// `softmax(Q Kᵀ / sqrt(depth) + additions) V` of all heads side by side, with additions of `shared`.
-    fn mix(&self, kernels: Kernels, positions: usize, shared: Option<&Layer>, scratch: &mut EncoderScratch) {
+    fn mix(&self, positions: usize, shared: Option<&Layer>, scratch: &mut EncoderScratch) {
         let Some(tiles) = self.tiles else {
             for head in 0..positions * self.heads {
-                self.mix_single(kernels, head, shared.is_some(), scratch);
+                self.mix_single(head, shared.is_some(), scratch);
             }
             let width = self.output.layer.inputs;
-            scratch.attended.round(kernels, positions * SQUARES, width);
+            scratch.attended.round(positions * SQUARES, width);
             return;
         };
         let EncoderScratch {
@@ -246,7 +239,7 @@ impl Encoder {
     }
 
     /// Likewise for one of the heads of all positions, in fp32.
-    fn mix_single(&self, kernels: Kernels, head: usize, has_additions: bool, scratch: &mut EncoderScratch) {
+    fn mix_single(&self, head: usize, has_additions: bool, scratch: &mut EncoderScratch) {
         let EncoderScratch {
             projected,
             attended,
@@ -255,6 +248,7 @@ impl Encoder {
             packed,
             ..
         } = scratch;
+        let kernels = self.project.kernels;
         let (from, to, width) = (self.project.outputs, self.output.layer.inputs, self.head_width);
         let (first, column) = (head / self.heads * SQUARES, head % self.heads * width);
         let query = &projected.numbers[first * from + column..];
@@ -318,24 +312,19 @@ impl FeedForward {
     /// Adds its results to `x`, which `next` reads.
     pub(crate) fn evaluate(
         &self,
-        kernels: Kernels,
         rows: usize,
         (x, next): (&mut Rows, Option<&Layer>),
         scratch: &mut EncoderScratch,
     ) {
         let EncoderScratch { hidden, branch, .. } = scratch;
         for rows in in_parts(0..rows, self.at_once) {
-            self.hidden.apply(
-                kernels,
-                Pass {
-                    rows: rows.clone(),
-                    input: x,
-                    output: hidden,
-                    next: Some(&self.output.layer),
-                },
-            );
+            self.hidden.apply(Pass {
+                rows: rows.clone(),
+                input: x,
+                output: hidden,
+                next: Some(&self.output.layer),
+            });
             self.output.add(
-                kernels,
                 Pass {
                     rows,
                     input: hidden,
@@ -403,7 +392,6 @@ impl Smolgen {
 
     fn evaluate(
         &self,
-        kernels: Kernels,
         input: &Rows,
         positions: usize,
         (shared, heads): (&Layer, usize),
@@ -418,36 +406,33 @@ impl Smolgen {
             ..
         } = scratch;
         let next = Some(&self.hidden);
-        self.compress.apply(
-            kernels,
-            Pass {
-                rows: 0..positions * SQUARES,
-                input,
-                output: compressed,
-                next,
-            },
-        );
-        compressed.round(kernels, positions, self.hidden.inputs);
+        self.compress.apply(Pass {
+            rows: 0..positions * SQUARES,
+            input,
+            output: compressed,
+            next,
+        });
+        compressed.round(positions, self.hidden.inputs);
         let pass = Pass {
             rows: 0..positions,
             input: compressed,
             output: squeezed,
             next: Some(&self.output),
         };
-        self.hidden.apply(kernels, pass);
+        self.hidden.apply(pass);
         let width = self.hidden.outputs;
         self.norm1
-            .apply(kernels, &mut squeezed.numbers[..positions * width], None, None);
-        squeezed.round(kernels, positions, width);
+            .apply(&mut squeezed.numbers[..positions * width], None, None);
+        squeezed.round(positions, width);
         let pass = Pass {
             rows: 0..positions,
             input: squeezed,
             output: generated,
             next: Some(shared),
         };
-        self.output.apply(kernels, pass);
+        self.output.apply(pass);
         let generated = &mut generated.numbers[..positions * self.output.outputs];
-        self.norm2.apply(kernels, generated, None, None);
+        self.norm2.apply(generated, None, None);
         let each = self.norm2.size / heads;
         let of_heads = generated
             .chunks_exact(self.output.outputs)
@@ -456,15 +441,12 @@ impl Smolgen {
             to[..each].copy_from_slice(from);
         }
         let rows = positions * heads;
-        by_head.round(kernels, rows, shared.inputs);
-        shared.apply(
-            kernels,
-            Pass {
-                rows: 0..rows,
-                input: by_head,
-                output: additions,
-                next: None,
-            },
-        );
+        by_head.round(rows, shared.inputs);
+        shared.apply(Pass {
+            rows: 0..rows,
+            input: by_head,
+            output: additions,
+            next: None,
+        });
     }
 }

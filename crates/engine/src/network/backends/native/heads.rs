@@ -35,6 +35,7 @@ pub(crate) struct Classical {
 
 /// The first convolution is the tower's. The second is computed only at the origins of legal moves.
 pub(crate) struct ConvolutionPolicy {
+    kernels: Kernels,
     channels: usize,
     /// `[73][3][3][channels]`
     filters: Buffer,
@@ -69,7 +70,9 @@ impl Policy {
                 Linear::new(kernels, squares, inputs, activation),
                 dense,
             )),
-            PolicyHead::Convolution { conv2, .. } => Policy::Convolution(ConvolutionPolicy::new(conv2)),
+            PolicyHead::Convolution { conv2, .. } => {
+                Policy::Convolution(ConvolutionPolicy::new(kernels, conv2))
+            }
             PolicyHead::Attention(head) => Policy::Attention(Box::new(AttentionHead::new(arithmetic, head))),
         }
     }
@@ -96,7 +99,6 @@ impl Policy {
     /// All policy indices of the slots must be below 1858.
     pub(crate) fn evaluate(
         &self,
-        kernels: Kernels,
         batch: &mut [EvalSlot],
         features: Features<'_>,
         scratch: &mut PolicyScratch,
@@ -105,19 +107,19 @@ impl Policy {
         match self {
             Policy::Attention(head) => {
                 if let Some(scratch) = &mut scratch.attention {
-                    head.evaluate(kernels, batch, features, scratch);
+                    head.evaluate(batch, features, scratch);
                 }
             }
             Policy::Classical(head) => {
                 let rows = features.rows.numbers.chunks_exact(SQUARES * head.squares.inputs);
                 for (slot, rows) in batch.iter_mut().zip(rows) {
-                    head.evaluate(kernels, rows, slot, &mut scratch.squares);
+                    head.evaluate(rows, slot, &mut scratch.squares);
                 }
             }
             Policy::Convolution(head) => {
                 let boards = features.boards.chunks_exact(BOARD_SQUARES * head.channels);
                 for (slot, board) in batch.iter_mut().zip(boards) {
-                    head.evaluate(kernels, slot, board);
+                    head.evaluate(slot, board);
                 }
             }
         }
@@ -135,9 +137,9 @@ impl Classical {
         }
     }
 
-    fn evaluate(&self, kernels: Kernels, rows: &[f32], slot: &mut EvalSlot, squares: &mut [f32]) {
-        self.squares.apply(kernels, SQUARES, rows, squares);
-        let length = squares.len();
+    fn evaluate(&self, rows: &[f32], slot: &mut EvalSlot, squares: &mut [f32]) {
+        self.squares.apply(SQUARES, rows, squares);
+        let (kernels, length) = (self.squares.kernels, squares.len());
         for &index in &slot.moves {
             let index = usize::from(index);
             let row = &self.rows[index * length..][..length];
@@ -160,7 +162,7 @@ fn after_squares(dense: &Dense, stride: usize, order: Order) -> Dense {
 }
 
 impl ConvolutionPolicy {
-    fn new(conv2: &layers::Convolution) -> ConvolutionPolicy {
+    fn new(kernels: Kernels, conv2: &layers::Convolution) -> ConvolutionPolicy {
         let channels = padded(conv2.inputs);
         let mut filters = Buffer::zeros(CONVOLUTION_POLICY_PLANES * 9 * channels);
         for (plane, filter) in filters.chunks_exact_mut(9 * channels).enumerate() {
@@ -172,13 +174,14 @@ impl ConvolutionPolicy {
         }
         let bias = conv2.bias[..CONVOLUTION_POLICY_PLANES].to_vec();
         ConvolutionPolicy {
+            kernels,
             channels,
             filters,
             bias,
         }
     }
 
-    fn evaluate(&self, kernels: Kernels, slot: &mut EvalSlot, board: &[f32]) {
+    fn evaluate(&self, slot: &mut EvalSlot, board: &[f32]) {
         let channels = self.channels;
         let row = 3 * channels;
         for &index in &slot.moves {
@@ -188,7 +191,7 @@ impl ConvolutionPolicy {
             let around = &board[board_offset(square, channels) - (BOARD_STRIDE + 1) * channels..];
             let of_rank = |rank: usize| {
                 let a = &around[rank * BOARD_STRIDE * channels..][..row];
-                kernels.run(Dot {
+                self.kernels.run(Dot {
                     a,
                     b: &filter[rank * row..][..row],
                 })
@@ -246,15 +249,14 @@ impl AttentionHead {
         let (rows, width) = (positions * SQUARES, self.embedding.outputs);
         AttentionScratch {
             embedded: Rows::exact(arithmetic, rows, width),
-            query: Rows::plain(rows, self.query.outputs),
-            key: Rows::plain(rows, self.key.outputs),
+            query: Rows::plain(arithmetic.kernels, rows, self.query.outputs),
+            key: Rows::plain(arithmetic.kernels, rows, self.key.outputs),
             encoders: self.encoders.scratch(arithmetic, positions, width, None),
         }
     }
 
     pub(crate) fn evaluate(
         &self,
-        kernels: Kernels,
         batch: &mut [EvalSlot],
         features: Features<'_>,
         scratch: &mut AttentionScratch,
@@ -266,46 +268,36 @@ impl AttentionHead {
             encoders,
         } = scratch;
         let (rows, next) = (0..batch.len() * SQUARES, Some(&self.query));
-        self.embedding.apply(
-            kernels,
-            Pass {
-                rows: rows.clone(),
-                input: features.rows,
-                output: embedded,
-                next,
-            },
-        );
-        self.encoders
-            .evaluate(kernels, batch.len(), (embedded, next), encoders);
+        self.embedding.apply(Pass {
+            rows: rows.clone(),
+            input: features.rows,
+            output: embedded,
+            next,
+        });
+        self.encoders.evaluate(batch.len(), (embedded, next), encoders);
         let input = &*embedded;
-        self.query.apply(
-            kernels,
-            Pass {
-                rows: rows.clone(),
-                input,
-                output: query,
-                next: Some(&self.key),
-            },
-        );
-        self.key.apply(
-            kernels,
-            Pass {
-                rows,
-                input,
-                output: key,
-                next: None,
-            },
-        );
+        self.query.apply(Pass {
+            rows: rows.clone(),
+            input,
+            output: query,
+            next: Some(&self.key),
+        });
+        self.key.apply(Pass {
+            rows,
+            input,
+            output: key,
+            next: None,
+        });
         let queries = query.numbers.chunks(SQUARES * self.query.outputs);
         let keys = key.numbers.chunks(SQUARES * self.key.outputs);
         for ((slot, query), key) in batch.iter_mut().zip(queries).zip(keys) {
-            self.push_logits(kernels, slot, query, key);
+            self.push_logits(slot, query, key);
         }
     }
 
     /// Logits are products of queries and keys, `[64][width]`.
-    fn push_logits(&self, kernels: Kernels, slot: &mut EvalSlot, query: &[f32], key: &[f32]) {
-        let width = self.key.outputs;
+    fn push_logits(&self, slot: &mut EvalSlot, query: &[f32], key: &[f32]) {
+        let (kernels, width) = (self.key.kernels, self.key.outputs);
         let row = |square: usize| square * width..(square + 1) * width;
         for m in slot.moves.iter().map(|&index| MOVES[usize::from(index)]) {
             let key = &key[row(m.to as usize)];
@@ -366,7 +358,6 @@ impl Head {
     /// Yields each position's outputs, with padding behind them.
     pub(crate) fn evaluate<'a>(
         &self,
-        kernels: Kernels,
         Features { positions, rows, .. }: Features<'_>,
         scratch: &'a mut HeadScratch,
     ) -> impl Iterator<Item = &'a [f32]> + use<'a> {
@@ -375,10 +366,9 @@ impl Head {
             hidden,
             output,
         } = scratch;
-        self.squares
-            .apply(kernels, positions * SQUARES, &rows.numbers, squares);
-        self.hidden.apply(kernels, positions, squares, hidden);
-        self.output.apply(kernels, positions, hidden, output);
+        self.squares.apply(positions * SQUARES, &rows.numbers, squares);
+        self.hidden.apply(positions, squares, hidden);
+        self.output.apply(positions, hidden, output);
         output.chunks_exact(self.output.outputs).take(positions)
     }
 }

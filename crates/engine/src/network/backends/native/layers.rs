@@ -225,6 +225,7 @@ pub(crate) fn side_by_side(layers: &[&Dense], groups: usize, width: usize) -> De
 
 /// Inputs and outputs are padded, with weights and biases 0.
 pub(crate) struct Linear {
+    pub(crate) kernels: Kernels,
     pub(crate) inputs: usize,
     pub(crate) outputs: usize,
     activation: Activation,
@@ -240,6 +241,7 @@ impl Linear {
         let weight = |input: usize, output: usize| weight_of(dense, input, output);
         pack(kernels.panel(), inputs, outputs, weight, &mut weights);
         Linear {
+            kernels,
             inputs,
             outputs,
             activation,
@@ -248,8 +250,8 @@ impl Linear {
         }
     }
 
-    pub(crate) fn apply(&self, kernels: Kernels, rows: usize, input: &[f32], output: &mut [f32]) {
-        kernels.run(Product {
+    pub(crate) fn apply(&self, rows: usize, input: &[f32], output: &mut [f32]) {
+        self.kernels.run(Product {
             count: 1,
             rows,
             inner: self.inputs,
@@ -262,7 +264,7 @@ impl Linear {
             c_row: self.outputs,
             ..Product::default()
         });
-        activate(kernels, self.activation, &mut output[..rows * self.outputs]);
+        activate(self.kernels, self.activation, &mut output[..rows * self.outputs]);
     }
 }
 
@@ -315,6 +317,7 @@ pub(crate) fn stride(size: usize) -> usize {
 }
 
 pub(crate) struct Rows {
+    kernels: Kernels,
     /// `[rows][width]`, empty where layers write bf16.
     pub(crate) numbers: Buffer,
     /// Bits of bf16, empty where layers read something else.
@@ -340,8 +343,9 @@ impl Rows {
     }
 
     /// Room for numbers that no layer reads.
-    pub(crate) fn plain(rows: usize, width: usize) -> Rows {
+    pub(crate) fn plain(kernels: Kernels, rows: usize, width: usize) -> Rows {
         Rows {
+            kernels,
             numbers: Buffer::zeros(rows * width),
             half: Buffer::zeros(0),
             fixed: Buffer::zeros(0),
@@ -358,6 +362,7 @@ impl Rows {
             Precision::Half(_) => (blocks, 0),
         };
         Rows {
+            kernels: arithmetic.kernels,
             numbers: Buffer::zeros(rows * width),
             half: Buffer::zeros(half),
             fixed: Buffer::zeros(fixed * width),
@@ -366,13 +371,13 @@ impl Rows {
     }
 
     /// Rounds the numbers, unless the next layer reads them, or the last one wrote bf16.
-    pub(crate) fn round(&mut self, kernels: Kernels, rows: usize, width: usize) {
-        self.finish(kernels, Activation::None, 0..rows, width);
+    pub(crate) fn round(&mut self, rows: usize, width: usize) {
+        self.finish(Activation::None, 0..rows, width);
     }
 
     /// Likewise what `function` makes of them.
-    fn finish(&mut self, kernels: Kernels, function: Activation, rows: Range<usize>, width: usize) {
-        let count = rows.len();
+    fn finish(&mut self, function: Activation, rows: Range<usize>, width: usize) {
+        let (kernels, count) = (self.kernels, rows.len());
         match self.parts(rows, width) {
             (x, Some(to)) if !x.is_empty() => kernels.run(Round {
                 rows: count,
@@ -405,6 +410,7 @@ impl Rows {
 }
 
 pub(crate) struct Layer {
+    pub(crate) kernels: Kernels,
     pub(crate) inputs: usize,
     pub(crate) outputs: usize,
     activation: Activation,
@@ -476,6 +482,7 @@ impl Layer {
             }
         };
         Layer {
+            kernels: arithmetic.kernels,
             inputs,
             outputs,
             activation,
@@ -518,7 +525,7 @@ impl Layer {
     }
 
     /// The results are also rounded, where the output has room for that.
-    pub(crate) fn apply(&self, kernels: Kernels, pass: Pass<'_>) {
+    pub(crate) fn apply(&self, pass: Pass<'_>) {
         let Pass {
             rows,
             input,
@@ -535,20 +542,20 @@ impl Layer {
             self.run_half(layer, rows.clone(), input, to, next);
             Activation::None
         } else {
-            self.multiply(kernels, rows.clone(), input, &mut output.numbers[first..]);
+            self.multiply(rows.clone(), input, &mut output.numbers[first..]);
             self.activation
         };
-        output.finish(kernels, function, rows, self.outputs);
+        output.finish(function, rows, self.outputs);
     }
 
     /// Without the activation, not for bf16.
-    fn multiply(&self, kernels: Kernels, rows: Range<usize>, input: &Rows, output: &mut [f32]) {
+    fn multiply(&self, rows: Range<usize>, input: &Rows, output: &mut [f32]) {
         let (count, first) = (rows.len(), rows.start);
         match &self.packed {
             Packed::Single(layer) => {
-                layer.apply(kernels, count, &input.numbers[first * self.inputs..], output);
+                layer.apply(count, &input.numbers[first * self.inputs..], output);
             }
-            Packed::Fixed(layer) => kernels.run(FixedProduct {
+            Packed::Fixed(layer) => self.kernels.run(FixedProduct {
                 count: 1,
                 rows: count,
                 inner: self.inputs,
@@ -624,7 +631,7 @@ impl Branch {
     }
 
     /// The output of `pass` is `x`. `scratch` has room for [`ROWS_AT_ONCE`], but for bf16.
-    pub(crate) fn add(&self, kernels: Kernels, pass: Pass<'_>, scratch: &mut [f32]) {
+    pub(crate) fn add(&self, pass: Pass<'_>, scratch: &mut [f32]) {
         let Branch { layer, norm, factor } = self;
         let Pass {
             rows: all,
@@ -641,16 +648,17 @@ impl Branch {
                     factor: *factor,
                 };
                 layer.run_half(half, rows, input, output, next);
-                norm.apply(kernels, to, None, rounded);
+                norm.apply(to, None, rounded);
             } else {
-                layer.multiply(kernels, rows, input, scratch);
-                norm.apply(kernels, to, Some((scratch, *factor)), rounded);
+                layer.multiply(rows, input, scratch);
+                norm.apply(to, Some((scratch, *factor)), rounded);
             }
         }
     }
 }
 
 pub(crate) struct Norm {
+    kernels: Kernels,
     pub(crate) size: usize,
     gammas: Buffer,
     betas: Buffer,
@@ -662,6 +670,7 @@ impl Norm {
         let size = norm.gammas.len();
         let row = |numbers: &[f32]| Buffer::padded(numbers, arithmetic.padded(size));
         Norm {
+            kernels: arithmetic.kernels,
             size,
             gammas: row(&norm.gammas),
             betas: row(&norm.betas),
@@ -672,13 +681,12 @@ impl Norm {
     /// Computes `rows = norm(rows + factor * branch)`, or `norm(rows)` without a branch. Padding becomes 0.
     pub(crate) fn apply(
         &self,
-        kernels: Kernels,
         rows: &mut [f32],
         branch: Option<(&[f32], f32)>,
         rounded: Option<Rounded<'_>>,
     ) {
         let stride = self.gammas.len();
-        kernels.run(Normalize {
+        self.kernels.run(Normalize {
             rows: rows.len() / stride,
             size: self.size,
             stride,

@@ -382,7 +382,6 @@ impl Model {
 
     /// All policy indices must be below 1858.
     fn evaluate(&self, group: &mut [EvalSlot], scratch: &mut Scratch) {
-        let kernels = self.arithmetic.kernels;
         let positions = group.len();
         let (rows, boards) = match (&self.body, &mut scratch.body) {
             (Body::Tower(tower), BodyScratch::Tower(scratch, rows)) => {
@@ -390,12 +389,12 @@ impl Model {
                 let boards = tower.evaluate(group, scratch);
                 boards_to_rows(boards, tower.channels(), &mut rows.numbers, width);
                 if self.policy.first_layer().is_some() {
-                    rows.round(kernels, positions * network::layers::SQUARES, width);
+                    rows.round(positions * network::layers::SQUARES, width);
                 }
                 (&*rows, &scratch.inner.numbers[..])
             }
             (Body::Attention(body), BodyScratch::Attention(scratch)) => {
-                body.evaluate(kernels, group, scratch, self.policy.first_layer());
+                body.evaluate(group, scratch, self.policy.first_layer());
                 (&scratch.stream, &[][..])
             }
             _ => unreachable!("an evaluator's scratch is made by its own model"),
@@ -405,7 +404,7 @@ impl Model {
             rows,
             boards,
         };
-        let values = self.value.evaluate(kernels, features, &mut scratch.value);
+        let values = self.value.evaluate(features, &mut scratch.value);
         for (slot, outputs) in group.iter_mut().zip(values) {
             slot.evaluation = if self.has_wdl {
                 from_wdl([outputs[0], outputs[1], outputs[2]])
@@ -417,12 +416,11 @@ impl Model {
             };
         }
         if let (Some(head), Some(scratch)) = (&self.moves_left, &mut scratch.moves_left) {
-            for (slot, outputs) in group.iter_mut().zip(head.evaluate(kernels, features, scratch)) {
+            for (slot, outputs) in group.iter_mut().zip(head.evaluate(features, scratch)) {
                 slot.evaluation.m = outputs[0].max(0.0);
             }
         }
-        self.policy
-            .evaluate(kernels, group, features, &mut scratch.policy);
+        self.policy.evaluate(group, features, &mut scratch.policy);
     }
 }
 

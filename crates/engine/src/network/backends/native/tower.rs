@@ -87,7 +87,7 @@ impl Tower {
             filters: tower.filters(),
             first: FirstLayer::new(&tower.input),
             convolutions: match arithmetic.tiles() {
-                Some(tiles) => Convolutions::Folded(FoldedConvolutions::new(tiles, &convolutions)),
+                Some(tiles) => Convolutions::Folded(FoldedConvolutions::new((kernels, tiles), &convolutions)),
                 None => {
                     Convolutions::Winograd(WinogradConvolutions::new(arithmetic, &convolutions, activation))
                 }
@@ -160,7 +160,7 @@ impl Tower {
                 }
                 if self.has_policy {
                     let (input, to) = ((positions, &*boards), &mut scratch.tiles);
-                    convolutions.activate(2 * blocks, (kernels, activation), input, inner, to);
+                    convolutions.activate(2 * blocks, input, inner, to);
                 }
             }
             (Convolutions::Folded(convolutions), ConvolutionScratch::Folded(scratch)) => {
@@ -196,7 +196,7 @@ impl Tower {
                         update: &mut *update,
                         pool,
                     };
-                    convolutions.apply(2 * blocks, kernels, positions, folded, sums);
+                    convolutions.apply(2 * blocks, positions, folded, sums);
                     kernels.run(Unfold {
                         positions,
                         channels,
@@ -221,8 +221,7 @@ impl Tower {
     ) {
         let (kernels, channels) = (self.kernels, self.channels());
         let WinogradScratch { tiles, update, pool } = scratch;
-        let activated = (kernels, self.activation);
-        convolutions.activate(2 * index, activated, (positions, boards), inner, tiles);
+        convolutions.activate(2 * index, (positions, boards), inner, tiles);
         let relu = self.activation == Activation::Relu;
         let inner = (positions, &*inner);
         if let Some(unit) = unit {
@@ -231,8 +230,8 @@ impl Tower {
                 epilogue: Epilogue::Pool,
                 pool: &mut *pool,
             };
-            convolutions.apply(2 * index + 1, kernels, inner, target, tiles);
-            unit.evaluate(kernels, positions, pool, gates);
+            convolutions.apply(2 * index + 1, inner, target, tiles);
+            unit.evaluate(positions, pool, gates);
             kernels.run(Residual {
                 positions,
                 channels,
@@ -249,7 +248,7 @@ impl Tower {
                 epilogue,
                 pool: &mut [],
             };
-            convolutions.apply(2 * index + 1, kernels, inner, target, tiles);
+            convolutions.apply(2 * index + 1, inner, target, tiles);
         }
         if !relu {
             boards.activate(kernels, self.activation, (positions, channels));
@@ -274,13 +273,13 @@ impl Tower {
             pool,
         } = scratch;
         if function == Activation::Relu {
-            convolutions.apply(2 * index, kernels, positions, boards, FoldedOutput::Relu(inner));
+            convolutions.apply(2 * index, positions, boards, FoldedOutput::Relu(inner));
         } else {
             let sums = FoldedOutput::Sums {
                 update: &mut *update,
                 pool: &mut *pool,
             };
-            convolutions.apply(2 * index, kernels, positions, boards, sums);
+            convolutions.apply(2 * index, positions, boards, sums);
             let folded = &mut *inner;
             kernels.run(FinishStream {
                 positions,
@@ -295,9 +294,9 @@ impl Tower {
             update: &mut *update,
             pool: &mut *pool,
         };
-        convolutions.apply(2 * index + 1, kernels, positions, inner, sums);
+        convolutions.apply(2 * index + 1, positions, inner, sums);
         if let Some(unit) = unit {
-            unit.evaluate(kernels, positions, pool, gates);
+            unit.evaluate(positions, pool, gates);
         } else {
             for gate in gates.scale_shift.chunks_exact_mut(2 * channels).take(positions) {
                 let (scales, shifts) = gate.split_at_mut(channels);
@@ -337,13 +336,13 @@ impl SqueezeExcite {
         SqueezeExcite { squeeze, excite }
     }
 
-    fn evaluate(&self, kernels: Kernels, positions: usize, pool: &[f32], gates: &mut Gates) {
-        self.squeeze.apply(kernels, positions, pool, &mut gates.squeezed);
+    fn evaluate(&self, positions: usize, pool: &[f32], gates: &mut Gates) {
+        self.squeeze.apply(positions, pool, &mut gates.squeezed);
         self.excite
-            .apply(kernels, positions, &gates.squeezed, &mut gates.scale_shift);
+            .apply(positions, &gates.squeezed, &mut gates.scale_shift);
         let channels = self.excite.outputs / 2;
         for scales in gates.scale_shift.chunks_exact_mut(2 * channels).take(positions) {
-            kernels.run(Apply {
+            self.excite.kernels.run(Apply {
                 function: Activation::Sigmoid,
                 values: &mut scales[..channels],
             });
