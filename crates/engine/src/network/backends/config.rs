@@ -123,16 +123,17 @@ impl BackendConfig {
         if registered(name).is_none() {
             return Err(unknown_name(asked));
         }
+        let mut config = BackendConfig {
+            name: name.into(),
+            options,
+            devices: Vec::new(),
+            fallback: Fallback::default(),
+            notes,
+        };
         if name != MULTIPLEXING {
-            let fallback = Fallback::default();
-            return Ok(BackendConfig {
-                name: name.into(),
-                options,
-                devices: Vec::new(),
-                fallback,
-                notes,
-            });
+            return Ok(config);
         }
+        let options = std::mem::take(&mut config.options);
         let devices = options
             .lists()
             .map(|(name, list)| DeviceConfig::new(name, list, &options));
@@ -142,20 +143,10 @@ impl BackendConfig {
         }
         for (index, device) in devices.iter_mut().enumerate() {
             device.label = format!("device {}{}", index + 1, device.label);
+            config.notes.extend_from_slice(&device.backend.notes);
         }
-        let mut notes: Vec<_> = devices
-            .iter()
-            .flat_map(|device| device.backend.notes.clone())
-            .collect();
-        notes.dedup();
-        let (options, fallback) = (Params::default(), Fallback::default());
-        let config = BackendConfig {
-            name: name.into(),
-            options,
-            devices,
-            fallback,
-            notes,
-        };
+        config.notes.dedup();
+        config.devices = devices;
         let is_webgpu = |provider: &Provider| *provider == Provider::WebGpu;
         if config.providers().into_iter().filter(is_webgpu).count() > 1 {
             return Err(ParamError::Value {

@@ -61,22 +61,11 @@ fn squeeze_excite(
 
 /// Splits a dense layer's outputs into two halves.
 fn halves(mut dense: Dense) -> (Dense, Dense) {
-    let outputs = dense.outputs / 2;
-    let weights = dense.weights.split_off(outputs * dense.inputs);
-    let bias = dense.bias.split_off(outputs);
+    dense.outputs /= 2;
     let second = Dense {
-        outputs,
-        weights,
-        bias,
+        weights: dense.weights.split_off(dense.outputs * dense.inputs),
+        bias: dense.bias.split_off(dense.outputs),
         ..dense
     };
-    (
-        Dense {
-            outputs,
-            weights: dense.weights,
-            bias: dense.bias,
-            ..dense
-        },
-        second,
-    )
+    (dense, second)
 }

@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 use super::NAME;
 use super::batch_sizes::BatchSizes;
 use super::provider::{Provider, WantedPrecision, computes_bfloat16};
+use crate::files::hex;
 use crate::network::onnx::{BuildOptions, DataType, Form, InputForm, OnnxModel};
 use crate::network::{ACCELERATOR_QUEUES, folders};
 use crate::options::{OptionChoice, OptionGroup, option_choice, option_group};
@@ -330,11 +331,7 @@ fn compiled_for(cache: &Path, model: &OnnxModel, now: SystemTime) -> Option<Path
     if model.weights_folder.is_some() {
         return None;
     }
-    let key: String = Sha256::digest(&model.bytes)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    let own = cache.join(key);
+    let own = cache.join(hex(&Sha256::digest(&model.bytes)));
     fs::create_dir_all(&own).ok()?;
     // Marks it as used.
     let _ = fs::write(own.join("used"), []);
