@@ -773,7 +773,7 @@ proptest! {
     }
 }
 
-/// That integers times their row's scale are the numbers, within half an integer.
+/// That integers times their row's scale are the numbers, within half an integer and what fp32 loses of 8191.
 fn check_integers(
     numbers: &[f32],
     width: usize,
@@ -784,7 +784,7 @@ fn check_integers(
         prop_assert!(integer.abs() <= 8191.0);
         let distance = (number - integer * scale).abs();
         prop_assert!(
-            distance <= 0.501 * scale,
+            distance <= 0.502 * scale,
             "{integer} of scale {scale} is not {number}"
         );
     }
