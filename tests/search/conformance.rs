@@ -15,6 +15,11 @@ use sha2::{Digest, Sha256};
 use crate::common::engine::Engine;
 use crate::common::{data, package_file};
 
+/// Last bits of the network's values differ from kernel to kernel, and now and then decide a visit.
+const LARGEST_DISTANCE: f64 = 0.05;
+/// Of the distances after a number of nodes.
+const MEAN_DISTANCE: f64 = 0.002;
+
 #[derive(Deserialize)]
 struct Recording {
     network_sha256: String,
@@ -118,7 +123,7 @@ fn compare(weights: &str, cases: &[Case]) -> Vec<Compared> {
             let best = lines.last().unwrap().split_whitespace().nth(1);
             let distance = distance(&visits(&lines), &recorded.visits);
             assert!(
-                distance <= LARGEST,
+                distance <= LARGEST_DISTANCE,
                 "{distance} after {} nodes in {position}",
                 recorded.nodes
             );
@@ -131,10 +136,6 @@ fn compare(weights: &str, cases: &[Case]) -> Vec<Compared> {
     }
     compared
 }
-
-// Last bits of the network's values differ from kernel to kernel, and now and then decide a visit.
-const MEAN: f64 = 0.002;
-const LARGEST: f64 = 0.05;
 
 #[test]
 fn a_batch_of_one_visits_what_lc0_visits() {
@@ -160,7 +161,7 @@ fn a_batch_of_one_visits_what_lc0_visits() {
     for (nodes, distances) in distances {
         let mean = distances.iter().sum::<f64>() / distances.len() as f64;
         println!("{nodes} nodes: mean distance {mean:.5} over {}", distances.len());
-        assert!(mean <= MEAN, "{mean} after {nodes} nodes");
+        assert!(mean <= MEAN_DISTANCE, "{mean} after {nodes} nodes");
     }
     let same_best = compared.iter().filter(|search| search.has_same_best).count();
     assert!(

@@ -1,4 +1,4 @@
-//! Why the engine refuses something.
+//! The errors of all rooms below, as those who drive an engine get them.
 
 use thiserror::Error;
 
