@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use regex::Regex;
+use regex_lite::Regex;
 
 /// Most figures (words that begin with a digit) in 100 words of a guide.
 const MOST_FIGURES: f64 = 2.5;

@@ -3,11 +3,11 @@
 use std::io;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Result, anyhow};
+use humantime::format_rfc3339_seconds;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use jiff::Timestamp;
 use signal_hook::consts::SIGINT;
 use signal_hook::flag;
 
@@ -163,7 +163,8 @@ pub(crate) fn origin<N: ToString>(facts: &[(N, String)]) -> Origin {
         run: String::new(),
         command: command_line(),
         version: VERSION.into(),
-        date: Timestamp::now().strftime("%Y-%m-%d").to_string(),
+        // The day, without the time.
+        date: format!("{:.10}", format_rfc3339_seconds(SystemTime::now()).to_string()),
         machine: Machine::this().to_string(),
         facts: facts
             .iter()

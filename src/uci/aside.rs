@@ -6,9 +6,9 @@
 use std::io::{self, Write};
 use std::mem;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use jiff::Timestamp;
+use humantime::format_rfc3339_millis;
 use parking_lot::{Condvar, Mutex};
 
 /// Marks in the log: a line from the GUI, …
@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 /// A line of the log.
 pub(super) fn entry(mark: &str, text: &str) -> String {
-    format!("{:.3} {mark} {text}\n", Timestamp::now())
+    format!("{} {mark} {text}\n", format_rfc3339_millis(SystemTime::now()))
 }
 
 /// Why a line is not written.

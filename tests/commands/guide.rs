@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use regex::Regex;
+use regex_lite::Regex;
 
 use crate::common::stderr;
 
