@@ -3,8 +3,8 @@
 
 use half::bf16;
 
-use super::Kernels;
 use super::elementwise::Apply;
+use super::kernels::Kernels;
 use super::operands::{BLOCK_ROWS, Layout, MATRIX, TILE_DEPTH, UNIT_ROWS};
 use super::rows::{Attend, Dense, DenseOutput};
 

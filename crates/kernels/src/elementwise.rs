@@ -1,10 +1,12 @@
 //! Everything but matrix products: activations, squeeze-and-excitation, layer norm, softmax, rounding, the
 //! first layer, dot products.
 
+use super::activation::Activation;
 use super::fixed::round_row;
+use super::kernels::Job;
 use super::operands::{Layout, TILE_DEPTH};
 use super::simd::Simd;
-use super::{Activation, BOARD_SQUARES, BOARD_STRIDE, CHANNEL_STEP, Job, board_offset, extent};
+use super::sizes::{BOARD_SQUARES, BOARD_STRIDE, CHANNEL_STEP, board_offset, extent};
 
 /// `boards = boards + scale * update + shift` on the 64 squares, then ReLU if wanted.
 #[derive(Debug)]

@@ -10,7 +10,7 @@
 //! Zen 3 the additions take slots of the multipliers, and 1.6 times are left.
 
 use super::simd::Simd;
-use super::{POINTS, extent};
+use super::sizes::{POINTS, extent};
 
 /// Columns of a panel of weights.
 pub(crate) const PANEL: usize = 16;

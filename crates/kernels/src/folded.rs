@@ -11,12 +11,15 @@
 use std::ops::Range;
 use std::ptr;
 
+use super::activation::Activation;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 use super::amx;
+use super::elementwise;
+use super::kernels::Job;
 use super::operands::{Ahead, MATRIX, Sums, TILE_DEPTH, UNIT_ROWS};
 use super::simd::Simd;
+use super::sizes::{BOARD_SQUARES, board_offset, extent};
 use super::tiles::Tiles;
-use super::{Activation, BOARD_SQUARES, Job, board_offset, elementwise, extent};
 
 /// Files of a half with its border.
 const FILES: usize = 10;

@@ -1,7 +1,8 @@
 //! Products of small dense matrices: all multiplications but the first layer's.
 
+use super::kernels::Job;
 use super::simd::Simd;
-use super::{Job, extent};
+use super::sizes::extent;
 
 /// `c[i] = a[i] b[i] + bias` for `count` matrices: `a` is `[rows][inner]`, `b` `[inner][width]`, `c`
 /// `[rows][width]`.

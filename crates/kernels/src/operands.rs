@@ -2,8 +2,8 @@
 
 use half::bf16;
 
-use super::extent;
 use super::simd::Simd;
+use super::sizes::extent;
 
 /// Inputs of a step, and outputs that are computed together.
 pub const TILE_DEPTH: usize = 32;

@@ -4,7 +4,7 @@
 //! [`Layout`](super::Layout) places the rows, [`pack_right`](super::pack_right) packs the weights, and
 //! [`Tiles`](super::Tiles) computes what [`Dense`] and [`Attend`] define.
 
-use super::Activation;
+use super::activation::Activation;
 use super::operands::{HalfRows, Layout, TILE_DEPTH, TILE_ROWS};
 
 const SQUARES: usize = 64;

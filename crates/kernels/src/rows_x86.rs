@@ -7,7 +7,7 @@
 
 use std::arch::x86_64::*;
 
-use super::Activation;
+use super::activation::Activation;
 use super::elementwise::function;
 use super::operands::{Ahead, BLOCK_ROWS, HalfRows, Layout, MATRIX, Sums, TILE_DEPTH};
 use super::rows::{Attend, Dense, DenseOutput};

@@ -321,7 +321,7 @@ macro_rules! instruction_set {
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::Simd;
+    use crate::simd::Simd;
 
     /// The instructions that multiply pairs of integers and add them up, fastest first.
     #[derive(Clone, Copy, Debug, Default)]
@@ -463,7 +463,7 @@ pub use x86::{Avx2, Avx512, Multiplier};
 mod arm {
     use std::arch::aarch64::*;
 
-    use super::Simd;
+    use crate::simd::Simd;
 
     instruction_set! {
         /// NEON, in practically every 64-bit ARM CPU: 32 registers.

@@ -7,8 +7,9 @@ use half::bf16;
 
 use super::fixed::{FixedProduct, FixedSums};
 use super::gemm::Product;
+use super::kernels::Kernels;
 use super::operands::BLOCK_ROWS;
-use super::{Kernels, Tiles};
+use super::tiles::Tiles;
 
 const ROUNDS: usize = 16;
 const SIZE: usize = BLOCK_ROWS;

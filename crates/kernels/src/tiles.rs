@@ -3,6 +3,7 @@
 
 use half::bf16;
 
+use super::activation::Activation;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 use super::amx::Amx;
 #[cfg(target_arch = "x86_64")]
@@ -77,7 +78,7 @@ impl Tiles {
             },
             weights,
             bias: &[0.0; 2 * TILE_DEPTH],
-            function: super::Activation::None,
+            function: Activation::None,
             output: DenseOutput::Single(sums),
             next: &[],
         });

@@ -5,8 +5,9 @@
 //! are 36 matrix products.
 
 use super::fixed::{FOLDED, inverse};
+use super::kernels::Job;
 use super::simd::Simd;
-use super::{BOARD_SQUARES, BOARD_STRIDE, Job, POINTS, TILES, extent};
+use super::sizes::{BOARD_SQUARES, BOARD_STRIDE, POINTS, TILES, extent};
 
 /// `G` of `U = G g Gᵀ`.
 const FILTER: [[f64; 3]; 6] = [
