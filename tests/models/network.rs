@@ -3,4 +3,8 @@
 #[path = "../../crates/engine/src/network/cache.rs"]
 pub(crate) mod cache;
 
-pub(crate) use zeitnot_engine::network::Value;
+/// The place of what a position is worth.
+pub(crate) mod value {
+    pub(crate) use zeitnot_engine::network::Value;
+}
+pub(crate) use value::Value;

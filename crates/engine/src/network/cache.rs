@@ -10,7 +10,7 @@ use crossbeam::utils::CachePadded;
 use dashmap::DashMap;
 use nohash_hasher::BuildNoHashHasher;
 
-use super::Value;
+use super::value::Value;
 
 /// Biased `f32` exponent of the smallest nonzero probability (2⁻³¹).
 const MIN_EXPONENT: u32 = 96;

@@ -20,7 +20,7 @@
 
 use prost::Enumeration;
 
-use super::InputPlanes;
+use super::planes::InputPlanes;
 use crate::chess::{Bitboard, CastlingSide, Color, History, Position, Role, Square};
 use crate::options::option_choice;
 

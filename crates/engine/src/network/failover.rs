@@ -7,7 +7,10 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Health};
+use super::backend::{Backend, Evaluator, Health};
+use super::backend_error::BackendError;
+use super::backend_info::BackendInfo;
+use super::eval_slot::EvalSlot;
 use crate::note::Note;
 
 /// A backend that fails again so soon after it was opened anew is lost.

@@ -6,7 +6,10 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Health};
+use super::backend::{Backend, Evaluator, Health};
+use super::backend_error::BackendError;
+use super::backend_info::BackendInfo;
+use super::eval_slot::EvalSlot;
 use crate::note::Note;
 
 #[derive(Debug)]

@@ -2,8 +2,8 @@
 //!
 //! Tensors are row-major. Squares run a1 = 0, b1, …, h8 = 63 as the side to move sees them.
 
-use crate::network::PLANES;
 use crate::network::encode::InputFormat;
+use crate::network::planes::PLANES;
 use crate::network::policy_map::MOVES;
 
 pub use zeitnot_kernels::Activation;

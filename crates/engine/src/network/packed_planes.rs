@@ -6,7 +6,7 @@
 //! bit.
 
 use super::encode::{InputFormat, RULE_50};
-use super::{InputPlanes, PLANES};
+use super::planes::{InputPlanes, PLANES};
 
 pub(crate) const PLANE_BYTES: usize = 8;
 pub const PACKED_BYTES: usize = PLANES * PLANE_BYTES;

@@ -11,6 +11,8 @@ use std::sync::LazyLock;
 use super::encode::Transform;
 use crate::chess::{Color, Move, Role, Square};
 
+/// Moves to which a network gives a policy.
+pub const POLICY_SIZE: usize = 1858;
 const PLAIN_MOVES: u16 = 1792;
 /// Pieces to which the attention policy promotes: queen, rook, bishop.
 pub(crate) const PROMOTIONS: usize = 3;

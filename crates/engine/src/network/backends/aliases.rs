@@ -3,7 +3,7 @@
 use super::multiplexing::MULTIPLEXING;
 use super::native::NativeParams;
 use super::onnxruntime::{self, OnnxRuntimeParams, Provider};
-use super::{AUTO, registered};
+use super::registry::{AUTO, registered};
 use crate::note::Note;
 use crate::options::{OptionChoice, OptionGroup};
 use crate::params::{ParamEntry, Params};

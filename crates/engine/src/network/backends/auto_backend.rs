@@ -12,9 +12,13 @@
 use std::borrow::Cow;
 
 use super::aliases::{self, Resolved};
+use super::config::{BackendConfig, Fallback};
+use super::native;
 use super::onnxruntime::{self, LibraryError, Provider, Runtime, finder};
-use super::{AUTO, BackendConfig, Fallback, Made, native, native_backend, with_notes};
-use crate::network::BackendError;
+use super::registry::AUTO;
+use crate::network::backend::Made;
+use crate::network::backend_error::BackendError;
+use crate::network::instrumented::with_notes;
 use crate::network::weights::{Model, NetworkFile};
 use crate::options::OptionChoice;
 use crate::params::Params;
@@ -76,7 +80,7 @@ pub(super) fn make(network: NetworkFile, options: &Params) -> Made {
         return onnxruntime::open(network, options);
     }
     let Resolved { options, notes, .. } = aliases::resolve(native::NAME, options.clone());
-    Ok(with_notes(native_backend(&network, &options)?, notes))
+    Ok(with_notes(native::open(&network, &options)?, notes))
 }
 
 fn is_for_native(network: &NetworkFile) -> bool {

@@ -4,13 +4,14 @@
 use std::ops::Deref;
 
 use super::aliases::{self, Resolved};
-use super::multiplexing::MULTIPLEXING;
+use super::multiplexing::{FeedingParams, MULTIPLEXING};
 use super::onnxruntime::{self, Provider};
+use super::registry::{AUTO, Registered, names, registered};
 use super::synthetic::simulated::{self, Answers, SimulatedParams};
-use super::{AUTO, names, registered};
-use crate::network::BackendError;
+
+use crate::network::backend_error::BackendError;
 use crate::note::Note;
-use crate::options::{OptionChoice, OptionGroup, OptionKind, OptionValue, option_choice, option_group};
+use crate::options::{OptionChoice, OptionGroup, OptionKind, OptionValue, option_choice};
 use crate::params::{ParamError, Params};
 
 option_choice! {
@@ -20,19 +21,6 @@ option_choice! {
         Nothing = "none",
         /// Leave out devices that are not available. If none is left, use the CPU.
         Cpu = "cpu",
-    }
-}
-
-option_group! {
-    /// How a device of a backend of several is fed. These parameters stand beside those of its backend.
-    #[derive(Copy)]
-    pub(crate) struct FeedingParams {
-        /// Number of batches that the device receives at once. One can be transferred while another is
-        /// computed.
-        threads: usize = 2, in 1..=256, "threads";
-        /// Maximum number of positions in a batch that is joined from smaller ones. A joined batch is never
-        /// larger than the device prefers.
-        max_batch: usize = 256, in 1..=65_536, "max-batch", "max_batch";
     }
 }
 
@@ -201,7 +189,7 @@ impl BackendConfig {
         if self.name == simulated::NAME {
             self.whose_answers().is_ok_and(|answers| answers.needs_network())
         } else if self.devices.is_empty() {
-            registered(&self.name).is_none_or(|backend| backend.needs_network)
+            registered(&self.name).is_none_or(Registered::needs_network)
         } else {
             self.devices.iter().any(|device| device.backend.needs_network())
         }

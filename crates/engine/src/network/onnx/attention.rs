@@ -6,11 +6,11 @@
 use super::graph::{Graph, Value, transposed};
 use super::model::{Form, OUTPUT_POLICY};
 use super::tower;
-use crate::network::PLANES;
 use crate::network::layers::{
     Activation, AttentionBody, AttentionPolicy, Branch, Dense, Embedding, Encoder, FeedForward, PIECE_PLANES,
     PieceEmbedding, SQUARES, Smolgen,
 };
+use crate::network::planes::PLANES;
 use crate::network::policy_map::{ATTENTION_CELLS, PROMOTIONS, QUERIES};
 
 const BOARD: i64 = SQUARES as i64;

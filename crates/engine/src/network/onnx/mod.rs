@@ -10,8 +10,9 @@ use std::sync::Arc;
 use super::encode::InputFormat;
 use super::layers::{Activation, AttentionPolicy, Body, Dense, Network, PolicyHead, SQUARES, ScalarHead};
 use super::packed_planes::{PLANE_BYTES, first_rows, table};
+use super::planes::PLANES;
 use super::policy_map::CONVOLUTION_CELLS;
-use super::{PLANES, POLICY_SIZE};
+use super::policy_map::POLICY_SIZE;
 use attention::stacked;
 use graph::{Graph, TYPE_INT32, TYPE_UINT8, Value};
 

@@ -12,7 +12,8 @@ use prost::{Enumeration, Message};
 use super::message::Model;
 use crate::network::encode::InputFormat;
 use crate::network::packed_planes::PLANE_BYTES;
-use crate::network::{PLANES, POLICY_SIZE};
+use crate::network::planes::PLANES;
+use crate::network::policy_map::POLICY_SIZE;
 
 /// Lc0's tensor names, used wherever a file gives no others.
 pub const INPUT_PLANES: &str = "/input/planes";

@@ -8,7 +8,7 @@ use super::message::{
     ValueInfo,
 };
 use super::model::{OnnxModel, ValueOutput};
-use crate::network::PLANES;
+use crate::network::planes::PLANES;
 
 impl OnnxModel {
     /// Adds the softmax that its win, draw and loss lack. What is appended to a model is merged into it.

@@ -5,8 +5,10 @@ use std::panic::resume_unwind;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
+use super::backend::{Backend, Evaluator};
+use super::backend_error::BackendError;
 use super::encode::InputFormat;
-use super::{Backend, BackendError, EvalSlot, Evaluator};
+use super::eval_slot::EvalSlot;
 use crate::chess::History;
 use crate::system::cpu_time;
 

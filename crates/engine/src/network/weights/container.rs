@@ -13,7 +13,7 @@ use flate2::bufread::GzDecoder;
 use prost::Message;
 use sha2::{Digest, Sha256};
 
-use super::{Checked, NetworkFault, fault, foreign, protobuf};
+use super::error::{Checked, NetworkFault, fault, foreign, protobuf};
 use crate::files::{FileKind as OtherKind, TELLING, Watched, hex};
 use crate::foreign::in_our_words;
 

@@ -1,7 +1,7 @@
 //! The checked format fields of a network file, with defaults for old files.
 
+use super::error::{Checked, fault, unsupported};
 use super::message::{self, Weights};
-use super::{Checked, fault, unsupported};
 use crate::network::encode::InputFormat;
 use crate::network::layers::Activation;
 

@@ -1,7 +1,7 @@
 //! Picks one of a file's policy heads and one of its value heads, and how a bare model takes positions.
 
+use super::error::{Checked, fault};
 use super::message::{self, Weights};
-use super::{Checked, fault};
 use crate::options::{OptionChoice, option_choice};
 
 option_choice! {

@@ -4,16 +4,16 @@
 //! its enumerations, `heads` picks heads, `read` turns layers into a [`Network`] and checks each size, and
 //! `onnx_model` checks models.
 
-use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Buf;
+use prost::Message;
 use serde::Serialize;
-use thiserror::Error;
 
 mod container;
 mod describe;
+mod error;
 mod format;
 mod heads;
 pub(crate) mod message;
@@ -21,14 +21,15 @@ mod onnx_model;
 mod read;
 
 pub(crate) use container::begins_as_network;
+pub use error::{NetworkError, NetworkFault};
 pub use heads::{HeadChoice, PolicyHeadName, ValueHeadName};
 
-use container::{Content, FileKind};
-use message::Net;
+use container::{Content, FileKind, NETWORK_START};
+use error::{Checked, fault, missing, unsupported};
+use message::{EngineVersion, Format, Net};
 
-use crate::foreign::in_our_words;
 use crate::network::layers::Network;
-use crate::network::onnx::OnnxModel;
+use crate::network::onnx::{OnnxModel, ValueOutput};
 
 /// The newest Lc0 with known files: major, minor.
 const KNOWN_VERSION: (u32, u32) = (0, 33);
@@ -38,6 +39,16 @@ const SIGNATURE_VERSION: [u32; 3] = [97, 98, 99];
 const FREE_ENCODING_SINCE: (u32, u32) = (0, 33);
 /// The encoding that older files must name.
 const LINEAR16: i32 = 1;
+/// The Lc0 since which files may embed ONNX models: 0.28.
+const ONNX_SINCE: EngineVersion = EngineVersion {
+    major: Some(0),
+    minor: Some(28),
+    patch: None,
+};
+/// Lc0's number of the format of outputs and values that are win, draw and loss …
+const FORMAT_WDL: i32 = 2;
+/// … and of that in which they are a single number.
+const FORMAT_CLASSICAL: i32 = 1;
 
 #[derive(Clone, Debug)]
 pub struct NetworkFile {
@@ -89,6 +100,49 @@ impl NetworkFile {
     pub fn from_bytes(path: &Path, bytes: &[u8], choice: HeadChoice) -> Result<NetworkFile, NetworkError> {
         let read = || checked(path, container::read(bytes, bytes.len() as u64)?, choice);
         read().map_err(|fault| NetworkError::new(path, fault))
+    }
+
+    /// The content of a file, not compressed, that embeds `model`.
+    pub fn with_model(model: &OnnxModel) -> Vec<u8> {
+        let name = |name: &str| Some(name.to_owned());
+        let (output_wdl, output_value) = match &model.names.value {
+            ValueOutput::Wdl(wdl) => (name(wdl), None),
+            ValueOutput::Scalar(value) => (None, name(value)),
+        };
+        let value = Some(if output_wdl.is_some() {
+            FORMAT_WDL
+        } else {
+            FORMAT_CLASSICAL
+        });
+        let network_format = message::NetworkFormat {
+            input: Some(model.input_format.into()),
+            output: value,
+            network: Some(format::ONNX),
+            policy: Some(1),
+            value,
+            moves_left: Some(model.names.moves_left.is_some().into()),
+            ..message::NetworkFormat::default()
+        };
+        let net = Net {
+            min_version: Some(ONNX_SINCE),
+            format: Some(Format {
+                weights_encoding: None,
+                network_format: Some(network_format),
+            }),
+            onnx_model: Some(message::OnnxModel {
+                model: Some(model.bytes.clone()),
+                data_type: Some(model.data_type as i32),
+                input_planes: name(&model.names.input),
+                output_value,
+                output_wdl,
+                output_policy: name(&model.names.policy),
+                output_mlh: model.names.moves_left.clone(),
+            }),
+            ..Net::default()
+        };
+        let mut file = NETWORK_START.to_vec();
+        file.extend(net.encode_to_vec());
+        file
     }
 }
 
@@ -206,74 +260,5 @@ impl NetworkMetadata {
             accuracy: training.accuracy,
             training_params: training.lc0_params,
         }
-    }
-}
-
-#[derive(Debug, Error)]
-#[error("{}: {fault}", path.display())]
-pub struct NetworkError {
-    pub path: PathBuf,
-    #[source]
-    pub fault: NetworkFault,
-}
-
-impl NetworkError {
-    fn new(path: &Path, fault: NetworkFault) -> NetworkError {
-        NetworkError {
-            path: path.into(),
-            fault,
-        }
-    }
-}
-
-/// The part of a file that is wrong, and why.
-#[derive(Debug, Error)]
-#[error("{part}: {reason}")]
-pub struct NetworkFault {
-    part: String,
-    reason: String,
-}
-
-type Checked<T> = Result<T, NetworkFault>;
-
-fn fault(part: impl Into<String>, reason: impl Into<String>) -> NetworkFault {
-    NetworkFault {
-        part: part.into(),
-        reason: reason.into(),
-    }
-}
-
-fn missing(part: &str, reason: &str) -> NetworkFault {
-    fault(part, format!("missing, but {reason}"))
-}
-
-fn unsupported(part: impl Into<String>, found: impl Display, supported: &str) -> NetworkFault {
-    fault(part, format!("{found} is not supported. Supported: {supported}"))
-}
-
-fn foreign(found: &str) -> NetworkFault {
-    let expected = "An Lc0 network (.pb.gz, .pb) or an ONNX model is expected";
-    fault("content", format!("{found}. {expected}"))
-}
-
-fn protobuf(reason: &str) -> NetworkFault {
-    fault(
-        "protobuf",
-        format!("{reason}, so the file may be incomplete or damaged"),
-    )
-}
-
-impl From<std::io::Error> for NetworkFault {
-    fn from(error: std::io::Error) -> NetworkFault {
-        fault("cannot be read", in_our_words(&error))
-    }
-}
-
-impl From<prost::DecodeError> for NetworkFault {
-    /// Keeps the path of the wrong field and rephrases prost's text.
-    fn from(error: prost::DecodeError) -> NetworkFault {
-        let text = error.to_string();
-        let reason = text.trim_start_matches("failed to decode Protobuf message: ");
-        protobuf(&reason.replace("buffer underflow", "data end early"))
     }
 }

@@ -3,18 +3,17 @@
 use std::path::Path;
 
 use bytes::Bytes;
-use prost::Message;
 
-use super::container::{Chunks, NETWORK_START};
-use super::message::{self, EngineVersion, Format, Net};
-use super::{Checked, NetworkError, NetworkFile, fault, format, missing, unsupported};
-use crate::network::PLANES;
+use super::container::Chunks;
+use super::error::{Checked, NetworkError, fault, missing, unsupported};
+use super::{format, message};
 use crate::network::encode::InputFormat;
 use crate::network::onnx::message as onnx;
 use crate::network::onnx::{
     DataType, INPUT_PLANES, InputForm, METADATA_INPUT_FORMAT, OUTPUT_MOVES_LEFT, OUTPUT_POLICY, OUTPUT_VALUE,
     OUTPUT_WDL, OnnxModel, TensorNames, ValueOutput,
 };
+use crate::network::planes::PLANES;
 
 impl OnnxModel {
     /// Reads a bare model. Its tensors have these names, or Lc0's, its input Lc0's format of this number, or
@@ -26,62 +25,6 @@ impl OnnxModel {
         input_format: Option<i32>,
     ) -> Result<OnnxModel, NetworkError> {
         bare(path, bytes, names, input_format).map_err(|fault| NetworkError::new(path, fault))
-    }
-}
-
-/// The Lc0 since which files may embed ONNX models: 0.28.
-const ONNX_SINCE: EngineVersion = EngineVersion {
-    major: Some(0),
-    minor: Some(28),
-    patch: None,
-};
-/// Lc0's number of the format of outputs and values that are win, draw and loss …
-const FORMAT_WDL: i32 = 2;
-/// … and of that in which they are a single number.
-const FORMAT_CLASSICAL: i32 = 1;
-
-impl NetworkFile {
-    /// The content of a file, not compressed, that embeds `model`.
-    pub fn with_model(model: &OnnxModel) -> Vec<u8> {
-        let name = |name: &str| Some(name.to_owned());
-        let (output_wdl, output_value) = match &model.names.value {
-            ValueOutput::Wdl(wdl) => (name(wdl), None),
-            ValueOutput::Scalar(value) => (None, name(value)),
-        };
-        let value = Some(if output_wdl.is_some() {
-            FORMAT_WDL
-        } else {
-            FORMAT_CLASSICAL
-        });
-        let network_format = message::NetworkFormat {
-            input: Some(model.input_format.into()),
-            output: value,
-            network: Some(format::ONNX),
-            policy: Some(1),
-            value,
-            moves_left: Some(model.names.moves_left.is_some().into()),
-            ..message::NetworkFormat::default()
-        };
-        let net = Net {
-            min_version: Some(ONNX_SINCE),
-            format: Some(Format {
-                weights_encoding: None,
-                network_format: Some(network_format),
-            }),
-            onnx_model: Some(message::OnnxModel {
-                model: Some(model.bytes.clone()),
-                data_type: Some(model.data_type as i32),
-                input_planes: name(&model.names.input),
-                output_value,
-                output_wdl,
-                output_policy: name(&model.names.policy),
-                output_mlh: model.names.moves_left.clone(),
-            }),
-            ..Net::default()
-        };
-        let mut file = NETWORK_START.to_vec();
-        file.extend(net.encode_to_vec());
-        file
     }
 }
 

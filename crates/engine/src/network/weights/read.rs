@@ -5,15 +5,16 @@
 
 use half::{bf16, f16};
 
+use super::error::{Checked, NetworkFault, fault, missing, unsupported};
 use super::format::{EmbeddingKind, NetworkFormat, PolicyKind};
 use super::message::{self, ConvBlock, EncoderLayer, Ffn, Layer, SeUnit, Weights};
-use super::{Checked, NetworkFault, fault, missing, unsupported};
 use crate::network::layers::{
     Activation, AttentionBody, AttentionPolicy, Body, Branch, CONVOLUTION_POLICY_PLANES, Convolution, Dense,
     Embedding, Encoder, FeedForward, LayerNorm, Network, PIECE_PLANES, PieceEmbedding, PolicyHead,
     ResidualBlock, SQUARES, ScalarHead, Smolgen, SqueezeExcite, TABLE_WIDTH, Tower,
 };
-use crate::network::{PLANES, POLICY_SIZE};
+use crate::network::planes::PLANES;
+use crate::network::policy_map::POLICY_SIZE;
 
 /// Added to variances before the square root.
 const BATCH_NORM_EPSILON: f32 = 1e-5;

@@ -14,16 +14,33 @@ use crossbeam::channel::{Receiver, Sender, bounded, unbounded};
 use parking_lot::Mutex;
 
 use crate::foreign::in_our_words;
-use crate::network::backends::Made;
+use crate::network::backend::{Backend, Evaluator, Made};
+use crate::network::backend_error::BackendError;
+use crate::network::backend_info::BackendInfo;
+use crate::network::eval_slot::EvalSlot;
+use crate::network::timetable::DevicePace;
 use crate::network::timetable::piece_size;
-use crate::network::{Backend, BackendError, BackendInfo, DevicePace, EvalSlot, Evaluator};
 use crate::note::Note;
+use crate::options::option_group;
 use crate::system::threads::EndingThreads;
 
 #[cfg(test)]
 mod tests;
 
 pub const MULTIPLEXING: &str = "multiplexing";
+
+option_group! {
+    /// How a device of a backend of several is fed. These parameters stand beside those of its backend.
+    #[derive(Copy)]
+    pub(crate) struct FeedingParams {
+        /// Number of batches that the device receives at once. One can be transferred while another is
+        /// computed.
+        threads: usize = 2, in 1..=256, "threads";
+        /// Maximum number of positions in a batch that is joined from smaller ones. A joined batch is never
+        /// larger than the device prefers.
+        max_batch: usize = 256, in 1..=65_536, "max-batch", "max_batch";
+    }
+}
 
 #[derive(Debug)]
 pub struct Device {

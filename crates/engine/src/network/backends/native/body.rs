@@ -6,8 +6,9 @@ use super::layers::{
     weight_of,
 };
 use super::tower::{Tower, TowerScratch, squares};
+use crate::network::eval_slot::EvalSlot;
 use crate::network::layers::{self, Activation, Dense, Embedding, PIECE_PLANES, SQUARES};
-use crate::network::{EvalSlot, PLANES};
+use crate::network::planes::PLANES;
 use zeitnot_kernels::{AddScaled, Kernels};
 
 /// Rows evaluated together: more would leave the cache, fewer would read the weights more often.

@@ -2,7 +2,7 @@
 
 use super::encoder::{EncoderScratch, Encoders};
 use super::layers::{Arithmetic, Buffer, Layer, Linear, Pass, Rows, padded, reordered};
-use crate::network::EvalSlot;
+use crate::network::eval_slot::EvalSlot;
 use crate::network::layers::{
     self, Activation, AttentionPolicy, CONVOLUTION_POLICY_PLANES, Dense, PolicyHead, SQUARES, ScalarHead,
 };

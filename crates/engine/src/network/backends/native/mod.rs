@@ -23,8 +23,14 @@ use self::body::AttentionBody;
 use self::heads::{Features, Head, HeadScratch, Order, Policy, PolicyScratch};
 use self::layers::{Arithmetic, Precision, Rows, boards_to_rows, buffer_bytes};
 use self::tower::{Tower, TowerScratch};
-use crate::network::layers::{Network, PolicyHead};
-use crate::network::{self, Backend, BackendError, BackendInfo, EvalSlot, Evaluator, POLICY_SIZE, Value};
+use crate::network::backend::{Backend, Evaluator, Made};
+use crate::network::backend_error::BackendError;
+use crate::network::backend_info::BackendInfo;
+use crate::network::eval_slot::EvalSlot;
+use crate::network::layers::{Body as PlainBody, Network, PolicyHead, SQUARES};
+use crate::network::policy_map::POLICY_SIZE;
+use crate::network::value::Value;
+use crate::network::weights::{self, NetworkFile};
 use crate::options::{OptionChoice, OptionGroup, option_choice, option_group};
 use crate::params::{ParamError, Params};
 use zeitnot_kernels::{Kernels, Tiles};
@@ -97,6 +103,21 @@ option_group! {
     }
 }
 
+pub(super) fn open(network: &NetworkFile, options: &Params) -> Made {
+    match &network.model {
+        weights::Model::Layers(layers) => Ok(Arc::new(Native::new(
+            layers,
+            &network.path.display().to_string(),
+            options,
+        )?)),
+        weights::Model::Onnx(_) => Err(BackendError::Model {
+            backend: NAME.into(),
+            reason: "it is an ONNX model, but this backend evaluates layers. Use --backend=onnxruntime"
+                .into(),
+        }),
+    }
+}
+
 impl Native {
     /// `name` is for messages, `options` are [`NativeParams`].
     pub fn new(network: &Network, name: &str, options: &Params) -> Result<Native, BackendError> {
@@ -145,7 +166,7 @@ pub fn available_kernels() -> Vec<&'static str> {
         .collect()
 }
 
-fn choose_arithmetic(options: &Params, body: &network::layers::Body) -> Result<Arithmetic, ParamError> {
+fn choose_arithmetic(options: &Params, body: &PlainBody) -> Result<Arithmetic, ParamError> {
     let defaults = Params::parse(&env::var(DEFAULTS_VARIABLE).unwrap_or_default())?;
     match arithmetic(&options.inheriting(&defaults), body) {
         // The user's options win over incompatible defaults.
@@ -154,7 +175,7 @@ fn choose_arithmetic(options: &Params, body: &network::layers::Body) -> Result<A
     }
 }
 
-fn arithmetic(options: &Params, body: &network::layers::Body) -> Result<Arithmetic, ParamError> {
+fn arithmetic(options: &Params, body: &PlainBody) -> Result<Arithmetic, ParamError> {
     let NativeParams { kernel, precision } = NativeParams::default().read(NAME, options, &[])?;
     let fault = |key: &str, value: &str, expected: String| {
         Err(ParamError::Value {
@@ -167,8 +188,8 @@ fn arithmetic(options: &Params, body: &network::layers::Body) -> Result<Arithmet
         return fault("kernel", kernel.name(), "another kernel, AMX has no fp32".into());
     }
     let is_worth_it = |tiles: &Tiles| match body {
-        network::layers::Body::Tower(_) => tiles.outruns_winograd(),
-        network::layers::Body::Attention(_) => tiles.outruns_products(Kernels::available()[0]),
+        PlainBody::Tower(_) => tiles.outruns_winograd(),
+        PlainBody::Attention(_) => tiles.outruns_products(Kernels::available()[0]),
     };
     let tiles = Tiles::available().into_iter().find(|tiles| {
         (kernel == WantedKernel::Auto || kernel.name() == tiles.name())
@@ -214,9 +235,8 @@ fn arithmetic(options: &Params, body: &network::layers::Body) -> Result<Arithmet
 }
 
 /// Attention is left out: no trained transformer was compared, and their activations may have outliers.
-fn suits_fixed(body: &network::layers::Body) -> bool {
-    matches!(body, network::layers::Body::Tower(_))
-        && Kernels::fixed()[0].fixed_outruns(Kernels::available()[0])
+fn suits_fixed(body: &PlainBody) -> bool {
+    matches!(body, PlainBody::Tower(_)) && Kernels::fixed()[0].fixed_outruns(Kernels::available()[0])
 }
 
 impl Backend for Native {
@@ -298,13 +318,13 @@ impl Model {
             _ => None,
         };
         let body = match &network.body {
-            network::layers::Body::Tower(tower) => Body::Tower(Box::new(Tower::new(
+            PlainBody::Tower(tower) => Body::Tower(Box::new(Tower::new(
                 arithmetic,
                 tower,
                 first_of_policy,
                 activation,
             ))),
-            network::layers::Body::Attention(body) => {
+            PlainBody::Attention(body) => {
                 Body::Attention(Box::new(AttentionBody::new(arithmetic, body, activation)))
             }
         };
@@ -365,7 +385,7 @@ impl Model {
         let body = match &self.body {
             Body::Tower(tower) => {
                 let width = self.arithmetic.padded(tower.channels());
-                let rows = Rows::exact(self.arithmetic, positions * network::layers::SQUARES, width);
+                let rows = Rows::exact(self.arithmetic, positions * SQUARES, width);
                 BodyScratch::Tower(Box::new(tower.scratch(positions)), rows)
             }
             Body::Attention(body) => {
@@ -389,7 +409,7 @@ impl Model {
                 let boards = tower.evaluate(group, scratch);
                 boards_to_rows(boards, tower.channels(), &mut rows.numbers, width);
                 if self.policy.first_layer().is_some() {
-                    rows.round(positions * network::layers::SQUARES, width);
+                    rows.round(positions * SQUARES, width);
                 }
                 (&*rows, &scratch.inner.numbers[..])
             }

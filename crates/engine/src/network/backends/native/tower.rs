@@ -7,8 +7,9 @@
 
 use super::convolution::{FoldedConvolutions, FoldedScratch, Target, WinogradConvolutions, WinogradScratch};
 use super::layers::{Arithmetic, Boards, Buffer, Linear, padded, side_by_side, stride};
+use crate::network::eval_slot::EvalSlot;
 use crate::network::layers::{self, Activation};
-use crate::network::{EvalSlot, InputPlanes, PLANES};
+use crate::network::planes::{InputPlanes, PLANES};
 use zeitnot_kernels::{
     AddScaled, Apply, BOARD_SQUARES, BOARD_STRIDE, Epilogue, FinishStream, Fold, FoldedOutput, Kernels,
     Residual, ScaledResidual, Stamp, Stamps, Unfold, board_offset,

@@ -6,9 +6,12 @@
 use std::slice;
 
 use super::provider::Provider;
-use super::{MAX_BATCH, PREFERRED_GPU_BATCH};
 use crate::network::onnx::OnnxModel;
 
+/// A bound for the memory of one batch. Far beyond the size at which throughput stops growing.
+pub(super) const MAX_BATCH: usize = 1024;
+/// Two such batches fill a GPU with most networks, and no larger one is prepared by default.
+pub(super) const PREFERRED_GPU_BATCH: usize = 256;
 /// CUDA plans each convolution anew when the size changes, and keeps one plan a session:
 /// microsoft/onnxruntime#23006. Between these a device is hardly slower for what is filled up.
 const CONVOLVED: [usize; 4] = [4, 32, 128, 256];

@@ -2,7 +2,8 @@
 //! texts that tests read were recorded, most with the driver of `tests/gpu/stub`.
 
 use super::provider::Provider;
-use crate::foreign::{VERBOSE_SETTING, one_line};
+use crate::foreign::{ONNX_RUNTIME, VERBOSE_SETTING, one_line, record};
+use crate::network::onnx::DataType;
 
 const OUT_OF_MEMORY: [&str; 4] = [
     "out of memory",
@@ -172,6 +173,20 @@ pub fn wrong_processor(provider: Provider, cpu: &str) -> Option<String> {
         .then(|| format!("OpenVINO's plugin computes on Intel processors, and this one is {cpu}"))
 }
 
+/// Keeps the words of ONNX Runtime: those of C++ fill several lines.
+pub(super) fn in_our_words(error: &ort::Error) -> String {
+    record(ONNX_RUNTIME, error);
+    cause(&error.to_string())
+}
+
+/// Why `provider` does not compute a model, where that is known beforehand.
+pub(super) fn known_limit(data_type: DataType, provider: Provider) -> Option<&'static str> {
+    (data_type == DataType::Bfloat16 && provider == Provider::Cpu).then_some(
+        "it is an ONNX model in bf16, as Lc0's leela2onnx --onnx-data-type=bf16 writes it, which ONNX Runtime does not compute \
+         on a CPU. Use --backend=openvino, a GPU, or the network that it was made from",
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;
@@ -205,5 +220,16 @@ mod tests {
             cause(&format!("x was {refused}")),
             "ONNX Runtime refuses (RUST_LOG=info or LogFile tells more)"
         );
+    }
+
+    #[test]
+    fn a_model_in_bf16_is_named_where_the_cpu_cannot_compute_it() {
+        let text = known_limit(DataType::Bfloat16, Provider::Cpu).unwrap();
+        assert!(
+            text.contains("--onnx-data-type=bf16") && text.contains("--backend=openvino"),
+            "{text}"
+        );
+        assert_eq!(known_limit(DataType::Bfloat16, Provider::OpenVino), None);
+        assert_eq!(known_limit(DataType::Float16, Provider::Cpu), None);
     }
 }

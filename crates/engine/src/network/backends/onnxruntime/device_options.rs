@@ -8,12 +8,12 @@ use ort::ep::cuda::AttentionBackend;
 use ort::ep::{self, ArbitrarilyConfigurableExecutionProvider as _, ExecutionProviderDispatch};
 use sha2::{Digest, Sha256};
 
-use super::NAME;
 use super::batch_sizes::BatchSizes;
-use super::provider::{Provider, WantedPrecision, computes_bfloat16};
+use super::provider::{NAME, Provider, WantedPrecision, computes_bfloat16};
 use crate::files::hex;
+use crate::network::backend_info::ACCELERATOR_QUEUES;
+use crate::network::folders;
 use crate::network::onnx::{BuildOptions, DataType, Form, InputForm, OnnxModel};
-use crate::network::{ACCELERATOR_QUEUES, folders};
 use crate::options::{OptionChoice, OptionGroup, option_choice, option_group};
 use crate::params::{ParamError, Params};
 

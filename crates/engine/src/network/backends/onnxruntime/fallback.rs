@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{DeviceOptions, OnnxRuntime};
+use super::backend::OnnxRuntime;
+use super::device_options::DeviceOptions;
+use crate::network::backend::{Backend, Made};
+use crate::network::backend_error::BackendError;
 use crate::network::instrumented::with_notes;
 use crate::network::onnx::{self, Form, InputForm};
 use crate::network::weights::{Model, NetworkFile};
-use crate::network::{Backend, BackendError};
 use crate::note::Note;
 use crate::options::OptionChoice;
 use crate::params::Params;
@@ -14,7 +16,7 @@ use crate::params::Params;
 /// Where options are open and the device refuses the model, it gets one of plain operations, with inputs as
 /// planes, then one in single precision. If it refuses all and is no plugin's, it computes what it can, and
 /// the CPU the rest, as of a model that others have made.
-pub fn open(network: NetworkFile, options: &Params) -> Result<Arc<dyn Backend>, BackendError> {
+pub fn open(network: NetworkFile, options: &Params) -> Made {
     let name = network.path.display().to_string();
     let device = DeviceOptions::parse(options)?;
     let (first, last) = match network.model {

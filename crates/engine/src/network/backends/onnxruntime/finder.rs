@@ -24,6 +24,7 @@ use thiserror::Error;
 
 use super::process_environment::{SOFTWARE_VARIABLE, set_variables};
 use super::provider::{Plugin, Provider, SystemPart};
+use crate::network::backend_error::BackendError;
 use crate::network::folders;
 use crate::options::option_choice;
 use crate::system::{PYTHONS, entries, entries_named, told};
@@ -223,6 +224,12 @@ impl LibraryError {
     /// Nothing that could be installed would help.
     pub fn is_final(&self) -> bool {
         matches!(self, LibraryError::NotForSystem { .. })
+    }
+}
+
+impl From<LibraryError> for BackendError {
+    fn from(error: LibraryError) -> BackendError {
+        BackendError::Library(Box::new(error))
     }
 }
 

@@ -15,10 +15,10 @@ use ort::memory::Allocator;
 use ort::session::Session;
 use parking_lot::RwLock;
 
-use super::NAME;
+use super::provider::NAME;
 use super::runners::{Runner, read};
 use super::tensors::RunError;
-use crate::network::EvalSlot;
+use crate::network::eval_slot::EvalSlot;
 use crate::network::onnx::OnnxModel;
 
 /// Held to write while a graph is captured, when no thread of the process may call certain functions of CUDA,

@@ -15,6 +15,9 @@ use crate::network::onnx::Form;
 use crate::options::option_choice;
 use crate::system::gpus::Gpu;
 
+/// The backend's name.
+pub const NAME: &str = "onnxruntime";
+
 option_choice! {
     /// A kind of device.
     pub enum Provider {

@@ -7,8 +7,9 @@ use ort::value::{DynValue, DynValueRefMut, TensorElementType};
 
 use super::host_memory::{Described, HostMemory};
 use super::tensors::{Numbers, RunError, read_batch, write_batch, write_half};
+use crate::network::eval_slot::EvalSlot;
 use crate::network::onnx::{DataType, InputForm, OnnxModel};
-use crate::network::{EvalSlot, InputPlanes};
+use crate::network::planes::InputPlanes;
 
 /// The memory of one evaluator's batches. What only a session may do stands apart, so that nobody waits for a
 /// session that fills or reads.

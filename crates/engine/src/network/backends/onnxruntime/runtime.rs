@@ -14,11 +14,11 @@ use ort::logging::LogLevel;
 use ort::memory::DeviceType;
 use parking_lot::Mutex;
 
-use super::causes::{cause, wrong_processor};
+use super::causes::{cause, in_our_words, wrong_processor};
 use super::finder::{self, Library, LibraryError};
+use super::nvidia;
 use super::process_environment::{set_variables, software_counts_as_gpu};
 use super::provider::{Plugin, Provider};
-use super::{in_our_words, nvidia};
 use crate::foreign::{ONNX_RUNTIME, SYSTEM, record};
 use crate::system::gpus::nvidia_gpus;
 use crate::system::{cpu_name, entries_named};

@@ -18,18 +18,28 @@ use ort::session::Session;
 use ort::session::builder::{GraphOptimizationLevel, PrepackedWeights};
 use parking_lot::{Condvar, Mutex, MutexGuard, RwLockReadGuard};
 
-use super::batch_sizes::BatchSizes;
+use super::batch_sizes::{BatchSizes, PREFERRED_GPU_BATCH};
+use super::causes::{in_our_words, known_limit};
 use super::device_options::DeviceOptions;
 use super::graphs::{CAPTURING, Graphs};
-use super::provider::Provider;
+use super::provider::{NAME, Provider};
 use super::runners::{Runner, read};
 use super::runtime::Runtime;
 use super::tensors::RunError;
-use super::{NAME, PREFERRED_GPU_BATCH, TRIED, in_our_words, known_limit};
+use crate::network::backend::Evaluator;
+use crate::network::backend_error::BackendError;
+use crate::network::eval_slot::EvalSlot;
 use crate::network::onnx::OnnxModel;
-use crate::network::{BackendError, EvalSlot, Evaluator};
 use crate::note::Note;
 use crate::system::vulkan;
+
+/// Positions with which a model is tried: none is lost, won or drawn in all networks.
+pub const TRIED: [&str; 3] = [
+    "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
+    "r3k2r/1P4P1/2n2n2/3pP3/3Pp3/2N2N2/1p4p1/R3K2R b KQkq - 0 12",
+    // Squared ReLUs overflow fp16 here where a norm sums in it (LeelaChessZero/lc0#1921).
+    "rnbq1rk1/p1p3pp/4pp2/1p1n4/P1pP2N1/6P1/1PQbPPBP/R1B2RK1 b - - 1 12",
+];
 
 /// Held while a session of a provider that [runs one at a
 /// time](super::provider::ProviderSpec::runs_one_at_a_time) is made, runs or is given up.

@@ -9,11 +9,15 @@ use half::{bf16, f16};
 use ort::value::{DynValue, TensorElementType};
 use thiserror::Error;
 
-use super::causes::is_out_of_memory;
-use super::{NAME, in_our_words};
+use super::causes::{in_our_words, is_out_of_memory};
+use super::provider::NAME;
+use crate::network::backend_error::BackendError;
+use crate::network::eval_slot::EvalSlot;
 use crate::network::eval_slot::ROUNDING;
 use crate::network::onnx::{TensorNames, ValueOutput};
-use crate::network::{BackendError, EvalSlot, InputPlanes, PLANES, POLICY_SIZE, Value};
+use crate::network::planes::{InputPlanes, PLANES};
+use crate::network::policy_map::POLICY_SIZE;
+use crate::network::value::Value;
 
 #[derive(Debug, Error)]
 pub(super) enum RunError {

@@ -3,12 +3,15 @@
 //!
 //! The policy is as uneven as a real network's in a quiet position, so that trees have a natural shape.
 
+use super::backend::Synthetic;
 use crate::chance::{GOLDEN, mix};
-use crate::network::{BackendError, BackendInfo, EvalSlot, Evaluator, Value};
+use crate::network::backend::Evaluator;
+use crate::network::backend_error::BackendError;
+use crate::network::backend_info::BackendInfo;
+use crate::network::eval_slot::EvalSlot;
+use crate::network::value::Value;
 use crate::options::{OptionGroup, option_group};
 use crate::params::Params;
-
-use super::Synthetic;
 
 pub const NAME: &str = "random";
 /// Logits lie in `0..LOGIT_SPAN`: the best move is up to e^3 = 20 times as likely as the worst.

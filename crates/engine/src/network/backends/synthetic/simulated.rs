@@ -19,12 +19,14 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
+use crate::network::backend::{Backend, Evaluator};
+use crate::network::backend_error::BackendError;
+use crate::network::backend_info::{ACCELERATOR_QUEUES, ANY_BATCH, BackendInfo};
 use crate::network::encode::InputFormat;
+use crate::network::eval_slot::EvalSlot;
 use crate::network::packed_planes::PACKED_BYTES;
+use crate::network::timetable::DevicePace;
 use crate::network::timetable::{Timetable, batches_of_device};
-use crate::network::{
-    ACCELERATOR_QUEUES, ANY_BATCH, Backend, BackendError, BackendInfo, DevicePace, EvalSlot, Evaluator,
-};
 use crate::note::Note;
 use crate::options::{OptionGroup, option_choice, option_group};
 use crate::params::Params;

@@ -2,10 +2,14 @@
 //!
 //! It is the cheapest evaluation that prefers winning a piece: a search with it measures the search.
 
-use crate::network::{BackendError, BackendInfo, EvalSlot, Evaluator, InputPlanes, Value};
+use super::backend::Synthetic;
+use crate::network::backend::Evaluator;
+use crate::network::backend_error::BackendError;
+use crate::network::backend_info::BackendInfo;
+use crate::network::eval_slot::EvalSlot;
+use crate::network::planes::InputPlanes;
+use crate::network::value::Value;
 use crate::params::Params;
-
-use super::Synthetic;
 
 /// Pawn to queen, in pawns, in the order of the input planes.
 const PIECE_VALUES: [f32; 5] = [1.0, 3.0, 3.25, 5.0, 9.5];
