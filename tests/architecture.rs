@@ -15,6 +15,8 @@ const WIDEST_COMMENT: usize = 110;
 /// The packages whose modules have layers.
 const PACKAGES: [&str; 3] = ["crates/engine/src", "crates/lab/src", "src"];
 
+const KERNELS: &str = "crates/kernels/src";
+
 fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -26,9 +28,7 @@ fn engine_folder() -> PathBuf {
 
 /// All Rust files of the packages.
 fn all_files() -> Vec<PathBuf> {
-    let folders = PACKAGES
-        .iter()
-        .chain(&["crates/kernels/src", "crates/datagen/src"]);
+    let folders = PACKAGES.iter().chain(&[KERNELS, "crates/datagen/src"]);
     folders
         .flat_map(|folder| files(&repository().join(folder)))
         .collect()
@@ -207,7 +207,7 @@ struct Sources(BTreeMap<Vec<String>, Source>);
 
 /// A file without its comments and tests.
 struct Source {
-    /// A `mod.rs` is an entrance: what it hands on stands in other files.
+    /// `mod.rs` and `lib.rs` are entrances: what they hand on stands in other files.
     is_entrance: bool,
     text: String,
 }
@@ -226,12 +226,16 @@ impl Sources {
             let text = code(&fs::read_to_string(&file).unwrap());
             let (own, _) = text.split_once("#[cfg(test)]").unwrap_or((&text, ""));
             let source = Source {
-                is_entrance: file.ends_with("mod.rs"),
+                is_entrance: file.ends_with("mod.rs") || file.ends_with("lib.rs"),
                 text: own.to_owned(),
             };
             (names, source)
         };
-        let is_test = |file: &PathBuf| file.ends_with("tests.rs") || file.ends_with("models.rs");
+        let is_test = |file: &PathBuf| {
+            file.ends_with("tests.rs")
+                || file.ends_with("models.rs")
+                || file.iter().any(|name| name == "tests")
+        };
         Sources(
             files(package)
                 .into_iter()
@@ -241,10 +245,15 @@ impl Sources {
         )
     }
 
+    /// Returns the file at this path, or at its beginning.
+    fn place(&self, item: &[String]) -> Option<(&Vec<String>, &Source)> {
+        let mut places = (0..=item.len()).rev().map(|length| &item[..length]);
+        places.find_map(|place| self.0.get_key_value(place))
+    }
+
     /// Returns the file in which the item of this path stands: behind an entrance, that from which it is handed on.
     fn home(&self, item: &[String]) -> Option<&Vec<String>> {
-        let mut places = (1..=item.len()).rev().map(|length| &item[..length]);
-        let (module, source) = places.find_map(|place| self.0.get_key_value(place))?;
+        let (module, source) = self.place(item)?;
         let Some(name) = item.get(module.len()).filter(|_| source.is_entrance) else {
             return Some(module);
         };
@@ -270,14 +279,32 @@ impl Sources {
         }
     }
 
-    /// Returns the files that the file `own` uses. What an entrance defines itself does not count.
-    fn used_by(&self, own: &[String]) -> BTreeSet<&Vec<String>> {
+    /// Returns the paths of all that the file `own` names, from the package's root.
+    fn named_by(&self, own: &[String]) -> Vec<Vec<String>> {
         let text = &self.0[own].text;
         let start = Regex::new(r"(?:^|[^:\w])((?:crate|super|self)::)").unwrap();
-        let found = start
+        start
             .captures_iter(text)
-            .flat_map(|found| paths(&text[found.get(1).unwrap().start()..]));
-        let homes = found.filter_map(|path| self.home(&absolute(own, &path)));
+            .flat_map(|found| paths(&text[found.get(1).unwrap().start()..]))
+            .map(|path| absolute(own, &path))
+            .collect()
+    }
+
+    /// Returns what the file `own` takes from an entrance above it.
+    fn by_way_of_a_face(&self, own: &[String]) -> Vec<String> {
+        let mut named = self.named_by(own);
+        named.retain(|item| {
+            self.place(item).is_some_and(|(place, source)| {
+                source.is_entrance && place.len() < item.len().min(own.len()) && own.starts_with(place)
+            })
+        });
+        named.iter().map(|item| item.join("::")).collect()
+    }
+
+    /// Returns the files that the file `own` uses. What an entrance defines itself does not count.
+    fn used_by(&self, own: &[String]) -> BTreeSet<&Vec<String>> {
+        let homes = self.named_by(own);
+        let homes = homes.iter().filter_map(|item| self.home(item));
         homes
             .filter(|&home| home != own && !self.0[home].is_entrance)
             .collect()
@@ -302,8 +329,8 @@ fn absolute(own: &[String], path: &str) -> Vec<String> {
 #[test]
 fn no_files_use_each_other_in_a_circle() {
     let (mut circles, mut count) = (Vec::new(), 0);
-    for package in PACKAGES.map(|package| repository().join(package)) {
-        let sources = Sources::of(&package);
+    for package in PACKAGES.iter().chain([&KERNELS]) {
+        let sources = Sources::of(&repository().join(package));
         let used: BTreeMap<_, _> = sources.0.keys().map(|own| (own, sources.used_by(own))).collect();
         count += used.values().map(BTreeSet::len).sum::<usize>();
         for own in sources.0.keys() {
@@ -359,7 +386,28 @@ fn rooms(folder: &Path) -> Vec<String> {
     head.lines().filter_map(room).collect()
 }
 
-/// Nothing in the rooms may come by way of the face that `mod.rs` shows.
+/// A face, `mod.rs` or `lib.rs`, is for those outside: a file that came by way of one above it would use what stands above.
+#[test]
+fn no_file_comes_by_way_of_a_face_above_it() {
+    let folders = ["engine", "network", "search", "time"].map(|room| engine_folder().join(room));
+    let (mut wrong, mut count) = (BTreeMap::new(), 0);
+    for package in [PACKAGES[0], KERNELS] {
+        let package = repository().join(package);
+        let sources = Sources::of(&package);
+        let is_checked = |own: &Vec<String>| {
+            let path = own.iter().fold(package.clone(), |path, name| path.join(name));
+            package.ends_with(KERNELS) || folders.iter().any(|folder| path.starts_with(folder))
+        };
+        for own in sources.0.keys().filter(|own| is_checked(own)) {
+            count += 1;
+            wrong.insert(own.join("::"), sources.by_way_of_a_face(own));
+        }
+    }
+    wrong.retain(|_, items| !items.is_empty());
+    assert!(count > 100, "the files are not found: {count}");
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
 #[test]
 fn rooms_of_the_search_use_those_below_them_only() {
     let folder = engine_folder().join("search");
@@ -381,18 +429,12 @@ fn files_of_time_use_those_above_them_in_its_table() {
     let head = fs::read_to_string(engine_folder().join("time/mod.rs")).unwrap();
     let row = |line: &str| Some(line.strip_prefix("//! | `")?.split(['`', '/']).next()?.to_owned());
     let rows: Vec<_> = head.lines().filter_map(row).collect();
-    let by_the_face = Regex::new(r"\b(crate::time|super)::(\{|[A-Z])").unwrap();
     for own in sources.0.keys().filter(|own| own.len() > 1 && own[0] == "time") {
         let place = rows.iter().position(|row| *row == own[1]);
         let place = place.unwrap_or_else(|| panic!("{own:?} is not in the table"));
         let mut used = sources.used_by(own);
         used.retain(|used| used[0] == "time" && used.len() > 1 && !rows[..=place].contains(&used[1]));
         assert!(used.is_empty(), "{own:?} uses {used:?}");
-        let text = &sources.0[own].text;
-        assert!(
-            own.len() > 2 || !by_the_face.is_match(text),
-            "{own:?} comes by way of mod.rs"
-        );
     }
 }
 
@@ -410,11 +452,16 @@ fn items_are_found_behind_entrances() {
         ),
         (path("a::b"), source(true, "mod d;\npub use self::d::C;")),
         (path("a::b::d"), source(false, "pub struct C; pub struct E;")),
-        (path("a::f"), source(false, "pub fn g() {}")),
+        (
+            path("a::f"),
+            source(false, "use super::{H, b::C};\npub fn g() {}"),
+        ),
         (path("k"), source(false, "use crate::a::{C, E, H, g};")),
     ]));
     let used: Vec<_> = sources.used_by(&path("k")).into_iter().cloned().collect();
     assert_eq!(used, [path("a::b::d"), path("a::f")]);
+    let of_face = |own| sources.by_way_of_a_face(&path(own));
+    assert_eq!((of_face("k"), of_face("a::f")), (vec![], vec!["a::H".to_owned()]));
 }
 
 /// A command may use another one that stands below it.

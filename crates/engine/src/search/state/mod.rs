@@ -4,13 +4,13 @@
 
 mod clock;
 mod contempt;
+mod context;
 pub(crate) mod life;
 #[cfg(test)]
 mod models;
 mod params;
 mod root;
 
-use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -20,6 +20,8 @@ use parking_lot::Mutex;
 
 pub(crate) use clock::SearchClock;
 pub use contempt::{ContemptMode, ContemptOptions, Rescale};
+pub(crate) use context::SearchContext;
+pub use context::{MoveStatsWhen, Reporting};
 pub use life::EndReason;
 pub(crate) use life::{Life, Stage};
 pub use params::{
@@ -28,11 +30,6 @@ pub use params::{
 };
 pub(super) use root::{FoundMate, SearchRoot};
 
-use crate::chess::{History, Move};
-use crate::network::cache::EvalCache;
-use crate::network::{BackendInfo, PositionEncoding};
-use crate::search::tree::{Node, NodeId, NodeState, Tree};
-use crate::tablebase::Tablebase;
 use crate::time::Millis;
 
 #[derive(Debug)]
@@ -91,90 +88,6 @@ impl Default for SearchHints {
             decisive_lead: AtomicU32::new(u32::MAX),
         }
     }
-}
-
-/// A context does not change during the search, except tree and cache through their own atomics and locks.
-#[derive(Debug)]
-pub(crate) struct SearchContext {
-    pub(crate) tree: Arc<Tree>,
-    pub(crate) root: NodeId,
-    pub(crate) history: History,
-    /// The expected opponent's move while pondering. Reports are about the position after it.
-    pub(crate) expected_move: Option<Move>,
-    /// Root moves that may be searched, or empty for all.
-    pub(crate) root_moves: Vec<Move>,
-    /// Moves that may be played after the expected one, or empty for all. All are searched.
-    pub(crate) reply_moves: Vec<Move>,
-    pub(crate) params: SearchParams,
-    pub(crate) rescale: Rescale,
-    pub(crate) cache: Arc<EvalCache>,
-    /// Tables for leaves. `None` also where root moves were chosen by distance.
-    pub(crate) tablebase: Option<Arc<Tablebase>>,
-    pub(crate) tablebase_hits: u64,
-    pub(crate) backend_info: BackendInfo,
-    pub(crate) reporting: Reporting,
-    pub(crate) clock: SearchClock,
-}
-
-impl SearchContext {
-    pub(crate) fn root_node(&self) -> &Node {
-        self.tree.node(self.root)
-    }
-
-    pub(crate) fn visits(&self) -> u32 {
-        self.root_node().visits()
-    }
-
-    pub(crate) fn has_evaluated_root(&self) -> bool {
-        self.root_node().state() == NodeState::Expanded
-    }
-
-    /// The moves to choose the answer from, or empty for all.
-    pub(crate) fn answer_moves(&self) -> &[Move] {
-        if self.expected_move.is_some() {
-            &self.reply_moves
-        } else {
-            &self.root_moves
-        }
-    }
-
-    pub(crate) fn encoding(&self) -> PositionEncoding {
-        PositionEncoding {
-            format: self.backend_info.input_format,
-            history_fill: self.params.history_fill,
-        }
-    }
-
-    pub(crate) fn batch_size(&self) -> u32 {
-        let BackendInfo {
-            preferred_batch,
-            max_batch,
-            ..
-        } = self.backend_info;
-        let chosen = self.params.minibatch_size.map(NonZero::get);
-        chosen.unwrap_or(preferred_batch).clamp(1, max_batch) as u32
-    }
-
-    /// Whether to report figures of every root move. Not while pondering.
-    pub(crate) fn reports_move_stats(&self, occasion: MoveStatsWhen) -> bool {
-        let wanted = self.reporting.move_stats;
-        let is_wanted = wanted == MoveStatsWhen::Always || wanted == occasion;
-        is_wanted && self.expected_move.is_none()
-    }
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum MoveStatsWhen {
-    #[default]
-    Never,
-    AtEnd,
-    Always,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reporting {
-    pub(crate) lines: usize,
-    pub(crate) move_stats: MoveStatsWhen,
 }
 
 pub(crate) type SearchCounters = Mutex<CounterValues>;

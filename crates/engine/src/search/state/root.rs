@@ -5,7 +5,7 @@
 
 use std::f64::consts::TAU;
 
-use super::SearchContext;
+use super::context::SearchContext;
 use super::params::NoiseParams;
 use crate::chess::{History, Move, MoveList};
 use crate::search::tree::{Node, Proof, ProofOutcome, Unvisited};

@@ -192,7 +192,7 @@ impl From<SmoothValues> for Smooth {
 }
 
 impl Named for Smooth {
-    const NAME: &'static str = "smooth";
+    const NAME: &'static str = params::NAME;
     const SUMMARY: &'static str = "Ends every move with the same number of nodes in the tree, and uses all time by the end of the game.";
     type Params = SmoothValues;
 

@@ -5,9 +5,8 @@ use crate::params::{ParamEntry, ParamError, Params};
 use crate::time::estimators::moves_left::{estimator_from, estimator_names};
 use crate::time::estimators::{LogLogistic, MovesLeftEstimate, MovesLeftEstimator, MovesLeftInput, NpsRule};
 use crate::time::facts::MoverClock;
-use crate::time::parameters::Named;
 
-use super::Smooth;
+pub(super) const NAME: &str = "smooth";
 
 option_choice! {
     /// The origin of the values that the other parameters have where they are not given.
@@ -229,9 +228,9 @@ pub(crate) fn with_preset(list: &Params) -> Result<Params, ParamError> {
 impl SmoothConfig {
     pub(crate) fn from_params(list: &Params) -> Result<Self, ParamError> {
         let list = with_preset(list)?;
-        let values = SmoothValues::default().read(Smooth::NAME, &list, &estimator_names())?;
+        let values = SmoothValues::default().read(NAME, &list, &estimator_names())?;
         let config = SmoothConfig::from(values);
-        let estimator = estimator_from(Smooth::NAME, &list)?;
+        let estimator = estimator_from(NAME, &list)?;
         Ok(SmoothConfig {
             moves_left: estimator.unwrap_or(config.moves_left),
             ..config

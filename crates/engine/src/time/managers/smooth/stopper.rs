@@ -6,13 +6,12 @@ use parking_lot::Mutex;
 
 use crate::time::estimators::{MovesLeftEstimate, MovesLeftInput, NpsEstimator};
 use crate::time::facts::MoverClock;
-use crate::time::parameters::Named;
 use crate::time::report::MoveReport;
 use crate::time::stats::{Hints, SearchStats};
 use crate::time::stoppers::{FirstEvaluationWait, StopReason, Stopper};
 use crate::time::units::{ExpectedNodes, Millis, Nps};
 
-use super::params::{LimitKind, SmoothConfig};
+use super::params::{LimitKind, NAME, SmoothConfig};
 use super::piggybank::VisitRates;
 use super::plan::{Plan, PlanInput};
 
@@ -166,7 +165,7 @@ impl Stopper for SmoothStopper {
 
     fn report(&self) -> Option<MoveReport> {
         Some(MoveReport {
-            manager: super::Smooth::NAME,
+            manager: NAME,
             budget: Millis(self.plan.budget_ms),
             average: Some(Millis(self.average_ms)),
             target_nodes: Some(ExpectedNodes(self.plan.target_new_nodes)),
