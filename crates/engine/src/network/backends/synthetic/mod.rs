@@ -7,3 +7,5 @@ mod backend;
 pub mod random;
 pub mod simulated;
 pub mod trivial;
+
+pub use backend::Synthetic;
