@@ -1,8 +1,7 @@
 //! Intel's Advanced Matrix Extensions: products of 16×32 by 32×16 bf16 matrices in one instruction.
 //!
 //! The intrinsics are not stable, so the steps of a product are assembly. Sums stay in tiles between steps:
-//! the compiler itself never uses tiles. CPU, system and, on Linux, a request of the process must allow
-//! tiles.
+//! the compiler itself never uses tiles.
 
 use std::arch::asm;
 use std::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv};
@@ -53,8 +52,7 @@ fn process_may_use_tiles() -> bool {
     const ARCH_REQ_XCOMP_PERM: i64 = 0x1023;
     const XFEATURE_XTILEDATA: i64 = 18;
     let result: i64;
-    // SAFETY: this system call takes two numbers and touches no memory of ours. The registers it changes are
-    // named.
+    // SAFETY: this system call takes two numbers and touches no memory. The registers it changes are named.
     unsafe {
         asm!(
             "syscall",
@@ -93,8 +91,7 @@ impl TileConfig {
 impl Amx {
     pub(crate) fn configure(self, rows: usize) {
         let config = TileConfig::new(rows);
-        // SAFETY: `self` proves that tiles may be used. The configuration is valid and aligned. The compiler
-        // itself never uses tiles.
+        // SAFETY: `self` proves that tiles may be used. The configuration is valid and aligned.
         unsafe { asm!("ldtilecfg [{}]", in(reg) &config.0, options(nostack, readonly)) }
     }
 
@@ -113,7 +110,7 @@ const SUMS_ROW: usize = TILE_DEPTH * size_of::<f32>();
 /// Tiles must be configured.
 #[inline(always)]
 pub(crate) unsafe fn clear() {
-    // SAFETY: the caller's. The compiler itself never uses tiles.
+    // SAFETY: the caller's.
     unsafe {
         asm!(
             "tilezero tmm0",
@@ -157,7 +154,7 @@ pub(crate) unsafe fn add(upper: *const u16, lower: *const u16, row: usize, b: *c
     }
 }
 
-/// Adds the products of a step to the upper half of the block only.
+/// Likewise to the upper half of the block only.
 ///
 /// # Safety
 /// Tiles must be configured. `upper` must be valid for as many rows of 32 numbers as they were configured

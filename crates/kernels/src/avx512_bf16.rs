@@ -25,35 +25,23 @@ impl Avx512Bf16 {
         self.0
     }
 
-    /// Computes [`UNIT_ROWS`] rows by 32 columns.
-    ///
     /// # Safety
-    /// The same as for [`Tiles::multiply_rows`](super::Tiles).
+    /// As [`Tiles::multiply_rows`](super::Tiles), and the CPU must have what `self` proves.
+    #[target_feature(enable = "avx512f,avx512bf16")]
     pub(crate) unsafe fn multiply_rows(self, offsets: &[u32], a: *const u16, b: *const u16, c: *mut f32) {
-        // SAFETY: `self` proves that the CPU has the instructions. For the rest the caller vouches.
-        unsafe { multiply_rows(offsets, a, b, c) }
-    }
-}
-
-/// Computes [`UNIT_ROWS`] rows by 32 columns: `c = Σ over steps of a[offset] b[step]`.
-///
-/// # Safety
-/// The CPU must have the instructions. `a` must be valid from each offset for the rows of 32 numbers, `b` for
-/// 1,024 numbers a step, and `c` for the rows of 32 numbers.
-#[target_feature(enable = "avx512f,avx512bf16")]
-unsafe fn multiply_rows(offsets: &[u32], a: *const u16, b: *const u16, c: *mut f32) {
-    let mut sums = [[_mm512_setzero_ps(); 2]; UNIT_ROWS];
-    // SAFETY: the caller's.
-    unsafe {
-        for (step, &offset) in offsets.iter().enumerate() {
-            multiply_step(
-                a.add(offset as usize),
-                TILE_DEPTH,
-                b.add(step * MATRIX),
-                &mut sums,
-            );
+        let mut sums = [[_mm512_setzero_ps(); 2]; UNIT_ROWS];
+        // SAFETY: the caller's.
+        unsafe {
+            for (step, &offset) in offsets.iter().enumerate() {
+                multiply_step(
+                    a.add(offset as usize),
+                    TILE_DEPTH,
+                    b.add(step * MATRIX),
+                    &mut sums,
+                );
+            }
+            store_sums(&sums, c);
         }
-        store_sums(&sums, c);
     }
 }
 
@@ -101,6 +89,6 @@ pub(crate) unsafe fn multiply_step(
 /// The CPU must have AVX512F. `from` must be valid for 32 numbers.
 #[inline(always)]
 unsafe fn load_half(from: *const u16) -> __m512bh {
-    // SAFETY: the caller's. Vectors of 16-bit integers and of bf16 are the same bits.
+    // SAFETY: the caller's. Both types are the same bits.
     unsafe { std::mem::transmute::<__m512i, __m512bh>(_mm512_loadu_si512(from.cast())) }
 }

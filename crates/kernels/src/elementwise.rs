@@ -199,7 +199,7 @@ impl Job for AddScaled<'_> {
     }
 }
 
-/// Computes `to += factor * from` for `length` numbers.
+/// `to += factor * from` for `length` numbers.
 ///
 /// # Safety
 /// Both must be valid for `length` numbers, a multiple of [`Simd::LANES`].
@@ -407,7 +407,7 @@ impl Job for Normalize<'_> {
     }
 }
 
-/// Sums up `count` numbers, each vector of which `add` adds to a sum. Four sums do not wait for each other.
+/// Sums up what `add` makes of `count` numbers. Four sums do not wait for each other.
 ///
 /// # Safety
 /// `x` must be valid for `count` numbers, a multiple of [`Simd::LANES`].

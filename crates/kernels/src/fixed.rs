@@ -5,9 +5,6 @@
 //! magnitudes, times that bound, stays below 2^31. So sums are exact, whatever the order of additions. With
 //! the other operations in vectors of eight lanes ([`fixed`](super::Kernels::fixed)), results are the same
 //! bits in every batch and on every machine.
-//!
-//! `vpmaddwd` multiplies 16 pairs and adds neighbours, twice the multiplications of an fp32 instruction. On
-//! Zen 3 the additions take slots of the multipliers, and 1.6 times are left.
 
 use super::simd::Simd;
 use super::sizes::{POINTS, extent};
@@ -25,8 +22,8 @@ pub(crate) const PART: usize = 128;
 /// Rows and boards with smaller numbers count as zeros, so that no inverse is infinite.
 const SMALLEST: f32 = 1e-30;
 
-/// Bound of the activations in rows of `width`. It is reached by a row's largest number. Wide rows have many
-/// weights, which need more bits.
+/// Bound of the activations in rows of `width`. Wide rows have many weights, which need more
+/// bits.
 fn largest_in_row(width: usize) -> f32 {
     if width < 1024 { 8191.0 } else { 4095.0 }
 }
@@ -35,8 +32,7 @@ pub(crate) fn inverse(largest: f32) -> f32 {
     if largest > SMALLEST { 1.0 / largest } else { 0.0 }
 }
 
-/// Rounds a row to integers, and returns its scale: number = integer * scale. Its `largest` magnitude is
-/// known.
+/// Rounds a row to integers, and returns its scale: number = integer * scale.
 ///
 /// # Safety
 /// `from` and `to` must be valid for `width` numbers, a multiple of [`Simd::LANES`].

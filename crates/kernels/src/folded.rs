@@ -32,8 +32,8 @@ const STREAM: usize = 64 * TILE_DEPTH;
 const ROWS: usize = 32;
 /// A step reads this range of a folded board.
 const ROWS_READ: usize = RANK + ROWS / 2 * TILE_DEPTH;
-/// Weights multiplied with all positions before the next: they stay in the L2 cache. Up to 295 kB were
-/// equally fast (128 and 256 filters, Sapphire Rapids), twice as many 5 to 15 % slower.
+/// Weights multiplied with all positions before the next: they stay in the L2 cache. Twice as
+/// many were 5 to 15 % slower (Sapphire Rapids).
 const CHUNK: usize = (295 << 10) / size_of::<u16>();
 
 pub fn folded_length(channels: usize) -> usize {
@@ -313,9 +313,9 @@ impl Job for ConvolveFolded<'_> {
 
 /// Computes `job`: chunks of weights, all positions for each, two ranks of both halves at a time.
 ///
-/// The sums of a block go to the output while the next block is multiplied, a few rows a step. If they go
-/// there when the block is done, the unit for tiles waits: 2.07 in place of 2.77 TFLOPS with 128 filters
-/// (Sapphire Rapids). Meanwhile the weights of the next chunk come into the second cache, evenly.
+/// The sums of a block go to the output while the next block is multiplied, a few rows a step. Else the unit
+/// for tiles waits: 2.07 in place of 2.77 TFLOPS (128 filters, Sapphire Rapids). Meanwhile the weights of the
+/// next chunk come into the second cache.
 ///
 /// # Safety
 /// `job` must have passed its check. `RELU` says which output it has.

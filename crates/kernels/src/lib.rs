@@ -4,7 +4,7 @@
 //!
 //! [`Kernels::run`] is the whole interface, beside [`Tiles`] for products of bf16 matrices. Each operation is
 //! a struct of its operands. All sizes are checked before the unchecked code runs, so that a wrong size is a
-//! panic and never a wild write. Of the backend, only this package holds `unsafe` code.
+//! panic and never a wild write.
 //!
 //! **Boards.** A position's activations lie as `[10][10][channels]`: the 8×8 squares (a1 first) with a border
 //! of zeros, which spares convolutions all edge cases. Channels are a multiple of [`CHANNEL_STEP`].

@@ -1,4 +1,4 @@
-//! The operations that [`Kernels::run`] runs.
+//! What [`Kernels::run`] runs.
 
 use super::elementwise::{AddScaled, Apply, Dot, Normalize, Residual, Round, Softmax, Stamps};
 use super::fixed::FixedProduct;

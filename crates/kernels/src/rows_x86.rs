@@ -272,7 +272,6 @@ unsafe fn dense_with<U: Unit>(unit: U, job: Dense<'_>) {
             job.next
         };
         finish.ahead = Ahead::new(after, CHUNK, blocks * (end - first) * steps);
-        // Block by block, and columns within
         for i in 0..blocks * (end - first) {
             let (block, column) = (i / (end - first), first + i % (end - first));
             let row = block * BLOCK;
@@ -436,8 +435,7 @@ unsafe fn attend_with<U: Unit>(unit: U, job: Attend<'_>) {
     unit.end();
 }
 
-/// Multiplies the products of a row of 64 by `scale` and adds to them, as powers of 2, and returns 16 parts
-/// of the largest.
+/// Scales the products of a row of 64 and adds to them, as powers of 2. Returns 16 parts of the largest.
 ///
 /// # Safety
 /// The CPU must have AVX512F. `logits` must be valid for two times 32 numbers that are a block apart, `added`

@@ -185,14 +185,13 @@ impl<const N: usize, const FUSED: bool> Simd for Plain<N, FUSED> {
 
     #[inline(always)]
     unsafe fn load(self, from: *const f32) -> Lanes<N> {
-        // SAFETY: the caller vouches for so many readable numbers. An array of f32 needs no more alignment
-        // than f32.
+        // SAFETY: the caller's. An array of f32 needs no more alignment than f32.
         Lanes(unsafe { from.cast::<[f32; N]>().read() })
     }
 
     #[inline(always)]
     unsafe fn store(self, to: *mut f32, v: Lanes<N>) {
-        // SAFETY: the caller vouches for so many writable numbers.
+        // SAFETY: the caller's.
         unsafe { to.cast::<[f32; N]>().write(v.0) }
     }
 
@@ -290,13 +289,13 @@ macro_rules! instruction_set {
 
             #[inline(always)]
             unsafe fn load(self, from: *const f32) -> $vector {
-                // SAFETY: the caller vouches for a readable vector.
+                // SAFETY: the caller's.
                 unsafe { $load(from) }
             }
 
             #[inline(always)]
             unsafe fn store(self, to: *mut f32, v: $vector) {
-                // SAFETY: the caller vouches for a writable vector.
+                // SAFETY: the caller's.
                 unsafe { $store(to, v) }
             }
 
@@ -381,7 +380,7 @@ mod x86 {
 
         #[inline(always)]
         unsafe fn store_i16(self, to: *mut i16, v: __m256) {
-            // SAFETY: the caller vouches for 8 writable numbers.
+            // SAFETY: the caller's.
             unsafe {
                 let n = _mm256_cvtps_epi32(v);
                 let (low, high) = (_mm256_castsi256_si128(n), _mm256_extracti128_si256::<1>(n));
@@ -426,7 +425,7 @@ mod x86 {
 
         #[inline(always)]
         unsafe fn store_bf16(self, to: *mut u16, v: __m512) {
-            // SAFETY: the caller vouches for 16 writable numbers.
+            // SAFETY: the caller's.
             unsafe {
                 let bits = _mm512_castps_si512(v);
                 let odd = _mm512_and_si512(_mm512_srli_epi32::<16>(bits), _mm512_set1_epi32(1));

@@ -27,8 +27,8 @@ impl Tiles {
 }
 
 impl Kernels {
-    /// Whether it pays to compute in fixed point with these kernels rather than in fp32 with `single`. It
-    /// never does in plain Rust, whose other operations are slow.
+    /// Whether fixed point with these kernels is worth it beside fp32 with `single`. It never is in plain
+    /// Rust, whose other operations are slow.
     pub fn fixed_outruns(self, single: Kernels) -> bool {
         if matches!(self, Kernels::Fused(_)) {
             return false;

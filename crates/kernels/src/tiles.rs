@@ -25,8 +25,8 @@ pub enum Tiles {
 }
 
 impl Tiles {
-    /// The units of this CPU, fastest first. Matrix tiles must be allowed by the system and compute a test
-    /// correctly, or the machine falls back to fp32.
+    /// The units of this CPU, fastest first. Matrix tiles must compute a test correctly, or the machine
+    /// falls back to fp32.
     pub fn available() -> Vec<Tiles> {
         let all: Vec<Option<Tiles>> = Vec::from([
             #[cfg(all(target_arch = "x86_64", target_os = "linux"))]

@@ -39,7 +39,7 @@ pub fn transform_filter(filter: &[f32; 9]) -> [f32; POINTS] {
 #[derive(Debug)]
 pub enum Transformed<'a> {
     Single(&'a mut [f32]),
-    /// Integers, multiplied with their point's factor, and divided by the largest magnitude on their board.
+    /// Integers: numbers times their point's factor, by the largest magnitude on their board.
     Fixed {
         tiles: &'a mut [i16],
         /// See [`point_factors`](super::point_factors).
@@ -316,8 +316,6 @@ impl Job for OutputTransform<'_> {
     }
 }
 
-/// Computes `job` with the epilogue that the flags say.
-///
 /// # Safety
 /// `job` must have passed its check. `POOL` only with [`Epilogue::Pool`].
 #[inline(always)]

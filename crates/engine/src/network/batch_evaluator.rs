@@ -1,4 +1,4 @@
-//! Batches of positions for the tools.
+//! Batches for the tools.
 
 use super::backend::{Backend, Evaluator};
 use super::backend_error::BackendError;

@@ -1,6 +1,6 @@
 //! The evaluation cache: a bounded number of evaluations, shared by all threads.
 //!
-//! The search looks a leaf up before it queues it. The key must identify everything that an evaluation
+//! The key must identify everything that an evaluation
 //! depends on ([`crate::chess::History::evaluation_key`]). A full cache drops the oldest evaluation.
 
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -41,7 +41,7 @@ pub struct Discovered {
 /// Reads the network `named`, or else the newest readable file.
 ///
 /// As in Lc0 the search covers the program's folder and `networks`, `weights` and `models` there. Without a
-/// file it takes the built-in network. [`NetworkFile::path`] names the file.
+/// file it takes the built-in network.
 ///
 /// Fails if the named or built-in network cannot be used.
 pub fn load(named: Option<&Path>, heads: HeadChoice) -> Result<Discovered, NetworkError> {

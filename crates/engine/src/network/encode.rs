@@ -1,8 +1,5 @@
 //! Input planes: a position and its history as Lc0's networks read them.
 //!
-//! [`encode`] is called once per evaluated position, by [`super::EvalSlot::fill`] alone. It allocates
-//! nothing.
-//!
 //! Planes, all from the point of view of the side to move (its first rank at the bottom, files are never
 //! mirrored by this): eight boards of 13 planes each, the current one first, then a plane per fact about the
 //! current one.
@@ -55,7 +52,6 @@ pub enum InputFormat {
 }
 
 impl InputFormat {
-    /// Whether boards are transformed and history is cut at irreversible moves.
     fn is_canonical(self) -> bool {
         !matches!(self, InputFormat::Classical | InputFormat::CastlingPlane)
     }
@@ -148,8 +144,7 @@ fn write_boards(history: &History, format: InputFormat, fill: HistoryFill, plane
     );
 }
 
-/// Whether canonical formats show `earlier` as history of `now`: castling rights and en-passant squares that
-/// are gone never return.
+/// Whether canonical formats show `earlier` as history of `now`.
 fn may_repeat(earlier: &Position, now: &Position) -> bool {
     earlier.castling_rights() == now.castling_rights() && earlier.en_passant().is_none()
 }
@@ -167,8 +162,7 @@ fn unknown_boards(first: &Position, format: InputFormat, fill: HistoryFill) -> u
     }
 }
 
-/// Fills the first `count` of `boards` with the `first` known position, before its double push if there was
-/// one.
+/// Fills `count` of `boards` with the `first` known position, before its double push if there was one.
 fn write_unknown_boards(first: &Position, us: Color, count: usize, boards: &mut [[u64; PLANES_PER_BOARD]]) {
     for board in boards.iter_mut().take(count) {
         write_board(first, us, board);

@@ -90,7 +90,7 @@ impl EvalSlot {
     /// Refuses outputs that a search cannot use: NaN, infinities and values out of range, which would poison
     /// every mean of a tree, and logits that are not one for each move.
     ///
-    /// A device that is damaged, too hot or out of its precision's range gives them.
+    /// A damaged device gives them, or one out of its precision's range.
     pub fn check_outputs(backend: &BackendInfo, batch: &[EvalSlot]) -> Result<(), BackendError> {
         match batch.iter().find_map(EvalSlot::fault) {
             None => Ok(()),

@@ -1,5 +1,5 @@
-//! The wrapper of every backend that is made: it measures busy time, checks that outputs are numbers, and has
-//! notes on how the backend was made.
+//! The wrapper of every backend that is made: it measures busy time, checks outputs, and has notes on how the
+//! backend was made.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,6 +1,6 @@
-//! How messages of network files and ONNX models are declared.
+//! Declares the messages of network files and ONNX models.
 
-/// Declares messages: fields with type, prost's type and number, then in braces the parts that are messages
+/// Fields with type, prost's type and number, then in braces the parts that are messages
 /// themselves, by name, type and number. A part without a type is a layer.
 macro_rules! messages {
     ($($(#[$doc:meta])* $message:ident {

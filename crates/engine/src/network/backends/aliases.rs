@@ -72,7 +72,7 @@ pub(super) fn all_names() -> impl Iterator<Item = &'static str> {
     short().chain(LC0).flat_map(|alias| alias.names.split(' '))
 }
 
-/// Of Lc0's backends. Those that ours lacks are ignored.
+/// Those that our backends lack are ignored.
 #[rustfmt::skip]
 const LC0_PARAMETERS: [&str; 50] = [
     "alt_layernorm", "alt_mish", "atol", "batch", "batch_size", "blas_cores", "cache_opt", "custom_winograd",

@@ -42,7 +42,6 @@ pub(super) fn resolve<'a>(
     // Nobody asked for a GPU: if it opens no session, the CPU will do.
     let mut chosen = BackendConfig::parse(name, &config.options.to_string())?.with_fallback(Fallback::Cpu);
     chosen.notes.extend(config.notes.iter().cloned());
-    // The backend's description names the choice.
     chosen
         .notes
         .extend(why.map(|why| format!("backend auto selects {name}: {why}").into()));
@@ -74,7 +73,6 @@ fn choose(
     )
 }
 
-/// `native` if it evaluates `network` and no provider is named, else ONNX Runtime.
 pub(super) fn make(network: NetworkFile, options: &Params) -> Made {
     if !is_for_native(&network) || options.get("provider").is_some() {
         return onnxruntime::open(network, options);

@@ -24,8 +24,7 @@ option_choice! {
     }
 }
 
-/// The option `Backend`: a name that GUIs are offered, perhaps with parameters in parentheses.
-/// [`BackendConfig::parse`] reads it.
+/// The option `Backend`: a name, perhaps with parameters in parentheses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackendName(String);
 
@@ -87,9 +86,7 @@ pub struct DeviceConfig {
 }
 
 impl BackendConfig {
-    /// Reads `--backend` and `--backend-opts`.
-    ///
-    /// Parameters may also follow the name, as in `simulated(latency-us=500)`. `options` override them.
+    /// Reads `--backend` and `--backend-opts`. Parameters may also follow the name, as in `simulated(latency-us=500)`. `options` override them.
     pub fn parse(backend: &str, options: &str) -> Result<BackendConfig, BackendError> {
         let named = Params::parse(backend)?;
         let mut lists = named.lists();

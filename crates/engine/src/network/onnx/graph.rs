@@ -121,46 +121,30 @@ impl Graph {
         Value(name.into())
     }
 
-    /// An operation without attributes.
     pub(crate) fn op(&mut self, op: &str, name: &str, inputs: &[&Value]) -> Value {
         self.node(op, name, inputs, vec![])
     }
 
     /// A 3×3 convolution of `[batch, in, 8, 8]`.
     pub(crate) fn convolution(&mut self, name: &str, x: &Value, layer: Convolution) -> Value {
-        let Convolution {
-            inputs,
-            outputs,
-            weights,
-            bias,
-        } = layer;
-        let [weights, bias] = self.layer(name, &[outputs, inputs, 3, 3], weights, bias);
+        let dims = [layer.outputs, layer.inputs, 3, 3];
+        let [weights, bias] = self.layer(name, &dims, layer.weights, layer.bias);
         let attributes = vec![ints("kernel_shape", &[3; 2]), ints("pads", &[1; 4])];
         self.node("Conv", name, &[x, &weights, &bias], attributes)
     }
 
     /// A dense layer over single squares of `[batch, in, 8, 8]`.
     pub(crate) fn pointwise(&mut self, name: &str, x: &Value, layer: Dense) -> Value {
-        let Dense {
-            inputs,
-            outputs,
-            weights,
-            bias,
-        } = layer;
-        let [weights, bias] = self.layer(name, &[outputs, inputs, 1, 1], weights, bias);
+        let dims = [layer.outputs, layer.inputs, 1, 1];
+        let [weights, bias] = self.layer(name, &dims, layer.weights, layer.bias);
         let attributes = vec![ints("kernel_shape", &[1; 2]), ints("pads", &[0; 4])];
         self.node("Conv", name, &[x, &weights, &bias], attributes)
     }
 
     /// A dense layer of `[rows, in]`.
     pub(crate) fn dense(&mut self, name: &str, x: &Value, layer: Dense) -> Value {
-        let Dense {
-            inputs,
-            outputs,
-            weights,
-            bias,
-        } = layer;
-        let [weights, bias] = self.layer(name, &[outputs, inputs], weights, bias);
+        let dims = [layer.outputs, layer.inputs];
+        let [weights, bias] = self.layer(name, &dims, layer.weights, layer.bias);
         self.node("Gemm", name, &[x, &weights, &bias], vec![int("transB", 1)])
     }
 
@@ -225,13 +209,8 @@ impl Graph {
         skip: &Value,
         norm: LayerNorm,
     ) -> Value {
-        let Dense {
-            inputs,
-            outputs,
-            weights,
-            bias,
-        } = layer;
-        let [weights, bias] = self.layer(last, &[outputs, inputs], weights, bias);
+        let dims = [layer.outputs, layer.inputs];
+        let [weights, bias] = self.layer(last, &dims, layer.weights, layer.bias);
         let x = self.dense_without_bias(last, x, &weights);
         let ([gammas, betas], epsilon) = self.norm(name, norm);
         self.node(

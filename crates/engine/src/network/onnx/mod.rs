@@ -2,8 +2,7 @@
 //!
 //! `model` is what comes out, `rewrite` changes one that is finished, and `message` is its protobuf. `graph`
 //! is a small language for ONNX graphs, in which `tower` and `attention` write the bodies of networks
-//! and this file the heads. Everything that can be computed once is folded into the weights: the scale of
-//! attention logits, the branch scales of encoders, the constant position table.
+//! and this file the heads. What can be computed once is folded into the weights.
 
 use std::sync::Arc;
 
@@ -11,8 +10,7 @@ use super::encode::InputFormat;
 use super::layers::{Activation, AttentionPolicy, Body, Dense, Network, PolicyHead, SQUARES, ScalarHead};
 use super::packed_planes::{PLANE_BYTES, first_rows, table};
 use super::planes::PLANES;
-use super::policy_map::CONVOLUTION_CELLS;
-use super::policy_map::POLICY_SIZE;
+use super::policy_map::{CONVOLUTION_CELLS, POLICY_SIZE};
 use attention::stacked;
 use graph::{Graph, TYPE_INT32, TYPE_UINT8, Value};
 

@@ -1,7 +1,6 @@
 //! A network as an ONNX model: its bytes, and the names of its tensors.
 //!
-//! It comes from a file that embeds a model, from a bare `.onnx` file, or from [`super::build`]. Backends
-//! that run ONNX take it as it is.
+//! It comes from a file or from [`super::build`].
 
 use std::path::PathBuf;
 

@@ -11,7 +11,7 @@ use super::model::{OnnxModel, ValueOutput};
 use crate::network::planes::PLANES;
 
 impl OnnxModel {
-    /// Adds the softmax that its win, draw and loss lack. What is appended to a model is merged into it.
+    /// Adds the softmax that its win, draw and loss lack.
     pub fn with_wdl_softmax(mut self) -> OnnxModel {
         let ValueOutput::Wdl(logits) = &self.names.value else {
             return self;
@@ -34,8 +34,7 @@ impl OnnxModel {
         self
     }
 
-    /// Scales the fifty-move counter as models of TensorFlow need it, which were trained on 99ths. What
-    /// stands in front of a model is merged into it.
+    /// Scales the fifty-move counter as models of TensorFlow need it, which were trained on 99ths.
     pub fn with_scaled_rule50(mut self) -> OnnxModel {
         const COUNTER: usize = 109;
         const UNIT: f32 = 99.0;

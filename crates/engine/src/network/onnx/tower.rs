@@ -59,7 +59,6 @@ fn squeeze_excite(
     graph.op("Add", name, &[&scaled, &shift])
 }
 
-/// Splits a dense layer's outputs into two halves.
 fn halves(mut dense: Dense) -> (Dense, Dense) {
     dense.outputs /= 2;
     let second = Dense {

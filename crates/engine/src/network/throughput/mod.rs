@@ -100,8 +100,7 @@ impl ThroughputMeter {
     }
 
     /// Alternates two sizes, two batches each. Returns how much longer the first of two takes than the
-    /// second, in ms, the median. A device that prepares for each size shows it here, and nowhere else: other
-    /// measurements stay with one size.
+    /// second, in ms, the median. Here a device shows that it prepares for each size.
     pub fn change_ms(&mut self, sizes: [usize; 2]) -> Result<f64, BackendError> {
         let mut longer = Vec::new();
         for size in [sizes; CHANGES / 2].concat() {
@@ -111,7 +110,7 @@ impl ThroughputMeter {
         Ok(SortedSamples::of(&longer).percentile(50.0))
     }
 
-    /// One round on all threads at once. The result holds each thread's batch durations in ms.
+    /// One round on all threads at once. Returns each thread's batch durations in ms.
     fn run(&mut self, size: usize, round: RoundLength) -> Result<Vec<Vec<f64>>, BackendError> {
         std::thread::scope(|scope| {
             let handles: Vec<_> = self

@@ -61,7 +61,7 @@ pub(crate) fn open(path: &Path) -> Checked<Content> {
     read(File::open(path)?.take(metadata.len()), metadata.len())
 }
 
-/// Whether the file begins as Lc0's format does, compressed or not.
+/// Compressed or not.
 pub(crate) fn begins_as_network(path: &Path) -> bool {
     let mut start = [0; NETWORK_START.len()];
     let read = |start: &mut [u8]| -> io::Result<()> {
@@ -197,7 +197,7 @@ const MAX_STEPS: usize = 1 << 17;
 /// Given after too many steps: no message begins with it, so the parser stops.
 static NOTHING: [u8; 256] = [0; 256];
 
-/// For the protobuf parser, whose reading frees them.
+/// The protobuf parser's reading frees them.
 #[derive(Debug, Default)]
 pub(crate) struct Chunks {
     queue: VecDeque<Bytes>,

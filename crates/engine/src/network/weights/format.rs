@@ -5,7 +5,6 @@ use super::message::{self, Weights};
 use crate::network::encode::InputFormat;
 use crate::network::layers::Activation;
 
-/// After the corrections for old files.
 pub(super) struct NetworkFormat {
     pub(super) input: InputFormat,
     /// A body of encoders, or a tower.

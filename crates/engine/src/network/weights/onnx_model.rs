@@ -56,9 +56,7 @@ pub(crate) fn embedded(
 
 /// The model of a bare `.onnx` file, whose tensors have the names `named`, or else Lc0's.
 ///
-/// Planes are taken to be Lc0's classical ones unless the user has `told` another format, or the model's
-/// metadata say it.
-/// An error lists the names that are there.
+/// Planes are Lc0's classical ones unless the user has `told` another format, or the model's metadata say it.
 pub(crate) fn bare(
     path: &Path,
     bytes: Bytes,
@@ -103,8 +101,7 @@ fn parse(bytes: &Bytes) -> Checked<onnx::Model> {
     }
 }
 
-/// Checks that the named tensors exist and have the shapes of Lc0's networks, and that weights in files of
-/// their own are in `folder`.
+/// Checks the named tensors, and that weights in files of their own are in `folder`.
 fn checked(
     bytes: Bytes,
     graph: onnx::Graph,

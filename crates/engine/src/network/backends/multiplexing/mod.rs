@@ -18,8 +18,7 @@ use crate::network::backend::{Backend, Evaluator, Made};
 use crate::network::backend_error::BackendError;
 use crate::network::backend_info::BackendInfo;
 use crate::network::eval_slot::EvalSlot;
-use crate::network::timetable::DevicePace;
-use crate::network::timetable::piece_size;
+use crate::network::timetable::{DevicePace, piece_size};
 use crate::note::Note;
 use crate::options::option_group;
 use crate::system::threads::EndingThreads;
@@ -241,7 +240,7 @@ impl DevicePool {
         result.is_ok()
     }
 
-    /// Threads of one device fail together, but one note is enough.
+    /// Threads of one device fail together. One note is enough.
     fn drop_out(&self, device: &Device, reason: &dyn Display) {
         if device.outage.begin(Instant::now()) {
             let left = self.devices.iter().filter(|device| device.is_alive()).count();

@@ -11,7 +11,7 @@ use crate::network::layers::{self, Activation, Dense, Embedding, PIECE_PLANES, S
 use crate::network::planes::PLANES;
 use zeitnot_kernels::{AddScaled, Kernels};
 
-/// Rows evaluated together: more would leave the cache, fewer would read the weights more often.
+/// Rows evaluated together stay in the cache.
 const GROUP_BYTES: usize = 2 << 20;
 
 pub(crate) struct AttentionBody {

@@ -309,7 +309,7 @@ impl FeedForward {
         }
     }
 
-    /// Adds its results to `x`, which `next` reads.
+    /// Changes `x`, which `next` reads.
     pub(crate) fn evaluate(
         &self,
         rows: usize,

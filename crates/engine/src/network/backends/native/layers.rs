@@ -14,8 +14,7 @@ use zeitnot_kernels::{
     board_offset, pack_fixed_dense, pack_right,
 };
 
-/// Each square of `boards`, `[positions][10][10][channels]`, becomes a row of `width`, of which it fills
-/// `channels`.
+/// Each square of `boards`, `[positions][10][10][channels]`, becomes a row of `width`.
 pub(crate) fn boards_to_rows(boards: &[f32], channels: usize, rows: &mut [f32], width: usize) {
     let rows = rows.chunks_exact_mut(BLOCK_ROWS * width);
     for (board, rows) in boards.chunks_exact(BOARD_SQUARES * channels).zip(rows) {
@@ -65,7 +64,7 @@ impl<T: Clone + Default> Buffer<T> {
         let whole = length.next_multiple_of(alignment);
         // Zeros come from the system as pages that take no memory before they are written.
         let memory = vec![T::default(); whole + alignment];
-        // Alignment is only for speed: `align_offset` may decline (it does so under Miri).
+        // Only for speed: `align_offset` may decline, as it does under Miri.
         let aligned = Some(memory.as_ptr().align_offset(alignment * size_of::<T>()));
         let start = aligned.filter(|&start| start < alignment).unwrap_or(0);
         if is_large {
@@ -268,7 +267,7 @@ impl Linear {
     }
 }
 
-/// How a tower's 3×3 convolutions and an attention body's dense layers are computed.
+/// Of a tower's 3×3 convolutions and an attention body's dense layers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Precision {
     Single,

@@ -2,8 +2,7 @@
 //!
 //! [`Native::new`] packs a [`Network`]'s weights for the machine's best kernels. `Model` evaluates in the
 //! order of the data: a residual `tower` or the `body` of an attention network (made of `encoder`s), then the
-//! `heads`. All are made of `layers` and `convolution`s, and those of operations in `kernels`, the only place
-//! with `unsafe` code. Weights are shared, each evaluator has its own scratch.
+//! `heads`. All are made of `layers` and `convolution`s, and those of operations of `zeitnot-kernels`. Weights are shared, each evaluator has its own scratch.
 
 mod body;
 mod convolution;
@@ -49,7 +48,6 @@ pub struct Native {
     model: Arc<Model>,
 }
 
-/// Without the weights.
 impl fmt::Debug for Native {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Native")
@@ -400,7 +398,6 @@ impl Model {
         }
     }
 
-    /// All policy indices must be below 1858.
     fn evaluate(&self, group: &mut [EvalSlot], scratch: &mut Scratch) {
         let positions = group.len();
         let (rows, boards) = match (&self.body, &mut scratch.body) {

@@ -15,7 +15,6 @@ use zeitnot_kernels::{
     Residual, ScaledResidual, Stamp, Stamps, Unfold, board_offset,
 };
 
-/// Residual blocks `act(x + se(conv2(act(conv1(x)))))` behind a first convolution.
 pub(crate) struct Tower {
     kernels: Kernels,
     pub(crate) filters: usize,
@@ -354,7 +353,7 @@ impl SqueezeExcite {
 const HISTORY: usize = 8;
 /// Twelve of pieces, one of repetition.
 const PLANES_PER_BOARD: usize = 13;
-/// Kinds of pieces: the first planes of a board.
+/// The first planes of a board.
 const PIECES: usize = 12;
 /// First, middle or last rank times first, middle or last file.
 const CLASSES: usize = 9;

@@ -62,8 +62,7 @@ impl OnnxRuntime {
             EvalSlot::of(&history, info.input_format.into())
         });
         let sessions = Arc::new(SessionPool::new(runtime, model, device.clone(), tried));
-        // The first evaluator makes the first session, and its batch finds outputs of a wrong type, shape or
-        // range.
+        // Its batch finds outputs of a wrong type, shape or range.
         let mut batch = sessions.tried.clone();
         let mut evaluator = sessions.evaluator()?;
         evaluator.evaluate(&mut batch)?;

@@ -8,7 +8,7 @@ use std::slice;
 use super::provider::Provider;
 use crate::network::onnx::OnnxModel;
 
-/// A bound for the memory of one batch. Far beyond the size at which throughput stops growing.
+/// Far beyond the size at which throughput stops growing.
 pub(super) const MAX_BATCH: usize = 1024;
 /// Two such batches fill a GPU with most networks, and no larger one is prepared by default.
 pub(super) const PREFERRED_GPU_BATCH: usize = 256;

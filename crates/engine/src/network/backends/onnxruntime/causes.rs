@@ -179,7 +179,7 @@ pub(super) fn in_our_words(error: &ort::Error) -> String {
     cause(&error.to_string())
 }
 
-/// Why `provider` does not compute a model, where that is known beforehand.
+/// Why `provider` does not compute a model, if that is known.
 pub(super) fn known_limit(data_type: DataType, provider: Provider) -> Option<&'static str> {
     (data_type == DataType::Bfloat16 && provider == Provider::Cpu).then_some(
         "it is an ONNX model in bf16, as Lc0's leela2onnx --onnx-data-type=bf16 writes it, which ONNX Runtime does not compute \

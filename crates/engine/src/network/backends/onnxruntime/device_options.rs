@@ -77,7 +77,7 @@ pub struct DeviceOptions {
     pub(super) queues: usize,
     /// The form in which positions travel to it. A ready ONNX model keeps its own.
     pub input: InputForm,
-    /// True if the CPU computes what the device cannot compute of a model. Otherwise that is an error.
+    /// Whether the CPU computes what the device cannot. Otherwise that is an error.
     pub(crate) needs_cpu: bool,
     /// Options of the provider that the user adds, or has in the place of ours.
     provider_options: Vec<(String, String)>,
@@ -200,8 +200,7 @@ impl DeviceOptions {
         self.provider == Provider::Cuda && self.provider_options.iter().any(is_asked)
     }
 
-    /// Whether it is an error that the device cannot compute all of a model. Otherwise the CPU
-    /// silently computes the rest.
+    /// Whether the device must compute all of a model. Otherwise the CPU silently computes the rest.
     pub(super) fn must_compute_all(&self) -> bool {
         (self.provider.is_accelerator() || self.provider.is_plugin()) && !self.needs_cpu
     }
@@ -253,8 +252,8 @@ impl DeviceOptions {
         (first, DeviceOptions { needs_cpu, ..self })
     }
 
-    /// The registration of the provider with a session. `None` for the CPU, which is always
-    /// registered, and for plugins, whose devices are given to the session.
+    /// `None` for the CPU, which is always registered, and for plugins, whose devices are given to the
+    /// session.
     pub(super) fn registration(&self, model: &OnnxModel) -> Option<ExecutionProviderDispatch> {
         let provider = match self.provider {
             Provider::Cuda => {
@@ -339,7 +338,6 @@ fn compiled_for(cache: &Path, model: &OnnxModel, now: SystemTime) -> Option<Path
         let (path, used) = (entry.path(), entry.path().join("used"));
         let used = fs::metadata(used).and_then(|used| used.modified());
         let is_old = used.is_ok_and(|used| now.duration_since(used).is_ok_and(|age| age > COMPILED_LIFE));
-        // Before, all models shared one folder.
         if path != own && (is_old || !path.join("used").exists()) {
             let _ = fs::remove_dir_all(path);
         }

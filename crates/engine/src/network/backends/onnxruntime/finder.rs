@@ -1,5 +1,4 @@
-//! Finds ONNX Runtime and the plugins of its providers: the places where they may lie, best first. What is
-//! known of a library, and why there may be none.
+//! Finds ONNX Runtime and the plugins of its providers: the places where they may lie, best first.
 //!
 //! | order | place |
 //! |---|---|
@@ -80,8 +79,8 @@ impl Library {
         })
     }
 
-    /// Whether the library was built with `provider`, or takes it as a plugin. Where a provider that
-    /// is no plugin is a file of its own, that file must lie beside the library.
+    /// Whether the library was built with `provider`, or takes it as a plugin. A provider's own file must lie
+    /// beside it.
     pub fn has(&self, provider: Provider) -> bool {
         match (provider.file_name(), self.path.parent()) {
             (Some(file), Some(folder)) => folder.join(file).is_file(),
@@ -258,7 +257,7 @@ pub(super) fn library_for(provider: Provider) -> Result<Library, LibraryError> {
     })
 }
 
-/// The library that would be used for `provider`, and why others were refused.
+/// The library for `provider`, and why others were refused.
 pub fn look_for(provider: Provider) -> (Option<Library>, Vec<String>) {
     let mut refused = Vec::new();
     match find(provider, &mut refused) {
@@ -353,7 +352,7 @@ fn named_library(named: &Path) -> Result<Library, LibraryError> {
     Library::probe(&path, LibrarySource::Environment).map_err(LibraryError::Named)
 }
 
-/// `" that can be used (…)"` for the message, or nothing where nothing was refused.
+/// `" that can be used (…)"`, or nothing where nothing was refused.
 pub fn refused_suffix(refused: &[Unusable]) -> String {
     if refused.is_empty() {
         return String::new();
@@ -386,7 +385,7 @@ pub(super) fn fetched_folders(is_wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> 
         .flat_map(|cache| entries(cache))
         .filter(is_wanted)
         .collect();
-    found.sort_by_cached_key(|path| Reverse(path.file_name().map(|name| numbers(&name.to_string_lossy()))));
+    newest_first(&mut found);
     found
 }
 
@@ -492,8 +491,12 @@ fn best_in(folder: &Path, source: LibrarySource, refused: &mut Vec<Unusable>) ->
 /// The newest version first.
 fn libraries_in(folder: &Path) -> Vec<PathBuf> {
     let mut files = entries_named(folder, is_library_name);
-    files.sort_by_cached_key(|path| Reverse(path.file_name().map(|name| numbers(&name.to_string_lossy()))));
+    newest_first(&mut files);
     files
+}
+
+fn newest_first(paths: &mut [PathBuf]) {
+    paths.sort_by_cached_key(|path| Reverse(path.file_name().map(|name| numbers(&name.to_string_lossy()))));
 }
 
 /// The numbers in a file's or folder's name, for comparing versions: `libonnxruntime.so.1.31.1` gives

@@ -21,8 +21,8 @@ use super::tensors::RunError;
 use crate::network::eval_slot::EvalSlot;
 use crate::network::onnx::OnnxModel;
 
-/// Held to write while a graph is captured, when no thread of the process may call certain functions of CUDA,
-/// and to read while anything else is done on a GPU of NVIDIA's.
+/// Held to write while a graph is captured, when no other thread may call certain functions of CUDA, and to
+/// read while anything else is done on a GPU of NVIDIA's.
 pub(super) static CAPTURING: RwLock<()> = RwLock::new(());
 
 /// A batch that is filled in, with the number of its session and its positions.

@@ -2,10 +2,9 @@
 //! drives.
 //!
 //! [`OnnxRuntime`] is the backend: a model, its facts, and the `SessionPool` that evaluates with it through
-//! `runners`, `graphs` and `tensors`. The library is loaded at run time, when the first backend is made:
-//! [`Runtime`] is the one that serves the whole process and takes plugins in, [`finder`] finds it, `nvidia`
-//! loads what a GPU needs beside it. [`provider`] knows the kinds of devices, [`DeviceOptions`] what users
-//! choose of them. Nothing is fetched here: that is the business of `setup`.
+//! `runners`, `graphs` and `tensors`. [`Runtime`] is the library, loaded when the first backend is made:
+//! [`finder`] finds it, `nvidia` loads what a GPU needs beside it. [`provider`] knows the kinds of devices,
+//! [`DeviceOptions`] what users choose of them. Nothing is fetched here.
 
 pub mod finder;
 pub mod provider;

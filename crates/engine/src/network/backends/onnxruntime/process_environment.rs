@@ -53,8 +53,7 @@ pub(super) fn set_variables() {
 /// programs.
 pub(super) fn search_in(folders: &[PathBuf]) {
     if let Some(path) = search_path(folders, env::var_os("PATH").unwrap_or_default().as_os_str()) {
-        // SAFETY: it is called under Windows only, where the system guards the environment by a lock of its
-        // own.
+        // SAFETY: under Windows the system guards the environment by a lock of its own.
         unsafe { env::set_var("PATH", path) };
     }
 }

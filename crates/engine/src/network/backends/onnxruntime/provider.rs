@@ -1,9 +1,7 @@
 //! Execution providers, ONNX Runtime's interfaces to kinds of devices.
 //!
 //! A provider other than the CPU's needs a library that was built with it ([`super::finder`]) and registers
-//! with each session. A provider's own answer before a session is made cannot be trusted. Only registering it
-//! shows whether it works. [`ProviderSpec`] says what is known of each. A new one needs that, its options in
-//! `device_options`, and its package and rule in `setup`.
+//! with each session. Only that shows whether it works: a provider's own answer before cannot be trusted.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -15,7 +13,6 @@ use crate::network::onnx::Form;
 use crate::options::option_choice;
 use crate::system::gpus::Gpu;
 
-/// The backend's name.
 pub const NAME: &str = "onnxruntime";
 
 option_choice! {
@@ -181,7 +178,6 @@ impl Provider {
         self.spec().is_accelerator
     }
 
-    /// Whether it is a library of its own that any ONNX Runtime takes in.
     pub fn is_plugin(self) -> bool {
         self.plugin().is_some()
     }
@@ -190,7 +186,7 @@ impl Provider {
         self.spec().plugin.as_ref()
     }
 
-    /// The systems that it is for, if one with `os` on `arch` is none of them.
+    /// The systems that it is for, if `os` on `arch` is none of them.
     pub fn only_on(self, os: &str, arch: &str) -> Option<&'static str> {
         (!(self.spec().is_for)(os, arch)).then_some(self.spec().systems)
     }

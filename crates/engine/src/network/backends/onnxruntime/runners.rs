@@ -96,7 +96,6 @@ impl Runner {
         }
     }
 
-    /// Runs what was filled in.
     pub(super) fn run(
         &mut self,
         session: &mut Session,
@@ -148,7 +147,6 @@ impl Runner {
     }
 }
 
-/// The type and the shape of a tensor.
 type Form = (TensorElementType, Vec<usize>);
 
 fn tensor<'a>(
@@ -164,7 +162,7 @@ fn tensor<'a>(
     })
 }
 
-/// As the model declares an output: a column may be [batch], [batch, 1] or [batch, 1, 1].
+/// As the model declares an output.
 fn form_of(session: &Session, (name, width): (&str, usize), positions: usize) -> Form {
     let output = session.outputs().iter().find(|output| output.name() == name);
     let dtype = output.map(|output| output.dtype());

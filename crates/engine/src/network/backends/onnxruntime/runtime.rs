@@ -1,5 +1,4 @@
-//! The one ONNX Runtime of this process: loaded when it is first needed, and kept. With the plugins that it
-//! has taken in.
+//! The one ONNX Runtime of this process, loaded when it is first needed, with the plugins that it has taken in.
 //!
 //! Plugins are libraries of their own, which any ONNX Runtime from 1.24.4 on takes in. One that is registered
 //! is a device of the environment, and sessions are made with that device.
@@ -204,7 +203,7 @@ fn load_parts_of(plugin: &Path) {
     wanted.retain(|name| ort::util::preload_dylib(name).is_err());
     for name in wanted {
         if let Some(path) = entries_named(folder, |file| file.starts_with(&name)).first() {
-            // What does not load is named by the error of the plugin's registration.
+            // The plugin's registration names what does not load.
             let _ = ort::util::preload_dylib(path);
         }
     }

@@ -54,7 +54,6 @@ pub(super) struct SessionPool {
     /// The largest batch that is run as one. Relaxed: who reads it late only fails once more.
     largest: AtomicUsize,
     notes: Mutex<Vec<Note>>,
-    /// Positions with which new sessions are run.
     pub(super) tried: [EvalSlot; TRIED.len()],
     prepacked: PrepackedWeights,
     /// The most batches that are run at once.
@@ -84,7 +83,6 @@ impl fmt::Debug for SessionPool {
 }
 
 impl SessionPool {
-    /// A pool without a session yet.
     pub(super) fn new(
         runtime: &'static Runtime,
         model: OnnxModel,
@@ -95,27 +93,24 @@ impl SessionPool {
         if device.captures() {
             sizes = sizes.for_graphs();
         }
-        let (largest, notes) = (sizes.largest().into(), Mutex::default());
         let most = match (device.provider.spec().runs_one_at_a_time, device.queues) {
             (true, _) => 1,
             (false, 0) => usize::MAX,
             (false, queues) => queues,
         };
-        let (prepacked, making, state) = (PrepackedWeights::new(), Mutex::default(), Mutex::default());
-        let is_back = Condvar::new();
         SessionPool {
             runtime,
             model: Arc::new(model),
             device,
+            largest: sizes.largest().into(),
             sizes,
-            largest,
-            notes,
+            notes: Mutex::default(),
             tried,
-            prepacked,
+            prepacked: PrepackedWeights::new(),
             most,
-            making,
-            state,
-            is_back,
+            making: Mutex::default(),
+            state: Mutex::default(),
+            is_back: Condvar::new(),
         }
     }
 
@@ -249,7 +244,7 @@ impl SessionPool {
         }
     }
 
-    /// Waits until no other session of a provider that runs one at a time is made or runs. Others don't wait.
+    /// Waits while another session of a provider that runs one at a time is made or runs.
     fn alone(&self) -> Option<MutexGuard<'static, ()>> {
         let runs_alone = self.device.provider.spec().runs_one_at_a_time;
         runs_alone.then(|| ONE_AT_A_TIME.lock())
@@ -280,7 +275,6 @@ impl SessionPool {
         }
     }
 
-    /// Opens a new session, for a plugin on its device.
     fn open_on(&self, device: Option<Device<'_>>) -> ort::Result<Session> {
         let mut builder = Session::builder(&self.runtime.environment)?
             .with_optimization_level(GraphOptimizationLevel::All)?
@@ -296,7 +290,6 @@ impl SessionPool {
             // Weights that can be sessions must not lie in a session's own arena.
             .with_config_entry("session.use_device_allocator_for_initializers", "0")?
             .with_prepacked_weights(&self.prepacked)?
-            // What a device cannot compute would silently be computed by the processor.
             .with_config_entry(
                 "session.disable_cpu_ep_fallback",
                 if self.device.must_compute_all() { "1" } else { "0" },
@@ -318,8 +311,7 @@ impl SessionPool {
     }
 }
 
-/// Whether the processor adds up products of 8-bit numbers without saturation. On x86 this takes
-/// VNNI.
+/// Whether the processor adds up products of 8-bit numbers without saturation.
 fn sums_bytes_exactly() -> bool {
     #[cfg(target_arch = "x86_64")]
     return is_x86_feature_detected!("avx512vnni") || is_x86_feature_detected!("avxvnni");

@@ -1,8 +1,5 @@
-//! The border to ONNX Runtime: positions become the numbers of an input, and the numbers of outputs become
-//! evaluations.
-//!
-//! The numbers are read and written where they lie, in the tensors' own memory. Nothing is copied that need
-//! not be converted.
+//! Positions become the numbers of an input, and the numbers of outputs become evaluations. They are read and
+//! written where they lie, in the tensors' own memory.
 
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
@@ -12,8 +9,7 @@ use thiserror::Error;
 use super::causes::{in_our_words, is_out_of_memory};
 use super::provider::NAME;
 use crate::network::backend_error::BackendError;
-use crate::network::eval_slot::EvalSlot;
-use crate::network::eval_slot::ROUNDING;
+use crate::network::eval_slot::{EvalSlot, ROUNDING};
 use crate::network::onnx::{TensorNames, ValueOutput};
 use crate::network::planes::{InputPlanes, PLANES};
 use crate::network::policy_map::POLICY_SIZE;
@@ -94,8 +90,8 @@ pub(super) enum Numbers<'a> {
 }
 
 impl<'a> Numbers<'a> {
-    /// Those of `width` for each of `positions`. Files differ in how they write a column: `[batch]`, `[batch,
-    /// 1]` or `[batch, 1, 1]`.
+    /// Those of `width` for each of `positions`. A column may be `[batch]`, `[batch, 1]` or
+    /// `[batch, 1, 1]`.
     pub(super) fn of(
         value: &'a DynValue,
         (name, width): (&str, usize),

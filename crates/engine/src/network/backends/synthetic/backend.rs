@@ -1,4 +1,4 @@
-//! The backend of evaluators that are all alike.
+//! Backends without state.
 
 use std::fmt::Debug;
 

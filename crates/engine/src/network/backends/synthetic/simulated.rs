@@ -5,7 +5,7 @@
 //! and back adds `latency-us`, and `copy-ns` per position. Meanwhile the device computes other batches, at
 //! most `queues` in flight. So a lone evaluator gets `n / (latency + n * (copy + per_position))` evaluations
 //! a second with batches of `n`, and several together at most `1 / per_position`. The device is *busy* while
-//! it computes, not while a batch travels. After `fail-after` positions it fails for good.
+//! it computes, not while a batch travels.
 //!
 //! With `clock=real` evaluators sleep meanwhile, and wake some 50 µs late, as with a real device. Before a
 //! batch leaves, its thread packs the inputs as for a real GPU
@@ -25,8 +25,7 @@ use crate::network::backend_info::{ACCELERATOR_QUEUES, ANY_BATCH, BackendInfo};
 use crate::network::encode::InputFormat;
 use crate::network::eval_slot::EvalSlot;
 use crate::network::packed_planes::PACKED_BYTES;
-use crate::network::timetable::DevicePace;
-use crate::network::timetable::{Timetable, batches_of_device};
+use crate::network::timetable::{DevicePace, Timetable, batches_of_device};
 use crate::note::Note;
 use crate::options::{OptionGroup, option_choice, option_group};
 use crate::params::Params;
@@ -258,8 +257,7 @@ struct SimulatedEvaluator {
 }
 
 impl SimulatedEvaluator {
-    /// Sends a batch of `positions`. The result says when the device started and after how long the batch is
-    /// back.
+    /// Sends a batch. Returns when the device started, and after how long the batch is back.
     fn submit(&self, positions: usize) -> Result<(Instant, Duration), BackendError> {
         let mut device = self.device.lock();
         if device.timetable.positions >= device.fail_after {
