@@ -1,5 +1,5 @@
-//! A game with labels, as a teacher plays it, or imported from PGN of tournaments with evaluations in
-//! comments (`{[%eval 0.60]}`, pawns from White's view, `#-5` mates).
+//! A game with labels, by a teacher or from PGN of tournaments with evaluations in comments (`{[%eval
+//! 0.60]}`, pawns from White's view, `#-5` mates).
 //!
 //! `{book}` marks moves that nobody chose. A hash of the name holds whole events out, so that no event is in
 //! both training and measurement.
@@ -41,7 +41,7 @@ pub struct LabelledPly {
     pub played: Move,
     pub choice: MoveChoice,
     pub centipawns: Option<i16>,
-    /// The teacher's moves, best first, empty where only the move played is known.
+    /// The teacher's moves, best first, if known.
     pub candidates: Vec<TeacherMove>,
 }
 
@@ -74,7 +74,7 @@ pub struct LabelledGame {
 /// Base time of the reference set, seconds.
 const REFERENCE_SECONDS: f64 = 1800.0;
 
-/// Labels a game by its tags. What is wrong with it is told in words.
+/// An error says what is wrong with it.
 pub fn labelled(game: Result<RecordedGame, GameError>) -> Result<LabelledGame, String> {
     let game = game.map_err(|error| error.to_string())?;
     let lack = |what| {

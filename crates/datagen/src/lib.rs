@@ -1,8 +1,7 @@
 //! Training data for networks: games with labels, and the tables that the trainer in `models/training` reads.
 //!
-//! [`game`] imports games, [`teacher`] plays them and labels lines with mistakes. [`record`] stores
-//! a game in few bytes, [`table`] expands it to one row per position. The program `zeitnot-datagen` calls all
-//! of it.
+//! [`game`] imports games, [`teacher`] plays them and labels mistakes. [`record`] stores a game in few bytes,
+//! [`table`] expands it to one row per position.
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 

@@ -26,7 +26,7 @@ use zeitnot_lab::pgn::Games;
 use zeitnot_lab::report::printable;
 use zeitnot_lab::rows::{Export, make_folder, replace};
 
-/// The most bytes of records that are held in memory.
+/// The most bytes of records in memory.
 const MOST_RECORDS: u64 = 8 << 30;
 const MOST_NOTES: usize = 20;
 
@@ -216,7 +216,7 @@ fn make_games(
     Ok(summary)
 }
 
-/// Opens or makes the file for this process alone, at the end of its last whole game.
+/// Opens or makes the file, at the end of its last whole game.
 fn resume(path: &Path) -> Result<(OwnFile, DatagenSummary), Box<dyn Error>> {
     let io_fault = |error: std::io::Error| fault(path, error);
     let mut summary = DatagenSummary::default();
@@ -311,7 +311,7 @@ fn each_game(
 ) -> Result<(), Box<dyn Error>> {
     for path in paths {
         let mut bytes = Vec::new();
-        // Our own records of games that are alike compress like nothing else.
+        // Our own records compress like nothing else.
         let read = match path.extension().is_some_and(|extension| extension == "zst") {
             true => File::open(path)
                 .and_then(|own| Zstandard::new(own).take(MOST_RECORDS).read_to_end(&mut bytes)),

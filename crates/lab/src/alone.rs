@@ -4,7 +4,7 @@ use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// What came of locking a file for this process alone, as long as it is open.
+/// What came of locking a file until it is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lock {
     Held,
@@ -25,7 +25,7 @@ pub fn lock(file: &File) -> Lock {
     }
 }
 
-/// Opens a file of ours. In a folder that others can write to, a link, pipe or folder may lie in its place.
+/// Opens a file of ours, and no link, pipe or folder that others may have put in its place.
 pub fn open_regular(path: &Path, options: &OpenOptions) -> io::Result<File> {
     if path.symlink_metadata().is_ok_and(|known| !known.is_file()) {
         return Err(io::Error::other(
@@ -56,7 +56,7 @@ pub struct OwnFile {
 }
 
 impl OwnFile {
-    /// Takes a file that is open for writing under this path, at its end behind `len` bytes.
+    /// Takes a file that is open for writing, at its end behind `len` bytes.
     pub fn new(path: &Path, file: File, len: u64) -> OwnFile {
         OwnFile {
             path: path.to_owned(),
@@ -65,7 +65,7 @@ impl OwnFile {
         }
     }
 
-    /// Opens or makes a file, to go on behind its first `len` bytes. What is behind them is lost.
+    /// Opens or makes a file, of which what is behind `len` bytes is lost.
     pub(crate) fn open(path: &Path, len: u64) -> io::Result<OwnFile> {
         let options = File::options().write(true).create(true).truncate(false).clone();
         let mut file = open_regular(path, &options)?;

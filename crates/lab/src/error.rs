@@ -1,5 +1,5 @@
 //! Why a measurement could not be made. It stands below all that fails, so that who hands an error on need
-//! not know where it came from.
+//! not know its source.
 
 use std::fmt;
 use std::io;
@@ -60,7 +60,7 @@ pub enum GameError {
     #[error("game {number}{players} is skipped: {reason}")]
     Broken {
         number: u64,
-        /// The players in brackets, with a space in front, empty if they are not known.
+        /// ` (players)`, empty if they are not known.
         players: String,
         reason: String,
     },

@@ -1,5 +1,5 @@
-//! A played move as a row of `moves.csv`, in matches and in replays, and what is computed from such rows:
-//! curves over a game, and what smart pruning saves.
+//! A played move as a row of `moves.csv`, and what is computed from such rows: curves over a game, and what
+//! smart pruning saves.
 
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -147,7 +147,6 @@ const CURVES: [Curve; 4] = [
     Curve {
         title: "Nodes in the tree at the end of a move",
         axis: "nodes, mean",
-        // With nodes as the limit, they are that limit.
         needs_clock: true,
         value: |row| Some(row.nodes as f64),
     },
@@ -205,7 +204,7 @@ impl Curves {
         }
     }
 
-    /// A mean by move number, as far as a tenth of the games goes on.
+    /// As far as a tenth of the games goes on.
     fn line(&self, quantity: usize) -> Vec<(f64, f64)> {
         let enough = self.by_number.first().map_or(0, |first| first.moves / 10).max(1);
         let mut points = Vec::new();

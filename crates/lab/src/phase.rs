@@ -1,7 +1,6 @@
 //! The phases of a game.
 
-/// A phase of a game, by the pieces and pawns on the board, kings included, as every measurement and document
-/// means it.
+/// A phase of a game, by the pieces and pawns on the board, kings included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// 25 pieces or more.

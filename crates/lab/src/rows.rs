@@ -3,9 +3,9 @@
 //! Reports are computed from rows, so that the rows of many machines together give the report of one machine.
 //!
 //! A row type is declared once: `#[derive(Default, Serialize, Deserialize)] struct GameRow { … }` and `impl
-//! Row for GameRow`. A column that a later version adds gets `#[serde(default)]`, so that older rows can be
-//! read. [`GameFiles`] writes CSV. Floats round-trip. [`MergedGames`] reads the rows of many
-//! files game by game. [`replace`] is how any file comes into the place of an older one.
+//! Row for GameRow`. A column that a later version adds gets `#[serde(default)]`. [`GameFiles`] writes CSV.
+//! Floats round-trip. [`MergedGames`] reads the rows of many files game by game. [`replace`] puts a file into
+//! the place of an older one.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -22,7 +22,7 @@ use serde::de::DeserializeOwned;
 use tempfile::{NamedTempFile, TempPath};
 use zeitnot_engine::files;
 
-/// A game of a run or of a match. Games are written in ascending order.
+/// Games are written in ascending order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GameKey {
     /// Empty outside matches.
@@ -67,7 +67,7 @@ pub trait Row: Default + Serialize + DeserializeOwned {
     }
 }
 
-/// Rows as lines, if asked for below the names of their columns.
+/// Rows as lines, if asked for below a header.
 pub(crate) fn csv_of<R: Row>(rows: &[R], has_header: bool) -> String {
     let mut csv = csv::WriterBuilder::new()
         .has_headers(has_header)
@@ -107,7 +107,7 @@ fn plain(field: &str) -> String {
     number.strip_suffix(".0").unwrap_or(&number).to_owned()
 }
 
-/// Rows of a kind have most of its columns, as versions differ in some.
+/// Versions differ in some columns.
 fn are_columns_of<R: Row>(found: &csv::StringRecord) -> bool {
     let header = R::header();
     let (known, unknown): (Vec<_>, Vec<_>) = header
@@ -137,8 +137,8 @@ pub fn make_folder(folder: &Path) -> Result<(), RowError> {
     std::fs::create_dir_all(folder).map_err(RowError::io(folder))
 }
 
-/// Puts `content` into the place of what `path` holds, in one step: written beside it and renamed. Whatever
-/// goes wrong, the old content stays. Permissions stay, and a link stays a link.
+/// Puts `content` into the place of what `path` holds, in one step. Whatever goes wrong, the old content
+/// stays. Permissions stay, and a link stays a link.
 pub fn replace(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     let is_plain = |path: &Path| path.metadata().map_or(true, |known| known.is_file());
     if !is_plain(path) {
@@ -150,10 +150,10 @@ pub fn replace(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     persist(beside.into_temp_path(), path)
 }
 
-/// How the names of files begin that are to come into the place of others.
+/// Begins the names of files that are to come into the place of others.
 const BESIDE: &str = ".zeitnot-";
 
-/// Removes what killed processes have left in a folder that nobody else writes to.
+/// Removes what killed processes have left in a folder of our own.
 pub(crate) fn remove_left_over(folder: &Path) {
     let entries = folder.read_dir().into_iter().flatten().flatten();
     for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(BESIDE)) {
@@ -180,8 +180,7 @@ fn beside(path: &Path) -> io::Result<NamedTempFile> {
 
 fn persist(beside: TempPath, path: &Path) -> io::Result<()> {
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    // Some network drives put content on the disk after the name. A crash between the two would leave
-    // neither.
+    // Some network drives write the name before the content, and a crash between the two leaves neither.
     File::open(&beside)?.sync_all()?;
     if let Ok(known) = target.metadata() {
         if known.permissions().readonly() {
@@ -198,7 +197,7 @@ fn persist(beside: TempPath, path: &Path) -> io::Result<()> {
     beside.persist(target).map_err(|error| error.error)
 }
 
-/// A file that is made anew beside an older one, comes into its place, and grows there.
+/// A file that is made anew beside an older one, and then replaces it.
 #[derive(Debug)]
 pub struct Export {
     path: PathBuf,
@@ -238,15 +237,14 @@ impl Export {
         Ok(())
     }
 
-    /// What has come into its place survives the end of the program.
+    /// It survives the end of the program.
     pub fn add(&mut self, content: impl AsRef<[u8]>) -> Result<(), RowError> {
         let written = self.file.append(content.as_ref());
         written.map_err(RowError::ended(&self.path))
     }
 }
 
-/// A file for rows, with their header, which shows their kind even if none follows. It replaces the same kind
-/// of rows only.
+/// A file for rows, with their header, which shows their kind even if none follows. Replaces only that kind.
 pub(crate) fn create_rows<R: Row>(path: &Path) -> Result<Export, RowError> {
     if path.metadata().is_ok_and(|file| file.len() > 0) && !has_rows_of::<R>(path)? {
         let text = "has other columns than this version writes; begin anew in another --out";
@@ -257,7 +255,7 @@ pub(crate) fn create_rows<R: Row>(path: &Path) -> Result<Export, RowError> {
     Ok(file)
 }
 
-/// Lines that end, and their bytes. No text of a row contains a newline.
+/// Lines that end, and their bytes. No row contains a newline.
 pub(crate) fn whole_lines(path: &Path) -> io::Result<(u64, u64)> {
     let mut reader = BufReader::new(File::open(path)?);
     let mut line = Vec::new();
@@ -377,7 +375,7 @@ pub(crate) struct MergedGames<R: Row> {
 }
 
 impl<R: Row> MergedGames<R> {
-    /// Each file's games must be in ascending order, as all commands write them.
+    /// Each file's games must be in ascending order.
     pub(crate) fn open(paths: &[PathBuf]) -> Result<MergedGames<R>, RowError> {
         let mut files = Vec::new();
         for path in paths {

@@ -1,8 +1,8 @@
 //! Runs the jobs of all measurements on threads, until the end or until the user stops them.
 //!
-//! Each thread takes several jobs at once to evaluate their positions in one batch, and delivers results in
-//! any order. The caller receives them in the order of the jobs, so that the output does not depend on the
-//! threads and always ends with a whole job.
+//! Each thread takes several jobs at once to evaluate their positions in one batch. The caller receives
+//! results in the order of the jobs, so that the output does not depend on the threads and always ends with a
+//! whole job.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -23,7 +23,7 @@ pub struct Jobs<'a, J, R> {
     stop: &'a AtomicBool,
     /// No more results are wanted.
     ended: &'a AtomicBool,
-    /// Places with results, or the error that ends the run.
+    /// Errors end the run.
     results: Sender<Result<(u64, R), LabError>>,
 }
 
@@ -37,7 +37,7 @@ impl<J, R> Jobs<'_, J, R> {
         }
     }
 
-    /// Takes several jobs at once, does them with `work`, and delivers their results, until there are none.
+    /// Does several jobs at once with `work`, and delivers their results, until there are none.
     pub fn do_in_chunks(
         &self,
         most: usize,
@@ -70,8 +70,8 @@ impl<J, R> Jobs<'_, J, R> {
     }
 }
 
-/// Runs the jobs of `next`. `work` runs on each thread, with its index from 0. `receive` gets the results in
-/// the order of the jobs and may end the run. When the user sets `stop`, jobs under way are given up.
+/// Runs the jobs of `next` with `work` on each thread, by its index from 0. `receive` gets the results in the
+/// order of the jobs and may end the run. When the user sets `stop`, jobs under way are given up.
 ///
 /// A thread's error ends the run, except after `stop`: Ctrl-C in a terminal ends child processes too.
 pub fn run<J: Send, R: Send>(

@@ -4,11 +4,11 @@ use crate::uci_process::InfoLine;
 use zeitnot_engine::chess::Color;
 use zeitnot_engine::search::LineValue;
 
-/// A mate in n plies is this minus n, in centipawns, being mated n minus this.
+/// A mate in n plies is this minus n, in centipawns.
 const MATE: i32 = 32_000;
 /// Most plies of a mate that are told apart.
 const LONGEST_MATE: i32 = 1000;
-/// Larger scores are cut to this, in centipawns. Above lie the mates.
+/// Larger scores are cut to this, in centipawns.
 const LARGEST: i32 = 15_000;
 
 /// The score that a search gave its move, from the mover's point of view.
@@ -56,7 +56,7 @@ impl MoveScore {
     }
 
     /// Winning chances, percent, of the side whose score it is, by the formula that lichess publishes
-    /// (<https://lichess.org/page/accuracy>). It holds for pawns of Stockfish's scale.
+    /// (<https://lichess.org/page/accuracy>) for pawns of Stockfish's scale.
     pub(crate) fn win_percent(self) -> f64 {
         /// Fitted by lichess to games of its players.
         const STEEPNESS: f64 = 0.003_682_08;
@@ -83,8 +83,8 @@ impl MoveScore {
 
 /// The winning chances of players, percent, where a search expects so many points, 0 to 1.
 ///
-/// Players throw away more than searches against themselves do. On the logistic scale their chances are this
-/// part of the search's. Fitted to lichess' evaluations of its players' games (`scripts/review_accuracy.py`).
+/// Players throw away more than searches against themselves do: this part of the search's chances on the
+/// logistic scale. Fitted to lichess' evaluations of its players' games (`scripts/review_accuracy.py`).
 pub(crate) fn winning_chances(expected: f64) -> f64 {
     const SLOPE: f64 = 0.7;
     100.0 / (1.0 + ((1.0 - expected) / expected).powf(SLOPE))

@@ -1,5 +1,5 @@
-//! External UCI engines as child processes: what goes in and what comes out, line by line, with patience that
-//! ends. An engine that fails is named with what it said last.
+//! External UCI engines as child processes, line by line, with patience that ends. An engine that fails is
+//! named with what it said last.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::{File, OpenOptions};
@@ -23,16 +23,16 @@ use zeitnot_engine::foreign::{one_line, our_words};
 use zeitnot_engine::system::tool::end_within;
 use zeitnot_engine::time::Millis;
 
-/// The time that an engine may be silent where no clock runs, unless the user says otherwise.
+/// The time that an engine may be silent where no clock runs, by default.
 const SILENCE: Duration = Duration::from_secs(10);
-/// The time that it may be silent once it has told of an error in the place of an answer.
+/// The same once it has told of an error in the place of an answer.
 const SILENCE_AFTER_ERROR: Duration = Duration::from_secs(8);
-/// How many times as long it may talk before it answers, where no clock runs.
+/// How many times as long it may talk before it answers.
 const TALK: u32 = 30;
-/// The same before a start or a new game: whoever talks for longer never gets to its end.
+/// The same before a start or a new game.
 const TALK_BEFORE_GAME: u32 = 3;
 const MOST_NAME: usize = 200;
-/// The time beyond its limit after which an engine without a move is ended.
+/// The time beyond its limit after which an engine is ended.
 const MARGIN: Duration = Duration::from_secs(3);
 const FAREWELL: Duration = Duration::from_secs(2);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
@@ -40,9 +40,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 const LAST_WORDS: usize = 4;
 /// Most characters of each.
 const LONGEST_WORDS: usize = 300;
-/// Most bytes that are kept of what it says before an answer. The oldest lines go.
+/// Most bytes that are kept of what it says. The oldest lines go.
 const MOST_SAID: usize = 4 << 20;
-/// Most lines that wait to be read, on either side. Whoever writes waits with the next one.
+/// Most lines that wait to be read, on either side.
 const MOST_WAITING: usize = 16;
 
 #[derive(Debug)]
@@ -118,15 +118,15 @@ struct Patience {
     silence: Duration,
 }
 
-/// A running engine. It gets `quit` when dropped, and is ended if it does not obey.
+/// A running engine. When dropped it gets `quit`, or is ended.
 #[derive(Debug)]
 pub(crate) struct UciProcess {
     name: String,
     child: Child,
-    /// What a thread writes to it. `None` once it is told to end.
+    /// A thread writes them. `None` once it is told to end.
     input: Option<Sender<String>>,
     log: LoggedProcess,
-    /// Its lines, as a thread reads them. The end of the channel is that of its output.
+    /// Its lines. The end of the channel is that of its output.
     output: Receiver<Result<String, LineError>>,
     /// What it said for people, on both outputs, since its last answer.
     words: Arc<Mutex<VecDeque<String>>>,
@@ -135,7 +135,7 @@ pub(crate) struct UciProcess {
 }
 
 impl UciProcess {
-    /// Starts an engine, waits until it has answered to `uci`, and sets the options. Returns also its answer.
+    /// Starts an engine and sets its options. Returns also its answer to `uci`.
     fn start(command: &ExternalCommand) -> Result<(UciProcess, Vec<String>), UciProcessError> {
         let fault = |reason: String| UciProcessError {
             name: command.program.clone(),
@@ -222,7 +222,7 @@ impl UciProcess {
         self.send(&format!("setoption name {name} value {value}"))
     }
 
-    /// Sends a line. Where the engine has ended, the reading that follows says so: it knows what was wanted.
+    /// Sends a line. Where the engine has ended, the next reading says so: it knows what was wanted.
     fn send(&self, line: &str) -> Result<(), UciProcessError> {
         let Some(input) = &self.input else {
             return Err(self.fault("was told to end".into()));
@@ -257,7 +257,7 @@ impl UciProcess {
         Ok(())
     }
 
-    /// Reads the lines up to the one that begins with `word`, which is the last of those that are returned.
+    /// Reads the lines up to one that begins with `word`, which is included.
     fn read_until(&mut self, word: &str, patience: Patience) -> Result<Vec<String>, UciProcessError> {
         let began = Instant::now();
         let mut last = began;
@@ -267,7 +267,7 @@ impl UciProcess {
             if self.is_stopped() {
                 return Err(self.fault("was not waited for, as the run is stopped".into()));
             }
-            // Looked at before every line: whoever talks without end runs out of time, too.
+            // Before every line, for engines that talk without end.
             if began.elapsed() >= patience.whole {
                 return Err(self.fault(format!(
                     "has not said {word} within {:.0} s",
@@ -362,7 +362,7 @@ fn hear(words: &Mutex<VecDeque<String>>, line: &str) {
     }
 }
 
-/// Why a program cannot be started. A name without a folder is looked for on the path.
+/// A name without a folder is looked for on the path.
 fn why_not(program: &str, error: &io::Error) -> String {
     let is_name = Path::new(program).parent() == Some(Path::new(""));
     if is_name && error.kind() == io::ErrorKind::NotFound {
@@ -463,8 +463,8 @@ impl ExternalGame {
         process.send(go)
     }
 
-    /// Waits for the end of the search, which may take the time `within` or any time. Returns what the engine
-    /// said since `go`, `bestmove` included.
+    /// Waits for the end of the search, which may take the time `within`. Returns what the engine said since
+    /// `go`, with `bestmove`.
     pub fn answer(&mut self, within: Option<Millis>) -> Result<Vec<String>, UciProcessError> {
         let process = self.process()?;
         let patience = within.map_or(process.patience, |time| {
@@ -506,7 +506,7 @@ pub(crate) fn move_between(before: &Position, after: &Position) -> Option<Move> 
         .find(|&mv| before.play(mv).key() == after.key())
 }
 
-/// The last line of each rank that has a score, bounds left out, in the order of the ranks.
+/// The last line of each rank with a score, bounds left out, in the order of the ranks.
 pub fn latest_lines(said: &[String]) -> Vec<InfoLine<'_>> {
     let mut latest = BTreeMap::new();
     for info in said.iter().filter_map(|line| InfoLine::parse(line)) {
@@ -518,14 +518,14 @@ pub fn latest_lines(said: &[String]) -> Vec<InfoLine<'_>> {
     latest.into_values().collect()
 }
 
-/// The nodes that a search has taken so far, or 0 if the engine does not say.
+/// A search's nodes so far, or 0 if the engine does not say.
 pub(crate) fn latest_nodes(said: &[String]) -> u64 {
     let nodes = |line: &String| InfoLine::parse(line)?.after("nodes")?.parse().ok();
     said.iter().rev().find_map(nodes).unwrap_or(0)
 }
 
 /// The words of a line `info …` that is not `info string …`.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct InfoLine<'a>(Vec<&'a str>);
 
 impl<'a> InfoLine<'a> {
@@ -535,7 +535,7 @@ impl<'a> InfoLine<'a> {
         is_info.then_some(InfoLine(words))
     }
 
-    /// The place of the line among those of `MultiPV`, from 1.
+    /// The line's place in `MultiPV`, from 1.
     fn rank(&self) -> usize {
         self.after("multipv")
             .and_then(|rank| rank.parse().ok())

@@ -1,5 +1,5 @@
-//! Writes an analysed game as PGN: evaluation, WDL, moves left and times of each move in its comment, glyphs
-//! behind moves that gave points away, and the lines of the search as variations.
+//! Writes an analysed game as PGN: figures and times of each move in its comment, glyphs behind moves that
+//! gave points away, and the lines of the search as variations.
 
 use std::fmt::Write;
 

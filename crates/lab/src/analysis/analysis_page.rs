@@ -1,5 +1,4 @@
-//! The page of analysed games: the viewer with what was found of them, what they have in common, and how it
-//! was found.
+//! The page of analysed games: the viewer, what they have in common, and how it was found.
 
 use super::AnalysisSummary;
 use super::journal::AnalysisRow;
@@ -7,8 +6,8 @@ use super::judgement::Mark;
 use crate::report::{Page, Table};
 use serde_json::json;
 
-/// The page. `judged` says what analysed the games, `manager` whose times are shown beside those of the
-/// players. The list of games begins as `player` sees it, if one is named.
+/// `judged` says what analysed the games, `manager` whose times stand beside the players'. The list of games
+/// begins as `player` sees it, if one is named.
 pub fn page(games: &[AnalysisRow], player: Option<&str>, judged: &str, manager: &str) -> Page {
     let title = match games {
         [game] => {

@@ -17,7 +17,7 @@ use zeitnot_engine::search::{MoveStats, Outcome, PvLine, SearchInfo};
 use zeitnot_engine::serve::Searcher;
 use zeitnot_engine::time::{Limit, Plies, RootEvaluation, TimeControl, manager_from};
 
-/// New visits, and the time that they took. Of searches at once each has a part of it.
+/// New visits, and the time that they took, of which searches at once share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SearchEffort {
     pub(super) new_nodes: u64,
@@ -37,9 +37,9 @@ impl SearchEffort {
 
 const STOP_TICK: Duration = Duration::from_millis(20);
 
-/// Analyses many games at once. The positions of one are searched in their order, and each search goes on in
-/// the tree of the one before. Where there are fewer games than positions may be searched at once, each is
-/// divided into parts, of which that holds.
+/// Analyses many games at once. A game's positions are searched in their order, each in the tree of the one
+/// before. Where there are fewer games than positions may be searched at once, each is divided into parts, of
+/// which that holds.
 pub struct Analyst {
     searcher: Searcher,
     limit: Limit,
@@ -50,7 +50,7 @@ pub struct Analyst {
     sender: Sender<SearchedPosition>,
     searched: Receiver<SearchedPosition>,
     effort: SearchEffort,
-    /// What the searches had to tell, not yet taken.
+    /// Not yet taken.
     notes: Vec<Note>,
     last: Instant,
 }
@@ -123,8 +123,7 @@ impl Analyst {
         self.parts = self.searcher.size.searches.div_ceil(games.max(1));
     }
 
-    /// Counts searches of a game that was analysed before, so that the machine's speed is known as if it had
-    /// been now.
+    /// Counts searches of a game that was analysed before, for the machine's speed.
     pub fn add_effort(&mut self, effort: SearchEffort) {
         self.effort.add(effort);
     }
@@ -172,7 +171,7 @@ impl Analyst {
     }
 
     /// Waits until a position is searched. Returns the games that are whole then, with their places, or
-    /// `None` if no game is open or `is_stopped` says that the run is.
+    /// `None` if no game is open or the run `is_stopped`.
     pub fn advance(
         &mut self,
         plan: &SpendingPlan,
@@ -244,7 +243,7 @@ impl Analyst {
     }
 }
 
-/// The least share of the visits, permille, that is worth telling, and most moves that have it told.
+/// The least share of the visits, permille, that is told, and most moves that have it told.
 const LEAST_SHARE: u32 = 10;
 const MOST_TRIES: usize = 10;
 
@@ -307,7 +306,7 @@ pub(super) fn game_over(terminal: Terminal) -> AnalysedPosition {
 }
 
 /// The clocks that a time manager gets to see.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct SpendingPlan {
     /// The time manager, as in the option `TimeManager`.
     pub manager: String,
@@ -319,8 +318,8 @@ pub struct SpendingPlan {
 
 impl SpendingPlan {
     /// The time that the manager would have spent on each move of both sides, ms, on a machine that makes
-    /// `nps` new visits per second. Where the game has clocks, it sees them as they were. Else its own, which
-    /// runs down by what it spends. Without a time control there are no times.
+    /// `nps` new visits per second. It sees the game's clocks, if there are any, else its own, which runs
+    /// down by what it spends. Without a time control there are no times.
     pub(super) fn spend(
         &self,
         game: &RecordedGame,
@@ -371,7 +370,6 @@ impl SpendingPlan {
     }
 }
 
-/// Every second move from `first` on, with the clock before it and what the search found.
 fn searched_moves(
     game: &RecordedGame,
     positions: &[AnalysedPosition],

@@ -18,8 +18,7 @@ use zeitnot_engine::time::{Limit, Millis};
 
 const LONGEST: usize = 24;
 
-/// Searches the positions of games one after the other, on as many threads as ask it, each with a process of
-/// its own.
+/// Searches positions one after the other, on as many threads as ask it, each with a process of its own.
 #[derive(Debug)]
 pub struct ExternalJudge {
     engine: Arc<ExternalEngine>,
@@ -59,8 +58,7 @@ impl ExternalJudge {
         self.effort.lock().add(effort);
     }
 
-    /// Analyses a game, unless `is_stopped` says before its end that the run is. `done` hears of each
-    /// position.
+    /// Analyses a game, unless the run `is_stopped` before its end. `done` hears of each position.
     pub fn analyse(
         &self,
         recorded: RecordedGame,

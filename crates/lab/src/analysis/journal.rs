@@ -1,4 +1,4 @@
-//! The journal of a run: a row of each game that is done. A run that was stopped goes on behind the last one.
+//! The journal of a run, behind whose last game a run that was stopped goes on.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ use zeitnot_engine::files::hex;
 const GAMES: &str = "games.pgn";
 pub const FILES: [&str; 3] = [AnalysisRow::JOURNAL, GAMES, "index.html"];
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct AnalysisRow {
     game: String,
     pub pgn: String,

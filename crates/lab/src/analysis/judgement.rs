@@ -1,5 +1,5 @@
 //! How good moves were, by the formulas that lichess publishes (<https://lichess.org/page/accuracy>), and
-//! whether the visits support the verdict. Numbers in, numbers out.
+//! whether the visits support the verdict.
 
 use ndarray::aview1;
 
@@ -123,7 +123,6 @@ impl Judgement {
             mate: None,
             is_best: before.best().moves.first() == Some(&played),
         };
-        // What a later search sees in the best move is no fault of the player.
         if none.is_best {
             return none;
         }

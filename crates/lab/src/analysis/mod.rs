@@ -2,10 +2,9 @@
 //!
 //! [`Analyst`] searches the positions of a [`RecordedGame`] and returns an [`AnalysedGame`], with what a time
 //! manager would have spent on each move. [`ExternalJudge`] does so with another UCI engine. `judgement` says
-//! how good the moves were. `pgn` writes the game with comments and variations, [`page`](fn@page) one page
-//! with all games in the [viewer](crate::viewer), which adds up [`MoveSums`] over them.
-//! A [`Journal`](crate::run::Journal) of [`AnalysisRow`]s keeps each game, from which a run that was stopped
-//! goes on. The command `analyse` calls this module. It uses `engine` and what lies below it.
+//! how good the moves were. `pgn` writes the game, [`page`](fn@page) one page with all games in the
+//! [viewer](crate::viewer), which adds up [`MoveSums`] over them. A [`Journal`](crate::run::Journal) of
+//! [`AnalysisRow`]s keeps each game, from which a stopped run goes on.
 
 mod analysed_pgn;
 mod analysis_page;
@@ -52,11 +51,11 @@ pub(crate) struct AnalysedLine {
 pub(crate) struct AnalysedPosition {
     /// The lines, the best first, at least one.
     pub(crate) lines: Vec<AnalysedLine>,
-    /// Visits of the root, those kept from the position before included, or 0 where the game is over.
+    /// Visits of the root, with those kept from the position before, or 0 where the game is over.
     pub(crate) nodes: u64,
     pub(crate) effort: SearchEffort,
-    /// Moves that the search looked at, with their shares of the visits, permille, the largest first, and the
-    /// mover's winning chances after each, percent.
+    /// The searched moves with their shares of the visits, permille, the largest first, and the mover's
+    /// winning chances after each, percent.
     pub(crate) tries: Vec<(Move, u32, f64)>,
 }
 
@@ -67,16 +66,16 @@ impl AnalysedPosition {
 }
 
 /// A recorded game with what was found of its positions.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct AnalysedGame {
     pub(crate) recorded: RecordedGame,
-    /// What was found of each position, that after the last move included.
+    /// Of each position, that after the last move included.
     pub(crate) positions: Vec<AnalysedPosition>,
-    /// The time control, if it is known. Of several periods the first.
+    /// Of several periods the first.
     pub(crate) control: Option<TimeControl>,
     /// The time that was used for each move, ms: as recorded, or by the clocks before and after it.
     pub(crate) used_ms: Vec<Option<f64>>,
-    /// Time that a time manager would have spent on each move, ms, where there is a clock.
+    /// What a time manager would have spent on each move, ms, where there is a clock.
     pub(crate) planned_ms: Vec<Option<f64>>,
 }
 
@@ -101,7 +100,7 @@ impl AnalysedGame {
         self.recorded.tags.get(name).unwrap_or("?").to_owned()
     }
 
-    /// The position before each move, and the last one.
+    /// Before each move, and the last one.
     pub(crate) fn boards(&self) -> Vec<Position> {
         let moves = self.recorded.moves.iter().map(|played| played.r#move);
         let before = with_positions(&self.recorded.start, moves).map(|(before, _)| before);
@@ -144,8 +143,7 @@ impl AnalysedGame {
         wins
     }
 
-    /// The loss of winning chances, percent, that the visits of a position can tell from none. That of the
-    /// median position.
+    /// The loss of winning chances, percent, that the visits of the median position can tell from none.
     pub(crate) fn least_certain_loss(&self) -> f64 {
         let visits = self.positions.iter().map(|found| found.nodes);
         let mut visits: Vec<_> = visits.filter(|&nodes| nodes > 0).collect();
@@ -155,7 +153,7 @@ impl AnalysedGame {
     }
 }
 
-/// Sums over the moves of a side in a phase of a game, which the page adds up over games.
+/// Sums over the moves of a side in a phase of a game.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct MoveSums {
     moves: u32,
@@ -169,7 +167,7 @@ pub(crate) struct MoveSums {
     marks: [u32; 3],
     /// Moves that seem bad, with too few visits to judge.
     unclear: u32,
-    /// Moves whose time is known, those that have a plan, and those that were made with a low clock.
+    /// Moves with a known time, with a plan, and made with a low clock.
     timed: u32,
     planned: u32,
     low: u32,
@@ -178,7 +176,7 @@ pub(crate) struct MoveSums {
 }
 
 impl MoveSums {
-    /// Adds a move, with its times, ms, as far as they are known.
+    /// Its times are in ms.
     fn add(&mut self, judged: Judgement, used: Option<f64>, planned: Option<f64>, is_low: bool) {
         self.moves += 1;
         self.best += u32::from(judged.is_best);
@@ -199,7 +197,7 @@ impl MoveSums {
     }
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct SideSummary {
     pub(crate) name: String,
     /// Moves, those of the book left out.
@@ -208,7 +206,7 @@ pub(crate) struct SideSummary {
     pub(crate) agreement: f64,
     /// lichess' accuracy, percent, or `None` without moves, or with too few visits to judge.
     pub(crate) accuracy: Option<f64>,
-    /// Winning chances that a move gave away in the mean, 0 to 1.
+    /// Winning chances given away by a move, 0 to 1.
     pub(crate) mean_loss: f64,
     pub(crate) inaccuracies: u32,
     pub(crate) mistakes: u32,
@@ -216,12 +214,12 @@ pub(crate) struct SideSummary {
     /// Moves that seem bad, with too few visits to judge.
     pub(crate) unclear: u32,
     pub(crate) used_ms: Option<f64>,
-    /// Time that the time manager would have used for the same moves, ms.
+    /// The time manager's for the same moves, ms.
     pub(crate) planned_ms: Option<f64>,
     pub(crate) phases: [MoveSums; 3],
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct AnalysisSummary {
     /// Its place in the files, from 1.
     pub(crate) game: u64,

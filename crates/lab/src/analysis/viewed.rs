@@ -1,4 +1,4 @@
-//! An analysed game as the page shows it: each position and move, the figures, and where the game turned.
+//! An analysed game as the page shows it, and where the game turned.
 
 use super::analysed_pgn::permille_of_white;
 use super::judgement::MateStory;
@@ -10,9 +10,9 @@ use zeitnot_engine::chess::Position;
 
 const MOST_TURNS: usize = 8;
 const LONGEST: usize = 14;
-/// Winning chances, percent, that a move must change to have decided a game.
+/// Winning chances, percent, whose change decides a game.
 const DECIDED: f64 = 5.0;
-/// Winning chances, percent, with less than which a game is not yet won.
+/// Winning chances, percent, below which a game is not yet won.
 const NOT_YET_WON: f64 = 55.0;
 
 pub(super) fn viewed_game(game: &AnalysedGame, summary: &AnalysisSummary) -> ViewedGame {
@@ -49,8 +49,7 @@ fn figures(summary: &AnalysisSummary) -> Vec<[String; 3]> {
     rows
 }
 
-/// The last position in which the winner had not yet won, by White's winning chances in all
-/// positions.
+/// The last position in which the winner had not yet won. `white_wins` has each.
 fn last_open(white_wins: &[f64], result: Option<i8>) -> Option<usize> {
     let winner = result.filter(|result| *result != 0)?;
     let is_open = |white: &f64| if winner > 0 { *white } else { 100.0 - white } < NOT_YET_WON;
@@ -58,8 +57,7 @@ fn last_open(white_wins: &[f64], result: Option<i8>) -> Option<usize> {
     (open + 1 < white_wins.len()).then_some(open)
 }
 
-/// What is said of the move after which the winner was ahead to the end, by White's winning chances before
-/// and after it.
+/// What is said of the move after which the winner stayed ahead, by White's winning chances around it.
 fn of_decision(name: &str, from: f64, to: f64) -> String {
     if (to - from).abs() >= DECIDED {
         return format!(

@@ -1,4 +1,4 @@
-//! A player of a match that is an external engine, under UCI in a process of its own.
+//! A player that is an external engine, under UCI in a process of its own.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -33,7 +33,7 @@ impl ExternalPlayer {
         }
     }
 
-    /// Begins the search of the last position of `game`. `opponent` has the other side's clock.
+    /// `opponent` has the other side's clock.
     pub(super) fn begin_move(&mut self, game: &History, bounds: Bounds, opponent: &Bounds) {
         let go = go(&bounds, opponent, game.current().turn().is_white());
         if let Ok(own) = &mut self.game
@@ -45,8 +45,8 @@ impl ExternalPlayer {
         self.started = Instant::now();
     }
 
-    /// Waits for the end of the search. Returns the move that was made, if it is legal in `game`, with its
-    /// figures, or what the engine did instead. The time it took.
+    /// Waits for the end of the search. Returns the move with its figures, if it is legal in `game`, or what
+    /// the engine did instead, and the time it took.
     pub(super) fn end_move(&mut self, game: &History) -> (Result<(Move, MoveRow), MoveFault>, Millis) {
         let said = match &mut self.game {
             Ok(own) => own.answer(self.time),

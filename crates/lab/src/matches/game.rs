@@ -1,5 +1,4 @@
-//! One game from its opening to its result, step by step: what a side may spend, who moves, and the rules
-//! that end it.
+//! One game from its opening to its result: what a side may spend, who moves, and the rules that end it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -79,12 +78,12 @@ impl SideLimit {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct MatchRules {
     pub adjudication: Adjudication,
-    /// The seed, which with the game's number decides what players draw at random.
+    /// Decides with the game's number what players draw at random.
     pub seed: u64,
-    /// The number of games lost by disconnection after which the match goes on. One more ends it.
+    /// After so many games lost by disconnection the match goes on. One more ends it.
     pub recover: u64,
 }
 
@@ -125,9 +124,9 @@ pub(crate) struct GameEnd {
 #[derive(Clone, Debug)]
 pub(crate) struct PlayedMove {
     pub(crate) mv: Move,
-    /// The mover's clock after it, with increment, ms, or `None` where only nodes count.
+    /// With increment, ms, or `None` where only nodes count.
     pub(crate) clock_ms: Option<f64>,
-    /// What is known of it within the game. It has a time without a clock, too.
+    /// It has a time without a clock, too.
     pub(crate) row: MoveRow,
 }
 
@@ -139,12 +138,12 @@ pub struct GameRecord {
     pub(crate) history: History,
     /// The engines' moves. Those of the opening are not among them.
     pub(crate) moves: Vec<PlayedMove>,
-    /// The move that came after the flag had fallen, which is none of the game.
+    /// Made after the flag had fallen, it is no part of the game.
     pub(crate) late: Option<PlayedMove>,
     /// What the searches of A and B had to tell.
     pub notes: [Vec<Note>; 2],
     pub(crate) end: GameEnd,
-    /// What an engine did wrong, with its side, the position and the last moves.
+    /// What an engine did wrong, and where.
     pub fault: Option<String>,
 }
 
@@ -158,7 +157,7 @@ impl GameRecord {
         }
     }
 
-    /// A hash over all positions, which tells equal games.
+    /// A hash over all positions.
     pub(crate) fn hash(&self) -> String {
         let mut hash = Sha256::new();
         for index in 0..self.history.len() {
@@ -167,7 +166,7 @@ impl GameRecord {
         hex(&hash.finalize()[..6])
     }
 
-    /// Who made move `index` of [`GameRecord::moves`], or the late one behind them.
+    /// With the late one behind them.
     pub(crate) fn mover(&self, index: usize) -> Side {
         let first = self.history.position(self.first_position()).turn();
         let is_black = first.is_black() == index.is_multiple_of(2);
@@ -243,8 +242,7 @@ impl OngoingGame {
         })
     }
 
-    /// Goes on until the mover's search waits, for evaluations by its network or for time to pass, or until
-    /// the game ends so.
+    /// Goes on until the mover's search waits, for evaluations or for time to pass, or the game ends.
     pub(super) fn advance(&mut self, rules: &MatchRules) -> Result<Option<GameEnd>, LabError> {
         loop {
             if self.activity == Activity::Waiting {
@@ -282,8 +280,7 @@ impl OngoingGame {
         Ok(())
     }
 
-    /// Lets the side to move ponder for the time that the last move has cost the opponent's clock. Returns
-    /// whether it does.
+    /// Lets the side to move ponder for the time that the last move has cost, if it does.
     fn begin_pondering(&mut self) -> Result<bool, LabError> {
         let limit = self.limit(self.side_to_move());
         let (Some(_), Some(last)) = (limit.mover_clock(), self.moves.last()) else {
@@ -329,7 +326,7 @@ impl OngoingGame {
         })
     }
 
-    /// Makes the move of a search that is over, unless time or rules end the game first.
+    /// Makes the move, unless time or rules end the game first.
     fn make_move(&mut self, rules: &MatchRules) -> Result<Option<GameEnd>, LabError> {
         self.activity = Activity::Waiting;
         let side = self.side_to_move();
@@ -496,7 +493,7 @@ option_group! {
     }
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Adjudication {
     pub draw: Option<DrawRule>,
     pub win: Option<WinRule>,
@@ -514,8 +511,8 @@ struct Adjudicator {
 }
 
 impl Adjudicator {
-    /// Takes in the move that led to the last position of `game`, with the mover's evaluation, and returns
-    /// the end, if it has come. An evaluation of `None` counts as no agreement.
+    /// Takes in the mover's evaluation of the last move of `game`, and returns the end, if it has come.
+    /// `None` counts as no agreement.
     fn judge(&mut self, rules: &Adjudication, game: &History, centipawns: Option<i32>) -> Option<GameEnd> {
         let position = game.current();
         let mover = !position.turn();

@@ -1,5 +1,5 @@
-//! A match's files: PGN, a row for each game and each move, and the journal. A stopped match resumes behind
-//! the last whole game of its journal.
+//! A match's files: PGN, rows of games and moves, and the journal, behind whose last whole game a stopped
+//! match resumes.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -127,7 +127,7 @@ pub struct MatchGameRow {
     /// New nodes of A and B, late moves included.
     pub a_nodes: u64,
     pub b_nodes: u64,
-    /// At the end, negative for a fallen flag, `None` where only nodes count.
+    /// At the end, negative for a fallen flag.
     pub(crate) a_clock_ms: Option<f64>,
     pub(crate) b_clock_ms: Option<f64>,
     /// Of start and moves, those of the opening included. Empty in older rows.
@@ -206,7 +206,7 @@ fn rows_of_moves(match_id: &str, game: &GameRecord) -> Vec<MoveRow> {
     game.moves.iter().enumerate().map(row).collect()
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct PlayedGame {
     pub game: MatchGameRow,
     pub moves: Vec<MoveRow>,
@@ -253,8 +253,7 @@ pub const MATCH_FILES: [&str; 5] = [
     "index.html",
 ];
 
-/// Opens or makes the journal of a match. `take` gets the games that are there, which must be the first ones
-/// of `schedule`.
+/// Opens or makes the journal of a match. `take` gets its games, which must be the first ones of `schedule`.
 pub fn open_games(
     run: &Run,
     schedule: &[GameAssignment],

@@ -1,5 +1,4 @@
-//! The study of matches, computed from their rows: the result of each, and means over its games by move
-//! number. The page that shows it, with games for the [viewer](crate::viewer).
+//! The study of matches, computed from their rows, and its page, with games for the [viewer](crate::viewer).
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,17 +19,17 @@ use crate::rows::{GameKey, MergedGames, Row, files_of};
 use crate::score::MoveScore;
 use crate::viewer::{Remark, ViewedGame, ViewedMove, ViewedPosition, move_name};
 
-/// Fewest games that a point of the plot of the course of a match rests on, and at most half of the match:
-/// the first points swing wildly, but a short match shall have a course too.
+/// Fewest games of a point in the course of a match, and at most half of the match: the first points swing
+/// wildly.
 const FIRST_GAMES: u64 = 20;
 const POINTS: usize = 200;
-/// Most games of a page. More would make it heavy.
+/// More games would make a page heavy.
 const MOST_GAMES: usize = 100;
-/// A fall of a player's winning chances from one move to its next, in percent, that is worth a word.
+/// A fall of a player's winning chances from one move to its next, in percent, that is told.
 const FALL: f64 = 15.0;
 const MOST_FALLS: usize = 10;
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct MatchStudy {
     pub summary: MatchSummary,
     /// The rows of its games, in the order of their numbers.
@@ -40,9 +39,8 @@ pub struct MatchStudy {
 }
 
 impl MatchStudy {
-    /// Reads files of rows of games and of moves, in any order, and computes the findings of each match in
-    /// them, with the state of a sequential test if one is given. Each two engines of a tournament have a
-    /// match.
+    /// Reads files of rows, in any order, and computes the findings of each match in them, with the state of
+    /// a sequential test if one is given. Each two engines of a tournament have a match.
     ///
     /// # Errors
     /// [`RowError`] if a file cannot be read or a game is in two of them.
@@ -101,8 +99,7 @@ fn lacking(game: GameKey) -> RowError {
     RowError(format!("game {game}: {text}"))
 }
 
-/// The page: results and ranking, then for each match its course and the curves of its
-/// clocks.
+/// Results and ranking, then for each match its course and the curves of its clocks.
 pub fn page(studies: &[MatchStudy]) -> Page {
     let summaries: Vec<_> = studies.iter().map(|study| study.summary.clone()).collect();
     let ranking = Ranking::of(&summaries);
@@ -153,7 +150,7 @@ pub fn page(studies: &[MatchStudy]) -> Page {
     page
 }
 
-/// Adds the games that lie beside the `files` of rows, for a look at each.
+/// Adds the games that lie beside the `files` of rows.
 pub fn add_games(page: Page, studies: &[MatchStudy], files: &[PathBuf]) -> Result<Page, LabError> {
     let games = viewed_games(files)?;
     if games.is_empty() {

@@ -1,15 +1,14 @@
 //! Matches: games between two engines, many at once in one process, and what they prove.
 //!
 //! A [`Tournament`] says who plays whom: a match of two engines is its smallest case. [`play`](play::play)
-//! gets games of two [`Contender`]s, openings and rules, and hands out finished games in their order. The way
-//! of a game: `openings` gives it a position and colours. A thread of `play` takes it along with many others
-//! and evaluates the positions of all of them in one batch. `game` plays it by its limits, clocks and rules.
-//! `external` lets external engines play. With fixed nodes or under `nodestime` a game depends on its number
-//! and the seed alone, not on how many others run beside it.
+//! gets games of two [`Contender`]s, openings and rules, and hands out finished games in their order.
+//! `openings` gives each a position and colours. A thread of `play` evaluates the positions of many games in
+//! one batch. `game` plays one by its limits, clocks and rules, and `external` lets external engines play.
+//! With fixed nodes or under `nodestime` a game depends on its number and the seed alone.
 //!
 //! Then `match_files` writes `rows` and PGN. `summary` and `study` compute results from the rows with
 //! `statistics`, and show them. The commands `match` and `report` call this module, and
-//! [`tuning`](crate::tuning), which decides on the way who plays. It uses `engine` and what lies below it.
+//! [`tuning`](crate::tuning), which decides on the way who plays.
 
 mod external;
 mod game;
@@ -64,7 +63,7 @@ pub enum Tournament {
 }
 
 impl Tournament {
-    /// The places of A and B among so many engines, of each match.
+    /// The places of A and B among the engines, of each match.
     pub fn pairings(self, engines: usize) -> Vec<[usize; 2]> {
         let first = if self == Tournament::Gauntlet { 1 } else { engines };
         (0..first)

@@ -11,7 +11,7 @@ use zeitnot_engine::chess::{History, Move, Position, PositionError, PositionLine
 use zeitnot_engine::files::{self, Lines};
 use zeitnot_engine::options::OptionChoice;
 
-/// Balanced lines that are far apart, as `scripts/opening_book.py` makes them: one on each line, in SAN.
+/// Balanced lines that are far apart, by `scripts/opening_book.py`, in SAN.
 const BUILT_IN: &str = include_str!("openings.txt");
 /// Openings that are named where they are left out.
 const MOST_NAMED: usize = 10;
@@ -67,7 +67,7 @@ impl Openings {
         }
     }
 
-    /// Those that come with the program, with at most `max_plies` of each.
+    /// With at most `max_plies` of each.
     pub fn built_in(max_plies: Option<usize>) -> Openings {
         let opening = |line: &str| {
             let moves: Vec<_> = line.split(' ').take(max_plies.unwrap_or(usize::MAX)).collect();
@@ -136,7 +136,7 @@ impl Openings {
         self.list.len()
     }
 
-    /// Differs where the openings or their order do. Equal on every machine.
+    /// Differs where the openings or their order do.
     pub fn fingerprint(&self) -> u64 {
         let words = self.list.iter().flat_map(|opening| {
             let fen = opening.fen.iter().flat_map(|fen| fen.bytes().map(u16::from));
@@ -227,7 +227,7 @@ pub struct GameAssignment {
     pub(crate) game: u64,
     /// Two games of one opening with colours swapped, from 0.
     pub pair: u64,
-    /// The matches of the tournament take turns, each opening goes through all of them.
+    /// The matches of the tournament take turns at each opening.
     pairings: u64,
     pub(crate) white: Side,
 }
@@ -263,7 +263,7 @@ impl GameAssignment {
         [self.white, self.white.other()]
     }
 
-    /// The pair and the game of it, from 1, as PGN's tag `Round` has them.
+    /// Pair and game, from 1, as PGN's tag `Round` has them.
     pub(crate) fn round(&self) -> String {
         format!("{}.{}", self.pair + 1, 1 + self.game % 2)
     }

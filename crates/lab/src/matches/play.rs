@@ -1,6 +1,6 @@
 //! Plays many games at once on each thread, and evaluates their positions together.
 //!
-//! A thread gathers the leaves of every game's search, joins them to one batch per network, evaluates what
+//! A thread joins the leaves of every game's search to one batch per network, evaluates what
 //! [`RememberingNetwork`] does not know, and returns the results. Games share nothing else, so that none
 //! depends on the others.
 
@@ -30,7 +30,7 @@ pub struct MatchConfig<'a> {
     pub concurrency: usize,
 }
 
-/// `finished` gets the games in order and may end the match, which gives up games under way.
+/// `finished` gets the games in order and may end the match.
 pub fn play(
     config: &MatchConfig<'_>,
     stop: &AtomicBool,
@@ -138,11 +138,11 @@ impl GameBatch<'_> {
 
 const CAPACITY: usize = 200_000;
 
-/// A network that remembers its answers to all that is asked in a thread's games: both sides of a game search
-/// much the same positions. It forgets all of them when there are too many.
+/// A network that remembers its answers to all games of a thread, as both sides search much the same
+/// positions. It forgets all when there are too many.
 ///
-/// The same input gets the same answer as without the memory, so that games do not depend on each other. A
-/// search's own cache answers by position, which leaves a part of the input out.
+/// Games do not depend on each other: the same input gets the same answer. A search's own cache answers by
+/// position, which leaves a part of the input out.
 struct RememberingNetwork {
     backend: Arc<dyn Backend>,
     evaluator: Box<dyn Evaluator>,

@@ -1,8 +1,7 @@
-//! What games prove: the pentanomial of pairs, Elo with its error, the sequential test, ratings of many
-//! players.
+//! What games prove: the pentanomial of pairs, Elo with its error, the sequential test, ratings.
 //!
 //! A pair is two games from one opening with colours swapped. Its results are not independent, so that pairs
-//! are counted. Nothing here knows chess or how games are played.
+//! are counted.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -98,11 +97,11 @@ const JEFFREYS: f64 = 0.5;
 /// pairs, without width if few pairs do not scatter. The other comes from the five results' probabilities
 /// with [`JEFFREYS`]' prior, whose mean is about normal on the scale of Elo: it has a width from the first
 /// pair on, but leans to equality where nearly all games are won. Together they contain the truth in 93 % of
-/// matches of two pairs, and in 95 % or more from eight pairs on. In hundreds of pairs they agree.
+/// matches of two pairs, and in 95 % or more from eight pairs on.
 ///
-/// Normalized Elo measures the mean in standard deviations of a game, and so how many games prove a
-/// difference (M. Van den Bergh, "Normalized Elo", 2021).
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Normalized Elo measures the mean in standard deviations of a game (M. Van den Bergh, "Normalized Elo",
+/// 2021).
+#[derive(Debug, PartialEq)]
 pub(crate) struct Elo {
     pub(crate) score: f64,
     /// Infinite if all games were won or lost.
@@ -168,7 +167,7 @@ impl Elo {
     }
 }
 
-/// The number of games with `unit` behind it, and how many differ.
+/// The games, and how many differ.
 pub(crate) fn counted(games: u64, unit: &str, different: u64) -> String {
     let mut text = format!("{games}{unit}");
     if games != different {
@@ -199,7 +198,7 @@ impl Verdict {
     }
 }
 
-/// Elo of points per game, infinite at 0 and 1 and beyond.
+/// Infinite at 0 and 1 and beyond.
 fn elo_of_score(score: f64) -> f64 {
     let score = score.clamp(0.0, 1.0);
     400.0 * (score / (1.0 - score)).log10()
@@ -224,8 +223,7 @@ option_choice! {
 }
 
 option_group! {
-    /// A test of H0, "A is stronger by `elo0`", against H1, "A is stronger by `elo1`": it ends a match as
-    /// soon as it has proven enough.
+    /// A test of H0, "A is stronger by `elo0`", against H1, "A is stronger by `elo1`".
     ///
     /// The generalised test (GSPRT): the log-likelihood ratio of the two hypotheses, each with the
     /// pentanomial that fits the pairs best and has the hypothesis's strength (M. Van den Bergh, "Comments on
@@ -245,15 +243,15 @@ option_group! {
     }
 }
 
-/// After some pairs. Its fields are the keys of the JSON document.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+/// Its fields are the keys of the JSON document.
+#[derive(Debug, Serialize)]
 pub struct SprtState {
     pub(super) elo0: f64,
     pub(super) elo1: f64,
     pub(super) model: &'static str,
     /// Log-likelihood ratio of `elo1` to `elo0`.
     pub(super) llr: f64,
-    /// Below this H0 is accepted, above the upper bound H1.
+    /// H0 is accepted below this, H1 above the other.
     pub(super) lower: f64,
     pub(super) upper: f64,
     pub(super) verdict: SprtVerdict,
@@ -373,14 +371,14 @@ fn fit_mean(seen: &[f64; 5], mean: f64) -> [f64; 5] {
     tilt(seen, &PAIR_SCORES.map(|score| score - mean)).unwrap_or(*seen)
 }
 
-/// Places at which the scatter of the likeliest distribution is looked for. The likelihood has few hills.
+/// Places at which the scatter is looked for. The likelihood has few hills.
 const SCATTERS: i32 = 40;
 /// The likeliest distribution for `seen` whose mean lies `strength` standard deviations above ½.
 ///
 /// With a pair's lead a, its score less ½, this means: mean(a) = u √mean(a²), where u is the strength t over
 /// √(1 + t²). Where the scatter √mean(a²) is r, the condition is linear: mean(a) = u (mean(a²) + r²) / 2r.
-/// For that [`tilt`] knows the likeliest distribution. What is wanted are those r which are also the scatter
-/// of that distribution. There may be several, far from what was seen: the likeliest one counts.
+/// For that [`tilt`] knows the likeliest distribution. Wanted are those r which are also its scatter. There
+/// may be several, far from what was seen: the likeliest counts.
 fn fit_strength(seen: &[f64; 5], strength: f64) -> [f64; 5] {
     let u = strength / strength.hypot(1.0);
     if u == 0.0 {
@@ -410,7 +408,7 @@ fn fit_strength(seen: &[f64; 5], strength: f64) -> [f64; 5] {
     best.unwrap_or(*seen)
 }
 
-/// Where `is_below` turns false between `low`, where it is true, and `high`.
+/// Where `is_below` turns false, from `low` to `high`.
 fn bisected(mut low: f64, mut high: f64, is_below: impl Fn(f64) -> bool) -> f64 {
     for _ in 0..BISECTIONS {
         let middle = (low + high) / 2.0;
@@ -439,17 +437,17 @@ fn tilt(seen: &[f64; 5], condition: &[f64; 5]) -> Option<[f64; 5]> {
     Some(tilted(bisected(-1.0 / max, -1.0 / min, is_above)))
 }
 
-/// Pairs that are added to a match won to nothing. Half a one leaves the loser below whoever made a single
-/// draw in as many games.
+/// Drawn pairs added to a match won to nothing. Half a one leaves the loser below whoever made a single draw
+/// in as many games.
 const DRAWN: f64 = 0.5;
-/// Of Newton's method for ratings. A handful is enough.
+/// Of Newton's method. A handful is enough.
 const NEWTON_ROUNDS: usize = 100;
 /// Smaller steps end the rounds, natural units.
 const PRECISION: f64 = 1e-10;
-/// Natural units. Far from the solution the curve is too flat to be trusted.
+/// Far from the solution the curve is too flat to be trusted.
 const LONGEST_STEP: f64 = 2.0;
 
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Debug, PartialEq, Serialize)]
 pub(crate) struct Rating {
     /// With mean 0 over all players, and half the 95 % interval.
     pub(crate) elo: f64,
@@ -463,8 +461,8 @@ pub(crate) struct Rating {
 /// matches, or if they are not connected.
 ///
 /// Errors come from the scatter of the pairs, not from the curve (the sandwich of P. J. Huber, 1967), so that
-/// draws and one-sided openings narrow them as in [`Elo`]. A match won to nothing counts [`DRAWN`] more pairs
-/// that were drawn, because no finite rating explains it.
+/// draws and one-sided openings narrow them as in [`Elo`]. A match won to nothing has no finite rating, and
+/// counts [`DRAWN`] more pairs.
 pub(crate) fn ratings(players: usize, results: &[([usize; 2], &ResultTally)]) -> Option<Vec<Rating>> {
     let played: Vec<_> = results
         .iter()
@@ -518,7 +516,7 @@ pub(crate) fn ratings(players: usize, results: &[([usize; 2], &ResultTally)]) ->
     let mean = strength.mean()?;
     let rating = |player: usize| {
         let (mut pairs, mut points) = (0, 0.0);
-        // As played, without the pair that the fit may add.
+        // Without the pair that the fit may add.
         for ([a, b], tally) in &played {
             if let Some((score, _)) = tally.pair_moments()
                 && (player == *a || player == *b)
@@ -538,7 +536,7 @@ pub(crate) fn ratings(players: usize, results: &[([usize; 2], &ResultTally)]) ->
     Some((0..players).map(rating).collect())
 }
 
-/// A smaller pivot, as a share of the largest element of the diagonal, is none: players cannot be compared.
+/// A smaller share of the diagonal's largest element is no pivot: players cannot be compared.
 const LEAST_PIVOT: f64 = 1e-12;
 
 /// Gauss and Jordan without pivoting, for positive definite matrices. `None` for others.
@@ -725,8 +723,8 @@ mod tests {
                 [871, 26175, 55003 + 980, 26678, 821],
                 -4.98,
             ),
-            // If all pairs were won, a distribution of strength t has only wins and losses, `(1 + u) / 2` of
-            // them wins with `u = t / √(1 + t²)`: t = √2 · 5 / 347.44 gives 104 · ln(1 + u).
+            // If all pairs were won, a distribution of strength t has `(1 + u) / 2` wins with `u = t / √(1 +
+            // t²)`, else losses: t = √2 · 5 / 347.44 gives 104 · ln(1 + u).
             ("elo0=0,elo1=5", [0, 0, 0, 0, 104], 2.0954),
         ] {
             let found = llr(text, pairs);

@@ -17,10 +17,10 @@ const FEWEST_PLAYERS: usize = 3;
 /// What is not known.
 const NONE: &str = "–";
 
-/// The games of a match so far, by their moves and colours.
+/// Games by their moves and colours.
 type KnownGames = HashSet<(String, bool)>;
 
-/// Whether a game differs from those before: one that was played before proves nothing more.
+/// A game that was played before proves nothing more.
 fn is_new(row: &MatchGameRow, known: &mut KnownGames) -> bool {
     // Older rows do not say.
     row.moves_hash.is_empty() || known.insert((row.moves_hash.clone(), row.a_is_white))
@@ -32,7 +32,6 @@ pub(super) fn different(games: &[MatchGameRow]) -> impl Iterator<Item = &MatchGa
     games.iter().filter(move |row| is_new(row, &mut known))
 }
 
-/// The result of a match so far, from A's point of view.
 #[derive(Clone, Debug, Default)]
 pub struct MatchSummary {
     names: [String; 2],
@@ -54,7 +53,7 @@ pub struct MatchSummary {
     pruning: [PruningCounts; 2],
 }
 
-/// New nodes of both engines, in all games together.
+/// New nodes of both engines.
 #[derive(Clone, Copy, Debug)]
 pub struct MatchSpeed {
     pub nodes: u64,
@@ -137,7 +136,7 @@ impl MatchSummary {
     }
 
     /// Of A and B the moves that smart pruning ended, and the time that this saved, percent. `None` without
-    /// clocks, and in reports on rows of games alone.
+    /// clocks or rows of moves.
     fn pruning(&self) -> Option<[[String; 2]; 2]> {
         let in_percent = |side: PruningCounts| Some([percent(side.pruned()?), percent(side.saved()?)]);
         let [a, b] = self.pruning.map(in_percent);
@@ -225,7 +224,7 @@ impl Serialize for MatchSummary {
             "a": a,
             "b": b,
             "games": self.games,
-            // One that equals an earlier one counts in no figure from here to the test.
+            // One that equals an earlier one counts in no figure up to the test.
             "different_games": self.tally.games(),
             "wins": self.tally.wins,
             "draws": self.tally.draws,
@@ -367,10 +366,10 @@ pub fn pruning_table(matches: &[MatchSummary]) -> Option<Table> {
 }
 
 /// The players, the strongest first.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Debug, Serialize)]
 pub struct Ranking(Vec<RankedPlayer>);
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Debug, Serialize)]
 struct RankedPlayer {
     name: String,
     #[serde(flatten)]

@@ -1,7 +1,7 @@
 //! Compares estimators with the truth: a first pass learns medians, the second adds up figures by group.
 //!
-//! Only games that were played out have a truth. The others were cut short, as observations are censored in
-//! survival analysis: how long they lasted is a lower bound, and they are told apart by their end.
+//! Only games that were played out have a truth. Of the others, which are told apart by their end, the length
+//! is a lower bound, as for censored observations in survival analysis.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ use crate::phase::Phase;
 use crate::rows::MergedGames;
 use zeitnot_engine::options::OptionChoice;
 
-/// With fewer games that were played out there is no conclusion.
+/// With fewer there is no conclusion.
 const FEWEST_PLAYED_OUT: u64 = 30;
 
 /// What is counted over all games.
@@ -30,7 +30,7 @@ pub struct Totals {
     pub(super) games: u64,
     pub positions: u64,
     pub(super) events: BTreeSet<u64>,
-    /// Ended by the rules of chess. All figures but those of `cut_short` are of these games.
+    /// Ended by the rules of chess. Only `cut_short` has figures of others.
     pub(super) played_out: u64,
     pub(super) played_out_positions: u64,
     /// By their end.
@@ -56,7 +56,7 @@ pub struct StudyReport {
     pub(super) differences: Vec<PairDifference>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Debug, Serialize)]
 pub(super) struct PairDifference {
     pub(super) name: String,
     /// The other, whose error is subtracted.
@@ -65,11 +65,11 @@ pub(super) struct PairDifference {
     pub(super) errors: Difference,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct GroupFigures {
     pub(super) group: Group,
     pub(super) positions: u64,
-    /// In the order of [`StudyReport::names`], `None` where one could not estimate.
+    /// By [`StudyReport::names`], `None` where one could not estimate.
     pub(super) figures: Vec<Option<EstimatorFigures>>,
 }
 
@@ -145,7 +145,7 @@ struct GroupCells {
     cells: Vec<GroupSums>,
 }
 
-/// What is really left after a position, and what each estimator says of it.
+/// What is left after a position, and what each estimator says of it.
 type Told<'a> = (f64, &'a [Option<f64>]);
 
 impl GroupCells {
@@ -171,7 +171,6 @@ pub(super) struct CutShort {
     pub(super) bounds: Vec<Bound>,
 }
 
-/// What the length of games that were cut short says of an estimator.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Bound {
     /// With an estimate.
@@ -279,7 +278,7 @@ impl Accumulator {
         self.play_clocks(rows, &estimates);
     }
 
-    /// Lets each estimator use a clock for each side, if no position is missing.
+    /// If no position is missing.
     fn play_clocks(&mut self, rows: &[PositionRow], estimates: &[Vec<Option<f64>>]) {
         self.is_complete &= rows.is_sorted_by(|a, b| b.ply == a.ply + 1)
             && rows.last().is_none_or(|last| last.plies_left == 1);
@@ -406,7 +405,7 @@ pub(super) const DIMENSIONS: [Dimension; 6] = [
 pub(super) const PLIES: u32 = 20;
 /// Later plies are one group.
 const LAST_PLY: u32 = 300;
-/// Groups by the absolute value of Q, each with the number that ends it.
+/// By the absolute value of Q, each with the number that ends it.
 const EVALUATIONS: [(f32, &str); 5] = [
     (0.1, "below 0.1"),
     (0.3, "0.1–0.3"),

@@ -1,6 +1,6 @@
-//! Estimators under test: the time managers', and the best function of the ply, the median of what was left
-//! at that ply, which minimises the mean absolute error. Each half of the events is measured with the medians
-//! of the other half.
+//! Estimators under test: the time managers', and the median of what was left at a ply, the best function of
+//! the ply for the mean absolute error. Each half of the events is measured with the medians of the other
+//! half.
 
 use std::collections::BTreeMap;
 
@@ -19,14 +19,14 @@ const FEWEST_GAMES: u64 = 100;
 const MOST_PLIES: u32 = 4000;
 
 /// Of the full moves that the side to move still has to make.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Estimator {
     /// As in a `TimeManager` string, with its M.
     pub(super) name: String,
     rule: Rule,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 enum Rule {
     /// With the head's output for the position alone.
     Root(MovesLeftEstimator),
@@ -36,8 +36,8 @@ enum Rule {
 }
 
 impl Estimator {
-    /// The estimator, such as `mle-legacy(midpoint=45.2)`. One that reads the head is there a second time, to
-    /// read the result of a search.
+    /// The estimator, such as `mle-legacy(midpoint=45.2)`. One that reads the head comes twice, to read a
+    /// search's result too.
     pub fn parse(text: &str) -> Result<Vec<Estimator>, ParamError> {
         let rule = estimator_from("--estimator", &Params::parse(text)?)?;
         let rule = rule.ok_or_else(|| ParamError::Value {
@@ -85,7 +85,7 @@ impl Estimator {
 type ChunkCounts = BTreeMap<u32, BTreeMap<u32, u64>>;
 
 /// Positions of each half, in fixed memory.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct HalfCounts {
     unit: Unit,
     games: [u64; 2],
@@ -145,7 +145,7 @@ fn medians(by_chunk: &ChunkCounts) -> Option<Vec<f64>> {
 }
 
 /// By chunk of plies, for each half, not empty.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct PlyMedian {
     unit: Unit,
     medians: [Vec<f64>; 2],

@@ -18,7 +18,7 @@ use zeitnot_engine::time::Limit;
 
 /// The games and positions that are looked at. By default these are all games whose length counts, and all
 /// their positions.
-#[derive(Clone, Debug, Args)]
+#[derive(Debug, Args)]
 pub struct Selection {
     /// Take at most N games
     #[arg(long, value_name = "N")]
@@ -84,7 +84,7 @@ pub struct Measurer<'a> {
     selection: &'a Selection,
     setup: Setup,
     batch: BatchEvaluator<(usize, usize)>,
-    /// Searches each position for so many nodes, with this evaluator.
+    /// With the nodes of a search.
     searcher: Option<(Box<dyn Evaluator>, u64)>,
 }
 
@@ -111,7 +111,7 @@ impl<'a> Measurer<'a> {
         })
     }
 
-    /// The rows of each game, and none of them if the run `is_stopped`. Batches span games.
+    /// Rows of each game, and none if the run `is_stopped`. Batches span games.
     pub fn measure(
         &mut self,
         games: &[RecordedGame],
@@ -161,7 +161,7 @@ impl<'a> Measurer<'a> {
         Ok(())
     }
 
-    /// From an empty tree and cache, so that rows do not depend on where a run began.
+    /// From an empty tree and cache, wherever a run began.
     fn search(
         &mut self,
         position: &History,

@@ -1,8 +1,7 @@
 //! The moves-left laboratory: how well estimators foresee the length of recorded games.
 //!
-//! [`Measurer`] writes a [`PositionRow`] for each position with the network's outputs. [`study`] compares
-//! [`Estimator`]s with the moves really left. `page` shows its findings. All figures come from rows in the
-//! order of the games, so that many machines give the figures of one. Used by `movesleft` and `report`.
+//! [`Measurer`] writes a [`PositionRow`] for each position. [`study`] compares [`Estimator`]s with the moves
+//! really left. `page` shows its findings. Used by `movesleft` and `report`.
 //!
 //! The head's output and `plies_left` are plies of both sides. Estimates and errors are **full moves of one
 //! side**.
@@ -26,7 +25,7 @@ use zeitnot_engine::time::{GamePly, Plies};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PositionRow {
-    /// In the stream of all files, from 1. Broken and filtered games count.
+    /// In the stream of all files, from 1. All games count.
     pub game: u64,
     /// Played before, of both sides.
     pub(crate) ply: u32,
@@ -40,7 +39,7 @@ pub struct PositionRow {
     pub(crate) ending: String,
     /// Hash of the tag `Event`.
     pub(crate) event: u64,
-    /// The player's own evaluation for the side to move, from the PGN.
+    /// The player's own, from the PGN.
     pub(crate) centipawns: Option<i32>,
     /// Win minus loss for the side to move.
     pub(crate) q: Option<f32>,
@@ -69,8 +68,8 @@ impl Row for PositionRow {
 /// The table of all rows.
 pub const ROWS: &str = "movesleft.csv";
 
-/// The journal's row of a game: its lines of the table.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// The lines of a game's table.
+#[derive(Debug, Serialize, Deserialize)]
 pub struct MeasuredGame {
     pub game: u64,
     rows: String,

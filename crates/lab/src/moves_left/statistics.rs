@@ -1,9 +1,8 @@
-//! Figures of an estimator: errors, rank correlation, the use of a clock, confidence intervals. All are
-//! streaming sums of fixed size.
+//! Figures of an estimator, as streaming sums of fixed size.
 //!
 //! Confidence intervals go by events, because the positions of a game and the games of an event are not
 //! independent. They come from a Poisson bootstrap: in each replicate an event counts k times, k drawn from a
-//! Poisson distribution of mean 1, the same on every machine. With too few events, games take their place.
+//! Poisson distribution of mean 1. With too few events, games take their place.
 
 use std::collections::BTreeMap;
 
@@ -51,7 +50,7 @@ impl Sums {
 }
 
 /// In full moves except `r2` and `spearman`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Debug, Serialize)]
 pub(super) struct EstimatorFigures {
     pub(super) name: String,
     pub(super) positions: u64,
@@ -65,13 +64,13 @@ pub(super) struct EstimatorFigures {
     pub(super) r2: f64,
     pub(super) spearman: Option<f64>,
     pub(super) mean_left: f64,
-    /// Of `mae`, 95 %. Like the next one, not finite with too few units.
+    /// Of `mae`, 95 %. Not finite with too few units, like the next.
     pub(super) ci: Interval,
     /// Of `mae` minus the first estimator's on the same games.
     pub(super) versus_first_ci: Interval,
 }
 
-/// The point below which this share lies of ascending numbers n with counts, each spread evenly over n ± ½.
+/// The point below which this share of ascending numbers n with counts lies, each spread evenly over n ± ½.
 pub(super) fn quantile(counts: impl Iterator<Item = (u32, u64)> + Clone, share: f64) -> Option<f64> {
     let wanted = share * counts.clone().map(|(_, count)| count).sum::<u64>() as f64;
     let mut below = 0.0;
@@ -89,7 +88,7 @@ pub(super) const FEWEST_UNITS: usize = 10;
 
 const REPLICATES: usize = 400;
 
-/// The independent observation that the bootstrap draws, and that halves consist of.
+/// What the bootstrap draws, and halves consist of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Unit {
@@ -181,7 +180,7 @@ impl Default for GroupSums {
 }
 
 /// Of two mean absolute errors on the same games, full moves.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Debug, Serialize)]
 pub(super) struct Difference {
     pub(super) difference: f64,
     pub(super) ci: Interval,
@@ -213,7 +212,7 @@ impl GroupSums {
         }
     }
 
-    /// All but the rank correlation. `first` are the sums of the baseline estimator.
+    /// All but the rank correlation. `first` is the baseline's.
     pub(super) fn figures(&self, name: &str, first: &GroupSums, units: usize) -> EstimatorFigures {
         let Sums {
             count,
@@ -245,7 +244,7 @@ impl GroupSums {
     }
 }
 
-/// Positions with an estimate that its truths are told of.
+/// Of an estimate whose truths are told.
 const FEWEST_POSITIONS: u64 = 20;
 
 /// Joint counts of estimate and truth, in steps of the estimate.
@@ -260,7 +259,7 @@ impl Joint {
         *self.counts.entry((step, truth)).or_default() += 1;
     }
 
-    /// The truth's 10 %, 50 % and 90 % points by the estimate, all in full moves, where there are enough
+    /// The truth's 10 %, 50 % and 90 % points by the estimate, in full moves, where there are enough
     /// positions.
     pub(super) fn truths(&self) -> Vec<(f64, [f64; 3])> {
         let mut by_estimate: BTreeMap<u32, BTreeMap<u32, u64>> = BTreeMap::new();
@@ -346,7 +345,7 @@ pub(super) struct ClockUse {
     curve: [f64; POINTS + 1],
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Debug, PartialEq, Serialize)]
 pub(super) struct ClockFigures {
     /// The estimator's.
     pub(super) name: String,
@@ -402,7 +401,7 @@ impl ClockUse {
         })
     }
 
-    /// The mean share of the clock left by the share of the moves played, percent.
+    /// The clock left by the share of the moves played, percent.
     pub(super) fn curve(&self) -> impl Iterator<Item = (f64, f64)> {
         let sides = self.sides.max(1) as f64;
         let points = self.curve.iter().enumerate();

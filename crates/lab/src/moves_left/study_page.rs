@@ -279,7 +279,6 @@ fn differences(report: &StudyReport) -> Option<Table> {
     (!report.differences.is_empty()).then(|| table.table())
 }
 
-/// How often, and by how much, the estimates were below what was still played.
 fn cut_short(report: &StudyReport) -> Option<Table> {
     let games = &report.totals.cut_short;
     let caption = "Games that were cut short, by their end: positions in which the estimate was below the moves that were still played, \
@@ -404,8 +403,7 @@ fn plots(report: &StudyReport) -> Vec<ShownPlot> {
     plots
 }
 
-/// The middle ply of each chunk with enough positions, without the open-ended last one, and what `figure`
-/// says of its estimators.
+/// The middle ply of each chunk, without the open-ended last one, and what `figure` says of its estimators.
 fn over_plies<T>(
     report: &StudyReport,
     figure: impl Fn(&[Option<EstimatorFigures>]) -> Option<T>,

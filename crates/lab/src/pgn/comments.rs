@@ -1,12 +1,12 @@
-//! What the comment behind a move says of it: commands such as `[%clk 0:01:00]`, `book`, and the figures that
-//! programs write without commands. The unit of some is known when all comments of the game are.
+//! What the comment behind a move says of it: commands such as `[%clk 0:01:00]`, `book`, and figures without
+//! commands, whose unit only all comments of a game tell.
 
 use super::RecordedMove;
 use itertools::Itertools;
 use zeitnot_engine::chess::Color;
 use zeitnot_engine::files::is_blank;
 
-/// Larger evaluations are cut to this, in centipawns. Above lie the mates.
+/// Larger evaluations are cut to this, in centipawns.
 const LARGEST_CENTIPAWNS: f64 = 15000.0;
 /// A mate in n plies is this minus n.
 const MATE: i32 = 32000;
@@ -30,16 +30,16 @@ const FORMS: [(&str, &str, &str, f64); 11] = [
 ];
 /// What ends a field.
 const ENDS: [char; 2] = [' ', '/'];
-/// Stand in the comments of moves that the first seasons of TCEC took from an opening.
+/// In comments of the first seasons of TCEC on moves of an opening.
 const UNPLAYED: [&str; 2] = ["ev=0.00, d=1, mt=00:00:00,", " s=0 kN/s"];
 
-/// What all comments of a game say, whose units are to be found.
+/// What all comments of a game say of units.
 #[derive(Default)]
 pub(super) struct Commands {
-    /// The place of the move that the comment at hand is about, and 1 if it is White's, −1 if Black's.
+    /// Of the move at hand, with 1 if it is White's, −1 if Black's.
     place: usize,
     sign: f64,
-    /// The place of a move, and the evaluation from the mover's point of view.
+    /// Of the move at a place, from the mover's point of view.
     evals: Vec<(usize, f64)>,
     /// Evaluations that are whole numbers with a depth behind them.
     whole_evals: usize,
@@ -50,7 +50,7 @@ pub(super) struct Commands {
 }
 
 impl Commands {
-    /// Adds what the comment says that follows the last of `moves`, one of `mover`.
+    /// `moves` ends with the one before the comment, by `mover`.
     pub(super) fn apply(&mut self, text: &str, mover: Color, moves: &mut [RecordedMove]) {
         let Some((played, before)) = moves.split_last_mut() else {
             return;
@@ -78,8 +78,7 @@ impl Commands {
         }
     }
 
-    /// Takes what other programs write without commands, if the whole comment is in one of their [`FORMS`],
-    /// or in pairs. Behind a form may stand words.
+    /// Takes what is in one of the [`FORMS`], or in pairs. Behind a form may stand words.
     fn take_figures(&mut self, prose: &str, played: &mut RecordedMove) {
         let prose = prose.trim_end_matches(',');
         let has_pairs = prose.split(", ").skip(1).all(|part| part.contains('='));
@@ -95,7 +94,7 @@ impl Commands {
         }
     }
 
-    /// Takes a command such as `clk 0:01:00`. Returns false if it is for others.
+    /// Takes a command such as `clk 0:01:00`, or returns false.
     fn take(&mut self, command: &str, played: &mut RecordedMove) -> bool {
         // Lines may be broken anywhere, so white space says nothing.
         let mut words = command.split_ascii_whitespace();
@@ -113,7 +112,6 @@ impl Commands {
         is_known
     }
 
-    /// Takes what text says that is in a form of this name as a whole.
     fn take_form(&mut self, name: &str, text: &str, played: &mut RecordedMove) -> bool {
         let mut forms = FORMS.iter().filter(|form| form.0 == name);
         let found = forms.find_map(|form| Some((form.2, fields(form.1, text, form.3)?)));
@@ -154,8 +152,8 @@ impl Commands {
         true
     }
 
-    /// Gives the moves their evaluations. Whole numbers with a depth throughout are centipawns, as ChessBase
-    /// writes them, all others pawns.
+    /// Gives the moves their evaluations: centipawns where all are whole numbers with a depth, as ChessBase
+    /// writes them, else pawns.
     pub(super) fn settle_evals(&self, moves: &mut [RecordedMove], notes: &mut Vec<String>) {
         let unit = if self.whole_evals == self.evals.len() {
             1.0
@@ -179,8 +177,7 @@ impl Commands {
     }
 }
 
-/// Text as it can be written within a comment or a variation, at any width of lines: white space is
-/// one blank, and braces are brackets.
+/// Text that can stand in a comment or a variation: white space is one blank, and braces are brackets.
 pub(super) fn one_line(text: &str) -> String {
     let words = text.split(|c| is_blank(c) || c.is_control());
     let text = words.filter(|word| !word.is_empty()).join(" ");
@@ -223,7 +220,7 @@ fn number(text: &str) -> Option<f64> {
     text.replace(',', ".").parse().ok()
 }
 
-/// Programs write evaluations with a sign or with two decimals, and people write scores such as `2.5/4`.
+/// People write scores such as `2.5/4`, and programs evaluations with a sign or two decimals.
 fn is_eval(text: &str) -> bool {
     let decimals = text.rsplit(['.', ',']).next().unwrap_or_default();
     let is_written_so = decimals.len() == 2 || text.starts_with(['+', '-']);
@@ -250,7 +247,7 @@ fn time_ms(text: &str, unit: f64) -> Option<f64> {
     is_time.then_some(sum)
 }
 
-/// The plies to a mate, below zero for being mated: `#5` and `#-5` count moves, `+M5` and `-M5` plies.
+/// The plies to a mate, below zero for being mated: `#5` counts moves, `+M5` plies.
 fn mate(text: &str) -> Option<i32> {
     if !text.contains(['#', 'M', 'm']) {
         return None;

@@ -1,5 +1,4 @@
-//! The time control that a game was played at, as its tags and its clocks tell it together, and the time that
-//! its clocks say was used.
+//! A game's time control, as its tags and its clocks tell it together, and the time used by its clocks.
 
 use super::RecordedGame;
 use itertools::Itertools;
@@ -8,16 +7,16 @@ use zeitnot_engine::time::{Millis, TimeControl};
 
 /// A clock may gain this much without an increment, ms: servers round, and give back what the network took.
 const TOLERANCE_MS: f64 = 1000.0;
-/// The first clock of a side may be above what the control allows by this, ms, and by a tenth: opponents give
-/// time on some servers.
+/// The first clock may be above what the control allows by this, ms, and by a tenth: on some servers
+/// opponents give time.
 const GIVEN_MS: f64 = 15_000.0;
 /// The first clock that a comment's form gives is above this part of the base time. Else its unit is another.
 const LEAST_PART: f64 = 0.05;
 /// The first clock of an unhurried game is above this part of the base time.
 const USUAL_PART: f64 = 0.5;
-/// Where the sum of recorded times is more than so many times what a control allows, its unit is another.
+/// Where recorded times sum up to more than so many times what a control allows, their unit is another.
 const OTHER_UNIT: f64 = 2.0;
-/// What people write for the signs between base time, increment and moves.
+/// What people write for the signs of the standard.
 const SIGNS: [(&str, &str); 7] = [
     (" plus ", "+"),
     (" with ", "+"),
@@ -27,18 +26,18 @@ const SIGNS: [(&str, &str); 7] = [
     ("+", " + "),
     ("/", " / "),
 ];
-/// Words that say nothing but that what stands before them is an increment.
+/// Words that call what stands before them an increment.
 const FILLERS: &str = "per move moves increment increments inc each from bonus added game a";
 
 /// A time control of one or several periods, such as `40/7200:20/3600:900+30`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedControl {
-    /// At least one. All but the last have a number of moves. One with a number that is the last repeats.
+    /// All but the last have a number of moves. One with a number that is the last repeats.
     periods: Vec<TimeControl>,
 }
 
 impl RecordedControl {
-    /// The control of the side `color`, or `None` if no tag tells it, or none that the clocks agree with.
+    /// The control of `color`, or `None` if no tag tells it, or the clocks do not agree.
     pub fn of(game: &RecordedGame, color: Color) -> Option<RecordedControl> {
         game.controls[color as usize].clone()
     }
@@ -84,7 +83,7 @@ impl RecordedControl {
     }
 
     /// Whether a clock may show this after the first `number` moves, or these may have taken so long, and it
-    /// is at least this part of the base time.
+    /// is enough of the base time.
     fn allows(&self, number: u32, ms: f64, least_part: f64) -> bool {
         let most = self.most(number);
         ms <= 1.1 * most + most.min(GIVEN_MS) && ms >= least_part * self.first().time.0
@@ -103,7 +102,7 @@ impl RecordedControl {
         self.first().moves == Some(1)
     }
 
-    /// The rules of move `number` of a side, from 1, and the time that comes with its end.
+    /// The rules of move `number`, from 1, and the time that comes with its end.
     fn at(&self, number: u32) -> (TimeControl, Millis) {
         let mut before = number - 1;
         let mut place = 0;
@@ -122,8 +121,8 @@ impl RecordedControl {
         (last, if is_end { last.time } else { Millis::ZERO })
     }
 
-    /// The time that a side used for each of its moves, ms, by its clock `before` them and after
-    /// each. Its first move has the number `number`.
+    /// The time that a side used for each of its moves, ms, by its clock `before` them and after each, the
+    /// first one having the `number`.
     fn used_ms(&self, number: u32, mut before: Option<f64>, clocks: &[Option<f64>]) -> Vec<Option<f64>> {
         // Some clocks show the time of the next period one move later.
         let mut late = 0.0;
@@ -160,17 +159,15 @@ impl From<TimeControl> for RecordedControl {
     }
 }
 
-/// The time used for a move, where it is one: a clock that gains time, or loses more than it has, runs by
-/// other rules than the tag's.
+/// The time used for a move. A clock that gains time, or loses more than it has, runs by other rules.
 fn within(used: f64, clock: f64) -> Option<f64> {
     let is_possible = (-TOLERANCE_MS..=clock + TOLERANCE_MS).contains(&used);
     is_possible.then(|| used.clamp(0.0, clock.max(0.0)))
 }
 
 /// Brings the tags of the control, the form of the clocks and the first clock of each side to one reading.
-/// `are_short` says that all clocks are written as `1:29`: minutes and seconds, or hours and minutes. What
-/// fits no reading is left out: the control, or clocks and times whose form was told by their shape alone.
-/// The game's notes say it.
+/// `are_short` says that all clocks are written as `1:29`. What fits no reading is left out, as the game's
+/// notes say: the control, or clocks and times known by their shape alone.
 pub(super) fn settle_time(game: &mut RecordedGame, are_short: bool) {
     let RecordedGame {
         tags,
@@ -188,7 +185,7 @@ pub(super) fn settle_time(game: &mut RecordedGame, are_short: bool) {
     };
     let written = read(RecordedControl::parse);
     let minutes = read(|text| RecordedControl::of_numbers(text, 60.0));
-    // Of each side its first clock, or without any clock all times, and after which move. Clocks tell more.
+    // Of each side its first clock, or without any all times, and after which move.
     let has_clocks = moves.iter().any(|played| played.clock_ms.is_some());
     let shown = [start.turn(), !start.turn()].map(|color| {
         let first = usize::from(color != start.turn());
@@ -256,13 +253,12 @@ pub(super) fn settle_time(game: &mut RecordedGame, are_short: bool) {
     settle_used(game);
 }
 
-/// Whether clocks and times stand in comments without a command, so that their form alone tells what they
-/// are.
+/// Whether no command says what clocks and times are.
 fn is_by_shape(forms: &[&str]) -> bool {
     !forms.is_empty() && !forms.iter().any(|form| form.starts_with('['))
 }
 
-/// Leaves out all clocks and times of the game, which do what `fault` says.
+/// Leaves out all clocks and times, for this `fault`.
 fn unread(game: &mut RecordedGame, fault: &str) {
     for played in &mut game.moves {
         played.clock_ms = None;
@@ -272,8 +268,7 @@ fn unread(game: &mut RecordedGame, fault: &str) {
     game.notes.push(format!("{forms} {fault}, and are not read"));
 }
 
-/// The players of lichess have time for their first move that is not on their clock, and get no increment
-/// for it.
+/// On lichess the first move does not run down the clock, and has no increment.
 fn is_of_lichess(game: &RecordedGame) -> bool {
     let site = game.tags.get("Site");
     site.is_some_and(|site| site.contains("lichess.org"))
@@ -302,8 +297,7 @@ fn settle_used(game: &mut RecordedGame) {
     }
 }
 
-/// The time that was used for each move by the clocks, where the control is known. Moves of a book
-/// take none, and what their clocks show is not known.
+/// The time used for each move by the clocks, if the control is known. Moves of a book take none.
 fn by_clocks(game: &RecordedGame, told: Option<TimeControl>) -> Vec<Option<f64>> {
     let mut used = vec![None; game.moves.len()];
     let turn = game.start.turn();
@@ -326,8 +320,7 @@ fn by_clocks(game: &RecordedGame, told: Option<TimeControl>) -> Vec<Option<f64>>
     used
 }
 
-/// The time that was used for each move of a game, ms: as recorded, or by the clocks, where the
-/// control is known. What the user says, `told`, overrules the tags.
+/// The time used for each move, ms: as recorded, or by the clocks. The user's `told` overrules the tags.
 pub(crate) fn used_ms(game: &RecordedGame, told: Option<TimeControl>) -> Vec<Option<f64>> {
     let recorded = |ply: usize| {
         let used = game.moves[ply].used_ms?;
@@ -385,7 +378,7 @@ fn unit_seconds(word: &str) -> Option<f64> {
     })
 }
 
-/// Splits text into numbers and what stands between them, without dots and spaces.
+/// Numbers and what stands between them, without dots and spaces.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let parts = text
         .split(|c: char| c.is_whitespace() || ",()".contains(c))
@@ -396,7 +389,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     parts.filter(|part| !part.is_empty())
 }
 
-/// The sum of numbers with their units, at least one.
+/// The sum of one or more numbers with units.
 fn duration(words: &[&str]) -> Option<Millis> {
     let words: Vec<_> = words.iter().filter(|word| **word != "/").collect();
     if words.is_empty() {

@@ -1,7 +1,7 @@
-//! A game that is being read: takes one token after the other and plays the moves.
+//! A game that is being read: plays the moves of one token after the other.
 //!
 //! Every word of the main line is a move, a number, a result or a mark, or it breaks the game. Moves behind
-//! it are not played, so that no game is read as another one.
+//! it are not played.
 
 use super::comments::{Commands, one_line};
 use super::control::settle_time;
@@ -12,7 +12,7 @@ use super::{RecordedGame, RecordedMove, marks};
 use itertools::Itertools;
 use zeitnot_engine::chess::{Position, Variant, is_en_passant_sign, is_null_move};
 
-/// Begins the figures in comments and variations of an analysis.
+/// Begins the figures of an analysis.
 const OWN_FIGURES: &str = "wdl=";
 /// Behind our figures, the marks of people.
 pub(crate) const MARKS_OF_PEOPLE: &str = "marks=";
@@ -27,7 +27,7 @@ const UNKNOWN_MARK: &str = "a mark that is not known is passed over:";
 const LONGEST_QUOTE: usize = 40;
 const BRACE: &str = "a { stands within a comment, or a } without its {";
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum Taken {
     Inside,
     Last,
@@ -53,7 +53,7 @@ enum Place {
 #[derive(Default)]
 pub(super) struct Draft {
     pub(super) game: RecordedGame,
-    /// A header that stands before the tags, which may be that of a game that was cut off.
+    /// A header before the tags, which may be of a game that was cut off.
     header_before: Option<Tags>,
     place: Place,
     /// Whether an empty line stands between the tags and the moves.
@@ -62,17 +62,16 @@ pub(super) struct Draft {
     commands: Commands,
     variation: Option<Variation>,
     fault: Option<String>,
-    /// The problem with kings in the centre, if nothing but they follow.
+    /// The problem with kings in the centre, if they are all.
     kings: Option<String>,
-    /// Set if a brace stands where none should: the next number must be the one that is due, and a result is
-    /// none that a comment has swallowed.
+    /// Set if a brace stands where none should: the next number must be due, and no result counts that a
+    /// comment may have swallowed.
     has_brace: bool,
     before: Position,
     /// Bytes that have been kept.
     text: usize,
     number: Option<u32>,
-    /// The numbers that are written may be higher by this than those of the position: by none, but where a
-    /// FEN gives them.
+    /// The numbers that are written may be higher by this than those of the position, if a FEN gives them.
     shift: Option<i64>,
     is_behind_empty_line: bool,
 }
@@ -143,7 +142,7 @@ impl Draft {
         Taken::Inside
     }
 
-    /// Breaks off, and keeps nothing more: a game without end needs no memory.
+    /// Breaks off. A game without end needs no memory.
     fn drop_all(&mut self, reason: String) {
         self.break_off(reason);
         self.game = RecordedGame {
@@ -160,7 +159,7 @@ impl Draft {
         self.text = 0;
     }
 
-    /// The game, or the problem with it. `is_last` says that the text ends here.
+    /// `is_last` says that the text ends here.
     pub(super) fn finish(mut self, is_last: bool) -> Result<RecordedGame, String> {
         if self.variation.is_some() {
             self.break_off("a variation has no end".into());
@@ -190,8 +189,7 @@ impl Draft {
             &mut game,
             self.commands.has_short_clocks && !self.commands.has_long_clocks,
         );
-        // Some files hide the result behind a `;`: where another game follows, nothing was cut off and the
-        // tag is to be trusted.
+        // Some files hide the result behind a `;`: where another game follows, the tag is to be trusted.
         game.has_result = game.tags.result().is_some() && (result.is_some() || !is_last);
         if game.tags.annotators().1 {
             game.moves.iter_mut().for_each(forget_analysis);
@@ -212,7 +210,7 @@ impl Draft {
         }
         self.forget_prose();
         let is_apart = std::mem::take(&mut self.is_behind_empty_line);
-        // A tag that says the same once more begins no game.
+        // One that is repeated begins no game.
         let begins = tag.name == tags::FIRST;
         if is_apart && known.is_some() && (begins || known != tag.value) {
             return Taken::Next;
@@ -244,7 +242,7 @@ impl Draft {
         self.game.notes.push(text);
     }
 
-    /// Whether what has been read of the moves is none, but words before them.
+    /// Whether only words without moves have been read.
     fn is_prose(&self) -> bool {
         self.fault.is_some() && self.game.moves.is_empty() && self.game.tags.first().is_some()
     }
@@ -258,14 +256,13 @@ impl Draft {
         }
     }
 
-    /// Takes what has been read of tags for what may be the header of a game that was cut off.
+    /// Takes the tags for what may be the header of a game that was cut off.
     fn begin_header(&mut self) {
         self.settle_header();
         self.header_before = Some(std::mem::take(&mut self.game.tags));
     }
 
-    /// Decides whether the header before is that of another game: it has tags that come again. Else it
-    /// belongs to this one.
+    /// The header before is that of another game if its tags come again.
     fn settle_header(&mut self) {
         let Some(before) = self.header_before.take() else {
             return;
@@ -321,7 +318,7 @@ impl Draft {
         }
     }
 
-    /// Takes a word behind the result: it begins the next game if a game can begin so.
+    /// Takes a word behind the result, which begins the next game if it can.
     fn take_word_behind(&mut self, text: &str) -> Taken {
         if split_number(text).0.is_some() || result_of(text).is_some() {
             return Taken::Next;
@@ -392,7 +389,7 @@ impl Draft {
         }
     }
 
-    /// Whether a word can only be a mark. The first one of a game is told.
+    /// The first one of a game is told.
     fn is_unknown_mark(&mut self, text: &str) -> bool {
         let is_sign = |c: char| !c.is_alphanumeric() && !"*{}[].…".contains(c);
         let is_mark = text.starts_with('$') || text.chars().all(is_sign) && !is_null_move(text);
@@ -402,8 +399,8 @@ impl Draft {
         is_mark
     }
 
-    /// Whether a word begins another game, where no tag and no result stands between the two: without
-    /// tags, the number 1 does, and behind an empty line numbers tell it.
+    /// Whether a word begins another game, where no tag and no result stands between the two: without tags,
+    /// the number 1 does, and behind an empty line other numbers.
     fn begins_another_game(&mut self, number: Option<MoveNumber>) -> bool {
         if self.place == Place::Tags || self.game.moves.is_empty() && self.fault.is_none() {
             return false;
@@ -460,7 +457,7 @@ impl Draft {
         self.shift = self.game.tags.get("FEN").is_none().then_some(0);
     }
 
-    /// Decides what the last word means if that is `0-0`. As a result it is taken back.
+    /// Decides what a last word `0-0` means. As a result it is taken back.
     fn settle_zeros(&mut self) {
         let Place::Zeros { is_behind_number } = self.place else {
             return;
@@ -526,7 +523,7 @@ impl Draft {
         }
     }
 
-    /// A move and the next number or move without a blank between them, if the text can be read as no others.
+    /// A move and the next number or move without a blank between them.
     fn glued<'t>(&self, text: &'t str) -> Option<(&'t str, &'t str)> {
         if text.len() > LONGEST_QUOTE || self.kings.is_some() {
             return None;
@@ -557,8 +554,7 @@ impl Draft {
         })
     }
 
-    /// Takes the number of a move. If it is too high, a move before it is missing. One that is too low is a
-    /// slip of the pen.
+    /// Takes the number of a move. Too high, a move is missing. Too low, it is a slip of the pen.
     fn take_number(&mut self, number: u32) {
         self.number = Some(number);
         self.place = Place::Number;
@@ -566,7 +562,7 @@ impl Draft {
         let own = i64::from(self.game.end.game_ply() / 2 + 1);
         self.shift.get_or_insert(number - own);
         let due = self.due(&self.game.end);
-        // A number that is the position's own is right, whatever those before it were.
+        // The position's own number is right, whatever came before.
         if number > due && number != own && self.kings.is_none() {
             let ply = self.game.moves.len() + 1;
             self.break_off(format!(
@@ -581,7 +577,7 @@ impl Draft {
     }
 }
 
-/// Leaves out what an earlier analysis of ours has added to a move.
+/// Leaves out what an earlier analysis of ours has added.
 fn forget_analysis(played: &mut RecordedMove) {
     let is_own = |comment: &mut String| comment.starts_with(OWN_FIGURES);
     let own: String = played.comments.extract_if(.., is_own).collect();

@@ -1,5 +1,4 @@
-//! How a game ended (the table of all programs' words for it), its base time, and whether its event is held
-//! out from training.
+//! How a game ended, its base time, and whether its event is held out from training.
 
 use super::{RecordedControl, RecordedGame};
 use zeitnot_engine::chess::{Color, Terminal};
@@ -49,8 +48,7 @@ impl Ending {
         Ending::all().nth(code.into())
     }
 
-    /// Whether the rules of chess ended the game, as its moves show. Only such a game tells how long it
-    /// lasts. Any other would have gone on: its plies are a lower bound.
+    /// Whether the rules of chess ended the game. Any other would have gone on: its plies are a lower bound.
     pub fn is_played_out(self) -> bool {
         use Ending::*;
         matches!(
@@ -69,14 +67,14 @@ impl Ending {
         !matches!(self, Ending::Length | Ending::Broken)
     }
 
-    /// Whether training takes the plies to the end for the length of such a game. Adjudicated games
-    /// count: they end where the rule ended them.
+    /// Whether training takes the plies to the end for the length. Adjudicated games end where the rule ended
+    /// them.
     pub fn length_counts(self) -> bool {
         self.is_played_out() || self == Ending::Adjudication
     }
 }
 
-/// Whether the event with this name is held out, by its FNV-1a hash, so that the split never changes.
+/// Whether the event with this name is held out, by its FNV-1a hash.
 pub fn is_held_out(event: &[u8]) -> bool {
     let hash = event.iter().fold(0x811c_9dc5u32, |h, &b| {
         (h ^ u32::from(b)).wrapping_mul(0x0100_0193)
@@ -85,14 +83,14 @@ pub fn is_held_out(event: &[u8]) -> bool {
     (hash ^ hash >> 16) % HELD_OUT_ONE_IN == 0
 }
 
-/// How the game ended: by the rules of chess if its moves show that, else as a word of it says.
-/// Without such a word, a decided game was given up and a drawn one agreed.
+/// How the game ended: by its moves, else as a word of it says. Without either, a decided game was given up
+/// and a drawn one agreed.
 pub fn ending(game: &RecordedGame) -> Ending {
     let is_drawn = game.tags.result() == Some(0);
     match rule_that_ended(game) {
         Some(terminal @ (Terminal::Checkmate | Terminal::Stalemate)) => terminal.into(),
         _ if !game.has_result => Ending::Broken,
-        // One who plays on in such a position, and wins or loses, has not claimed the draw.
+        // Who plays on in such a position has not claimed the draw.
         Some(terminal) if is_drawn => terminal.into(),
         _ => word_of_end(game).unwrap_or(if is_drawn {
             Ending::Agreement
@@ -110,8 +108,7 @@ fn rule_that_ended(game: &RecordedGame) -> Option<Terminal> {
     history.terminal(&history.legal_moves())
 }
 
-/// What the game's tags `Termination` and `TerminationDetails` say of its end, and its last comment, where
-/// other programs write it.
+/// By its tags `Termination` and `TerminationDetails`, and its last comment, where other programs write it.
 fn word_of_end(game: &RecordedGame) -> Option<Ending> {
     let tag = |name| game.tags.get(name).unwrap_or_default();
     let comments = game.moves.last().map_or(&game.comments, |last| &last.comments);
@@ -122,14 +119,14 @@ fn word_of_end(game: &RecordedGame) -> Option<Ending> {
     WORDS.iter().find_map(ends)
 }
 
-/// Most words of a sentence that programs write, such as `White ran out of time and Black has no material to
-/// mate`. Longer ones are people's.
+/// Most words of a program's sentence, such as `White ran out of time and Black has no material to mate`.
+/// Longer ones are people's.
 const MOST_WORDS: usize = 12;
 /// Words that such a sentence begins with.
 const SUBJECTS: &str = "white whites black blacks game draw drawn both neither forfeit xboard arena";
 
-/// The part of a comment that can be a program's sentence about the end, or nothing. cutechess and fastchess
-/// write it behind their figures, as in `+M1/5 0.01s, White wins by adjudication`.
+/// The part of a comment that can be a program's sentence. cutechess and fastchess write it behind their
+/// figures, as in `+M1/5 0.01s, White wins by adjudication`.
 fn sentence_of_end(comment: &str) -> &str {
     let sentence = comment.rsplit(", ").next().unwrap_or_default();
     let words = words(sentence);
@@ -142,7 +139,7 @@ fn sentence_of_end(comment: &str) -> &str {
     }
 }
 
-/// The words of a text in small letters, each with a blank before it.
+/// In small letters, each with a blank before it.
 fn words(text: &str) -> String {
     let text = text.replace(['\'', '’'], "").to_lowercase();
     let words = text.split(|c: char| !c.is_alphanumeric());
@@ -150,9 +147,8 @@ fn words(text: &str) -> String {
     words.map(|word| format!(" {word}")).collect()
 }
 
-/// Beginnings of words that tell an end which the moves do not show, as the PGN standard, lichess, chess.com,
-/// FICS, ICC, XBoard, cutechess, fastchess, Banksia, Arena, TCEC and `zeitnot match` write them. The first
-/// that fits counts.
+/// Beginnings of words that tell an end, as the PGN standard, lichess, chess.com, FICS, ICC, XBoard,
+/// cutechess, fastchess, Banksia, Arena, TCEC and `zeitnot match` write them. The first that fits counts.
 const WORDS: [(&str, Ending); 4] = [
     ("resign", Ending::Resignation),
     (

@@ -1,6 +1,6 @@
 //! Marks that people write behind moves, and their numbers in the standard of PGN (NAG).
 
-/// The numbers of marks and how they are written. 0 is for those that say no more than the move does.
+/// Their numbers and texts. 0 says no more than the move does.
 const MARKS: [(u8, &str); 27] = [
     (1, "!"),
     (2, "?"),
@@ -31,7 +31,7 @@ const MARKS: [(u8, &str); 27] = [
     (0, "D ≅ ≠ † ‡ + # ++"),
 ];
 
-/// Splits a word into what stands before its marks, and the numbers of these.
+/// What a word has before its marks, and their numbers.
 pub(super) fn behind(word: &str) -> (&str, Vec<u8>) {
     let mut rest = word;
     let mut numbers = Vec::new();

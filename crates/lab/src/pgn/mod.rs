@@ -1,9 +1,8 @@
 //! Recorded games: reads PGN, plain or compressed, one game after the other, and writes it.
 //!
 //! [`Games`] streams files of any size in bounded memory: `tokens` splits the text, `draft` makes games of
-//! the tokens. Every word is understood, or the game is skipped by its number, its players and the word.
-//! `comments` gives clocks and evaluations, `control` the rules of the clock. The commands that measure on
-//! recorded games use this module. Of the engine it uses [`chess`](zeitnot_engine::chess) and time controls.
+//! the tokens. Every word is understood, or the game is skipped, with a message. `comments` gives clocks and
+//! evaluations, `control` the rules of the clock.
 
 mod comments;
 mod control;
@@ -36,12 +35,11 @@ use zeitnot_engine::foreign::in_our_words;
 pub struct RecordedGame {
     /// Its place in the stream, from 1. Broken games count.
     pub number: u64,
-    /// In their order. `Result` is one of the standard's or `0-0`. Where it was none, that which follows the
-    /// moves stands there.
+    /// `Result` is one of the standard's or `0-0`, or what follows the moves.
     pub tags: Tags,
-    /// The time controls of Black and White, as far as tags and clocks agree.
+    /// Of Black and White, as far as tags and clocks agree.
     pub controls: [Option<RecordedControl>; 2],
-    /// The forms in which its clocks and times are written, such as `[%clk]`.
+    /// Of its clocks and times, such as `[%clk]`.
     pub time_forms: Vec<&'static str>,
     pub notes: Vec<String>,
     pub start: Position,
@@ -66,11 +64,11 @@ pub struct RecordedMove {
     pub clock_ms: Option<f64>,
     /// Time spent on the move (`%emt`), ms.
     pub used_ms: Option<f64>,
-    /// What people wrote behind the move, without what the fields above say. White space is one blank.
+    /// What people wrote behind the move, apart from the fields above.
     pub comments: Vec<String>,
-    /// The numbers of people's marks behind the move, as the standard has them (NAG).
+    /// People's marks behind the move, by their numbers (NAG).
     pub marks: Vec<u8>,
-    /// The variations behind the move, as the standard has them, without their outer brackets.
+    /// The variations behind the move, without their outer brackets.
     pub variations: Vec<String>,
 }
 
@@ -122,7 +120,7 @@ impl<'a> Games<'a> {
     /// [`GameError::Read`] if it cannot be opened, or is no text.
     pub fn open(path: &Path) -> Result<Games<'static>, GameError> {
         let name = path.display().to_string();
-        // In an archive positions are opened, to say so, rather than a text that describes them.
+        // Positions in an archive are opened, to say that they are no games.
         let error = match files::open_text(path, &[".pgn", ".epd", ".fen"]) {
             Ok(file) if file.name.ends_with(".epd") || file.name.ends_with(".fen") => {
                 let advice = "holds positions, not games; `zeitnot solve` and `zeitnot eval` read it";

@@ -1,12 +1,11 @@
-//! The tags of a game: how they are written, and what they say of its result and of the rules that it was
-//! played by.
+//! A game's tags, and what they say of its result and rules.
 
 use zeitnot_engine::chess::{ListedPosition, Position, Variant};
 use zeitnot_engine::files::is_blank;
 
 /// The tag with which the standard lets a game begin.
 pub(super) const FIRST: &str = "Event";
-/// Tags whose names are known in any letters. Others are kept as they are written.
+/// Tags whose names are known in any letters.
 const KNOWN: &str = "Event Site Date Round White Black Result FEN SetUp Variant TimeControl WhiteTimeControl \
                      BlackTimeControl WhiteElo BlackElo Termination Annotator";
 /// Tags without which a game would be played from another position.
@@ -17,7 +16,7 @@ const CLOSING_QUOTES: [char; 6] = ['"', '\'', '“', '”', '’', '»'];
 const RESULT: &str = "Result";
 pub(crate) const ANNOTATOR: &str = "Annotator";
 pub(crate) const ANNOTATOR_BREAK: &str = "; ";
-/// Names of variants that other programs know. Theirs stay, others are written as the standard has it.
+/// Names of variants that other programs know, and which stay.
 const COMMON_NAMES: [&str; 2] = [
     "standard|chess|classical|normal|illegal|from position",
     "chess960|chess 960|fischerandom|fischerrandom|fischer random|wild/fr",
@@ -69,7 +68,7 @@ impl Tags {
             .map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Sets a tag. Of two with the same name the last counts. Returns whether it contradicts the first.
+    /// Sets a tag, of which the last counts. Returns whether it contradicts the first.
     pub(super) fn set(&mut self, name: &str, value: impl Into<String>) -> bool {
         let value = value.into();
         let mut pairs = self.pairs.iter_mut();
@@ -84,8 +83,8 @@ impl Tags {
         self.pairs.first().map(|(name, _)| name.as_str())
     }
 
-    /// Brings the tag and the result that follows the moves to one. A tag that is no result, or leaves it
-    /// open, gives way. Returns what is to be said where they contradict each other.
+    /// Brings the tag and the result behind the moves to one. A tag that is no result, or leaves it open,
+    /// gives way. Returns a message where they contradict each other.
     pub(super) fn settle_result(&mut self, marker: Option<&'static str>) -> Option<String> {
         let tag = self.get(RESULT).and_then(result_of);
         let result = match (tag, marker) {
@@ -101,7 +100,7 @@ impl Tags {
         ))
     }
 
-    /// People who are named as annotators, and whether an analysis of Zeitnot stands behind them.
+    /// The annotators, and whether an analysis of Zeitnot stands behind them.
     pub(crate) fn annotators(&self) -> (&str, bool) {
         let text = self.get(ANNOTATOR).unwrap_or_default();
         match text.rfind("Zeitnot ").map(|place| text.split_at(place)) {
@@ -113,7 +112,7 @@ impl Tags {
         }
     }
 
-    /// The players, in brackets, as messages name them, empty where no tag does.
+    /// The players, in brackets, empty where no tag names them.
     pub fn players(&self) -> String {
         match [self.get("White"), self.get("Black")] {
             [None, None] => String::new(),
@@ -121,7 +120,7 @@ impl Tags {
         }
     }
 
-    /// Writes the name of the variant so that other programs know it.
+    /// In words that other programs know.
     pub(super) fn settle_variant(&mut self, variant: Variant) {
         let name = self.get("Variant").unwrap_or_default().to_lowercase();
         let mut common = COMMON_NAMES[variant as usize].split('|');
@@ -181,8 +180,8 @@ pub(super) fn result_of(text: &str) -> Option<&'static str> {
     (length == text.len()).then_some(result)
 }
 
-/// Reads the result that a text begins with, and returns its length too. Blanks may stand within it, and a
-/// tag or a bracket right behind it.
+/// Reads the result that a text begins with, and its length. Blanks may stand within it, and a tag or a
+/// bracket right behind it.
 pub(super) fn result_at(text: &str) -> Option<(&'static str, usize)> {
     let forms = RESULTS
         .iter()
@@ -204,15 +203,15 @@ pub(super) fn result_at(text: &str) -> Option<(&'static str, usize)> {
 
 pub(super) struct Written<'t> {
     pub(super) name: &'t str,
-    /// Without the backslashes before quotes and backslashes. `None` if it cannot be read.
+    /// Without escapes. `None` if it cannot be read.
     pub(super) value: Option<String>,
     pub(super) is_closed: bool,
     /// Where the tag ends, in bytes of the line.
     pub(super) length: usize,
 }
 
-/// Where within a line a tag of the next game begins, as files have it that were cut off: it goes to the end
-/// of the line, and is one of a header.
+/// Where within a line a tag of the next game begins, as in files that were cut off: up to the end of the
+/// line, as in a header.
 pub(super) fn cut_at(line: &str) -> Option<usize> {
     // Lines of moves can be long, and each of their comments asks.
     if !line.ends_with(']') {
@@ -227,7 +226,7 @@ pub(super) fn cut_at(line: &str) -> Option<usize> {
     line.match_indices('[').map(|(at, _)| at).find(is_tag)
 }
 
-/// Reads what begins like a tag at the start of a line.
+/// Reads what begins like a tag.
 pub(super) fn read(line: &str) -> Written<'_> {
     let cut = line.get(1..).and_then(cut_at).map(|at| at + 1);
     let whole = &line[..cut.unwrap_or(line.len())];
@@ -262,8 +261,8 @@ fn named(line: &str) -> Option<(&str, &str)> {
         .then(|| (known.unwrap_or(name), rest.trim_start()))
 }
 
-/// Reads a whole tag. White space may be anywhere in it, and a value may have quotes in it: the tag ends at a
-/// quote with a bracket.
+/// Reads a whole tag. White space may be anywhere in it, and a value may have quotes: the tag ends at a quote
+/// with a bracket.
 fn read_closed(line: &str) -> Option<Written<'_>> {
     let (name, rest) = named(line)?;
     let value = rest.strip_prefix(QUOTES)?;
@@ -282,7 +281,7 @@ fn read_closed(line: &str) -> Option<Written<'_>> {
         .clone()
         .filter(|(place, _)| !is_escaped(*place))
         .find_map(ends);
-    // As in "C:\", where the backslash is meant as it stands.
+    // As in "C:\".
     let (value, length) = plain.or_else(|| quotes.find_map(ends))?;
     Some(Written {
         name,

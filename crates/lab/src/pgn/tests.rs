@@ -1,5 +1,5 @@
-//! Files as people have them: each small file of `tests/data/wild` with its right reading, and games that are
-//! spoiled as files are.
+//! Files as people have them: those of `tests/data/wild` with their readings, and games that are spoiled as
+//! files are.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -11,8 +11,7 @@ use proptest::prelude::*;
 use super::*;
 use zeitnot_engine::chess::{Role, Square};
 
-/// Reads a file of `tests/data/wild`: of each game White, its plies, its last move and its result, or why it
-/// is broken.
+/// Of each game White, its plies, its last move and its result, or why it is broken.
 fn wild(name: &str) -> Vec<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../tests/data/wild")
@@ -258,8 +257,8 @@ fn figures_of_other_programs_are_read() {
     }
 }
 
-/// A game as the seasons of TCEC wrote theirs: the comment of a move and those of a move of the opening have
-/// places for the move, the evaluations, and the time used and left.
+/// A game of TCEC: the comment of a move and those of a move of the opening have places for the move, the
+/// evaluations, and the time used and left.
 struct Season {
     control: [u64; 2],
     book_plies: usize,
@@ -1033,12 +1032,12 @@ impl Written {
     }
 }
 
-/// What is done to a file. Some of it leaves a game that can be read, and it must be the same one.
+/// Some leave a game that can be read, which must be the same.
 #[derive(Debug)]
 struct Spoiling {
     spelling: bool,
     layout: bool,
-    /// Something in the second game that cannot be read, or must not be.
+    /// In the second game.
     damage: Option<Damage>,
 }
 
@@ -1223,8 +1222,7 @@ fn write(games: &[Written], spoiling: &Spoiling, rng: &mut Rng) -> Vec<u8> {
 }
 
 proptest! {
-    /// PGN that is spoiled as people's files are is read the same or refused by name, and never read as
-    /// another game.
+    /// PGN that is spoiled is read the same or refused by name, and never read as another game.
     #[test]
     fn no_game_is_read_as_another_one(seed: u64, spelling: bool, layout: bool, damage in 0..2 * DAMAGES.len()) {
         let rng = &mut Rng::with_seed(seed);

@@ -1,5 +1,5 @@
-//! Splits PGN into tokens: tags, words, comments, brackets and empty lines. Every byte of the text belongs to
-//! one of them, or is white space, a byte order mark, or a line that `%` escapes.
+//! Splits PGN into tokens. Every byte of the text belongs to one, or is white space, a byte order mark, or a
+//! line that `%` escapes.
 
 use std::io::{self, BufReader, Read};
 
@@ -15,22 +15,22 @@ const OF_MOVES: &str = "(Q) (R) (B) (N) (q) (r) (b) (n) (ep) (e.p.)";
 pub(super) enum Token<'t> {
     /// A tag, or a line that begins like one and cannot be read.
     Tag(&'t str),
-    /// A move, a number, a result, a mark, or what is none of these.
+    /// A move, a number, a result, a mark, or none of these.
     Word(&'t str),
     /// What stands between `{` and `}`, or behind `;`.
     Comment(&'t str),
-    /// A brace that does not belong there, or a comment that may have swallowed moves on its account: the
-    /// number behind it tells.
+    /// A brace that does not belong there, or a comment that may have swallowed moves: the number behind it
+    /// tells.
     Brace(&'t str),
     Open,
     Close,
     /// An empty line outside comments.
     EmptyLine,
-    /// What no game can have. The text goes on behind it.
+    /// What no game can have.
     Fault(&'static str),
 }
 
-/// The tokens of a text of any size, in bounded memory.
+/// In bounded memory.
 pub(super) struct Tokens<'a> {
     lines: Lines<BufReader<Box<dyn Read + Send + 'a>>>,
     /// The line at hand, or a piece of a long one.
@@ -41,7 +41,7 @@ pub(super) struct Tokens<'a> {
     behind_piece: Vec<u8>,
     at: usize,
     last: usize,
-    /// True at the start of a line, behind a tag and behind a game: a `[` begins a tag there.
+    /// True where a `[` begins a tag: at the start of a line, behind a tag and behind a game.
     pub(super) may_be_tag: bool,
     comment: String,
     /// The reason why the text ends before its time.
@@ -63,7 +63,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// Gives the last token, a tag or a word, back: it is the first one of the next game.
+    /// Gives the last token, a tag or a word, back to the next game.
     pub(super) fn give_back(&mut self) {
         self.at = self.last;
         self.may_be_tag = true;
@@ -122,7 +122,7 @@ impl<'a> Tokens<'a> {
         loop {
             let text = &self.line[self.at..];
             let end = self.end_of_comment(text);
-            // A comment without end would swallow the tags of the next game. People name tags behind a blank.
+            // A comment without end would swallow the next game's tags. People name tags behind a blank.
             let is_cut = |cut: &usize| {
                 end.is_none_or(|end| *cut < end)
                     && !text[..*cut].trim_end_matches(is_blank).is_empty()
@@ -157,8 +157,8 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// Where a comment ends in `text`, which begins within it: at the first `}`, unless both braces were
-    /// escaped, or the first closes another `{` of the comment, and the next one the comment.
+    /// Where a comment ends in `text`: at the first `}`, unless both braces were escaped, or the first closes
+    /// another `{` of the comment, and the next one the comment.
     fn end_of_comment(&self, text: &str) -> Option<usize> {
         let mut ends = text.match_indices('}').map(|(at, _)| at);
         let has = |brace: &str, end: usize| self.comment.contains(brace) || text[..end].contains(brace);
@@ -180,7 +180,7 @@ impl<'a> Tokens<'a> {
         self.at = self.line.len();
     }
 
-    /// Goes to the next line, or the next piece of a long one. Returns false at the end of the text.
+    /// Goes to the next line, or piece of a long one. Returns false at the end.
     fn next_line(&mut self) -> bool {
         self.may_be_tag = self.is_whole;
         self.line.clear();
@@ -208,8 +208,8 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// A comment without end goes on to the end of the next one, and one with braces in it may end too late. What
-/// they swallow would be missed, and moves have digits or zeros.
+/// A comment without end swallows the next one, and one with braces may end too late. Moves, which have
+/// digits or zeros, would be missed.
 fn whole_comment(text: &str) -> Token<'_> {
     let before = text.rsplit_once('{').map_or("", |(before, _)| before);
     let behind = text.split_once('}').map_or("", |(_, behind)| behind);

@@ -1,4 +1,4 @@
-//! A variation that is being read: played, so that what is written of it can be read by others.
+//! A variation that is being read, and played, so that others can read what is written of it.
 
 use super::tags::{NEITHER_SCORES, result_of};
 use super::tokens::split_number;
@@ -14,7 +14,7 @@ pub(super) struct Variation {
     /// As the standard has it.
     played: String,
     depth: usize,
-    /// The positions before and after the last move of each open line. Empty if a word cannot be played.
+    /// Positions before and after the last move of each open line. Empty if a word cannot be played.
     lines: Vec<(Option<Position>, Position)>,
     /// Whether a number must stand before the next move.
     is_apart: bool,
@@ -95,7 +95,7 @@ impl Variation {
         }
     }
 
-    /// The variation, or if it cannot be played a comment with its text.
+    /// The variation, or a comment with its text.
     pub(super) fn finish(self) -> Result<String, String> {
         if !self.lines.is_empty() || self.raw.is_empty() {
             Ok(self.played)

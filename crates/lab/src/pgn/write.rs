@@ -15,7 +15,7 @@ pub(crate) fn written(
     format!("{}\n{}\n", tags.collect::<String>(), wrapped(movetext))
 }
 
-/// A move in SAN with its number, which Black's needs behind a comment too.
+/// In SAN. Black's move needs a number behind a comment.
 pub(crate) fn numbered(before: &Position, played: Move) -> String {
     let number = before.game_ply() / 2 + 1;
     let dots = if before.turn().is_white() { "." } else { "..." };
@@ -34,8 +34,8 @@ pub(crate) fn with_positions(
     })
 }
 
-/// What other programs read in a comment, each with a blank behind it: the evaluation from White's point of
-/// view, the clock after the move, and the time that it took.
+/// What other programs read in a comment, each with a blank behind it: White's evaluation, the clock after
+/// the move, and the time that it took.
 pub(crate) fn commands(eval: Option<String>, clock_ms: Option<f64>, used_ms: Option<f64>) -> String {
     let eval = eval.map(|eval| format!("[%eval {eval}] "));
     let clock = clock_ms.map(|ms| format!("[%clk {}] ", hours(ms)));
@@ -62,8 +62,8 @@ fn hours(ms: f64) -> String {
     )
 }
 
-/// The text in lines, broken at spaces so that they stay within [`WIDTH`]. Commands such as `[%clk 0:01:00]`
-/// stay whole, as many programs read them on one line alone.
+/// The text in lines of [`WIDTH`]. Commands such as `[%clk 0:01:00]` stay whole, as many programs read them
+/// on one line alone.
 fn wrapped(text: &str) -> String {
     let mut lines = String::new();
     let mut column = 0;

@@ -1,5 +1,4 @@
-//! The modelled engine: its speed, how much of its tree survives a move, and how score and best move
-//! fluctuate while a tree grows. [`VirtualSearch`] is one search in virtual time.
+//! The modelled engine. [`VirtualSearch`] is one search in virtual time.
 
 use zeitnot_engine::time::{
     Chain, Hints, Millis, MoveFacts, Nodes, Nps, RootEvaluation, SearchStats, StopReason,
@@ -59,7 +58,7 @@ impl Default for EngineModel {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct KeptNodes {
     pub(super) searched: u64,
     pub(super) pondered: u64,
@@ -67,17 +66,17 @@ pub(super) struct KeptNodes {
 
 /// Share of the tree that survives our move and the expected reply.
 const REUSE: f64 = 0.55;
-/// Probability of a surprising reply, after which hardly anything survives.
+/// Probability of a reply after which hardly anything survives.
 const SURPRISE: f64 = 0.25;
 /// From the deadline to `bestmove` with a batch in flight.
 pub(super) const REACTION_MS: f64 = 2.0;
 
-/// Each further root move's share of the visits left by those before it.
+/// Each further root move's share of the visits left.
 const TAIL_SHARE: f64 = 0.5;
 const VISITED_MOVES: i32 = 6;
 
 impl EngineModel {
-    /// What survives of `nodes` and of the nodes pondered for `opponent_ms` after both moves.
+    /// What survives of `nodes` and of those pondered for `opponent_ms`.
     pub(super) fn kept_nodes(
         &self,
         nodes: u64,
@@ -247,7 +246,7 @@ impl<'a> VirtualSearch<'a> {
     }
 }
 
-/// Tree size that finds half of the mates in as many plies, see `docs/results/time-management.md`.
+/// The tree that finds half of the mates in so many plies, see `docs/results/time-management.md`.
 fn nodes_to_find_mate(plies: u32) -> Nodes {
     Nodes(3u64.saturating_pow(plies.saturating_sub(2)))
 }
@@ -269,9 +268,9 @@ const JUMP: f64 = 0.085;
 /// … which are this share: the distribution has a long tail.
 const JUMPS: f64 = 0.08;
 
-/// Share of doublings in which the most visited move changes, in trees of 16 and of 16,384 nodes.
+/// Share of doublings that change the most visited move, in trees of 16 and of 16,384 nodes.
 const CHANGES: [f64; 2] = [0.28, 0.11];
-/// The same of doublings after which the most visited move is not the best by Q, apart from new favourites.
+/// The same of those after which it is not the best by Q, apart from new favourites.
 const DISAGREEMENTS: [f64; 2] = [0.12, 0.02];
 
 /// Falls linearly with the number of doublings, within the recorded range.
@@ -280,8 +279,7 @@ fn share_at(number: u32, [at_16_nodes, at_16384_nodes]: [f64; 2]) -> f64 {
     at_16_nodes + (at_16384_nodes - at_16_nodes) * way
 }
 
-/// Factors on the changes in contested positions and in others: half of the recorded ones see one change at
-/// most.
+/// Factors on the changes in contested positions and in others.
 const CONTESTED_FACTOR: f64 = 1.7;
 const CLEAR_FACTOR: f64 = 0.53;
 
@@ -316,7 +314,7 @@ impl Fluctuation {
         self.drift = from + (to - from) * way;
     }
 
-    /// Draws the events up to twice as many nodes: the score drifts evenly, the favourite begins to catch up.
+    /// Draws the events up to twice as many nodes.
     fn begin_doubling(&mut self, number: u32, random: &mut ReplayRandom) {
         let deviation = if random.unit() < JUMPS { JUMP } else { DRIFT };
         self.drifts = [self.drifts[1], self.drifts[1] + deviation * random.normal()];
@@ -338,7 +336,7 @@ impl Fluctuation {
 }
 
 /// SplitMix64: the same seed gives the same numbers on every machine.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct ReplayRandom {
     state: u64,
 }

@@ -9,7 +9,7 @@ use zeitnot_engine::time::{Plies, RootEvaluation, TimeControl};
 
 const MAX_BATCH: usize = 256;
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct GameToReplay {
     /// Among the replayed games, from 1.
     pub number: u64,

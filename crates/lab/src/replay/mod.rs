@@ -1,10 +1,9 @@
-//! Plays whole games in virtual time, to see how a manager would have used the clock: thousands of games in
-//! seconds.
+//! Plays whole games in virtual time, to see how a manager would have used the clock.
 //!
 //! A `ReplayMove` holds the numbers of a recorded game's move ([`GameToReplay`]), an `EngineModel` describes
-//! the engine's speed, tree reuse and fluctuation. `replay` plays the moves through a `Timekeeper` with a
-//! clock. The rows feed [`ReplayStudy`], which [`page`](fn@page) shows. Used by tests and the command
-//! `timelab`. Nothing here waits or reads the time.
+//! the engine. `replay` plays the moves through a `Timekeeper` with a clock. The rows feed [`ReplayStudy`],
+//! which [`page`](fn@page) shows. Used by tests and the command `timelab`. Nothing here waits or reads the
+//! time.
 
 mod engine_model;
 mod games;
@@ -26,7 +25,7 @@ use zeitnot_engine::time::{
     TimeManager, Timekeeper,
 };
 
-/// The position before one of our moves, as time managers see it.
+/// The position before our move, as time managers see it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct ReplayMove {
     pub(crate) game_ply: u32,
@@ -70,7 +69,7 @@ pub struct ReplayOptions {
     pub clock_source: ClockSource,
     pub model: EngineModel,
     pub overhead_ms: f64,
-    /// Thinks on the opponent's clock, who takes as long as for its last move.
+    /// The opponent takes as long as for its last move.
     pub ponders: bool,
     pub stoppers: StopperOptions,
     /// The same seed gives the same game.
@@ -148,7 +147,7 @@ fn facts(position: &ReplayMove, clock: &GameClock, kept: KeptNodes, options: &Re
     }
 }
 
-/// The time used, ms, with lag, and what is known of the move.
+/// The time used, ms, with lag, and the row.
 fn play_move(
     keeper: &mut Timekeeper,
     facts: &MoveFacts,

@@ -12,7 +12,7 @@ use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::Color;
 use zeitnot_engine::time::{StopReason, TimeControl, manager_from};
 
-/// Fraction of an even share below which a move with a choice is an insta-move.
+/// Fraction of an even share below which a choice is an insta-move.
 const INSTANT_SHARE: f64 = 0.02;
 const EVEN_SHARE_MOVES: f64 = 40.0;
 
@@ -31,7 +31,7 @@ pub struct ReplayGameRow {
     pub(crate) final_clock_ms: f64,
     /// Share of all time given. With recorded clocks it may exceed 1.
     pub(crate) time_used: f64,
-    /// Before the increment, negative if the flag fell. `None` with recorded clocks.
+    /// Before the increment, negative if the flag fell.
     pub(crate) min_clock_ms: Option<f64>,
     #[serde(default)]
     pub(crate) max_used_ms: f64,
@@ -97,7 +97,7 @@ impl ReplayGameRow {
         }
     }
 
-    /// Moves with an estimate and the sum of errors, in the order of [`Phase::ALL`].
+    /// Moves with an estimate and the sum of errors, by [`Phase::ALL`].
     pub(super) fn moves_left(&self) -> [(u32, f64); 3] {
         [
             (self.opening_estimates, self.opening_error_moves),
@@ -122,7 +122,7 @@ fn moves_left_errors(game: &ReplayedGame, phase: Phase) -> (u32, f64) {
     errors.fold((0, 0.0), |(moves, sum), error| (moves + 1, sum + error))
 }
 
-/// Includes moves that smart pruning ends at once because of a low estimate.
+/// Also where smart pruning ends a move because of a low estimate.
 fn is_instamove(row: &MoveRow) -> bool {
     use StopReason::{OnlyMove, OthersLose, ProvenResult, ProvenWin};
     let limit_ms = row.clock_ms.map(|clock| INSTANT_SHARE * clock / EVEN_SHARE_MOVES);
@@ -146,7 +146,7 @@ pub type ReplayFiles = GameFiles<ReplayGameRow, MoveRow>;
 
 pub type ReplayRows = (ReplayGameRow, Vec<MoveRow>);
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Replayer<'a> {
     pub run: &'a str,
     /// As in the option `TimeManager`. Invalid ones are left out.

@@ -27,7 +27,7 @@ pub(super) struct ReplaySummary {
     pub(super) nodes_cv: ExactMean,
     pub(super) pruned: ExactMean,
     pub(super) pruning_saved: ExactMean,
-    /// Mean absolute errors over all moves of a phase, in the order of [`Phase::ALL`].
+    /// Mean absolute errors, in the order of [`Phase::ALL`].
     #[serde(rename = "moves_left_mae", serialize_with = "by_phase")]
     pub(super) moves_left: [ExactMean; 3],
 }
@@ -113,7 +113,7 @@ impl ReplayStudy {
         controls.unique().collect()
     }
 
-    /// The managers, in the order in which they first came.
+    /// In the order in which they first came.
     fn names(&self) -> Vec<&str> {
         let names = self.managers.iter().map(|figures| &*figures.manager);
         names.unique().collect()
@@ -155,7 +155,7 @@ impl fmt::Display for ReplayStudy {
     }
 }
 
-/// Managers side by side: how much the nodes vary at each clock, and games that are lost on time.
+/// Managers side by side.
 fn comparison(study: &ReplayStudy, managers: &[&str]) -> Table {
     let cell = |manager: &str, control: &str| {
         let figures = study.at(control).find(|figures| figures.manager == manager);
@@ -182,8 +182,7 @@ fn comparison(study: &ReplayStudy, managers: &[&str]) -> Table {
         .table()
 }
 
-/// The manager that loses fewest games on time, and among those varies least over all clocks, with its
-/// losses.
+/// The manager that loses fewest games on time, and among those varies least.
 fn steadiest<'a>(study: &ReplayStudy, managers: &[&'a str]) -> Option<(&'a str, u64)> {
     let ranked = managers.iter().map(|&manager| {
         let mut losses = 0;

@@ -12,12 +12,12 @@ use crate::rows::{RowError, make_folder, replace};
 use crate::run::Origin;
 
 const STYLE: &str = include_str!("page.css");
-/// A page needs only what is in it, so that a browser may refuse to load anything else.
+/// Nothing but what is in the page may be loaded.
 const POLICY: &str =
     "style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; default-src 'none'";
 /// A table with more columns becomes blocks on a phone.
 const MOST_COLUMNS: usize = 3;
-/// Names with more characters are long, and so many stay of them.
+/// Longer names are cut to so many characters.
 const LONG: usize = 24;
 const SHORT: usize = 18;
 
@@ -30,7 +30,7 @@ pub struct Page {
     pub(crate) is_live: bool,
     /// Long names with what tables and plots show in their place.
     short_names: Vec<(String, String)>,
-    /// Where a phone shows one table or plot at a time: the number of those that can be chosen among.
+    /// Where a phone shows one table or plot at a time: the number of them.
     choice: Option<usize>,
 }
 
@@ -42,7 +42,7 @@ impl Page {
         }
     }
 
-    /// Adds what most readers have come for: a figure, and a sentence that says what it means.
+    /// Adds a figure that most readers have come for, and a sentence that says what it means.
     pub fn key_figure(self, figure: &str, sentence: &str) -> Page {
         self.block(format_args!(
             "<p class=\"key-figure\"><b>{}</b> {}</p>",
@@ -51,8 +51,8 @@ impl Page {
         ))
     }
 
-    /// Lets tables and plots show long ones of these names short. [`names_in_full`](Page::names_in_full)
-    /// tells which is which.
+    /// Lets tables and plots cut long ones of these names. [`names_in_full`](Page::names_in_full) tells which
+    /// is which.
     pub(crate) fn shorten(mut self, names: &[&str]) -> Page {
         for &name in names.iter().filter(|name| name.chars().count() > LONG) {
             let mut short = name.chars().take(SHORT).collect::<String>() + "…";
@@ -82,7 +82,7 @@ impl Page {
         known.map_or(name, |(_, short)| short).to_owned()
     }
 
-    /// Adds a part that can be folded. Of all of them one is open at a time, the first one to begin with.
+    /// Adds a part that can be folded. One is open at a time, the first to begin with.
     pub(crate) fn part(self, heading: &str, is_open: bool, fill: impl FnOnce(Page) -> Page) -> Page {
         let open = if is_open { " open" } else { "" };
         let heading = escape(heading);
@@ -109,7 +109,7 @@ impl Page {
         ));
     }
 
-    /// Adds how the report, and the rows that it rests on, came about.
+    /// Adds how the report and its rows came about.
     pub fn origins<'a>(self, origins: impl IntoIterator<Item = &'a Origin>) -> Page {
         let different = origins.into_iter().unique_by(|origin| &origin.command);
         different.fold(self.heading("How this was made"), Page::origin)
@@ -175,8 +175,8 @@ impl Page {
         page
     }
 
-    /// Adds a plot with an explanation, which may be empty. One without data is left out. Figures that follow
-    /// each other stand side by side where there is room.
+    /// Adds a plot, if it has data, with an explanation, which may be empty. Figures that follow each other
+    /// stand side by side where there is room.
     pub fn plot(mut self, plot: &Plot, caption: &str) -> Page {
         if !plot.has_data() {
             return self;

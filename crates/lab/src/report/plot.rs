@@ -1,8 +1,7 @@
 //! Plots as SVG: lines and bands over two number axes.
 //!
-//! An SVG carries its colours for light and dark surroundings (`prefers-color-scheme`), alone as inside a
-//! page, and has no size of its own, so that it fills the width it is given. Colours are classes of the style
-//! sheet at its head.
+//! An SVG carries its colours for light and dark surroundings (`prefers-color-scheme`) as classes of the
+//! style sheet at its head. It has no size of its own, so that it fills the width it is given.
 
 use std::fmt::{Display, Write};
 use std::ops::Range;
@@ -17,8 +16,7 @@ const BELOW: f64 = 54.0;
 const BESIDE: f64 = 70.0;
 const MARGIN: f64 = 14.0;
 
-/// A plot over two number axes. Things of one name share one colour and one entry of the legend. Nameless
-/// ones have none.
+/// Things of one name share one colour and one entry of the legend. Nameless ones have none.
 #[derive(Clone, Debug, Default)]
 pub struct Plot {
     pub(super) title: String,
@@ -78,7 +76,7 @@ impl Plot {
         self
     }
 
-    /// Lets y begin at `low`, as at zero, so that lengths can be compared.
+    /// Lets y begin at `low`, as at zero.
     pub fn y_from(mut self, low: f64) -> Plot {
         self.y.low = Some(low);
         self
@@ -100,7 +98,7 @@ impl Plot {
         [self.x.position(x), self.y.position(low), self.y.position(high)]
     }
 
-    /// Whether there is any point to be drawn. A line needs two.
+    /// A line needs two points.
     pub(crate) fn has_data(&self) -> bool {
         self.layers.iter().any(|layer| {
             let positions = layer.points.iter().map(|point| self.on_axes(*point));
@@ -137,7 +135,6 @@ impl Plot {
         for layer in &layers {
             svg.layer(&frame, layer);
         }
-        // Over the layers, so that they stand on a line.
         svg.polyline([(BESIDE, frame.bottom), (RIGHT, frame.bottom)], "zis", 1);
         svg.finish(&self.title)
     }
@@ -151,7 +148,7 @@ struct Axis {
     label: String,
     /// Equal ratios are equally long. Inside a plot positions on such an axis are log₂ of the numbers.
     is_log: bool,
-    /// The end that was asked for, in the data's numbers.
+    /// That was asked for, in the data's numbers.
     low: Option<f64>,
 }
 
@@ -161,8 +158,7 @@ impl Axis {
         if self.is_log { value.log2() } else { value }
     }
 
-    /// The positions to show: what was asked for, else all of `positions` and a little more. Never
-    /// empty, always finite.
+    /// The positions to show: what was asked for, else all of `positions` and a little more. Always finite.
     fn range(&self, positions: impl Iterator<Item = f64>) -> Range<f64> {
         let finite = positions.filter(|at| at.is_finite());
         let (low, high) = finite.minmax().into_option().unwrap_or((0.0, 1.0));
@@ -214,14 +210,14 @@ fn number(value: f64) -> String {
     format!("{}{suffix}", if text == "-0" { "0" } else { text })
 }
 
-/// Width of a plot, in the units of its `viewBox`. At this width in CSS pixels its text has its nominal size.
+/// Width of a plot, in the units of its `viewBox`, in which text has its nominal size.
 const WIDTH: f64 = 640.0;
 const RIGHT: f64 = WIDTH - MARGIN;
 const TITLE_LINE: f64 = 36.0;
 const LEGEND_LINE: f64 = 25.0;
-/// Width of the sample of a line in the legend, which shows its pattern.
+/// Width of a line's sample in the legend, which shows its pattern.
 const SAMPLE: f64 = 30.0;
-/// Mean width of a letter on a narrow screen: enough to place the entries of a legend.
+/// Mean width of a letter on a narrow screen.
 const LETTER: f64 = 11.0;
 
 /// Colours of series in light and dark surroundings: Okabe and Ito's, which the colour-blind can tell apart,
@@ -237,10 +233,10 @@ const SERIES: [(&str, &str); 9] = [
     ("#8c2d04", "#d9a383"),
     ("#4d7c0f", "#a3d14b"),
 ];
-/// Patterns of lines, as lengths of dashes and gaps, so that no two of many look alike without colours.
+/// Patterns of lines, as lengths of dashes and gaps, which tell them apart without colours.
 const DASHES: [&str; 5] = ["", "9 5", "3 4", "14 4 3 4", "9 3 3 3 3 3"];
 
-/// The class of the series at this place. Colours repeat when they are used up.
+/// Colours repeat when they are used up.
 fn series(place: usize) -> String {
     format!("z{}", place % SERIES.len())
 }
@@ -249,7 +245,7 @@ fn line_of_series(place: usize) -> String {
     format!("{}s zd{}", series(place), place % DASHES.len())
 }
 
-/// The stretches of two axes, in positions, and where the plot between them lies in the picture.
+/// The stretches of two axes, in positions, and the place of the plot in the picture.
 struct Frame {
     x: Range<f64>,
     y: Range<f64>,
@@ -281,7 +277,7 @@ struct Svg {
 }
 
 impl Svg {
-    /// Begins a picture with an entry of the legend for each of `names` that is not empty.
+    /// Only names that are not empty have an entry of the legend.
     fn new(title: &str, names: &[String]) -> Svg {
         let entries = legend(names);
         let top = TITLE_LINE + LEGEND_LINE * entries.last().map_or(0.0, |last| last.line + 1.0);
@@ -337,7 +333,7 @@ impl Svg {
         ));
     }
 
-    /// Writes text around the height `y`, with `x` at its start, middle or end.
+    /// Writes text around `y`, with `x` at its start, middle or end.
     fn text(&mut self, (x, y): (f64, f64), anchor: &str, text: &str) {
         let text = escape(text);
         self.put(format_args!(

@@ -7,10 +7,10 @@ use itertools::Itertools;
 const GAP: usize = 2;
 /// A word is broken behind punctuation only if it is longer, characters.
 const LONG_WORD: usize = 24;
-/// The room that a text gets beside its name in any terminal, characters.
+/// The least room of a text beside its name, characters.
 const LEAST_ROOM: usize = 20;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Table {
     pub(super) caption: String,
     /// Each with its name, and whether its cells are numbers.
@@ -30,7 +30,7 @@ impl Table {
     }
 }
 
-/// A table in the making. Each column has a name and says what its cells show of their rows.
+/// A table in the making, whose columns say what their cells show of the rows.
 pub struct TableOf<T> {
     rows: Vec<T>,
     table: Table,
@@ -70,8 +70,7 @@ pub fn terminal_width() -> Option<usize> {
     terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0.into())
 }
 
-/// Writes `name` and, from the column `indent` on, `value`. Where stdout is a terminal, lines break between
-/// words.
+/// Writes `name` and, from the column `indent` on, `value`. On a terminal lines break between words.
 pub fn write_fact(f: &mut impl fmt::Write, name: &str, indent: usize, value: &str) -> fmt::Result {
     write_fact_in(f, name, indent, value, terminal_width())
 }
@@ -93,8 +92,8 @@ pub fn write_fact_in(
 }
 
 impl Table {
-    /// Writes the table in at most `width` characters, or as wide as it is if that is `None`. No number and
-    /// no word is broken. Where the columns have no room beside each other, each row becomes a block.
+    /// Writes the table in at most `width` characters, if it is given. No number and no word is broken. Where
+    /// the columns have no room beside each other, each row becomes a block.
     pub fn write(&self, f: &mut impl fmt::Write, width: Option<usize>) -> fmt::Result {
         write_fact_in(f, "", 0, &self.caption, width)?;
         let gaps = GAP * self.columns.len().saturating_sub(1);
@@ -118,7 +117,7 @@ impl Table {
         Ok(())
     }
 
-    /// Of each column the largest of what `measure` says of its texts. Numbers are never broken.
+    /// Of each column the largest that `measure` says of its texts. Numbers are never broken.
     fn widths(&self, measure: fn(&str) -> usize) -> impl Iterator<Item = usize> {
         let columns = self.columns.iter().enumerate();
         columns.map(move |(column, (name, has_numbers))| {
@@ -169,7 +168,7 @@ fn longest_piece(text: &str) -> usize {
 }
 
 /// The parts of a text that stay whole, and whether a blank stands before each: words, and parts of long
-/// words that end in punctuation. Numbers are no words of several parts.
+/// words that end in punctuation.
 fn pieces(text: &str) -> impl Iterator<Item = (bool, &str)> {
     text.split(' ').flat_map(|word| {
         let mut places = vec![0];
@@ -186,7 +185,7 @@ fn pieces(text: &str) -> impl Iterator<Item = (bool, &str)> {
     })
 }
 
-/// The lines of a text in so much room, at least one. What stays whole may be longer.
+/// What stays whole may be longer than `room`.
 fn wrapped(text: &str, room: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for (begins_word, piece) in pieces(text) {

@@ -1,4 +1,4 @@
-//! What the compared values are worth, computed from the rows of a run, with its table and its page.
+//! What the compared values are worth, by the rows of a run.
 
 use std::collections::HashSet;
 
@@ -12,8 +12,8 @@ use crate::report::{Origin, Page, Table};
 /// Elo of a small difference in the share of points, near one half: 400 / ln 10 · 4.
 const ELO_OF_POINTS: f64 = 694.87;
 
-/// The findings of a run, or of what is done of it. Its fields are the keys of the JSON document.
-#[derive(Clone, Debug, Serialize)]
+/// Of what is done of a run. Its fields are the keys of the JSON document.
+#[derive(Debug, Serialize)]
 pub struct TuneStudy {
     pairs: u64,
     planned_pairs: u64,
@@ -26,13 +26,13 @@ pub struct TuneStudy {
 }
 
 /// What a value of an option is worth against the first one.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Debug, Serialize)]
 struct Effect {
     name: String,
     base: String,
     value: String,
     elo: f64,
-    /// Half the width of its interval of 95 %. 0 where nothing is known, as where all games were drawn.
+    /// Half the interval of 95 %. 0 where nothing is known, as where all games were drawn.
     elo_error: f64,
 }
 
@@ -70,10 +70,9 @@ impl TuneStudy {
 
 /// Finds the effects of the values of one parameter against its first one.
 ///
-/// The result of A is a sum of what its values are worth, less those of B. All parameters vary at once and
-/// independently of each other, so that each has the games of all: the effects of one are found by least
-/// squares without a look at the others. The intervals are those of White (1980), which hold whatever the
-/// spread of results is.
+/// The result of A is a sum of what its values are worth, less those of B. All parameters vary independently,
+/// so that the effects of one are found by least squares without a look at the others. The intervals are
+/// those of White (1980), which hold whatever the spread of results is.
 fn effects(plan: &TunePlan, rows: &[&PairRow], index: usize) -> Vec<Effect> {
     let parameter = &plan.parameters[index];
     let size = parameter.values.len() - 1;
@@ -180,8 +179,8 @@ mod tests {
         TuneStudy::new(&plan, &(0..plan.pairs).map(row).collect::<Vec<_>>())
     }
 
-    /// Each value's worth is found, whatever the others do. The second value of three gains a tenth of the
-    /// games against the first, the third loses as much. A switch beside it is worth nothing.
+    /// The second value of three gains a tenth of the games against the first, the third loses as much. A
+    /// switch beside it is worth nothing.
     #[test]
     fn values_are_compared_with_the_first() {
         let mut rng = fastrand::Rng::with_seed(7);

@@ -2,8 +2,7 @@
 //!
 //! All options vary at once and independently of each other: each pair of games draws two different values of
 //! every [`Parameter`], one for A and one for B, so that every option has the games of all. [`play`] lets
-//! [`matches`] play the pairs. A file keeps a line of JSON for each, behind which a run that was stopped goes
-//! on. `effects` computes what the values are worth. The command `tune` calls this module.
+//! [`matches`] play the pairs. `effects` computes what the values are worth.
 
 mod effects;
 mod parameter;
@@ -39,7 +38,7 @@ pub struct TunePlan {
 }
 
 impl TunePlan {
-    /// The values that A and B have in a pair, by index, an entry for each parameter.
+    /// The values of A and B in a pair, by index, for each parameter.
     fn values_of(&self, pair: u64) -> [Vec<usize>; 2] {
         let mut rng = fastrand::Rng::with_seed(self.seed ^ (pair + 1).wrapping_mul(GOLDEN));
         let drawn = self.parameters.iter().map(|parameter| parameter.draw(&mut rng));
@@ -48,14 +47,14 @@ impl TunePlan {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub struct PairRow {
     pair: u64,
     names: Vec<String>,
     /// See [`TunePlan::values_of`].
     a: Vec<usize>,
     b: Vec<usize>,
-    /// The half points of A in both games, the first one with White.
+    /// Of A in both games, the first one with White.
     half_points: [u8; 2],
     nodes: u64,
     version: String,
@@ -85,7 +84,6 @@ impl Entry for PairRow {
     const JOURNAL: &'static str = PAIRS;
 }
 
-/// The setup of an engine with the values that `chosen` has of some parameters, by index.
 fn setup_with<'a>(
     base: &Setup,
     chosen: impl Iterator<Item = (&'a Parameter, usize)>,
@@ -97,8 +95,7 @@ fn setup_with<'a>(
     Ok(Arc::new(base.with_settings(settings)?))
 }
 
-/// What engines with the values of `plan` tell at their first move, and which values of an option come to the
-/// same.
+/// What engines with the values of `plan` tell at first, and which values of an option come to the same.
 pub fn foretold(plan: &TunePlan, base: &Setup) -> Result<Vec<Note>, EngineError> {
     let mut told = Vec::new();
     for parameter in &plan.parameters {
@@ -117,8 +114,8 @@ pub fn foretold(plan: &TunePlan, base: &Setup) -> Result<Vec<Note>, EngineError>
     Ok(told)
 }
 
-/// Plays the games that are left of `plan` behind the first `done` pairs. `base` has the options that are not
-/// compared. `finished` gets the row of each pair, in order, and what its games had to tell, and may fail.
+/// Plays the pairs of `plan` behind the first `done`. `base` has the options that are not compared.
+/// `finished` gets the row of each pair, in order, and what its games had to tell, and may fail.
 pub fn play(
     config: &MatchConfig<'_>,
     plan: &TunePlan,

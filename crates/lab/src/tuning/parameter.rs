@@ -1,5 +1,4 @@
-//! The options whose values are compared: words, switches, numbers, parameters of the time manager, and sets
-//! of its entries.
+//! The options whose values are compared.
 
 use thiserror::Error;
 
@@ -12,8 +11,8 @@ const TIME_MANAGER: &str = "TimeManager";
 /// The option whose parameters all games of a run share.
 const BACKEND_OPTIONS: &str = "BackendOptions";
 
-/// The reason why the values of an option cannot be compared. Texts begin with the entry or name.
-#[derive(Clone, Debug, Error, PartialEq)]
+/// Texts begin with the entry or name.
+#[derive(Debug, Error)]
 pub enum ParameterError {
     #[error(transparent)]
     Option(#[from] OptionError),
@@ -69,7 +68,7 @@ impl Parameter {
     }
 
     /// Values of the time manager may be lists, as in `TimeManager=(mle-mlh)|(mle-legacy)`: the entries of
-    /// the one that is played replace those of all of them.
+    /// one replace those of all.
     fn parse(entry: &str, settings: &Settings) -> Result<Parameter, ParameterError> {
         let named = entry.split_once('=').filter(|(_, values)| values.contains('|'));
         let Some((name, all)) = named else {
@@ -155,7 +154,7 @@ fn refused(text: impl Into<String>) -> ParameterError {
     ParameterError::Entry(text.into())
 }
 
-/// Finds the parameter that `path` names in the time manager of `settings`, such as `max-move-budget` or
+/// Finds the parameter `path` in the time manager of `settings`, such as `max-move-budget` or
 /// `mle-mlh.scale`.
 fn inside(path: &str, name: &str, settings: &Settings) -> Result<Place, ParameterError> {
     let manager = spelled_out(&settings.time.time_manager)?;
@@ -172,8 +171,8 @@ fn inside(path: &str, name: &str, settings: &Settings) -> Result<Place, Paramete
 
 type Assignment = (&'static OptionSpec, String);
 
-/// What sets parameters to these values: an option each, but only one for all that is inside the time
-/// manager. Sets of entries come first, because they may change what lists there are.
+/// What sets parameters to these values: an option each, but one for all inside the time manager. Sets of
+/// entries come first, because they may change what lists there are.
 pub(crate) fn assignments<'a>(values: impl IntoIterator<Item = (&'a Parameter, String)>) -> Vec<Assignment> {
     let mut values: Vec<_> = values.into_iter().collect();
     values.sort_by_key(|(parameter, _)| !matches!(parameter.place, Place::Entries { .. }));
@@ -226,7 +225,7 @@ mod tests {
         );
     }
 
-    /// The options that are set by the values with these indices, with `manager` as time manager.
+    /// The options set by the values with these indices, under `manager`.
     fn options_set(manager: &str, text: &str, indices: &[usize]) -> Vec<(&'static str, String)> {
         let mut settings = Settings::default();
         settings.set(TIME_MANAGER, manager).unwrap();
@@ -264,8 +263,7 @@ mod tests {
         );
     }
 
-    /// A set takes the place of all entries that any set names, and a parameter in a list that is gone has no
-    /// effect.
+    /// A set replaces all entries that any set names, and a parameter in a list that is gone has no effect.
     #[test]
     fn values_of_any_kind_are_compared() {
         let text = "TimeManager.mle-mlh.scale=1|0.7,FpuStrategy=reduction|absolute,TwoFoldDraws=true|false,TimeManager.init-timeuse=1|0.5,\

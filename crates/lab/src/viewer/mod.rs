@@ -1,8 +1,8 @@
 //! The viewer of games: a board to step through, what is said of the moves, graphs, and where the time went.
 //!
-//! [`ViewedGame`] holds what its program (`viewer.js`, `viewer.css`) shows of a game. The program finds out
-//! where the time went, and what many games have in common. The pages of [`analysis`](crate::analysis) and of
-//! [`matches`](crate::matches) hold the viewer.
+//! [`ViewedGame`] holds what `viewer.js` shows of a game. The program finds out where the time went, and what
+//! many games have in common. The pages of [`analysis`](crate::analysis) and of [`matches`](crate::matches)
+//! hold the viewer.
 
 use itertools::Itertools;
 use serde::{Deserialize, Serialize, Serializer};
@@ -14,17 +14,17 @@ use zeitnot_engine::chess::{Move, Position};
 use zeitnot_engine::time::TimeControl;
 
 const STYLE: &str = include_str!("viewer.css");
-/// It may use any text of the data as text only, never as markup.
+/// It may use texts of the data as text only, never as markup.
 const SCRIPT: &str = include_str!("viewer.js");
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Remark {
     pub(crate) text: String,
     /// The positions that it is about, by the plies before them.
     pub(crate) plies: Vec<usize>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ViewedGame {
     number: u64,
     players: [ViewedPlayer; 2],
@@ -46,14 +46,14 @@ pub(crate) struct ViewedGame {
     /// Time that both begin with, and the clock below which it is low, ms.
     base: Option<f64>,
     low: Option<f64>,
-    /// True if each position has the evaluation of the player to move, not that of one judge.
+    /// True if each position has the evaluation of the player to move.
     pub(crate) by_players: bool,
     /// What is set side by side for White and Black: a name and two figures.
     pub(crate) figures: Vec<[String; 3]>,
     pub(crate) turns: Vec<Remark>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 struct ViewedPlayer {
     name: String,
     title: Option<String>,
@@ -77,8 +77,8 @@ pub(crate) struct ViewedPosition {
     /// The lines of the search: the evaluation, and the moves as in [`ViewedGame::moves`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) lines: Vec<(String, String)>,
-    /// The moves that the search looked at, each as three words: squares, the share of the visits in
-    /// permille, and the mover's winning chances after it in percent.
+    /// The searched moves, each as three words: squares, share of the visits in permille, and the mover's
+    /// winning chances after it in percent.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) tries: String,
 }
@@ -97,7 +97,7 @@ pub(crate) struct ViewedMove {
     pub(crate) mark: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) note: String,
-    /// True if there is something better than it, to be pointed at.
+    /// Whether to point at something better.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) has_better: bool,
     /// What the source says of it: comments, and variations in brackets.
@@ -106,8 +106,7 @@ pub(crate) struct ViewedMove {
 }
 
 impl Page {
-    /// Adds the viewer with `data`, the games that it shows. Nothing in them can end the element that holds
-    /// them.
+    /// Adds the viewer with `data`, in which nothing can end the element that holds it.
     pub(crate) fn viewer(self, data: &Value) -> Page {
         let json = data
             .to_string()
@@ -121,7 +120,7 @@ impl Page {
     }
 }
 
-/// A page of games whose server answers `search` as `zeitnot serve` does: what is shown is searched.
+/// A page of games whose server answers `search` as `zeitnot serve` does.
 pub fn live_page(games: &[RecordedGame]) -> Page {
     let viewed = games.iter().map(|game| {
         let positions = vec![ViewedPosition::default(); game.moves.len() + 1];
@@ -134,7 +133,7 @@ pub fn live_page(games: &[RecordedGame]) -> Page {
 }
 
 impl ViewedGame {
-    /// A game with what is known of its positions and moves. `control` is its time control.
+    /// `control` is the game's time control.
     pub(crate) fn new(
         game: &RecordedGame,
         control: Option<TimeControl>,
@@ -202,8 +201,8 @@ pub(crate) fn move_name(before: &Position, played: Move, mark: &str) -> String {
     )
 }
 
-/// The clock, ms, below which lichess warns a player: an eighth of the time that all begin with, of
-/// 10 to 60 seconds. With less than 80 seconds to begin with, an eighth all the same.
+/// The clock, ms, below which lichess warns a player: an eighth of the time that all begin with, of 10 to 60
+/// seconds unless that is below 80 seconds.
 pub(crate) fn low_clock(base_ms: f64) -> f64 {
     let eighth = base_ms / 8.0;
     if base_ms < 80_000.0 {
